@@ -1,5 +1,5 @@
-//! What fills the aprons: the same level's neighbours where they are resident, else the finest coarser level
-//! that is, else the block's own outermost voxels.
+//! Values in the aprons: voxels of the same level's neighbors where these are resident, else of the finest
+//! coarser level that is resident, else the block's own outermost voxels.
 //!
 //! Parts of an apron are numbered by the axes along which they lie beyond the block: bit 1 x, 2 y, 4 z. An
 //! arriving block fills its own apron; those that can be better for it are refreshed afterwards. With all neighbours

@@ -19,7 +19,7 @@ use crate::voxel::{Missing, Voxel};
 /// Hashes ids of blocks.
 pub(crate) type IdHash = BuildHasherDefault<IdHasher>;
 
-/// See the module.
+/// Table of the blocks that can be drawn, with the view that they belong to.
 #[derive(Clone, Debug)]
 pub(crate) struct Blocks<T> {
     pub(crate) view: Arc<VolumeView>,

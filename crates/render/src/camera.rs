@@ -19,17 +19,17 @@ pub enum Projection {
     },
     /// Rays are parallel; nothing is cut at the eye.
     Orthographic {
-        /// What the image spans vertically, world units.
+        /// Height that the image spans, world units.
         height_world: f64,
     },
 }
 
-/// Where a picture is taken from; all in world space.
+/// Camera: position, direction and projection of a picture; all in world space.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Camera {
-    /// Where the eye is.
+    /// Position of the eye.
     pub eye: [f64; 3],
-    /// What it looks at: the centre of the image, and of orbiting.
+    /// Point that the camera looks at: center of the image, and center of orbiting.
     pub target: [f64; 3],
     /// Roughly up in the image; need not be perpendicular to the line of sight.
     pub up: [f64; 3],
@@ -116,7 +116,7 @@ impl Camera {
         }
     }
 
-    /// The same picture at the target with parallel rays.
+    /// Returns a camera with parallel rays that shows the same picture at the target.
     #[must_use]
     pub fn orthographic(mut self) -> Self {
         self.projection = Projection::Orthographic { height_world: self.height_at_target() };
@@ -165,7 +165,7 @@ impl Camera {
         self
     }
 
-    /// The same camera, whose image shows `factor` times as much from side to side.
+    /// Widens the field of view: the image shows `factor` times as much from side to side.
     #[must_use]
     pub fn with_wider_field(self, factor: f64) -> Self {
         let projection = match self.projection {
@@ -179,7 +179,7 @@ impl Camera {
         Self { projection, ..self }
     }
 
-    /// What the image spans vertically at the target's distance, world units.
+    /// Returns the height that the image spans at the target's distance, world units.
     #[must_use]
     pub fn height_at_target(&self) -> f64 {
         match self.projection {
@@ -222,7 +222,7 @@ impl Camera {
         Ok(())
     }
 
-    /// Where rays leave a perspective camera, world space.
+    /// Returns the point from which the rays of a perspective camera start, world space.
     #[must_use]
     pub fn origin(&self) -> [f64; 3] {
         let aside = self.axes().map_or(DVec3::ZERO, |axes| axes.right * self.aside);
@@ -304,8 +304,8 @@ impl Lens {
         }
     }
 
-    /// Where a world point lies in the image, columns and rows from its upper left corner; `None` where it is not in
-    /// front of the eye.
+    /// Returns the position of a world point in the image: column and row, counted from its upper left
+    /// corner. `None` if the camera is a perspective one and the point is not in front of the eye.
     pub(crate) fn pixel_of(&self, world: DVec3) -> Option<[f64; 2]> {
         let spread = if self.perspective { self.depth_of(world)? } else { 1.0 };
         let to = world - self.eye;
@@ -349,7 +349,7 @@ mod tests {
         Bounds { min: [0.0; 3], max: [1.0, 1.0, 1.0] }
     }
 
-    /// Where a world point lands: column and row as fractions of a square image.
+    /// Returns the position of a world point in a square image: column and row as fractions of its side.
     fn project(camera: &Camera, point: [f64; 3]) -> (f64, f64) {
         project_into(ImageSize { width: 100, height: 100 }, camera, point)
     }

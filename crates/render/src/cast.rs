@@ -72,7 +72,7 @@ impl Cancel {
 pub struct Frame {
     /// Pixels.
     pub image: Image,
-    /// What they show.
+    /// Levels that the pixels show, and how complete they are.
     pub truth: Truth,
 }
 
@@ -121,7 +121,8 @@ pub(crate) trait Castable: Send + Sync {
         cancel: &Cancel,
         instructions: Instructions,
     ) -> Result<(Slabs, Tally)>;
-    /// What dyes the parts of a picture by these blocks; the scene is [`Tint::scene`](crate::Tint::scene).
+    /// Creates the [`Dye`] that looks up colors in these blocks, for a part of a picture; the scene is
+    /// [`Tint::scene`](crate::Tint::scene).
     fn dye<'a>(
         &'a self,
         scene: &'a Scene,
@@ -212,9 +213,9 @@ pub(crate) struct Caster<'a, T> {
     pub(crate) strides_log2: Vec<usize>,
     /// Tables for samples that stand for 1, 2, 4, ... steps.
     pub(crate) tables: Arc<Tables>,
-    /// What of each block can be seen, by slot; `None` for empty slots.
+    /// Visible cells of each block, by slot; `None` for empty slots.
     pub(crate) plans: Vec<Option<Arc<Plan>>>,
-    /// Where each block begins beside a coarser one, by slot.
+    /// Axes along which each block begins beside a coarser one, by slot.
     pub(crate) fades: Vec<Fade>,
     pub(crate) surfaces: Surfaces,
     /// On which side of the isovalues each block lies, by slot, `None` for empty ones; empty without isovalues, and where
@@ -225,17 +226,17 @@ pub(crate) struct Caster<'a, T> {
     pub(crate) slices: Option<Slices>,
     /// Boxes as lines, where any are in the picture.
     pub(crate) wires: Option<Wires>,
-    /// What a picture of extreme values needs.
+    /// Data for a picture of extreme values; `None` for other pictures.
     pub(crate) extreme: Option<Extreme>,
     /// How samples are lit, if they are.
     pub(crate) metric: Option<Metric>,
     /// Samples that rays passed in each block, and [`LEAPT`] more for each that they drew, by slot; empty where nobody asks.
     pub(crate) worked: Vec<AtomicU64>,
-    /// Where rays can see something, where that is known.
+    /// Depths between which rays can see something; `None` where they are not known.
     sieve: Option<Sieve>,
-    /// Where rays leave what they gather on their way, where slabs are cast.
+    /// Slab borders, at which rays hand over the color that they gathered; `None` unless slabs are cast.
     pub(crate) cuts: Option<Cuts>,
-    /// What gives colours, where another array does.
+    /// Source of the colors, if another array gives them.
     pub(crate) dye: Option<&'a dyn Dye>,
     pub(crate) instructions: Instructions,
 }
@@ -372,8 +373,8 @@ impl<'a, T: Voxel> Caster<'a, T> {
         Ok(Drawn { piece, tally: Tally(shown), work: self.work() })
     }
 
-    /// What is said of a picture. Where a sieve lets nothing pass it is still said which level is shown, if rays meet the
-    /// volume.
+    /// Returns the counts to report for a picture. If there is a sieve and it lets no ray pass, but rays meet
+    /// the volume, it counts one sample of the wanted level, so that the shown level is reported.
     pub(crate) fn said(&self, mut shown: Shown) -> Shown {
         if self.sieve.is_some() && shown.is_nothing() && self.tiles().iter().any(|tile| self.is_met(tile)) {
             shown.count(Some(self.wanted_rank), false, 1);
@@ -436,12 +437,12 @@ struct TileJob<'a, 'b, T> {
     tile: &'a Rect,
 }
 
-/// What became of it.
+/// Result of drawing one tile.
 pub(crate) struct DrawnTile {
     pixels: Vec<Vec4>,
-    /// Of pictures of extreme values.
+    /// Best height per pixel; empty except in pictures of extreme values.
     heights: Vec<f32>,
-    /// Where slabs are cast.
+    /// Pictures of the slabs; `None` unless slabs are cast.
     pub(crate) sheets: Option<Sheets>,
     pub(crate) shown: Shown,
 }
@@ -516,7 +517,7 @@ impl<T: Voxel> Job for TileJob<'_, '_, T> {
     }
 }
 
-/// What may be seen of each level.
+/// Returns the part of the volume that may be seen, for each level by rank.
 fn sights(scene: &Scene, part: &Part, lens: &Lens, portion: &Portion) -> Vec<Sight> {
     let sight = Sight::new(&scene.view, lens, portion);
     let of_rank = |rank| sight.clone().within(&part.share, Share::margin(scene, rank));

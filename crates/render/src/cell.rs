@@ -95,8 +95,9 @@ impl Cubics {
         Cubic([a[lane], b[lane], c[lane], d[lane]])
     }
 
-    /// Where values are crossed between `low` and `high`, whose own lie on different sides of them; anything between them where
-    /// these do not.
+    /// Returns, for each lane, the place between `low` and `high` where the cubic crosses `values`. The
+    /// cubic's values at `low` and `high` must lie on different sides of the value; otherwise the result is
+    /// any place between them.
     #[inline(always)]
     pub(crate) fn crossing(&self, values: &Lanes, mut low: Lanes, mut high: Lanes) -> Lanes {
         let (mut at, mut side) = ([0.0; LANES], [0.0; LANES]);

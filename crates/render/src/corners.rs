@@ -67,7 +67,8 @@ impl<'a, T: Voxel> Grid<'a, T> {
         simd.store_u(simd.add_u(simd.add_u(plane, row), voxel[0]))
     }
 
-    /// Where the four rows of the eight voxels begin: the lowest, along y, along z, along both.
+    /// Returns the starts of the four rows of the eight voxels: the lowest, the next along y, the next along
+    /// z, the next along both.
     #[inline(always)]
     fn rows(&self) -> [*const T; 4] {
         let (sz, sy) = (self.strides[0] as usize, self.strides[1] as usize);
@@ -249,7 +250,7 @@ fn mix<S: Simd>(simd: S, a: S::F, b: S::F, share: S::F) -> S::F {
     simd.mul_add(simd.sub(b, a), share, a)
 }
 
-/// What is interpolated along x in one row.
+/// Interpolates along x in one row.
 #[inline(always)]
 fn along_x<S: Simd, T: Voxel>(simd: S, row: *const T, corners: &Corners<S>, scale: &Scale) -> S::F {
     // SAFETY: offsets in `Corners` are clamped; with the row's they stay below `highest` of `Grid::new`.

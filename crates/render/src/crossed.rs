@@ -7,7 +7,7 @@ use crate::resident::{Layout, Resident};
 use crate::simd::{Job, READ_AHEAD, Simd, each_axis};
 use crate::voxel::{Missing, Voxel, above};
 
-/// See the module.
+/// Bit set over the cells of eight voxels of a block: set where a surface or a missing voxel may be.
 #[derive(Debug)]
 pub(crate) struct Crossed {
     /// Rows along x of whole bytes, the lowest bit first; C order. [`READ_AHEAD`] bytes follow.
@@ -21,12 +21,12 @@ pub(crate) struct Crossed {
 /// Cells of a byte.
 const BITS: usize = 8;
 
-/// What stands for the side of a missing voxel.
+/// Number that replaces the side of a missing voxel.
 const ABSENT: u8 = u8::MAX;
 const _: () = assert!(crate::Isosurface::MAX_COUNT < ABSENT as usize, "a side in a byte");
 
 impl Crossed {
-    /// What it takes for a block of this shape, bytes.
+    /// Returns the memory for a block of this shape, bytes.
     pub(crate) fn size_bytes([nz, ny, nx]: [usize; 3]) -> usize {
         nz * ny * nx.div_ceil(BITS) + READ_AHEAD
     }

@@ -1,4 +1,5 @@
-//! Where rays meet slices: of each ray only the nearest slice that has a value there matters, because it is opaque.
+//! Intersections of rays with slices. Of each ray only the nearest slice that has a value there matters,
+//! because slices are opaque.
 //!
 //! A ray meets a plane in one place, so sixteen rays look up their values together, slice by slice; nothing is marched.
 
@@ -17,7 +18,7 @@ use crate::voxel::Voxel;
 /// The nearest slice of each ray.
 pub(crate) type Sheets = [Option<Hit>; LANES];
 
-/// What the slices of a picture share.
+/// Slices of a picture, and their palette.
 #[derive(Debug)]
 pub(crate) struct Slices {
     slices: Vec<Slice>,
@@ -32,13 +33,13 @@ impl Slices {
     }
 }
 
-/// What is found at places in the volume.
+/// Values found at sixteen places in the volume.
 pub(crate) struct Finds {
     /// Place in the table; NaN where nothing is.
     pub(crate) places: [f32; LANES],
-    /// Of values, per axis x, y, z; see [`crate::sample::Found`].
+    /// Slope of the value, per axis x, y, z; see [`crate::sample::Found`].
     pub(crate) slopes: [[f32; LANES]; 3],
-    /// Of labels.
+    /// Label nearest to the place, per lane.
     pub(crate) labels: [u32; LANES],
 }
 
@@ -47,7 +48,7 @@ impl Finds {
         Self { places: [f32::NAN; LANES], slopes: [[0.0; LANES]; 3], labels: [0; LANES] };
 }
 
-/// Where sixteen rays meet a slice.
+/// Intersections of sixteen rays with one slice.
 struct Meeting {
     /// In steps of the ray.
     steps: Lanes,
@@ -162,7 +163,7 @@ pub(crate) fn colours_of(sheets: &Sheets) -> [Vec4; LANES] {
     sheets.map(|sheet| sheet.map_or(Vec4::ZERO, |hit| hit.colour))
 }
 
-/// What a ray meets on a slice.
+/// Returns the hit of one ray on a slice.
 #[expect(clippy::cast_possible_truncation, reason = "cosines are f32")]
 fn hit<T: Voxel>(
     caster: &Caster<'_, T>,

@@ -17,7 +17,7 @@ use crate::resident::Layout;
 use crate::voxel::voxel_bytes;
 use crate::{BlockPool, Camera, ImageSize, Portion, VolumeView};
 
-/// What kept the wanted level from being finer.
+/// Reason why the wanted level is not finer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// A finer one would not be seen: its voxels are smaller than pixels.
@@ -37,7 +37,7 @@ pub struct Demanded {
     pub priority: Priority,
 }
 
-/// What a picture wants.
+/// Blocks that a picture wants, and the level to be shown.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Demand {
     /// Number of the level to be shown in the end.
@@ -46,7 +46,7 @@ pub struct Demand {
     pub limit: Limit,
     /// Blocks, most important first.
     pub blocks: Vec<Demanded>,
-    /// What they will cost in a [`BlockPool`], bytes; at most what was allowed, unless not even the coarsest
+    /// Cost of these blocks in a [`BlockPool`], bytes; at most what was allowed, unless not even the coarsest
     /// level fits.
     pub pool_bytes: usize,
 }
@@ -67,9 +67,9 @@ const MAX_LOOKED_AT: usize = 1 << 23;
 /// Error of one level on the screen that is still fine, pixels.
 const SCREEN_ERROR_PX: f64 = 1.0;
 
-/// What a picture of `size` from `camera` wants, within `max_bytes` of a [`BlockPool`]. Blocks of which nothing lies in
-/// `portion` or in the image are left out. A level that is `forced`, by its number, takes the
-/// place of the one that the screen would choose; memory limits it all the same.
+/// Returns the blocks that a picture of `size` from `camera` wants, within `max_bytes` of a [`BlockPool`].
+/// Blocks of which nothing lies in `portion` or in the image are left out. A level that is `forced`, by its
+/// number, replaces the one that the screen would choose; memory still limits it.
 ///
 /// # Errors
 /// `Invalid` for an impossible camera or size, or a forced level that does not exist.
@@ -84,8 +84,8 @@ pub fn demand(
     demand_of(view, std::slice::from_ref(camera), size, portion, forced, max_bytes)
 }
 
-/// The same for pictures of several cameras together, such as two eyes: what any of them sees, at one level. The first one says
-/// how sharp it is to be, and what matters most.
+/// Returns the blocks that pictures of several cameras want together, such as those of two eyes: all that any
+/// of the cameras sees, at one level. The first camera decides the resolution and the priorities.
 ///
 /// # Errors
 /// As [`demand`]; `Invalid` for no camera.
@@ -125,7 +125,7 @@ fn is_candidate(view: &VolumeView, rank: usize) -> bool {
     }
 }
 
-/// What the camera sees of a view.
+/// View as the cameras see it: searched for the blocks in sight, level by level.
 struct Seer<'a> {
     view: &'a VolumeView,
     lens: Lens,

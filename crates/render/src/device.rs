@@ -62,7 +62,7 @@ pub enum VoxelFormat {
     U8,
     /// Whole numbers of 16 bits.
     U16,
-    /// The same with a sign.
+    /// Signed whole numbers of 16 bits.
     I16,
     /// Floats of 32 bits.
     F32,
@@ -71,7 +71,7 @@ pub enum VoxelFormat {
     Relative,
 }
 
-/// Where nothing is, in [`VoxelFormat::Relative`].
+/// Value of a missing voxel in [`VoxelFormat::Relative`].
 pub const ABSENT: f32 = 2.0;
 
 impl Relative {
@@ -95,12 +95,12 @@ impl VoxelFormat {
     }
 }
 
-/// Where the eye is and what it sees, world space.
+/// Position, axes and field of view of the eye, world space.
 #[derive(Clone, Copy, Debug)]
 pub struct PreparedLens {
     /// The eye.
     pub eye: DVec3,
-    /// Of unit length, as are `up` and `forward`.
+    /// Right in the picture; of unit length, as are `up` and `forward`.
     pub right: DVec3,
     /// Up in the picture.
     pub up: DVec3,
@@ -146,9 +146,11 @@ pub struct PreparedBlock {
     pub pitch: usize,
     /// Some voxel is missing.
     pub has_missing: bool,
-    /// What of it the transfer function shows; `None` where the picture shows nothing by it.
+    /// Parts of the block that the transfer function shows; `None` if the picture shows nothing by the
+    /// transfer function.
     pub field: Option<Arc<Field>>,
-    /// Where surfaces may lie in it; `None` where the picture has none.
+    /// Sides of the surfaces on which the block's values lie, which tell where surfaces may be; `None` if the
+    /// picture has none.
     pub sides: Option<Sides>,
     /// How high it reaches; `None` but for pictures of extreme values.
     pub peaks: Option<Peaks>,
@@ -173,7 +175,7 @@ pub struct Peaks {
 /// Height that one more in [`Peaks::cells`] stands for.
 pub const PEAK_STEP: f32 = TOP / 254.0;
 
-/// What voxels of a block are relative to.
+/// Range that the voxels of a block are relative to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Relative {
     /// The stored value of 0.
@@ -218,10 +220,10 @@ impl Hash for Stamp {
     }
 }
 
-/// See the module.
+/// Picture as plain numbers, for a caster on another device; made by [`prepare`].
 #[derive(Debug)]
 pub struct Prepared {
-    /// What volume.
+    /// Volume to draw.
     pub view: Arc<VolumeView>,
     /// Pixels.
     pub size: ImageSize,
@@ -231,7 +233,7 @@ pub struct Prepared {
     pub volume_from_world: DAffine3,
     /// The box that is drawn, volume space.
     pub volume_box: (DVec3, DVec3),
-    /// The same in world space, where there is a clipping box.
+    /// Clipping box in world space; `None` if there is none.
     pub clip: Option<Bounds>,
     /// Distance of samples, world units.
     pub step_world: f64,
@@ -260,7 +262,7 @@ pub struct Prepared {
     pub gain: f64,
     /// Voxels are not interpolated.
     pub is_labels: bool,
-    /// What is drawn besides surfaces and slices.
+    /// Drawing mode of everything besides surfaces and slices.
     pub mode: Mode,
     /// Samples are lit; surfaces always are.
     pub is_lit: bool,
@@ -361,8 +363,8 @@ impl Prepared {
         self.table_words.len() > self.table_count() * TABLE_WORDS
     }
 
-    /// What a picture shows: samples by rank, those where no block was, those where a block of the wanted level is
-    /// still to come.
+    /// Returns what a picture shows, from numbers of samples: by rank, where no block was, and where a block
+    /// of the wanted level is still to come.
     #[must_use]
     pub fn truth(&self, by_rank: &[u64], uncovered: u64, lacking: u64) -> Truth {
         let mut shown = Shown::default();
@@ -377,7 +379,7 @@ impl Prepared {
 pub type Voxels<'a> = Cow<'a, [u8]>;
 
 impl<T: Voxel> Caster<'_, T> {
-    /// What [`prepare`] gives.
+    /// Creates the result of [`prepare`].
     pub(crate) fn prepared(&self, at_hand: &Snapshot) -> Prepared {
         let view = &self.scene.view;
         let levels = self.ranks.iter().map(|&rank| {
@@ -466,7 +468,7 @@ impl<T: Voxel> Caster<'_, T> {
     }
 }
 
-/// What the ranges of all cells span together.
+/// Returns the range that the ranges of all cells span together; 0 to 1 if no value is present.
 fn relative_to(cells: &[[f32; 2]]) -> Relative {
     let low = cells.iter().map(|c| c[0]).fold(f32::INFINITY, f32::min);
     let high = cells.iter().map(|c| c[1]).fold(f32::NEG_INFINITY, f32::max);

@@ -41,7 +41,7 @@ pub(crate) fn step_of(mode: Mode) -> f64 {
     }
 }
 
-/// What a picture of extreme values is made with.
+/// Data of a picture of extreme values: how places become heights, and how high each block reaches.
 #[derive(Debug)]
 pub(crate) struct Extreme {
     sense: Sense,
@@ -148,7 +148,7 @@ pub(crate) fn show(scene: &Scene, pixels: &mut [[f32; 4]], heights: &[f32]) {
     }
 }
 
-/// What sixteen rays meet in front, and the best heights along them.
+/// Job that draws sixteen rays: the colors of what they meet in front, and the best heights along them.
 pub(crate) struct Project<'a, 'b, T> {
     pub(crate) caster: &'a Caster<'b, T>,
     pub(crate) extreme: &'a Extreme,
@@ -225,7 +225,7 @@ impl<T: Voxel> Pass<'_, '_, T> {
         self.extreme.sense.height(place)
     }
 
-    /// The same outside the transition to coarser blocks.
+    /// Returns the best heights after spans of the block that lie outside the transition to coarser blocks.
     #[inline(always)]
     fn climb_within<S: Simd>(&self, simd: S, spans: &Spans, best: S::F) -> S::F {
         let Self { caster, extreme, rays, shading, slot } = *self;

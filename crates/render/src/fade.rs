@@ -1,5 +1,5 @@
-//! Where a block begins beside a coarser one: over its first voxel the coarser level's values lead over to its
-//! own, so that the border does not show.
+//! Transition where a block begins beside a coarser one: over the block's first voxel, the coarser level's
+//! values lead over to its own, so that the border does not show.
 //!
 //! Only needed while blocks are missing that the picture wants, so it is written to be short, not fast. At a
 //! block's upper faces the apron does the same (`apron.rs`). Labels are not interpolated and do not fade.
@@ -18,7 +18,8 @@ pub(crate) type Fade = BVec3;
 pub(crate) const REACH: f64 = 1.0;
 
 impl<T: Voxel> Blocks<T> {
-    /// Where a block has no lower neighbour of its own level, although the volume goes on there, in sight.
+    /// Returns the axes along which a block has no lower neighbor of its own level, although the volume goes
+    /// on there, in sight.
     pub(crate) fn fade_of(&self, block: &Resident<T>, sight: &Sight) -> Fade {
         let coarser = block.rank + 1..self.view.levels.len();
         // Labels are not interpolated: their borders are meant to be sharp.

@@ -1,19 +1,19 @@
-//! What the camera sees, in volume space: planes that boxes are tested against.
+//! Part of the volume that the camera sees, in volume space: planes that boxes are tested against.
 
 use glam::{DAffine3, DVec3, DVec4};
 
 use crate::camera::Lens;
 use crate::{Bounds, Portion, Slice, ViewLevel, VolumeView};
 
-/// What rounding may move the edge of a clipping box by, voxels of level 0.
+/// Distance by which rounding may move the edge of a clipping box, voxels of level 0.
 const CLIP_SLACK: f64 = 1e-6;
 
-/// What of a volume may be seen in an image: in the camera's frustum, or in one of several cameras', in the clipping box, and on slices where only these
-/// are drawn.
+/// Part of a volume that may be seen in an image: inside the frustum of one of the cameras, inside the
+/// clipping box, and on slices if only these are drawn.
 #[derive(Clone, Debug)]
 pub(crate) struct Sight {
     frusta: Vec<Frustum>,
-    /// What may be drawn, in volume space.
+    /// Lowest corner of the box that may be drawn, in volume space; `high` is its highest corner.
     pub(crate) low: DVec3,
     pub(crate) high: DVec3,
     slices: Option<Vec<Slice>>,
@@ -24,7 +24,7 @@ impl Sight {
         Self::of(view, std::slice::from_ref(lens), portion)
     }
 
-    /// What any of several cameras sees.
+    /// Returns what any of several cameras sees.
     pub(crate) fn of(view: &VolumeView, lenses: &[Lens], portion: &Portion) -> Self {
         let (mut low, mut high) = view.volume_box();
         if let Some(clip) = &portion.clip {
@@ -47,7 +47,7 @@ impl Sight {
         Self { frusta, low, high, slices }
     }
 
-    /// What of it lies in a share and up to `margin` beyond, in volume space.
+    /// Restricts it to a share and up to `margin` beyond, in volume space.
     pub(crate) fn within(mut self, share: &crate::Share, margin: DVec3) -> Self {
         self.low = self.low.max(DVec3::from(share.low) - margin);
         self.high = self.high.min(DVec3::from(share.high) + margin);

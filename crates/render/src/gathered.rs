@@ -1,4 +1,4 @@
-//! What sixteen rays have gathered, and what the way from one sample to the next adds to it.
+//! Color and opacity that sixteen rays gather, and what the way from one sample to the next adds.
 
 #![expect(unsafe_code, reason = "tables are read at places that were clamped before")]
 
@@ -10,7 +10,7 @@ use crate::simd::{LANES, Simd, Step, each_axis};
 use crate::table::{ENTRIES, ERROR_PER_BEND, Entries, PARTS, TOLERANCE, Table};
 use crate::tint::Dyed;
 
-/// What sixteen rays have gathered so far.
+/// Color and opacity that sixteen rays have gathered so far, and the last sample of each.
 #[derive(Clone, Copy)]
 pub(crate) struct Gathered<S: Simd> {
     /// Premultiplied red, green, blue, and opacity.

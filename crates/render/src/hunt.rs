@@ -46,7 +46,7 @@ pub(crate) struct Surface {
 pub(crate) struct Hit {
     /// In steps of the ray.
     pub(crate) at: f64,
-    /// What is crossed, stored; NaN at the edge of a box, where it was not looked up.
+    /// Stored value that is crossed; NaN at an edge of a box, where no value was looked up.
     pub(crate) stored: f64,
     /// Lit, premultiplied.
     pub(crate) colour: Vec4,
@@ -60,7 +60,7 @@ impl Hit {
     pub(crate) const NONE: Self =
         Self { at: f64::INFINITY, stored: f64::NAN, colour: Vec4::ZERO, cosine: 1.0, is_foreign: false };
 
-    /// Where a ray meets an edge of a box, which is not lit.
+    /// Creates the hit of a ray on an edge of a box, which is not lit.
     pub(crate) fn of_edge(at: f64, colour: Vec4) -> Self {
         Self { at, colour, ..Self::NONE }
     }
@@ -127,14 +127,16 @@ pub(crate) struct Hunt {
     /// On which side of the isovalues each is there, as [`Sides`] count; NaN where it begins and behind missing values.
     pub(crate) side: [f32; LANES],
     found: Found,
-    /// What all that was found on a ray lets through; a ray ends where that is `enough`.
+    /// Share of light that passes all hits found on a ray; a ray ends when this falls to `enough`.
     through: [f32; LANES],
     enough: f32,
-    /// What is found before the first is another's, and what is found from the second on.
+    /// Range of each ray that belongs to this caster, in steps: hits before the first place, and hits from
+    /// the second place on, belong to other casters.
     own: [Lanes; 2],
 }
 
-/// What was found on each ray and not given yet: a list for each, the nearest first, all in one place.
+/// Hits that were found on each ray and not taken yet: one linked list for each ray, the nearest hit first,
+/// all in one vector.
 struct Found {
     /// With the place of the next one of the ray.
     hits: Vec<(Hit, usize)>,
@@ -152,7 +154,7 @@ impl Found {
         Self { hits: Vec::new(), first: [Self::END; LANES], rays: 0, count: [0; LANES] }
     }
 
-    /// Of equally near ones the last comes first.
+    /// Inserts a hit by its distance. Of equally near hits the one inserted last comes first.
     fn add(&mut self, lane: usize, hit: Hit) {
         let (mut before, mut next) = (Self::END, self.first[lane]);
         while next != Self::END && self.hits[next].0.at < hit.at {
@@ -226,7 +228,7 @@ impl Hunt {
         hunt
     }
 
-    /// What was found next on a ray, without taking it.
+    /// Returns the next hit that was found on a ray, without taking it.
     pub(crate) fn next(&self, lane: usize) -> Option<Hit> {
         self.found.next(lane)
     }
@@ -320,7 +322,8 @@ impl<S: Simd, T: Voxel> Step<S> for Seek<'_, '_, T> {
     }
 }
 
-/// Where rays leave a region, not before they are ahead, and which of them are in it a little ahead.
+/// Returns the places where rays leave a region, at least a little ahead of where the rays are; and one bit
+/// for each ray that is inside the region a little ahead.
 #[inline(always)]
 fn exits(hunt: &Hunt, rays: &Rays, region: &Region) -> (Lanes, u32) {
     let (low, high) = (region.low.to_array(), region.high.to_array());

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ImageSize;
 
-/// What lies behind the volume.
+/// Background behind the volume.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Background {
@@ -92,7 +92,7 @@ impl Image {
     }
 }
 
-/// What IEC 61966-2-1 makes of an encoded component.
+/// Decodes an sRGB component to linear light, as IEC 61966-2-1 defines.
 fn linear_from_srgb(encoded: f32) -> f32 {
     if encoded <= 0.040_45 { encoded / 12.92 } else { ((encoded + 0.055) / 1.055).powf(2.4) }
 }

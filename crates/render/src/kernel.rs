@@ -24,7 +24,8 @@ use crate::table::Table;
 use crate::tint::{Dye, Dyed, LocalMap, Near};
 use crate::voxel::{Missing, Voxel};
 
-/// What the last look has told: at which pace which rays go on, up to which sample. Borders of slabs cut runs off before.
+/// Result of the last look ahead: the pace at which `rays` go on, up to the sample `until`. Borders of slabs
+/// end runs of samples earlier.
 struct Looked {
     pace: u8,
     rays: u32,
@@ -34,7 +35,7 @@ struct Looked {
 /// The fewest samples of a run for which several steps are taken at once.
 const HALF_RUN: u32 = RUN / 2;
 
-/// What all samples of a picture share.
+/// Parameters that all samples of a picture share.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shading<'a, T> {
     pub(crate) table: &'a Table,
@@ -44,7 +45,7 @@ pub(crate) struct Shading<'a, T> {
     pub(crate) nearest: bool,
     /// How gradients are lit; `None` where colours stay as they are.
     pub(crate) metric: Option<Metric>,
-    /// What gives colours, where the table does not.
+    /// Source of the colors, if another array gives them; `None` if the table does.
     pub(crate) dye: Option<&'a dyn Dye>,
 }
 
@@ -112,7 +113,7 @@ impl<S: Simd> Way<S> {
 enum Sampling {
     /// Trilinear, all voxels being there.
     Linear,
-    /// The same, lit by the gradient.
+    /// Trilinear, all voxels being there, lit by the gradient.
     Lit,
     /// Trilinear among the voxels that are present, their weights scaled up to one; nothing where less than half
     /// of the weight is present.
@@ -142,7 +143,7 @@ pub(crate) struct March<'a, 'b, S: Simd, T> {
     pub(crate) way: &'a Way<S>,
     pub(crate) shading: &'a Shading<'a, T>,
     pub(crate) gathered: &'a mut Gathered<S>,
-    /// Where slabs are cast.
+    /// Rays' way through the slabs; `None` unless slabs are cast.
     pub(crate) inside: Option<Inside<'a, 'b>>,
 }
 
@@ -254,26 +255,26 @@ impl<S: Simd, T: Voxel> Step<S> for March<'_, '_, S, T> {
     }
 }
 
-/// Where the samples of sixteen rays lie in a block, and how they are taken.
+/// Positions of the samples of sixteen rays in a block, and how the samples are taken.
 #[derive(Clone, Copy)]
 struct Samples<'a, S: Simd, T> {
     grid: Grid<'a, T>,
     way: &'a Way<S>,
     shading: &'a Shading<'a, T>,
     sampling: Sampling,
-    /// Where colours were found last, where another array gives them.
+    /// Block in which colors were found last, if another array gives them.
     near: &'a Cell<Option<Near>>,
 }
 
 impl<S: Simd, T: Voxel> Samples<'_, S, T> {
-    /// What the plainest samples find.
+    /// Takes samples by trilinear interpolation among voxels that are all there, without slopes.
     #[inline(always)]
     fn linear(&self, simd: S, at: &[S::F; 3]) -> Found<S> {
         let corners = self.grid.around(simd, at);
         Found::unsloped(simd, self.grid.linear(simd, &corners, &self.shading.table.scale))
     }
 
-    /// What any samples find.
+    /// Takes samples of any kind.
     #[inline(always)]
     fn find(&self, simd: S, at: &[S::F; 3]) -> Found<S> {
         if self.sampling == Sampling::Linear {
@@ -343,7 +344,7 @@ impl<S: Simd, T: Voxel> Samples<'_, S, T> {
 #[derive(Clone, Copy)]
 struct Run<'a, S: Simd, T> {
     samples: Samples<'a, S, T>,
-    /// Of the first sample, and of the first one behind.
+    /// Numbers of the first sample, and of the first one behind the run.
     numbers: [u32; 2],
     /// The way between two samples is cut up where opacity bends in between.
     bent: bool,

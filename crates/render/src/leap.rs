@@ -12,7 +12,7 @@ use crate::simd::{Offsets, READ_AHEAD, Simd, each_axis};
 pub(crate) const RUN: u32 = 8;
 const _: () = assert!(RUN as usize <= CELL, "a run ends in a neighbouring cell");
 
-/// What lies ahead.
+/// Result of a look ahead.
 pub(crate) enum Look {
     /// Nothing to be seen for so many samples.
     Skip(u32),

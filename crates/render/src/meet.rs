@@ -29,7 +29,7 @@ pub(crate) struct Hunts<'s> {
     sheets: Sheets,
     /// Edges of boxes among them.
     pub(crate) strands: Option<Strands<'s>>,
-    /// Where each ray really ends.
+    /// Real end of each ray; [`Rays::end`] is the end of its way to the next hit.
     end: Lanes,
 }
 
@@ -51,7 +51,7 @@ impl<'s> Hunts<'s> {
         }
     }
 
-    /// What a ray meets next, as far as was [looked](Hunts::seek).
+    /// Returns what a ray meets next, as far as the hunt has [looked](Hunts::seek).
     fn next(&self, lane: usize) -> Option<Hit> {
         let hit = self.hunt.next(lane).or(self.sheets[lane]);
         match self.strands.as_ref().and_then(|strands| strands.peek(lane)) {
@@ -136,7 +136,7 @@ struct Ways {
     at: Lanes,
     /// Place in the table there.
     place: [f32; LANES],
-    /// Of the last surface.
+    /// Cosine at the last surface.
     cosine: [f32; LANES],
 }
 
@@ -187,7 +187,8 @@ impl<S: Simd, T: Voxel> Step<S> for Meet<'_, '_, '_, S, T> {
 }
 
 impl<S: Simd, T: Voxel> Meet<'_, '_, '_, S, T> {
-    /// What rays meet next in their steps, taken, and which do.
+    /// Takes the next hit of each `going` ray within its current step. Returns the hits, and one bit for each
+    /// ray that has one.
     #[inline(always)]
     fn hits(&mut self, going: u32, ways: &Ways) -> ([Hit; LANES], u32) {
         let (mut hits, mut meeting) = ([Hit::NONE; LANES], 0);
@@ -352,7 +353,9 @@ impl<S: Simd, T: Voxel> Meet<'_, '_, '_, S, T> {
         }
     }
 
-    /// Where rays go on from these places, in steps, so many steps far; near the first of them, so that `f32` can hold it.
+    /// Returns the ways along which colors are looked up: each ray goes on from its place `from` by
+    /// `lengths`, both in steps. Positions are relative to the place of the first ray that moves, so that
+    /// `f32` can hold them.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "a part of one step, near its origin")]
     fn dyed<'d>(

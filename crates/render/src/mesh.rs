@@ -69,7 +69,7 @@ const POLYGONS: [&[[usize; 2]]; 16] = [
     &[],
 ];
 
-/// What a vertex on a face of a box costs in the table, bytes.
+/// Memory that the table needs for a vertex on a face of a box, bytes.
 const SHARED_BYTES: usize = 32;
 
 impl Mesher {
@@ -199,7 +199,7 @@ impl Part<'_> {
 }
 
 impl Mesh {
-    /// What it takes in memory, bytes.
+    /// Returns the memory of its positions and triangles, bytes.
     #[must_use]
     pub fn size_bytes(&self) -> usize {
         self.positions.len() * size_of::<[f64; 3]>() + self.triangles.len() * size_of::<[u32; 3]>()

@@ -18,13 +18,14 @@ pub(crate) const DOUBLE: u8 = 2;
 /// One for four.
 pub(crate) const QUADRUPLE: u8 = 3;
 
-/// Of a byte of [`Guide::Cells`] what is above the pace: the distance to the nearest visible cell, as in [`Field::Cells`].
+/// Factor of the distance in a byte of [`Guide::Cells`]. The byte is the distance to the nearest visible
+/// cell, as in [`Field::Cells`], times this factor, plus the pace.
 pub(crate) const PACES: u8 = 4;
 
 /// Farthest distance that is told.
 const FARTHEST: u8 = u8::MAX / PACES;
 
-/// See the module.
+/// Sampling density of the cells of a block, and how far the nearest visible cell is.
 #[derive(Debug)]
 pub(crate) enum Guide {
     /// All cells are visible and alike.
@@ -35,7 +36,8 @@ pub(crate) enum Guide {
 }
 
 impl Guide {
-    /// What `field` was made of, looked at once more; `leaps` where several steps may be taken at once.
+    /// Creates the guide for `field`, from the value ranges and courses of the block's cells; `leaps` allows
+    /// several steps at once.
     pub(crate) fn new<T>(block: &Resident<T>, table: &Table, field: &Field, leaps: bool) -> Self {
         if matches!(field, Field::Hidden { .. }) {
             return Self::Even(QUADRUPLE);

@@ -101,7 +101,7 @@ impl<T: Voxel> Caster<'_, T> {
         colours
     }
 
-    /// What is looked for along sixteen rays.
+    /// Starts the hunts along sixteen rays.
     pub(crate) fn hunts<'s>(&self, rays: &Rays, sheets: Sheets, strands: Option<Strands<'s>>) -> Hunts<'s> {
         Hunts::new(self, rays, sheets, strands)
     }

@@ -8,7 +8,7 @@ use crate::device::PreparedPalette;
 use crate::table::ENTRIES;
 use crate::transfer::interpolate;
 
-/// See the module.
+/// Colors of values and labels, without opacity.
 #[derive(Debug)]
 pub(crate) struct Palette {
     colours: Vec<[f32; 3]>,

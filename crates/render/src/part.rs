@@ -11,12 +11,12 @@ use crate::extreme;
 use crate::truth::Shown;
 use crate::{Rect, Scene, Share, Snapshot, Truth};
 
-/// What one of several casters draws.
+/// Part of a picture that one of several casters draws.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Part {
-    /// Of the volume.
+    /// Part of the volume.
     pub share: Share,
-    /// Of the image.
+    /// Part of the image.
     pub rect: Rect,
     /// Number of the finest level, not finer than the scene's, of which any of the casters has a block
     /// ([`Snapshot::finest_level`]): it says where samples lie. `None`: what is here says so.
@@ -33,7 +33,7 @@ impl Part {
 /// Pixels of a rectangle of an image, not finished yet: others may lie before and behind them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Piece {
-    /// Where they lie.
+    /// Rectangle of the image that the pixels cover.
     pub rect: Rect,
     /// Premultiplied, sRGB-encoded RGBA, row by row.
     pub rgba: Vec<[f32; 4]>,
@@ -59,7 +59,7 @@ impl Piece {
     }
 }
 
-/// What a caster counted: what its pieces show.
+/// Counts of a caster: they tell what its pieces show.
 #[derive(Clone, Debug, Default)]
 pub struct Tally(pub(crate) Shown);
 
@@ -78,7 +78,7 @@ impl Tally {
         self.0.words().flat_map(u64::to_le_bytes).collect()
     }
 
-    /// What [`Tally::to_bytes`] gave.
+    /// Reads the bytes that [`Tally::to_bytes`] wrote.
     ///
     /// # Errors
     /// `Corrupt` when it is not of that size.
@@ -90,7 +90,7 @@ impl Tally {
         })
     }
 
-    /// What all that was added up shows of a scene.
+    /// Returns what all pieces of a scene show whose tallies were added up.
     ///
     /// # Errors
     /// `Invalid` where the scene wants a level that its view has not.
@@ -104,7 +104,7 @@ impl Tally {
 pub struct Drawn {
     /// Pixels.
     pub piece: Piece,
-    /// What they show.
+    /// Counts that tell what the pixels show.
     pub tally: Tally,
     /// Work that blocks made, in samples drawn.
     pub work: Vec<(BlockKey, f64)>,

@@ -111,7 +111,8 @@ impl<T: Voxel> Caster<'_, T> {
         pieces
     }
 
-    /// What lies in the transition to coarser blocks before, what outside it, what in it behind.
+    /// Splits spans into three: the part in the transition to coarser blocks in front, the part outside it,
+    /// the part in the transition behind.
     pub(crate) fn split_fade(&self, rays: &Rays, spans: &Spans, slot: u32) -> [Spans; 3] {
         let fade = self.fades[slot as usize];
         let block = self.blocks.resident(slot);

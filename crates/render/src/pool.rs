@@ -28,7 +28,7 @@ use crate::volume::VolumeView;
 use crate::voxel::Voxel;
 use crate::{Cancel, Drawn, Instructions, Part, Scene, SlabRequest, Slabs, Tally};
 
-/// What became of a block that was brought to the pool.
+/// Outcome of inserting a block into the pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inserted {
     /// It will be drawn.
@@ -140,13 +140,13 @@ impl BlockPool {
         each_type!(&self.typed, shared => shared.set_limit(limit_bytes));
     }
 
-    /// What it may hold, bytes.
+    /// Returns the limit of the pool, bytes.
     #[must_use]
     pub fn limit_bytes(&self) -> usize {
         each_type!(&self.typed, shared => shared.pool.read().limit_bytes)
     }
 
-    /// What it and the pictures that are cast from it hold, bytes.
+    /// Returns the memory of the pool and of the pictures that are cast from it, bytes.
     #[must_use]
     pub fn used_bytes(&self) -> usize {
         each_type!(&self.typed, shared => shared.pool.read().used_bytes())
@@ -171,12 +171,13 @@ impl BlockPool {
 #[derive(Clone)]
 pub struct Snapshot {
     pub(crate) blocks: Arc<dyn Castable>,
-    /// What gives colours to a picture of them.
+    /// Blocks that give colors to a picture of them, if another array does.
     tint: Option<Arc<dyn Castable>>,
 }
 
 impl Snapshot {
-    /// The same with the blocks of another pool, for scenes that take their colours from it: see [`Scene::tint`].
+    /// Adds the blocks of another pool, for scenes that take their colors from its array: see
+    /// [`Scene::tint`].
     #[must_use]
     pub fn tinted(self, by: &Self) -> Self {
         Self { tint: Some(Arc::clone(&by.blocks)), ..self }
@@ -331,7 +332,7 @@ enum Admitted<'a, T> {
 
 /// Room for a block.
 struct Vacancy<T> {
-    /// What is beside it.
+    /// Table of blocks, with the neighbors of the new one.
     blocks: Arc<Blocks<T>>,
     rank: usize,
     at: [u64; 3],
@@ -396,7 +397,7 @@ pub(crate) struct Pool<T> {
     limit_bytes: usize,
 }
 
-/// What goes first when room is short: not wanted longest, then finest.
+/// Order of eviction when room is short, the least first: not wanted for the longest time, then finest.
 type Merit = (u64, usize);
 
 /// Memory of one entry of the blocks that are not covered, bytes.
@@ -557,7 +558,7 @@ impl<T: Voxel> Pool<T> {
         }
     }
 
-    /// What pictures hold goes with them.
+    /// Changes the limit. Blocks that pictures hold are evicted too.
     fn set_limit(&mut self, limit_bytes: usize) {
         self.limit_bytes = limit_bytes;
         let held: usize = self.blocks.occupied().map(|(_, r)| r.size_bytes()).sum();

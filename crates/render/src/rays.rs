@@ -41,9 +41,9 @@ pub(crate) struct Rays {
     pub(crate) next: Lanes,
     /// The first sample behind the volume; not above `next` when a ray has ended.
     pub(crate) end: Lanes,
-    /// Where the ray enters and leaves what is drawn, between samples.
+    /// Places where the ray enters and leaves what is drawn, in steps; they lie between samples.
     pub(crate) reach: [Lanes; 2],
-    /// The same of all that any caster draws of the picture.
+    /// Places where the ray enters and leaves all that any caster draws of the picture, in steps.
     pub(crate) whole: [Lanes; 2],
     /// How far from the image's middle they lie: see [`Lens::aside`](crate::camera::Lens::aside).
     aside: [Lanes; 2],

@@ -40,7 +40,7 @@ impl Rect {
         bytes
     }
 
-    /// What [`Rect::to_bytes`] gave; any rectangle for other bytes.
+    /// Reads the bytes that [`Rect::to_bytes`] wrote. Other bytes give an arbitrary rectangle.
     #[must_use]
     pub fn from_bytes(bytes: &[u8; Self::BYTES]) -> Self {
         let word = |i: usize| u32::from_le_bytes([0, 1, 2, 3].map(|byte| bytes[4 * i + byte]));
@@ -67,7 +67,7 @@ impl Rect {
         right <= u64::from(size.width) && bottom <= u64::from(size.height)
     }
 
-    /// What two have in common; empty where that is nothing.
+    /// Returns the rectangle that both have in common; empty if there is none.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
         let (left, top) = (self.left.max(other.left), self.top.max(other.top));
@@ -119,14 +119,14 @@ impl Rect {
         if part.is_empty() { Self::default() } else { part }
     }
 
-    /// Where a pixel of the image lies in the rows of this one.
+    /// Returns the index of a pixel of the image in this rectangle, row by row.
     #[must_use]
     pub fn index(&self, column: u32, row: u32) -> usize {
         (row - self.top) as usize * self.width as usize + (column - self.left) as usize
     }
 }
 
-/// Where part `index` of `count` parts of a length begins.
+/// Returns the position at which part `index` of `count` parts of a length begins.
 #[expect(clippy::cast_possible_truncation, reason = "at most the length")]
 fn border(length: u32, index: usize, count: usize) -> u32 {
     let exact = (u64::from(length) * index as u64 / count as u64) as u32;

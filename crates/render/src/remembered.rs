@@ -1,4 +1,4 @@
-//! What a block remembers of the last few pictures, so that it is not made anew for each.
+//! Values that a block remembers for the last few pictures, so that not every picture computes them anew.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -18,7 +18,7 @@ use crate::voxel::{Missing, Voxel, read_labels, read_run};
 /// Voxels along a side of a cell, the unit of skipping.
 pub(crate) const CELL: usize = 8;
 
-/// Where the voxels of a resident block lie in memory; all `[z, y, x]`.
+/// Layout of the voxels of a resident block in memory; all `[z, y, x]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
     /// Voxels of the block itself.
@@ -67,7 +67,7 @@ impl Layout {
         self.cells.iter().product()
     }
 
-    /// What a block of this layout costs in the pool, bytes.
+    /// Returns the memory of a block of this layout in the pool, bytes.
     pub(crate) fn size_bytes(&self, voxel_bytes: usize) -> usize {
         // A plan has two bytes for each, sides one.
         let cell_bytes = size_of::<[f32; 2]>() + size_of::<Course>() + 2 * REMEMBERED + 1;
@@ -80,7 +80,7 @@ impl Layout {
 /// rounded up.
 const OVERHEAD_BYTES: usize = 512;
 
-/// What fills a part of the apron.
+/// Origin of the voxels in a part of the apron.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fill {
     /// Voxels of the same level: nothing better will come.
@@ -116,11 +116,11 @@ pub(crate) struct Resident<T> {
     pub(crate) courses: Vec<Course>,
     /// True when some voxel, apron included, is missing.
     pub(crate) has_missing: bool,
-    /// What of it can be seen.
+    /// Parts of it that can be seen, for the last few transfer functions.
     pub(crate) plans: Plans,
     /// On which sides of isovalues it lies.
     pub(crate) sides: LastSides,
-    /// What fills each part of the apron, by the bits of the part (1 x, 2 y, 4 z); entry 0 is unused.
+    /// Origins of the voxels in the apron, by the bits of the part (1 x, 2 y, 4 z); entry 0 is unused.
     pub(crate) fills: [Fill; 8],
     _charge: Charge,
 }
@@ -221,7 +221,8 @@ impl<T: Voxel> Resident<T> {
         self.has_missing |= missing.any(values);
     }
 
-    /// What is known of the cells that a part of the apron touches; part 0 is the whole block.
+    /// Updates value ranges and courses of the cells that a part of the apron touches, and forgets what was
+    /// derived from them; part 0 is the whole block.
     pub(crate) fn update_cells(&mut self, part: usize, missing: &Missing<T>) {
         self.plans.forget();
         self.sides.forget();
@@ -284,7 +285,8 @@ impl<T: Voxel> Resident<T> {
     }
 }
 
-/// Where two neighbours along an axis lie in memory, of which `last` is the apron.
+/// Returns the offsets in memory of two neighbors along an axis, of which `last` is the apron; positions
+/// beyond are clamped.
 #[inline(always)]
 fn pair(lower: isize, last: usize, stride: usize) -> [usize; 2] {
     let last = last.cast_signed();

@@ -1,11 +1,11 @@
-//! What is found at sixteen positions in a block: places in the table, and how these change around.
+//! Samples at sixteen positions in a block: places in the table, and how places change around them.
 
 use crate::corners::Grid;
 use crate::kernel::Shading;
 use crate::simd::{Simd, Step, each_axis};
 use crate::voxel::Voxel;
 
-/// What is found at a sample: its place in the table, NaN where nothing is present, and how places change around it,
+/// Result of a sample: its place in the table, NaN where nothing is present, and how places change around it,
 /// in volume space; slopes are 0 where nothing is present.
 #[derive(Clone, Copy)]
 pub(crate) struct Found<S: Simd> {
@@ -14,7 +14,7 @@ pub(crate) struct Found<S: Simd> {
 }
 
 impl<S: Simd> Found<S> {
-    /// Where no slopes are asked for.
+    /// Creates samples from places alone, with slopes of 0.
     #[inline(always)]
     pub(crate) fn unsloped(simd: S, place: S::F) -> Self {
         Self { place, slope: [simd.splat(0.0); 3] }

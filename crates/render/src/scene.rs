@@ -41,7 +41,7 @@ impl ImageSize {
     }
 }
 
-/// What may be traded for speed.
+/// Settings that trade exactness for speed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quality {
     /// A ray ends when less than this share of what lies behind would still be seen.
@@ -80,7 +80,7 @@ impl Default for Quality {
     }
 }
 
-/// What is drawn of a volume besides its isosurfaces and slices.
+/// Drawing mode of a volume, besides its isosurfaces and slices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// All that the transfer function shows.
@@ -90,7 +90,7 @@ pub enum Mode {
     Surfaces,
     /// The largest value along each ray in its colour, opaque, behind all surfaces and slices; nothing where no value is.
     Maximum,
-    /// The same of the smallest value.
+    /// The smallest value along each ray, drawn as [`Mode::Maximum`] draws the largest.
     Minimum,
 }
 
@@ -133,7 +133,7 @@ pub struct Scene {
     /// Boxes drawn as lines where they lie, at most [`MAX_BOXES`]: dimmed by what is before them. In pictures of extreme values, which
     /// have no depth, before these.
     pub wires: WireBoxes,
-    /// What is drawn besides surfaces and slices.
+    /// Drawing mode of everything besides surfaces and slices.
     pub mode: Mode,
     /// Light what the transfer function shows, by the gradient of the values; surfaces always are, labels and extreme
     /// values never.

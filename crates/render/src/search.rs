@@ -64,7 +64,7 @@ pub(crate) struct Search<'a, 'b, T> {
     pub(crate) block: &'a Resident<T>,
     pub(crate) local: Local,
     pub(crate) members: u32,
-    /// Where each leaves the block.
+    /// Places where the rays leave the block, in steps.
     pub(crate) exit: Lanes,
 }
 
@@ -192,7 +192,7 @@ impl<T: Voxel> Search<'_, '_, T> {
         }
     }
 
-    /// Where rays enter cells and leave them, not behind the block's end; steps.
+    /// Returns the places where rays enter cells and leave them, in steps; not behind the block's end.
     #[inline(always)]
     fn way(&self, cells: &[[f32; LANES]; 3]) -> [Lanes; 2] {
         let local = &self.local;
@@ -281,7 +281,7 @@ fn bits_above(values: &Lanes, others: &Lanes) -> u32 {
 /// rounding goes, and it lies in the cells around them, which have a slope to be lit by.
 #[inline(always)]
 fn hairs(corners: &[Lanes; 8]) -> Lanes {
-    /// Of the range of a cell's values.
+    /// Share of the range of a cell's values.
     const HAIR: f64 = 1e-9;
     let (mut low, mut high) = (corners[0], corners[0]);
     for corner in &corners[1..] {
@@ -298,7 +298,7 @@ fn hairs(corners: &[Lanes; 8]) -> Lanes {
     hairs
 }
 
-/// Of the lowest voxel of a cell.
+/// Converts a coordinate of the lowest voxel of a cell to an integer.
 #[expect(clippy::cast_possible_truncation, reason = "whole, and clamped where voxels are read")]
 fn whole_number(at: f32) -> isize {
     at as isize

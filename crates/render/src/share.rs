@@ -31,11 +31,12 @@ impl Share {
     /// All of a volume.
     pub const WHOLE: Self = Self { low: [f64::NEG_INFINITY; 3], high: [f64::INFINITY; 3] };
 
-    /// Where borders should lie behind the first voxel of a block, voxels: then what a ray needs before the border is
-    /// in that block, and on the other side it is needed anyway for what follows the last voxel.
+    /// Best distance of a border behind the first voxel of a block, voxels. What rays of the share above the
+    /// border need in front of it is then in that block. The share below needs that block anyway, for what
+    /// follows the last voxel of the block before.
     pub const BORDER_IN_BLOCK: f64 = BEYOND + SLACK + 1.0;
 
-    /// What lies below a plane across an axis (0 x, 1 y, 2 z), and what not.
+    /// Splits it at a plane across an axis (0 x, 1 y, 2 z); returns the part below the plane, and the rest.
     #[must_use]
     pub fn split(&self, axis: usize, at: f64) -> [Self; 2] {
         let (mut below, mut above) = (*self, *self);
@@ -69,7 +70,7 @@ impl Share {
         (step_world / view.axis_spacing_world(0)).max(voxel * BEYOND) + voxel * SLACK
     }
 
-    /// What a picture of this share wants of all that the picture wants.
+    /// Returns the blocks that a picture of this share wants, out of all that the picture wants.
     #[must_use]
     pub fn demand(&self, scene: &Scene, whole: &Demand) -> Demand {
         let is_needed = |block: &&crate::Demanded| {
@@ -80,7 +81,8 @@ impl Share {
         Demand { wanted: whole.wanted, limit: whole.limit, blocks, pool_bytes }
     }
 
-    /// The same of the array that gives the colours: of all that the picture wants of it. Nothing where a scene has its own.
+    /// Returns the blocks that this share wants of the array that gives the colors, out of all that the
+    /// picture wants of that array. Empty if the scene takes its colors from its own array.
     #[must_use]
     pub fn demand_of_tint(&self, scene: &Scene, whole: &Demand) -> Demand {
         let Some(tint) = &scene.tint else {
@@ -143,7 +145,7 @@ fn around(least: [f64; 2], most: [f64; 2], whole: &Rect) -> Rect {
 }
 
 impl VolumeView {
-    /// What a block costs in a pool, bytes; 0 for those of other views.
+    /// Returns the memory of a block in a pool, bytes; 0 for blocks of other views.
     #[must_use]
     pub fn pool_bytes(&self, key: &array::BlockKey) -> usize {
         let voxel_bytes = crate::voxel::voxel_bytes(self.dtype.element());
@@ -154,8 +156,8 @@ impl VolumeView {
 }
 
 impl crate::ViewLevel {
-    /// Where the nearest blocks below and above a place begin along an axis (0 x, 1 y, 2 z), and so many voxels behind
-    /// that; all in volume space.
+    /// Returns the starts of the nearest blocks below and above a place along an axis (0 x, 1 y, 2 z), each
+    /// moved on by `behind` voxels; all in volume space.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "voxel indices stay below 2^53")]
     pub fn block_starts_around(&self, axis: usize, at: f64, behind: f64) -> [f64; 2] {

@@ -14,7 +14,8 @@ use crate::simd::{Instructions, READ_AHEAD};
 use crate::skip::distances;
 use crate::voxel::{Missing, Voxel};
 
-/// Of a byte of [`Sides::Cells`] what is above the side: the distance to the nearest cell to be looked into, in cells as
+/// Factor of the distance in a byte of [`Sides::Cells`]. The byte is the distance to the nearest cell to be
+/// looked into, times this factor, plus the side. Distances are in cells, as
 /// [`Field::Cells`](crate::skip::Field) counts them; 0 for such cells themselves.
 pub(crate) const SIDES: u8 = 32;
 /// The side that is not known. More than there are isovalues.
@@ -24,7 +25,7 @@ const _: () = assert!(crate::Isosurface::MAX_COUNT < UNKNOWN as usize, "a side i
 /// Farthest distance that is told.
 const FARTHEST: u8 = u8::MAX / SIDES;
 
-/// See the module.
+/// Sides of the isovalues on which the cells of a block lie.
 #[derive(Debug)]
 pub(crate) enum Sides {
     /// All of the block lies on one side, or [`UNKNOWN`].
@@ -55,7 +56,8 @@ pub(crate) enum Side {
 }
 
 impl Side {
-    /// Of all values from the lowest to the highest, where `below` counts the isovalues at or below one.
+    /// Returns the side of all values from the lowest to the highest; `below` counts the isovalues at or
+    /// below a value.
     pub(crate) fn of([low, high]: [f32; 2], below: impl Fn(f64) -> u8) -> Self {
         if low > high {
             return Self::Absent;

@@ -29,10 +29,10 @@ const MOST_BLOCKS: u64 = 1 << 16;
 /// By how much spheres are larger than what they hold: rounding of positions in `f32`.
 const ROUNDING: f64 = 1.001;
 
-/// See the module.
+/// Depths between which the rays of each packet can meet something visible.
 #[derive(Clone, Debug)]
 pub(crate) struct Sieve {
-    /// Of the part of the image that is drawn.
+    /// Part of the image that is drawn.
     rect: Rect,
     /// Packets in a row of it.
     columns: usize,

@@ -7,7 +7,7 @@ use crate::remembered::Remembered;
 use crate::resident::Resident;
 use crate::table::{Sight, Table};
 
-/// What of a block can be seen, in cells.
+/// Cells of a block that can be seen.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Field {
     /// Nothing: all values lie in one gap between visible ones; `None` where there is no value.
@@ -88,7 +88,7 @@ pub(crate) const REMEMBERED: usize = 2;
 /// The plans of a block for the last few transfer functions.
 pub(crate) type Plans = Remembered<u64, Plan, REMEMBERED>;
 
-/// What a transfer function shows of a block.
+/// Cells of a block that a transfer function shows, and how densely to sample them.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) field: Arc<Field>,

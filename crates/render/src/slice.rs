@@ -24,7 +24,7 @@ pub enum SpaceAxis {
 pub struct Slice {
     /// The axis that it lies across.
     pub axis: SpaceAxis,
-    /// Where on it, voxels of level 0: -0.5 to n - 0.5, centres at whole numbers.
+    /// Position on the axis, voxels of level 0: -0.5 to n - 0.5, centers at whole numbers.
     pub at: f64,
 }
 

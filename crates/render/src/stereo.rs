@@ -13,7 +13,8 @@ use crate::{Camera, Frame, Image, ImageSize, Projection, Scene, Truth};
 /// Largest such share.
 pub const MAX_PARALLAX: f64 = 0.5;
 
-/// What each eye sees of a picture of `size`: half of the columns. Of an odd number of columns the last one is left empty.
+/// Returns the size of each eye's picture in a picture of `size`: half of the columns. If the number of
+/// columns is odd, the last one stays empty.
 #[must_use]
 pub fn size_of_eye(size: ImageSize) -> ImageSize {
     ImageSize { width: size.width / 2, ..size }
@@ -105,7 +106,7 @@ fn joined([left, right]: &[Image; 2], size: ImageSize) -> Result<Image> {
     Ok(Image { size, rgba })
 }
 
-/// What both show together.
+/// Returns what both pictures show together.
 fn both(left: &Truth, right: &Truth) -> Truth {
     let mean = |of: fn(&Truth) -> f64| f64::midpoint(of(left), of(right));
     let shown = |of: fn(&Truth) -> Option<u8>| [of(left), of(right)].into_iter().flatten();

@@ -14,7 +14,8 @@ pub struct Isosurface {
     pub value: f64,
     /// sRGB, components 0 to 1.
     pub colour: [f32; 3],
-    /// What it takes of the light from behind, 0 to 1; however thin the voxels are.
+    /// Share of the light from behind that the surface absorbs, 0 to 1; it does not depend on how thin the
+    /// voxels are.
     pub opacity: f32,
 }
 

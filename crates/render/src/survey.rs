@@ -1,4 +1,4 @@
-//! What is known of a block's cells: which values are there, how steeply they rise and how sharply they turn.
+//! Survey of a block's cells: which values are there, how steeply they rise and how sharply they turn.
 //!
 //! Voxels are looked at row by row, column by column, whatever they are, by the instructions that the machine has.
 
@@ -91,7 +91,7 @@ impl<T: Voxel> Ranges<T> {
         }
     }
 
-    /// Of some columns, rounded outwards.
+    /// Returns the value range of some columns, rounded outwards.
     #[expect(clippy::cast_possible_truncation, reason = "rounded outwards right after")]
     fn of(&self, columns: std::ops::Range<usize>) -> [f32; 2] {
         let low = self.low[columns.clone()].iter().fold(T::HIGHEST, |a, &b| if b < a { b } else { a });
@@ -149,7 +149,7 @@ impl Runs {
         }
     }
 
-    /// Of some columns.
+    /// Returns the course of some columns.
     fn of(&self, columns: std::ops::Range<usize>) -> Course {
         let greatest = |bits: &[u32]| f32::from_bits(bits.iter().copied().max().unwrap_or(0));
         Course { rise: greatest(&self.rises[columns.clone()]), bow: greatest(&self.bows[columns]) }

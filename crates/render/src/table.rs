@@ -39,8 +39,9 @@ pub(crate) const TOLERANCE: f32 = 1.0 / 512.0;
 /// not, so what is really lost is far less.
 const PACE_TOLERANCE: f32 = 1.0 / 256.0;
 
-/// What the middle of a way misses of the mean: at most the bend times the way's length in entries times this (one
-/// bend in the middle of a way of length `l` lifts the mean by a slope of `bend / 2` over `l / 2`, halved).
+/// Bound of the error when the entry in the middle of a way stands for the mean of the way: at most the bend
+/// times the way's length in entries times this (one bend in the middle of a way of length `l` lifts the mean
+/// by a slope of `bend / 2` over `l / 2`, halved).
 pub(crate) const ERROR_PER_BEND: f32 = 1.0 / 8.0;
 
 /// Premultiplied colours and opacities of samples of one length.
@@ -48,7 +49,7 @@ pub(crate) const ERROR_PER_BEND: f32 = 1.0 / 8.0;
 pub(crate) struct Entries {
     /// Red, green, blue, opacity, the first lowest.
     pub(crate) packed: Box<[u64; ENTRIES]>,
-    /// What one of a part's 16 bits is worth.
+    /// Value of one unit of a component's 16-bit number.
     pub(crate) unit: f32,
 }
 
@@ -56,7 +57,7 @@ pub(crate) struct Entries {
 /// the whole: what a change of colour counts as bend, times the square of opacity.
 const ORDER_BEND: f64 = 1.0 / 32.0;
 
-/// See the module.
+/// Table of a transfer function over stored values, for samples of one length.
 #[derive(Debug)]
 pub(crate) struct Table {
     /// For whole samples and for parts: see [`PARTS`].
@@ -189,7 +190,8 @@ impl Table {
         self.own.as_ref().map_or(entry, coloured)
     }
 
-    /// What of the stored values from `low` to `high`, and of all that is interpolated between them, can be seen.
+    /// Returns what can be seen of the stored values from `low` to `high`, and of all that is interpolated
+    /// between them.
     pub(crate) fn sight_of(&self, range: [f32; 2]) -> Sight {
         let Some(Stretch { first, last, longest }) = self.stretch(range) else { return Sight::Absent };
         if self.visible_before[last + 1] == self.visible_before[first] {
@@ -233,7 +235,7 @@ impl Table {
         }
     }
 
-    /// Where stored values lie in the table; `None` where there are none.
+    /// Returns the entries of a range of stored values; `None` if the range is empty.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the table")]
     fn stretch(&self, [low, high]: [f32; 2]) -> Option<Stretch> {
         if low > high {
@@ -267,7 +269,7 @@ pub(crate) struct Tables {
     pub(crate) by_stride: Vec<Table>,
 }
 
-/// What tables are made from, besides the view's decoding.
+/// Parameters that tables are made from, besides the view's decoding.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Recipe {
     pub(crate) transfer: TransferFunction,
@@ -304,7 +306,7 @@ impl TableMemo {
     }
 }
 
-/// What can be seen of a range of values.
+/// Visibility of a range of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sight {
     /// No value is there.

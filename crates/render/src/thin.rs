@@ -23,7 +23,7 @@ pub(crate) fn thinned(opacities: &[f32; LANES], lengths: &[f32; LANES]) -> [f32;
     thinned
 }
 
-/// Of numbers from [`f64::MIN_POSITIVE`] on.
+/// Natural logarithm of numbers from [`f64::MIN_POSITIVE`] on.
 #[inline(always)]
 fn ln(x: f64) -> f64 {
     const MANTISSA: u64 = (1 << 52) - 1;
@@ -42,7 +42,7 @@ fn ln(x: f64) -> f64 {
     exponent * std::f64::consts::LN_2 + 2.0 * z * series
 }
 
-/// Of numbers from -700 to 0.
+/// Exponential of numbers from -700 to 0.
 #[inline(always)]
 fn exp(x: f64) -> f64 {
     // Added, it leaves a whole number in the lowest bits.

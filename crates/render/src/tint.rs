@@ -70,7 +70,7 @@ impl Tint {
         Ok(())
     }
 
-    /// What the caster that looks its values up is made for.
+    /// Returns the scene for the caster that looks up the values of this array.
     pub(crate) fn scene(&self, of: &Scene) -> Scene {
         Scene {
             view: Arc::clone(&self.view),
@@ -91,18 +91,18 @@ impl Tint {
     }
 }
 
-/// What gives colours to places in volume space: red, green, blue, and 1 where there is a value, else 0.
+/// Source of colors at places in volume space: red, green, blue, and 1 where there is a value, else 0.
 pub(crate) trait Dye: fmt::Debug + Send + Sync {
-    /// Of the `wanted` places, whichever blocks they lie in; 0 of the others.
+    /// Returns the colors of the `wanted` places, in whichever blocks they lie; 0 for the others.
     fn colours(&self, at: &[DVec3; LANES], wanted: u32) -> [[f32; LANES]; 4];
 
     /// The block around a place, for those who stay there; `None` where there is none, or its values lead over to others.
     fn near(&self, at: DVec3, map: LocalMap) -> Option<Near>;
 
-    /// Of places in such a block.
+    /// Returns the colors of places in such a block.
     fn colours_near(&self, near: &Near, at: &[[f32; LANES]; 3]) -> [[f32; LANES]; 4];
 
-    /// The same of one place; transparent where there is no value.
+    /// Returns the color of one place, in whichever block it lies; transparent where there is no value.
     fn colour(&self, at: DVec3) -> Vec4 {
         let [r, g, b, is_there] = self.colours(&[at; LANES], 1);
         Vec4::new(r[0], g[0], b[0], 1.0) * is_there[0]
@@ -133,7 +133,7 @@ pub(crate) struct Near {
     holds: [[f32; 3]; 2],
 }
 
-/// Where the steps of sixteen rays lie, and what dyes them.
+/// Positions of the steps of sixteen rays, and the source of their colors.
 #[derive(Clone, Copy)]
 pub(crate) struct Dyed<'a, S: Simd> {
     pub(crate) dye: &'a dyn Dye,
@@ -201,7 +201,7 @@ pub(crate) struct Dyer<'a, T> {
     is_lacking: AtomicBool,
 }
 
-/// Of what is still to come.
+/// Color of a place whose value is still to come.
 const UNKNOWN: [f32; 4] = [0.5, 0.5, 0.5, 1.0];
 
 impl<'a, T: Voxel> Dyer<'a, T> {

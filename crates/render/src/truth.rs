@@ -1,8 +1,9 @@
-//! What a picture really shows: counted while it is drawn.
+//! Truth of a picture: what it really shows, counted while it is drawn.
 
 use crate::VolumeView;
 
-/// What a picture really shows; shares are of the length of rays up to where they end.
+/// Levels that a picture really shows, and how much of it; shares are of the length of rays up to where they
+/// end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Truth {
     /// Number of the level that was wanted.
@@ -63,7 +64,7 @@ impl Shown {
         self.by_rank.into_iter().chain([self.uncovered, self.lacking])
     }
 
-    /// What [`Shown::words`] gave; `None` where there are more or fewer.
+    /// Restores counts from [`Shown::words`]; `None` if there are more or fewer.
     pub(crate) fn from_words(words: &[u64]) -> Option<Self> {
         let (by_rank, rest) = words.split_first_chunk()?;
         let &[uncovered, lacking] = rest else { return None };

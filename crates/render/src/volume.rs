@@ -42,12 +42,12 @@ pub struct ViewLevel {
     pub(crate) scale: DVec3,
     pub(crate) shift: DVec3,
     inverse_scale: DVec3,
-    /// Where this view's blocks lie in the array's block grid: a place in it whose spatial entries are 0.
+    /// Place of this view in the array's block grid; the entries of spatial axes are 0.
     grid_origin: Vec<u64>,
     array_grid: Vec<u64>,
     array_shape: Vec<u64>,
     array_block: Vec<u64>,
-    /// Where in its block the view lies along the axes that are not space.
+    /// Offset of the view in its block along the axes that are not space.
     pub(crate) offset_in_block: Vec<usize>,
 }
 
@@ -404,7 +404,7 @@ impl ViewLevel {
     }
 }
 
-/// Where in a level a position of level 0 lies, on the axes that are not space; 0 on those that are.
+/// Returns where a position of level 0 lies in a level, on the axes that are not space; 0 on those that are.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -17,11 +17,11 @@ pub(crate) trait Voxel: bytemuck::Pod + PartialOrd + Send + Sync {
     const BYTES: usize;
     /// True where `f32` cannot hold every value: such values are mapped to the table in `f64`.
     const WIDE: bool;
-    /// What another device takes it as.
+    /// Format of these voxels on another device.
     const FORMAT: VoxelFormat;
-    /// What a search for the smallest value starts from.
+    /// Start value of a search for the smallest value.
     const HIGHEST: Self;
-    /// What a search for the largest value starts from.
+    /// Start value of a search for the largest value.
     const LOWEST: Self;
 
     /// Reads an element of the same type; `bytes` holds exactly [`Voxel::BYTES`].
@@ -32,7 +32,7 @@ pub(crate) trait Voxel: bytemuck::Pod + PartialOrd + Send + Sync {
     fn to_f64(self) -> f64;
     /// The nearest value of this type.
     fn from_f64(value: f64) -> Self;
-    /// The same value in this type, if it has it.
+    /// Converts a scalar to this type; `None` if this type does not have its value.
     fn from_scalar(value: Scalar) -> Option<Self>;
     /// The value as a label, by which its colour is found.
     fn label(self) -> u32;
@@ -46,7 +46,7 @@ pub(crate) trait Voxel: bytemuck::Pod + PartialOrd + Send + Sync {
     unsafe fn pairs<S: Simd>(simd: S, data: *const Self, at: &Offsets, scale: &Scale) -> [S::F; 2];
 }
 
-/// What an element of a type costs in the pool, bytes.
+/// Returns the memory of an element of a type in the pool, bytes.
 pub(crate) fn voxel_bytes(element: ElementType) -> usize {
     match element {
         ElementType::Bool | ElementType::U8 => u8::BYTES,
@@ -165,7 +165,7 @@ pub(crate) struct Scale {
     /// Place = `(stored - origin) * gain`.
     pub(crate) origin: f64,
     pub(crate) gain: f64,
-    /// The same, rounded.
+    /// Values of `origin` and `gain`, rounded.
     narrow: [f32; 2],
 }
 
@@ -186,7 +186,7 @@ impl Scale {
         f64::from(place) / self.gain + self.origin
     }
 
-    /// What is interpolated: the stored value, or where `f32` cannot hold it, its place.
+    /// Returns what is interpolated: the stored value, or its place if `f32` cannot hold the stored value.
     #[inline(always)]
     pub(crate) fn load<T: Voxel>(&self, value: T) -> f32 {
         if T::WIDE { self.place(value.to_f64()) } else { value.to_f32() }
@@ -198,7 +198,7 @@ impl Scale {
         if T::WIDE { 1.0 } else { self.gain as f32 }
     }
 
-    /// What was interpolated, of its place: the reverse of [`Scale::places`].
+    /// Converts a place back to what was interpolated: the reverse of [`Scale::places`].
     #[inline(always)]
     pub(crate) fn loaded<T: Voxel, S: Simd>(&self, simd: S, place: S::F) -> S::F {
         if T::WIDE {

@@ -27,7 +27,7 @@ const FAR: f32 = 1e30;
 /// No block is longer, voxels.
 const FARTHEST: f32 = 2e9;
 
-/// What rays walk through.
+/// Block that rays walk through, and the isovalues.
 pub(crate) struct Ground<'a, T> {
     grid: Grid<'a, T>,
     missing: &'a Missing<T>,
@@ -44,7 +44,7 @@ pub(crate) struct Ground<'a, T> {
     most: u32,
 }
 
-/// What of a block's cells need not be looked into.
+/// Tables of the cells of a block that need not be looked into.
 #[derive(Clone, Copy)]
 struct Maps<'a> {
     around: &'a [u8],
@@ -80,9 +80,9 @@ impl<'a, T: Voxel> Ground<'a, T> {
     }
 }
 
-/// See the module.
+/// Sixteen rays on their way through the voxels of a block.
 pub(crate) struct Walk<S: Simd> {
-    /// Where rays are at 0, voxels of the block along x, y, z.
+    /// Positions of rays at step 0, voxels of the block along x, y, z.
     start: [S::F; 3],
     step: [S::F; 3],
     inverse: [S::F; 3],
@@ -90,7 +90,7 @@ pub(crate) struct Walk<S: Simd> {
     forward: [S::F; 3],
     /// The lowest of the eight voxels around each ray.
     pub(crate) cell: [S::F; 3],
-    /// Where each enters its cell, and where it leaves what is walked through; steps.
+    /// Places where each ray enters its cell, and, in `until`, where it leaves what is walked through; steps.
     now: S::F,
     until: S::F,
     /// On which side each is; NaN where that is not known.

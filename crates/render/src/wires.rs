@@ -25,13 +25,13 @@ pub const MAX_BOXES: usize = 4_096;
 const MAX_CROSSINGS: usize = 4 << 20;
 /// Opacity of lines.
 const OPACITY: f32 = 0.85;
-/// What lies nearer to the eye than this share of the way to the target is not drawn.
+/// Share of the distance to the target; edges nearer to the eye than this are not drawn.
 const NEAR_SHARE: f64 = 1e-3;
 
 /// A box that is drawn as lines.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WireBox {
-    /// Where it lies, world space.
+    /// Position and size, world space.
     pub bounds: Bounds,
     /// sRGB.
     pub colour: [u8; 3],
@@ -40,7 +40,7 @@ pub struct WireBox {
 /// Boxes, at most [`MAX_BOXES`]; the last are drawn last.
 pub type WireBoxes = Arc<[WireBox]>;
 
-/// Where the ray of a pixel meets an edge.
+/// Crossing of a pixel's ray and an edge.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Crossing {
     pixel: u32,
@@ -59,13 +59,13 @@ impl Crossing {
     }
 }
 
-/// See the module.
+/// Crossings of all pixels with the edges of boxes.
 #[derive(Debug)]
 pub(crate) struct Wires {
     size: ImageSize,
     /// By pixel, the nearest first.
     crossings: Vec<Crossing>,
-    /// Where those of each pixel begin, and the end.
+    /// Index of each pixel's first crossing, and, at the end, the number of crossings.
     starts: Vec<u32>,
 }
 
@@ -130,7 +130,7 @@ pub(crate) struct Strands<'a> {
     /// Length of a step along the camera's line of sight, and where sample 0 lies on it.
     length: Lanes,
     depth: Lanes,
-    /// Where what is drawn of the volume begins and ends, in steps.
+    /// Places where what is drawn of the volume begins and ends, in steps.
     reach: [Lanes; 2],
 }
 
@@ -140,7 +140,7 @@ impl<T: Voxel> Caster<'_, T> {
         self.wires.as_ref().is_some_and(|wires| wires.touch(corner))
     }
 
-    /// What crosses the rays of a packet, if anything does.
+    /// Returns the crossings of the rays of a packet, if there are any.
     pub(crate) fn strands(&self, [left, top]: [u32; 2], rays: &Rays) -> Option<Strands<'_>> {
         let wires = self.wires.as_ref().filter(|wires| wires.touch([left, top]))?;
         let mut reach = rays.reach;
@@ -154,14 +154,14 @@ impl<T: Voxel> Caster<'_, T> {
 }
 
 impl Strands<'_> {
-    /// Where a ray is crossed next, in steps, before `end`, and the colour there.
+    /// Returns the next crossing of a ray before `end`: its place, in steps, and its color.
     fn next(&self, lane: usize, end: f64) -> Option<(f64, Vec4)> {
         let crossing = self.left[lane].first()?;
         let at = (f64::from(crossing.depth) - self.depth[lane]) / self.length[lane];
         (at < end).then(|| (at, crossing.colour()))
     }
 
-    /// What crosses a ray in the volume.
+    /// Returns the next crossing of a ray before it leaves the volume: its place, in steps, and its color.
     pub(crate) fn peek(&self, lane: usize) -> Option<(f64, Vec4)> {
         self.next(lane, self.reach[1][lane])
     }
@@ -179,7 +179,7 @@ impl Strands<'_> {
         }
     }
 
-    /// What crosses the rays before they enter the volume.
+    /// Draws the crossings of the rays before they enter the volume.
     pub(crate) fn before(&mut self) -> [Vec4; LANES] {
         let mut colours = [Vec4::ZERO; LANES];
         for (lane, colour) in colours.iter_mut().enumerate() {

@@ -28,8 +28,9 @@ pub struct WorkPoint {
 
 /// How many samples are leapt over in the time that one is drawn.
 pub(crate) const LEAPT: u64 = 16;
-/// What a sample is guessed to cost where nothing is seen and rays need not pass ([sieve](crate::sieve)), of one that is drawn: not
-/// nothing, as what is known of it may be coarse.
+/// Guessed cost of a sample where nothing is seen and rays need not pass ([sieve](crate::sieve)), as a share
+/// of the cost of a sample that is drawn. It is not zero, because what is known of the values there may be
+/// coarse.
 const SIEVED: f64 = 1.0 / 256.0;
 /// Points that are enough for a thousand ranks; where there are more blocks each has one, as many as a picture may have
 /// blocks; and most in a block.

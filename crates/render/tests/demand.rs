@@ -1,4 +1,4 @@
-//! What a picture wants: the level, the reason, the order, the blocks.
+//! Demand of a picture: the level, the reason, the order, the blocks.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 

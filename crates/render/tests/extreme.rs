@@ -15,8 +15,8 @@ use glam::DVec3;
 
 const MODES: [Mode; 2] = [Mode::Maximum, Mode::Minimum];
 
-/// What a picture may be off by, 255ths: a 32,000th of the domain, whose colours span some hundreds of these, and
-/// rounding of positions to a 4096th of a voxel where values change by 70 of 255 from voxel to voxel.
+/// Error that a picture may have, 255ths: a 32,000th of the domain, whose colors span some hundreds of these,
+/// and rounding of positions to a 4096th of a voxel where values change by 70 of 255 from voxel to voxel.
 const OFF: f64 = 0.25;
 
 fn ripples(p: DVec3) -> f64 {

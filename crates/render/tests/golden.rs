@@ -14,7 +14,7 @@ use array::{Affine, Meaning, Scalar};
 use common::{Synthetic, cubic, draw, points, pool_of, voxel_box};
 use corridor_render::{Background, BlockPool, Scene, TransferFunction};
 
-/// What another processor or mathematical library may change of one 8-bit component.
+/// Largest change of one 8-bit component that another processor or mathematical library may cause.
 const MOST_APART: u8 = 2;
 /// Share of the components that may change at all.
 const MOST_CHANGED: f64 = 0.02;

@@ -42,7 +42,7 @@ fn odd() -> impl Strategy<Value = f64> {
     ])
 }
 
-/// What is stored: often among few, so that isovalues are met exactly.
+/// Strategy for stored values: often among few, so that isovalues are met exactly.
 fn value() -> impl Strategy<Value = f64> {
     prop_oneof![8 => number(), 4 => (-3..3i8).prop_map(f64::from), 1 => odd()]
 }

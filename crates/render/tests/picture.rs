@@ -12,10 +12,10 @@ use common::{Synthetic, covered, cubic, difference, draw, linear, points, pool_o
 use corridor_render::{Cancel, Image, ImageSize, Inserted, Quality, Scene, TransferFunction, cast, stereo};
 use glam::DVec3;
 
-/// What `f32`, a table of 2048 entries and the early end may change, in 255ths of a component: the table and
-/// `f32` less than half of one, the early end less than another half.
+/// Error that `f32`, a table of 2048 entries and the early end of rays may cause, in 255ths of a component:
+/// the table and `f32` less than half of one, the early end less than another half.
 const REFERENCE_TOLERANCE: f64 = 1.0;
-/// What must not show: less than a step of 8 bits.
+/// Difference that is not visible, in 255ths: less than a step of 8 bits.
 const SEAMLESS: f64 = 1.0;
 
 /// A map with a rotation, a shear and three spacings.

@@ -128,7 +128,8 @@ fn a_snapshot_does_not_change() {
     assert_eq!(before.truth, cast(&snapshot).truth);
 }
 
-/// What a picture keeps alive counts: whoever needs that room waits for the picture.
+/// Blocks that a picture keeps alive count against the limit: new blocks are refused while they need that
+/// room.
 #[test]
 fn the_limit_holds_while_a_picture_is_cast() {
     let synthetic = pyramid();
@@ -172,7 +173,7 @@ fn pictures_under_way_leave_no_trace() {
     assert_eq!(pool.used_bytes(), alone, "nothing is counted twice or left over");
 }
 
-/// What is there makes the picture, not in which order it came.
+/// Pictures depend on the blocks that are there, not on the order in which they came.
 #[test]
 fn blocks_of_a_level_may_come_in_any_order() {
     let synthetic = pyramid();
@@ -217,7 +218,8 @@ fn foreign_and_broken_blocks_are_refused() {
     assert_eq!(pool.insert(&good).unwrap(), Inserted::Present);
 }
 
-/// The same volume as `[x, z, t, y]` with two time steps per block: any order of axes is drawn alike.
+/// Axes in any order are drawn alike: one volume in axis order `z, y, x`, and as `[x, z, t, y]` with two time
+/// steps per block.
 #[test]
 fn axes_in_any_order_give_the_same_picture() {
     let plain = Synthetic::new([12, 14, 16], [8; 3], cubic);

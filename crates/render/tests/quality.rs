@@ -37,11 +37,11 @@ const FUNCTIONS: [Function; 6] = [
     ("step", &[(118.0, 0.0), (118.0, 1.0)], [255.0, 8.0]),
 ];
 
-/// What sets of instructions may differ by: rounding, 255ths.
+/// Difference that rounding by other sets of instructions may make, 255ths.
 const INSTRUCTIONS_APART: f64 = 2.0;
 
-/// What skipping may change, 255ths: rounding, and ways cut into fewer parts where a cell's range says that opacity hardly
-/// bends.
+/// Difference that skipping may make, 255ths: rounding, and ways cut into fewer parts where a cell's range
+/// says that opacity hardly bends.
 const SKIPPING_APART: f64 = 1.0;
 
 const DIRECTIONS: [[f64; 3]; 3] = [Camera::DEFAULT_DIRECTION, [1.0, 0.0, 0.0], [0.3, -0.2, -0.9]];
@@ -144,7 +144,8 @@ fn lit_pictures_agree_with_the_reference() {
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
-/// The same light whatever blocks a volume is cut into, and where coarse blocks stand in for fine ones.
+/// Light does not depend on the blocks that a volume is cut into, nor on coarse blocks that stand in for fine
+/// ones.
 #[test]
 fn light_does_not_show_blocks_or_levels() {
     let whole = Synthetic::new([40; 3], [40; 3], cubic);
@@ -164,7 +165,7 @@ fn light_does_not_show_blocks_or_levels() {
     assert!(rms(&full, &mixed) <= 1.0, "levels: {}", rms(&full, &mixed));
 }
 
-/// Where values run evenly several steps are taken at once.
+/// Several steps are taken at once where values run evenly, and this is not visible.
 #[test]
 fn several_steps_at_once_are_not_seen() {
     let wave = |p: DVec3| 120.0 + 60.0 * (0.06 * p.x + 0.04 * p.z).sin() + 40.0 * (0.05 * p.y).cos();
@@ -209,7 +210,7 @@ fn an_opaque_surface_has_one_colour() {
     }
 }
 
-/// What hostile numbers are put into.
+/// Kind of values that hostile numbers are put into.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
     /// Nothing else.

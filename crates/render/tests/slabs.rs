@@ -19,7 +19,8 @@ const ROUNDING: [f64; 2] = [8.0, 1.25];
 /// A map with a rotation, a shear and three spacings.
 const SKEWED: Affine = Affine([[0.8, -0.5, 0.1, 12.0], [0.45, 0.9, 0.0, -7.0], [0.05, 0.1, 2.5, 3.0]]);
 
-/// What the plain picture is made of: every pixel, nothing beyond, all that lies behind.
+/// Request for slabs that give the plain picture: every pixel, no guard band, and all slabs behind opaque
+/// ones.
 fn exact(camera: Camera, cutting: Cutting, count: u32) -> SlabRequest {
     SlabRequest { cutting, count, camera, reduction: 1, guard: 0.0, behind: count }
 }

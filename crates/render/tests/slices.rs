@@ -12,9 +12,9 @@ use corridor_render::{
 };
 use glam::DVec3;
 
-/// What a picture of slices alone may be off by, 255ths: positions are rounded to a 4096th of a voxel.
+/// Error that a picture of slices alone may have, 255ths: positions are rounded to a 4096th of a voxel.
 const ALONE: f64 = 0.5;
-/// The same in a haze, whose own bound it is (`quality.rs`).
+/// Error that a picture of slices in a haze may have, 255ths: the bound of the haze itself (`quality.rs`).
 const MIXED: f64 = 2.0;
 
 const THREE: [(SpaceAxis, f64); 3] = [(SpaceAxis::X, 11.0), (SpaceAxis::Y, 17.25), (SpaceAxis::Z, 9.5)];

@@ -26,12 +26,12 @@ fn waves(p: DVec3) -> f64 {
     (120.0 + 90.0 * (0.7 * p.x - 0.2 * p.z).sin() + 40.0 * (0.6 * p.y).cos()).clamp(0.0, 255.0)
 }
 
-/// What is seen.
+/// Array that is shown.
 fn shape() -> Synthetic {
     Synthetic::new(SHAPE, [12, 16, 28], cubic)
 }
 
-/// What gives the colours, in other blocks.
+/// Array that gives the colors, in other blocks.
 fn colours() -> Synthetic {
     Synthetic::new(SHAPE, [9, 28, 11], waves)
 }
@@ -216,7 +216,8 @@ fn what_is_to_come_is_grey_and_a_coarser_level_stands_in() {
     assert!(rms(&coarse.image, &fine.image) < 2.0 && rms(&nothing.image, &fine.image) > 10.0);
 }
 
-/// Of slices alone only the blocks that they cut are fetched: what lies beside these is not lacking, and nothing leads over to it.
+/// Pictures of slices alone need only the blocks that the slices cut: blocks beside these are not lacking,
+/// and nothing leads over to them.
 #[test]
 fn slices_need_no_blocks_but_those_they_cut() {
     let shape = shape();

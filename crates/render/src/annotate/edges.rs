@@ -7,9 +7,9 @@ use super::{Depth, Notes, Pen, number_text, round_values};
 use crate::camera::{Bounds, Lens};
 use crate::scene::ImageSize;
 
-/// What lies nearer to the eye than this share of the way to the target is not drawn.
+/// Share of the distance to the target; lines nearer to the eye than this are not drawn.
 const NEAR_SHARE: f64 = 1e-3;
-/// Where along an edge its label is tried, one after another.
+/// Places along an edge where its label is tried, in this order, as shares of the edge.
 const SHARES: [f64; 5] = [0.5, 0.35, 0.65, 0.2, 0.8];
 /// How far from the edge it is tried, each as a factor of what is usual.
 const FACTORS: [f64; 3] = [1.0, 2.2, 3.4];
@@ -168,7 +168,7 @@ fn passes(a: DVec2, b: DVec2, from: DVec2, to: DVec2) -> bool {
     enters <= leaves
 }
 
-/// Where a point lies in an image, pixels from its upper left corner.
+/// Returns the position of a point in an image, pixels from its upper left corner.
 fn place(lens: &Lens, size: ImageSize, point: DVec3) -> DVec2 {
     let to = point - lens.eye;
     let depth = if lens.perspective { to.dot(lens.forward) } else { 1.0 };

@@ -1,5 +1,5 @@
-//! What stands in a picture's upper left corner: a line of its own, and below it what colours mean that are no scale: a square of
-//! each, and a text.
+//! Title and color keys in a picture's upper left corner. The title is on a line of its own. Below it, each
+//! color that is not on a scale has a row with a square of the color and a text.
 
 use glam::DVec2;
 
@@ -16,7 +16,7 @@ pub struct Key {
 }
 
 impl Key {
-    /// That of a value, in units that may be empty.
+    /// Creates the key of a value, with units that may be empty.
     #[must_use]
     pub fn of_value(colour: [u8; 3], value: f64, units: &str) -> Self {
         Self { colour, text: format!("{} {units}", number_text(value)).trim_end().to_owned() }

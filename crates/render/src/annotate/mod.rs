@@ -1,4 +1,5 @@
-//! What is written into an exported picture: the volume's box with what it spans, a scale bar, a legend of colours, and a time.
+//! Annotations of an exported picture: the volume's box with the ranges of its axes, a scale bar, a legend of
+//! colors, and a time.
 //!
 //! Edges that lie behind the volume are drawn behind what the picture shows, the others in front of it, which is exact for a convex
 //! box around all there is. Pictures in a viewer are left alone; it has a page around them.
@@ -18,10 +19,10 @@ use crate::transfer::TransferFunction;
 pub use keys::Key;
 use text::{Place, Writer};
 
-/// What is known of a picture.
+/// Facts about a picture that are written into it.
 #[derive(Clone, Debug)]
 pub struct Notes {
-    /// Where it was taken from.
+    /// Camera that the picture was taken from.
     pub camera: Camera,
     /// The box around the voxels, world space.
     pub bounds: Bounds,
@@ -29,13 +30,13 @@ pub struct Notes {
     pub axes: [String; 3],
     /// Units of world space; empty where unknown.
     pub world_units: String,
-    /// What the axes x, y, z span where that is not what the box spans: they are not drawn to scale.
+    /// Ranges of the axes x, y, z that are not drawn to scale; `None` where an axis spans what the box spans.
     pub spans: [Option<Span>; 3],
-    /// What the values are, over the legend: name and units.
+    /// Name and units of the values, written over the legend.
     pub values: String,
     /// In the upper left corner, such as a time; may be empty.
     pub title: String,
-    /// What colours mean that are no scale, such as those of isosurfaces.
+    /// Meanings of colors that are not on a scale, such as those of isosurfaces.
     pub keys: Vec<Key>,
     /// Their colours; no legend where `None`, nor for labels.
     pub transfer: Option<TransferFunction>,
@@ -43,7 +44,7 @@ pub struct Notes {
     pub is_dark: bool,
 }
 
-/// What an axis that is not drawn to scale spans, from the first voxel to the last.
+/// Range of an axis that is not drawn to scale, from the first voxel to the last.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Span {
     /// Coordinate of the first voxel.
@@ -99,7 +100,7 @@ struct Pen<'a> {
     image: &'a mut Image,
     writer: Writer,
     ink: [f32; 3],
-    /// Where something is written.
+    /// Areas of the image in which something is written.
     taken: Vec<Area>,
 }
 
@@ -159,7 +160,7 @@ impl Pen<'_> {
         }
     }
 
-    /// Where a row of text lies once it is moved into the image, and what it takes of it.
+    /// Returns the position of a row of text after it is moved into the image, and the area that it covers.
     fn room(&self, text: &str, mut at: DVec2, place: Place) -> (DVec2, Area) {
         let (long, (width, height)) = (self.writer.width(text), self.size());
         let before = match place {
@@ -355,7 +356,7 @@ mod tests {
         }
     }
 
-    /// Where the axes' labels are, and everything else that is written.
+    /// Returns the areas of the axes' labels, and those of everything else that is written.
     fn labels(size: ImageSize, notes: &Notes) -> (Vec<Area>, Vec<Area>) {
         let rgba = vec![[0.0; 4]; (size.width * size.height) as usize];
         let mut image = Image { size, rgba };

@@ -20,7 +20,7 @@ pub enum Sides {
 }
 
 impl Sides {
-    /// Of a block's cells, by their lowest and highest stored values.
+    /// Finds the sides of a block's cells from their lowest and highest stored values.
     pub(super) fn new(cells: &[[f32; 2]], surfaces: &[PreparedSurface]) -> Self {
         let cells: Vec<u8> = cells.iter().map(|&range| side_of(range, surfaces)).collect();
         let mut present = cells.iter().copied().filter(|&side| side != NO_SIDE);

@@ -61,9 +61,10 @@ fn straight(places: &[Camera], share: f64) -> Camera {
     between(&places[leg], &places[(leg + 1).min(legs)], share * legs as f64 - leg as f64)
 }
 
-/// Where a camera that has come from `before` to `now` will be when as much time again, times `ahead`, has passed: it goes on
-/// as on a [straight](Way::Straight) journey, by 30 degrees and to twice or half the distance at most. Where the two are not of one
-/// projection, or one is no camera, it stays.
+/// Predicts where a camera that moved from `before` to `now` will be after `ahead` times the time of that
+/// move. It continues as on a [straight](Way::Straight) journey, by at most 30 degrees and to at most twice
+/// or half the distance. If the two cameras have different projections, or one of them is not legal, it stays
+/// at `now`.
 #[must_use]
 pub fn predicted(before: &Camera, now: &Camera, ahead: f64) -> Camera {
     let is_one_kind = std::mem::discriminant(&before.projection) == std::mem::discriminant(&now.projection);

@@ -10,8 +10,8 @@ use glam::{DQuat, DVec3};
 use super::{length, turned};
 use crate::camera::{Camera, Projection};
 
-/// What is interpolated besides rotation: what is looked at, logarithm of the distance, what is
-/// [spanned](span), and how far the eye stands aside.
+/// Values that are interpolated besides the rotation: the target, the logarithm of the distance, the [`span`]
+/// of the projection, and how far the eye stands aside.
 type State = [f64; 6];
 
 /// A place, and how the camera passes it.
@@ -168,7 +168,8 @@ fn state(place: &Camera) -> State {
     [x, y, z, length(place).ln(), span(place), place.aside]
 }
 
-/// What the projection spans: the angle of a perspective one, the logarithm of the height of an orthographic one.
+/// Returns the span of the projection: the angle of a perspective one, the logarithm of the height of an
+/// orthographic one.
 fn span(camera: &Camera) -> f64 {
     match camera.projection {
         Projection::Perspective { fov_y_rad } => fov_y_rad,

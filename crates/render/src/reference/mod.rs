@@ -25,7 +25,8 @@ pub fn cast(scene: &Scene, voxels: &impl Voxels) -> Image {
     cast_tinted(scene, voxels, None)
 }
 
-/// The same; in the colours of `tint`, intensities, where a scene takes its colours from another array.
+/// Draws all pixels of a scene's picture. If the scene takes its colors from another array, they are those of
+/// `tint`, an array of intensities.
 pub fn cast_tinted(scene: &Scene, voxels: &impl Voxels, tint: Option<&dyn Voxels>) -> Image {
     let (width, height) = (scene.size.width, scene.size.height);
     let caster = Caster { tint, ..Caster::new(scene, voxels) };
@@ -40,18 +41,18 @@ pub fn cast_pixels(scene: &Scene, voxels: &impl Voxels, pixels: &[[u32; 2]]) -> 
     pixels.par_iter().map(|&pixel| caster.pixel(pixel)).collect()
 }
 
-/// What all rays share.
+/// Data that all rays share.
 struct Caster<'a, V> {
     scene: &'a Scene,
     voxels: &'a V,
-    /// What gives the colours, where another array does.
+    /// Array that gives the colors, if another one does.
     tint: Option<&'a dyn Voxels>,
     classes: Classes,
     step_world: f64,
     volume_from_world: DAffine3,
 }
 
-/// Where along the ray with its value, and in which colour.
+/// Hit of a ray: place along the ray with the value there, and the color.
 type Hit = ((f64, f64), DVec4);
 
 impl<'a, V: Voxels> Caster<'a, V> {
@@ -213,7 +214,7 @@ impl<V: Voxels> Ray<'_, '_, V> {
         !behind_eye && inside && !clipped
     }
 
-    /// Where it meets slices.
+    /// Returns the hits of the ray on slices.
     fn sheets(&self) -> Vec<Hit> {
         let slices = self.caster.scene.slices.iter().map(|slice| {
             let axis = slice.axis.index();

@@ -45,7 +45,7 @@ pub(super) fn hits<V: Voxels>(ray: &Ray<'_, '_, V>, start: f64, end: f64) -> Vec
 }
 
 impl Hit {
-    /// Of its surface, premultiplied.
+    /// Returns the color of its surface, premultiplied.
     pub(super) fn colour(&self) -> DVec4 {
         let [r, g, b] = self.surface.colour.map(f64::from);
         DVec4::new(r, g, b, 1.0) * f64::from(self.surface.opacity)

@@ -185,7 +185,7 @@ unsafe fn halves(v: __m256i) -> [__m256; 2] {
     }
 }
 
-/// The same with signs.
+/// Returns the lower and the upper 16 bits of eight values as signed numbers.
 ///
 /// # Safety
 /// The processor has AVX2.

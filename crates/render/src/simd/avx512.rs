@@ -51,7 +51,7 @@ unsafe fn two(data: *const u8, at: &Offsets, size: usize, lane: usize) -> __m256
     }
 }
 
-/// Of every four lanes two, from `lane` on.
+/// Loads the 64-bit values of two lanes out of every four, from `lane` on.
 ///
 /// # Safety
 /// The processor has AVX-512; `data` can be read at every offset.

@@ -34,7 +34,7 @@ pub enum Instructions {
     Avx2,
     /// NEON.
     Neon,
-    /// What every processor of its kind has.
+    /// Instructions that every processor of its kind has.
     Scalar,
 }
 
@@ -93,8 +93,8 @@ impl Instructions {
     }
 }
 
-/// The same for each axis x, y, z: spelled out, because a closure around vectors would be compiled for the oldest
-/// processor if it were not inlined.
+/// Evaluates an expression for each axis x, y, z, into an array. It is spelled out, because a closure around
+/// vectors would be compiled for the oldest processor if it were not inlined.
 macro_rules! each_axis {
     ($axis:ident => $body:expr) => {
         [
@@ -130,7 +130,7 @@ pub(crate) trait Step<S: Simd> {
     fn run(self, simd: S) -> Self::Output;
 }
 
-/// Where the voxels of pairs lie: elements before the lower one, per lane.
+/// Offsets of pairs of voxels: elements before the lower one of each pair, per lane.
 pub(crate) type Offsets = [u32; LANES];
 
 /// Sixteen lanes of `f32` (`F`), of 32-bit whole numbers (`U`) and of yes or no (`M`).

@@ -7,7 +7,7 @@ use std::arch::aarch64::*;
 
 use super::{FAR, Job, LANES, Offsets, Simd, Step};
 
-/// See the module.
+/// NEON instructions on sixteen lanes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Neon;
 

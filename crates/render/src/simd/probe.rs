@@ -29,8 +29,8 @@ pub(super) fn avx2() -> Gather {
     *FOUND.get_or_init(|| faster(|gather, job| Avx2::new(gather).map_or(0.0, |simd| simd.run(job))))
 }
 
-/// What samples of bytes do: positions in registers become offsets, four rows of pairs are mixed, and an entry of the table
-/// is looked up at what comes out.
+/// Work that is timed, as samples of bytes do it: positions in registers become offsets, four rows of pairs
+/// are mixed, and the result is looked up in the table.
 #[derive(Clone, Copy)]
 struct Trial<'a> {
     voxels: &'a [u8; SIZE],

@@ -6,7 +6,7 @@
 
 use super::{FAR, LANES, Offsets, Simd, Step};
 
-/// See the module.
+/// Scalar instructions on sixteen lanes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scalar;
 

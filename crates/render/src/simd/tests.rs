@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What each operation gives, as bits or numbers, in one list.
+/// Job that returns the results of all operations in one list, as bits or numbers.
 struct Everything<'a> {
     a: &'a [f32; LANES],
     b: &'a [f32; LANES],

@@ -1,4 +1,4 @@
-//! Where slabs are cut: thin where much is seen, thick where little is.
+//! Borders of slabs: slabs are thin where much is seen, thick where little is.
 //!
 //! What lies off the plane of its slab is drawn beside its place when the camera turns, the more the thicker the slab. So
 //! a small picture of thin slabs tells first how much of what is seen each of them holds, and borders are put so that each
@@ -14,7 +14,7 @@ pub(super) const THIN: u32 = 64;
 const EVEN: f64 = 0.3;
 /// How many times thinner than even ones slabs may be: samples lie a voxel apart.
 const THINNEST: f64 = 4.0;
-/// What is over where slabs are as thin as they may be is shared out again so often.
+/// Rounds in which the excess of slabs that are as thin as they may be is shared out among the others.
 const ROUNDS: usize = 8;
 
 /// How much of what is seen each slab holds, in any unit.

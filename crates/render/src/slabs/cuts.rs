@@ -1,4 +1,4 @@
-//! Where slabs lie, and in which of them the samples of rays are.
+//! Positions of slabs, and the slabs that the samples of rays lie in.
 //!
 //! How far a place is along the slabs' normal is a linear function of the place, so along a ray it is one of the number of
 //! the sample. Sixteen neighbouring rays take that of their mean: they disagree about the samples beside a border, which
@@ -12,7 +12,8 @@ use crate::simd::LANES;
 /// Slabs one behind the other.
 #[derive(Clone, Debug)]
 pub(crate) struct Cuts {
-    /// Where each slab begins, and the last one ends: distance along the normal, world units. Ascending.
+    /// Borders of the slabs: the start of each, and the end of the last; distance along the normal, world
+    /// units. Ascending.
     pub(crate) borders: Vec<f64>,
     /// Slabs that are drawn behind the one in which a ray becomes opaque.
     pub(crate) behind: u32,
@@ -56,7 +57,7 @@ impl Cuts {
         Walk { at: 0.0, per_sample: 0.0, borders: &self.borders }
     }
 
-    /// What rays walk through.
+    /// Returns the way of sixteen rays through the slabs, along the mean of the rays.
     #[inline(always)]
     pub(crate) fn walk(&self, rays: &Rays) -> Walk<'_> {
         let (mut at, mut per_sample) = (0.0, 0.0);
@@ -75,8 +76,8 @@ impl Cuts {
 }
 
 impl Walk<'_> {
-    /// The same, of a march whose sample `i` stands for the `stride` steps from `base + i * stride` on. A step is the way
-    /// to its sample from the one before.
+    /// Returns the same way for a march whose sample `i` stands for the `stride` steps from `base + i *
+    /// stride` on. A step is the way to its sample from the one before.
     #[inline(always)]
     pub(crate) fn of_march(&self, base: f64, stride: f64) -> Self {
         let middle = base + stride / 2.0 - 1.0;

@@ -18,7 +18,7 @@ const OPAQUE: f32 = 1.0 - 1.0 / 1024.0;
 /// Cosine below which a ray runs along the planes and meets none.
 const ALONG: f64 = 1e-6;
 
-/// What all pixels share.
+/// Data that all pixels share.
 struct Stage<'a> {
     slabs: &'a Slabs,
     view: Lens,

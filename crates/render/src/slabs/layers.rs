@@ -1,4 +1,4 @@
-//! What sixteen rays gather in each slab.
+//! Color and opacity that sixteen rays gather in each slab.
 //!
 //! A ray carries what it has gathered in the slab it is in, and leaves it there at the border: put behind what the slab
 //! has, so that it may leave it in parts. How much it sees of what follows is known from all slabs together; where that
@@ -13,7 +13,7 @@ use super::cuts::{Cuts, Walk};
 /// Red, green, blue and opacity of sixteen rays.
 type Rgba = [[f32; LANES]; 4];
 
-/// See the module.
+/// Color and opacity that sixteen rays have gathered, by slab.
 pub(crate) struct Layers<'a> {
     cuts: &'a Cuts,
     walk: Walk<'a>,
@@ -107,7 +107,8 @@ pub(crate) struct Deposit<'a, 'b> {
     pub(crate) size: [u32; 2],
 }
 
-/// What is seen of the next slab counts as at least so much, for what rounding gives to it.
+/// Lower bound of the share that is seen of the next slab, used when a rounding error is passed on to that
+/// slab.
 const LEAST_SEEN: f32 = 0.25;
 /// More than this rounding does not take.
 const MOST_LOST: f32 = 1.0 / 255.0;
@@ -186,7 +187,7 @@ pub(crate) struct Inside<'a, 'b> {
 }
 
 impl<'a, 'b> Inside<'a, 'b> {
-    /// Of a march whose sample `i` stands for the `stride` steps from `base + i * stride` on.
+    /// Enters a march whose sample `i` stands for the `stride` steps from `base + i * stride` on.
     #[inline(always)]
     pub(crate) fn new(layers: &'a mut Layers<'b>, base: f64, stride: f64) -> Self {
         let walk = layers.walk.of_march(base, stride);
@@ -213,7 +214,7 @@ impl<'a, 'b> Inside<'a, 'b> {
 
 /// The pictures of slabs in one tile of an image.
 pub(crate) struct Sheets {
-    /// Where the tile lies.
+    /// Rectangle of the tile.
     pub(crate) rect: Rect,
     /// By slab RGBA of 8 bits, row by row; empty where nothing was put.
     pub(crate) rgba: Vec<Vec<u8>>,

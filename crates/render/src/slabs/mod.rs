@@ -39,7 +39,7 @@ pub enum Cutting {
     Axis(SpaceAxis),
 }
 
-/// What slabs are wanted beside a picture.
+/// Slabs that are wanted beside a picture.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SlabRequest {
     /// Along what the volume is cut.
@@ -60,7 +60,7 @@ pub struct SlabRequest {
 impl SlabRequest {
     /// Room for the camera to pan and for what turns into sight, share of the image.
     pub const GUARD: f64 = 0.05;
-    /// Of so many slabs one is drawn behind what is opaque.
+    /// Slabs of a set for each slab that is drawn behind what is opaque.
     const BEHIND: u32 = 5;
     const MAX_REDUCTION: u32 = 8;
 
@@ -109,8 +109,8 @@ impl SlabRequest {
         Ok(())
     }
 
-    /// What has to be there for slabs beside pictures of `size`: all that a camera sees in a picture of this size, with the
-    /// guard band.
+    /// Returns the camera and the image size whose blocks must be present for slabs beside pictures of
+    /// `size`: all that the camera sees in a picture of this size, with the guard band.
     #[must_use]
     pub fn reach(&self, size: ImageSize) -> (Camera, ImageSize) {
         self.seen_by_pixels_of(1, size)
@@ -143,13 +143,14 @@ pub struct Slabs {
     pub cutting: Cutting,
     /// The camera that they were cast from: a texel's place on its plane is where the camera sees it.
     pub camera: Camera,
-    /// What the camera's whole image would be, texels.
+    /// Size of the camera's whole image, texels.
     pub size: ImageSize,
     /// By how much that image reaches beyond the picture on each side, as in [`SlabRequest`].
     pub guard: f64,
     /// Across the slabs, away from the camera: unit length, world space.
     pub normal: [f64; 3],
-    /// Where each slab begins, and the last one ends: `normal` by any point of the border, world units. Ascending.
+    /// Borders of the slabs: the start of each, and the end of the last; dot product of `normal` and any
+    /// point of the border, world units. Ascending.
     pub borders: Vec<f64>,
     /// The nearest first.
     pub slabs: Vec<Slab>,
@@ -183,7 +184,8 @@ impl Slabs {
         self.slabs.iter().map(|slab| slab.rect.pixels()).sum()
     }
 
-    /// Where the plane in the middle of a slab lies: `normal` by any of its points, world units.
+    /// Returns the position of the plane in the middle of a slab: dot product of `normal` and any of its
+    /// points, world units.
     ///
     /// # Panics
     /// Where there is no such slab.
@@ -223,7 +225,8 @@ pub fn cast_with_slabs(
     Ok((frame?, slabs?.0))
 }
 
-/// That slabs can be cast from a camera: `Invalid` where it is none, or stands aside of its eye, which a set does not say.
+/// Checks that slabs can be cast from a camera: `Invalid` if the camera is not legal, or if its rays start
+/// aside of its eye, which a set of slabs does not record.
 fn check_camera(camera: &Camera) -> Result<()> {
     camera.check()?;
     if camera.aside == 0.0 {
@@ -243,7 +246,7 @@ fn check_scene(scene: &Scene) -> Result<()> {
     }
 }
 
-/// What of a scene cannot be cut into slabs, if anything.
+/// Returns the name of something in a scene that cannot be cut into slabs, if there is any.
 fn beyond(scene: &Scene) -> Option<&'static str> {
     if !scene.wires.is_empty() {
         return Some("boxes as lines");

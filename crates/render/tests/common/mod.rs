@@ -116,7 +116,7 @@ impl Synthetic {
         (self.field)(voxel * factor + (factor - 1.0) / 2.0)
     }
 
-    /// What the type keeps of the decoded value of a voxel; for types that need no decoding.
+    /// Returns the decoded value of a voxel as its type stores it; for types that need no decoding.
     pub(crate) fn kept(&self, level: u32, voxel: DVec3) -> f64 {
         let value = self.value(level, voxel);
         match self.dtype.element() {
