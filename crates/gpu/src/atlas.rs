@@ -71,7 +71,7 @@ pub(crate) fn slot_sizes(prepared: &Prepared) -> (Vec<SlotSize>, Vec<usize>) {
     (sizes, of_levels)
 }
 
-/// What may be taken of a device.
+/// Limits of what may be taken of a device.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {
     /// All atlases together, bytes.
@@ -83,7 +83,7 @@ pub(crate) struct Room {
     pub(crate) max_cell_bytes: u64,
 }
 
-/// What is to be done so that more blocks of a size have room.
+/// Step that makes room for more blocks of a size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Growth {
     /// Another atlas of so many slots.
@@ -123,11 +123,11 @@ pub(crate) struct Atlas {
 struct Page {
     stamp: Stamp,
     last_seen: u64,
-    /// What its cells were uploaded for.
+    /// Pictures that its cells on the device are valid for; `None` if it has no cells there.
     cells_of: Option<CellsOf>,
 }
 
-/// Where a block is.
+/// Location of a block on the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct PageAt {
     /// Number of the atlas.
@@ -164,7 +164,7 @@ impl Shelf {
         self.atlases.iter().filter(|a| a.size == *size).map(Atlas::bytes).sum()
     }
 
-    /// Where a block is, if it is here.
+    /// Returns the location of a block, if it is in an atlas.
     pub(crate) fn find(&self, block: &PreparedBlock) -> Option<PageAt> {
         self.pages.get(&block.stamp).copied()
     }

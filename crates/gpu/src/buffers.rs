@@ -1,10 +1,11 @@
-//! What a picture binds besides the atlases and their cells: buffers that grow with what pictures need, and stay.
+//! Buffers that a picture binds besides the atlases and their cells. They grow with what pictures need, and
+//! never shrink.
 
 use array::Result;
 
 use crate::gpu::Gpu;
 
-/// See the module; in order of bindings, the cells of the atlases among them.
+/// Buffers of a picture, in the order of their bindings; the cells of the atlases are bound among them.
 #[derive(Debug)]
 pub(crate) struct Buffers {
     pub(crate) picture: Growing,
@@ -12,10 +13,10 @@ pub(crate) struct Buffers {
     pub(crate) places: Growing,
     pub(crate) table: Growing,
     pub(crate) marks: Growing,
-    /// Where rays are between dispatches.
+    /// State of the rays between dispatches.
     pub(crate) rays: Growing,
     pub(crate) counts: Growing,
-    /// What rays have gathered, RGBA.
+    /// Colors and opacities that rays have gathered, RGBA.
     pub(crate) colours: Growing,
 }
 

@@ -39,7 +39,7 @@ const SEEN: u32 = 1;
 const LACKED: u32 = 2;
 const SOON: u32 = 4;
 
-/// What to do where voxels are not on the device.
+/// Behavior where voxels are not on the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patience {
     /// Wait for them: the picture is the same as that of the caster for the CPU.
@@ -48,7 +48,7 @@ pub enum Patience {
     StandIns,
 }
 
-/// What a picture took.
+/// Work and memory that a picture took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
     /// Dispatches.
@@ -59,7 +59,7 @@ pub struct Work {
     pub bytes: u64,
     /// The most of them before one dispatch.
     pub most_bytes_per_pass: u64,
-    /// What all atlases hold or could hold, bytes.
+    /// Memory of all atlases, whether their slots are in use or not, bytes.
     pub atlas_bytes: u64,
     /// Blocks that the picture lacked and that stand-ins were drawn for.
     pub lacking_blocks: u64,
@@ -87,7 +87,7 @@ struct Pipeline {
     layout: wgpu::BindGroupLayout,
 }
 
-/// What one dispatch tells.
+/// Results of one dispatch.
 struct Told {
     unfinished: u32,
     moved: u32,
@@ -217,7 +217,7 @@ struct Drawing<'a> {
 }
 
 impl Drawing<'_> {
-    /// What stays the same from dispatch to dispatch.
+    /// Uploads what stays the same from dispatch to dispatch.
     fn begin(&mut self) -> Result<()> {
         let (gpu, buffers) = (self.gpu, &mut self.state.buffers);
         let mut table = self.prepared.table_words().to_vec();
@@ -333,7 +333,7 @@ impl Drawing<'_> {
         self.gpu.queue.submit([encoder.finish()]);
     }
 
-    /// What was seen stays longest.
+    /// Notes which blocks were seen: these stay longest.
     fn see(&mut self, told: &Told) {
         let seen = self.prepared.blocks.iter().zip(&told.marks).filter(|(_, mark)| **mark & SEEN != 0);
         for (block, _) in seen {

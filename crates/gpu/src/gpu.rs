@@ -8,7 +8,8 @@ use parking_lot::Mutex;
 
 /// Longest that one dispatch is waited for: drivers themselves give up long before.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// What atlases leave of the device's memory, bytes: rays and colours of the largest dispatch (192 MiB), and all that is small.
+/// Device memory that atlases leave free, bytes: for rays and colors of the largest dispatch (192 MiB), and
+/// for all small buffers.
 const SPARE_BYTES: u64 = 256 << 20;
 
 /// Which graphics processors will do.
@@ -79,7 +80,7 @@ impl Gpu {
         Ok(Self { device, queue, limits, name, is_software: is_software(info.device_type), trouble })
     }
 
-    /// What went wrong so far. Nothing works any more after that.
+    /// Fails if anything has gone wrong on the device. Nothing works any more after that.
     ///
     /// # Errors
     /// `Io` with the driver's words.
@@ -88,14 +89,14 @@ impl Gpu {
         trouble.as_ref().map_or(Ok(()), |text| Err(self.failed(text)))
     }
 
-    /// What `create` makes, unless the device has no memory for it.
+    /// Returns the result of `create`; `None` if the device has no memory for it.
     fn within_memory<T>(&self, create: impl FnOnce() -> T) -> Option<T> {
         let scope = self.device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
         let created = create();
         pollster::block_on(scope.pop()).is_none().then_some(created)
     }
 
-    /// What `create` makes, unless the device has no memory for it and [`SPARE_BYTES`] more.
+    /// Returns the result of `create`; `None` if the device has no memory for it and [`SPARE_BYTES`] more.
     pub(crate) fn with_spare<T>(&self, create: impl FnOnce() -> T) -> Option<T> {
         let spare = wgpu::BufferDescriptor {
             label: Some("spare"),

@@ -25,7 +25,7 @@ const MAX_SIDE: u64 = 1 << 30;
 /// Parallel rays begin a whole number of the longest strides from the eye.
 const LONGEST_STRIDE: f64 = 256.0;
 
-/// What the shader calls `Picture`, without its levels.
+/// Layout of the shader's `Picture`, without its levels.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 pub(crate) struct Head {
@@ -106,7 +106,7 @@ pub(crate) struct Level {
     last_place: [i32; 4],
 }
 
-/// What the shader calls `Block`.
+/// Layout of the shader's `Block`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 pub(crate) struct BlockEntry {
@@ -128,7 +128,7 @@ pub(crate) struct BlockEntry {
     spare: u32,
 }
 
-/// What the shader calls `Place`.
+/// Layout of the shader's `Place`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 pub(crate) struct Place {
@@ -150,14 +150,14 @@ const FULL: u32 = 4;
 const FULL_BENT: u32 = 8;
 const FADE_X: u32 = 16;
 
-/// See the module.
+/// Numbers of a picture, in the shader's types and order.
 #[derive(Debug)]
 pub(crate) struct Picture {
     pub(crate) head: Head,
     pub(crate) levels: Vec<Level>,
     pub(crate) blocks: Vec<BlockEntry>,
     pub(crate) places: Vec<Place>,
-    /// What the shader finds behind the tables: what is missing, the palette, the values of surfaces.
+    /// Words that the shader finds behind the tables: missing values, the palette, the isovalues of surfaces.
     pub(crate) words: Vec<u32>,
     /// Distances of blocks from the eye, voxels of level 0.
     pub(crate) distances: Vec<f32>,
@@ -220,8 +220,8 @@ fn check(prepared: &Prepared) -> Result<()> {
     Ok(())
 }
 
-/// Where rays begin, world space: the eye, or for parallel rays the place before it or behind it that is nearest to the
-/// volume's middle, whole steps away.
+/// Returns the origin of the rays, world space: the eye. For parallel rays it is the place nearest to the
+/// volume's middle that lies in front of the eye or behind it by a whole number of the longest strides.
 fn eye(prepared: &Prepared) -> DVec3 {
     let lens = &prepared.lens;
     if lens.is_perspective {
@@ -332,7 +332,8 @@ impl<'a> Words<'a> {
         first
     }
 
-    /// Where the values of surfaces begin as a block's voxels tell them.
+    /// Returns the index of the first isovalue, in the numbers that a block's voxels have; appends the
+    /// isovalues for a block whose numbers are relative to its own range.
     fn isovalues(&mut self, block: &PreparedBlock) -> u32 {
         match block.relative {
             Some(to) => self.put_isovalues(|surface| to.of(surface.stored)),

@@ -17,7 +17,7 @@ pub(crate) const WORKGROUP_SIDE: u32 = 8;
 /// First binding of the atlases.
 pub(crate) const FIRST_ATLAS: u32 = 9;
 
-/// What a shader is compiled for.
+/// Properties that a shader is compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Variant {
     pub(crate) format: VoxelFormat,
@@ -45,7 +45,7 @@ const PARTS: [&str; 12] = [
 ];
 
 impl Variant {
-    /// What a picture needs.
+    /// Returns the variant that a picture needs.
     pub(crate) fn of(prepared: &Prepared, atlases: usize) -> Self {
         Self {
             format: prepared.format,

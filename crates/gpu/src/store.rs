@@ -16,14 +16,14 @@ pub const UPLOAD_BYTES_PER_PASS: u64 = 64 << 20;
 /// has fewer.
 const MAX_ATLASES: u32 = 32;
 
-/// See the module.
+/// Blocks on the device.
 #[derive(Debug)]
 pub(crate) struct Store {
     shelf: Shelf,
     /// By number of the atlas.
     textures: Vec<Texture>,
     cells: wgpu::Buffer,
-    /// What all atlases may take, bytes.
+    /// Limit of all atlases together, bytes.
     limit_bytes: u64,
     /// As for the present picture: what the device refused is not asked for again.
     room: Room,
@@ -37,7 +37,7 @@ struct Texture {
     first_cell: u64,
 }
 
-/// What was uploaded for one dispatch.
+/// Amount of data that was uploaded for one dispatch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Uploaded {
     pub(crate) blocks: u64,
@@ -265,7 +265,8 @@ impl Store {
     }
 }
 
-/// What is told of a block's cells: what of them can be seen or how high they reach, and on which sides of surfaces they lie.
+/// Returns the two lists of bytes for a block's cells: what can be seen of them or how high they reach, and
+/// on which sides of surfaces they lie; `None` for a list that is not needed.
 fn cells_of(block: &PreparedBlock) -> [Option<&[u8]>; CELL_LISTS] {
     let field = match block.field.as_deref() {
         Some(Field::Cells(cells)) => Some(cells.as_slice()),

@@ -1,4 +1,4 @@
-//! The same picture as the caster for the CPU draws, and what it takes.
+//! Pictures on a graphics processor: they equal those of the caster for the CPU; and the work that they take.
 
 #![expect(
     clippy::unwrap_used,
@@ -22,7 +22,7 @@ use corridor_gpu::{Accept, GpuCaster, Patience, Work};
 use corridor_render::{BlockPool, Cancel, Frame, Image, ImageSize, OpacityPoint, Scene, TransferFunction};
 use glam::DVec3;
 
-/// Where tests must find a graphics processor, if only one in software.
+/// Environment variable that makes tests fail if there is no graphics processor; one in software is enough.
 const DEMANDED: &str = "CORRIDOR_TEST_GPU";
 
 /// A caster, or nothing where this machine has no driver and nobody demands one.

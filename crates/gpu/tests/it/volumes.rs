@@ -1,4 +1,4 @@
-//! What the transfer function shows.
+//! Pictures of volumes, as the transfer function shows them.
 
 use array::{Affine, DType, ElementType, ErrorKind, Meaning, Scalar};
 use corridor_gpu::{Accept, GpuCaster, Patience, UPLOAD_BYTES_PER_PASS};
