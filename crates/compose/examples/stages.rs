@@ -1,7 +1,7 @@
-//! What the stages of a picture by many ranks cost, for the model in `docs/ranks.md`: casting by one and by many shares, laying
-//! pieces over one another, and what a whole exchange takes. `cargo run --release -p corridor-compose --example stages`.
-//! The median of several runs each: processor time where one thread works, the clock's where several do. What is compared is
-//! run in turn, so that a machine that others use is as busy for each.
+//! Costs of the stages of a picture by many ranks, for the model in `docs/ranks.md`: casting by one and by many shares, laying
+//! pieces over one another, and a whole exchange. `cargo run --release -p corridor-compose --example stages`.
+//! Each number is the median of several runs: processor time where one thread works, elapsed time where several do. Variants
+//! that are compared run in turn, so that a machine that others use is as busy for each.
 
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a measurement for people")]
 

@@ -20,12 +20,13 @@ const ENTRY_BYTES: usize = 17;
 /// A block at whatever time: the rank of its level, and its place `[z, y, x]` in the level's grid.
 type Place = (usize, [u64; 3]);
 
-/// What is known of the work that blocks make. Rank 0's counts.
+/// Work that blocks make: as guessed for the last picture, and how measurements correct the guess. Only rank
+/// 0's is used.
 #[derive(Clone, Debug, Default)]
 pub struct Balance {
     /// The work that was guessed of each block of the last picture.
     guessed: BTreeMap<Place, f64>,
-    /// What the guess has to be multiplied by.
+    /// Factor by which the guess has to be multiplied.
     correction: BTreeMap<Place, f64>,
 }
 
@@ -118,7 +119,7 @@ impl Balance {
     }
 }
 
-/// What [`Balance::hear`] hears, of a rank that has no balance of its own.
+/// Tells rank 0 what blocks took, as [`Balance::hear`] expects it, for a rank that has no balance of its own.
 ///
 /// # Errors
 /// Those of the communicator.

@@ -1,5 +1,5 @@
-//! What all ranks do together with small messages: along a binomial tree, so that no rank sends more than a message for each
-//! doubling of their number.
+//! Collective operations of all ranks with small messages. They go along a binomial tree, so that no rank
+//! sends more than one message for each doubling of the number of ranks.
 
 use array::Result;
 

@@ -1,4 +1,4 @@
-//! What ranks need of whatever connects them.
+//! Interface that ranks need of whatever connects them.
 
 use array::Result;
 

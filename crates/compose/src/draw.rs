@@ -12,7 +12,7 @@ use render::{Cancel, Image, ImageSize, Part, Piece, Rect, Scene, Snapshot, Tally
 use crate::piece::{HEAD_BYTES, cut, from_message, stack, to_message};
 use crate::{Communicator, Method, Schedule, Tree, Viewpoint, broadcast, failure, reduce};
 
-/// What putting an image together took one rank.
+/// Cost for one rank of putting an image together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// Rounds in which parts were exchanged.
@@ -23,18 +23,18 @@ pub struct Traffic {
     pub pixel_bytes: usize,
 }
 
-/// What a rank has of a picture in the end.
+/// Result of a picture at one rank.
 #[derive(Clone, Debug)]
 pub struct Composed {
     /// Its part of the image: all that is to be seen in this rectangle. What no rank's rectangle holds is transparent.
     pub region: Rect,
     /// The pixels, finished; where the piece is smaller than the region, the rest is transparent.
     pub piece: Piece,
-    /// What it shows: of the whole picture at rank 0, of what this one drew at the others.
+    /// Counts that tell what is shown: at rank 0 by the whole picture, at the others by what this rank drew.
     pub tally: Tally,
     /// Work that blocks made here, in samples drawn.
     pub work: Vec<(BlockKey, f64)>,
-    /// What was sent.
+    /// Messages that were sent.
     pub traffic: Traffic,
 }
 
@@ -64,7 +64,8 @@ pub fn draw(
     draw_by(ranks, scene, tree, &Schedule::new(method, ranks.size())?, blocks, cancel)
 }
 
-/// The same by a schedule. One [by rows](Schedule::by_rows) leaves all of the image to be had, also what nothing is seen in.
+/// Draws a picture as [`draw`] does, by a schedule. With one [by rows](Schedule::by_rows) the ranks' regions
+/// cover all of the image, also parts in which nothing is seen.
 ///
 /// # Errors
 /// Those of [`draw`].
@@ -143,7 +144,7 @@ impl Ending {
     }
 }
 
-/// What all have to know before they begin.
+/// Facts that all ranks must know before they begin.
 struct Agreed {
     /// See [`Part::finest`].
     finest: Option<u8>,

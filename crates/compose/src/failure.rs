@@ -20,8 +20,9 @@ pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Error> {
     Some(Error::new(kind, String::from_utf8_lossy(text).into_owned()))
 }
 
-/// What came of something that all ranks did, each by itself; all make the same call. Where one failed, only rank 0 has an
-/// error, that of the lowest rank that failed, and the others get `None`: what there is to say is said once.
+/// Agrees on the result of something that all ranks did, each by itself; all make the same call. If one
+/// failed, only rank 0 gets an error, that of the lowest rank that failed, and the others get `None`, so that
+/// the error is reported once.
 ///
 /// # Errors
 /// Rank 0's own, or another's with its number; those of the communicator.

@@ -1,4 +1,5 @@
-//! Who sends which part of the image to whom, and when: radix-k compositing as data.
+//! Schedules of compositing: which rank sends which part of the image to which rank, and when. This is
+//! radix-k compositing as data.
 //!
 //! Ranks stand in a row, the front one first. The number of ranks is a product of factors, one for each round. In a round of
 //! factor k, k ranks that are neighbours (of what earlier rounds have put together) cut the region that they
@@ -63,7 +64,7 @@ pub struct Schedule {
     rows: Option<u32>,
 }
 
-/// What one rank does in a round.
+/// Exchange of one rank in a round.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Round {
     /// Places in the row of those that exchange, front first; the rank itself is one of them.
@@ -99,8 +100,8 @@ impl Schedule {
         Ok(Self { factors: factors.into_iter().filter(|&k| k > 1).collect(), rows: None })
     }
 
-    /// The same with regions of whole rows, in the order of the ranks' places or not, whose borders lie at multiples of `unit`
-    /// rows: for encoders that take a picture so.
+    /// Changes the schedule to regions of whole rows, whose borders lie at multiples of `unit` rows: for
+    /// encoders that need a picture in such regions. The regions may lie in another order than the ranks.
     #[must_use]
     pub fn by_rows(self, unit: u32) -> Self {
         Self { rows: Some(unit.max(1)), ..self }
@@ -122,7 +123,7 @@ impl Schedule {
         self.factors.iter().product()
     }
 
-    /// What the rank at a place in the row does, round by round.
+    /// Returns the exchanges of the rank at a place in the row, round by round.
     pub fn rounds(&self, place: usize) -> impl Iterator<Item = Round> {
         let mut stride = 1;
         self.factors.iter().map(move |&k| {

@@ -1,4 +1,5 @@
-//! Who draws what: a volume cut in two again and again, until each rank has a box of it with about as much work.
+//! Division of a volume among ranks: it is cut in two again and again, until each rank has a box of it with
+//! about as much work.
 //!
 //! Planes cut boxes all the way through (a k-d tree), so from any eye the boxes have an order in which no ray comes back to
 //! one: at each plane what lies on the eye's side is in front.
@@ -17,7 +18,7 @@ pub enum Viewpoint {
 }
 
 impl Viewpoint {
-    /// Of a scene.
+    /// Returns the viewpoint of a scene.
     #[must_use]
     pub fn of(scene: &Scene) -> Self {
         let volume_from_world = scene.view.world_from_volume.inverse();
@@ -129,7 +130,7 @@ impl Tree {
         self.ranks
     }
 
-    /// What a rank draws.
+    /// Returns the share that a rank draws.
     ///
     /// # Panics
     /// For a rank that is none of the tree's.
@@ -175,7 +176,7 @@ impl Tree {
         self.planes.iter().flat_map(plane).collect()
     }
 
-    /// What [`Tree::to_bytes`] gave, for so many ranks.
+    /// Reads the bytes that [`Tree::to_bytes`] wrote, for a tree of `ranks` ranks.
     ///
     /// # Errors
     /// `Corrupt` when it is no such tree.
@@ -212,7 +213,7 @@ fn longest_axis(within: &Share, points: &[WorkPoint]) -> usize {
     (high - low).max_position()
 }
 
-/// Where to cut, so that about this share of the work of sorted `points` lies below.
+/// Returns the place of a cut such that about this share of the work of sorted `points` lies below it.
 fn place(scene: &Scene, axis: usize, within: &Share, points: &[WorkPoint], share: f64, ranks: usize) -> f64 {
     let total: f64 = points.iter().map(|point| point.work).sum();
     let (low, high) = (within.low[axis], within.high[axis]);
@@ -235,7 +236,7 @@ fn place(scene: &Scene, axis: usize, within: &Share, points: &[WorkPoint], share
     best.filter(|(error, _)| *error <= TOLERANCE).map_or(exact, |(_, at)| at)
 }
 
-/// Where planes cost the fewest blocks, next to a place on both sides.
+/// Returns the nearest places on both sides of `at` where a plane costs the fewest blocks.
 fn borders(scene: &Scene, axis: usize, at: f64) -> [f64; 2] {
     let rank = scene.view.rank_of(scene.finest_level).unwrap_or(0);
     scene.view.levels[rank].block_starts_around(axis, at, Share::BORDER_IN_BLOCK)

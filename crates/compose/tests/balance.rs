@@ -15,7 +15,7 @@ use rig::together;
 
 const SIDE: u64 = 96;
 const RANKS: usize = 8;
-/// What is sought: the busiest rank by the average.
+/// Largest accepted ratio of the busiest rank's work to the average.
 const BALANCED: f64 = 1.2;
 
 /// A ball of haze in one corner, nothing elsewhere.
@@ -172,7 +172,7 @@ fn every_view_of_a_journey_is_balanced() {
     assert!(by_the_first > BALANCED, "views that need no new shares show nothing: {by_the_first}");
 }
 
-/// Where all the work is in one place, or nowhere, shares are cut all the same.
+/// Shares are cut even if all the work is in one place, or if there is none.
 #[test]
 fn few_points_are_enough_for_many_ranks() {
     let synthetic = Synthetic::new([SIDE; 3], [16; 3], corner);

@@ -41,7 +41,7 @@ fn part(piece: &Piece, rect: Rect) -> Piece {
     part
 }
 
-/// What lies at a pixel, in double precision: one piece after the other.
+/// Returns the expected pixel, in double precision: one piece after the other.
 fn expected(pieces: &[Piece], order: &[usize], column: u32, row: u32) -> [f64; 4] {
     let mut sum = [0.0; 4];
     for &rank in order {
@@ -118,8 +118,9 @@ proptest! {
     }
 }
 
-/// Where all pieces cover all, each rank sends (p - 1)/p of the image by any method: direct send in one round of p - 1 messages,
-/// binary swap in log2 p rounds of one, a half, a quarter and so on of the image each.
+/// If all pieces cover the whole image, each rank sends (p - 1)/p of the image by any method: direct send in
+/// one round of p - 1 messages, binary swap in log2 p rounds of one message each, with a half of the image, a
+/// quarter and so on.
 #[test]
 fn what_is_sent_is_what_theory_says() {
     for ranks in [2usize, 4, 8] {

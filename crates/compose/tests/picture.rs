@@ -36,7 +36,7 @@ fn tree_of(synthetic: &Synthetic, scene: &Scene, ranks: usize) -> Tree {
     Balance::new().cut(scene, &synthetic.full_pool().snapshot(), &wanted(scene), ranks).expect("legal input")
 }
 
-/// What each rank has in the end, each with the blocks of its share.
+/// Returns the result of each rank, each drawn with only the blocks of its share.
 fn drawn(synthetic: &Synthetic, scene: &Scene, tree: &Tree, method: Method) -> Vec<Composed> {
     let all = wanted(scene);
     together(tree.ranks(), |ranks| {

@@ -2,7 +2,7 @@
 
 use corridor_compose::{ThreadRank, threads};
 
-/// What `work` gives at each of `count` ranks.
+/// Returns the results of `work` at each of `count` ranks.
 pub(crate) fn together<T: Send>(count: usize, work: impl Fn(&ThreadRank) -> T + Sync) -> Vec<T> {
     let ranks = threads(count).expect("a legal number of ranks");
     let work = &work;
