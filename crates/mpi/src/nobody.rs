@@ -1,4 +1,5 @@
-//! What is there without MPI: no other process, and a word to those who start several.
+//! Replacement for builds without MPI: there is no other process, and an error tells this to those who start
+//! several.
 
 use std::sync::Arc;
 

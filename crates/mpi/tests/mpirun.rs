@@ -173,7 +173,7 @@ fn made(dataset: &Dataset, key: BlockKey) -> Result<Block> {
     Ok(Block { key, content: Content::Data { bytes: bytes.into(), range: None } })
 }
 
-/// Where pixels lie, and what they are.
+/// Returns the rectangle and the pixels of a part as bytes.
 fn message(part: &Composed) -> Vec<u8> {
     let rect = part.piece.rect;
     let head = [rect.left, rect.top, rect.width, rect.height];
