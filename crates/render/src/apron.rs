@@ -2,9 +2,10 @@
 //! coarser level that is resident, else the block's own outermost voxels.
 //!
 //! Parts of an apron are numbered by the axes along which they lie beyond the block: bit 1 x, 2 y, 4 z. An
-//! arriving block fills its own apron; those that can be better for it are refreshed afterwards. With all neighbours
-//! there, a picture of many blocks equals that of one. Where a finer block ends at a coarser one, the finer
-//! block's last samples lead over to the coarser values; `fade.rs` does the same where it begins.
+//! arriving block fills its own apron; the aprons of other blocks that it can improve are refreshed
+//! afterwards. If all neighbors are resident, a picture of many blocks equals that of one block. Where a
+//! finer block ends at a coarser one, the finer block's last samples lead over to the coarser values;
+//! `fade.rs` does the same where it begins.
 
 use std::sync::Arc;
 

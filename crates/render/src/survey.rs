@@ -1,6 +1,7 @@
 //! Survey of a block's cells: which values are there, how steeply they rise and how sharply they turn.
 //!
-//! Voxels are looked at row by row, column by column, whatever they are, by the instructions that the machine has.
+//! Voxels are read row by row, column by column, whatever their values are, by the instructions that the
+//! machine has.
 
 use crate::resident::{CELL, Resident};
 use crate::simd::{Job, Simd};

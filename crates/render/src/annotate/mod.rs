@@ -1,8 +1,9 @@
 //! Annotations of an exported picture: the volume's box with the ranges of its axes, a scale bar, a legend of
 //! colors, and a time.
 //!
-//! Edges that lie behind the volume are drawn behind what the picture shows, the others in front of it, which is exact for a convex
-//! box around all there is. Pictures in a viewer are left alone; it has a page around them.
+//! Edges that lie behind the volume are drawn behind what the picture shows, the others in front of it; this
+//! is exact for a convex box around the whole volume. Pictures in a viewer are not annotated: the page around
+//! them shows this.
 
 mod edges;
 mod keys;

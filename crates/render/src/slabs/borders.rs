@@ -1,8 +1,9 @@
 //! Borders of slabs: slabs are thin where much is seen, thick where little is.
 //!
-//! What lies off the plane of its slab is drawn beside its place when the camera turns, the more the thicker the slab. So
-//! a small picture of thin slabs tells first how much of what is seen each of them holds, and borders are put so that each
-//! slab holds as much; in part they stay even, for what only a turn brings into sight.
+//! When the camera turns, a place that lies off the plane of its slab is drawn beside its true position; this
+//! error grows with the thickness of the slab. So a small picture of thin slabs is cast first. It tells how
+//! much of what is seen lies in each of them, and the borders are placed so that all slabs hold the same
+//! amount. A part of the slabs is spread evenly, for places that come into sight only when the camera turns.
 
 use super::Slabs;
 

@@ -1,8 +1,8 @@
 //! Positions of slabs, and the slabs that the samples of rays lie in.
 //!
-//! How far a place is along the slabs' normal is a linear function of the place, so along a ray it is one of the number of
-//! the sample. Sixteen neighbouring rays take that of their mean: they disagree about the samples beside a border, which
-//! belong to one slab as well as to the other.
+//! The distance of a place along the slabs' normal is a linear function of the place, so along a ray it is a
+//! linear function of the sample's number. Sixteen neighboring rays use the function of their mean. They
+//! disagree only about samples beside a border, which may belong to either slab.
 
 use glam::{DAffine3, DVec3};
 

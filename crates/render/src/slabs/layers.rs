@@ -1,8 +1,9 @@
 //! Color and opacity that sixteen rays gather in each slab.
 //!
-//! A ray carries what it has gathered in the slab it is in, and leaves it there at the border: put behind what the slab
-//! has, so that it may leave it in parts. How much it sees of what follows is known from all slabs together; where that
-//! is nothing any more it goes on for some slabs, and ends.
+//! A ray carries the color that it has gathered in its current slab. At the border it adds this color to the
+//! slab, behind what the slab already has, so that it may do so in several parts. The opacity of all slabs
+//! together tells how much the ray sees of what follows; when this is nothing, the ray goes on for a few
+//! slabs, and ends.
 
 use crate::rays::{Rays, Spans};
 use crate::rect::Rect;
