@@ -12,7 +12,7 @@ use wire::ops::{self, Describe, ListEntry, Stats, StatsRequest};
 /// [`Dialer::ask`](crate::dial::Dialer::ask) waits for the answer, [`Dialer::tell`](crate::dial::Dialer::tell) asks
 /// one-way.
 pub trait Ask: Send + Sync {
-    /// What comes back.
+    /// Type of the answer.
     type Answer: Send;
 
     /// The operation's registered name, at most 64 bytes.
@@ -33,7 +33,7 @@ pub trait Ask: Send + Sync {
     fn answer(&self, replies: OpStream) -> impl Future<Output = Result<Self::Answer>> + Send;
 }
 
-/// What data sets there are.
+/// Operation that lists the data sets of a server.
 #[derive(Clone, Copy, Debug)]
 pub struct List;
 

@@ -42,7 +42,7 @@ const CHECKED_AT_ONCE: usize = 64;
 /// Hears the URL at which a server is waited for, with its token.
 pub type OnAwait = Arc<dyn Fn(&Url) + Send + Sync>;
 
-/// What a stack is built with.
+/// Settings and shared resources from which stacks are built.
 #[derive(Clone)]
 pub struct Context {
     /// This user's folders.
@@ -53,11 +53,11 @@ pub struct Context {
     pub on_progress: Option<store::OnProgress>,
     /// How other servers are reached.
     pub reach: Reach,
-    /// What several servers of one URL have.
+    /// Sharing of data among several servers of one URL: the same data, or data sets of their own.
     pub sharing: Sharing,
     /// Told where a server is waited for, as that server is to be told.
     pub on_await: Option<OnAwait>,
-    /// What is remembered of the ways to other hosts.
+    /// Memory of the network paths to other hosts.
     pub paths: Paths,
     /// How often at most other servers are asked again what they have, and who else has it, by whoever serves or shows it.
     pub ask_again_after: Duration,
@@ -95,13 +95,13 @@ impl Context {
         Self { folder: Some(folder), ..self }
     }
 
-    /// The same, reaching other servers by `reach`.
+    /// Returns this context with other servers reached by `reach`.
     #[must_use]
     pub fn reaching(self, reach: Reach) -> Self {
         Self { reach, ..self }
     }
 
-    /// The same, for servers of which a person said what they have.
+    /// Returns this context with the user's statement of what the servers of one URL have.
     #[must_use]
     pub fn sharing(self, sharing: Sharing) -> Self {
         Self { sharing, ..self }
@@ -113,19 +113,19 @@ impl Context {
         Self { meaning, ..self }
     }
 
-    /// The same, telling somebody where a server is waited for.
+    /// Returns this context with a listener that hears the URL at which a server is waited for.
     #[must_use]
     pub fn telling(self, on_await: OnAwait) -> Self {
         Self { on_await: Some(on_await), ..self }
     }
 
-    /// The same in a budget of its own.
+    /// Returns a copy of this context with `budget` for its memory, and with scratch memory of its own.
     #[must_use]
     pub fn within(&self, budget: Budget) -> Self {
         Self { budget, scratch: store::Scratch::new(budget.scratch), ..self.clone() }
     }
 
-    /// The same for one of `count` data sets that share the memory.
+    /// Returns a copy of this context for one of `count` data sets that share the memory.
     #[must_use]
     pub fn share_of(&self, count: usize) -> Self {
         Self { budget: self.budget.share_of(count), ..self.clone() }
@@ -137,7 +137,7 @@ impl Context {
 pub struct Stack {
     /// Its name for people and in URLs.
     pub name: String,
-    /// What to ask.
+    /// Source that answers reads and describes the data.
     pub source: Arc<dyn Source>,
     /// The cache in it, for its counters.
     pub cached: Cached,
@@ -360,13 +360,14 @@ impl Stack {
         }
     }
 
-    /// What became of each of several servers so far, with the data set that it has where each has its own.
+    /// State of each of several servers so far, with the name of its data set if each has its own. Empty where data
+    /// are read here.
     #[must_use]
     pub fn servers(&self) -> Vec<(Option<String>, ServerState)> {
         self.upstream.states()
     }
 
-    /// What has come over the network, and how much it took; none where data are read here.
+    /// Bytes of data received over the network, and the bytes that carried them; `None` where data are read here.
     #[must_use]
     pub fn carried(&self) -> Option<Carried> {
         self.upstream.readers().map(RemoteSource::carried).reduce(|a, b| Carried {
@@ -375,7 +376,7 @@ impl Stack {
         })
     }
 
-    /// Where the data come from.
+    /// Origin of the data: read in this process, or received from servers.
     pub(crate) fn upstream(&self) -> &Upstream {
         &self.upstream
     }

@@ -32,7 +32,7 @@ const DATA_ONLY: &str = "<!doctype html><meta charset=utf-8><title>Corridor</tit
 it opens a viewer in this browser.\
 <p>Programs read them as Zarr at <code>/zarr/</code>, with the token.";
 
-/// What a server that draws no pictures has at an URL path.
+/// Returns the page of a server that draws no pictures, at a URL path; `None` for any path but `/`.
 pub(crate) fn data_only(path: &str) -> Option<Asset> {
     (path == "/").then(|| html(DATA_ONLY))
 }

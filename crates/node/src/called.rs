@@ -25,7 +25,7 @@ use crate::scan::Scan;
 /// Most bulk bytes of one piece.
 const PIECE_BYTES: usize = 4 << 20;
 
-/// Of which elements an operation is asked.
+/// Elements to which an operation is applied: a selection of one array and level of a data set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Of {
@@ -44,14 +44,14 @@ pub struct Of {
 }
 
 impl Of {
-    /// Of a place, and some of what is there.
+    /// Names the elements of `selection` in the array at `place`; all its elements without a selection.
     #[must_use]
     pub fn new(place: BlockPlace, selection: Option<Selection>) -> Self {
         let BlockPlace { dataset, generation, array, level } = place;
         Self { dataset, generation, array, level, selection: selection.map(|s| s.ranges().to_vec()) }
     }
 
-    /// The same elements where their array is called `place`.
+    /// Returns a copy with the same selection, of the array at `place`.
     #[must_use]
     pub fn at(&self, place: BlockPlace) -> Self {
         let BlockPlace { dataset, generation, array, level } = place;
@@ -70,9 +70,9 @@ impl Of {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Asked<P> {
-    /// Of which elements.
+    /// Elements to which the operation is applied.
     pub of: Of,
-    /// What else the operation wants to know.
+    /// Further parameters of the operation.
     pub with: P,
 }
 
@@ -96,7 +96,8 @@ impl<P: DeserializeOwned> Asked<P> {
     }
 }
 
-/// What an operation asks beside its elements, and what it answers: [`Asked`] with it is the client's side of the operation.
+/// Further parameters of an operation beside its elements, and the type of its result. [`Asked`] with these
+/// parameters is the client's side of the operation.
 pub trait Question: Serialize + Send + Sync {
     /// The operation's registered name.
     const NAME: &'static str;
@@ -143,7 +144,7 @@ pub struct Progress {
     pub total: u64,
 }
 
-/// What a body without bulk says.
+/// Body of an item without bulk.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Said<R> {
@@ -153,10 +154,10 @@ pub(crate) enum Said<R> {
 }
 
 impl Call {
-    /// What the parameters name, ready to be read.
+    /// Prepares a scan of the elements that `of` names.
     ///
     /// # Errors
-    /// `Stale` when the data are others now; `Invalid` for an array, level or selection that is none.
+    /// `Stale` when the data have changed; `Invalid` for an array, level or selection that does not exist.
     pub async fn scan(&self, of: &Of) -> Result<Scan> {
         let place = of.place();
         let (stack, dataset) = self.node.exports.at(&place).await?;
@@ -202,7 +203,7 @@ impl Call {
     }
 }
 
-/// What came back.
+/// Complete answer of an operation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer<R> {
     /// The result.

@@ -39,11 +39,11 @@ const MAX_PARAMETER_BYTES: usize = 4 << 20;
 
 /// Everything a connection needs of its node.
 pub struct Service {
-    /// Who may come in.
+    /// Rule that decides which clients are admitted.
     pub admission: Admission,
-    /// What is answered.
+    /// Operations that are answered.
     pub registry: Registry,
-    /// What there is.
+    /// State that all operations of the node share.
     pub shared: Arc<Shared>,
     clients: AtomicU64,
     waiting: WaitingRoom,
@@ -83,7 +83,7 @@ impl Service {
         self.serve_with(link, visit, &self.admission).await
     }
 
-    /// The same, for whom others may come in than by this server's own token.
+    /// Serves a client as [`serve`](Self::serve) does, with `admission` in place of the service's own rule.
     ///
     /// # Errors
     /// As [`serve`](Self::serve).

@@ -116,7 +116,7 @@ impl Demo {
     }
 }
 
-/// What the check saw.
+/// Result of the check.
 #[derive(Clone, Debug)]
 pub struct Checked {
     /// The picture's facts.

@@ -44,7 +44,7 @@ fn say_attributes(entry: &mut Value, attributes: &Attributes) {
     entry["attribute_types"] = Value::Object(types.collect());
 }
 
-/// What became of several servers, as [`Stack::servers`](crate::assemble::Stack::servers) tells.
+/// Converts the states of several servers, from [`Stack::servers`](crate::assemble::Stack::servers), to JSON.
 #[must_use]
 pub fn servers(states: &[(Option<String>, ServerState)]) -> Value {
     let one = |(dataset, state): &(Option<String>, ServerState)| {
@@ -69,7 +69,8 @@ pub fn text(dataset: &Dataset) -> String {
     out
 }
 
-/// The same description, all names and sentences fit for a terminal: files are not trusted with it.
+/// Returns a copy of the description with all names and sentences made safe for a terminal: files are not trusted to
+/// contain only printable text.
 fn printable(dataset: &Dataset) -> Dataset {
     let mut out = dataset.clone();
     let clean_all = |texts: &mut Vec<String>| texts.iter_mut().for_each(|t| *t = plain(t));

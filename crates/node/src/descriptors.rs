@@ -2,7 +2,7 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// See [`link::Watch`].
+/// File descriptors of each connection: its socket, and one more to watch it; see [`link::Watch`].
 const PER_CONNECTION: u64 = 2;
 /// Kept for files that are served, and for everything else.
 const OTHERS: u64 = 1024;

@@ -48,14 +48,14 @@ const MAX_PAUSE: Duration = Duration::from_secs(5);
 /// Least receive window that still keeps a fast link busy, bytes.
 const MIN_WINDOW_BYTES: u64 = 4 << 20;
 
-/// Where and how to connect.
+/// Address of a server, and the way to connect to it.
 #[derive(Clone, Debug)]
 pub struct Server {
     /// Name or address.
     pub host: String,
     /// TCP port.
     pub port: u16,
-    /// What its certificate must be.
+    /// Condition that its certificate must meet.
     pub trust: Trust,
     /// Shows that we may; empty where none is needed.
     pub token: String,
@@ -63,7 +63,7 @@ pub struct Server {
     pub window_bytes: u64,
     /// By which protocol, and how fast.
     pub reach: Reach,
-    /// What is remembered of the way there, if anything shall be.
+    /// Memory of network paths, which the connection reads and adds to; `None`: nothing is remembered.
     pub paths: Option<Paths>,
 }
 
@@ -74,7 +74,7 @@ pub struct Reach {
     pub protocol: Protocol,
     /// The controller asked for, of what the server sends and of what we send; none: whatever the protocol does.
     pub choice: Option<Choice>,
-    /// Of data on their way here.
+    /// Compression of data on their way here.
     pub compression: Compression,
     /// By how many connections, over TCP.
     pub streams: Streams,
@@ -89,7 +89,7 @@ pub struct Words<'a> {
     pub link: Option<&'a str>,
     /// The controller; who asks for one means a protocol that has them.
     pub controller: Option<&'a str>,
-    /// Of data on their way here.
+    /// Compression of data on their way here.
     pub compression: Option<&'a str>,
     /// By how many connections.
     pub streams: Option<&'a str>,
@@ -98,10 +98,10 @@ pub struct Words<'a> {
 }
 
 impl Words<'_> {
-    /// What they mean.
+    /// Parses these words into a way to reach a server.
     ///
     /// # Errors
-    /// `Invalid` for what is none of the words that are known, and where two do not go together.
+    /// `Invalid` for a word that is not known, and for two words that do not go together.
     pub fn reach(&self) -> Result<Reach> {
         fn of<T: FromStr<Err = Error> + Default>(word: Option<&str>) -> Result<T> {
             word.map_or_else(|| Ok(T::default()), str::parse)
@@ -160,7 +160,7 @@ impl FromStr for Streams {
 /// Whether a server compresses what it sends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Compression {
-    /// Where it measures that data come sooner.
+    /// Only where the server measures that data arrive sooner when compressed.
     #[default]
     Auto,
     /// Never.
@@ -172,7 +172,7 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// What is said to the server.
+    /// Capabilities that the client names to the server.
     pub(crate) fn capabilities(self) -> impl Iterator<Item = String> {
         let names: &[&str] = match self {
             Self::Auto => &[LZ4, ZSTD, DEFLATE],
@@ -217,13 +217,13 @@ impl Server {
         })
     }
 
-    /// The same; the connection begins from what `paths` remember, and adds to it.
+    /// Returns this server with a memory of paths: the connection begins from what `paths` remember, and adds to it.
     #[must_use]
     pub fn remembering(self, paths: Paths) -> Self {
         Self { paths: Some(paths), ..self }
     }
 
-    /// The same, reached by `reach`.
+    /// Returns this server, reached by `reach`.
     #[must_use]
     pub fn by(self, reach: Reach) -> Self {
         Self { reach, ..self }
@@ -562,10 +562,10 @@ impl Dialer {
     }
 }
 
-/// Whom a URL means: the certificate that it names, else one that this machine trusts.
+/// Trust that a URL demands: the certificate whose fingerprint it names, else any that this machine trusts.
 ///
 /// # Errors
-/// `Invalid` for a fingerprint that is none.
+/// `Invalid` for a malformed fingerprint.
 pub(crate) fn trust_of(url: &Url) -> Result<Trust> {
     url.fingerprint.as_ref().map_or(Ok(Trust::System), |text| text.parse().map(Trust::Fingerprint))
 }
@@ -576,7 +576,7 @@ pub(crate) struct Opened {
     pub(crate) handle: ClientHandle,
     /// Moves bytes until the connection ends.
     pub(crate) driving: BoxFuture<'static, ()>,
-    /// What it says of itself.
+    /// Control and statistics of what the connection sends, if its protocol has them.
     pub(crate) flow: Option<Arc<dyn Flow>>,
     /// Link by another protocol that may still connect.
     later: Option<Later>,
@@ -587,7 +587,7 @@ pub(crate) async fn open(server: &Server) -> Result<(ClientHandle, BoxFuture<'st
     open_watched(server).await.map(|opened| (opened.handle, opened.driving))
 }
 
-/// The same, with what the connection says of itself.
+/// Connects as [`open`] does; the result also has the connection's control and statistics.
 pub(crate) async fn open_watched(server: &Server) -> Result<Opened> {
     let Reach { protocol, choice, .. } = server.reach;
     // Who asks for a controller means a protocol that has them.

@@ -52,16 +52,16 @@ pub struct Export {
     lazy: Option<Lazy>,
     /// Held while it is opened.
     opening: tokio::sync::Mutex<()>,
-    /// What it described last, so that nobody else is asked whose data these are.
+    /// Identity and generation that it described last, so that a search by identity asks the likely data set first.
     described: Mutex<Option<(DatasetId, Generation)>>,
     looked_at: Mutex<Instant>,
     /// Asks other servers again; ends with this value.
     asking: Mutex<JoinSet<()>>,
-    /// What this server is called among others, once it listens.
+    /// Name of this server among other servers; set once it listens.
     pub(crate) server_name: OnceLock<String>,
     /// The description as it travels.
     encoded: Said,
-    /// The same as a Zarr group.
+    /// The description as the document of a Zarr group.
     zarr: Said,
     /// The servers through which the data come, as last heard.
     pub(crate) chain: Mutex<Vec<String>>,
@@ -257,7 +257,8 @@ impl Export {
         self.zarr.of(dataset, |dataset| Ok(crate::zarr::root_document(dataset).into()))
     }
 
-    /// What serves it now, with its description, if it is these data.
+    /// Returns the stack that serves it, with its description, if the data have this identity and generation; else
+    /// `None`.
     async fn having(
         self: &Arc<Self>,
         id: DatasetId,
@@ -611,7 +612,7 @@ impl Exports {
         self.known(path).map(|export| (export, ""))
     }
 
-    /// What answers for a place, with the description that the place fits.
+    /// Returns the stack that has the data of a place, with the description that the place fits.
     ///
     /// # Errors
     /// `Stale` when no data set has this identity and generation now.

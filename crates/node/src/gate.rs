@@ -1,4 +1,4 @@
-//! Who may use memory for answers next: fair between clients first, by priority within one client second.
+//! Gate that grants memory for answers: fair between clients first, by priority within one client second.
 //!
 //! An operation enters the gate with the bytes it is about to prepare. They stay counted until they left for the peer
 //! ([`Entry::hold`]) or were given up. How much a client may hold follows what is free, as switches share their
@@ -15,8 +15,8 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
-/// What every client may hold whatever the others hold: one block of the largest size that we choose. The gate's
-/// capacity can be exceeded by this for each client that is let in, and by no more.
+/// Bytes that every client may hold whatever the others hold: one block of the largest size that we choose. The
+/// gate's capacity can be exceeded by this for each client that is let in, and by no more.
 pub const OWN_BYTES: u64 = array::MAX_BLOCK_BYTES;
 /// Nobody has to be given more at once than one of this many shares, or giants could wait for ever.
 const SHARES: u64 = 8;
@@ -74,7 +74,7 @@ impl Gate {
         self.capacity_bytes
     }
 
-    /// What a client that holds nothing gets without waiting for others, bytes.
+    /// Memory that a client that holds nothing gets without waiting for others, bytes.
     #[must_use]
     pub fn own_bytes(&self) -> u64 {
         own_bytes(self.capacity_bytes)
@@ -116,7 +116,7 @@ impl State {
         out
     }
 
-    /// What a client may still get that holds `held_bytes`.
+    /// Bytes that a client may still get when it holds `held_bytes`.
     fn allowed_bytes(&self, held_bytes: u64) -> u64 {
         let free = self.capacity_bytes.saturating_sub(self.held_bytes);
         let shared = free.saturating_sub(held_bytes) / 2;
@@ -137,7 +137,8 @@ impl State {
         }
     }
 
-    /// Who goes next, and how many bytes it gets. One that must have more than there is lets others pass.
+    /// Returns the client whose operation is admitted next, and how many bytes it gets. A client whose next operation
+    /// needs more than it is allowed lets others pass.
     fn next(&mut self) -> Option<(ClientId, u64)> {
         for &(held_bytes, id) in &self.in_turn {
             #[cfg(test)]

@@ -46,12 +46,12 @@ const RECIPE: &[&str] = &[
     "_Unsigned",
 ];
 
-/// What to copy, and where.
+/// Request to copy selections into a file.
 #[derive(Clone, Debug)]
 pub struct GetRequest {
     /// Which elements; several only for `.raw`, one after another in the file.
     pub picks: Vec<Pick>,
-    /// Of which level; 0 is full resolution.
+    /// Level to read; 0 is full resolution.
     pub level: u8,
     /// Decoded values instead of those stored.
     pub is_decoded: bool,
@@ -70,12 +70,12 @@ pub struct Progressed {
     pub total_bytes: u64,
 }
 
-/// What was written.
+/// Report of what was written.
 #[derive(Clone, Debug)]
 pub struct GetReport {
     /// Elements per axis in the file; of several selections those of the last.
     pub shape: Vec<u64>,
-    /// The same of each selection.
+    /// Elements per axis of each selection.
     pub selections: Vec<Vec<u64>>,
     /// Their type; of several selections that of the last.
     pub dtype: DType,
@@ -184,7 +184,7 @@ struct Copy {
     array: ArrayInfo,
     number: u32,
     level: u8,
-    /// What is decoded whole on that level.
+    /// Box that is decoded as a whole on that level; see [`array::Level::grain`].
     grain: Option<Vec<u64>>,
     resolved: Resolved,
     is_decoded: bool,
@@ -193,7 +193,7 @@ struct Copy {
     begins_at: u64,
 }
 
-/// Where slabs go.
+/// Output of slabs.
 #[derive(Debug)]
 enum Sink {
     Flat(Flat),
@@ -488,7 +488,7 @@ impl Copy {
     }
 }
 
-/// Where a box of `shape` that begins at `start` begins when the reversed axes of `whole` are counted from their other end.
+/// Start of a box of `shape` at `start` when the reversed axes of `whole` are counted from their other end.
 fn mirrored(start: &[u64], shape: &[u64], whole: &[u64], reversed: &[bool]) -> Vec<u64> {
     let place = |axis: usize| {
         if reversed[axis] { whole[axis] - start[axis] - shape[axis] } else { start[axis] }
@@ -496,7 +496,7 @@ fn mirrored(start: &[u64], shape: &[u64], whole: &[u64], reversed: &[bool]) -> V
     (0..start.len()).map(place).collect()
 }
 
-/// What a file that has attributes says of the array: units, and for stored values how to decode them.
+/// Attributes of the array for a file that has attributes: units, and for stored values how to decode them.
 pub(crate) fn attributes(array: &ArrayInfo, is_decoded: bool) -> Attributes {
     let mut all = meant_attributes(array);
     if !array.units.is_empty() {

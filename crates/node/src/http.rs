@@ -20,12 +20,12 @@ use tokio::sync::mpsc;
 use crate::assets;
 use crate::front::{CameFrom, Names};
 
-/// Where a request for a WebSocket leaves its connection: in the hands of the task that runs the connection, so that
-/// no other task has to. An extension of each request.
+/// Channel by which a request for a WebSocket hands its connection to the task that runs the connection, so that no
+/// other task has to run it. An extension of each request.
 #[derive(Clone)]
 pub(crate) struct Handover(pub(crate) mpsc::Sender<OnUpgrade>);
 
-/// What the site knows.
+/// State of the site.
 #[derive(Clone)]
 pub(crate) struct Site {
     pub(crate) names: Arc<Names>,

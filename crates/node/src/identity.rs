@@ -1,4 +1,5 @@
-//! Who this server is: a certificate and its key, made once per user and kept, so that its fingerprint stays the same.
+//! Identity of this server: a certificate and its key, made once per user and kept, so that its fingerprint stays the
+//! same.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +10,7 @@ use crate::places::{private_folder, read_private, write_private};
 
 /// Longest file read, bytes; certificates with a chain have a few KiB.
 const MAX_PEM_BYTES: u64 = 256 << 10;
-/// Where the key begins in the one file that holds both.
+/// Line at which the key begins in the one file that holds certificate and key.
 const KEY_BEGINS: &str = "-----BEGIN PRIVATE KEY-----";
 
 /// Which identity a server shows.

@@ -1,5 +1,5 @@
-//! Where the bulk of an answer lands: pieces of a C-order result, each written to its place as it comes, in any order.
-//! Nothing that is missing, comes twice or lies outside goes unnoticed. Compressed pieces are restored first.
+//! Receives the bulk of an answer: pieces of a C-order result, each written to its place as it comes, in any order.
+//! Pieces that are missing, come twice or lie outside are errors. Compressed pieces are restored first.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,7 +26,8 @@ pub(crate) struct Landing {
     /// Stretches that have arrived completely, where somebody wants to know.
     done: Option<Done>,
     tally: Arc<Tally>,
-    /// Who restores compressed pieces beside whoever brings them; they are restored at once where there is nobody.
+    /// Restores compressed pieces on other threads; without it each piece is restored at once by the task that
+    /// receives it.
     restoring: Option<Arc<Restoring>>,
 }
 
@@ -66,7 +67,7 @@ impl Landing {
         Self::counted(into, Arc::default())
     }
 
-    /// The same, counted.
+    /// Receives into a region as [`new`](Self::new) does, and counts the bytes in `tally`.
     pub(crate) fn counted(into: Region, tally: Arc<Tally>) -> Self {
         Self {
             size_bytes: into.size_bytes() as u64,
@@ -79,7 +80,8 @@ impl Landing {
         }
     }
 
-    /// The same, restoring on other threads: it is all there when the second value has ended.
+    /// Returns this landing with compressed pieces restored on other threads: the result is complete only when the
+    /// second value has ended.
     pub(crate) fn restoring(self, priority: Priority, backlog: &Arc<Backlog>) -> (Self, Restored) {
         let (restoring, restored) = Restoring::new(priority, backlog);
         (Self { restoring: Some(restoring), ..self }, restored)
@@ -104,7 +106,7 @@ impl Landing {
         }
     }
 
-    /// That all of it has come.
+    /// Checks that all of the result has come.
     pub(crate) fn check_whole(&self) -> Result<()> {
         self.there.check_whole(self.size_bytes)
     }
@@ -246,7 +248,7 @@ fn outside() -> Error {
 struct Stretches {
     /// All before this byte is there.
     start_bytes: u64,
-    /// What lies apart from it: start to end, without overlap.
+    /// Stretches that lie apart from that first one, from first byte to one past the last, without overlap.
     apart: BTreeMap<u64, u64>,
 }
 

@@ -1,4 +1,4 @@
-//! Where the stages meet: one running Corridor process.
+//! Combines the stages into one running Corridor process.
 //!
 //! This crate puts the other stages together and adds what only a whole process has: a port, a token, a memory
 //! budget, folders of the user. It reads no format (it writes those of `get`), draws nothing and decides nothing about

@@ -1,9 +1,10 @@
-//! Who is connected. A visitor has not shown yet that it may come in: visitors are few, stay for a short time, and
-//! the newest always finds a place, at the cost of the one that stayed longest among those from where most came. So
-//! nobody without a token can keep others out by opening connections and doing nothing with them. A member has
-//! shown it, and stays as long as it likes.
+//! Connections of a server: visitors and members. A visitor has not shown yet that it may come in. Visitors are few
+//! and stay for a short time. The newest always finds a place: it takes that of the visitor that has stayed longest
+//! among those of the network with the most visitors. So nobody without a token can keep others out by opening
+//! connections and doing nothing with them. A member has shown that it may come in, and stays as long as it likes.
 //!
-//! Addresses of one network count as one; on loopback, where a tunnel brings everybody, members do not.
+//! Addresses of one network count as one. On loopback members are not counted by network, because a tunnel brings
+//! everybody from there.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -18,9 +19,10 @@ use tokio::sync::Notify;
 pub const MAX_VISITORS: usize = 256;
 /// Connections whose peer has, unless `--clients` says otherwise.
 pub const MAX_MEMBERS: usize = 256;
-/// Of them, as one in so many, those who may only read Zarr: they do not keep out who may do more.
+/// Share of the members' places, as one in so many, that readers may take at most. Readers may only read Zarr; so
+/// they cannot keep out clients that may do more.
 const MEMBERS_PER_READER: usize = 2;
-/// Of members, from one network.
+/// Most members from one network.
 pub const MAX_MEMBERS_PER_NETWORK: usize = 64;
 /// Further streams of members' links, whatever their number; of one network as many as it may have members.
 pub const MAX_JOINED: usize = 256;
@@ -31,20 +33,20 @@ pub const FIRST_BYTES_WITHIN: Duration = Duration::from_secs(10);
 /// How long an HTTP client may take nothing of what it asked for. As long as silence on the wire.
 pub const TAKEN_WITHIN: Duration = wire::limits::DEAD_AFTER;
 
-/// What a lobby allows. The constants of this module, except in tests.
+/// Limits of a lobby; by default the constants of this module.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// See [`MAX_VISITORS`].
+    /// Most visitors at a time; by default [`MAX_VISITORS`].
     pub most_visitors: usize,
-    /// See [`MAX_MEMBERS`].
+    /// Most members at a time; by default [`MAX_MEMBERS`].
     pub most_members: usize,
-    /// See [`MAX_MEMBERS_PER_NETWORK`].
+    /// Most members from one network; by default [`MAX_MEMBERS_PER_NETWORK`].
     pub most_members_per_network: usize,
-    /// See [`VISIT_WITHIN`].
+    /// Longest visit; by default [`VISIT_WITHIN`].
     pub visit_within: Duration,
-    /// See [`FIRST_BYTES_WITHIN`].
+    /// Time for the first bytes of a connection; by default [`FIRST_BYTES_WITHIN`].
     pub first_bytes_within: Duration,
-    /// See [`TAKEN_WITHIN`].
+    /// Time in which an HTTP client must take something of its answer; by default [`TAKEN_WITHIN`].
     pub taken_within: Duration,
 }
 
@@ -70,7 +72,8 @@ impl Default for Limits {
     }
 }
 
-/// What one subscriber has at the most: an IPv4 address, or what 48 bits of an IPv6 one begin.
+/// Network of an address, as large as one subscriber has at most: an IPv4 address alone, or all IPv6 addresses with
+/// the same first 48 bits.
 fn network(ip: IpAddr) -> IpAddr {
     match ip.to_canonical() {
         IpAddr::V6(ip) if !ip.is_loopback() => IpAddr::V6(Ipv6Addr::from_bits(ip.to_bits() >> 80 << 80)),
@@ -134,7 +137,7 @@ impl Lobby {
         Self { limits, state: Arc::default() }
     }
 
-    /// What it allows.
+    /// Limits of this lobby.
     #[must_use]
     pub fn limits(&self) -> &Limits {
         &self.limits
@@ -184,7 +187,7 @@ impl Visit {
         self.admit_as(false)
     }
 
-    /// The same for one who may only read Zarr: those take half of the places at most.
+    /// Admits a visitor that may only read Zarr. Such members take half of the places at most, rounded up.
     ///
     /// # Errors
     /// As [`admit`](Self::admit).

@@ -22,7 +22,7 @@ pub struct Budget {
     pub send: u64,
     /// On the way here from other servers, bytes; of all data sets together.
     pub receive: u64,
-    /// What reading files takes besides the blocks themselves, bytes.
+    /// Working memory for reading files, besides the blocks themselves, bytes.
     pub scratch: u64,
 }
 

@@ -26,7 +26,7 @@ use crate::token::Admission;
 use crate::url::{Location, Url};
 use crate::zarr;
 
-/// Where to listen.
+/// Address to listen on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listen {
     /// On loopback: this port, or any other when somebody has it.
@@ -49,15 +49,15 @@ impl Listen {
 /// How a server is started.
 #[derive(Clone)]
 pub struct Options {
-    /// What to offer.
+    /// Locations of the data to offer.
     pub locations: Vec<Location>,
     /// Whether all data sets in a folder that is none itself are offered.
     pub explores_folders: bool,
-    /// Where.
+    /// Address to listen on.
     pub listen: Listen,
-    /// Who may come in.
+    /// Rule that decides which clients are admitted.
     pub admission: Admission,
-    /// Who it is.
+    /// Certificate and key that the server shows.
     pub identity: IdentityChoice,
     /// Names it answers to in a browser, besides addresses, `localhost`, this machine's name and those of its certificate.
     pub names: Vec<String>,
@@ -76,11 +76,11 @@ pub struct Options {
 
 /// A server that is ready: everything is known, [`Node::run`] answers.
 pub struct Node {
-    /// Where it listens.
+    /// Address on which it listens.
     pub address: SocketAddr,
     /// The port that it would have had, if somebody else had not taken it.
     pub taken_port: Option<u16>,
-    /// Of its certificate.
+    /// Fingerprint of its certificate.
     pub fingerprint: String,
     /// True when the certificate is not vouched for by anybody.
     pub is_self_signed: bool,
@@ -195,7 +195,7 @@ fn sites(names: Arc<Names>, service: &Arc<Service>) -> Sites {
 }
 
 impl Node {
-    /// The same with other limits of its port.
+    /// Returns this server with other limits for the connections of its port.
     #[must_use]
     pub fn with_limits(mut self, limits: Limits) -> Self {
         self.port = self.port.with_limits(limits);

@@ -24,7 +24,8 @@ impl<S> Patience<S> {
         Self { inner, within, waiting: None }
     }
 
-    /// What a write that ended in `written` ends in.
+    /// Returns the result of a write that ended in `written`: the same if it is ready, `TimedOut` if the peer has
+    /// taken nothing for too long, else pending.
     fn or_in_time<T>(
         &mut self,
         context: &mut Context<'_>,

@@ -29,10 +29,10 @@ pub const MAX_CHAIN: usize = 64;
 /// How long the other servers of a chain may take to say what they are.
 pub(crate) const CHAIN_WITHIN: Duration = Duration::from_secs(5);
 
-/// What was heard of a chain holds for so long.
+/// Time for which an answer about a chain is taken as valid.
 const CHAIN_HOLDS: Duration = Duration::from_secs(1);
 
-/// What a server says of itself and others about one data set.
+/// Answer of a server about one data set: other servers of it, and the chain of servers that it comes through.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Peers {
     /// URLs of other servers that have the same data, with what it takes to come in there.
@@ -156,7 +156,7 @@ async fn heard(stack: &Stack, within: Duration) -> (Vec<String>, bool) {
     (asked.into_iter().flatten().flat_map(|peers| peers.chain).collect(), is_whole)
 }
 
-/// What the server of a data set says.
+/// Asks the server of a data set for its peers and its chain.
 ///
 /// # Errors
 /// Those of asking; `TimedOut`; `Unsupported` from servers of older versions.
@@ -168,7 +168,7 @@ pub async fn of(remote: &RemoteSource, within: Duration) -> Result<Peers> {
     answer.unwrap_or_else(|_| Err(Error::new(ErrorKind::TimedOut, "a server did not say what its peers are")))
 }
 
-/// That an export's data do not come from the server called `name` itself, which its exports remember.
+/// Checks that an export's data do not come from the server called `name` itself. The export remembers that name.
 ///
 /// # Errors
 /// `Invalid` for a loop, or a chain of more than [`MAX_CHAIN`] servers.
@@ -177,7 +177,7 @@ pub(crate) async fn check_chain(export: &Export, name: &str) -> Result<()> {
     check(&behind(export, CHAIN_WITHIN).await, &export.name, name)
 }
 
-/// The same for a stack that an export is to have.
+/// Checks, as [`check_chain`] does, a stack that an export is to have.
 ///
 /// # Errors
 /// As [`check_chain`].

@@ -12,7 +12,7 @@ use crate::sel::ByCoordinate;
 pub struct Pick {
     /// Name of the array; empty where there is one.
     pub array: String,
-    /// What stood between the brackets.
+    /// Indices between the brackets.
     pub indexing: Indexing,
     /// Text between parentheses, in place of the brackets.
     pub by_coordinate: Option<ByCoordinate>,

@@ -13,7 +13,7 @@ use stream::{ColourRange, Film, FilmRequest, Means, Pixels, Regridded, SlabWish}
 
 use crate::assemble::Stack;
 
-/// What to draw.
+/// Request for a picture, as a person writes it on the command line.
 #[derive(Clone, Debug, Default)]
 pub struct PictureRequest {
     /// A whole view as JSON; the other fields replace parts of it.
@@ -31,7 +31,7 @@ pub struct PictureRequest {
     pub surfaces: Vec<SurfaceRequest>,
     /// Slices, instead of those in the view; see [`parse_slice`].
     pub slices: Vec<SliceRequest>,
-    /// What is drawn besides them.
+    /// Drawing of the volume besides surfaces and slices.
     pub mode: Option<ViewMode>,
     /// Light what the transfer function shows.
     pub shading: Option<bool>,
@@ -81,11 +81,11 @@ pub fn parse_surface(text: &str) -> Result<SurfaceRequest> {
 pub struct SliceRequest {
     /// `x`, `y` or `z`, or what the array calls it.
     pub axis: String,
-    /// Where on it.
+    /// Position on the axis.
     pub at: SliceAt,
 }
 
-/// Where on its axis a slice lies.
+/// Position of a slice on its axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SliceAt {
     /// At an index of level 0.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use array::{Error, ErrorKind, Result};
 
-/// Where this user's things are.
+/// Folders of this user.
 #[derive(Clone, Debug)]
 pub struct Places {
     /// Notes of running servers; gone after a reboot where the system has such a place.
@@ -18,7 +18,7 @@ pub struct Places {
     pub identity: PathBuf,
     /// Levels made on demand, and indexes; may be deleted at any time.
     pub cache: PathBuf,
-    /// What is remembered of network paths.
+    /// Memory of network paths.
     pub state: PathBuf,
 }
 
@@ -53,7 +53,7 @@ impl Places {
         })
     }
 
-    /// Where this user's `corridor.toml` would be.
+    /// Path of this user's `corridor.toml`, whether the file exists or not.
     #[must_use]
     pub fn config_file(&self) -> PathBuf {
         self.identity.join("corridor.toml")

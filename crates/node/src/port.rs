@@ -44,7 +44,7 @@ const SNIFF_PAUSE: Duration = Duration::from_millis(50);
 /// Pause after the system refused a connection (too many open files): it will not be better at once.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// What a connection begins with.
+/// Protocol of a connection, as its first bytes show it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Protocol {
     Tls,
@@ -115,7 +115,7 @@ pub struct Port {
     service: Arc<Service>,
 }
 
-/// What HTTP answers, by the kind of connection.
+/// Routers that answer HTTP, by the kind of connection.
 #[derive(Clone)]
 pub(crate) struct Sites {
     /// To what is encrypted, or comes from this machine.

@@ -1,5 +1,5 @@
-//! What this process is to receive, of all servers together: one rate for all its connections, for what they share is this host.
-//! Not here: how it is divided (`control::allotment`, `link::Gathering`).
+//! Limit of the rate at which this process receives from all servers together: one rate for all its connections,
+//! because they share this host. Other modules divide it among connections (`control::allotment`, `link::Gathering`).
 
 use std::sync::OnceLock;
 

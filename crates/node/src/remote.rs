@@ -63,13 +63,13 @@ impl RemoteSource {
         &self.name
     }
 
-    /// What has come of reads and blocks, and how much it took.
+    /// Bytes of reads and blocks received so far, and the bytes that carried them.
     #[must_use]
     pub fn carried(&self) -> Carried {
         self.tally.carried()
     }
 
-    /// What asks its server.
+    /// Dialer of its server.
     pub(crate) fn dialer(&self) -> &Dialer {
         &self.dialer
     }
@@ -88,7 +88,8 @@ impl RemoteSource {
         Ok(dataset)
     }
 
-    /// What its server says now, whatever is known. What is read stays of the state that is known.
+    /// Asks its server for the description, even if one is known. The known state is not replaced: reads still ask
+    /// for data in that state.
     ///
     /// # Errors
     /// The operation's, or why there is no connection.

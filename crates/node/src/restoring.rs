@@ -1,6 +1,6 @@
-//! Compressed pieces are restored on the storage threads, beside the connection's loop: of each read a few at a time, the
-//! others in line. How much is in line is bounded; beyond, whoever brings a piece restores it himself, and nothing more is
-//! received meanwhile.
+//! Restores compressed pieces on the storage threads, beside the connection's loop: a few of each read at a time,
+//! while the others wait in a queue. The queue is bounded. When it is full, the task that brings a piece restores it
+//! itself, and receives nothing more meanwhile.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ const MAX_BACKLOG_BYTES: u64 = 64 << 20;
 /// The least that a piece counts there.
 const LEAST_PIECE_BYTES: u64 = 1 << 10;
 
-/// What the reads of one source have in line.
+/// Bytes of compressed pieces that wait or are being restored, for all reads of one source.
 #[derive(Debug, Default)]
 pub(crate) struct Backlog(AtomicU64);
 
@@ -58,7 +58,7 @@ struct State {
     /// Only while as many as may be are under way.
     waiting: VecDeque<Piece>,
     under_way: usize,
-    /// Of all so far.
+    /// First error of all pieces so far; `Ok` if none has failed.
     result: Result<()>,
 }
 
@@ -174,9 +174,9 @@ pub(crate) struct Tally {
 /// Bytes of data, and bytes that carried them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Carried {
-    /// Of reads and blocks, as they are used.
+    /// Bytes of reads and blocks, as they are used (restored).
     pub data_bytes: u64,
-    /// The same, as they came.
+    /// Bytes of the same reads and blocks, as they came over the network.
     pub carried_bytes: u64,
 }
 

@@ -16,16 +16,16 @@ const MAX_NOTE_BYTES: u64 = 16 << 10;
 /// Most notes looked at.
 const MAX_NOTES: usize = 256;
 
-/// What a running server tells its user's other commands.
+/// Note that a running server leaves for its user's other commands.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Note {
-    /// Where it listens.
+    /// Address on which it listens.
     pub address: SocketAddr,
     /// The machine; a home folder may be shared by several.
     pub machine: String,
-    /// What lets one in; none when everybody may.
+    /// Token that lets clients in; `None` when everybody may come in.
     pub token: Option<String>,
-    /// Of the server's certificate.
+    /// Fingerprint of the server's certificate.
     pub fingerprint: Option<String>,
     /// Its process.
     pub pid: u32,
@@ -103,8 +103,8 @@ pub(crate) fn reachable_host(address: SocketAddr) -> String {
     if ip.is_unspecified() { machine_name() } else { ip.to_string() }
 }
 
-/// What a server is called among others: the same when it starts again at the same address, different for two at a
-/// time, also where containers share a machine's name or a user's folders.
+/// Name of a server among other servers. It stays the same when the server starts again at the same address. It
+/// differs for two servers that run at a time, even where containers share a machine's name or a user's folders.
 #[must_use]
 pub(crate) fn server_name(machine: &str, address: SocketAddr, fingerprint: &str) -> String {
     let network = fs::read_link("/proc/self/ns/net").unwrap_or_default();

@@ -33,7 +33,7 @@ pub struct Scan {
 /// Some of the elements of a selection, as stored, in C order.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// Where it begins, per axis, counted in elements of the whole selection.
+    /// First element, per axis, counted in elements of the whole selection.
     pub start: Vec<u64>,
     /// Which elements of the array; with those that overlap.
     pub selection: Selection,
@@ -55,10 +55,10 @@ impl Part {
 }
 
 impl Scan {
-    /// What `selection` selects at a place; everything without one.
+    /// Creates a scan of the elements of `selection` at a place; of all elements there without a selection.
     ///
     /// # Errors
-    /// `Invalid` for an array, level or selection that is none.
+    /// `Invalid` for an array, level or selection that does not exist.
     pub fn new(
         source: Arc<dyn Source>,
         dataset: Arc<Dataset>,

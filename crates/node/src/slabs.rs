@@ -11,7 +11,7 @@ use wire::ops::Rows;
 /// One part of a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slab {
-    /// Where it begins, per axis, counted in elements of the result.
+    /// First element, per axis, counted in elements of the result.
     pub start: Vec<u64>,
     /// Which elements of the array.
     pub selection: Selection,

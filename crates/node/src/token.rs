@@ -14,7 +14,7 @@ const MAX_BYTES: usize = 512;
 /// Most sites whose pages may read.
 const MAX_SITES: usize = 64;
 
-/// What nobody can guess.
+/// Random bytes from the operating system, which nobody can guess.
 ///
 /// # Errors
 /// `Io` when the system gives no randomness.
@@ -77,18 +77,18 @@ impl fmt::Debug for Token {
     }
 }
 
-/// Who may come in.
+/// Rule that decides which clients are admitted, and with which rights.
 #[derive(Clone, Debug)]
 pub enum Admission {
     /// Whoever shows this token.
     Token(Token),
-    /// The same; and whoever shows another one reads Zarr over HTTP, nothing else.
+    /// Whoever shows this token; and whoever shows the readers' token may read Zarr over HTTP, nothing else.
     TokenAndReaders(Token, ZarrReaders),
     /// Everybody who can reach the port: a choice one must make.
     Everybody,
 }
 
-/// What somebody may do.
+/// Rights of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Right {
     /// All that the server offers.
@@ -98,7 +98,7 @@ pub enum Right {
 }
 
 impl Admission {
-    /// That whoever offers this may do everything.
+    /// Checks that the offered token allows everything.
     ///
     /// # Errors
     /// `Denied`, saying whether a token was missing, wrong, or allows less; never which would be right.
@@ -109,7 +109,7 @@ impl Admission {
         }
     }
 
-    /// What whoever offers this may do.
+    /// Returns the rights that the offered token gives.
     ///
     /// # Errors
     /// `Denied`, saying whether a token was missing or wrong, never which would be right.
@@ -137,7 +137,7 @@ impl Admission {
         }
     }
 
-    /// Who may read Zarr and nothing else, if anybody.
+    /// Readers, who may read Zarr and nothing else, if there are any.
     #[must_use]
     pub fn readers(&self) -> Option<&ZarrReaders> {
         match self {
@@ -154,7 +154,7 @@ fn denied(why: &str) -> Error {
 /// Programs, and pages of some sites, that may read Zarr over HTTP with a token of their own.
 #[derive(Clone, Debug)]
 pub struct ZarrReaders {
-    /// What they show.
+    /// Token that they show.
     pub token: Token,
     /// Origins of pages, `https://viewer.example`; `*` for all.
     origins: Vec<String>,

@@ -1,5 +1,5 @@
-//! What of one client is being answered: a place for each operation, and the bytes of its parameters. Each gives back its
-//! own when it ends, whatever began together with it.
+//! Operations of one client that are being answered: each takes a place, and the bytes of its parameters. It gives
+//! both back when it ends, even if others that began together with it go on.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,5 +1,5 @@
-//! Where the data of a stack come from: read here, from servers that have all of them, or from servers that each have
-//! some data sets. Whoever has the data can compute over them, too.
+//! Origin of the data of a stack: read here, from servers that have all of them, or from servers that each have some
+//! data sets. A server that has the data can also compute over them.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::url::Url;
 /// Data sets of a catalogue that are asked for at a time, whether they are others now.
 const ASKED_AT_ONCE: usize = 64;
 
-/// Where the data come from.
+/// Origin of the data.
 #[derive(Clone)]
 pub(crate) enum Upstream {
     /// They are read here.
@@ -32,9 +32,9 @@ pub(crate) enum Upstream {
 /// Servers that have all of the data.
 pub(crate) struct Whole {
     pub(crate) remotes: Vec<RemoteSource>,
-    /// What is known of them, where there are several.
+    /// These servers as one source, where there are several.
     pub(crate) servers: Option<Servers>,
-    /// Where the first one was asked for the others.
+    /// Other servers that the first one named; `None` where it was not asked.
     pub(crate) told: Option<Told>,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct Told {
 /// Servers that each have some data sets.
 pub(crate) struct Parts {
     pub(crate) catalogue: Catalogue,
-    /// Who has which data set, in the order of the catalogue.
+    /// Servers of each data set, in the order of the catalogue.
     pub(crate) entries: Vec<Having>,
     /// The servers that were asked, for which data set (any where it is empty), and what they had.
     pub(crate) hosts: Vec<Host>,
@@ -78,8 +78,8 @@ impl Upstream {
         whole.iter().chain(parts.iter().flat_map(|having| &having.remotes))
     }
 
-    /// Who can compute over an array, and where the array is there; those last that did not answer lately. Nobody where it is
-    /// read here, or lies in stretches on several servers.
+    /// Returns the servers that can compute over an array, and the array's place on them. Servers that did not answer
+    /// lately come last. None where the array is read here, or lies in stretches on several servers.
     ///
     /// # Errors
     /// Those of describing; `Stale` for a place of other data.
@@ -117,7 +117,7 @@ impl Upstream {
         }
     }
 
-    /// What became of each of several servers so far, with the data set that it has where each has its own.
+    /// State of each of several servers so far, with the name of its data set where each has its own.
     pub(crate) fn states(&self) -> Vec<(Option<String>, ServerState)> {
         match self {
             Self::Here => Vec::new(),

@@ -1,5 +1,6 @@
-//! Where data is, as people write it: a path, `synthetic:...`, `corridor://HOST[:PORT]/DATASET[/ARRAY]#token=...`,
-//! `ssh://[USER@]HOST[:PORT]/PATH`, or `await://ADDRESS[:PORT]/DATASET[/ARRAY]`.
+//! Locations of data, as people write them: a path, `synthetic:...`,
+//! `corridor://HOST[:PORT]/DATASET[/ARRAY]#token=...`, `ssh://[USER@]HOST[:PORT]/PATH`, or
+//! `await://ADDRESS[:PORT]/DATASET[/ARRAY]`.
 //!
 //! Parsing only: nothing is opened or connected here. What cannot be read may hold a token at any place, so errors
 //! quote no more than they must.
@@ -22,16 +23,16 @@ pub const DEFAULT_PORT: u16 = 26774;
 
 /// Longest URL read, bytes.
 const MAX_URL_BYTES: usize = 8192;
-/// What a token stands behind, in lower case.
+/// Text before a token in a URL, in lower case.
 const TOKEN_KEY: &str = "token=";
 /// Longest word behind `#` that an error quotes, characters.
 const MAX_WORD_CHARS: usize = 12;
 /// The scheme with its slashes.
 const SCHEME: &str = "corridor://";
-/// What a path segment need not escape.
+/// ASCII characters that are escaped in a path: all but letters, digits and `-._~/`.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 
-/// Where a data set is.
+/// Location of a data set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Location {
     /// A file or folder on this machine.
@@ -96,7 +97,8 @@ fn names_a_host(text: &str) -> bool {
 }
 
 impl Location {
-    /// What several locations name together: servers of the same data. One may be anything.
+    /// Joins several locations, which must be servers of the same data, into one. A single location may be of any
+    /// kind.
     ///
     /// # Errors
     /// `Invalid` for none, and for several that are not all URLs of one data set.
@@ -185,7 +187,7 @@ pub struct Replica {
     pub host: String,
     /// TCP port.
     pub port: u16,
-    /// What lets one in there.
+    /// Token that lets a client in there.
     pub token: Option<String>,
     /// Its certificate must have this.
     pub fingerprint: Option<String>,
@@ -205,7 +207,7 @@ pub struct Url {
     pub dataset: String,
     /// Array, a name or a path like `grid/rho`; empty means the only one, or all.
     pub array: String,
-    /// What lets one in.
+    /// Token that lets a client in.
     pub token: Option<String>,
     /// The server's certificate must have this, `sha256:` and 64 hexadecimal digits.
     pub fingerprint: Option<String>,
@@ -264,7 +266,7 @@ impl Url {
         Ok(all)
     }
 
-    /// The same token for every server that has none.
+    /// Sets the token of the first server, and of every further server that has none.
     pub fn set_token(&mut self, token: &str) {
         self.token = Some(token.to_owned());
         for replica in &mut self.replicas {
@@ -343,7 +345,8 @@ impl Url {
 }
 
 impl Url {
-    /// What stands for every server: one for all, or one for each, separated by commas. At least one.
+    /// Splits `value` into one entry for each server: one part is for all servers; several, separated by commas, are
+    /// one for each, and an empty part is none. Returns at least one entry.
     fn one_for_each(
         &self,
         value: &str,

@@ -238,7 +238,7 @@ fn reading_the_file_gives_its_meaning() {
     assert_eq!(kinds, all.collect());
 }
 
-/// What the side that reads makes of it, said again.
+/// Decodes the bytes as the reading side does, and returns what they mean as JSON.
 fn meaning(name: &str, bytes: Bytes) -> Result<Value> {
     let again = |value: std::result::Result<Value, serde_json::Error>| {
         value.map_err(|e| Error::internal(e.to_string()))

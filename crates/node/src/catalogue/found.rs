@@ -98,7 +98,8 @@ pub(crate) async fn is_one(hosts: &[Host], found: &[Found]) -> Result<bool> {
     Ok(identities.windows(2).all(|pair| pair[0] == pair[1]))
 }
 
-/// That all servers of a data set have the same. Those that cannot be asked now are looked at when they can.
+/// Checks that all servers of a data set describe the same identity and generation. Servers that cannot be asked are
+/// skipped here; they are compared when they can be asked.
 ///
 /// # Errors
 /// `Invalid`, naming two that differ.

@@ -42,7 +42,7 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// That a data set still is in the state that was joined.
+    /// Checks that a data set is still in the state that was joined.
     ///
     /// # Errors
     /// `Stale`.
@@ -56,11 +56,11 @@ impl Part {
     }
 }
 
-/// What a catalogue describes.
+/// Description of a catalogue, with the parts of its arrays.
 #[derive(Debug)]
 pub(super) struct Joined {
     pub(super) dataset: Arc<Dataset>,
-    /// Of each array, in order; at least one.
+    /// Parts of each array, in order along its first axis; at least one for each array.
     parts: Vec<Vec<Part>>,
 }
 
@@ -190,7 +190,7 @@ fn named_groups(dataset: &Dataset, name: &str) -> Vec<Group> {
     groups
 }
 
-/// Of all of them in their states.
+/// Identity of a catalogue: computed from the names, identities and generations of all its data sets.
 fn identity(described: &[(String, Arc<Dataset>)]) -> DatasetId {
     let part = |(name, d): &(String, Arc<Dataset>)| format!("{name}\n{}\n{}", d.id, d.generation.0);
     DatasetId::of(std::iter::once("catalogue".to_owned()).chain(described.iter().map(part)))
@@ -258,13 +258,13 @@ fn shared_blocks<'a>(parts: &[Part], levels: impl Iterator<Item = &'a Level>) ->
     parts.iter().all(|part| part.from % block[0] == 0).then_some(block)
 }
 
-/// What all are, if they are all the same.
+/// Returns the value that all items have in common; `None` if they differ, or if there are none.
 fn same<'a, T: PartialEq + Clone + 'a>(mut all: impl Iterator<Item = &'a T>) -> Option<T> {
     let first = all.next()?;
     all.all(|other| other == first).then(|| first.clone())
 }
 
-/// Where the samples of a series of `count` lie in time.
+/// Coordinates, along time, of the samples of a series of `count` samples.
 fn coordinates(arrays: &[(Member, &ArrayInfo)], count: u64) -> Coordinates {
     let of_time =
         || arrays.iter().map(|(m, array)| (&array.axes[0].coordinates, array.shape()[0], m.times_later));

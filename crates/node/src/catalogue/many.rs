@@ -15,7 +15,7 @@ const PROVEN_TOGETHER: usize = 256;
 
 type Ends = Vec<(usize, Result<()>)>;
 
-/// What lies in one data set, with the numbers of the reads that it is of.
+/// Reads of stretches that lie in one data set, with the numbers of the caller's reads that they belong to.
 struct There {
     part: Arc<Part>,
     numbers: Vec<usize>,

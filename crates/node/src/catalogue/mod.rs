@@ -63,7 +63,7 @@ struct Inner {
 }
 
 impl Catalogue {
-    /// Of these data sets; asks nothing yet.
+    /// Creates a catalogue of these data sets; asks nothing yet.
     ///
     /// # Errors
     /// `Invalid` for none, `TooLarge` for more than [`MAX_DATASETS`].
@@ -127,7 +127,8 @@ impl Catalogue {
         Ok(Arc::new(join::join(&described)?))
     }
 
-    /// Where an array lies, if one data set has all of it: which one, and the place there.
+    /// Returns the number of the data set that has all of an array, and the array's place in it; `None` if several
+    /// have parts.
     ///
     /// # Errors
     /// Those of describing; `Stale` for a place of another state.

@@ -29,7 +29,7 @@ use crate::picture::{PictureRequest, colour_map, view_of};
 
 /// Most pictures of one command: a quarter of an hour at 25 a second.
 pub const MAX_PICTURES: u32 = 22_500;
-/// What names of several outputs look like.
+/// Examples of names for several outputs, as error messages give them.
 const PICTURES_SUCH_AS: &str = "`x-%04d.png`, or a film, `x.mp4` or `x.webm`,";
 /// Pictures of a camera's journey where nobody says how many.
 const JOURNEY_PICTURES: u32 = 100;
@@ -37,7 +37,7 @@ const JOURNEY_PICTURES: u32 = 100;
 /// Which pictures are drawn.
 #[derive(Clone, Debug)]
 pub struct PicturesRequest {
-    /// What each shows.
+    /// Content of each picture.
     pub picture: PictureRequest,
     /// Time steps, instead of the picture's one; a film whose camera stands has all there are.
     pub times: Option<Times>,
@@ -94,12 +94,12 @@ impl PicturesRequest {
     }
 }
 
-/// What was drawn.
+/// Result of drawing.
 #[derive(Clone, Debug)]
 pub struct Drawn {
     /// How many pictures.
     pub pictures: u32,
-    /// What the last one shows.
+    /// Record of what the last picture shows.
     pub truth: Truth,
     /// Its view, with everything filled in that was left open.
     pub view: View,
@@ -186,16 +186,18 @@ pub async fn draw(
     Ok(Some(Drawn { pictures: done, truth, view, values }))
 }
 
-/// What came of what the processes of a company did each by itself; see [`stream::compose::agreed`].
+/// Combines the results of work that each process of a company did by itself. If one failed, only rank 0 gets an
+/// error, and the others get `None`; see [`stream::compose::agreed`].
 ///
 /// # Errors
-/// At rank 0 what went wrong at any; those of the communicator.
+/// At rank 0 the error of any process; those of the communicator.
 pub async fn agreed<T: Send + 'static>(ranks: Arc<dyn Communicator>, own: Result<T>) -> Result<Option<T>> {
     let agreeing = tokio::task::spawn_blocking(move || compose::agreed(&*ranks, own));
     agreeing.await.map_err(|e| Error::internal(format!("agreeing with other ranks: {e}")))?
 }
 
-/// That a film is more than one picture, unless so many were asked for; `remedy` begins what to do instead.
+/// Checks that a film has more than one picture, unless the number of pictures was asked for. `remedy` begins the
+/// advice in the error.
 fn check_several(count: u32, asked: Option<u32>, remedy: &str) -> Result<()> {
     if count > 1 || asked.is_some() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! What is written into pictures: names, times, scales and legends, as the data set says them.
+//! Annotations of pictures: names, times, scales and legends, in the words of the data set.
 
 use array::{ArrayInfo, Attribute, Axis, AxisKind, Coordinates, Dataset, Result};
 use render::{ImageSize, Key, Notes, Span, TransferFunction, VolumeView};
@@ -7,7 +7,7 @@ use stream::{camera_in, grid_colour};
 
 use crate::picture::ViewMode;
 
-/// What is written into the picture of a finished view.
+/// Returns the annotations for the picture of a finished view.
 pub(super) fn notes(view: &View, size: ImageSize, dataset: &Dataset) -> Result<Notes> {
     let (number, array, position) = view.place_in(dataset)?;
     let name = |kind: AxisKind, other: &str| {
@@ -63,7 +63,8 @@ pub(super) fn notes(view: &View, size: ImageSize, dataset: &Dataset) -> Result<N
     })
 }
 
-/// What an array's values at a position are: name and units, and where along the axes that are neither space nor time.
+/// Text that names an array's values at a position: its name and units, and the index on each axis of more than one
+/// element that is neither space nor time.
 fn values_of(array: &ArrayInfo, position: &[u64]) -> String {
     let units = match written(&array.units) {
         "" => String::new(),
@@ -99,8 +100,8 @@ fn time_text(dataset: &Dataset, array: &ArrayInfo, step: u64) -> Option<String> 
     Some(date.unwrap_or_else(|| Key::of_value([0; 3], value, &axis.units).text))
 }
 
-/// What an axis spans where the picture does not show it to scale: by its coordinates, or by index where it has none
-/// beside others that have some.
+/// Range of an axis that the picture does not show to scale: by its coordinates, or by index where it has none beside
+/// other axes that have some.
 #[expect(clippy::cast_precision_loss, reason = "a length in voxels")]
 fn span(array: &ArrayInfo, kind: AxisKind) -> Option<Span> {
     let (number, axis) = array.axes.iter().enumerate().find(|(_, axis)| axis.kind == kind)?;

@@ -1,4 +1,4 @@
-//! Where pictures go: numbered files, or a film.
+//! Outputs of pictures: numbered files, or a film.
 
 use std::path::{Path, PathBuf};
 
@@ -27,7 +27,7 @@ impl Default for Track {
     }
 }
 
-/// What kind of file is written.
+/// Kind of file to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// 8 bits over the view's background.
@@ -59,7 +59,7 @@ impl Kind {
         matches!(self, Self::Mp4 | Self::WebM)
     }
 
-    /// Of one picture.
+    /// Encodes one picture.
     fn encode(self, image: &Image, background: [u8; 3]) -> Result<Vec<u8>> {
         match self {
             Self::Exr => image.to_exr(),
@@ -118,7 +118,7 @@ pub(super) fn check_place(path: &Path) -> Result<()> {
     })
 }
 
-/// Where pictures go.
+/// Output of pictures.
 pub(super) enum Sink {
     Files { output: PathBuf, kind: Kind },
     Mp4 { file: Box<Mp4>, encoder: Box<H264> },
@@ -172,7 +172,8 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     draft.keep()
 }
 
-/// That names of so many files can be told apart, unless they are one film; `such_as` is what works.
+/// Checks that `count` files get different names, unless they are one film. `such_as` is an example of a name for the
+/// error.
 pub(super) fn check_numbered(path: &Path, count: u32, such_as: &str) -> Result<()> {
     if count <= 1 || is_film(path) || numbered(path, 0).is_some() {
         return Ok(());

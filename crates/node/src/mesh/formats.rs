@@ -10,7 +10,7 @@ use array::{Error, Result};
 use render::Mesh;
 use serde_json::json;
 
-/// What kind of file is written.
+/// Kind of file to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MeshKind {
     Ply,

@@ -28,11 +28,11 @@ pub struct MeshRequest {
     pub value: f64,
     /// Ends in `.ply`, `.glb` or `.vtp`.
     pub output: PathBuf,
-    /// What parts and mesh may take, bytes.
+    /// Most memory for parts and mesh together, bytes.
     pub memory_bytes: u64,
 }
 
-/// What was written.
+/// Report of the mesh that was written.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeshReport {
     /// Vertices.

@@ -11,7 +11,7 @@ use crate::url::{DEFAULT_PORT, decode, encode};
 /// The scheme with its slashes.
 pub(crate) const SCHEME: &str = "await://";
 
-/// Where to wait, for which data.
+/// Address at which a client waits for a server, and the data that it wants.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Address {
     /// An address of this machine; port 0 is any that is free.
@@ -20,7 +20,7 @@ pub struct Address {
     pub dataset: String,
     /// Array, a name or a path; empty means the only one, or all.
     pub array: String,
-    /// What the server has to show; none: a fresh one.
+    /// Token that the server has to show; `None`: a fresh one is made.
     pub token: Option<String>,
 }
 

@@ -21,7 +21,7 @@ use crate::token::Token;
 const MAX_HEARD: usize = 64;
 /// Servers that wait to be taken; more are sent away, and come again.
 const MAX_OFFERS: usize = 8;
-/// Of those who are no servers one is told of in so long.
+/// Shortest time between two warnings about peers that are not the awaited server.
 const WARN_AGAIN_AFTER: Duration = Duration::from_secs(10);
 /// Pause after the system refused a connection: it will not be better at once.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -58,12 +58,12 @@ impl Awaiting {
         Ok(Self { address, token, offers, _listening: listening })
     }
 
-    /// Where it listens.
+    /// Address on which it listens.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What servers have to show.
+    /// Token that servers have to show.
     pub(crate) fn token(&self) -> &Token {
         &self.token
     }

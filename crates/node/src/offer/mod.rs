@@ -12,7 +12,8 @@ pub(crate) use offering::Offering;
 
 use crate::url::Url;
 
-/// What a person has to do where the data are, for a client that waits at `url`. It has the token in it.
+/// Returns a hint with the command that a person runs where the data are, for a client that waits at `url`. The text
+/// contains the token.
 #[must_use]
 pub fn hint(url: &Url) -> String {
     format!("waiting for a server; where the data are:\n  corridor serve PATH --to '{url}'")

@@ -29,7 +29,8 @@ pub(crate) struct Offering {
 }
 
 impl Offering {
-    /// Of the URL that the waiting client printed; it is sent `most_bytes_per_sec`, whatever it asks for.
+    /// Creates an offering to the client that printed `url`. It is sent at most `most_bytes_per_sec`, whatever it
+    /// asks for.
     ///
     /// # Errors
     /// `Invalid` for a URL of several servers, or without its token.

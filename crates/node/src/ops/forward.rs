@@ -11,7 +11,7 @@ use crate::gate::Entry;
 use crate::remote::RemoteSource;
 use crate::upstream::another_may_answer;
 
-/// What another server made of a call.
+/// Result of forwarding a call to another server.
 pub(super) enum Forwarded {
     /// It was answered.
     Answered,

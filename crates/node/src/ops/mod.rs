@@ -34,7 +34,7 @@ use forward::{Forwarded, forward};
 
 /// One kind of operation. The server's side of a registered operation.
 pub trait Handler: Send + Sync + 'static {
-    /// What [`begin`](Self::begin) leaves to [`run`](Self::run): usually the parameters, read.
+    /// Value that [`begin`](Self::begin) passes to [`run`](Self::run): usually the parsed parameters.
     type Work: Send + 'static;
 
     /// Its name on the wire, at most 64 bytes.
@@ -106,9 +106,9 @@ pub enum Begun<W> {
 pub struct Call {
     /// The operation on the wire.
     pub operation: Operation,
-    /// Who asks.
+    /// Client that asks.
     pub client: ClientId,
-    /// What there is.
+    /// State that all operations of the node share.
     pub node: Arc<Shared>,
     /// The connection, where it says something of itself.
     pub(crate) flow: Option<Arc<dyn Flow>>,
@@ -118,7 +118,7 @@ pub struct Call {
     pub(crate) place: Place,
 }
 
-/// What all operations of a node share.
+/// State that all operations of a node share.
 pub struct Shared {
     /// The data sets.
     pub exports: Exports,
@@ -126,11 +126,11 @@ pub struct Shared {
     pub gate: Gate,
     /// Other servers of the same data, which clients are told of.
     pub peers: Vec<Url>,
-    /// What this server is called among others, once it listens.
+    /// Name of this server among other servers; set once it listens.
     pub name: OnceLock<String>,
-    /// What its UDP port turned away, once it listens by QUIC.
+    /// Counts of the packets that its UDP port rejected; set once it listens by QUIC.
     pub rejecting: OnceLock<Rejecting>,
-    /// What is remembered of the ways to clients.
+    /// Memory of the network paths to clients.
     pub paths: Paths,
     /// Counters since the start.
     pub metrics: Metrics,
@@ -153,7 +153,8 @@ impl Call {
         self.enter_with(self.node.gate.own_bytes().min(most_bytes), most_bytes).await
     }
 
-    /// The same for what cannot be cut: all of `bytes`, or what the gate gives at once if that is less.
+    /// Waits as [`enter`](Self::enter) does, for an answer that cannot be cut: it gets all of `bytes`, or what the
+    /// gate gives at once if that is less.
     ///
     /// # Cancel safety
     /// Safe: nothing is held before it returns.
@@ -175,7 +176,7 @@ impl Call {
 pub struct Registry(BTreeMap<&'static str, Arc<dyn AnyHandler>>);
 
 impl Registry {
-    /// What every data server answers.
+    /// Registry of the operations that every data server answers.
     #[must_use]
     pub fn of_data_server() -> Self {
         let mut registry = Self::default();

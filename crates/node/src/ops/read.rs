@@ -104,7 +104,7 @@ pub(super) struct Reading<'a> {
     pub(super) call: &'a Call,
     pub(super) stack: &'a Stack,
     pub(super) place: BlockPlace,
-    /// Of the result.
+    /// Shape of the result.
     pub(super) shape: Vec<u64>,
     pub(super) item_bytes: usize,
     grain: Option<Vec<u64>>,
@@ -210,7 +210,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Of the whole result.
+    /// Size of the whole result, bytes.
     fn size_bytes(&self) -> u64 {
         self.shape.iter().fold(self.item_bytes as u64, |n, &count| n.saturating_mul(count))
     }

@@ -74,7 +74,8 @@ async fn answer_at(stack: &Stack, dataset: &Dataset, reads: Vec<(ops::Read, Call
     answer_part(stack, part).await;
 }
 
-/// Of an element and of the result, bytes.
+/// Sizes of an element and of the result, bytes. Fails when the data set has no such array or level, or the selection
+/// does not fit it.
 fn sizes(dataset: &Dataset, ops::Read { place, selection }: &ops::Read) -> Result<(usize, u64)> {
     let array = dataset.array(place.array)?;
     selection.check(&array.level(place.level)?.shape)?;

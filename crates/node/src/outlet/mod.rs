@@ -25,13 +25,13 @@ use wire::compression::{Algorithm, COMPRESS, Compressed, DEFLATE, LZ4, Way, ZSTD
 pub(crate) const LEAST_BYTES: usize = 16 << 10;
 /// Data that are decided about together while nothing is known of the link.
 const UNKNOWN_PART_BYTES: usize = 64 << 10;
-/// The same later: enough to compress well.
+/// Data that are decided about together once the link is known: enough to compress well.
 const PART_BYTES: usize = 1 << 20;
 /// Arrays of which samples are remembered.
 const MAX_ARRAYS: usize = 256;
 /// How often the path's round trip is asked for.
 const ROUND_TRIP_EVERY: Duration = Duration::from_millis(100);
-/// Of Zstandard, where the client wants it whatever it brings.
+/// Compression level where the client wants compression whatever it brings.
 const DEFAULT_LEVEL: u8 = 3;
 
 /// Which data: what is known of a sample holds for the same array.
@@ -49,7 +49,7 @@ impl Kind {
     }
 }
 
-/// What a client said that it can restore.
+/// Compression that a client said it can restore.
 #[derive(Debug, PartialEq)]
 struct Wanted {
     /// By which data may be compressed here, the fastest first.
@@ -71,7 +71,7 @@ impl Wanted {
     }
 }
 
-/// What was tried with the data of one array.
+/// Ways of compression that were tried with the data of one array.
 #[derive(Default)]
 struct Tried {
     sampling: Sampling,
@@ -210,7 +210,7 @@ impl Outlet {
         state.goodput.has_room(state.open_bytes, state.round_trip)
     }
 
-    /// The same bytes; when they leave is measured.
+    /// Returns the same bytes, wrapped so that the time at which they leave is measured.
     pub(crate) fn measured(self: &Arc<Self>, kind: Kind, bytes: Bytes) -> Bytes {
         if !self.is_measured() || bytes.len() < LEAST_BYTES {
             return bytes;
@@ -299,7 +299,8 @@ impl Tried {
         way
     }
 
-    /// What compressing a piece showed, with a quarter of the weight of what was known. It holds for the other ways too.
+    /// Learns from the compression of a piece: the new result has a weight of one quarter, what was known the rest.
+    /// The results of the other ways are corrected by the same change.
     fn learn(&mut self, way: Way, data_bytes: usize, carried_bytes: usize, took: Duration) {
         let Some(before) = self.ways.iter().find(|(known, _)| *known == way).map(|(_, sampled)| *sampled)
         else {

@@ -10,7 +10,7 @@ use wire::compression::{Algorithm, Way};
 /// Size of a sample: so many stretches of so many bytes.
 const STRETCHES: usize = 4;
 const STRETCH_BYTES: usize = 16 << 10;
-/// Of LZ4 and Zstandard: how hard to try, and how fast that is with one core at best, bytes per second.
+/// Levels of LZ4 and Zstandard that are tried, each with the best speed of one core, bytes per second.
 const LZ4_LEVELS: [(u8, f64); 1] = [(1, f64::MAX)];
 const ZSTD_LEVELS: [(u8, f64); 3] = [(1, 600e6), (3, 300e6), (7, 100e6)];
 

@@ -29,7 +29,7 @@ impl Flat {
         })
     }
 
-    /// The same for a file that `make` begins; it gives the byte at which the elements begin.
+    /// Creates a file whose beginning `make` writes; `make` returns the byte offset at which the elements begin.
     ///
     /// # Errors
     /// `Io`, `Denied`, `TooLarge`, those of `make`.

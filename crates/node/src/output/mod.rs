@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use array::{ArrayInfo, Attribute, Attributes, ByteOrder, DType, Decoding, Error, Meaning, Result, Scalar};
 
-/// What kind of file is written.
+/// Kind of file to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
     /// numpy's format.
@@ -113,7 +113,7 @@ pub(crate) fn scale_and_offset(decoding: &Decoding) -> impl Iterator<Item = (Str
         .map(|(name, value, _)| (name.to_owned(), Attribute::number_of(value)))
 }
 
-/// What is written: the facts a header needs.
+/// Facts about the written array that a header needs.
 #[derive(Clone, Debug)]
 pub(crate) struct Written {
     /// Name of the array.
@@ -124,7 +124,7 @@ pub(crate) struct Written {
     pub(crate) shape: Vec<u64>,
     /// Type and byte order in the file.
     pub(crate) dtype: DType,
-    /// What else is known: units, and with scale and offset where the values are as stored.
+    /// Other attributes: units, and scale and offset where the values are written as stored.
     pub(crate) attributes: Attributes,
 }
 
@@ -132,7 +132,7 @@ pub(crate) struct Written {
 /// after [`Draft::keep`].
 #[derive(Debug)]
 pub(crate) struct Draft {
-    /// Where it is for now.
+    /// Path of the file or folder until it is in place.
     pub(crate) path: PathBuf,
     room: PathBuf,
     target: PathBuf,

@@ -17,7 +17,7 @@ use super::Draft;
 
 /// Ticks of the file's clock in a second: fine enough for any rate.
 const TICKS_PER_SEC: u32 = 90_000;
-/// Of the box that holds the pictures: with a size of 64 bits.
+/// Size of the header of the media data box (`mdat`), which holds the pictures and has a size field of 64 bits.
 const HEAD_BYTES: u64 = 16;
 
 /// A film under way.
@@ -26,7 +26,7 @@ pub(crate) struct Mp4 {
     file: BufWriter<File>,
     size: (u16, u16),
     ticks_per_picture: u32,
-    /// Where the box of pictures begins.
+    /// Byte offset of the media data box.
     begins_at: u64,
     sample_bytes: Vec<u32>,
     /// Numbers of the pictures, from 1, with which playing can begin.

@@ -13,7 +13,7 @@ use stream::Sample;
 
 use super::Draft;
 
-/// What a tick of the file's clock is, nanoseconds: what the guidelines ask for.
+/// Length of a tick of the file's clock, nanoseconds, as the guidelines ask for.
 const TICK_NANOS: u64 = 1_000_000;
 /// Longest cluster, ticks: its pictures' times are 16 bits after its own.
 const MAX_CLUSTER_TICKS: u64 = 30_000;
@@ -74,12 +74,12 @@ pub(crate) struct WebM {
     file: BufWriter<File>,
     pictures_per_sec: f64,
     pictures: u64,
-    /// Where the segment's contents begin, which positions in the file count from.
+    /// Byte offset of the segment's contents, from which positions in the file are counted.
     segment_at: u64,
-    /// Where the length of the film, and the place of its index are filled in.
+    /// Byte offsets at which the film's duration and the position of its index are filled in at the end.
     duration_at: u64,
     cues_position_at: u64,
-    /// Of the cluster under way: where its length is filled in, and its time.
+    /// Cluster under way: the byte offset at which its length is filled in, and its time in ticks.
     cluster: Option<(u64, u64)>,
     /// Time and position of each cluster that begins with a key.
     cues: Vec<(u64, u64)>,
@@ -264,7 +264,7 @@ impl WebM {
     }
 }
 
-/// Where a segment's information, tracks and index lie in it.
+/// Encodes the positions of a segment's information, tracks and index within it (`SeekHead`).
 fn seek_head(positions: [u64; 3]) -> Vec<u8> {
     let entries = [id::INFO, id::TRACKS, id::CUES].into_iter().zip(positions).map(|(id, position)| {
         let entry = [element(id::SEEK_ID, &id_bytes(id)), number(id::SEEK_POSITION, position)];

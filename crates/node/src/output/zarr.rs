@@ -45,7 +45,7 @@ impl ZarrFolder {
         document
     }
 
-    /// What all chunks take; those at the edges are whole.
+    /// Size of all chunks together, bytes; chunks at the edges are stored whole.
     fn size_bytes(&self, shape: &[u64]) -> u64 {
         let along = |(&n, &c): (&u64, &u64)| n.div_ceil(c).saturating_mul(c);
         shape.iter().zip(&self.chunk).map(along).fold(self.item_bytes as u64, u64::saturating_mul)

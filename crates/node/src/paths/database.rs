@@ -20,7 +20,8 @@ use crate::places::private_folder;
 
 /// Hosts that are remembered; the one that was not heard of longest makes room.
 const MAX_HOSTS: u32 = 1024;
-/// Of them, in one network: whoever has a network's addresses cannot make the others forgotten.
+/// Most hosts remembered of one network, so that a person who has all its addresses cannot push out hosts of other
+/// networks.
 const MAX_HOSTS_PER_NETWORK: u32 = 128;
 /// Hosts of one network that are compared.
 const MAX_NEIGHBOURS: u32 = 32;
@@ -30,7 +31,7 @@ const MAX_PATH_BYTES: u32 = 256 << 10;
 const BUSY_WITHIN: Duration = Duration::from_secs(2);
 /// Says that a file is ours: "Corr".
 const APPLICATION_ID: i32 = 0x436f_7272;
-/// Of the table below.
+/// Version of the schema below.
 const VERSION: i32 = 1;
 const TABLE: &str = "
     CREATE TABLE IF NOT EXISTS path (
@@ -39,10 +40,10 @@ const TABLE: &str = "
     CREATE TABLE IF NOT EXISTS probing (network TEXT PRIMARY KEY, at INTEGER NOT NULL, budget TEXT NOT NULL) STRICT;";
 /// The row of what probes of all networks cost together.
 const ALL_NETWORKS: &str = "all";
-/// What was spent so long ago counts no more.
+/// Age at which spent probe bytes are deleted and no longer count.
 const SPENT_WITHIN: Duration = Duration::from_secs(2 * 3600);
 
-/// What is to be done with the budget of probes.
+/// Change to the budget of probes.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Spending {
     /// A probe begins.
@@ -157,7 +158,8 @@ impl Database {
         change.commit().map_err(failed)
     }
 
-    /// What is known of the path to `host`, or to one behind the same bottleneck.
+    /// Returns what is known of the path to `host`, or else, if `rtt_secs` is known, of the path to another host of
+    /// its network that is behind the same bottleneck.
     pub(super) fn recall(&self, host: IpAddr, rtt_secs: Option<f64>, now: Duration) -> Option<Recalled> {
         if let Some(path) = read(&self.0, host) {
             return Some(Recalled { path, of_neighbour: None });
@@ -193,7 +195,7 @@ fn read(connection: &Connection, host: IpAddr) -> Option<Path> {
     serde_json::from_str(&text).ok().filter(Path::is_sound)
 }
 
-/// What was spent; nothing where the row is none of ours.
+/// Reads what was spent on probes of a network; nothing if there is no row, or its content is not valid.
 fn budget(connection: &Connection, network: &str) -> Budget {
     let find = "SELECT budget FROM probing WHERE network = ?1";
     let text = connection.query_row(find, [network], |row| row.get::<_, String>(0)).optional();

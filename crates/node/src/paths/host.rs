@@ -12,7 +12,7 @@ use plan::Host;
 const MEASURED_WITHIN: Duration = Duration::from_millis(5);
 /// Sizes of packets for which the kernel is.
 const MOST_SIZES: usize = 8;
-/// Of IPv4 and UDP.
+/// Size of the headers of IPv4 and UDP together, bytes.
 const HEADER_BYTES: usize = 28;
 /// Larger ones do not leave a host (loopback says 65,536).
 const LARGEST_PACKET_BYTES: usize = 9_000;
@@ -52,7 +52,7 @@ fn number(name: &str) -> Option<u64> {
     setting(name)?.parse().ok()
 }
 
-/// Of least, usual and most, the most.
+/// Third number of a kernel setting that holds a least, a usual and a largest value: the largest.
 fn third(name: &str) -> Option<u64> {
     setting(name)?.split_whitespace().nth(2)?.parse().ok()
 }
@@ -72,7 +72,8 @@ fn interface(socket: &UdpSocket) -> Option<String> {
     all.into_iter().find(|one| one.ip() == own).map(|one| one.name)
 }
 
-/// What the card of an interface says of itself; made-up interfaces say nothing.
+/// Speed that the network card of an interface reports, bits per second; `None` for virtual interfaces, which report
+/// none.
 fn card_bits_per_sec(interface: &str) -> Option<f64> {
     let text = fs::read_to_string(format!("/sys/class/net/{interface}/speed")).ok()?;
     let megabits: f64 = text.trim().parse().ok()?;
@@ -95,7 +96,7 @@ fn sending(mtu_bytes: u32) -> Option<Sending> {
     sending
 }
 
-/// Of the interface by which a socket sends.
+/// MTU of the interface by which a socket sends, bytes.
 fn mtu_bytes(socket: &UdpSocket) -> Option<u32> {
     if socket.local_addr().ok()?.is_ipv4() {
         rustix::net::sockopt::ip_mtu(socket).ok()

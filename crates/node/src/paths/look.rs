@@ -60,15 +60,16 @@ impl FromStr for Target {
 /// Whether packet trains are sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Probing {
-    /// Where no rate of the path is known, to a server that takes part. Never to this machine itself.
+    /// Only where no rate of the path is known, to a server that takes part. Never to this machine itself.
     #[default]
     WhereUnknown,
     /// To a server that takes part.
     Always,
 }
 
-/// What is known of the path to `target`, after a few round trips if there is somebody to answer: a server whose token is
-/// known (from the URL, or left by a server of this user), else whoever takes connections at the port that was named.
+/// Reports what is known of the path to `target`, after a few round trips if somebody answers there: a server whose
+/// token is known (from the URL, or left by a server of this user), else whatever accepts connections at the port
+/// that was named.
 ///
 /// # Errors
 /// `Unreachable` when the host has no address.
@@ -95,7 +96,8 @@ pub async fn look(target: &Target, context: &Context, probing: Probing) -> Resul
     of_host(paths, address.ip(), measured).await
 }
 
-/// What this host knows of the path to a client that asks, and what its UDP port turned away.
+/// Reports what this host knows of the path to a client that asks, with counts of the packets that its UDP port
+/// rejected.
 pub(crate) async fn of_client(node: &Shared, client: IpAddr) -> Result<Report> {
     let report = of_host(&node.paths, client, "from connections so far".into()).await?;
     Ok(report.rejecting(node.rejecting.get().map(Rejecting::so_far)))

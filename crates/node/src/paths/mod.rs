@@ -1,4 +1,4 @@
-//! What is remembered of the network paths to other hosts: fed by every connection, asked by every connection.
+//! Memory of the network paths to other hosts: every connection adds to it, and every connection asks it.
 //!
 //! ```text
 //!   Watching (a connection's statistics) --tell--> one thread --> Database (SQLite, this user's)
@@ -57,9 +57,10 @@ enum Job {
 /// A path that is remembered.
 #[derive(Clone, Debug)]
 pub struct Recalled {
-    /// What is known.
+    /// Knowledge of the path.
     pub path: Path,
-    /// Whose it is, where it is not that of the host itself: of one in its network with the same bottleneck.
+    /// Host whose path this is, if it is not the host that was asked for: one in its network with the same
+    /// bottleneck.
     pub of_neighbour: Option<IpAddr>,
 }
 
@@ -70,7 +71,7 @@ pub struct Paths(Arc<Inner>);
 
 struct Inner {
     jobs: Mutex<Option<SyncSender<Job>>>,
-    /// Of the thread: closed when it has ended.
+    /// Channel of the thread, closed when the thread has ended.
     ended: Mutex<Receiver<()>>,
     /// Networks of which somebody is being probed with this process's part.
     turns: Mutex<Vec<Network>>,
@@ -127,8 +128,8 @@ impl Paths {
         }
     }
 
-    /// What is known of the path to `host`: its own, or, where its round trip is known, that of a host behind the same
-    /// bottleneck.
+    /// Returns what is known of the path to `host`: its own, or, where its round trip is known, that of a host behind
+    /// the same bottleneck.
     ///
     /// # Cancel safety
     /// Safe: nothing is changed.
@@ -138,8 +139,9 @@ impl Paths {
         answered.await.ok().flatten()
     }
 
-    /// The same for whoever would rather begin without than wait for a disk, or for another process that keeps the file to
-    /// itself.
+    /// Recalls as [`recall`](Self::recall) does, but returns `None` if there is no answer within [`RECALLED_WITHIN`]:
+    /// for callers that would rather begin without one than wait for a disk, or for another process that locks the
+    /// file.
     ///
     /// # Cancel safety
     /// Safe: nothing is changed.
@@ -157,7 +159,8 @@ impl Paths {
         is_known(Direction::Up) && is_known(Direction::Down)
     }
 
-    /// What a connection over `flow` can begin from. Nothing for this machine itself: that is no path.
+    /// Returns what a connection over `flow` can begin from; nothing for a connection to this machine itself, which
+    /// has no path.
     ///
     /// # Cancel safety
     /// Safe: nothing is changed.
@@ -175,16 +178,17 @@ fn far_host(flow: &dyn Flow) -> Option<IpAddr> {
     flow.peer().map(|peer| peer.ip().to_canonical()).filter(|host| !host.is_loopback())
 }
 
-/// What is remembered of a path, where it suffices to begin from.
+/// Remembered rates and round trip of both directions of a path, each where enough is known to begin from.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Known {
-    /// Of what leaves here.
+    /// Direction from this host to the other.
     pub(crate) up: Option<Remembered>,
-    /// Of what comes here.
+    /// Direction from the other host to this one.
     pub(crate) down: Option<Remembered>,
 }
 
-/// What a controller, or a window, is told of one direction of a path.
+/// Converts one direction of a path to the values from which a controller, or a window, begins; `None` where no rate
+/// is known with enough confidence, or no round trip.
 fn remembered(path: &Path, direction: Direction, now: Duration) -> Option<Remembered> {
     let lane = path.lane(direction);
     let (capacity, _) = lane.rate(now).filter(|(rate, _)| rate.confidence >= LEAST_CONFIDENCE)?;

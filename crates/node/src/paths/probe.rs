@@ -25,7 +25,7 @@ const FIRST_WITHIN: Duration = Duration::from_millis(500);
 /// Trains in a row of which nothing arrives, or that are too short though no longer ones are sent, before it is given up.
 const MOST_IN_VAIN: u32 = 4;
 
-/// What a probe came to.
+/// Totals of a probe.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sum {
     /// Trains that were remembered.

@@ -1,4 +1,4 @@
-//! What is known of a path, as JSON and as text.
+//! Report of what is known of a path, as JSON and as text.
 
 use std::fmt::Write as _;
 use std::net::IpAddr;
@@ -15,14 +15,14 @@ use super::Recalled;
 use super::watching::OF_OTHER_HOST;
 use crate::describe::size;
 
-/// What is known of the path between this host and another. Rates are bytes per second, times seconds.
+/// Report of what is known of the path between this host and another. Rates are bytes per second, times seconds.
 #[derive(Debug, Serialize)]
 pub struct Report {
     /// The other host.
     pub host: IpAddr,
-    /// Whose measurements these are, where they are not the host's: of one behind the same bottleneck.
+    /// Host that was measured, where it is not `host` itself: one behind the same bottleneck.
     pub of_neighbour: Option<IpAddr>,
-    /// What was measured just now, a sentence.
+    /// Sentence that says what was measured just now.
     pub measured_now: String,
     rtt: Rtt,
     /// By what `--link auto` connects: as advised for what comes here; null where the round trip decides.
@@ -33,11 +33,12 @@ pub struct Report {
     from: OneWay,
     /// Facts of the host that answers.
     this_host: Host,
-    /// What the UDP port of a server that answers turned away since it began; null where there is none.
+    /// Counts of packets that the UDP port of the answering server rejected since it began; null where there is no
+    /// such port.
     rejected: Option<Rejections>,
 }
 
-/// See [`link::quic::Rejected`].
+/// Counts of rejected packets by reason, as in [`link::quic::Rejected`].
 #[derive(Debug, Serialize)]
 struct Rejections {
     unknown: u64,
@@ -101,7 +102,7 @@ impl Report {
         }
     }
 
-    /// The same, of a server with a UDP port.
+    /// Returns this report with the counts of packets that a server's UDP port rejected.
     #[must_use]
     pub(super) fn rejecting(self, rejected: Option<Rejected>) -> Self {
         let told = |Rejected { unknown, oversized, unauthenticated, replayed, stray }| Rejections {
@@ -211,7 +212,7 @@ fn counted(count: u64, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
-/// What decides how fast data come, as the end of a sentence.
+/// Names the controller that decides the rate of the data, as the end of a sentence.
 fn controller(name: &str) -> String {
     if name == OF_OTHER_HOST { format!("{name} controller") } else { name.to_owned() }
 }

@@ -43,10 +43,10 @@ impl Ask for AskPath {
     }
 }
 
-/// What a report says of the way from whoever wrote it.
+/// Parses a report, and returns what it says of the direction from the host that wrote it.
 ///
 /// # Errors
-/// `Corrupt` when it is none.
+/// `Corrupt` when it is not a report.
 pub(crate) fn read(report: &[u8]) -> Result<Told> {
     Ok(decode_json::<Theirs>(report, "what is known of a path")?.to)
 }

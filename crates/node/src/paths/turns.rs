@@ -1,4 +1,4 @@
-//! Who may probe now: one probe of a bottleneck at a time, within the budget that all processes of this user share.
+//! Turns of probes: one probe of a bottleneck at a time, within the budget that all processes of this user share.
 
 use std::net::IpAddr;
 use std::time::Duration;

@@ -16,7 +16,7 @@ use super::Paths;
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Looks between two times that something is told.
 const LOOKS_PER_TELLING: u32 = 10;
-/// What moves in fewer bytes, or less time, tells nothing of a rate.
+/// Least bytes and least time from which a rate is measured.
 const LEAST_BYTES: u64 = 512 << 10;
 const LEAST_TIME: Duration = Duration::from_millis(200);
 
@@ -41,7 +41,7 @@ struct Seen {
     looked: Statistics,
     looked_at: Instant,
     looks: u32,
-    /// Of the looks since something was told: packets that say what the path loses, sent and lost.
+    /// Packets that show what the path loses, sent and lost, summed over the looks since something was told.
     packets: (u64, u64),
     /// Bytes per second: sent while there was enough to send.
     sent_rates: Vec<f64>,
@@ -114,7 +114,8 @@ fn upper_median(mut rates: Vec<f64>) -> f64 {
     rates.get(rates.len() / 2).copied().unwrap_or(0.0)
 }
 
-/// What was sent while there was enough to send, and what was received, bytes per second; none or 0 where too little moved.
+/// Returns the rate sent while there was enough to send, and the rate received, bytes per second; `None` or 0 where
+/// too little moved.
 fn rates(before: &Statistics, now: &Statistics, elapsed: Duration) -> (Option<f64>, f64) {
     let is_enough = |before: u64, now: u64| now.saturating_sub(before) >= LEAST_BYTES;
     let sent = now.delivery_bytes_per_sec.filter(|_| is_enough(before.sent_bytes, now.sent_bytes));
@@ -147,7 +148,7 @@ fn witnessed(before: &Statistics, now: &Statistics) -> (u64, u64) {
     }
 }
 
-/// What the time between two looks shows.
+/// Converts what changed between two looks to measurements.
 fn measured(
     before: &Statistics,
     now: &Statistics,

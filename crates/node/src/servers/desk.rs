@@ -1,4 +1,5 @@
-//! Where work waits for a server: the policy ([`Shares`]) with a clock and somebody to wake.
+//! Desk at which work waits for a server: the policy ([`Shares`]), with a clock and channels that wake those who
+//! wait.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ pub(super) struct Nobody;
 
 struct State {
     shares: Shares,
-    /// Who waits, by ticket; answered once.
+    /// Channels to those who wait, by ticket; each is answered once.
     waiting: HashMap<u64, oneshot::Sender<Option<Assigned>>>,
 }
 
@@ -132,7 +133,7 @@ pub(super) struct Grant {
 }
 
 impl Grant {
-    /// Who does it.
+    /// Number of the server that does it.
     pub(super) fn member(&self) -> usize {
         self.assigned.member
     }
@@ -186,11 +187,11 @@ pub(super) struct Watch {
     assigned: Assigned,
 }
 
-/// What to do about a late answer.
+/// Action to take on a late answer.
 pub(super) enum Lateness {
     /// Ask another server too.
     AskAnother,
-    /// The same, and look after this one, which has fallen silent.
+    /// Ask another server too, and look after this one, which has fallen silent.
     Silent(usize),
 }
 

@@ -33,7 +33,7 @@ impl Asked<'_> {
     }
 }
 
-/// Who may be asked for a piece.
+/// Servers that may be asked for a piece.
 pub(super) struct Candidates {
     /// One after the other; any order where there is none.
     order: Option<Vec<usize>>,
@@ -56,12 +56,13 @@ impl Candidates {
         self.all.without(self.asked)
     }
 
-    /// Who may be asked just because nothing else is to do. Homes keep to their own blocks.
+    /// Servers that may be asked just because they are idle. None where there is an order: homes are asked only in
+    /// their order.
     fn idle(&self) -> Set {
         if self.order.is_some() { Set::NONE } else { self.rest() }
     }
 
-    /// Who may be asked next.
+    /// Servers that may be asked next.
     fn next(&self) -> Set {
         match self.next_in_order() {
             None if self.order.is_some() => Set::NONE,
@@ -82,7 +83,7 @@ impl Candidates {
     }
 }
 
-/// What a piece of work is.
+/// One piece of work, and the servers that may do it.
 pub(super) struct Piece<'a> {
     pub(super) asked: Asked<'a>,
     pub(super) bytes: u64,

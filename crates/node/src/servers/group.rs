@@ -48,7 +48,7 @@ struct Member {
     is_looked_after: AtomicBool,
 }
 
-/// What became of a server so far.
+/// State of one server so far.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServerState {
     /// Its name.
@@ -61,10 +61,10 @@ pub struct ServerState {
     pub rate_bytes_per_sec: Option<f64>,
 }
 
-/// What the data are.
+/// Description of the data, and the servers that gave it.
 struct Known {
     dataset: Arc<Dataset>,
-    /// Who has described them so.
+    /// Servers that have given this description.
     by: Set,
 }
 
@@ -127,7 +127,7 @@ impl Group {
         self.desk.with(|shares| *shares.health(member) != Health::Ready)
     }
 
-    /// What they all describe.
+    /// Returns the description that all servers share; asks all of them if none is known.
     pub(super) async fn dataset(&self) -> Result<Arc<Dataset>> {
         if let Some(known) = self.known() {
             return Ok(known);
@@ -224,13 +224,13 @@ impl Group {
         }
     }
 
-    /// That a server still speaks of the same data as when `known` was described.
+    /// Checks that a server still describes the same data as `known`.
     pub(super) async fn check_same(&self, member: usize, known: &Dataset) -> Result<()> {
         let found = self.source(member).describe().await?;
         same_data(Some(known), &found)
     }
 
-    /// That a server which was looked at describes what is known; from now on it is one of those who do.
+    /// Checks that a server that was looked at describes the known data, and adds it to the servers that do.
     fn joins(&self, member: usize, found: &Dataset) -> Result<()> {
         let mut known = self.known.lock();
         // Nothing is known: whoever needs it asks all.
@@ -284,7 +284,7 @@ impl Group {
         self.desk.with(|shares| is_so(shares.health(member)))
     }
 
-    /// What is wrong with every server.
+    /// Error that says what is wrong with every server; where all failed with the same error, that error.
     fn refusal(&self, failures: &[(usize, Error)]) -> Error {
         if let [(_, first), others @ ..] = failures
             && failures.len() == self.members.len()
@@ -342,7 +342,7 @@ async fn look_after(group: Weak<Group>, member: usize) {
     }
 }
 
-/// What a server describes that is there: it also gives one element.
+/// Asks a server for its description, and checks that it also delivers one element.
 async fn look(source: Arc<dyn Replica>) -> Result<Arc<Dataset>> {
     let found = source.describe_again().await?;
     let Some((request, item_bytes)) = found.arrays.iter().enumerate().find_map(one_element) else {
@@ -363,7 +363,8 @@ fn one_element((number, array): (usize, &ArrayInfo)) -> Option<(ReadRequest, usi
     Some((request, array.dtype.size_bytes()))
 }
 
-/// That a description is of the data that are `known`, block for block. Anything is the same while nothing is known.
+/// Checks that a description is of the `known` data, with the same types, levels and blocks. Accepts any description
+/// while nothing is known.
 fn same_data(known: Option<&Dataset>, found: &Dataset) -> Result<()> {
     let Some(known) = known else { return Ok(()) };
     if (known.id, known.generation) != (found.id, found.generation) {

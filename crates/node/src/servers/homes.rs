@@ -1,4 +1,4 @@
-//! Where blocks live when each server answers for a part of them: computed, not looked up.
+//! Homes of blocks, which are the servers that answer for them when each answers for a part: computed, not looked up.
 //!
 //! Rendezvous hashing (Thaler and Ravishankar, 1998): a block's homes are the servers with the largest hashes of
 //! server and block together. When a server joins or leaves, only the blocks that it gains or had move. The hash is
@@ -18,7 +18,7 @@ pub(super) fn of_block<'a>(
     ranked.into_iter().take(copies).map(|(_, n)| n).collect()
 }
 
-/// Of what stays the same between states of the data, so that blocks of a growing array keep their homes.
+/// Hash of a server's name and a block, without the generation: blocks of a growing array keep their homes.
 fn hash(name: &str, key: &BlockKey) -> u64 {
     let mut hasher = Xxh3::new();
     hasher.update(&key.dataset.0.to_le_bytes());

@@ -31,7 +31,7 @@ const SILENT_AT_LEAST: Duration = Duration::from_secs(2);
 /// Silent where nothing is known.
 const SILENT_WHEN_UNKNOWN: Duration = Duration::from_secs(10);
 
-/// What is usual: time taken over time expected, of the last answers.
+/// Usual ratio of the time that an answer took to the time that was expected, over the last answers.
 #[derive(Default)]
 pub(super) struct Lateness {
     ratios: Vec<f64>,

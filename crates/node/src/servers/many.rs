@@ -59,7 +59,7 @@ struct Pulled {
 }
 
 impl Pulled {
-    /// Of reads that fit `dataset`.
+    /// Creates a queue of reads that fit `dataset`.
     fn new(group: Arc<Group>, dataset: Arc<Dataset>, mut rest: Vec<Numbered>) -> Self {
         rest.sort_by_key(|(number, request, _)| (request.priority, Reverse(*number)));
         let rest_bytes = size_bytes(&rest);

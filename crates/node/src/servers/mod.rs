@@ -39,7 +39,7 @@ pub use shares::MAX_SERVERS;
 /// Servers that answer for a block where each answers for a part: one that dies is not missed.
 const HOMES_OF_A_BLOCK: usize = 2;
 
-/// Who is asked for what.
+/// Rule that says which server is asked for what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
     /// Every server has all data: work goes to whoever will have done it first.
@@ -52,7 +52,7 @@ pub enum Rule {
     },
 }
 
-/// What the servers of one URL have, as a person says who names several.
+/// Sharing of data among the servers of one URL, as stated by the person who names several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sharing {
     /// As they say themselves: the same data set, or each data sets of its own where the URL names none.
@@ -104,8 +104,8 @@ pub struct Servers {
 }
 
 impl Servers {
-    /// Of these servers; asks nothing yet. The first that answers in the order given says what the data are; those that
-    /// describe anything else are left out.
+    /// Combines these servers; asks nothing yet. The description of the first server, in the order given, that
+    /// answers says what the data are; servers that describe anything else are left out.
     ///
     /// # Errors
     /// `Invalid` for none, or more than [`MAX_SERVERS`].
@@ -113,7 +113,7 @@ impl Servers {
         Ok(Self { group: Group::new(servers)?, rule })
     }
 
-    /// What became of each so far, in the order given.
+    /// State of each server so far, in the order given.
     #[must_use]
     pub fn states(&self) -> Vec<ServerState> {
         self.group.states()

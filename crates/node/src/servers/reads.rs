@@ -25,7 +25,7 @@ pub(super) async fn read(group: Arc<Group>, request: ReadRequest, into: Region) 
     read_of(group, dataset, request, into).await
 }
 
-/// The same, of data in the state that `dataset` describes.
+/// Reads as [`read`] does, from data in the state that `dataset` describes.
 ///
 /// # Cancel safety
 /// As [`read`].

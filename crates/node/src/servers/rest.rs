@@ -1,4 +1,4 @@
-//! What is left of a read, cut when somebody takes a part of it: as much as suits whoever takes it.
+//! Rest of a read that no server has taken yet. It is cut when a server takes a part, as much as suits that server.
 //!
 //! Parts end at borders of stored chunks, so that no two servers decode the same one, and are long runs of the result
 //! otherwise: the slowest axis is cut first.
@@ -13,7 +13,7 @@ pub(crate) struct Rest {
     boxes: Vec<(Vec<AxisRange>, Region)>,
     item_bytes: u64,
     bytes: u64,
-    /// What is decoded whole, per axis.
+    /// Box that is decoded as a whole, elements per axis.
     grain: Vec<u64>,
 }
 

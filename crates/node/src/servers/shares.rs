@@ -1,4 +1,4 @@
-//! Who does the next piece of work: the policy of several servers, pure. Time is an argument.
+//! Policy that assigns the next piece of work to one of several servers, pure. Time is an argument.
 //!
 //! Work is pulled, not dealt out: whoever has room in its window ([`Speed`]) gets the next piece, so a slow server
 //! simply takes fewer. Of several with room the one that will have finished first is taken; near the end a slow one
@@ -76,9 +76,9 @@ pub(super) struct Need {
     pub(super) priority: Priority,
     /// Bytes that are there to be done; whoever is asked may take only a part of them, unless they are one piece.
     pub(super) bytes: u64,
-    /// Whether it can be cut.
+    /// Whether it cannot be cut.
     pub(super) is_one_piece: bool,
-    /// Who may do it.
+    /// Servers that may do it.
     pub(super) may: Set,
     /// Somebody does it already: nobody is waited for who is not there now.
     pub(super) is_second: bool,
@@ -87,7 +87,7 @@ pub(super) struct Need {
 /// Smaller is sooner: the highest priority, then the longest wait. The ticket is unique.
 pub(super) type Rank = (Reverse<Priority>, u64);
 
-/// Who does a piece.
+/// Assignment of a piece to a server.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Assigned {
     pub(super) member: usize,
@@ -126,7 +126,7 @@ impl Member {
     }
 }
 
-/// What is known of the servers, and what waits for them.
+/// State of the servers, and the work that waits for them.
 pub(super) struct Shares {
     members: Vec<Member>,
     waiting: BTreeMap<Rank, Need>,
@@ -301,7 +301,8 @@ impl Shares {
         self.waiting_bytes as f64
     }
 
-    /// Of a server, or what others have where nothing is known.
+    /// Rate of a server, bytes per second; where it is not known, the highest known rate of the others, or else
+    /// [`UNKNOWN_RATE`]. At least 1.
     fn rate(&self, member: &Member) -> f64 {
         let known = || self.members.iter().filter_map(|m| m.speed.rate_bytes_per_sec());
         member
@@ -400,7 +401,7 @@ impl Shares {
     }
 }
 
-/// What to do about an answer that is not there yet.
+/// Action to take on an answer that is not there yet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Late {
     /// Look again then.

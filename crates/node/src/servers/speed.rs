@@ -16,7 +16,7 @@ const MIN_SPAN: Duration = Duration::from_millis(20);
 /// How much of a faster, and of a slower, sample is believed.
 const BELIEF: (f64, f64) = (0.5, 0.25);
 
-/// What is known of one server's speed.
+/// Measured speed of one server.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Speed {
     rate_bytes_per_sec: Option<f64>,

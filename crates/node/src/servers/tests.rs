@@ -20,7 +20,7 @@ use super::{Replica, Rule, Server, Servers};
 
 mod replaced;
 
-/// What a simulated server does with what it is asked.
+/// Behavior of a simulated server when it is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     Up,

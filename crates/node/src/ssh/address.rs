@@ -19,7 +19,7 @@ const MAX_PATH_BYTES: usize = 4096;
 /// A path on a host that `ssh` reaches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
-    /// Whom to log in as, where the user's configuration shall not decide.
+    /// User to log in as; `None` where the user's configuration decides.
     pub user: Option<String>,
     /// Name, address, or an alias of the user's configuration; IPv6 without brackets.
     pub host: String,

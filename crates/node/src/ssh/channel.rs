@@ -21,7 +21,7 @@ use crate::describe::plain;
 
 /// Names the `ssh` program, with options that come first; words are separated by blanks.
 const PROGRAM_VARIABLE: &str = "CORRIDOR_SSH";
-/// What is run on the other host, as its shell reads it.
+/// Names the command to run on the other host, as its shell reads it.
 const COMMAND_VARIABLE: &str = "CORRIDOR_SSH_COMMAND";
 /// `no`: everything goes through ssh.
 const DIRECT_VARIABLE: &str = "CORRIDOR_SSH_DIRECT";
@@ -38,7 +38,7 @@ const OPTIONS: [&str; 7] = [
 ];
 /// A program that ended its output is about to end.
 const END_WITHIN: Duration = Duration::from_secs(5);
-/// What a program complained of comes soon after its end.
+/// Time to wait, after the end of a program, for the last of its error output.
 const COMPLAINTS_WITHIN: Duration = Duration::from_millis(500);
 /// Lines of complaints that are kept for the error, and bytes of one.
 const KEPT_LINES: usize = 8;
@@ -76,7 +76,7 @@ impl Channel {
         Ok((Self { host, process, told: Some(told), complaints, listening }, link))
     }
 
-    /// What the other side said first. To be asked once.
+    /// Waits for the greeting of the other side. May be called once.
     ///
     /// # Errors
     /// Why there is no other side, for people.
@@ -123,7 +123,7 @@ fn wants_direct() -> Result<bool> {
     variable(DIRECT_VARIABLE).map_or(Ok(true), |value| yes_or_no(&value))
 }
 
-/// What an environment variable that switches something says.
+/// Parses the value of an environment variable that is a switch.
 fn yes_or_no(value: &str) -> Result<bool> {
     match value.trim() {
         "yes" | "true" | "1" => Ok(true),
@@ -180,7 +180,7 @@ async fn pass_on(errors: ChildStderr, kept: Arc<Mutex<VecDeque<String>>>) {
     }
 }
 
-/// What an exit code means, as shells and OpenSSH count it.
+/// Converts an exit code, as shells and OpenSSH define it, to an error.
 fn explain(host: &str, status: ExitStatus, complaints: &[String]) -> Error {
     let said = |what: &str| complaints.iter().any(|line| line.contains(what));
     let last = complaints.last().map_or("nothing", String::as_str);

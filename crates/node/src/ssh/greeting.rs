@@ -1,4 +1,5 @@
-//! What the two sides of a channel say before the wire begins: one line each way, and neither waits for the other's.
+//! First lines of the two sides of a channel, before the wire begins: one line each way, and neither side waits for
+//! the other's.
 //!
 //! To the other side goes one line of JSON, [`Wish`]; the wire's frames follow at once. Back comes whatever the login
 //! prints, then a line that begins with [`MARK`], with a [`Greeting`] in JSON; then frames.
@@ -13,19 +14,19 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::oneshot;
 
-/// What the line begins with.
+/// Beginning of the line that comes back.
 const MARK: &str = "corridor-stdio ";
 /// Longest line, bytes.
 pub(super) const MAX_LINE_BYTES: usize = 64 << 10;
-/// What a login may print before, bytes.
+/// Most that a login may print before that line, bytes.
 const MAX_NOISE_BYTES: usize = 256 << 10;
 /// Bytes read at once while nothing has come yet.
 const READ_BYTES: usize = 8 << 10;
 
-/// What is asked of the other side.
+/// Request to the other side.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Wish {
-    /// What to open there; `~/` is the home folder.
+    /// Path to open there; `~/` is the home folder.
     pub(crate) path: String,
     /// To listen for a direct link.
     pub(crate) direct: bool,
@@ -54,7 +55,7 @@ fn text(value: &impl Serialize) -> Result<String> {
     serde_json::to_string(value).map_err(|e| Error::internal(format!("a line in JSON: {e}")))
 }
 
-/// What the other side is.
+/// Answer of the other side, which says what it is.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Greeting {
     /// Name and version of the program.
@@ -62,7 +63,7 @@ pub(crate) struct Greeting {
     /// Name of the array that the path ended with; empty if none.
     #[serde(default)]
     pub(crate) array: String,
-    /// Where it listens, if it does.
+    /// Address of a direct link, if it listens for one.
     #[serde(default)]
     pub(crate) direct: Option<Direct>,
     /// Why it could not open the path.
@@ -87,14 +88,14 @@ impl Greeting {
     }
 }
 
-/// Where a direct link can be had.
+/// Address of a direct link, and what is needed to connect there.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Direct {
     /// Address and port.
     pub(crate) address: std::net::SocketAddr,
-    /// What lets one in.
+    /// Token that lets a client in.
     pub(crate) token: String,
-    /// Of its certificate.
+    /// Fingerprint of its certificate.
     pub(crate) fingerprint: String,
 }
 

@@ -19,7 +19,7 @@ const LOGIN_WITHIN: Duration = Duration::from_secs(24 * 3600);
 /// How long a direct link is tried; a firewall may swallow everything.
 const DIRECT_WITHIN: Duration = Duration::from_secs(3);
 
-/// What the other side said first, or why it did not, once that is known.
+/// Greeting of the other side, or the reason why there is none, once that is known.
 #[derive(Clone)]
 pub(crate) struct Login(watch::Receiver<Option<Result<Greeting>>>);
 
@@ -40,7 +40,7 @@ impl Login {
         Ok((Self(told), handle, driver, attending))
     }
 
-    /// What the other side said; waits until it is known. It says so before it answers anything.
+    /// Waits for the greeting of the other side, which comes before any answer.
     pub(crate) async fn greeting(&self) -> Result<Greeting> {
         self.outcome().await.unwrap_or_else(|| Err(Error::cancelled()))
     }

@@ -25,7 +25,7 @@ use crate::url::Location;
 const WISH_WITHIN: Duration = Duration::from_secs(10);
 /// Bytes that may come while the data set is being opened; far more than a client asks at first.
 const MAX_EARLY_BYTES: usize = 8 << 20;
-/// Where sshd says from where and to where the connection is.
+/// Environment variable in which sshd gives the addresses and ports of both ends of the connection.
 const CONNECTION_VARIABLE: &str = "SSH_CONNECTION";
 
 /// Serves what the other end wishes to see, until it ends.

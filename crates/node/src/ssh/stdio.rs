@@ -10,9 +10,9 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 
-/// What comes in.
+/// Standard input as a stream.
 pub(super) type Input = Box<dyn AsyncRead + Send + Unpin>;
-/// What goes out.
+/// Standard output as a stream.
 pub(super) type Output = Box<dyn AsyncWrite + Send + Unpin>;
 
 /// This process's standard input and output, which `ssh` made pipes or sockets. Nothing else may read or print from now

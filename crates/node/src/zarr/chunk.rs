@@ -36,7 +36,7 @@ pub(super) async fn fetch(
     Ok(read(source, dataset, chunk).await?.map(|bytes| memory.hold(bytes)))
 }
 
-/// The same, counted nowhere.
+/// Reads the bytes of a chunk as [`fetch`] does, without counting them at the gate.
 ///
 /// # Errors
 /// The source's.

@@ -10,7 +10,7 @@ pub const MAX_LISTED: u64 = 1 << 18;
 /// Below an array: the folder of its chunks, or the only chunk of one without axes.
 const CHUNKS: &str = "c";
 
-/// What a key names.
+/// Folder or file that a key names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entry {
     /// A group, an array, or chunks that share the first places of their keys.
@@ -22,7 +22,7 @@ pub enum Entry {
     },
 }
 
-/// What `key` names below `/zarr/DATASET`; `None` for nothing.
+/// Looks up `key` below `/zarr/DATASET`; `None` if it names nothing.
 ///
 /// # Errors
 /// Those of describing an array.

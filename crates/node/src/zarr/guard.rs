@@ -1,5 +1,5 @@
-//! Who may read: whoever shows a token; pages of other sites only where the server was told of these sites, and with the
-//! token for Zarr alone. A page that has the token for everything could do everything with it, were it let in.
+//! Guard of reading: a client must show a token. Pages of other sites may read only if the server was told of these
+//! sites, and only with the token for Zarr: a page let in with the token for everything could do everything.
 
 use std::sync::Arc;
 
@@ -15,14 +15,14 @@ use crate::http::{exposed, refused};
 use crate::metrics;
 use crate::token::{Right, ZarrReaders};
 
-/// Where it is said what is known of the path to whoever asks; not Zarr.
+/// URL path of the report on the network path to the client that asks; not part of Zarr.
 pub(super) const PATH: &str = "/path";
 /// Counters of the server for Prometheus; not Zarr either.
 pub(super) const METRICS: &str = "/metrics";
 /// How long a browser may remember that it may ask, seconds.
 const PREFLIGHT_SECS: &str = "86400";
 
-/// What decides who may read.
+/// State from which the guard decides who may read.
 #[derive(Clone)]
 pub(super) struct Door {
     pub(super) service: Arc<Service>,
@@ -83,7 +83,7 @@ fn is_of_another_site(headers: &HeaderMap) -> bool {
     site.is_some_and(|site| site != b"same-origin" && site != b"none")
 }
 
-/// What to tell the browser of a page that may read.
+/// Value of `Access-Control-Allow-Origin` for a page of another site that may read; `None` where it may not.
 fn allowed_page(headers: &HeaderMap, readers: Option<&ZarrReaders>) -> Option<HeaderValue> {
     let origin = headers.get(header::ORIGIN)?.to_str().ok()?;
     HeaderValue::from_str(readers?.page(origin)?).ok()

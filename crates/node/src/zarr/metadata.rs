@@ -182,7 +182,8 @@ fn dimension_names<'a>(
     all
 }
 
-/// What the file says, and how stored values become the meant ones in CF's words, where the file says it otherwise.
+/// Attributes of the file, and CF attributes for decoding stored values where the file describes the decoding in
+/// another way.
 fn attributes(array: &ArrayInfo) -> Value {
     let mut all = meant_attributes(array);
     let decoding = &array.decoding;

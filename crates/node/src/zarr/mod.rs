@@ -46,12 +46,12 @@ pub(crate) use metadata::written as attributes;
 use range::Asked;
 use tree::{Chunk, Document, Place};
 
-/// Whose connection a request came over. An extension of each request.
+/// Client whose connection a request came over. An extension of each request.
 #[derive(Clone)]
 pub(crate) struct Caller {
     /// The place in the lobby; a right token makes a member of the visitor.
     pub(crate) visit: Arc<Visit>,
-    /// Who waits at the gate.
+    /// Name of the client at the gate.
     pub(crate) client: ClientId,
     /// Its address.
     pub(crate) from: IpAddr,
@@ -90,7 +90,7 @@ async fn path_to_caller(
     }
 }
 
-/// Where a data set is as Zarr, below the site.
+/// URL path of a data set's Zarr hierarchy, below the site.
 pub(crate) fn path(export: &str) -> String {
     format!("/zarr/{}", crate::url::encode(export).replace('/', "%2F"))
 }
@@ -135,7 +135,7 @@ pub async fn read(
     }
 }
 
-/// What a document says.
+/// Returns the text of a document.
 fn document(dataset: &Dataset, which: Document) -> Result<String> {
     let value = match which {
         Document::Root => metadata::root(dataset),
@@ -154,7 +154,7 @@ pub(crate) fn root_document(dataset: &Dataset) -> String {
     metadata::root(dataset).to_string()
 }
 
-/// What a key of one of the hierarchies stands for, if for anything.
+/// Function that finds the place that a key of one of the hierarchies stands for, if there is one.
 type Find = fn(&Dataset, &str) -> Option<Place>;
 
 /// Answers for the hierarchy in which `find` knows its way.

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use axum::http::{HeaderMap, HeaderValue, Method, header};
 
-/// What of `size_bytes` bytes a request asks for.
+/// Part of a text or chunk that a request asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Asked {
     /// All: no range, several ranges, a unit that is not bytes, a range of another state of the data, or none of GET.

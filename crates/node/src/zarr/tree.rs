@@ -1,4 +1,4 @@
-//! What a key of the Zarr hierarchy stands for. Names only: nothing is read.
+//! Keys of the Zarr hierarchy, and the documents and chunks that they stand for. Names only: nothing is read.
 
 use array::{ArrayInfo, Dataset, Level, LevelOrigin, Meaning, Result};
 
@@ -7,7 +7,7 @@ use super::files;
 /// The document that describes a group or an array.
 pub(super) const METADATA: &str = "zarr.json";
 
-/// What a key stands for.
+/// Document or chunk that a key stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// A text.
@@ -16,7 +16,7 @@ pub(super) enum Place {
     Chunk(Chunk),
 }
 
-/// What a text describes.
+/// Document, by the thing that it describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Document {
     /// The whole, all arrays in it.

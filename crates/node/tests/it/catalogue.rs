@@ -56,7 +56,7 @@ async fn everything(source: &Arc<dyn Source>, array: u32) -> Result<Vec<u8>> {
     read(source, array, Selection::all(described.array(array)?.shape())).await
 }
 
-/// That nothing more can be read there: connections end a moment after their server.
+/// Reads until a read fails, and returns the error: connections end a moment after their server.
 async fn lost(source: &Arc<dyn Source>, array: u32, text: &str) -> Error {
     let described = source.describe().await.unwrap();
     let selection = Selection::parse(text, described.array(array).unwrap().shape()).unwrap();

@@ -20,7 +20,7 @@ use crate::common::{Served, local, read};
 const WAVES: &str = "synthetic:waves?shape=64,128,160&dtype=f32";
 const SHAPE: [u64; 3] = [64, 128, 160];
 const DATA_BYTES: u64 = 64 * 128 * 160 * 4;
-/// What a slow relay has received and not passed on, bytes.
+/// Size of a slow relay's receive buffer, which holds what it has not passed on, bytes.
 const RELAY_BUFFER_BYTES: u32 = 64 << 10;
 
 fn source(served: &Served, port: u16, compression: Compression) -> RemoteSource {
@@ -110,7 +110,7 @@ fn packed_store(folder: &Path, algorithm: Algorithm, codec: &str) -> (Vec<u8>, u
     (all.flat_map(value).collect(), whole_bytes)
 }
 
-/// What travels of chunks that are whole is what is stored, to the byte: nobody unpacked it before.
+/// Checks that whole chunks travel as they are stored, to the byte: the server does not unpack them.
 #[tokio::test(flavor = "multi_thread")]
 async fn chunks_that_are_stored_packed_pass_as_they_are() {
     const ZSTD: &str = r#"{"name": "zstd", "configuration": {"level": 1, "checksum": false}}"#;

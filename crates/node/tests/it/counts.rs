@@ -1,4 +1,4 @@
-//! What a first picture costs, counted: wants, bytes, round trips.
+//! Counts of what a first picture costs: wants, bytes, round trips.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

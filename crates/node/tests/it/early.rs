@@ -1,4 +1,4 @@
-//! What is asked before the handshake is over, by a client that may be somebody who sends its packets again: the server
+//! Requests before the handshake is over, from a client that may be somebody who replays its packets: the server
 //! reads for it, and does nothing else until it is proven who asks.
 
 use std::net::SocketAddr;

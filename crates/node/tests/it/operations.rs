@@ -137,7 +137,7 @@ async fn dropping_the_question_ends_the_work() {
     reaches(&totals.stopped, 1).await;
 }
 
-/// Of those that begin together it answers all but the first, which waits to be let go.
+/// Handler that answers all but the first of the calls that begin together; the first waits until it is released.
 struct OneIsHeld(Arc<Semaphore>);
 
 impl Handler for OneIsHeld {

@@ -23,7 +23,7 @@ use crate::common::{Served, context, read};
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const WAVES: &str = "synthetic:waves?shape=64,64,64&dtype=u8";
 
-/// What is known once something is, within a time that even a busy host keeps.
+/// Waits until something is known of the path, and returns it; fails after a time that even a busy host keeps.
 async fn known(paths: &Paths) -> Recalled {
     let asking = async {
         loop {

@@ -1,4 +1,4 @@
-//! The same data by another protocol, with the controllers that were asked for.
+//! Reads of the same data by another protocol, with the controllers that were asked for.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What a browser may and may not do.
+//! Rights of a browser: what it may and may not do.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
