@@ -116,7 +116,7 @@ pub(crate) fn list_datasets(py: Python<'_>, url: &str, token: Option<&str>) -> P
     Ok(entries.into_iter().map(|entry| entry.name).collect())
 }
 
-/// What data sets of this process are opened with.
+/// Contexts with which this process opens data sets.
 struct Contexts {
     /// For what reads no data, and what all others have in common.
     any: Context,
@@ -124,7 +124,7 @@ struct Contexts {
     open: BTreeMap<u64, Weak<Context>>,
 }
 
-/// What `of` takes of those of the process, which are made when first needed.
+/// Calls `of` with the contexts of the process, which are made when first needed, and returns its result.
 fn contexts<T>(of: impl FnOnce(&mut Contexts) -> T) -> Result<T> {
     static CONTEXTS: Mutex<Option<Contexts>> = Mutex::new(None);
     let mut contexts = CONTEXTS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -152,7 +152,7 @@ impl Contexts {
     }
 }
 
-/// Where a server is waited for, on Python's own standard error: notebooks show it.
+/// Prints where a server is waited for, on Python's own standard error: notebooks show it.
 fn say_where(url: &Url) {
     let text = format!("{}\n", offer::hint(url));
     let said =
@@ -167,7 +167,7 @@ pub(crate) struct Connection {
     stack: Stack,
     dataset: Arc<Dataset>,
     array: String,
-    /// What it was opened with; its budget is also that of an array that an operation answers with.
+    /// Context that it was opened with; its budget also limits an array that an operation answers with.
     context: Arc<Context>,
     doubt: Doubt,
 }
@@ -239,13 +239,14 @@ impl Connection {
         begin(py, read, |py, bytes| Ok(PyArray1::from_vec(py, bytes).into_any()), done)
     }
 
-    /// What a key of the data set as a Zarr store names: whether it is a folder, and the bytes of a file.
+    /// Looks up a key of the data set as a Zarr store: whether it names a folder, and the size of a file in bytes.
     fn zarr_look(&self, py: Python<'_>, key: &str) -> PyResult<Option<(bool, u64)>> {
         let found = zarr::look(&self.dataset, key).map_err(|e| raise(py, &e))?;
         Ok(found.map(told_entry))
     }
 
-    /// The same for all that lies directly below a key, with its name; nothing where the key is no folder.
+    /// Lists all that lies directly below a key: the name, whether it is a folder, and the size of a file in bytes.
+    /// Empty where the key is no folder.
     fn zarr_list(&self, py: Python<'_>, key: &str) -> PyResult<Vec<(String, (bool, u64))>> {
         let found = py.detach(|| zarr::list(&self.dataset, key)).map_err(|e| raise(py, &e))?;
         Ok(found.into_iter().map(|(name, entry)| (name, told_entry(entry))).collect())
@@ -307,7 +308,7 @@ impl Connection {
 }
 
 impl Connection {
-    /// What a picture is drawn from, and the memory that its blocks may take, bytes.
+    /// Stack from which pictures are drawn, and the memory that their blocks may take, bytes.
     pub(crate) fn to_draw(&self) -> (Stack, u64) {
         (self.stack.clone(), Budget::viewing(self.context.budget.whole).render)
     }

@@ -12,7 +12,7 @@ use crate::errors::raise;
 use crate::runtime::wait;
 use crate::slabs::Slabs;
 
-/// What is to be drawn, in the words of `corridor render`.
+/// Request for a picture, in the words of `corridor render`.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Wish {

@@ -48,7 +48,7 @@ pub(crate) fn wait<T: Send + 'static>(
     wait_and(py, work, || Ok(()))
 }
 
-/// The same, and calls `look` now and then, with Python's lock.
+/// Waits as [`wait`] does, and calls `look` now and then, with Python's lock.
 ///
 /// # Errors
 /// Those of `work` and `look`, or the exception that the signal's handler raised.

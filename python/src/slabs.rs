@@ -25,7 +25,7 @@ impl Slabs {
         py.detach(|| read_slabs(&path)).map(Self).map_err(|e| raise(py, &e))
     }
 
-    /// What [`encoded`](Self::encoded) gave.
+    /// Decodes the bytes that [`encoded`](Self::encoded) gave.
     #[staticmethod]
     fn decoded(py: Python<'_>, bytes: &[u8]) -> PyResult<Self> {
         decode_slabs(bytes).map(Self).map_err(|e| raise(py, &e))
@@ -48,7 +48,7 @@ impl Slabs {
         serde_json::to_string(&facts).map_err(|e| raise(py, &Error::internal(format!("facts of slabs: {e}"))))
     }
 
-    /// Of one slab, as [`node::render::Slab::rgba`].
+    /// Texels of one slab, as [`node::render::Slab::rgba`].
     fn texels<'py>(&self, py: Python<'py>, slab: usize) -> PyResult<Bound<'py, PyArray1<u8>>> {
         let texels = self.0.slabs.get(slab).map(|slab| slab.rgba.as_slice());
         let texels = texels.ok_or_else(|| {

@@ -18,7 +18,7 @@ const MAX_WAITING: usize = 1024;
 static TELLERS: LazyLock<Tellers> = LazyLock::new(Tellers::default);
 
 type Telling = Box<dyn FnOnce(Python<'_>) + Send>;
-/// What is to be told, and its place in the queue.
+/// Event to tell Python, and its place in the queue.
 type Waiting = (Telling, OwnedSemaphorePermit);
 
 /// Does `what` with Python's lock, on another thread, soon.
@@ -41,7 +41,7 @@ struct Tellers {
 struct State {
     waiting: VecDeque<Waiting>,
     threads: usize,
-    /// Of these, those that wait for something to tell.
+    /// Number of these threads that wait for something to tell.
     idle: usize,
 }
 

@@ -21,12 +21,12 @@ const MAX_TOGETHER_BYTES: usize = 1 << 20;
 /// Such jobs of one call that are under way or wait for a thread.
 const MAX_JOBS: usize = 1024;
 
-/// What to read: number of the array, level, `(start, count, step)` per axis.
+/// Elements to read: number of the array, level, `(start, count, step)` per axis.
 #[derive(Clone, Debug, FromPyObject)]
 pub(crate) struct Wanted(u32, u8, Vec<(u64, u64, u64)>);
 
 impl Wanted {
-    /// The same as operations are asked.
+    /// Converts it to the place and selection that operations take.
     pub(crate) fn place(self, dataset: &Dataset) -> Result<(BlockPlace, Selection)> {
         let Self(array, level, ranges) = self;
         let place = BlockPlace { dataset: dataset.id, generation: dataset.generation, array, level };
@@ -77,8 +77,8 @@ impl Reader {
         elements
     }
 
-    /// That the source describes what this connection was opened with. One that found other data describes those from then
-    /// on, and reads by that.
+    /// Checks that the source still describes the data that this connection was opened with, or data that have grown
+    /// from them. A source that finds other data describes and reads those from then on.
     async fn check_state(&self) -> Result<()> {
         let now = self.source.describe().await?;
         let is_same = (now.id, now.generation) == (self.dataset.id, self.dataset.generation);
@@ -160,7 +160,7 @@ impl Together {
     }
 }
 
-/// Where the elements of a read land, and what Python is to get of them.
+/// Target of a read's elements, and the form in which Python gets them.
 struct Landing {
     target: Target,
     size_bytes: usize,
