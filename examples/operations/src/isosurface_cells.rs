@@ -105,7 +105,7 @@ fn part_bytes(scan: &Scan, memory_bytes: u64) -> Result<u64> {
 /// Extremes of each cell's corners, at the cell's first corner; NaN where a corner has no value.
 struct Corners {
     shape: Vec<usize>,
-    /// Of the cells in it: less than `shape` where a cell would reach beyond.
+    /// Number of cells along each axis: less than `shape` where a cell would reach beyond.
     cells: Vec<usize>,
     low: Vec<f64>,
     high: Vec<f64>,

@@ -23,7 +23,7 @@ impl OneOrMany {
         }
     }
 
-    /// That there are 1 to `most` numbers, each in `low..=high`.
+    /// Checks that there are 1 to `most` numbers, each in `low..=high`.
     ///
     /// # Errors
     /// `Invalid`, saying which `what` is wrong.

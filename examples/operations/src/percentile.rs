@@ -120,7 +120,7 @@ struct Bin {
     digits: Vec<u64>,
 }
 
-/// Where the wanted ranks are.
+/// Search for the wanted ranks.
 struct Search {
     /// Numbers that fit into memory, as counters or keys.
     room: u64,

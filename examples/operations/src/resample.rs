@@ -41,7 +41,7 @@ pub struct Resample {
     shape: Vec<u64>,
     #[serde(default)]
     method: Method,
-    /// Of the answer; the asker's own business.
+    /// Largest answer that the client takes, bytes; not sent to the server.
     #[serde(skip)]
     most_bytes: u64,
 }
@@ -114,7 +114,7 @@ struct Making<'a> {
     call: &'a Call,
     scan: Scan,
     grid: Grid,
-    /// Of the result.
+    /// Shape of the result.
     shape: Vec<u64>,
     dtype: DType,
 }
@@ -225,7 +225,7 @@ impl Grid {
     }
 }
 
-/// What along one axis of two boxes counts for what.
+/// Weights, along one axis, of the cells of one box for the cells of another.
 struct Links {
     /// Cells of the boxes along the axis.
     sizes: (usize, usize),
@@ -273,7 +273,7 @@ impl Axis {
         }
     }
 
-    /// What of a range of the cells there were counts for what of a range of the result's.
+    /// Weights of a range of input cells for a range of cells of the result.
     fn links(&self, inputs: &Range<u64>, outputs: &Range<u64>) -> Links {
         let mut all = Vec::new();
         for output in outputs.clone() {
@@ -294,7 +294,8 @@ impl Axis {
         u64::try_from(m).unwrap_or(u64::MAX).max(1)
     }
 
-    /// Where the centre of a cell of the result lies, counted from the centre of the first cell there was.
+    /// Position of the center of a cell of the result, in input cells from the center of the first one; limited to
+    /// the centers of the first and the last.
     fn centre(&self, output: u64) -> f64 {
         let at = (output as f64 + 0.5) * (self.n as f64 / self.m as f64) - 0.5;
         at.clamp(0.0, (self.n - 1) as f64)
