@@ -1,4 +1,4 @@
-//! What the command line understands: every command with its options and help. Declaration only.
+//! Declaration of the command line: every command with its options and help. Nothing is done here.
 
 mod lab;
 
@@ -24,7 +24,7 @@ pub(crate) use lab::{Engine, Lab, LabAction, LabLink, LabUp, LinkNature};
 #[derive(Debug, Parser)]
 #[command(name = "corridor", version, max_term_width = 100, after_long_help = EXIT_CODES)]
 pub(crate) struct Cli {
-    /// What to do.
+    /// Command to run.
     #[command(subcommand)]
     pub(crate) command: Command,
     /// Say more on standard error; twice for everything.
@@ -87,7 +87,7 @@ pub(crate) enum Command {
     Info(Info),
     /// Copy a selection into a file.
     Get(Get),
-    /// What is known of the network path to a host, and how to send over it.
+    /// Report on the network path to a host, with advice on how to send over it.
     Path(Path),
     /// Shows the folder of made levels and indexes, and its size; `clear` deletes them.
     Cache(Cache),
@@ -97,7 +97,7 @@ pub(crate) enum Command {
     Lab(Lab),
 }
 
-/// Where to listen and who may come in.
+/// Options of listening: the address, and the clients that are admitted.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Listening {
     /// Address and port to listen on; port 0 takes a free one. Addresses other than loopback get TLS for browsers too
@@ -137,7 +137,7 @@ pub(crate) struct Listening {
         value_delimiter = ','
     )]
     pub(crate) trusted_proxies: Vec<String>,
-    /// What it may use.
+    /// Resources that it may use.
     #[command(flatten)]
     pub(crate) resources: Resources,
     /// Clients connected at a time, at most a quarter of them from one network (loopback excepted). Each may hold 1 MiB
@@ -153,7 +153,7 @@ pub(crate) struct Listening {
     pub(crate) json: bool,
 }
 
-/// What a process may use of its machine.
+/// Resources of the machine that a process may use.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Resources {
     /// Memory for blocks and everything under way, such as `512MiB` or `4GB` [default: a quarter of the machine's].
@@ -165,17 +165,17 @@ pub(crate) struct Resources {
     pub(crate) cache_dir: Option<PathBuf>,
 }
 
-/// What draws pictures.
+/// Device that draws pictures.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct Drawing {
-    /// What draws: `auto` a graphics processor where there is one (never one in software), and what it cannot draw the
-    /// CPU; `gpu` also one in software, and an error where there is none or it cannot draw what is asked for. The CPU goes on
-    /// where one fails.
+    /// Device that draws: `auto` is a graphics processor where there is one (never one in software), and the CPU for
+    /// what that cannot draw; `gpu` also takes one in software, and is an error where there is none or it cannot draw
+    /// what is asked for. If a graphics processor fails, the CPU goes on.
     #[arg(long, env = "CORRIDOR_DEVICE", hide_env = true, value_enum, default_value_t = Device::Auto)]
     pub(crate) device: Device,
 }
 
-/// What draws pictures.
+/// Device that draws pictures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Device {
     /// The best there is.
@@ -223,14 +223,14 @@ pub(crate) struct Reaching {
     /// [default: auto].
     #[arg(long, env = "CORRIDOR_COMPRESSION", hide_env = true, value_name = "NAME")]
     pub(crate) compression: Option<String>,
-    /// What this process receives at the most of all servers together, such as `950Mb/s`: a little less than the slowest line that
-    /// they share. Its connections get equal parts of it, in turns, and what one does not want is for the others [default: each
-    /// connection takes what its own path gives].
+    /// Highest rate at which this process receives from all servers together, such as `950Mb/s`: a little less than
+    /// the slowest line that they share. Its connections get equal parts of it, in turns, and what one does not want
+    /// is for the others [default: each connection takes what its own path gives].
     #[arg(long, env = "CORRIDOR_RECEIVE_RATE", hide_env = true, value_name = "RATE")]
     pub(crate) receive_rate: Option<String>,
-    /// What the servers of one URL have: `replicated`, all the same; `blocks`, all the same, and each keeps a part of the
-    /// blocks in its memory; `files`, each data sets of its own, as one catalogue in which data sets that follow one
-    /// another in time are one array; or `auto`: as they say themselves [default: auto].
+    /// Data that the servers of one URL have: `replicated`, all the same; `blocks`, all the same, and each keeps a
+    /// part of the blocks in its memory; `files`, each data sets of its own, as one catalogue in which data sets that
+    /// follow one another in time are one array; or `auto`: as they say themselves [default: auto].
     #[arg(long, env = "CORRIDOR_RULE", hide_env = true, value_name = "RULE")]
     pub(crate) rule: Option<String>,
     /// Meaning of the values of files: `labels` (categories, whose coarser levels are modes) or `intensity` (whose coarser levels are
@@ -311,13 +311,13 @@ With --json the first line is {\"url\": ..., \"fingerprint\": ..., \"token\": ..
 Under `mpirun` or `srun` (a program built with `--features mpi`) the first process listens, and each fetches, draws and encodes
 its share of every picture, on the CPU, with memory of its own (--memory is for each).")]
 pub(crate) struct View {
-    /// What to look at.
+    /// Data to look at.
     #[arg(value_name = "PATH|URL")]
     pub(crate) location: String,
-    /// Where the pipeline is cut for viewers. This version sends pixels.
+    /// Point at which the pipeline is cut for viewers. This version sends pixels.
     #[arg(long, value_enum, default_value_t = Cut::Auto)]
     pub(crate) cut: Cut,
-    /// What draws.
+    /// Device that draws.
     #[command(flatten)]
     pub(crate) drawing: Drawing,
     /// How to listen.
@@ -353,7 +353,7 @@ pub(crate) enum SlabCut {
 }
 
 impl SlabOptions {
-    /// Where to, and what.
+    /// Returns the file to write slabs to, and the slabs to make; `None` where none are asked for.
     pub(crate) fn wish(&self) -> Option<(PathBuf, SlabWish)> {
         let is_across_axis = self.slab_cut == SlabCut::Axis;
         let wish = SlabWish { is_across_axis, count: self.slab_count, reduction: self.slab_texel };
@@ -361,7 +361,7 @@ impl SlabOptions {
     }
 }
 
-/// Where the pipeline is cut for a viewer.
+/// Point at which the pipeline is cut for a viewer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Cut {
     /// The planner's choice.
@@ -393,12 +393,12 @@ The picture is the same for the same request on the same kind of processor, and 
 `mpirun` or `srun` (a program built with `--features mpi`) each process fetches and draws its share of the volume, with memory
 of its own (--memory is for each); the first one writes the file. All but --slabs and --grids is drawn so too.")]
 pub(crate) struct Render {
-    /// What to draw; or slabs, `x.slabs`, of which no more is asked than where from: --camera (in JSON), --view, --journey,
-    /// --pictures, --fps and --size.
+    /// Data to draw; or slabs, `x.slabs`, for which only the options of the camera and the pictures count: --camera
+    /// (in JSON), --view, --journey, --pictures, --fps and --size.
     #[arg(value_name = "PATH|URL")]
     pub(crate) location: String,
-    /// What to write: a picture as `.png` or `.exr` (floats, linear light, no background), several as `x-%04d.png`, or a
-    /// film as `.mp4` (H.264) or `.webm` (AV1, smaller and slower to write).
+    /// File to write: a picture as `.png` or `.exr` (floats, linear light, no background), several as `x-%04d.png`,
+    /// or a film as `.mp4` (H.264) or `.webm` (AV1, smaller and slower to write).
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
     /// Columns x rows, pixels.
@@ -433,8 +433,8 @@ pub(crate) struct Render {
     /// or z, or its name in the file; INDEX counts voxels of level 0 from 0. Replaces the slices of a view.
     #[arg(long, value_name = "AXIS=INDEX|AXIS=SHARE%")]
     pub(crate) slice: Vec<String>,
-    /// What is drawn besides isosurfaces and slices [default: `surfaces` with --slice, or with --iso and no --tf, where
-    /// there is no --view; else `composite`]. The map of --colour-by is no --tf here.
+    /// Drawing of the volume besides isosurfaces and slices [default: `surfaces` with --slice, or with --iso and no
+    /// --tf, where there is no --view; else `composite`]. The map of --colour-by does not count as --tf here.
     #[arg(long, value_enum)]
     pub(crate) mode: Option<Mode>,
     /// Light what the transfer function shows by the gradient of the values [default: as in the view, else off].
@@ -456,9 +456,10 @@ pub(crate) struct Render {
     /// and the levels of --grids), and the time.
     #[arg(long)]
     pub(crate) annotate: bool,
-    /// Where the camera travels meanwhile: once about what it looks at (`turn`, `turn:90`), or through the cameras of a JSON file, a list
-    /// of cameras as in a view, or of views: along a smooth curve, or with `straight:` along lines with a bend at each camera. Each
-    /// leg takes as long as the others; a camera that is listed twice stands.
+    /// Path of the camera from the first picture to the last: once around what it looks at (`turn`, or `turn:90` for
+    /// 90 degrees), or through the cameras of a JSON file, a list of cameras as in a view, or of views: along a
+    /// smooth curve, or with `straight:` along lines with a bend at each camera. Each leg takes as long as the
+    /// others; a camera that is listed twice stands still.
     #[arg(long, value_name = "turn[:DEGREES]|[straight:]FILE")]
     pub(crate) journey: Option<String>,
     /// How many pictures; time steps are spread over them, the first and the last among them [default: one for each time step, also on a
@@ -485,10 +486,10 @@ pub(crate) struct Render {
     /// as `radix-4`.
     #[arg(long, value_name = "METHOD", default_value = "auto")]
     pub(crate) compositing: String,
-    /// What draws.
+    /// Device that draws.
     #[command(flatten)]
     pub(crate) drawing: Drawing,
-    /// What it may use.
+    /// Resources that it may use.
     #[command(flatten)]
     pub(crate) resources: Resources,
     /// How other servers are reached.
@@ -509,7 +510,7 @@ pub(crate) enum Switch {
     Off,
 }
 
-/// What is drawn of a volume besides its isosurfaces.
+/// Drawing of a volume besides its isosurfaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Mode {
     /// All that the transfer function shows.
@@ -559,7 +560,7 @@ Examples:
   corridor info run42.h5
   corridor info corridor://data.example.org/run42.h5 --json | jq '.arrays[].name'")]
 pub(crate) struct Info {
-    /// What to describe.
+    /// Data to describe.
     #[arg(value_name = "PATH|URL")]
     pub(crate) location: String,
     /// Folder for indexes of compressed files [default: corridor/levels in the user's cache folder].
@@ -604,7 +605,7 @@ Outputs:
 Values are as stored, unless --decoded. All kinds are written piece by piece: memory does not grow with the selection.
 They are written beside their place and moved there when complete, then replacing a file of that name.")]
 pub(crate) struct Get {
-    /// What to read from.
+    /// Data to read from.
     #[arg(value_name = "PATH|URL")]
     pub(crate) location: String,
     /// Which elements [default: the whole of the only array].
@@ -629,7 +630,7 @@ pub(crate) struct Get {
     /// Write the isosurface of this decoded value as a mesh: into a .ply, .glb or .vtp file.
     #[arg(long, value_name = "VALUE", allow_hyphen_values = true, conflicts_with = "selections")]
     pub(crate) iso: Option<f64>,
-    /// What it may use.
+    /// Resources that it may use.
     #[command(flatten)]
     pub(crate) resources: Resources,
     /// How other servers are reached.
@@ -706,23 +707,24 @@ pub(crate) struct Bench {
     /// slabs of them (`--only slabs`).
     #[arg(long, value_name = "PATH", num_args = 1..)]
     pub(crate) files: Vec<PathBuf>,
-    /// What starts a command on the server's side, such as `ip netns exec far` [default: started here].
+    /// Words that start a command on the server's side, such as `ip netns exec far` [default: started here].
     #[arg(long, value_name = "WORDS", default_value = "")]
     pub(crate) server_command: String,
     /// The address of the server's side.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     pub(crate) server_address: IpAddr,
-    /// What is known of the link between the sides, for the report and its limits: bytes per second, seconds, share, bytes.
+    /// Known facts of the link between the sides, for the report and its limits: bytes per second, seconds, share,
+    /// bytes.
     #[arg(long, value_name = "rate=N,rtt=N,loss=N,mtu=N", default_value = "")]
     pub(crate) link: Link,
-    /// What makes a link before a command, for `transport` over several links; `lab` stands for
+    /// Words that make a link before a command, for `transport` over several links; `lab` stands for
     /// `corridor lab up {name} --rate {rate} --rtt {rtt} --loss {loss} --`, whose side a has --server-address 10.77.0.1.
     #[arg(long, value_name = "WORDS")]
     pub(crate) make_link: Option<String>,
     /// The file that the `ceiling` serves, which others are compared with; it is started by `access` itself.
     #[arg(long, value_name = "FILE", hide = true)]
     pub(crate) serve_file: Option<PathBuf>,
-    /// Where it listens.
+    /// Address on which it listens.
     #[arg(long, value_name = "ADDRESS:PORT", hide = true)]
     pub(crate) listen: Option<SocketAddr>,
     /// Print one JSON object instead of a table.

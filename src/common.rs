@@ -1,4 +1,4 @@
-//! What several commands share: printing, and options turned into what `node` takes.
+//! Helpers that several commands share: printing, and conversion of options to the types that `node` takes.
 
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
@@ -62,7 +62,7 @@ pub(crate) fn memory(text: Option<&str>) -> Result<u64> {
     Ok(bytes.max(MIN_BUDGET_BYTES))
 }
 
-/// What is to draw.
+/// Device that draws.
 pub(crate) fn device(options: Drawing) -> Device {
     match options.device {
         cli::Device::Auto => Device::Auto,
@@ -92,7 +92,7 @@ pub(crate) fn rate(text: &str) -> Result<f64> {
     })
 }
 
-/// What stacks are built with; long work shows on `progress`.
+/// Creates the context with which stacks are built; long work shows on `progress`.
 pub(crate) fn context(
     budget: Budget,
     cache_dir: Option<&Path>,
@@ -124,7 +124,7 @@ pub(crate) async fn open(location: &str, context: &Context) -> Result<(Stack, St
     Ok((stack, array))
 }
 
-/// What a server is for.
+/// Purpose of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum For {
     Data,

@@ -18,7 +18,7 @@ use crate::cli::Cli;
 const VARIABLE: &str = "CORRIDOR_CONFIG";
 /// Longest file that is read, bytes.
 const MAX_BYTES: u64 = 64 << 10;
-/// What may stand in it: the names of options of the same meaning, with `_` for `-`.
+/// Keys of the file: the names of options of the same meaning, with `_` for `-`.
 const KEYS: &[&str] = &[
     "listen",
     "token",

@@ -49,7 +49,7 @@ pub(crate) enum Meter {
     Silent,
 }
 
-/// What is counted.
+/// Unit in which progress is counted.
 #[derive(Clone, Copy)]
 pub(crate) enum Unit {
     Bytes,
@@ -122,7 +122,8 @@ fn is_due(last: &Mutex<Option<Instant>>, is_last: bool) -> bool {
     is_due
 }
 
-/// Where a server is waited for: people start it by hand, and need the token for that.
+/// Returns a listener that shows the URL at which a server is waited for: people start the server by hand, and need
+/// its token.
 pub(crate) fn of_awaiting(progress: Progress) -> OnAwait {
     Arc::new(move |url: &Url| {
         let event = json!({"awaiting": {"url": url.to_string()}}).to_string();

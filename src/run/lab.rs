@@ -14,7 +14,7 @@ use crate::common::{print, say};
 const PUBLISH_EVERY: Duration = Duration::from_secs(1);
 /// Others' wishes are looked for this often.
 const FOLLOW_EVERY: Duration = Duration::from_millis(50);
-/// What shells answer for a command that a signal has ended.
+/// Exit code of shells for a command that a signal has ended, to which the number of the signal is added.
 const KILLED: u8 = 128;
 
 pub(crate) async fn run(options: &Lab) -> Result<ExitCode> {

@@ -49,7 +49,7 @@ pub(crate) async fn run(options: &Render, ranks: Option<Ranks>) -> Result<()> {
     drawn?.map_or(Ok(()), |drawn| report(options, &painter, is_several, drawn))
 }
 
-/// What is to be drawn, of what, by whom.
+/// Everything that drawing needs: the pictures to draw, the data, and the processes and devices that draw.
 struct Order {
     request: PicturesRequest,
     size: ImageSize,
@@ -104,7 +104,7 @@ fn report(options: &Render, painter: &Painter, is_several: bool, drawn: Drawn) -
     Ok(())
 }
 
-/// What is asked for, as far as the options say: everything in them is read before a server is asked.
+/// Converts the options to a request: everything in them is read before a server is asked.
 fn request(options: &Render, track: Track) -> Result<PicturesRequest> {
     let slabs = options.slabs.wish();
     slabs.as_ref().map_or(Ok(()), |(output, _)| check_slabs_output(output))?;
@@ -222,7 +222,8 @@ fn time(text: Option<&str>) -> Result<(Option<u64>, Option<Times>)> {
     }
 }
 
-/// Who else draws: the processes that were started with this one, or as many ranks as were asked for.
+/// Participants that draw together: the processes that were started with this one, or as many ranks as were asked
+/// for. `None` where this process draws alone.
 fn company(options: &Render, ranks: Option<Ranks>) -> Result<Option<Company>> {
     let method = options.compositing.parse()?;
     let company = match (ranks, options.ranks) {

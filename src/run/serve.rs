@@ -58,7 +58,7 @@ fn tell_exports(node: &Node, is_json: bool) -> Result<()> {
     Ok(())
 }
 
-/// Who reads Zarr and may do nothing else, where somebody is to.
+/// Readers, who may read Zarr and nothing else, if the options ask for them.
 fn readers(options: &Serve) -> Result<Option<ZarrReaders>> {
     if options.zarr_token.is_none() && options.pages.is_empty() {
         return Ok(None);
