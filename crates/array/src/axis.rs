@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::float::{json, json_list, same_floats};
 
-/// What an axis means; decides what is drawn as space and what as time.
+/// Role of an axis; decides which axes are drawn as space and which as time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AxisKind {
@@ -102,11 +102,11 @@ impl Coordinates {
 pub struct Axis {
     /// The file's name for it, or `dim0`, `dim1`, ...
     pub name: String,
-    /// What it means.
+    /// Role of the axis: time, space, channel or other.
     pub kind: AxisKind,
     /// Units as the file writes them (`mm`, `degrees_north`, `hours since 1900-01-01`); empty if unknown.
     pub units: String,
-    /// Where its samples lie.
+    /// Positions of the samples along the axis.
     pub coordinates: Coordinates,
 }
 

@@ -20,7 +20,8 @@ pub struct BlockKey {
     pub index: u64,
 }
 
-/// What a block covers and costs, found by [`Dataset::block`](crate::Dataset::block).
+/// Elements that a block covers and their size in bytes; returned by
+/// [`Dataset::block`](crate::Dataset::block).
 #[derive(Clone, Debug, PartialEq)]
 pub struct BlockInfo<'a> {
     /// The array it is a part of.
@@ -42,7 +43,7 @@ pub struct ValueRange {
     pub max: Scalar,
 }
 
-/// What a source answers for a block.
+/// Answer of a source for one block.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Content {
     /// The elements, C order, as stored (the array's dtype and byte order), clipped to the level's shape.
@@ -59,9 +60,9 @@ pub enum Content {
 /// One block with its content: what caches keep and renderers draw.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Block {
-    /// Which.
+    /// Key of the block.
     pub key: BlockKey,
-    /// What.
+    /// Data of the block, or the fact that its level does not cover it.
     pub content: Content,
 }
 

@@ -1,4 +1,4 @@
-//! What every [`Source`] promises, as checks that every implementation runs in its tests.
+//! Checks of the promises of [`Source`]; every implementation runs them in its tests.
 //!
 //! [`check_source`] runs all of them; each is also a function of its own. They look at no clock and need no
 //! particular executor, but sources with threads or timers need theirs. They panic with what was expected and
@@ -204,7 +204,8 @@ pub async fn check_reads(source: &Arc<dyn Source>) {
     }
 }
 
-/// What each of many reads gave; each has ended once.
+/// Returns the bytes or the error of each read, in the order of their numbers; asserts that each read ended
+/// exactly once.
 fn bytes_of(mut ends: Vec<(usize, crate::Result<()>)>, targets: Vec<Target>) -> Vec<crate::Result<Vec<u8>>> {
     ends.sort_by_key(|(number, _)| *number);
     let numbers: Vec<usize> = ends.iter().map(|(number, _)| *number).collect();

@@ -187,7 +187,7 @@ fn same(a: Scalar, b: Scalar) -> bool {
     }
 }
 
-/// What the values stand for; decides how coarser levels are made and how it is drawn.
+/// Kind of values in an array; decides how coarser levels are made and how the array is drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Meaning {
@@ -222,7 +222,7 @@ pub struct ArrayInfo {
     pub axes: Vec<Axis>,
     /// Units of the decoded values; empty if unknown.
     pub units: String,
-    /// What the file says besides.
+    /// Further attributes of the array in the file.
     pub attributes: Attributes,
     /// How stored values become the meant ones.
     pub decoding: Decoding,
@@ -345,7 +345,7 @@ pub const MAX_LEVELS: usize = 64;
 pub struct LeftOut {
     /// Its name.
     pub name: String,
-    /// What it is (`string`, `compound`).
+    /// Kind of the object (`string`, `compound`).
     pub what: String,
     /// A small value in text, where it is small and readable.
     #[serde(default)]
@@ -365,13 +365,13 @@ pub struct Dataset {
     pub format: String,
     /// Arrays, in the file's order.
     pub arrays: Vec<ArrayInfo>,
-    /// What the file says of itself.
+    /// Attributes of the file as a whole.
     #[serde(default)]
     pub attributes: Attributes,
     /// Unsupported things; they never spoil the file.
     #[serde(default)]
     pub left_out: Vec<LeftOut>,
-    /// What opening noticed (`truncated: last 3 slices missing`).
+    /// Problems found on opening (`truncated: last 3 slices missing`).
     #[serde(default)]
     pub warnings: Vec<String>,
     /// Groups of the file, the root first, where its format has groups or dimensions that grow.
@@ -435,7 +435,8 @@ impl Dataset {
         })
     }
 
-    /// What a block covers and costs. Every source checks the keys it is given by this.
+    /// Returns the elements that a block covers and their size in bytes. Every source checks the keys it
+    /// receives with this function.
     ///
     /// # Errors
     /// `Stale` for a key of another data set or generation, `NotFound` or `Invalid` when there is no such array, level

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result, float_of_text, float_text, same_float};
 
-/// What one element is, without its byte order.
+/// Type of one element, without its byte order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ElementType {
     /// One byte, zero or one.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// Result with the project's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What went wrong, as a number that is stable across versions and on the wire.
+/// Kind of an error, as a number that is stable across versions and on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[repr(u16)]
@@ -176,7 +176,7 @@ impl Error {
         self
     }
 
-    /// What kind of error it is.
+    /// Returns the kind of the error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.0.kind

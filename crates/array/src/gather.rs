@@ -68,7 +68,7 @@ pub fn gather(source: Arc<dyn Source>, request: ReadRequest, into: Region) -> Bo
     })
 }
 
-/// That a target takes exactly the elements of a selection.
+/// Checks that a target takes exactly the elements of a selection.
 ///
 /// # Errors
 /// `Invalid` when shape or element size differ.

@@ -1,7 +1,9 @@
-//! Where the grids of an adaptive mesh lie: a table that is an array like others, and named by an attribute of the fields.
+//! Positions of the grids of an adaptive mesh. They are a table, stored as an ordinary array; an attribute of
+//! each field names it.
 //!
-//! One row for each grid, the coarsest first: its level (0 the finest, as those of the fields), its lower corner x, y, z and its
-//! upper corner x, y, z, world units. So whoever can read arrays, here or from afar, can know of them.
+//! The table has one row for each grid, the coarsest first: its level (0 the finest, as in the fields), its
+//! lower corner x, y, z and its upper corner x, y, z, in world units. Any client that can read arrays, local
+//! or remote, can read it.
 
 use crate::{ArrayInfo, Attribute, Dataset, Error, MAX_LEVELS, Result, elements};
 

@@ -102,7 +102,7 @@ pub struct Level {
     /// How many level-0 voxels one voxel of this level spans, per axis.
     #[serde(with = "json_list")]
     pub factor: Vec<f64>,
-    /// Where its voxels lie; input order x, y, z of the array's spatial axes.
+    /// Affine map from voxel indices to world positions; input order x, y, z of the array's spatial axes.
     pub world_from_voxel: Affine,
 }
 

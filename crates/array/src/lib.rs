@@ -1,5 +1,5 @@
-//! What the data is: element types, axes, selections, levels, blocks, wants, targets, errors, and the
-//! [`Source`] trait through which every stage of the data path gives blocks to the next.
+//! Data model: element types, axes, selections, levels, blocks, wants, targets, errors, and the [`Source`]
+//! trait through which every stage of the data path gives blocks to the next.
 //!
 //! This crate is pure: no sockets, files, clocks, threads or randomness. It never decodes a format and
 //! never draws. Read [`Dataset`] first, then [`Source`].

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-/// What packed a chunk. Each gives the same bytes to whoever undoes it.
+/// Compression format of a chunk. Every decoder of a format returns the same bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packing {
     /// A zlib stream (RFC 1950).

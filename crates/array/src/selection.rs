@@ -147,7 +147,7 @@ impl Selection {
         self.0.iter().any(|r| r.count == 0)
     }
 
-    /// That it fits an array of `shape`.
+    /// Checks that the selection fits an array of `shape`.
     ///
     /// # Errors
     /// `Invalid`, naming the axis, when the number of axes differs or an index lies outside.
@@ -204,7 +204,7 @@ pub enum Index {
     Ellipsis,
 }
 
-/// What stands between the brackets: `0:10, ::2, 3, ...`.
+/// Index expression as it is written between brackets in numpy: `0:10, ::2, 3, ...`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Indexing(Vec<Index>);
 

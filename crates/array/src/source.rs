@@ -43,8 +43,8 @@ pub struct ReadRequest {
 }
 
 impl ReadRequest {
-    /// That it asks for elements that exist and that the target takes them; gives the array. Every source checks the
-    /// reads it is given by this.
+    /// Checks the selection against the level and the target; returns the array. Every source checks the
+    /// reads it receives with this function.
     ///
     /// # Errors
     /// `NotFound` or `Invalid` when there is no such array or level, or when selection or target do not fit.
@@ -60,7 +60,8 @@ impl ReadRequest {
 ///
 /// Errors of a single block arrive in its [`Completion`]; they never end the stream for the others.
 pub trait Source: Send + Sync + 'static {
-    /// What there is. Reads no array data. A source that grows gives a new value with a new generation.
+    /// Returns the description of the data set. Reads no array data. A source that grows returns a new value
+    /// with a new generation.
     fn describe(&self) -> BoxFuture<'static, Result<Arc<Dataset>>>;
 
     /// Fetches blocks. Each want that is not cancelled gets exactly one completion; a cancelled one gets at

@@ -13,7 +13,7 @@ pub const MIN_BINS: usize = 8;
 /// Most bins of a histogram; more than a screen is wide.
 pub const MAX_BINS: usize = 4096;
 
-/// What is said of the decoded values of a selection.
+/// Statistics of the decoded values of a selection.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stats {
     /// Values present: finite and not missing.
@@ -49,7 +49,7 @@ pub struct Accumulator {
     min: f64,
     max: f64,
     sum: f64,
-    /// What rounding took from `sum` so far (Neumaier's summation).
+    /// Sum of the rounding errors of `sum` so far (Neumaier's summation).
     lost: f64,
     bins: Bins,
 }
@@ -125,7 +125,7 @@ impl Accumulator {
         self.bins.merge(&other.bins);
     }
 
-    /// What was found so far.
+    /// Returns the statistics of all elements added so far.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a mean over 2^53 values is rounded anyway")]
     pub fn stats(&self) -> Stats {

@@ -272,7 +272,7 @@ impl Region {
         self.shape.iter().product::<usize>() * self.item_bytes
     }
 
-    /// The same elements with one more axis, of one element, in front.
+    /// Adds an axis of one element in front; the elements stay the same.
     #[must_use]
     pub fn with_outer_axis(mut self) -> Self {
         self.shape.insert(0, 1);
@@ -280,10 +280,10 @@ impl Region {
         self
     }
 
-    /// The same elements without the slowest axis.
+    /// Removes the slowest axis; the elements stay the same.
     ///
     /// # Panics
-    /// When that has another number of elements than one.
+    /// When that axis does not have exactly one element.
     #[must_use]
     pub fn without_outer_axis(mut self) -> Self {
         assert_eq!(self.shape.first(), Some(&1), "only an axis of one element can be left out");
@@ -443,7 +443,8 @@ impl Region {
         Ok(())
     }
 
-    /// Where a run begins, counted in C order over the `outer` axes.
+    /// Returns the byte offset in the buffer at which run number `run` begins; runs are counted in C order
+    /// over the `outer` axes.
     fn run_start(&self, mut run: usize, outer: usize) -> usize {
         let mut start = self.offset;
         for axis in (0..outer).rev() {

@@ -35,7 +35,7 @@ impl Priority {
     /// Before everything else.
     pub const URGENT: Self = Self { tier: 4, weight: 0.0 };
 
-    /// The same tier with another weight.
+    /// Returns a priority of the same tier with another weight.
     #[must_use]
     pub const fn weighted(self, weight: f32) -> Self {
         Self { tier: self.tier, weight }
@@ -69,7 +69,7 @@ impl PartialEq for Priority {
 
 impl Eq for Priority {}
 
-/// What can change about a want while it waits.
+/// Priority and deadline of a want; both can change while it waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Urgency {
     /// How much it matters.

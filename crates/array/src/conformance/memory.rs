@@ -49,7 +49,7 @@ struct State {
 }
 
 impl MemorySource {
-    /// Of a description and, per array and level, all elements in C order.
+    /// Creates a source from a description and, per array and level, all elements in C order.
     ///
     /// # Errors
     /// `Invalid` when description and elements do not fit each other.
@@ -109,7 +109,7 @@ impl MemorySource {
         Self::of_array(dtype, shape, block, elements)
     }
 
-    /// What it describes.
+    /// Returns the description of the data set.
     #[must_use]
     pub fn dataset(&self) -> Arc<Dataset> {
         Arc::clone(&self.0.dataset)
