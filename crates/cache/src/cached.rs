@@ -81,19 +81,20 @@ impl Cached {
         }
     }
 
-    /// Where the bytes are, and what happened so far.
+    /// Returns the bytes held in each state and the counts of events so far.
     #[must_use]
     pub fn counters(&self) -> Counters {
         *self.shared.counters.lock()
     }
 
-    /// What happens from now on. A watcher that falls more than [`EVENTS_KEPT`] behind loses the oldest.
+    /// Subscribes to all events from now on. A receiver that falls more than [`EVENTS_KEPT`] events behind
+    /// loses the oldest ones.
     #[must_use]
     pub fn events(&self) -> broadcast::Receiver<CacheEvent> {
         self.shared.events.subscribe()
     }
 
-    /// What it wraps.
+    /// Returns the wrapped source.
     #[must_use]
     pub fn inner(&self) -> &Arc<dyn Source> {
         &self.shared.inner

@@ -1,4 +1,4 @@
-//! What a cache tells those who watch it: people, meters, tests.
+//! Events that a cache sends to its subscribers: user interfaces, metrics, tests.
 
 use array::BlockKey;
 

@@ -1,4 +1,5 @@
-//! What is handed to the cache's task, from any thread and without waiting: calls, looks, and freed memory.
+//! Inbox of the cache's task. Any thread can put calls, peeks and notices of freed memory into it without
+//! waiting.
 
 use std::sync::Arc;
 
@@ -29,7 +30,7 @@ pub(crate) struct Peek {
     pub(crate) reply: oneshot::Sender<Option<Vec<Held>>>,
 }
 
-/// What came in since the task looked last.
+/// Messages received since the task last took them.
 #[derive(Default)]
 pub(crate) struct Mail {
     pub(crate) calls: Vec<Call>,
@@ -110,7 +111,7 @@ impl Drop for Counted {
     }
 }
 
-/// The same block, whose memory reports to `inbox` when it is free. A block that is not covered has no
+/// Wraps a block so that its memory reports to `inbox` when it is freed. A block that is not covered has no
 /// memory and reports nothing.
 pub(crate) fn counted(block: &Block, ticket: Ticket, inbox: &Arc<Inbox>) -> Held {
     let content = match &block.content {

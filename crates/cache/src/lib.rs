@@ -1,4 +1,4 @@
-//! Where the data is near: the block table, and a source that remembers blocks of another.
+//! Cache of blocks in memory: the block table, and a source that keeps blocks of another source.
 //!
 //! This crate keeps blocks in memory within a hard limit. It never reads a file, never talks to a network and
 //! never decides what to fetch. Read the folder's README for the states, then [`Table`] and [`Cached`].

@@ -10,7 +10,7 @@ use array::{BlockKey, Error, ErrorKind, Priority, Urgency};
 /// Most blocks that wait for room; beyond, the least urgent is refused.
 pub const MAX_QUEUED: usize = 65_536;
 
-/// What an entry costs on top of its block's bytes.
+/// Memory cost of an entry in addition to the bytes of its block.
 pub const ENTRY_BYTES: u64 = 256;
 
 /// A value that the table holds and others may hold too, as an `Arc` does.
@@ -49,12 +49,12 @@ pub struct WaiterId(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Ticket(pub u64);
 
-/// What happens to a block.
+/// Event of one block; input of [`Table::step`].
 #[derive(Clone, Debug)]
 pub enum Event<V> {
     /// Somebody wants it.
     Wanted {
-        /// Who.
+        /// Waiter that the event concerns.
         waiter: WaiterId,
         /// How much.
         urgency: Urgency,
@@ -63,14 +63,14 @@ pub enum Event<V> {
     },
     /// A waiter changed its mind about how much.
     Adjusted {
-        /// Who.
+        /// Waiter that the event concerns.
         waiter: WaiterId,
         /// How much now.
         urgency: Urgency,
     },
     /// A waiter went away.
     Withdrawn {
-        /// Who.
+        /// Waiter that the event concerns.
         waiter: WaiterId,
     },
     /// The inner source gave it.
@@ -91,14 +91,14 @@ pub enum Event<V> {
     },
     /// The memory of an evicted block is free.
     Released {
-        /// Of the request that it came from.
+        /// Ticket of the request that delivered the block.
         ticket: Ticket,
     },
     /// Time passed while it headed the queue ([`Table::starving`]): holders may have let go of others.
     Rechecked,
 }
 
-/// What is to be done about it.
+/// Action that the owner of the table must carry out; output of [`Table::step`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action<V> {
     /// Ask the inner source.
@@ -124,7 +124,7 @@ pub enum Action<V> {
     },
     /// Give a waiter its block.
     Answer {
-        /// Whom.
+        /// Waiter that receives the result.
         waiter: WaiterId,
         /// Which block.
         key: BlockKey,
@@ -133,7 +133,7 @@ pub enum Action<V> {
     },
     /// Give a waiter an error.
     Fail {
-        /// Whom.
+        /// Waiter that receives the result.
         waiter: WaiterId,
         /// Which block.
         key: BlockKey,
@@ -151,7 +151,7 @@ pub enum Action<V> {
     },
 }
 
-/// Where the bytes are, and what happened so far.
+/// Bytes held in each state, and counts of events so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// The hard limit.
@@ -249,7 +249,7 @@ impl<V: Shared> Table<V> {
         }
     }
 
-    /// Where the bytes are, and what happened so far.
+    /// Bytes held in each state, and counts of events so far.
     #[must_use]
     pub fn counters(&self) -> Counters {
         Counters { queued: self.queue.len() as u64, ..self.counters }
@@ -288,8 +288,8 @@ impl<V: Shared> Table<V> {
         std::mem::take(&mut self.actions)
     }
 
-    /// What was evicted a while ago and is still not free is held somewhere, whatever it looked like then: its
-    /// bytes may wait in a send queue. It no longer counts as room to come.
+    /// Marks all evicted blocks whose memory is not free yet as held, even if nobody seemed to hold them at
+    /// eviction: their bytes may wait in a send queue. They no longer count as memory that becomes free soon.
     fn wait_no_longer(&mut self) {
         self.releasing.values_mut().for_each(|r| r.was_held = true);
         self.held_bytes = self.counters.releasing_bytes;
@@ -553,7 +553,7 @@ impl<V: Shared> Table<V> {
     }
 }
 
-/// What the waiters want together: the highest priority; the latest deadline if all have one.
+/// Combined urgency of all waiters: the highest priority; the latest deadline if all have one.
 fn merged(waiters: &BTreeMap<WaiterId, Urgency>) -> Option<Urgency> {
     waiters.values().copied().reduce(|a, b| Urgency {
         priority: a.priority.max(b.priority),

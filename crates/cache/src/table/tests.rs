@@ -44,7 +44,7 @@ fn any_op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// What the outside world sees of a table, and what it may expect.
+/// Reference model of a table: its state as seen from outside, and the checks of each of its actions.
 struct Model {
     table: Table<Value>,
     /// Waiters not yet answered: what they want, and how much.
@@ -58,7 +58,7 @@ struct Model {
     evicted: Vec<(BlockKey, Ticket, u64, Weak<u64>)>,
     /// Order in which blocks entered the queue.
     queue_order: HashMap<BlockKey, u64>,
-    /// What askers hold.
+    /// Values that waiters received and still hold.
     held: Vec<Value>,
     next: u64,
 }
