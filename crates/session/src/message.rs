@@ -1,4 +1,4 @@
-//! What participants and the viewing node say to each other: the JSON of `join`, its items and its notes.
+//! Messages between participants and the viewing node: the JSON of `join`, its items and its notes.
 //!
 //! Shapes only, bounded and checked; what they cause is decided in [`crate::Room`] and in the frame loop.
 
@@ -68,7 +68,7 @@ pub struct Join {
     /// Which session of the node; empty means the main one.
     #[serde(default)]
     pub session: String,
-    /// What others call this participant.
+    /// Name of this participant, as the others see it.
     #[serde(default)]
     pub name: String,
     /// Pixels across that the participant can show.
@@ -105,7 +105,7 @@ pub struct ViewChange {
     pub moving: bool,
 }
 
-/// What a participant says to a running `join`.
+/// Message from a participant to a running `join`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Note {
@@ -152,9 +152,9 @@ fn read<'a, T: Deserialize<'a>>(text: &'a [u8], what: &str) -> Result<T> {
 pub struct ParticipantInfo {
     /// Its number in this session, never used twice.
     pub id: ParticipantId,
-    /// What to call it.
+    /// Name of the participant.
     pub name: String,
-    /// What it may do.
+    /// Role of the participant.
     pub role: Role,
 }
 
@@ -180,7 +180,7 @@ pub enum Codec {
     Png,
 }
 
-/// What keeps the wanted level from being finer.
+/// Reason why the wanted level is not finer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Limit {
@@ -192,7 +192,7 @@ pub enum Limit {
     Memory,
 }
 
-/// Where a picture stands on its way to being finished.
+/// Progress of a picture toward its final quality.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
@@ -222,7 +222,7 @@ pub struct Truth {
     pub blocks_present: u64,
     /// Wanted blocks.
     pub blocks_total: u64,
-    /// Where it stands.
+    /// Progress of the picture.
     pub state: State,
     /// Lossless, full quality, not enlarged, and every wanted block present at the wanted level.
     pub exact: bool,
@@ -245,7 +245,7 @@ pub struct FrameInfo {
     pub height: u32,
     /// How it is encoded.
     pub codec: Codec,
-    /// What it shows and what is missing.
+    /// Truth badge: what the picture shows and what is missing.
     pub truth: Truth,
 }
 
@@ -272,7 +272,7 @@ pub struct DrawnArray {
     pub dtype: Option<DType>,
 }
 
-/// What the viewing node says to a participant.
+/// Message from the viewing node to a participant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Item {
@@ -280,14 +280,14 @@ pub enum Item {
     Joined {
         /// Your number.
         you: ParticipantId,
-        /// What you may do.
+        /// Your role.
         role: Role,
         /// Name of the data set.
         dataset: String,
-        /// What you see first.
+        /// View that you see first.
         view: View,
     },
-    /// Who takes part, after it changed.
+    /// List of participants, sent after it changed.
     Participants {
         /// Everybody, in order of arrival.
         list: Vec<ParticipantInfo>,

@@ -18,7 +18,7 @@ pub const MAX_PARTICIPANTS: usize = 64;
 #[serde(transparent)]
 pub struct ParticipantId(pub u32);
 
-/// What a participant may do.
+/// Role of a participant: the changes that it may make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -38,18 +38,18 @@ impl Role {
     }
 }
 
-/// What comes out of a room.
+/// Output event of a room.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
     /// Send this to that participant.
     Tell(ParticipantId, Item),
-    /// That participant now sees this view: draw it.
+    /// Draw this view for that participant: it is the current one.
     Show {
-        /// Who.
+        /// Participant that sees the view.
         to: ParticipantId,
         /// Number of the view; rises with each change.
         seq: u64,
-        /// What.
+        /// View to draw.
         view: View,
         /// More changes follow at once.
         moving: bool,
@@ -64,7 +64,7 @@ struct Participant {
     seq: u64,
     /// Number of the newest change that came from the participant.
     heard: u64,
-    /// What that change said.
+    /// Value of `moving` in the newest change accepted from the participant.
     moving: bool,
 }
 
@@ -208,12 +208,12 @@ impl Room {
         }
     }
 
-    /// What is to be done next.
+    /// Takes the next event out of the queue; `None` when it is empty.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 
-    /// What a participant sees, with its number.
+    /// Returns the current view of a participant and its number; `None` for a participant who left.
     #[must_use]
     pub fn view(&self, of: ParticipantId) -> Option<(u64, &View)> {
         self.participants.get(&of).map(|p| (p.seq, &p.view))

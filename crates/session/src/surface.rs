@@ -14,21 +14,21 @@ pub struct Surface {
     pub value: f64,
     /// sRGB.
     pub colour: [u8; 3],
-    /// What it takes of the light from behind, 0 to 1.
+    /// Fraction of the light from behind that the surface absorbs, 0 to 1.
     pub opacity: f64,
     /// Fields of a later version: kept, ignored.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
 
-/// What is drawn besides isosurfaces.
+/// Rendering mode of the volume, in addition to isosurfaces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
     /// All that the transfer function shows.
     #[default]
     Composite,
-    /// Nothing.
+    /// Nothing else: only isosurfaces and slices.
     Surfaces,
     /// The largest value along each ray, in its colour.
     Maximum,

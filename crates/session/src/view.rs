@@ -45,7 +45,7 @@ pub enum Projection {
     },
 }
 
-/// Where the picture is taken from, in world space.
+/// Camera of a picture, in world space.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Camera {
     /// Position of the eye, `[x, y, z]`.
@@ -61,7 +61,8 @@ pub struct Camera {
     pub other: Map<String, Value>,
 }
 
-/// What a picture shows. `None` for camera and transfer function means: choose sensibly.
+/// Complete description of a picture. `None` for camera or transfer function lets the viewer choose a
+/// sensible one.
 ///
 /// ```
 /// use corridor_session::View;
@@ -87,7 +88,7 @@ pub struct View {
     /// This level and no other; `None` lets the viewer choose.
     #[serde(default)]
     pub level: Option<u8>,
-    /// Where from.
+    /// Camera; `None` lets the viewer choose one.
     #[serde(default)]
     pub camera: Option<Camera>,
     /// Which values are seen, and how.
@@ -102,7 +103,7 @@ pub struct View {
     /// Slices, at most [`crate::MAX_SLICES`].
     #[serde(default)]
     pub slices: Vec<Slice>,
-    /// What is drawn besides isosurfaces and slices.
+    /// Rendering mode of the volume, in addition to isosurfaces and slices.
     #[serde(default)]
     pub mode: Mode,
     /// Light what the transfer function shows, by the gradient of the values; surfaces always are.
@@ -253,7 +254,8 @@ impl View {
         self.with_consequences(&fields, new)
     }
 
-    /// What another array asks for, but for its colours.
+    /// Returns `fields`; if they name another array, adds null for each field that must go back to its
+    /// default, except `colour_by`.
     fn with_consequences_of_array(
         &self,
         fields: &Map<String, Value>,

@@ -44,7 +44,7 @@ fn action() -> impl Strategy<Value = Action> {
     ]
 }
 
-/// What one participant should see, kept the simple way.
+/// Expected state of one participant, computed by a simple reference model.
 struct Expected {
     role: Role,
     fields: Map<String, Value>,
