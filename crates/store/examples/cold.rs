@@ -14,7 +14,7 @@ use corridor_store::OpenOptions;
 use futures::executor::block_on;
 use futures::stream::{self, StreamExt};
 
-/// Of the file.
+/// Rows of the file, and bytes of a row.
 const ROWS: u64 = 500_000;
 const ROW_BYTES: u64 = 4096;
 /// Small reads that are given together, and how many such are under way: as a server does.

@@ -26,7 +26,7 @@ pub(crate) struct Ahead<R> {
 }
 
 impl<R: Iterator<Item = Range<u64>>> Ahead<R> {
-    /// Of requests in the order in which they are made.
+    /// Takes the coming requests in the order in which they will be made.
     pub(crate) fn of(coming: R) -> Self {
         Self { coming, told: 0 }
     }

@@ -1,6 +1,6 @@
-//! Where bytes come from: files read by position, with counted requests and detection of change.
+//! Sources of bytes: files read by position, with counted requests and detection of change.
 //!
-//! A [`ByteStore`] is what flat formats read. A file is one; the decoded inside of a gzip file is another.
+//! Flat formats read from a [`ByteStore`]. A file is one; the decoded content of a gzip file is another.
 //! Nothing is cached here: the operating system does that.
 
 use std::fs::{File, Metadata};
@@ -59,7 +59,7 @@ impl Counters {
 
 static PROCESS: Counters = Counters::new();
 
-/// What all files of this process were asked for so far.
+/// Returns the counts of requests and bytes asked of all files of this process so far.
 #[must_use]
 pub fn process_io_counts() -> IoCounts {
     PROCESS.counts()
@@ -70,9 +70,9 @@ pub trait ByteStore: Send + Sync + 'static {
     /// How many bytes there are; `u64::MAX` where only reading tells (packed data).
     fn size_bytes(&self) -> u64;
 
-    /// What has to be done once, and is long, before anything can be read; `None` when nothing has, or no more.
-    /// Everybody who asks joins the same work; when all have dropped it, it is withdrawn. It begins when it is
-    /// polled. A read without it does it first, on the reader's thread.
+    /// Returns long work that must be done once before anything can be read; `None` when there is none or it
+    /// is done. All callers share the same work; it is withdrawn when all of them have dropped it. It begins
+    /// when it is polled. A read without it does the work first, on the reader's thread.
     fn prepare(&self, _priority: Priority) -> Option<BoxFuture<'static, Result<()>>> {
         None
     }
@@ -92,7 +92,7 @@ pub trait ByteStore: Send + Sync + 'static {
         self.read_at(offset, into, cancel)
     }
 
-    /// That nothing changed since opening, so that what was read before is what it seems.
+    /// Checks that the bytes have not changed since opening, so that the results of earlier reads are valid.
     ///
     /// # Errors
     /// `Stale` when something did.
@@ -104,7 +104,7 @@ pub trait ByteStore: Send + Sync + 'static {
     /// worth it. Does not wait for the bytes, and says nothing of errors: the reads will.
     fn expect(&self, _ranges: &[Range<u64>]) {}
 
-    /// What was asked of the operating system through this store.
+    /// Returns the counts of requests and bytes asked of the operating system through this store.
     fn counts(&self) -> IoCounts;
 }
 
@@ -120,7 +120,7 @@ pub struct FileBytes {
     in_place_at_millis: AtomicU64,
 }
 
-/// What tells one state of a file from another.
+/// Size and time of modification of a file; they tell one state of it from another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp {
     size_bytes: u64,
@@ -175,7 +175,7 @@ impl FileBytes {
         }))
     }
 
-    /// Where it lies.
+    /// Returns the path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -279,8 +279,8 @@ impl FileBytes {
         Ok(head)
     }
 
-    /// That size and time of modification are those seen at opening, and that no other file has taken its place (seen
-    /// within [`LOOK_AGAIN_AFTER`]).
+    /// Checks that size and time of modification are those seen at opening, and that no other file has taken
+    /// its place (noticed within [`LOOK_AGAIN_AFTER`]).
     ///
     /// # Errors
     /// `Stale` when they are not.
@@ -288,7 +288,7 @@ impl FileBytes {
         self.check_after(self.opened_at.elapsed())
     }
 
-    /// The same, when it has been open for so long.
+    /// Does the check of [`check_unchanged`](Self::check_unchanged) at the time `open_for` after opening.
     fn check_after(&self, open_for: Duration) -> Result<()> {
         if Stamp::of(&self.file.metadata()?) == self.stamp && self.is_in_place(open_for) {
             return Ok(());

@@ -18,10 +18,10 @@ pub(crate) const MAX_GAP_BYTES: u64 = 4 << 10;
 /// Most bytes of one request that reads gaps.
 const MAX_SPAN_BYTES: u64 = 1 << 20;
 
-/// Where the elements of one array lie.
+/// Layout of the elements of one array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FlatArray {
-    /// Of the first element, bytes.
+    /// Offset of the first element, bytes.
     offset: u64,
     item_bytes: usize,
     shape: Vec<u64>,
@@ -109,7 +109,7 @@ impl FlatArray {
         self.offset + spans.sum::<u64>() + self.item_bytes as u64
     }
 
-    /// That the array ends within a store.
+    /// Checks that the array ends within a store of `size_bytes`.
     ///
     /// # Errors
     /// `Corrupt`, with both sizes.
@@ -333,7 +333,7 @@ struct Request {
 /// The requests of a plan, in C order.
 struct Requests<'a> {
     plan: &'a Plan,
-    /// Where the next one is on the outer axes; nothing at the end.
+    /// Position of the next request on the outer axes; `None` at the end.
     at: Option<Vec<u64>>,
 }
 
@@ -359,7 +359,7 @@ impl Iterator for Requests<'_> {
     }
 }
 
-/// What is read, and as long as what for.
+/// Store to read from, and the flag that cancels the read.
 struct Input<'a> {
     store: &'a dyn ByteStore,
     cancel: &'a Cancel,
@@ -498,7 +498,7 @@ mod tests {
         }
     }
 
-    /// What a store was told and asked by a read.
+    /// Returns the ranges that a read announced to its store, and those that it requested.
     fn told(array: &FlatArray, text: &str) -> (Vec<Range<u64>>, Vec<Range<u64>>) {
         let store = Told::default();
         let selection = Selection::parse(text, &array.shape).unwrap();

@@ -22,7 +22,7 @@ pub(crate) struct Placed {
     pub(crate) access: Access,
 }
 
-/// What a header says beside its arrays.
+/// Content of a header other than its arrays.
 #[derive(Default)]
 pub(crate) struct About {
     pub(crate) format: &'static str,
@@ -111,7 +111,7 @@ pub(crate) enum Packing {
     Plain,
     /// The file from this byte on is one gzip stream.
     Gzip {
-        /// Where the stream begins.
+        /// Byte of the file at which the stream begins.
         start: u64,
     },
 }

@@ -1,8 +1,8 @@
-//! What a file format implements: blocking reads of exact selections of stored levels.
+//! Interface that a file format implements: blocking reads of exact selections of stored levels.
 //!
 //! `FormatSource` turns any [`Format`] into an [`array::Source`]: it cuts requests into blocks, runs
 //! them by priority on a bounded number of threads, looks at the cancel flag between pieces and computes each
-//! block's value range. So a format has one colour (synchronous) and one job (bytes to elements).
+//! block's value range. So a format is synchronous and only turns bytes into elements.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -49,7 +49,7 @@ impl Cancel {
     }
 }
 
-/// What a read that skips elements costs; decides whether sampled levels are worth offering.
+/// Cost of a read that skips elements; decides whether sampled levels are worth offering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Any element is found by its offset: a strided read touches few bytes.
@@ -62,7 +62,7 @@ pub enum Access {
 
 /// An opened file or data set. Opening reads headers only.
 pub trait Format: Send + Sync + 'static {
-    /// What there is, with the levels that are stored (or computed) and no others.
+    /// Returns the description, with the levels that are stored (or computed) and no others.
     fn dataset(&self) -> Arc<Dataset>;
 
     /// How elements of this array are reached.
@@ -74,14 +74,14 @@ pub trait Format: Send + Sync + 'static {
         true
     }
 
-    /// What has to be done once, and is long, before elements of this array can be read; see
+    /// Returns long work that must be done once before elements of this array can be read; see
     /// [`ByteStore::prepare`](crate::ByteStore::prepare).
     fn prepare(&self, _array: u32, _priority: Priority) -> Option<BoxFuture<'static, Result<()>>> {
         None
     }
 
-    /// Where elements of a stored level lie, if any of them is found by its offset: small reads that lie next to each other
-    /// are then made together.
+    /// Returns the layout of the elements of a stored level, if each of them is found by its offset: small
+    /// reads that lie next to each other are then made together.
     fn flat(&self, _array: u32, _level: u8) -> Option<Flat> {
         None
     }

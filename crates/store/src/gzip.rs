@@ -33,7 +33,7 @@ use crate::{ByteStore, Cancel, FileBytes, IoCounts, OnProgress, OpenOptions, Pro
 
 /// Longest stretch that is kept decoded; longer ones (of streams without block boundaries) are decoded as needed.
 const MAX_SEGMENT_BYTES: u64 = 8 << 20;
-/// What the index is called in the side cache; where the stream starts follows.
+/// First part of the index's name in the side cache; the start of the stream follows.
 const INDEX_NAME: &str = "gzip-points";
 /// Scratch for output that is thrown away.
 const DISCARD_BYTES: usize = 64 << 10;

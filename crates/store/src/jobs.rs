@@ -30,7 +30,7 @@ const ROOM_UNIT_BYTES: u64 = 1 << 10;
 const ROOM_UNITS: u32 = 64 << 10;
 const _: () = assert!(ROOM_UNITS as u64 * ROOM_UNIT_BYTES == MAX_BYTES_IN_HAND);
 
-/// What the jobs of one call of `blocks` share. The channel is bounded by the room.
+/// State that the jobs of one call of `blocks` share. `room` bounds the channel.
 #[derive(Clone)]
 pub(crate) struct Call {
     pub(crate) sender: UnboundedSender<Delivery>,

@@ -26,7 +26,7 @@ pub(crate) struct Decoded {
 }
 
 impl Decoded {
-    /// What is left of `room` when `bytes` are decoded.
+    /// Keeps decoded `bytes` together with `room`, which shrinks to their length.
     pub(crate) fn new(bytes: Vec<u8>, mut room: Room) -> Self {
         room.shrink_to(bytes.len() as u64);
         Self { bytes, _room: Some(room) }

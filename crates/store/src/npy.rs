@@ -88,7 +88,7 @@ struct Header {
 }
 
 impl Header {
-    /// Of a dictionary as numpy writes it: `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }`.
+    /// Parses a dictionary as numpy writes it: `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }`.
     fn parse(text: &str) -> Result<Self> {
         let mut rest = Rest(text);
         rest.expect("{")?;
@@ -127,7 +127,7 @@ impl Header {
     }
 }
 
-/// What is left of a header.
+/// Part of a header that is not parsed yet.
 struct Rest<'a>(&'a str);
 
 impl<'a> Rest<'a> {

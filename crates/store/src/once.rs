@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 use crate::Cancel;
 
-/// See the module's text.
+/// Value that is made at its first use, by one thread while the others wait.
 #[derive(Debug)]
 pub(crate) struct Once<T> {
     made: OnceLock<Result<T>>,
@@ -35,7 +35,7 @@ impl<T> Once<T> {
         self.made.get().is_some()
     }
 
-    /// What was made, or is made now.
+    /// Returns the value; makes it if it was not made yet.
     ///
     /// # Errors
     /// Those of `make`; `Cancelled` while somebody else makes it.

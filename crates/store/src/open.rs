@@ -18,7 +18,7 @@ use crate::{
 /// How far a long task is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// What is being done, for people: `indexing brain.nii.gz`.
+    /// Description of the task, for people: `indexing brain.nii.gz`.
     pub what: String,
     /// Bytes done.
     pub done_bytes: u64,
@@ -29,7 +29,7 @@ pub struct Progress {
 /// Told of progress now and then, from any thread.
 pub type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
 
-/// What may be chosen when opening.
+/// Options of opening.
 #[derive(Clone, Default)]
 pub struct OpenOptions {
     /// Directory for things worth keeping between runs (gzip restart points, made levels); `None` keeps
@@ -42,7 +42,7 @@ pub struct OpenOptions {
     pub on_progress: Option<OnProgress>,
     /// The memory that reading works in, shared with whatever else is opened with a clone of it.
     pub scratch: Scratch,
-    /// Where a viewer may look how long work goes: keep a clone.
+    /// Progress of long work, for viewers: keep a clone to read it.
     pub work: LongWork,
     /// Meaning of arrays that a person chose; `None` leaves it to formats and names.
     pub meaning: Option<Meaning>,

@@ -7,9 +7,9 @@ use array::{ArrayInfo, AxisRange, Region, Result, Selection, cut_by_grid};
 
 use crate::Access;
 
-/// What a piece should cost: enough to be worth a thread, little enough to be withdrawn soon.
+/// Target cost of a piece: enough to be worth a thread, little enough to be withdrawn soon.
 pub(crate) const PIECE_COST: u64 = 4 << 20;
-/// What one request to a file costs, in bytes copied instead.
+/// Cost of one request to a file, as the number of bytes that could be copied in the same time.
 const REQUEST_COST: u64 = 16 << 10;
 /// Most pieces of one read.
 const MAX_PIECES: u64 = 256;
@@ -52,7 +52,7 @@ pub(crate) fn cut(
     Ok(selections.into_iter().zip(regions).collect())
 }
 
-/// What a read costs, in bytes copied instead.
+/// Returns the cost of a read, as the number of bytes that could be copied in the same time.
 pub(crate) fn read_cost(array: &ArrayInfo, level: u8, access: Access, selection: &Selection) -> u64 {
     let units = units(array, level, access, selection);
     cost(access, selection, array.dtype.size_bytes() as u64, &units)

@@ -7,7 +7,7 @@ pub(crate) const PORTION_BYTES: usize = 1 << 20;
 
 /// Cuts `selection` and its region into portions of at most `max_bytes`, slow axes first.
 pub(crate) struct Portions {
-    /// What is left, the next one last.
+    /// Parts that are left to be returned or cut, the next one last.
     rest: Vec<(Selection, Region)>,
     max_bytes: usize,
     /// The last axis is the slow one.

@@ -47,7 +47,7 @@ struct Inner {
 struct State {
     used_bytes: u64,
     peak_bytes: u64,
-    /// Who waits, in order of arrival: a large chunk is not overtaken for ever by small ones.
+    /// Numbers of the waiters, in order of arrival: small chunks do not overtake a large one for ever.
     waiting: VecDeque<u64>,
     arrivals: u64,
     kept: Kept,
@@ -166,7 +166,7 @@ impl Scratch {
         room.map_err(|_| Error::internal("the room for levels was closed"))
     }
 
-    /// What is kept decoded. Nothing that holds room may be dropped by `f`.
+    /// Calls `f` with the chunks that are kept decoded. `f` must not drop anything that holds room.
     pub(crate) fn with_kept<T>(&self, f: impl FnOnce(&mut Kept) -> T) -> T {
         f(&mut self.0.state.lock().kept)
     }

@@ -46,7 +46,7 @@ const TEMPORARY: &str = ".tmp-";
 pub struct SideCache {
     dir: PathBuf,
     max_bytes: u64,
-    /// What may be written before looking again how much there is.
+    /// Bytes that may be written before the size of the directory is measured again.
     unseen_bytes: Mutex<u64>,
 }
 
@@ -60,7 +60,7 @@ impl SideCache {
         Self { dir: dir.into(), max_bytes, unseen_bytes: Mutex::new(0) }
     }
 
-    /// Where it lies.
+    /// Returns the directory of the cache.
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir

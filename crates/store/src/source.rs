@@ -36,7 +36,7 @@ impl FormatSource {
         Self { format }
     }
 
-    /// What it wraps.
+    /// Returns the wrapped format.
     #[must_use]
     pub fn format(&self) -> &Arc<dyn Format> {
         &self.format
@@ -55,7 +55,8 @@ impl FormatSource {
         })
     }
 
-    /// What a read costs, if it is something and so little that it need not be cut, and nothing has to be prepared first.
+    /// Returns the cost of a read, if it is above 0 and so little that the read need not be cut, and nothing
+    /// has to be prepared first.
     fn small_cost(&self, dataset: &Dataset, request: &ReadRequest, into: &Region) -> Option<u64> {
         let array = request.check(dataset, into).ok()?;
         let access = self.format.access(request.array);

@@ -22,7 +22,7 @@ use crate::portions::{PORTION_BYTES, Portions};
 use crate::{Access, Cancel, Format, describe};
 use location::Location;
 
-/// What every synthetic location starts with.
+/// Prefix of every synthetic location.
 pub(crate) const SCHEME: &str = "synthetic:";
 /// Levels are halved until no axis is longer.
 const COARSEST: u64 = 64;

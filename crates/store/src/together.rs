@@ -165,19 +165,19 @@ impl Job for Together {
     }
 }
 
-/// What the last reads have left for the next ones.
+/// Data that the last reads leave for the next ones.
 struct Near {
     flat: Option<Lying>,
     window: Option<Window>,
 }
 
-/// Where an array lies.
+/// Layout of the array that is being read, and its coming reads.
 struct Lying {
     array: u32,
     level: u8,
     /// None where it is not flat.
     flat: Option<(Flat, Unchecked)>,
-    /// Of the reads of it that come next, as far as they can be told.
+    /// Byte ranges of the next reads of this array, as far as they are known.
     ahead: Ahead<vec::IntoIter<Range<u64>>>,
 }
 

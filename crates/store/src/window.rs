@@ -22,7 +22,8 @@ pub struct Flat {
 }
 
 impl Flat {
-    /// Where the bytes of a selection lie, if hardly anything else lies between them.
+    /// Returns the range that holds the bytes of a selection, if it holds at most `MAX_GAP_BYTES` of others
+    /// and is no longer than `MAX_WINDOW_BYTES`.
     pub(crate) fn stretch(&self, selection: &Selection) -> Option<Range<u64>> {
         let (stretch, data_bytes) = self.place.stretch(selection);
         let read_bytes = stretch.end - stretch.start;

@@ -1,4 +1,4 @@
-//! What the first picture of a file far larger than memory costs.
+//! Cost of the first picture of a file far larger than memory.
 //!
 //! The file is sparse: 64 GiB of holes with a little structure written into it. Requests and bytes are counted,
 //! not timed.

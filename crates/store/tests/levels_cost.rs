@@ -1,4 +1,5 @@
-//! What added levels cost in requests and bytes, counted on real files. One test: the counts are the process's.
+//! Cost of added levels in requests and bytes, counted on real files. There is only one test here: the counts
+//! are those of the whole process.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 

@@ -55,7 +55,8 @@ fn found(format: &Arc<dyn Format>, number: u32, info: &ArrayInfo) -> array::Resu
     })
 }
 
-/// What differs from what the manifest says, in words.
+/// Returns the differences between a variable and its entry in the manifest, in words; `None` when there are
+/// none.
 fn differences(name: &str, format: &Arc<dyn Format>, variable: &Variable) -> Option<String> {
     let dataset = format.dataset();
     let wanted = if dataset.arrays.len() == 1 { "" } else { variable.var.as_str() };

@@ -21,10 +21,11 @@ use crate::Format;
 /// Attributes that every component has.
 const LEVEL: &str = "level";
 const NAME: &str = "name";
-/// Where it lies in the world; some files have none of that.
+/// World position of a component's first sample, and its sample spacing; some files have neither.
 const ORIGIN: &str = "origin";
 const DELTA: &str = "delta";
-/// Where it lies on the lattice of the finest level: `IORIGIN * STRIDE + OFFSET`, samples `STRIDE` apart.
+/// Position of a component on the lattice of the finest level: `IORIGIN * STRIDE + OFFSET`; samples are
+/// `STRIDE` apart.
 const IORIGIN: &str = "iorigin";
 const OFFSET: &str = "ioffset";
 const STRIDE: &str = "ioffsetdenom";
@@ -132,7 +133,7 @@ fn field(name: &str, steps: &[(u64, Components)]) -> Result<Field> {
     })
 }
 
-/// Where components lie at each time: vertices where levels share them, else cells.
+/// Places the components of each time on lattices: as vertices where levels share them, else as cells.
 fn grids(steps: &[(u64, Components)], item_bytes: usize) -> Result<Vec<Grids>> {
     let vertices: Vec<&[Told]> = steps.iter().map(|(_, components)| components.told.as_slice()).collect();
     let mut grids = Grids::at_times(&vertices, Centring::Vertices, item_bytes).or_else(|error| {
@@ -168,7 +169,8 @@ fn time(steps: &[(u64, Components)], infos: &[&ArrayInfo]) -> Result<Axis> {
     Ok(Axis { coordinates: Coordinates::Explicit(at), ..Axis::new(name, AxisKind::Time) })
 }
 
-/// What an array is a component of, at which step, and where it lies; `None` where it is none.
+/// Returns the field and the step of which an array is a component, its position and its ghost zones; `None`
+/// where it is no component, or one of a past time level.
 fn component(info: &ArrayInfo) -> Option<Component> {
     let of = |name: &str| info.attributes.get(name);
     let (Some(Attribute::Text(name)), Some(_)) = (of(NAME), of(LEVEL)) else { return None };
@@ -192,7 +194,7 @@ fn in_world(attributes: &Attributes) -> Option<([f64; 3], [f64; 3])> {
     Some((zyx(attributes, ORIGIN)?, zyx(attributes, DELTA)?))
 }
 
-/// The same in samples of the finest lattice.
+/// First sample and distance of samples, z, y, x, in samples of the finest lattice.
 fn on_lattice(attributes: &Attributes) -> Option<([f64; 3], [f64; 3])> {
     let (origin, stride) = (zyx(attributes, IORIGIN)?, zyx(attributes, STRIDE)?);
     let offset = zyx(attributes, OFFSET).unwrap_or_default();

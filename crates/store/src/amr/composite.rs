@@ -17,7 +17,7 @@ const MAX_INTERPOLATED_BYTES: u64 = 1 << 20;
 /// Pieces that one request may be cut into along grids.
 const MAX_PIECES: usize = 1 << 20;
 
-/// Where the values of one grid are stored.
+/// Storage location of the values of one grid.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     /// Which file of the data set.
@@ -28,7 +28,7 @@ pub(super) struct Place {
     pub(super) entry: Option<u64>,
 }
 
-/// What is read, and whether it still is wanted.
+/// Source of a read (files, grids, element type), and the flag that cancels it.
 pub(super) struct Reader<'a> {
     pub(super) files: &'a [std::sync::Arc<dyn Format>],
     pub(super) grids: &'a Grids,
@@ -196,7 +196,8 @@ pub(super) struct Between {
 }
 
 impl Between {
-    /// Of places among coarse samples in ascending order; beyond the outermost of `coarse` samples values stay the same.
+    /// Finds the neighbors of `places`, which are positions among coarse samples in ascending order. Beyond
+    /// the outermost of `coarse` samples values stay constant.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
@@ -217,7 +218,8 @@ impl Between {
         Self { first, count: end - first, places }
     }
 
-    /// The same where all of the coarse samples are at hand.
+    /// Does the same as [`new`](Self::new) where all coarse samples are in memory, not only those that are
+    /// needed.
     pub(super) fn of_all(places: impl Iterator<Item = f64>, coarse: u64) -> Self {
         let Self { first, places, .. } = Self::new(places, coarse);
         let before = usize::try_from(first).unwrap_or(usize::MAX);
@@ -298,7 +300,7 @@ fn encode(value: f64, raw: &mut [u8], dtype: DType) {
     }
 }
 
-/// What stands where no level has a value: NaN, of integers 0.
+/// Returns the element for places where no level has a value: NaN for floats, 0 for integers.
 pub(super) fn hole(dtype: DType) -> Vec<u8> {
     let mut raw = vec![0; dtype.size_bytes()];
     if is_interpolated(dtype) {

@@ -26,7 +26,7 @@ const MOST_OVERLAP: u128 = 4;
 /// How far beyond its outermost samples a block reaches, samples.
 const BEYOND: f64 = 0.5;
 
-/// Where samples lie along one axis, among those of the coarsest level.
+/// Sample positions along one axis, in units of samples of the coarsest level.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Lattice {
     count: u64,
@@ -146,7 +146,7 @@ impl Lattice {
     }
 }
 
-/// What the place of a sample may be off by, samples of the coarsest level.
+/// Tolerance for the rounding of sample positions, in samples of the coarsest level.
 const ROUNDING: f64 = 1e-6;
 
 /// How many of the first indices below `count` are so.
@@ -174,7 +174,7 @@ impl<'a> Look<'a> {
         samples.iter().all(|(_, count)| *count > 0).then_some(Self { grid, samples })
     }
 
-    /// Where the samples lie between the block's corners.
+    /// Returns the positions of the samples among the block's corners, per axis.
     fn between(&self, corners: &Corners, ranges: [AxisRange; 3]) -> [Between; 3] {
         [0, 1, 2].map(|axis| {
             let (first, count) = self.samples[axis];

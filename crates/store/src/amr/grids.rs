@@ -1,8 +1,8 @@
-//! Where the grids of a block-structured mesh lie: levels of cells that each cover a part of the domain.
+//! Geometry of the grids of a block-structured mesh: levels of cells that each cover a part of the domain.
 //!
-//! Geometry alone; it knows neither files nor values. The coarsest grids span the domain. Cells of a finer level are
-//! a whole number of times smaller, so that every grid lies on the lattice of its level (Berger & Colella, J. Comput.
-//! Phys. 82, 1989). Axes are in the order z, y, x.
+//! This module knows neither files nor values. The coarsest grids span the domain. Cells of a finer level are
+//! a whole number of times smaller, so that every grid lies on the lattice of its level (Berger & Colella, J.
+//! Comput. Phys. 82, 1989). Axes are in the order z, y, x.
 
 use std::ops::Range;
 
@@ -21,7 +21,7 @@ const MAX_CELLS: f64 = (1u64 << 40) as f64;
 /// Bytes of the finest level, as if it covered everything, below which an array may be described.
 const MAX_LEVEL_BYTES: u128 = 1 << 62;
 
-/// What a sample stands for.
+/// Location of samples in the mesh: cell centers or vertices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Centring {
     /// The middle of a cell: coarse cells hold whole finer ones.
@@ -50,7 +50,7 @@ pub(super) struct Placed {
     pub(super) low: [u64; 3],
     /// One past its last.
     pub(super) high: [u64; 3],
-    /// Where its array begins: before `low` where samples at its edges are others' too.
+    /// First sample of its stored array; before `low` where samples at its edges belong to other grids.
     pub(super) first: [u64; 3],
 }
 
@@ -70,7 +70,8 @@ pub(super) struct Tier {
     /// How many samples of this level one of the coarsest spans.
     ratio: [u64; 3],
     pub(super) grids: Vec<Placed>,
-    /// Of grids that overlap what is their own; none where nothing is known of that.
+    /// Boxes of the samples that belong to each grid itself, without its ghost zones; empty where no ghost
+    /// zones are known.
     own: Vec<Placed>,
 }
 
@@ -89,7 +90,7 @@ pub(super) struct Grids {
     /// Finer levels that had to be left out, as the whole domain in their cells is too large to be described.
     pub(super) left_out: usize,
     lower: [f64; 3],
-    /// Of the coarsest level.
+    /// Distance between samples of the coarsest level, world units.
     spacing: [f64; 3],
 }
 
@@ -126,7 +127,7 @@ impl Grids {
         Ok(told.iter().map(at_time).collect())
     }
 
-    /// The same levels with these grids alone, which are counted from the first of them.
+    /// Returns the same levels with these grids only; renumbers the grids from 0.
     fn only(&self, numbers: &Range<usize>) -> Self {
         let counted = |grid: &Placed| Placed { number: grid.number - numbers.start, ..*grid };
         let tier = |tier: &Tier| {
@@ -289,7 +290,7 @@ impl Grids {
         (step, first)
     }
 
-    /// Where the samples of a level lie in the world.
+    /// Returns the affine map from the samples of a level to world positions.
     pub(super) fn world_from_voxel(&self, tier: usize) -> Affine {
         let xyz = [2, 1, 0].map(|axis| self.along(tier, axis));
         Affine::from_spacing(xyz.map(|(step, _)| step), xyz.map(|(_, first)| first))
@@ -305,7 +306,8 @@ impl Grids {
             .map(|corner| [2, 1, 0].map(|axis| self.lower[axis] + step(axis) * corner[axis] as f64))
     }
 
-    /// Where a sample of a level lies among those of the next coarser one.
+    /// Returns the position of a sample of a level among the samples of the next coarser level, along one
+    /// axis. `step` is the refinement ratio of the two levels.
     #[expect(clippy::cast_precision_loss, reason = "below 2^53")]
     pub(super) fn in_coarser(&self, step: u64, index: u64) -> f64 {
         match self.centring {
@@ -345,7 +347,7 @@ impl Told {
     }
 }
 
-/// That each level divides the next coarser one evenly; the finest comes first.
+/// Checks that each level divides the next coarser one evenly; the finest comes first.
 fn nested(ratios: &[[u64; 3]]) -> Result<()> {
     let divides = |pair: &[[u64; 3]]| (0..3).all(|axis| pair[0][axis].is_multiple_of(pair[1][axis]));
     match ratios.windows(2).find(|pair| !divides(pair)) {

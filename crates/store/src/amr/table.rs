@@ -1,4 +1,5 @@
-//! Where the grids of a mesh lie, as an array of its own beside the fields: whoever reads arrays can read it, from here or from afar.
+//! Table of the grids of a mesh: an array of its own beside the fields, so that any client that reads arrays,
+//! local or remote, can read it.
 //!
 //! Its rows are those of [`array::GridBox`], which a field names by [`array::GRIDS_ATTRIBUTE`].
 
@@ -13,7 +14,7 @@ use super::grids::Grids;
 use super::{Field, Step};
 use crate::describe;
 
-/// See the module.
+/// Table of the grids of a mesh: its name, and one row per grid, the coarsest level first.
 pub(super) struct Table {
     name: String,
     /// Row by row.

@@ -452,7 +452,7 @@ async fn a_level_of_corners_comes_after_made_levels_and_is_kept() {
     assert_eq!(kept.unwrap().count(), 1, "the block is in the side cache");
 }
 
-/// What was asked of files meanwhile.
+/// Runs `work`; returns the requests and bytes that it asked of `files`.
 fn counted(files: &[Arc<FileBytes>], work: impl FnOnce()) -> IoCounts {
     let sum = || {
         files.iter().map(|file| file.counts()).fold(IoCounts::default(), |a, b| IoCounts {

@@ -55,7 +55,8 @@ pub(super) fn axes(dimensions: &[Dimension]) -> Vec<Axis> {
     dimensions.iter().zip(kinds).map(axis).collect()
 }
 
-/// What CF says: the attribute `axis`, the standard name, the units, then the name itself.
+/// Finds the kind by the rules of CF: the attribute `axis`, the standard name, the units, the attribute
+/// `positive`, then the name itself.
 fn known_kind(dimension: &Dimension) -> Option<AxisKind> {
     let said = dimension.coordinate.as_ref().and_then(|coordinate| {
         let value = |name| text(&coordinate.values, name).unwrap_or_default();

@@ -233,7 +233,7 @@ pub(crate) fn default_fill(dtype: DType) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// What the library writes where nothing was written.
+/// Value that the netCDF library writes where nothing was written.
 fn default_fill_of(element: ElementType) -> Option<Scalar> {
     use ElementType::{Bool, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
     match element {

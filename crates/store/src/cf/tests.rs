@@ -1,4 +1,4 @@
-//! What netCDF4-python and the CF conventions make of attributes, case by case.
+//! Attributes as netCDF4-python and the CF conventions interpret them, case by case.
 
 use array::{Affine, AxisKind, Coordinates};
 

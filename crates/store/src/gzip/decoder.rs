@@ -30,7 +30,7 @@ pub(super) struct Decoder<'a> {
     input: Vec<u8>,
     /// How much of `input` is used.
     used: usize,
-    /// Where in the file `input` ends.
+    /// Position in the file at which `input` ends.
     read_to: u64,
     inflater: Inflater,
     /// Checksum and length of this member so far; only when read from its start.

@@ -15,17 +15,17 @@ use crate::{Cancel, FileBytes};
 /// Most points; beyond, every other one is given up and the spacing doubles. Their windows, packed, are
 /// what an index costs in memory: rarely more than half of 32 KiB each.
 const MAX_POINTS: usize = 2048;
-/// What deflate may refer back to.
+/// Bytes of earlier output to which deflate may refer back.
 const WINDOW_BYTES: usize = 32 << 10;
 /// Progress is told each time so many packed bytes are done.
 const TELL_BYTES: u64 = 4 << 20;
-/// Of the form in which an index is kept.
+/// Version of the format in which an index is kept.
 const VERSION: u64 = 1;
 
 /// A place from which decoding can start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Point {
-    /// Where it is in the unpacked data.
+    /// Position in the unpacked data.
     pub(super) unpacked: u64,
     /// The next byte of the file.
     pub(super) packed: u64,
@@ -69,7 +69,7 @@ impl Default for Spacing {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Index {
     pub(super) points: Vec<Point>,
-    /// Of the unpacked data.
+    /// Size of the unpacked data.
     pub(super) size_bytes: u64,
     /// The file ended before its data.
     pub(super) is_cut: bool,
@@ -153,7 +153,7 @@ impl Index {
         bytes
     }
 
-    /// What [`encode`](Self::encode) wrote; `None` for anything else.
+    /// Parses the output of [`encode`](Self::encode); `None` for anything else.
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         let mut rest = bytes;
         let (version, size_bytes, count) = (number(&mut rest)?, number(&mut rest)?, number(&mut rest)?);
@@ -175,7 +175,7 @@ impl Index {
     }
 }
 
-/// What is remembered while passing through the data.
+/// State of one pass through the data.
 struct Pass {
     /// The last 32 KiB.
     window: Vec<u8>,

@@ -15,7 +15,7 @@ pub(super) struct Inflater(Box<MaybeUninit<zlib::z_stream>>);
 // SAFETY: the state belongs to this value alone and zlib has no thread-local state.
 unsafe impl Send for Inflater {}
 
-/// Where decoding stopped.
+/// Position at which decoding stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// Somewhere: input or output ran out.
@@ -26,7 +26,7 @@ pub(super) enum Place {
     StreamEnd,
 }
 
-/// What one step did.
+/// Result of one step: bytes taken, bytes made, and where it stopped.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
     pub(super) taken: usize,

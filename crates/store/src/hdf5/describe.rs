@@ -239,7 +239,7 @@ fn netcdf_arrays<'a>(hdf5: &Hdf5, tree: &'a Tree, texts: &mut Texts) -> Vec<Desc
     arrays
 }
 
-/// What the library's own fill value means in a variable that names none.
+/// Meaning of the library's own fill value in a variable that names none.
 pub(super) fn default_fill(variable: &Variable) -> cf::DefaultFill {
     match variable.facts.never_filled {
         true => cf::DefaultFill::Ordinary,

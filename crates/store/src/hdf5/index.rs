@@ -1,7 +1,9 @@
-//! What a walk through a file found, kept for the next time: a file of many objects, such as the grids of a mesh, opens sooner then.
+//! Result of a walk through a file, kept for the next time: a file of many objects, such as the grids of a
+//! mesh, then opens sooner.
 //!
-//! The walk asks the C library for each object and each of its attributes; the side cache has all of it in one piece, under
-//! the identity of the file's state. What is kept is a description: where elements lie is still looked up in the file.
+//! The walk asks the C library for each object and each of its attributes. The side cache has all of it in
+//! one piece, under the identity of the file's state. Only descriptions are kept: positions of elements are
+//! still looked up in the file.
 
 use array::Result;
 

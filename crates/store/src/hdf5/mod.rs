@@ -47,7 +47,8 @@ use crate::{Access, Cancel, FileBytes, Format, OpenOptions};
 
 /// The first bytes of the superblock.
 const SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";
-/// Where it may lie in the head of a file: at the start, or after a user block of a power of two.
+/// Positions of the superblock in the head of a file: at the start, or after a user block whose size is a
+/// power of two.
 const PLACES: [usize; 4] = [0, 512, 1024, 2048];
 
 /// Whether these first bytes, or else this name, are of an HDF5 file.

@@ -8,7 +8,7 @@ use super::library::Value;
 use super::netcdf::{numbers, text};
 use super::walk::Values;
 
-/// What coordinates are in, once `gridUnitSI` is applied.
+/// Units of coordinates after `gridUnitSI` is applied.
 pub(super) const UNITS: &str = "m";
 
 /// Axes of a mesh component: `mesh` are the attributes of the mesh, `component` those of the component,

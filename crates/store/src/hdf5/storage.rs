@@ -1,4 +1,4 @@
-//! Where the elements of one data set lie, looked up once, and reading them without the library's lock.
+//! Storage of the elements of one data set, looked up once, and reading them without the library's lock.
 //!
 //! Contiguous and unfiltered data are read straight from the file; chunks with known filters are read by
 //! position and decoded here; compact data are kept. Only what has other filters goes through the library.
@@ -19,7 +19,7 @@ const fn most_stored_bytes(chunk_bytes: u64) -> u64 {
     chunk_bytes + chunk_bytes / 8 + 4096
 }
 
-/// Where the elements are.
+/// Location of the elements.
 #[derive(Debug)]
 pub(super) enum Storage {
     /// One piece of the file, C order.
@@ -44,7 +44,7 @@ pub(super) struct Chunks {
     partial_unfiltered: bool,
 }
 
-/// What reading needs besides the storage.
+/// Arguments of a read besides the storage.
 pub(super) struct Reader<'a> {
     pub(super) file: &'a dyn ByteStore,
     pub(super) store: &'a ChunkStore,

@@ -50,7 +50,7 @@ fn read(file: &Hdf5, name: &str, selection: &Selection) -> Result<Vec<u8>> {
     target.into_vec()
 }
 
-/// What a selection of C-order elements must give.
+/// Returns the expected bytes of a selection of C-order elements.
 fn naive(data: &[u8], item: usize, shape: &[u64], selection: &Selection) -> Vec<u8> {
     let mut offsets = vec![0u64];
     for (range, &n) in selection.ranges().iter().zip(shape) {

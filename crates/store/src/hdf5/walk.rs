@@ -24,7 +24,7 @@ pub(super) const MAX_OBJECTS: usize = 65_536;
 pub(super) const MAX_DEPTH: usize = 64;
 /// Most attributes of one object that are read.
 const MAX_ATTRIBUTES: usize = 512;
-/// What the attributes of a whole file may take, bytes; the rest is left out with a warning.
+/// Most bytes that the attributes of a whole file may take; the rest is left out with a warning.
 const MAX_ATTRIBUTE_BYTES: usize = 64 << 20;
 /// Most things left out that are listed.
 const MAX_LEFT_OUT: usize = 4096;

@@ -38,7 +38,7 @@ const FLIGHTS_BEFORE_CLEARING: usize = 256;
 
 type Making = Shared<BoxFuture<'static, Result<Arc<Block>>>>;
 
-/// Who waits for a block under way.
+/// Waiter for a block under way.
 pub(super) enum Asker {
     Want(Arc<Want>),
     /// A coarser block that needs it.
@@ -50,7 +50,7 @@ pub(super) enum Asker {
 pub(super) struct Interest(Mutex<Vec<Asker>>);
 
 impl Interest {
-    /// That of the most urgent.
+    /// Returns the priority of the most urgent waiter.
     fn priority(&self) -> Priority {
         let of = |asker: &Asker| match asker {
             Asker::Want(want) => (!want.is_cancelled()).then(|| want.urgency().priority),

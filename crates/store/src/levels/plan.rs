@@ -19,9 +19,9 @@ pub const KEPT_PERCENT: u64 = 15;
 /// A description with added levels, and what they are made of.
 #[derive(Debug)]
 pub(super) struct Plan {
-    /// What the format says.
+    /// Description that the format gives.
     pub(super) stored: Arc<Dataset>,
-    /// The same with the added levels.
+    /// Description with the added levels.
     pub(super) dataset: Arc<Dataset>,
     pub(super) arrays: Vec<ArrayPlan>,
 }
@@ -33,7 +33,7 @@ pub(super) struct ArrayPlan {
     halved: Vec<Vec<bool>>,
     /// Levels that are means or modes of the level before.
     pub(super) made: Range<usize>,
-    /// Of these, the ones that go into the side cache: this and coarser.
+    /// First made level that goes into the side cache; all coarser made levels go there, too.
     pub(super) kept_from: usize,
     /// Those for quick looks, which come after the made ones.
     sampled: Vec<Samples>,

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 /// Blocks whose being there one entry of the table says.
 const BLOCKS_PER_ENTRY: u64 = u64::BITS as u64;
 
-/// What is there by now, told while blocks are being made.
+/// Counts of the blocks that exist so far, reported while blocks are being made.
 #[derive(Clone)]
 pub(super) struct Tally(Arc<Inner>);
 

@@ -11,7 +11,7 @@ use crate::{ByteStore, FileBytes};
 /// Header sizes tried one after another: most are short, and nothing is read in vain.
 const HEAD_BYTES: [usize; 3] = [64 << 10, 1 << 20, 64 << 20];
 
-/// What one element is.
+/// Type of one element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Type {
     Text,
@@ -56,7 +56,7 @@ pub(super) struct Variable {
     pub(super) dimensions: Vec<usize>,
     pub(super) attributes: Values,
     pub(super) element: Type,
-    /// Of its first element, bytes.
+    /// Offset of its first element, bytes.
     pub(super) begin: u64,
 }
 

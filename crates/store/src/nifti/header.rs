@@ -6,7 +6,7 @@ use array::{ByteOrder, DType, ElementType, Error, Result};
 
 use super::world::{self, Origin};
 
-/// What the voxels are.
+/// Type of the voxels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stored {
     Numbers(DType),
@@ -25,7 +25,7 @@ pub(super) struct Header {
     pub(super) sizes: Vec<u64>,
     /// Distance between voxels along each axis.
     pub(super) steps: Vec<f64>,
-    /// Of the first voxel, bytes.
+    /// Offset of the first voxel, bytes.
     pub(super) offset: u64,
     pub(super) scaling: Scaling,
     units: u8,
@@ -67,7 +67,8 @@ pub(super) enum Version {
     Two,
 }
 
-/// Where fields lie; `One` on the left.
+/// Fields of a header, read by their offsets. Methods that take two offsets take the one of version 1 (`One`)
+/// first.
 struct Fields<'a> {
     head: &'a [u8],
     version: Version,

@@ -50,7 +50,7 @@ pub(super) enum Center {
     Cell,
 }
 
-/// What lies between header and data.
+/// Lines and bytes to skip between header and data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Skip {
     pub(super) lines: u64,
@@ -58,7 +58,7 @@ pub(super) struct Skip {
     pub(super) bytes: Option<u64>,
 }
 
-/// What the header says of one axis.
+/// Header fields of one axis.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct AxisFields {
     pub(super) spacing: Option<f64>,

@@ -1,4 +1,4 @@
-//! What is recognised, and that every kind of location becomes a source that keeps its promises.
+//! Recognition of formats, and conformance checks of the sources of all kinds of locations.
 
 use std::io::Write;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What a format becomes as a source: completions, priorities, cancelling, errors, ranges.
+//! Behavior of a format as a source: completions, priorities, cancelling, errors, ranges.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;

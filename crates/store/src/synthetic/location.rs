@@ -54,7 +54,7 @@ impl Location {
         Ok(location)
     }
 
-    /// The same location always in the same words.
+    /// Writes the location in canonical form: equal locations give equal text.
     pub(super) fn canonical(&self) -> String {
         let Self { name, shape, dtype, steps, spacing, origin } = self;
         format!("{name}?shape={shape:?}&dtype={dtype}&steps={steps:?}&spacing={spacing:?}&origin={origin:?}")

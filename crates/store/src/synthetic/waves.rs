@@ -34,7 +34,7 @@ pub(super) struct Waves {
     last: Mutex<Option<(f64, Arc<Moment>)>>,
 }
 
-/// What is the same for all voxels of one time step.
+/// Values that all voxels of one time step share.
 struct Moment {
     /// Amplitude times cosine and sine of twice the phase, over squared distance, by distance.
     pattern: Vec<[f32; 2]>,

@@ -119,10 +119,10 @@ impl Place {
     }
 }
 
-/// What lies directly below a directory.
+/// Listing of the directories directly below a directory.
 #[derive(Debug, Default)]
 pub(super) struct Listing {
-    /// Of directories, sorted.
+    /// Names of the directories, sorted.
     pub(super) names: Vec<String>,
     /// There are more than asked for.
     pub(super) has_more: bool,
@@ -137,7 +137,7 @@ pub(super) struct Directory {
     root: PathBuf,
     /// Archive, where the store is one.
     archive: Option<Archive>,
-    /// Of chunks.
+    /// States of the files of chunks.
     states: States,
 }
 

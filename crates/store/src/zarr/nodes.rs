@@ -16,7 +16,7 @@ const MAX_NODES: usize = 65_536;
 /// Deepest nesting of groups.
 const MAX_DEPTH: usize = 64;
 
-/// What a node is.
+/// Kind of a node, with the metadata document of an array.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Kind {
     Group,

@@ -41,7 +41,7 @@ pub(super) struct Transform {
     pub(super) translation: Vec<f64>,
 }
 
-/// Where OME's attributes are: version 0.5 put them under one name.
+/// Returns the attributes of OME: version 0.5 put them under one name.
 fn root(attributes: &Map<String, Value>) -> &Map<String, Value> {
     attributes.get("ome").and_then(Value::as_object).unwrap_or(attributes)
 }

@@ -42,16 +42,16 @@ enum Step {
 /// Most memory that unpacking LZMA may take beside what comes out, bytes: its strongest preset's, and some more.
 const MAX_LZMA_BYTES: u64 = 96 << 20;
 
-/// What packed the chunks of an array last.
+/// Last codecs of an array's chain, which are undone here; zarrs undoes the codecs before them.
 #[derive(Debug, Default)]
 pub(super) struct Packing {
     /// In the order in which they are undone.
     steps: Vec<Step>,
-    /// What is left for zarrs begins with blosc.
+    /// The first codec that zarrs has to undo is blosc.
     is_blosc: bool,
-    /// What is left for zarrs keeps the number of bytes.
+    /// The codecs left for zarrs, other than that blosc, keep the number of bytes.
     is_exact: bool,
-    /// What is left for zarrs keeps the bytes.
+    /// The codecs left for zarrs keep the bytes as they are.
     is_plain: bool,
 }
 
@@ -206,7 +206,7 @@ fn setting<'a>(codec: &'a Value, name: &str) -> Option<&'a Value> {
     codec.get("configuration").unwrap_or(codec).get(name)
 }
 
-/// That what is left for zarrs holds no compressor but blosc, and that one only at the end.
+/// Checks that the codecs left for zarrs hold no compressor but blosc, and that one only at the end.
 ///
 /// # Errors
 /// `Unsupported`, naming it.

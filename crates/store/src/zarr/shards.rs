@@ -72,7 +72,7 @@ impl Shards {
         (shard, usize::try_from(number).unwrap_or(usize::MAX))
     }
 
-    /// Where a chunk lies; `None` when it or its shard was never written.
+    /// Finds a chunk in its shard; `None` when it or its shard was never written.
     ///
     /// # Errors
     /// `Corrupt` when index or chunk lie outside the file, or the checksum is wrong.

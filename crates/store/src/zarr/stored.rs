@@ -43,7 +43,7 @@ pub(super) struct Stored {
     files: Vec<u64>,
     shards: Option<Shards>,
     codecs: Codecs,
-    /// What packed the chunks last.
+    /// Last codecs of the chunks, which are undone here.
     packing: Packing,
     /// One element as stored.
     fill: Vec<u8>,
@@ -232,7 +232,7 @@ impl Stored {
         &self.files
     }
 
-    /// Where one of these files lies in the store.
+    /// Returns the key of one of these files in the store.
     pub(super) fn key(&self, file: &[u64]) -> String {
         self.array.chunk_key(file).as_str().to_owned()
     }
@@ -281,7 +281,7 @@ impl Stored {
         Ok(Some(PackedChunk { bytes: place.read()?.into(), packing, width: 1 }))
     }
 
-    /// Where a chunk lies, if it exists.
+    /// Finds a chunk, if it exists.
     fn place(&self, position: &[u64], chunk_bytes: u64) -> Result<Option<Place>> {
         let directory = self.array.storage();
         let most = most_encoded_bytes(chunk_bytes);
@@ -508,7 +508,8 @@ fn dtype(kind: &Kind) -> Result<DType> {
     }
 }
 
-/// What zarrs is told of an array; what is undone here; and, of version 3, the codecs that are left.
+/// Returns the metadata of an array for zarrs, the codecs that are undone here, and, for version 3, the
+/// codecs that are left.
 fn metadata(kind: &Kind) -> Result<(ArrayMetadata, Packing, Vec<Value>)> {
     let wrong = |e: serde_json::Error| Error::corrupt(format!("expected metadata of an array, found: {e}"));
     match kind {

@@ -24,7 +24,7 @@ const MAX_ATTRIBUTE_BYTES: usize = 1 << 20;
 /// Most references in one list.
 const MAX_LIST: usize = 64;
 
-/// What an attribute holds.
+/// Value of an attribute.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(in super::super) enum Value {
     /// Numbers as stored.

@@ -27,12 +27,12 @@ use hdf5_metno_sys::h5t::{
 
 use super::{Handle, check, locked};
 
-/// Where h5py and netCDF look for names of axes.
+/// Attribute in which h5py and netCDF look for names of axes.
 const LABELS: &str = "DIMENSION_LABELS";
 /// The attribute that must have the type of the array's elements.
 const FILL_VALUE: &str = "_FillValue";
 
-/// What a new file says of its one array.
+/// Description of the one array of a new file.
 #[derive(Clone, Copy, Debug)]
 pub struct NewHdf5<'a> {
     /// Name, or path in the file; groups on the way are made.
@@ -43,7 +43,7 @@ pub struct NewHdf5<'a> {
     pub shape: &'a [u64],
     /// Names of the axes.
     pub axes: &'a [String],
-    /// What else is known of it.
+    /// Further attributes of the array.
     pub attributes: &'a Attributes,
 }
 

@@ -78,7 +78,7 @@ pub(in super::super) struct Filter {
     pub(in super::super) available: bool,
 }
 
-/// What a data set is; reading it reads no elements.
+/// Properties of a data set; reading them reads no elements.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in super::super) struct Facts {
     pub(in super::super) element: Element,
@@ -183,7 +183,7 @@ impl Object {
         Handle::new("give the shape", || unsafe { H5Dget_space(self.handle.0) })
     }
 
-    /// Where a contiguous data set begins, byte of the file; `None` when nothing was written.
+    /// Returns the byte of the file at which a contiguous data set begins; `None` when nothing was written.
     pub(in super::super) fn contiguous_offset(&self) -> Result<Option<u64>> {
         let mut status = H5D_space_status_t::H5D_SPACE_STATUS_NOT_ALLOCATED;
         // SAFETY: a valid data set and place for the result.

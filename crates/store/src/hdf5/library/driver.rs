@@ -17,13 +17,14 @@ use parking_lot::Mutex;
 use super::{Handle, check, heap, locked};
 use crate::{ByteStore, FileBytes};
 
-/// What the library calls an unknown address.
+/// Value by which the library marks an unknown address.
 const UNDEFINED: haddr_t = haddr_t::MAX;
 /// First number that is not reserved for others, plus something of ours.
 const DRIVER_NUMBER: c_int = 0x436f;
 /// Version of the class below.
 const CLASS_VERSION: c_uint = 1;
-/// What may be read at once beyond the end of the file: the library guesses how long some headers are.
+/// Most bytes of one read that may lie beyond the end of the file: the library guesses how long some headers
+/// are.
 const MAX_BEYOND_BYTES: usize = 64 << 10;
 /// Largest file: what a signed offset can say.
 const MAX_ADDRESS: haddr_t = i64::MAX as u64;

@@ -186,7 +186,7 @@ fn number(datatype: &Handle, size: usize, signed: bool) -> Element {
     }
 }
 
-/// Where sign, exponent and mantissa lie, in bits.
+/// Bit positions and widths of sign, exponent and mantissa, and the bias of the exponent.
 #[derive(Default, PartialEq, Eq)]
 struct Fields {
     sign_at: usize,

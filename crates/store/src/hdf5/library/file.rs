@@ -44,7 +44,7 @@ pub(in super::super) struct Object {
     pub(super) handle: Handle,
 }
 
-/// What an object is.
+/// Kind of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum ObjectKind {
     Group,
@@ -59,7 +59,7 @@ pub(in super::super) struct Link {
     pub(in super::super) target: LinkTarget,
 }
 
-/// What a name stands for.
+/// Target of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in super::super) enum LinkTarget {
     /// An object of this file.

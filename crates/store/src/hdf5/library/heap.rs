@@ -3,8 +3,9 @@
 //! The library walks the objects of a heap by their sizes, and never ends at a free one of no size. A heap
 //! like that comes from damage or malice only, so it is refused when its bytes are read.
 
-/// What a global heap begins with: its name, version and three zeros. Raw data that look so by chance are
-/// refused only if they are endless as well; the library hands both over as one kind of read.
+/// First bytes of a global heap: its name, version and three zeros. The library reads heaps and raw data by
+/// the same kind of read. Raw data that begin like a heap by chance are refused only if a walk through them
+/// never ends, too.
 const SIGNATURE: &[u8] = b"GCOL\x01\0\0\0";
 
 /// Whether walking the objects in `bytes`, a heap or its beginning, comes to an end. `length_bytes`: how many
