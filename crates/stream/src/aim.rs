@@ -14,26 +14,27 @@ use crate::volume::Watching;
 
 /// A view made ready for drawing.
 pub(crate) struct Aim {
-    /// What the data were when it was aimed at them.
+    /// State of the data set when the aim was made.
     pub(crate) dataset: Arc<Dataset>,
     pub(crate) view: Arc<View>,
     pub(crate) size: ImageSize,
-    /// What this participant may spend, bytes.
+    /// Memory that this participant may use for blocks, bytes.
     pub(crate) share_bytes: usize,
-    /// Within what the blocks were chosen: with others who draw, what all may spend together, bytes.
+    /// Limit within which the blocks were chosen, bytes: where several ranks draw, the memory that all of
+    /// them may use together.
     pub(crate) most_bytes: usize,
     pub(crate) watching: Watching,
     pub(crate) demand: Arc<Demand>,
-    /// Of the array that gives the colours, where another one does.
+    /// Demand for the array that gives the colors, where that is another one.
     pub(crate) tint: Option<TintAim>,
     pub(crate) camera: Camera,
     pub(crate) portion: Portion,
 }
 
-/// What a picture wants of the array that gives its colours.
+/// Demand of a picture for the array that gives its colors.
 pub(crate) struct TintAim {
     pub(crate) demand: Arc<Demand>,
-    /// Within what its blocks were chosen, bytes.
+    /// Limit within which its blocks were chosen, bytes.
     pub(crate) most_bytes: usize,
 }
 
@@ -72,7 +73,7 @@ impl Aim {
         Ok(aim)
     }
 
-    /// The same as far as `reach` says; wishes for nothing yet.
+    /// Creates an aim that reaches as far as `reach` says, without wishing for its blocks yet.
     ///
     /// # Errors
     /// As [`Aim::new`].
@@ -133,7 +134,8 @@ impl Aim {
         Ok(())
     }
 
-    /// The same of what gives the colours, where another array does.
+    /// Does the same for the array that gives the colors, where that is another one: demands what fits
+    /// `most_bytes`, at a coarser level if need be.
     ///
     /// # Errors
     /// Those of [`render::demand_of`].
@@ -187,7 +189,8 @@ impl Aim {
     }
 }
 
-/// Where the values lie that give a view its colours.
+/// Returns the array that gives a view its colors, and the indices on its other axes; `None` where the view
+/// has no such array.
 fn tint_place(view: &View) -> Option<(&String, &BTreeMap<String, u64>)> {
     view.colour_by.as_ref().map(|by| (&by.array, &by.at))
 }
@@ -202,9 +205,9 @@ pub(crate) fn level_in(view: &View, own: &VolumeView, tint: &VolumeView) -> Opti
     tint.levels.iter().find(is_alike).map(|level| level.number)
 }
 
-/// What a picture of a view wants, or both of a stereo pair.
+/// Returns the blocks that a picture of a view wants, or both pictures of a stereo pair.
 ///
-/// `volume` is its own or the one that gives its colours.
+/// `volume` is the one that the view shows or the one that gives its colors.
 ///
 /// # Errors
 /// Those of [`render::demand_of`] and [`stereo::eyes`].

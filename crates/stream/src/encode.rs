@@ -14,7 +14,7 @@ pub const JPEG_QUALITY: i32 = 85;
 
 /// Turns pictures into bytes. One per participant: an encoder may keep what helps it with the next picture.
 pub trait Encoder: Send {
-    /// What it makes.
+    /// Returns the codec of the pictures that it makes.
     fn codec(&self) -> Codec;
 
     /// `image` over `background` (sRGB), encoded.

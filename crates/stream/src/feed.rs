@@ -25,7 +25,7 @@ pub(crate) const MAX_PLACED_AT_ONCE: usize = 32;
 /// Most answers taken in one go: other events wait meanwhile.
 const MAX_TAKEN_AT_ONCE: usize = 32;
 
-/// What a source's answer is: one block of a batch, or the end of the batch.
+/// Answer of a source: one block of a batch, or the end of the batch.
 enum Answer {
     One(u64, Completion),
     End(u64),
@@ -55,8 +55,8 @@ impl Feed {
         }
     }
 
-    /// What `who` lacks from now on. `lacking` looks at the pool while no block changes its state here: one that
-    /// was just placed is not fetched again.
+    /// Replaces the wishes of `who` by those that `lacking` returns. `lacking` looks at the pool while no
+    /// block changes its state here, so that a block that was just placed is not fetched again.
     pub(crate) fn wish(&self, who: ParticipantId, lacking: impl FnOnce() -> Vec<Wish>) {
         self.with(|loader| loader.wish(who, lacking()));
         self.changed.notify_one();

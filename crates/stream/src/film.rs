@@ -40,7 +40,7 @@ pub enum ColourRange {
     Of([f64; 2]),
 }
 
-/// What is to be drawn.
+/// Description of a film to draw.
 #[derive(Clone, Debug)]
 pub struct FilmRequest {
     /// One view for each picture. Camera and transfer function may be left open; a transfer function is then chosen for the
@@ -52,12 +52,12 @@ pub struct FilmRequest {
     pub range: ColourRange,
     /// Pixels.
     pub size: ImageSize,
-    /// What blocks may cost, and what draws.
+    /// Memory limit of blocks, and the painter.
     pub means: Means,
     /// Slabs beside each picture: not of stereo pairs, nor beside isosurfaces, slices and extreme values, nor by several ranks.
     pub slabs: Option<SlabWish>,
-    /// Who else draws, on the CPU: the pictures are those of one rank but for rounding. `means` are this rank's then, or those of all
-    /// threads together.
+    /// Other ranks that draw, on the CPU: the pictures are those of one rank but for rounding. `means` are
+    /// then those of this rank, or those of all threads together.
     pub company: Option<Company>,
     /// How the company hands pictures over.
     pub pixels: Pixels,
@@ -77,7 +77,7 @@ fn other_than(place: ParticipantId) -> ParticipantId {
 struct Coming {
     /// Reaches beyond the picture where slabs do.
     aim: Aim,
-    /// What the picture shows.
+    /// View that the picture shows.
     view: View,
     slabs: Option<SlabRequest>,
 }
@@ -118,7 +118,7 @@ impl Film {
         Self::of(source, dataset, request).await
     }
 
-    /// The same of data that were described.
+    /// Opens a film as [`open`](Self::open) does, of data that are already described by `dataset`.
     pub(crate) async fn of(
         source: Arc<dyn Source>,
         dataset: Arc<Dataset>,
@@ -177,8 +177,8 @@ impl Film {
         Ok(film)
     }
 
-    /// Where several ranks draw: rank 0 looks at the coarsest level before anything is cut, so that it knows where work is, and chooses a
-    /// transfer function by it.
+    /// Waits at rank 0 for the coarsest level before the volume is cut into shares, where several ranks draw.
+    /// By this level rank 0 estimates where the work is, and chooses a transfer function.
     async fn looked_first(&mut self, first: &View) -> Result<Option<Watching>> {
         let Some(crew) = self.host.crew.clone() else { return Ok(None) };
         let (host, view, size) = (Arc::clone(&self.host), Arc::new(first.clone()), self.size);
@@ -338,7 +338,7 @@ fn capitalised(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// That a view can be drawn with whoever draws, and have slabs where those are wanted.
+/// Checks that the ranks of a film can draw a view, and can make slabs of it where those are wanted.
 fn check_company(view: &View, company: Option<&Company>, slabs: Option<&SlabWish>) -> Result<()> {
     if slabs.is_some() && view.stereo.is_some() {
         return Err(Error::unsupported("expected slabs beside a picture for one eye, found a stereo pair"));
@@ -354,7 +354,7 @@ fn check_company(view: &View, company: Option<&Company>, slabs: Option<&SlabWish
     Ok(())
 }
 
-/// The same view with a camera; one that sees the whole volume in a picture of this size where it has none.
+/// Adds a camera to a view that has none: one that sees the whole volume in a picture of this size.
 fn with_camera(mut view: View, dataset: &Dataset, size: ImageSize) -> Result<View> {
     if view.camera.is_none() {
         view.camera = Some(shared_camera(&camera_in(&view, dataset, size)?));
@@ -410,14 +410,15 @@ fn chosen_transfer(view: &View, volume: &Volume, colour_map: Option<&str>, range
     transfer
 }
 
-/// The same of the colours by another array.
+/// Fills in range and color map of the colors by another array, where they are left open.
 fn chosen_colours(by: &ColourBy, tint: &Volume, colour_map: Option<&str>) -> ColourBy {
     let sensible = tint.sensible_transfer().map_or_else(any_transfer, |(_, transfer)| transfer);
     let map = colour_map.map(str::to_owned).or_else(|| by.map.clone());
     ColourBy { range: by.range.or(Some(sensible.range)), map: map.or(Some(sensible.map)), ..by.clone() }
 }
 
-/// What is drawn for an aim, by the transfer function and the colours of a view; any where it has none.
+/// Returns the scene of an aim with the transfer function and the colors of a view; a view without a transfer
+/// function gets a default one.
 pub(crate) fn scene_of(aim: &Aim, view: &View) -> Result<Scene> {
     let tint = view.colour_by.as_ref().zip(aim.tint_demand());
     let tint = tint.map(|(by, (volume, demand))| tint_of(by, volume, demand.wanted));

@@ -1,4 +1,5 @@
-//! What ranks other than the first do in a session or a film: as they are told; see [`crew`](crate::crew).
+//! Ranks other than the first in a session or a film: they follow the orders of rank 0; see
+//! [`crew`](crate::crew).
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -63,13 +64,13 @@ struct Hand {
 /// By participant, of whom a session has few: what they look at, or why that cannot be drawn.
 type Places = BTreeMap<ParticipantId, Result<Place>>;
 
-/// What somebody looks at.
+/// View of one participant at this rank.
 struct Place {
     aim: Aim,
     tree: Tree,
     /// Blocks of its share.
     wanted: u64,
-    /// What the last picture's blocks took this rank.
+    /// Work of this rank for each block of the last picture, in samples drawn.
     took: Vec<(BlockKey, f64)>,
 }
 
@@ -97,7 +98,8 @@ impl Hand {
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is wrong with it rank 0 hears when it asks for the outlook, as it does before every picture of it.
+    /// Aims `who` at the view of `wish`. Rank 0 hears of an error when it asks for the outlook, as it does
+    /// before every picture of the view.
     async fn look(&self, who: ParticipantId, wish: Wish) -> Result<()> {
         // A file system may show this host what has changed a little later.
         for attempt in 0..DESCRIBE_ATTEMPTS {

@@ -1,8 +1,10 @@
-//! What somebody will likely look at next, fetched while nothing is lacking of what they look at now.
+//! Prefetch of the blocks that a participant will likely look at next, while no block of the current view is
+//! lacking.
 //!
-//! The next step of a film, the next place of a camera that moves, a little more around one that rests. What comes is not kept
-//! here: the cache before the renderer has it then, and gives it at once. It yields to whatever anybody waits for
-//! ([`Priority::PREFETCH`]), and is withdrawn as soon as something else is looked at.
+//! These are the blocks of the next time step, of the next position of a camera that moves, or of a slightly
+//! wider field around a camera that rests. The blocks are not kept here: the cache before the renderer keeps
+//! them, and gives them at once. Prefetching yields to all blocks that anybody waits for
+//! ([`Priority::PREFETCH`]), and is withdrawn as soon as the view changes.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -87,7 +89,7 @@ fn likely(before: Option<&View>, now: &View, dataset: &Dataset) -> Result<Vec<Vi
     Ok(views)
 }
 
-/// What the pictures of some views want beside what is `known`, as far as memory goes.
+/// Returns the blocks that the pictures of some views want and that are not `known`, as far as memory allows.
 fn blocks_of(
     views: &[View],
     dataset: &Dataset,

@@ -90,8 +90,9 @@ struct Chosen<T> {
 }
 
 impl<T: PartialEq> Chosen<T> {
-    /// What is better than what a view has `now`; `None` where somebody else chose that, and while nothing better is known. Each
-    /// correction changes the picture under people's eyes: few, each on much more than the last.
+    /// Returns a better value than the one that a view has `now`; `None` where somebody else chose that one,
+    /// and while no better one is known. Each correction visibly changes the picture, so corrections are few,
+    /// and each rests on many more voxels than the last.
     fn better(
         known: Option<&Self>,
         now: Option<&T>,
@@ -125,16 +126,16 @@ struct FrameLoop {
     chosen_range: Option<Chosen<[f64; 2]>>,
     /// It is our turn to draw.
     turn: Option<OwnedSemaphorePermit>,
-    /// What the last picture of this aim showed.
+    /// Truth of the last picture of this aim.
     shown: Option<render::Truth>,
     /// The last facts told, and when.
     told: Option<(Truth, Instant)>,
     /// Basis of the last statistics of values that were sent.
     told_values: Option<ToldValues>,
-    /// What other ranks last said of their blocks for this aim, and when.
+    /// Last outlook that other ranks reported for this aim, and when.
     heard: Option<(Outlook, Instant)>,
     frames: u64,
-    /// What was looked at from another place or at another time, before this aim.
+    /// Last view before this aim that had another camera or another time.
     before: Option<Arc<View>>,
     aimed_at: Instant,
     /// Blocks that may be wanted next are on their way.
@@ -504,7 +505,7 @@ impl ToldValues {
     }
 }
 
-/// Who waits for a drawing, of which view.
+/// Participant that waits for a drawing, and the number of the view.
 struct Waiting {
     seat: Arc<Seat>,
     crew: Option<Arc<Crew>>,

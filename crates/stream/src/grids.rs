@@ -33,14 +33,14 @@ pub fn grid_colour(level: usize, levels: usize) -> [u8; 3] {
 #[derive(Debug, Default)]
 pub(crate) struct Boxes {
     pub(crate) wires: WireBoxes,
-    /// What is not drawn, in words.
+    /// Description of the boxes that are not drawn, for people.
     pub(crate) lacks: Option<String>,
 }
 
 /// Which table was read, of which data.
 type Of = (DatasetId, Generation, u32);
 
-/// See the module.
+/// Boxes of the table of grids that was read last, kept for the next pictures.
 #[derive(Debug, Default)]
 pub(crate) struct Grids(Mutex<Option<(Of, Arc<Boxes>)>>);
 

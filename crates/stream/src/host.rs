@@ -1,4 +1,4 @@
-//! What all parts of one running session share: the data, the room, the seats, the feed.
+//! State that all parts of one running session share: the data, the room, the seats, the feed.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
@@ -83,17 +83,17 @@ impl Host {
         }
     }
 
-    /// The same with others who draw, if any do.
+    /// Adds the other ranks that draw, if there are any.
     pub(crate) fn with_crew(self, crew: Option<Crew>) -> Self {
         Self { crew: crew.map(Arc::new), ..self }
     }
 
-    /// Where blocks come from.
+    /// Returns the source that blocks are read from.
     pub(crate) fn source(&self) -> Arc<dyn Source> {
         Arc::clone(&self.source)
     }
 
-    /// What the data are, as far as is known.
+    /// Returns the latest known description of the data.
     pub(crate) fn dataset(&self) -> Arc<Dataset> {
         Arc::clone(&self.dataset.read().unwrap_or_else(PoisonError::into_inner))
     }
@@ -280,7 +280,7 @@ impl People {
     }
 }
 
-/// That a view fits the data set and can be drawn.
+/// Checks that a view fits the data set and can be drawn.
 ///
 /// # Errors
 /// What does not fit.

@@ -49,8 +49,9 @@ impl Session {
         Self::start(dataset, source, means.into(), first_view, work, None)
     }
 
-    /// The same as rank 0 of several, which draw every picture together: the others [`follow`](crate::follow()). Each has its
-    /// own memory; all draw on the CPU. Where rank 0 is dropped the others end.
+    /// Begins a session as rank 0 of several, which draw every picture together: the others
+    /// [`follow`](crate::follow()). Each has its own memory; all draw on the CPU. When rank 0 is dropped the
+    /// others end.
     ///
     /// # Errors
     /// Those of [`Session::begin`]; `Invalid` for a rank other than 0.
@@ -127,7 +128,7 @@ impl Session {
         self.host.crew.clone()
     }
 
-    /// What it holds and does now.
+    /// Returns the current memory use and work of the session.
     #[must_use]
     pub fn load(&self) -> Load {
         let volumes = self.host.volumes.all();
@@ -162,16 +163,16 @@ impl fmt::Debug for Session {
     }
 }
 
-/// What a session holds and does.
+/// Memory use and pending work of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {
     /// Blocks ready to be drawn, bytes.
     pub pool_bytes: usize,
-    /// What they may reach, bytes.
+    /// Limit of these blocks, bytes.
     pub pool_limit_bytes: usize,
     /// Blocks asked for and not yet ready.
     pub wants_under_way: usize,
-    /// What those may bring, bytes.
+    /// Most bytes that those blocks may have.
     pub bytes_under_way: u64,
 }
 

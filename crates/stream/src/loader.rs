@@ -28,11 +28,11 @@ pub(crate) struct Wish {
     pub(crate) key: BlockKey,
     /// How much it matters.
     pub(crate) priority: Priority,
-    /// What it costs in memory while under way, bytes.
+    /// Memory that it needs while under way, bytes.
     pub(crate) size_bytes: u64,
 }
 
-/// What of somebody's wishes cannot be had.
+/// Failed blocks among the wishes of a participant.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Trouble {
     /// Blocks that cannot be had: [given up](Self::given_up), or tried in vain often enough.
@@ -54,7 +54,7 @@ struct UnderWay {
     has_arrived: bool,
 }
 
-/// What happens next with a block that failed.
+/// Next action for a block that failed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Next {
     TryAgainAt(Instant),
@@ -116,8 +116,8 @@ impl Loader {
         }
     }
 
-    /// What `who` lacks now, instead of what they lacked before. Wants that nobody wishes for any more are
-    /// cancelled, the others learn their new priority.
+    /// Replaces the wishes of `who` by the blocks that they lack now. Wants that nobody wishes for any more
+    /// are cancelled; the others get their new priority.
     pub(crate) fn wish(&mut self, who: ParticipantId, wishes: Vec<Wish>) {
         self.wishes.insert(who, wishes.into_iter().map(|w| (w.key, w)).collect());
         self.merge();
@@ -287,7 +287,8 @@ impl Loader {
         self.wishes.get(&who).map_or(0, |wishes| wishes.len() as u64)
     }
 
-    /// What of the wishes of `who` cannot be had, at least not at once.
+    /// Returns the failed blocks among the wishes of `who`: those that cannot be had, and those that will be
+    /// tried again.
     #[must_use]
     pub(crate) fn trouble(&self, who: ParticipantId) -> Trouble {
         let mut trouble = Trouble::default();

@@ -1,4 +1,4 @@
-//! What waits to be sent to one participant: bounded, newest wins.
+//! Queue of items for one participant: bounded, newest wins.
 //!
 //! An item replaces an older one of its kind that nobody took yet, so the outbox never holds more than a few;
 //! frames are bounded by whoever draws (see `pace.rs`), messages by [`MAX_MESSAGES`].
@@ -16,7 +16,7 @@ const MAX_MESSAGES: usize = 8;
 /// One item on its way to a participant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outgoing {
-    /// What it says.
+    /// Content of the item.
     pub item: Item,
     /// The encoded picture of a frame; empty otherwise.
     pub bulk: Bytes,

@@ -15,9 +15,9 @@ use tokio::time::Instant;
 
 /// Frames sent and not yet shown, at most: one on its way while one is decoded.
 pub const MAX_FRAMES_IN_FLIGHT: usize = 2;
-/// What a frame may take to draw and encode while the view moves: thirty frames per second.
+/// Time that a frame may take to draw and encode while the view moves: thirty frames per second.
 pub const MOVING_BUDGET: Duration = Duration::from_millis(33);
-/// What it may take before it has fewer pixels than [`MOVING_FLOOR`]: ten frames per second.
+/// Time that a frame may take before it gets fewer pixels than [`MOVING_FLOOR`] says: ten frames per second.
 const COARSE_BUDGET: Duration = Duration::from_millis(100);
 /// While the view moves and blocks arrive, a frame begins so long after the one before, or after twice the time that one took if
 /// that is sooner: half of the time is left to the blocks, and a frame of 18 ms still makes 27 a second.
@@ -49,7 +49,7 @@ const ARRIVING_FLOOR: u32 = 6;
 /// Weight of the newest measurement.
 const NEWEST_WEIGHT: f64 = 0.4;
 
-/// What the pacer is told about the view and its blocks.
+/// State of the view and its blocks; input of the pacer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Situation {
     /// Number of the view.
@@ -94,7 +94,7 @@ pub(crate) struct Plan {
     pub(crate) is_full: bool,
 }
 
-/// What to do now.
+/// Decision about the next frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
     /// Draw this.
@@ -132,7 +132,7 @@ impl Pacer {
         Some(drawn.began + (drawn.took * 2).min(ARRIVING_PERIOD))
     }
 
-    /// What to do now.
+    /// Decides whether to draw the next frame now, to wait, or to idle.
     pub(crate) fn decide(&self, s: &Situation, now: Instant) -> Decision {
         if !s.is_drawable || self.in_flight.len() >= MAX_FRAMES_IN_FLIGHT {
             return Decision::Idle;

@@ -1,4 +1,5 @@
-//! What draws: the caster for the CPU, or the one on a graphics processor where there is one and it can.
+//! Painter of pictures: the caster for the CPU, or the one on a graphics processor where there is one that
+//! can draw the scene.
 //!
 //! Chooses by what was asked for and by what the scene needs; draws nothing itself. A graphics processor that fails is not
 //! asked again: from then on the CPU draws, and one line in the log says why.
@@ -13,7 +14,7 @@ use render::{Cancel, Frame, Scene, Snapshot};
 
 use crate::frame_loop::blocking;
 
-/// Where pictures are drawn.
+/// Device on which pictures are drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Device {
     /// On a graphics processor where there is one, never one in software; what it cannot draw the CPU draws.
@@ -25,7 +26,7 @@ pub enum Device {
     Gpu,
 }
 
-/// What a session draws with: memory, and what draws.
+/// Resources of a session for drawing: memory and a painter.
 #[derive(Clone, Debug)]
 pub struct Means {
     /// For blocks that are ready to be drawn and blocks on their way, bytes.
@@ -73,7 +74,7 @@ impl Means {
         Ok(Self { memory_bytes, painter: Arc::new(painter) })
     }
 
-    /// What draws.
+    /// Returns the painter.
     #[must_use]
     pub fn painter(&self) -> &Arc<Painter> {
         &self.painter
@@ -87,7 +88,7 @@ impl From<u64> for Means {
     }
 }
 
-/// See the module.
+/// Draws each picture by the caster for the CPU or by the one on a graphics processor.
 #[derive(Debug, Default)]
 pub struct Painter {
     opened: Option<GpuCaster>,
@@ -148,7 +149,7 @@ impl Painter {
         }
     }
 
-    /// What is drawn where the graphics processor could not.
+    /// Handles an error of the graphics processor: draws the picture on the CPU, or returns the error.
     fn instead(&self, error: Error, scene: &Scene, blocks: &Snapshot, cancel: &Cancel) -> Result<Frame> {
         match error.kind() {
             ErrorKind::Unsupported | ErrorKind::TooLarge if self.is_demanded => {

@@ -69,7 +69,7 @@ pub fn camera_in(view: &View, dataset: &Dataset, size: ImageSize) -> Result<Came
     camera_for(view, &*volume_of(view, dataset)?, size)
 }
 
-/// What one eye sees of a picture: all of it, or half of a stereo pair.
+/// Size of the picture for one eye: that of the whole picture, or of half of a stereo pair.
 pub(crate) fn size_of_eye(view: &View, size: ImageSize) -> ImageSize {
     if view.stereo.is_some() { stereo::size_of_eye(size) } else { size }
 }
@@ -111,7 +111,7 @@ pub(crate) fn surfaces_of(view: &View) -> Vec<Isosurface> {
     view.surfaces.iter().map(surface).collect()
 }
 
-/// What is drawn besides them.
+/// Rendering mode of a view, in addition to its isosurfaces.
 pub(crate) fn mode_of(view: &View) -> Mode {
     match view.mode {
         session::Mode::Composite => Mode::Composite,
@@ -156,7 +156,7 @@ pub(crate) fn any_transfer() -> Transfer {
     any_colours(Meaning::Intensity)
 }
 
-/// The same of any meaning, for its colours.
+/// Default transfer function for values of any meaning, for its colors.
 fn any_colours(meaning: Meaning) -> Transfer {
     Transfer::sensible(&Spread::default(), meaning, [256; 3])
 }

@@ -17,7 +17,7 @@ const STEPS_BACK: i32 = 10;
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// See the module. The thread ends when this is dropped.
+/// Thread that places blocks, one job at a time. It ends when this is dropped.
 pub(crate) struct Placer {
     /// `None` where the system gives no thread: whoever brings a job does it then.
     jobs: Option<SyncSender<Job>>,

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::outbox::Outbox;
 
-/// What a participant wants to see.
+/// View that a participant wants to see, and how.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
     /// Number of the view.
@@ -26,7 +26,7 @@ pub(crate) struct Wanted {
     pub(crate) wants_still: bool,
 }
 
-/// See the module.
+/// Seat of one participant: holds their newest wishes for the loop that draws for them.
 pub(crate) struct Seat {
     /// `None` once they left.
     wanted: Mutex<Option<Wanted>>,
@@ -49,7 +49,7 @@ impl Seat {
         Self { wanted: Mutex::new(Some(wanted)), wake: Notify::new(), outbox: Outbox::default() }
     }
 
-    /// What is wanted now; `None` once they left.
+    /// Returns the current wishes; `None` once they left.
     pub(crate) fn wanted(&self) -> Option<Wanted> {
         self.wanted.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -10,16 +10,16 @@ use crate::crew::Pixels;
 use crate::film::{ColourRange, Film, FilmRequest};
 use crate::painter::Means;
 
-/// What is to be drawn.
+/// Description of a still picture to draw.
 #[derive(Clone, Debug)]
 pub struct StillRequest {
-    /// What is seen; `None` for the first volume there is. Camera and transfer function may be left open.
+    /// View to draw; `None` for the first volume there is. Camera and transfer function may be left open.
     pub view: Option<View>,
     /// The name of a colour map, instead of the one in the view or the one that is chosen.
     pub colour_map: Option<String>,
     /// Pixels.
     pub size: ImageSize,
-    /// What blocks may cost, and what draws.
+    /// Memory limit of blocks, and the painter.
     pub means: Means,
 }
 
@@ -28,7 +28,7 @@ pub struct StillRequest {
 pub struct Still {
     /// Full precision; see [`Image::to_png`].
     pub image: Image,
-    /// What it shows.
+    /// Truth badge of the picture.
     pub truth: Truth,
     /// The view with everything filled in that was left open.
     pub view: View,

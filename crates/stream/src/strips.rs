@@ -14,9 +14,10 @@ use crate::encode::{Encoder, Jpeg, unit};
 
 /// Strips begin at multiples of so many rows.
 pub(crate) const STRIP_UNIT: u32 = 16;
-/// Rows of a PNG are not looked through for the least size: rows that resemble those above them are common.
+/// PNG filter of all rows of a strip but the first. The best filter of each row is not searched for: rows
+/// that resemble those above them are common.
 const UP: u8 = 2;
-/// The same of a strip's first row, which nobody else has the row above of.
+/// PNG filter of a strip's first row: this rank does not have the row above it.
 const SUB: u8 = 1;
 /// The largest prime below 65,536, by which Adler's checksum counts.
 const ADLER_PRIME: u64 = 65_521;
@@ -30,7 +31,7 @@ pub(crate) struct Strip {
     top: u32,
     /// How many, none of a picture that failed.
     rows: u32,
-    /// Of a PNG: Adler's checksum of what was packed.
+    /// Adler-32 checksum of the filtered rows before compression, for PNG.
     checksum: u32,
     /// Samples drawn by whoever made it, for the whole picture.
     pub(crate) work: f64,
@@ -58,7 +59,7 @@ impl Strip {
         Ok(strip)
     }
 
-    /// Of whoever could not draw.
+    /// Strip of a rank that could not draw.
     pub(crate) fn nothing() -> Self {
         Self { top: 0, rows: 0, checksum: 1, work: 0.0, bytes: Vec::new() }
     }
@@ -124,7 +125,7 @@ fn scans(rows: &Image, top: u32, background: [u8; 3]) -> Result<Vec<u8>> {
     Ok(scans)
 }
 
-/// What stands before the scan of a JPEG, and the scan.
+/// Splits a JPEG into the part before its scan, and the data of the scan.
 fn split(jpeg: &[u8]) -> Result<(&[u8], &[u8])> {
     let scan = segments(jpeg)?.into_iter().find(|&(marker, _)| marker == SCAN).map(|(_, at)| at);
     let at = scan.ok_or_else(|| Error::internal("expected a scan in a JPEG"))?;
@@ -264,7 +265,7 @@ fn adler32(bytes: &[u8]) -> u32 {
     together(low, high)
 }
 
-/// That of bytes followed by `length` others, from both checksums.
+/// Returns the checksum of bytes followed by `length` others, from the checksums of both.
 fn adler32_of_both(first: u32, second: u32, length: u64) -> u32 {
     let [low, high] = [first & 0xffff, first >> 16].map(u64::from);
     let [low_after, high_after] = [second & 0xffff, second >> 16].map(u64::from);

@@ -1,4 +1,5 @@
-//! What pictures are cast from: the blocks of a volume, and of the one that gives its colours where another array does.
+//! Subject of pictures: the blocks of a volume, and those of the volume that gives its colors where another
+//! array does.
 
 use std::sync::{Arc, RwLockReadGuard};
 
@@ -17,7 +18,7 @@ pub(crate) struct Picture<'a> {
     _under_way: Vec<RwLockReadGuard<'a, ()>>,
 }
 
-/// What pictures are cast from: a volume, and the one that gives the colours where another one does.
+/// Subject of pictures: a volume, and the one that gives the colors where that is another one.
 #[derive(Clone)]
 pub(crate) struct Subject {
     pub(crate) volume: Arc<Volume>,

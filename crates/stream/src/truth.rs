@@ -8,7 +8,7 @@ use session::{Limit, State, Truth};
 use crate::aim::Aim;
 use crate::loader::Trouble;
 
-/// What is known about a picture.
+/// Facts about a picture, from which its truth badge is made.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Facts {
     /// Finest level that covers all that is drawn; `None` before the first block.
@@ -41,15 +41,16 @@ pub(crate) struct Facts {
     pub(crate) is_enlarged: bool,
     /// Memory for blocks of this view, bytes.
     pub(crate) memory_bytes: u64,
-    /// Of the array that gives the colours, where memory keeps it from being finer: the level that fits, and how many there are.
+    /// Level that fits into memory, and number of levels, of the array that gives the colors, where memory
+    /// keeps its level from being finer.
     pub(crate) coarse_colours: Option<(u8, usize)>,
     /// Its level that is wanted is made of single voxels.
     pub(crate) sampled_colours: bool,
 }
 
 impl Facts {
-    /// What is known of an aim: how many of its blocks are lacking, what is wrong with them, and what the last
-    /// picture showed.
+    /// Collects the facts of an aim, from the number of its blocks that are lacking, the problems with them,
+    /// and the truth of the last picture.
     pub(crate) fn of(aim: &Aim, (lacking, trouble): (u64, Trouble), picture: Option<render::Truth>) -> Self {
         let blocks_total = aim.blocks_total();
         let facts = Self {
@@ -81,7 +82,8 @@ impl Facts {
         facts.showing(aim, picture)
     }
 
-    /// The same for this picture, by what was really cast.
+    /// Replaces the facts that depend on the picture by those of `picture`, the truth of what was really
+    /// cast.
     pub(crate) fn showing(mut self, aim: &Aim, picture: Option<render::Truth>) -> Self {
         self.is_whole = picture.is_some_and(|p| p.is_complete());
         self.has_gaps = !self.is_whole && picture.is_some_and(|p| p.share_uncovered > 0.0);
@@ -277,14 +279,14 @@ fn span_of(levels: usize) -> String {
     format!("0 to {}", levels.saturating_sub(1))
 }
 
-/// See [`Facts::sampled_colours`].
+/// Computes [`Facts::sampled_colours`].
 fn has_sampled_colours(aim: &Aim) -> bool {
     aim.tint_demand().is_some_and(|(volume, demand)| {
         volume.levels.iter().any(|l| l.number == demand.wanted && l.origin.is_quick_look())
     })
 }
 
-/// See [`Facts::coarse_colours`].
+/// Computes [`Facts::coarse_colours`].
 fn coarse_colours(aim: &Aim) -> Option<(u8, usize)> {
     let (volume, demand) = aim.tint_demand()?;
     (demand.limit == render::Limit::Memory).then(|| (demand.wanted, volume.levels.len()))

@@ -30,7 +30,7 @@ pub(crate) struct Volume {
     arrivals: watch::Sender<u64>,
 }
 
-/// What is wanted by whom; `None` before they know it themselves.
+/// Demand of each participant; `None` while it is not known yet.
 #[derive(Default)]
 struct Demands {
     by: BTreeMap<ParticipantId, Option<Arc<Demand>>>,
@@ -152,7 +152,7 @@ impl Volume {
         self.overview().voxels_seen()
     }
 
-    /// What the pool lacks of a demand.
+    /// Returns the blocks of a demand that the pool lacks.
     fn wishes(&self, demand: &Demand) -> Vec<Wish> {
         let size = |key: &BlockKey| self.block_bytes.get(usize::from(key.level)).copied().unwrap_or(0);
         let wish = |d: &Demanded| Wish { key: d.key, priority: d.priority, size_bytes: size(&d.key) };
@@ -279,13 +279,13 @@ impl Volumes {
 pub(crate) struct Watching {
     who: ParticipantId,
     pub(crate) volume: Arc<Volume>,
-    /// The same at the one that gives its colours, where another one does.
+    /// Guard of the volume that gives the colors, where that is another one.
     pub(crate) tint: Option<Box<Self>>,
     volumes: Arc<Volumes>,
 }
 
 impl Watching {
-    /// Who looks.
+    /// Returns the participant that looks.
     pub(crate) fn who(&self) -> ParticipantId {
         self.who
     }
@@ -296,12 +296,13 @@ impl Watching {
         std::iter::once(self).chain(tint)
     }
 
-    /// What pictures are cast from.
+    /// Returns the subject that pictures are cast from.
     pub(crate) fn subject(&self) -> Subject {
         Subject::new(Arc::clone(&self.volume), self.tint.as_ref().map(|tint| Arc::clone(&tint.volume)))
     }
 
-    /// What this one wants from now on, of what gives the colours too; gives what is lacking. Blocks the thread.
+    /// Sets the demands of this participant from now on, also for the volume that gives the colors; returns
+    /// the blocks that are lacking. Blocks the thread.
     pub(crate) fn want_all(&self, demand: &Arc<Demand>, of_tint: Option<&Arc<Demand>>) -> Vec<Wish> {
         let mut lacking = self.want(demand);
         if let Some((tint, demand)) = self.tint.as_ref().zip(of_tint) {
@@ -310,7 +311,8 @@ impl Watching {
         lacking
     }
 
-    /// What this one wants from now on; gives what is lacking. Blocks the thread.
+    /// Sets the demand of this participant from now on; returns the blocks that are lacking. Blocks the
+    /// thread.
     pub(crate) fn want(&self, demand: &Arc<Demand>) -> Vec<Wish> {
         {
             let mut demands = self.volume.demands();

@@ -116,7 +116,7 @@ fn bytes(still: &Still) -> Vec<u8> {
     still.image.to_rgb8(still.view.background.map(|c| f32::from(c) / 255.0))
 }
 
-/// That ranks draw the pictures of one, on which the same is said.
+/// Checks that several ranks draw the same pictures as one rank, with the same truth and the same view.
 async fn assert_same(fields: &[Value], ranks: &[(usize, Method)]) {
     let waves = Waves::new();
     let one = drawn(&waves, request(views(&waves, fields), None, Pixels::Rgb8)).await.unwrap();
@@ -179,7 +179,7 @@ async fn a_stereo_pair_by_ranks_is_that_of_one() {
     assert_same(&[pair, json!({"stereo": 0.1, "time": 1})], &[(2, Method::Auto)]).await;
 }
 
-/// What is drawn behind a picture needs to know what it leaves transparent.
+/// Checks that pixels keep their opacity: drawing something behind a picture requires it.
 #[tokio::test(flavor = "multi_thread")]
 async fn full_pixels_keep_their_opacity() {
     let waves = Waves::new();
@@ -210,7 +210,7 @@ async fn the_next_step_s_blocks_come_to_all_ranks_while_one_is_drawn() {
     assert!(of_last < 4 * blocks, "each rank asks for its share only: {of_last} of {blocks} blocks");
 }
 
-/// What is wrong is said once, whichever rank it is wrong at; no other is waited for.
+/// Checks that an error is reported once, whichever rank it occurs at, and that no other rank is waited for.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_drawn_is_one_error() {
     let waves = Waves::new();

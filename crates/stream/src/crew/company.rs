@@ -1,4 +1,4 @@
-//! Who draws together with this process.
+//! Other ranks that draw together with this process.
 
 use std::sync::Arc;
 
@@ -11,7 +11,8 @@ use crate::follow;
 use crate::live::MIN_MEMORY_BYTES;
 use crate::painter::Means;
 
-/// Who draws a film together with this process, which has it as rank 0.
+/// Ranks that draw a film together. This process is rank 0 and owns the film, unless
+/// [`Company::is_led_elsewhere`] is true.
 #[derive(Clone, Debug)]
 pub enum Company {
     /// Ranks on threads of this process, each with its part of the memory: so many with rank 0, and how they put pictures together.

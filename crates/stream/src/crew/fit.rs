@@ -49,7 +49,8 @@ fn affordable(bytes: usize, share: usize, largest: usize) -> usize {
     usize::try_from(all).unwrap_or(usize::MAX)
 }
 
-/// What the blocks of the largest share take of one rank's memory, and those that give the colours, bytes.
+/// Largest memory that one rank needs for the blocks of its share, bytes: for those of the array shown, and
+/// for those that give the colors.
 fn largest_share(aim: &Aim, tree: &Tree) -> Result<[usize; 2]> {
     (0..tree.ranks()).try_fold([0; 2], |[own, tint], rank| {
         let [other, of_tint] = ShareDemand::of(aim, tree, rank)?.pool_bytes();

@@ -53,7 +53,8 @@ pub(crate) use share::{ShareDemand, first_look};
 
 /// How often rank 0 asks the others how many blocks they lack, while they lack some.
 pub(crate) const ASKED_EVERY: Duration = Duration::from_millis(100);
-/// The same while none is under way: some are tried again from time to time.
+/// Interval of these questions while no lacking block is under way: failed ones are tried again from time to
+/// time.
 pub(crate) const ASKED_SELDOM: Duration = Duration::from_secs(1);
 /// The busiest rank's work over the average rank's up to which shares stay as they are: each change has blocks fetched anew.
 const EVEN: f64 = 1.2;
@@ -63,16 +64,16 @@ const PICTURES_BETWEEN: u64 = 3;
 /// How the ranks of a session or a film reach one another.
 #[derive(Clone)]
 pub struct Ranks {
-    /// What all do together.
+    /// Channel for all work that the ranks do together.
     pub work: Arc<dyn Communicator>,
-    /// The same ranks by another way, whose messages pass the others'.
+    /// Second channel between the same ranks; its messages can overtake those of `work`.
     pub news: Arc<dyn Communicator>,
     /// How they put pictures together; the same at all of them.
     pub method: Method,
 }
 
 impl Ranks {
-    /// Who sends what to whom.
+    /// Returns the schedule of messages by which the ranks put pictures together.
     ///
     /// # Errors
     /// Those of [`Schedule::new`].
@@ -94,11 +95,11 @@ pub(crate) struct Crew {
     line: Mutex<Line>,
     /// The picture that is being drawn.
     drawing: Mutex<Option<(ParticipantId, u64)>>,
-    /// Who left while orders were under way.
+    /// Participants who left and whom the other ranks have not been told to forget yet.
     gone: Mutex<Vec<ParticipantId>>,
 }
 
-/// What is known from order to order; whoever has it gives the next one.
+/// State that is kept from order to order; only the holder of its lock gives orders.
 #[derive(Default)]
 struct Line {
     /// Pictures so far.
@@ -106,17 +107,17 @@ struct Line {
     people: BTreeMap<ParticipantId, Shares>,
 }
 
-/// Who draws what of a participant's pictures.
+/// Shares of the ranks in a participant's pictures.
 #[derive(Clone)]
 struct Shares {
-    /// What they were last aimed at: the view, the volume in it, and the state of the data.
+    /// View for which the shares were last used; then the volume in it and the state of the data.
     seen: Arc<View>,
     volume: Arc<VolumeView>,
     data: (DatasetId, Generation),
     tree: Tree,
     balance: Balance,
     record: Record,
-    /// What the last picture's blocks took this rank.
+    /// Work of this rank for each block of the last picture, in samples drawn.
     took: Vec<(BlockKey, f64)>,
     /// Blocks that this rank needs.
     wanted: u64,
@@ -152,7 +153,7 @@ impl Record {
     }
 }
 
-/// What is drawn for somebody.
+/// Picture to draw for a participant.
 pub(crate) struct Picture {
     pub(crate) scene: Scene,
     pub(crate) view: Arc<View>,
@@ -437,12 +438,12 @@ impl Drop for Crew {
     }
 }
 
-/// The same with whole rows for each rank, as encoders take them.
+/// Changes a schedule so that each rank ends with whole rows, as encoders need them.
 pub(crate) fn by_strips(schedule: &Schedule) -> Schedule {
     schedule.clone().by_rows(STRIP_UNIT)
 }
 
-/// What is drawn of an aim by a plan.
+/// Returns the scene of an aim, with the size and the quality of a plan.
 ///
 /// # Errors
 /// `Invalid` for a transfer function that is none.
@@ -498,7 +499,7 @@ impl Outlook {
         }
     }
 
-    /// That of all ranks together, at rank 0.
+    /// Returns the combined outlook of all ranks at rank 0.
     pub(crate) fn told(self, ranks: &dyn Communicator) -> Result<Self> {
         let all = reduce(ranks, self.to_message()?, |a, b| {
             Self::from_message(&a)?.and(Self::from_message(&b)?).to_message()

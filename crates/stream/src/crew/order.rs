@@ -1,4 +1,4 @@
-//! What rank 0 tells the others, and what they answer.
+//! Orders from rank 0 to the other ranks, and their answers.
 
 use array::{DatasetId, Error, ErrorKind, Generation, Result};
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use crate::aim::Sharpness;
 use crate::loader::Trouble;
 use crate::pace::Plan;
 
-/// What all ranks do next.
+/// Next action of all ranks.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Order {
     /// Fetch what your share of a view lacks.
@@ -28,7 +28,7 @@ pub(crate) enum Order {
     End,
 }
 
-/// What a participant is aimed at.
+/// View of a participant, and the shares and limits by which its blocks are fetched.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Wish {
     pub(crate) view: View,
@@ -37,13 +37,13 @@ pub(crate) struct Wish {
     /// As rank 0 chose, and of the array that gives the colours.
     pub(crate) own: Sharpness,
     pub(crate) tint: Option<Sharpness>,
-    /// See [`compose::Tree::to_bytes`].
+    /// Shares of the ranks, as [`compose::Tree::to_bytes`] writes them.
     pub(crate) tree: Vec<u8>,
     /// The data that rank 0 sees.
     pub(crate) data: (DatasetId, Generation),
 }
 
-/// What is lacking of a view, of one rank or of several.
+/// Blocks that are lacking of a view, and problems with them, of one rank or of several.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Outlook {
     /// Blocks that the shares are made of, those that several ranks need for each.
@@ -60,7 +60,7 @@ pub(crate) struct Outlook {
 }
 
 impl Outlook {
-    /// Of a share of `wanted` blocks.
+    /// Returns the outlook of one rank's share of `wanted` blocks.
     pub(crate) fn of(wanted: u64, (lacking, trouble): (u64, Trouble), refused: Option<Error>) -> Self {
         let Trouble { failed, given_up, retrying, reason } = trouble;
         let is_stale = reason.as_ref().is_some_and(|error| error.kind() == ErrorKind::Stale);

@@ -46,7 +46,7 @@ impl Pixels {
         }
     }
 
-    /// Where no rank has anything.
+    /// Returns the pixel for places where no rank has drawn anything.
     fn nothing(self, background: [u8; 3]) -> [f32; 4] {
         match self {
             Self::Rgb8 => opaque(background),
@@ -60,7 +60,7 @@ fn opaque(colour: [u8; 3]) -> [f32; 4] {
     [r, g, b, 1.0]
 }
 
-/// What a scene shows to one eye or two.
+/// Returns the scenes of both eyes of a stereo pair, or the one scene of any other view.
 ///
 /// # Errors
 /// Those of [`stereo::scenes`].
@@ -72,7 +72,7 @@ fn eyes(scene: &Scene, view: &View) -> Result<Vec<Scene>> {
 /// This rank's parts of a finished picture.
 pub(crate) struct Parts {
     eyes: Vec<Composed>,
-    /// What blocks took here.
+    /// Work of this rank for each block, in samples drawn.
     pub(crate) took: Vec<(BlockKey, f64)>,
 }
 

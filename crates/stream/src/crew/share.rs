@@ -1,4 +1,5 @@
-//! What ranks fetch of what a picture wants: each its share, of the array that gives the colours too, and rank 0 what it looks at first.
+//! Blocks that each rank fetches for a picture: its own share, including that of the array that gives the
+//! colors; and at rank 0 the blocks that it looks at first.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use crate::host::Host;
 /// A rank's share of what a picture wants.
 pub(crate) struct ShareDemand {
     own: Demand,
-    /// Of the array that gives the colours.
+    /// Share of the array that gives the colors.
     tint: Option<Demand>,
 }
 
@@ -63,7 +64,8 @@ impl ShareDemand {
     }
 }
 
-/// What rank 0 looks at before it knows anything: the coarsest level, as much of it as it can hold; and that of what gives the colours.
+/// Blocks that rank 0 looks at before it knows anything: as much of the coarsest level as it can hold, and
+/// the same of the array that gives the colors.
 pub(crate) fn first_look(aim: &Aim) -> (Demand, Option<Demand>) {
     let look = |view: &VolumeView, whole: &Demand| {
         let (is_coarsest, mut sum) = (coarsest(view, whole), 0);

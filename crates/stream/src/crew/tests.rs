@@ -51,7 +51,7 @@ fn begun(count: usize) -> Stage {
     begun_with(count, &source)
 }
 
-/// The same with other data at the other ranks.
+/// Starts a session whose other ranks read from `theirs`.
 fn begun_with(count: usize, theirs: &Arc<dyn Source>) -> Stage {
     let (dataset, source) = source();
     let mut ranks = threads(count).unwrap().into_iter().zip(threads(count).unwrap());
@@ -137,7 +137,7 @@ impl Viewer {
     }
 }
 
-/// What one caster draws of a view, encoded and what it shows.
+/// Draws a view with one caster; returns the image and its truth.
 async fn alone(view: &View) -> (render::Image, session::Truth) {
     let request =
         StillRequest { view: Some(view.clone()), colour_map: None, size: SIZE, means: MEMORY.into() };
@@ -210,7 +210,7 @@ async fn shares_follow_what_pictures_take() {
     stage.end().await;
 }
 
-/// Where another rank cannot draw, the participant hears why, and nobody hangs.
+/// Checks that a participant hears why another rank cannot draw, and that no rank hangs.
 #[tokio::test(flavor = "multi_thread")]
 async fn ranks_that_see_other_data_say_so() {
     let stage = begun_with(3, &source_of(5).1);
@@ -225,7 +225,7 @@ async fn ranks_that_see_other_data_say_so() {
     stage.end().await;
 }
 
-/// What no rank can draw is refused, and the next view is drawn.
+/// Checks that a view that no rank can draw is refused, and that the next view is drawn.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_view_that_cannot_be_drawn_is_refused_and_the_next_one_is_not() {
     let stage = begun(3);

@@ -6,7 +6,8 @@ use array::{Error, Result};
 use render::{Rect, Slab};
 use turbojpeg::{Compressor, Image, PixelFormat, Subsamp};
 
-/// What differs from slab to slab adds up when they are blended, so that it must be less than what an eye sees.
+/// JPEG quality. Errors that differ from slab to slab add up when the slabs are blended, so each must be
+/// smaller than an eye can see.
 const QUALITY: i32 = 95;
 
 /// One for colours and one for opacity, used again and again.
@@ -61,7 +62,7 @@ pub(super) fn opacity(slab: &mut Slab, jpeg: impl Read) -> Result<()> {
     Ok(())
 }
 
-/// Of a JPEG that is no longer than one of this size and subsampling can be.
+/// Decodes a JPEG that is no longer than one of this size and subsampling can be.
 fn decompressed(rect: Rect, jpeg: impl Read, subsampling: Subsamp, format: PixelFormat) -> Result<Vec<u8>> {
     let corrupt = |e: turbojpeg::Error| Error::corrupt(format!("expected the JPEG of a slab: {e}"));
     let (width, height) = (rect.width as usize, rect.height as usize);

@@ -152,11 +152,11 @@ fn failed(expected: &str, e: io::Error) -> Error {
     }
 }
 
-/// What has not been read yet.
+/// Part of the input that has not been read yet.
 struct Rest<R>(R);
 
 impl<R: Read> Rest<R> {
-    /// What `decode` makes of the next `length` bytes.
+    /// Decodes the next `length` bytes by `decode`; skips those that it leaves unread.
     fn part<T>(&mut self, length: u32, decode: impl FnOnce(&mut Take<&mut R>) -> Result<T>) -> Result<T> {
         let mut part = self.0.by_ref().take(length.into());
         let decoded = decode(&mut part)?;
@@ -328,10 +328,10 @@ mod tests {
         );
     }
 
-    /// Where the numbers of a head begin, behind eight bytes and three whole numbers.
+    /// Offset at which the numbers of a head begin: after eight bytes and three integers.
     const NUMBERS: usize = 8 + 3 * 4;
 
-    /// Where the normal lies: behind eye, target, up, span and guard.
+    /// Offset of the normal: after eye, target, up, span and guard.
     const NORMAL: usize = NUMBERS + 11 * 8;
 
     #[test]

@@ -2,7 +2,7 @@
 
 use render::{Camera, SlabRequest, SpaceAxis, VolumeView, best_axis};
 
-/// What slabs are wanted beside each picture of a film.
+/// Slabs that are wanted beside each picture of a film.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SlabWish {
     /// Across the axis that the camera sees most nearly from the front, instead of parallel to the image.

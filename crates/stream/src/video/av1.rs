@@ -78,7 +78,7 @@ impl Av1 {
         self.ready()
     }
 
-    /// What is left after the last picture.
+    /// Ends the film; returns the samples that are left after the last picture.
     ///
     /// # Errors
     /// `Internal` when the library fails.
@@ -102,7 +102,7 @@ impl Av1 {
         }
     }
 
-    /// What decoders need first (`av1C`, AV1 in ISO base media files 2.3).
+    /// Returns the configuration that decoders need first (`av1C`, AV1 in ISO base media files 2.3).
     #[must_use]
     pub fn configuration(&self) -> Vec<u8> {
         self.context.container_sequence_header()

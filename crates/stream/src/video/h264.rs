@@ -20,16 +20,16 @@ const FINEST: u8 = 12;
 pub struct H264 {
     encoder: Encoder,
     size: ImageSize,
-    /// What decoders need first, as found in the first picture.
+    /// Parameter sets that decoders need first, as found in the first picture.
     sets: Option<ParameterSets>,
 }
 
 /// The sequence and the picture parameter set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParameterSets {
-    /// Of the whole sequence.
+    /// Parameter set of the whole sequence.
     pub sequence: Vec<u8>,
-    /// Of its pictures.
+    /// Parameter set of the pictures.
     pub picture: Vec<u8>,
 }
 
@@ -89,7 +89,7 @@ impl H264 {
         Ok(sample)
     }
 
-    /// What decoders need; known after the first picture.
+    /// Returns the parameter sets that decoders need; `None` before the first picture.
     #[must_use]
     pub fn sets(&self) -> Option<&ParameterSets> {
         self.sets.as_ref()

@@ -23,7 +23,7 @@ const BLUE: [i32; 3] = [-9_714, -19_070, 28_784];
 const RED: [i32; 3] = [28_784, -24_103, -4_681];
 
 impl Planes {
-    /// Of a picture over `background` (sRGB), whose sides are even.
+    /// Converts a picture over `background` (sRGB), whose sides are even, to planes.
     ///
     /// # Errors
     /// `Invalid` for a picture of another size than the film's.
@@ -84,7 +84,7 @@ impl YUVSource for Planes {
 mod tests {
     use super::*;
 
-    /// What a player makes of planes, of a picture of one colour.
+    /// Returns the color that a player shows for the planes of a picture of one color.
     fn shown(colour: [u8; 3]) -> [f64; 3] {
         let size = ImageSize { width: 4, height: 2 };
         let image = Image { size, rgba: vec![[0.0; 4]; 8] };

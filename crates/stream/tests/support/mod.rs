@@ -130,12 +130,12 @@ impl Pyramid {
         }
     }
 
-    /// What somebody waited for.
+    /// Returns the blocks that somebody waited for.
     pub(crate) fn asked(&self) -> Vec<BlockKey> {
         self.asked_by(|priority| priority.tier > Priority::PREFETCH.tier)
     }
 
-    /// What was asked for before anybody looked at it.
+    /// Returns the blocks that were prefetched, before anybody looked at them.
     pub(crate) fn asked_ahead(&self) -> Vec<BlockKey> {
         self.asked_by(|priority| priority.tier == Priority::PREFETCH.tier)
     }
