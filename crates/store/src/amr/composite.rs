@@ -300,7 +300,8 @@ fn encode(value: f64, raw: &mut [u8], dtype: DType) {
     }
 }
 
-/// Returns the element for places where no level has a value: NaN for floats, 0 for integers.
+/// Returns the element for places where no level has a value: NaN for 32- and 64-bit floats, 0 for all other
+/// types.
 pub(super) fn hole(dtype: DType) -> Vec<u8> {
     let mut raw = vec![0; dtype.size_bytes()];
     if is_interpolated(dtype) {
