@@ -1,4 +1,4 @@
-//! What every carrier offers: whole messages, in order, both ways.
+//! Interface of every carrier: whole messages, in order, in both directions.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -26,11 +26,11 @@ pub enum Received<'a> {
     },
     /// Some bulk that came apart from the messages, in any order, and lies in memory of its own.
     Part(Part),
-    /// The same where the carrier has it.
+    /// Some bulk that came apart from the messages, borrowed from the carrier's memory.
     Apart {
-        /// What the item's head says.
+        /// Head of the item that the bulk belongs to.
         head: ItemHead,
-        /// Where in the item's bulk.
+        /// Offset of the bytes in the item's bulk.
         offset: u64,
         /// The bytes, at least one.
         bytes: &'a [u8],
@@ -95,27 +95,28 @@ impl Link {
         Self { carrier, peer, flow: None, by_parts: false, is_paced: false, opening: None }
     }
 
-    /// The same, whose carrier brings bulk apart from the messages.
+    /// Marks the carrier as one that brings bulk apart from the messages.
     pub(crate) fn by_parts(self) -> Self {
         Self { by_parts: true, ..self }
     }
 
-    /// The same, over which a controller of ours sends: it keeps what waits on the way short.
+    /// Marks the link as paced: the senders run a congestion controller of this project, which keeps the queues on the
+    /// path short.
     pub(crate) fn paced(self) -> Self {
         Self { is_paced: true, ..self }
     }
 
-    /// The same, which further streams may join once the client may come in.
+    /// Lets further streams join the link once the client has been admitted.
     pub(crate) fn opening(self, opening: Opening) -> Self {
         Self { opening: Some(opening), ..self }
     }
 
-    /// The same, told about and controlled by `flow`.
+    /// Attaches `flow`, which reports how this side's sending goes and controls it.
     pub(crate) fn with_flow(self, flow: impl Flow + 'static) -> Self {
         Self { flow: Some(Arc::new(flow)), ..self }
     }
 
-    /// What this side sends: its statistics and its controller, where the protocol has them. Outlives the link.
+    /// Handle on what this side sends: statistics, and the controller where the protocol has one. Outlives the link.
     #[must_use]
     pub fn flow(&self) -> Option<Arc<dyn Flow>> {
         self.flow.clone()

@@ -83,7 +83,7 @@ pub enum Reply {
     Piece {
         /// The item.
         item: u32,
-        /// Where in the item's bulk.
+        /// Offset of the bytes in the item's bulk.
         offset: u64,
         /// The bytes.
         bytes: Bytes,

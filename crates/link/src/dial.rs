@@ -31,7 +31,7 @@ pub enum Protocol {
     Quic,
     /// QUIC, the bulk of large items by datagrams: each is of use when it comes, and lost ones come again.
     Lossy,
-    /// The same with parity, from which most of those that are lost are made again: a tenth more bytes.
+    /// As `Lossy`, with parity (a tenth more bytes), from which most lost datagrams are restored.
     LossyRedundant,
 }
 

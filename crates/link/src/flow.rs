@@ -1,4 +1,5 @@
-//! What a link tells of itself, and how fast it may go: the handle that stays when the carrier is being driven.
+//! Statistics of a link and control of its sending rate: the handle that remains usable while the carrier is being
+//! driven.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -10,9 +11,9 @@ use wire::{Error, Result};
 use crate::lossy::Counts;
 use crate::quic::Prober;
 
-/// What the capability begins with by which a client asks the server for a controller.
+/// Prefix of the capability by which a client asks the server for a controller.
 const ASKING: &str = "controller:";
-/// What the capability begins with by which it tells of the path.
+/// Prefix of the capability by which a client tells the server what it remembers of the path.
 const TELLING: &str = "path:";
 /// No path that is told of is faster, or longer: 1 Tb/s.
 const MAX_TOLD_BYTES_PER_SEC: u64 = 125_000_000_000;
@@ -41,7 +42,8 @@ pub fn telling(known: Remembered) -> String {
     format!("{TELLING}{rate_bytes_per_sec:.0},{capacity_bytes_per_sec:.0},{}", rtt.as_micros())
 }
 
-/// What a client tells so among its capabilities. Advice: nonsense is nothing.
+/// Reads what a client remembers of the path from its capabilities. The values are advice only: text that cannot be
+/// parsed and values outside the bounds give `None`.
 #[must_use]
 pub fn told(capabilities: &[String]) -> Option<Remembered> {
     let text = capabilities.iter().find_map(|name| name.strip_prefix(TELLING))?;
@@ -88,7 +90,7 @@ pub trait Flow: Send + Sync {
         Box::pin(std::future::ready(true))
     }
 
-    /// What measures the path by packet trains, where the protocol lets them pass.
+    /// Prober that measures the path by packet trains; `None` where the protocol does not support them.
     fn prober(&self) -> Option<&Prober> {
         None
     }
@@ -104,9 +106,9 @@ pub struct Statistics {
     pub protocol: &'static str,
     /// Connections that it takes, all counted here.
     pub streams: u32,
-    /// What decides how fast this side sends; none where the kernel decides by itself.
+    /// Controller that decides how fast this side sends; `None` where the kernel decides.
     pub controller: Option<Choice>,
-    /// What the kernel decides by, where it does.
+    /// Name of the kernel's congestion control, where the kernel decides.
     pub kernel_controller: Option<&'static str>,
     /// Smoothed round trip.
     pub rtt: Option<Duration>,
@@ -120,7 +122,7 @@ pub struct Statistics {
     pub lost_bytes: u64,
     /// Packets sent so far.
     pub sent_packets: u64,
-    /// Of these, declared lost.
+    /// Packets declared lost so far, of those sent.
     pub lost_packets: u64,
     /// Times that packets were seen to have overtaken each other, where that is told.
     pub reordered: Option<u64>,
@@ -130,9 +132,9 @@ pub struct Statistics {
     pub in_flight_bytes: u64,
     /// The most that may be.
     pub window_bytes: u64,
-    /// What the controller sends with, bytes per second.
+    /// Rate at which the controller sends, bytes per second.
     pub rate_bytes_per_sec: Option<f64>,
-    /// What arrived lately, bytes per second, where there was enough to send.
+    /// Recent delivery rate, bytes per second; `None` where there was not enough to send to measure it.
     pub delivery_bytes_per_sec: Option<f64>,
     /// Full packet.
     pub packet_bytes: u64,
@@ -140,7 +142,7 @@ pub struct Statistics {
     pub mtu_bytes: Option<u32>,
     /// Times that packets were released.
     pub batches: u64,
-    /// Of the link `lossy`: what happened to its datagrams.
+    /// Counts of datagrams, for the link `lossy` only.
     pub datagrams: Option<Counts>,
 }
 

@@ -10,7 +10,8 @@ use wire::{Client, ClientConfig, InTurns};
 
 use crate::drive::now;
 
-/// What has arrived is told in parts of so many bytes: each takes a lock that all connections share.
+/// Bytes that arrive on a connection between two reports to the shared allotment. Each report takes a lock that all
+/// connections share.
 const TOLD_BYTES: u64 = 16 << 10;
 
 /// Connections that share a rate. Cheap to clone; clones are the same.
@@ -24,8 +25,8 @@ struct Shared {
 }
 
 impl Gathering {
-    /// What arrives on all connections together is to be so many bytes per second at the most;
-    /// [`LEAST_RATE`](control::allotment::LEAST_RATE) at the least.
+    /// Creates a group of connections that together receive at most so many bytes per second. The rate is at least
+    /// [`LEAST_RATE`](control::allotment::LEAST_RATE).
     #[must_use]
     pub fn new(bytes_per_sec: f64) -> Self {
         Self(Arc::new(Shared { began: now(), allotment: Mutex::new(Allotment::new(bytes_per_sec)) }))
@@ -37,7 +38,7 @@ impl Gathering {
         self.with(|allotment, _| allotment.flows())
     }
 
-    /// What all connections together may have under way or not taken yet: see
+    /// Most bytes that all connections together may have under way or not yet taken: see
     /// [`Allotment::most_held_bytes`](control::allotment::Allotment::most_held_bytes).
     #[must_use]
     pub fn most_held_bytes(&self) -> u64 {

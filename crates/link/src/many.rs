@@ -12,7 +12,7 @@ use wire::{Error, ErrorKind, OpId, Priority, Result, Urgency};
 use crate::client::{Asker, ClientHandle, ClientSide, Item, Reply};
 use crate::drive::Side;
 
-/// What one of many operations says.
+/// News of one of many operations.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Said {
     /// Some of its answer.
@@ -25,7 +25,7 @@ pub enum Said {
     Failed(Error),
 }
 
-/// What waits for one stream.
+/// News of the operations of one [`Many`] that were not taken yet.
 #[derive(Default)]
 pub(crate) struct Inbox {
     pub(crate) said: VecDeque<(OpId, Said)>,

@@ -23,7 +23,7 @@ use crate::tls::{self, Trust};
 
 /// The protocol name of such a connection.
 pub const ALPN_OFFER: &[u8] = b"corridor-offer/1";
-/// What the client says when it takes the connection.
+/// Byte by which the client answers that it takes the connection.
 const TAKEN: u8 = 1;
 
 /// Connects to a client that waits, as the server; the link is to be served, once the client wants it. Waits for that as
@@ -114,7 +114,7 @@ pub async fn hear(
 }
 
 impl Offer {
-    /// Where the server is.
+    /// Address of the server.
     #[must_use]
     pub fn peer(&self) -> SocketAddr {
         self.peer

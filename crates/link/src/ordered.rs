@@ -63,7 +63,7 @@ impl Ordered {
         true
     }
 
-    /// What has come of the first operation, and if it has ended with that, of those after it.
+    /// Appends the news of the first operation to `said`; if it has ended, continues with the operations after it.
     fn give(&mut self, said: &mut Vec<(OpId, Said)>) {
         while let Some(&op) = self.order.front() {
             said.extend(self.early.remove(&op).into_iter().flatten().map(|what| (op, what)));

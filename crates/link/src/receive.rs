@@ -70,7 +70,7 @@ impl Slot {
     }
 }
 
-/// What has crossed a connection, from the client's view.
+/// Counters of the bulk that has crossed a connection, from the client's view.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Bulk bytes that arrived and were wanted.
@@ -165,7 +165,7 @@ impl ClientHandle {
         }
     }
 
-    /// What has crossed this connection.
+    /// Counters of the bulk that has crossed this connection.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.shared().with(|side| side.counts())

@@ -17,7 +17,7 @@ use crate::receive::Receiver;
 /// Asked under one lock; then others get their turn.
 const ASKED_AT_ONCE: usize = 1_024;
 
-/// Of a group's operations under way, as many must have ended as this part of them before others follow.
+/// Divisor: before more operations of a group are asked, this part of those under way must have ended.
 const ENDED_FRACTION: usize = 16;
 /// So many of a group may be under way however much bulk they are expected to answer with.
 const LEAST_UNDER_WAY: usize = 64;
@@ -30,7 +30,7 @@ pub struct Asking {
     pub urgency: Urgency,
     /// The bulk that it is expected to answer with: no more is asked ahead than the window is good for.
     pub expected_bytes: u64,
-    /// Where its answer goes.
+    /// Receiver of its answer.
     pub receiver: Box<dyn Receiver>,
 }
 

@@ -65,7 +65,8 @@ pub fn serve_among(
     Ok((ServerConnection { shared, peer, opening }, driver))
 }
 
-/// What the application has not heard yet of an operation. Most are taken, answered and forgotten without one.
+/// News of an operation that the application has not heard yet. Most operations are taken, answered and forgotten
+/// without any.
 #[derive(Default)]
 struct OpState {
     adjusted: bool,
@@ -410,7 +411,7 @@ impl Drop for ServerConnection {
     }
 }
 
-/// What changed about an operation under way.
+/// Change to an operation under way.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
     /// It matters more or less now; the newest value only.

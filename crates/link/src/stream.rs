@@ -23,14 +23,14 @@ pub struct OpStream {
     client: ClientHandle,
     /// Items of which `next_item` has seen the beginning.
     open: BTreeMap<u32, Begun>,
-    /// Of all items together that `next_item` puts together at a time.
+    /// Most bulk of the items that `next_item` assembles at a time, all together.
     most_bulk_bytes: u64,
 }
 
 /// An item that is not whole yet.
 struct Begun {
     body: Bytes,
-    /// That it will have.
+    /// Size of its bulk when complete.
     bulk_bytes: u64,
     start: BytesMut,
 }
@@ -46,8 +46,9 @@ impl OpStream {
         Self { op, client, open: BTreeMap::new(), most_bulk_bytes: u64::MAX }
     }
 
-    /// The same, whose items are put together up to so much bulk, of those that are under way at a time together, with the
-    /// bodies of those before; more is the error `TooLarge`, before it is taken. Whoever expects no bulk says 0: how much comes is the other side's word.
+    /// Limits the bulk that `next_item` assembles at a time, together with the bodies of items before: an item beyond the
+    /// limit is the error `TooLarge`, before its bulk is taken. Callers that expect no bulk pass 0: the other side alone
+    /// decides how much comes.
     #[must_use]
     pub fn with_bulk_up_to(mut self, most_bulk_bytes: u64) -> Self {
         self.most_bulk_bytes = most_bulk_bytes;

@@ -98,7 +98,8 @@ pub fn over_buffered(
     over_socket(stream, None, peer)
 }
 
-/// The same over a socket of which the kernel tells how it goes.
+/// Link over a buffered stream of bytes; where `watch` is given, the kernel's statistics of its socket are the link's
+/// flow.
 pub fn over_socket(
     stream: impl AsyncBufRead + AsyncWrite + Unpin + Send + 'static,
     watch: Option<Watch>,
@@ -142,7 +143,7 @@ pub(crate) fn unreachable(error: io::Error) -> Error {
 pub(crate) struct Framed<S> {
     stream: S,
     deframer: Deframer,
-    /// Of the messages taken from the queue, what was not written yet.
+    /// Parts of messages taken from the queue that were not written yet.
     parts: VecDeque<Bytes>,
     needs_flush: bool,
     /// Lets go of the socket when the stream does.

@@ -40,7 +40,7 @@ pub struct Watch(Arc<Watched>);
 struct Watched {
     peer: Option<SocketAddr>,
     controller: Option<&'static str>,
-    /// What it was held to when it was made, bytes per second: no more whatever is asked for.
+    /// Rate that the socket was held to when the watch was made, bytes per second; no request exceeds it.
     most_bytes_per_sec: Option<f64>,
     /// The rate that was asked for.
     choice: Mutex<Option<Choice>>,
@@ -53,8 +53,8 @@ enum State {
 }
 
 impl Watch {
-    /// Of a connected socket; none where the system gives no second descriptor. What the socket is
-    /// [held to](crate::tcp::hold_to) already is the most that can be asked for.
+    /// Watches a connected socket; none where the system gives no second descriptor. The rate that the socket is already
+    /// [held to](crate::tcp::hold_to) is the most that can be asked for.
     #[must_use]
     pub fn on(stream: &TcpStream) -> Option<Self> {
         let socket = stream.as_fd().try_clone_to_owned().ok()?;
@@ -126,12 +126,13 @@ fn kernel_controller(stream: &TcpStream) -> Option<&'static str> {
     Some(KERNEL_CONTROLLERS.into_iter().find(|known| known.as_bytes() == name).unwrap_or("other"))
 }
 
-/// What is told of a TCP connection, for as long as somebody asks.
+/// Flow of a TCP connection, for as long as somebody keeps it.
 #[derive(Clone)]
 pub(crate) struct TcpFlow(Arc<Watched>);
 
 impl TcpFlow {
-    /// What all streams of a link may send together whose first one this is, bytes per second; none where the kernel decides.
+    /// Rate that all streams of the link whose first stream this is may send together, bytes per second; none where the
+    /// kernel decides.
     pub(crate) fn allowed_bytes_per_sec(&self) -> Option<f64> {
         let asked = self.choice().and_then(|choice| choice.rate_bytes_per_sec());
         let most = self.0.most_bytes_per_sec;
@@ -160,7 +161,7 @@ impl TcpFlow {
         *self.0.choice.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the socket is held to now.
+    /// Rate that the socket is held to, bytes per second.
     #[cfg(test)]
     pub(crate) fn held_bytes_per_sec(&self) -> Option<u64> {
         self.0.info().most_bytes_per_sec()

@@ -1,5 +1,5 @@
-//! What the kernel knows of a TCP connection (`TCP_INFO`): measured by it anyway, with every byte that crosses. Not here:
-//! what is made of it.
+//! Statistics that the kernel keeps of a TCP connection (`TCP_INFO`): it measures them anyway, with every byte that
+//! crosses. Not here: how they are used.
 //!
 //! The kernel's structure grows at its end with each version and is read by offsets, as far as this kernel filled it in.
 #![expect(unsafe_code, reason = "no crate at hand asks the kernel for all of this structure")]
@@ -10,10 +10,10 @@ use std::time::Duration;
 
 /// More than any kernel fills in, bytes.
 const MOST_BYTES: libc::socklen_t = 512;
-/// What the kernel says of a least round trip that it has not seen yet.
+/// Value that the kernel gives for a least round trip not measured yet.
 const NEVER: u32 = u32::MAX;
 
-/// What a kernel told, as it lies in memory.
+/// Structure that the kernel filled in, as it lies in memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TcpInfo(Vec<u8>);
 
@@ -94,7 +94,7 @@ impl TcpInfo {
         self.in_flight_segments() > 0 && Duration::from_millis(since_ms.into()) >= time
     }
 
-    /// What the kernel sends with, bytes per second.
+    /// Rate at which the kernel sends, bytes per second; none where it does not pace.
     pub(crate) fn rate_bytes_per_sec(&self) -> Option<u64> {
         self.u64_at(104).filter(|rate| *rate != 0 && *rate != u64::MAX)
     }
@@ -104,7 +104,7 @@ impl TcpInfo {
         self.u64_at(112).filter(|rate| *rate != 0 && *rate != u64::MAX)
     }
 
-    /// What arrived lately, bytes per second; none where there was not enough to send.
+    /// Recent delivery rate, bytes per second; none where there was not enough to send.
     pub(crate) fn delivery_bytes_per_sec(&self) -> Option<u64> {
         let is_limited_by_sender = self.0.get(7).is_some_and(|bits| bits & 1 == 1);
         self.u64_at(160).filter(|rate| *rate > 0 && !is_limited_by_sender)

@@ -1,4 +1,4 @@
-//! Who is at the other end: certificates, their fingerprints, and what a client trusts.
+//! Identity of the other end: certificates, their fingerprints, and what a client trusts.
 
 use std::fmt;
 use std::str::FromStr;
@@ -23,7 +23,7 @@ use wire::{Error, ErrorKind, Result, Retry};
 use crate::carrier::broken;
 use crate::tcp::{CONNECT_TIMEOUT, READ_BYTES, too_slow};
 
-/// What one core of this host encrypts with AES-256-GCM, bytes per second, measured for about this long.
+/// Measures for about this long how much one core of this host encrypts with AES-256-GCM, bytes per second.
 #[must_use]
 pub fn cipher_bytes_per_sec(within: std::time::Duration) -> f64 {
     /// A TLS record.
@@ -59,7 +59,7 @@ pub const ALPN_HTTP: &[u8] = b"http/1.1";
 /// Encrypted bytes that a session keeps for the socket: one system call's worth.
 const WRITE_BYTES: usize = 256 << 10;
 
-/// Whom a client trusts.
+/// Servers that a client trusts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trust {
     /// Exactly the certificate with this fingerprint, whatever its name: for servers that made their own.
@@ -184,7 +184,7 @@ impl Identity {
         &self.key_pem
     }
 
-    /// What clients pin.
+    /// Fingerprint of the certificate, which clients pin.
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
         self.fingerprint

@@ -31,7 +31,7 @@ impl WaitingRoom {
     }
 }
 
-/// What one connection has of it. Gives its places back when dropped.
+/// Places that one connection has taken of a waiting room. Given back when dropped.
 pub(crate) struct Share {
     room: WaitingRoom,
     taken: u64,
@@ -71,7 +71,7 @@ impl Drop for Share {
     }
 }
 
-/// What waits of one connection.
+/// Amount that waits of one connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Load {
     pub(crate) operations: usize,

@@ -23,7 +23,7 @@ use crate::{Carrier, Link};
 
 /// Bytes of a frame of RFC 6455 before what it carries, at the most.
 const MOST_HEADER_BYTES: u64 = 14;
-/// Where a node answers WebSockets.
+/// Path of the URL at which a node answers WebSockets.
 pub const PATH: &str = "/wire";
 
 /// Connects to a node's WebSocket.
@@ -65,7 +65,7 @@ where
     Ok(over(socket, peer))
 }
 
-/// What a server answers to a request for a WebSocket, before [`accepted`].
+/// Response of a server to a request for a WebSocket, to be sent before [`accepted`].
 ///
 /// # Errors
 /// `Invalid` when the request asks for none.

@@ -54,7 +54,7 @@ fn hello() -> Vec<u8> {
     hello.encode().into_stream_parts().collect::<Vec<_>>().concat()
 }
 
-/// What comes back when a client sends these bytes.
+/// Checks the error that both sides see when a client sends these bytes.
 async fn check(bytes: &[u8], kind: ErrorKind, said: &str) {
     let (mut stream, connection, mut tasks) = accept_one().await;
     stream.write_all(bytes).await.unwrap();
@@ -260,7 +260,7 @@ async fn nobody_at_the_port_is_unreachable() {
     assert!(error.to_string().starts_with(&format!("connecting to 127.0.0.1:{port}: ")), "{error}");
 }
 
-/// What becomes of an operation whose answer may have so much bulk, when a server says this.
+/// Error of an operation that allows so much bulk in its answer, when a server sends these items.
 async fn answered_by(items: &[ItemHead], most_bulk_bytes: u64) -> Error {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();

@@ -1,6 +1,6 @@
-//! What a client knows of its operations: who has asked for each, and what of their answers was not taken yet. The methods
-//! that one kind of asker needs are with it: [`Receiving`](crate::Receiving), [`Many`](crate::Many),
-//! [`receive_many`](crate::ClientHandle::receive_many).
+//! State of a client's operations: who asked for each, and which parts of their answers the application has not taken
+//! yet. The methods that only one kind of asker needs are defined in that asker's module:
+//! [`Receiving`](crate::Receiving), [`Many`](crate::Many), [`receive_many`](crate::ClientHandle::receive_many).
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::receive::{Counts, Receiver, Slot};
 use crate::receive_many::Ends;
 use crate::room::Waiting;
 
-/// What waits for one stream.
+/// Replies that wait to be taken from one stream, and how the operation ended.
 #[derive(Default)]
 pub(crate) struct Inbox {
     replies: VecDeque<Reply>,
@@ -43,7 +43,7 @@ impl Inbox {
         Some(reply)
     }
 
-    /// What waits beyond the stream's own room.
+    /// Part of the waiting replies that exceeds the stream's own room.
     fn excess(&self) -> Waits {
         Waits {
             replies: self.replies.len().saturating_sub(OWN_REPLIES),
@@ -52,7 +52,7 @@ impl Inbox {
     }
 }
 
-/// What was not taken yet.
+/// Amount of replies that the application has not taken yet.
 #[derive(Clone, Copy, Default)]
 struct Waits {
     replies: usize,
@@ -60,7 +60,7 @@ struct Waits {
 }
 
 impl Reply {
-    /// As one that waits.
+    /// Counts the reply as one that waits.
     fn waits(&self) -> Waits {
         Waits { replies: 1, body_bytes: self.body_bytes() }
     }
@@ -78,7 +78,7 @@ impl Waits {
     }
 }
 
-/// Who has asked for an operation.
+/// Asker of an operation: the consumer of its answer.
 pub(crate) enum Asker {
     /// A stream of replies.
     Stream(Inbox),
@@ -105,7 +105,7 @@ pub(crate) struct ClientSide {
     pub(crate) groups: HashMap<u64, Ends>,
     /// Number of the newest of the two above.
     pub(crate) last_many: u64,
-    /// Of all streams together, beyond what each has room for itself.
+    /// Waiting replies of all streams together, beyond the room that each stream has for itself.
     waits: Waits,
     pub(crate) welcome: Option<Welcome>,
     pub(crate) ended: Option<Error>,
@@ -198,7 +198,7 @@ impl ClientSide {
         self.post_end(op, taken);
     }
 
-    /// Who takes the answer where it arrives.
+    /// Receiver of an operation whose answer is taken where it arrives; none for the other kinds of askers.
     fn receiver(&mut self, op: OpId) -> Option<&mut Box<dyn Receiver>> {
         match self.askers.get_mut(op)? {
             Asker::Slot(slot) => slot.receiver.as_mut(),

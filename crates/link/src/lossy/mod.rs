@@ -42,7 +42,7 @@ pub use sender::{
     LEAST_DATAGRAM_BYTES, MAX_ANSWERED, MAX_KEPT_BYTES, MAX_KEPT_DATAGRAMS, MAX_WAITING_RECORDS, Sender,
 };
 
-/// What happened on one side of a link so far.
+/// Counters of one side of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Datagrams with bulk that left for the first time, or arrived and were wanted.

@@ -25,7 +25,7 @@ pub enum Packet {
     Bulk {
         /// In the order of leaving for the first time.
         number: u64,
-        /// What and where.
+        /// The bulk, with its item and its place in it.
         part: Part,
     },
     /// Parity of datagrams that follow one another.
@@ -46,7 +46,7 @@ pub enum Packet {
 /// Most that a datagram of parity has besides its shard, bytes.
 pub(super) const PARITY_HEAD_BYTES: usize = 1 + 10 + 3;
 
-/// What a datagram of an item has before its bytes.
+/// Writes the header of a bulk datagram: all fields before the bytes.
 pub(super) fn bulk_head(number: u64, head: &ItemHead, offset: u64) -> Writer {
     let mut w = Writer::new();
     w.u8(BULK).varint(number).u32(head.op.0).varint(head.item.into()).varint(head.bulk_bytes);

@@ -18,12 +18,13 @@ const WINDOW_PARTS: u32 = 8;
 const WINDOW: Range<Duration> = Duration::from_millis(2)..Duration::from_millis(25);
 /// A number that was asked for is asked for again after a round trip and a quarter, and this.
 const AGAIN_MARGIN: Duration = Duration::from_millis(30);
-/// What has come is reported this often, if nothing is missing: parts of a round trip, and at least.
+/// Interval between reports of what has come while nothing is missing: the round trip divided by the first number,
+/// and at least the second.
 const REPORT_PARTS: u32 = 4;
 const REPORT_WITHIN: Duration = Duration::from_millis(5);
 /// Reports of what is missing are no closer than this.
 const REPORT_APART: Duration = Duration::from_millis(1);
-/// Where more than so many stretches are missing reports are as many times further apart.
+/// Missing runs per step of the report interval: with n times as many, reports are n + 1 times as far apart.
 const RUNS_AT_ONCE: usize = 4_096;
 
 /// Numbers in sequence that are missing.
@@ -34,8 +35,8 @@ struct Run {
     due: Option<Instant>,
 }
 
-/// See the module. Ask [`poll_part`](Self::poll_part), [`poll_gone`](Self::poll_gone) and
-/// [`poll_report`](Self::poll_report) after each other call.
+/// Receiving side: takes each number once and reports which are missing. Call [`poll_part`](Self::poll_part),
+/// [`poll_gone`](Self::poll_gone) and [`poll_report`](Self::poll_report) after each other call.
 #[derive(Debug)]
 pub struct Receiver {
     /// Above all numbers that are known of.
@@ -75,7 +76,7 @@ impl Receiver {
         }
     }
 
-    /// What happened so far.
+    /// Counters of this side so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.counts

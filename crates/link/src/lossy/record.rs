@@ -1,4 +1,5 @@
-//! What both sides tell each other of datagrams, reliably and in order, each record preceded by its length, `u32`.
+//! Records by which both sides tell each other about datagrams. They cross reliably and in order, each preceded by
+//! its length, `u32`.
 //!
 //! ```text
 //! from the server   0x01 mark · next varint           all numbers below it have left
@@ -44,16 +45,16 @@ pub enum Record {
     Gone(u64),
     /// A datagram of bulk that is missing and does not fit into one any more.
     Repair(Bytes),
-    /// What the client wants: redundancy.
+    /// The client's wish: with or without redundancy.
     Want {
         /// Parity is to follow the datagrams.
         redundancy: bool,
     },
     /// Nothing of this operation is wanted any more, also where the server has ended it.
     Cancel(OpId),
-    /// What has come and what has not.
+    /// Report of the numbers that have arrived and of those that have not.
     Report {
-        /// Of all numbers below this one nothing more is expected.
+        /// Numbers below this one are settled: nothing more is expected of them.
         settled: u64,
         /// Numbers that are missing and wanted now, in ascending order.
         missing: Vec<Range<u64>>,

@@ -87,7 +87,7 @@ impl Encoder {
     }
 }
 
-/// What has come of the latest groups at the receiver.
+/// Receiver's record of the latest groups: their datagrams and their parity.
 #[derive(Debug, Default)]
 pub(super) struct Decoder {
     /// By number, as they came.
@@ -103,7 +103,7 @@ struct Group {
     datagrams: usize,
     parities: usize,
     shards: BTreeMap<usize, Bytes>,
-    /// What was missing was made, or cannot be: its parity is of no more use, however often it comes.
+    /// The group was decoded, successfully or not. Parity that comes for it later is ignored.
     is_spent: bool,
 }
 
@@ -151,7 +151,7 @@ impl Decoder {
         self.restore(first)
     }
 
-    /// What is missing of a group, once there is enough of it.
+    /// Restores the missing datagrams of a group once enough datagrams and parities have come; returns those restored.
     fn restore(&mut self, first: u64) -> Vec<Bytes> {
         let Some(group) = self.groups.get(&first) else { return Vec::new() };
         let end = first + group.datagrams as u64;

@@ -40,18 +40,20 @@ struct Kept {
     asked: Asked,
 }
 
-/// What became of the client's asking for a number.
+/// State of the client's request to send a number again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Asked {
     /// It has not asked since the datagram last left.
     No,
     /// The number waits to be sent again.
     Waits,
-    /// It was told by a record, which is not lost: that it is void, or the datagram itself.
+    /// A record answered the request, and records are not lost: it said that the number is void, or carried the datagram
+    /// itself.
     Told,
 }
 
-/// See the module. Ask [`poll_record`](Self::poll_record) and [`poll_datagram`](Self::poll_datagram) after each other call.
+/// Sending side: cuts chunks into datagrams, keeps them until they are settled, sends missing ones again. Call
+/// [`poll_record`](Self::poll_record) and [`poll_datagram`](Self::poll_datagram) after each other call.
 #[derive(Debug, Default)]
 pub struct Sender {
     items: Items,
@@ -83,7 +85,7 @@ impl Sender {
         Self::default()
     }
 
-    /// What happened so far.
+    /// Counters of this side so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.counts

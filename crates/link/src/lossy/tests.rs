@@ -15,7 +15,7 @@ const TICK: Duration = Duration::from_millis(1);
 const DELAY: Duration = Duration::from_millis(20);
 const DATAGRAM_BYTES: usize = 600;
 
-/// What the path does with one datagram in so many.
+/// Faults of the path: each value is the N of "one datagram in N"; 0 stands for none.
 #[derive(Clone, Copy, Debug)]
 struct Path {
     loses: u64,

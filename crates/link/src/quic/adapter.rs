@@ -51,7 +51,7 @@ impl SharedPace {
         self.since_start(now())
     }
 
-    /// Who sends. Asked for before every send; a connection keeps its task.
+    /// Registers the waker of the task that sends. Called before every send; a connection keeps its task.
     pub(super) fn set_sender(&self, waker: &Waker) {
         self.with(|pace| match &mut pace.sender {
             Some(sender) => sender.clone_from(waker),

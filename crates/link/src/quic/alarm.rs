@@ -16,7 +16,7 @@ pub(super) struct Alarm(Option<Clock>);
 enum Clock {
     #[cfg(target_os = "linux")]
     Fine(timer::Timer),
-    /// Where the system has no such timer, or no descriptor left for one.
+    /// Tokio's timer, for systems without a finer one and for processes that have no descriptor left for it.
     Coarse(Pin<Box<Sleep>>),
 }
 

@@ -1,22 +1,22 @@
-//! What was handed to the stack and has not left. It cannot be overtaken any more, so it is to be little; and enough that the
-//! path never waits for whoever writes.
+//! Account of the bytes that were handed to the QUIC stack and have not left. Later data cannot overtake them, so there
+//! should be few; but enough that the path never waits for the task that writes.
 
 use std::task::Waker;
 
 /// Bytes that may wait in the stack, at least: what waits there cannot be overtaken any more.
 const LEAST_BYTES: f64 = 256e3;
-/// The same as a time at the current rate, seconds: a writer may be woken this late.
+/// Counterpart of [`LEAST_BYTES`] as a time at the current rate, seconds: a writer may be woken this late.
 const SECS: f64 = 10e-3;
 /// Bytes of datagrams that may wait in the stack, at least, and as a time at the current rate: what is more urgent waits
 /// behind them, and whoever sends is woken this late without a gap on the path.
 const LEAST_DATAGRAM_BYTES: f64 = 32e3;
 const DATAGRAM_SECS: f64 = 5e-3;
-/// What a packet has besides the datagram in it, bytes, rather too few: an error shows as less that waits.
+/// Overhead of a packet besides the datagram in it, bytes. A low estimate: an error makes the backlog look smaller.
 const DATAGRAM_OVERHEAD_BYTES: f64 = 28.0;
 /// Headers and tag of a packet, bytes, rather too many: see [`Backlog::on_written`].
 const PACKET_OVERHEAD_BYTES: f64 = 48.0;
 
-/// See the module. Rates are the controller's, bytes per second.
+/// Account of the bytes that wait in the stack. Rates are the controller's, bytes per second.
 #[derive(Default)]
 pub(super) struct Backlog {
     bytes: f64,

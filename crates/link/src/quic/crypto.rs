@@ -16,7 +16,7 @@ use quinn_proto::{Side, TransportError};
 
 use super::rejected::Rejections;
 
-/// See the module.
+/// TLS configuration of a server whose sessions count the packets that they cannot open, and those opened before.
 pub(super) struct Counting {
     inner: Arc<QuicServerConfig>,
     rejections: Arc<Rejections>,
@@ -49,7 +49,8 @@ impl ServerConfig for Counting {
 struct CountingSession {
     inner: Box<dyn Session>,
     rejections: Arc<Rejections>,
-    /// Of data: packets before and after the end of the handshake are numbered together, whatever keys they are under.
+    /// Packet numbers of application data. 0-RTT and 1-RTT packets share one number space, whatever keys they are
+    /// under.
     data: Numbers,
     has_handshake_keys: bool,
 }
@@ -132,7 +133,7 @@ impl Numbers {
         Box::new(CountingKey { inner, numbers: self.clone() })
     }
 
-    /// The same of the keys of both ways.
+    /// Counts what comes under the key of the direction towards this side; the other key is passed on as it is.
     fn watch_all(&self, keys: Keys) -> Keys {
         let KeyPair { local, remote } = keys.packet;
         Keys { header: keys.header, packet: KeyPair { local, remote: self.watch(remote) } }
@@ -144,7 +145,7 @@ impl Numbers {
 struct Opened {
     /// Above all that were opened.
     next: u64,
-    /// Of those below the highest, the nearest in the lowest bit.
+    /// Bits of the numbers below the highest one; the lowest bit is the nearest number.
     below: u128,
 }
 

@@ -1,9 +1,9 @@
-//! What is said before the handshake is over (0-RTT, RFC 9001, section 4.6): a client that has been there before asks in
-//! its first packets, the server answers at once. Not here: what a server does for a client that may not be one, but an
-//! old one's packets, sent again (crate `node`).
+//! Early data (0-RTT, RFC 9001, section 4.6), sent before the handshake is over: a client that knows the server asks in
+//! its first packets, and the server answers at once. Not here: how a server treats a client whose packets may be a
+//! replay of an earlier client's (crate `node`).
 //!
-//! A server may not know the client's ticket any more. Then it takes none of what was said so, the stack forgets the
-//! streams, and all of it is said again from the beginning, under keys that the server knows.
+//! A server may not know the client's ticket any more. Then it rejects all early data, the stack forgets the streams,
+//! and the client sends all of it again from the beginning, under keys that the server knows.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -73,7 +73,7 @@ pub(super) fn proving(
 /// One side until its handshake is over.
 pub(super) struct Early {
     proving: Proving,
-    /// What a client said, and on which lane; a server's answers are never said again.
+    /// Early data of a client, each part with its lane; `None` on a server, whose answers are never sent again.
     said: Option<Vec<(usize, Bytes)>>,
     said_bytes: usize,
 }

@@ -50,7 +50,7 @@ const SAFE_PACKET_BYTES: u16 = 1200;
 const MAX_PACKET_BYTES: u16 = 8952;
 /// Headers of UDP and of IP, versions 4 and 6, bytes.
 const HEADER_BYTES: (u16, u16) = (28, 48);
-/// What a server takes of a client that it has not acted on, bytes: requests are small.
+/// Receive window of a server, bytes: data of a client that it has not acted on. Requests are small.
 const SERVER_WINDOW_BYTES: u32 = 4 << 20;
 /// Tickets that a server keeps for its clients' next connections, two for each; some 2 KiB each.
 const MAX_TICKETS: usize = 1024;
@@ -141,7 +141,7 @@ fn transport(
     Arc::new(config)
 }
 
-/// Where a socket is bound that sends to `peer`: any address of its family, any port.
+/// Address to bind a socket to that sends to `peer`: any address of its family, any port.
 fn any_port(peer: SocketAddr) -> SocketAddr {
     let any: IpAddr =
         if peer.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
@@ -285,7 +285,7 @@ pub(super) fn turned_away(connection: &Connection) -> Error {
 pub(super) fn refused(error: ConnectionError) -> Error {
     /// TLS alerts about certificates (RFC 8446, section 6.2), as QUIC carries them (RFC 9001, section 4.8).
     const CERTIFICATE_ALERTS: std::ops::RangeInclusive<u64> = 0x100 + 42..=0x100 + 49;
-    /// That the server speaks no such protocol (RFC 7301, section 3.2), likewise.
+    /// TLS alert that says that the server does not speak the protocol (RFC 7301, section 3.2), as QUIC carries it.
     const NO_PROTOCOL_ALERT: u64 = 0x100 + 120;
     match error {
         ConnectionError::TransportError(e) if u64::from(e.code) == NO_PROTOCOL_ALERT => Error::unsupported(
@@ -330,7 +330,7 @@ impl Listener {
         Ok(Self { endpoint, socket, config, options })
     }
 
-    /// Where it listens.
+    /// Address that the listener is bound to.
     ///
     /// # Errors
     /// The operating system does not say.
@@ -338,7 +338,7 @@ impl Listener {
         Ok(self.endpoint.local_addr()?)
     }
 
-    /// What it turned away.
+    /// Counters of the packets that this port has rejected.
     #[must_use]
     pub fn rejecting(&self) -> Rejecting {
         Rejecting(Arc::clone(&self.socket.rejections))
@@ -364,7 +364,7 @@ pub struct Incoming {
 }
 
 impl Incoming {
-    /// Where it says it is.
+    /// Address that the client claims.
     #[must_use]
     pub fn peer(&self) -> SocketAddr {
         self.incoming.remote_address()
@@ -442,7 +442,7 @@ struct QuicFlow {
     prober: Prober,
     connection: Connection,
     pace: Arc<SharedPace>,
-    /// Of the link `lossy`.
+    /// Counters of datagrams, for the link `lossy` only.
     counts: Option<SharedCounts>,
     /// The end of the handshake, where somebody asked before it.
     proving: Option<Proving>,
@@ -460,7 +460,8 @@ impl Flow for QuicFlow {
         self.pace.with(|pace| pace.remember(now, known));
     }
 
-    /// Where it was when the connection began: what is known of a path is not told to who only claims its address.
+    /// Address of the other side when the connection began. Knowledge of a path is not told to a peer that only claims
+    /// its address.
     fn peer(&self) -> Option<SocketAddr> {
         Some(self.prober.first_peer())
     }

@@ -42,7 +42,7 @@ struct Familiar {
     since: Instant,
 }
 
-/// Of this process, the one asked last at the end.
+/// Servers known to this process, the one asked last at the end.
 static FAMILIAR: Mutex<VecDeque<Familiar>> = Mutex::new(VecDeque::new());
 
 /// How to connect to a server, with what it gave before.
@@ -65,7 +65,8 @@ pub(super) fn config(whom: &Whom) -> Result<ClientConfig> {
     Ok(config)
 }
 
-/// What is known of a server, which is now the one asked last; what is too old is forgotten.
+/// Configuration kept for a server; moves that server to the end of the list, as the one asked last. Entries that are
+/// too old are removed.
 fn known(whom: &Whom, now: Instant) -> Option<ClientConfig> {
     let mut all = all();
     all.retain(|one| now.saturating_duration_since(one.since) < FAMILIAR_FOR);

@@ -1,4 +1,5 @@
-//! What is received on one lane: its stretches, one after another, as frames and bulk where it lies.
+//! Receiving side of one lane: reads its stretches one after another and gives frames, and bulk without
+//! copying it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::pin::pin;
@@ -45,7 +46,7 @@ impl Arriving {
     }
 }
 
-/// See the module.
+/// Receiving side of one lane.
 pub(super) struct Inlet {
     waker: Waker,
     /// Number of the stretch under way, or of the next one.

@@ -70,7 +70,7 @@ impl Bells {
 
 type Accepting = BoxFuture<'static, std::result::Result<RecvStream, ConnectionError>>;
 
-/// See the module.
+/// Connection as a carrier, with its lanes in both directions.
 pub(super) struct Lanes {
     connection: Connection,
     pace: Arc<SharedPace>,
@@ -119,7 +119,8 @@ impl Lanes {
         }
     }
 
-    /// The same, of a connection whose handshake is under way, or was: `first` has come of the other side.
+    /// Sets the state of a connection whose handshake is or was under way: `first` is a stream that the other side has
+    /// opened already.
     pub(super) fn begun(mut self, early: Option<Early>, first: Option<RecvStream>) -> Self {
         self.early = early;
         self.arriving.extend(first.map(Arriving::new));
@@ -127,7 +128,7 @@ impl Lanes {
         self
     }
 
-    /// The same, with a lane for records more.
+    /// Lanes of a new connection, with one more lane in each direction for records.
     pub(super) fn with_records(connection: Connection, pace: Arc<SharedPace>, out: u8, into: u8) -> Self {
         let mut lanes = Self::new(connection, pace, out + RECORD_LANES, into + RECORD_LANES);
         lanes.record_lane = Some(into.into());

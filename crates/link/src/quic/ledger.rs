@@ -1,5 +1,5 @@
-//! What left when: the batches that are under way, until they are acknowledged. The stack tells of packets by the time at which
-//! they left.
+//! Send times of the batches that are in flight, kept until the batches are acknowledged. The stack identifies packets by
+//! the time at which they left.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -20,7 +20,7 @@ struct Batch {
     told_at: Duration,
 }
 
-/// See the module.
+/// Batches in flight in the order in which they left, and the sampler of the delivery rate.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
     batches: VecDeque<Batch>,

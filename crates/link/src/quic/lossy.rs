@@ -24,9 +24,9 @@ use crate::carrier::{Received, broken};
 use crate::drive::now;
 use crate::lossy::{Counts, Receiver, Record, Sender};
 
-/// What the stack keeps of datagrams that were not sent, at most: more than ever waits there.
+/// Size of the stack's buffer of datagrams to send, bytes: more than ever waits there.
 pub(super) const SEND_BUFFER_BYTES: usize = 16 << 20;
-/// What the stack keeps of those that came and were not taken; it throws away the oldest. 60 ms at 1 Gb/s.
+/// Size of the stack's buffer of received datagrams, bytes; when it is full, the stack drops the oldest. 60 ms at 1 Gb/s.
 pub(super) const RECEIVE_BUFFER_BYTES: usize = 8 << 20;
 /// A side that wants no datagrams may be sent this much all the same, which is thrown away: the stack sends none where
 /// it would take none.
@@ -38,7 +38,7 @@ const ROUNDS_PER_POLL: u32 = 64;
 /// So much written to the lanes gets through beside datagrams.
 const LITTLE_BYTES: u64 = 2 << 10;
 
-/// What happened, for whoever asks while the carrier is being driven.
+/// Counters that others can read while the carrier is being driven.
 pub(super) type SharedCounts = Arc<Mutex<Counts>>;
 
 fn tell(shared: &SharedCounts, counts: Counts) {

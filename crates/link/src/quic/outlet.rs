@@ -1,4 +1,4 @@
-//! What is sent on one lane: frames, cut into stretches.
+//! Sending side of one lane: frames, cut into stretches.
 
 use std::collections::VecDeque;
 use std::pin::pin;
@@ -15,9 +15,9 @@ use crate::carrier::broken;
 
 type Opening = BoxFuture<'static, std::result::Result<SendStream, ConnectionError>>;
 
-/// See the module.
+/// Sending side of one lane.
 pub(super) struct Outlet {
-    /// Of the stretch under way, or of the next one.
+    /// Head of the stretch under way, or of the next one.
     head: Head,
     stream: Option<SendStream>,
     opening: Option<Opening>,

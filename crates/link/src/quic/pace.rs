@@ -21,7 +21,8 @@ use control::{Ack, Choice, Config, Controller, Event, Limits, Loss, Pacer, Refus
 use super::backlog::{self, Backlog};
 use super::ledger::Ledger;
 
-/// What this engine can tell a controller. Not: packets that were late and not lost, and what the receiver measures.
+/// Signals that this engine can give to a controller. Missing are: packets that were late and not lost, and what the
+/// receiver measures.
 pub(super) const SIGNALS: &[Signal] =
     &[Signal::Sent, Signal::Ack, Signal::RoundTrip, Signal::Delivery, Signal::Loss, Signal::Timeout];
 
@@ -35,7 +36,8 @@ const ASKS_PER_PACKET: u64 = 2;
 const QUANTUM_WITHIN: Duration = Duration::from_millis(5);
 /// A batch that was allowed is sent within this time, or was only asked about.
 const BATCH_WITHIN: Duration = Duration::from_micros(200);
-/// Who was heard so long after the last acknowledgement has got none of what is under way: round trips, and at least so long.
+/// Silence after the last acknowledgement, in round trips and at least so long, after which a peer that is heard has
+/// received nothing of what is in flight.
 const UNHEARD_RTTS: u32 = 3;
 const UNHEARD_AT_LEAST: Duration = Duration::from_millis(100);
 /// A handshake may take so much longer than the least round trip that is remembered: its computing, a queue.
@@ -81,14 +83,14 @@ pub(super) struct Pace {
     remembered: Option<Remembered>,
 }
 
-/// What left of the quantum under way; the controller is told of it as a whole.
+/// Packets that have left of the quantum under way; the controller is told of the quantum as a whole.
 #[derive(Debug, Default)]
 struct Quantum {
     bytes: u64,
     batches: usize,
 }
 
-/// What is under way between asking and sending.
+/// State of the exchange with the stack, which asks whether a packet may go and then sends it.
 #[derive(Debug, Default)]
 struct Turn {
     /// Packets of the batch under way may still be asked for this often.
@@ -102,7 +104,7 @@ struct Turn {
     last_sent_at: Duration,
 }
 
-/// What happened so far.
+/// Counters of the connection so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Counters {
     pub(super) sent_bytes: u64,
@@ -278,9 +280,9 @@ impl Pace {
         self.acked = Some((sum + bytes, newest.max(sent_at)));
     }
 
-    /// That was all of this moment. `seen` is when it is known of, `now` what the stack takes for that: the time at
-    /// which it began to look, which on a busy host is before the packet came. `in_flight_bytes` is the stack's own
-    /// count; `is_app_limited`: there was nothing to send when it last looked.
+    /// Ends the acknowledgements of one moment. `seen` is when they were noticed; `now` is the stack's time for that:
+    /// when it began to look, which on a busy host is before the packet came. `in_flight_bytes` is the stack's own count;
+    /// `is_app_limited`: there was nothing to send when it last looked.
     pub(super) fn on_acks_end(
         &mut self,
         now: Duration,
@@ -385,7 +387,7 @@ impl Pace {
         self.turn.quantum_left_bytes = self.turn.quantum_left_bytes.min(self.limits.quantum_bytes());
     }
 
-    /// What the controller says, within what the operator allows and the stack can keep account of.
+    /// Limits of the controller, capped by what the operator allows and by what the stack can keep account of.
     fn allowed(&self) -> Limits {
         let limits = self.controller.limits();
         let window = limits.window_bytes().min(MAX_IN_FLIGHT_BYTES) as f64;
@@ -398,8 +400,9 @@ impl Pace {
     }
 }
 
-/// What a controller starts from that finds a rate, but none beyond what the operator allows: it would take that it may not
-/// send for a path that carries ever more. A fixed rate has to be named.
+/// Configuration of a new controller. A controller that searches for its rate is told the most that the operator allows:
+/// otherwise it would search beyond that rate, and mistake the operator's limit for a path that carries ever more. A fixed
+/// rate is not set here: it has to be named.
 fn config(choice: Choice, packet_bytes: u64, most_bytes_per_sec: Option<f64>) -> Config {
     let rate_bytes_per_sec = most_bytes_per_sec.filter(|_| choice.name() != "rate");
     Config { rate_bytes_per_sec, ..Config::new(packet_bytes) }

@@ -35,8 +35,8 @@ pub const TRAIN_WITHIN: Duration = Duration::from_secs(3);
 pub struct Prober {
     socket: Arc<PacedSocket>,
     connection: Connection,
-    /// Where the other side was when the connection began. An address that somebody only claims gets no train: the stack holds
-    /// itself back there, trains would not.
+    /// Address of the other side when the connection began. An address that somebody only claims gets no train: the stack
+    /// limits what it sends there, but trains would not.
     peer: SocketAddr,
 }
 
@@ -46,12 +46,12 @@ impl Prober {
         Self { socket: Arc::clone(socket), connection: connection.clone(), peer }
     }
 
-    /// Where the other side was when the connection began.
+    /// Address of the other side when the connection began.
     pub(super) fn first_peer(&self) -> SocketAddr {
         self.peer
     }
 
-    /// Where trains go, and come from.
+    /// Address that trains go to and come from.
     ///
     /// # Errors
     /// `Busy` where the other side is somewhere else now.
@@ -173,7 +173,7 @@ impl Listened {
     }
 }
 
-/// What is listened for at one socket.
+/// Trains that are listened for at one socket.
 #[derive(Debug, Default)]
 pub(super) struct Arrivals {
     trains: Mutex<Vec<Arc<Listened>>>,

@@ -1,9 +1,9 @@
-//! What a server's port turned away, counted: datagrams of no connection, too large ones, packets that were not sealed by
+//! Counters of what a server's port rejected: datagrams of no connection, too large ones, packets that were not sealed by
 //! the other end, packets that came before, packets of trains that nobody waits for.
 //!
-//! The stack turns them away and tells nobody. It is seen from outside: the socket knows sizes, whoever makes names of
-//! connections is asked about strange ones, and keys (see [`crypto`](super::crypto)) open each packet. Not counted:
-//! broken headers, packets of a handshake that nobody began.
+//! The stack rejects them without telling anybody. They are counted from outside: the socket knows the sizes; the
+//! generator of connection IDs is asked about unknown ones; and the keys (see [`crypto`](super::crypto)) open each
+//! packet. Not counted: broken headers, packets of a handshake that nobody began.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +12,7 @@ use std::time::Duration;
 use quinn::{ConnectionId, ConnectionIdGenerator};
 use quinn_proto::{HashedConnectionIdGenerator, InvalidCid};
 
-/// What a port turned away since it was opened. The connections that it was meant for go on.
+/// Numbers of what a port rejected since it was opened. The connections that it was addressed to continue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rejected {
     /// Datagrams that name a connection that there is not: made up, or over.

@@ -8,10 +8,10 @@ use quinn::udp::{Transmit, UdpSocketState};
 /// Packets that are handed over at once, at the most: as many as the stack puts together.
 const MOST_AT_ONCE: usize = 10;
 
-/// See [`sending`].
+/// Sending speed of this host: see [`sending`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sending {
-    /// Of one core, payload and headers of QUIC.
+    /// Payload and headers of QUIC that one core sends, bytes per second.
     pub bytes_per_sec: f64,
     /// Packets that the kernel takes in one call (generic segmentation offload).
     pub packets_at_once: usize,

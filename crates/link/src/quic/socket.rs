@@ -43,7 +43,7 @@ pub(super) fn bind(address: SocketAddr) -> Result<std::net::UdpSocket> {
     Ok(socket.into())
 }
 
-/// See the module.
+/// UDP socket under the QUIC stack.
 pub(super) struct PacedSocket {
     inner: Arc<dyn AsyncUdpSocket>,
     max_packet_bytes: usize,
@@ -53,7 +53,7 @@ pub(super) struct PacedSocket {
     joining: Mutex<Option<Arc<SharedPace>>>,
     /// Trains that measure the path.
     pub(super) arrivals: Arc<Arrivals>,
-    /// What was turned away here.
+    /// Counters of what was rejected here.
     pub(super) rejections: Arc<Rejections>,
 }
 

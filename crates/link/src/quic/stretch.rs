@@ -11,7 +11,7 @@ use wire::{Error, Result};
 /// Bytes of a stretch, its head with them.
 pub(super) const STRETCH_BYTES: usize = 512 << 10;
 
-/// What a stretch begins with.
+/// Header of a stretch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Head {
     /// The lane that it is of.

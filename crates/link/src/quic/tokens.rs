@@ -15,7 +15,7 @@ pub(super) const TOKENS_SENT: u32 = 2;
 /// Used tokens that are kept of those that end within one lifetime; there are two such times at once.
 const MAX_USED: usize = 32_768;
 
-/// See the module.
+/// Record of the address tokens that were used.
 #[derive(Default)]
 pub(super) struct UsedTokens(Mutex<Used>);
 

@@ -1,4 +1,4 @@
-//! Where a server brings streams to the links that they belong to.
+//! Desk of a server: brings streams to the links that they belong to.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -43,7 +43,7 @@ pub struct Desk {
     berths: Berths,
 }
 
-/// What a TLS session turned out to be.
+/// Kind of a TLS session that has arrived.
 pub enum Arrived {
     /// A link of its own, whether streams may join it or not.
     Link(Link),

@@ -41,5 +41,5 @@ pub use receiving::connect;
 
 /// Streams of a link, the first among them.
 pub const MAX_STREAMS: u32 = 16;
-/// What the server says to a stream that has joined.
+/// Byte by which the server tells a stream that it has joined.
 const TAKEN: u8 = 1;

@@ -68,7 +68,8 @@ impl Rails {
         u32::try_from(self.0.iter().flatten().count()).unwrap_or(u32::MAX)
     }
 
-    /// Whose turn it is for each further stream: one after another, then the first way again, and so on.
+    /// Ways of the further streams: one rail after another, then the first stream's way (`None`), then again from the
+    /// start.
     pub(super) fn in_turn(self) -> impl Iterator<Item = Option<Rail>> {
         let rails: Vec<Rail> = self.0.into_iter().flatten().collect();
         let turn: Vec<Option<Rail>> = rails.into_iter().map(Some).chain([None]).collect();

@@ -77,7 +77,7 @@ async fn secured(
     Ok((tls::connect(stream, host, protocols, trust).await?, watch))
 }
 
-/// Whose link a stream is to join.
+/// Server and link that further streams join.
 struct Whom {
     address: SocketAddr,
     host: String,
@@ -107,7 +107,7 @@ fn join(whom: Arc<Whom>, rail: Option<Rail>) -> Joining {
     Box::pin(async move { timeout(CONNECT_TIMEOUT, joining).await.unwrap_or_else(|_| Err(too_slow())) })
 }
 
-/// See the module.
+/// Client's side of a link of several streams.
 struct Receiving {
     first: Stream,
     more: Vec<Stream>,

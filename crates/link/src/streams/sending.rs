@@ -20,7 +20,8 @@ use crate::{Carrier, Link, Watch};
 /// Frames that may wait for the first stream while the others take bulk.
 const MAX_FRAMES_AHEAD: usize = 1_024;
 
-/// See the module. Until a stream has joined it is the first one and nothing else.
+/// Server's side of a link of several streams. Until a stream has joined it is the first stream and
+/// nothing else.
 pub(super) struct Sending {
     first: Framed<TlsStream<TcpStream>>,
     /// Those that cross in order, by the first stream.

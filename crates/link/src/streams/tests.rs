@@ -113,7 +113,7 @@ impl Server {
     }
 }
 
-/// What a relay does with the bytes from the server.
+/// Treatment of the bytes from the server by a relay.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Way {
     Open,
@@ -215,7 +215,7 @@ impl Client {
         Ok(early)
     }
 
-    /// The same by a stream of replies, which has an order.
+    /// Fetches by a stream of replies, whose order is checked.
     async fn fetch(&self, bytes: u64, priority: Priority) -> Result<()> {
         let parameters = Bytes::copy_from_slice(&bytes.to_le_bytes());
         let mut replies = self.handle.request("bulk", parameters, Urgency::of(priority)).await?;

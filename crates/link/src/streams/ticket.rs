@@ -1,5 +1,5 @@
-//! What a stream shows to join a link: keying material exported from the TLS of the link's first stream (RFC 8446, section 7.5).
-//! Both ends make it by themselves, nobody else can, and it says nothing of other keys.
+//! Ticket that a stream shows to join a link: keying material exported from the TLS of the link's first stream (RFC 8446,
+//! section 7.5). Both ends derive it by themselves, nobody else can, and it reveals nothing of other keys.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ pub(super) const TICKET_BYTES: usize = NAME_BYTES + 32;
 /// By what a link is found; not secret by itself.
 pub(super) type Name = [u8; NAME_BYTES];
 
-/// See the module. Never printed.
+/// Ticket of a link. Never printed.
 #[derive(Clone)]
 pub(super) struct Ticket([u8; TICKET_BYTES]);
 
@@ -26,7 +26,7 @@ impl fmt::Debug for Ticket {
 }
 
 impl Ticket {
-    /// Of a link whose first stream this is.
+    /// Derives the ticket of the link whose first stream is `connection`.
     pub(super) fn of<Data>(connection: &ConnectionCommon<Data>) -> Result<Self> {
         let made = connection.export_keying_material([0; TICKET_BYTES], LABEL, None);
         made.map(Self).map_err(|e| Error::internal(format!("expected keys to make a ticket of, found: {e}")))

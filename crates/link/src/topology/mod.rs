@@ -1,5 +1,5 @@
-//! What of this host lies near which network card: as much as senders need to find their cores. Read through hwloc (feature
-//! `hwloc`); without it nothing is known, and nothing placed.
+//! Topology of this host: which cores lie near which network card, as far as senders need it to choose their cores. Read
+//! through hwloc (feature `hwloc`); without that feature nothing is known, and nothing is placed.
 
 #[cfg(feature = "hwloc")]
 mod hwloc;
@@ -15,7 +15,7 @@ pub type Units = BTreeSet<usize>;
 pub struct Card {
     /// This host's addresses there.
     pub addresses: Vec<IpAddr>,
-    /// What lies at the same part of the machine.
+    /// Processing units in the same part of the machine.
     pub near: Units,
 }
 

@@ -7,7 +7,7 @@ use super::*;
 
 /// Bytes per second.
 const RATE: f64 = 4_194_304.0;
-/// What all together bring.
+/// Bytes of bulk that all connections together transfer.
 const TOTAL: u64 = 2 << 20;
 /// Turns that were missed are made up for as long, seconds.
 const BURST_SECS: f64 = 0.008;

@@ -451,7 +451,7 @@ impl AsyncWrite for Writes {
     }
 }
 
-/// What the application has not taken yet waits in order of urgency, follows adjustments, and can be withdrawn.
+/// Operations that the application has not taken yet wait in order of urgency, follow adjustments, and can be withdrawn.
 #[tokio::test]
 async fn operations_are_taken_in_order_of_urgency() {
     let (client, connection, _driven) = connected().await;

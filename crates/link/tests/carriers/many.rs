@@ -162,7 +162,8 @@ fn thousands_of_answers_are_taken_where_they_arrive_and_each_ends_once() {
     });
 }
 
-/// What has ended together is told together: the stream is polled once for each frame of answers, not for each operation.
+/// Operations that end together are reported together: the stream is polled once for each frame of answers, not for each
+/// operation.
 #[tokio::test]
 async fn a_thousand_answers_that_arrive_together_wake_their_asker_a_few_times() {
     const MANY: usize = 1_000;
@@ -250,7 +251,7 @@ async fn streams_may_be_taken_in_the_order_of_asking_when_the_first_is_answered_
     tokio::join!(first_last, in_order);
 }
 
-/// What is ready together is one write, and so is what is answered together.
+/// Requests that are ready together leave in one write, and so do answers.
 #[tokio::test]
 async fn a_thousand_operations_are_a_few_writes() {
     const MANY: usize = 1000;

@@ -6,16 +6,16 @@ use std::sync::atomic::AtomicU64;
 
 use super::*;
 
-/// What an observer on the path sees and decides.
+/// Observer on the path, who sees packets and decides which get through.
 #[derive(Clone)]
 struct Gate {
-    /// Where packets go; whoever they come from gets the answers.
+    /// Address that packets go to; only answers from there are passed on, to the client that sent last.
     server: watch::Sender<SocketAddr>,
     /// Whether packets of the server get through.
     is_open: watch::Sender<bool>,
     from_client: Arc<AtomicU64>,
     from_server: Arc<AtomicU64>,
-    /// What clients sent while it was closed.
+    /// Packets that clients sent while the gate was closed.
     overheard: Arc<Mutex<Vec<Vec<u8>>>>,
 }
 
@@ -111,7 +111,7 @@ fn listen(
     (address, asking)
 }
 
-/// Of a server that hears clients before their handshake is over.
+/// Options of a server that accepts early data.
 fn hearing(options: quic::Options) -> quic::Options {
     quic::Options { start: quic::Start::AtOnce, ..options }
 }

@@ -20,7 +20,7 @@ async fn lossy_pair(mischief: Mischief, redundancy: bool) -> Pair {
     pair_of(mischief, rate("rate=200Mb/s"), lossy(64 << 20, redundancy), Duration::from_millis(10)).await
 }
 
-/// What has come, wherever it belongs.
+/// Bytes that have come, each at its place in the answer.
 #[derive(Default)]
 struct Came {
     bytes: Vec<Option<u8>>,

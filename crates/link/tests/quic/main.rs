@@ -27,7 +27,7 @@ const DATAGRAM_BYTES: usize = 65_535;
 /// Largest that the path lets through, as Ethernet does: payload of UDP.
 const MAX_PACKET_BYTES: usize = 1_472;
 
-/// What a path does to the packets from the server, by their number.
+/// Treatment of the packets from the server by a path, by the packet's number.
 type Mischief = fn(u64) -> What;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -120,13 +120,13 @@ async fn pair(mischief: Mischief, server: quic::Options) -> Pair {
     pair_far(mischief, server, Duration::ZERO).await
 }
 
-/// The same, far away.
+/// A pair whose packets from the server take `delay`.
 async fn pair_far(mischief: Mischief, server: quic::Options, delay: Duration) -> Pair {
     let client = quic::Options { window_bytes: 64 << 20, ..quic::Options::default() };
     pair_of(mischief, server, client, delay).await
 }
 
-/// The same, of a client that asks for something.
+/// A pair whose client connects with `options`.
 async fn pair_of(mischief: Mischief, server: quic::Options, options: quic::Options, delay: Duration) -> Pair {
     let identity = Identity::self_signed(&["localhost".into()]).unwrap();
     let listener = quic::Listener::bind("127.0.0.1:0".parse().unwrap(), &identity, server).unwrap();
@@ -333,7 +333,7 @@ fn a_server_with_another_certificate_is_denied() {
     });
 }
 
-/// What a stranger does with his streams, each begun with these bytes.
+/// Error of the server when a stranger opens streams that begin with these bytes.
 async fn refused(streams: &[&[u8]]) -> String {
     let identity = Identity::self_signed(&["localhost".into()]).unwrap();
     let listener =

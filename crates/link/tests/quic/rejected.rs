@@ -1,4 +1,4 @@
-//! What comes to a server's port and is turned away is counted, and what it was meant for goes on.
+//! Packets that a server's port rejects are counted, and the connections that they were addressed to continue.
 
 use std::sync::atomic::AtomicU64;
 
@@ -13,7 +13,7 @@ const LEFT_ALONE: u64 = 20;
 /// Names of connections, bytes, after the first byte of a packet.
 const NAME: std::ops::Range<usize> = 1..9;
 
-/// What an attacker on the path sent besides.
+/// Packets that an attacker on the path sent besides, counted.
 #[derive(Default)]
 struct Sent {
     each: AtomicU64,
