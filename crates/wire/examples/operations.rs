@@ -1,5 +1,5 @@
-//! What one small operation costs in the state machines of both sides, with encoding and decoding and nothing else: run
-//! it under `time`, whose user seconds are divided by the operations it says.
+//! Cost of one small operation in the state machines of both sides, with encoding and decoding and nothing else. Run it
+//! under `time` and divide the user seconds by the number of operations that it prints.
 
 #![expect(
     clippy::print_stdout,

@@ -26,7 +26,7 @@ pub struct Requests {
     pub priority: Priority,
     /// Useless after this time from now, milliseconds; 0 for never.
     pub deadline_ms: u32,
-    /// Of each, in order.
+    /// Parameters of each operation, in order.
     pub parameters: Vec<Bytes>,
 }
 
@@ -55,7 +55,7 @@ pub struct WholeItem {
 }
 
 impl WholeItem {
-    /// Of body and bulk.
+    /// Size of body and bulk together, bytes.
     pub(crate) fn size_bytes(&self) -> usize {
         self.body.len() + self.bulk.len()
     }
@@ -169,7 +169,8 @@ impl<'a> Iterator for Runs<'a> {
     }
 }
 
-/// Where the one number lies that changes between two parameters of equal length, and by how much it grows.
+/// Finds the one 64-bit number in which two parameters of equal length differ: its offset, and by how much it grows.
+/// `None` where they differ in anything else.
 fn stride(before: &[u8], after: &[u8]) -> Option<(usize, u64)> {
     if before.len() != after.len() || before.len() < 8 {
         return None;

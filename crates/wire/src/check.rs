@@ -1,4 +1,4 @@
-//! What both sides check of each other's frames and of their own configuration.
+//! Checks that both sides make of each other's frames and of their own configuration.
 
 use array::{Error, Result};
 

@@ -75,7 +75,7 @@ pub struct Client {
     state: State,
     versions: RangeInclusive<u16>,
     window: Window,
-    /// Where credit is returned in turns; else when enough is owed.
+    /// State of the turns in which credit is returned; without it, credit is returned when enough is owed.
     turns: Option<Turns>,
     /// Bulk bytes the server may still send.
     credit_bytes: u64,
@@ -251,7 +251,7 @@ impl Client {
         self.credit_due_bytes() > 0 || self.wants_turn()
     }
 
-    /// What a credit frame would say now, bytes.
+    /// Bytes that a credit frame would grant now.
     fn credit_due_bytes(&self) -> u64 {
         let owed_bytes = self.owed_bytes();
         match &self.turns {
@@ -275,8 +275,8 @@ impl Client {
         }
     }
 
-    /// Where credit is returned in turns, no more than so many bulk bytes are to be under way, whatever the path holds.
-    /// What was allowed before may still come.
+    /// Limits the bulk bytes that may be under way, whatever the path holds; only where credit is returned in turns. Bulk
+    /// that was allowed earlier may still come.
     pub fn limit_window(&mut self, limit_bytes: u64) {
         if self.turns.is_some() {
             self.window.limit(Some(limit_bytes));
@@ -289,7 +289,7 @@ impl Client {
         self.turns.as_ref().map_or(0, Turns::arrived_bytes)
     }
 
-    /// The same, and counts anew.
+    /// Returns [`arrived_bytes`](Self::arrived_bytes) and starts counting anew.
     pub fn take_arrived(&mut self) -> u64 {
         self.turns.as_mut().map_or(0, Turns::take_arrived)
     }
@@ -455,8 +455,8 @@ impl Client {
         self.open_items > 0 && self.credit_bytes > 0
     }
 
-    /// What keeps the connection going does not wait behind requests that a thin link has not taken yet: without credit
-    /// the server falls silent.
+    /// Next frame that keeps the connection going: credit, a ping or a pong. Such frames do not wait behind requests that
+    /// a thin link has not taken yet: without credit the server falls silent.
     fn poll_upkeep(&mut self, now: Instant) -> Option<Frame> {
         if !matches!(self.state, State::Open) {
             return None;

@@ -279,13 +279,13 @@ impl Writer {
         self
     }
 
-    /// What was written.
+    /// Returns all bytes that were written.
     #[must_use]
     pub fn finish(self) -> Bytes {
         self.0.freeze()
     }
 
-    /// What was written, with the first four bytes replaced.
+    /// Returns all bytes that were written, with the first four replaced.
     pub(crate) fn finish_with_prefix(mut self, prefix: [u8; 4]) -> Bytes {
         self.0[..4].copy_from_slice(&prefix);
         self.0.freeze()

@@ -8,7 +8,7 @@ use crate::limits::{MAX_CHUNK_BYTES, MAX_FRAME_BYTES};
 use crate::part;
 
 const PREFIX_BYTES: usize = 4;
-/// Of whole frames, read at least this much at once.
+/// Least number of bytes to read at once where whole frames come.
 const READ_BYTES: usize = 16 << 10;
 
 /// Something cut off a stream.
@@ -24,18 +24,18 @@ pub enum Cut<'a> {
         /// The bytes, at least one.
         bytes: &'a [u8],
     },
-    /// The same of bulk that comes apart from the frames of its item.
+    /// Bulk that comes apart from the frames of its item, given in the same way.
     Apart {
-        /// What the item's head says.
+        /// Head of the item that the bulk belongs to.
         head: ItemHead,
-        /// Where in the item's bulk.
+        /// Offset of the bytes in the item's bulk.
         offset: u64,
         /// The bytes, at least one.
         bytes: &'a [u8],
     },
 }
 
-/// What bulk is under way.
+/// Bulk of which more bytes are to come.
 #[derive(Debug)]
 enum UnderWay {
     Chunk(ChunkHead),

@@ -58,7 +58,7 @@ pub enum Frame {
     Note {
         /// Which.
         op: OpId,
-        /// What it says.
+        /// The message.
         body: Bytes,
     },
     /// Asks for a pong.
@@ -103,14 +103,14 @@ pub enum Frame {
     },
 }
 
-/// What a client says first.
+/// First message of a client.
 #[derive(Clone, PartialEq)]
 pub struct Hello {
     /// Lowest version it speaks.
     pub lowest_version: u16,
     /// Highest version it speaks.
     pub highest_version: u16,
-    /// What it can do beyond the version.
+    /// Capabilities of the client beyond the version.
     pub capabilities: Vec<String>,
     /// Shows that it may; empty where none is needed. Never printed.
     pub token: String,
@@ -126,12 +126,12 @@ impl fmt::Debug for Hello {
     }
 }
 
-/// What a server says first.
+/// First message of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Welcome {
     /// The version both speak from now on.
     pub version: u16,
-    /// What it can do beyond the version.
+    /// Capabilities of the server beyond the version.
     pub capabilities: Vec<String>,
     /// Name and version of the program, for people.
     pub program: String,
@@ -176,12 +176,12 @@ pub struct ChunkHead {
     pub op: OpId,
     /// The item.
     pub item: u32,
-    /// Where in the item's bulk.
+    /// Offset of the bytes in the item's bulk.
     pub offset: u64,
 }
 
 impl ChunkHead {
-    /// Of a chunk's frame, before its bulk: the kind and these fields.
+    /// Bytes of a chunk's frame before its bulk: the kind and these fields.
     pub(crate) const FRAME_BYTES: usize = 17;
 
     /// The fields after the kind.
@@ -202,13 +202,13 @@ pub struct Chunk {
     pub op: OpId,
     /// The item.
     pub item: u32,
-    /// Where in the item's bulk.
+    /// Offset of the bytes in the item's bulk.
     pub offset: u64,
     /// The bytes, sharing memory with what they came from.
     pub bytes: Bytes,
 }
 
-/// What a message says of an answer, or of the wish for one.
+/// Meaning of a message about an answer, or about the wish for one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Said {
     /// An item begins.
@@ -284,7 +284,8 @@ impl Message {
         }
     }
 
-    /// What the message says of an answer or the wish for one, for carriers that bring bulk apart from the frames.
+    /// Meaning of the message, if it is about an answer or about the wish for one; for carriers that bring bulk apart
+    /// from the frames.
     #[must_use]
     pub fn said(&self) -> Option<Said> {
         let mut r = Reader::new(self.framed_head.slice(Self::PREFIX_BYTES..));
@@ -318,7 +319,7 @@ impl Message {
 }
 
 impl Frame {
-    /// What it is called where it is not expected.
+    /// Name of the frame in errors about unexpected frames.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Hello(_) => "Hello",

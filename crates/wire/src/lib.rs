@@ -1,4 +1,4 @@
-//! What crosses the network: operations and framing as state machines without I/O.
+//! Protocol between two processes: operations and framing as state machines without I/O.
 //!
 //! This is the stage between two Corridor processes, and between a browser and one; `docs/wire.md` is the
 //! contract. It never opens a socket, reads a clock or starts a thread: bytes and times are arguments, so two

@@ -40,8 +40,8 @@ pub const MAX_SMALL_BODY_BYTES: usize = 4 << 10;
 pub const MAX_ANSWERS_BYTES: usize = 64 << 10;
 /// Items of which a client has seen the head but not yet the last chunk, over all operations.
 pub const MAX_OPEN_ITEMS: usize = 4_096;
-/// Where bulk comes apart from the frames: items under way, and pieces of bulk before their turn, over all operations. A tenth
-/// of the packets that 1 GiB takes may be missing.
+/// Most items under way, and pieces of bulk before their turn, over all operations, where bulk comes apart from the
+/// frames. A tenth of the packets that 1 GiB takes may be missing.
 pub const MAX_AHEAD: usize = 131_072;
 /// Body of an item whose bulk comes apart, each piece with it: those of reads and blocks are smaller.
 pub const MAX_PART_BODY_BYTES: usize = 96;
@@ -76,7 +76,7 @@ pub const OPERATIONS_PER_TIER: usize = 16;
 
 /// Most bulk bytes that a server may send ahead, where the client's configuration says nothing else.
 pub const DEFAULT_WINDOW_BYTES: u64 = 64 << 20;
-/// What the server may send ahead before the path is known, and at the least.
+/// Smallest window, and the window until the path is known: bulk bytes that the server may send ahead.
 pub const FIRST_WINDOW_BYTES: u64 = 4 << 20;
 /// A client returns credit when it owes this part of the window: few credit frames, and a server that hardly ever waits
 /// for them though the window is little larger than the path.
@@ -95,8 +95,8 @@ pub const LOOK_AFTER_ROUNDS: u32 = 4;
 pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// After this much silence a side asks with a ping.
 pub const PING_AFTER: Duration = Duration::from_secs(10);
-/// The same in the midst of a transfer. Whoever only listens is found at a new address by what it sends, and the sender hears
-/// that the path carries something again.
+/// Length of silence in the midst of a transfer after which a side asks with a ping. A peer that only receives is found
+/// at a new address by the packets it sends, and the sender learns that the path works again.
 pub const PING_AFTER_IN_TRANSFER: Duration = Duration::from_millis(500);
 /// So many pings are sent then: together they fill a packet. To an address that is not proven yet a server by QUIC may send
 /// three times what came from there (RFC 9000, section 8.2.1), and what proves it takes a packet.

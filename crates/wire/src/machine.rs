@@ -24,7 +24,7 @@ use crate::Message;
 ///
 /// Until [`is_finished`](Self::is_finished); then the carrier is to be closed.
 pub trait Machine {
-    /// What the application is told.
+    /// Event that the machine reports to the application.
     type Event;
 
     /// Takes one frame, without its length.

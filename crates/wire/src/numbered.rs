@@ -1,4 +1,4 @@
-//! What is known of each operation, found by its number.
+//! Table of values by operation number.
 //!
 //! Numbers grow, and most operations end soon after those that were asked before them. So the newest stand side by side in
 //! the order of their numbers, where each is found in one step; those that are left behind when most around them have ended
@@ -57,7 +57,7 @@ impl<T> Numbered<T> {
         }
     }
 
-    /// The same, to be changed.
+    /// The value of an operation, to be changed.
     pub fn get_mut(&mut self, op: OpId) -> Option<&mut T> {
         match self.place(op) {
             Some(place) => self.newest.get_mut(place)?.as_mut(),
@@ -123,7 +123,7 @@ impl<T> Numbered<T> {
         self.older.values_mut().chain(self.newest.iter_mut().flatten())
     }
 
-    /// Where an operation would stand among the newest; `None` when it is older.
+    /// Index of an operation among the newest; `None` when it is older.
     fn place(&self, op: OpId) -> Option<usize> {
         u64::from(op.0).checked_sub(self.first).and_then(|place| usize::try_from(place).ok())
     }
@@ -151,7 +151,7 @@ mod tests {
 
     use super::*;
 
-    /// What is done to a table: a number is added so far behind the last one, or the nth oldest or newest is taken out.
+    /// Change to a table: adds a number so far behind the last one, or takes out the nth oldest or newest.
     #[derive(Clone, Debug)]
     enum Step {
         Add(u32),

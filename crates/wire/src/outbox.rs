@@ -1,4 +1,4 @@
-//! What a server has still to send: control frames first, then items, the most urgent first.
+//! Queue of all that a server has still to send: control frames first, then items, the most urgent first.
 //!
 //! Small answers that are queued whole wait by themselves (`whole.rs`). Each other operation has a line of items; the
 //! lines are ranked by priority, and within one priority by the age of the item in front. One chunk is cut off the best
@@ -72,7 +72,7 @@ impl Entry {
     }
 }
 
-/// What is queued for an operation; most have one entry.
+/// Entries queued for one operation; most operations have one entry.
 #[derive(Debug)]
 struct Line {
     priority: Priority,
@@ -90,7 +90,7 @@ impl Line {
     }
 }
 
-/// What goes next.
+/// Entry that goes next: the front of a line, or a whole small answer.
 enum Next {
     Line(OpId),
     Whole { bulky: bool },
@@ -112,7 +112,7 @@ pub(crate) struct Outbox {
     credit_bytes: u64,
     queued_bytes: usize,
     queued_items: usize,
-    /// Whose item was sent last; what is left of it does not count against `room`.
+    /// Operation whose item was sent last; what is left of the item does not count against `room`.
     current: Option<OpId>,
     /// The client can read batches.
     batches: bool,
@@ -349,7 +349,7 @@ impl Outbox {
         Answer { op, item, done }
     }
 
-    /// What is queued behind a front that has left comes to the front.
+    /// Moves the entry behind a front that has left to the front.
     fn go_on(&mut self, op: OpId, priority: Priority, mut rest: VecDeque<Entry>) {
         if let Some(front) = rest.pop_front() {
             self.list(op, priority, &front);

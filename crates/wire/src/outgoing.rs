@@ -1,5 +1,5 @@
-//! What a client has still to send, in the order it was said: requests that follow one another and differ in their
-//! parameters only leave as one batch. A batch never waits for more.
+//! Queue of the frames that a client has still to send, in the order of asking: consecutive requests that differ
+//! only in their parameters leave as one batch. A batch never waits for more.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::deadline;
 use crate::limits::{MAX_BATCH_OPERATIONS, MAX_BATCH_PARAMETER_BYTES};
 use crate::{Frame, OpId, Request};
 
-/// What an entry of the queue takes besides its parameters, bytes.
+/// Bytes that an entry of the queue counts for besides its parameters.
 const ENTRY_BYTES: usize = 128;
 
 /// A request that was not sent yet.

@@ -14,7 +14,7 @@ use crate::limits::{MAX_CHUNK_BYTES, MAX_ITEM_BULK_BYTES, MAX_PART_BODY_BYTES};
 
 /// The kind of its frame.
 pub(crate) const KIND: u8 = 0x88;
-/// Of its frame, before the body: the kind and what follows up to the body's length, which is the last byte.
+/// Bytes of its frame before the body: the kind and the fields up to the body's length, which is the last byte.
 pub(crate) const FIXED_BYTES: usize = 30;
 
 /// Some bulk of an item, with what the item's head says.
@@ -22,7 +22,7 @@ pub(crate) const FIXED_BYTES: usize = 30;
 pub struct Part {
     /// The item's.
     pub head: ItemHead,
-    /// Where in the item's bulk.
+    /// Offset of the bytes in the item's bulk.
     pub offset: u64,
     /// The bytes, at least one.
     pub bytes: Bytes,

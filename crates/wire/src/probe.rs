@@ -12,7 +12,7 @@ use crate::codec::{Reader, Writer};
 
 /// The first byte of every packet of a train.
 pub const KIND: u8 = 0x0C;
-/// What a packet says, bytes; the rest of it is zero.
+/// Bytes of the header of a packet; the rest of the packet is zero.
 pub const HEADER_BYTES: usize = 19;
 /// Packets of one train, at most.
 pub const MAX_PACKETS: u16 = 513;
@@ -76,7 +76,7 @@ pub enum Way {
 pub struct Probe {
     /// Which way.
     pub way: Way,
-    /// What its packets are known by.
+    /// Random number by which its packets are recognized.
     pub train: u64,
     /// How many there are, [`MIN_PACKETS`] to [`MAX_PACKETS`].
     pub packets: u16,

@@ -42,12 +42,12 @@ impl From<Bytes> for Bulk {
     }
 }
 
-/// What a server says of itself.
+/// Configuration of a server, which it tells its clients.
 #[derive(Clone, Debug)]
 pub struct ServerConfig {
     /// Versions it speaks.
     pub versions: RangeInclusive<u16>,
-    /// What it can do beyond the version.
+    /// Capabilities beyond the version.
     pub capabilities: Vec<String>,
     /// Name and version of the program.
     pub program: String,
@@ -66,7 +66,7 @@ impl Default for ServerConfig {
     }
 }
 
-/// What a server is told.
+/// Event that a server reports to the application.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ServerEvent {
     /// A client of a version that both speak: [`Server::accept`] or [`Server::refuse`] it. Nothing more is
@@ -99,7 +99,7 @@ pub enum ServerEvent {
     Note {
         /// Which.
         op: OpId,
-        /// What it says.
+        /// The message.
         body: Bytes,
     },
     /// The connection is over, and with it all its operations.

@@ -8,7 +8,7 @@ use std::time::Instant;
 pub struct InTurns {
     /// Bulk bytes that may be under way at first, until [`limit_window`](crate::Client::limit_window) says otherwise.
     pub window_bytes: u64,
-    /// What one turn grants, bytes; less where hardly more is reserved.
+    /// Credit that one turn grants, bytes; less where hardly more is reserved.
     pub step_bytes: u64,
 }
 

@@ -32,7 +32,7 @@ impl WholeAnswers {
         self.0.entry(Reverse(priority)).or_default().places.push_back((age, Some(answer)));
     }
 
-    /// Who is next.
+    /// The answer that goes next, with its rank.
     pub(crate) fn first(&self) -> Option<(Rank, &Answer)> {
         let (&priority, queue) = self.0.first_key_value()?;
         let (age, answer) = queue.places.front()?;

@@ -37,7 +37,7 @@ const CROWDED_ROUNDS: u32 = 2;
 pub(crate) struct Window {
     size_bytes: u64,
     most_bytes: u64,
-    /// What whoever looks at all connections together allows, bytes.
+    /// Limit that the division of a rate among all connections sets, bytes.
     limit_bytes: Option<u64>,
     /// Since the last round began, or ended if none is under way.
     arrived_bytes: u64,
@@ -57,7 +57,7 @@ enum Round {
     UnderWay { since: Instant },
 }
 
-/// What is known of the way there and back.
+/// Measurements of the path, both ways together.
 #[derive(Clone, Copy, Debug)]
 struct Path {
     shortest: Duration,
@@ -88,7 +88,7 @@ impl Path {
         self.shortest / 8 + QUEUE_WITHIN
     }
 
-    /// What would have arrived in `time` instead of `round_trip`.
+    /// Share of `arrived_bytes` that would have arrived in `time` instead of `round_trip`.
     fn share(arrived_bytes: u64, time: Duration, round_trip: Duration) -> u64 {
         let share = u128::from(arrived_bytes) * time.as_nanos() / round_trip.as_nanos().max(1);
         u64::try_from(share).unwrap_or(u64::MAX)
@@ -265,7 +265,7 @@ mod tests {
     struct Way {
         holds_bytes: u64,
         round_trip: Duration,
-        /// What waits of others.
+        /// Delay by the queues of others.
         others: Duration,
     }
 
@@ -279,7 +279,7 @@ mod tests {
     struct Run {
         window: Window,
         now: Instant,
-        /// What was under way when the last round began: a window that fell is felt one round later.
+        /// Bytes under way when the last round began: a smaller window is felt one round later.
         under_way_bytes: u64,
     }
 

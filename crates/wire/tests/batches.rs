@@ -1,4 +1,4 @@
-//! What many operations cost on the wire, counted: frames, bytes, round trips in virtual time.
+//! Cost of many operations on the wire, counted: frames, bytes, round trips in virtual time.
 
 #![expect(
     clippy::unwrap_used,

@@ -23,7 +23,7 @@ fn byte(op: OpId, item: u32, at: usize) -> u8 {
     u8::try_from((op.0 as usize * 5 + item as usize * 11 + at * 31) % 251).unwrap()
 }
 
-/// What an operation is known to have said.
+/// Parts of an operation's answer that the client has reported.
 #[derive(Default)]
 struct Known {
     items: BTreeMap<u32, Vec<Option<u8>>>,

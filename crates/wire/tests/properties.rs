@@ -326,7 +326,7 @@ proptest! {
         prop_assert!(deframer.is_empty());
     }
 
-    /// The same of bulk that comes apart: whatever the cuts, each byte comes once, with its item's head.
+    /// Bulk that comes apart may be cut anywhere: each byte comes once, with its item's head.
     #[test]
     fn bulk_apart_may_be_cut_anywhere(
         sizes in vec((0..90_usize, 1..300_usize), 1..6),
@@ -365,7 +365,7 @@ proptest! {
         prop_assert!(deframer.is_empty());
     }
 
-    /// What is no bulk apart is turned down, whatever it is.
+    /// Bytes that are no valid bulk apart are rejected, whatever they are.
     #[test]
     fn bulk_apart_is_checked(bytes in vec(any::<u8>(), 0..400), body in 0_u8..200) {
         let mut frame = vec![0x88];

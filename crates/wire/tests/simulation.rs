@@ -110,7 +110,7 @@ impl Pipe {
         }
     }
 
-    /// What has arrived next: a whole frame, or what is there of a chunk, as a chunk of its own.
+    /// Takes what has arrived next: a whole frame, or the part of a chunk that is there, as a chunk of its own.
     fn take(&mut self, now: Instant, limit_bytes: usize) -> Option<Bytes> {
         loop {
             let (at, mut bytes) = self.flying.pop_front_if(|(at, _)| *at <= now)?;
@@ -138,7 +138,7 @@ impl Pipe {
     }
 }
 
-/// What an operation answers, computed from its parameters on both sides.
+/// Answer of an operation, computed from its parameters on both sides.
 struct Plan {
     items: Vec<(Bytes, Bytes)>,
     fails: bool,
@@ -165,14 +165,14 @@ enum End {
     Withdrawn,
 }
 
-/// What the client has seen of an operation.
+/// Items and end of an operation as the client has seen them.
 struct Asked {
     plan: Plan,
     items: Vec<(Bytes, Vec<u8>)>,
     end: Option<End>,
 }
 
-/// What the server has still to do for an operation, and what of it is queued.
+/// Work that is left to the server for an operation, and the part of it that is queued.
 struct Job {
     plan: Plan,
     next: usize,

@@ -73,7 +73,7 @@ fn of_priority(priority: Priority) -> Value {
     json!({"tier": priority.tier, "weight": priority.weight})
 }
 
-/// What a frame means, independent of how it is encoded.
+/// Meaning of a frame, independent of its encoding.
 fn meaning(frame: &Frame) -> Value {
     match frame {
         Frame::Hello(h) => json!({"kind": "hello", "lowest_version": h.lowest_version,
@@ -452,7 +452,7 @@ fn meaning_of_part(part: &Part) -> Value {
         "bulk_crc32c": bulk_crc32c, "body": hex(body), "bytes": hex(&part.bytes)})
 }
 
-/// What a frame of bulk apart says.
+/// Decodes a frame of bulk apart.
 fn decode_part(frame: &[u8]) -> Part {
     let stream = [&u32::try_from(frame.len()).unwrap().to_le_bytes()[..], frame].concat();
     match wire::Deframer::new().cut(&mut &stream[..], 1024) {

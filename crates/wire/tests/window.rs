@@ -1,5 +1,5 @@
-//! What a client lets the server send ahead, in virtual time: the link stays full, what is urgent waits for little, and who
-//! measures the link from the server's side is not misled.
+//! Window that a client lets the server send ahead, in virtual time: the link stays full, urgent data waits for little,
+//! and a measurement of the link from the server's side is not misled.
 
 #![expect(
     clippy::unwrap_used,
@@ -28,7 +28,7 @@ const BULK_BYTES: usize = 16 << 10;
 const UNDER_WAY: usize = 20_000;
 /// A gigabit per second.
 const GIGABIT: usize = 125_000;
-/// What may wait on the way with a round trip of 150 ms, and what a millisecond's grain adds.
+/// Longest wait on the way that is allowed with a round trip of 150 ms, and the error of steps of a millisecond.
 const WAIT_MS: u32 = 150 / 8 + 15 + 4;
 
 /// A client that reads much and, now and then, something urgent.
@@ -39,7 +39,7 @@ struct World {
     server: Server,
     up: Pipe,
     down: Pipe,
-    /// What the client takes in a millisecond, bytes, and what it took too much in the last ones.
+    /// Bytes that the client takes in a millisecond, and bytes that it took too many in the last ones.
     takes: usize,
     ahead: usize,
     bulk: wire::Bulk,

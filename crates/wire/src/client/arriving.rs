@@ -1,4 +1,4 @@
-//! What comes from the server once the handshake is over: parts of answers, checked and told.
+//! Parts of answers that come from the server once the handshake is over: they are checked and reported.
 
 use std::time::Instant;
 
@@ -75,7 +75,7 @@ impl Client {
         self.retire(op, ClientEvent::Done { op })
     }
 
-    /// The same as its item, one chunk and its end.
+    /// Handles an answer as its item's head, one chunk and the end of the operation, as far as it has them.
     fn handle_answer(&mut self, answer: Answer) -> Result<()> {
         let Answer { op, item, done } = answer;
         let item = match item {

@@ -1,4 +1,4 @@
-//! What a client says of itself, and what it is told.
+//! Configuration of a client, and the events that it reports.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -10,12 +10,12 @@ use crate::limits::{BATCH, DEFAULT_WINDOW_BYTES, HANDSHAKE_TIMEOUT, HIGHEST_VERS
 use crate::turns::InTurns;
 use crate::{OpId, Welcome};
 
-/// What a client says of itself.
+/// Configuration of a client: how it presents itself to the server, and how much the server may send.
 #[derive(Clone)]
 pub struct ClientConfig {
     /// Versions it speaks.
     pub versions: RangeInclusive<u16>,
-    /// What it can do beyond the version, at most [`MAX_CAPABILITIES`](crate::limits::MAX_CAPABILITIES) names.
+    /// Capabilities beyond the version, at most [`MAX_CAPABILITIES`](crate::limits::MAX_CAPABILITIES) names.
     pub capabilities: Vec<String>,
     /// Shows that it may; empty where none is needed.
     pub token: String,
@@ -50,17 +50,18 @@ impl Default for ClientConfig {
 /// How much of its window a client lets the server send ahead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SentAhead {
-    /// What keeps the path full, which is found out on the way: more would wait in its queues, and what is urgent behind it.
+    /// As much as keeps the path full, measured while data arrives. More would wait in the queues of the path, and urgent
+    /// data behind it.
     #[default]
     Found,
-    /// The same, beginning with so many bytes, which are known to fill it.
+    /// As `Found`, but beginning with so many bytes, which are known to fill the path.
     Known(u64),
-    /// All of it, from the start: whoever sends keeps the queues short himself. A path that loses packets needs several times
-    /// what fills it, because what follows a gap counts as on its way until that is filled.
+    /// All of it, from the start: the sender keeps the queues short by itself. A path that loses packets needs several
+    /// times the bytes that fill it, because data that follows a gap counts as on its way until the gap is filled.
     All,
 }
 
-/// What a client is told.
+/// Event that a client reports to the application.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ClientEvent {
     /// The handshake is over.
@@ -83,7 +84,7 @@ pub enum ClientEvent {
         op: OpId,
         /// The item.
         item: u32,
-        /// Where in the item's bulk.
+        /// Offset of the bytes in the item's bulk.
         offset: u64,
         /// The bytes, sharing the frame's memory.
         bytes: Bytes,

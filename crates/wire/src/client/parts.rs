@@ -16,7 +16,7 @@ use super::{Client, ClientEvent, Op, State};
 use crate::limits::{MAX_AHEAD, MAX_BODY_BYTES, MAX_ITEM_BULK_BYTES};
 use crate::{ChunkHead, ItemHead, OpId, Part};
 
-/// What came of an operation before it was its turn.
+/// Parts of an operation's answer that came before their turn.
 #[derive(Debug, Default)]
 pub(super) struct Ahead {
     /// Items that are whole and whose frame is still to come.
@@ -36,13 +36,13 @@ impl Ahead {
     }
 }
 
-/// What the head of an item takes that waits.
+/// Places that the head of a waiting item takes.
 fn head_places(head: &ItemHead) -> usize {
     1 + head.body.len() / 1024
 }
 
 impl Op {
-    /// What this takes of [`MAX_AHEAD`].
+    /// Places of [`MAX_AHEAD`] that this operation takes.
     pub(super) fn places_ahead(&self) -> usize {
         let apart: usize = self.open.values().map(|open| open.there.apart()).sum();
         apart + self.ahead.as_ref().map_or(0, |ahead| ahead.places())
@@ -139,8 +139,8 @@ impl Client {
         self.close_if_broken(result)
     }
 
-    /// The same where it lies, as [`handle_bulk`](Self::handle_bulk) takes a chunk: `Some` when the application is to put it to
-    /// its place, and whether the item is complete with it.
+    /// Takes bulk that came apart without copying it, as [`handle_bulk`](Self::handle_bulk) does for a chunk. `Some` when
+    /// the application is to put the bytes to their place; the value says whether the item is complete with them.
     ///
     /// # Errors
     /// As [`handle_frame`](crate::Machine::handle_frame).

@@ -5,13 +5,13 @@
 
 use std::collections::BTreeMap;
 
-/// See the module.
+/// Stretches of an item's bulk that are there, with their checksums.
 #[derive(Debug, Default)]
 pub(super) struct Stretches {
     /// All before this byte is there.
     start_bytes: u64,
     start_crc32c: u32,
-    /// What lies apart from it: where it begins, where it ends, its checksum. No two of them touch.
+    /// Stretches apart from the start, by their first byte: the end and the checksum of each. No two of them touch.
     apart: BTreeMap<u64, (u64, u32)>,
 }
 
@@ -58,7 +58,7 @@ impl Stretches {
         true
     }
 
-    /// What now follows the start belongs to it.
+    /// Joins the stretch that now follows the start to it.
     fn close_up(&mut self) -> bool {
         if let Some(next) = self.apart.remove(&self.start_bytes) {
             self.start_crc32c = combine(self.start_crc32c, self.start_bytes, next);

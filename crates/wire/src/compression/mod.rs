@@ -60,7 +60,7 @@ pub struct Way {
     pub width: u8,
 }
 
-/// What was done to some bulk, and so how to undo it.
+/// Description of how some bulk was compressed, from which it can be restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compressed {
     /// The format.

@@ -152,7 +152,7 @@ fn decode_selection(r: &mut Reader) -> Result<Selection> {
 /// Parameters of `read`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Read {
-    /// Of what.
+    /// Data set, array and level to read from.
     pub place: BlockPlace,
     /// Which elements.
     pub selection: Selection,
@@ -181,7 +181,7 @@ impl Read {
 /// The body of an item of `read`; its bulk is a run of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadBody {
-    /// Where the bulk belongs in the C-order result, bytes.
+    /// Offset of the bulk in the C-order result, bytes.
     pub offset_bytes: u64,
 }
 
@@ -306,7 +306,7 @@ fn decode_scalar(r: &mut Reader) -> Result<Scalar> {
 /// Parameters of `stats`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatsRequest {
-    /// Of what.
+    /// Data set, array and level to compute statistics of.
     pub place: BlockPlace,
     /// Bins of the histogram, at most [`MAX_BINS`]; 0 for none.
     pub bins: u16,

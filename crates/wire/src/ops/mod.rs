@@ -17,7 +17,7 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// What data sets there are.
+/// Data sets that there are.
 pub const LIST: &str = "list";
 /// One data set's description.
 pub const DESCRIBE: &str = "describe";
@@ -34,7 +34,7 @@ pub const SERVERS: &str = "servers";
 
 /// Changes the meaning of the values of a viewing node's file.
 pub const INTERPRET: &str = "interpret";
-/// What a server knows of the network path to whoever asks.
+/// Knowledge that a server has of the network path to the asker.
 pub const PATH: &str = "path";
 /// One packet train to measure the path by; see [`crate::probe`].
 pub const PROBE: &str = "probe";

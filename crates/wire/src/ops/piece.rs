@@ -9,11 +9,11 @@ use crate::codec::{Reader, Writer};
 use crate::compression::Compressed;
 use crate::limits::MAX_PIECE_ROWS;
 
-/// Where the bytes of a piece belong in the C-order result: rows of equal length, one after another in the piece, at
-/// constant strides in the result.
+/// Places of a piece's bytes in the C-order result: rows of equal length, one after another in the piece, at constant
+/// strides in the result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rows {
-    /// Where the first row begins in the result, bytes.
+    /// Offset of the first row in the result, bytes.
     pub offset_bytes: u64,
     /// How many, and how far apart in the result in bytes, per axis, the slowest first. Empty: one row.
     pub axes: Vec<(u64, u64)>,
@@ -42,7 +42,7 @@ impl IntoIterator for Rows {
     }
 }
 
-/// Where each row begins in the result, in the order of the piece, bytes.
+/// Offsets of the rows in the result, in the order of the piece, bytes.
 #[derive(Clone, Debug)]
 pub struct Offsets {
     rows: Rows,
