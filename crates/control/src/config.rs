@@ -1,26 +1,26 @@
-//! What a controller is told at its birth.
+//! Configuration of a new controller.
 
 use std::time::Duration;
 
 use crate::limits::whole;
 
-/// What a controller starts from.
+/// Start values of a controller.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// Full packet, bytes, as the engine counts them.
     pub packet_bytes: u64,
     /// Round trip of the handshake, if it was measured.
     pub handshake_rtt: Option<Duration>,
-    /// What is known of the path from earlier; `auto` starts from it.
+    /// Knowledge of the path from earlier; `auto` starts from it.
     pub remembered: Option<Remembered>,
     /// The rate of `rate`, bytes per second; `auto` goes no faster.
     pub rate_bytes_per_sec: Option<f64>,
 }
 
-/// What is known of a path from earlier.
+/// Knowledge of a path from earlier.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Remembered {
-    /// What one connection got, bytes per second.
+    /// Rate of one connection, bytes per second.
     pub rate_bytes_per_sec: f64,
     /// The bottleneck's capacity, bytes per second.
     pub capacity_bytes_per_sec: f64,
@@ -29,7 +29,7 @@ pub struct Remembered {
 }
 
 impl Remembered {
-    /// What fills the path, bytes: what leaves in a round trip.
+    /// Bytes that fill the path: those that leave in a round trip.
     #[must_use]
     pub fn filling_bytes(&self) -> u64 {
         whole(self.rate_bytes_per_sec * self.rtt.as_secs_f64())

@@ -13,6 +13,6 @@ pub trait Controller: Debug + Send {
     /// Takes notice of what happened.
     fn on(&mut self, now: Duration, event: &Event);
 
-    /// What may be sent from now on.
+    /// Limits of sending from now on.
     fn limits(&self) -> Limits;
 }

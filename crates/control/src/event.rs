@@ -1,4 +1,4 @@
-//! What an engine tells a controller.
+//! Events that an engine reports to a controller.
 
 use std::time::Duration;
 
@@ -53,7 +53,7 @@ pub struct Delivery {
     pub rate_bytes_per_sec: f64,
     /// All that has arrived since the connection began.
     pub delivered_bytes: u64,
-    /// What had arrived when the packet just acknowledged was sent.
+    /// Bytes that had arrived when the packet just acknowledged was sent.
     pub delivered_at_send_bytes: u64,
     /// Whether the rate was limited by what there was to send.
     pub is_app_limited: bool,
@@ -70,7 +70,7 @@ pub struct Loss {
     pub in_flight_bytes: u64,
 }
 
-/// What only the receiver can measure.
+/// Measurements that only the receiver can make.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
     /// Median speed of arrival, bytes per second.

@@ -1,5 +1,5 @@
-//! What a controller may rely on: numbers in their ranges, times in order. Engines compute events from what a peer
-//! says, so nothing of that is taken on trust; every controller that the registry makes is behind this.
+//! Guard of a controller's input: numbers are in their ranges, times in order. Engines compute events from what a
+//! peer says, so nothing of that is trusted; every controller that the registry makes is behind a guard.
 
 use std::time::Duration;
 

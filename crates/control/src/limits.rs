@@ -1,4 +1,5 @@
-//! What a controller answers. Whatever its arithmetic gives, a [`Limits`] is finite and lets something through.
+//! Limits that a controller answers with. Whatever the controller's arithmetic gives, a [`Limits`] is finite and lets
+//! something through.
 
 /// Slowest that any controller goes, bytes per second: one small packet a second keeps acknowledgements coming.
 pub const MIN_RATE_BYTES_PER_SEC: f64 = 1_500.0;

@@ -15,17 +15,17 @@ use crate::{Config, Controller, Signal};
 pub struct Entry {
     /// Its name.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// One-line description.
     pub about: &'static str,
-    /// What an engine must be able to tell it.
+    /// Signals that an engine must be able to give it.
     pub needs: &'static [Signal],
     make: fn(&Config) -> Box<dyn Controller>,
 }
 
-/// What every window of TCP's kind needs.
+/// Signals that every window of TCP's kind needs.
 const WINDOW_NEEDS: &[Signal] = &[Signal::Ack, Signal::RoundTrip, Signal::Loss, Signal::Timeout];
 
-/// What ours need.
+/// Signals that `auto` and its relatives need.
 const AUTO_NEEDS: &[Signal] =
     &[Signal::Sent, Signal::Ack, Signal::RoundTrip, Signal::Delivery, Signal::Loss, Signal::Timeout];
 
@@ -123,19 +123,19 @@ pub const ALL: &[Entry] = &[
 pub enum Refusal {
     /// Nothing is called that.
     Unknown {
-        /// What was asked for.
+        /// Name that was asked for.
         name: String,
     },
-    /// What stands behind the name is no rate.
+    /// The text after the name is no rate.
     NoRate {
-        /// What was asked for.
+        /// Text that was asked for.
         text: String,
     },
     /// The engine cannot tell it what it needs.
     Unfed {
-        /// What was asked for.
+        /// Name that was asked for.
         name: &'static str,
-        /// What is missing.
+        /// Signals that are missing.
         missing: Vec<Signal>,
     },
 }

@@ -19,7 +19,7 @@ pub struct Sampler {
     app_limited_until_bytes: u64,
 }
 
-/// What the sampler must get back with the acknowledgement of a packet.
+/// State at the sending of a packet, which the sampler must get back with the packet's acknowledgement.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Stamp {
     /// When the packet left.

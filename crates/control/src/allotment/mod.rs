@@ -1,5 +1,6 @@
-//! What a receiver is said to be able to take, divided among those that send to it: max-min fair (Bertsekas and Gallager, 1992,
-//! section 6.5.2), by credit that the receiver paces, as receiver-driven transports have it (ExpressPass, Cho et al., 2017).
+//! Division of the rate that a receiver is said to be able to take among its senders: max-min fair (Bertsekas and
+//! Gallager, 1992, section 6.5.2), by credit that the receiver paces, as receiver-driven transports do (ExpressPass, Cho
+//! et al., 2017).
 //!
 //! Two things are given. *Turns*: credit of all flows together leaves in equal steps at the named rate, one flow after
 //! another (virtual scheduling, ITU-T I.371, annex A), so that no two bursts are called at the same moment and whoever asks for more than
@@ -19,7 +20,7 @@ pub const MAX_FLOWS: usize = 1024;
 /// The lowest rate that can be divided, bytes per second.
 pub const LEAST_RATE: f64 = 65_536.0;
 
-/// What is granted in one turn, bytes: what comes in so long, for which timers are exact; within bounds.
+/// Time whose data one turn grants: timers are exact for it. The bytes of a turn stay within the bounds below.
 const TURN: Duration = Duration::from_millis(1);
 const LEAST_STEP_BYTES: u64 = 8 << 10;
 const MOST_STEP_BYTES: u64 = 256 << 10;
@@ -29,8 +30,9 @@ const LEAST_STEPS: u64 = 4;
 /// Turns that nobody took, or took late because the machine was busy, are made up for as long: less than shallow buffers
 /// hold on long paths.
 const BURST: Duration = Duration::from_millis(8);
-/// What may be under way beyond what fills the path: this share of the round trip, what timers take, and the step
-/// that waits for its turn. A sender that paused sends all of it in one burst, for which shallow buffers must have room.
+/// Bytes that may be under way beyond those that fill the path: this share of the round trip, the error of timers, and
+/// the step that waits for its turn. A sender that paused sends all of it in one burst, for which shallow buffers must
+/// have room.
 const SLACK_SHARE: f64 = 1.0 / 32.0;
 const SLACK: Duration = Duration::from_millis(5);
 /// A window rises by this part of what arrives: by half in a round trip, less than senders that probe, so that the spacing of
@@ -52,7 +54,7 @@ const SPARE: f64 = 1.0 / 64.0;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FlowId(u64);
 
-/// What is new of a flow.
+/// Report on a flow, since the last one.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct News {
     /// Bytes that have arrived since the last news.
@@ -127,7 +129,7 @@ pub struct Allotment {
 }
 
 impl Allotment {
-    /// Of so many bytes per second, [`LEAST_RATE`] at the least.
+    /// Divides so many bytes per second, at least [`LEAST_RATE`].
     #[must_use]
     pub fn new(bytes_per_sec: f64) -> Self {
         let rate = sane_rate(bytes_per_sec).max(LEAST_RATE);
@@ -159,8 +161,8 @@ impl Allotment {
         self.flows.remove(&flow);
     }
 
-    /// What is new of a flow, at the latest when so much has arrived as a few packets hold. How many bytes it may have under way
-    /// from now on.
+    /// Takes a report on a flow, at the latest when as much has arrived as a few packets hold. Returns how many bytes the
+    /// flow may have under way from then on.
     pub fn handle(&mut self, now: Duration, id: FlowId, news: News) -> u64 {
         self.pass(now);
         let (least, step) = (self.least_window_bytes(), self.step_bytes());
@@ -184,13 +186,13 @@ impl Allotment {
         self.take(now, self.step_bytes())
     }
 
-    /// What is granted in one turn, bytes.
+    /// Bytes that one turn grants.
     #[must_use]
     pub fn step_bytes(&self) -> u64 {
         whole(self.rate * TURN.as_secs_f64()).clamp(LEAST_STEP_BYTES, MOST_STEP_BYTES)
     }
 
-    /// What a flow may have under way at the least, bytes, and at first.
+    /// Smallest window of a flow, bytes, and its first one.
     #[must_use]
     pub fn least_window_bytes(&self) -> u64 {
         (self.step_bytes() * LEAST_STEPS).max(LEAST_WINDOW_BYTES)
@@ -202,9 +204,9 @@ impl Allotment {
         self.flows.len()
     }
 
-    /// What all flows together may have under way or not taken yet at the most, bytes: what fills the longest path at the rate, and
-    /// the least that each may have. Only while a path becomes shorter, and when a flow wants something again that was left with
-    /// credit when it paused, it may be more for a round trip: credit cannot be taken back.
+    /// Most bytes that all flows together may have under way or not taken yet: as many as fill the longest path at the
+    /// rate, and the smallest window of each flow. It may be more for a round trip in two cases only: while a path
+    /// becomes shorter, and when a flow that paused with credit left wants something again. Credit cannot be taken back.
     #[must_use]
     pub fn most_held_bytes(&self) -> u64 {
         filling_bytes(self.rate, self.longest()) + self.flows.len() as u64 * self.least_window_bytes()
@@ -254,7 +256,7 @@ impl Allotment {
     }
 }
 
-/// What fills a path at a rate, and a little more.
+/// Bytes that fill a path at a rate, and a little more.
 fn filling_bytes(bytes_per_sec: f64, round_trip: Duration) -> u64 {
     let secs = round_trip.as_secs_f64().mul_add(1.0 + SLACK_SHARE, SLACK.as_secs_f64());
     whole(bytes_per_sec * secs).min(MAX_WINDOW_BYTES)

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::{Allotment, FlowId, LEAST_RATE, MAX_FLOWS, News, TICKS};
 
 const PACKET: u64 = 1500;
-/// Of the last link, bytes a millisecond: 100 Mb/s.
+/// Rate of the last link, bytes a millisecond: 100 Mb/s.
 const LINK: u64 = 12_500;
 /// Round trip without a queue, milliseconds.
 const RTT: u64 = 100;
@@ -190,7 +190,7 @@ impl World {
         assert!(granted <= most, "at {} ms {granted} of {most} bytes", self.now);
     }
 
-    /// What each flow brought in so many round trips, as shares of the named rate.
+    /// Bytes that arrived from each flow in so many round trips, as shares of the named rate.
     fn run(&mut self, rounds: u64) -> Vec<f64> {
         let before: BTreeMap<FlowId, u64> =
             self.peers.iter().map(|(flow, peer)| (*flow, peer.arrived)).collect();

@@ -30,7 +30,8 @@ impl Longer {
         self.taken_bytes = self.at_cut.map_or(0.0, |(_, before)| before - in_flight_bytes);
     }
 
-    /// That has arrived: whether the path is longer. Queues up to `least_secs` say nothing.
+    /// Tells whether the path is longer, once the data sent after the drain has arrived. Queues up to `least_secs` prove
+    /// nothing.
     pub(super) fn on_seen(&mut self, queue_secs: f64, capacity_bytes_per_sec: f64, least_secs: f64) -> bool {
         let Some((before_secs, _)) = self.at_cut.take() else { return false };
         let taken_secs = self.taken_bytes / capacity_bytes_per_sec;

@@ -51,7 +51,8 @@ impl Losses {
         self.exceeds(self.granted)
     }
 
-    /// The same where the random loss is not known yet: more than any that would be taken for granted.
+    /// Whether this round loses more than any random loss that would be taken for granted; for use while the random
+    /// loss is not known.
     pub(super) fn is_congested_surely(&self) -> bool {
         self.exceeds(MOST_TAKEN_FOR_GRANTED)
     }

@@ -86,9 +86,10 @@ const LEAST_YIELDING: f64 = 0.15;
 const YIELD_TAPERS: i32 = 4;
 /// Growth beside a queue that is about to end it, share of the usual.
 const LEAST_GROWTH: f64 = 0.3;
-/// What arrives is known to about this much in Climb, where sent and arriving are close.
+/// Precision of the arriving rate in Climb, where the rates of sending and arriving are close: a cut goes no lower than
+/// this share of the rate.
 const ARRIVING_SURE: f64 = 0.85;
-/// The same where losses end the growth.
+/// Counterpart of [`ARRIVING_SURE`] where losses end the growth.
 const ARRIVING_SURE_LOSING: f64 = 0.5;
 /// The largest arriving rate is remembered this many round trips ...
 const CAPACITY_RTTS: f64 = 200.0;
@@ -96,7 +97,7 @@ const CAPACITY_RTTS: f64 = 200.0;
 const CAPACITY_SECS: f64 = 10.0;
 /// A queue that is gone within this share of the round trip after a cut was none: the lower rate cannot have shown itself yet.
 const DOUBT_RTTS: f64 = 0.5;
-/// What leaves together is no more than this share of what a round trip brings, or [`EVEN_PACKETS`].
+/// Largest share of a round trip's data that leaves together; at least [`EVEN_PACKETS`] may.
 const QUANTUM_RTTS: f64 = 0.05;
 /// Steps are not shorter than this many packets: fewer say nothing.
 const LEAST_STEP_PACKETS: f64 = 8.0;
@@ -261,7 +262,7 @@ impl Auto {
         self.round.restart();
     }
 
-    /// What the phase does at an acknowledgement.
+    /// Runs the current phase at an acknowledgement.
     fn advance(&mut self, at: f64, is_round: bool, is_limited: bool) {
         match self.phase {
             Phase::Probe => {}
@@ -309,7 +310,7 @@ impl Auto {
         }
     }
 
-    /// What was sent after a drain has arrived.
+    /// Ends Hold: the data sent after a drain has arrived.
     fn end_hold(&mut self, at: f64) {
         let (queue, least) = (self.queue.secs(), self.queue.threshold_secs());
         if self.longer.on_seen(queue, self.capacity.value(), least) {

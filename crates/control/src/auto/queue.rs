@@ -25,9 +25,10 @@ pub(super) struct Queue {
     recent: SlidingMin,
     /// Largest queue of this round, seconds; noise taken off.
     round_secs: f64,
-    /// The same, with noise.
+    /// Largest queue of this round, seconds, with noise.
     peak_secs: f64,
-    /// Where a buffer is small, all its flows halve the threshold equally often: they see the same losses.
+    /// Halvings of the threshold. Where a buffer is small, all its flows halve equally often: they see the
+    /// same losses.
     halvings: f64,
     clean_cycles: u32,
 }
@@ -58,7 +59,7 @@ impl Queue {
         self.peak_secs = 0.0;
     }
 
-    /// What it takes now is the way itself: there is no queue.
+    /// Takes the present round trip for that of the path itself: there is no queue.
     pub(super) fn begin_anew(&mut self, at: f64) {
         let now_secs = self.recent.value();
         self.base = SlidingMin::new();

@@ -16,7 +16,7 @@ const ENOUGH: f64 = 0.9;
 #[derive(Clone, Debug)]
 pub(super) struct Train {
     bytes: f64,
-    /// What leaves together is no train below this.
+    /// Least bytes of a train: fewer that leave together are none.
     least_bytes: f64,
     sent_bytes: f64,
     first_sent_at: Duration,
@@ -28,7 +28,7 @@ pub(super) struct Train {
     lost_bytes: f64,
 }
 
-/// What a train said.
+/// Capacity that a train showed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Shown {
     /// Bytes per second.

@@ -6,19 +6,19 @@
 
 use std::time::Duration;
 
-/// What buffers below take at once when they are empty, bytes.
+/// Bytes that buffers below take at once when they are empty.
 const ABSORBED_BYTES: u64 = 320 << 10;
 /// A measurement takes at least so long, with [`LEAST_BYTES`], or so many bytes.
 const WINDOW: Duration = Duration::from_millis(20);
 const LEAST_BYTES: u64 = 64 << 10;
 const WINDOW_BYTES: u64 = 1 << 20;
-/// What leaves within so short a time leaves at once.
+/// Time within which bytes count as leaving at once.
 const SAME_MOMENT: Duration = Duration::from_micros(200);
-/// What leaves without having waited before the link counts as twice as fast.
+/// Bytes that leave without having waited until the link counts as twice as fast.
 const UNHURRIED_BYTES: u64 = 8 << 20;
-/// What may be queued in any case, bytes: three times what leaves at once, so that the queue of a busy link is never
-/// empty. Beyond that no more is queued than keeps the link busy, for what is queued is not compressed any more, and no
-/// more than has left so far, for the first measurements are of buffers rather than of the link.
+/// Bytes that may be queued in any case: three times what leaves at once, so that the queue of a busy link is never
+/// empty. Beyond that no more is queued than keeps the link busy, because queued bytes are not compressed any more; and
+/// no more than has left so far, because the first measurements are of buffers rather than of the link.
 const LEAST_QUEUE_BYTES: u64 = 768 << 10;
 /// Time to send what may be queued, plus round trips: some carriers hold bytes until they are acknowledged, which takes a round
 /// trip, and one more for each retransmission.
@@ -46,7 +46,8 @@ impl Window {
         now.saturating_sub(self.last) >= SAME_MOMENT
     }
 
-    /// What leaves with one write left in the time before it; so what leaves as the window begins is not its.
+    /// Counts bytes that leave. Bytes that leave in one write have left in the time before it, so those that leave as the
+    /// window begins do not count.
     fn leave(&mut self, now: Duration, bytes: u64) {
         if self.is_past(now) {
             self.last = now;
@@ -70,7 +71,7 @@ pub struct Goodput {
 }
 
 impl Goodput {
-    /// Of a link whose speed is known from earlier: a first guess like any measurement.
+    /// Goodput of a link whose speed is known from earlier: a first guess like any measurement.
     #[must_use]
     pub fn knowing(bytes_per_sec: f64) -> Self {
         Self { bytes_per_sec: Some(bytes_per_sec), ..Self::default() }

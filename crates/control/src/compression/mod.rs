@@ -11,7 +11,7 @@ mod sampling;
 pub use goodput::Goodput;
 pub use sampling::Sampling;
 
-/// What a way of compressing did to a sample of the data, with one core.
+/// Performance of a way of compressing on a sample of the data, with one core.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampled {
     /// Bytes of data for each byte that is sent.
@@ -35,8 +35,8 @@ const LEAST_SHARE: f64 = 1e-3;
 pub const FASTEST_BYTES_PER_SEC: f64 = 60e6;
 
 impl Sampled {
-    /// What is known after something newer was found, which counts by `weight` (0 to 1). Times and sizes are averaged, not
-    /// rates: a stretch of zeros is no reason to expect wonders of the rest.
+    /// Average of what is known and a newer sample, which counts by `weight` (0 to 1). Times and sizes are averaged, not
+    /// rates: a stretch of zeros says little about the rest.
     #[must_use]
     pub fn towards(self, found: Self, weight: f64) -> Self {
         let mean = |known: f64, found: f64| 1.0 / ((1.0 - weight) / known + weight / found);
@@ -47,9 +47,9 @@ impl Sampled {
         }
     }
 
-    /// What is known of this way once another one, of the same samples, turned out to be `after` and not `before`: whole pieces
-    /// are compressed better than samples of them, and a busy host is slower, whatever the way. Otherwise the way in use
-    /// would seem better than those that are known from samples only.
+    /// Estimate for this way after another way, measured on the same samples, turned out to be `after` and not `before`.
+    /// Whole pieces are compressed better than samples of them, and a busy host is slower, whatever the way. Without this
+    /// correction the way in use would seem better than those that are known from samples only.
     #[must_use]
     pub fn along_with(self, before: Self, after: Self) -> Self {
         // What is sent of each byte, differences of which are alike where ratios are not: zeros become a thousand times smaller.

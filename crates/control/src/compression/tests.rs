@@ -43,7 +43,7 @@ struct Sender {
 }
 
 const PIECE_BYTES: u64 = 128 << 10;
-/// What the sender may queue.
+/// Bytes that the sender may queue.
 const QUEUE_BYTES: u64 = 8 << 20;
 
 impl Sender {

@@ -10,13 +10,13 @@ const LOW_PACKETS: f64 = 14.0;
 const MOST_STEP: f64 = 32.0;
 /// Fewest (Smin).
 const LEAST_STEP: f64 = 0.01;
-/// What is left after a loss.
+/// Factor of the window after a loss.
 const BETA: f64 = 0.8;
 
 /// The law.
 #[derive(Debug, Default)]
 pub(crate) struct Bic {
-    /// Where the last loss was, packets.
+    /// Window at the last loss, packets.
     most: f64,
 }
 

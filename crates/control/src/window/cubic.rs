@@ -5,7 +5,7 @@ use super::{Flight, Law};
 
 /// Packets per second cubed (RFC 9438, section 5).
 const C: f64 = 0.4;
-/// What is left after a loss.
+/// Factor of the window after a loss.
 const BETA: f64 = 0.7;
 /// Growth of the Reno estimate per round trip (section 4.3): 3 (1 - beta) / (1 + beta).
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
@@ -13,11 +13,11 @@ const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 /// The law.
 #[derive(Debug, Default)]
 pub(crate) struct Cubic {
-    /// Where the last loss was, packets; lower after a loss before it was reached (section 4.7).
+    /// Window at the last loss, packets; lower after a loss before it was reached (section 4.7).
     most: f64,
     /// Since when this epoch grows, seconds, and from which window.
     epoch: Option<(f64, f64)>,
-    /// What Reno would have.
+    /// Window that Reno would have.
     reno: f64,
 }
 

@@ -35,7 +35,7 @@ const LEAST_PACKETS: f64 = 2.0;
 const PACING_SLOW_START: f64 = 2.0;
 const PACING: f64 = 1.2;
 
-/// What a law is told of the path.
+/// State of the path as a law sees it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Flight {
     /// Seconds since the start.
@@ -50,7 +50,7 @@ pub(crate) struct Flight {
     pub(crate) acked: f64,
 }
 
-/// What one controller does with the window, in packets.
+/// Law by which one controller changes the window, in packets.
 pub(crate) trait Law: Debug + Send {
     /// Congestion avoidance: the window after `flight.acked` packets.
     fn grow(&mut self, flight: &Flight, window: f64) -> f64;
