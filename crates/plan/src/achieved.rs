@@ -1,4 +1,4 @@
-//! What transfers got: rates by protocol, controller and number of streams.
+//! Rates that transfers reached, by protocol, controller and number of streams.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ const MAX_NAME_BYTES: usize = 48;
 pub struct Way {
     /// `tcp`, `quic`.
     pub protocol: String,
-    /// What decided how fast, such as `auto` or the kernel's `cubic`.
+    /// Controller that decided the rate, such as `auto` or the kernel's `cubic`.
     pub controller: String,
     /// Connections at a time.
     pub streams: u32,

@@ -14,9 +14,9 @@ use crate::text;
 pub const MAX_STREAMS: u32 = 16;
 /// Buffers in bandwidth-delay products: one for what is under way, one for what the other side has not said yet.
 pub const BUFFER_HEADROOM: f64 = 2.0;
-/// What is believed less than this is not begun from.
+/// Least confidence of an estimate that a connection begins from.
 pub const LEAST_CONFIDENCE: f64 = 0.2;
-/// What Linux lets a connection's buffers grow to as it comes (the lower one, of sending), bytes.
+/// Largest buffer of a connection that Linux allows by default (the lower limit, of sending), bytes.
 const USUAL_BUFFER_BYTES: f64 = 4_194_304.0;
 /// Less than this share of the rate is not enough.
 const ENOUGH: f64 = 0.95;
@@ -24,7 +24,7 @@ const ENOUGH: f64 = 0.95;
 /// come in that time.
 const LONG_RECOVERY_SECS: f64 = 10.0;
 const MANY_LOST: f64 = 40.0;
-/// Where the law leaves less than so many times what TCP got, loss may be what held it back.
+/// Factor between what the law allows and what TCP got, below which loss may be what held TCP back.
 const SLOW_BY_LOSS: f64 = 2.0;
 /// One way is faster than another from this factor on.
 const FASTER: f64 = 1.1;
@@ -76,7 +76,7 @@ impl<T> Advised<T> {
 pub struct Advice {
     /// `tcp` or `quic`.
     pub protocol: Advised<&'static str>,
-    /// What should decide how fast: ours over QUIC, the kernel's over TCP.
+    /// Controller that should decide the rate: one of this project over QUIC, the kernel's over TCP.
     pub controller: Advised<String>,
     /// Bytes per second.
     pub rate_bytes_per_sec: Advised<f64>,
@@ -88,7 +88,7 @@ pub struct Advice {
     pub mtu_bytes: Advised<u32>,
 }
 
-/// What advice is drawn from.
+/// Facts that advice is drawn from.
 struct Facts<'a> {
     path: &'a Path,
     direction: Direction,
@@ -175,7 +175,7 @@ impl Facts<'_> {
         Advised::by(rate.value, &[rate], how.clone()).between(rate.low, rate.high)
     }
 
-    /// What was measured goes before what theory says.
+    /// Chooses the protocol: measurements take precedence over theory.
     fn protocol(&self) -> Advised<&'static str> {
         self.refused()
             .or_else(|| self.compared())
@@ -188,7 +188,7 @@ impl Facts<'_> {
             })
     }
 
-    /// Where UDP does not get through there is no choice.
+    /// Advises TCP where UDP does not get through.
     fn refused(&self) -> Option<Advised<&'static str>> {
         let age_secs = self.path.udp_refused_for(self.now).filter(|age| *age < TRY_UDP_AFTER)?.as_secs_f64();
         let basis = format!(
@@ -235,15 +235,16 @@ impl Facts<'_> {
         ))
     }
 
-    /// What a cubic flow would get, and between what that lies as the loss does.
+    /// Rate that a cubic flow would get, and its interval, from the interval of the loss.
     fn tcp_bytes_per_sec(&self) -> Option<(f64, f64, f64)> {
         let (rtt, loss) = (self.rtt?.value, self.loss?);
         let law = |loss: f64| cubic_bytes_per_sec(self.segment_bytes, rtt, loss);
         Some((law(loss.value), law(loss.high), law(loss.low)))
     }
 
-    /// What one cubic flow would get beside what the path carries. Where nothing but TCP has shown that, the law has to leave
-    /// much more: else loss is what held TCP back, and that it is slow would speak for it.
+    /// Compares the rate that one cubic flow would get with what the path carries. Where only TCP has shown what the path
+    /// carries, the law has to allow much more: otherwise loss may be what held TCP back, and its low rate would count in
+    /// its favor.
     fn by_law(&self) -> Option<Advised<&'static str>> {
         let (rtt, loss, (rate, _)) = (self.rtt?, self.loss?, self.rate.as_ref()?);
         let (tcp, worst, best) = self.tcp_bytes_per_sec()?;

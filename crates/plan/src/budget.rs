@@ -1,4 +1,4 @@
-//! What probing may cost a network: so many bytes an hour, and one probe of a bottleneck at a time.
+//! Budget of probing: how many bytes it may cost a network in an hour, and one probe of a bottleneck at a time.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ pub const ALL_BYTES_PER_HOUR: u64 = 256 << 20;
 pub const PROBE_WITHIN: Duration = Duration::from_secs(60);
 const HOUR_SECS: f64 = 3600.0;
 
-/// What was spent lately: a bucket that leaks. It holds half of what an hour allows and loses as much in an hour, so within
+/// Bytes spent lately, as a leaky bucket. It holds half of what an hour allows and loses as much in an hour, so within
 /// any hour no more passes than both together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Budget {

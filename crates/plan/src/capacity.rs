@@ -14,7 +14,7 @@ use crate::series::{MAX_SAMPLES, Series};
 /// Trains within this factor of the mode agree with it.
 const AGREEING: f64 = 1.1;
 
-/// What packet trains say of a bottleneck.
+/// Capacity of a bottleneck, from packet trains.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Capacity {
     trains: Series,
@@ -48,7 +48,7 @@ impl Capacity {
     }
 }
 
-/// Where ascending positive values crowd most: the half of them that spans the smallest ratio, and so on within that half
+/// Mode of ascending positive values: takes the half of them that spans the smallest ratio, and so on within that half
 /// (Bickel, Fruehwirth: half-sample mode, 2006).
 fn half_sample_mode(sorted: &[f64]) -> Option<f64> {
     let mut crowd = sorted;

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// What was measured so long ago is believed half as much as what was measured now.
+/// Age at which a measurement is believed half as much as a new one.
 pub const HALF_LIFE: Duration = Duration::from_secs(2 * 86_400);
-/// What was measured so long ago is forgotten.
+/// Age at which a measurement is forgotten.
 pub const MAX_AGE: Duration = Duration::from_secs(14 * 86_400);
-/// What was told so far ahead of now was told by a clock that was wrong.
+/// Time ahead of now from which a measurement is taken to have come from a wrong clock.
 pub(crate) const FAR_AHEAD: Duration = Duration::from_secs(3600);
 /// So many measurements are believed two thirds, if they are new and agree.
 const HALF_TRUSTED_SAMPLES: f64 = 2.0;
@@ -44,13 +44,13 @@ impl Estimate {
         }
     }
 
-    /// The same, believed only this share as much.
+    /// The estimate with its confidence reduced to this share.
     #[must_use]
     pub(crate) fn doubted(self, share: f64) -> Self {
         Self { confidence: self.confidence * share.clamp(0.0, 1.0), ..self }
     }
 
-    /// The same after some more time; none when it is too old then.
+    /// The estimate after some more time; none when it is too old then.
     #[must_use]
     pub(crate) fn later(self, by: Duration) -> Option<Self> {
         let age_secs = self.age_secs + by.as_secs_f64();
@@ -74,7 +74,7 @@ pub(crate) fn told_last(before: Duration, now: Duration) -> Duration {
     if before > now + FAR_AHEAD { now } else { before.max(now) }
 }
 
-/// What is left of something after `age`, 0 to 1.
+/// Share of the confidence that is left after `age`, 0 to 1.
 pub(crate) fn left_after(age: Duration) -> f64 {
     0.5_f64.powf(age.as_secs_f64() / HALF_LIFE.as_secs_f64())
 }

@@ -1,4 +1,4 @@
-//! What is told of this host: settings of its kernel, its interface, its processor.
+//! Facts of this host: settings of its kernel, its interface, its processor.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,17 +19,17 @@ pub struct Host {
     pub congestion_control: Option<String>,
     /// `net.core.default_qdisc`.
     pub qdisc: Option<String>,
-    /// Of the interface towards the other host, bytes.
+    /// MTU of the interface towards the other host, bytes.
     pub mtu_bytes: Option<u32>,
     /// The interface's name.
     pub interface: Option<String>,
-    /// What its card says that it does, bits per second.
+    /// Speed of its card, as the card says, bits per second.
     pub card_bits_per_sec: Option<f64>,
-    /// What one core hands to the kernel by UDP in packets of that size, bytes per second.
+    /// Payload that one core hands to the kernel by UDP in packets of that size, bytes per second.
     pub udp_bytes_per_sec: Option<f64>,
     /// Packets that the kernel takes at once from UDP.
     pub udp_packets_at_once: Option<u32>,
-    /// What one core encrypts, bytes per second.
+    /// Bytes per second that one core encrypts.
     pub cipher_bytes_per_sec: Option<f64>,
     /// Cores that may be used.
     pub cores: Option<u32>,

@@ -1,4 +1,4 @@
-//! What is known of one way of a path: by what was measured here, and by what the other host says of its sending.
+//! Knowledge of one direction of a path: from measurements made here, and from what the other host says of its sending.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ const PACKET_BYTES: std::ops::RangeInclusive<u32> = 68..=65_535;
 /// A way of so many measurements can be compared with another.
 const LEAST_COMPARED: u32 = 3;
 
-/// What is known of one way. Where both hosts know something, the surer one counts.
+/// Knowledge of one direction of a path. Where both hosts know something, the more confident estimate counts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Lane {
     capacity: Capacity,
@@ -53,7 +53,7 @@ impl Lane {
         false
     }
 
-    /// What the other host says, as old as it is.
+    /// Knowledge that the other host told, with its age added.
     fn told(&self, now: Duration) -> Told {
         self.told.as_ref().map(|(told, at)| told.later(now.saturating_sub(*at))).unwrap_or_default()
     }
@@ -64,7 +64,7 @@ impl Lane {
         self.told.as_ref().map(|(_, at)| now.saturating_sub(*at)).filter(|age| *age <= MAX_AGE)
     }
 
-    /// Of the bottleneck, bytes per second.
+    /// Capacity of the bottleneck, bytes per second.
     #[must_use]
     pub fn capacity(&self, now: Duration) -> Option<Estimate> {
         surer(self.capacity.estimate(now), self.told(now).capacity_bytes_per_sec)
@@ -82,7 +82,7 @@ impl Lane {
         narrower(self.reordering.estimate(now), self.told(now).reordering)
     }
 
-    /// What one-way delays do.
+    /// Trend of the one-way delays.
     #[must_use]
     pub fn delay_trend(&self) -> Trend {
         self.transit.trend()
@@ -98,7 +98,7 @@ impl Lane {
         surer(own, self.told(now).mtu_bytes)
     }
 
-    /// What each way of sending got; where both hosts saw the same one, what this host saw.
+    /// Rates that each way of sending got; where both hosts saw the same way, the rate that this host saw.
     #[must_use]
     pub fn achieved(&self, now: Duration) -> Vec<Got> {
         let own = self.achieved.rates(now).map(|(way, rate)| Got { way: way.clone(), bytes_per_sec: rate });
@@ -190,7 +190,7 @@ fn surer(own: Option<Estimate>, told: Option<Estimate>) -> Option<Estimate> {
     own.into_iter().chain(told).max_by(|a, b| a.confidence.total_cmp(&b.confidence))
 }
 
-/// Of two shares the one of more packets: how often it was told says nothing of that.
+/// The narrower of two shares, which rests on more packets: how often a share was told says nothing of that.
 fn narrower(own: Option<Estimate>, told: Option<Estimate>) -> Option<Estimate> {
     let width = |share: &Estimate| share.high - share.low;
     own.into_iter().chain(told).min_by(|a, b| width(a).total_cmp(&width(b)))

@@ -1,4 +1,4 @@
-//! What theory says a TCP flow gets.
+//! Rates that theory predicts for a TCP flow.
 
 /// Standard congestion control's share of segments per round trip: the square root of 3/2.
 const RENO: f64 = 1.224_744_871_391_589;
@@ -12,19 +12,20 @@ const TCP_HEADER_BYTES: f64 = 52.0;
 /// IP packet that is assumed where its size is not known: the largest of Ethernet, bytes.
 pub(crate) const USUAL_MTU_BYTES: f64 = 1500.0;
 
-/// What a TCP segment carries in IP packets of this size, bytes.
+/// Data that a TCP segment carries in IP packets of this size, bytes.
 pub(crate) fn segment_bytes(mtu_bytes: Option<f64>) -> f64 {
     mtu_bytes.unwrap_or(USUAL_MTU_BYTES) - TCP_HEADER_BYTES
 }
 
-/// What a standard TCP flow gets where a share `loss` of its segments is lost at random, bytes per second (Mathis, Semke,
+/// Rate of a standard TCP flow where a share `loss` of its segments is lost at random, bytes per second (Mathis, Semke,
 /// Mahdavi, Ott 1997). Infinite without loss.
 #[must_use]
 pub fn reno_bytes_per_sec(segment_bytes: f64, rtt_secs: f64, loss: f64) -> f64 {
     window_rate(segment_bytes, rtt_secs, RENO / loss.max(0.0).sqrt())
 }
 
-/// The same for CUBIC (RFC 9438, section 5.1, average window), which is never slower than standard TCP.
+/// Rate of a CUBIC flow under the same loss (RFC 9438, section 5.1, average window), never lower than that of standard
+/// TCP.
 #[must_use]
 pub fn cubic_bytes_per_sec(segment_bytes: f64, rtt_secs: f64, loss: f64) -> f64 {
     let factor = (CUBIC_C * (3.0 + CUBIC_BETA) / (4.0 * (1.0 - CUBIC_BETA))).powf(0.25);

@@ -1,4 +1,4 @@
-//! What runs and moves where, and why: what is known of a network path, what this host allows on it, and advice.
+//! Planning of transfers: the knowledge of a network path, what this host allows on it, and advice with reasons.
 //!
 //! This crate is *told* measurements ([`Measurement`]) and answers with estimates that say how sure they are
 //! ([`Estimate`]) and with advice that gives its reason ([`Advised`]). It is pure: no clock, socket, file, thread or random

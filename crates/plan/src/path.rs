@@ -52,16 +52,16 @@ pub enum Measurement {
     Transit(Direction, Duration, Duration),
     /// Largest IP packet that gets through, bytes.
     Mtu(Direction, u32),
-    /// What a transfer got while there was enough to send, bytes per second.
+    /// Rate of a transfer while there was enough to send, bytes per second.
     Achieved(Direction, Way, f64),
-    /// What the other host says of its sending to here; in place of what it said before.
+    /// Report of the other host on its sending to here; it replaces the report before.
     Told(Box<Told>),
     /// Whether UDP got through.
     Udp(bool),
 }
 
-/// What is known of a path. Bounded: some 8 KiB whatever is told. Times are since an epoch of the caller's choice, which
-/// must be the same whenever the path is looked at again.
+/// Knowledge of a path. Bounded: some 8 KiB, however much is told. Times are since an epoch of the caller's choice,
+/// which must be the same whenever the path is looked at again.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Path {
     /// The round trip.

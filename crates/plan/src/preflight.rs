@@ -1,4 +1,5 @@
-//! What a host allows on a path, before anything is sent: each limit in bits per second, why, and what to change.
+//! Limits that a host sets on a path, before anything is sent: each in bits per second, with the reason, and what to
+//! change.
 
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use crate::text;
 const WINDOW_SHARE: f64 = 0.5;
 /// A program may be kept from its processor for so long, seconds; a UDP socket's buffer holds what arrives meanwhile.
 const AWAY_SECS: f64 = 0.010;
-/// Where the path's own capacity is not known, buffers are asked to suffice for this many bits per second.
+/// Rate that buffers have to suffice for where the path's own capacity is not known, bits per second.
 const WANTED_BITS_PER_SEC: f64 = 1e9;
 
 /// Something that bounds a transfer.
@@ -22,7 +23,7 @@ const WANTED_BITS_PER_SEC: f64 = 1e9;
 pub struct Limit {
     /// A short name.
     pub name: &'static str,
-    /// Of which protocol; none where it bounds all.
+    /// Protocol that it bounds; none where it bounds all.
     pub protocol: Option<&'static str>,
     /// The bound, bits per second.
     pub bits_per_sec: f64,
@@ -30,11 +31,11 @@ pub struct Limit {
     pub is_binding: bool,
     /// How it comes about.
     pub why: String,
-    /// What to change; none where nothing on this host would help.
+    /// Change that would raise the limit; none where nothing on this host would help.
     pub change: Option<String>,
 }
 
-/// What is known of the path that is asked about.
+/// Knowledge of the path that the limits are computed from.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Known {
     pub(crate) rtt: Option<Estimate>,
@@ -72,7 +73,7 @@ pub fn preflight(host: &Host, path: &Path, direction: Direction, now: Duration) 
     limits
 }
 
-/// Of each protocol, the lowest limit binds.
+/// Marks the lowest limit of each protocol as binding.
 fn bind(limits: &mut [Limit]) {
     for protocol in ["tcp", "quic"] {
         let lowest = limits.iter_mut().find(|limit| limit.protocol.is_none_or(|of| of == protocol));
@@ -84,7 +85,7 @@ fn limit(name: &'static str, protocol: Option<&'static str>, bytes_per_sec: f64,
     Limit { name, protocol, bits_per_sec: bytes_per_sec * 8.0, is_binding: false, why, change: None }
 }
 
-/// What buffers should suffice for, bytes per second.
+/// Rate that buffers should suffice for, bytes per second.
 fn wanted_bytes_per_sec(known: &Known) -> f64 {
     known.rate_bytes_per_sec.map_or(WANTED_BITS_PER_SEC / 8.0, |rate| rate.high)
 }

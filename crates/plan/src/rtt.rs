@@ -11,7 +11,7 @@ use crate::series::Series;
 const SMOOTHED_GAIN: f64 = 1.0 / 8.0;
 const VARIATION_GAIN: f64 = 1.0 / 4.0;
 
-/// What is known of a round trip, seconds.
+/// Knowledge of a round trip, seconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Rtt {
     series: Series,

@@ -11,7 +11,7 @@ use crate::estimate::{Estimate, MAX_AGE, is_quantity, told_last};
 pub const MAX_SAMPLES: usize = 64;
 /// Newest values that the trimmed mean is taken of.
 const TRIMMED_OF: usize = 10;
-/// Of those, one in so many is left out at each end.
+/// Divisor: one in so many of those is left out at each end.
 const TRIMMED_ONE_IN: usize = 10;
 /// Values in a row that must be far away for the path to have changed ...
 const SHIFT_RUN: usize = 3;

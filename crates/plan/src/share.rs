@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::estimate::{Estimate, MAX_AGE, left_after, told_last};
 
-/// Of the normal distribution, for 95 %.
+/// Quantile of the normal distribution for 95 %.
 const Z: f64 = 1.96;
 /// Packets counted at most: what came before weighs no more than this many.
 const MOST_PACKETS: f64 = 1e9;

@@ -1,5 +1,5 @@
-//! What the other host says of its own sending: whoever sends sees what is lost and what each way of sending got, whoever
-//! receives hardly does.
+//! Report of the other host on its own sending: a sender sees losses and the rates of each way of sending, a receiver
+//! hardly does.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use crate::achieved::{MAX_WAYS, Way};
 use crate::estimate::{Estimate, is_quantity};
 
-/// What a host knows of one direction of a path, as it is told to others: rates are bytes per second, loss and reordering
-/// shares from 0 to 1.
+/// Knowledge that a host has of one direction of a path, as it is told to others: rates are bytes per second, loss and
+/// reordering shares from 0 to 1.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Told {
-    /// Of the bottleneck.
+    /// Capacity of the bottleneck.
     pub capacity_bytes_per_sec: Option<Estimate>,
     /// Share of packets lost.
     pub loss: Option<Estimate>,
@@ -20,12 +20,12 @@ pub struct Told {
     pub reordering: Option<Estimate>,
     /// Largest IP packet that gets through.
     pub mtu_bytes: Option<Estimate>,
-    /// What transfers got.
+    /// Rates of transfers.
     #[serde(default)]
     pub achieved: Vec<Got>,
 }
 
-/// What one way of sending got.
+/// Rate of one way of sending.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Got {
     /// The way.
@@ -50,7 +50,7 @@ impl Told {
         *self == Self::default()
     }
 
-    /// The same after some time, without what is too old then.
+    /// The report after some time, without what is too old then.
     pub(crate) fn later(&self, by: Duration) -> Self {
         let later = |estimate: Option<Estimate>| estimate.and_then(|estimate| estimate.later(by));
         let got = |got: &Got| Some(Got { way: got.way.clone(), bytes_per_sec: got.bytes_per_sec.later(by)? });

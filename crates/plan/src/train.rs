@@ -67,7 +67,7 @@ impl Train {
         Some((after.map(|arrival| u64::from(arrival.size_bytes)).sum(), spread))
     }
 
-    /// What one packet takes at the bottleneck, seconds.
+    /// Time that one packet takes at the bottleneck, seconds.
     fn packet_secs(&self) -> Option<f64> {
         let ((bytes, spread), first) = (self.dispersion()?, self.arrivals.first()?);
         Some(spread.as_secs_f64() * f64::from(first.size_bytes) / bytes as f64)
@@ -94,7 +94,7 @@ impl Train {
         spread.saturating_mul(PAUSE_FACTOR).clamp(LEAST_PAUSE, Duration::from_secs(1))
     }
 
-    /// What it says of the way in `direction`.
+    /// Measurements of the direction `direction` that the train gives.
     #[must_use]
     pub fn measurements(&self, direction: Direction) -> Vec<Measurement> {
         let mut measured = Vec::new();

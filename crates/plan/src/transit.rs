@@ -14,7 +14,7 @@ const LEAST_TRANSITS: usize = 12;
 const COMPARISON: (f64, f64) = (0.54, 0.66);
 const DIFFERENCE: (f64, f64) = (0.45, 0.55);
 
-/// What delays do.
+/// Trend of delays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Trend {
@@ -50,7 +50,7 @@ impl Transit {
         Some(most - least)
     }
 
-    /// What the delays do.
+    /// Trend of the delays.
     #[must_use]
     pub fn trend(&self) -> Trend {
         if self.delays_secs.len() < LEAST_TRANSITS {

@@ -1,4 +1,5 @@
-//! What the other host says of its sending counts as what comes here, and decides by which protocol a link is made.
+//! The other host's report on its sending counts as knowledge of the direction to here, and decides the protocol of
+//! a link.
 
 use std::time::Duration;
 
