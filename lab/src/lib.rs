@@ -1,4 +1,4 @@
-//! What measures and proves: rules of the repository, benchmarks, golden vectors, fuzz targets.
+//! Tools that measure and prove: rules of the repository, benchmarks, golden vectors, fuzz targets.
 //!
 //! Nothing here is needed to use Corridor. Read [`bench`] first: it drives real processes of this program; then
 //! [`simulate`]: congestion controllers over a bottleneck, in virtual time; then [`emulate`]: links between namespaces,

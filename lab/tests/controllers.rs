@@ -189,7 +189,7 @@ fn auto_fills_a_new_path_within_eight_round_trips_and_keeps_the_queue_short() {
     }
 }
 
-/// What leaves together must fit: a switch has a tenth of a millisecond.
+/// Packets that leave together must fit into the buffer: a switch has a tenth of a millisecond.
 #[test]
 fn auto_fills_a_short_path_with_a_small_buffer() {
     let path = Path::new(10.0 * GBPS, ms(1), 0.1);

@@ -66,7 +66,7 @@ impl Hosts {
         Ok(hosts)
     }
 
-    /// What has come to the client by each path, bytes.
+    /// Bytes that have come to the client by each path.
     fn arrived(&self) -> Vec<u64> {
         let of = |path: u8| {
             let card = format!("rb{path}");

@@ -44,7 +44,7 @@ const PURE: &[&str] = &[
     "crates/cache/src/table.rs",
 ];
 
-/// What a pure crate must not name.
+/// Words that must not occur in a pure crate.
 const IMPURE_WORDS: &[&str] = &[
     "Instant::now",
     "SystemTime::now",
@@ -101,7 +101,7 @@ fn metadata() -> Value {
     serde_json::from_slice(&out.stdout).expect("cargo metadata is JSON")
 }
 
-/// What the rule calls a package: `store` for `corridor-store`, `corridor` for the binary; `None` for others.
+/// Short name of a package in the rule: `store` for `corridor-store`, `corridor` for the binary; `None` for others.
 fn short_name(name: &Value) -> Option<&str> {
     let name = name.as_str()?;
     if name == "corridor" { Some(name) } else { name.strip_prefix("corridor-") }

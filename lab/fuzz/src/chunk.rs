@@ -13,7 +13,7 @@ mod filters;
 #[expect(dead_code, reason = "as above")]
 mod packing;
 
-/// What the filters name of the rest of the store.
+/// Stand-ins for the names that the filters use from the rest of the store.
 mod library {
     #[expect(dead_code, reason = "whether the library has a filter does not matter here")]
     pub(crate) struct Filter {

@@ -18,7 +18,7 @@ const FIRST_OPERATIONS: usize = 8;
 /// Most operations that a script may start.
 const MAX_OPERATIONS: usize = 64;
 
-/// What the application knows of an operation.
+/// Events of an operation that the application has received.
 #[derive(Default)]
 struct Known {
     in_any_order: bool,
@@ -32,7 +32,7 @@ struct Known {
 struct Arriving {
     bulk_bytes: u64,
     come_bytes: u64,
-    /// Where pieces that have come begin and end.
+    /// Pieces that have come: the end of each, by its beginning.
     pieces: BTreeMap<u64, u64>,
 }
 

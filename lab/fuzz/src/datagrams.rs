@@ -9,7 +9,7 @@ use wire::{Chunk, ItemHead, OpId, Said};
 
 use crate::lossy::{LEAST_DATAGRAM_BYTES, MAX_RUNS, Packet, Receiver, Record, Sender};
 
-/// Of the item that the sender has from the start.
+/// Bytes of the item that the sender has from the start.
 const ITEM_BYTES: u64 = 20_000;
 
 /// Plays a script: pieces of the input, each a byte that says what it is, a byte of length, and so many bytes.
@@ -65,7 +65,7 @@ fn hear(receiver: &mut Receiver, now: Instant, what: u8, piece: &Bytes) {
     }
 }
 
-/// Of a number that was named plainly nothing comes twice.
+/// Takes what the receiver gives for a piece, and checks that nothing comes twice for a number that was named plainly.
 fn take(receiver: &mut Receiver, given: &mut BTreeSet<u64>, piece: &Bytes) {
     let number = match Packet::decode(piece.clone()) {
         Ok(Packet::Bulk { number, .. }) => Some(number),

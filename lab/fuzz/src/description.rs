@@ -1,5 +1,5 @@
-//! What a server says it has: a description that passes its check must not harm anybody who relies on it, from the
-//! grid of blocks to a volume, a first camera and what its picture wants.
+//! Descriptions of a server's data: one that passes its check must not harm anybody who relies on it, from the
+//! grid of blocks to a volume, a first camera and the blocks that its picture needs.
 
 use array::{ArrayInfo, Dataset, Level, Selection};
 use bytes::Bytes;
@@ -9,7 +9,7 @@ use wire::ops::{decode_dataset, encode_dataset};
 
 use crate::operations::settles;
 
-/// Of the picture.
+/// Size of the picture.
 const SIZE: ImageSize = ImageSize { width: 64, height: 48 };
 /// For its blocks.
 const MEMORY_BYTES: usize = 256 << 20;

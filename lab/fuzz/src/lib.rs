@@ -1,5 +1,6 @@
-//! What the fuzz targets do. Each target hands foreign bytes to one function here; a clear error is a fine answer,
-//! a panic, a hang, or memory beyond the limit is not. `tools/fuzz.sh` says how they are run and seeded.
+//! Functions behind the fuzz targets. Each target hands foreign bytes to one function here; a clear error is a
+//! fine answer, a panic, a hang, or memory beyond the limit is not. `tools/fuzz.sh` says how they are run and
+//! seeded.
 //!
 //! ```text
 //! files    one file of a format          zarr         a folder of files
@@ -44,7 +45,7 @@ mod address;
 #[path = "../../../crates/node/src/offer/address.rs"]
 mod offer_address;
 
-/// What the parsers name of the rest of the node.
+/// Stand-ins for the names that the parsers use from the rest of the node.
 mod ssh {
     pub(crate) use crate::address::{Address, SCHEME};
 }

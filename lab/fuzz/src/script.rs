@@ -1,5 +1,6 @@
-//! What a connection's two machines are driven with: a stream of frames as the peer sends them, between which frames
-//! of kinds that the wire does not have say what time and the application do. So golden vectors are seeds as they are.
+//! Scripts that drive the two machines of a connection: a stream of frames as the peer sends them. Between them are
+//! frames of kinds that the wire does not have, which are instructions: what time and the application do. So golden
+//! vectors are seeds as they are.
 
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ pub(crate) enum Step {
     Frame(Bytes),
     /// Something else happens.
     Do {
-        /// What, counted from 0.
+        /// Instruction, counted from 0.
         what: u8,
         /// To which operation, in the order of their numbers.
         which: u8,

@@ -21,9 +21,9 @@ struct Host {
     now: Instant,
     is_over: bool,
     last_op: u32,
-    /// What the application was asked and has not answered to the end.
+    /// Operations that the application was asked for and has not answered to the end.
     open: BTreeSet<OpId>,
-    /// What the client was told has ended.
+    /// Operations of which the client was told that they have ended.
     ended: BTreeSet<OpId>,
     credit_bytes: u64,
     sent_bytes: u64,

@@ -1,4 +1,4 @@
-//! What participants say in a session: a view, then notes, one per line.
+//! Messages of participants in a session: a view, then notes, one per line.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use session::{Event, Join, MAX_VIEW_BYTES, Note, ParticipantId, Role, Room, View
 /// Most events that may wait: one of each kind of item, and a picture, for each participant.
 const MAX_EVENTS: usize = 3 * 7;
 
-/// What the session shows.
+/// Description of the data set that the session shows.
 const DATASET: &str = include_str!("../seeds/description/volume.json");
 
 /// The first line is a view as in a link, the others are notes; three people take turns.

@@ -1,4 +1,4 @@
-//! What people type: selections, URLs, synthetic fields.
+//! Texts that people type: selections, URLs, synthetic fields.
 
 use array::Indexing;
 
@@ -35,7 +35,7 @@ pub fn parse(text: &[u8]) {
     }
 }
 
-/// What resolves lies within the shape.
+/// Checks that each selection that resolves lies within the shape.
 fn resolve(indexing: &Indexing) {
     for shape in SHAPES {
         let Ok(resolved) = indexing.resolve(shape) else { continue };
@@ -44,7 +44,8 @@ fn resolve(indexing: &Indexing) {
     }
 }
 
-/// What was read can be written and read again, and without secrets names the same data.
+/// Checks that a URL that was read can be written and read again, and that it names the same data
+/// without secrets.
 fn check_url(url: &Url) {
     assert_eq!(url.to_string().parse().as_ref(), Ok(url));
     let public: Url = url.public().parse().expect("what was written can be read");

@@ -34,8 +34,8 @@ const ANSWER_BYTES: u64 = 24;
 const CONNECTIONS: usize = 48;
 /// Operations under way at a time of the ways that wait for nothing; the server may take fewer and then has the rest wait.
 const UNDER_WAY: usize = 65_536;
-/// What a way may take, about, for the round trips of its operations, and again for those of single ones: where these are
-/// long it does a sample.
+/// Time, about, that a way may spend on the round trips of its operations, and again on those of single ones: where round
+/// trips are long it does a sample.
 const WAITING: Duration = Duration::from_secs(2);
 /// Operations of the ways that do many at a time.
 const MANY: usize = 300_000;
@@ -46,7 +46,7 @@ const FEW: usize = 5_000;
 const SINGLES: usize = 100;
 /// A round trip where none is told: loopback.
 const SHORT: Duration = Duration::from_micros(100);
-/// What is sought of bulk inside pipeline, operations per second.
+/// Goal for bulk inside pipeline, operations per second.
 const SOUGHT_PER_SEC: f64 = 1e6;
 
 /// Gives connections to one server.
@@ -190,7 +190,7 @@ pub(super) async fn run(program: &Path, options: &Options) -> Result<Report> {
     Ok(report)
 }
 
-/// What is measured of a way.
+/// Measurements of a way.
 struct Doing<'a> {
     way: &'a dyn Architecture,
     site: &'a dyn Site,
@@ -273,7 +273,7 @@ fn operations_in_a_row(waiting: Duration, is_quick: bool) -> usize {
     if is_quick { 2 } else { usize::try_from(fitting).unwrap_or(usize::MAX).max(2) }
 }
 
-/// Where the array is, as the server calls it.
+/// Finds the place of the array `name` on the server.
 async fn place(site: &Dialled, name: &str) -> Result<BlockPlace> {
     let connection = site.connect().await?;
     let ask = ops::Describe { name: name.to_owned() };

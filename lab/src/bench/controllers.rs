@@ -1,5 +1,5 @@
-//! What the congestion controllers do over a simulated bottleneck ([`crate::simulate`]): all of them on the reference
-//! link, `auto` over a grid of paths, and what flows do to each other.
+//! Behavior of the congestion controllers over a simulated bottleneck ([`crate::simulate`]): all of them on the
+//! reference link, `auto` over a grid of paths, and flows that share a bottleneck.
 //!
 //! Simulated: no packet is sent, no processor time is measured, and the same commit gives the same figures anywhere.
 //! *Ours* is `auto` unless the case names another; the other controllers are the peers.
@@ -15,7 +15,7 @@ use crate::simulate::{Flow, Outcome, Path, run as simulate};
 
 /// Runs with different seeds of ours on the reference link, and of flows that share; peers run once.
 const SEEDS: u64 = 3;
-/// What is measured against the others.
+/// Controllers of this project, which are measured against the others.
 const OURS: [&str; 2] = ["auto", "rate"];
 /// Size of the reference transfer, bytes.
 const TRANSFER_BYTES: u64 = 2_000_000_000;
@@ -140,7 +140,7 @@ fn evenness(cases: &mut Vec<Case>) -> Result<()> {
     Ok(())
 }
 
-/// What TFRC keeps of its rate where packets come late and none is lost: a late one is no loss event.
+/// Share of its rate that TFRC keeps where packets come late and none is lost: a late packet is no loss event.
 fn reordering(cases: &mut Vec<Case>) -> Result<()> {
     let straight = Path::new(0.1 * GBPS, Duration::from_millis(40), 1.0);
     let late = Path { late: 0.013, late_by: Duration::from_millis(3), ..straight.clone() };
@@ -172,7 +172,7 @@ fn place_in(place: f64, bins: &mut [f64]) -> Option<&mut f64> {
     if place < 0.0 { None } else { bins.get_mut(place as usize) }
 }
 
-/// What flows of one bottleneck do to each other.
+/// Shares of flows that use one bottleneck together.
 fn sharing(cases: &mut Vec<Case>) -> Result<()> {
     beside_tcp(cases)?;
     for rtt in [20, 150] {
@@ -194,7 +194,7 @@ fn sharing(cases: &mut Vec<Case>) -> Result<()> {
     Ok(())
 }
 
-/// What a cubic flow keeps beside one of ours: the second starts 10 round trips later.
+/// Share that a cubic flow keeps beside one of ours: the second starts 10 round trips later.
 fn beside_tcp(cases: &mut Vec<Case>) -> Result<()> {
     for buffer in [0.3, 1.0, 4.0] {
         let path = Path::new(0.1 * GBPS, Duration::from_millis(20), buffer);

@@ -28,7 +28,7 @@ const SIDE: u64 = 1024;
 const READ_BYTES: u64 = 256 << 10;
 /// Bulk bytes that may be on their way to one client.
 const WINDOW_BYTES: u64 = 4 << 20;
-/// What was set out for an idle client, bytes, and for slowest over fastest.
+/// Goals: memory of an idle client, bytes, and slowest over fastest.
 const GOALS: (f64, f64) = (65_536.0, 0.8);
 
 pub(super) async fn run(program: &Path, options: &Options) -> Result<Report> {

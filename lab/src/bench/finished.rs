@@ -7,7 +7,7 @@ use array::Result;
 use super::options::Options;
 use super::report::{Case, Report};
 
-/// See the module.
+/// Cases that have ended, and the groups that failed.
 pub(super) struct Finished {
     is_quick: bool,
     cases: Vec<Case>,
@@ -32,7 +32,7 @@ impl Finished {
         cases.into_iter().for_each(|case| self.add(case));
     }
 
-    /// What is left of a group of cases when one of them failed: those before it, and why.
+    /// Notes the error of a group of cases when one of them failed; the cases before it are kept.
     pub(super) fn end_of(&mut self, group: &str, result: Result<()>) {
         if let Err(error) = result {
             self.failures.push(format!("{group}: {error}"));

@@ -19,11 +19,11 @@ use super::report::{Better, Case, Link, Report};
 const RUNS: usize = 5;
 /// Voxels a side: 64 GB of bytes.
 const SIDE: u64 = 4096;
-/// What the viewer may use for blocks.
+/// Memory that the viewer may use for blocks.
 const MEMORY: &str = "512MiB";
-/// What a user who asked for [`MEMORY`] may expect the whole process to stay under, bytes.
+/// Memory that a user who asked for [`MEMORY`] may expect the whole process to stay under, bytes.
 const PEAK_BYTES: f64 = (1u64 << 30) as f64;
-/// What we set out to reach, seconds.
+/// Goal, seconds.
 const GOAL_SECS: f64 = 1.0;
 /// A JPEG of this size in which nothing is seen is smaller than this, bytes.
 const BLANK_BYTES: usize = 4096;

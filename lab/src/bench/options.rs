@@ -11,7 +11,7 @@ use compose::Communicator;
 
 use super::report::Link;
 
-/// What a caller may choose. The default is everything in full, both sides here.
+/// Choices of a caller. The default is everything in full, with both sides here.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Small data and few runs: shows that it works, measures little.
@@ -22,10 +22,10 @@ pub struct Options {
     pub server_command: Vec<String>,
     /// The address of the server's side.
     pub server_address: IpAddr,
-    /// What is known of the link between the sides: written into the report, and what limits are computed from.
+    /// Properties of the link between the sides: written into the report, and used to compute limits.
     pub link: Link,
-    /// What makes a link before a command, with `{name}`, `{rate}`, `{rtt}` and `{loss}` to be filled in: for benchmarks over
-    /// several links. It joins namespaces `NAME-a`, the server's, and `NAME-b`.
+    /// Command that makes a link and runs another command on it, with `{name}`, `{rate}`, `{rtt}` and `{loss}` to be
+    /// filled in: for benchmarks over several links. It joins namespaces `NAME-a`, the server's, and `NAME-b`.
     pub make_link: Option<String>,
     /// Groups of cases to run; empty: all that need no further choice.
     pub only: Vec<String>,
@@ -73,7 +73,7 @@ impl Options {
         self.runs.unwrap_or(if self.is_quick { quick } else { usual }).max(1)
     }
 
-    /// That only groups are asked for that there are; `all` stands for them all.
+    /// Checks that only groups that exist are asked for; `all` stands for them all.
     ///
     /// # Errors
     /// `Invalid`, listing them.

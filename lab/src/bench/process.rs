@@ -22,7 +22,7 @@ const RETRY_AFTER: Duration = Duration::from_millis(100);
 /// Kernel ticks per second in `/proc`: `USER_HZ`, the same on every Linux.
 const TICKS_PER_SEC: f64 = 100.0;
 
-/// Where server processes run, and the address they are reached at.
+/// Side of a link on which server processes run, and the address at which they are reached.
 #[derive(Clone, Debug)]
 pub(super) struct Side {
     /// Words before a command.
@@ -64,7 +64,7 @@ impl Running {
         Self::start_at(&Side::here(), program, arguments).await
     }
 
-    /// The same on `side`.
+    /// Starts the program on `side` as [`start`](Self::start) does here.
     pub(super) async fn start_at(side: &Side, program: &Path, arguments: &[&str]) -> Result<Self> {
         let home = tempfile::tempdir()?;
         let listen = std::net::SocketAddr::new(side.address, 0).to_string();

@@ -19,7 +19,7 @@ const MAX_CREDIT: Duration = Duration::from_millis(5);
 
 /// Relays connections until dropped.
 pub(super) struct Relay {
-    /// Where clients connect.
+    /// Address that clients connect to.
     pub(super) address: SocketAddr,
     _task: JoinSet<()>,
 }

@@ -11,13 +11,13 @@ use serde::{Deserialize, Serialize};
 pub struct Report {
     /// Name of the benchmark.
     pub bench: String,
-    /// Where it ran.
+    /// Machine that it ran on.
     pub machine: Machine,
     /// Commit of the code, with `+` where the tree had changes; `unknown` outside a checkout.
     pub commit: String,
     /// The link between the two sides.
     pub link: Link,
-    /// What was measured.
+    /// Quantities that were measured.
     pub cases: Vec<Case>,
     /// Why some cases are missing; left out where none is.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,7 +61,7 @@ pub enum Better {
 /// One measured quantity.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Case {
-    /// What was measured.
+    /// Name of the quantity.
     pub name: String,
     /// Its parameters.
     pub parameters: BTreeMap<String, serde_json::Value>,
@@ -79,11 +79,11 @@ pub struct Case {
     pub max: Option<f64>,
     /// Peers measured in the same run; null with `why` where one is not there.
     pub peers: BTreeMap<String, Option<f64>>,
-    /// What physics allows on this link or machine.
+    /// Physical limit of this link or machine.
     pub limit: Option<f64>,
     /// How the limit was computed.
     pub limit_why: String,
-    /// What we set out to reach.
+    /// Figure that is to be reached.
     pub goal: Option<f64>,
     /// Whether we did; null where a peer or device is not there.
     pub meets_goal: Option<bool>,

@@ -10,7 +10,7 @@ const CROSS_MEMORY_SECS: f64 = 1.0;
 /// The jitter's random points lie this many jitters apart: slow enough that packets stay in order.
 const JITTER_SPACING: f64 = 10.0;
 
-/// What becomes of a packet.
+/// Fate of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     /// The queue was full.
@@ -39,7 +39,7 @@ pub(super) struct Lane {
     last_at: Duration,
     /// When the next packet of the cross traffic comes, seconds.
     cross_at: f64,
-    /// Of the cross traffic, what found room.
+    /// Bytes of the cross traffic that found room.
     cross_bytes: f64,
 }
 

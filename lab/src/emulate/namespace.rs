@@ -12,7 +12,7 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 /// Network of every link; host n of it is `10.77.0.n`.
 const NETWORK: &str = "10.77.0";
-/// What the device of a link is called in its namespace.
+/// Name of a link's device in its namespace.
 pub const DEVICE: &str = "lab0";
 /// Packets that wait for the emulator: more than it ever leaves unread.
 const DEVICE_QUEUE_PACKETS: &str = "20000";

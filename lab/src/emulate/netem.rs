@@ -87,7 +87,7 @@ fn pair(a: &Namespace, b: &Namespace) -> Result<()> {
     command("ip", &[&["link", "add", DEVICE][..], &ends].concat())
 }
 
-/// What netem is told of one direction.
+/// Arguments of netem for one direction.
 fn arguments(lane: &LaneSpec, mtu: u32, seed: u64) -> Vec<String> {
     let rate = lane.rate_bytes_per_sec.unwrap_or(0.0);
     // Its limit counts packets, and also those that are on their way.

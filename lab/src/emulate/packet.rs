@@ -29,7 +29,7 @@ const CWR: u8 = 0x80;
 #[derive(Debug)]
 pub(super) struct Packet {
     bytes: Vec<u8>,
-    /// Of IP and TCP together, where there are segments.
+    /// Bytes of the headers of IP and TCP together, where there are segments.
     header_bytes: usize,
     /// Payload per segment; 0 where the packet is one.
     segment_bytes: usize,
@@ -37,7 +37,7 @@ pub(super) struct Packet {
 }
 
 impl Packet {
-    /// What a device gave; `None` when it is no IPv4 packet or contradicts itself.
+    /// Reads a packet that a device gave; `None` when it is no IPv4 packet or contradicts itself.
     pub(super) fn parse(bytes: Vec<u8>) -> Option<Self> {
         let ip = bytes.get(VIRTIO_BYTES..)?;
         let header = usize::from(*ip.first()? & 0x0F) * 4;
@@ -84,7 +84,7 @@ impl Packet {
         self.bytes.len()
     }
 
-    /// Where the payload of some segments lies.
+    /// Range of the payload of some segments in the packet.
     fn payload(&self, segments: Range<usize>) -> Range<usize> {
         let begin = VIRTIO_BYTES + self.header_bytes;
         let at = |segment: usize| (begin + segment * self.segment_bytes).min(self.bytes.len());
@@ -136,7 +136,7 @@ impl Packet {
     }
 }
 
-/// What a device wants in the checksum field of TCP that it is to fill in: the sum over the pseudo header.
+/// Value that a device expects in the checksum field of TCP that it is to fill in: the sum over the pseudo header.
 fn pseudo_header_sum(ip: &[u8], tcp_bytes: u16) -> u16 {
     let mut pseudo = [0; 12];
     pseudo[..8].copy_from_slice(&ip[12..20]);

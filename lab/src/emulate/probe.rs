@@ -17,7 +17,7 @@ const SINK_PORT: u16 = 7009;
 const STREAM_PORT: u16 = 7011;
 /// Nothing more comes after so long.
 const SILENCE: Duration = Duration::from_secs(1);
-/// Who starts first has so long until the other begins.
+/// Head start of the side that begins, until the other begins.
 const HEAD_START: Duration = Duration::from_millis(100);
 const RECEIVE_BUFFER_BYTES: usize = 64 << 20;
 const IP_AND_UDP_BYTES: usize = 28;
@@ -143,7 +143,7 @@ fn number_in(datagram: &[u8]) -> u64 {
     u64::from_le_bytes(number)
 }
 
-/// What a TCP transfer did.
+/// Result of a TCP transfer.
 pub(super) struct Transfer {
     /// Bytes per second between the first and the last byte that arrived, without the first quarter, in which TCP
     /// starts.

@@ -30,7 +30,7 @@ const MUCH_LATER: Duration = Duration::from_millis(1);
 /// One direction.
 pub(super) struct Pump {
     pub(super) lane: Lane,
-    /// What the lane is to become.
+    /// Properties that the lane is to take on; none while nothing changes.
     pub(super) change: Arc<Mutex<Option<LaneSpec>>>,
     /// Devices of the side that sends.
     pub(super) from: Vec<Arc<Tun>>,
@@ -41,11 +41,11 @@ pub(super) struct Pump {
     pub(super) ends: Arc<AtomicBool>,
 }
 
-/// What a thread has besides.
+/// State of the thread of a pump.
 struct Work {
     pump: Pump,
     line: DelayLine,
-    /// Where packets are read to; as many bytes as they have are kept of them.
+    /// Buffer that packets are read into; only as many bytes as a packet has are kept.
     buffer: Box<[u8; MAX_PACKET_BYTES]>,
     arrivals: Vec<(usize, Duration)>,
     start: Instant,

@@ -1,4 +1,4 @@
-//! What a link is like, and how people write it: `1gbit`, `150ms`, `0.1%`, `0.5bdp`. No I/O.
+//! Properties of a link, and the notation in which people write them: `1gbit`, `150ms`, `0.1%`, `0.5bdp`. No I/O.
 
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ pub struct LaneSpec {
     pub jitter: Duration,
     /// Room in front of the bottleneck, bytes; what does not fit is dropped.
     pub queue_bytes: f64,
-    /// What is lost behind the bottleneck.
+    /// Random loss behind the bottleneck.
     pub loss: Loss,
     /// Share of packets that come later than those behind them, 0 to 1.
     pub late: f64,
@@ -99,7 +99,7 @@ pub struct Options {
     pub mtu: u32,
     /// On side b.
     pub hosts: u8,
-    /// Of the random numbers.
+    /// Seed of the random numbers.
     pub seed: u64,
 }
 
@@ -120,27 +120,27 @@ impl Default for Options {
     }
 }
 
-/// What of a link is to become different while it is up, as in [`Options`]; what is `None` stays.
+/// Changes of a link while it is up, written as in [`Options`]; `None` leaves a property as it is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Change {
-    /// Of [`Options::rate`].
+    /// New [`Options::rate`].
     pub rate: Option<String>,
-    /// Of [`Options::rtt`].
+    /// New [`Options::rtt`].
     pub rtt: Option<String>,
-    /// Of [`Options::jitter`].
+    /// New [`Options::jitter`].
     pub jitter: Option<String>,
-    /// Of [`Options::queue`].
+    /// New [`Options::queue`].
     pub queue: Option<String>,
-    /// Of [`Options::loss`].
+    /// New [`Options::loss`].
     pub loss: Option<String>,
-    /// Of [`Options::late`].
+    /// New [`Options::late`].
     pub late: Option<String>,
-    /// Of [`Options::cross`].
+    /// New [`Options::cross`].
     pub cross: Option<String>,
 }
 
 impl Options {
-    /// The same link after a change.
+    /// Options of the link after a change.
     #[must_use]
     pub fn changed(&self, change: &Change) -> Self {
         let of = |new: &Option<String>, old: &String| new.as_ref().unwrap_or(old).clone();

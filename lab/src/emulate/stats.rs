@@ -1,4 +1,4 @@
-//! What a direction of a link has counted.
+//! Counters of the directions of a link.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -19,7 +19,7 @@ use super::spec::{Change, LaneSpec, LinkSpec, Options};
 use super::stats::{Live, Stats};
 use super::tun::Tun;
 
-/// Where links are written down.
+/// Folder with the records of the links that are up.
 const FOLDER: &str = "/run/corridor-lab";
 /// Names are short: namespaces and processes carry them.
 const MAX_NAME_BYTES: usize = 24;
@@ -35,7 +35,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// A link that is asked to change has this long.
 const CHANGES_WITHIN: Duration = Duration::from_secs(5);
 
-/// What emulates the link.
+/// Engine that emulates the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Engine {
@@ -55,7 +55,7 @@ pub struct Running {
     name: String,
     options: Options,
     engine: Engine,
-    /// Where the threads of both directions look for what they are to become.
+    /// Changes that the threads of both directions are to take up.
     changes: [Arc<Mutex<Option<LaneSpec>>>; 2],
     threads: Vec<JoinHandle<Result<()>>>,
     ends: Arc<AtomicBool>,
@@ -65,7 +65,7 @@ pub struct Running {
     namespaces: Vec<Namespace>,
 }
 
-/// What others may know of a link that is up.
+/// Record of a link that is up, for other processes.
 #[derive(Debug, Serialize, Deserialize)]
 struct Record {
     pid: i32,
@@ -132,7 +132,7 @@ impl Running {
         (HOST_A..).take(self.namespaces.len()).map(address).collect()
     }
 
-    /// What was counted so far; nothing with netem, which counts by itself.
+    /// Counters so far; all zero with netem, which counts by itself.
     #[must_use]
     pub fn stats(&self) -> Stats {
         Stats { forward: self.forward.read(), backward: self.backward.read() }
@@ -278,7 +278,7 @@ impl Drop for Running {
     }
 }
 
-/// What a link that is up, perhaps in another process, has counted.
+/// Counters of a link that is up, perhaps in another process.
 ///
 /// # Errors
 /// `NotFound` when there is none of that name.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{Change, Path};
 use crate::dice::Dice;
 
-/// What becomes of a segment.
+/// Fate of a segment.
 pub(super) struct Fate {
     /// Packets of it that do not arrive.
     pub(super) lost_packets: u64,

@@ -82,7 +82,7 @@ impl Path {
         }
     }
 
-    /// The same path with this share of packets lost at random.
+    /// The path with this share of packets lost at random.
     #[must_use]
     pub fn losing(mut self, share: f64) -> Self {
         self.loss = share;
@@ -166,7 +166,7 @@ pub fn run(path: &Path, flows: Vec<Flow>, changes: &[Change], until: Duration, s
     outcome::of(simulation.senders, simulation.queue, until)
 }
 
-/// What happens next; at the same time, what was planned first.
+/// Events in the order of their times; those at the same time in the order in which they were planned.
 #[derive(Default)]
 struct Agenda {
     heap: BinaryHeap<Reverse<(Duration, u64, What)>>,

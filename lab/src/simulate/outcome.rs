@@ -1,4 +1,4 @@
-//! What a simulation showed.
+//! Outcome of a simulation.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ pub struct Outcome {
     pub until: Duration,
 }
 
-/// What one flow got.
+/// Outcome for one flow.
 #[derive(Clone, Debug)]
 pub struct FlowOutcome {
     /// When, seconds, how many bytes arrived.

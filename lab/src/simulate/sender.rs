@@ -252,7 +252,7 @@ impl Sender {
         self.flow.controller.on(now, &Event::Loss(Loss { bytes, sent_at, in_flight_bytes }));
     }
 
-    /// What left well before `acked_packet` and has not arrived is lost.
+    /// Declares segments lost that left well before `acked_packet` and have not arrived.
     fn find_losses(&mut self, now: Duration, acked_packet: u64) {
         let mut packets = 0;
         let mut sent_at = Duration::ZERO;

@@ -42,14 +42,14 @@ impl Stretch {
     }
 }
 
-/// Where a ceiling server can be asked.
+/// Addresses of a ceiling server.
 #[derive(Debug, Serialize)]
 pub struct Ready {
-    /// Plainly.
+    /// Address for connections without TLS.
     pub address: SocketAddr,
-    /// Over TLS.
+    /// Address for connections over TLS.
     pub tls: SocketAddr,
-    /// Of its certificate.
+    /// Fingerprint of its certificate.
     pub fingerprint: String,
 }
 

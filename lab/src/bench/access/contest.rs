@@ -12,7 +12,7 @@ use super::super::report::{Better, Case, Link, median};
 const HEADER_BYTES: f64 = 52.0;
 const DEFAULT_MTU: u32 = 1500;
 
-/// What one contestant took for the work, once.
+/// Costs of the work for one contestant, once.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Measured {
     pub(super) secs: f64,
@@ -58,7 +58,7 @@ pub(super) const SHARE_SOUGHT: f64 = 0.95;
 /// How `least_secs` was computed.
 pub(super) const LEAST_WHY: &str = "bytes / (rate x (MTU - 52) / MTU): headers of IPv4 and TCP";
 
-/// What everybody did with the same work.
+/// Measurements of all contestants for the same work.
 pub(super) struct Contest {
     pub(super) name: String,
     /// Payload of the work, bytes.
@@ -121,7 +121,7 @@ impl Contest {
         }
     }
 
-    /// What it cost, besides time: processor time of both sides, and what came over the network.
+    /// Costs besides time: processor time of both sides, and the bytes received over the network.
     pub(super) fn costs(&self) -> Vec<Case> {
         let gigabytes = self.bytes as f64 / 1e9;
         let name = |what: &str| format!("{}: {what}", self.name);

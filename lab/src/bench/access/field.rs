@@ -18,7 +18,7 @@ pub(in super::super) struct Field {
     pub(in super::super) shape: [u64; 4],
     /// The bytes.
     pub(super) file: PathBuf,
-    /// What `corridor serve` opens.
+    /// Description that `corridor serve` opens.
     pub(in super::super) description: PathBuf,
 }
 

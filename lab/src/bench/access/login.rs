@@ -20,7 +20,7 @@ const LOGIN: &str = "ssh HOST true";
 const DIRECT: &str = "corridor://";
 const SSH_ALONE: &str = "ssh:// without the direct link";
 
-/// Where everybody goes.
+/// Server of ssh that all contestants log in to, and the data there.
 struct Way<'a> {
     program: &'a Path,
     scene: &'a Scene,

@@ -26,7 +26,7 @@ impl Ours {
         Self::connect_with(url, home, Compression::Auto).await
     }
 
-    /// The same, with data compressed on the way or not.
+    /// Connects, with data compressed on the way or not.
     pub(super) async fn connect_with(url: &str, home: &Path, compression: Compression) -> Result<Self> {
         let location: Location = url.parse()?;
         let context = Context::new(Places::below(home), Budget::reading(MEMORY_BYTES), None)
@@ -36,7 +36,7 @@ impl Ours {
         Ok(Self { source })
     }
 
-    /// What there is.
+    /// Description of the server's data.
     pub(super) async fn dataset(&self) -> Result<Arc<Dataset>> {
         self.source.describe().await
     }

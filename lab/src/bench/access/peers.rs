@@ -28,7 +28,7 @@ const SCRIPTS: &[(&str, &str)] = &[
     ("h5py_reads.py", include_str!("../../../peers/h5py_reads.py")),
 ];
 
-/// What serves the peer's data.
+/// Kind of server that serves the peer's data.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Serves {
     Xrootd,
@@ -62,7 +62,7 @@ pub(super) enum Reads<'a> {
     Hyperslab(&'a Selection),
 }
 
-/// What a client printed.
+/// Result that a client printed.
 pub(super) struct Outcome {
     pub(super) measured: Measured,
     /// Operations that it really did; the time is scaled to all of them.

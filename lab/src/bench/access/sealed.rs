@@ -19,7 +19,7 @@ const GATHERED_BYTES: usize = 256 << 10;
 /// Any name does: the certificate is known by its fingerprint.
 const NAME: &str = "ceiling";
 
-/// Who the server is.
+/// Identity of the server, made for this run.
 pub(super) fn identity() -> Result<Identity> {
     Identity::self_signed(&[NAME.to_owned()])
 }

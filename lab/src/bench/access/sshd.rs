@@ -11,14 +11,14 @@ use super::peers::free_port;
 
 /// The server's program; it wants to be called by its whole path.
 const PROGRAM: &str = "/usr/sbin/sshd";
-/// Where it wants to be alone when it runs as root.
+/// Folder for privilege separation, which the server requires when it runs as root.
 const OWN_FOLDER: &str = "/run/sshd";
 
 /// A server that lets in whoever runs the benchmark.
 pub(super) struct Sshd {
     pub(super) running: Running,
     pub(super) user: String,
-    /// What a client needs to come here: `ssh -F` and this.
+    /// Configuration file with which a client reaches this server: `ssh -F` and this path.
     pub(super) configuration: PathBuf,
 }
 

@@ -1,4 +1,4 @@
-//! What each way costs, counted: messages, writes, and round trips in virtual time on a link that only delays.
+//! Costs of each way, counted: messages, writes, and round trips in virtual time on a link that only delays.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -23,7 +23,7 @@ const ROUND_TRIP: Duration = Duration::from_millis(150);
 const ON_THE_WAY: usize = 1 << 20;
 const PLACE: BlockPlace = BlockPlace { dataset: DatasetId(1), generation: Generation(1), array: 0, level: 0 };
 
-/// What clients sent.
+/// Connections, messages, writes and bytes of all clients.
 #[derive(Default)]
 struct Counts {
     connections: AtomicU64,
@@ -127,7 +127,7 @@ async fn serve(link: Link, field: Arc<Field>) {
     }
 }
 
-/// What a way did for `operations` reads: messages and writes besides those of connecting, bytes, and round trips.
+/// Costs of a way for `operations` reads: messages and writes besides those of connecting, bytes, and round trips.
 struct Did {
     connections: u64,
     messages: u64,

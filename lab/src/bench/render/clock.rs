@@ -1,4 +1,4 @@
-//! What work costs: wall time, and processor time of all threads of this process.
+//! Costs of work: wall time, and processor time of all threads of this process.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ pub(super) struct Clock {
     cpu: Duration,
 }
 
-/// What something took.
+/// Times that some work took.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Took {
     pub(super) wall_secs: f64,

@@ -61,7 +61,7 @@ pub(super) async fn run(program: &Path, options: &Options, finished: &mut Finish
     Ok(())
 }
 
-/// The same by the processes of an MPI program, of which this is one; rank 0 has the cases.
+/// Measures all methods with the processes of an MPI program, of which this is one; rank 0 has the cases.
 pub(super) fn by_processes(
     ranks: &dyn Communicator,
     options: &Options,
@@ -107,7 +107,7 @@ fn nothing(count: usize, why: &Error) -> Case {
     Case { why: why.to_string(), ..Case::measured(&name, "B", Better::Lower, Vec::new()) }
 }
 
-/// What `work` gives at rank 0 of `count` ranks on threads of their own.
+/// Runs `work` on `count` ranks on threads of their own; returns the result of rank 0.
 fn by_threads<T: Send>(
     count: usize,
     work: impl Fn(&dyn Communicator) -> Result<Option<T>> + Sync,
@@ -128,21 +128,21 @@ fn by_threads<T: Send>(
     results.into_iter().flatten().next().ok_or_else(|| Error::internal("expected rank 0 to tell"))
 }
 
-/// What all ranks draw.
+/// Scene that all ranks draw.
 struct Stage {
     volume: Volume,
     blocks: Snapshot,
     runs: usize,
 }
 
-/// What one rank says of itself.
+/// Measurements of one rank.
 #[derive(Debug, Serialize, Deserialize)]
 struct Told {
     /// Sent to put one image together of pieces that cover all of it.
     bytes: u64,
     messages: u64,
     rounds: usize,
-    /// What that took, for each run.
+    /// Time that this took, for each run.
     secs: Vec<f64>,
     /// Samples drawn for each picture of the skewed scene.
     work: Vec<f64>,
@@ -157,7 +157,7 @@ impl Stage {
         Ok(Self { volume, blocks, runs: options.runs_or(RUNS, QUICK_RUNS) })
     }
 
-    /// What every rank says, at rank 0; all make the same call.
+    /// Measurements of every rank, at rank 0; all ranks make the same call.
     fn measured(&self, ranks: &dyn Communicator, method: Method) -> Result<Option<Vec<Told>>> {
         let mut told = self.exchange(ranks, method)?;
         let (work, off) = self.pictures(ranks, method)?;
@@ -321,7 +321,7 @@ impl Communicator for Counted<'_> {
     }
 }
 
-/// What ranks said, as cases.
+/// Converts the measurements of ranks to cases.
 fn cases(name: &str, method: Method, told: &[Told]) -> Result<Vec<Case>> {
     let ranks = told.len();
     let schedule = Schedule::new(method, ranks)?;

@@ -33,7 +33,7 @@ const LONGER_STEPS: &[f64] = &[1.25, 1.5, 2.0, 2.5, 3.0, 4.0];
 const GOAL_U8: f64 = 8.0;
 const GOAL_U8_AVX2: f64 = 5.5;
 const GOAL_F32: f64 = 6.0;
-/// Where little is to be done.
+/// Factor for sparse and saturating functions, with which a frame has little to do.
 const GOAL_LIGHT: f64 = 12.0;
 
 /// VTK's time over ours for one scene.
@@ -83,7 +83,7 @@ struct Stage<'a> {
     peers: &'a mut Peers,
 }
 
-/// What frames took.
+/// Times of frames.
 #[derive(Default)]
 struct Times(Vec<Took>);
 
@@ -205,8 +205,8 @@ pub(super) fn draw(scene: &Scene, pool: &BlockPool, set: Instructions) -> Result
     Ok((frame, clock.read()))
 }
 
-/// The same scene with the longest of [`LONGER_STEPS`], or its own step, whose picture is at least `psnr_db` from the
-/// reference; `None` where even its own is not.
+/// Finds the longest of [`LONGER_STEPS`], or the scene's own step, with which the picture is at least `psnr_db` from the
+/// reference; returns the scene with that step, or `None` where even its own step is worse.
 fn no_worse(scene: &Scene, pool: &BlockPool, exact: &Exact, psnr_db: f64) -> Result<Option<Scene>> {
     let mut best = None;
     for &step in std::iter::once(&scene.quality.step).chain(LONGER_STEPS) {
@@ -249,8 +249,8 @@ impl Exact {
         self.rgba.iter().filter(|rgba| rgba[3] > SEEN).count() as f64 / self.rgba.len() as f64
     }
 
-    /// Of an RGB picture of 8 bits over black, where something is to be seen; `None` where nothing is, or without any
-    /// difference.
+    /// PSNR of an RGB picture of 8 bits over black, in the pixels where something is to be seen, dB; `None` where nothing
+    /// is, or without any difference.
     fn psnr_db(&self, picture: &[u8]) -> Option<f64> {
         let seen = self.pixels.iter().zip(&self.rgba).filter(|(_, rgba)| rgba[3] > SEEN);
         let (mut squares, mut count) = (0.0, 0u32);
@@ -266,7 +266,7 @@ impl Exact {
     }
 }
 
-/// What blocks of a volume take, beside what the pool may hold.
+/// Memory that the blocks of a volume take, beside the limit of the pool.
 fn memory(volume: &Volume, pool: &BlockPool) -> Case {
     let name = format!("memory for blocks, {}, {}^3", volume.dtype(), volume.side);
     Case::measured(&name, "B", Better::Lower, vec![pool.used_bytes() as f64])

@@ -40,11 +40,11 @@ const QUICK_STEPS: u64 = 3;
 const SIZES: [ImageSize; 2] =
     [ImageSize { width: 1024, height: 800 }, ImageSize { width: 3840, height: 2160 }];
 const QUICK_SIZE: ImageSize = ImageSize { width: 160, height: 128 };
-/// What the client may use, bytes.
+/// Memory that the client may use, bytes.
 const MEMORY_BYTES: u64 = 1 << 30;
 /// Time to load over the time to draw.
 const LOADS: [f64; 3] = [0.5, 1.0, 2.0];
-/// What no link of a case is slower than, bytes per second.
+/// Lowest rate of the links of the cases, bytes per second.
 const MIN_RATE: f64 = 1e6;
 
 const GOAL_RATIO: f64 = 1.05;
@@ -85,7 +85,7 @@ pub(super) async fn run(
     Ok(())
 }
 
-/// What one run took, seconds.
+/// Times of one run, seconds.
 struct Took {
     rate: f64,
     load_secs: f64,
@@ -132,7 +132,7 @@ struct Shown {
 }
 
 impl Shown {
-    /// Of a single picture: what loading and what drawing took.
+    /// Times of a single picture: of loading, and of drawing after it, seconds.
     fn alone(&self) -> Result<(f64, f64)> {
         let loaded =
             self.loaded_secs.ok_or_else(|| Error::internal("expected blocks to come, found none"))?;

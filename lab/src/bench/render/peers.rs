@@ -147,7 +147,7 @@ impl Peer {
     }
 }
 
-/// What may run a peer's script.
+/// Commands that may run a peer's script, in the order in which they are tried.
 fn programs(kind: &Kind, options: &Options) -> Vec<Vec<String>> {
     let words = |text: &str| text.split(' ').map(str::to_owned).collect();
     if kind.name == "paraview" {

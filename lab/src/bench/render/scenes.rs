@@ -1,4 +1,5 @@
-//! What is drawn: transfer functions, directions, sizes; as our caster and as peers are told.
+//! Scenes of the benchmark: transfer functions, directions, sizes; as our caster and as peers get
+//! them.
 
 use std::sync::Arc;
 
@@ -83,7 +84,7 @@ pub(super) fn scene(
     }
 }
 
-/// The same picture as peers are told.
+/// Description of the same picture for peers.
 ///
 /// # Errors
 /// `Internal` for parallel rays.

@@ -56,7 +56,7 @@ struct Set {
     is_axis: bool,
     count: u32,
     reduction: u32,
-    /// What the goals are for.
+    /// Whether the goals are for this set.
     is_chosen: bool,
 }
 
@@ -69,7 +69,7 @@ const SETS: [Set; 6] = [
     Set { name: "32 axis slabs", is_axis: true, count: 32, reduction: 1, is_chosen: false },
 ];
 
-/// What the chosen set was found to be, of one volume and function.
+/// Measurements of the chosen set, for one volume and function.
 #[derive(Clone, Copy)]
 struct Found {
     is_typical: bool,
@@ -218,7 +218,7 @@ impl Cost {
     }
 }
 
-/// What slabs show beside the true picture: PSNR, dB, and SSIM, where something is seen.
+/// Compares the view of slabs with the true picture: PSNR, dB, and SSIM, where something is seen.
 fn likeness(slabs: &Slabs, (camera, exact): &(Camera, Image)) -> Result<(f64, f64)> {
     let drawn = slabs.draw(camera, exact.size)?;
     Ok((psnr_db(&drawn, exact), ssim(&drawn, exact)))

@@ -26,7 +26,7 @@ pub(super) const HEIGHT: u32 = 800;
 /// Between the numbers of two changes: the viewer's own changes come in between.
 const SEQ_STEP: u64 = 1 << 20;
 
-/// See the module.
+/// User who looks at frames through `corridor view`.
 pub(super) struct Viewer {
     process: Running,
     answer: OpStream,

@@ -15,13 +15,13 @@ use render::{BlockPool, Inserted, VolumeView};
 
 /// Aprons and cells cost a pool less than this share of the voxels.
 const OVERHEAD: f64 = 0.5;
-/// The same of blocks that are small for the sake of a skewed volume.
+/// Counterpart of [`OVERHEAD`] for blocks that are small for the sake of a skewed volume.
 const SKEWED_OVERHEAD: f64 = 4.0;
 
 /// Blocks along a side of a skewed volume.
 const SKEWED_BLOCKS: u64 = 8;
 
-/// See the module. Values are 0 to 255; voxel centres lie at whole numbers of world space.
+/// Volume to draw. Values are 0 to 255; voxel centers lie at whole numbers of world space.
 pub(super) struct Volume {
     pub(super) side: u64,
     /// Whole numbers in a byte each, or `f32` in the host's order.
@@ -156,7 +156,7 @@ fn slab(z: f64, places: &[f64], is_float: bool) -> Vec<u8> {
     bytes
 }
 
-/// The same of a ball in one corner, in bytes.
+/// All voxels of one `z` of a ball in one corner, in bytes; shape and places as in [`slab`].
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "values are 0 to 255")]
 fn skewed_slab(z: f64, places: &[f64], _is_float: bool) -> Vec<u8> {
     /// Its middle and its radius, where the volume runs from -1 to 1.

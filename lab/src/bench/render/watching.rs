@@ -1,5 +1,6 @@
-//! What somebody who looks waits for: the first frame, frames while the camera turns, the full one when it stops, and the
-//! first and the full one after the transfer function or an isovalue changed. Through `corridor view`, encoders and all.
+//! Waiting times of a user who looks: for the first frame, for frames while the camera turns, for the full one when it
+//! stops, and for the first and the full one after the transfer function or an isovalue changed. Through `corridor view`,
+//! encoders and all.
 //!
 //! All but the 64 GB are the volume that peers draw, from a file, with the same typical function and camera: a picture in
 //! which little is seen would be drawn in no time.
@@ -24,7 +25,7 @@ const QUICK_RUNS: usize = 2;
 /// Voxels a side of what lies in memory, and of 64 GB that nobody prepared.
 const SIDE: u64 = 512;
 const LARGE_SIDE: u64 = 4096;
-/// What viewers may use for blocks, and what they may take in all, bytes.
+/// Memory that viewers may use for blocks, and memory that they may take in all, bytes.
 const MEMORY: &str = "1GiB";
 const PEAK_BYTES: f64 = (3u64 << 29) as f64;
 /// How long the camera turns, and how far each time.
@@ -162,13 +163,13 @@ async fn moving(viewer: &mut Viewer, runs: usize, what: &str, finished: &mut Fin
     Ok(())
 }
 
-/// What came while the camera turned.
+/// Frames that came while the camera turned.
 #[derive(Default)]
 struct Turned {
     frames_per_sec: Vec<f64>,
     /// In the whole second with the fewest.
     fewest_in_a_second: Vec<f64>,
-    /// Of the window's pixels, each frame.
+    /// Share of the window's pixels that each frame has.
     shares: Vec<f64>,
     /// When a frame first had all blocks that it wanted.
     has_all_at: Option<Instant>,
@@ -234,7 +235,8 @@ fn moving_quality(volume: &Volume) -> Result<Case> {
     Ok(Case::measured(name, "dB", Better::Higher, decibels).aiming(GOAL_MOVING_DB))
 }
 
-/// Of a small picture enlarged as a browser does, linearly between its pixels, where the large one shows something.
+/// PSNR of a small picture, dB, where the large one shows something. The small picture is enlarged as a browser does,
+/// linearly between its pixels.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the small picture")]
 fn psnr_enlarged(small: &Image, large: &Image) -> Option<f64> {
     let [width, height] = [large.size.width, large.size.height].map(|n| n as usize);

@@ -1,5 +1,5 @@
-//! What the advice of a path is worth: an array fetched as is advised after a probe and after a transfer, beside the same
-//! fetched by hand over a grid of protocols, streams and controllers, and beside TCP as the system comes.
+//! Value of the advice for a path. An array is fetched as is advised after a probe and after a transfer, beside the same
+//! array fetched by hand over a grid of protocols, streams and controllers, and beside TCP as the system comes.
 //!
 //! Each fetch is a `corridor get` from its start to its end. Those by hand have a server and a memory of paths of their
 //! own, those by advice others, which know nothing at first. By hand, what takes several times as long as the link would is
@@ -19,7 +19,7 @@ use super::super::report::{Better, Case, median};
 use super::flows::{Scene, rounded};
 use super::limited;
 
-/// What a fetch takes at the link's rate, seconds, and where it only has to work.
+/// Time that a fetch takes at the link's rate, seconds, and the shorter one for a quick run.
 const FETCH_SECS: f64 = 6.0;
 const QUICK_SECS: f64 = 1.0;
 /// Share of the best by hand that advice is to reach.
@@ -28,7 +28,7 @@ const GOAL: f64 = 0.95;
 const RATE_SHARE: f64 = 0.95;
 /// A fetch by hand that takes so many times what the link's rate would is given up: it is not the best one.
 const GIVEN_UP_AFTER: f64 = 5.0;
-/// What the system's own TCP is called among the peers.
+/// Name of the system's own TCP among the peers.
 const UNTUNED: &str = "iperf3-cubic";
 
 /// A server of one array of zeros, with what clients of it remember.
@@ -78,7 +78,7 @@ impl Place {
     }
 }
 
-/// See the module.
+/// Runs all fetches, by advice and by hand, and gives the cases.
 pub(super) async fn run(scene: &Scene<'_>) -> Result<Vec<Case>> {
     let rate = scene
         .options

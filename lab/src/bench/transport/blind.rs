@@ -1,5 +1,5 @@
-//! What this machine's system can do at the most: datagrams sent blindly, as many together as it takes, and counted where
-//! they arrive. Not encrypted, not acknowledged, not paced.
+//! Upper bound of what this machine's system can do: datagrams sent blindly, as many together as it takes, and counted
+//! where they arrive. Not encrypted, not acknowledged, not paced.
 
 use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
@@ -17,7 +17,7 @@ const MAX_BATCH_BYTES: usize = 65_507;
 const LONGEST: Duration = Duration::from_secs(60);
 /// When nothing comes for so long, that was all.
 const SILENCE: Duration = Duration::from_millis(500);
-/// What a request is, before the words that only those know who were told.
+/// Bytes of the numbers of a request, before the server's fingerprint, which only those know who were told.
 const REQUEST_BYTES: usize = 8;
 
 /// A port that sends to whoever asks with the server's fingerprint.

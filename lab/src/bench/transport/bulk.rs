@@ -19,7 +19,7 @@ const RATE_SHARE: f64 = 0.975;
 /// Losses with the shares of the link's goodput that `rate` and `auto` are to reach on a long path, their start included.
 const GOALS: &[(f64, f64, f64)] =
     &[(0.0, 0.95, 0.94), (1e-5, 0.95, 0.94), (1e-4, 0.95, 0.94), (1e-3, 0.94, 0.93), (1e-2, 0.92, 0.91)];
-/// What counts as long, seconds.
+/// Round trip from which a path counts as long, seconds.
 const LONG_RTT: f64 = 0.1;
 /// `auto` is to be so many times as fast as TCP's cubic at this loss.
 const BESIDE_CUBIC: (f64, f64) = (1e-4, 8.0);
@@ -69,7 +69,7 @@ pub(super) async fn run(scene: &Scene<'_>) -> Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// The same on a link that limits nothing, beside datagrams that are sent blindly: what the machine can do.
+/// Long flows on a link that limits nothing, beside datagrams that are sent blindly: shows what the machine can do.
 pub(super) async fn most(scene: &Scene<'_>) -> Result<Vec<Case>> {
     let mtu = scene.options.link.mtu.unwrap_or(DEFAULT_MTU);
     let during = if scene.options.is_quick { QUICK_BLIND } else { BLIND };
@@ -106,7 +106,7 @@ fn chosen(name: String) -> std::result::Result<Choice, String> {
     name.parse().map_err(|refusal: link::Refusal| refusal.to_string())
 }
 
-/// The same by TCP with several streams: 1 to 6, or the least and the most of these where it only has to work.
+/// Long flows by TCP with several streams: 1 to 6, or only the least and the most of these in a quick run.
 pub(super) async fn streams(scene: &Scene<'_>) -> Result<Vec<Case>> {
     let counts = if scene.options.is_quick { vec![1, MOST_STREAMS] } else { (1..=MOST_STREAMS).collect() };
     let mut flows: Vec<Vec<Flowed>> = vec![Vec::new(); counts.len()];
@@ -159,7 +159,7 @@ fn case(
     case
 }
 
-/// What the two that find or keep a rate are to reach on a long path.
+/// Sets the goals of `rate` and `auto` by QUIC on a long path.
 fn aimed(scene: &Scene<'_>, label: &str, case: Case) -> Case {
     let link = &scene.options.link;
     let loss = link.loss.unwrap_or_default();

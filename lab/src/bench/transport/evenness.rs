@@ -23,12 +23,12 @@ const LOOK: Duration = Duration::from_secs(3);
 const BIN_SECS: f64 = 1e-3;
 /// Kind of packets that are shown (`ETH_P_IP`), in the order of the network.
 const IP: u16 = 0x0800_u16.to_be();
-/// What the kernel keeps until it is read, bytes.
+/// Size of the kernel's buffer of packets that were not read yet, bytes.
 const BUFFER_BYTES: usize = 32 << 20;
 /// The watch looks this often whether it is over.
 const PATIENCE: Duration = Duration::from_millis(50);
-/// What is looked at of a packet: an IP header without options, where it names the protocol and the sender, and where UDP's
-/// names the port that it is for.
+/// Bytes of a packet that are looked at: an IP header without options, with the places of the protocol and of the sender,
+/// and the place of the destination port in UDP's header.
 const HEADER_BYTES: usize = 24;
 const PROTOCOL: usize = 9;
 const UDP: u8 = 17;
@@ -91,7 +91,7 @@ pub(super) async fn run(scene: &Scene<'_>) -> Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// Of the packets from `sender` for each of `ports`, all at the same time, from now on.
+/// Measures the spread of the packets from `sender` for each of `ports`, all at the same time, from now on.
 pub(super) async fn spreads(sender: IpAddr, ports: &[u16]) -> Result<Vec<Spread>> {
     let arrivals = watch(sender).await?;
     ports.iter().map(|port| spread(&arrivals, |arrival| arrival.port == *port)).collect()

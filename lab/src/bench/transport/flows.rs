@@ -26,12 +26,12 @@ const START_PAUSE: Duration = Duration::from_millis(700);
 /// A flow may take as many times as long as the link needs at the least; then its figure is what came until then.
 const PATIENCE: f64 = 1.5;
 const LEAST_PATIENCE: Duration = Duration::from_secs(4);
-/// Where nothing is known of the link.
+/// Longest time of a flow where nothing is known of the link.
 const DEFAULT_WITHIN: Duration = Duration::from_secs(60);
 /// Windows and peers' buffers: so many bandwidth-delay products of the link, and never less.
 const WINDOW_PRODUCTS: f64 = 4.0;
 const LEAST_WINDOW_BYTES: f64 = 64e6;
-/// Of IPv4 and UDP.
+/// Bytes of the headers of IPv4 and UDP.
 const HEADER_BYTES: u32 = 28;
 /// UDT's packets, bytes.
 const PACKET_BYTES: f64 = 1500.0;
@@ -48,12 +48,12 @@ pub(super) const PEERS: &[(&str, Option<&[&str]>)] = &[
     ("quinn", None),
 ];
 
-/// What one flow did.
+/// Result of one flow.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flowed {
     bytes: f64,
     secs: f64,
-    /// Of both sides.
+    /// Processor time of both sides.
     cpu_secs: f64,
 }
 
@@ -76,7 +76,7 @@ pub(super) struct Scene<'a> {
     pub(super) ready: Ready,
     /// Files of peers.
     folder: TempDir,
-    /// Of a long flow.
+    /// Bytes of a long flow.
     pub(super) bytes: u64,
 }
 
@@ -138,7 +138,7 @@ impl<'a> Scene<'a> {
         measured(&self.server, work).await
     }
 
-    /// The same by another project.
+    /// A long flow by another project.
     pub(super) async fn peer(&self, name: &str, iperf3: Option<&[&str]>) -> Result<Flowed> {
         match (iperf3, name) {
             (Some(arguments), _) => {

@@ -49,7 +49,7 @@ pub(super) async fn run(scene: &Scene<'_>) -> Result<Vec<Case>> {
     ])
 }
 
-/// What a connection that is used for a while shows of the path; and the server is known afterwards.
+/// Measures the path with a connection that is used for a while; the server is known to this client afterwards.
 async fn remembered(scene: &Scene<'_>) -> Result<Remembered> {
     let client =
         Client::connect(&scene.ready, Way::Quic(link::Choice::default()), scene.window_bytes()).await?;

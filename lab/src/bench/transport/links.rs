@@ -1,5 +1,5 @@
-//! The same on links of several round trips and losses: this program makes each of them, runs itself there for the groups
-//! that tell something on it, and puts the cases together.
+//! Benchmarks on links of several round trips and losses: this program makes each of the links, runs itself there for the
+//! groups that make sense on it, and puts the cases together.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -14,9 +14,9 @@ use super::is_chosen;
 /// Round trips, seconds, and losses, shares.
 const RTTS: [f64; 3] = [7.6e-3, 19e-3, 150e-3];
 const LOSSES: [f64; 5] = [0.0, 1e-5, 1e-4, 1e-3, 1e-2];
-/// The same where it only has to work.
+/// Round trips and losses of a quick run.
 const QUICK: [(f64, f64); 2] = [(19e-3, 0.0), (150e-3, 1e-3)];
-/// Where nothing else is said: 1 Gb/s.
+/// Rate where nothing else is said: 1 Gb/s.
 const RATE: f64 = 125e6;
 const MTU: u32 = 1500;
 /// Paths of which advice is asked: bytes per second, round trips in seconds, losses.
@@ -36,8 +36,8 @@ const GOT_RATE: f64 = 25e6;
 const MTUS: [u32; 2] = [1500, 9000];
 /// The path that changes.
 const SOAKED: (f64, f64, f64) = (12.5e6, 0.04, 0.0);
-/// What `lab` stands for, after this program's name, and where the server's side is then; for a link that limits nothing
-/// as well.
+/// Arguments after this program's name that `lab` stands for, and the address of the server's side then; and the
+/// arguments for a link that limits nothing.
 const LAB: (&str, &str) =
     ("lab up {name} --engine tun --rate {rate} --rtt {rtt} --loss {loss} --", "10.77.0.1");
 const LAB_PLAIN: &str = "lab up {name} --engine veth --rate none --rtt 0ms --mtu {mtu} --";
@@ -86,7 +86,7 @@ fn places(options: &Options) -> Vec<Place> {
     places
 }
 
-/// What tells something on a link of the grid. `bulk` does everywhere.
+/// Groups that make sense on a link of the grid. `bulk` does everywhere.
 fn groups(rtt_secs: f64, loss: f64) -> Vec<&'static str> {
     let is_clean = loss == 0.0;
     let of = [

@@ -22,7 +22,7 @@ const BLOCK_BYTES: u64 = 65_536;
 /// parity, and for what is sent again.
 const STREAM_SHARE: f64 = 0.6;
 const RATE_SHARE: f64 = 0.85;
-/// Where nothing is known of the link: 100 Mb/s.
+/// Rate where nothing is known of the link: 100 Mb/s.
 const DEFAULT_RATE: f64 = 12.5e6;
 /// How long blocks come, seconds.
 const SECS: f64 = 20.0;
@@ -36,7 +36,7 @@ const RATE_GOAL: f64 = 0.02;
 /// How long the rate is looked at, after as long a start.
 const RATE_SECS: f64 = 3.0;
 
-/// What came of one stream.
+/// Result of one stream.
 struct Streamed {
     /// Share of the bytes that were at their place in time.
     usable: f64,
@@ -116,7 +116,7 @@ async fn stream(scene: &Scene<'_>, way: Way, rate: f64) -> Result<Streamed> {
     })
 }
 
-/// What leaves for a while at a rate that was asked for, bytes per second.
+/// Measures the rate of sending for a while, where `choice` asks for a rate, bytes per second.
 async fn sent_rate(scene: &Scene<'_>, choice: Choice) -> Result<f64> {
     let way = Way::Lossy { choice, redundancy: false };
     let client = Client::connect(&scene.ready, way, scene.window_bytes()).await?;
@@ -129,10 +129,10 @@ async fn sent_rate(scene: &Scene<'_>, choice: Choice) -> Result<f64> {
     Ok((after.bytes - before.bytes) as f64 / (after.at_secs - before.at_secs).max(1e-9))
 }
 
-/// What has come.
+/// Pieces and blocks that have come.
 #[derive(Default)]
 struct Came {
-    /// Of each piece the delay in microseconds, by both clocks, and its bytes.
+    /// Delay of each piece in microseconds, by both clocks, and its bytes.
     pieces: Vec<(i64, u64)>,
     /// Whole blocks.
     blocks: u64,

@@ -30,22 +30,22 @@ const STREAM: &str = "stream";
 /// Tells how the sending side goes, as [`Sent`] in JSON.
 const SENT: &str = "sent";
 
-/// What a server of messages says first.
+/// First line of a server of messages: where it can be reached.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Ready {
-    /// Where messages come by QUIC.
+    /// Address for messages by QUIC.
     pub quic: SocketAddr,
-    /// Where they come by TLS over TCP.
+    /// Address for messages by TLS over TCP.
     pub tcp: SocketAddr,
-    /// Where QUIC's stack answers with its own defaults, without any of ours.
+    /// Address at which the QUIC stack answers with its own defaults, without any of ours.
     pub stock: SocketAddr,
-    /// Where datagrams are sent blindly.
+    /// Address for datagrams that are sent blindly.
     pub blind: SocketAddr,
-    /// Whom to trust.
+    /// Fingerprint of the server's certificate.
     pub fingerprint: String,
 }
 
-/// What the sending side has done so far.
+/// Statistics of the sending side so far.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Sent {
     /// By its own clock.
@@ -54,9 +54,9 @@ pub(super) struct Sent {
     pub(super) bytes: u64,
     pub(super) lost_packets: u64,
     pub(super) packets: u64,
-    /// Where it sends to, as it sees it.
+    /// Address that it sends to, as it sees it.
     pub(super) peer: Option<SocketAddr>,
-    /// Of the link `lossy`: datagrams of bulk, of parity, and those that left again.
+    /// Counters of the link `lossy`: datagrams of bulk, of parity, and those that left again.
     pub(super) datagrams: u64,
     pub(super) parity: u64,
     pub(super) again: u64,
@@ -242,7 +242,7 @@ impl Client {
         Self::connect_among(ready, way, window_bytes, None).await
     }
 
-    /// The same; what comes shares the rate of `gathering`, where there is one.
+    /// Connects as [`connect`](Self::connect) does; arriving data shares the rate of `gathering`, where there is one.
     pub(super) async fn connect_among(
         ready: &Ready,
         way: Way,
@@ -306,7 +306,7 @@ impl Client {
         Ok(Self { handle, flow, _tasks: tasks })
     }
 
-    /// What the connection tells of itself.
+    /// Statistics and control of the connection.
     pub(super) fn flow(&self) -> Option<&dyn Flow> {
         self.flow.as_deref()
     }
@@ -345,7 +345,7 @@ impl Client {
         self.handle.receive(STREAM, parameters.into(), Urgency::of(Priority::NORMAL), receiver).await
     }
 
-    /// What the server's side of this connection has sent so far.
+    /// Asks the server's side of this connection what it has sent so far.
     pub(super) async fn sent(&self) -> Result<Sent> {
         let Item { body, .. } = self.handle.call(SENT, Bytes::new(), Urgency::of(Priority::URGENT)).await?;
         serde_json::from_slice(&body).map_err(|e| Error::corrupt(format!("expected statistics: {e}")))

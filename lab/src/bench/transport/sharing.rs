@@ -36,7 +36,7 @@ const SETTLE_ROUNDS: f64 = 60.0;
 const LOOK_ROUNDS: f64 = 40.0;
 /// Smallest share over largest.
 const FAIR: f64 = 0.9;
-/// What cubic keeps beside a polite flow: share of the goodput.
+/// Goal for cubic beside a polite flow: share of the goodput.
 const KEPT: f64 = 0.45;
 /// Port of iperf3's server.
 const PORT: u16 = 5204;
@@ -93,8 +93,8 @@ fn spans(scene: &Scene<'_>) -> (Duration, Duration) {
     (Duration::from_secs_f64(rtt_secs(scene).mul_add(20.0, least)), Duration::from_secs_f64(during))
 }
 
-/// What 1 to 6 streams reach together, from one sender and from two, by QUIC and by TCP, and how alike they are: each by
-/// its own path, and with a rate that the receiver divides.
+/// Measures the rates that 1 to 6 streams reach together, from one sender and from two, by QUIC and by TCP, and how alike
+/// they are: each by its own path, and with a rate that the receiver divides.
 pub(super) async fn senders(scene: &Scene<'_>) -> Result<Vec<Case>> {
     let (_second, ready) = message_server(&scene.side, scene.program).await?;
     let counts = if scene.options.is_quick { vec![1, MOST_STREAMS] } else { (1..=MOST_STREAMS).collect() };
@@ -117,8 +117,8 @@ pub(super) async fn senders(scene: &Scene<'_>) -> Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// What one stream from each of `servers` bring at a time, once they have settled. `received` is what they share, bytes per
-/// second, where that is named.
+/// Measures the rate of one stream from each of `servers` together, once they have settled. `received` is the rate that
+/// they share, bytes per second, where one is named.
 async fn together<'a>(
     scene: &Scene<'_>,
     name: &str,
@@ -234,7 +234,7 @@ async fn alike(scene: &Scene<'_>, count: usize) -> Result<Case> {
     Ok(case.with("from_rounds", SETTLE_ROUNDS).limited(1.0, "all alike").aiming(FAIR))
 }
 
-/// What kernel TCP's cubic keeps when a polite flow joins it.
+/// Share that kernel TCP's cubic keeps when a polite flow joins it.
 async fn beside_cubic(scene: &Scene<'_>) -> Result<Case> {
     let name = "what kernel TCP's cubic keeps beside a polite flow, of the goodput";
     let case = |values| Case::measured(name, "share", Better::Higher, values);

@@ -46,7 +46,7 @@ const PROGRAMME: &[(f64, Step)] = &[
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Looks between two looks at the memory.
 const MEMORY_EVERY: u32 = 20;
-/// Who gets nothing for so long hangs.
+/// Time without any data after which a flow counts as hung.
 const HANGS_AFTER: Duration = Duration::from_secs(30);
 /// Share of what the link carries that is to arrive, and how long nothing may come, outages aside, seconds.
 const SPEED_GOAL: f64 = 0.9;
@@ -63,7 +63,7 @@ enum Step {
     Address,
 }
 
-/// What has come.
+/// Bytes that have come, and how many of them were wrong.
 #[derive(Default)]
 struct Seen {
     bytes: AtomicU64,
@@ -99,18 +99,18 @@ impl Receiver for Comparing {
     }
 }
 
-/// What is looked at meanwhile.
+/// Observations during the run.
 #[derive(Default)]
 struct Watch {
-    /// What had come when it was last looked, and since when nothing more has.
+    /// Bytes that had come at the last look, and the time since anything more came.
     before: u64,
     silence: Duration,
     longest_silence: Duration,
-    /// Of this side and of the sender's, bytes.
+    /// Memory of this side and of the sender's, bytes.
     memory: Vec<(f64, f64)>,
 }
 
-/// See the module.
+/// Runs the flow on the changing path and gives the cases.
 pub(super) async fn run(scene: &Scene<'_>) -> Result<Vec<Case>> {
     let place = std::env::var("LAB_B").ok();
     let name = place.as_deref().and_then(|place| place.strip_suffix("-b")).ok_or_else(|| {
