@@ -9,7 +9,7 @@ import type { View, ViewPatch } from "../view/schema.ts";
 const REMEMBER_MILLIS = 500;
 
 export class Address {
-  /** What the link asks for. */
+  /** View settings that the link asks for. */
   readonly patch: ViewPatch;
   readonly warnings: readonly string[];
   /** Called when another link is entered on this page. */

@@ -9,7 +9,7 @@ import type { Server } from "../session/servers.ts";
 import type { Colormap } from "../transfer/colormap.ts";
 import { EMPTY_VIEW, type Transfer, type View, type ViewPatch } from "../view/schema.ts";
 
-/** Where the connection stands. */
+/** State of the connection. */
 export type Link =
   | { readonly kind: "connecting" }
   /** Nothing comes over it now, where it is silent. */
@@ -52,13 +52,13 @@ export interface State {
   readonly isCurrent: boolean;
   /** Statistics of the array shown, perhaps still of the previous step or channel; null while not known. */
   readonly stats: ArrayStats | null;
-  /** What the node said last of the values shown. */
+  /** The node's latest note on the values shown. */
   readonly values: ValuesNote | null;
   /** Device pixels of the place that the picture fills. */
   readonly screen: PixelSize;
   readonly colormaps: ReadonlyMap<string, Colormap>;
   readonly participants: readonly Participant[];
-  /** What the node reads from, where there are several. */
+  /** Servers that the node reads from, where there are several. */
   readonly servers: readonly Server[];
   readonly you: number;
   readonly role: string;
@@ -110,13 +110,13 @@ export function statsShown(state: State): ArrayStats | null {
   return stats && array && stats.array === array.name && stats.place === placeKey(array, view) ? stats : null;
 }
 
-/** What is unusual about the values that the view shows; empty where nothing is, or nothing is known yet. */
+/** Note on unusual values in the view shown; empty where nothing is unusual, or nothing is known yet. */
 export function valuesNote({ values, array, view }: State): string {
   if (!values || values.array !== array?.name) return "";
   return placeKey(array, values) === placeKey(array, view) ? values.note : "";
 }
 
-/** What parts may ask for. */
+/** Actions that parts of the page may ask for. */
 export interface Actions {
   /** Changes the view; `moving` while more changes follow at once, then `rest`. */
   readonly change: (patch: ViewPatch, moving?: boolean) => void;

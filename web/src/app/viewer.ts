@@ -46,7 +46,7 @@ export class Viewer implements Actions {
   readonly #address = new Address();
   readonly #dialling: Dialling;
   #state: State = FIRST_STATE;
-  /** What the link asked for, until the first connection has passed it on; then the whole view. */
+  /** View settings that the link asked for, until the first connection has passed them on; then the whole view. */
   #wanted: ViewPatch;
   #isScheduled = false;
   /** Data of the newest request for statistics. */
@@ -398,7 +398,7 @@ export class Viewer implements Actions {
     );
   }
 
-  /** What gives the colours of the view, where it can give those of an array, too. */
+  /** The view's choice of another array that gives the colors, where it can color `array` too; else null. */
   #coloursOf(array: ArrayInfo): ColourBy | null {
     const by = this.#views.view.colour_by;
     const colours = by && this.#state.dataset ? findArray(this.#state.dataset, by.array) : null;

@@ -34,7 +34,7 @@ function expectNear(a: Vec3, b: Vec3): void {
   expect(length(sub(a, b))).toBeLessThan(1e-9 * (1 + length(b)));
 }
 
-/** Where a world point is on the screen, pixels from the centre, y down. */
+/** Position of a world point on the screen, pixels from the center, y down. */
 function project(camera: Camera, point: Vec3): [number, number] {
   const { forward, right, up } = basis(camera);
   const from = sub(point, camera.eye);

@@ -151,7 +151,7 @@ export const AXIS_VIEWS: readonly { readonly name: string; readonly forward: Vec
 /** From the front, a little right and above. */
 export const HOME_FORWARD: Vec3 = [-0.45, 0.8, -0.4];
 
-/** What is flat is so many times thinner than broad. */
+/** Factor: a flat volume is more than so many times thinner than it is broad. */
 const FLAT = 8;
 
 /** Direction of sight and up of `reset`, the node's own first look: at what is flat straight from its broad side. */

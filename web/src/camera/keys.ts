@@ -13,7 +13,7 @@ export interface KeyTarget {
   rest(): void;
 }
 
-/** What the help lists: keys, then what they do. */
+/** Lines of the help: keys, then what they do. */
 export const KEY_HELP: readonly (readonly [keys: readonly string[], does: string])[] = [
   [["←", "→", "↑", "↓"], "Turn"],
   [["Shift", "arrows"], "Move sideways"],

@@ -1,4 +1,4 @@
-//! What people read beside a control: positions along axes, dates (CF conventions), shapes, numbers.
+//! Labels beside controls, for people: positions along axes, dates (CF conventions), shapes, numbers.
 
 import type { ArrayInfo, Axis, Dataset } from "./dataset.ts";
 
@@ -24,7 +24,7 @@ export function coordinateAt(axis: Axis, index: number): number {
   return coordinates.kind === "explicit" ? (coordinates.values[index] ?? Number.NaN) : index;
 }
 
-/** Where sample `index` lies, for people: a date for CF times, else a number with its units; empty if unknown. */
+/** Position of sample `index`, for people: a date for CF times, else a number with its units; empty if unknown. */
 export function positionLabel(axis: Axis, index: number, calendar = "standard"): string {
   if (axis.coordinates.kind === "index") return "";
   const value = coordinateAt(axis, index);

@@ -1,9 +1,9 @@
-//! Where an array lies in world space.
+//! Place of an array in world space.
 
 import type { Vec3 } from "../view/schema.ts";
 import { spaceShape, type Affine, type ArrayInfo } from "./dataset.ts";
 
-/** What cameras are fitted to: the volume's centre, the length of its longest diagonal, and its extent along each axis. */
+/** Box that cameras are fitted to: the volume's center, its longest diagonal, its extent along each axis. */
 export interface WorldBox {
   readonly centre: Vec3;
   readonly diagonal: number;

@@ -1,4 +1,4 @@
-//! What the viewing node says during a `join`, read from JSON, and the notes that go back.
+//! Messages of the viewing node during a `join`, read from JSON, and the notes that go back.
 
 import { isArray, isCount, isObject, parseJson, textOr, type Json, type JsonObject } from "../json.ts";
 
@@ -38,7 +38,7 @@ export interface Participant {
   readonly role: string;
 }
 
-/** What is worth saying of the values shown: of this array, time and place along other axes. */
+/** Note on the values shown: for this array, at this time and these places along other axes. */
 export interface ValuesNote {
   readonly array: string;
   readonly time: number;
@@ -67,7 +67,7 @@ export type SessionItem =
   | { readonly kind: "values"; readonly values: ValuesNote }
   /** The data are to be described again. */
   | { readonly kind: "changed" }
-  /** Of a newer node; ignored. */
+  /** Message of a newer node; ignored. */
   | { readonly kind: "unknown" };
 
 export type Note =

@@ -2,7 +2,7 @@
 
 import { isArray, isCount, isObject, parseJson, textOr, type Json } from "../json.ts";
 
-/** What became of one server so far. */
+/** State of one server. */
 export interface Server {
   /** For people: its address. */
   readonly name: string;
@@ -10,7 +10,7 @@ export interface Server {
   readonly dataset: string | null;
   /** Why it is not asked; null while it is. */
   readonly whyAway: string | null;
-  /** What it has answered. */
+  /** Bytes that it has answered with. */
   readonly deliveredBytes: number;
 }
 

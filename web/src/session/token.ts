@@ -1,4 +1,4 @@
-//! Where the token is kept: it comes in the link's fragment, moves into this tab's session storage and leaves the
+//! Storage of the token: it comes in the link's fragment, moves into this tab's session storage and leaves the
 //! address bar, so that a copied address or a screenshot does not give access away. A reload finds it again.
 
 export interface KeyValueStore {

@@ -68,7 +68,7 @@ export class Views {
     this.#view = { ...this.#view, ...Object.fromEntries(Object.entries(patch).filter(isTheirs)) };
   }
 
-  /** What is to be told to the node since the last call, if anything. */
+  /** Returns the note with all changes since the last call; null if there are none. */
   takeNote(): Note | null {
     const fields = Object.keys(this.#pending);
     if (fields.length === 0 && this.#moving === this.#sentMoving) return null;

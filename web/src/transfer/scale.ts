@@ -6,7 +6,7 @@ export interface Domain {
   readonly high: number;
 }
 
-/** What the editor spans: all values that occur and all of the colour range. */
+/** Domain of the editor: all values that occur and all of the color range. */
 export function domainOf(range: readonly [number, number], occurring: Domain | null): Domain {
   const low = Math.min(range[0], occurring?.low ?? range[0]);
   const high = Math.max(range[1], occurring?.high ?? range[1]);

@@ -15,7 +15,7 @@ export function el<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** The same for SVG. */
+/** Creates an SVG element, as `el` creates one of HTML. */
 export function svg<K extends keyof SVGElementTagNameMap>(
   tag: K,
   attributes: Attributes = {},

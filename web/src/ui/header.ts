@@ -52,7 +52,7 @@ function option(array: ArrayInfo): { value: string; label: string; isDisabled: b
   return { value: array.name, label: `${array.name} (${shape}${units})`, isDisabled: !isDrawable(array) };
 }
 
-/** What the chooser does not say already. */
+/** Facts of the array that the chooser does not show already. */
 function factsOf(array: ArrayInfo, isAlone: boolean): string {
   const shape = formatShape(array.fileLevels[0]?.shape ?? []);
   const alone = isAlone ? [shape, formatUnits(array.units)] : [];

@@ -61,7 +61,7 @@ export function notice(actions: Actions): Part {
   return { element, update };
 }
 
-/** What there is to say, if anything. */
+/** Notice for the present state, if there is any. */
 function noticeFor(state: State, nowMillis: number): Notice | null {
   const { link } = state;
   switch (link.kind) {

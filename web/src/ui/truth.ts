@@ -128,7 +128,7 @@ function setProgress(progress: HTMLElement, bar: HTMLElement, state: State): voi
   bar.style.transform = isOpenEnded ? "" : `scaleX(${share})`;
 }
 
-/** What tests and people's scripts read. */
+/** Sets the attributes that tests and people's scripts read. */
 function setData(element: HTMLElement, truth: Truth | null, isEnlargedPicture: boolean): void {
   const { dataset } = element;
   dataset.levelShown = truth ? String(truth.levelShown ?? "") : "";

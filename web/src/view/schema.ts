@@ -57,8 +57,8 @@ export interface Slice {
 }
 
 /**
- * What is drawn besides isosurfaces and slices: what the transfer function shows, nothing, or behind them the largest or the
- * smallest value along each ray, in its colour.
+ * Ways to draw the volume besides isosurfaces and slices: as the transfer function shows it, not at all, or as the
+ * largest or the smallest value along each ray, in the color of that value, behind isosurfaces and slices.
  */
 export const MODES = ["composite", "surfaces", "maximum", "minimum"] as const;
 export type Mode = (typeof MODES)[number];

@@ -9,7 +9,7 @@ import { formatFragment, formatView, parseFragment } from "./fragment.ts";
 import { parseView, viewToJson } from "./parse.ts";
 import { EMPTY_VIEW, type View } from "./schema.ts";
 
-/** What the Rust tests read too. */
+/** Test vectors, which the Rust tests read too. */
 const VECTORS = JSON.parse(
   readFileSync(new URL("../../../lab/vectors/views.json", import.meta.url), "utf8"),
 ) as { readonly legal: readonly JsonObject[]; readonly refused: readonly JsonObject[] };

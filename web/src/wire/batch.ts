@@ -103,7 +103,7 @@ function progressionFrom(all: readonly Uint8Array[], start: number): Progression
   return count >= LEAST_PROGRESSION ? { ...first, count } : undefined;
 }
 
-/** Where the one number lies that changes between two parameters of equal length, and by how much it grows. */
+/** Place of the one number that changes between two parameters of equal length, and the step by which it grows. */
 function stride(
   before: Uint8Array | undefined,
   after: Uint8Array | undefined,

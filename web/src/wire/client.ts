@@ -22,7 +22,7 @@ import {
   MAX_OPERATIONS,
 } from "./limits.ts";
 
-/** What the state machine reports. `op` is the number that `request` gave. */
+/** Event that the state machine reports. `op` is the number that `request` gave. */
 export type WireEvent =
   | { readonly kind: "welcome"; readonly program: string }
   | { readonly kind: "refused"; readonly error: RemoteError }
@@ -162,7 +162,7 @@ export class WireClient {
     return [{ kind: "welcome", program }];
   }
 
-  /** The same as its item, one chunk and its end. */
+  /** Handles an answer as its item, one chunk and its end, as far as it has them. */
   #answer({ op, item, done }: Answer): WireEvent[] {
     const events: WireEvent[] = [];
     if (item) {

@@ -3,7 +3,7 @@
 import { Reader, WireError, Writer } from "./codec.ts";
 import { MAX_AXES, MAX_PIECE_ROWS } from "./limits.ts";
 
-/** Where something lies: data set, generation, array, level. */
+/** Address of data on a server: data set, generation, array, level. */
 export interface BlockPlace {
   /** 32 hexadecimal digits. */
   readonly dataset: string;

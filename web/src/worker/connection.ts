@@ -13,7 +13,7 @@ import { FrameDecoder } from "./decoder.ts";
 import { whyNoSocket } from "./reach.ts";
 import type { FromWorker, ToWorker } from "./messages.ts";
 
-/** What this page calls itself in the server's log. */
+/** Name of this page in the server's log. */
 const PROGRAM = "corridor-web/0.1";
 /** How often silence is looked at. */
 const WATCH_MILLIS = 500;

@@ -1,4 +1,4 @@
-//! What the page and its worker say to each other.
+//! Messages between the page and its worker.
 
 import type { Dataset, DrawnArray, SayableMeaning } from "../dataset/dataset.ts";
 import type { Stats } from "../dataset/stats.ts";

@@ -1,4 +1,4 @@
-//! Whose values give the colours: those of the view's own array, or those of another one with its colour bar and range.
+//! Choice of the array that gives the colors: the view's own, or another one with its color bar and range.
 
 import type { Actions, Part, State } from "../../app/state.ts";
 import { canColour, findArray, isSpatial, type ArrayInfo } from "../../dataset/dataset.ts";
@@ -74,7 +74,7 @@ function withUnits(name: string, units: string): string {
   return units === "" ? name : `${name} (${formatUnits(units)})`;
 }
 
-/** Whose colours the bar shows, and where along the axes that no slider moves. */
+/** Source of the bar's colors: the array, and its place along the axes that no slider moves. */
 function sourceOf(array: ArrayInfo, by: ColourBy, view: View): string {
   const places = array.axes.flatMap(({ kind, name }, i) => {
     const isFree = kind !== "time" && !isSpatial(kind) && (array.levels[0]?.shape[i] ?? 1) > 1;

@@ -10,7 +10,7 @@ import { formatNumber } from "../../dataset/labels.ts";
 export interface PlotInput {
   readonly transfer: Transfer;
   readonly domain: Domain;
-  /** Where the histogram lies; null without one. */
+  /** Histogram with the values at its ends; null without one. */
   readonly histogram: {
     readonly low: number;
     readonly high: number;

@@ -38,7 +38,7 @@ function field(label: string): HTMLInputElement {
   });
 }
 
-/** What a person is typing is left alone. */
+/** Shows a value, unless a person is typing in the input. */
 function show(input: HTMLInputElement, value: number): void {
   if (document.activeElement === input) return;
   const text = formatNumber(value);
