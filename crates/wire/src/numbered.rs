@@ -1,8 +1,9 @@
 //! Table of values by operation number.
 //!
-//! Numbers grow, and most operations end soon after those that were asked before them. So the newest stand side by side in
-//! the order of their numbers, where each is found in one step; those that are left behind when most around them have ended
-//! are moved to a tree. Whatever numbers a peer chooses, there are never more than a few places for each operation.
+//! Numbers grow, and most operations end soon after those that were asked before them. So the newest values lie side by
+//! side in an array, in the order of their numbers, where each is found in one step. Values that are left when most
+//! around them have ended are moved to a tree. Whatever numbers a peer chooses, there are never more than a few places
+//! for each operation.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -1,9 +1,9 @@
 //! Value of the advice for a path. An array is fetched as is advised after a probe and after a transfer, beside the same
 //! array fetched by hand over a grid of protocols, streams and controllers, and beside TCP as the system comes.
 //!
-//! Each fetch is a `corridor get` from its start to its end. Those by hand have a server and a memory of paths of their
-//! own, those by advice others, which know nothing at first. By hand, what takes several times as long as the link would is
-//! given up.
+//! Each fetch is a `corridor get` from its start to its end. The fetches by hand have a server and a memory of paths of
+//! their own; those by advice have others, which know nothing at first. A fetch by hand that takes several times as long
+//! as the link would need is given up.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
