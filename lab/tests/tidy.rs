@@ -2,10 +2,14 @@
 //! that pure crates stay pure, that licences are allowed, that no words of the build place leak in.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
+
+#[path = "tidy/sources.rs"]
+mod sources;
+
+use sources::{assert_none, lines_without_tests, read, root, tracked, with_extension};
 
 /// Lines of a file without the tests in it.
 const MAX_FILE_LINES: usize = 800;
@@ -56,40 +60,6 @@ const IMPURE_WORDS: &[&str] = &[
     "thread::sleep",
 ];
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("lab lies in the workspace").to_path_buf()
-}
-
-/// Files that git tracks.
-fn tracked() -> Vec<PathBuf> {
-    let out = Command::new("git").arg("ls-files").arg("-z").current_dir(root()).output().expect("git runs");
-    assert!(out.status.success(), "git ls-files failed");
-    let text = String::from_utf8(out.stdout).expect("paths are UTF-8");
-    text.split('\0').filter(|p| !p.is_empty()).map(|p| root().join(p)).filter(|p| p.is_file()).collect()
-}
-
-fn with_extension(extension: &str) -> Vec<PathBuf> {
-    tracked().into_iter().filter(|p| p.extension().is_some_and(|e| e == extension)).collect()
-}
-
-fn read(path: &Path) -> String {
-    std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
-}
-
-/// The lines of a file outside the tests that are written in it (`mod tests {`), with their numbers. What follows such a module
-/// counts, and so does what follows a declaration of one (`mod tests;`), wherever that stands.
-fn lines_without_tests(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let mut before = "";
-    let mut in_tests = false;
-    (1..).zip(text.lines()).filter(move |&(_, line)| {
-        in_tests |= before == "#[cfg(test)]" && line.ends_with("mod tests {");
-        before = line;
-        let counts = !in_tests;
-        in_tests &= line != "}";
-        counts
-    })
-}
-
 fn metadata() -> Value {
     // Only what this platform builds: the rest may never have been downloaded.
     let platform = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
@@ -105,10 +75,6 @@ fn metadata() -> Value {
 fn short_name(name: &Value) -> Option<&str> {
     let name = name.as_str()?;
     if name == "corridor" { Some(name) } else { name.strip_prefix("corridor-") }
-}
-
-fn assert_none(problems: Vec<String>, rule: &str) {
-    assert!(problems.is_empty(), "{rule}:\n  {}", problems.join("\n  "));
 }
 
 #[test]
@@ -152,15 +118,6 @@ fn files_stay_short() {
         }
     }
     assert_none(problems, &format!("files over {MAX_FILE_LINES} lines"));
-}
-
-#[test]
-fn only_tests_within_a_file_do_not_count() {
-    let declared = "mod a;\n#[cfg(test)]\nmod tests;\nfn b() {}\n";
-    let written = "#[cfg(test)]\nmod tests {\n    fn c() {}\n}\nfn d() {}\n";
-    let text = format!("{declared}{written}");
-    let counted: Vec<usize> = lines_without_tests(&text).map(|(number, _)| number).collect();
-    assert_eq!(counted, [1, 2, 3, 4, 5, 9]);
 }
 
 #[test]
