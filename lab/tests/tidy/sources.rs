@@ -26,6 +26,11 @@ pub(crate) fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
+/// Path of a tracked file from the folder of the workspace, as git writes it.
+pub(crate) fn relative(path: &Path) -> String {
+    path.strip_prefix(root()).expect("inside").to_string_lossy().into_owned()
+}
+
 /// The lines of a file outside the tests that are written in it (`mod tests {`), with their numbers. What follows such a module
 /// counts, and so does what follows a declaration of one (`mod tests;`), wherever that stands.
 pub(crate) fn lines_without_tests(text: &str) -> impl Iterator<Item = (usize, &str)> {
