@@ -7,12 +7,22 @@ use std::process::Command;
 
 use serde_json::Value;
 
+#[path = "tidy/cycles.rs"]
+mod cycles;
 #[path = "tidy/folders.rs"]
 mod folders;
+#[path = "tidy/items.rs"]
+mod items;
+#[path = "tidy/modules.rs"]
+mod modules;
 #[path = "tidy/ratchet.rs"]
 mod ratchet;
 #[path = "tidy/sources.rs"]
 mod sources;
+#[path = "tidy/tokens.rs"]
+mod tokens;
+#[path = "tidy/use_paths.rs"]
+mod use_paths;
 
 use sources::{assert_none, lines_without_tests, read, root, tracked, with_extension};
 

@@ -1,5 +1,6 @@
 //! Files of the repository, and how a rule fails: shared by the tests of the rules.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -29,6 +30,11 @@ pub(crate) fn read(path: &Path) -> String {
 /// Path of a tracked file from the folder of the workspace, as git writes it.
 pub(crate) fn relative(path: &Path) -> String {
     path.strip_prefix(root()).expect("inside").to_string_lossy().into_owned()
+}
+
+/// Texts of all tracked Rust files by relative path.
+pub(crate) fn rust_texts() -> BTreeMap<String, String> {
+    with_extension("rs").iter().map(|path| (relative(path), read(path))).collect()
 }
 
 /// The lines of a file outside the tests that are written in it (`mod tests {`), with their numbers. What follows such a module
