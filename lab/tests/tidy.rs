@@ -17,6 +17,8 @@ mod items;
 mod modules;
 #[path = "tidy/ratchet.rs"]
 mod ratchet;
+#[path = "tidy/reexports.rs"]
+mod reexports;
 #[path = "tidy/sources.rs"]
 mod sources;
 #[path = "tidy/tokens.rs"]

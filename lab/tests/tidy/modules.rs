@@ -20,6 +20,13 @@ pub(crate) struct Module<'a> {
     children: BTreeMap<&'a str, usize>,
 }
 
+impl Module<'_> {
+    /// Whether a module below this one has a name.
+    pub(crate) fn declares(&self, name: &str) -> bool {
+        self.children.contains_key(name)
+    }
+}
+
 /// Modules of one crate that are built without tests; the first is its root.
 #[derive(Debug, Default)]
 pub(crate) struct Modules<'a>(Vec<Module<'a>>);
@@ -42,6 +49,10 @@ impl<'a> Modules<'a> {
         let folder = root.rsplit_once('/').map_or("", |(folder, _)| folder);
         modules.add(0, root, folder, &without_tests(&tokens(&texts[root])), texts);
         modules
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Module<'a>> {
+        self.0.iter()
     }
 
     /// Adds a module, whose declared modules lie in `folder`; returns its number.
