@@ -15,6 +15,8 @@ mod folders;
 mod items;
 #[path = "tidy/modules.rs"]
 mod modules;
+#[path = "tidy/names.rs"]
+mod names;
 #[path = "tidy/ratchet.rs"]
 mod ratchet;
 #[path = "tidy/reexports.rs"]

@@ -46,6 +46,12 @@ fn differences(
     names.into_iter().filter_map(difference).collect()
 }
 
+/// Whether a count is higher than in its table, or not in it.
+pub(crate) fn has_risen(found: &BTreeMap<String, usize>, table: &[(&str, usize)]) -> bool {
+    let table: BTreeMap<&str, usize> = table.iter().copied().collect();
+    found.iter().any(|(name, count)| table.get(name.as_str()).is_none_or(|listed| count > listed))
+}
+
 /// Fails where a count is not that of its table: higher is worse, and lower is to be kept.
 pub(crate) fn assert_counts(
     found: &BTreeMap<String, usize>,
