@@ -17,6 +17,8 @@ mod items;
 mod modules;
 #[path = "tidy/names.rs"]
 mod names;
+#[path = "tidy/prose.rs"]
+mod prose;
 #[path = "tidy/ratchet.rs"]
 mod ratchet;
 #[path = "tidy/reexports.rs"]
