@@ -41,8 +41,8 @@ impl Handler for Interpret {
     fn begin(&self, parameters: Bytes) -> Result<Begun<Option<Meaning>>> {
         let Parameters { meaning } = serde_json::from_slice(&parameters)
             .map_err(|e| Error::invalid(format!("expected parameters of `interpret` in JSON: {e}")))?;
-        if meaning == Some(Meaning::Text) {
-            return Err(Error::invalid("expected `intensity`, `labels` or null as meaning, found `text`"));
+        if matches!(meaning, Some(Meaning::Text | Meaning::Colors)) {
+            return Err(Error::invalid("expected `intensity`, `labels` or null as meaning, found another one"));
         }
         Ok(Begun::Work(meaning))
     }

@@ -26,8 +26,8 @@ pub(super) fn halve(
         groups(&values, shape, halved, |group: &[T]| {
             let value = match meaning {
                 Meaning::Intensity => mean_of_group(group, exists, |v| decoding.is_missing(v.to_scalar())),
-                // Of texts no level is made.
-                Meaning::Labels | Meaning::Text => mode_of_group(group, exists),
+                // Neither texts nor packed colors have levels of their own.
+                Meaning::Labels | Meaning::Text | Meaning::Colors => mode_of_group(group, exists),
             };
             value.write(&mut raw, dtype.order());
             out.extend_from_slice(&raw);

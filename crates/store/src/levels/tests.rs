@@ -169,7 +169,7 @@ fn naive(finer: &[u8], shape: &[u64], array: &ArrayInfo) -> (Vec<u8>, Vec<u64>) 
         let raw = |flat: u64| finer[usize::try_from(flat).unwrap() * item..][..item].to_vec();
         out.extend(match (present.first(), array.meaning) {
             (None, _) => raw(members[0]),
-            (Some(_), Meaning::Labels | Meaning::Text) => {
+            (Some(_), Meaning::Labels | Meaning::Text | Meaning::Colors) => {
                 let count = |m: u64| present.iter().filter(|p| scalar(**p) == scalar(m)).count();
                 let most = present.iter().map(|m| count(*m)).max().unwrap();
                 let best = present.iter().filter(|m| count(**m) == most);
