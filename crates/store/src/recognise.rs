@@ -9,8 +9,8 @@ use std::path::Path;
 
 use array::Result;
 
-use crate::open::{HEAD_BYTES, KINDS, OpenOptions};
-use crate::{amr, zarr};
+use crate::open::{HEAD_BYTES, KINDS};
+use crate::{OpenOptions, amr, zarr};
 
 /// Bytes looked at first: most files show there what they are.
 const FIRST_BYTES: u64 = 4 << 10;

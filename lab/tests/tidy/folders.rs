@@ -32,7 +32,6 @@ const MODULES_BESIDE_THEIR_FOLDERS: &[&str] = &[
     "crates/store/src/netcdf3.rs",
     "crates/store/src/nifti.rs",
     "crates/store/src/nrrd.rs",
-    "crates/store/src/open.rs",
     "crates/store/src/scratch.rs",
     "crates/store/src/source.rs",
     "crates/store/src/synthetic.rs",

@@ -2,64 +2,16 @@
 //!
 //! A location is a path or `synthetic:NAME?...`. Which formats there are is the table in this file.
 
-use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use array::{Error, LongWork, Meaning, Result, Source};
+use array::{Error, Result, Source};
 
 use crate::labels::Meant;
 use crate::synthetic::{self, Synthetic};
 use crate::{
-    FileBytes, Format, FormatSource, Levels, SIDE_CACHE_BYTES, Scratch, SideCache, amr, hdf5, mgh, netcdf3,
-    nifti, npy, nrrd, raw,
+    FileBytes, Format, FormatSource, Levels, OpenOptions, amr, hdf5, mgh, netcdf3, nifti, npy, nrrd, raw,
 };
-
-/// How far a long task is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// Description of the task, for people: `indexing brain.nii.gz`.
-    pub what: String,
-    /// Bytes done.
-    pub done_bytes: u64,
-    /// Bytes in all.
-    pub total_bytes: u64,
-}
-
-/// Told of progress now and then, from any thread.
-pub type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
-
-/// Options of opening.
-#[derive(Clone, Default)]
-pub struct OpenOptions {
-    /// Directory for things worth keeping between runs (gzip restart points, made levels); `None` keeps
-    /// them in memory only.
-    pub side_dir: Option<PathBuf>,
-    /// The exported folder: files that others name (links and virtual data sets of HDF5) must lie in it or below; `None`
-    /// stands for the folder of the file that is opened.
-    pub folder: Option<PathBuf>,
-    /// Told how long work goes.
-    pub on_progress: Option<OnProgress>,
-    /// The memory that reading works in, shared with whatever else is opened with a clone of it.
-    pub scratch: Scratch,
-    /// Progress of long work, for viewers: keep a clone to read it.
-    pub work: LongWork,
-    /// Meaning of arrays that a person chose; `None` leaves it to formats and names.
-    pub meaning: Option<Meaning>,
-}
-
-impl OpenOptions {
-    /// The side cache in [`side_dir`](Self::side_dir), of the usual size.
-    pub(crate) fn side_cache(&self) -> Option<SideCache> {
-        self.side_dir.as_ref().map(|dir| SideCache::new(dir, SIDE_CACHE_BYTES))
-    }
-}
-
-impl fmt::Debug for OpenOptions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OpenOptions").field("side_dir", &self.side_dir).finish_non_exhaustive()
-    }
-}
 
 /// Bytes looked at to recognise a file.
 pub(crate) const HEAD_BYTES: usize = 64 << 10;
