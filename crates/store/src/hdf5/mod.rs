@@ -13,7 +13,7 @@
 //! coordinates   values of coordinate variables
 //! describe   all of it into the description of arrays
 //! storage    where elements lie, reading them         places   where chunks do, and whether that is true
-//! filters    undoing deflate, shuffle, ...
+//! filters    undoing deflate, shuffle, ...        signature   the first bytes of a file
 //! ```
 
 mod coordinates;
@@ -26,6 +26,7 @@ mod links;
 mod netcdf;
 mod openpmd;
 mod places;
+mod signature;
 mod storage;
 mod vds;
 mod walk;
@@ -37,6 +38,7 @@ use array::{AxisRange, Dataset, Error, PackedChunk, Region, Result, Selection, T
 use self::files::{Files, ObjectId};
 use self::library::{Element, Facts, TextEnd, TextForm};
 pub use self::library::{NewHdf5, create_hdf5};
+pub(crate) use self::signature::recognises;
 use self::storage::{Reader, Storage};
 use self::vds::VirtualPart;
 use self::walk::Variable;
@@ -44,18 +46,6 @@ use crate::chunked::{Part, for_each_chunk};
 use crate::kept::ChunkStore;
 use crate::once::Once;
 use crate::{Access, Cancel, FileBytes, Format, OpenOptions};
-
-/// The first bytes of the superblock.
-const SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";
-/// Positions of the superblock in the head of a file: at the start, or after a user block whose size is a
-/// power of two.
-const PLACES: [usize; 4] = [0, 512, 1024, 2048];
-
-/// Whether these first bytes, or else this name, are of an HDF5 file.
-pub(crate) fn recognises(head: &[u8], name: &str) -> bool {
-    PLACES.iter().any(|&at| head.get(at..).is_some_and(|rest| rest.starts_with(SIGNATURE)))
-        || [".h5", ".hdf5", ".he5", ".nc4"].iter().any(|ending| name.ends_with(ending))
-}
 
 /// Opens a file.
 ///

@@ -14,6 +14,7 @@ use hdf5_metno_sys::h5i::hid_t;
 use hdf5_metno_sys::h5p::H5Pset_driver;
 use parking_lot::Mutex;
 
+use super::super::signature::SIGNATURE;
 use super::{Handle, check, heap, locked};
 use crate::{ByteStore, FileBytes};
 
@@ -179,7 +180,7 @@ fn length_bytes(file: &FileBytes) -> Result<usize> {
     while at.saturating_add(SUPERBLOCK_BYTES) <= file.size_bytes() {
         let mut head = [0; 16];
         file.read_at(at, &mut head)?;
-        if head.starts_with(crate::hdf5::SIGNATURE) {
+        if head.starts_with(SIGNATURE) {
             let found = usize::from(if head[8] < 2 { head[14] } else { head[10] });
             return match found {
                 2 | 4 | 8 => Ok(found),
