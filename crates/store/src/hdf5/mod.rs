@@ -14,12 +14,14 @@
 //! describe   all of it into the description of arrays
 //! storage    where elements lie, reading them         places   where chunks do, and whether that is true
 //! filters    undoing deflate, shuffle, ...        signature   the first bytes of a file
+//! hexadecimal   bytes as text, in the index
 //! ```
 
 mod coordinates;
 mod describe;
 mod files;
 mod filters;
+mod hexadecimal;
 mod index;
 mod library;
 mod links;

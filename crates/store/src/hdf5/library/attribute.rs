@@ -12,7 +12,7 @@ use hdf5_metno_sys::h5s::{H5S_class_t, H5Sget_simple_extent_npoints, H5Sget_simp
 use hdf5_metno_sys::h5t::{H5Treclaim, hvl_t};
 use serde::{Deserialize, Serialize};
 
-use super::super::index::hexadecimal;
+use super::super::hexadecimal;
 use super::dataset::{split_fixed_text, trim_text};
 use super::element::{Element, TextEnd};
 use super::{Handle, Object, check, locked};

@@ -14,7 +14,7 @@ use hdf5_metno_sys::h5t::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::super::index::hexadecimal;
+use super::super::hexadecimal;
 use super::{Handle, locked};
 
 /// Most members of a compound that are looked at, those of members counted.
