@@ -182,7 +182,7 @@ impl Hdf5 {
             return Ok(());
         }
         if let Some(parts) = &stored.parts {
-            return vds::read(self, stored, parts, &selection, within, cancel);
+            return vds::read_parts(self, stored, parts, &selection, within, cancel);
         }
         if stored.facts.within.is_some() || stored.facts.padded.is_some() {
             return self.read_within(stored, &selection, within, cancel);
