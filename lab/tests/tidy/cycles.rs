@@ -24,7 +24,7 @@ const LARGEST_CYCLES: &[(&str, usize)] = &[
     ("python", 2),
     ("render", 52),
     ("session", 3),
-    ("store", 8),
+    ("store", 6),
     ("stream", 21),
     ("wire", 3),
 ];

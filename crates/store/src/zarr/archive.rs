@@ -9,6 +9,7 @@ use std::sync::Arc;
 use array::{Error, Result};
 
 use super::directory::StoredFile;
+use super::nodes::DOCUMENTS;
 use crate::{ByteStore, FileBytes};
 
 /// Longest comment at the end of an archive.
@@ -224,7 +225,7 @@ fn extra_field(mut extra: &[u8], number: u16) -> Option<&[u8]> {
 
 /// The members of the only folder there is, where the store's documents are not at the top.
 fn without_folder(members: BTreeMap<String, Member>) -> BTreeMap<String, Member> {
-    let is_store = super::DOCUMENTS.iter().any(|name| members.contains_key(*name));
+    let is_store = DOCUMENTS.iter().any(|name| members.contains_key(*name));
     let first = members.keys().find(|name| !name.starts_with("__MACOSX/"));
     let folder = first.and_then(|name| name.split_once('/')).map(|(folder, _)| format!("{folder}/"));
     let Some(folder) = folder.filter(|_| !is_store) else { return members };

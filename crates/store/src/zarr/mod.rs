@@ -33,6 +33,7 @@ use std::sync::Arc;
 use array::{Dataset, Error, PackedChunk, Region, Result, Selection};
 
 use self::directory::Directory;
+use self::nodes::DOCUMENTS;
 use self::stored::Stored;
 use crate::kept::ChunkStore;
 use crate::{Access, Cancel, FileBytes, Format, OpenOptions};
@@ -41,9 +42,6 @@ use crate::{Access, Cancel, FileBytes, Format, OpenOptions};
 pub(crate) fn recognises(directory: &Path) -> bool {
     DOCUMENTS.iter().any(|name| directory.join(name).is_file())
 }
-
-/// The documents of which a store has at least one at its top.
-const DOCUMENTS: [&str; 4] = ["zarr.json", ".zgroup", ".zarray", ".zmetadata"];
 
 pub(crate) use archive::recognises as recognises_archive;
 

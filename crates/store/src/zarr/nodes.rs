@@ -11,6 +11,8 @@ use serde_json::{Map, Value};
 use super::attributes::with_plain_words;
 use super::directory::Directory;
 
+/// The documents of which a store has at least one at its top.
+pub(super) const DOCUMENTS: [&str; 4] = ["zarr.json", ".zgroup", ".zarray", ".zmetadata"];
 /// Most nodes of a store that are looked at.
 const MAX_NODES: usize = 65_536;
 /// Deepest nesting of groups.
