@@ -10,7 +10,6 @@ use bytes::Bytes;
 use wire::{ChunkHead, Cut, Error, ErrorKind, ItemHead, Message, Part, Result, Retry};
 
 use crate::flow::Flow;
-use crate::streams::Opening;
 
 /// Something that arrived.
 #[derive(Debug)]
@@ -85,7 +84,7 @@ pub struct Link {
     /// Whoever sends keeps what waits on the way short.
     pub(crate) is_paced: bool,
     /// Lets further streams join, once the client may come in.
-    pub(crate) opening: Option<Opening>,
+    pub(crate) opening: Option<Box<dyn FnOnce() + Send>>,
 }
 
 impl Link {
@@ -106,9 +105,9 @@ impl Link {
         Self { is_paced: true, ..self }
     }
 
-    /// Lets further streams join the link once the client has been admitted.
-    pub(crate) fn opening(self, opening: Opening) -> Self {
-        Self { opening: Some(opening), ..self }
+    /// Lets further streams join the link once the client has been admitted: `open` is called then.
+    pub(crate) fn opening(self, open: impl FnOnce() + Send + 'static) -> Self {
+        Self { opening: Some(Box::new(open)), ..self }
     }
 
     /// Attaches `flow`, which reports how this side's sending goes and controls it.

@@ -16,7 +16,6 @@ use wire::{
 use crate::Link;
 use crate::drive::{Driver, Shared, Side, drive, now, watch};
 use crate::incoming::{Incoming, Waiting};
-use crate::streams::Opening;
 use crate::waiting::{Load, Share, WaitingRoom};
 
 /// Notes that wait to be taken in one connection; then nothing more is received.
@@ -289,7 +288,7 @@ pub struct ServerConnection {
     shared: Arc<Shared<ServerSide>>,
     peer: String,
     /// Lets further streams join the link.
-    opening: Mutex<Option<Opening>>,
+    opening: Mutex<Option<Box<dyn FnOnce() + Send>>>,
 }
 
 impl fmt::Debug for ServerConnection {
@@ -330,7 +329,9 @@ impl ServerConnection {
     pub fn accept(&self) {
         // Before the client hears of it.
         let opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner).take();
-        opening.into_iter().for_each(Opening::open);
+        if let Some(open) = opening {
+            open();
+        }
         self.shared.change(|side| side.machine.accept());
     }
 

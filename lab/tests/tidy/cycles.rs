@@ -17,7 +17,7 @@ const LARGEST_CYCLES: &[(&str, usize)] = &[
     ("examples/operations (program)", 1),
     ("gpu", 1),
     ("lab", 23),
-    ("link", 14),
+    ("link", 6),
     ("mpi", 1),
     ("node", 34),
     ("plan", 3),

@@ -112,7 +112,7 @@ impl Desk {
         let (outlets, arriving) = mpsc::channel(0);
         let place = Place { entries: Arc::clone(&self.entries), name: ticket.name() };
         let opening = Opening { entries: Arc::clone(&self.entries), ticket, outlets };
-        Sending::link(session, watch, peer, arriving, place).opening(opening)
+        Sending::link(session, watch, peer, arriving, place).opening(move || opening.open())
     }
 
     /// The link of a ticket, of which one stream less may join then.
@@ -137,7 +137,7 @@ fn lock(entries: &Entries) -> MutexGuard<'_, HashMap<Name, Entry>> {
 }
 
 /// Lets streams join a link.
-pub(crate) struct Opening {
+struct Opening {
     entries: Entries,
     ticket: Ticket,
     outlets: mpsc::Sender<Outlet>,
@@ -145,7 +145,7 @@ pub(crate) struct Opening {
 
 impl Opening {
     /// The client was let in.
-    pub(crate) fn open(self) {
+    fn open(self) {
         let Self { entries, ticket, outlets } = self;
         let mut entries = lock(&entries);
         // Over already: its place was given back.

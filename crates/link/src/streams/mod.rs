@@ -33,7 +33,6 @@ mod sending;
 mod tests;
 mod ticket;
 
-pub(crate) use desk::Opening;
 pub use desk::{Arrived, Desk, JOIN_WITHIN};
 pub use joined::Joined;
 pub use rail::{MAX_RAILS, Rail, Rails};
