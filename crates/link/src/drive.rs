@@ -18,6 +18,7 @@ use wire::limits::MAX_FRAME_BYTES;
 use wire::{Chunk, ChunkHead, Error, ErrorKind, Frame, ItemHead, Machine, Message, Part};
 
 use crate::carrier::{Received, ended};
+use crate::clock::now;
 use crate::{Carrier, Link};
 
 /// Runs one connection until it ends; to be spawned where its owner keeps tasks. Dropping it breaks the connection:
@@ -272,11 +273,6 @@ impl<S: Side> Drop for Drive<S> {
     fn drop(&mut self) {
         self.step(|machine, _| machine.handle_lost(ended()));
     }
-}
-
-/// tokio's clock: its tests can stop it.
-pub(crate) fn now() -> Instant {
-    tokio::time::Instant::now().into_std()
 }
 
 /// Notes who is to be woken, once each.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use control::allotment::{Allotment, FlowId, News};
 use wire::{Client, ClientConfig, InTurns};
 
-use crate::drive::now;
+use crate::clock::now;
 
 /// Bytes that arrive on a connection between two reports to the shared allotment. Each report takes a lock that all
 /// connections share.

@@ -35,6 +35,7 @@
 mod apart;
 mod carrier;
 mod client;
+mod clock;
 mod dial;
 mod drive;
 mod flow;

@@ -14,7 +14,8 @@ use wire::{
 };
 
 use crate::Link;
-use crate::drive::{Driver, Shared, Side, drive, now, watch};
+use crate::clock::now;
+use crate::drive::{Driver, Shared, Side, drive, watch};
 use crate::incoming::{Incoming, Waiting};
 use crate::waiting::{Load, Share, WaitingRoom};
 

@@ -276,7 +276,7 @@ mod tests {
     #[tokio::test]
     async fn a_connection_held_to_a_rate_takes_its_time() {
         let (mut ours, mut theirs) = connected(Some(1e6)).await;
-        let (began, bytes) = (crate::drive::now(), 3_000_000);
+        let (began, bytes) = (crate::clock::now(), 3_000_000);
         let sending = async { theirs.write_all(&vec![7; bytes]).await.unwrap() };
         let mut taken = vec![0; bytes];
         let ((), received) = tokio::join!(sending, ours.read_exact(&mut taken));

@@ -12,7 +12,7 @@ use quinn::congestion::{Controller, ControllerFactory};
 
 use super::alarm::Alarm;
 use super::pace::{Answer, Pace};
-use crate::drive::now;
+use crate::clock::now;
 
 /// Above `u32::MAX`, where the stack's own pacer switches itself off.
 const OPEN_WINDOW_BYTES: u64 = 1 << 40;

@@ -16,7 +16,7 @@ use quinn::{ClientConfig, TokenMemoryCache};
 use wire::{Error, Result};
 
 use crate::Trust;
-use crate::drive::now;
+use crate::clock::now;
 use crate::tls;
 
 /// Servers that are kept; the one that was asked longest ago goes first.

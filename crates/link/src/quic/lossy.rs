@@ -21,7 +21,7 @@ use super::adapter::SharedPace;
 use super::lanes::{CLIENT_LANES, Lanes, SERVER_LANES};
 use crate::Carrier;
 use crate::carrier::{Received, broken};
-use crate::drive::now;
+use crate::clock::now;
 use crate::lossy::{Counts, Receiver, Record, Sender};
 
 /// Size of the stack's buffer of datagrams to send, bytes: more than ever waits there.

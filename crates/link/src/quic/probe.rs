@@ -19,7 +19,7 @@ use wire::probe::{Arrival, HEADER_BYTES, MAX_PACKETS, Packet};
 use wire::{Error, ErrorKind, Result};
 
 use super::socket::{MAX_BATCH_BYTES, PacedSocket};
-use crate::drive;
+use crate::clock::now;
 
 /// Trains that are listened for at one socket at a time.
 pub const MAX_LISTENED: usize = 64;
@@ -233,13 +233,13 @@ struct Clock {
 impl Default for Clock {
     fn default() -> Self {
         let began_at = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        Self { began: drive::now(), began_at }
+        Self { began: now(), began_at }
     }
 }
 
 impl Clock {
     fn micros(&self) -> u64 {
-        let at = self.began_at + drive::now().saturating_duration_since(self.began);
+        let at = self.began_at + now().saturating_duration_since(self.began);
         u64::try_from(at.as_micros()).unwrap_or(u64::MAX)
     }
 }

@@ -16,7 +16,7 @@ use super::joined::{Joined, Outlet};
 use super::sending::Sending;
 use super::ticket::{Name, TICKET_BYTES, Ticket};
 use crate::carrier::broken;
-use crate::drive::now;
+use crate::clock::now;
 use crate::tls::{ALPN_JOIN, ALPN_STREAMS, ALPN_WIRE};
 use crate::topology::Topology;
 use crate::{Link, Watch, tcp};

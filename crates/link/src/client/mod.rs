@@ -11,7 +11,8 @@ use bytes::Bytes;
 use wire::{Client, ClientConfig, Error, ErrorKind, Machine, Priority, Result, SentAhead, Urgency, Welcome};
 
 use crate::Link;
-use crate::drive::{Driver, Shared, Side, drive, now, watch};
+use crate::clock::now;
+use crate::drive::{Driver, Shared, Side, drive, watch};
 use crate::gathering::{Gathering, Member};
 use crate::room::Ticket;
 use crate::stream::OpStream;
