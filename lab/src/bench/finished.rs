@@ -6,6 +6,7 @@ use array::Result;
 
 use super::options::Options;
 use super::report::{Case, Report};
+use super::table::line;
 
 /// Cases that have ended, and the groups that failed.
 pub(super) struct Finished {
@@ -24,7 +25,7 @@ impl Finished {
             case.leave_open();
         }
         // Somebody who closed it does not want it.
-        writeln!(std::io::stderr(), "{}", super::line(&case)).unwrap_or_default();
+        writeln!(std::io::stderr(), "{}", line(&case)).unwrap_or_default();
         self.cases.push(case);
     }
 

@@ -28,6 +28,7 @@ use array::Result;
 
 use super::options::Options;
 use super::report::{Better, Case, Link, Report};
+use super::table::line;
 use flows::Scene;
 use messages::{Client, Way};
 
@@ -91,7 +92,7 @@ pub(super) async fn run(program: &Path, options: &Options) -> Result<Report> {
         match cases {
             Ok(cases) => report.cases.extend(cases.into_iter().inspect(|case| {
                 // Somebody who closed it does not want it.
-                writeln!(std::io::stderr(), "{}", super::line(case)).unwrap_or_default();
+                writeln!(std::io::stderr(), "{}", line(case)).unwrap_or_default();
             })),
             Err(error) => failures.push(format!("{group}: {error}")),
         }
