@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use super::super::process::{Running, command};
 use super::super::report::{Better, Case, median};
 use super::flows::{Scene, rounded};
-use super::limited;
+use super::limits::limited;
 
 /// Time that a fetch takes at the link's rate, seconds, and the shorter one for a quick run.
 const FETCH_SECS: f64 = 6.0;

@@ -8,8 +8,8 @@ use link::Choice;
 
 use super::super::report::{Better, Case, median};
 use super::flows::{Flowed, PEERS, Scene};
+use super::limits::{goodput, limited};
 use super::messages::Way;
-use super::{goodput, limited};
 
 /// Controllers that run first, and those that `all` adds; the last two cannot run by QUIC, and say why.
 const FIRST: &[&str] = &["auto", "polite", "cubic", "bbr"];

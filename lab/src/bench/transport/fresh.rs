@@ -10,8 +10,9 @@ use tokio::time::Duration;
 
 use super::super::report::{Better, Case};
 use super::flows::Scene;
+use super::limits::goodput;
 use super::messages::{Client, MAX_MESSAGE_BYTES, Way};
-use super::{MESSAGE_BYTES, goodput, seconds};
+use super::warm::{MESSAGE_BYTES, seconds};
 
 /// Runs of each, where it was not said how many.
 const RUNS: usize = 5;

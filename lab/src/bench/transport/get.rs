@@ -19,8 +19,8 @@ use tempfile::TempDir;
 use super::super::process::{Running, command};
 use super::super::report::{Better, Case, median};
 use super::flows::{Flowed, Scene, measured};
+use super::limits::{goodput, limited};
 use super::messages::Way;
-use super::{goodput, limited};
 use crate::dice::Dice;
 
 /// Data of one copy, and of one in a quick run, bytes: whole multiples of [`SIDE`] squared.

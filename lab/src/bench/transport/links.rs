@@ -9,7 +9,7 @@ use tokio::process::Command;
 
 use super::super::options::Options;
 use super::super::report::{Case, Link, Report};
-use super::is_chosen;
+use super::groups::is_chosen;
 
 /// Round trips, seconds, and losses, shares.
 const RTTS: [f64; 3] = [7.6e-3, 19e-3, 150e-3];

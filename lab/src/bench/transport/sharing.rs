@@ -15,8 +15,8 @@ use super::super::process::Running;
 use super::super::report::{Better, Case, median, smallest_over_largest};
 use super::evenness::{self, Spread};
 use super::flows::{Scene, message_server};
+use super::limits::{goodput, limited};
 use super::messages::{Client, Ready, Sent, Way};
-use super::{goodput, limited};
 
 /// Messages of a flow without end, bytes.
 const MESSAGE_BYTES: u64 = 8 << 20;

@@ -18,8 +18,8 @@ use crate::emulate::{self, Change};
 
 use super::super::process::resident_bytes;
 use super::super::report::{Better, Case, median};
-use super::DATA_SHARE;
 use super::flows::Scene;
+use super::limits::DATA_SHARE;
 use super::messages::{Client, Way, message};
 
 const MESSAGE_BYTES: u64 = 8 << 20;
