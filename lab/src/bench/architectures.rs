@@ -4,6 +4,7 @@
 //! Read [`Architecture`] first, then the ways in the order of the table. What each costs in messages and round trips is a
 //! test in virtual time; here is what it costs in seconds on the link that lies between.
 
+mod architecture;
 mod bulk;
 mod bulk_in_pipeline;
 mod pipeline;
@@ -11,14 +12,12 @@ mod pool;
 mod synchronous;
 mod threaded;
 
-use std::any::Any;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use array::{Error, Priority, Result, Selection, Urgency};
 use bytes::Bytes;
 use futures::future::{BoxFuture, try_join_all};
-use link::{ClientHandle, OpStream};
 use node::dial::{Dialer, Server};
 use node::url::Location;
 use wire::ops::{self, BlockPlace, Read};
@@ -27,13 +26,10 @@ use super::access::Field;
 use super::options::Options;
 use super::process::{Running, Side};
 use super::report::{Better, Case, Report};
+use architecture::{Architecture, Connection, Site};
 
 /// Bytes of an answer: what the classic measurements had.
 const ANSWER_BYTES: u64 = 24;
-/// Connections at a time of the ways that have several; a server takes 64 of one network.
-const CONNECTIONS: usize = 48;
-/// Operations under way at a time of the ways that wait for nothing; the server may take fewer and then has the rest wait.
-const UNDER_WAY: usize = 65_536;
 /// Time, about, that a way may spend on the round trips of its operations, and again on those of single ones: where round
 /// trips are long it does a sample.
 const WAITING: Duration = Duration::from_secs(2);
@@ -49,34 +45,6 @@ const SHORT: Duration = Duration::from_micros(100);
 /// Goal for bulk inside pipeline, operations per second.
 const SOUGHT_PER_SEC: f64 = 1e6;
 
-/// Gives connections to one server.
-trait Site: Send + Sync {
-    /// A new connection, ready for operations.
-    fn connect(&self) -> BoxFuture<'_, Result<Connection>>;
-}
-
-/// A way of doing many operations.
-trait Architecture: Sync {
-    /// Its name in reports.
-    fn name(&self) -> &'static str;
-
-    /// Connections that it keeps from one operation to the next.
-    fn kept_connections(&self) -> usize;
-
-    /// Operations that it has under way at a time, at most.
-    fn most_under_way(&self) -> usize;
-
-    /// Round trips that an operation waits for, with those of connecting.
-    fn round_trips(&self) -> u32 {
-        1
-    }
-
-    /// Does all operations over its kept `connections`, or new ones of `site`; answers in the order of asking.
-    fn run<'a>(&'a self, site: &'a dyn Site, kept: &'a [Connection], asks: &'a [Bytes]) -> Answers<'a>;
-}
-
-type Answers<'a> = BoxFuture<'a, Result<Vec<Bytes>>>;
-
 /// All ways, from the simplest on.
 fn all() -> [Box<dyn Architecture>; 6] {
     [
@@ -87,38 +55,6 @@ fn all() -> [Box<dyn Architecture>; 6] {
         Box::new(pipeline::Pipeline),
         Box::new(bulk_in_pipeline::BulkInPipeline),
     ]
-}
-
-/// A connection, with what keeps it alive.
-struct Connection {
-    handle: ClientHandle,
-    _kept: Box<dyn Any + Send + Sync>,
-}
-
-impl Connection {
-    /// Asks as soon as there is room.
-    async fn ask(&self, parameters: &Bytes) -> Result<OpStream> {
-        self.handle.request(ops::READ, parameters.clone(), Urgency::of(Priority::NORMAL)).await
-    }
-
-    /// Asks and waits for the answer.
-    async fn read(&self, parameters: &Bytes) -> Result<Bytes> {
-        answer(self.ask(parameters).await?).await
-    }
-}
-
-/// The one answer to an operation.
-async fn answer(mut operation: OpStream) -> Result<Bytes> {
-    let mut bulk = Bytes::new();
-    while let Some(item) = operation.next_item().await {
-        bulk = item?.bulk;
-    }
-    Ok(bulk)
-}
-
-/// The one kept connection of a way that has one.
-fn only(kept: &[Connection]) -> Result<&Connection> {
-    kept.first().ok_or_else(|| Error::internal("expected a connection, found none"))
 }
 
 /// A server of this program, over a real connection.

@@ -16,7 +16,7 @@ const LARGEST_CYCLES: &[(&str, usize)] = &[
     ("examples/operations", 1),
     ("examples/operations (program)", 1),
     ("gpu", 1),
-    ("lab", 7),
+    ("lab", 4),
     ("link", 6),
     ("mpi", 1),
     ("node", 34),

@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 
-use super::{Answers, Architecture, Connection, Site, answer, only};
+use super::architecture::{Answers, Architecture, Connection, Site, answer, only};
 
 /// Operations gathered: what a server takes of one client at a time.
 pub(super) const GATHERED: usize = 4096;

@@ -3,11 +3,12 @@
 
 use std::collections::VecDeque;
 
+use array::{Error, Priority, Result, Urgency};
 use bytes::Bytes;
 use link::{Item, Reply, Said};
 use wire::{OpId, ops};
 
-use super::{Answers, Architecture, Connection, Error, Priority, Result, Site, UNDER_WAY, Urgency, only};
+use super::architecture::{Answers, Architecture, Connection, Site, UNDER_WAY, only};
 
 pub(super) const NAME: &str = "bulk inside pipeline";
 /// More are asked when this part of those under way has ended.

@@ -1,10 +1,11 @@
 //! Pipeline: asking, answering and taking the answers are stages that work at the same time on different operations. Nothing
 //! waits for a round trip, but each operation is sent by itself.
 
+use array::{Error, Result};
 use bytes::Bytes;
 use tokio::sync::mpsc;
 
-use super::{Answers, Architecture, Connection, Error, Result, Site, UNDER_WAY, answer, only};
+use super::architecture::{Answers, Architecture, Connection, Site, UNDER_WAY, answer, only};
 
 pub(super) struct Pipeline;
 

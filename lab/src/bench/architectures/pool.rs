@@ -3,10 +3,11 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use array::Result;
 use bytes::Bytes;
 use futures::future::{BoxFuture, try_join_all};
 
-use super::{Answers, Architecture, CONNECTIONS, Connection, Result, Site};
+use super::architecture::{Answers, Architecture, CONNECTIONS, Connection, Site};
 
 pub(super) struct Pool;
 

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::{Answers, Architecture, Connection, Site, only};
+use super::architecture::{Answers, Architecture, Connection, Site, only};
 
 pub(super) struct Synchronous;
 

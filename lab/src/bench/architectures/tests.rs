@@ -16,6 +16,7 @@ use tokio::time::{Instant, Sleep};
 use wire::ops::ReadBody;
 use wire::{ClientConfig, Message, ServerConfig};
 
+use super::architecture::CONNECTIONS;
 use super::*;
 
 const ROUND_TRIP: Duration = Duration::from_millis(150);

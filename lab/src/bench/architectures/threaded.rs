@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use futures::stream::{self, StreamExt, TryStreamExt};
 
-use super::{Answers, Architecture, CONNECTIONS, Connection, Site};
+use super::architecture::{Answers, Architecture, CONNECTIONS, Connection, Site};
 
 pub(super) struct Threaded;
 
