@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::float::{json, same_floats};
 use crate::{
-    Attributes, Axis, BlockInfo, BlockKey, DType, ElementType, Error, ErrorKind, Group, Level, Result,
-    Scalar, Storage,
+    Attributes, Axis, AxisKind, BlockInfo, BlockKey, DType, ElementType, Error, ErrorKind, Group, Level,
+    Result, Scalar, Storage,
 };
 
 /// Identity of a data set: names, shapes, types, each file's size and modification time or ETag.
@@ -314,6 +314,11 @@ impl ArrayInfo {
             }
             if self.meaning == Meaning::Text && (n == 0 || self.dtype.element() != ElementType::U8) {
                 return bad("expected texts as bytes along the last axis".into());
+            }
+            for (axis, (own, finest)) in self.axes.iter().zip(level.shape.iter().zip(self.shape())) {
+                if axis.kind == AxisKind::Channel && own != finest {
+                    return bad(format!("expected {finest} channels on every level, found {own}"));
+                }
             }
             let bytes =
                 |s: &[u64]| s.iter().try_fold(self.dtype.size_bytes() as u64, |a, &b| a.checked_mul(b));

@@ -161,10 +161,14 @@ impl Level {
         Ok(at)
     }
 
-    /// Linear index of the block at a place in the grid.
+    /// Linear index of the block at a place in the grid; `u64::MAX`, which no grid has, for a place outside.
     #[must_use]
     pub fn block_index(&self, at: &[u64]) -> u64 {
-        self.grid().iter().zip(at).fold(0, |n, (&g, &p)| n * g + p)
+        let grid = self.grid();
+        if grid.iter().zip(at).any(|(g, p)| p >= g) {
+            return u64::MAX;
+        }
+        grid.iter().zip(at).fold(0, |n, (&g, &p)| n * g + p)
     }
 
     /// The elements that block `index` covers, clipped to the level's shape.

@@ -42,7 +42,9 @@ impl Handler for Interpret {
         let Parameters { meaning } = serde_json::from_slice(&parameters)
             .map_err(|e| Error::invalid(format!("expected parameters of `interpret` in JSON: {e}")))?;
         if matches!(meaning, Some(Meaning::Text | Meaning::Colors)) {
-            return Err(Error::invalid("expected `intensity`, `labels` or null as meaning, found another one"));
+            return Err(Error::invalid(
+                "expected `intensity`, `labels` or null as meaning, found another one",
+            ));
         }
         Ok(Begun::Work(meaning))
     }

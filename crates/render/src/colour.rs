@@ -6,7 +6,9 @@
 //! colours of a table, in which neighbours are far apart; the colour of any other is made from all bits of its number.
 //! `rgb` is for packed colours ([`array::Meaning::Colors`]): each value has the colour in its own lower 24 bits. Its table is that of `gray`.
 
-use crate::voxel::label_number;
+use std::sync::LazyLock;
+
+use array::mix64;
 
 /// Entries of a colour map.
 pub const COLOURS: usize = 256;
@@ -31,7 +33,7 @@ pub fn colour_map_table(name: &str) -> Option<[[u8; 3]; COLOURS]> {
         "cividis" => CIVIDIS,
         "coolwarm" => COOLWARM,
         "gray" | "rgb" => "000000ffffff",
-        "labels" => return Some(label_colours()),
+        "labels" => return Some(*LABEL_COLOURS),
         _ => return None,
     };
     Some(interpolated(knots))
@@ -80,7 +82,7 @@ impl OwnColours {
 #[must_use]
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 255")]
 pub fn label_colour(label: u64) -> [u8; 3] {
-    let known = usize::try_from(label).ok().and_then(|label| label_colours().get(label).copied());
+    let known = usize::try_from(label).ok().and_then(|label| LABEL_COLOURS.get(label).copied());
     known.unwrap_or_else(|| mixed_colour(label_number(label)).map(|part| (part * 255.0).round() as u8))
 }
 
@@ -102,7 +104,7 @@ fn interpolated(knots: &str) -> [[u8; 3]; COLOURS] {
 
 /// Distinct neighbours: hues a golden angle apart, in three lightnesses; label 0 is black.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 255")]
-fn label_colours() -> [[u8; 3]; COLOURS] {
+static LABEL_COLOURS: LazyLock<[[u8; 3]; COLOURS]> = LazyLock::new(|| {
     const GOLDEN_TURN: f64 = 0.381_966_011_250_105;
     std::array::from_fn(|label| {
         if label == 0 {
@@ -116,7 +118,7 @@ fn label_colours() -> [[u8; 3]; COLOURS] {
             (255.0 * value * (1.0 - saturation * dip)).round() as u8
         })
     })
-}
+});
 
 /// The colour of a label beyond the table: from the bits of its number.
 #[expect(clippy::cast_precision_loss, reason = "parts of 16 bits and fewer")]
@@ -130,6 +132,39 @@ fn mixed_colour(label: u32) -> [f32; 3] {
         let k = (offset + hue) % 6.0;
         value * (1.0 - saturation * k.min(4.0 - k).clamp(0.0, 1.0))
     })
+}
+
+/// Largest integer up to which `f64` holds all.
+const EXACT: u64 = 1 << 53;
+
+/// Number in the pool for a label: itself where `f64` holds it, else see [`large_label`].
+pub(crate) fn unsigned_label(label: u64) -> f64 {
+    if label <= EXACT { label as f64 } else { large_label(label) }
+}
+
+/// Number in the pool for a label: itself where `f64` holds it, else see [`large_label`].
+pub(crate) fn signed_label(label: i64) -> f64 {
+    if label.unsigned_abs() <= EXACT { label as f64 } else { large_label(label.cast_unsigned()) }
+}
+
+/// A number from 2^53 to 2^54 made from all bits of a label, so that neighbours that `f64` would round to one number stay apart.
+fn large_label(bits: u64) -> f64 {
+    (EXACT + 2 * (mix64(bits) >> 12)) as f64
+}
+
+/// The number by which the colour of a stored label is found.
+fn label_number(label: u64) -> u32 {
+    label_of(unsigned_label(label))
+}
+
+/// The number by which the colour of a label is found: the label itself below 2^32, else a mixture of all its bits.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in range, or folded")]
+pub(crate) fn label_of(value: f64) -> u32 {
+    if (f64::from(i32::MIN)..4_294_967_296.0).contains(&value) {
+        return value as i64 as u32;
+    }
+    // The lowest 256 numbers have colours by number.
+    mix64(value.to_bits()) as u32 | 1 << 31
 }
 
 /// Spreads the bits of a number (`lowbias32`).

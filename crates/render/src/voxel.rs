@@ -6,8 +6,9 @@
 
 #![expect(unsafe_code, reason = "offsets of voxels are checked by whoever makes them")]
 
-use array::{ByteOrder, DType, Decoding, ElementType, Meaning, Scalar, mix64};
+use array::{ByteOrder, DType, Decoding, ElementType, Meaning, Scalar};
 
+use crate::colour::{label_of, signed_label, unsigned_label};
 use crate::device::VoxelFormat;
 use crate::simd::{FAR, LANES, Offsets, Simd};
 
@@ -92,39 +93,6 @@ pub(crate) fn read_labels<T: Voxel>(dtype: DType, from: &[u8], stride: usize, to
         ElementType::I64 => convert(from, stride, to, |raw| signed_label(read_u64(raw, order).cast_signed())),
         _ => read_run(dtype, from, stride, to),
     }
-}
-
-/// Largest integer up to which `f64` holds all.
-const EXACT: u64 = 1 << 53;
-
-/// Number in the pool for a label: itself where `f64` holds it, else see [`large_label`].
-fn unsigned_label(label: u64) -> f64 {
-    if label <= EXACT { label as f64 } else { large_label(label) }
-}
-
-/// Number in the pool for a label: itself where `f64` holds it, else see [`large_label`].
-fn signed_label(label: i64) -> f64 {
-    if label.unsigned_abs() <= EXACT { label as f64 } else { large_label(label.cast_unsigned()) }
-}
-
-/// A number from 2^53 to 2^54 made from all bits of a label, so that neighbours that `f64` would round to one number stay apart.
-fn large_label(bits: u64) -> f64 {
-    (EXACT + 2 * (mix64(bits) >> 12)) as f64
-}
-
-/// The number by which the colour of a stored label is found.
-pub(crate) fn label_number(label: u64) -> u32 {
-    label_of(unsigned_label(label))
-}
-
-/// The number by which the colour of a label is found: the label itself below 2^32, else a mixture of all its bits.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in range, or folded")]
-fn label_of(value: f64) -> u32 {
-    if (f64::from(i32::MIN)..4_294_967_296.0).contains(&value) {
-        return value as i64 as u32;
-    }
-    // The lowest 256 numbers have colours by number.
-    mix64(value.to_bits()) as u32 | 1 << 31
 }
 
 fn convert<T: Voxel, const N: usize>(

@@ -32,10 +32,8 @@ const LAYER_OPACITIES: [f64; 2] = [0.35, 0.9];
 const PADDING_ROOM: f64 = 0.25;
 /// Range in which every label of the map for labels has a colour of its own.
 const LABEL_RANGE: [f64; 2] = [0.0, 255.0];
-/// Range of packed colours, decoded: their strength, and below it the colour.
-const COLOR_RANGE: [f64; 2] = [0.0, 256.0];
-/// Highest strength of colours that is hidden in a volume: that of dark surroundings.
-const HIDDEN_STRENGTH: f64 = 32.0;
+/// Range of packed colours, decoded: from no strength to full strength.
+const COLOR_RANGE: [f64; 2] = [0.0, 255.0];
 
 /// Which values are seen, and how.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -78,10 +76,8 @@ impl Transfer {
         }
         if meaning == Meaning::Colors {
             let [low, high] = COLOR_RANGE;
-            let opacity = match looks {
-                Looks::Map | Looks::Layers => looks.visible_over(COLOR_RANGE),
-                Looks::Volume => vec![[low, 0.0], [HIDDEN_STRENGTH, 0.0], [high, dense]],
-            };
+            let dense = if looks == Looks::Volume { dense } else { dense.max(LAYER_OPACITIES[1]) };
+            let opacity = vec![[low, 0.0], [high, dense]];
             return Self { range: COLOR_RANGE, map: "rgb".into(), opacity, other: Map::new() };
         }
         let mut opacity = match looks {
@@ -192,7 +188,7 @@ pub(crate) fn check_map(map: &str) -> Result<()> {
 
 /// Kinds of volumes, by their sides in voxels.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Looks {
+pub(crate) enum Looks {
     /// One layer.
     Map,
     /// A few layers, or a needle: so thin that hidden values would leave nothing to see.
@@ -201,7 +197,7 @@ enum Looks {
 }
 
 impl Looks {
-    fn of(sides_voxels: [u64; 3]) -> Self {
+    pub(crate) fn of(sides_voxels: [u64; 3]) -> Self {
         let [shortest, longest] =
             [sides_voxels.iter().min(), sides_voxels.iter().max()].map(|side| side.copied().unwrap_or(1));
         match shortest {

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::first::first_array;
+use crate::transfer::Looks;
 use crate::{ColourBy, Mode, Slice, SpaceAxis, Surface, Transfer};
 
 /// The version of the schema that this crate writes and reads.
@@ -167,6 +168,14 @@ pub fn thick_sides(array: &ArrayInfo) -> usize {
         return 0;
     }
     sides(array).filter(|&side| side > 1).count()
+}
+
+/// Whether an array has so few layers that its first picture hides nothing of them.
+#[must_use]
+pub fn is_flat(array: &ArrayInfo) -> bool {
+    let mut voxels = [1; 3];
+    voxels.iter_mut().zip(sides(array)).for_each(|(voxel, side)| *voxel = side);
+    Looks::of(voxels) != Looks::Volume
 }
 
 /// Voxels along the sides of the volume that an array is drawn as.

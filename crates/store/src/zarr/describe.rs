@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use array::{
-    ArrayInfo, Attribute, Attributes, Axis, Coordinates, DType, Dataset, DatasetId, Generation, Group,
-    LeftOut, Level, LevelOrigin, Meaning, Result, Scalar, Selection, Storage, Target, choose_blocks,
+    ArrayInfo, Attribute, Attributes, Axis, AxisKind, Coordinates, DType, Dataset, DatasetId, Generation,
+    Group, LeftOut, Level, LevelOrigin, Meaning, Result, Scalar, Selection, Storage, Target, choose_blocks,
 };
 
 use super::attributes::{DIMENSIONS, Reader, cf_values, fill_attribute, fill_v2, say_fill, with_fill};
@@ -153,7 +153,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Levels that are missing, or differ in type or axes from the first, are left out with a warning.
+    /// Levels that are missing, or differ in type, axes or number of channels from the first, are left out with a warning.
     fn add_pyramid(&mut self, path: &str, node: &Node, number: usize, mut pyramid: Pyramid) {
         let labels = ome::is_label(&node.attributes);
         let mut stored = Vec::new();
@@ -162,7 +162,7 @@ impl<'a> Builder<'a> {
             let at = join(path, &level.path);
             let found = self.by_path.get(at.as_str()).copied();
             let first = stored.first().copied().unwrap_or_else(|| found.unwrap_or(0));
-            let fits = found.is_some_and(|n| self.alike(n, first));
+            let fits = found.is_some_and(|n| self.alike(n, first, &pyramid));
             match (found, fits) {
                 (Some(n), true) => stored.push(n),
                 _ => self
@@ -216,8 +216,16 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn alike(&self, one: usize, other: usize) -> bool {
-        let of = |n: usize| self.described.stored.get(n).map(|s| (s.dtype, s.shape().len()));
+    fn alike(&self, one: usize, other: usize, pyramid: &Pyramid) -> bool {
+        let of = |n: usize| {
+            let stored = self.described.stored.get(n)?;
+            let shape = stored.shape();
+            let kinds = pyramid.axes_of(None, shape.len()).into_iter().map(|axis| axis.kind);
+            let is_fixed = |kind: AxisKind| !kind.is_spatial() && kind != AxisKind::Time;
+            let fixed: Vec<u64> =
+                kinds.zip(shape).filter(|(kind, _)| is_fixed(*kind)).map(|(_, &count)| count).collect();
+            Some((stored.dtype, shape.len(), fixed))
+        };
         of(one).is_some() && of(one) == of(other)
     }
 

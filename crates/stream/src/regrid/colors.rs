@@ -16,6 +16,8 @@ use super::gather::{self, Take, takes};
 
 /// Most channels that are added.
 const MAX_CHANNELS: usize = 16;
+/// Largest of red, green and blue that still hides nothing in a volume: the noise of dark surroundings.
+const DARK: u8 = 24;
 /// Strength, red, green and blue of a packed color, a byte each, are decoded to the strength with the color behind its point.
 const STRENGTH: f64 = (1 << 24) as f64;
 
@@ -27,22 +29,22 @@ pub(super) struct Colors {
 }
 
 enum Paint {
-    /// Along an axis of the source.
-    Channels { axis: usize, count: u64, channels: Vec<Channel>, alpha: Option<usize> },
+    /// Along an axis of the source. `used` has the index of each channel, in ascending order, and last that of alpha, if there is one.
+    Channels { axis: usize, used: Vec<u32>, channels: Vec<ColorChannel>, has_alpha: bool, is_flat: bool },
     /// Red, green, blue, alpha by label; others have the colors of the map for labels.
     Labels(HashMap<i128, [u8; 4]>),
 }
 
 /// One channel: what a value adds to red, green and blue, from nothing at `start` to `color` at `end`.
-struct Channel {
-    index: usize,
+struct ColorChannel {
+    index: u32,
     name: String,
     start: f64,
     end: f64,
     color: [f32; 3],
 }
 
-impl Channel {
+impl ColorChannel {
     /// How far a value lies between nothing and the full color, from 0 to 1; 0 where it is missing.
     fn share(&self, value: f64) -> f64 {
         let share = (value - self.start) / (self.end - self.start);
@@ -72,8 +74,12 @@ impl Colors {
     /// # Errors
     /// `TooLarge` for a block beyond what memory can address.
     pub(super) fn takes(&self, level: &Level, start: &[u64], shape: &[u64]) -> Result<Vec<Take>> {
-        let (start, shape) = self.in_source(start, shape);
-        takes(level, [&start, &shape], &vec![None; shape.len()], None)
+        let (mut start, mut indices) = (start.to_vec(), vec![None; level.shape.len()]);
+        if let Paint::Channels { axis, used, .. } = &self.paint {
+            start.insert(*axis, 0);
+            indices[*axis] = Some(used.as_slice());
+        }
+        takes(level, [&start, &self.in_source(shape)], &indices, None)
     }
 
     /// Elements of the source in a block of this shape.
@@ -81,17 +87,16 @@ impl Colors {
     /// # Errors
     /// `TooLarge` for a block beyond what memory can address.
     pub(super) fn source_elements(&self, shape: &[u64]) -> Result<usize> {
-        gather::count_of(&self.in_source(shape, shape).1)
+        gather::count_of(&self.in_source(shape))
     }
 
-    /// Start and shape of a block in the source: all channels.
-    fn in_source(&self, start: &[u64], shape: &[u64]) -> (Vec<u64>, Vec<u64>) {
-        let (mut start, mut shape) = (start.to_vec(), shape.to_vec());
-        if let Paint::Channels { axis, count, .. } = &self.paint {
-            start.insert(*axis, 0);
-            shape.insert(*axis, *count);
+    /// Shape of a block with the channels that are used.
+    fn in_source(&self, shape: &[u64]) -> Vec<u64> {
+        let mut shape = shape.to_vec();
+        if let Paint::Channels { axis, used, .. } = &self.paint {
+            shape.insert(*axis, used.len() as u64);
         }
-        (start, shape)
+        shape
     }
 
     /// Packs the elements of a block, stored as the source's `array` stores them; `shape` is that of the block that is made.
@@ -100,10 +105,11 @@ impl Colors {
     /// `Corrupt` for bytes that are no elements of the array.
     pub(super) fn pack(&self, stored: &[u8], array: &ArrayInfo, shape: &[u64]) -> Result<Vec<u8>> {
         match &self.paint {
-            Paint::Channels { axis, count, channels, alpha } => {
+            Paint::Channels { axis, used, channels, has_alpha, is_flat } => {
                 let values = decoded(stored, array)?;
                 let within = gather::count_of(&shape[*axis..])?;
-                Ok(add(&values, usize::try_from(*count).unwrap_or(usize::MAX), within, channels, *alpha))
+                let pixels = Pixels { values: &values, count: used.len(), within };
+                Ok(pixels.packed(channels, *has_alpha, *is_flat))
             }
             Paint::Labels(colors) => {
                 let count = stored.len() / array.dtype.size_bytes();
@@ -121,7 +127,7 @@ impl Colors {
     }
 }
 
-/// Strength, red, green and blue of a label.
+/// Strength, red, green and blue of a label; nothing for background, which are 0 and negative ones without a color in the file.
 fn label_color(label: Scalar, colors: &HashMap<i128, [u8; 4]>) -> [u8; 4] {
     let number = match label {
         Scalar::Signed(value) => i128::from(value),
@@ -131,7 +137,7 @@ fn label_color(label: Scalar, colors: &HashMap<i128, [u8; 4]>) -> [u8; 4] {
     if let Some(&[r, g, b, a]) = colors.get(&number) {
         return [a, r, g, b];
     }
-    if number == 0 {
+    if number <= 0 {
         return [0; 4];
     }
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "all bits of a stored label")]
@@ -148,37 +154,56 @@ fn decoded(stored: &[u8], array: &ArrayInfo) -> Result<Vec<f64>> {
     )
 }
 
-/// Adds the channels of each pixel. `values` are in the order (before, channel, within) with so many channels and so many elements
-/// within one.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 255")]
-fn add(values: &[f64], count: usize, within: usize, channels: &[Channel], alpha: Option<usize>) -> Vec<u8> {
-    let pixels = values.len() / count.max(1);
-    let mut packed = Vec::with_capacity(pixels * 4);
-    for pixel in 0..pixels {
-        let first = pixel / within * within * count + pixel % within;
-        let value = |index: usize| values[first + index * within];
-        let mut sum = [0.0f32; 3];
-        for channel in channels {
-            let share = channel.share(value(channel.index)) as f32;
-            sum.iter_mut().zip(channel.color).for_each(|(sum, part)| *sum += share * part);
+/// Decoded values in the order (before, channel, within), with `count` channels and so many elements `within` one.
+struct Pixels<'a> {
+    values: &'a [f64],
+    count: usize,
+    within: usize,
+}
+
+impl Pixels<'_> {
+    /// Adds the channels of each pixel. Without alpha a pixel is as strong as it is bright, so that the dark surroundings in a volume are
+    /// hidden; in a flat image it hides whatever lies behind.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 255")]
+    fn packed(&self, channels: &[ColorChannel], has_alpha: bool, is_flat: bool) -> Vec<u8> {
+        let Self { values, count, within } = *self;
+        let pixels = values.len() / count.max(1);
+        let mut packed = Vec::with_capacity(pixels * 4);
+        for pixel in 0..pixels {
+            let first = pixel / within * within * count + pixel % within;
+            let mut sum = [0.0f32; 3];
+            let mut is_missing = true;
+            for (place, channel) in channels.iter().enumerate() {
+                let value = values[first + place * within];
+                is_missing &= value.is_nan();
+                let share = channel.share(value) as f32;
+                sum.iter_mut().zip(channel.color).for_each(|(sum, part)| *sum += share * part);
+            }
+            let [r, g, b] = sum.map(|part| part.min(255.0).round() as u8);
+            let strength = match (has_alpha, is_flat) {
+                (true, _) => (255.0 * channels[0].share(values[first + (count - 1) * within])).round() as u8,
+                (false, true) => u8::MAX,
+                (false, false) => Some(r.max(g).max(b)).filter(|bright| *bright >= DARK).unwrap_or(0),
+            };
+            let color = if is_missing { [0; 4] } else { [strength, r, g, b] };
+            packed.extend_from_slice(&u32::from_be_bytes(color).to_le_bytes());
         }
-        let [r, g, b] = sum.map(|part| part.min(255.0).round() as u8);
-        let strongest = f64::from(r.max(g).max(b));
-        let alpha = alpha.map_or(1.0, |index| channels[0].share(value(index)));
-        let color = if alpha > 0.0 { [(strongest * alpha).round() as u8, r, g, b] } else { [0; 4] };
-        packed.extend_from_slice(&u32::from_be_bytes(color).to_le_bytes());
+        packed
     }
-    packed
 }
 
 /// The channels of an array with their colors, and a note for people.
 fn channels(array: &ArrayInfo) -> Option<(Paint, String)> {
     let axis = array.axes.iter().position(|axis| axis.kind == AxisKind::Channel)?;
     let count = array.shape()[axis];
+    if array.levels.iter().any(|level| level.shape[axis] != count) {
+        return None;
+    }
+    let is_flat = session::is_flat(array);
     if let Some(omero) = array.attributes.get("omero") {
         let Attribute::Json(omero) = omero else { return None };
         let listed = omero.get("channels")?.as_array()?;
-        let channels: Vec<Channel> = (0..usize::try_from(count).unwrap_or(usize::MAX))
+        let channels: Vec<ColorChannel> = (0..u32::try_from(count).unwrap_or(u32::MAX))
             .zip(listed)
             .filter(|(_, channel)| channel.get("active").and_then(Value::as_bool) != Some(false))
             .map(|(index, channel)| omero_channel(index, channel, array.dtype))
@@ -189,7 +214,8 @@ fn channels(array: &ArrayInfo) -> Option<(Paint, String)> {
         let said: Vec<String> =
             channels.iter().map(|c| format!("{} ({} to {})", c.name, c.start, c.end)).collect();
         let note = format!("channels are added, each in its color: {}", said.join(", "));
-        return Some((Paint::Channels { axis, count, channels, alpha: None }, note));
+        let used = channels.iter().map(|channel| channel.index).collect();
+        return Some((Paint::Channels { axis, used, channels, has_alpha: false, is_flat }, note));
     }
     let names = ["red", "green", "blue", "alpha"];
     let is_named = matches!(array.attributes.get("channels"), Some(Attribute::Texts(found)) if names.starts_with(
@@ -199,17 +225,22 @@ fn channels(array: &ArrayInfo) -> Option<(Paint, String)> {
     if !matches!(count, 3 | 4) || !(is_named || is_image) {
         return None;
     }
-    let end = full(array.dtype)?;
-    let primary = |index: usize| {
+    let [start, end] = [0.0, full(array.dtype)?].map(|stored| array.decoding.decode(Scalar::Float(stored)));
+    if !start.is_finite() || !end.is_finite() || start >= end {
+        return None;
+    }
+    let primary = |(index, name): (u32, &str)| {
         let color = [0, 1, 2].map(|part| if part == index { 255.0 } else { 0.0 });
-        Channel { index, name: names[index].to_owned(), start: 0.0, end, color }
+        ColorChannel { index, name: name.to_owned(), start, end, color }
     };
-    let channels = (0..3).map(primary).collect();
-    let note = "red, green and blue in their color".to_owned();
-    Some((Paint::Channels { axis, count, channels, alpha: (count == 4).then_some(3) }, note))
+    let channels = (0..).zip(&names[..3]).map(|(index, name)| primary((index, *name))).collect();
+    let note = "channels are red, green and blue".to_owned();
+    let has_alpha = count == 4;
+    let used = if has_alpha { vec![0, 1, 2, 3] } else { vec![0, 1, 2] };
+    Some((Paint::Channels { axis, used, channels, has_alpha, is_flat }, note))
 }
 
-/// Value of a channel at its brightest, where nothing says so; `None` for types that no image has.
+/// Stored value of a channel at its brightest, where nothing says so; `None` for types that no image has.
 #[expect(clippy::cast_precision_loss, reason = "the largest of a type, to the precision of a picture")]
 fn full(dtype: DType) -> Option<f64> {
     let element = dtype.element();
@@ -221,7 +252,7 @@ fn full(dtype: DType) -> Option<f64> {
 }
 
 /// A channel of OME-Zarr; `None` if it has no color, or neither a window nor a type that implies one.
-fn omero_channel(index: usize, channel: &Value, dtype: DType) -> Option<Channel> {
+fn omero_channel(index: u32, channel: &Value, dtype: DType) -> Option<ColorChannel> {
     let color = hexadecimal(channel.get("color")?.as_str()?)?;
     let window = |name: &str| channel.get("window")?.get(name)?.as_f64().filter(|value| value.is_finite());
     let (start, end) = match (window("start"), window("end")) {
@@ -233,7 +264,7 @@ fn omero_channel(index: usize, channel: &Value, dtype: DType) -> Option<Channel>
     let (start, end) = if is_inverted { (end, start) } else { (start, end) };
     let label = channel.get("label").and_then(Value::as_str).filter(|label| !label.is_empty());
     let name = label.map_or_else(|| format!("channel {index}"), str::to_owned);
-    Some(Channel { index, name, start, end, color: color.map(f32::from) })
+    Some(ColorChannel { index, name, start, end, color: color.map(f32::from) })
 }
 
 /// Red, green and blue of six hexadecimal digits, with or without `#`.
@@ -338,17 +369,40 @@ mod tests {
             let dataset = image("|u1", &[Y, X, Channel], &[4, 5, 3], &block);
             let (info, packed) = colors(dataset, bytes.clone()).await.unwrap();
             assert_eq!(info.shape(), [4, 5]);
-            let expected: Vec<[u8; 4]> = bytes.chunks(3).map(|c| [c[2], c[0], c[1], c[2]]).collect();
+            let expected: Vec<[u8; 4]> = bytes.chunks(3).map(|c| [255, c[0], c[1], c[2]]).collect();
             assert_eq!(packed, expected, "{block:?}");
         }
     }
 
     #[tokio::test]
-    async fn what_is_transparent_is_nothing() {
+    async fn alpha_is_the_strength() {
         use AxisKind::{Channel, X, Y};
-        let dataset = image("|u1", &[Y, X, Channel], &[1, 2, 4], &[1, 2, 4]);
-        let (_, packed) = colors(dataset, vec![200, 100, 0, 255, 200, 100, 0, 0]).await.unwrap();
-        assert_eq!(packed, [[200, 200, 100, 0], [0; 4]]);
+        let dataset = image("|u1", &[Y, X, Channel], &[1, 3, 4], &[1, 3, 4]);
+        let (_, packed) = colors(dataset, vec![200, 100, 0, 255, 0, 0, 0, 255, 9, 8, 7, 0]).await.unwrap();
+        assert_eq!(packed, [[255, 200, 100, 0], [255, 0, 0, 0], [0, 9, 8, 7]]);
+    }
+
+    #[tokio::test]
+    async fn in_a_volume_what_is_dark_is_not_strong() {
+        use AxisKind::{Channel, X, Y, Z};
+        let dataset = image("|u1", &[Z, Y, X, Channel], &[20, 20, 20, 3], &[20, 20, 20, 3]);
+        let (_, packed) = colors(dataset, [[9, 8, 7], [90, 80, 7]].concat().repeat(4000)).await.unwrap();
+        assert_eq!(packed[..2], [[0, 9, 8, 7], [90, 90, 80, 7]]);
+    }
+
+    #[tokio::test]
+    async fn bytes_that_are_scaled_have_the_colors_of_bytes() {
+        use AxisKind::{Channel, X, Y};
+        let mut dataset = image("|u1", &[Y, X, Channel], &[1, 1, 3], &[1, 1, 3]);
+        let output = "<f8".parse().unwrap();
+        dataset.arrays[0].decoding = Decoding {
+            scale: 1.0 / 255.0,
+            offset: 2.0,
+            output,
+            ..Decoding::identity(dataset.arrays[0].dtype)
+        };
+        let (_, packed) = colors(dataset, vec![200, 100, 0]).await.unwrap();
+        assert_eq!(packed, [[255, 200, 100, 0]]);
     }
 
     #[tokio::test]
@@ -363,7 +417,7 @@ mod tests {
         let values: [u16; 12] = [0, 500, 1000, 9000, 1, 1, 1, 1, 100, 200, 9000, 0];
         let (info, packed) =
             colors(dataset, values.iter().flat_map(|v| v.to_le_bytes()).collect()).await.unwrap();
-        assert_eq!(packed, [[0; 4], [128, 128, 64, 128], [255, 255, 128, 255], [255, 0, 0, 255]]);
+        assert_eq!(packed, [[255, 0, 0, 0], [255, 128, 64, 128], [255, 255, 128, 255], [255, 0, 0, 255]]);
         assert!(info.notes.iter().any(|note| note.contains("channel 2 (100 to 300)")), "{:?}", info.notes);
         assert!(!info.attributes.contains_key("omero"));
     }
@@ -371,15 +425,15 @@ mod tests {
     #[tokio::test]
     async fn labels_have_the_colors_of_the_file_and_else_their_own() {
         use AxisKind::{X, Y};
-        let mut dataset = image("<u8", &[Y, X], &[1, 4], &[1, 4]);
+        let mut dataset = image("<i8", &[Y, X], &[1, 5], &[1, 5]);
         dataset.arrays[0].meaning = Meaning::Labels;
-        let about = json!({"colors": [{"label-value": 3, "rgba": [1, 2, 3, 128]}, {"label-value": 1u64 << 60, "rgba": [9, 8, 7]}]});
+        let about = json!({"colors": [{"label-value": 3, "rgba": [1, 2, 3, 128]}, {"label-value": 1i64 << 60, "rgba": [9, 8, 7]}]});
         dataset.arrays[0].attributes.insert("image-label".into(), Attribute::Json(about));
-        let labels = [0u64, 3, 1 << 60, (1 << 60) + 1];
+        let labels = [0i64, 3, 1 << 60, (1 << 60) + 1, -1];
         let (_, packed) =
             colors(dataset, labels.iter().flat_map(|v| v.to_le_bytes()).collect()).await.unwrap();
-        let [r, g, b] = render::label_colour(labels[3]);
-        assert_eq!(packed, [[0; 4], [128, 1, 2, 3], [255, 9, 8, 7], [255, r, g, b]]);
+        let [r, g, b] = render::label_colour(labels[3].cast_unsigned());
+        assert_eq!(packed, [[0; 4], [128, 1, 2, 3], [255, 9, 8, 7], [255, r, g, b], [0; 4]]);
     }
 
     #[tokio::test]

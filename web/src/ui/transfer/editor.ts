@@ -122,7 +122,7 @@ function readoutOf(transfer: Transfer, selected: number, state: State): string {
 /** A histogram of a coarse level is not that of the data: say which it is. */
 function sourceOf(state: State): string {
   const { stats, array } = state;
-  if (array?.meaning === "colors") return "Opacity by the strength of the colors, from 0 to 256.";
+  if (array?.meaning === "colors") return "Opacity from 0 (dark, or transparent in the file) to 255.";
   if (!stats) return "No histogram yet.";
   if (stats !== statsShown(state)) return "Histogram of the step or channel before, logarithmic.";
   const origin = array?.levels[stats.level]?.origin ?? "stored";
