@@ -62,7 +62,10 @@ def test_channels_of_ome_are_added_over_their_windows_also_from_a_server(home, t
     group = zarr.open_group(tmp_path / "cells.zarr", mode="w", zarr_format=2)
     group.create_array("0", shape=image.shape, chunks=(1, 20, 20), dtype="u2")[:] = image
     axes = [{"name": "c", "type": "channel"}, {"name": "y", "type": "space"}, {"name": "x", "type": "space"}]
-    group.attrs["multiscales"] = [{"version": "0.4", "axes": axes, "datasets": [{"path": "0"}]}]
+    # With a scale, as every writer has it: rows run downwards all the same.
+    scale = [{"type": "scale", "scale": [1.0, 0.5, 0.5]}]
+    datasets = [{"path": "0", "coordinateTransformations": scale}]
+    group.attrs["multiscales"] = [{"version": "0.4", "axes": axes, "datasets": datasets}]
     windows = [("FF8000", 100, 900), ("0000FF", 0, 500)]
     group.attrs["omero"] = {
         "channels": [{"color": color, "window": {"start": start, "end": end}} for color, start, end in windows]

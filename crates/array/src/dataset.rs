@@ -279,14 +279,14 @@ impl ArrayInfo {
     /// The axes of space, as positions in `axes`, in the order z, y, x; absent ones are `None`.
     #[must_use]
     pub fn spatial_axes(&self) -> [Option<usize>; 3] {
-        use crate::AxisKind::{X, Y, Z};
+        use AxisKind::{X, Y, Z};
         [Z, Y, X].map(|kind| self.axes.iter().position(|a| a.kind == kind))
     }
 
     /// The time axis, as position in `axes`.
     #[must_use]
     pub fn time_axis(&self) -> Option<usize> {
-        self.axes.iter().position(|a| a.kind == crate::AxisKind::Time)
+        self.axes.iter().position(|a| a.kind == AxisKind::Time)
     }
 
     /// Checks what every consumer relies on; sources call it once when describing, and so does whoever

@@ -132,7 +132,7 @@ impl VolumeView {
             meaning: info.meaning,
             world_from_volume,
             position,
-            has_image_rows: has_image_rows(info),
+            has_image_rows: has_image_rows(dataset, info),
             dataset: dataset.id,
             generation: dataset.generation,
             array,
@@ -430,13 +430,15 @@ fn has_space(info: &ArrayInfo) -> bool {
 }
 
 /// Whether rows run downwards and slices away from the viewer. They do unless the file places them: by coordinates of its axes, by an
-/// affine map that turns or mirrors, or by axes named as those of maps of the Earth are.
-fn has_image_rows(info: &ArrayInfo) -> bool {
+/// affine map that turns or mirrors, or by axes named as those of maps of the Earth are. The coordinates of microscopy's images
+/// (OME-Zarr) say how far rows are apart, and rows run downwards all the same.
+fn has_image_rows(dataset: &Dataset, info: &ArrayInfo) -> bool {
     const NORTHWARDS: [&str; 10] =
         ["lat", "latitude", "rlat", "nlat", "south_north", "north", "northing", "nj", "j", "yc"];
     let is_placed = |axis: &array::Axis| axis.kind.is_spatial() && axis.coordinates != Coordinates::Index;
     let is_northwards = |axis: &array::Axis| NORTHWARDS.contains(&axis.name.to_ascii_lowercase().as_str());
-    if info.axes.iter().any(|axis| is_placed(axis) || is_northwards(axis))
+    let is_microscopy = dataset.format.starts_with("OME");
+    if info.axes.iter().any(|axis| (is_placed(axis) && !is_microscopy) || is_northwards(axis))
         || info.attributes.contains_key("coordinates")
     {
         return false;

@@ -1,6 +1,7 @@
 //! Moves blocks from a source to the volumes that somebody looks at: the I/O around [`Loader`].
 
 use std::collections::VecDeque;
+use std::future::ready;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -203,9 +204,10 @@ impl Feed {
 ///
 /// A source that panics has ended its answers, so that its blocks have failed; the panic is reported by the process's hook.
 fn label(batch: u64, completions: Completions) -> BoxStream<'static, Answer> {
-    let end = futures::stream::once(std::future::ready(Answer::End(batch)));
-    let caught = AssertUnwindSafe(completions).catch_unwind().map_while(std::result::Result::ok);
-    caught.map(move |c| Answer::One(batch, c)).chain(end).boxed()
+    let end = futures::stream::once(ready(Answer::End(batch)));
+    // After a panic the stream ends.
+    let whole = AssertUnwindSafe(completions).catch_unwind().filter_map(|found| ready(found.ok()));
+    whole.map(move |c| Answer::One(batch, c)).chain(end).boxed()
 }
 
 /// Takes the blocks that are placed next: of one level, so that what is coarse is seen before what is fine has been placed.
