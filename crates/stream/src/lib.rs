@@ -34,7 +34,6 @@ mod overview;
 mod pace;
 mod painter;
 mod picture;
-mod placer;
 mod regrid;
 mod seat;
 mod slabs;

@@ -1,6 +1,6 @@
 //! Which blocks are fetched now: the wishes of all participants turned into wants, within hard limits.
 //!
-//! A state machine: time comes in as an argument, wants come out; `feed.rs` moves them. Each block is fetched
+//! A state machine: time comes in as an argument, wants come out; `feed/mod.rs` moves them. Each block is fetched
 //! once however many participants wish for it, at the highest of their priorities. It knows nothing of
 //! pictures and nothing of how blocks are kept.
 

@@ -1,6 +1,6 @@
 //! The thread that places blocks: it steps back behind those that draw where cores are scarce.
 //!
-//! One job at a time; whoever brings one waits for it, so nothing queues here. What the jobs do is said in `feed.rs`.
+//! One job at a time; whoever brings one waits for it, so nothing queues here. What the jobs do is said in `feed/mod.rs`.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{SyncSender, sync_channel};

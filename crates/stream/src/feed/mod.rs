@@ -1,5 +1,7 @@
 //! Moves blocks from a source to the volumes that somebody looks at: the I/O around [`Loader`].
 
+mod placer;
+
 use std::collections::VecDeque;
 use std::future::ready;
 use std::panic::AssertUnwindSafe;
@@ -18,8 +20,9 @@ use tokio::time::Instant;
 
 use crate::frame_loop::sleep_until;
 use crate::loader::{Loader, Trouble, Wish};
-use crate::placer::Placer;
 use crate::volume::Volumes;
+
+use placer::Placer;
 
 /// Most blocks placed in one go, all of one level. Those that came together are cheaper to place together, but pictures count them
 /// only when all of them have been placed.
