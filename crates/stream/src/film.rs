@@ -15,7 +15,6 @@ use tokio::task::JoinSet;
 
 use crate::aim::Aim;
 use crate::crew::{Begun, Company, Crew, Pixels, first_look};
-use crate::frame_loop::{CancelOnDrop, blocking};
 use crate::host::{Host, check};
 use crate::live::check_memory;
 use crate::painter::Means;
@@ -25,6 +24,7 @@ use crate::picture::{
 };
 use crate::slabs::SlabWish;
 use crate::still::Still;
+use crate::tasks::{CancelOnDrop, blocking};
 use crate::truth::Facts;
 use crate::volume::{Volume, Watching};
 

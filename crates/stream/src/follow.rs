@@ -13,12 +13,12 @@ use tokio::task::JoinSet;
 use crate::aim::{Aim, Reach};
 use crate::crew::{Order, Outlook, Parts, Pixels, Ranks, ShareDemand, Wish, by_strips, scene_for, strip_of};
 use crate::film::scene_of;
-use crate::frame_loop::blocking;
 use crate::host::{DESCRIBE_ATTEMPTS, DESCRIBE_PAUSE, Host};
 use crate::live::check_memory;
 use crate::pace::Plan;
 use crate::painter::Means;
 use crate::strips::Strip;
+use crate::tasks::blocking;
 
 /// Fetches and draws this rank's share of every picture of the session or the film that rank 0 has, until that ends. Each rank has the
 /// same data, with means of its own; all is drawn on the CPU.

@@ -17,8 +17,8 @@ use session::View;
 use tokio::task::JoinSet;
 
 use crate::aim::{Aim, level_in, wanted};
-use crate::frame_loop::blocking;
 use crate::picture::{camera_of, portion_of, shared_camera, tint_volume_of, volume_of};
+use crate::tasks::blocking;
 
 /// How long everything must have been there before anything is fetched ahead.
 pub(crate) const FORESEE_AFTER: Duration = Duration::from_millis(50);

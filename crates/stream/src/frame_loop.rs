@@ -26,6 +26,7 @@ use crate::loader::Trouble;
 use crate::pace::{Decision, Pacer, Plan, Situation};
 use crate::picture::{image_size, shared_camera};
 use crate::seat::{Seat, Wanted};
+use crate::tasks::{CancelOnDrop, blocking, sleep_until};
 use crate::truth::Facts;
 use crate::volume::Volume;
 
@@ -383,7 +384,7 @@ impl FrameLoop {
             };
             (encoders, drawn)
         });
-        let (encoders, drawn) = unless_outdated(job, &waiting, plan, &cancel.0).await?;
+        let (encoders, drawn) = unless_outdated(job, &waiting, plan, &cancel.flag()).await?;
         drop(turn);
         self.encoders = Some(encoders);
         match drawn {
@@ -559,44 +560,10 @@ fn situation(wanted: &Wanted, facts: &Facts, placing: Duration) -> Situation {
     }
 }
 
-/// Withdraws a drawing when whoever waits for it is dropped.
-#[derive(Default)]
-pub(crate) struct CancelOnDrop(Cancel);
-
-impl CancelOnDrop {
-    /// The flag, for whoever draws.
-    pub(crate) fn flag(&self) -> Cancel {
-        self.0.clone()
-    }
-}
-
-impl Drop for CancelOnDrop {
-    fn drop(&mut self) {
-        self.0.cancel();
-    }
-}
-
 /// One field of a view.
 fn field<T: serde::Serialize>(name: &str, value: &T) -> Result<serde_json::Map<String, serde_json::Value>> {
     let value = serde_json::to_value(value).map_err(|e| Error::internal(format!("a view in JSON: {e}")))?;
     Ok(serde_json::Map::from_iter([(name.to_owned(), value)]))
-}
-
-/// Runs work that blocks on a thread that may.
-///
-/// # Errors
-/// `Internal` when the work panicked.
-pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|e| Error::internal(format!("drawing ended unexpectedly: {e}")))
-}
-
-/// Waits until then; for ever without a time.
-pub(crate) async fn sleep_until(at: Option<Instant>) {
-    match at {
-        Some(at) => tokio::time::sleep_until(at).await,
-        None => std::future::pending().await,
-    }
 }
 
 #[cfg(test)]

@@ -40,6 +40,7 @@ mod slabs;
 mod still;
 mod strips;
 mod subject;
+mod tasks;
 mod truth;
 mod video;
 mod volume;

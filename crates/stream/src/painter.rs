@@ -12,7 +12,7 @@ use array::{Error, ErrorKind, Result};
 use gpu::{Accept, GpuCaster, Patience};
 use render::{Cancel, Frame, Scene, Snapshot};
 
-use crate::frame_loop::blocking;
+use crate::tasks::blocking;
 
 /// Device on which pictures are drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

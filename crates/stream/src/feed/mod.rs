@@ -18,8 +18,8 @@ use session::ParticipantId;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
-use crate::frame_loop::sleep_until;
 use crate::loader::{Loader, Trouble, Wish};
+use crate::tasks::sleep_until;
 use crate::volume::Volumes;
 
 use placer::Placer;

@@ -410,8 +410,7 @@ impl Known {
         let (latitudes, longitudes) = futures::try_join!(read(places.latitude), read(places.longitude))?;
         let side = |axis: usize| usize::try_from(shape[axis]).unwrap_or(usize::MAX);
         let centres = Centres { rows: side(0), columns: side(1), longitudes, latitudes };
-        let made =
-            crate::frame_loop::blocking(move || Globe::of(&centres)).await.map_err(|e| e.to_string())?;
+        let made = crate::tasks::blocking(move || Globe::of(&centres)).await.map_err(|e| e.to_string())?;
         made.map(Arc::new).map_err(str::to_owned)
     }
 
