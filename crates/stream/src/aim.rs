@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use array::{Dataset, Error, Result};
-use render::{Camera, Demand, ImageSize, Portion, ViewLevel, VolumeView, stereo};
+use render::{Camera, Demand, ImageSize, Portion, Quality, Scene, ViewLevel, VolumeView, stereo};
 use serde::{Deserialize, Serialize};
 use session::{ParticipantId, View};
 
 use crate::host::Host;
-use crate::picture::{camera_for, portion_of, size_of_eye, tint_volume_of, volume_of};
+use crate::picture::{
+    any_transfer, camera_for, mode_of, portion_of, size_of_eye, slices_of, surfaces_of, tint_of,
+    tint_volume_of, transfer_of, volume_of,
+};
 use crate::volume::Watching;
 
 /// A view made ready for drawing.
@@ -175,6 +178,28 @@ impl Aim {
     /// Number of the array in the description.
     pub(crate) fn array(&self) -> u32 {
         self.watching.volume.view.key(0, [0; 3]).array
+    }
+
+    /// Returns its scene with the transfer function and the colors of a view; a view without a transfer function
+    /// gets a default one.
+    pub(crate) fn scene(&self, view: &View) -> Result<Scene> {
+        let tint = view.colour_by.as_ref().zip(self.tint_demand());
+        let tint = tint.map(|(by, (volume, demand))| tint_of(by, volume, demand.wanted));
+        Ok(Scene {
+            view: Arc::clone(&self.watching.volume.view),
+            camera: self.camera,
+            transfer: transfer_of(view.transfer.as_ref().unwrap_or(&any_transfer()))?,
+            tint,
+            surfaces: surfaces_of(view),
+            slices: slices_of(view),
+            wires: Arc::default(),
+            mode: mode_of(view),
+            is_lit: view.shading,
+            size: self.size,
+            clip: self.portion.clip,
+            quality: Quality::STILL,
+            finest_level: self.demand.wanted,
+        })
     }
 
     /// True when this is still the right aim for another view and size: the same blocks from the same place.

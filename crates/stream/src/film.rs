@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use array::{Dataset, Error, Result, Source};
 use gpu::Patience;
-use render::{Cancel, Cutting, ImageSize, Quality, Scene, SlabRequest};
+use render::{Cancel, Cutting, ImageSize, Scene, SlabRequest};
 use session::{ColourBy, ParticipantId, Transfer, Values, View};
 use tokio::task::JoinSet;
 
@@ -18,10 +18,7 @@ use crate::crew::{Begun, Company, Crew, Pixels, first_look};
 use crate::host::{Host, check};
 use crate::live::check_memory;
 use crate::painter::Means;
-use crate::picture::{
-    any_transfer, camera_in, camera_of, mode_of, shared_camera, slices_of, surfaces_of, tint_of, transfer_of,
-    volume_of,
-};
+use crate::picture::{any_transfer, camera_in, camera_of, shared_camera, volume_of};
 use crate::slabs::SlabWish;
 use crate::still::Still;
 use crate::tasks::{CancelOnDrop, blocking};
@@ -298,7 +295,7 @@ impl Film {
         let view = self.filled(view, aim);
         let boxes = self.host.boxes(&view).await?;
         let (camera, size) = (camera_of(&view, &subject.volume.view)?, self.size);
-        let scene = Scene { wires: Arc::clone(&boxes.wires), camera, size, ..scene_of(aim, &view)? };
+        let scene = Scene { wires: Arc::clone(&boxes.wires), camera, size, ..aim.scene(&view)? };
         let cancel = CancelOnDrop::default();
         let flag: Cancel = cancel.flag();
         let (painter, crew) = (Arc::clone(&self.host.painter), self.host.crew.clone());
@@ -415,26 +412,4 @@ fn chosen_colours(by: &ColourBy, tint: &Volume, colour_map: Option<&str>) -> Col
     let sensible = tint.sensible_transfer().map_or_else(any_transfer, |(_, transfer)| transfer);
     let map = colour_map.map(str::to_owned).or_else(|| by.map.clone());
     ColourBy { range: by.range.or(Some(sensible.range)), map: map.or(Some(sensible.map)), ..by.clone() }
-}
-
-/// Returns the scene of an aim with the transfer function and the colors of a view; a view without a transfer
-/// function gets a default one.
-pub(crate) fn scene_of(aim: &Aim, view: &View) -> Result<Scene> {
-    let tint = view.colour_by.as_ref().zip(aim.tint_demand());
-    let tint = tint.map(|(by, (volume, demand))| tint_of(by, volume, demand.wanted));
-    Ok(Scene {
-        view: Arc::clone(&aim.watching.volume.view),
-        camera: aim.camera,
-        transfer: transfer_of(view.transfer.as_ref().unwrap_or(&any_transfer()))?,
-        tint,
-        surfaces: surfaces_of(view),
-        slices: slices_of(view),
-        wires: Arc::default(),
-        mode: mode_of(view),
-        is_lit: view.shading,
-        size: aim.size,
-        clip: aim.portion.clip,
-        quality: Quality::STILL,
-        finest_level: aim.demand.wanted,
-    })
 }

@@ -12,7 +12,6 @@ use tokio::task::JoinSet;
 
 use crate::aim::{Aim, Reach};
 use crate::crew::{Order, Outlook, Parts, Pixels, Ranks, ShareDemand, Wish, by_strips, scene_for, strip_of};
-use crate::film::scene_of;
 use crate::host::{DESCRIBE_ATTEMPTS, DESCRIBE_PAUSE, Host};
 use crate::live::check_memory;
 use crate::pace::Plan;
@@ -232,7 +231,7 @@ impl Place {
         pixels: Pixels,
         schedule: &Schedule,
     ) -> Result<Vec<u8>> {
-        let scene = scene_of(&self.aim, &view)?;
+        let scene = self.aim.scene(&view)?;
         let subject = self.aim.watching.subject();
         match Parts::drawn(ranks, &subject, (&scene, &view), &self.tree, schedule, &Cancel::new()) {
             Ok(parts) => {

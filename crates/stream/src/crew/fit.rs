@@ -5,7 +5,6 @@ use compose::{Balance, Tree};
 
 use super::share::ShareDemand;
 use crate::aim::Aim;
-use crate::film::scene_of;
 
 /// How often a coarser level is tried because shares do not fit the memory of one rank.
 const ATTEMPTS: u32 = 8;
@@ -21,7 +20,7 @@ pub(crate) fn fit(aim: &mut Aim, ranks: usize, balance: &mut Balance, known: Opt
     for attempt in 1.. {
         let (tree, is_known) = match known.take() {
             Some(tree) => (tree, true),
-            None => (subject.cut(balance, &scene_of(aim, &aim.view)?, &aim.demand, ranks)?, false),
+            None => (subject.cut(balance, &aim.scene(&aim.view)?, &aim.demand, ranks)?, false),
         };
         let [own_bytes, tint_bytes] = largest_share(aim, &tree)?;
         let [own_fits, tint_fits] = [own_bytes, tint_bytes].map(|bytes| bytes <= aim.share_bytes);

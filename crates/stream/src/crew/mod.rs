@@ -34,7 +34,6 @@ use render::{Cancel, Frame, ImageSize, Quality, Scene, VolumeView};
 use session::{ParticipantId, View};
 
 use crate::aim::{Aim, Reach};
-use crate::film::scene_of;
 use crate::host::Host;
 use crate::loader::Trouble;
 use crate::pace::Plan;
@@ -449,7 +448,7 @@ pub(crate) fn by_strips(schedule: &Schedule) -> Schedule {
 /// `Invalid` for a transfer function that is none.
 pub(crate) fn scene_for(aim: &Aim, plan: &Plan) -> Result<Scene> {
     let size = ImageSize { width: plan.width, height: plan.height };
-    let scene = Scene { size, ..scene_of(aim, &aim.view)? };
+    let scene = Scene { size, ..aim.scene(&aim.view)? };
     let quality = if plan.is_moving { moving(&scene)? } else { Quality::STILL };
     Ok(Scene { quality, ..scene })
 }

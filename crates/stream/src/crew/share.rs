@@ -10,7 +10,6 @@ use render::{Demand, Demanded, VolumeView};
 use session::ParticipantId;
 
 use crate::aim::Aim;
-use crate::film::scene_of;
 use crate::host::Host;
 
 /// A rank's share of what a picture wants.
@@ -24,7 +23,7 @@ impl ShareDemand {
     /// # Errors
     /// `Invalid` for a transfer function that is none.
     pub(crate) fn of(aim: &Aim, tree: &Tree, rank: usize) -> Result<Self> {
-        let (scene, share) = (scene_of(aim, &aim.view)?, tree.share(rank));
+        let (scene, share) = (aim.scene(&aim.view)?, tree.share(rank));
         let tint = aim.tint.as_ref().map(|tint| share.demand_of_tint(&scene, &tint.demand));
         Ok(Self { own: share.demand(&scene, &aim.demand), tint })
     }
