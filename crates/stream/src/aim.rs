@@ -8,12 +8,12 @@ use render::{Camera, Demand, ImageSize, Portion, Quality, Scene, ViewLevel, Volu
 use serde::{Deserialize, Serialize};
 use session::{ParticipantId, View};
 
-use crate::host::Host;
+use crate::feed::Feed;
 use crate::picture::{
     any_transfer, camera_for, mode_of, portion_of, size_of_eye, slices_of, surfaces_of, tint_of,
     tint_volume_of, transfer_of, volume_of,
 };
-use crate::volume::Watching;
+use crate::volume::{Volumes, Watching};
 
 /// A view made ready for drawing.
 pub(crate) struct Aim {
@@ -65,14 +65,16 @@ impl Aim {
     /// # Errors
     /// When the view does not fit the data set.
     pub(crate) fn new(
-        host: &Host,
+        volumes: &Arc<Volumes>,
+        feed: &Feed,
+        dataset: Arc<Dataset>,
         who: ParticipantId,
         view: Arc<View>,
         size: ImageSize,
         old: Option<Watching>,
     ) -> Result<Self> {
-        let aim = Self::look(host, who, view, size, old, Reach::Memory { hosts: 1 })?;
-        aim.wish(host, who);
+        let aim = Self::look(volumes, dataset, who, view, size, old, Reach::Memory { hosts: 1 })?;
+        aim.wish(feed, who);
         Ok(aim)
     }
 
@@ -81,14 +83,14 @@ impl Aim {
     /// # Errors
     /// As [`Aim::new`].
     pub(crate) fn look(
-        host: &Host,
+        volumes: &Arc<Volumes>,
+        dataset: Arc<Dataset>,
         who: ParticipantId,
         view: Arc<View>,
         size: ImageSize,
         old: Option<Watching>,
         reach: Reach,
     ) -> Result<Self> {
-        let dataset = host.dataset();
         let volume = volume_of(&view, &dataset)?;
         let camera = camera_for(&view, &volume, size)?;
         let portion = portion_of(&view, &volume);
@@ -98,11 +100,11 @@ impl Aim {
         let mut look =
             |volume: &Arc<VolumeView>| match old.iter().position(|old| *old.volume.view == **volume) {
                 Some(same) => Ok(old.swap_remove(same)),
-                None => host.volumes.look(who, &dataset, Arc::clone(volume)),
+                None => volumes.look(who, &dataset, Arc::clone(volume)),
             };
         let mut watching = look(&volume)?;
         watching.tint = tint_volume.as_ref().map(|tint| look(tint).map(Box::new)).transpose()?;
-        let share_bytes = host.volumes.share_out();
+        let share_bytes = volumes.share_out();
         let all_bytes = |hosts: usize| share_bytes.saturating_mul(hosts);
         let (level, most_bytes) = match reach {
             Reach::Memory { hosts } => (view.level, all_bytes(hosts)),
@@ -152,9 +154,9 @@ impl Aim {
     }
 
     /// Wishes for what is lacking of what it demands. Blocks the thread.
-    pub(crate) fn wish(&self, host: &Host, who: ParticipantId) {
+    pub(crate) fn wish(&self, feed: &Feed, who: ParticipantId) {
         let tint = self.tint.as_ref().map(|tint| &tint.demand);
-        host.feed.wish(who, || self.watching.want_all(&self.demand, tint));
+        feed.wish(who, || self.watching.want_all(&self.demand, tint));
     }
 
     /// How sharply its arrays are looked at: its own, and what gives the colours.
@@ -203,10 +205,10 @@ impl Aim {
     }
 
     /// True when this is still the right aim for another view and size: the same blocks from the same place.
-    pub(crate) fn serves(&self, host: &Host, view: &View, size: ImageSize) -> bool {
+    pub(crate) fn serves(&self, dataset: &Arc<Dataset>, view: &View, size: ImageSize) -> bool {
         let old = &*self.view;
         self.size == size
-            && Arc::ptr_eq(&self.dataset, &host.dataset())
+            && Arc::ptr_eq(&self.dataset, dataset)
             && (&old.array, old.time, &old.at, old.level) == (&view.array, view.time, &view.at, view.level)
             && (&old.camera, old.stereo) == (&view.camera, view.stereo)
             && tint_place(old) == tint_place(view)
@@ -259,6 +261,7 @@ mod tests {
     use array::{Level, LevelOrigin};
 
     use super::*;
+    use crate::host::Host;
 
     /// Bytes in levels of 64^3, 32^3 and 16^3 voxels, of the second one means too.
     fn host(memory_bytes: u64) -> Host {
@@ -290,7 +293,8 @@ mod tests {
         let size = ImageSize { width: 32, height: 32 };
         let look = |host: &Host, reach| {
             let view = View { level: Some(2), ..View::first_of(&host.dataset()).unwrap() };
-            Aim::look(host, ParticipantId(0), Arc::new(view), size, None, reach).unwrap()
+            Aim::look(&host.volumes, host.dataset(), ParticipantId(0), Arc::new(view), size, None, reach)
+                .unwrap()
         };
         let roomy = look(&host(64 << 20), Reach::Memory { hosts: 1 });
         // Room for the means, not for as many samples that would be there sooner.

@@ -180,13 +180,13 @@ impl Film {
         let Some(crew) = self.host.crew.clone() else { return Ok(None) };
         let (host, view, size) = (Arc::clone(&self.host), Arc::new(first.clone()), self.size);
         let aiming = move || {
-            let mut aim = Aim::look(&host, FIRST, view, size, None, crew.reach())?;
+            let mut aim = Aim::look(&host.volumes, host.dataset(), FIRST, view, size, None, crew.reach())?;
             let (own, tint) = first_look(&aim);
             aim.demand = Arc::new(own);
             if let Some((tint, demand)) = aim.tint.as_mut().zip(tint) {
                 tint.demand = Arc::new(demand);
             }
-            aim.wish(&host, FIRST);
+            aim.wish(&host.feed, FIRST);
             Ok::<_, Error>(aim)
         };
         let aim = blocking(aiming).await??;
@@ -259,7 +259,7 @@ impl Film {
                 let places = (place, Some(other_than(place)));
                 crew.aim(&host, places, (number, Arc::new(view)), size, old)
             }
-            None => Aim::new(&host, place, Arc::new(view), size, old),
+            None => Aim::new(&host.volumes, &host.feed, host.dataset(), place, Arc::new(view), size, old),
         };
         blocking(aiming).await?
     }

@@ -193,7 +193,7 @@ impl Place {
         let size = ImageSize { width, height };
         let reach = Reach::Told { own: wish.own, tint: wish.tint };
         let old = old.map(|old| old.aim.watching);
-        let aim = Aim::look(host, who, Arc::new(wish.view), size, old, reach)?;
+        let aim = Aim::look(&host.volumes, host.dataset(), who, Arc::new(wish.view), size, old, reach)?;
         let tree = Tree::from_bytes(&wish.tree, ranks)?;
         let share = ShareDemand::of(&aim, &tree, rank)?;
         let wanted = share.blocks();

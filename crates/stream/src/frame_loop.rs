@@ -225,7 +225,7 @@ impl FrameLoop {
     async fn aim(&mut self, wanted: &Wanted, shares_changed: bool) -> Result<()> {
         let size = image_size(wanted.size);
         if let Some(aim) = &mut self.aim
-            && aim.serves(&self.host, &wanted.view, size)
+            && aim.serves(&self.host.dataset(), &wanted.view, size)
             && !shares_changed
             && !self.host.crew.as_ref().is_some_and(|crew| crew.is_uneven(self.who, wanted.seq))
         {
@@ -244,7 +244,7 @@ impl FrameLoop {
         let seq = wanted.seq;
         let aiming = move || match &host.crew {
             Some(crew) => crew.aim(&host, (who, None), (seq, view), size, old),
-            None => Aim::new(&host, who, view, size, old),
+            None => Aim::new(&host.volumes, &host.feed, host.dataset(), who, view, size, old),
         };
         self.aim = Some(blocking(aiming).await??);
         self.aimed_at = Instant::now();

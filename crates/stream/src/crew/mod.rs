@@ -202,7 +202,7 @@ impl Crew {
                 (tree, shares.balance, Record::new(seq))
             }
         };
-        let mut aim = Aim::look(host, who, view, size, old, self.reach())?;
+        let mut aim = Aim::look(&host.volumes, host.dataset(), who, view, size, old, self.reach())?;
         let tree = fit(&mut aim, ranks, &mut balance, tree)?;
         let (own, tint) = aim.sharpness();
         let wish = Wish {
@@ -240,7 +240,15 @@ impl Crew {
         // Whose colours they are says nothing of work.
         let before = View { time: seen.time, at: seen.at.clone(), colour_by: None, ..view.clone() };
         let before = Arc::new(before);
-        let mut aim = Aim::look(host, watching.who(), before, size, Some(watching), self.reach())?;
+        let mut aim = Aim::look(
+            &host.volumes,
+            host.dataset(),
+            watching.who(),
+            before,
+            size,
+            Some(watching),
+            self.reach(),
+        )?;
         let tree = fit(&mut aim, self.ranks.work.size(), &mut shares.balance, None)?;
         *old = Some(aim.watching);
         Ok(Some(tree))
