@@ -39,6 +39,7 @@ mod in_vain;
 mod interpret;
 pub mod join;
 mod landing;
+mod listen;
 pub mod lobby;
 pub mod memory;
 pub mod mesh;

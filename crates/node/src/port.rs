@@ -35,6 +35,8 @@ use crate::offer::Offering;
 use crate::patience::Patience;
 use crate::zarr::Caller;
 
+pub use crate::listen::listen;
+
 /// Largest header of a request, bytes.
 const MAX_HEADER_BYTES: usize = 16 << 10;
 /// Bytes that tell protocols apart.
@@ -122,25 +124,6 @@ pub(crate) struct Sites {
     pub(crate) all: Router,
     pub(crate) redirect: Router,
     pub(crate) names: Arc<Names>,
-}
-
-/// Listens on the first of `wanted` that is free.
-///
-/// # Errors
-/// `Io`, naming the address that could not be had.
-pub async fn listen(wanted: &[SocketAddr]) -> Result<TcpListener> {
-    let mut last = Error::invalid("expected an address to listen on, found none");
-    for address in wanted {
-        match TcpListener::bind(address).await {
-            Ok(listener) => return Ok(listener),
-            Err(e) if e.kind() == std::io::ErrorKind::AddrInUse => {
-                let what = format!("expected a free port, found {address} taken; port 0 is any that is free");
-                last = Error::new(ErrorKind::Io, what);
-            }
-            Err(e) => last = Error::new(ErrorKind::Io, format!("listening on {address}: {e}")),
-        }
-    }
-    Err(last)
 }
 
 impl Port {

@@ -13,8 +13,8 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::Address;
+use crate::listen::listen;
 use crate::lobby::{Limits, Lobby};
-use crate::port::listen;
 use crate::token::Token;
 
 /// Connections that have not shown the token yet.

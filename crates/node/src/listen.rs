@@ -1,0 +1,25 @@
+//! TCP listener on the first free address of several.
+
+use std::net::SocketAddr;
+
+use array::{Error, ErrorKind, Result};
+use tokio::net::TcpListener;
+
+/// Listens on the first of `wanted` that is free.
+///
+/// # Errors
+/// `Io`, naming the address that could not be had.
+pub async fn listen(wanted: &[SocketAddr]) -> Result<TcpListener> {
+    let mut last = Error::invalid("expected an address to listen on, found none");
+    for address in wanted {
+        match TcpListener::bind(address).await {
+            Ok(listener) => return Ok(listener),
+            Err(e) if e.kind() == std::io::ErrorKind::AddrInUse => {
+                let what = format!("expected a free port, found {address} taken; port 0 is any that is free");
+                last = Error::new(ErrorKind::Io, what);
+            }
+            Err(e) => last = Error::new(ErrorKind::Io, format!("listening on {address}: {e}")),
+        }
+    }
+    Err(last)
+}
