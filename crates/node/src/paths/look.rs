@@ -13,7 +13,7 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 
 use super::report::Report;
-use super::{Paths, host, now, probe, theirs};
+use super::{Paths, Seen, host, now, probe, theirs};
 use crate::asks::{Ask, List};
 use crate::assemble::{self, Context};
 use crate::describe::size;
@@ -101,13 +101,6 @@ pub async fn look(target: &Target, context: &Context, probing: Probing) -> Resul
 pub(crate) async fn of_client(node: &Shared, client: IpAddr) -> Result<Report> {
     let report = of_host(&node.paths, client, "from connections so far".into()).await?;
     Ok(report.rejecting(node.rejecting.get().map(Rejecting::so_far)))
-}
-
-/// Facts of this host on its way to one, and when they were looked at.
-pub(super) struct Seen {
-    host: IpAddr,
-    at: Instant,
-    facts: plan::Host,
 }
 
 async fn of_host(paths: &Paths, host: IpAddr, measured: String) -> Result<Report> {

@@ -76,7 +76,14 @@ struct Inner {
     /// Networks of which somebody is being probed with this process's part.
     turns: Mutex<Vec<Network>>,
     /// Whoever makes a report; others wait.
-    reporting: tokio::sync::Mutex<Option<look::Seen>>,
+    reporting: tokio::sync::Mutex<Option<Seen>>,
+}
+
+/// Facts of this host on its way to one, and when they were looked at.
+struct Seen {
+    host: IpAddr,
+    at: tokio::time::Instant,
+    facts: plan::Host,
 }
 
 impl fmt::Debug for Paths {
