@@ -13,7 +13,7 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 
 use super::report::Report;
-use super::{Paths, Seen, host, now, probe, theirs};
+use super::{Paths, Seen, host, learn, now, probe};
 use crate::asks::{Ask, List};
 use crate::assemble::{self, Context};
 use crate::describe::size;
@@ -136,7 +136,7 @@ async fn ask_server(url: &Url, address: SocketAddr, context: &Context) -> Result
     let (handle, driving) = dial::open(&server).await?;
     let asking = async {
         let least = ask(&handle, address.ip(), &context.paths).await?;
-        let told = match theirs::ask(&handle, &context.paths, address.ip()).await {
+        let told = match learn::ask(&handle, &context.paths, address.ip()).await {
             Ok(true) => "it said what it sees of its sending to here".into(),
             Ok(false) => "it knows nothing of its sending to here yet".into(),
             Err(error) => format!("what it sees of its sending to here it does not say: {error}"),

@@ -11,6 +11,7 @@
 
 mod database;
 mod host;
+mod learn;
 mod look;
 mod probe;
 mod report;
@@ -32,13 +33,14 @@ use plan::{Direction, LEAST_CONFIDENCE, Measurement, Network, Path};
 use tokio::sync::oneshot;
 
 use database::{Database, Spending};
+pub(crate) use learn::learn;
+#[cfg(test)]
+pub(crate) use learn::read as read_told;
 pub(crate) use look::of_client;
 pub use look::{Probing, Target, look};
 pub(crate) use probe::TakePart;
 pub use report::Report;
-#[cfg(test)]
-pub(crate) use theirs::read as read_told;
-pub(crate) use theirs::{TellPath, learn};
+pub(crate) use theirs::TellPath;
 pub(crate) use watching::Watching;
 
 /// Jobs that may wait for the thread; further ones are left out.
