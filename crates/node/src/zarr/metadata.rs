@@ -40,6 +40,11 @@ pub(super) fn root(dataset: &Dataset) -> Value {
     root
 }
 
+/// The document of the group of everything.
+pub(crate) fn root_document(dataset: &Dataset) -> String {
+    root(dataset).to_string()
+}
+
 /// The group at a path.
 pub(super) fn group_at(dataset: &Dataset, path: &str) -> Value {
     group(&of_group(&dataset.attributes, path, &groups(dataset)))

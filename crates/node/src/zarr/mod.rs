@@ -42,7 +42,7 @@ use crate::paths;
 
 pub use folder::{Entry, MAX_LISTED, list, look};
 use guard::Door;
-pub(crate) use metadata::written as attributes;
+pub(crate) use metadata::{root_document, written as attributes};
 use range::Asked;
 use tree::{Chunk, Document, Place};
 
@@ -147,11 +147,6 @@ fn document(dataset: &Dataset, which: Document) -> Result<String> {
         Document::Labels { number } => ome::labels(dataset, number),
     };
     Ok(value.to_string())
-}
-
-/// The document of the group of everything.
-pub(crate) fn root_document(dataset: &Dataset) -> String {
-    metadata::root(dataset).to_string()
 }
 
 /// Function that finds the place that a key of one of the hierarchies stands for, if there is one.
