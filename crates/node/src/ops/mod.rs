@@ -3,6 +3,7 @@
 
 mod describe;
 mod forward;
+mod handler;
 mod list;
 mod read;
 mod read_block;
@@ -12,164 +13,19 @@ pub(crate) mod servers;
 mod stats;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use array::{Error, ErrorKind, Result};
 use bytes::Bytes;
 use futures::future::{BoxFuture, FutureExt, join_all};
-use link::Flow;
-use link::quic::Rejecting;
 pub use link::{Change, Item, OpStream, Operation, Reply};
 pub use wire::ops::{BlockPlace, decode_json, encode_json};
 
-use crate::exports::Exports;
-use crate::gate::{ClientId, Entry, Gate};
-use crate::metrics::{self, Metrics};
-use crate::outlet::Outlet;
-use crate::paths::{Paths, TakePart, TellPath};
+use crate::paths::{TakePart, TellPath};
 use crate::peers::TellPeers;
-use crate::under_way::Place;
-use crate::url::Url;
 use forward::{Forwarded, forward};
-
-/// One kind of operation. The server's side of a registered operation.
-pub trait Handler: Send + Sync + 'static {
-    /// Value that [`begin`](Self::begin) passes to [`run`](Self::run): usually the parsed parameters.
-    type Work: Send + 'static;
-
-    /// Its name on the wire, at most 64 bytes.
-    fn name(&self) -> &'static str;
-
-    /// Reads and checks the parameters, the most urgent first, within one priority in the order in which a client asked. Nothing else of the connection moves
-    /// meanwhile: it takes microseconds.
-    ///
-    /// # Errors
-    /// What the client is told; `Invalid` for parameters that are none.
-    fn begin(&self, parameters: Bytes) -> Result<Begun<Self::Work>>;
-
-    /// Does the work and answers: items, in any number. The caller says *done* or *failed* afterwards. It is dropped
-    /// when the client withdraws the operation, unless [`hears_changes`](Self::hears_changes).
-    ///
-    /// # Errors
-    /// What the client is told.
-    fn run(&self, work: Self::Work, call: &Call) -> impl Future<Output = Result<()>> + Send;
-
-    /// True when `run` listens to notes, adjustments and withdrawal itself.
-    fn hears_changes(&self) -> bool {
-        false
-    }
-
-    /// True when it only reads, and so may be done before the client's handshake is over: whoever overheard a client that
-    /// asks in its first packets may have it done once more.
-    fn only_reads(&self) -> bool {
-        false
-    }
-
-    /// False for what tells of this server itself. Else a server that has the data answers instead, where parameters say in the
-    /// common way which those are: with what this one may do there, so of data only.
-    fn is_passed_on(&self) -> bool {
-        true
-    }
-
-    /// How many calls of one priority that are ready at the same time begin together; those that say
-    /// [`Begun::Together`] share a task.
-    fn most_together(&self) -> usize {
-        1
-    }
-
-    /// Does the work of those, answers each and ends it. It hears no changes, and looks at
-    /// [`Operation::is_cancelled`] as often as is worthwhile.
-    fn run_together(&self, works: Vec<(Self::Work, Call)>) -> impl Future<Output = ()> + Send {
-        async {
-            for (work, call) in works {
-                let result = self.run(work, &call).await;
-                end(&call, result);
-            }
-        }
-    }
-}
-
-/// How an operation began.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Begun<W> {
-    /// This is the whole answer, one item without bulk: no task is made for it.
-    Answered(Bytes),
-    /// It is done, and there is nothing to say: one-way operations end so.
-    Done,
-    /// The rest, in a task of its own.
-    Work(W),
-    /// The rest, in one task with what began together with it.
-    Together(W),
-}
-
-/// One call of an operation.
-pub struct Call {
-    /// The operation on the wire.
-    pub operation: Operation,
-    /// Client that asks.
-    pub client: ClientId,
-    /// State that all operations of the node share.
-    pub node: Arc<Shared>,
-    /// The connection, where it says something of itself.
-    pub(crate) flow: Option<Arc<dyn Flow>>,
-    /// How answers leave for this client.
-    pub(crate) outlet: Arc<Outlet>,
-    /// Until it ends.
-    pub(crate) place: Place,
-}
-
-/// State that all operations of a node share.
-pub struct Shared {
-    /// The data sets.
-    pub exports: Exports,
-    /// Memory for answers that are being prepared.
-    pub gate: Gate,
-    /// Other servers of the same data, which clients are told of.
-    pub peers: Vec<Url>,
-    /// Name of this server among other servers; set once it listens.
-    pub name: OnceLock<String>,
-    /// Counts of the packets that its UDP port rejected; set once it listens by QUIC.
-    pub rejecting: OnceLock<Rejecting>,
-    /// Memory of the network paths to clients.
-    pub paths: Paths,
-    /// Counters since the start.
-    pub metrics: Metrics,
-}
-
-impl Call {
-    /// Counts reads that were answered.
-    pub(crate) fn count_reads(&self, count: u64, data_bytes: u64) {
-        metrics::add(&self.node.metrics.reads, count);
-        metrics::add(&self.node.metrics.read_bytes, data_bytes);
-    }
-
-    /// Waits for room in the connection, then at the node's gate for up to `most_bytes` of memory: how many it got
-    /// is [`Entry::admitted`]'s, at least [`Gate::own_bytes`] of those asked for. Nothing is held while waiting for
-    /// the peer.
-    ///
-    /// # Cancel safety
-    /// Safe: nothing is held before it returns.
-    pub async fn enter(&self, most_bytes: u64) -> Entry {
-        self.enter_with(self.node.gate.own_bytes().min(most_bytes), most_bytes).await
-    }
-
-    /// Waits as [`enter`](Self::enter) does, for an answer that cannot be cut: it gets all of `bytes`, or what the
-    /// gate gives at once if that is less.
-    ///
-    /// # Cancel safety
-    /// Safe: nothing is held before it returns.
-    pub(crate) async fn enter_whole(&self, bytes: u64) -> Entry {
-        self.enter_with(bytes, bytes).await
-    }
-
-    async fn enter_with(&self, least_bytes: u64, most_bytes: u64) -> Entry {
-        self.operation.room().await;
-        let urgency = self.operation.urgency();
-        let mut entry = self.node.gate.enter(self.client, urgency, least_bytes, most_bytes);
-        entry.admitted().await;
-        entry
-    }
-}
+use handler::end;
+pub use handler::{Begun, Call, Handler, Shared};
 
 /// Operations by name.
 #[derive(Clone, Default)]
@@ -299,17 +155,6 @@ async fn until_cancelled(call: &Call, working: impl Future<Output = Result<()>>)
         biased;
         () = call.operation.cancelled() => Err(Error::cancelled()),
         result = working => result,
-    }
-}
-
-fn end(call: &Call, result: Result<()>) {
-    match result {
-        Ok(()) => call.operation.done(),
-        Err(error) => {
-            tracing::debug!(operation = call.operation.name(), %error, "failed");
-            metrics::add(&call.node.metrics.failed, 1);
-            call.operation.fail(error);
-        }
     }
 }
 
