@@ -15,15 +15,10 @@ use link::{OpStream, Reply};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use wire::ops::{BlockPlace, ReadBody, decode_json, encode_json};
+use wire::ops::{BlockPlace, decode_json, encode_json};
 
 use crate::asks::Ask;
 use crate::landing::Landing;
-use crate::ops::Call;
-use crate::scan::Scan;
-
-/// Most bulk bytes of one piece.
-const PIECE_BYTES: usize = 4 << 20;
 
 /// Elements to which an operation is applied: a selection of one array and level of a data set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -151,56 +146,6 @@ pub(crate) enum Said<R> {
     Progress(Progress),
     Elements(Elements),
     Result(R),
-}
-
-impl Call {
-    /// Prepares a scan of the elements that `of` names.
-    ///
-    /// # Errors
-    /// `Stale` when the data have changed; `Invalid` for an array, level or selection that does not exist.
-    pub async fn scan(&self, of: &Of) -> Result<Scan> {
-        let place = of.place();
-        let (stack, dataset) = self.node.exports.at(&place).await?;
-        let selection = of.selection.clone().map(Selection::new).transpose()?;
-        Scan::new(Arc::clone(&stack.source), dataset, &place, selection, self.operation.urgency().priority)
-    }
-
-    /// Says how far the work is. Left out while the connection has no room: nobody waits for it.
-    pub fn progress(&self, done: u64, total: u64) {
-        if let Ok(body) = encode_json(&Said::<()>::Progress(Progress { done, total })) {
-            self.operation.try_item(body, Bytes::new()).unwrap_or_default();
-        }
-    }
-
-    /// Announces the array that pieces will make up.
-    ///
-    /// # Errors
-    /// `Cancelled` when nobody wants it any more.
-    pub async fn elements(&self, elements: Elements) -> Result<()> {
-        self.operation.item(encode_json(&Said::<()>::Elements(elements))?, Bytes::new()).await
-    }
-
-    /// Sends a stretch of the announced array that begins at byte `offset` of it.
-    ///
-    /// # Errors
-    /// `Cancelled` when nobody wants it any more.
-    pub async fn piece(&self, mut offset: u64, mut stretch: Bytes) -> Result<()> {
-        while !stretch.is_empty() {
-            let piece = stretch.split_to(stretch.len().min(PIECE_BYTES));
-            let body = ReadBody { offset_bytes: offset }.encode();
-            offset += piece.len() as u64;
-            self.operation.item(body, piece).await?;
-        }
-        Ok(())
-    }
-
-    /// Sends the result, the last item.
-    ///
-    /// # Errors
-    /// `Cancelled` when nobody wants it any more.
-    pub async fn result<R: Serialize>(&self, result: &R) -> Result<()> {
-        self.operation.item(encode_json(&Said::Result(result))?, Bytes::new()).await
-    }
 }
 
 /// Complete answer of an operation.

@@ -19,7 +19,7 @@ const LARGEST_CYCLES: &[(&str, usize)] = &[
     ("lab", 4),
     ("link", 6),
     ("mpi", 1),
-    ("node", 6),
+    ("node", 5),
     ("plan", 3),
     ("python", 2),
     ("render", 52),

@@ -3,18 +3,25 @@
 
 use std::sync::{Arc, OnceLock};
 
-use array::Result;
+use array::{Result, Selection};
 use bytes::Bytes;
 use link::quic::Rejecting;
 use link::{Flow, Operation};
+use serde::Serialize;
+use wire::ops::{ReadBody, encode_json};
 
+use crate::called::{Elements, Of, Progress, Said};
 use crate::exports::Exports;
 use crate::gate::{ClientId, Entry, Gate};
 use crate::metrics::{self, Metrics};
 use crate::outlet::Outlet;
 use crate::paths::Paths;
+use crate::scan::Scan;
 use crate::under_way::Place;
 use crate::url::Url;
+
+/// Most bulk bytes of one piece.
+const PIECE_BYTES: usize = 4 << 20;
 
 /// One kind of operation. The server's side of a registered operation.
 pub trait Handler: Send + Sync + 'static {
@@ -152,6 +159,54 @@ impl Call {
         let mut entry = self.node.gate.enter(self.client, urgency, least_bytes, most_bytes);
         entry.admitted().await;
         entry
+    }
+
+    /// Prepares a scan of the elements that `of` names.
+    ///
+    /// # Errors
+    /// `Stale` when the data have changed; `Invalid` for an array, level or selection that does not exist.
+    pub async fn scan(&self, of: &Of) -> Result<Scan> {
+        let place = of.place();
+        let (stack, dataset) = self.node.exports.at(&place).await?;
+        let selection = of.selection.clone().map(Selection::new).transpose()?;
+        Scan::new(Arc::clone(&stack.source), dataset, &place, selection, self.operation.urgency().priority)
+    }
+
+    /// Says how far the work is. Left out while the connection has no room: nobody waits for it.
+    pub fn progress(&self, done: u64, total: u64) {
+        if let Ok(body) = encode_json(&Said::<()>::Progress(Progress { done, total })) {
+            self.operation.try_item(body, Bytes::new()).unwrap_or_default();
+        }
+    }
+
+    /// Announces the array that pieces will make up.
+    ///
+    /// # Errors
+    /// `Cancelled` when nobody wants it any more.
+    pub async fn elements(&self, elements: Elements) -> Result<()> {
+        self.operation.item(encode_json(&Said::<()>::Elements(elements))?, Bytes::new()).await
+    }
+
+    /// Sends a stretch of the announced array that begins at byte `offset` of it.
+    ///
+    /// # Errors
+    /// `Cancelled` when nobody wants it any more.
+    pub async fn piece(&self, mut offset: u64, mut stretch: Bytes) -> Result<()> {
+        while !stretch.is_empty() {
+            let piece = stretch.split_to(stretch.len().min(PIECE_BYTES));
+            let body = ReadBody { offset_bytes: offset }.encode();
+            offset += piece.len() as u64;
+            self.operation.item(body, piece).await?;
+        }
+        Ok(())
+    }
+
+    /// Sends the result, the last item.
+    ///
+    /// # Errors
+    /// `Cancelled` when nobody wants it any more.
+    pub async fn result<R: Serialize>(&self, result: &R) -> Result<()> {
+        self.operation.item(encode_json(&Said::Result(result))?, Bytes::new()).await
     }
 }
 
