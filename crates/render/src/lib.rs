@@ -62,7 +62,6 @@ mod remembered;
 mod resident;
 mod sample;
 mod scene;
-mod search;
 mod share;
 mod sides;
 mod sieve;
@@ -80,7 +79,6 @@ mod transfer;
 mod truth;
 mod volume;
 mod voxel;
-mod walk;
 mod wires;
 mod work;
 

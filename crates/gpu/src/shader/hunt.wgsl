@@ -1,4 +1,4 @@
-// The hunt for surfaces along a ray: region by region, cell by cell, front to back, as hunt.rs has it.
+// The hunt for surfaces along a ray: region by region, cell by cell, front to back, as hunt/mod.rs has it.
 //
 // The ray carries along on which side of all surfaces its last value was: how many of them have no higher value. Where
 // that changes, surfaces are crossed, one after another; so the sides say which is next, and how many were taken in a

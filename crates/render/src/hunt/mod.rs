@@ -9,6 +9,9 @@
 //! All rays that have come to a region go through it together (`walk.rs`) until each has come to a cell in which it may meet a
 //! surface; then these cells are looked into, all at once and in `f64`. A ray that has found something waits until that is taken.
 
+mod search;
+mod walk;
+
 use std::sync::Arc;
 
 use glam::Vec4;
@@ -17,12 +20,12 @@ use crate::cast::Caster;
 use crate::device::PreparedSurface;
 use crate::light::Lamp;
 use crate::rays::{Lanes, Rays, Region};
-use crate::search::{Local, Search};
 use crate::sides::{Sides, UNKNOWN};
 use crate::simd::{LANES, Simd, Step};
 use crate::voxel::{Scale, Voxel, above};
-use crate::walk::Ground;
 use crate::{Isosurface, Share, VolumeView};
+use search::{Local, Search};
+use walk::Ground;
 
 /// The surfaces of a picture, in stored values.
 #[derive(Debug)]

@@ -5,16 +5,16 @@
 
 use glam::DVec3;
 
+use super::walk::{Ground, Walk, mask};
+use super::{Hit, Hunt, Surface, ahead};
 use crate::cast::Caster;
 use crate::cell::{Corners, Cubic, Cubics, gradient};
-use crate::hunt::{Hit, Hunt, Surface, ahead};
 use crate::light::lit;
 use crate::rays::{Lanes, Rays};
 use crate::resident::Resident;
 use crate::simd::{LANES, Simd};
 use crate::tint::dyed;
 use crate::voxel::Voxel;
-use crate::walk::{Ground, Walk, mask};
 
 /// Sixteen rays in a block's voxels, per axis x, y, z: `origin + t * step`.
 pub(crate) struct Local {
