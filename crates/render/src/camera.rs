@@ -6,7 +6,7 @@ use array::{Error, Result};
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
 
-use crate::scene::ImageSize;
+use crate::ImageSize;
 
 /// How space is put onto the image.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

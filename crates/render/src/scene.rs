@@ -3,43 +3,11 @@
 use std::sync::Arc;
 
 use array::{Error, Result};
-use serde::{Deserialize, Serialize};
 
 use crate::{
-    Bounds, Camera, Isosurface, MAX_BOXES, Portion, Slice, Tint, TransferFunction, VolumeView, WireBoxes,
+    Bounds, Camera, ImageSize, Isosurface, MAX_BOXES, Portion, Slice, Tint, TransferFunction, VolumeView,
+    WireBoxes,
 };
-
-/// Pixels of an image.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ImageSize {
-    /// Columns.
-    pub width: u32,
-    /// Rows.
-    pub height: u32,
-}
-
-impl ImageSize {
-    /// Most pixels along one side.
-    pub const MAX_SIDE: u32 = 16_384;
-    /// Most pixels of an image: 64 Mi, 1 GiB of RGBA f32.
-    pub const MAX_PIXELS: u64 = 64 << 20;
-
-    /// # Errors
-    /// `Invalid` when empty or beyond the limits.
-    pub fn check(self) -> Result<()> {
-        let pixels = u64::from(self.width) * u64::from(self.height);
-        if pixels == 0 || pixels > Self::MAX_PIXELS || self.width.max(self.height) > Self::MAX_SIDE {
-            return Err(Error::invalid(format!(
-                "expected an image of 1 to {} pixels a side and {} in all, found {}x{}",
-                Self::MAX_SIDE,
-                Self::MAX_PIXELS,
-                self.width,
-                self.height
-            )));
-        }
-        Ok(())
-    }
-}
 
 /// Settings that trade exactness for speed.
 #[derive(Clone, Copy, Debug, PartialEq)]

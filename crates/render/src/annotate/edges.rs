@@ -4,8 +4,8 @@ use glam::{DVec2, DVec3};
 
 use super::text::Place;
 use super::{Depth, Notes, Pen, number_text, round_values};
+use crate::ImageSize;
 use crate::camera::{Bounds, Lens};
-use crate::scene::ImageSize;
 
 /// Share of the distance to the target; lines nearer to the eye than this are not drawn.
 const NEAR_SHARE: f64 = 1e-3;

@@ -302,7 +302,7 @@ fn without_zeros(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scene::ImageSize;
+    use crate::ImageSize;
 
     const SIZE: ImageSize = ImageSize { width: 320, height: 240 };
 
