@@ -18,13 +18,14 @@ use rayon::prelude::*;
 
 use crate::cast::Caster;
 use crate::extreme::Extreme;
+use crate::hunt::{Surface, Surfaces};
 use crate::light::Metric;
 use crate::palette::Palette;
 use crate::pool::Snapshot;
 use crate::resident::Resident;
 use crate::table::Table;
 use crate::truth::Shown;
-use crate::voxel::{Missing, Voxel, above, below};
+use crate::voxel::{Missing, Scale, Voxel, above, below};
 use crate::{Bounds, ImageSize, Mode, Scene, Slice, Truth, VolumeView};
 
 pub use crate::colour::COLOURS;
@@ -391,7 +392,7 @@ impl<T: Voxel> Caster<'_, T> {
         let tables = &self.tables.by_stride;
         let missing = &self.blocks.missing;
         let metric = Metric::new(&self.volume_from_world, self.step_world);
-        let surfaces = self.surfaces.prepared(&tables[0].scale);
+        let surfaces = prepared_surfaces(&self.surfaces, &tables[0].scale);
         Prepared {
             size: self.scene.size,
             lens: PreparedLens {
@@ -466,6 +467,17 @@ impl<T: Voxel> Caster<'_, T> {
             self.blocks.occupied().filter(|(_, block)| self.ranks.contains(&block.rank)).collect();
         blocks.into_par_iter().map(prepared).collect()
     }
+}
+
+/// Surfaces as a caster on another device takes them.
+fn prepared_surfaces(surfaces: &Surfaces, scale: &Scale) -> Vec<PreparedSurface> {
+    let one = |&Surface { stored, colour }: &Surface| PreparedSurface {
+        stored,
+        least: above(stored),
+        place: scale.place(stored),
+        colour: colour.to_array(),
+    };
+    surfaces.sorted.iter().map(one).collect()
 }
 
 /// Returns the range that the ranges of all cells span together; 0 to 1 if no value is present.
