@@ -29,6 +29,8 @@ use crate::{Mode, Scene};
 pub const NOTHING: f32 = -1.0;
 /// The greatest height.
 pub const TOP: f32 = (ENTRIES - 1) as f32;
+/// Height that one more in [`Peaks::cells`](device::Peaks::cells) stands for.
+pub const PEAK_STEP: f32 = TOP / 254.0;
 /// Heights that differ by less count as one: a 32,000th of the transfer function's domain.
 pub const ALIKE: f32 = 1.0 / 16.0;
 
@@ -128,7 +130,7 @@ impl Extreme {
     pub(crate) fn peaks_of(&self, slot: u32) -> Option<device::Peaks> {
         let Peaks { cells, highest } = self.peaks[slot as usize].as_ref()?;
         let rounded_up = |&peak: &f32| {
-            if peak < 0.0 { 0 } else { ((peak / device::PEAK_STEP).ceil() + 1.0) as u8 }
+            if peak < 0.0 { 0 } else { ((peak / PEAK_STEP).ceil() + 1.0) as u8 }
         };
         Some(device::Peaks { highest: *highest, cells: cells.iter().map(rounded_up).collect() })
     }

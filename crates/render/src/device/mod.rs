@@ -5,6 +5,7 @@
 //! high it reaches, and where it leads over to a coarser one. What is left is the march itself; its constants are here, so
 //! that both marches use the same. This module draws nothing and knows no device.
 
+mod prepared;
 mod sides;
 
 use std::any::Any;
@@ -29,8 +30,9 @@ use crate::voxel::{Missing, Scale, Voxel, above, below};
 use crate::{Bounds, ImageSize, Mode, Scene, Slice, Truth, VolumeView};
 
 pub use crate::colour::COLOURS;
-pub use crate::extreme::{ALIKE, NOTHING, TOP};
+pub use crate::extreme::{ALIKE, NOTHING, PEAK_STEP, TOP};
 pub use crate::skip::Field;
+pub use prepared::{ABSENT, Peaks, PreparedPalette, PreparedSurface, Relative, VoxelFormat};
 pub use sides::{NO_SIDE, SEVERAL_SIDES, Sides};
 
 /// Voxels along a side of a cell of [`Field::Cells`].
@@ -55,46 +57,6 @@ pub const TABLE_WORDS: usize = (2 * PARTS.len() + 1) * ENTRIES + 4;
 /// Light from everywhere, scattered from the lamp, mirrored; and how often the squared cosine is squared for the last.
 pub const LIGHT: ([f32; 3], u32) =
     ([crate::light::AMBIENT, crate::light::DIFFUSE, crate::light::SPECULAR], crate::light::SQUARINGS);
-
-/// How voxels lie in the bytes of [`Prepared::voxels`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum VoxelFormat {
-    /// Whole numbers of 8 bits.
-    U8,
-    /// Whole numbers of 16 bits.
-    U16,
-    /// Signed whole numbers of 16 bits.
-    I16,
-    /// Floats of 32 bits.
-    F32,
-    /// Floats of 32 bits made from 64: 0 is the block's lowest value, 1 its highest, [`ABSENT`] what is missing. So a
-    /// value is off by at most 2^-25 of what values of its block span.
-    Relative,
-}
-
-/// Value of a missing voxel in [`VoxelFormat::Relative`].
-pub const ABSENT: f32 = 2.0;
-
-impl Relative {
-    /// The value that a stored one is told by, beyond 0 and 1 where it lies beyond the block's.
-    #[must_use]
-    #[expect(clippy::cast_possible_truncation, reason = "rounding is what it is for")]
-    pub fn of(&self, stored: f64) -> f32 {
-        ((stored - self.low) / self.span) as f32
-    }
-}
-
-impl VoxelFormat {
-    /// Size of a voxel.
-    #[must_use]
-    pub fn bytes(self) -> usize {
-        match self {
-            Self::U8 => 1,
-            Self::U16 | Self::I16 => 2,
-            Self::F32 | Self::Relative => 4,
-        }
-    }
-}
 
 /// Position, axes and field of view of the eye, world space.
 #[derive(Clone, Copy, Debug)]
@@ -162,27 +124,6 @@ pub struct PreparedBlock {
     /// For [`VoxelFormat::Relative`]: stored value = `low + span * voxel`.
     pub relative: Option<Relative>,
     slot: u32,
-}
-
-/// How high the cells of a block reach: see `extreme.rs`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Peaks {
-    /// The highest of all; [`NOTHING`] where nothing is present.
-    pub highest: f32,
-    /// By cell, C order: 0 where nothing is present, else 1 and how many [`PEAK_STEP`]s it reaches, rounded up.
-    pub cells: Vec<u8>,
-}
-
-/// Height that one more in [`Peaks::cells`] stands for.
-pub const PEAK_STEP: f32 = TOP / 254.0;
-
-/// Range that the voxels of a block are relative to.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Relative {
-    /// The stored value of 0.
-    pub low: f64,
-    /// How much more that of 1 is; not 0.
-    pub span: f64,
 }
 
 /// Tells contents of blocks apart, also of those that are gone; keeps none of them in memory.
@@ -292,28 +233,6 @@ pub struct PreparedLight {
     pub squares: [f32; 6],
     /// A ray's direction is its step in volume space by this.
     pub step_length: f64,
-}
-
-/// An isosurface.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PreparedSurface {
-    /// Stored value.
-    pub stored: f64,
-    /// The least `f32` that is not below it: values of 32 bits lie on the same side of both.
-    pub least: f32,
-    /// Its place in the table.
-    pub place: f32,
-    /// Premultiplied, before it is lit.
-    pub colour: [f32; 4],
-}
-
-/// Colours where opacity plays no part: see `palette.rs`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PreparedPalette {
-    /// Evenly spaced, in between they are linear.
-    pub colours: Vec<[f32; 3]>,
-    /// Number of a place in the table among them = the first + the second * place, before it is cut off.
-    pub map: [f64; 2],
 }
 
 /// Prepares a scene that is to be drawn from `blocks`.
