@@ -11,14 +11,44 @@ use super::{Cuts, Cutting, Slab, SlabRequest, Slabs, check_scene};
 use crate::cast::Caster;
 use crate::truth::Shown;
 use crate::voxel::Voxel;
-use crate::{Cancel, ImageSize, Instructions, Quality, Rect, Scene, Snapshot, Tally, Truth};
+use crate::{Cancel, Frame, ImageSize, Instructions, Quality, Rect, Scene, Snapshot, Tally, Truth, cast};
 
 /// How much farther apart samples lie where texels are larger than pixels.
 const COARSER: f64 = 1.25;
 /// Thinnest slabs, steps of a ray: of what has no depth.
 const THINNEST: f64 = 1.0 / 64.0;
 
-pub(crate) fn cast_with_instructions(
+/// Casts slabs of a scene from `blocks`, which belong to the scene's view, and says what they show. Of the scene the
+/// camera counts for nothing: the request's does.
+///
+/// # Errors
+/// Those of [`cast`]; `Invalid` for an impossible request; `Unsupported` for a scene with isosurfaces, slices or extreme
+/// values, which have no place in slabs.
+pub fn cast_slabs(
+    scene: &Scene,
+    request: &SlabRequest,
+    blocks: &Snapshot,
+    cancel: &Cancel,
+) -> Result<(Slabs, Truth)> {
+    cast_with_instructions(scene, request, blocks, cancel, Instructions::best())
+}
+
+/// Draws a picture and casts slabs of the same scene, side by side on the same threads and with the same tables.
+///
+/// # Errors
+/// Those of [`cast`] and [`cast_slabs`].
+pub fn cast_with_slabs(
+    scene: &Scene,
+    request: &SlabRequest,
+    blocks: &Snapshot,
+    cancel: &Cancel,
+) -> Result<(Frame, Slabs)> {
+    let (frame, slabs) =
+        rayon::join(|| cast(scene, blocks, cancel), || cast_slabs(scene, request, blocks, cancel));
+    Ok((frame?, slabs?.0))
+}
+
+fn cast_with_instructions(
     scene: &Scene,
     request: &SlabRequest,
     blocks: &Snapshot,

@@ -23,12 +23,10 @@ use array::{Error, Result};
 
 pub use axis::best_axis;
 pub(crate) use cuts::Cuts;
-pub(crate) use gather::cast_with_instructions;
+pub use gather::{cast_slabs, cast_with_slabs};
 pub(crate) use layers::{Deposit, Inside, Layers, Leave, Sheets};
 
-use crate::{
-    Camera, Cancel, Frame, ImageSize, Instructions, Mode, Rect, Scene, Snapshot, SpaceAxis, Truth, cast,
-};
+use crate::{Camera, ImageSize, Mode, Rect, Scene, SpaceAxis};
 
 /// How a volume is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -193,36 +191,6 @@ impl Slabs {
     pub fn middle(&self, slab: usize) -> f64 {
         f64::midpoint(self.borders[slab], self.borders[slab + 1])
     }
-}
-
-/// Casts slabs of a scene from `blocks`, which belong to the scene's view, and says what they show. Of the scene the
-/// camera counts for nothing: the request's does.
-///
-/// # Errors
-/// Those of [`cast`]; `Invalid` for an impossible request; `Unsupported` for a scene with isosurfaces, slices or extreme
-/// values, which have no place in slabs.
-pub fn cast_slabs(
-    scene: &Scene,
-    request: &SlabRequest,
-    blocks: &Snapshot,
-    cancel: &Cancel,
-) -> Result<(Slabs, Truth)> {
-    cast_with_instructions(scene, request, blocks, cancel, Instructions::best())
-}
-
-/// Draws a picture and casts slabs of the same scene, side by side on the same threads and with the same tables.
-///
-/// # Errors
-/// Those of [`cast`] and [`cast_slabs`].
-pub fn cast_with_slabs(
-    scene: &Scene,
-    request: &SlabRequest,
-    blocks: &Snapshot,
-    cancel: &Cancel,
-) -> Result<(Frame, Slabs)> {
-    let (frame, slabs) =
-        rayon::join(|| cast(scene, blocks, cancel), || cast_slabs(scene, request, blocks, cancel));
-    Ok((frame?, slabs?.0))
 }
 
 /// Checks that slabs can be cast from a camera: `Invalid` if the camera is not legal, or if its rays start
