@@ -2,9 +2,9 @@
 
 #![expect(unsafe_code, reason = "cells are read at places that were clamped before")]
 
-use crate::kernel::Way;
 use crate::pace::{PACES, QUADRUPLE, SINGLE};
 use crate::resident::{CELL, Resident};
+use crate::shading::Way;
 use crate::simd::{Offsets, READ_AHEAD, Simd, each_axis};
 
 /// Samples between two looks at what can be skipped: fewer where they are more than a voxel apart, so that a run ends

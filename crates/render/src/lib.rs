@@ -63,6 +63,7 @@ mod remembered;
 mod resident;
 mod sample;
 mod scene;
+mod shading;
 mod share;
 mod sides;
 mod sieve;

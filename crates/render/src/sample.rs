@@ -1,7 +1,7 @@
 //! Samples at sixteen positions in a block: places in the table, and how places change around them.
 
 use crate::corners::Grid;
-use crate::kernel::Shading;
+use crate::shading::Shading;
 use crate::simd::{Simd, Step, each_axis};
 use crate::voxel::Voxel;
 

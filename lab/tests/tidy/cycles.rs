@@ -22,7 +22,7 @@ const LARGEST_CYCLES: &[(&str, usize)] = &[
     ("node", 5),
     ("plan", 3),
     ("python", 2),
-    ("render", 26),
+    ("render", 25),
     ("session", 3),
     ("store", 6),
     ("stream", 21),
