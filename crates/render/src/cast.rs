@@ -18,7 +18,7 @@ use crate::blocks::Blocks;
 use crate::camera::Lens;
 use crate::cut::{Cut, Slices, colours_of};
 use crate::device::{Prepared, Relative, Voxels, relative_bytes};
-use crate::extreme::{self, Extreme, NOTHING, Project};
+use crate::extreme::{Extreme, NOTHING, Project};
 use crate::fade::Fade;
 use crate::frustum::Sight;
 use crate::hunt::Surfaces;
@@ -280,7 +280,7 @@ impl<'a, T: Voxel> Caster<'a, T> {
         // Gaps in the wanted level are no lack, so it is looked at even where it has no block.
         let is_asked = |r: &usize| is_drawn(r) || *r == wanted_rank && blocks.has_gaps(*r);
         let ranks: Vec<usize> = (wanted_rank..view.levels.len()).filter(is_asked).collect();
-        let step = scene.quality.step * extreme::step_of(scene.mode);
+        let step = scene.quality.step * scene.mode.step();
         let Spacing { step_world, is_thin } = Spacing::of(scene, finest, step);
         let stride = |r: usize| if is_thin { 0 } else { stride_log2(view.step_world(r, step), step_world) };
         let strides_log2: Vec<usize> = (0..view.levels.len()).map(stride).collect();

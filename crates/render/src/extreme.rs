@@ -34,15 +34,6 @@ pub const PEAK_STEP: f32 = TOP / 254.0;
 /// Heights that differ by less count as one: a 32,000th of the transfer function's domain.
 pub const ALIKE: f32 = 1.0 / 16.0;
 
-/// By how much steps are shorter than those of other pictures. A ray's extreme value is a peak, which samples meet or
-/// miss: with one for each voxel rings show, with two hardly.
-pub(crate) fn step_of(mode: Mode) -> f64 {
-    match mode {
-        Mode::Maximum | Mode::Minimum => 0.5,
-        Mode::Composite | Mode::Surfaces => 1.0,
-    }
-}
-
 /// Data of a picture of extreme values: how places become heights, and how high each block reaches.
 #[derive(Debug)]
 pub(crate) struct Extreme {

@@ -8,7 +8,6 @@
 use glam::DVec3;
 
 use crate::camera::Lens;
-use crate::extreme::step_of;
 use crate::frustum::Sight;
 use crate::{Demand, Rect, Scene, VolumeView};
 
@@ -66,7 +65,7 @@ impl Share {
     pub(crate) fn margin(scene: &Scene, rank: usize) -> DVec3 {
         let view = &scene.view;
         let voxel = view.levels[rank].voxel_size();
-        let step_world = view.step_world(rank, scene.quality.step * step_of(scene.mode));
+        let step_world = view.step_world(rank, scene.quality.step * scene.mode.step());
         (step_world / view.axis_spacing_world(0)).max(voxel * BEYOND) + voxel * SLACK
     }
 
