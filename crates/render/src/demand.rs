@@ -15,7 +15,7 @@ use crate::camera::Lens;
 use crate::frustum::Sight;
 use crate::resident::Layout;
 use crate::voxel::voxel_bytes;
-use crate::{BlockPool, Camera, ImageSize, Portion, VolumeView};
+use crate::{Camera, ImageSize, Portion, VolumeView};
 
 /// Reason why the wanted level is not finer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,17 +46,9 @@ pub struct Demand {
     pub limit: Limit,
     /// Blocks, most important first.
     pub blocks: Vec<Demanded>,
-    /// Cost of these blocks in a [`BlockPool`], bytes; at most what was allowed, unless not even the coarsest
+    /// Cost of these blocks in a [`BlockPool`](crate::BlockPool), bytes; at most what was allowed, unless not even the coarsest
     /// level fits.
     pub pool_bytes: usize,
-}
-
-impl Demand {
-    /// The blocks that a pool lacks, most important first.
-    #[must_use]
-    pub fn missing(&self, pool: &BlockPool) -> Vec<&Demanded> {
-        pool.missing(&self.blocks)
-    }
 }
 
 /// Most blocks of a picture, all levels together: as many as a coarsest level may have, which is wanted in any case.
@@ -67,7 +59,7 @@ const MAX_LOOKED_AT: usize = 1 << 23;
 /// Error of one level on the screen that is still fine, pixels.
 const SCREEN_ERROR_PX: f64 = 1.0;
 
-/// Returns the blocks that a picture of `size` from `camera` wants, within `max_bytes` of a [`BlockPool`].
+/// Returns the blocks that a picture of `size` from `camera` wants, within `max_bytes` of a [`BlockPool`](crate::BlockPool).
 /// Blocks of which nothing lies in `portion` or in the image are left out. A level that is `forced`, by its
 /// number, replaces the one that the screen would choose; memory still limits it.
 ///

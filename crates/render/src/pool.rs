@@ -121,7 +121,7 @@ impl BlockPool {
     }
 
     /// Those of some blocks that need to be brought.
-    pub(crate) fn missing<'a>(&self, blocks: &'a [Demanded]) -> Vec<&'a Demanded> {
+    fn missing<'a>(&self, blocks: &'a [Demanded]) -> Vec<&'a Demanded> {
         each_type!(&self.typed, shared => {
             let pool = shared.pool.read();
             blocks.iter().filter(|block| !pool.contains(&block.key)).collect()
@@ -162,6 +162,14 @@ impl BlockPool {
     #[must_use]
     pub fn block_count(&self) -> usize {
         each_type!(&self.typed, shared => shared.pool.read().blocks.len())
+    }
+}
+
+impl Demand {
+    /// The blocks that a pool lacks, most important first.
+    #[must_use]
+    pub fn missing(&self, pool: &BlockPool) -> Vec<&Demanded> {
+        pool.missing(&self.blocks)
     }
 }
 
