@@ -6,7 +6,7 @@
 use glam::{DVec3, Vec4};
 
 use crate::Slice;
-use crate::cast::Caster;
+use crate::caster::Caster;
 use crate::hunt::Hit;
 use crate::palette::Palette;
 use crate::rays::{Lanes, Rays, Region};

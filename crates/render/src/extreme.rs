@@ -9,7 +9,7 @@ use glam::Vec4;
 use rayon::prelude::*;
 
 use crate::blocks::Blocks;
-use crate::cast::Caster;
+use crate::caster::Caster;
 use crate::corners::Grid;
 use crate::device;
 use crate::leap::{CellWalk, Look};

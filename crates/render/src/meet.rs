@@ -8,7 +8,7 @@ use std::cell::Cell;
 
 use glam::{DVec3, Vec4};
 
-use crate::cast::Caster;
+use crate::caster::Caster;
 use crate::cut::{Finds, Sheets};
 use crate::gathered::{Gathered, size_of_dyed_parts, size_of_parts};
 use crate::hunt::{Hit, Hunt, Seek};

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use glam::{DVec3, Vec4};
 
 use crate::anchor::lengthened;
-use crate::cast::Caster;
+use crate::caster::Caster;
 use crate::corners::Grid;
 use crate::cut::{Cut, Finds, Sheets};
 use crate::gathered::Gathered;

@@ -1,15 +1,14 @@
 //! A part of a picture: what one of several casters draws, and what becomes of it.
 //!
-//! [`cast_part`] is [`cast`](crate::cast) for a [`Share`] of the volume and a rectangle of the image. Put behind one another
+//! [`cast_part`](crate::cast_part) is [`cast`](crate::cast) for a [`Share`] of the volume and a rectangle of the image. Put behind one another
 //! in the order in which rays meet the shares, the pieces are the picture: nothing of it is lit, cut or placed by
 //! what only one of the casters knows. A piece knows nothing of what lies before it, so its rays end later.
 
 use array::{BlockKey, Error, Result};
 
-use crate::cast::Cancel;
 use crate::extreme;
 use crate::truth::Shown;
-use crate::{Rect, Scene, Share, Snapshot, Truth};
+use crate::{Rect, Scene, Share, Truth};
 
 /// Part of a picture that one of several casters draws.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -19,7 +18,7 @@ pub struct Part {
     /// Part of the image.
     pub rect: Rect,
     /// Number of the finest level, not finer than the scene's, of which any of the casters has a block
-    /// ([`Snapshot::finest_level`]): it says where samples lie. `None`: what is here says so.
+    /// ([`Snapshot::finest_level`](crate::Snapshot::finest_level)): it says where samples lie. `None`: what is here says so.
     pub finest: Option<u8>,
 }
 
@@ -108,18 +107,4 @@ pub struct Drawn {
     pub tally: Tally,
     /// Work that blocks made, in samples drawn.
     pub work: Vec<(BlockKey, f64)>,
-}
-
-/// Draws a part of a scene from `blocks`, which belong to the scene's view and are those that the share
-/// [needs](Share::needs).
-///
-/// # Errors
-/// As [`cast`](crate::cast).
-pub fn cast_part(scene: &Scene, part: &Part, blocks: &Snapshot, cancel: &Cancel) -> Result<Drawn> {
-    scene.check()?;
-    if !scene.wires.is_empty() {
-        return Err(Error::unsupported("expected a scene without boxes as lines for one of several casters"));
-    }
-    let rect = part.rect.intersection(&Rect::whole(scene.size));
-    blocks.cast(scene, &Part { rect, ..*part }, cancel, crate::Instructions::best())
 }

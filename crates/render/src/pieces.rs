@@ -3,7 +3,7 @@
 
 use glam::{DVec3, Vec3, Vec4};
 
-use crate::cast::Caster;
+use crate::caster::Caster;
 use crate::cell::gradient;
 use crate::fade;
 use crate::gathered::Gathered;

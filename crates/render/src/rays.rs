@@ -7,7 +7,7 @@
 use glam::{DAffine3, DVec3};
 
 use crate::anchor::MIDDLE;
-use crate::cast::Caster;
+use crate::caster::Caster;
 use crate::simd::LANES;
 use crate::voxel::Voxel;
 use crate::{Bounds, Share};

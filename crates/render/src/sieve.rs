@@ -10,7 +10,7 @@ use std::sync::Arc;
 use glam::DVec3;
 use rayon::prelude::*;
 
-use crate::cast::Caster;
+use crate::caster::Caster;
 use crate::frustum::Sight;
 use crate::rays::{Rays, SIDE};
 use crate::resident::{CELL, Resident};

@@ -13,7 +13,7 @@ use array::{Error, Result};
 use glam::{DVec3, Vec4};
 
 use crate::blocks::Blocks;
-use crate::cast::Caster;
+use crate::caster::Caster;
 use crate::corners::Grid;
 use crate::cut::Finds;
 use crate::rays::Region;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use glam::{DVec3, Vec4};
 
 use crate::camera::Lens;
-use crate::cast::Caster;
+use crate::caster::Caster;
 use crate::cut::Sheets;
 use crate::raster::line;
 use crate::rays::{Lanes, PLACES, Rays, SIDE};

@@ -22,7 +22,7 @@ const LARGEST_CYCLES: &[(&str, usize)] = &[
     ("node", 5),
     ("plan", 3),
     ("python", 2),
-    ("render", 25),
+    ("render", 20),
     ("session", 3),
     ("store", 6),
     ("stream", 21),

@@ -12,7 +12,7 @@ const LARGER_FOLDERS: &[(&str, usize)] = &[
     ("crates/array/src", 27),
     ("crates/link/src", 30),
     ("crates/node/src", 64),
-    ("crates/render/src", 63),
+    ("crates/render/src", 64),
     ("crates/store/src", 49),
     ("crates/stream/src", 28),
     ("crates/wire/src", 23),

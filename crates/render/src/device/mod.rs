@@ -17,7 +17,7 @@ use array::{Error, Result};
 use glam::{BVec3, DAffine3, DVec3};
 use rayon::prelude::*;
 
-use crate::cast::Caster;
+use crate::caster::Caster;
 use crate::extreme::Extreme;
 use crate::hunt::{Surface, Surfaces};
 use crate::light::Metric;

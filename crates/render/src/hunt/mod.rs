@@ -14,7 +14,7 @@ mod surfaces;
 mod walk;
 
 use crate::Share;
-use crate::cast::Caster;
+use crate::caster::Caster;
 use crate::rays::{Lanes, Rays, Region};
 use crate::sides::{Sides, UNKNOWN};
 use crate::simd::{LANES, Simd, Step};

@@ -7,7 +7,7 @@ use glam::DVec3;
 
 use super::walk::{Ground, Walk, mask};
 use super::{Hit, Hunt, Surface, ahead};
-use crate::cast::Caster;
+use crate::caster::Caster;
 use crate::cell::{Corners, Cubic, Cubics, gradient};
 use crate::light::lit;
 use crate::rays::{Lanes, Rays};

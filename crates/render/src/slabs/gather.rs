@@ -8,7 +8,7 @@ use super::axis::normal_of;
 use super::borders::{SMALLER, THIN, seen_in, spread};
 use super::layers::Sheets;
 use super::{Cuts, Cutting, Slab, SlabRequest, Slabs, check_scene};
-use crate::cast::Caster;
+use crate::caster::Caster;
 use crate::truth::Shown;
 use crate::voxel::Voxel;
 use crate::{Cancel, Frame, ImageSize, Instructions, Quality, Rect, Scene, Snapshot, Tally, Truth, cast};

@@ -2,7 +2,7 @@
 
 use glam::DVec3;
 
-use crate::cast::Caster;
+use crate::caster::Caster;
 use crate::frustum::Sight;
 use crate::resident::{CELL, Resident};
 use crate::skip::{BENT, Field};
