@@ -25,7 +25,7 @@ const LARGEST_CYCLES: &[(&str, usize)] = &[
     ("render", 20),
     ("session", 3),
     ("store", 6),
-    ("stream", 21),
+    ("stream", 4),
     ("wire", 3),
 ];
 

@@ -22,7 +22,6 @@ const LARGER_FOLDERS: &[(&str, usize)] = &[
 const MODULES_BESIDE_THEIR_FOLDERS: &[&str] = &[
     "crates/array/src/conformance.rs",
     "crates/cache/src/table.rs",
-    "crates/node/src/dial.rs",
     "crates/node/src/servers/tests.rs",
     "crates/store/src/cf.rs",
     "crates/store/src/gzip.rs",
