@@ -77,3 +77,23 @@ def test_channels_of_ome_are_added_over_their_windows_also_from_a_server(home, t
         for where in [str(tmp_path / "cells.zarr"), server.url]:
             found = picture(home, where, tmp_path / "cells.png", image.shape[1:])
             assert_fields(middles(found, 6, 8), np.round(expected))
+
+
+def test_a_level_with_fewer_channels_is_left_out_and_a_broken_chunk_ends_the_picture(home, tmp_path):
+    image = RNG.integers(0, 255, (3, 64, 64), dtype=np.uint8)
+    group = zarr.open_group(tmp_path / "cells.zarr", mode="w", zarr_format=2)
+    group.create_array("0", shape=image.shape, chunks=image.shape, dtype="u1")[:] = image
+    group.create_array("1", shape=(1, 32, 32), chunks=(1, 32, 32), dtype="u1")[:] = 7
+    axes = [{"name": "c", "type": "channel"}, {"name": "y", "type": "space"}, {"name": "x", "type": "space"}]
+    datasets = [{"path": "0"}, {"path": "1"}]
+    group.attrs["multiscales"] = [{"version": "0.4", "axes": axes, "datasets": datasets}]
+    group.attrs["omero"] = {"channels": [{"color": color} for color in ["FF0000", "00FF00", "0000FF"]]}
+    done = corridor(home, "info", str(tmp_path / "cells.zarr"), "--json")
+    assert "level `1` is missing or unlike the first" in done.stdout, done.stdout
+    found = picture(home, str(tmp_path / "cells.zarr"), tmp_path / "cells.png", (64, 64))
+    assert_fields(middles(found, 64, 64), image.transpose(1, 2, 0))
+    (chunk,) = (tmp_path / "cells.zarr" / "0").glob("[0-9]*")
+    with chunk.open("r+b") as file:
+        file.truncate(100)
+    done = corridor(home, "render", str(tmp_path / "cells.zarr"), "-o", str(tmp_path / "x.png"), timeout=60)
+    assert done.returncode == 6 and "cannot be had" in done.stderr, done.stderr

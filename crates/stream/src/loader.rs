@@ -227,15 +227,16 @@ impl Loader {
         }
     }
 
-    /// The batch gives nothing more: wants it left unanswered have failed.
-    pub(crate) fn ended(&mut self, batch: u64, now: Instant) {
+    /// Fails the wants that a batch has left unanswered at its end; true if there are any.
+    pub(crate) fn ended(&mut self, batch: u64, now: Instant) -> bool {
         let is_open = |w: &UnderWay| w.batch == batch && !w.has_arrived;
         let open: Vec<BlockKey> =
             self.under_way.iter().filter(|(_, w)| is_open(w)).map(|(key, _)| *key).collect();
-        for key in open {
-            self.release(key);
-            self.fail(key, Error::internal("expected an answer for every block, found none"), now);
+        for key in &open {
+            self.release(*key);
+            self.fail(*key, Error::internal("expected an answer for every block, found none"), now);
         }
+        !open.is_empty()
     }
 
     /// An arrived block took its place, or `refused` says why it could not.

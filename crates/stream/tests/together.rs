@@ -11,10 +11,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use array::conformance::{MemorySource, one_array};
-use array::{Completions, Dataset, Error, ReadRequest, Region, Result, Source, Want};
+use array::{Completion, Completions, Dataset, Error, ReadRequest, Region, Result, Source, Want};
 use corridor_stream::compose::Method;
 use corridor_stream::{Company, Film, FilmRequest, MIN_MEMORY_BYTES, Pixels, Still};
 use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
 use render::ImageSize;
 use serde_json::{Value, json};
 use session::View;
@@ -240,4 +241,44 @@ async fn a_block_that_no_rank_can_have_ends_the_film() {
     let request = request(views(&waves, &steps), Some((4, Method::Auto)), Pixels::Rgb8);
     let said = drawn(&waves, request).await.map(drop).unwrap_err().to_string();
     assert!(said.contains("a bad block") && said.contains("cannot be had"), "{said}");
+}
+
+/// Waves of which every block fails late, by an error or by a panic of the source.
+struct Failing {
+    waves: Arc<Waves>,
+    panics: bool,
+}
+
+impl Source for Failing {
+    fn describe(&self) -> BoxFuture<'static, Result<Arc<Dataset>>> {
+        self.waves.describe()
+    }
+
+    fn blocks(&self, wants: Vec<Want>) -> Completions {
+        let panics = self.panics;
+        let late = async move |want: Want| {
+            tokio::time::sleep(Duration::from_millis(30)).await;
+            assert!(!panics, "a source that panics");
+            Completion { key: want.key(), result: Err(Error::corrupt("a bad block")) }
+        };
+        let answers: FuturesUnordered<_> = wants.into_iter().map(late).collect();
+        Box::pin(answers)
+    }
+
+    fn read(&self, request: ReadRequest, into: Region) -> BoxFuture<'static, Result<()>> {
+        self.waves.read(request, into)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn failures_that_come_late_end_the_picture() {
+    for panics in [false, true] {
+        let waves = Waves::new();
+        let request = request(views(&waves, &[json!({})]), None, Pixels::Rgb8);
+        let source = Arc::new(Failing { waves, panics });
+        let drawing = async { Film::open(source, request).await?.next(|_, _| ()).await };
+        let drawn = tokio::time::timeout(PATIENCE, drawing).await.expect("nobody hangs");
+        let said = drawn.map(drop).unwrap_err().to_string();
+        assert!(said.contains("cannot be had"), "{said}");
+    }
 }

@@ -153,7 +153,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Levels that are missing, or differ in type, axes or number of channels from the first, are left out with a warning.
+    /// Levels that are missing, larger than the first, or of another type or number of axes or channels are left out with a warning.
     fn add_pyramid(&mut self, path: &str, node: &Node, number: usize, mut pyramid: Pyramid) {
         let labels = ome::is_label(&node.attributes);
         let mut stored = Vec::new();
@@ -162,7 +162,7 @@ impl<'a> Builder<'a> {
             let at = join(path, &level.path);
             let found = self.by_path.get(at.as_str()).copied();
             let first = stored.first().copied().unwrap_or_else(|| found.unwrap_or(0));
-            let fits = found.is_some_and(|n| self.alike(n, first, &pyramid));
+            let fits = found.is_some_and(|n| self.is_level(n, first, &pyramid));
             match (found, fits) {
                 (Some(n), true) => stored.push(n),
                 _ => self
@@ -216,17 +216,20 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn alike(&self, one: usize, other: usize, pyramid: &Pyramid) -> bool {
-        let of = |n: usize| {
-            let stored = self.described.stored.get(n)?;
-            let shape = stored.shape();
-            let kinds = pyramid.axes_of(None, shape.len()).into_iter().map(|axis| axis.kind);
-            let is_fixed = |kind: AxisKind| !kind.is_spatial() && kind != AxisKind::Time;
-            let fixed: Vec<u64> =
-                kinds.zip(shape).filter(|(kind, _)| is_fixed(*kind)).map(|(_, &count)| count).collect();
-            Some((stored.dtype, shape.len(), fixed))
+    /// Whether an array can be a level of the pyramid whose first level is another one.
+    fn is_level(&self, level: usize, first: usize, pyramid: &Pyramid) -> bool {
+        let [Some(level), Some(first)] = [level, first].map(|n| self.described.stored.get(n)) else {
+            return false;
         };
-        of(one).is_some() && of(one) == of(other)
+        let axes = pyramid.axes_of(None, first.shape().len());
+        let is_fixed = |kind: AxisKind| !kind.is_spatial() && kind != AxisKind::Time;
+        let fits = |(axis, (own, finest)): (&Axis, (&u64, &u64))| {
+            own == finest || (own < finest && !is_fixed(axis.kind))
+        };
+        let counts = level.shape().iter().zip(first.shape());
+        level.dtype == first.dtype
+            && level.shape().len() == first.shape().len()
+            && axes.iter().zip(counts).all(fits)
     }
 
     /// A group's path, at the root the pyramid's own name; never the path of a stored array.

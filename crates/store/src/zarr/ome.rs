@@ -57,11 +57,12 @@ pub(super) fn besides(attributes: &Map<String, Value>) -> impl Iterator<Item = (
     ["omero", "image-label"].into_iter().filter_map(|name| Some((name, all.get(name)?)))
 }
 
-/// Names of channels, where the file has them.
+/// Names of channels, empty for those without; none at all where no channel has one.
 pub(super) fn channels(attributes: &Map<String, Value>) -> Vec<String> {
     let channels = root(attributes).get("omero").and_then(|o| o.get("channels")).and_then(Value::as_array);
-    let label = |channel: &Value| channel.get("label").and_then(Value::as_str).map(str::to_owned);
-    channels.into_iter().flatten().filter_map(label).collect()
+    let label = |channel: &Value| channel.get("label").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let labels: Vec<String> = channels.into_iter().flatten().map(label).collect();
+    if labels.iter().all(String::is_empty) { Vec::new() } else { labels }
 }
 
 /// The pyramids of a group.

@@ -129,21 +129,26 @@ impl Feed {
         }
     }
 
-    /// Takes an answer and those that are ready with it; gives the blocks among them.
+    /// Takes an answer and those that are ready with it; gives the blocks among them. Those who look are told of failures at once:
+    /// blocks that arrived are announced when they are placed.
     fn take(&self, first: Answer, more: &mut SelectAll<BoxStream<'static, Answer>>) -> Vec<Arc<Block>> {
         let mut next = Some(first);
-        let mut arrived = Vec::new();
+        let (mut arrived, mut has_failed) = (Vec::new(), false);
         while let Some(answer) = next {
             let now = Instant::now();
             match answer {
                 Answer::One(batch, Completion { key, result }) => {
                     self.note_stale(&key, &result);
+                    has_failed |= result.is_err();
                     arrived.extend(self.with(|loader| loader.complete(batch, key, result, now)));
                 }
-                Answer::End(batch) => self.with(|loader| loader.ended(batch, now)),
+                Answer::End(batch) => has_failed |= self.with(|loader| loader.ended(batch, now)),
             }
             let is_enough = arrived.len() >= MAX_TAKEN_AT_ONCE;
             next = if is_enough { None } else { more.next().now_or_never().flatten() };
+        }
+        if has_failed {
+            self.announce();
         }
         arrived
     }
@@ -194,8 +199,13 @@ impl Feed {
                 }
             }
         });
-        self.volumes.all().iter().for_each(|volume| volume.announce());
+        self.announce();
         crowded
+    }
+
+    /// Has everybody who waits for blocks look again.
+    fn announce(&self) {
+        self.volumes.all().iter().for_each(|volume| volume.announce());
     }
 
     fn with<T>(&self, f: impl FnOnce(&mut Loader) -> T) -> T {
