@@ -174,7 +174,8 @@ pub(super) struct World {
 
 /// The axis-aligned map of a variable. Axes in the units of the horizontal ones keep them. A vertical axis
 /// in other units (metres over degrees, pressure) or one that is not evenly spaced has steps of one
-/// horizontal cell, upwards, because nothing else can be looked at. Whoever draws uneven axes gives them places of their own.
+/// horizontal cell, upwards, because nothing else can be looked at. A horizontal axis that cannot be to scale has steps of 1 in the
+/// direction of its coordinates. Whoever draws uneven axes gives them places of their own.
 pub(super) fn world(dimensions: &[Dimension], axes: &[Axis]) -> World {
     let find = |kind| axes.iter().position(|a| a.kind == kind);
     let (x, y, z) = (find(AxisKind::X), find(AxisKind::Y), find(AxisKind::Z));
@@ -216,6 +217,7 @@ pub(super) fn world(dimensions: &[Dimension], axes: &[Axis]) -> World {
                 }
             }
             _ => {
+                spacing[place] = direction(&axis.coordinates);
                 let why = match &horizontal {
                     _ if axis.units.is_empty() => "it has no units".to_owned(),
                     Some(others) => format!("it is in `{}`, another axis in `{others}`", axis.units),
@@ -243,6 +245,16 @@ fn even(samples: &[f64]) -> Option<(f64, f64)> {
     let is_ordered =
         samples.windows(2).all(|pair| if goes_up { pair[1] > pair[0] } else { pair[1] < pair[0] });
     is_ordered.then(|| ((last - first) / (samples.len() - 1) as f64, first))
+}
+
+/// 1 where coordinates rise with the index or go both ways, -1 where they fall.
+fn direction(coordinates: &Coordinates) -> f64 {
+    let falls = match coordinates {
+        Coordinates::Regular { step, .. } => *step < 0.0,
+        Coordinates::Explicit(samples) => even(samples).is_some_and(|(step, _)| step < 0.0),
+        Coordinates::Index => false,
+    };
+    if falls { -1.0 } else { 1.0 }
 }
 
 /// Geometric mean of the horizontal steps.

@@ -238,6 +238,40 @@ fn notes_say_why_an_axis_is_drawn_by_index() {
     assert_eq!(notes([None, None], &even).len(), 2);
 }
 
+/// The map to the world of an array with these axes and as many samples as they have coordinates.
+fn world_of(dimensions: &[Dimension]) -> Affine {
+    let count = |d: &Dimension| d.coordinate.as_ref().map_or(0, |c| c.samples.len() as u64);
+    let shape: Vec<u64> = dimensions.iter().map(count).collect();
+    let axes = describe::guessed_axes(shape.len());
+    let mut info = describe::array("u", "<f4".parse().unwrap(), axes, &shape, None);
+    complete(&mut info, &values(&[]), dimensions, DefaultFill::Missing);
+    info.levels[0].world_from_voxel
+}
+
+#[test]
+fn north_is_up_and_east_is_right_whatever_the_units() {
+    let (rising, falling, uneven) = ([-60.0, 0.0, 60.0], [60.0, 0.0, -60.0], [60.0, 10.0, -60.0]);
+    let turned = [0.0, 90.0, -90.0];
+    let are_turned = |lat: (&str, &str, &[f64]), lon: (&str, &str, &[f64])| {
+        let of = |(name, units, samples): (&str, &str, &[f64])| {
+            let list = if units.is_empty() { Vec::new() } else { vec![("units", text_value(units))] };
+            dimension(name, &list, samples)
+        };
+        let map = world_of(&[of(lat), of(lon)]).0;
+        [map[1][1] < 0.0, map[0][0] < 0.0]
+    };
+    for (lat, lon) in [("", ""), ("degrees_north", ""), ("", "degrees_east"), ("m", "km")] {
+        for [y, x] in [["lat", "lon"], ["latitude", "longitude"], ["y", "x"], ["a", "b"]] {
+            let about = format!("{y} [{lat}], {x} [{lon}]");
+            assert_eq!(are_turned((y, lat, &falling), (x, lon, &rising)), [true, false], "{about}");
+            assert_eq!(are_turned((y, lat, &rising), (x, lon, &falling)), [false, true], "{about}");
+            assert_eq!(are_turned((y, lat, &uneven), (x, lon, &turned)), [true, false], "{about}");
+        }
+    }
+    let by_index = world_of(&[dimension("lat", &[], &falling), dimension("lon", &[], &rising)]);
+    assert_eq!(by_index, Affine::from_spacing([1.0, -1.0, 1.0], [0.0; 3]));
+}
+
 #[test]
 fn unknown_axes_become_what_is_left() {
     let bare = |name: &str| Dimension { name: name.into(), coordinate: None };
