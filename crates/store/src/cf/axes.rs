@@ -83,7 +83,8 @@ fn by_standard_name(name: &str) -> Option<AxisKind> {
         "time" | "forecast_reference_time" => Some(AxisKind::Time),
         "longitude" | "grid_longitude" | "projection_x_coordinate" => Some(AxisKind::X),
         "latitude" | "grid_latitude" | "projection_y_coordinate" => Some(AxisKind::Y),
-        "height" | "depth" | "altitude" | "air_pressure" | "model_level_number" => Some(AxisKind::Z),
+        "height" | "altitude" | "model_level_number" => Some(AxisKind::Z),
+        downward if is_downward(downward) => Some(AxisKind::Z),
         "realization" => Some(AxisKind::Other),
         other if other.starts_with("atmosphere_") || other.starts_with("ocean_") => Some(AxisKind::Z),
         _ => None,
@@ -112,9 +113,8 @@ fn by_name(name: &str) -> Option<AxisKind> {
         "t" | "time" | "times" | "month" | "year" | "day" | "step" => AxisKind::Time,
         "x" | "i" | "ni" | "nx" | "lon" | "longitude" | "nlon" | "xc" | "rlon" | "west_east" => AxisKind::X,
         "y" | "j" | "nj" | "ny" | "lat" | "latitude" | "nlat" | "yc" | "rlat" | "south_north" => AxisKind::Y,
-        "z" | "k" | "nz" | "lev" | "level" | "levels" | "depth" | "height" | "plev" | "altitude" => {
-            AxisKind::Z
-        }
+        "z" | "k" | "nz" | "lev" | "level" | "levels" | "height" | "altitude" => AxisKind::Z,
+        depth if is_depth(depth) => AxisKind::Z,
         "channel" | "band" | "component" => AxisKind::Channel,
         "bnds" | "bounds" | "nv" | "nbnd" | "nbnds" | "vertices" | "member" | "ens" | "ensemble" => {
             AxisKind::Other
@@ -188,7 +188,10 @@ pub(super) fn world(dimensions: &[Dimension], axes: &[Axis]) -> World {
         let axis = &axes[number];
         match axis.coordinates {
             Coordinates::Regular { origin: first, step } if Some(base_unit(&axis.units)) == horizontal => {
-                (spacing[place], origin[place]) = (step, first);
+                // The height in the world of a depth is minus the depth.
+                let sign = if place == 2 && points_down(&dimensions[number]) { -1.0 } else { 1.0 };
+                // No -0.
+                (spacing[place], origin[place]) = (sign * step, sign * first + 0.0);
             }
             Coordinates::Index => {}
             _ if place == 2 => {
@@ -264,15 +267,43 @@ fn cell(spacing: &[f64; 3]) -> f64 {
 
 /// 1 when the index grows upwards, else -1.
 fn upwards(dimension: &Dimension) -> f64 {
-    let Some(Coordinate { values, samples }) = &dimension.coordinate else { return 1.0 };
+    let Some(Coordinate { samples, .. }) = &dimension.coordinate else { return 1.0 };
     let grows = matches!(samples[..], [first, .., last] if last > first);
+    if grows == points_down(dimension) { -1.0 } else { 1.0 }
+}
+
+/// Whether coordinates of a vertical axis grow downwards: as `positive` says, else the standard name, the units, or the name.
+fn points_down(dimension: &Dimension) -> bool {
+    let Some(Coordinate { values, samples }) = &dimension.coordinate else { return false };
     let value = |name| text(values, name).unwrap_or_default();
-    let down = match value("positive").to_ascii_lowercase().as_str() {
+    let standard_name = value("standard_name");
+    match value("positive").to_ascii_lowercase().as_str() {
         "down" => true,
         "up" => false,
-        _ => is_pressure(value("units")) || value("standard_name") == "depth",
-    };
-    if grows == down { -1.0 } else { 1.0 }
+        _ if is_downward(standard_name) || is_pressure(value("units")) => true,
+        _ if by_standard_name(standard_name) == Some(AxisKind::Z) => false,
+        // Depths below zero are heights.
+        _ => is_depth(&dimension.name.to_ascii_lowercase()) && samples.iter().any(|&sample| sample > 0.0),
+    }
+}
+
+/// Standard names of what grows downwards.
+fn is_downward(standard_name: &str) -> bool {
+    matches!(
+        standard_name,
+        "depth"
+            | "depth_below_geoid"
+            | "depth_below_sea_floor"
+            | "air_pressure"
+            | "sea_water_pressure"
+            | "atmosphere_sigma_coordinate"
+            | "atmosphere_hybrid_sigma_pressure_coordinate"
+    )
+}
+
+/// Names of axes of depth and pressure, those of NEMO's staggered grids too.
+fn is_depth(name: &str) -> bool {
+    matches!(name, "depth" | "deptht" | "depthu" | "depthv" | "depthw" | "plev" | "pressure")
 }
 
 /// `degrees_east` and `degrees_north` are both degrees.

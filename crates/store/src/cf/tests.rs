@@ -273,6 +273,46 @@ fn north_is_up_and_east_is_right_whatever_the_units() {
 }
 
 #[test]
+fn depths_and_pressures_point_down_unless_the_file_says_otherwise() {
+    let rising = [5.0, 100.0, 900.0];
+    // Whether the first sample is on top.
+    let is_first_on_top = |name: &str, list: &[(&str, &str)], samples: &[f64]| {
+        let list: Vec<_> = list.iter().map(|&(name, value)| (name, text_value(value))).collect();
+        let degrees = |name, units| dimension(name, &[("units", text_value(units))], &[0.0, 1.0, 2.0]);
+        let (lat, lon) = (degrees("lat", "degrees_north"), degrees("lon", "degrees_east"));
+        world_of(&[dimension(name, &list, samples), lat, lon]).0[2][2] < 0.0
+    };
+    let metres = [("units", "m")];
+    for name in ["depth", "Depth", "deptht", "depthu", "depthv", "depthw", "plev", "pressure"] {
+        assert!(is_first_on_top(name, &metres, &rising), "{name}");
+        assert!(is_first_on_top(name, &[], &rising), "{name} without units");
+        assert!(!is_first_on_top(name, &metres, &[900.0, 100.0, 5.0]), "{name} from below");
+    }
+    for name in ["z", "lev", "level", "height", "altitude", "k"] {
+        assert!(!is_first_on_top(name, &metres, &rising), "{name}");
+        assert!(is_first_on_top(name, &[("units", "hPa")], &rising), "{name} in hPa");
+        assert!(is_first_on_top(name, &[("positive", "down")], &rising), "{name}, positive down");
+        assert!(is_first_on_top(name, &[("standard_name", "depth")], &rising), "{name}, standard depth");
+        let sigma = [("standard_name", "atmosphere_sigma_coordinate")];
+        assert!(is_first_on_top(name, &sigma, &[0.1, 0.5, 1.0]), "{name}, sigma");
+    }
+    assert!(!is_first_on_top("depth", &[("units", "m"), ("positive", "up")], &rising));
+    assert!(!is_first_on_top("depth", &[("standard_name", "altitude")], &rising));
+    assert!(is_first_on_top("depth", &metres, &[0.0, -100.0, -900.0]), "heights");
+    assert!(!is_first_on_top("depth", &metres, &[-900.0, -100.0, 0.0]), "heights");
+}
+
+#[test]
+fn depths_in_the_units_of_the_other_axes_are_heights_below_zero() {
+    let metres = [("units", text_value("m"))];
+    let of = |name: &str, samples: &[f64]| dimension(name, &metres, samples);
+    let lying = |depth: &[f64]| world_of(&[of("depth", depth), of("y", &[0.0, 2.0]), of("x", &[0.0, 3.0])]);
+    assert_eq!(lying(&[0.0, 5.0, 10.0]), Affine::from_spacing([3.0, 2.0, -5.0], [0.0; 3]));
+    assert_eq!(lying(&[10.0, 5.0, 0.0]), Affine::from_spacing([3.0, 2.0, 5.0], [0.0, 0.0, -10.0]));
+    assert_eq!(lying(&[-10.0, -5.0]), Affine::from_spacing([3.0, 2.0, 5.0], [0.0, 0.0, -10.0]));
+}
+
+#[test]
 fn unknown_axes_become_what_is_left() {
     let bare = |name: &str| Dimension { name: name.into(), coordinate: None };
     let kinds = |names: &[&str]| {
