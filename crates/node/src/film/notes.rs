@@ -101,7 +101,7 @@ fn time_text(dataset: &Dataset, array: &ArrayInfo, step: u64) -> Option<String> 
 }
 
 /// Range of an axis that the picture does not show to scale: by its coordinates, or by index where it has none beside
-/// other axes that have some.
+/// other axes that have some, or where the picture does not follow them.
 #[expect(clippy::cast_precision_loss, reason = "a length in voxels")]
 fn span(array: &ArrayInfo, kind: AxisKind) -> Option<Span> {
     let (number, axis) = array.axes.iter().enumerate().find(|(_, axis)| axis.kind == kind)?;
@@ -110,30 +110,35 @@ fn span(array: &ArrayInfo, kind: AxisKind) -> Option<Span> {
     let place = [AxisKind::X, AxisKind::Y, AxisKind::Z].iter().position(|&one| one == kind)?;
     let drawn =
         |index: f64| world.apply(std::array::from_fn(|n| if n == place { index } else { 0.0 }))[place];
+    let along = |from: f64, to: f64, units: &str| {
+        let (from, to) = if drawn(last) < drawn(0.0) { (to, from) } else { (from, to) };
+        Span { from, to, units: units.to_owned() }
+    };
     let (from, to) = match &axis.coordinates {
         Coordinates::Regular { origin, step } => (*origin, origin + last * step),
-        Coordinates::Explicit(samples) => (*samples.first()?, *samples.last()?),
+        Coordinates::Explicit(samples) if samples.len() == 1 => (samples[0], samples[0]),
+        // Uneven axes that the picture follows are regular by now.
+        Coordinates::Explicit(_) => return Some(along(0.0, last, "(index)")),
         Coordinates::Index => {
             let is_index = |other: &Axis| other.coordinates == Coordinates::Index;
             let has_others = array.axes.iter().any(|other| other.kind.is_spatial() && !is_index(other));
-            return has_others.then(|| Span { from: 0.0, to: last, units: String::new() });
+            return has_others.then(|| along(0.0, last, ""));
         }
     };
     let near = |a: f64, b: f64| (a - b).abs() <= 1e-6 * (to - from).abs();
-    let is_even = !matches!(axis.coordinates, Coordinates::Explicit(_));
+    let is_even = matches!(axis.coordinates, Coordinates::Regular { .. });
     let is_in_place = is_even && near(drawn(0.0), from) && near(drawn(last), to);
     // A volume that is turned or shifted in the world is to scale where its steps are as long as they say: the box says where it is.
     let length = (0..3).map(|row| world.0[row][place].powi(2)).sum::<f64>().sqrt();
     let is_elsewhere = matches!(axis.coordinates, Coordinates::Regular { origin, .. } if origin == 0.0);
-    let is_to_scale = is_in_place || is_even && is_elsewhere && near(length * last, (to - from).abs());
+    // Depths are said as such, though the world has their heights.
+    let is_depth = kind == AxisKind::Z && near(drawn(0.0), -from) && near(drawn(last), -to);
+    let is_to_scale =
+        is_in_place || is_even && is_elsewhere && !is_depth && near(length * last, (to - from).abs());
     // An end at -0.005 of 5000 is at 0.
     let grain = 10f64.powf((to - from).abs().log10().floor() - 3.0);
     let rounded = |end: f64| if grain.is_normal() { (end / grain).round() * grain + 0.0 } else { end };
-    (!is_to_scale).then(|| Span {
-        from: rounded(from),
-        to: rounded(to),
-        units: written(&axis.units).to_owned(),
-    })
+    (!is_to_scale).then(|| along(rounded(from), rounded(to), written(&axis.units)))
 }
 
 #[cfg(test)]
@@ -206,6 +211,37 @@ mod tests {
         let view = json!({"array": dataset.arrays[0].name, "colour_by": at});
         let found = notes(&View::parse(&view.to_string()).unwrap(), size, &dataset).unwrap();
         assert_eq!(found.values, "heat [K], c 2");
+    }
+
+    #[test]
+    fn axes_are_said_as_they_are_drawn() {
+        let mut dataset = array::conformance::one_array("<f4".parse().unwrap(), &[5, 3], &[5, 3]);
+        let plane = &mut dataset.arrays[0];
+        (plane.axes[0].kind, plane.axes[1].kind) = (AxisKind::Y, AxisKind::X);
+        plane.axes[0].units = "m".into();
+        plane.axes[0].coordinates = Coordinates::Regular { origin: 0.0, step: 25.0 };
+        let span_of = |plane: &ArrayInfo, kind| span(plane, kind).map(|s| (s.from, s.to, s.units));
+        let drawn = |plane: &mut ArrayInfo, step: f64| {
+            plane.levels[0].world_from_voxel = array::Affine::from_spacing([1.0, step, 1.0], [0.0; 3]);
+        };
+        drawn(plane, 1.0);
+        assert_eq!(span_of(plane, AxisKind::Y), Some((0.0, 100.0, "m".to_owned())));
+        // Downwards: the first sample is at the upper end of the box.
+        drawn(plane, -1.0);
+        assert_eq!(span_of(plane, AxisKind::Y), Some((100.0, 0.0, "m".to_owned())));
+        // Longitudes from east of Greenwich to west of it, in no order, and uneven ones that are drawn evenly.
+        for samples in [[0.0, 170.0, -10.0], [0.0, 1.0, 100.0]] {
+            plane.axes[1].coordinates = Coordinates::Explicit(samples.to_vec());
+            assert_eq!(span_of(plane, AxisKind::X), Some((0.0, 2.0, "(index)".to_owned())));
+        }
+        plane.axes[1].coordinates = Coordinates::Index;
+        assert_eq!(span_of(plane, AxisKind::X), Some((0.0, 2.0, String::new())));
+        // A section whose depths are in the units of the world.
+        plane.axes[0].kind = AxisKind::Z;
+        plane.levels[0].world_from_voxel = array::Affine::from_spacing([1.0, 1.0, -25.0], [0.0; 3]);
+        assert_eq!(span_of(plane, AxisKind::Z), Some((100.0, 0.0, "m".to_owned())));
+        plane.levels[0].world_from_voxel = array::Affine::from_spacing([1.0, 1.0, 25.0], [0.0; 3]);
+        assert_eq!(span_of(plane, AxisKind::Z), None, "heights are to scale");
     }
 
     #[test]

@@ -61,9 +61,9 @@ pub(super) fn draw(pen: &mut Pen<'_>, lens: &Lens, notes: &Notes) -> Edges {
 pub(super) fn label(pen: &mut Pen<'_>, lens: &Lens, notes: &Notes, edges: &Edges) {
     let centre = place(lens, pen.image.size, notes.bounds.centre().into());
     for axis in 0..3 {
-        let (ends, units) = spanned(notes, axis);
-        let [from, to] = ends.map(number_text);
-        let label = format!("{}  {from} – {to} {units}", notes.axes[axis]);
+        let ([from, to], units) = spanned(notes, axis);
+        let [low, high] = [from.min(to), from.max(to)].map(number_text);
+        let label = format!("{}  {low} – {high} {units}", notes.axes[axis]);
         let label = label.trim_end();
         if let Some((at, place)) = free_place(pen, label, edges, axis, centre) {
             pen.write(label, at, place);
@@ -71,7 +71,7 @@ pub(super) fn label(pen: &mut Pen<'_>, lens: &Lens, notes: &Notes, edges: &Edges
     }
 }
 
-/// Values at the ends of an axis along the box, and their units.
+/// Values at the low and the high end of the box along an axis, and their units.
 fn spanned(notes: &Notes, axis: usize) -> ([f64; 2], &str) {
     match &notes.spans[axis] {
         Some(span) => ([span.from, span.to], &span.units),

@@ -45,12 +45,12 @@ pub struct Notes {
     pub is_dark: bool,
 }
 
-/// Range of an axis that is not drawn to scale, from the first voxel to the last.
+/// Range of an axis that is not drawn to scale, from the low end of the picture's box to the high one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Span {
-    /// Coordinate of the first voxel.
+    /// Coordinate of the voxel at the low end, which is the last one of an axis that is drawn downwards.
     pub from: f64,
-    /// Coordinate of the last voxel.
+    /// Coordinate of the voxel at the high end.
     pub to: f64,
     /// Empty where unknown.
     pub units: String,
