@@ -3,6 +3,7 @@
 import json
 import pathlib
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -30,6 +31,17 @@ def test_volumes_lie_where_nibabel_says(path: pathlib.Path) -> None:
     expected = nibabel.load(path)
     array = next(iter(corridor.open(path).values()))
     assert np.allclose(array.world_from_voxel[:, [2, 1, 0, 3]], expected.affine, rtol=1e-6, atol=1e-6)
+
+
+def test_an_sform_of_zeros_gives_way_to_the_qform(tmp_path: pathlib.Path) -> None:
+    image = volumes.placed(None, volumes.OTHER)
+    nibabel.save(image, tmp_path / "zeros.nii")
+    volumes.patched(tmp_path / "zeros.nii", 254, struct.pack("<h", 1))
+    volumes.patched(tmp_path / "zeros.nii", 280, bytes(48))
+    assert not nibabel.load(tmp_path / "zeros.nii").affine[:3].any(), "nibabel takes it as it is"
+    array = corridor.open(tmp_path / "zeros.nii")["image"]
+    assert np.allclose(array.world_from_voxel[:, [2, 1, 0, 3]], image.get_qform(), atol=1e-6)
+    assert "sform" in corridor_says(tmp_path, "info", "zeros.nii")
 
 
 def test_either_file_of_a_pair_may_be_named() -> None:

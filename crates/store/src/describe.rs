@@ -7,6 +7,9 @@ use array::{
 
 use crate::units;
 
+/// Least volume of a voxel that is no plane, as a share of what its sides would span at right angles.
+const MIN_VOLUME: f64 = 1e-9;
+
 /// An array with one stored level: block grid chosen, values as stored, and everything unknown left empty.
 /// World space follows from the axes, see [`world_from_axes`].
 #[must_use]
@@ -106,6 +109,24 @@ pub(crate) fn world_of(axes: [Option<(&Axis, f64, f64)>; 3]) -> World {
     World { world_from_voxel: Affine::from_spacing(spacing, origin), units, notes }
 }
 
+/// Whether a map takes voxels apart in the world, so that pictures can be made of it. Along x, y, z where there is one voxel, the map
+/// need not say how far the next one would be.
+pub(crate) fn is_drawable(map: &[[f64; 4]; 3], sizes: [u64; 3]) -> bool {
+    let cross = |a: [f64; 3], b: [f64; 3]| {
+        [0, 1, 2].map(|i: usize| a[(i + 1) % 3] * b[(i + 2) % 3] - a[(i + 2) % 3] * b[(i + 1) % 3])
+    };
+    let dot = |a: [f64; 3], b: [f64; 3]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    let mut columns = [0, 1, 2].map(|column: usize| [map[0][column], map[1][column], map[2][column]]);
+    for axis in (0..3).filter(|&axis| sizes[axis] <= 1) {
+        if columns[axis].iter().all(|&v| v == 0.0) {
+            columns[axis] = cross(columns[(axis + 1) % 3], columns[(axis + 2) % 3]);
+        }
+    }
+    let [x, y, z] = columns;
+    let scale: f64 = columns.iter().map(|&column| dot(column, column).sqrt()).product();
+    map.iter().flatten().all(|v| v.is_finite()) && dot(cross(x, y), z).abs() > MIN_VOLUME * scale
+}
+
 /// Names of an axis's colours, as the attribute `channels` says them: red, green, blue, and with four opacity.
 #[must_use]
 pub(crate) fn colour_names(parts: u64) -> Attribute {
@@ -165,6 +186,18 @@ mod tests {
             ..Axis::new(format!("{kind:?}"), kind)
         };
         world_from_axes(&axes.map(axis))
+    }
+
+    #[test]
+    fn maps_that_lay_voxels_over_each_other_cannot_be_drawn() {
+        let (x, y, z) = ([2.0, 0.0, 0.0, 9.0], [0.0, 3.0, 0.0, 9.0], [0.0, 0.0, 4.0, 9.0]);
+        assert!(is_drawable(&[x, y, z], [2; 3]) && is_drawable(&[y, x, z], [2; 3]));
+        let none = [0.0, 0.0, 0.0, 9.0];
+        assert!(!is_drawable(&[none; 3], [2; 3]) && !is_drawable(&[x, y, none], [2; 3]));
+        assert!(!is_drawable(&[x, x, z], [2; 3]) && !is_drawable(&[x, y, [0.0, 0.0, f64::NAN, 0.0]], [2; 3]));
+        assert!(is_drawable(&[x, y, none], [2, 2, 1]), "one layer");
+        assert!(is_drawable(&[none, y, z], [1, 2, 2]), "one column");
+        assert!(!is_drawable(&[none; 3], [1; 3]));
     }
 
     #[test]

@@ -18,6 +18,9 @@ const DATA_OFFSET: u64 = 284;
 /// Packed bytes in which the header must lie.
 const PACKED_HEAD_BYTES: usize = 64 << 10;
 
+/// FreeSurfer's own directions where nothing is said: coronal slices.
+const CORONAL: [[f32; 3]; 3] = [[-1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]];
+
 /// Opens a file.
 ///
 /// # Errors
@@ -26,7 +29,8 @@ pub(crate) fn open(file: Arc<FileBytes>, options: &OpenOptions) -> Result<FlatFi
     let head = file.head(PACKED_HEAD_BYTES)?;
     let is_packed = gzip::recognises(&head);
     let head = if is_packed { gzip::peek(&head, HEADER_BYTES) } else { head };
-    let header = Header::parse(&head)?;
+    let mut header = Header::parse(&head)?;
+    let warnings = header.repair_space();
     let shape: Vec<u64> = header.sizes.iter().rev().copied().collect();
     let place = FlatArray::c_order(DATA_OFFSET, header.dtype.size_bytes(), &shape)?;
     let packing = if is_packed { Packing::Gzip { start: 0 } } else { Packing::Plain };
@@ -35,7 +39,7 @@ pub(crate) fn open(file: Arc<FileBytes>, options: &OpenOptions) -> Result<FlatFi
     let mut info = describe::array("image", header.dtype, axes, &shape, None);
     info.levels[0].world_from_voxel = Affine(header.world_from_voxel());
     info.world_units = "mm".into();
-    let about = About { format: "MGH", ..About::default() };
+    let about = About { format: "MGH", warnings, ..About::default() };
     FlatFile::new(&[&file], about, vec![Placed { info, place, store, access }])
 }
 
@@ -91,9 +95,8 @@ impl Header {
         let mut header = Self {
             dtype: DType::new(element, ByteOrder::Big),
             sizes,
-            // FreeSurfer's own where nothing is said: coronal slices.
             steps: [1.0; 3],
-            directions: [[-1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]],
+            directions: CORONAL,
             middle: [0.0; 3],
         };
         if has_space {
@@ -121,6 +124,15 @@ impl Header {
             axis
         };
         (0..self.sizes.len()).rev().map(axis).collect()
+    }
+
+    /// Takes FreeSurfer's own space where nothing can be drawn by that of the file, and says so.
+    fn repair_space(&mut self) -> Vec<String> {
+        if describe::is_drawable(&self.world_from_voxel(), [self.sizes[0], self.sizes[1], self.sizes[2]]) {
+            return Vec::new();
+        }
+        (self.steps, self.directions) = ([1.0; 3], CORONAL);
+        vec!["the directions of the axes lay voxels over each other and are passed over".to_owned()]
     }
 
     /// Steps along the directions, the volume's middle in its place.
@@ -189,6 +201,18 @@ mod tests {
             file.read(0, 0, &Selection::all(&[4, 3, 2]), region, &Cancel::default()).unwrap();
             assert_eq!(target.into_vec().unwrap(), data);
         }
+    }
+
+    #[test]
+    fn directions_of_zero_are_passed_over() {
+        let mut bytes = header([2, 3, 4, 1], 0);
+        bytes[29] = 1;
+        bytes.extend([0; 24]);
+        let file = open_bytes("a.mgh", &bytes).unwrap();
+        let dataset = file.dataset();
+        let map = dataset.arrays[0].levels[0].world_from_voxel.0;
+        assert_eq!(map, [[-1.0, 0.0, 0.0, 1.0], [0.0, 0.0, -1.0, 2.0], [0.0, 1.0, 0.0, -1.5]]);
+        assert!(dataset.warnings[0].contains("directions"), "{:?}", dataset.warnings);
     }
 
     #[test]

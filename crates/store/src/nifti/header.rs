@@ -5,6 +5,7 @@
 use array::{ByteOrder, DType, ElementType, Error, Result};
 
 use super::world::{self, Origin};
+use crate::describe;
 
 /// Type of the voxels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -240,13 +241,17 @@ impl Place {
         }
     }
 
-    /// The affine map that nibabel takes: the sform, else the qform, else sizes of voxels about the middle, x to the left.
+    /// The affine map that nibabel takes: the sform, else the qform, else sizes of voxels about the middle, x to the left. A form that
+    /// nothing can be drawn by is passed over, which nibabel takes as it is.
     fn world_from_voxel(&self, warnings: &mut Vec<String>) -> [[f64; 4]; 3] {
         if let Some(rows) = self.rows {
-            if rows.iter().flatten().all(|v| v.is_finite()) {
+            if describe::is_drawable(&rows, self.sizes) {
                 return rows;
             }
-            warnings.push("the sform has entries that are no numbers and is passed over".into());
+            let is_known = rows.iter().flatten().all(|v| v.is_finite());
+            let why =
+                if is_known { "lays voxels over each other" } else { "has entries that are no numbers" };
+            warnings.push(format!("the sform {why} and is passed over"));
         }
         let steps = world::repaired([self.steps[1], self.steps[2], self.steps[3]]);
         if let Some((vector, origin)) = self.quaternion {

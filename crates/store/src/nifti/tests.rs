@@ -89,10 +89,29 @@ fn sform_wins_over_qform() {
     let map = |made: &Made| made.open(&[0; 8]).unwrap().dataset().arrays[0].levels[0].world_from_voxel.0;
     assert_eq!(map(&made), [[-2.0, 0.0, 0.0, 5.0], [0.0, -2.0, 0.0, 0.0], [0.0, 0.0, -2.0, 0.0]]);
     made.put(254, 2i16.to_le_bytes());
-    for (i, value) in [0f32, 3.0, 0.0, 7.0].into_iter().enumerate() {
+    let sform = [0f32, 3.0, 0.0, 7.0, 4.0, 0.0, 0.0, 8.0, 0.0, 0.0, 5.0, 9.0];
+    for (i, value) in sform.into_iter().enumerate() {
         made.put(280 + 4 * i, value.to_le_bytes());
     }
-    assert_eq!(map(&made)[0], [0.0, 3.0, 0.0, 7.0]);
+    assert_eq!(map(&made), [[0.0, 3.0, 0.0, 7.0], [4.0, 0.0, 0.0, 8.0], [0.0, 0.0, 5.0, 9.0]]);
+}
+
+#[test]
+fn a_sform_that_nothing_can_be_drawn_by_is_passed_over() {
+    let mut made = Made::new(&[2, 2, 2], 2, false);
+    made.put(254, 2i16.to_le_bytes());
+    let opened = |made: &Made| {
+        let dataset = made.open(&[0; 8]).unwrap().dataset();
+        assert!(dataset.warnings[0].contains("sform"), "{:?}", dataset.warnings);
+        dataset.arrays[0].levels[0].world_from_voxel.0
+    };
+    assert_eq!(opened(&made), [[-2.0, 0.0, 0.0, 1.0], [0.0, 2.0, 0.0, -1.0], [0.0, 0.0, 2.0, -1.0]]);
+    made.put(252, 1i16.to_le_bytes());
+    made.put(268, 5f32.to_le_bytes());
+    let by_quaternion = [[2.0, 0.0, 0.0, 5.0], [0.0, 2.0, 0.0, 0.0], [0.0, 0.0, 2.0, 0.0]];
+    assert_eq!(opened(&made), by_quaternion);
+    made.put(280, f32::NAN.to_le_bytes());
+    assert_eq!(opened(&made), by_quaternion);
 }
 
 #[test]
