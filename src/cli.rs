@@ -590,7 +590,8 @@ A selection is numpy's: start:stop:step per axis, negative numbers count from th
 integer drops its axis. The name may be left out where there is one array; a name with brackets stands in quotes.
 
 In parentheses it is by coordinates, as xarray's sel has it: ranges take both ends in, a single value is the nearest sample and
-drops its axis, and a date that names a year, a month or a day stands for all of it. What is outside of the samples is an error.
+drops its axis, and a date that names a year, a month or a day stands for all of it. A value outside of the samples is an error;
+of a range that reaches beyond them, what is there is taken, with a warning.
 
 With --iso the output is that isosurface instead, as triangles in world coordinates: .ply, .glb (glTF) or .vtp (VTK).
 

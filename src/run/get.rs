@@ -126,6 +126,7 @@ async fn run_once(options: &Get, output: &Path) -> Result<()> {
     let done = get(stack.source, &request, &|c| meter.set("copying", c.done_bytes, c.total_bytes)).await;
     meter.clear();
     let done = done?;
+    done.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
     if options.json {
         let mut said =
             json!({"output": options.output, "shape": done.shape, "dtype": done.dtype, "bytes": done.bytes});

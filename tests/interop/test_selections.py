@@ -79,6 +79,17 @@ def test_what_is_outside_is_said(home, tmp_path, climate, text, says):
     assert not (tmp_path / "out.npy").exists()
 
 
+def test_a_range_that_reaches_beyond_the_samples_gives_what_is_there_and_a_warning(home, tmp_path, climate):
+    out = tmp_path / "out.npy"
+    done = corridor(home, "get", str(climate), "area(lon=-60:60)", "-o", str(out))
+    assert done.returncode == 0, done.stderr
+    assert "warning: axis `lon` of array `area`: `-60` lies outside of the samples; they go from 0 to 330" in done.stderr
+    with xr.open_dataset(climate, decode_times=False) as source:
+        assert np.array_equal(np.load(out), source["area"].sel(lon=slice(-60, 60)))
+    done = corridor(home, "get", str(climate), "area(lon=0:60)", "-o", str(out))
+    assert "warning" not in done.stderr
+
+
 def piped(home, *arguments: str) -> subprocess.CompletedProcess:
     return subprocess.run([BINARY, "get", *arguments], env=environment(home), capture_output=True, timeout=120, cwd=home)
 

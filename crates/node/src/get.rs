@@ -81,6 +81,8 @@ pub struct GetReport {
     pub dtype: DType,
     /// Bytes of elements.
     pub bytes: u64,
+    /// Notes for people on the selections.
+    pub warnings: Vec<String>,
 }
 
 /// Copies; tells `on_progress` after each slab.
@@ -98,9 +100,11 @@ pub async fn get(
 ) -> Result<GetReport> {
     let kind = FileKind::of(&request.output)?;
     let dataset = source.describe().await?;
-    let mut picks = Vec::with_capacity(request.picks.len());
+    let (mut picks, mut warnings) = (Vec::with_capacity(request.picks.len()), Vec::new());
     for pick in &request.picks {
-        picks.push(pick.located(&source, &dataset, request.level).await?);
+        let (pick, about) = pick.located(&source, &dataset, request.level).await?;
+        picks.push(pick);
+        warnings.extend(about);
     }
     let request = &GetRequest { picks, ..request.clone() };
     let copies = plan_all(&dataset, request, kind)?;
@@ -111,6 +115,7 @@ pub async fn get(
         selections: copies.iter().map(|copy| copy.written.shape.clone()).collect(),
         dtype: last.written.dtype,
         bytes: total_bytes,
+        warnings,
     };
     let copied = Copied { source: &source, dataset: &dataset, array: &last.array, resolved: &last.resolved };
     if kind == FileKind::Csv {

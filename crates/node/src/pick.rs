@@ -70,12 +70,17 @@ impl Pick {
             .collect()
     }
 
-    /// Converts a selection by coordinates to one by index, at full resolution; others stay as they are.
+    /// Converts a selection by coordinates to one by index, at full resolution, with warnings; others stay as they are.
     ///
     /// # Errors
     /// Those of [`ByCoordinate::located`]; `Invalid` for another level.
-    pub async fn located(&self, source: &Arc<dyn Source>, dataset: &Dataset, level: u8) -> Result<Self> {
-        let Some(by_coordinate) = &self.by_coordinate else { return Ok(self.clone()) };
+    pub async fn located(
+        &self,
+        source: &Arc<dyn Source>,
+        dataset: &Dataset,
+        level: u8,
+    ) -> Result<(Self, Vec<String>)> {
+        let Some(by_coordinate) = &self.by_coordinate else { return Ok((self.clone(), Vec::new())) };
         if level > 0 {
             return Err(Error::invalid(
                 "expected level 0 for a selection by coordinates; pick by index on others",
@@ -83,8 +88,8 @@ impl Pick {
         }
         let (_, array) = self.array_of(dataset).map_err(|error| self.at_line(error))?;
         let located = by_coordinate.located(source, dataset, array).await;
-        let indexing = located.map_err(|error| self.at_line(error))?;
-        Ok(Self { indexing, by_coordinate: None, ..self.clone() })
+        let (indexing, warnings) = located.map_err(|error| self.at_line(error))?;
+        Ok((Self { indexing, by_coordinate: None, ..self.clone() }, warnings))
     }
 
     fn at_line(&self, error: Error) -> Error {

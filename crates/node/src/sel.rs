@@ -2,7 +2,8 @@
 //!
 //! As xarray's `sel` has it: ranges take both ends in; a date that names a year, a month or a day stands for all of it; a single value is
 //! the nearest sample, and drops its axis. A value outside of the samples is an error that names their range, never the sample at the
-//! edge. Coordinates are numbers in the axis's units, or dates where these are a time of one of CF's calendars.
+//! edge; of a range that reaches beyond them what is there is taken, with a warning. Coordinates are numbers in the axis's units, or
+//! dates where these are a time of one of CF's calendars.
 
 use std::sync::Arc;
 
@@ -76,7 +77,8 @@ impl ByCoordinate {
         Ok(Self(wanted))
     }
 
-    /// Converts it to a selection by index, for an array at full resolution. Reads coordinates that the description lacks.
+    /// Converts it to a selection by index, for an array at full resolution, and warns of ranges that reach beyond the samples. Reads
+    /// coordinates that the description lacks.
     ///
     /// # Errors
     /// `NotFound` for axes that are not there, `Invalid` for values outside of them; those of the source.
@@ -85,7 +87,8 @@ impl ByCoordinate {
         source: &Arc<dyn Source>,
         dataset: &Dataset,
         array: &ArrayInfo,
-    ) -> Result<Indexing> {
+    ) -> Result<(Indexing, Vec<String>)> {
+        let mut warnings = Vec::new();
         let mut entries = vec![Index::Slice { start: None, stop: None, step: 1 }; array.axes.len()];
         for (name, wanted) in &self.0 {
             let found = array.axes.iter().position(|axis| axis.name == *name || last(&axis.name) == name);
@@ -103,11 +106,11 @@ impl ByCoordinate {
                 )));
             }
             let scale = Scale::of(source, dataset, array, number).await?;
-            entries[number] = scale
-                .find(wanted)
-                .map_err(|e| e.context(format!("axis `{name}` of array `{}`", array.name)))?;
+            let about = || format!("axis `{name}` of array `{}`", array.name);
+            entries[number] = scale.find(wanted).map_err(|e| e.context(about()))?;
+            warnings.extend(scale.beyond(wanted).map(|what| format!("{}: {what}", about())));
         }
-        Indexing::new(entries)
+        Ok((Indexing::new(entries)?, warnings))
     }
 }
 
@@ -327,6 +330,30 @@ impl Scale {
         Ok(Index::Slice { start: index(start), stop: index(stop), step: 1 })
     }
 
+    /// The lowest and the highest moment that samples stand for. Half a step beyond an outermost sample is still its own: half of the
+    /// way to the next one.
+    fn reach(&self) -> Option<(f64, f64)> {
+        let moments = self.values.iter().map(|&value| self.moment(value));
+        let mut sorted: Vec<f64> = moments.filter(|moment| moment.is_finite()).collect();
+        sorted.sort_by(f64::total_cmp);
+        let (low, high) = (*sorted.first()?, *sorted.last()?);
+        let below = sorted.get(1).map_or(0.0, |next| (next - low) / 2.0);
+        let above = sorted.iter().rev().nth(1).map_or(0.0, |next| (high - next) / 2.0);
+        Some((low - below, high + above))
+    }
+
+    /// Names the ends of a range that lie beyond what the samples stand for. Of one sample nobody knows how far that is.
+    fn beyond(&self, wanted: &Wanted) -> Option<String> {
+        let Wanted::Range(from, to) = wanted else { return None };
+        let (low, high) = self.reach().filter(|_| self.values.len() > 1)?;
+        let is_beyond =
+            |text: &&str| self.ends_of(text).is_ok_and(|(begins, ends)| ends < low || begins > high);
+        let ends = [from, to].into_iter().flatten().map(String::as_str);
+        let outside: Vec<&str> = ends.filter(is_beyond).collect();
+        let (verb, ends) = (if outside.len() == 1 { "lies" } else { "lie" }, outside.join("` and `"));
+        (!outside.is_empty()).then(|| format!("`{ends}` {verb} outside of the samples; {}", self.span()))
+    }
+
     fn nearest(&self, text: &str) -> Result<Index> {
         let (wanted, _) = self.ends_of(text)?;
         let distance = |&(_, &value): &(usize, &f64)| (self.moment(value) - wanted).abs();
@@ -334,14 +361,7 @@ impl Scale {
         let found = finite.min_by(|a, b| distance(a).total_cmp(&distance(b)));
         let (at, _) =
             found.ok_or_else(|| Error::invalid("expected coordinates, found none along this axis"))?;
-        let mut sorted: Vec<f64> =
-            self.values.iter().map(|&value| self.moment(value)).filter(|moment| moment.is_finite()).collect();
-        sorted.sort_by(f64::total_cmp);
-        let (low, high) = (sorted[0], sorted[sorted.len() - 1]);
-        // Half a step beyond an outermost sample is still its own: half of the way to the next one.
-        let below = sorted.get(1).map_or(0.0, |next| (next - low) / 2.0);
-        let above = sorted.iter().rev().nth(1).map_or(0.0, |next| (high - next) / 2.0);
-        if !(low - below..=high + above).contains(&wanted) {
+        if self.reach().is_none_or(|(low, high)| !(low..=high).contains(&wanted)) {
             return Err(Error::invalid(format!("`{text}` lies outside of the samples; {}", self.span())));
         }
         i64::try_from(at).map(Index::At).map_err(|_| Error::internal("an index beyond all"))
@@ -391,6 +411,23 @@ mod tests {
         let alone = scale(&[5.0], "m", "");
         assert_eq!(picked(&alone, "5"), "0");
         assert!(picked(&alone, "6").contains("outside of the samples"));
+    }
+
+    #[test]
+    fn ranges_that_reach_beyond_the_samples_are_said() {
+        let beyond = |scale: &Scale, text: &str| scale.beyond(&Wanted::parse(text).unwrap());
+        let around: Vec<f64> = (0..72).map(|n| 5.0 * f64::from(n)).collect();
+        let lon = scale(&around, "degrees_east", "");
+        let said = beyond(&lon, "-20:20").unwrap();
+        assert_eq!(said, "`-20` lies outside of the samples; they go from 0 to 355 degrees_east");
+        assert!(beyond(&lon, "-180:400").unwrap().starts_with("`-180` and `400` lie outside"));
+        for inside in ["0:355", "-2.5:357.5", ":20", "10:", "-20"] {
+            assert_eq!(beyond(&lon, inside), None, "{inside}");
+        }
+        assert_eq!(beyond(&scale(&[5.0], "m", ""), "0:10"), None, "one sample");
+        let daily = scale(&[0.0, 1.0, 2.0], "days since 2001-01-30", "");
+        assert_eq!(beyond(&daily, "2001-01:2001-02"), None, "months of which a part is there");
+        assert!(beyond(&daily, "2001-01-30:2001-03").unwrap().starts_with("`2001-03` lies outside"));
     }
 
     #[test]
