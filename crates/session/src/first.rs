@@ -8,12 +8,15 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use array::{ArrayInfo, Attribute, Dataset, Error, GRIDS_ATTRIBUTE, Meaning, Result};
+use array::{ArrayInfo, Attribute, Axis, Dataset, Error, GRIDS_ATTRIBUTE, Meaning, Result};
 
 use crate::view::{sides, thick_sides};
 
 /// Shortest side of a volume; a shorter one is taken for the columns of a table.
 const LEAST_SIDE: u64 = 5;
+
+/// Most arrays that an error names.
+const MOST_NAMED: usize = 8;
 
 /// Attributes that name coordinates, bounds of cells and their measures (CF conventions, sections 5 and 7), or the table of grids.
 const NAMING: [&str; 8] = [
@@ -40,15 +43,42 @@ pub(crate) fn first_array(dataset: &Dataset) -> Result<&ArrayInfo> {
     let named = named_by_others(dataset);
     let is_drawn = |array: &&ArrayInfo| array.meaning != Meaning::Text && thick_sides(array) >= 2;
     let drawn = dataset.arrays.iter().filter(is_drawn);
-    drawn.min_by_key(|array| rank(array, &named)).ok_or_else(|| {
-        let names: Vec<String> =
-            dataset.arrays.iter().take(8).map(|a| format!("{} {:?}", a.name, a.shape())).collect();
-        Error::unsupported(format!(
-            "expected an array of two or three dimensions to draw, found {names:?} in `{}`; \
-             values along a line are read with `corridor get`",
-            dataset.name
-        ))
-    })
+    drawn.min_by_key(|array| rank(array, &named)).ok_or_else(|| nothing_to_draw(dataset))
+}
+
+/// Says why no array of a data set is drawn.
+fn nothing_to_draw(dataset: &Dataset) -> Error {
+    let found: Vec<String> = dataset.arrays.iter().take(MOST_NAMED).map(with_axes).collect();
+    let left_out = dataset.left_out.iter().take(MOST_NAMED);
+    let left_out: Vec<String> =
+        left_out.map(|left| format!("; `{}` is left out: {}", left.name, left.what)).collect();
+    let is_empty = |array: &ArrayInfo| array.shape().contains(&0);
+    let (expected, hint) = if dataset.arrays.is_empty() {
+        ("an array", "")
+    } else if dataset.arrays.iter().all(is_empty) {
+        ("an array with elements", "")
+    } else {
+        (
+            "an array of numbers with several voxels along two or three axes of space (z, y, x)",
+            "; time and other axes are no axes of space; values are read with `corridor get`",
+        )
+    };
+    let found = if found.is_empty() { "none".to_owned() } else { found.join(", ") };
+    Error::unsupported(format!(
+        "expected {expected} to draw, found {found} in `{}`{hint}{}",
+        dataset.name,
+        left_out.concat()
+    ))
+}
+
+/// An array's name, and the name, length and kind of each axis.
+fn with_axes(array: &ArrayInfo) -> String {
+    let axis = |(axis, count): (&Axis, &u64)| {
+        let kind = format!("{:?}", axis.kind).to_lowercase();
+        if axis.name == kind { format!("{kind} {count}") } else { format!("{} {count} ({kind})", axis.name) }
+    };
+    let axes: Vec<String> = array.axes.iter().zip(array.shape()).map(axis).collect();
+    format!("`{}` [{}]", array.name, axes.join(", "))
 }
 
 /// Order of arrays: the lowest is shown, the first of equal ones.
@@ -183,7 +213,33 @@ mod tests {
     fn a_plane_is_shown_where_there_is_no_volume_and_a_line_is_not() {
         let lines = data(&[("line", &[(X, 9)]), ("empty", &[(Y, 0), (X, 9)])]);
         let error = first_array(&lines).unwrap_err().to_string();
-        assert!(error.contains("line [9]") && error.contains("corridor get"), "{error}");
+        assert!(
+            error.contains("`line` [x 9], `empty` [y 0, x 9]") && error.contains("corridor get"),
+            "{error}"
+        );
         assert_eq!(first(&data(&[("plane", &[(Z, 1), (Y, 3), (X, 9)])])), "plane");
+    }
+
+    #[test]
+    fn what_cannot_be_drawn_is_said_with_its_reason() {
+        let said = |dataset: &Dataset| first_array(dataset).unwrap_err().to_string();
+        let sections = said(&data(&[("t", &[(Time, 20), (Y, 30)]), ("cov", &[(X, 9), (Other, 9)])]));
+        assert!(sections.contains("two or three axes of space (z, y, x)"), "{sections}");
+        assert!(sections.contains("found `t` [time 20, y 30], `cov` [x 9, other 9] in `d`"), "{sections}");
+        assert!(sections.contains("time and other axes are no axes of space"), "{sections}");
+        let empty = said(&data(&[("t", &[(Y, 0), (X, 30)])]));
+        assert!(empty.contains("with elements to draw, found `t` [y 0, x 30] in `d`"), "{empty}");
+        assert!(!empty.contains("corridor get"), "{empty}");
+        let mut none = data(&[]);
+        none.left_out.push(array::LeftOut {
+            name: "image".into(),
+            what: "its intercept is no number".into(),
+            value: None,
+        });
+        let none = said(&none);
+        assert!(
+            none.ends_with("found none in `d`; `image` is left out: its intercept is no number"),
+            "{none}"
+        );
     }
 }

@@ -344,8 +344,10 @@ impl View {
     pub fn place_in<'a>(&self, dataset: &'a Dataset) -> Result<(u32, &'a ArrayInfo, Vec<u64>)> {
         let (number, info) = dataset.find(&self.array)?;
         if thick_sides(info) == 0 {
+            let is_empty = info.shape().contains(&0);
+            let what = if is_empty { "elements" } else { "several voxels along an axis of space (z, y, x)" };
             return Err(Error::unsupported(format!(
-                "expected an array with an axis of space to draw, found shape {:?} of `{}`",
+                "expected an array with {what} to draw, found shape {:?} of `{}`",
                 info.shape(),
                 info.name
             )));
