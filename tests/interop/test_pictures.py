@@ -60,8 +60,9 @@ def test_an_image_has_no_rings_at_any_size_and_level(home, tmp_path, size, level
     assert inner.all(), f"{inner.mean()}: {found['truth']['text']}"
 
 
+@pytest.mark.parametrize("with_units", [("lat", "lon"), ("lat",), ("lon",), ()])
 @pytest.mark.parametrize("north_first", [True, False])
-def test_north_is_up(home, tmp_path, north_first):
+def test_north_is_up(home, tmp_path, north_first, with_units):
     path = tmp_path / "map.nc"
     lat = np.linspace(90, -90, 61) if north_first else np.linspace(-90, 90, 61)
     with netCDF4.Dataset(path, "w") as file:
@@ -69,12 +70,29 @@ def test_north_is_up(home, tmp_path, north_first):
             file.createDimension(name, len(values))
             variable = file.createVariable(name, "f8", (name,))
             variable[:] = values
-            variable.units = units
+            if name in with_units:
+                variable.units = units
         file.createVariable("t", "f4", ("lat", "lon"))[:] = np.where(lat > 0, 300.0, 200.0)[:, None]
     image, _ = picture(home, path)
     rows = np.flatnonzero(is_filled(image).mean(axis=1) > 0.9)
     top, bottom = image[rows[2]].mean(axis=0), image[rows[-3]].mean(axis=0)
     assert top[0] > bottom[0] + 60, f"the warm north is yellow and on top: {top}, {bottom}"
+
+
+def test_the_surface_of_the_sea_is_on_top(home, tmp_path):
+    path = tmp_path / "section.nc"
+    depth = np.arange(0, 600, 10.0)
+    with netCDF4.Dataset(path, "w") as file:
+        for name, values, units in (("depth", depth, "m"), ("lon", np.arange(0, 120, 2.0), "degrees_east")):
+            file.createDimension(name, len(values))
+            variable = file.createVariable(name, "f8", (name,))
+            variable[:] = values
+            variable.units = units
+        file.createVariable("t", "f4", ("depth", "lon"))[:] = np.where(depth < 300, 300.0, 200.0)[:, None]
+    image, _ = picture(home, path)
+    rows = np.flatnonzero(is_filled(image).mean(axis=1) > 0.5)
+    top, bottom = image[rows[2]].mean(axis=0), image[rows[-3]].mean(axis=0)
+    assert top[0] > bottom[0] + 60, f"the warm surface is yellow and on top: {top}, {bottom}"
 
 
 def blob(side: int = 40) -> np.ndarray:
