@@ -20,10 +20,9 @@ use super::{Value, Values, text};
 /// Whether the library's own fill value counts as unset where the file names none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DefaultFill {
-    /// It does, for bytes too: -127 and 255, as netCDF4-python masks them. Not where `_Unsigned` says that the bits are
-    /// meant otherwise.
+    /// It does, for bytes too (-127 and 255). Not where `_Unsigned` says that the bits are meant otherwise.
     Missing,
-    /// The file was written without filling.
+    /// It is a value: nobody filled the variable with it, or a byte that was written without filling.
     Ordinary,
 }
 

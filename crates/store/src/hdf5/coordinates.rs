@@ -16,13 +16,14 @@ const MAX_SAMPLES: usize = 4 << 20;
 pub(super) struct CoordinateReader<'a> {
     hdf5: &'a Hdf5,
     tree: &'a Tree,
+    is_netcdf: bool,
     read: HashMap<usize, cf::Coordinate>,
     samples_left: usize,
 }
 
 impl<'a> CoordinateReader<'a> {
-    pub(super) fn new(hdf5: &'a Hdf5, tree: &'a Tree) -> Self {
-        Self { hdf5, tree, read: HashMap::new(), samples_left: MAX_SAMPLES }
+    pub(super) fn new(hdf5: &'a Hdf5, tree: &'a Tree, is_netcdf: bool) -> Self {
+        Self { hdf5, tree, is_netcdf, read: HashMap::new(), samples_left: MAX_SAMPLES }
     }
 
     /// Dimensions with what their coordinate variables say.
@@ -67,6 +68,6 @@ impl<'a> CoordinateReader<'a> {
         let (target, region) = Target::new(shape, dtype.size_bytes())?;
         self.hdf5.read_stored(&stored, &Selection::all(shape), region, &Cancel::default())?;
         let values = describe::cf_values(&variable.attributes);
-        Ok(cf::decoded(&target.into_vec()?, dtype, &values, describe::default_fill(variable)))
+        Ok(cf::decoded(&target.into_vec()?, dtype, &values, describe::default_fill(variable, self.is_netcdf)))
     }
 }

@@ -16,7 +16,7 @@ use super::{Hdf5, Stored, filters, openpmd};
 use crate::{FileBytes, cf, describe, text};
 
 /// Changes when values are read in another way: what was kept of them by earlier versions, here or anywhere, is not found.
-const VALUES_VERSION: &[u8] = b"hdf5-4";
+const VALUES_VERSION: &[u8] = b"hdf5-5";
 
 /// The identity of what is in these files together.
 pub(super) fn identity(files: &Files) -> DatasetId {
@@ -46,9 +46,12 @@ pub(super) fn describe(hdf5: &Hdf5, tree: Tree) -> (Dataset, Vec<Stored>) {
     dataset.attributes = file_attributes(&tree);
     dataset.groups = groups(&tree);
     let mut texts = Texts { left_bytes: MAX_KEPT_TEXT_BYTES, left_out: Vec::new() };
-    let arrays = if netcdf::is_netcdf(&tree) {
+    let is_netcdf = netcdf::is_netcdf(&tree);
+    if is_netcdf {
         dataset.format = "NetCDF-4".into();
-        netcdf_arrays(hdf5, &tree, &mut texts)
+    }
+    let arrays = if is_netcdf || netcdf::has_scales(&tree) {
+        arrays_with_dimensions(hdf5, &tree, is_netcdf, &mut texts)
     } else {
         let mut array = |v| plain_array(&tree, v).or_else(|| text_array(hdf5, v, None, &mut texts));
         tree.variables.iter().filter_map(&mut array).collect()
@@ -220,9 +223,15 @@ fn rows(hdf5: &Hdf5, variable: &Variable) -> Result<(u64, Vec<u8>)> {
     Ok((longest as u64, rows))
 }
 
-fn netcdf_arrays<'a>(hdf5: &Hdf5, tree: &'a Tree, texts: &mut Texts) -> Vec<Described<'a>> {
+/// The arrays of a file with dimension scales. Where netCDF's library did not write it, what has none is as in any HDF5 file.
+fn arrays_with_dimensions<'a>(
+    hdf5: &Hdf5,
+    tree: &'a Tree,
+    is_netcdf: bool,
+    texts: &mut Texts,
+) -> Vec<Described<'a>> {
     let dimensions = Dimensions::new(tree);
-    let mut coordinates = CoordinateReader::new(hdf5, tree);
+    let mut coordinates = CoordinateReader::new(hdf5, tree, is_netcdf);
     let mut arrays = Vec::new();
     for (number, variable) in tree.variables.iter().enumerate() {
         if netcdf::is_bare_dimension(variable) {
@@ -232,19 +241,34 @@ fn netcdf_arrays<'a>(hdf5: &Hdf5, tree: &'a Tree, texts: &mut Texts) -> Vec<Desc
             arrays.extend(text_array(hdf5, variable, Some((&dimensions, number)), texts));
             continue;
         };
-        let found = coordinates.dimensions(dimensions.of(number, shape.len()));
+        let found = dimensions.of(number, shape.len());
+        if !is_netcdf && found.iter().all(Option::is_none) {
+            arrays.extend(plain_array(tree, variable));
+            continue;
+        }
+        let found = coordinates.dimensions(found);
         let shape = dimensions.shape(number, shape);
-        arrays.push(Described { variable, info: array(variable, dtype, &shape, &found), texts: None });
+        let info = array(variable, dtype, &shape, &found, default_fill(variable, is_netcdf));
+        arrays.push(Described { variable, info, texts: None });
     }
     arrays
 }
 
-/// Meaning of the library's own fill value in a variable that names none.
-pub(super) fn default_fill(variable: &Variable) -> cf::DefaultFill {
-    match variable.facts.never_filled {
-        true => cf::DefaultFill::Ordinary,
-        false => cf::DefaultFill::Missing,
-    }
+/// Meaning of the default fill value of netCDF's library in a variable that names none.
+///
+/// As netCDF4-python has it, it is missing, in bytes only if the variable has a fill value: the library gives one to each variable that is
+/// filled, and 255 or -127 of another is a value. netCDF4-python masks it in HDF5 files of other programs too, where nobody
+/// put it (-32767 in `i2`); it is a value there. Before 2016 the library left no mark, but its fill value tells.
+pub(super) fn default_fill(variable: &Variable, is_netcdf: bool) -> cf::DefaultFill {
+    let facts = &variable.facts;
+    let dtype = number_array(variable).map(|(dtype, _)| dtype);
+    let is_missing = if dtype.is_some_and(|dtype| dtype.size_bytes() == 1) {
+        is_netcdf && facts.has_fill
+    } else {
+        let is_own = || facts.has_fill && dtype.and_then(cf::default_fill).as_ref() == Some(&facts.fill);
+        is_netcdf || is_own()
+    };
+    if is_missing { cf::DefaultFill::Missing } else { cf::DefaultFill::Ordinary }
 }
 
 /// One element as stored of what netCDF gives where a variable is shorter than its dimension: its fill value, and the
@@ -268,12 +292,13 @@ pub(super) fn array(
     dtype: DType,
     shape: &[u64],
     dimensions: &[cf::Dimension],
+    fill: cf::DefaultFill,
 ) -> ArrayInfo {
     let values = cf_values(&variable.attributes);
     let axes = describe::guessed_axes(shape.len());
     let name = netcdf::shown_path(&variable.path);
     let mut info = describe::array(&name, dtype, axes, shape, chunk(variable));
-    cf::complete(&mut info, &values, dimensions, default_fill(variable));
+    cf::complete(&mut info, &values, dimensions, fill);
     info
 }
 

@@ -17,7 +17,7 @@ const LEAST_KEPT_OBJECTS: usize = 512;
 /// Longest index that is kept, bytes.
 const MAX_INDEX_BYTES: usize = 256 << 20;
 /// Its name in the side cache, with the version of its form.
-pub(super) const NAME: &str = "hdf5-6/tree";
+pub(super) const NAME: &str = "hdf5-7/tree";
 
 /// All that is in a file: as it was kept, else by a walk.
 ///

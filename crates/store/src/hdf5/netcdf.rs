@@ -35,16 +35,16 @@ pub(super) struct Dimension {
     pub(super) coordinate: Option<usize>,
 }
 
-/// Whether the file follows the conventions.
+/// Whether netCDF's library or h5netcdf wrote the file. Dimension scales alone do not say so: any program can make them.
 pub(super) fn is_netcdf(tree: &Tree) -> bool {
-    let root = tree.groups.first().map(|g| &g.attributes);
-    root.is_some_and(has_marks)
-        || tree.variables.iter().any(|v| v.attributes.contains_key("_Netcdf4Dimid") || is_scale(v))
+    let is_marked = |root: &Values| root.contains_key("_NCProperties") || root.contains_key("_nc3_strict");
+    tree.groups.first().is_some_and(|root| is_marked(&root.attributes))
+        || tree.variables.iter().any(|v| v.attributes.contains_key("_Netcdf4Dimid") || is_bare_dimension(v))
 }
 
-/// Whether the attributes of a root are those that netCDF's library writes.
-fn has_marks(root: &Values) -> bool {
-    root.contains_key("_NCProperties") || root.contains_key("_nc3_strict")
+/// Whether a data set of the file names an axis.
+pub(super) fn has_scales(tree: &Tree) -> bool {
+    tree.variables.iter().any(is_scale)
 }
 
 /// Whether an attribute is shown.
@@ -127,8 +127,7 @@ impl<'a> Dimensions<'a> {
         let mut dimensions = Self {
             tree,
             // Other programs attach scales to what they do not fit.
-            is_netcdf: tree.groups.first().is_some_and(|root| has_marks(&root.attributes))
-                || tree.variables.iter().any(|v| v.attributes.contains_key("_Netcdf4Dimid")),
+            is_netcdf: is_netcdf(tree),
             lengths: HashMap::new(),
             anonymous: HashMap::new(),
             by_address: variables()

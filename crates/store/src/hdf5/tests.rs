@@ -233,6 +233,42 @@ fn chunks_lie_where_the_library_finds_them_whichever_axis_grows() {
 }
 
 #[test]
+fn default_fill_values_are_missing_only_where_netcdf_filled() {
+    use array::Scalar::{Signed, Unsigned};
+    let class = h5::types::FixedAscii::<16>::from_ascii("DIMENSION_SCALE").unwrap();
+    // As netCDF4-python masks them, but for the wider types of other programs.
+    let (byte, short) = (Unsigned(255), Signed(-32_767));
+    for (is_netcdf, expected) in [(false, [None, None, None]), (true, [None, Some(byte), Some(short)])] {
+        let (_dir, path) = place("filled.h5");
+        let file = h5::File::create(&path).unwrap();
+        if is_netcdf {
+            file.new_attr::<i32>().create("_nc3_strict").unwrap().write_scalar(&1i32).unwrap();
+        }
+        let bytes = [0u8, 255];
+        let made = [
+            file.new_dataset_builder().with_data(&bytes).create("mask").unwrap(),
+            file.new_dataset_builder().fill_value(7u8).with_data(&bytes).create("filled").unwrap(),
+            file.new_dataset_builder().with_data(&[0i16, -32_767]).create("short").unwrap(),
+        ];
+        for scale in &made {
+            let attribute = scale.new_attr::<h5::types::FixedAscii<16>>().create("CLASS").unwrap();
+            attribute.write_scalar(&class).unwrap();
+        }
+        file.new_dataset_builder().with_data(&ndarray::Array3::<u8>::zeros((4, 5, 3))).create("rgb").unwrap();
+        drop(made);
+        file.close().unwrap();
+        let opened = open_path(&path).unwrap();
+        assert_eq!(opened.dataset.format, if is_netcdf { "NetCDF-4" } else { "HDF5" });
+        for (name, expected) in ["mask", "filled", "short"].into_iter().zip(expected) {
+            let info = opened.dataset.find(name).unwrap().1;
+            assert_eq!((info.decoding.unset.first(), &*info.axes[0].name), (expected.as_ref(), name));
+        }
+        let is_image = opened.dataset.find("rgb").unwrap().1.axes[2].kind == array::AxisKind::Channel;
+        assert_eq!(is_image, !is_netcdf);
+    }
+}
+
+#[test]
 fn coordinates_of_several_axes_are_not_taken_for_one_another() {
     let (_dir, path) = place("coordinates.nc");
     let file = h5::File::create(&path).unwrap();

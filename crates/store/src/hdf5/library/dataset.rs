@@ -98,8 +98,8 @@ pub(in super::super) struct Facts {
     pub(in super::super) inner_axes: usize,
     /// Elements that are a part of what the file calls an element: how long that is, and where in it.
     pub(in super::super) within: Option<(usize, usize)>,
-    /// The program that wrote it chose that nothing is filled in.
-    pub(in super::super) never_filled: bool,
+    /// The program that wrote it chose a fill value, used or not.
+    pub(in super::super) has_fill: bool,
     /// Axes that may grow without end.
     pub(in super::super) unlimited: Vec<usize>,
 }
@@ -151,7 +151,7 @@ impl Object {
             text,
             inner_axes: inner.len(),
             within: None,
-            never_filled: never_filled(&properties)?,
+            has_fill: has_fill(&properties)?,
             filters: filters(&properties)?,
             partial_unfiltered: options & H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS != 0,
             unlimited: if matches!(layout, Layout::Chunked(_)) { self.unlimited()? } else { Vec::new() },
@@ -408,6 +408,15 @@ fn never_filled(properties: &Handle) -> Result<bool> {
     Ok(time == H5D_fill_time_t::H5D_FILL_TIME_NEVER)
 }
 
+fn has_fill(properties: &Handle) -> Result<bool> {
+    let mut defined = H5D_fill_value_t::H5D_FILL_VALUE_UNDEFINED;
+    // SAFETY: valid creation properties and place for the result.
+    check("say whether there is a fill value", || unsafe {
+        H5Pfill_value_defined(properties.0, &raw mut defined)
+    })?;
+    Ok(defined == H5D_fill_value_t::H5D_FILL_VALUE_USER_DEFINED)
+}
+
 /// The stored form of what was never written; zeros where the file says nothing, or that nothing is filled in.
 fn fill(properties: &Handle, datatype: &Handle, element: &Element) -> Result<Vec<u8>> {
     let file_bytes = element_size(datatype);
@@ -425,13 +434,8 @@ fn fill(properties: &Handle, datatype: &Handle, element: &Element) -> Result<Vec
             "expected elements of at most {MAX_ELEMENT_BYTES} bytes, found {size}"
         )));
     }
-    let mut defined = H5D_fill_value_t::H5D_FILL_VALUE_UNDEFINED;
-    // SAFETY: valid creation properties and place for the result.
-    check("say whether there is a fill value", || unsafe {
-        H5Pfill_value_defined(properties.0, &raw mut defined)
-    })?;
     // The library's own default is zeros.
-    let is_set = defined == H5D_fill_value_t::H5D_FILL_VALUE_USER_DEFINED && !never_filled(properties)?;
+    let is_set = has_fill(properties)? && !never_filled(properties)?;
     if !is_set || file_bytes != size * count {
         return Ok(vec![0; size]);
     }
