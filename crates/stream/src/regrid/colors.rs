@@ -14,7 +14,10 @@ use serde_json::Value;
 
 use super::gather::{self, Take, takes};
 
-/// Most channels that are added.
+/// The error says why colors that the file gives cannot be drawn.
+type Told<T> = std::result::Result<T, String>;
+
+/// Most channels that are added: the first active ones.
 const MAX_CHANNELS: usize = 16;
 /// Largest of red, green and blue that still hides nothing in a volume: the noise of dark surroundings.
 const DARK: u8 = 24;
@@ -29,8 +32,14 @@ pub(super) struct Colors {
 }
 
 enum Paint {
-    /// Along an axis of the source. `used` has the index of each channel, in ascending order, and last that of alpha, if there is one.
-    Channels { axis: usize, used: Vec<u32>, channels: Vec<ColorChannel>, has_alpha: bool, is_flat: bool },
+    /// Along an axis of the source, if it has one of channels. `used` has the index of each channel, in ascending order, and last that of alpha, if there is one.
+    Channels {
+        axis: Option<usize>,
+        used: Vec<u32>,
+        channels: Vec<ColorChannel>,
+        has_alpha: bool,
+        is_flat: bool,
+    },
     /// Red, green, blue, alpha by label; others have the colors of the map for labels.
     Labels(HashMap<i128, [u8; 4]>),
 }
@@ -45,7 +54,8 @@ struct ColorChannel {
 }
 
 impl ColorChannel {
-    /// How far a value lies between nothing and the full color, from 0 to 1; 0 where it is missing.
+    /// How far a value lies between nothing and the full color, from 0 to 1; 0 where it is missing. Of a window of one value, nothing
+    /// up to it, and the full color above.
     fn share(&self, value: f64) -> f64 {
         let share = (value - self.start) / (self.end - self.start);
         if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) }
@@ -53,20 +63,24 @@ impl ColorChannel {
 }
 
 impl Colors {
-    /// The array of colors for array `number`, and how it is made; `None` where the array has none.
-    pub(super) fn of(dataset: &Dataset, number: u32) -> Option<(ArrayInfo, Self)> {
-        let array = dataset.array(number).ok()?;
+    /// The array of colors for array `number`, and how it is made; `None` where the file gives it no colors.
+    ///
+    /// # Errors
+    /// Says why the colors that the file gives cannot be drawn.
+    pub(super) fn of(dataset: &Dataset, number: u32) -> Told<Option<(ArrayInfo, Self)>> {
+        let Ok(array) = dataset.array(number) else { return Ok(None) };
         let name = format!("{} (color)", array.name);
         if array.shape().contains(&0) || dataset.arrays.iter().any(|other| other.name == name) {
-            return None;
+            return Ok(None);
         }
-        let (paint, note) = match array.meaning {
-            Meaning::Labels => (labels(array)?, "labels in the colors that the file gives them".to_owned()),
+        let made = match array.meaning {
+            Meaning::Labels => labels(array)?,
             Meaning::Intensity => channels(array)?,
-            Meaning::Text | Meaning::Colors => return None,
+            Meaning::Text | Meaning::Colors => None,
         };
+        let Some((paint, note)) = made else { return Ok(None) };
         let info = packed(array, name, &paint, note)?;
-        Some((info, Self { source: number, paint }))
+        Ok(Some((info, Self { source: number, paint })))
     }
 
     /// Lists what the block with these selected indices takes from blocks of the source's level.
@@ -75,7 +89,7 @@ impl Colors {
     /// `TooLarge` for a block beyond what memory can address.
     pub(super) fn takes(&self, level: &Level, start: &[u64], shape: &[u64]) -> Result<Vec<Take>> {
         let (mut start, mut indices) = (start.to_vec(), vec![None; level.shape.len()]);
-        if let Paint::Channels { axis, used, .. } = &self.paint {
+        if let Paint::Channels { axis: Some(axis), used, .. } = &self.paint {
             start.insert(*axis, 0);
             indices[*axis] = Some(used.as_slice());
         }
@@ -93,7 +107,7 @@ impl Colors {
     /// Shape of a block with the channels that are used.
     fn in_source(&self, shape: &[u64]) -> Vec<u64> {
         let mut shape = shape.to_vec();
-        if let Paint::Channels { axis, used, .. } = &self.paint {
+        if let Paint::Channels { axis: Some(axis), used, .. } = &self.paint {
             shape.insert(*axis, used.len() as u64);
         }
         shape
@@ -107,7 +121,7 @@ impl Colors {
         match &self.paint {
             Paint::Channels { axis, used, channels, has_alpha, is_flat } => {
                 let values = decoded(stored, array)?;
-                let within = gather::count_of(&shape[*axis..])?;
+                let within = gather::count_of(&shape[axis.unwrap_or(0)..])?;
                 let pixels = Pixels { values: &values, count: used.len(), within };
                 Ok(pixels.packed(channels, *has_alpha, *is_flat))
             }
@@ -193,36 +207,70 @@ impl Pixels<'_> {
 }
 
 /// The channels of an array with their colors, and a note for people.
-fn channels(array: &ArrayInfo) -> Option<(Paint, String)> {
-    let axis = array.axes.iter().position(|axis| axis.kind == AxisKind::Channel)?;
-    let count = array.shape()[axis];
-    if array.levels.iter().any(|level| level.shape[axis] != count) {
-        return None;
+fn channels(array: &ArrayInfo) -> Told<Option<(Paint, String)>> {
+    let axis = array.axes.iter().position(|axis| axis.kind == AxisKind::Channel);
+    let omero = match array.attributes.get("omero") {
+        Some(Attribute::Json(omero)) => omero,
+        Some(_) => return Ok(None),
+        None => return Ok(axis.and_then(|axis| primaries(array, axis))),
+    };
+    let listed = omero.get("channels").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    if !listed.iter().any(|channel| channel.get("color").is_some()) {
+        return Ok(axis.and_then(|axis| primaries(array, axis)));
     }
-    let is_flat = session::is_flat(array);
-    if let Some(omero) = array.attributes.get("omero") {
-        let Attribute::Json(omero) = omero else { return None };
-        let listed = omero.get("channels")?.as_array()?;
-        let channels: Vec<ColorChannel> = (0..u32::try_from(count).unwrap_or(u32::MAX))
-            .zip(listed)
-            .filter(|(_, channel)| channel.get("active").and_then(Value::as_bool) != Some(false))
-            .map(|(index, channel)| omero_channel(index, channel, array.dtype))
-            .collect::<Option<_>>()?;
-        if !(2..=MAX_CHANNELS).contains(&channels.len()) {
-            return None;
+    // As ome-zarr has it.
+    let is_gray = omero.pointer("/rdefs/model").and_then(Value::as_str) == Some("greyscale");
+    of_omero(array, axis, listed, is_gray).map(Some)
+}
+
+/// The channels that OME-Zarr lists.
+fn of_omero(
+    array: &ArrayInfo,
+    axis: Option<usize>,
+    listed: &[Value],
+    is_gray: bool,
+) -> Told<(Paint, String)> {
+    let count = match axis {
+        Some(axis) => array.shape()[axis],
+        None if listed.len() == 1 => 1,
+        None => return Err(format!("no axis has the {} channels of `omero`", listed.len())),
+    };
+    if axis.is_some_and(|axis| array.levels.iter().any(|level| level.shape[axis] != count)) {
+        return Err("levels have different numbers of channels".to_owned());
+    }
+    let is_active = |channel: &Value| channel.get("active").and_then(Value::as_bool) != Some(false);
+    let numbered = (0..u32::try_from(count).unwrap_or(u32::MAX)).zip(listed);
+    let active: Vec<(u32, &Value)> = numbered.filter(|(_, channel)| is_active(channel)).collect();
+    let used = active.iter().take(MAX_CHANNELS);
+    let channels: Vec<ColorChannel> = used
+        .map(|&(index, channel)| omero_channel(index, channel, is_gray, array.dtype))
+        .collect::<Told<_>>()?;
+    let said: Vec<String> =
+        channels.iter().map(|c| format!("{} ({} to {})", c.name, c.start, c.end)).collect();
+    let said = said.join(", ");
+    let note = match (channels.len(), active.len()) {
+        (0, _) => return Err("no channel is active".to_owned()),
+        (1, _) => format!("drawn in the color of its channel: {said}"),
+        (used, all) if used < all => {
+            format!("the first {used} of {all} active channels are added, each in its color: {said}")
         }
-        let said: Vec<String> =
-            channels.iter().map(|c| format!("{} ({} to {})", c.name, c.start, c.end)).collect();
-        let note = format!("channels are added, each in its color: {}", said.join(", "));
-        let used = channels.iter().map(|channel| channel.index).collect();
-        return Some((Paint::Channels { axis, used, channels, has_alpha: false, is_flat }, note));
-    }
+        _ => format!("channels are added, each in its color: {said}"),
+    };
+    let used = channels.iter().map(|channel| channel.index).collect();
+    let is_flat = session::is_flat(array);
+    Ok((Paint::Channels { axis, used, channels, has_alpha: false, is_flat }, note))
+}
+
+/// Red, green and blue, perhaps with alpha, where the array looks like an image of these.
+fn primaries(array: &ArrayInfo, axis: usize) -> Option<(Paint, String)> {
+    let count = array.shape()[axis];
     let names = ["red", "green", "blue", "alpha"];
     let is_named = matches!(array.attributes.get("channels"), Some(Attribute::Texts(found)) if names.starts_with(
         &found.iter().map(String::as_str).collect::<Vec<_>>()
     ));
     let is_image = array.dtype.element() == ElementType::U8 && axis + 1 == array.axes.len();
-    if !matches!(count, 3 | 4) || !(is_named || is_image) {
+    let is_whole = array.levels.iter().all(|level| level.shape[axis] == count);
+    if !matches!(count, 3 | 4) || !(is_named || is_image) || !is_whole {
         return None;
     }
     let [start, end] = [0.0, full(array.dtype)?].map(|stored| array.decoding.decode(Scalar::Float(stored)));
@@ -237,7 +285,8 @@ fn channels(array: &ArrayInfo) -> Option<(Paint, String)> {
     let note = "channels are red, green and blue".to_owned();
     let has_alpha = count == 4;
     let used = if has_alpha { vec![0, 1, 2, 3] } else { vec![0, 1, 2] };
-    Some((Paint::Channels { axis, used, channels, has_alpha, is_flat }, note))
+    let is_flat = session::is_flat(array);
+    Some((Paint::Channels { axis: Some(axis), used, channels, has_alpha, is_flat }, note))
 }
 
 /// Stored value of a channel at its brightest, where nothing says so; `None` for types that no image has.
@@ -251,47 +300,68 @@ fn full(dtype: DType) -> Option<f64> {
     (low == 0).then_some(high as f64)
 }
 
-/// A channel of OME-Zarr; `None` if it has no color, or neither a window nor a type that implies one.
-fn omero_channel(index: u32, channel: &Value, dtype: DType) -> Option<ColorChannel> {
-    let color = hexadecimal(channel.get("color")?.as_str()?)?;
-    let window = |name: &str| channel.get("window")?.get(name)?.as_f64().filter(|value| value.is_finite());
-    let (start, end) = match (window("start"), window("end")) {
-        (Some(start), Some(end)) if start < end => (start, end),
+/// A channel of OME-Zarr, over its window, or over all bytes where it has none. A window may end below its start.
+fn omero_channel(index: u32, channel: &Value, is_gray: bool, dtype: DType) -> Told<ColorChannel> {
+    let label = channel.get("label").and_then(Value::as_str).filter(|label| !label.is_empty());
+    let name = label.map_or_else(|| format!("channel {index}"), str::to_owned);
+    let color = channel.get("color").and_then(Value::as_str).and_then(hexadecimal);
+    let color = color.ok_or_else(|| format!("the color of {name} is not six hexadecimal digits"))?;
+    let bound = |own: &str, widest: &str| {
+        let window = channel.get("window")?;
+        window.get(own).and_then(number).or_else(|| window.get(widest).and_then(number))
+    };
+    let (start, end) = match (bound("start", "min"), bound("end", "max")) {
+        (Some(start), Some(end)) => (start, end),
         _ if dtype.element() == ElementType::U8 => (0.0, 255.0),
-        _ => return None,
+        _ => return Err(format!("{name} has no window")),
     };
     let is_inverted = channel.get("inverted").and_then(Value::as_bool) == Some(true);
     let (start, end) = if is_inverted { (end, start) } else { (start, end) };
-    let label = channel.get("label").and_then(Value::as_str).filter(|label| !label.is_empty());
-    let name = label.map_or_else(|| format!("channel {index}"), str::to_owned);
-    Some(ColorChannel { index, name, start, end, color: color.map(f32::from) })
+    let color = if is_gray { [255.0; 3] } else { color.map(f32::from) };
+    Ok(ColorChannel { index, name, start, end, color })
 }
 
-/// Red, green and blue of six hexadecimal digits, with or without `#`.
+/// A finite number, which may be written as text.
+fn number(value: &Value) -> Option<f64> {
+    let number: Option<f64> = value.as_f64().or_else(|| value.as_str()?.trim().parse().ok());
+    number.filter(|number| number.is_finite())
+}
+
+/// Red, green and blue of six hexadecimal digits, with or without `#`; two more, for opacity, say nothing here.
 fn hexadecimal(text: &str) -> Option<[u8; 3]> {
     let digits = text.strip_prefix('#').unwrap_or(text);
-    if digits.len() != 6 || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+    if !matches!(digits.len(), 6 | 8) || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
         return None;
     }
-    let [_, r, g, b] = u32::from_str_radix(digits, 16).ok()?.to_be_bytes();
+    let [_, r, g, b] = u32::from_str_radix(digits.get(..6)?, 16).ok()?.to_be_bytes();
     Some([r, g, b])
 }
 
-/// The colors that the file gives to labels; `None` if it gives none.
-fn labels(array: &ArrayInfo) -> Option<Paint> {
-    let Attribute::Json(about) = array.attributes.get("image-label")? else { return None };
+/// The colors that the file gives to labels, and a note for people; `None` if it gives none.
+fn labels(array: &ArrayInfo) -> Told<Option<(Paint, String)>> {
+    let Some(Attribute::Json(about)) = array.attributes.get("image-label") else { return Ok(None) };
+    let listed = about.get("colors").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    if listed.is_empty() {
+        return Ok(None);
+    }
     let color = |entry: &Value| -> Option<(i128, [u8; 4])> {
         let label = entry.get("label-value")?;
         let label = label.as_i64().map(i128::from).or_else(|| label.as_u64().map(i128::from))?;
         let part = |i: usize| entry.get("rgba")?.get(i)?.as_u64().and_then(|part| u8::try_from(part).ok());
         Some((label, [part(0)?, part(1)?, part(2)?, part(3).unwrap_or(u8::MAX)]))
     };
-    let colors: HashMap<i128, [u8; 4]> = about.get("colors")?.as_array()?.iter().filter_map(color).collect();
-    (!colors.is_empty() && !array.dtype.element().is_float()).then_some(Paint::Labels(colors))
+    let colors: HashMap<i128, [u8; 4]> = listed.iter().filter_map(color).collect();
+    if colors.is_empty() {
+        return Err("none of `image-label` is an integer with red, green and blue from 0 to 255".to_owned());
+    }
+    if array.dtype.element().is_float() {
+        return Err("labels with colors are integers, these are not".to_owned());
+    }
+    Ok(Some((Paint::Labels(colors), "labels in the colors that the file gives them".to_owned())))
 }
 
-/// The description of packed colors; `None` if it makes no legal array.
-fn packed(array: &ArrayInfo, name: String, paint: &Paint, note: String) -> Option<ArrayInfo> {
+/// The description of packed colors.
+fn packed(array: &ArrayInfo, name: String, paint: &Paint, note: String) -> Told<ArrayInfo> {
     let dtype = DType::new(ElementType::U32, array::ByteOrder::Little);
     let mut info = ArrayInfo {
         name,
@@ -302,7 +372,7 @@ fn packed(array: &ArrayInfo, name: String, paint: &Paint, note: String) -> Optio
         storage: array::Storage::default(),
         ..array.clone()
     };
-    if let Paint::Channels { axis, .. } = paint {
+    if let Paint::Channels { axis: Some(axis), .. } = paint {
         info.axes.remove(*axis);
         for level in &mut info.levels {
             level.shape.remove(*axis);
@@ -318,7 +388,8 @@ fn packed(array: &ArrayInfo, name: String, paint: &Paint, note: String) -> Optio
         info.attributes.remove(name);
     }
     info.notes.push(note);
-    info.check().is_ok().then_some(info)
+    info.check().map_err(|e| e.message().to_owned())?;
+    Ok(info)
 }
 
 #[cfg(test)]
@@ -441,13 +512,78 @@ mod tests {
         use AxisKind::{Channel, X, Y};
         let wide = image("<u2", &[Y, X, Channel], &[4, 5, 3], &[4, 5, 3]);
         assert!(colors(wide, vec![0; 120]).await.is_none());
-        let mut one = image("|u1", &[Channel, Y, X], &[1, 4, 5], &[1, 4, 5]);
-        let omero = json!({"channels": [{"color": "00FF00"}]});
-        one.arrays[0].attributes.insert("omero".into(), Attribute::Json(omero));
-        assert!(colors(one, vec![0; 20]).await.is_none());
         let mut bad = image("|u1", &[Channel, Y, X], &[2, 4, 5], &[2, 4, 5]);
         let omero = json!({"channels": [{"color": "00FF0"}, {"color": 7}]});
         bad.arrays[0].attributes.insert("omero".into(), Attribute::Json(omero));
         assert!(colors(bad, vec![0; 40]).await.is_none());
+    }
+
+    /// The colors of an image of 16-bit values with these channels, in one row of as many pixels as there are values for each.
+    async fn omero(omero: Value, axis: bool, values: &[u16]) -> Option<(ArrayInfo, Vec<[u8; 4]>)> {
+        use AxisKind::{Channel, X, Y};
+        let count = if axis { omero["channels"].as_array().unwrap().len() as u64 } else { 1 };
+        let shape = [count, 1, values.len() as u64 / count];
+        let start = usize::from(!axis);
+        let mut dataset = image("<u2", &[Channel, Y, X][start..], &shape[start..], &shape[start..]);
+        dataset.arrays[0].attributes.insert("omero".into(), Attribute::Json(omero));
+        colors(dataset, values.iter().flat_map(|v| v.to_le_bytes()).collect()).await
+    }
+
+    #[tokio::test]
+    async fn one_channel_is_drawn_in_its_color() {
+        let green = || json!({"color": "00FF00", "window": {"start": 0, "end": 1000}});
+        let off = || json!({"color": "FF0000", "active": false});
+        let values = [9u16, 9, 500, 1000, 7, 7];
+        let (info, packed) =
+            omero(json!({"channels": [off(), green(), off()]}), true, &values).await.unwrap();
+        assert_eq!(packed, [[255, 0, 128, 0], [255, 0, 255, 0]]);
+        assert!(info.notes.iter().any(|n| n.contains("channel 1 (0 to 1000)")), "{:?}", info.notes);
+        for axis in [true, false] {
+            let (info, packed) = omero(json!({"channels": [green()]}), axis, &[0, 500]).await.unwrap();
+            assert_eq!((info.shape(), &packed[..]), (&[1, 2][..], &[[255, 0, 0, 0], [255, 0, 128, 0]][..]));
+        }
+        let gray = json!({"channels": [green()], "rdefs": {"model": "greyscale"}});
+        assert_eq!(omero(gray, true, &[1000]).await.unwrap().1, [[255; 4]]);
+    }
+
+    #[tokio::test]
+    async fn windows_may_be_written_in_many_ways() {
+        for (window, expected) in [
+            (json!({"start": 3000, "end": 1000}), [255, 128, 0]),
+            (json!({"min": 1000, "max": 3000}), [0, 128, 255]),
+            (json!({"start": "1000", "end": " 3e3", "min": 0, "max": 65535}), [0, 128, 255]),
+            (json!({"start": 2000, "end": 2000}), [0, 0, 255]),
+        ] {
+            let channel = json!({"color": "#FF000080", "window": window});
+            let (_, packed) = omero(json!({"channels": [channel]}), true, &[1000, 2000, 3000]).await.unwrap();
+            assert_eq!(packed, expected.map(|red| [255, red, 0, 0]), "{window}");
+        }
+    }
+
+    #[tokio::test]
+    async fn of_many_channels_the_first_active_ones_are_added() {
+        let mut channels = vec![json!({"color": "000001", "window": {"start": 0, "end": 1}}); 18];
+        channels[2]["active"] = json!(false);
+        let (info, packed) = omero(json!({"channels": channels}), true, &[1; 18]).await.unwrap();
+        assert_eq!(packed, [[255, 0, 0, 16]]);
+        assert!(info.notes.iter().any(|n| n.contains("first 16 of 17")), "{:?}", info.notes);
+    }
+
+    #[test]
+    fn colors_that_cannot_be_drawn_are_explained() {
+        use AxisKind::{Channel, X, Y};
+        let red = || json!({"color": "FF0000", "window": {"start": 0, "end": 1}});
+        for (channels, kinds, why) in [
+            (json!([{"color": "F00"}, red()]), [Channel, Y, X], "color of channel 0"),
+            (json!([red(), {"color": "00FF00", "label": "DAPI"}]), [Channel, Y, X], "DAPI has no window"),
+            (json!([{"color": "FF0000", "active": false}]), [Channel, Y, X], "no channel is active"),
+            (json!([red(), red()]), [AxisKind::Z, Y, X], "no axis has the 2 channels"),
+        ] {
+            let mut dataset = image("<u2", &kinds, &[2, 4, 5], &[2, 4, 5]);
+            let omero = json!({"channels": channels});
+            dataset.arrays[0].attributes.insert("omero".into(), Attribute::Json(omero));
+            let said = Colors::of(&dataset, 0).err().unwrap();
+            assert!(said.contains(why), "{said}");
+        }
     }
 }

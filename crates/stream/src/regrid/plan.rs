@@ -129,9 +129,15 @@ impl Plan {
         drop(names);
         let mut colors = Vec::new();
         for (number, _) in (0..).zip(&grids).filter(|(_, grid)| grid.is_none()) {
-            if let Some((info, own)) = Colors::of(&described, number) {
-                arrays.push(info);
-                colors.push(own);
+            match Colors::of(&described, number) {
+                Ok(None) => {}
+                Ok(Some((info, own))) => {
+                    arrays.push(info);
+                    colors.push(own);
+                }
+                Err(why) => {
+                    arrays[number as usize].notes.push(format!("its colors are not drawn: {why}"));
+                }
             }
         }
         if arrays == described.arrays {
