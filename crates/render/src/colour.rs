@@ -80,10 +80,21 @@ impl OwnColours {
 
 /// The colour of a label as the map `labels` has it, sRGB.
 #[must_use]
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 255")]
 pub fn label_colour(label: u64) -> [u8; 3] {
     let known = usize::try_from(label).ok().and_then(|label| LABEL_COLOURS.get(label).copied());
-    known.unwrap_or_else(|| mixed_colour(label_number(label)).map(|part| (part * 255.0).round() as u8))
+    known.unwrap_or_else(|| to_bytes(mixed_colour(label_number(label))))
+}
+
+/// The colour of a label that may be negative as the map `labels` has it, sRGB.
+#[must_use]
+pub fn signed_label_color(label: i64) -> [u8; 3] {
+    let mixed = || to_bytes(mixed_colour(label_of(signed_label(label))));
+    u64::try_from(label).map_or_else(|_| mixed(), label_colour)
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 255")]
+fn to_bytes(color: [f32; 3]) -> [u8; 3] {
+    color.map(|part| (part * 255.0).round() as u8)
 }
 
 /// Colours between knots of six hexadecimal digits each.
@@ -272,6 +283,10 @@ mod tests {
         for label in [1, 255, 256, 70_000, u64::from(u32::MAX), 1 << 40, u64::MAX] {
             let in_picture = colours.of(label_number(label)).map(|v| (v * 255.0).round());
             assert_eq!(label_colour(label).map(f32::from), in_picture, "{label}");
+        }
+        for label in [1, 256, 1 << 40, -1, -300, i64::from(i32::MIN), -(1 << 40), i64::MIN] {
+            let in_picture = colours.of(label_of(signed_label(label))).map(|v| (v * 255.0).round());
+            assert_eq!(signed_label_color(label).map(f32::from), in_picture, "{label}");
         }
     }
 

@@ -88,7 +88,7 @@ mod work;
 pub use annotate::{Key, Notes, Span, annotate};
 pub use camera::{Bounds, Camera, Projection};
 pub use cast::{Cancel, Frame, cast, cast_part, cast_with};
-pub use colour::{colour_map_names, colour_map_table, is_categorical, label_colour};
+pub use colour::{colour_map_names, colour_map_table, is_categorical, label_colour, signed_label_color};
 pub use demand::{Demand, Demanded, Limit, demand, demand_of};
 pub use first::first_camera;
 pub use image::{Background, Image};

@@ -58,7 +58,14 @@ impl TransferFunction {
             colour_map: "labels".into(),
             reversed: false,
             range: [0.0, 255.0],
-            opacity: vec![point(0.5, 0.0), point(0.5, opacity)],
+            // The first point lies beyond the step, where all that is lower is found.
+            opacity: vec![
+                point(-1.0, opacity),
+                point(-0.5, opacity),
+                point(-0.5, 0.0),
+                point(0.5, 0.0),
+                point(0.5, opacity),
+            ],
         }
     }
 
@@ -173,6 +180,16 @@ mod tests {
         for (value, expected) in [(0.999, 0.0), (1.0, 1.0), (1.999, 1.0), (2.0, 0.0)] {
             assert!((tf.opacity_at(value) - expected).abs() < 1e-9, "{value}");
         }
+    }
+
+    #[test]
+    fn every_label_but_0_is_visible() {
+        let labels = TransferFunction::labels(0.4);
+        for (label, expected) in [(-9e15, 0.4), (-2.0, 0.4), (-1.0, 0.4), (0.0, 0.0), (1.0, 0.4), (1e15, 0.4)]
+        {
+            assert!((labels.opacity_at(label) - expected).abs() < 1e-12, "{label}");
+        }
+        assert!((labels.opacity_at(labels.domain()[0]) - 0.4).abs() < 1e-12);
     }
 
     #[test]

@@ -71,7 +71,8 @@ impl Transfer {
         if meaning == Meaning::Labels {
             // Label 0 means nothing; every other one is a thing.
             let dense = if looks == Looks::Volume { dense } else { dense.max(LAYER_OPACITIES[1]) };
-            let opacity = vec![[0.5, 0.0], [0.5, dense]];
+            // The first point lies beyond the step, where all that is lower is found.
+            let opacity = vec![[-1.0, dense], [-0.5, dense], [-0.5, 0.0], [0.5, 0.0], [0.5, dense]];
             return Self { range: LABEL_RANGE, map: "labels".into(), opacity, other: Map::new() };
         }
         if meaning == Meaning::Colors {
@@ -379,7 +380,7 @@ mod tests {
         let map = Transfer::sensible(&values, Meaning::Intensity, [360, 180, 1]);
         assert!(map.opacity.iter().all(|&[_, opacity]| opacity > 0.999));
         let labels = Transfer::sensible(&values, Meaning::Labels, [360, 180, 1]);
-        assert_eq!(labels.opacity, [[0.5, 0.0], [0.5, 1.0]]);
+        assert_eq!(labels.opacity, [[-1.0, 1.0], [-0.5, 1.0], [-0.5, 0.0], [0.5, 0.0], [0.5, 1.0]]);
         for sides in [[3, 180, 360], [1_000_000, 4, 4]] {
             let layers = Transfer::sensible(&values, Meaning::Intensity, sides);
             assert!(layers.opacity.iter().all(|&[_, opacity]| opacity > 0.3), "{:?}", layers.opacity);

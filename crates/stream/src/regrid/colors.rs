@@ -141,22 +141,18 @@ impl Colors {
     }
 }
 
-/// Strength, red, green and blue of a label; nothing for background, which are 0 and negative ones without a color in the file.
+/// Strength, red, green and blue of a label; nothing for background, which is 0 without a color in the file.
 fn label_color(label: Scalar, colors: &HashMap<i128, [u8; 4]>) -> [u8; 4] {
-    let number = match label {
-        Scalar::Signed(value) => i128::from(value),
-        Scalar::Unsigned(value) => i128::from(value),
+    let (number, own): (i128, _) = match label {
+        Scalar::Signed(value) => (value.into(), render::signed_label_color(value)),
+        Scalar::Unsigned(value) => (value.into(), render::label_colour(value)),
         Scalar::Float(_) => return [0; 4],
     };
-    if let Some(&[r, g, b, a]) = colors.get(&number) {
-        return [a, r, g, b];
+    match (colors.get(&number), own) {
+        (Some(&[r, g, b, a]), _) => [a, r, g, b],
+        (None, _) if number == 0 => [0; 4],
+        (None, [r, g, b]) => [u8::MAX, r, g, b],
     }
-    if number <= 0 {
-        return [0; 4];
-    }
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "all bits of a stored label")]
-    let [r, g, b] = render::label_colour(number as u64);
-    [u8::MAX, r, g, b]
 }
 
 /// Decoded values, NaN where they are missing.
@@ -503,8 +499,11 @@ mod tests {
         let labels = [0i64, 3, 1 << 60, (1 << 60) + 1, -1];
         let (_, packed) =
             colors(dataset, labels.iter().flat_map(|v| v.to_le_bytes()).collect()).await.unwrap();
-        let [r, g, b] = render::label_colour(labels[3].cast_unsigned());
-        assert_eq!(packed, [[0; 4], [128, 1, 2, 3], [255, 9, 8, 7], [255, r, g, b], [0; 4]]);
+        let own = |label: i64| {
+            let [r, g, b] = render::signed_label_color(label);
+            [255, r, g, b]
+        };
+        assert_eq!(packed, [[0; 4], [128, 1, 2, 3], [255, 9, 8, 7], own(labels[3]), own(-1)]);
     }
 
     #[tokio::test]
