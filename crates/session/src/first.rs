@@ -1,14 +1,15 @@
 //! The array of a data set that is shown first.
 //!
 //! Arrays are ranked in this order. Last come coordinates, bounds, cell measures and tables of a mesh: arrays that others name as such,
-//! by the CF and UGRID conventions, or that declare it themselves. Then values before labels; images in their colours before the channels
-//! that they are made of; tables of a few columns after others;
-//! volumes before planes; fractional values before whole numbers; more dimensions first; the largest; the first in the file.
+//! by the CF and UGRID conventions, or that declare it themselves. Then values before labels; fields of an adaptive mesh before the
+//! arrays that they are made of; tables of a few columns after others; volumes before planes; fractional values before whole numbers;
+//! more dimensions first, channels aside; the largest; an image in its colors, which counts as what it is made of, before that; the
+//! first in the file.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
-use array::{ArrayInfo, Attribute, Axis, Dataset, Error, GRIDS_ATTRIBUTE, Meaning, Result};
+use array::{ArrayInfo, Attribute, Axis, AxisKind, Dataset, Error, GRIDS_ATTRIBUTE, Meaning, Result};
 
 use crate::view::{sides, thick_sides};
 
@@ -35,15 +36,27 @@ const MESH_ENDS: [&str; 2] = ["_connectivity", "_coordinates"];
 const OWN_ENDS: [&str; 9] =
     ["_bnds", "_bounds", "_bnd", "_vertices", "_connectivity", "_nodes", "_links", "_vert", "vertex_of_cell"];
 
+/// End of the name of an image in its colors, behind the name of the array that it is made of.
+const COLOR_END: &str = " (color)";
+
 /// The array to start with.
 ///
 /// # Errors
 /// `Unsupported`, listing the arrays there are, when none has two dimensions.
 pub(crate) fn first_array(dataset: &Dataset) -> Result<&ArrayInfo> {
     let named = named_by_others(dataset);
+    let by_name: HashMap<&str, &ArrayInfo> =
+        dataset.arrays.iter().map(|array| (array.name.as_str(), array)).collect();
+    // What an image in its colors is made of.
+    let source = |array: &ArrayInfo| match array.meaning {
+        Meaning::Colors => by_name.get(array.name.strip_suffix(COLOR_END)?).copied(),
+        _ => None,
+    };
     let is_drawn = |array: &&ArrayInfo| array.meaning != Meaning::Text && thick_sides(array) >= 2;
     let drawn = dataset.arrays.iter().filter(is_drawn);
-    drawn.min_by_key(|array| rank(array, &named)).ok_or_else(|| nothing_to_draw(dataset))
+    let rank_of =
+        |array: &&ArrayInfo| (rank(source(array).unwrap_or(array), &named), array.meaning != Meaning::Colors);
+    drawn.min_by_key(rank_of).ok_or_else(|| nothing_to_draw(dataset))
 }
 
 /// Says why no array of a data set is drawn.
@@ -87,14 +100,16 @@ type Rank = (bool, bool, bool, bool, bool, bool, Reverse<usize>, Reverse<u64>);
 fn rank(array: &ArrayInfo, named: &BTreeSet<String>) -> Rank {
     let is_table = sides(array).any(|side| (2..LEAST_SIDE).contains(&side));
     let count = array.shape().iter().fold(1u64, |n, &side| n.saturating_mul(side));
+    let with_sides = array.axes.iter().zip(array.shape());
+    let dimensions = with_sides.filter(|(axis, side)| **side > 1 && axis.kind != AxisKind::Channel).count();
     (
         is_about_others(array, named),
         array.meaning == Meaning::Labels || array.name.split('/').any(|part| part == "labels"),
-        array.meaning != Meaning::Colors,
+        !array.attributes.contains_key(GRIDS_ATTRIBUTE),
         is_table,
         thick_sides(array) < 3,
         !array.decoding.output.element().is_float(),
-        Reverse(array.shape().iter().filter(|&&side| side > 1).count()),
+        Reverse(dimensions),
         Reverse(count),
     )
 }
@@ -207,6 +222,40 @@ mod tests {
         let dataset =
             data(&[("c", &[(Channel, 3), (Z, 10), (Y, 30), (X, 40)]), ("plane", &[(Y, 3000), (X, 4000)])]);
         assert_eq!(first(&dataset), "c");
+    }
+
+    #[test]
+    fn an_image_in_its_colors_comes_before_its_channels_but_not_before_larger_data() {
+        let mut dataset = data(&[
+            ("thumb", &[(Y, 32), (X, 32), (Channel, 3)]),
+            ("data", &[(Y, 256), (X, 256)]),
+            ("thumb (color)", &[(Y, 32), (X, 32)]),
+        ]);
+        dataset.arrays[2].meaning = Meaning::Colors;
+        assert_eq!(first(&dataset), "data");
+        dataset.arrays.remove(1);
+        assert_eq!(first(&dataset), "thumb (color)");
+        let mut dataset = data(&[
+            ("seg", &[(Y, 32), (X, 32)]),
+            ("0", &[(Y, 16), (X, 16)]),
+            ("seg (color)", &[(Y, 32), (X, 32)]),
+        ]);
+        (dataset.arrays[0].meaning, dataset.arrays[2].meaning) = (Meaning::Labels, Meaning::Colors);
+        assert_eq!(first(&dataset), "0");
+        dataset.arrays.remove(1);
+        assert_eq!(first(&dataset), "seg (color)");
+    }
+
+    #[test]
+    fn fields_of_a_mesh_come_before_the_blocks_that_they_are_made_of() {
+        let mut dataset = data(&[
+            ("dens", &[(Time, 73), (Z, 8), (Y, 8), (X, 8)]),
+            ("amr/dens", &[(Y, 64), (X, 64)]),
+            ("amr/grids", &[(Other, 73), (Other, 7)]),
+        ]);
+        dataset.arrays[0].decoding.output = "<f4".parse().unwrap();
+        say(&mut dataset, 1, GRIDS_ATTRIBUTE, "amr/grids");
+        assert_eq!(first(&dataset), "amr/dens");
     }
 
     #[test]
