@@ -136,6 +136,24 @@ def test_dates_are_times_for_xarray(served: Served) -> None:
     assert found["spans"].values[0] == np.timedelta64(5, "s")
 
 
+@pytest.mark.parametrize("place", ["start", "end"])
+@pytest.mark.parametrize("packer", [None, zarr.codecs.ZstdCodec(), zarr.codecs.BloscCodec(cname="lz4")], ids=str)
+def test_an_index_of_shards_may_have_its_highest_bytes_first(tmp_path: pathlib.Path, place: str, packer: object) -> None:
+    little, big = (zarr.codecs.BytesCodec(endian=order) for order in ["little", "big"])
+    for checksum in [[], [zarr.codecs.Crc32cCodec()]]:
+        codecs = [little] if packer is None else [little, packer]
+        shards = zarr.codecs.ShardingCodec(
+            chunk_shape=(2, 5), codecs=codecs, index_codecs=[big, *checksum], index_location=place
+        )
+        path = tmp_path / f"{len(checksum)}.zarr"
+        array = zarr.create_array(path, shape=BASE.shape, dtype="i4", chunks=(4, 10), serializer=shards, compressors=None)
+        array[...] = BASE
+        out = tmp_path / "out.npy"
+        done = conftest.corridor(tmp_path, "get", str(path), "-o", str(out))
+        assert done.returncode == 0, done.stderr
+        np.testing.assert_array_equal(np.load(out), zarr.open_array(path, mode="r")[...])
+
+
 @pytest.mark.parametrize("pack", ["stored", "deflated"])
 @pytest.mark.parametrize("version", ["v2", "v3"])
 def test_a_store_in_an_archive_is_the_same(store: pathlib.Path, tmp_path: pathlib.Path, version: str, pack: str) -> None:

@@ -223,7 +223,13 @@ fn refuse_compressors(codecs: &[Value]) -> Result<()> {
             return Err(Error::unsupported(format!("compressor `{}` before other codecs", name(codec))));
         }
         for inner in ["/configuration/codecs", "/configuration/index_codecs"] {
-            refuse_compressors(codec.pointer(inner).and_then(Value::as_array).map_or(&[], Vec::as_slice))?;
+            let inner = codec.pointer(inner).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+            if let Some(packed) = inner.iter().map(name).find(|name| COMPRESSORS.contains(name)) {
+                return Err(Error::unsupported(format!(
+                    "compressor `{packed}` in shards within other codecs, or whose index is stored in an unusual way"
+                )));
+            }
+            refuse_compressors(inner)?;
         }
     }
     Ok(())

@@ -32,6 +32,8 @@ pub(super) struct Shards {
     grid: Vec<u64>,
     /// A checksum follows the index.
     checksum: bool,
+    /// Numbers of the index have their highest byte first.
+    is_big_endian: bool,
     /// The index is at the end of the file, else at its start.
     at_end: bool,
     kept: Mutex<BTreeMap<String, Index>>,
@@ -55,13 +57,18 @@ impl Shards {
         let at_end = configuration.get("index_location").and_then(Value::as_str) != Some("start");
         let grid: Vec<u64> = shard.iter().zip(chunk).map(|(s, c)| s / c).collect();
         let whole = shard.iter().zip(chunk).all(|(s, c)| s % c == 0);
-        if order != Some("little") || !whole {
+        let is_big_endian = match order {
+            Some("little") => false,
+            Some("big") => true,
+            _ => return Ok(None),
+        };
+        if !whole {
             return Ok(None);
         }
         if grid.iter().try_fold(1u64, |n, &g| n.checked_mul(g)).is_none_or(|n| n > MAX_INNER_CHUNKS) {
             return Err(Error::unsupported(format!("shards of more than {MAX_INNER_CHUNKS} chunks")));
         }
-        Ok(Some(Self { grid, checksum, at_end, kept: Mutex::default() }))
+        Ok(Some(Self { grid, checksum, is_big_endian, at_end, kept: Mutex::default() }))
     }
 
     /// Place of the shard that holds a chunk, and the chunk's number in it.
@@ -133,7 +140,8 @@ impl Shards {
                 )));
             }
         }
-        let number = |raw: &[u8; 8]| u64::from_le_bytes(*raw);
+        let read = if self.is_big_endian { u64::from_be_bytes } else { u64::from_le_bytes };
+        let number = |raw: &[u8; 8]| read(*raw);
         let pairs = entries.as_chunks::<8>().0.as_chunks::<2>().0;
         Ok(pairs.iter().map(|[offset, size]| (number(offset), number(size))).collect())
     }

@@ -455,6 +455,21 @@ fn compressors_at_unusual_places_are_left_out() {
 }
 
 #[test]
+fn an_index_of_shards_may_be_big_endian_but_not_packed() {
+    let gzip = || json!({"name": "gzip", "configuration": {"level": 1}});
+    let big = || json!({"name": "bytes", "configuration": {"endian": "big"}});
+    for (index, is_read) in [(json!([big()]), true), (json!([big(), gzip()]), false)] {
+        let dir = tempfile::tempdir().unwrap();
+        let configuration =
+            json!({"chunk_shape": [3, 4], "codecs": [bytes_codec(), gzip()], "index_codecs": index});
+        let shards = json!({"name": "sharding_indexed", "configuration": configuration});
+        one_chunk_v3(dir.path(), &json!([shards]), &[0xff; 16]);
+        let store = open_at(dir.path()).unwrap();
+        assert_eq!(store.dataset.left_out.is_empty(), is_read, "{:?}", store.dataset.left_out);
+    }
+}
+
+#[test]
 fn differences_along_other_axes_than_those_of_the_file_are_left_out() {
     let dir = tempfile::tempdir().unwrap();
     let delta = json!({"name": "numcodecs.delta", "configuration": {"dtype": "<i2"}});
