@@ -8,7 +8,7 @@ mod decoding;
 
 use std::collections::BTreeMap;
 
-use array::{ArrayInfo, Attribute, Attributes, Axis, ElementType, Meaning, Scalar};
+use array::{ArrayInfo, Attribute, Attributes, Axis, DType, ElementType, Meaning, Scalar};
 
 pub(crate) use axes::{Coordinate, Dimension};
 pub(crate) use decoding::{DefaultFill, decoded, decoding, default_fill};
@@ -56,10 +56,10 @@ pub(crate) fn attributes(values: &Values) -> Attributes {
     values.iter().map(|(name, value)| (name.clone(), shown(value))).collect()
 }
 
-/// Axes of which only the names are known.
-pub(crate) fn named_axes(names: &[String]) -> Vec<Axis> {
+/// Axes of an array of which only the names are known.
+pub(crate) fn named_axes(names: &[String], dtype: DType, shape: &[u64]) -> Vec<Axis> {
     let dimension = |name: &String| Dimension { name: name.clone(), coordinate: None };
-    axes::axes(&names.iter().map(dimension).collect::<Vec<_>>())
+    axes::axes(&names.iter().map(dimension).collect::<Vec<_>>(), dtype, shape)
 }
 
 /// Completes the description of a variable: axes and world space, units, attributes, decoding, meaning.
@@ -69,7 +69,7 @@ pub(crate) fn complete(info: &mut ArrayInfo, values: &Values, dimensions: &[Dime
     let of_length = |(dimension, &count): (&Dimension, &u64)| dimension.of_length(count, &mut info.notes);
     let dimensions: Vec<Dimension> = dimensions.iter().zip(&info.levels[0].shape).map(of_length).collect();
     let dimensions = &dimensions[..];
-    info.axes = axes::axes(dimensions);
+    info.axes = axes::axes(dimensions, info.dtype, &info.levels[0].shape);
     info.units = text(values, "units").unwrap_or_default().to_owned();
     info.attributes = attributes(values);
     info.decoding = decoding(info.dtype, values, fill);

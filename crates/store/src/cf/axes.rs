@@ -1,6 +1,6 @@
 //! Which axis is which, where its samples lie, and what follows for world space.
 
-use array::{Affine, Axis, AxisKind, Coordinates, kind_of_degrees};
+use array::{Affine, Axis, AxisKind, Coordinates, DType, ElementType, kind_of_degrees};
 
 use super::{Values, text};
 
@@ -27,11 +27,13 @@ pub(crate) struct Coordinate {
 const REGULAR_WITHIN: f64 = 1e-3;
 
 /// The axes of a variable. Each kind of space and time is given once; axes of which nothing is known become
-/// the kinds that are left, last axis first.
-pub(super) fn axes(dimensions: &[Dimension]) -> Vec<Axis> {
+/// the kinds that are left, last axis first. `dtype` and `shape` are those of the variable.
+pub(super) fn axes(dimensions: &[Dimension], dtype: DType, shape: &[u64]) -> Vec<Axis> {
+    let has_colors = has_colors(dimensions, dtype, shape);
     let mut kinds: Vec<Option<AxisKind>> = Vec::new();
-    for dimension in dimensions {
-        let known = known_kind(dimension);
+    for (place, dimension) in dimensions.iter().enumerate() {
+        let is_of_colors = has_colors && place + 1 == dimensions.len();
+        let known = known_kind(dimension).or(is_of_colors.then_some(AxisKind::Channel));
         let taken = |kind: AxisKind| kind != AxisKind::Other && kinds.contains(&Some(kind));
         kinds.push(known.map(|kind| if taken(kind) { AxisKind::Other } else { kind }));
     }
@@ -53,6 +55,28 @@ pub(super) fn axes(dimensions: &[Dimension]) -> Vec<Axis> {
         ..Axis::new(dimension.name.clone(), kind.unwrap_or(AxisKind::Other))
     };
     dimensions.iter().zip(kinds).map(axis).collect()
+}
+
+/// Whether the last axis is one of colors by its name, where nothing else says what it is: bytes in three or four.
+fn has_colors(dimensions: &[Dimension], dtype: DType, shape: &[u64]) -> bool {
+    let name = dimensions.last().map(|dimension| dimension.name.to_ascii_lowercase()).unwrap_or_default();
+    dtype.element() == ElementType::U8
+        && shape.len() > 2
+        && matches!(shape.last(), Some(3 | 4))
+        && matches!(
+            name.as_str(),
+            "c" | "s"
+                | "rgb"
+                | "rgba"
+                | "sample"
+                | "samples"
+                | "color"
+                | "colors"
+                | "colour"
+                | "colours"
+                | "channels"
+                | "bands"
+        )
 }
 
 /// Finds the kind by the rules of CF: the attribute `axis`, the standard name, the units, the attribute

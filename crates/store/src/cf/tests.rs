@@ -315,11 +315,18 @@ fn depths_in_the_units_of_the_other_axes_are_heights_below_zero() {
 #[test]
 fn unknown_axes_become_what_is_left() {
     let bare = |name: &str| Dimension { name: name.into(), coordinate: None };
-    let kinds = |names: &[&str]| {
+    let of_type = |dtype: &str, names: &[&str]| {
         let dimensions: Vec<Dimension> = names.iter().map(|n| bare(n)).collect();
-        axes::axes(&dimensions).iter().map(|a| a.kind).collect::<Vec<_>>()
+        let shape = vec![4; dimensions.len()];
+        axes::axes(&dimensions, dtype.parse().unwrap(), &shape).iter().map(|a| a.kind).collect::<Vec<_>>()
     };
-    use AxisKind::{Other, Time, X, Y, Z};
+    use AxisKind::{Channel, Other, Time, X, Y, Z};
+    for name in ["c", "s", "RGB", "rgba", "samples", "color", "colour", "channel", "band"] {
+        assert_eq!(of_type("|u1", &["y", "x", name]), [Y, X, Channel], "{name}");
+    }
+    assert_eq!(of_type("<f4", &["y", "x", "c"]), [Y, X, Z]);
+    assert_eq!(of_type("|u1", &["x", "c"]), [X, Y]);
+    let kinds = |names: &[&str]| of_type("<f4", names);
     assert_eq!(kinds(&["time", "a", "b"]), [Time, Y, X]);
     assert_eq!(kinds(&["a", "b", "c", "d"]), [Other, Z, Y, X]);
     assert_eq!(kinds(&["lat", "lon", "bnds"]), [Y, X, Other]);
