@@ -200,3 +200,19 @@ def test_several_servers_that_refuse_a_token_are_not_worth_another_try(home, run
         told = said(home, 4, "info", f"corridor://{hosts}/run42.h5#token=another-token-altogether&fp={pin}")
     assert told.count("the token is not the one of this server") == 2, told
     assert "hint" not in told and "WARN" not in told, told
+
+
+def test_a_file_that_is_written_beside_its_readers_says_so_where_it_cannot_be_read(home, tmp_path):
+    path = tmp_path / "live.h5"
+    with h5py.File(path, "w", libver="latest") as file:
+        frames = file.create_dataset("frames", (0, 64, 64), "u2", maxshape=(None, 64, 64), chunks=(1, 64, 64))
+        file.flush()
+        file.swmr_mode = True
+        for number in range(40):
+            frames.resize(number + 1, 0)
+            frames[number] = number
+            frames.flush()
+        done = corridor(home, "get", str(path), "frames[-1,0,0]", "-o", str(tmp_path / "out.npy"))
+        assert done.returncode == 0 or "SWMR" in done.stderr, done.stderr
+    assert corridor(home, "get", str(path), "frames[-1,0,0]", "-o", str(tmp_path / "out.npy")).returncode == 0
+    assert np.load(tmp_path / "out.npy") == 39

@@ -102,6 +102,10 @@ struct Stored {
     storage: Once<Storage>,
 }
 
+/// What to do about a file whose head is older than the rest.
+const IN_SWMR: &str = "the file is being written in SWMR mode, or its writer ended without closing it: \
+     read it again once it is closed, or after `h5clear -s`";
+
 /// Numbers of sources of virtual data sets begin here: above those of arrays, below those of coordinates.
 const FIRST_SOURCE: u32 = u32::MAX / 2;
 
@@ -262,7 +266,11 @@ impl Hdf5 {
     ) -> Result<T> {
         let locate = || {
             let object = self.files.object(stored.id)?;
-            Storage::locate(object, &stored.facts, &stored.extent, stored.item_bytes, cancel)
+            let located = Storage::locate(object, &stored.facts, &stored.extent, stored.item_bytes, cancel);
+            located.or_else(|e| match signature::is_in_swmr(&self.files.get(stored.id.file)?.bytes) {
+                true => Err(e.context(IN_SWMR)),
+                false => Err(e),
+            })
         };
         let storage = stored.storage.get_or_make(cancel, locate)?;
         let reader = Reader {
