@@ -448,7 +448,7 @@ async fn a_level_of_corners_comes_after_made_levels_and_is_kept() {
     source.read(request, region).await.unwrap();
     let own: Vec<u8> = read(&*amr, 0, 1, &whole).into_iter().flat_map(f64::to_ne_bytes).collect();
     assert_eq!(target.into_vec().unwrap(), own);
-    let kept = std::fs::read_dir(dir.path().join(dataset.id.to_string()).join("levels-2/g0/a0/l3"));
+    let kept = std::fs::read_dir(dir.path().join(dataset.id.to_string()).join("levels-3/g0/a0/l3"));
     assert_eq!(kept.unwrap().count(), 1, "the block is in the side cache");
 }
 

@@ -32,7 +32,7 @@ pub const PIECES_AT_ONCE: usize = 2;
 pub const PIECE_BYTES: usize = 1 << 20;
 
 /// Changes when blocks would be made in another way: entries of the side cache of another version are not found.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// Dead entries of the table of blocks under way are cleared when it is this long.
 const FLIGHTS_BEFORE_CLEARING: usize = 256;
 
