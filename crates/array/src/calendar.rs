@@ -1,6 +1,6 @@
 //! Dates of CF's calendars (conventions, section 4.4.1) as numbers of seconds, for selecting samples by date.
 //!
-//! A moment is seconds since the beginning of the year 0 of its own calendar: only moments of the same calendar can be compared.
+//! A moment is seconds since the beginning of the year before the year 1 of its own calendar: only moments of the same calendar can be compared.
 
 use std::fmt;
 use std::str::FromStr;
@@ -50,6 +50,30 @@ impl FromStr for Calendar {
 }
 
 impl Calendar {
+    /// The number of a written year where years are counted through; `None` for a year that the calendar lacks. In the calendars
+    /// of history 1 follows -1; the others have a year 0 (cftime's `has_year_zero`).
+    fn counted(self, year: i64) -> Option<i64> {
+        match self {
+            Self::Standard | Self::Julian if year == 0 => None,
+            Self::Standard | Self::Julian if year < 0 => Some(year + 1),
+            _ => Some(year),
+        }
+    }
+
+    /// The year as it is written; the inverse of [`counted`](Self::counted).
+    fn written(self, counted: i64) -> i64 {
+        match self {
+            Self::Standard | Self::Julian if counted <= 0 => counted - 1,
+            _ => counted,
+        }
+    }
+
+    /// The year after a written one.
+    fn year_after(self, year: i64) -> Option<i64> {
+        Some(self.written(self.counted(year)? + 1))
+    }
+
+    /// Whether a counted year has a leap day.
     fn is_leap(self, year: i64) -> bool {
         let is_julian = year.rem_euclid(4) == 0;
         let is_gregorian = is_julian && (year.rem_euclid(100) != 0 || year.rem_euclid(400) == 0);
@@ -71,8 +95,13 @@ impl Calendar {
         }
     }
 
-    /// Days since the beginning of the year 0; `None` for a day that the calendar does not have.
+    /// Days since the beginning of the counted year 0; `None` for a day that the calendar does not have.
     fn days(self, [year, month, day]: [i64; 3]) -> Option<i64> {
+        self.days_counted([self.counted(year)?, month, day])
+    }
+
+    /// The same for a date whose year is counted.
+    fn days_counted(self, [year, month, day]: [i64; 3]) -> Option<i64> {
         if !YEARS.contains(&year)
             || !(1..=12).contains(&month)
             || !(1..=self.days_of_month(year, month)).contains(&day)
@@ -92,10 +121,10 @@ impl Calendar {
                 // The last Julian day is followed by the first Gregorian one.
                 let gap =
                     Self::ProlepticGregorian.days(GREGORIAN_FROM)? - Self::Julian.days(JULIAN_UNTIL)? - 1;
-                return Some(Self::ProlepticGregorian.days([year, month, day])? - gap);
+                return Some(Self::ProlepticGregorian.days_counted([year, month, day])? - gap);
             }
             Self::Standard if [year, month, day] > JULIAN_UNTIL => return None,
-            Self::Standard => return Self::Julian.days([year, month, day]),
+            Self::Standard => return Self::Julian.days_counted([year, month, day]),
         };
         let month_index = usize::try_from(month - 1).ok()?;
         let leap = i64::from(month > 2 && self.is_leap(year));
@@ -109,17 +138,19 @@ impl Calendar {
         if !YEARS.contains(&year) {
             return None;
         }
-        let begins = |year: i64| self.days([year, 1, 1]);
+        let begins = |year: i64| self.days_counted([year, 1, 1]);
         let (mut low, mut high) = (year, days.div_euclid(360).max(days.div_euclid(367)) + 2);
         while low + 1 < high {
             let middle = low + (high - low) / 2;
             if begins(middle).is_some_and(|first| first <= days) { low = middle } else { high = middle }
         }
         year = low;
-        let month =
-            (1..=12).rev().find(|&month| self.days([year, month, 1]).is_some_and(|first| first <= days))?;
+        let month = (1..=12)
+            .rev()
+            .find(|&month| self.days_counted([year, month, 1]).is_some_and(|first| first <= days))?;
         // In October 1582 ten days are missing.
-        (1..=31).rev().map(|day| [year, month, day]).find(|&date| self.days(date) == Some(days))
+        let day = (1..=31).rev().find(|&day| self.days_counted([year, month, day]) == Some(days))?;
+        Some([self.written(year), month, day])
     }
 
     /// The moment `of_day` seconds after midnight of a date; `None` for a day that the calendar does not have.
@@ -139,7 +170,8 @@ impl Calendar {
         }
         let [year, month, day] = self.date_of(days as i64)?;
         let of_day = seconds - days * SECONDS_A_DAY;
-        let date = format!("{year:04}-{month:02}-{day:02}");
+        let sign = if year < 0 { "-" } else { "" };
+        let date = format!("{sign}{:04}-{month:02}-{day:02}", year.abs());
         if of_day == 0.0 {
             return Some(date);
         }
@@ -282,8 +314,8 @@ impl Date {
     pub fn ends(&self, calendar: Calendar) -> Option<f64> {
         let [year, month, _] = self.date;
         match self.precision {
-            Precision::Year => calendar.moment([year + 1, 1, 1], 0.0),
-            Precision::Month if month == 12 => calendar.moment([year + 1, 1, 1], 0.0),
+            Precision::Year => calendar.moment([calendar.year_after(year)?, 1, 1], 0.0),
+            Precision::Month if month == 12 => calendar.moment([calendar.year_after(year)?, 1, 1], 0.0),
             Precision::Month => calendar.moment([year, month + 1, 1], 0.0),
             Precision::Day => Some(self.begins(calendar)? + SECONDS_A_DAY),
             Precision::Hour => Some(self.begins(calendar)? + 3600.0),
@@ -325,7 +357,7 @@ mod tests {
             let first = calendar.days([-5, 1, 1]).unwrap();
             let mut last = calendar.date_of(first).unwrap();
             for days in first + 1..first + 800_000 {
-                if days % 97 != 0 && !(577_000..578_500).contains(&days) {
+                if days % 97 != 0 && !(578_000..580_500).contains(&days) {
                     continue;
                 }
                 let date = calendar.date_of(days).unwrap_or_else(|| panic!("{calendar:?} {days}"));
@@ -352,6 +384,17 @@ mod tests {
             (730_119.0, "days since 0001-01-01", "standard", "1999-12-30"),
             (-1.0, "seconds since 1970-01-01T00:00:00Z", "", "1969-12-31T23:59:59"),
             (2.0, "weeks since 1970-01-01 00:00:00+00:00", "", "1970-01-15"),
+            (2_451_545.0, "days since -4713-01-01 12:00:00", "standard", "2000-01-01T12:00:00"),
+            (2_451_545.0, "days since -4713-01-01 12:00:00", "julian", "1999-12-19T12:00:00"),
+            (2_451_545.0, "days since -4713-11-24 12:00:00", "proleptic_gregorian", "2000-01-01T12:00:00"),
+            (365.0, "days since -0001-01-01", "standard", "-0001-12-31"),
+            (366.0, "days since -0001-01-01", "gregorian", "0001-01-01"),
+            (366.0, "days since -1-1-1", "julian", "0001-01-01"),
+            (365.0, "days since -0001-01-01", "proleptic_gregorian", "0000-01-01"),
+            (366.0, "days since 0000-01-01", "proleptic_gregorian", "0001-01-01"),
+            (365.0, "days since -0001-01-01", "noleap", "0000-01-01"),
+            (366.0, "days since -0001-01-01", "all_leap", "0000-01-01"),
+            (360.0, "days since -0001-01-01", "360_day", "0000-01-01"),
         ] {
             let units = TimeUnits::parse(units, calendar).unwrap_or_else(|| panic!("{units} {calendar}"));
             assert_eq!(
@@ -366,6 +409,9 @@ mod tests {
             ("days since never", ""),
             ("days since 2000-01-01", "martian"),
             ("days since 2001-02-29", "noleap"),
+            ("days since 0000-01-01", "standard"),
+            ("days since 0000-01-01", "gregorian"),
+            ("days since 0000-01-01", "julian"),
             ("days since 2001-01-01 00:00:00+02:00", ""),
         ] {
             assert_eq!(TimeUnits::parse(units, calendar), None, "{units} {calendar}");
@@ -383,6 +429,9 @@ mod tests {
         assert_eq!(span("2001", Calendar::Standard), is("2001-01-01", "2002-01-01"));
         assert_eq!(span("2000-02", Calendar::Standard), is("2000-02-01", "2000-03-01"));
         assert_eq!(span("2000-12", Calendar::Days360), is("2000-12-01", "2001-01-01"));
+        assert_eq!(span("-1", Calendar::Standard), is("-0001-01-01", "0001-01-01"));
+        assert_eq!(span("-0001-12", Calendar::Julian), is("-0001-12-01", "0001-01-01"));
+        assert_eq!(span("-0001", Calendar::NoLeap), is("-0001-01-01", "0000-01-01"));
         assert_eq!(span("2000-02-30", Calendar::Days360), is("2000-02-30", "2000-03-01"));
         assert_eq!(span("2000-02-28T23", Calendar::NoLeap), is("2000-02-28T23:00:00", "2000-03-01"));
         for wrong in

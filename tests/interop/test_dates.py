@@ -1,0 +1,77 @@
+"""Times of files as dates, and selections by them, against cftime and xarray."""
+
+import warnings
+
+import cftime
+import netCDF4
+import numpy as np
+import pytest
+from conftest import corridor
+
+CALENDARS = ["standard", "gregorian", "proleptic_gregorian", "julian", "noleap", "all_leap", "360_day"]
+
+
+def write(path, values, units, calendar, dtype="f8"):
+    """A variable `v` that counts its times."""
+    with netCDF4.Dataset(path, "w") as file:
+        file.createDimension("time", len(values))
+        time = file.createVariable("time", dtype, ("time",))
+        time[:] = values
+        time.setncatts({"units": units, "calendar": calendar, "standard_name": "time"})
+        file.createVariable("v", "i4", ("time",))[:] = np.arange(len(values))
+    return path
+
+
+def column(home, path):
+    """The times of a file as a table shows them."""
+    out = path.with_suffix(".csv")
+    done = corridor(home, "get", str(path), "v", "-o", str(out))
+    assert done.returncode == 0, done.stderr
+    return [line.split(",")[0] for line in out.read_text().splitlines()[1:]]
+
+
+def reference(values, units, calendar):
+    """The same texts by cftime."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        dates = cftime.num2date(values, units, calendar)
+    texts = []
+    for d in dates:
+        text = f"{'-' if d.year < 0 else ''}{abs(d.year):04d}-{d.month:02d}-{d.day:02d}"
+        if (d.hour, d.minute, d.second, d.microsecond) != (0, 0, 0, 0):
+            text += f"T{d.hour:02d}:{d.minute:02d}:{d.second:02d}"
+            if d.microsecond:
+                text += f".{d.microsecond // 1000:03d}" if d.microsecond % 1000 == 0 else f".{d.microsecond:06d}"
+        texts.append(text)
+    return texts
+
+
+@pytest.mark.parametrize("calendar", CALENDARS)
+@pytest.mark.parametrize("epoch", ["-4713-01-01 12:00:00", "-0001-12-30", "0001-01-01", "1582-10-01 06:00", "2000-01-01"])
+def test_dates_are_cftimes(home, tmp_path, calendar, epoch):
+    hours = np.random.default_rng(7).integers(-9000 * 8766, 9000 * 8766, 200)
+    hours = np.concatenate([hours, np.arange(-3, 4) * 24])
+    units = f"hours since {epoch}"
+    assert column(home, write(tmp_path / "dates.nc", hours, units, calendar)) == reference(hours, units, calendar)
+
+
+@pytest.mark.parametrize(
+    ("value", "units", "calendar"),
+    [
+        (2451545, "days since -4713-01-01 12:00:00", "standard"),
+        (2451545, "days since -4713-01-01 12:00:00", "julian"),
+        (400, "days since -0001-01-01", "standard"),
+        (400, "days since 0000-01-01", "proleptic_gregorian"),
+        (400, "days since 0000-01-01", "noleap"),
+    ],
+)
+def test_years_before_1_are_cftimes(home, tmp_path, value, units, calendar):
+    values = np.array([value, value + 1.5])
+    assert column(home, write(tmp_path / "dates.nc", values, units, calendar)) == reference(values, units, calendar)
+
+
+@pytest.mark.parametrize("calendar", ["standard", "gregorian", "julian"])
+def test_a_year_0_is_no_date_where_cftime_has_none(home, tmp_path, calendar):
+    with pytest.raises(ValueError, match="year"):
+        cftime.num2date([0], "days since 0000-01-01", calendar)
+    assert column(home, write(tmp_path / "dates.nc", [0, 1], "days since 0000-01-01", calendar)) == ["0", "1"]
