@@ -75,3 +75,20 @@ def test_a_year_0_is_no_date_where_cftime_has_none(home, tmp_path, calendar):
     with pytest.raises(ValueError, match="year"):
         cftime.num2date([0], "days since 0000-01-01", calendar)
     assert column(home, write(tmp_path / "dates.nc", [0, 1], "days since 0000-01-01", calendar)) == ["0", "1"]
+
+
+@pytest.mark.parametrize(
+    ("values", "units", "expected"),
+    [
+        ([0.0, 0.25, 1.5, 60], "seconds since 2001-01-01", None),
+        ([0, 1, 1001, 60000], "milliseconds since 2001-01-01", None),
+        ([0, 1, 999999, 60000000], "microseconds since 2001-01-01 06:00:00", None),
+        (["978307200000000", "978307200000001"], "microseconds since 1970-01-01", None),
+        ([36892.1, 36892.2, 36892 + 1 / 3], "days since 1900-01-01", None),
+        ([0, 7, 1000], "nanoseconds since 2001-01-01", ["2001-01-01", "2001-01-01T00:00:00.000000007", "2001-01-01T00:00:00.000001"]),
+    ],
+)
+def test_fractions_of_seconds_are_written(home, tmp_path, values, units, expected):
+    values = np.array(values, "f8")
+    found = column(home, write(tmp_path / "parts.nc", values, units, "standard"))
+    assert found == (expected or reference(values, units, "standard"))

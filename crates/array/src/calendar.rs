@@ -1,6 +1,7 @@
 //! Dates of CF's calendars (conventions, section 4.4.1) as numbers of seconds, for selecting samples by date.
 //!
-//! A moment is seconds since the beginning of the year before the year 1 of its own calendar: only moments of the same calendar can be compared.
+//! A moment is seconds since the epoch of its axis, and so as exact as the axis's own values: seconds since the year 0 would not
+//! tell microseconds from one another.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,6 +9,10 @@ use std::str::FromStr;
 use crate::{Error, Result};
 
 const SECONDS_A_DAY: f64 = 86_400.0;
+const NANOSECONDS: i64 = 1_000_000_000;
+const NANOSECONDS_A_DAY: i64 = 86_400 * NANOSECONDS;
+/// Nanoseconds of the parts to which times are rounded.
+const GRAINS: [i64; 4] = [1, 1_000, 1_000_000, NANOSECONDS];
 /// Days before each month of a year without a leap day.
 const BEFORE_MONTH: [i64; 12] = [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334];
 /// The first day of the Gregorian calendar, and the last one of the Julian one before it, in the standard calendar.
@@ -153,30 +158,11 @@ impl Calendar {
         Some([self.written(year), month, day])
     }
 
-    /// The moment `of_day` seconds after midnight of a date; `None` for a day that the calendar does not have.
+    /// Seconds from the beginning of the counted year 0 to `of_day` seconds after midnight of a date; `None` for a day that
+    /// the calendar does not have.
     #[expect(clippy::cast_precision_loss, reason = "days of 100,000 years")]
     pub(crate) fn moment(self, date: [i64; 3], of_day: f64) -> Option<f64> {
         Some(self.days(date)? as f64 * SECONDS_A_DAY + of_day)
-    }
-
-    /// A moment as text: the date, and the time of day where it is not midnight, to the second.
-    #[must_use]
-    #[expect(clippy::cast_possible_truncation, reason = "checked to be a date of some year")]
-    pub fn text(self, moment: f64) -> Option<String> {
-        let seconds = moment.round();
-        let days = (seconds / SECONDS_A_DAY).floor();
-        if days.abs() > 5e7 || days.is_nan() {
-            return None;
-        }
-        let [year, month, day] = self.date_of(days as i64)?;
-        let of_day = seconds - days * SECONDS_A_DAY;
-        let sign = if year < 0 { "-" } else { "" };
-        let date = format!("{sign}{:04}-{month:02}-{day:02}", year.abs());
-        if of_day == 0.0 {
-            return Some(date);
-        }
-        let (hour, minute) = ((of_day / 3600.0).floor(), (of_day % 3600.0 / 60.0).floor());
-        Some(format!("{date}T{hour:02}:{minute:02}:{:02}", of_day % 60.0))
     }
 }
 
@@ -185,8 +171,38 @@ impl Calendar {
 pub struct TimeUnits {
     /// How days are counted.
     pub calendar: Calendar,
+    unit: Unit,
+    /// Day of the epoch.
+    epoch_day: i64,
+    /// Seconds from that day's midnight to the epoch.
+    epoch_of_day: f64,
+}
+
+/// Length of a unit of time: so many seconds, of which one has so many parts. Numbers of a thousandth of a second are exact when
+/// divided by 1,000, not when multiplied by 0.001.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Unit {
     seconds: f64,
-    epoch: f64,
+    parts: f64,
+}
+
+impl Unit {
+    fn parse(unit: &str) -> Option<Self> {
+        let seconds = |seconds| Some(Self { seconds, parts: 1.0 });
+        let part = |parts| Some(Self { seconds: 1.0, parts });
+        let unit = unit.trim().to_ascii_lowercase();
+        match unit.strip_suffix('s').filter(|one| !one.is_empty()).unwrap_or(&unit) {
+            "nanosecond" | "nanosec" | "n" if unit != "n" => part(1e9),
+            "microsecond" | "microsec" | "u" if unit != "u" => part(1e6),
+            "millisecond" | "millisec" | "msec" | "m" if unit != "m" => part(1e3),
+            "second" | "sec" | "s" => seconds(1.0),
+            "minute" | "min" => seconds(60.0),
+            "hour" | "hr" | "h" => seconds(3_600.0),
+            "day" | "d" => seconds(SECONDS_A_DAY),
+            "week" => seconds(7.0 * SECONDS_A_DAY),
+            _ => None,
+        }
+    }
 }
 
 impl TimeUnits {
@@ -196,25 +212,105 @@ impl TimeUnits {
     pub fn parse(units: &str, calendar: &str) -> Option<Self> {
         let calendar: Calendar = calendar.parse().ok()?;
         let (unit, epoch) = units.split_once(" since ")?;
-        let unit = unit.trim().to_ascii_lowercase();
-        let seconds = match unit.strip_suffix('s').filter(|one| !one.is_empty()).unwrap_or(&unit) {
-            "microsecond" | "microsec" | "u" => 1e-6,
-            "millisecond" | "millisec" | "msec" | "m" if unit != "m" => 1e-3,
-            "second" | "sec" | "s" => 1.0,
-            "minute" | "min" => 60.0,
-            "hour" | "hr" | "h" => 3_600.0,
-            "day" | "d" => SECONDS_A_DAY,
-            "week" => 7.0 * SECONDS_A_DAY,
-            _ => return None,
-        };
         let epoch = Date::parse(&without_zone(epoch.trim())?)?;
-        Some(Self { calendar, seconds, epoch: epoch.begins(calendar)? })
+        let epoch_day = calendar.days(epoch.date)?;
+        Some(Self { calendar, unit: Unit::parse(unit)?, epoch_day, epoch_of_day: epoch.of_day })
     }
 
     /// The moment of a value.
     #[must_use]
     pub fn moment(&self, value: f64) -> f64 {
-        self.epoch + value * self.seconds
+        value * self.unit.seconds / self.unit.parts
+    }
+
+    /// First moment of a date's year, month, day or time; `None` for a day that the calendar does not have.
+    #[must_use]
+    pub fn begins(&self, date: &Date) -> Option<f64> {
+        Some(self.moment_of(self.calendar.days(date.date)?, date.of_day))
+    }
+
+    /// First moment after a date's year, month, day or time.
+    #[must_use]
+    pub fn ends(&self, date: &Date) -> Option<f64> {
+        let [year, month, _] = date.date;
+        let next = match date.precision {
+            Precision::Month if month < 12 => [year, month + 1, 1],
+            Precision::Year | Precision::Month => [self.calendar.year_after(year)?, 1, 1],
+            precision => {
+                let (_, length) = LENGTHS.into_iter().find(|(of, _)| *of == precision)?;
+                return Some(self.begins(date)? + length);
+            }
+        };
+        Some(self.moment_of(self.calendar.days(next)?, 0.0))
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "days of 100,000 years")]
+    fn moment_of(&self, day: i64, of_day: f64) -> f64 {
+        (day - self.epoch_day) as f64 * SECONDS_A_DAY + (of_day - self.epoch_of_day)
+    }
+
+    /// A value as text: the date, and the time of day where it is not midnight, to the second or as many of its digits (3, 6 or
+    /// 9) as are not zero.
+    #[must_use]
+    pub fn text(&self, value: f64) -> Option<String> {
+        let (date, of_day) = self.date_and_time(value)?;
+        if of_day == 0 {
+            return Some(date);
+        }
+        let minutes = of_day / (60 * NANOSECONDS);
+        Some(format!("{date}T{:02}:{:02}:{}", minutes / 60, minutes % 60, seconds_text(of_day)))
+    }
+
+    /// Date, and nanoseconds since its midnight, rounded to what a floating-point number of this size can tell apart: tenths of
+    /// days have no exact number.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_precision_loss,
+        reason = "whole numbers of days below 5e7, of nanoseconds below those of a day"
+    )]
+    fn date_and_time(&self, value: f64) -> Option<(String, i64)> {
+        let moment = self.moment(value);
+        let since_midnight = self.epoch_of_day + moment;
+        let days = (since_midnight / SECONDS_A_DAY).floor();
+        if days.abs() > 5e7 || days.is_nan() {
+            return None;
+        }
+        let told_apart = moment.abs() * f64::EPSILON * NANOSECONDS as f64;
+        let grain = GRAINS.into_iter().find(|&grain| grain as f64 > told_apart).unwrap_or(NANOSECONDS);
+        let of_day = (since_midnight - days * SECONDS_A_DAY) * NANOSECONDS as f64;
+        let of_day = (of_day / grain as f64).round() as i64 * grain;
+        let days = self.epoch_day + days as i64 + of_day.div_euclid(NANOSECONDS_A_DAY);
+        let [year, month, day] = self.calendar.date_of(days)?;
+        let sign = if year < 0 { "-" } else { "" };
+        Some((format!("{sign}{:04}-{month:02}-{day:02}", year.abs()), of_day.rem_euclid(NANOSECONDS_A_DAY)))
+    }
+
+    /// Smallest part of a date that tells some of the values from others: a day where all are at midnight.
+    #[must_use]
+    pub fn precision(&self, values: &[f64]) -> Precision {
+        let is_whole = |moment: f64, length: f64| {
+            let count = (self.epoch_of_day + moment) / length;
+            (count - count.round()).abs() * length <= noise(moment)
+        };
+        let moments = || values.iter().filter(|value| value.is_finite()).map(|&value| self.moment(value));
+        let found = LENGTHS.into_iter().find(|&(_, length)| moments().all(|moment| is_whole(moment, length)));
+        found.map_or(Precision::Nanosecond, |(precision, _)| precision)
+    }
+}
+
+/// How far a moment that was computed may lie from the one that was meant, in seconds.
+fn noise(moment: f64) -> f64 {
+    (moment.abs() * 4.0 * f64::EPSILON).max(1e-10)
+}
+
+/// Seconds of the minute, with as many digits of a fraction as are not zero: none, 3, 6 or 9.
+fn seconds_text(of_day: i64) -> String {
+    let (second, fraction) = (of_day / NANOSECONDS % 60, of_day % NANOSECONDS);
+    match fraction {
+        0 => format!("{second:02}"),
+        _ if fraction % 1_000_000 == 0 => format!("{second:02}.{:03}", fraction / 1_000_000),
+        _ if fraction % 1_000 == 0 => format!("{second:02}.{:06}", fraction / 1_000),
+        _ => format!("{second:02}.{fraction:09}"),
     }
 }
 
@@ -245,9 +341,26 @@ pub enum Precision {
     Hour,
     /// A whole minute.
     Minute,
-    /// A second, or a part of one.
+    /// A whole second.
     Second,
+    /// A thousandth of a second.
+    Millisecond,
+    /// A millionth of a second.
+    Microsecond,
+    /// A billionth of a second.
+    Nanosecond,
 }
+
+/// Seconds of the parts of dates that are equally long in all calendars.
+const LENGTHS: [(Precision, f64); 7] = [
+    (Precision::Day, SECONDS_A_DAY),
+    (Precision::Hour, 3_600.0),
+    (Precision::Minute, 60.0),
+    (Precision::Second, 1.0),
+    (Precision::Millisecond, 1e-3),
+    (Precision::Microsecond, 1e-6),
+    (Precision::Nanosecond, 1e-9),
+];
 
 /// A date, or a part of one, as people write it: `2001`, `2001-03`, `2001-03-01`, `2001-03-01T12:30`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -297,31 +410,15 @@ impl Date {
                 let value: f64 =
                     part.parse().ok().filter(|&value| is_plain && (0.0..limit).contains(&value))?;
                 of_day += value * seconds;
-                precision = of;
+                precision = match part.split_once('.').map_or(0, |(_, digits)| digits.len()) {
+                    0 => of,
+                    1..=3 => Precision::Millisecond,
+                    4..=6 => Precision::Microsecond,
+                    _ => Precision::Nanosecond,
+                };
             }
         }
         Some(Self { date, of_day, precision })
-    }
-
-    /// First moment of the named year, month, day or time; `None` for a day that the calendar does not have.
-    #[must_use]
-    pub fn begins(&self, calendar: Calendar) -> Option<f64> {
-        calendar.moment(self.date, self.of_day)
-    }
-
-    /// First moment after the named year, month, day or time.
-    #[must_use]
-    pub fn ends(&self, calendar: Calendar) -> Option<f64> {
-        let [year, month, _] = self.date;
-        match self.precision {
-            Precision::Year => calendar.moment([calendar.year_after(year)?, 1, 1], 0.0),
-            Precision::Month if month == 12 => calendar.moment([calendar.year_after(year)?, 1, 1], 0.0),
-            Precision::Month => calendar.moment([year, month + 1, 1], 0.0),
-            Precision::Day => Some(self.begins(calendar)? + SECONDS_A_DAY),
-            Precision::Hour => Some(self.begins(calendar)? + 3600.0),
-            Precision::Minute => Some(self.begins(calendar)? + 60.0),
-            Precision::Second => Some(self.begins(calendar)? + 1.0),
-        }
     }
 }
 
@@ -334,6 +431,9 @@ impl fmt::Display for Precision {
             Self::Hour => "hour",
             Self::Minute => "minute",
             Self::Second => "second",
+            Self::Millisecond => "millisecond",
+            Self::Microsecond => "microsecond",
+            Self::Nanosecond => "nanosecond",
         })
     }
 }
@@ -357,7 +457,7 @@ mod tests {
             let first = calendar.days([-5, 1, 1]).unwrap();
             let mut last = calendar.date_of(first).unwrap();
             for days in first + 1..first + 800_000 {
-                if days % 97 != 0 && !(578_000..580_500).contains(&days) {
+                if days % 97 != 0 && !(577_000..578_500).contains(&days) {
                     continue;
                 }
                 let date = calendar.date_of(days).unwrap_or_else(|| panic!("{calendar:?} {days}"));
@@ -397,11 +497,7 @@ mod tests {
             (360.0, "days since -0001-01-01", "360_day", "0000-01-01"),
         ] {
             let units = TimeUnits::parse(units, calendar).unwrap_or_else(|| panic!("{units} {calendar}"));
-            assert_eq!(
-                units.calendar.text(units.moment(value)).as_deref(),
-                Some(expected),
-                "{value} {calendar}"
-            );
+            assert_eq!(units.text(value).as_deref(), Some(expected), "{value} {calendar}");
         }
         for (units, calendar) in [
             ("months since 2000-01-01", ""),
@@ -420,25 +516,70 @@ mod tests {
 
     #[test]
     fn a_part_of_a_date_is_all_that_begins_with_it() {
-        let span = |text: &str, calendar: Calendar| {
+        let units = |calendar: &str| TimeUnits::parse("seconds since 1999-12-30", calendar).unwrap();
+        let span = |text: &str, calendar: &str| {
             let date = Date::parse(text).unwrap_or_else(|| panic!("{text}"));
-            let text = |moment: Option<f64>| calendar.text(moment.unwrap()).unwrap();
-            (text(date.begins(calendar)), text(date.ends(calendar)))
+            let units = units(calendar);
+            let text = |moment: Option<f64>| units.text(moment.unwrap()).unwrap();
+            (text(units.begins(&date)), text(units.ends(&date)))
         };
         let is = |a: &str, b: &str| (a.to_owned(), b.to_owned());
-        assert_eq!(span("2001", Calendar::Standard), is("2001-01-01", "2002-01-01"));
-        assert_eq!(span("2000-02", Calendar::Standard), is("2000-02-01", "2000-03-01"));
-        assert_eq!(span("2000-12", Calendar::Days360), is("2000-12-01", "2001-01-01"));
-        assert_eq!(span("-1", Calendar::Standard), is("-0001-01-01", "0001-01-01"));
-        assert_eq!(span("-0001-12", Calendar::Julian), is("-0001-12-01", "0001-01-01"));
-        assert_eq!(span("-0001", Calendar::NoLeap), is("-0001-01-01", "0000-01-01"));
-        assert_eq!(span("2000-02-30", Calendar::Days360), is("2000-02-30", "2000-03-01"));
-        assert_eq!(span("2000-02-28T23", Calendar::NoLeap), is("2000-02-28T23:00:00", "2000-03-01"));
+        assert_eq!(span("2001", "standard"), is("2001-01-01", "2002-01-01"));
+        assert_eq!(span("2000-02", "standard"), is("2000-02-01", "2000-03-01"));
+        assert_eq!(span("2000-12", "360_day"), is("2000-12-01", "2001-01-01"));
+        assert_eq!(span("-1", "standard"), is("-0001-01-01", "0001-01-01"));
+        assert_eq!(span("-0001-12", "julian"), is("-0001-12-01", "0001-01-01"));
+        assert_eq!(span("-0001", "noleap"), is("-0001-01-01", "0000-01-01"));
+        assert_eq!(span("2000-02-30", "360_day"), is("2000-02-30", "2000-03-01"));
+        assert_eq!(span("2000-02-28T23", "noleap"), is("2000-02-28T23:00:00", "2000-03-01"));
+        assert_eq!(span("2000-01-01T00:00:59", "standard"), is("2000-01-01T00:00:59", "2000-01-01T00:01:00"));
+        let (half, after) = ("2000-01-01T00:00:00.500", "2000-01-01T00:00:00.501");
+        assert_eq!(span("2000-01-01T00:00:00.5", "standard"), is(half, after));
         for wrong in
             ["", "x", "2001-", "2001-1-1-1", "2001-03T12", "2001-03-01T25", "1.5", "2001-03-01T12:60"]
         {
             assert!(Date::parse(wrong).is_none(), "{wrong}");
         }
-        assert!(Date::parse("2001-02-29").unwrap().begins(Calendar::NoLeap).is_none());
+        assert!(units("noleap").begins(&Date::parse("2001-02-29").unwrap()).is_none());
+    }
+
+    /// Expected values are those of cftime, and of pandas for nanoseconds.
+    #[test]
+    fn fractions_of_seconds_are_written() {
+        for (value, units, expected) in [
+            (1.0, "milliseconds since 2001-01-01", "2001-01-01T00:00:00.001"),
+            (1_000.0, "ms since 2001-01-01", "2001-01-01T00:00:01"),
+            (3.0, "microseconds since 2001-01-01", "2001-01-01T00:00:00.000003"),
+            (-1.0, "us since 2001-01-01", "2000-12-31T23:59:59.999999"),
+            (7.0, "nanoseconds since 2001-01-01", "2001-01-01T00:00:00.000000007"),
+            (1_600_000_000_000_500_000.0, "ns since 1970-01-01", "2020-09-13T12:26:40.000500"),
+            (0.5, "seconds since 2001-01-01", "2001-01-01T00:00:00.500"),
+            (0.25, "seconds since 2001-01-01 00:00:00.5", "2001-01-01T00:00:00.750"),
+            (45_000.1, "days since 1900-01-01", "2023-03-17T02:24:00"),
+            (20_000.0 + 1.0 / 3.0, "days since 1970-01-01", "2024-10-04T08:00:00"),
+            (0.1 + 0.2, "days since 1970-01-01", "1970-01-01T07:12:00"),
+            (738_000.7, "days since 0001-01-01", "2021-07-28T16:48:00"),
+            (1.0 - 1e-16, "days since 2001-01-01", "2001-01-02"),
+        ] {
+            let time = TimeUnits::parse(units, "standard").unwrap_or_else(|| panic!("{units}"));
+            assert_eq!(time.text(value).as_deref(), Some(expected), "{value} {units}");
+        }
+    }
+
+    #[test]
+    fn precision_is_what_tells_values_apart() {
+        for (values, units, expected) in [
+            (&[0.0, 1.0, 30.0][..], "days since 2001-01-01", Precision::Day),
+            (&[0.0, 1.0], "days since 2001-01-01 12:00", Precision::Hour),
+            (&[0.0, 0.1, 0.2], "hours since 2001-01-01", Precision::Minute),
+            (&[20_000.0, 20_000.1, 20_000.3, f64::NAN], "days since 1970-01-01", Precision::Minute),
+            (&[0.0, 10.0], "seconds since 2001-01-01", Precision::Second),
+            (&[0.0, 0.3], "seconds since 2001-01-01", Precision::Millisecond),
+            (&[0.0, 3.0], "us since 2001-01-01", Precision::Microsecond),
+            (&[0.0, 3.0], "ns since 2001-01-01", Precision::Nanosecond),
+        ] {
+            let time = TimeUnits::parse(units, "").unwrap_or_else(|| panic!("{units}"));
+            assert_eq!(time.precision(values), expected, "{values:?} {units}");
+        }
     }
 }

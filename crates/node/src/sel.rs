@@ -216,7 +216,7 @@ impl Scale {
 
     /// A coordinate as people read it.
     pub(crate) fn text(&self, value: f64) -> String {
-        let date = self.time.and_then(|time| time.calendar.text(time.moment(value)));
+        let date = self.time.and_then(|time| time.text(value));
         date.unwrap_or_else(|| format!("{value}"))
     }
 
@@ -226,8 +226,10 @@ impl Scale {
         }
         match wanted {
             Wanted::Range(from, to) => self.range(from.as_deref(), to.as_deref()),
-            Wanted::Nearest(text) => match Date::parse(text).filter(|_| self.time.is_some()) {
-                Some(date) if date.precision < self.precision() => self.range(Some(text), Some(text)),
+            Wanted::Nearest(text) => match self.time.zip(Date::parse(text)) {
+                Some((time, date)) if date.precision < time.precision(&self.values) => {
+                    self.range(Some(text), Some(text))
+                }
                 _ => self.nearest(text),
             },
         }
@@ -236,17 +238,6 @@ impl Scale {
     /// The values as moments, where they are times.
     fn moment(&self, value: f64) -> f64 {
         self.time.map_or(value, |time| time.moment(value))
-    }
-
-    /// How much of a date tells one sample from another: a day where all are at midnight.
-    fn precision(&self) -> Precision {
-        let is_whole =
-            |seconds: f64| self.values.iter().all(|&v| (self.moment(v).round() / seconds).fract() == 0.0);
-        let steps = [(Precision::Day, 86_400.0), (Precision::Hour, 3_600.0), (Precision::Minute, 60.0)];
-        steps
-            .into_iter()
-            .find(|(_, seconds)| is_whole(*seconds))
-            .map_or(Precision::Second, |(precision, _)| precision)
     }
 
     fn extent(&self) -> (f64, f64) {
@@ -271,10 +262,10 @@ impl Scale {
         if let Some(time) = self.time {
             if let Some(date) = Date::parse(text) {
                 let none = || Error::invalid(format!("`{text}` is no date of the calendar of this axis"));
-                let begins = date.begins(time.calendar).ok_or_else(none)?;
-                let ends = date.ends(time.calendar).ok_or_else(none)?;
+                let begins = time.begins(&date).ok_or_else(none)?;
+                let ends = time.ends(&date).ok_or_else(none)?;
                 // Half a millisecond before the next period, whose first moment is not part of this one.
-                return Ok((begins, if date.precision == Precision::Second { begins } else { ends - 5e-4 }));
+                return Ok((begins, if date.precision >= Precision::Second { begins } else { ends - 5e-4 }));
             }
             return Err(Error::invalid(format!(
                 "expected a date such as `2001-03-01`, found `{text}`; {}",
