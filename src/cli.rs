@@ -589,9 +589,10 @@ Examples:
 A selection is numpy's: start:stop:step per axis, negative numbers count from the end, missing axes are whole, an
 integer drops its axis. The name may be left out where there is one array; a name with brackets stands in quotes.
 
-In parentheses it is by coordinates, as xarray's sel has it: ranges take both ends in, a single value is the nearest sample and
-drops its axis, and a date that names a year, a month or a day stands for all of it. A value outside of the samples is an error;
-of a range that reaches beyond them, what is there is taken, with a warning.
+In parentheses it is by coordinates, as xarray's sel has it: ranges take both ends in, and a single number is the nearest sample
+and drops its axis. A date stands for all samples of the year, month, day, hour, minute or second that it names. It drops its
+axis if it is as precise as the times (a day where all are at midnight) and one sample is of it. A number outside of the samples
+and a date without a sample are errors; of a range that reaches beyond the samples, what is there is taken, with a warning.
 
 With --iso the output is that isosurface instead, as triangles in world coordinates: .ply, .glb (glTF) or .vtp (VTK).
 

@@ -6,6 +6,7 @@ import cftime
 import netCDF4
 import numpy as np
 import pytest
+import xarray as xr
 from conftest import corridor
 
 CALENDARS = ["standard", "gregorian", "proleptic_gregorian", "julian", "noleap", "all_leap", "360_day"]
@@ -92,3 +93,58 @@ def test_fractions_of_seconds_are_written(home, tmp_path, values, units, expecte
     values = np.array(values, "f8")
     found = column(home, write(tmp_path / "parts.nc", values, units, "standard"))
     assert found == (expected or reference(values, units, "standard"))
+
+
+AXES = {
+    "gap": ([*range(9), 20], "days since 2020-01-01"),
+    "months": ([0, 31, 60, 91, 121, 152, 182], "days since 2020-01-01"),
+    "noon": ([0, 1, 2, 3, 4], "days since 2020-01-01 12:00:00"),
+    "years": ([0, 366, 731, 1096], "days since 2020-01-01"),
+    "hours": ([0, 12, 24, 42, 48, 72], "hours since 2020-01-01"),
+    "twice": ([0, 1, 1, 2], "days since 2020-01-01"),
+    "falling": ([4, 3, 2, 0], "days since 2020-01-01"),
+    "seconds": ([0, 10, 20, 60, 86400], "seconds since 2020-01-01"),
+    "milliseconds": ([0, 1, 999, 1000, 60000], "milliseconds since 2020-01-01"),
+}
+TEXTS = [
+    "2019",
+    "2020",
+    "2020-01",
+    "2020-02",
+    "2020-01-01",
+    "2020-01-02",
+    "2020-01-03",
+    "2020-01-14",
+    "2020-01-21",
+    "2020-06-17",
+    "2020-01-02T00",
+    "2020-01-02T12",
+    "2020-01-02T18:00",
+    "2020-01-02T00:00:00",
+    "2020-01-01T00:00",
+    "2020-01-01T00:00:00",
+    "2020-01-01T00:00:10",
+    "2020-01-01T00:00:00.001",
+    "2020-01-01T00:00:00.002",
+]
+
+
+@pytest.mark.parametrize("axis", AXES)
+def test_a_date_picks_what_xarrays_sel_picks(home, tmp_path, axis):
+    values, units = AXES[axis]
+    path = write(tmp_path / f"{axis}.nc", np.array(values), units, "proleptic_gregorian", "i8")
+    with xr.open_dataset(path) as source:
+        for text in TEXTS:
+            try:
+                expected = source["v"].sel(time=text).values
+            except KeyError:
+                expected = np.empty(0)
+            out = tmp_path / "out.npy"
+            done = corridor(home, "get", str(path), f"v(time={text})", "-o", str(out))
+            if expected.size == 0:
+                assert done.returncode in (2, 3) and f"no sample lies in `{text}`, the nearest" in done.stderr, (text, done.stderr)
+                continue
+            assert done.returncode == 0, (text, done.stderr)
+            found = np.load(out)
+            assert found.shape == expected.shape and np.array_equal(found, expected), text
+            out.unlink()

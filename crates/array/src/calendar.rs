@@ -244,6 +244,15 @@ impl TimeUnits {
         Some(self.moment_of(self.calendar.days(next)?, 0.0))
     }
 
+    /// Least and greatest moment of a date's year, month, day or time, both part of it; `None` for a day that the calendar does
+    /// not have. Both are a little early, because moments are computed.
+    #[must_use]
+    pub fn span(&self, date: &Date) -> Option<(f64, f64)> {
+        let (begins, ends) = (self.begins(date)?, self.ends(date)?);
+        let early = noise(begins.abs().max(ends.abs())).min((ends - begins) / 4.0);
+        Some((begins - early, ends - early))
+    }
+
     #[expect(clippy::cast_precision_loss, reason = "days of 100,000 years")]
     fn moment_of(&self, day: i64, of_day: f64) -> f64 {
         (day - self.epoch_day) as f64 * SECONDS_A_DAY + (of_day - self.epoch_of_day)

@@ -1,13 +1,14 @@
 //! Selections of elements by coordinates, as text: `tas(time=2001-03-01:2001-03-31, lat=40:60, lev=500)`.
 //!
-//! As xarray's `sel` has it: ranges take both ends in; a date that names a year, a month or a day stands for all of it; a single value is
-//! the nearest sample, and drops its axis. A value outside of the samples is an error that names their range, never the sample at the
-//! edge; of a range that reaches beyond them what is there is taken, with a warning. Coordinates are numbers in the axis's units, or
+//! As xarray's `sel` has it: ranges take both ends in, and a date stands for all samples of the year, month, day or time that it names.
+//! It drops its axis where it is as precise as the times of the axis and one sample is of it. A single number is the nearest sample,
+//! and drops its axis. A number outside of the samples, and a date without a sample, is an error that names their range, never another
+//! sample; of a range that reaches beyond them what is there is taken, with a warning. Coordinates are numbers in the axis's units, or
 //! dates where these are a time of one of CF's calendars.
 
 use std::sync::Arc;
 
-use array::calendar::{Date, Precision, TimeUnits};
+use array::calendar::{Date, TimeUnits};
 use array::{
     ArrayInfo, Attribute, AxisRange, Coordinates, Dataset, Error, Index, Indexing, Meaning, Priority,
     ReadRequest, Result, Selection, Source, Target,
@@ -26,7 +27,8 @@ pub struct ByCoordinate(Vec<(String, Wanted)>);
 enum Wanted {
     /// All from one to another, both taken in; nothing said is the end of the axis.
     Range(Option<String>, Option<String>),
-    Nearest(String),
+    /// A date, or the number to which the nearest sample is taken.
+    Single(String),
 }
 
 fn is_value(text: &str) -> bool {
@@ -38,7 +40,7 @@ impl Wanted {
     fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         if is_value(text) {
-            return Some(Self::Nearest(text.to_owned()));
+            return Some(Self::Single(text.to_owned()));
         }
         let side = |text: &str| {
             let text = text.trim();
@@ -226,11 +228,9 @@ impl Scale {
         }
         match wanted {
             Wanted::Range(from, to) => self.range(from.as_deref(), to.as_deref()),
-            Wanted::Nearest(text) => match self.time.zip(Date::parse(text)) {
-                Some((time, date)) if date.precision < time.precision(&self.values) => {
-                    self.range(Some(text), Some(text))
-                }
-                _ => self.nearest(text),
+            Wanted::Single(text) => match self.time.zip(Date::parse(text)) {
+                Some((time, date)) => self.within(time, &date, text),
+                None => self.nearest(text),
             },
         }
     }
@@ -261,11 +261,9 @@ impl Scale {
     fn ends_of(&self, text: &str) -> Result<(f64, f64)> {
         if let Some(time) = self.time {
             if let Some(date) = Date::parse(text) {
-                let none = || Error::invalid(format!("`{text}` is no date of the calendar of this axis"));
-                let begins = time.begins(&date).ok_or_else(none)?;
-                let ends = time.ends(&date).ok_or_else(none)?;
-                // Half a millisecond before the next period, whose first moment is not part of this one.
-                return Ok((begins, if date.precision >= Precision::Second { begins } else { ends - 5e-4 }));
+                return time.span(&date).ok_or_else(|| {
+                    Error::invalid(format!("`{text}` is no date of the calendar of this axis"))
+                });
             }
             return Err(Error::invalid(format!(
                 "expected a date such as `2001-03-01`, found `{text}`; {}",
@@ -283,8 +281,8 @@ impl Scale {
 
     fn range(&self, from: Option<&str>, to: Option<&str>) -> Result<Index> {
         let moments: Vec<f64> = self.values.iter().map(|&value| self.moment(value)).collect();
-        let rises = moments.windows(2).all(|pair| pair[0] < pair[1]);
-        let falls = moments.windows(2).all(|pair| pair[0] > pair[1]);
+        let rises = moments.windows(2).all(|pair| pair[0] <= pair[1]);
+        let falls = moments.windows(2).all(|pair| pair[0] >= pair[1]);
         if !rises && !falls && moments.len() > 1 {
             return Err(Error::invalid(
                 "expected coordinates that rise or fall along the axis, found others: pick by index",
@@ -343,6 +341,44 @@ impl Scale {
         let outside: Vec<&str> = ends.filter(is_beyond).collect();
         let (verb, ends) = (if outside.len() == 1 { "lies" } else { "lie" }, outside.join("` and `"));
         (!outside.is_empty()).then(|| format!("`{ends}` {verb} outside of the samples; {}", self.span()))
+    }
+
+    /// All samples of what a date names; without their axis where it is one, and the date as precise as the axis.
+    fn within(&self, time: TimeUnits, date: &Date, text: &str) -> Result<Index> {
+        let (low, high) = self.ends_of(text)?;
+        let is_in = |&(_, &value): &(usize, &f64)| (low..=high).contains(&time.moment(value));
+        let found: Vec<usize> = self.values.iter().enumerate().filter(is_in).map(|(at, _)| at).collect();
+        let index = |at: usize| i64::try_from(at).map_err(|_| Error::internal("an index beyond all"));
+        match found[..] {
+            [] => Err(self.none_in(text, (low, high))),
+            [one] if date.precision >= time.precision(&self.values) => Ok(Index::At(index(one)?)),
+            [first, .., last] => {
+                let step = found[1] - first;
+                if found.windows(2).any(|pair| pair[1] - pair[0] != step) {
+                    return Err(Error::invalid(format!(
+                        "expected the samples of `{text}` beside each other, found them scattered along the axis: pick by index"
+                    )));
+                }
+                let (start, stop) = (Some(index(first)?), Some(index(last + 1)?));
+                Ok(Index::Slice { start, stop, step: index(step)? })
+            }
+            [one] => Ok(Index::Slice { start: Some(index(one)?), stop: Some(index(one + 1)?), step: 1 }),
+        }
+    }
+
+    /// The error for a date without a sample, with its neighbors.
+    fn none_in(&self, text: &str, (low, high): (f64, f64)) -> Error {
+        let finite = || self.values.iter().copied().filter(|value| value.is_finite());
+        let before = finite().filter(|&value| self.moment(value) < low).reduce(f64::max);
+        let after = finite().filter(|&value| self.moment(value) > high).reduce(f64::min);
+        let nearest = match (before, after) {
+            (Some(before), Some(after)) => {
+                format!(", the nearest are {} and {}", self.text(before), self.text(after))
+            }
+            (Some(one), None) | (None, Some(one)) => format!(", the nearest is {}", self.text(one)),
+            (None, None) => String::new(),
+        };
+        Error::invalid(format!("no sample lies in `{text}`{nearest}; {}", self.span()))
     }
 
     fn nearest(&self, text: &str) -> Result<Index> {
@@ -465,7 +501,6 @@ mod tests {
             ("2001-03", "59:90"),
             ("2002", "365:730"),
             ("2001-03-01", "59"),
-            ("2001-03-01T13:00", "60"),
             ("2001-12:2002-01", "334:396"),
             (":2001-01-02", "0:2"),
             ("2001-03-01T12:2001-03-03T12", "60:62"),
@@ -475,11 +510,44 @@ mod tests {
         }
         assert!(picked(&daily, "2001-02-29").contains("no date of the calendar"));
         assert!(picked(&daily, "2005-01-01").contains("they go from 2001-01-01 to 2002-12-31"));
-        assert!(picked(&daily, "17").contains("no sample lies in that range"), "the year 17");
+        assert!(
+            picked(&daily, "17").contains("no sample lies in `17`, the nearest is 2001-01-01"),
+            "the year 17"
+        );
+        let noon = "no sample lies in `2001-03-01T13:00`, the nearest are 2001-03-01 and 2001-03-02";
+        assert!(picked(&daily, "2001-03-01T13:00").contains(noon));
         let hourly = scale(&[0.0, 6.0, 12.0, 18.0, 24.0], "hours since 1900-01-01", "");
         assert_eq!(picked(&hourly, "1900-01-01"), "0:4", "all of the day");
         assert_eq!(picked(&hourly, "1900-01-01T06:00"), "1");
         assert_eq!(picked(&hourly, "1900-01-01T06"), "1");
+    }
+
+    #[test]
+    fn a_date_is_never_another_one() {
+        let gap = scale(&[0.0, 1.0, 2.0, 12.0], "days since 2020-01-01", "");
+        assert_eq!(picked(&gap, "2020-01-03"), "2");
+        let none = "no sample lies in `2020-01-04`, the nearest are 2020-01-03 and 2020-01-13";
+        assert!(picked(&gap, "2020-01-04").contains(none));
+        assert!(picked(&gap, "2020-02").contains("no sample lies in `2020-02`, the nearest is 2020-01-13"));
+        let monthly = scale(&[0.0, 31.0, 60.0, 91.0], "days since 2020-01-01", "");
+        assert!(picked(&monthly, "2020-03-17").contains("no sample lies in"));
+        assert_eq!(picked(&monthly, "2020-03"), "2:3", "a month is less precise than days");
+        assert_eq!(picked(&monthly, "2020-03-01"), "2");
+        let noon = scale(&[0.0, 1.0, 2.0], "days since 2020-01-01 12:00", "");
+        assert_eq!(picked(&noon, "2020-01-02"), "1:2");
+        assert_eq!(picked(&noon, "2020-01-02T12"), "1");
+        let twice = scale(&[0.0, 1.0, 1.0, 2.0], "days since 2020-01-01", "");
+        assert_eq!(picked(&twice, "2020-01-02"), "1:3");
+        assert_eq!(picked(&twice, "2020-01-02:2020-01-03"), "1:4");
+        let apart = scale(&[0.0, 1.0, 0.0, 5.0, 0.0, 0.0], "days since 2020-01-01", "");
+        assert!(picked(&apart, "2020-01-01").contains("scattered"));
+        let fine = scale(&[0.0, 1.0, 999.0, 1_000.0], "milliseconds since 2020-01-01", "");
+        assert_eq!(picked(&fine, "2020-01-01T00:00:00"), "0:3");
+        assert_eq!(picked(&fine, "2020-01-01T00:00:00:2020-01-01T00:00:00"), "0:3");
+        assert_eq!(picked(&fine, "2020-01-01T00:00:00.001"), "1");
+        let today = [1.6e15, 1.6e15 + 1.0, 1.6e15 + 2.0];
+        let fine = scale(&today, "microseconds since 1970-01-01", "");
+        assert_eq!(picked(&fine, "2020-09-13T12:26:40.000001"), "1");
     }
 
     #[test]
