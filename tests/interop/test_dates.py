@@ -148,3 +148,39 @@ def test_a_date_picks_what_xarrays_sel_picks(home, tmp_path, axis):
             found = np.load(out)
             assert found.shape == expected.shape and np.array_equal(found, expected), text
             out.unlink()
+
+
+@pytest.mark.parametrize(
+    ("units", "calendar"),
+    [
+        ("hours since 2000-01-02 00:00:00 -05:30", "standard"),
+        ("hours since 2000-01-02T00:00:00+0200", "noleap"),
+        ("days since 2000-01-02 06:00 +02", "julian"),
+        ("days since 2000-01-02 00:00:00 UTC", "standard"),
+        ("months since 2000-01-15 06:00", "360_day"),
+        ("common_years since 2000-01-01", "noleap"),
+    ],
+)
+def test_zones_and_units_of_one_calendar_are_cftimes(home, tmp_path, units, calendar):
+    values = np.array([0, 1, 40, -7, 2.5])
+    path = write(tmp_path / "zone.nc", values, units, calendar)
+    expected = reference(values, units, calendar)
+    assert column(home, path) == expected
+    done = corridor(home, "get", str(path), f"v(time={expected[2]})", "-o", str(tmp_path / "out.npy"))
+    assert done.returncode == 0, done.stderr
+    assert np.load(tmp_path / "out.npy").ravel().tolist() == [2]
+
+
+@pytest.mark.parametrize(
+    ("units", "calendar", "says"),
+    [
+        ("months since 2000-01-01", "standard", "`months` has no fixed length in the calendar `standard`"),
+        ("days since 0000-01-01", "standard", "the calendar `standard` has no date `0000-01-01`"),
+        ("days since yesterday", "standard", "`yesterday`, since which this axis counts, cannot be read"),
+        ("m", "standard", "the units of this axis are no time since a date"),
+    ],
+)
+def test_units_that_are_no_dates_say_why(home, tmp_path, units, calendar, says):
+    path = write(tmp_path / "odd.nc", [0, 1], units, calendar)
+    done = corridor(home, "get", str(path), "v(time=2000-01-02)", "-o", str(tmp_path / "out.npy"))
+    assert done.returncode in (2, 3) and says in done.stderr, done.stderr

@@ -187,7 +187,8 @@ struct Unit {
 }
 
 impl Unit {
-    fn parse(unit: &str) -> Option<Self> {
+    /// Months and years have a length where all are equally long, as cftime has it.
+    fn parse(unit: &str, calendar: Calendar) -> Option<Self> {
         let seconds = |seconds| Some(Self { seconds, parts: 1.0 });
         let part = |parts| Some(Self { seconds: 1.0, parts });
         let unit = unit.trim().to_ascii_lowercase();
@@ -200,21 +201,41 @@ impl Unit {
             "hour" | "hr" | "h" => seconds(3_600.0),
             "day" | "d" => seconds(SECONDS_A_DAY),
             "week" => seconds(7.0 * SECONDS_A_DAY),
+            "month" if calendar == Calendar::Days360 => seconds(30.0 * SECONDS_A_DAY),
+            "common_year" if calendar == Calendar::NoLeap => seconds(365.0 * SECONDS_A_DAY),
             _ => None,
         }
     }
 }
 
 impl TimeUnits {
-    /// Parses CF units and a calendar's name; `None` for units that are not `UNIT since DATE`, and for units without a fixed
-    /// length.
-    #[must_use]
-    pub fn parse(units: &str, calendar: &str) -> Option<Self> {
-        let calendar: Calendar = calendar.parse().ok()?;
-        let (unit, epoch) = units.split_once(" since ")?;
-        let epoch = Date::parse(&without_zone(epoch.trim())?)?;
-        let epoch_day = calendar.days(epoch.date)?;
-        Some(Self { calendar, unit: Unit::parse(unit)?, epoch_day, epoch_of_day: epoch.of_day })
+    /// Parses CF units and a calendar's name.
+    ///
+    /// # Errors
+    /// `Unsupported`, saying why, for units that are not `UNIT since DATE`, for those without a fixed length, and for dates and
+    /// calendars that are not known.
+    pub fn parse(units: &str, calendar: &str) -> Result<Self> {
+        let since = units.to_ascii_lowercase().find(" since ");
+        let (unit, epoch) = since
+            .map(|at| (units[..at].trim(), units[at + 7..].trim()))
+            .ok_or_else(|| Error::unsupported("the units of this axis are no time since a date"))?;
+        let name = if calendar.is_empty() { "standard" } else { calendar };
+        let calendar: Calendar = name.parse()?;
+        let unit = Unit::parse(unit, calendar).ok_or_else(|| {
+            Error::unsupported(format!(
+                "the unit `{unit}` has no fixed length in the calendar `{name}`, or is not known"
+            ))
+        })?;
+        let read = without_zone(epoch).and_then(|(date, ahead)| Some((Date::parse(date)?, ahead)));
+        let (date, ahead) = read.ok_or_else(|| {
+            Error::unsupported(format!("the date `{epoch}`, since which this axis counts, cannot be read"))
+        })?;
+        let epoch_day = calendar.days(date.date).ok_or_else(|| {
+            Error::unsupported(format!(
+                "the calendar `{name}` has no date `{epoch}`, since which this axis counts"
+            ))
+        })?;
+        Ok(Self { calendar, unit, epoch_day, epoch_of_day: date.of_day - ahead })
     }
 
     /// The moment of a value.
@@ -323,18 +344,29 @@ fn seconds_text(of_day: i64) -> String {
     }
 }
 
-/// Removes the name or the zero offset of UTC; `None` for another time zone.
-fn without_zone(text: &str) -> Option<String> {
-    let text = text.trim_end_matches(" UTC").trim_end_matches(" GMT").trim_end_matches('Z').trim_end();
-    let has_offset = text.rfind(['+', '-']).is_some_and(|at| text[..at].contains(':'));
-    let text = if has_offset {
-        let at = text.rfind(['+', '-'])?;
-        let is_zero = text[at + 1..].chars().all(|c| c == '0' || c == ':');
-        is_zero.then(|| text[..at].trim_end().to_owned())?
-    } else {
-        text.to_owned()
+/// A date and time without its time zone, and the seconds that the zone is ahead of UTC (`Z`, `UTC`, `+02`, `-0530`, `+5:30`);
+/// `None` for an offset that cannot be read.
+fn without_zone(text: &str) -> Option<(&str, f64)> {
+    let lower = text.to_ascii_lowercase();
+    if let Some(rest) = ["utc", "gmt", "z"].iter().find_map(|name| lower.strip_suffix(*name)) {
+        return Some((text[..rest.len()].trim_end(), 0.0));
+    }
+    // Dates have the sign too: a zone stands behind a time of day.
+    let Some(at) = text.rfind(['+', '-']).filter(|&at| text[..at].contains(':')) else {
+        return Some((text, 0.0));
     };
-    Some(text)
+    let (sign, offset) = text[at..].split_at(1);
+    let (hours, minutes) = match offset.split_once(':') {
+        Some(parts) => parts,
+        None if offset.len() == 4 => offset.split_at_checked(2)?,
+        None => (offset, "0"),
+    };
+    let number = |part: &str, most: f64| {
+        let is_number = (1..=2).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit());
+        part.parse().ok().filter(|&value: &f64| is_number && value <= most)
+    };
+    let ahead = number(hours, 24.0)? * 3_600.0 + number(minutes, 59.0)? * 60.0;
+    Some((text[..at].trim_end(), if sign == "-" { -ahead } else { ahead }))
 }
 
 /// The smallest part that a date names.
@@ -505,22 +537,56 @@ mod tests {
             (366.0, "days since -0001-01-01", "all_leap", "0000-01-01"),
             (360.0, "days since -0001-01-01", "360_day", "0000-01-01"),
         ] {
-            let units = TimeUnits::parse(units, calendar).unwrap_or_else(|| panic!("{units} {calendar}"));
+            let units =
+                TimeUnits::parse(units, calendar).unwrap_or_else(|e| panic!("{units} {calendar}: {e}"));
             assert_eq!(units.text(value).as_deref(), Some(expected), "{value} {calendar}");
         }
-        for (units, calendar) in [
-            ("months since 2000-01-01", ""),
-            ("days", ""),
-            ("days since never", ""),
-            ("days since 2000-01-01", "martian"),
-            ("days since 2001-02-29", "noleap"),
-            ("days since 0000-01-01", "standard"),
-            ("days since 0000-01-01", "gregorian"),
-            ("days since 0000-01-01", "julian"),
-            ("days since 2001-01-01 00:00:00+02:00", ""),
+        for (units, calendar, why) in [
+            (
+                "months since 2000-01-01",
+                "standard",
+                "`months` has no fixed length in the calendar `standard`",
+            ),
+            ("common_years since 2000-01-01", "360_day", "`common_years` has no fixed length"),
+            ("days", "", "no time since a date"),
+            ("days since never", "", "`never`, since which this axis counts, cannot be read"),
+            ("days since 2000-01-01", "martian", "calendar `martian`"),
+            ("days since 2001-02-29", "noleap", "the calendar `noleap` has no date `2001-02-29`"),
+            ("days since 0000-01-01", "standard", "has no date"),
+            ("days since 0000-01-01", "gregorian", "has no date"),
+            ("days since 0000-01-01", "julian", "has no date"),
+            ("days since 2001-01-01 00:00 +530", "", "cannot be read"),
+            ("days since 2001-01-01 00:00 +2:90", "", "cannot be read"),
+            ("days since 2001-01-01 00:00 EST", "", "cannot be read"),
+            ("days since 2001-01-01 00:00 +\u{e9}\u{e9}", "", "cannot be read"),
         ] {
-            assert_eq!(TimeUnits::parse(units, calendar), None, "{units} {calendar}");
+            let error = TimeUnits::parse(units, calendar).unwrap_err();
+            assert!(error.message().contains(why), "{units} {calendar}: {error}");
         }
+    }
+
+    /// Expected values are those of xarray.
+    #[test]
+    fn zones_are_ahead_of_utc() {
+        for (units, calendar, expected) in [
+            ("hours since 2000-01-02 00:00:00 -05:30", "standard", "2000-01-02T05:30:00"),
+            ("hours since 2000-01-02 00:00:00 -0530", "noleap", "2000-01-02T05:30:00"),
+            ("hours since 2000-01-02T00:00:00+0200", "", "2000-01-01T22:00:00"),
+            ("hours since 2000-01-02 00:00:00.0 +02:00", "360_day", "2000-01-01T22:00:00"),
+            ("hours since 2000-01-02 00:00 +02", "julian", "2000-01-01T22:00:00"),
+            ("hours since 2000-01-02 00:00:00 -5:30", "standard", "2000-01-02T05:30:00"),
+            ("hours since 2000-01-02 12:00:00 +2", "standard", "2000-01-02T10:00:00"),
+            ("hours since 2000-01-02 00:00:00 utc", "standard", "2000-01-02"),
+            ("Hours Since 2000-01-02 12:00 GMT", "GREGORIAN", "2000-01-02T12:00:00"),
+            ("hours since -0001-12-30 00:00:00 -12:00", "standard", "-0001-12-30T12:00:00"),
+        ] {
+            let time = TimeUnits::parse(units, calendar).unwrap_or_else(|e| panic!("{units}: {e}"));
+            assert_eq!(time.text(0.0).as_deref(), Some(expected), "{units}");
+        }
+        let months = TimeUnits::parse("months since 2000-01-15 06:00", "360_day").unwrap();
+        assert_eq!(months.text(2.5).as_deref(), Some("2000-03-30T06:00:00"));
+        let years = TimeUnits::parse("common_years since 2000-01-01", "noleap").unwrap();
+        assert_eq!(years.text(2.5).as_deref(), Some("2002-07-02T12:00:00"));
     }
 
     #[test]
@@ -570,7 +636,7 @@ mod tests {
             (738_000.7, "days since 0001-01-01", "2021-07-28T16:48:00"),
             (1.0 - 1e-16, "days since 2001-01-01", "2001-01-02"),
         ] {
-            let time = TimeUnits::parse(units, "standard").unwrap_or_else(|| panic!("{units}"));
+            let time = TimeUnits::parse(units, "standard").unwrap_or_else(|e| panic!("{units}: {e}"));
             assert_eq!(time.text(value).as_deref(), Some(expected), "{value} {units}");
         }
     }
@@ -587,7 +653,7 @@ mod tests {
             (&[0.0, 3.0], "us since 2001-01-01", Precision::Microsecond),
             (&[0.0, 3.0], "ns since 2001-01-01", Precision::Nanosecond),
         ] {
-            let time = TimeUnits::parse(units, "").unwrap_or_else(|| panic!("{units}"));
+            let time = TimeUnits::parse(units, "").unwrap_or_else(|e| panic!("{units}: {e}"));
             assert_eq!(time.precision(values), expected, "{values:?} {units}");
         }
     }

@@ -18,7 +18,7 @@ const SECONDS_A_DAY: f64 = 86_400.0;
 #[must_use]
 pub fn date(value: f64, units: &str, calendar: &str) -> Option<String> {
     if !CALENDARS.contains(&calendar.to_ascii_lowercase().as_str()) {
-        let time = TimeUnits::parse(units, calendar)?;
+        let time = TimeUnits::parse(units, calendar).ok()?;
         let text = time.text(value)?;
         let (date, of_day) = text.split_once('T').unwrap_or((&text, ""));
         return Some(format!("{date} {}", of_day.get(..5).unwrap_or_default()).trim_end().to_owned());

@@ -175,10 +175,20 @@ pub(crate) struct Scale {
     pub(crate) values: Vec<f64>,
     /// Units and calendar, for a time axis.
     pub(crate) time: Option<TimeUnits>,
+    /// Why it is no time axis.
+    obstacle: String,
     units: String,
 }
 
 impl Scale {
+    fn new(values: Vec<f64>, units: String, calendar: &str) -> Self {
+        let (time, obstacle) = match TimeUnits::parse(&units, calendar) {
+            Ok(time) => (Some(time), String::new()),
+            Err(error) => (None, error.message().to_owned()),
+        };
+        Self { values, time, obstacle, units }
+    }
+
     /// # Errors
     /// Those of reading; `TooLarge` for more coordinates than are searched.
     pub(crate) async fn of(
@@ -197,7 +207,6 @@ impl Scale {
         let units = stored.and_then(|(_, array)| text(array, "units")).unwrap_or_else(|| about.units.clone());
         let calendar =
             stored.and_then(|(_, array)| text(array, "calendar")).or_else(|| text(array, "calendar"));
-        let time = TimeUnits::parse(&units, calendar.as_deref().unwrap_or_default());
         if size > MAX_READ {
             return Err(Error::too_large(format!(
                 "expected at most {MAX_READ} coordinates along `{}`, found {size}; pick by index",
@@ -208,7 +217,7 @@ impl Scale {
             (Coordinates::Index, Some((number, stored))) => read(source, number, stored, size).await?,
             (coordinates, _) => (0..size).map(|index| coordinates.at(index)).collect(),
         };
-        Ok(Self { values, time, units })
+        Ok(Self::new(values, units, calendar.as_deref().unwrap_or_default()))
     }
 
     /// Coordinate of a sample; NaN where there is none.
@@ -271,10 +280,7 @@ impl Scale {
             )));
         }
         let value: f64 = text.parse().map_err(|_| {
-            Error::invalid(format!(
-                "expected a number, found `{text}`: the units of this axis are no time since a date; {}",
-                self.span()
-            ))
+            Error::invalid(format!("expected a number, found `{text}`: {}; {}", self.obstacle, self.span()))
         })?;
         Ok((value, value))
     }
@@ -414,7 +420,7 @@ mod tests {
     use super::*;
 
     fn scale(values: &[f64], units: &str, calendar: &str) -> Scale {
-        Scale { values: values.to_vec(), time: TimeUnits::parse(units, calendar), units: units.to_owned() }
+        Scale::new(values.to_vec(), units.to_owned(), calendar)
     }
 
     fn picked(scale: &Scale, text: &str) -> String {
@@ -483,6 +489,14 @@ mod tests {
         assert!(picked(&lat, "76").contains("outside of the samples; they go from -60 to 60 degrees_north"));
         assert!(picked(&lat, "1:2").contains("no sample lies in that range"));
         assert!(picked(&lat, "2001-03-01").contains("expected a number"));
+        let months = scale(&[0.0, 1.0], "months since 2001-01-01", "standard");
+        assert!(
+            picked(&months, "2001-02-01").contains("`months` has no fixed length in the calendar `standard`")
+        );
+        assert_eq!(picked(&scale(&[0.0, 1.0], "months since 2001-01-01", "360_day"), "2001-02"), "1:2");
+        let east = scale(&[0.0, 24.0], "hours since 2000-01-02 00:00:00 +02:00", "");
+        assert_eq!(picked(&east, "2000-01-01T22"), "0");
+        assert_eq!(picked(&east, "2000-01-02"), "1:2");
         let down = scale(&[60.0, 30.0, 0.0, -30.0], "", "");
         for (text, expected) in
             [("0:30", "1:3"), ("30:0", "1:3"), ("30:", "1:4"), (":30", "0:2"), ("-30", "3")]
