@@ -12,7 +12,7 @@ const SECONDS_A_DAY: f64 = 86_400.0;
 const NANOSECONDS: i64 = 1_000_000_000;
 const NANOSECONDS_A_DAY: i64 = 86_400 * NANOSECONDS;
 /// Nanoseconds of the parts to which times are rounded.
-const GRAINS: [i64; 4] = [1, 1_000, 1_000_000, NANOSECONDS];
+const GRAINS: [i64; 5] = [1, 1_000, 1_000_000, NANOSECONDS, 60 * NANOSECONDS];
 /// Days before each month of a year without a leap day.
 const BEFORE_MONTH: [i64; 12] = [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334];
 /// The first day of the Gregorian calendar, and the last one of the Julian one before it, in the standard calendar.
@@ -283,22 +283,47 @@ impl TimeUnits {
     /// 9) as are not zero.
     #[must_use]
     pub fn text(&self, value: f64) -> Option<String> {
-        let (date, of_day) = self.date_and_time(value)?;
+        let (date, of_day) = self.date_and_time(value, 0.0)?;
         if of_day == 0 {
             return Some(date);
         }
-        let minutes = of_day / (60 * NANOSECONDS);
-        Some(format!("{date}T{:02}:{:02}:{}", minutes / 60, minutes % 60, seconds_text(of_day)))
+        Some(format!("{date}T{}:{}", minutes_text(of_day), seconds_text(of_day)))
     }
 
-    /// Date, and nanoseconds since its midnight, rounded to what a floating-point number of this size can tell apart: tenths of
-    /// days have no exact number.
+    /// A value as text for people, of times `step` apart (0 where that is not known): the date, the time of day to the minute where
+    /// it is not midnight, and of seconds and their fractions what is not zero to a hundredth of the step.
+    #[must_use]
+    pub fn label(&self, value: f64, step: f64) -> Option<String> {
+        let (date, of_day) = self.date_and_time(value, self.moment(step).abs())?;
+        if of_day == 0 {
+            return Some(date);
+        }
+        let minutes = minutes_text(of_day);
+        if of_day % (60 * NANOSECONDS) == 0 {
+            return Some(format!("{date} {minutes}"));
+        }
+        Some(format!("{date} {minutes}:{}", seconds_text(of_day)))
+    }
+
+    /// Whether a value and the epoch lie where all programs agree on the dates of the calendar: from 15 October 1582 to the year
+    /// 9999 in those that are called Gregorian, of which some programs read the one as the other.
+    pub(crate) fn is_agreed(&self, value: f64) -> bool {
+        if !matches!(self.calendar, Calendar::Standard | Calendar::ProlepticGregorian) {
+            return true;
+        }
+        let begins = |date| self.calendar.days(date).map(|day| self.moment_of(day, 0.0));
+        let (from, end) = (begins(GREGORIAN_FROM), begins([10_000, 1, 1]));
+        from.zip(end).is_some_and(|(from, end)| from <= 0.0 && (from..end).contains(&self.moment(value)))
+    }
+
+    /// Date, and nanoseconds since its midnight, rounded to what a floating-point number of this size can tell apart (tenths of
+    /// days have no exact number) and to a part of at most a hundredth of `step` seconds.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_precision_loss,
         reason = "whole numbers of days below 5e7, of nanoseconds below those of a day"
     )]
-    fn date_and_time(&self, value: f64) -> Option<(String, i64)> {
+    fn date_and_time(&self, value: f64, step: f64) -> Option<(String, i64)> {
         let moment = self.moment(value);
         let since_midnight = self.epoch_of_day + moment;
         let days = (since_midnight / SECONDS_A_DAY).floor();
@@ -306,7 +331,9 @@ impl TimeUnits {
             return None;
         }
         let told_apart = moment.abs() * f64::EPSILON * NANOSECONDS as f64;
-        let grain = GRAINS.into_iter().find(|&grain| grain as f64 > told_apart).unwrap_or(NANOSECONDS);
+        let fine = GRAINS.into_iter().find(|&grain| grain as f64 > told_apart).unwrap_or(NANOSECONDS);
+        let part = step * NANOSECONDS as f64 / 100.0;
+        let grain = GRAINS.into_iter().rev().find(|&grain| grain as f64 <= part).unwrap_or(1).max(fine);
         let of_day = (since_midnight - days * SECONDS_A_DAY) * NANOSECONDS as f64;
         let of_day = (of_day / grain as f64).round() as i64 * grain;
         let days = self.epoch_day + days as i64 + of_day.div_euclid(NANOSECONDS_A_DAY);
@@ -331,6 +358,12 @@ impl TimeUnits {
 /// How far a moment that was computed may lie from the one that was meant, in seconds.
 fn noise(moment: f64) -> f64 {
     (moment.abs() * 4.0 * f64::EPSILON).max(1e-10)
+}
+
+/// Hours and minutes.
+fn minutes_text(of_day: i64) -> String {
+    let minutes = of_day / (60 * NANOSECONDS);
+    format!("{:02}:{:02}", minutes / 60, minutes % 60)
 }
 
 /// Seconds of the minute, with as many digits of a fraction as are not zero: none, 3, 6 or 9.

@@ -1,43 +1,19 @@
 //! Times of files as dates: numbers of `hours since 1900-01-01` and their like (CF conventions, section 4.4).
 //!
-//! Dates are given only in calendars that agree with today's; other times stay numbers. [`calendar`](crate::calendar) has the
-//! arithmetic of the other calendars.
+//! Of the calendars that are called Gregorian, dates are given only since 1582, where all programs agree; other times stay numbers.
+//! [`calendar`](crate::calendar) has the arithmetic of all calendars.
 
 use crate::calendar::{Calendar, GREGORIAN_FROM, TimeUnits};
 
-/// Calendars in which these dates are right, since [`FIRST_DAY`].
-const CALENDARS: [&str; 3] = ["standard", "gregorian", "proleptic_gregorian"];
-/// 15 October 1582, in days since 1970: before it the standard calendar is Julian.
-const FIRST_DAY: f64 = -141_427.0;
-/// The end of the year 9999, in days since 1970.
-const END: f64 = 2_932_897.0;
 const SECONDS_A_DAY: f64 = 86_400.0;
 
-/// The date, and the time of day to the minute where it is not midnight, of a value in CF `units`; `None` where that cannot be said:
-/// units that are no such time, another calendar, a date before 1582 or after 9999.
+/// The date of a value in CF `units`, and the time of day where it is not midnight, with as many parts as times `step` apart need (0
+/// where that is not known); `None` where that cannot be said: units that are no such time, an unknown calendar, a date before 1582 or
+/// after 9999 in the standard calendar.
 #[must_use]
-pub fn date(value: f64, units: &str, calendar: &str) -> Option<String> {
-    if !CALENDARS.contains(&calendar.to_ascii_lowercase().as_str()) {
-        let time = TimeUnits::parse(units, calendar).ok()?;
-        let text = time.text(value)?;
-        let (date, of_day) = text.split_once('T').unwrap_or((&text, ""));
-        return Some(format!("{date} {}", of_day.get(..5).unwrap_or_default()).trim_end().to_owned());
-    }
-    let (unit, epoch) = units.split_once(" since ")?;
-    let start = days_of(epoch.trim())?;
-    let days = start + value * seconds_of(unit.trim())? / SECONDS_A_DAY;
-    if !(start >= FIRST_DAY && (FIRST_DAY..END).contains(&days)) {
-        return None;
-    }
-    let minutes = (days * 1_440.0).round();
-    let whole = (minutes / 1_440.0).floor();
-    let [year, month, day] = civil(whole);
-    let of_day = minutes - whole * 1_440.0;
-    let text = format!("{year:04}-{month:02}-{day:02}");
-    if of_day == 0.0 {
-        return Some(text);
-    }
-    Some(format!("{text} {:02}:{:02}", (of_day / 60.0).floor(), of_day % 60.0))
+pub fn date(value: f64, step: f64, units: &str, calendar: &str) -> Option<String> {
+    let time = TimeUnits::parse(units, calendar).ok().filter(|time| time.is_agreed(value))?;
+    time.label(value, step)
 }
 
 /// Epoch, unit and calendar by which times are counted: `days since 2001-01-01` of `noleap`.
@@ -100,13 +76,7 @@ fn seconds_of(unit: &str) -> Option<f64> {
     })
 }
 
-/// Days since 1970 of `1900-1-1`, `1900-01-01 12:30:00` or `1900-01-01T12:30:00Z`.
-fn days_of(text: &str) -> Option<f64> {
-    let ([year, month, day], of_day) = parts_of(text)?;
-    Some(days_since_1970(year, month, day) + of_day / SECONDS_A_DAY)
-}
-
-/// Year, month, day, and seconds of the day.
+/// Year, month, day, and seconds of the day, of `1900-1-1`, `1900-01-01 12:30:00` or `1900-01-01T12:30:00Z`.
 fn parts_of(text: &str) -> Option<([f64; 3], f64)> {
     let text = text.trim_end_matches('Z').trim_end_matches(" UTC");
     let (day, time) = text.split_once(['T', ' ']).unwrap_or((text, ""));
@@ -125,32 +95,6 @@ fn parts_of(text: &str) -> Option<([f64; 3], f64)> {
     is_legal.then_some(([year, month, day], of_day))
 }
 
-/// Days since 1970 of a date (Howard Hinnant, "chrono-compatible low-level date algorithms").
-fn days_since_1970(year: f64, month: f64, day: f64) -> f64 {
-    let year = if month <= 2.0 { year - 1.0 } else { year };
-    let era = (year / 400.0).floor();
-    let of_era = year - era * 400.0;
-    let of_year = ((153.0 * ((month + 9.0) % 12.0) + 2.0) / 5.0).floor() + day - 1.0;
-    let day_of_era = of_era * 365.0 + (of_era / 4.0).floor() - (of_era / 100.0).floor() + of_year;
-    era * 146_097.0 + day_of_era - 719_468.0
-}
-
-/// Year, month and day of whole days since 1970; the inverse of [`days_since_1970`].
-fn civil(days: f64) -> [f64; 3] {
-    let days = days + 719_468.0;
-    let era = (days / 146_097.0).floor();
-    let of_era = days - era * 146_097.0;
-    let year = ((of_era - (of_era / 1_460.0).floor() + (of_era / 36_524.0).floor()
-        - (of_era / 146_096.0).floor())
-        / 365.0)
-        .floor();
-    let of_year = of_era - (365.0 * year + (year / 4.0).floor() - (year / 100.0).floor());
-    let month = ((5.0 * of_year + 2.0) / 153.0).floor();
-    let day = of_year - ((153.0 * month + 2.0) / 5.0).floor() + 1.0;
-    let month = if month < 10.0 { month + 3.0 } else { month - 9.0 };
-    [year + era * 400.0 + if month <= 2.0 { 1.0 } else { 0.0 }, month, day]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -166,7 +110,7 @@ mod tests {
             (-1.0, "minutes since 1990-01-01", "1989-12-31 23:59"),
             (1e-9, "Days since 1990-01-01", "1990-01-01"),
         ] {
-            assert_eq!(date(value, units, "standard").as_deref(), Some(expected), "{value} {units}");
+            assert_eq!(date(value, 1.0, units, "standard").as_deref(), Some(expected), "{value} {units}");
         }
         for (value, calendar, expected) in [
             (59.0, "noleap", "2000-03-01"),
@@ -174,25 +118,32 @@ mod tests {
             (59.0, "366_day", "2000-02-29"),
         ] {
             assert_eq!(
-                date(value, "days since 2000-01-01", calendar).as_deref(),
+                date(value, 1.0, "days since 2000-01-01", calendar).as_deref(),
                 Some(expected),
                 "{calendar}"
             );
         }
-        assert_eq!(date(0.0, "days since 2000-01-01", "lunar"), None);
+        assert_eq!(date(0.0, 1.0, "days since 2000-01-01", "lunar"), None);
     }
 
     #[test]
-    fn every_day_has_its_date() {
-        let mut last = civil(FIRST_DAY - 1.0);
-        assert_eq!(civil(FIRST_DAY), [1582.0, 10.0, 15.0]);
-        let mut days = FIRST_DAY;
-        while days < 60_000.0 {
-            let now = civil(days);
-            let [year, month, day] = now;
-            assert_eq!(days_since_1970(year, month, day), days);
-            assert!(now > last && (1.0..=12.0).contains(&month) && (1.0..=31.0).contains(&day), "{now:?}");
-            (last, days) = (now, days + 1.0);
+    fn times_that_differ_look_different() {
+        for (value, step, units, expected) in [
+            (10.0, 10.0, "seconds since 2001-01-01", "2001-01-01 00:00:10"),
+            (60.0, 10.0, "seconds since 2001-01-01", "2001-01-01 00:01"),
+            (90.0, 90.0, "seconds since 2001-01-01", "2001-01-01 00:01:30"),
+            (0.1, 0.1, "seconds since 2001-01-01", "2001-01-01 00:00:00.100"),
+            (1.0, 1.0, "milliseconds since 2001-01-01", "2001-01-01 00:00:00.001"),
+            (86_400_000.0, 0.0, "ms since 2001-01-01", "2001-01-02"),
+            (3.0, 1.0, "microseconds since 2001-01-01", "2001-01-01 00:00:00.000003"),
+            (7.0, 1.0, "nanoseconds since 2001-01-01", "2001-01-01 00:00:00.000000007"),
+            (1.0, -1.0, "weeks since 2001-01-01", "2001-01-08"),
+            (12.0, 6.0, "hours since 2001-01-01 00:00 +02:00", "2001-01-01 10:00"),
+            // A tenth of an hour in single precision is 1.4 ms late.
+            (f64::from(24.1_f32), 0.1, "hours since 2001-01-01", "2001-01-02 00:06"),
+            (0.5, f64::NAN, "days since 2001-01-01", "2001-01-01 12:00"),
+        ] {
+            assert_eq!(date(value, step, units, "standard").as_deref(), Some(expected), "{value} {units}");
         }
     }
 
@@ -234,12 +185,15 @@ mod tests {
             (1.0, "days", "standard"),
             (1.0, "months since 2000-01-01", "standard"),
             (1.0, "days since 0001-01-01", "standard"),
+            (1.0, "days since 1582-10-14", "proleptic_gregorian"),
+            (-1.0, "days since 1582-10-15", ""),
+            (3_000_000.0, "days since 2000-01-01", "standard"),
             (1e300, "days since 2000-01-01", "standard"),
             (f64::NAN, "days since 2000-01-01", "standard"),
             (1.0, "days since 2000-13-01", "standard"),
             (1.0, "days since never", "standard"),
         ] {
-            assert_eq!(date(value, units, calendar), None, "{value} {units} {calendar}");
+            assert_eq!(date(value, 1.0, units, calendar), None, "{value} {units} {calendar}");
         }
     }
 }

@@ -133,6 +133,18 @@ describe("dates", () => {
     [1, "days since 1999-12-31", "2000-01-01"],
     [90, "minutes since 2024-03-01T06:00:00Z", "2024-03-01 07:30"],
     [86400, "seconds since 1970-1-1", "1970-01-02"],
+    [2, "weeks since 1970-1-1", "1970-01-15"],
+    [0, "days since 1999-12-31 12", "1999-12-31 12:00"],
+    [10, "seconds since 2001-01-01", "2001-01-01 00:00:10"],
+    [0.25, "seconds since 2001-01-01 00:00:00.5", "2001-01-01 00:00:00.750"],
+    [1, "milliseconds since 2001-01-01", "2001-01-01 00:00:00.001"],
+    [3, "microseconds since 2001-01-01", "2001-01-01 00:00:00.000003"],
+    [-1, "us since 2001-01-01", "2000-12-31 23:59:59.999999"],
+    [7, "nanoseconds since 2001-01-01", "2001-01-01 00:00:00.000000007"],
+    [45000.1, "days since 1900-01-01", "2023-03-17 02:24"],
+    [0, "hours since 2000-01-02 00:00:00 -05:30", "2000-01-02 05:30"],
+    [0, "hours since 2000-01-02T00:00:00+0200", "2000-01-01 22:00"],
+    [0, "hours since 2000-01-02 12:00 UTC", "2000-01-02 12:00"],
   ])("%d %s is %s", (value, units, expected) => {
     expect(cfDate(value, units)).toBe(expected);
   });
@@ -141,6 +153,9 @@ describe("dates", () => {
     expect(cfDate(1, "months since 2000-01-01")).toBeNull();
     expect(cfDate(1, "days since 0001-01-01")).toBeNull();
     expect(cfDate(1, "mm")).toBeNull();
+    expect(cfDate(1, "constructor since 2000-01-01")).toBeNull();
+    expect(cfDate(1, "days since 2000-01-01 00:00 EST")).toBeNull();
+    expect(cfDate(Number.NaN, "days since 2000-01-01")).toBeNull();
     const axis = {
       name: "t",
       kind: "time",
@@ -150,6 +165,20 @@ describe("dates", () => {
     expect(positionLabel(axis, 0)).toBe("2000-02-29");
     expect(positionLabel(axis, 0, "noleap")).toBe("59 days since 2000-01-01");
     expect(positionLabel(axis, 5)).toBe("");
+  });
+
+  it("have as many parts as the step needs", () => {
+    const axis = { name: "t", kind: "time", units: "hours since 2001-01-01" } as const;
+    // A tenth of an hour in single precision is 1.4 ms late.
+    const late = { kind: "explicit", values: [24, Math.fround(24.1), 24.2] } as const;
+    expect(positionLabel({ ...axis, coordinates: late }, 1)).toBe("2001-01-02 00:06");
+    const coordinates = { kind: "regular", origin: 0, step: 10 } as const;
+    const seconds = { ...axis, units: "seconds since 2001-01-01", coordinates };
+    expect([0, 1, 6].map((index) => positionLabel(seconds, index))).toEqual([
+      "2001-01-01",
+      "2001-01-01 00:00:10",
+      "2001-01-01 00:01",
+    ]);
   });
 });
 

@@ -2,18 +2,31 @@
 
 import type { ArrayInfo, Axis, Dataset } from "./dataset.ts";
 
-const UNIT_SECONDS: Readonly<Record<string, number>> = {
-  s: 1,
-  sec: 1,
-  second: 1,
-  min: 60,
-  minute: 60,
-  h: 3600,
-  hr: 3600,
-  hour: 3600,
-  d: 86_400,
-  day: 86_400,
-};
+/** Seconds of units, and into how many parts of the unit a second is divided: numbers of milliseconds are exact when divided. */
+const UNITS: ReadonlyMap<string, readonly [seconds: number, parts: number]> = new Map(
+  Object.entries<readonly [number, number]>({
+    ns: [1, 1e9],
+    nanosecond: [1, 1e9],
+    us: [1, 1e6],
+    microsecond: [1, 1e6],
+    ms: [1, 1000],
+    msec: [1, 1000],
+    millisecond: [1, 1000],
+    s: [1, 1],
+    sec: [1, 1],
+    second: [1, 1],
+    min: [60, 1],
+    minute: [60, 1],
+    h: [3600, 1],
+    hr: [3600, 1],
+    hour: [3600, 1],
+    d: [86_400, 1],
+    day: [86_400, 1],
+    week: [604_800, 1],
+  }),
+);
+/** Nanoseconds of the parts to which times are rounded. */
+const GRAINS: readonly number[] = [1, 1e3, 1e6, 1e9, 60e9];
 /** Calendars in which a browser's dates are right (for the years since 1582). */
 const GREGORIAN: readonly string[] = ["standard", "gregorian", "proleptic_gregorian"];
 
@@ -29,33 +42,70 @@ export function positionLabel(axis: Axis, index: number, calendar = "standard"):
   if (axis.coordinates.kind === "index") return "";
   const value = coordinateAt(axis, index);
   if (!Number.isFinite(value)) return "";
-  const date = GREGORIAN.includes(calendar.toLowerCase()) ? cfDate(value, axis.units) : null;
+  const date = GREGORIAN.includes(calendar.toLowerCase()) ? cfDate(value, axis.units, leastStep(axis)) : null;
   if (date !== null) return date;
   return axis.units === "" ? formatNumber(value) : `${formatNumber(value)} ${formatUnits(axis.units)}`;
 }
 
-/** A CF time such as 12 `hours since 1900-01-01` as a date; null when it is not one. */
-export function cfDate(value: number, units: string): string | null {
-  const match =
-    /^\s*([a-z]+)\s+since\s+(-?\d{1,4})-(\d{1,2})-(\d{1,2})(?:[T\s]+(\d{1,2}):(\d{1,2})(?::(\d{1,2}))?)?/i.exec(
-      units,
-    );
+/** Least distance of samples that follow each other, in the axis's units; 0 where it is not known. */
+function leastStep({ coordinates }: Axis): number {
+  if (coordinates.kind === "regular") return Math.abs(coordinates.step);
+  if (coordinates.kind === "index") return 0;
+  let least = Number.POSITIVE_INFINITY;
+  for (let i = 1; i < coordinates.values.length; i += 1) {
+    const step = Math.abs((coordinates.values[i] ?? Number.NaN) - (coordinates.values[i - 1] ?? Number.NaN));
+    if (step > 0 && step < least) least = step;
+  }
+  return Number.isFinite(least) ? least : 0;
+}
+
+const SINCE =
+  /^\s*([a-z]+)\s+since\s+(-?\d{1,4})-(\d{1,2})-(\d{1,2})(?:[T\s]+(\d{1,2})(?::(\d{1,2})(?::(\d{1,2}(?:\.\d*)?))?)?)?\s*(?:Z|UTC|GMT|([+-])(\d{1,2})(?::?(\d{2}))?)?\s*$/i;
+
+/**
+ * A CF time such as 12 `hours since 1900-01-01` as a date, of times `step` apart (0 if unknown); null when it is not one. It has a time
+ * of day, seconds and their fractions where these are not zero, to a hundredth of the step.
+ */
+export function cfDate(value: number, units: string, step = 0): string | null {
+  const match = SINCE.exec(units);
   if (!match) return null;
-  const [, unit = "", ...fields] = match;
-  const seconds = UNIT_SECONDS[unit.toLowerCase()] ?? UNIT_SECONDS[unit.toLowerCase().replace(/s$/, "")];
-  if (seconds === undefined) return null;
-  const [year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0] = fields.map((field) =>
-    Number(field || 0),
-  );
-  const start = new Date(0);
-  start.setUTCFullYear(year, month - 1, day);
-  start.setUTCHours(hour, minute, second);
-  const date = new Date(start.getTime() + value * seconds * 1000);
+  const name = (match[1] ?? "").toLowerCase();
+  const [unit, parts] = UNITS.get(name) ?? UNITS.get(name.replace(/s$/, "")) ?? [Number.NaN, 1];
+  const [year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0] = match
+    .slice(2, 8)
+    .map((field) => Number(field || 0));
+  const ahead = (Number(match[9] ?? 0) * 60 + Number(match[10] ?? 0)) * (match[8] === "-" ? -60 : 60);
+  const midnight = new Date(0);
+  midnight.setUTCFullYear(year, month - 1, day);
+  const ofDay = hour * 3600 + minute * 60 + second - ahead;
+  const moment = (value * unit) / parts;
+  const days = Math.floor((ofDay + moment) / 86_400);
+  const grain = grainOf(moment, (step * unit) / parts);
+  const nanoseconds = Math.round(((ofDay + moment - days * 86_400) * 1e9) / grain) * grain;
+  const minutes = Math.floor(nanoseconds / 60e9);
+  const date = new Date(midnight.getTime() + days * 86_400_000 + minutes * 60_000);
   // Before 1582 the standard calendar is Julian; such dates stay numbers.
-  if (Number.isNaN(date.getTime()) || Math.min(date.getTime(), start.getTime()) < Date.UTC(1582, 9, 15))
+  if (Number.isNaN(date.getTime()) || Math.min(date.getTime(), midnight.getTime()) < Date.UTC(1582, 9, 15))
     return null;
   const text = date.toISOString();
-  return text.slice(11, 19) === "00:00:00" ? text.slice(0, 10) : `${text.slice(0, 10)} ${text.slice(11, 16)}`;
+  const seconds = secondsText(nanoseconds - minutes * 60e9);
+  const time = text.slice(11, 16) + seconds;
+  return time === "00:00" ? text.slice(0, 10) : `${text.slice(0, 10)} ${time}`;
+}
+
+/** Nanoseconds to which a moment is rounded: what a number of its size can tell apart, and at most a hundredth of the step. */
+function grainOf(moment: number, step: number): number {
+  const fine = GRAINS.find((grain) => grain > Math.abs(moment) * Number.EPSILON * 1e9) ?? 1e9;
+  const coarse = GRAINS.findLast((grain) => grain <= step * 1e7) ?? 1;
+  return Math.max(fine, coarse);
+}
+
+/** `:SS` and as many digits of a fraction as are not zero (3, 6 or 9); nothing for a whole minute. */
+function secondsText(nanoseconds: number): string {
+  if (nanoseconds === 0) return "";
+  const fraction = String(nanoseconds % 1e9).padStart(9, "0");
+  const digits = fraction.replace(/^((?:\d{3})*?)(?:000)*$/, "$1");
+  return `:${String(Math.floor(nanoseconds / 1e9)).padStart(2, "0")}${digits === "" ? "" : `.${digits}`}`;
 }
 
 /** The calendar of a time axis: that of the array that holds its coordinates, where there is one. */

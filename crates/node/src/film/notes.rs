@@ -96,8 +96,21 @@ fn time_text(dataset: &Dataset, array: &ArrayInfo, step: u64) -> Option<String> 
     };
     let own =
         dataset.find(&axis.name).ok().and_then(|(_, of_axis)| calendar(of_axis)).or_else(|| calendar(array));
-    let date = array::time::date(value, &axis.units, own.as_deref().unwrap_or("standard"));
+    let step = least_step(&axis.coordinates);
+    let date = array::time::date(value, step, &axis.units, own.as_deref().unwrap_or("standard"));
     Some(date.unwrap_or_else(|| Key::of_value([0; 3], value, &axis.units).text))
+}
+
+/// Least distance of samples that follow each other; 0 where it is not known.
+fn least_step(coordinates: &Coordinates) -> f64 {
+    match coordinates {
+        Coordinates::Index => 0.0,
+        Coordinates::Regular { step, .. } => step.abs(),
+        Coordinates::Explicit(samples) => {
+            let steps = samples.windows(2).map(|pair| (pair[1] - pair[0]).abs());
+            steps.filter(|&step| step > 0.0 && step.is_finite()).reduce(f64::min).unwrap_or(0.0)
+        }
+    }
 }
 
 /// Range of an axis that the picture does not show to scale: by its coordinates, or by index where it has none beside
@@ -177,6 +190,18 @@ mod tests {
         assert_eq!(texts, ["0.5 kg", "-2e-7 kg", "grids of level 0"]);
         assert_eq!(found.keys[0].colour, [1, 2, 3]);
         assert!(found.title.ends_with("[kg]   2001-02-04 06:00"), "{}", found.title);
+        dataset.arrays[0].axes[0].units = "minutes since 2001-02-03".into();
+        assert!(of(&dataset).title.ends_with("2001-02-03 00:30"));
+        for (units, expected) in [
+            ("seconds since 2001-02-03", "2001-02-03 00:00:30"),
+            ("milliseconds since 2001-02-03", "2001-02-03 00:00:00.030"),
+        ] {
+            dataset.arrays[0].axes[0].units = units.into();
+            assert!(of(&dataset).title.ends_with(expected), "{}", of(&dataset).title);
+        }
+        let uneven = Coordinates::Explicit(vec![0.0, 60.0, 60.0, 70.0, 90.0, 7200.0]);
+        assert_eq!(least_step(&uneven), 10.0);
+        dataset.arrays[0].axes[0].units = "hours since 2001-02-03".into();
         dataset.arrays[0].attributes.insert("calendar".into(), Attribute::Text("360_day".into()));
         assert!(of(&dataset).title.ends_with("2001-02-04 06:00"));
         dataset.arrays[0].attributes.insert("calendar".into(), Attribute::Text("lunar".into()));
