@@ -71,9 +71,9 @@ struct Participant {
 /// The participants of a session and their views.
 ///
 /// Four kinds of methods: *inputs* ([`join`](Self::join), [`change`](Self::change), [`set`](Self::set),
-/// [`refuse`](Self::refuse), [`tell`](Self::tell), [`leave`](Self::leave)) take what happened; *output* is
-/// [`poll_event`](Self::poll_event), to be called until it gives `None` after each input; *questions* ([`view`](Self::view), [`participants`](Self::participants))
-/// change nothing. An input that is refused changes nothing either.
+/// [`set_first_view`](Self::set_first_view), [`refuse`](Self::refuse), [`tell`](Self::tell), [`leave`](Self::leave)) take what happened;
+/// *output* is [`poll_event`](Self::poll_event), to be called until it gives `None` after each input; *questions* ([`view`](Self::view),
+/// [`first_view`](Self::first_view), [`participants`](Self::participants)) change nothing. An input that is refused changes nothing either.
 ///
 /// Events that were not taken yet are replaced by newer ones of the same kind for the same participant, so
 /// the queue is bounded by the number of participants times the number of kinds.
@@ -173,6 +173,11 @@ impl Room {
         Ok(())
     }
 
+    /// The node changes what people who come from now on see first.
+    pub fn set_first_view(&mut self, view: View) {
+        self.first_view = view;
+    }
+
     /// Tells a participant why their change number `refused` does not count, and the view that holds instead,
     /// under a number that is newer than the change, so that they go back to it.
     pub fn refuse(&mut self, to: ParticipantId, refused: u64, error: &Error) {
@@ -217,6 +222,12 @@ impl Room {
     #[must_use]
     pub fn view(&self, of: ParticipantId) -> Option<(u64, &View)> {
         self.participants.get(&of).map(|p| (p.seq, &p.view))
+    }
+
+    /// The view that whoever comes next sees first.
+    #[must_use]
+    pub fn first_view(&self) -> &View {
+        &self.first_view
     }
 
     /// Everybody, in order of arrival.
@@ -315,6 +326,17 @@ mod tests {
             .collect();
         assert_eq!(told, [ada, bob]);
         assert_eq!(room.view(ada).unwrap().1.time, 5);
+    }
+
+    #[test]
+    fn who_comes_after_the_first_view_has_changed_sees_the_new_one() {
+        let mut room = room();
+        let ada = room.join("Ada", Role::Own).unwrap();
+        room.set_first_view(View { array: "mask".into(), ..View::default() });
+        let bob = room.join("Bob", Role::Steer).unwrap();
+        let array = |who| room.view(who).unwrap().1.array.clone();
+        assert_eq!([array(ada), array(bob)], ["rho", "mask"]);
+        assert_eq!(room.first_view().array, "mask");
     }
 
     #[test]

@@ -244,23 +244,36 @@ impl View {
         all
     }
 
-    /// The fields to merge when the data set `old` has become `new`: where the array of the view has another meaning now, its colours and
-    /// isosurfaces go back to their defaults.
+    /// The fields to merge when the data set `old` has become `new`. Where the array of the view is gone, they name the one that `new` shows
+    /// first, and what does not fit that one goes back to its default; where the array has another meaning now, its colours and isosurfaces
+    /// do.
     #[must_use]
     pub fn in_changed(&self, old: &Dataset, new: &Dataset) -> Map<String, Value> {
         let mut fields = Map::new();
-        let meaning_in = |dataset: &Dataset| dataset.find(&self.array).ok().map(|(_, array)| array.meaning);
-        if let (Some(before), Some(after)) = (meaning_in(old), meaning_in(new))
-            && before != after
-        {
-            for name in ["transfer", "surfaces", "colour_by"] {
-                fields.insert(name.into(), Value::Null);
+        let of = |dataset: &Dataset| dataset.find(&self.array).ok().map(|(_, array)| array.meaning);
+        match (of(old), of(new)) {
+            (_, None) => fields = self.moved_to_first(old, new),
+            (Some(before), Some(after)) if before != after => {
+                for name in ["transfer", "surfaces", "colour_by"] {
+                    fields.insert(name.into(), Value::Null);
+                }
+                if !after.is_continuous() && self.mode.is_extreme() {
+                    fields.insert("mode".into(), Value::Null);
+                }
             }
-            if !after.is_continuous() && self.mode.is_extreme() {
-                fields.insert("mode".into(), Value::Null);
-            }
+            _ => {}
         }
         self.with_consequences(&fields, new)
+    }
+
+    /// The fields to merge where `new` has not got the array of this view any more; none where there is nothing else to draw.
+    fn moved_to_first(&self, old: &Dataset, new: &Dataset) -> Map<String, Value> {
+        let Ok(first) = first_array(new) else { return Map::new() };
+        let before = old.find(&self.array).ok().map(|(_, array)| array);
+        let mut fields = Map::new();
+        fields.insert("array".into(), first.name.clone().into());
+        fields.extend(self.outdated(before, first).into_iter().map(|name| (name.to_owned(), Value::Null)));
+        fields
     }
 
     /// Returns `fields`; if they name another array, adds null for each field that must go back to its
@@ -277,8 +290,16 @@ impl View {
         if old_number == new_number {
             return all;
         }
+        for name in self.outdated(Some(old), new) {
+            all.entry(name).or_insert(Value::Null);
+        }
+        all
+    }
+
+    /// Names of the fields, except `colour_by`, that only made sense for `old`, which may be unknown, where the view shows `new` now.
+    fn outdated(&self, old: Option<&ArrayInfo>, new: &ArrayInfo) -> Vec<&'static str> {
         let mut forget = vec!["transfer", "surfaces", "at", "level"];
-        if !is_same_space(old, new) {
+        if old.is_none_or(|old| !is_same_space(old, new)) {
             forget.extend(["camera", "clip", "slices"]);
         }
         let has_time = |a: &ArrayInfo| a.time_axis().is_none_or(|axis| self.time < a.shape()[axis]);
@@ -289,10 +310,7 @@ impl View {
         if !new.meaning.is_continuous() && self.mode.is_extreme() {
             forget.push("mode");
         }
-        for name in forget {
-            all.entry(name).or_insert(Value::Null);
-        }
-        all
+        forget
     }
 
     /// Checks what serde does not: finite numbers, bounded lists, a camera that looks somewhere.
@@ -654,6 +672,36 @@ pub(crate) mod tests {
         let changed = view.merged(&view.in_changed(&old, &new)).unwrap();
         assert_eq!((changed.mode, changed.transfer), (Mode::Composite, None));
         assert_eq!(view.merged(&view.in_changed(&old, &old)).unwrap(), view);
+    }
+
+    #[test]
+    fn where_the_array_is_gone_the_first_one_is_shown() {
+        use AxisKind::{Time, X, Y, Z};
+        let axes = [(Time, 9), (Z, 2), (Y, 3), (X, 4)];
+        let old = data(&[("rho", &axes), ("rho (color)", &axes)]);
+        let mut all = documented();
+        all["array"] = json!("rho (color)");
+        all["time"] = json!(7);
+        let view = View::parse(&all.to_string()).unwrap();
+        let in_new = |new: &Dataset| view.merged(&view.in_changed(&old, new)).unwrap();
+
+        let same = in_new(&data(&[("rho", &axes)]));
+        assert_eq!((same.array.as_str(), same.time, same.transfer.as_ref()), ("rho", 7, None));
+        assert_eq!(
+            (same.camera, same.slices, same.background),
+            (view.camera.clone(), view.slices.clone(), view.background)
+        );
+        assert!(same.surfaces.is_empty() && same.at.is_empty() && same.colour_by.is_none());
+
+        let new = data(&[("line", &[(X, 9)]), ("other", &[(Time, 5), (Z, 2), (Y, 3), (X, 5)])]);
+        let other = in_new(&new);
+        assert_eq!((other.array.as_str(), other.time, other.camera.as_ref()), ("other", 0, None));
+        assert!(other.slices.is_empty());
+        other.place_in(&new).unwrap();
+        assert_eq!(in_new(&data(&[("line", &[(X, 9)])])).array, "rho (color)", "nothing else can be drawn");
+        // An array that was gone before is in neither.
+        let lost = view.merged(json!({"array": "lost"}).as_object().unwrap()).unwrap();
+        assert_eq!(lost.in_changed(&old, &new)["array"], "other");
     }
 
     #[test]

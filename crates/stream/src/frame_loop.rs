@@ -6,12 +6,13 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use array::{Error, ErrorKind, Result, Task};
+use array::{Error, ErrorKind, LevelOrigin, Result, Task};
 use bytes::Bytes;
 use gpu::Patience;
 use render::{Cancel, Scene};
 use session::{
-    Codec, ColourBy, FrameInfo, Item, ParticipantId, PictureSize, Severity, State, Transfer, Truth, View,
+    Codec, ColourBy, FrameInfo, Item, Limit, ParticipantId, PictureSize, Severity, State, Transfer, Truth,
+    View,
 };
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
@@ -479,12 +480,27 @@ impl FrameLoop {
         forget(&self.host, self.who);
         let item = Item::Message { severity: Severity::Error, text: error.to_string() };
         self.seat.outbox.push(item, Bytes::new());
-        if let Some((mut truth, _)) = self.told.take() {
-            truth.state = State::Failed;
-            truth.exact = false;
-            truth.text = format!("Cannot be drawn: {error}.");
-            self.seat.outbox.push(Item::Truth { truth }, Bytes::new());
-        }
+        let mut truth = self.told.take().map_or_else(nothing_shown, |(truth, _)| truth);
+        truth.state = State::Failed;
+        truth.exact = false;
+        truth.text = format!("Cannot be drawn: {error}.");
+        self.seat.outbox.push(Item::Truth { truth }, Bytes::new());
+    }
+}
+
+/// Facts before the first picture.
+fn nothing_shown() -> Truth {
+    Truth {
+        level_shown: None,
+        level_wanted: 0,
+        origin: LevelOrigin::Stored,
+        limit: Limit::Finest,
+        blocks_present: 0,
+        blocks_total: 0,
+        state: State::Loading,
+        exact: false,
+        levels_made: None,
+        text: String::new(),
     }
 }
 

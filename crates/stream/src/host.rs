@@ -16,7 +16,9 @@ use crate::crew::Crew;
 use crate::feed::Feed;
 use crate::grids::{Boxes, Grids};
 use crate::painter::{Means, Painter};
-use crate::picture::{camera_of, mode_of, surfaces_of, tint_of, tint_volume_of, transfer_of, volume_of};
+use crate::picture::{
+    camera_of, mode_of, shared_camera, surfaces_of, tint_of, tint_volume_of, transfer_of, volume_of,
+};
 use crate::regrid::Regridded;
 use crate::seat::Seat;
 use crate::volume::Volumes;
@@ -165,7 +167,6 @@ impl Host {
             people.seats.values().for_each(|seat| seat.outbox.push(Item::Drawn, drawn.clone()));
         }
         people.look_again(old, &new);
-        people.tell_all(Severity::Info, "The data changed: this is what they are now.");
     }
 
     /// The arrays that are drawn on other axes than those of the data, as JSON; `None` where nobody can say.
@@ -244,14 +245,20 @@ impl People {
         self.deliver();
     }
 
-    /// Gives every view a new number, as if its owner had asked for it once more.
+    /// Gives every view a new number, as if its owner had asked for it once more, moves those whose array is gone, and says so.
     fn look_again(&mut self, old: &Dataset, new: &Dataset) {
+        if let Some(first) = first_in_changed(self.room.first_view(), old, new) {
+            self.room.set_first_view(first);
+        }
         for person in self.room.participants() {
             let Some((seq, view)) = self.room.view(person.id) else { continue };
             let fields = view.in_changed(old, new);
+            let text = news(&view.array, fields.get("array").and_then(Value::as_str));
             if let Err(error) = self.room.set(person.id, seq, &fields) {
                 self.room.tell(person.id, Severity::Warning, error.to_string());
+                self.deliver();
             }
+            self.room.tell(person.id, Severity::Info, text);
         }
         self.deliver();
     }
@@ -278,6 +285,37 @@ impl People {
             }
         }
     }
+}
+
+/// What people are told once the data set has become another one: they saw an array and are shown another one in its place, if any.
+fn news(seen: &str, instead: Option<&str>) -> String {
+    match instead {
+        Some(shown) => format!("The data changed: `{seen}` is gone, and this is `{shown}`."),
+        None => "The data changed: this is what they are now.".into(),
+    }
+}
+
+/// The view that people who come later see first, once the data set `old` has become `new`; `None` where nothing can be drawn any more.
+fn first_in_changed(first: &View, old: &Dataset, new: &Dataset) -> Option<View> {
+    let changed = first.merged(&first.in_changed(old, new));
+    changed
+        .and_then(|view| with_shared_camera(view, new))
+        .or_else(|_| with_shared_camera(View::first_of(new)?, new))
+        .ok()
+}
+
+/// A view for everybody: with a camera, unless the volume is flat, which gets one for each window, so that it fills it.
+///
+/// # Errors
+/// Those of [`check`].
+pub(crate) fn with_shared_camera(view: View, dataset: &Dataset) -> Result<View> {
+    check(&view, dataset)?;
+    let volume = volume_of(&view, dataset)?;
+    if view.camera.is_some() || volume.is_flat() {
+        return Ok(view);
+    }
+    let camera = shared_camera(&camera_of(&View::default(), &volume)?);
+    Ok(View { camera: Some(camera), ..view })
 }
 
 /// Checks that a view fits the data set and can be drawn.

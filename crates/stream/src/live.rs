@@ -9,10 +9,9 @@ use tokio::task::JoinSet;
 
 use crate::crew::{Crew, Ranks};
 use crate::frame_loop;
-use crate::host::{Host, Work, check};
+use crate::host::{Host, Work, with_shared_camera};
 use crate::outbox::Outgoing;
 use crate::painter::Means;
-use crate::picture::{camera_of, shared_camera, volume_of};
 use crate::regrid::Regridded;
 use crate::seat::Seat;
 
@@ -75,14 +74,9 @@ impl Session {
         crew: Option<Crew>,
     ) -> Result<Self> {
         check_memory(means.memory_bytes)?;
-        let mut view = first_view.map_or_else(|| View::first_of(&dataset), Ok)?;
+        let view = first_view.map_or_else(|| View::first_of(&dataset), Ok)?;
         view.check()?;
-        check(&view, &dataset)?;
-        let volume = volume_of(&view, &dataset)?;
-        // A flat volume gets a camera for each window, so that it fills it.
-        if view.camera.is_none() && !volume.is_flat() {
-            view.camera = Some(shared_camera(&camera_of(&View::default(), &volume)?));
-        }
+        let view = with_shared_camera(view, &dataset)?;
         let host = Arc::new(Host::new(dataset, source, means, view, work).with_crew(crew));
         let mut tasks = JoinSet::new();
         let fed = Arc::clone(&host);

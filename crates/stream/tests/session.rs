@@ -601,6 +601,61 @@ async fn data_that_change_are_described_again_and_shown() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_looked_at_an_array_that_is_gone_and_whoever_comes_later_see_another_one() {
+    let bytes = || vec![(0..16 * 16 * 16).map(|i: u32| i.to_le_bytes()[1]).collect::<Vec<u8>>().into()];
+    let plain = one_array("|u1".parse().unwrap(), &[16; 3], &[16; 3]);
+    let mut with_more = plain.clone();
+    with_more.arrays.push(array::ArrayInfo { name: "a (color)".into(), ..plain.arrays[0].clone() });
+    let old = MemorySource::new(with_more.clone(), vec![bytes(), bytes()]).unwrap();
+    let mut changed = plain;
+    changed.generation = array::Generation(1);
+    let new = MemorySource::new(changed, vec![bytes()]).unwrap();
+    let source = Changing::new(Arc::new(old));
+    let first = session::View { array: "a (color)".into(), ..session::View::default() };
+    let session = Session::begin(
+        Arc::new(with_more),
+        Arc::new(source.clone()),
+        MEMORY,
+        Some(first),
+        Arc::new(|_| None),
+    )
+    .unwrap();
+    let (mut ada, mut bob) = (join(&session), join(&session));
+    ada.frame(|f| f.truth.exact).await;
+    bob.change(&json!({"array": "a"}), false);
+    bob.frame(|f| f.truth.exact).await;
+    source.become_source(Arc::new(new));
+    session.describe_again();
+    let text = ada.message().await;
+    assert!(text.contains("`a (color)` is gone, and this is `a`"), "{text}");
+    let text = bob.message().await;
+    assert!(text.contains("this is what they are now"), "{text}");
+    let mut eve = join(&session);
+    for viewer in [&mut ada, &mut bob, &mut eve] {
+        viewer.frame(|f| f.truth.exact).await;
+        assert_eq!(viewer.view.array, "a");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_comes_where_nothing_can_be_drawn_any_more_does_not_wait_for_a_picture() {
+    let data = Pyramid::new(32, 16, 1);
+    let source = Changing::new(data.source());
+    let session = session_over(&data, Arc::new(source.clone()));
+    let mut ada = join(&session);
+    ada.frame(|f| f.truth.exact).await;
+    let mut point = one_array("|u1".parse().unwrap(), &[1], &[1]);
+    point.generation = array::Generation(1);
+    source.become_source(Arc::new(MemorySource::new(point, vec![vec![vec![0u8].into()]]).unwrap()));
+    session.describe_again();
+    ada.message().await;
+    let mut eve = join(&session);
+    eve.take_for(Duration::from_secs(1)).await;
+    let is_told = |i: &Item| matches!(i, Item::Truth { truth } if truth.state == State::Failed);
+    assert!(eve.items.iter().any(is_told), "{:?}", eve.items);
+}
+
+#[tokio::test(start_paused = true)]
 async fn data_that_change_and_cannot_be_described_are_said_to_have() {
     let (old, new) = (Pyramid::new(32, 16, 2), Pyramid::of_generation(1, 32, 16, 2));
     let source = Changing::new(old.source());

@@ -34,7 +34,8 @@ export function header(actions: Actions): Part {
     name.title = dataset?.name ?? "";
     setText(format, dataset?.format ?? "");
     format.hidden = !dataset?.format;
-    chooser.hidden = !dataset || dataset.arrays.length < 2;
+    // Where the array of the view is not there, people choose another one, even the only one.
+    chooser.hidden = !dataset || (dataset.arrays.length < 2 && array !== null);
     setOptions(select, (dataset?.arrays ?? []).map(option), array?.name ?? "");
     setText(facts, array ? factsOf(array, chooser.hidden) : "");
     setText(notes, (array?.notes ?? []).slice(0, MOST_NOTES).join("; "));
