@@ -127,6 +127,19 @@ def test_the_first_colours_show_something_and_say_what_lies_outside(home, tmp_pa
     assert given["view"]["transfer"]["range"] == [-1, 2.5]
 
 
+def test_saturated_pixels_of_a_photo_are_drawn_and_hidden_padding_is_said_to_be(home, tmp_path):
+    y, x = np.mgrid[:90, :180]
+    photo = 40 + 20 * np.sin(x / 9) + 10 * np.cos(y / 7)
+    for dtype, full, is_padding in [("u1", 255, False), ("u2", 4095, False), ("i2", 32767, False), ("i2", -9999, True)]:
+        data = photo.astype(dtype)
+        data[30:60, 70:110] = full
+        image, found = picture(home, saved(tmp_path, data), size="180x90")
+        assert (is_filled(image).mean() < 0.95) == is_padding, (dtype, full)
+        assert (found["view"]["transfer"]["range"][1] == full) == (not is_padding)
+        note = found["values"].get("note") or ""
+        assert ("which looks like padding, and are not drawn" in note) == is_padding, note
+
+
 def test_a_first_step_without_values_says_so_and_the_next_is_seen(home, tmp_path):
     steps = np.stack([np.full((30, 30, 30), np.nan, "f4"), blob(30)])
     file = saved(tmp_path, steps)

@@ -16,6 +16,8 @@ const PADDING_GAP: f64 = 0.5;
 /// Least distance of padding from the median of the other values, as a multiple of what most of these span. Used where coarser levels
 /// have averaged padding with values, so that there is no gap.
 const PADDING_FAR: f64 = 8.0;
+/// Least value, plus one, of all bits set that counts as the full scale of integers.
+const LEAST_FULL_SCALE: u128 = 1 << 7;
 /// Fewest distinct values besides padding: two kinds of values are a mask.
 const FEWEST_OTHERS: usize = 3;
 
@@ -30,6 +32,7 @@ pub struct Sampler {
     infinite: u64,
     low: f64,
     high: f64,
+    packing: Option<[f64; 2]>,
 }
 
 /// Result of a [`Sampler`].
@@ -45,6 +48,8 @@ pub struct Spread {
     pub low: f64,
     /// The highest of all.
     pub high: f64,
+    /// Factor and offset by which integers became these values; `None` where they are no integers as stored.
+    pub packing: Option<[f64; 2]>,
 }
 
 /// Equal values far from all others at one end: programs write them for missing values without an attribute that says so.
@@ -71,6 +76,7 @@ impl Sampler {
             )));
         }
         let first = mix64(block);
+        self.packing = dtype.element().is_integer().then_some([decoding.scale, decoding.offset]);
         with_element!(dtype.element(), T => for (place, value) in (0u64..).zip(elements::<T>(stored, dtype.order())) {
             self.add_value(decoding.decode(value.to_scalar()), mix64(first ^ place));
         });
@@ -107,8 +113,8 @@ impl Sampler {
     pub fn spread(&self) -> Spread {
         let mut sorted: Vec<f64> = self.picked.iter().map(|(_, value)| *value).collect();
         sorted.sort_by(f64::total_cmp);
-        let Self { count, infinite, low, high, .. } = *self;
-        Spread { sorted, count, infinite, low, high }
+        let Self { count, infinite, low, high, packing, .. } = *self;
+        Spread { sorted, count, infinite, low, high, packing }
     }
 }
 
@@ -134,16 +140,32 @@ impl Spread {
         [share(below, self.count > 0 && self.low < low), share(above, self.count > 0 && self.high > high)]
     }
 
-    /// Finds padding at either end; the larger share where both ends have some.
+    /// Finds padding at either end; the larger share where both ends have some. The highest value is none where a sensor that saturates
+    /// gives it.
     #[must_use]
     pub fn padding(&self) -> Option<Padding> {
         let low = padding(&self.sorted);
         let turned: Vec<f64> = self.sorted.iter().rev().map(|v| -v).collect();
         let high = padding(&turned).map(|p| Padding { value: -p.value, border: -p.border, ..p });
+        let high = high.filter(|p| !self.is_full_scale(p.value));
         match (low, high) {
             (Some(low), Some(high)) if high.share > low.share => Some(high),
             (low, high) => low.or(high),
         }
+    }
+
+    /// Whether a value is the largest integer of some number of bits, as stored: 255, 4095 of a camera of 12 bits, 32767, 65535.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "what does not fit is no full scale"
+    )]
+    fn is_full_scale(&self, value: f64) -> bool {
+        self.packing.is_some_and(|[scale, offset]| {
+            // The largest of 64 bits is a power of two as a double.
+            let after = (((value - offset) / scale).round() + 1.0) as u128;
+            after >= LEAST_FULL_SCALE && after.is_power_of_two()
+        })
     }
 
     /// Returns the distribution without sampled values at or beyond the border of padding. `count` and the extremes stay those of all.
@@ -265,6 +287,35 @@ mod tests {
         let spread = spread_of(mixed);
         let padding = spread.padding().unwrap();
         assert!(padding.value == -9999.0 && padding.border > -100.0 && padding.border < 0.0, "{padding:?}");
+    }
+
+    #[test]
+    fn saturated_values_of_integers_are_no_padding() {
+        let padding = |dtype: &str, scaled: [f64; 2], end: i32| {
+            let dtype: DType = dtype.parse().unwrap();
+            let decoding = Decoding { scale: scaled[0], offset: scaled[1], ..Decoding::identity(dtype) };
+            let mut bytes = Vec::new();
+            for value in (0..950).map(|i| i % 97).chain(std::iter::repeat_n(end, 50)) {
+                let value =
+                    if dtype.element().is_float() { (value as f32).to_bits() } else { value.cast_unsigned() };
+                bytes.extend_from_slice(&value.to_le_bytes()[..dtype.size_bytes()]);
+            }
+            let mut sampler = Sampler::default();
+            sampler.add(&bytes, dtype, &decoding, 0).unwrap();
+            sampler.spread().padding().map(|padding| padding.value)
+        };
+        let plain = [1.0, 0.0];
+        for (dtype, full) in
+            [("|u1", 255), ("<u2", 1023), ("<u2", 4095), ("<u2", 65_535), ("<i2", 32_767), ("<i4", i32::MAX)]
+        {
+            assert_eq!(padding(dtype, plain, full), None, "{dtype} {full}");
+            assert_eq!(padding(dtype, [0.25, -7.5], full), None, "{dtype} {full}, scaled");
+        }
+        assert_eq!(padding("<u2", plain, 9999), Some(9999.0));
+        assert_eq!(padding("<i2", plain, -9999), Some(-9999.0));
+        assert_eq!(padding("<i2", plain, -32_768), Some(-32_768.0), "the lower end");
+        assert_eq!(padding("<i2", [-1.0, 0.0], 32_767), Some(-32_767.0), "the lower end of what is meant");
+        assert_eq!(padding("<f4", plain, 255), Some(255.0), "floats do not saturate");
     }
 
     #[test]

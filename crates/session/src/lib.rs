@@ -25,5 +25,5 @@ pub use room::{Event, MAX_PARTICIPANTS, ParticipantId, Role, Room};
 pub use slice::{MAX_SLICES, Slice, SpaceAxis};
 pub use surface::{MAX_SURFACES, Mode, Surface};
 pub use transfer::{MAX_OPACITY_POINTS, Transfer};
-pub use values::Values;
+pub use values::{DrawnRange, Values};
 pub use view::{Camera, MAX_PARALLAX, MAX_VIEW_BYTES, Projection, SCHEMA, View, is_flat, thick_sides};

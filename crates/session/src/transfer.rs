@@ -266,7 +266,7 @@ mod tests {
         let mut sorted: Vec<f64> = values.into_iter().collect();
         sorted.sort_by(f64::total_cmp);
         let ends = [sorted.first(), sorted.last()].map(|v| v.copied().unwrap_or(0.0));
-        Spread { count: sorted.len() as u64, infinite: 0, low: ends[0], high: ends[1], sorted }
+        Spread { count: sorted.len() as u64, infinite: 0, low: ends[0], high: ends[1], sorted, packing: None }
     }
 
     #[test]
@@ -372,6 +372,15 @@ mod tests {
                 assert!(t.opacity.iter().any(|&[_, a]| a > 0.0));
             }
         }
+    }
+
+    #[test]
+    fn saturated_pixels_of_a_photo_are_seen() {
+        let pixels = (0..950).map(|i| f64::from(i % 97)).chain(std::iter::repeat_n(255.0, 50));
+        let values = Spread { packing: Some([1.0, 0.0]), ..spread(pixels) };
+        let photo = Transfer::sensible(&values, Meaning::Intensity, [640, 480, 1]);
+        assert_eq!(photo.range, [0.0, 255.0]);
+        assert!(photo.opacity.iter().all(|&[_, opacity]| opacity > 0.999), "{:?}", photo.opacity);
     }
 
     #[test]

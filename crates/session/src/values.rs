@@ -4,6 +4,8 @@ use array::stats::{Histogram, Stats};
 use array::{Meaning, Spread};
 use serde::{Deserialize, Serialize};
 
+use crate::{Mode, View};
+
 /// Share of the values that the usual range of colours leaves out at each end. The note mentions no smaller share, unless values lie far
 /// out.
 const USUAL_SHARE: f64 = 0.003;
@@ -35,11 +37,35 @@ pub struct Values {
     pub note: Option<String>,
 }
 
+/// Facts of a view on which the statistics of its values depend.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct DrawnRange {
+    /// The range that colors are spread over.
+    pub range: Option<[f64; 2]>,
+    /// Whether the lowest and the highest values are clear, and nothing else shows them.
+    pub hides: [bool; 2],
+}
+
+impl DrawnRange {
+    /// Those of a view.
+    #[must_use]
+    pub fn of(view: &View) -> Self {
+        let Some(transfer) = &view.transfer else { return Self::default() };
+        // Opacity decides nothing on slices and along rays that look for an extreme value.
+        let is_by_opacity = view.mode == Mode::Composite && view.slices.is_empty();
+        let is_clear =
+            |point: Option<&[f64; 2]>| is_by_opacity && point.is_some_and(|[_, alpha]| *alpha <= 0.0);
+        let hides = [is_clear(transfer.opacity.first()), is_clear(transfer.opacity.last())];
+        Self { range: Some(transfer.range), hides }
+    }
+}
+
 impl Values {
-    /// Combines a sample and statistics; `range` is the one that colours are spread over. Labels and packed colours have
+    /// Combines a sample and statistics; `drawn` says how they are drawn. Labels and packed colours have
     /// neither padding nor values outside of a range.
     #[must_use]
-    pub fn of(spread: &Spread, stats: &Stats, meaning: Meaning, level: u8, range: Option<[f64; 2]>) -> Self {
+    pub fn of(spread: &Spread, stats: &Stats, meaning: Meaning, level: u8, drawn: DrawnRange) -> Self {
+        let range = drawn.range;
         let is_amount = meaning.is_continuous();
         let has_any = spread.count > 0;
         let [below, above] = range.filter(|_| is_amount).map_or([0.0; 2], |range| spread.outside(range));
@@ -56,12 +82,12 @@ impl Values {
             histogram: stats.histogram.clone(),
             note: None,
         };
-        values.note = values.sentence(spread, range).filter(|_| is_amount || !has_any);
+        values.note = values.sentence(spread, drawn).filter(|_| is_amount || !has_any);
         values
     }
 
-    fn sentence(&self, spread: &Spread, range: Option<[f64; 2]>) -> Option<String> {
-        let [low, high] = range?;
+    fn sentence(&self, spread: &Spread, drawn: DrawnRange) -> Option<String> {
+        let [low, high] = drawn.range?;
         if self.count == 0 {
             return Some("There is no value here: all are missing or no numbers.".into());
         }
@@ -78,10 +104,13 @@ impl Values {
                 above = (above - share).max(0.0);
             }
             if value < low || value > high {
+                let [below, above] = drawn.hides;
+                let is_hidden = if value < low { below } else { above };
                 parts.push(format!(
-                    "{} of the values are {}, which looks like padding",
+                    "{} of the values are {}, which looks like padding{}",
                     percent(share),
-                    number(value)
+                    number(value),
+                    if is_hidden { ", and are not drawn" } else { "" }
                 ));
             }
         }
@@ -145,8 +174,10 @@ mod tests {
         sorted.sort_by(f64::total_cmp);
         let ends = [sorted.first(), sorted.last()].map(|v| v.copied().unwrap_or(0.0));
         let infinite = values.iter().filter(|v| v.is_infinite()).count() as u64;
-        let spread = Spread { count: sorted.len() as u64, infinite, low: ends[0], high: ends[1], sorted };
-        let of = |meaning| Values::of(&spread, &stats.stats(), meaning, 0, Some(range)).note;
+        let count = sorted.len() as u64;
+        let spread = Spread { count, infinite, low: ends[0], high: ends[1], sorted, packing: None };
+        let drawn = DrawnRange { range: Some(range), hides: [true, false] };
+        let of = |meaning| Values::of(&spread, &stats.stats(), meaning, 0, drawn).note;
         assert!(of(Meaning::Labels).is_none() || sorted_is_empty(&spread), "labels are only missed");
         of(Meaning::Intensity)
     }
@@ -171,11 +202,34 @@ mod tests {
         );
         assert_eq!(
             note(&with(&[-9999.0; 1500]), [0.0, 1.0]).unwrap(),
-            "60 % of the values are -9999, which looks like padding."
+            "60 % of the values are -9999, which looks like padding, and are not drawn."
+        );
+        assert_eq!(
+            note(&with(&[1e20; 1500]), [0.0, 1.0]).unwrap(),
+            "60 % of the values are 1e20, which looks like padding.",
+            "opaque at that end"
         );
         assert_eq!(note(&with(&[f64::INFINITY]), [0.0, 1.0]).unwrap(), "1 are infinite.");
         assert_eq!(note(&[7.5; 9], [3.75, 11.25]).unwrap(), "All values are 7.5.");
         assert!(note(&[f64::NAN], [0.0, 1.0]).unwrap().contains("no value here"));
+    }
+
+    #[test]
+    fn padding_is_hidden_where_opacity_decides() {
+        let hides = |fields: serde_json::Value| {
+            let view = View::parse(&fields.to_string()).unwrap();
+            DrawnRange::of(&view).hides
+        };
+        let transfer =
+            serde_json::json!({"range": [0, 1], "map": "gray", "opacity": [[-1, 0], [0, 1], [1, 1]]});
+        assert_eq!(hides(serde_json::json!({ "transfer": transfer })), [true, false]);
+        assert_eq!(hides(serde_json::json!({})), [false; 2]);
+        for mut fields in
+            [serde_json::json!({"mode": "minimum"}), serde_json::json!({"slices": [{"axis": "z", "at": 1}]})]
+        {
+            fields["transfer"] = transfer.clone();
+            assert_eq!(hides(fields), [false; 2]);
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::time::Duration;
 use array::{Dataset, Error, Result, Source};
 use gpu::Patience;
 use render::{Cancel, Cutting, ImageSize, Scene, SlabRequest};
-use session::{ColourBy, ParticipantId, Transfer, Values, View};
+use session::{ColourBy, DrawnRange, ParticipantId, Transfer, Values, View};
 use tokio::task::JoinSet;
 
 use crate::aim::Aim;
@@ -326,7 +326,7 @@ impl Film {
 
 /// Statistics of the values that an aim shows.
 fn subject_values(aim: &Aim, view: &View) -> Option<Values> {
-    aim.watching.volume.values(view.transfer.as_ref().map(|transfer| transfer.range))
+    aim.watching.volume.values(DrawnRange::of(view))
 }
 
 /// Text with its first letter in upper case.

@@ -11,8 +11,8 @@ use bytes::Bytes;
 use gpu::Patience;
 use render::{Cancel, Scene};
 use session::{
-    Codec, ColourBy, FrameInfo, Item, Limit, ParticipantId, PictureSize, Severity, State, Transfer, Truth,
-    View,
+    Codec, ColourBy, DrawnRange, FrameInfo, Item, Limit, ParticipantId, PictureSize, Severity, State,
+    Transfer, Truth, View,
 };
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
@@ -459,13 +459,13 @@ impl FrameLoop {
         let volume = &aim.watching.volume;
         let known = ToldValues {
             of: Arc::downgrade(volume),
-            range: wanted.view.transfer.as_ref().map(|transfer| transfer.range),
+            drawn: DrawnRange::of(&wanted.view),
             voxels: volume.voxels_seen(),
         };
         if self.told_values.as_ref().is_some_and(|told| !known.adds_to(told, is_settled)) {
             return;
         }
-        let Some(values) = volume.values(known.range) else { return };
+        let Some(values) = volume.values(known.drawn) else { return };
         self.told_values = Some(known);
         let (array, time, at) = (wanted.view.array.clone(), wanted.view.time, wanted.view.at.clone());
         self.seat.outbox.push(Item::Values { array, time, at, values }, Bytes::new());
@@ -504,10 +504,10 @@ fn nothing_shown() -> Truth {
     }
 }
 
-/// Basis of statistics of values: the volume, the range of colours, and the number of voxels of level 0 they were counted from.
+/// Basis of statistics of values: the volume, how they are drawn, and the number of voxels of level 0 they were counted from.
 struct ToldValues {
     of: Weak<Volume>,
-    range: Option<[f64; 2]>,
+    drawn: DrawnRange,
     voxels: f64,
 }
 
@@ -516,7 +516,7 @@ impl ToldValues {
     /// voxels, or the final ones.
     fn adds_to(&self, told: &Self, is_settled: bool) -> bool {
         !self.of.ptr_eq(&told.of)
-            || self.range != told.range
+            || self.drawn != told.drawn
             || self.voxels >= 2.0 * told.voxels && self.voxels > 0.0
             || is_settled && self.voxels > told.voxels
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use array::stats::Accumulator;
 use array::{Block, Content, LevelOrigin, Result, Sampler, Spread};
 use render::VolumeView;
-use session::{Transfer, Values};
+use session::{DrawnRange, Transfer, Values};
 
 /// Bins of the histogram.
 const BINS: usize = 512;
@@ -92,9 +92,9 @@ impl Overview {
     }
 
     /// Statistics of the values that were seen, with their shares outside a range of colours; `None` while nothing was seen.
-    pub(crate) fn values(&self, volume: &VolumeView, range: Option<[f64; 2]>) -> Option<Values> {
+    pub(crate) fn values(&self, volume: &VolumeView, drawn: DrawnRange) -> Option<Values> {
         let level = volume.levels.get(self.rank?)?.number;
-        let of = || Values::of(&self.spread(), &self.values.stats(), volume.meaning, level, range);
+        let of = || Values::of(&self.spread(), &self.values.stats(), volume.meaning, level, drawn);
         (!self.seen.is_empty()).then(of)
     }
 
@@ -194,9 +194,10 @@ mod tests {
     fn what_lies_outside_of_the_colours_is_said() {
         let volume = volume();
         let mut overview = Overview::new().unwrap();
-        assert!(overview.values(&volume, None).is_none());
+        assert!(overview.values(&volume, DrawnRange::default()).is_none());
         overview.add(&block(&volume, 1, 200), &volume).unwrap();
-        let values = overview.values(&volume, Some([0.0, 100.0])).unwrap();
+        let drawn = DrawnRange { range: Some([0.0, 100.0]), hides: [false; 2] };
+        let values = overview.values(&volume, drawn).unwrap();
         assert_eq!((values.low, values.high, values.above), (Some(200.0), Some(200.0), 1.0));
         assert!(values.note.unwrap().contains("100 % of the values lie above"));
     }

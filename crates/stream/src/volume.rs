@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, We
 
 use array::{Block, BlockKey, Dataset, Error, ErrorKind, Result};
 use render::{BlockPool, Demand, Demanded, Inserted, Snapshot, VolumeView};
-use session::{ParticipantId, Transfer, Values};
+use session::{DrawnRange, ParticipantId, Transfer, Values};
 use tokio::sync::watch;
 
 use crate::loader::Wish;
@@ -143,8 +143,8 @@ impl Volume {
     }
 
     /// Statistics of the values, with their shares outside a range of colours; `None` before any block is here.
-    pub(crate) fn values(&self, range: Option<[f64; 2]>) -> Option<Values> {
-        self.overview().values(&self.view, range)
+    pub(crate) fn values(&self, drawn: DrawnRange) -> Option<Values> {
+        self.overview().values(&self.view, drawn)
     }
 
     /// Voxels of level 0 that these answers rest on.
