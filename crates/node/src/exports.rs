@@ -161,23 +161,26 @@ impl Export {
         self.context.clone().meaning(*self.meaning.lock())
     }
 
-    /// Opens a file again with its values taken as of this meaning; `None`: as the file and its names say.
+    /// Opens a file again with its values taken as of this meaning; `None`: as the file and its names say. True where that makes
+    /// other data of it.
     ///
     /// # Errors
     /// `Unsupported` for the data of other servers; those of opening.
     ///
     /// # Cancel safety
     /// Safe: the next description is made with the meaning that was said last.
-    pub(crate) async fn interpret(self: &Arc<Self>, meaning: Option<Meaning>) -> Result<()> {
+    pub(crate) async fn interpret(self: &Arc<Self>, meaning: Option<Meaning>) -> Result<bool> {
         if !matches!(self.location, Location::Path(_)) {
             return Err(Error::unsupported(
                 "expected a file on this machine: of a server's data it is said there, \
                  `corridor serve --meaning labels`",
             ));
         }
+        let before = self.stack().await?.source.describe().await?;
         *self.meaning.lock() = meaning;
         self.suspect();
-        self.describe().await.map(drop)
+        let now = self.describe().await?;
+        Ok((before.id, before.generation) != (now.id, now.generation))
     }
 
     /// Marks a data set of a folder as used; may close the one that was used longest ago. Reads from that one go on.

@@ -54,8 +54,40 @@ impl Handler for Interpret {
         let [export] = &*all else {
             return Err(Error::unsupported("expected a server of one data set, found several"));
         };
-        export.interpret(meaning).await?;
-        self.session.describe_again();
+        // Where nothing changes there is nothing to tell.
+        if export.interpret(meaning).await? {
+            self.session.describe_again();
+        }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::assemble::Context;
+    use crate::exports::Exports;
+    use crate::memory::Budget;
+    use crate::places::Places;
+
+    #[tokio::test]
+    async fn a_meaning_that_the_values_have_already_changes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.nrrd");
+        let header = b"NRRD0004\ntype: uchar\ndimension: 3\nsizes: 4 4 4\nencoding: raw\n\n";
+        std::fs::write(&path, [&header[..], &[7; 64]].concat()).unwrap();
+        let locations = [path.to_str().unwrap().parse().unwrap()];
+        let context = Context::new(Places::below(folder.path()), Budget::viewing(64 << 20), None);
+        let exports = Exports::open(&locations, &context, false).await.unwrap();
+        let export = exports.find("").await.unwrap();
+        for (meaning, changes) in [
+            (Some(Meaning::Intensity), false),
+            (Some(Meaning::Labels), true),
+            (Some(Meaning::Labels), false),
+            (None, true),
+            (None, false),
+        ] {
+            assert_eq!(export.interpret(meaning).await.unwrap(), changes, "{meaning:?}");
+        }
     }
 }

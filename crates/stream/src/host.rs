@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
-use array::{Dataset, DatasetId, Generation, Result, Share, Source, Task};
+use array::{ArrayInfo, Dataset, DatasetId, Generation, Meaning, Result, Share, Source, Task};
 use bytes::Bytes;
 use render::Isosurface;
 use serde_json::{Map, Value};
@@ -253,7 +253,7 @@ impl People {
         for person in self.room.participants() {
             let Some((seq, view)) = self.room.view(person.id) else { continue };
             let fields = view.in_changed(old, new);
-            let text = news(&view.array, fields.get("array").and_then(Value::as_str));
+            let text = news(meaning_now(old, new), &view.array, fields.get("array").and_then(Value::as_str));
             if let Err(error) = self.room.set(person.id, seq, &fields) {
                 self.room.tell(person.id, Severity::Warning, error.to_string());
                 self.deliver();
@@ -287,12 +287,37 @@ impl People {
     }
 }
 
-/// What people are told once the data set has become another one: they saw an array and are shown another one in its place, if any.
-fn news(seen: &str, instead: Option<&str>) -> String {
-    match instead {
-        Some(shown) => format!("The data changed: `{seen}` is gone, and this is `{shown}`."),
-        None => "The data changed: this is what they are now.".into(),
+/// What people are told once the data set has become another one: as what values are taken, if only that changed; they saw an array
+/// and are shown another one in its place, if any.
+fn news(meaning: Option<&str>, seen: &str, instead: Option<&str>) -> String {
+    let gone = |shown| format!("`{seen}` is gone, and this is `{shown}`");
+    match (meaning, instead.map(gone)) {
+        (Some(meaning), None) => format!("The values are taken {meaning} now."),
+        (Some(meaning), Some(gone)) => format!("The values are taken {meaning} now: {gone}."),
+        (None, None) => "The data changed: this is what they are now.".into(),
+        (None, Some(gone)) => format!("The data changed: {gone}."),
     }
+}
+
+/// As what the values are taken now, where that changed and the data did not.
+fn meaning_now(old: &Dataset, new: &Dataset) -> Option<&'static str> {
+    // Those of which a person may say it.
+    let is_sayable = |array: &&ArrayInfo| {
+        array.axes.len() > 1 && matches!(array.meaning, Meaning::Intensity | Meaning::Labels)
+    };
+    let meanings = |dataset: &Dataset| -> Vec<Meaning> {
+        dataset.arrays.iter().filter(is_sayable).map(|array| array.meaning).collect()
+    };
+    let (before, now) = (meanings(old), meanings(new));
+    if old.generation != new.generation || before.len() != now.len() || before == now {
+        return None;
+    }
+    let are_all = |meaning| now.iter().all(|own| *own == meaning);
+    Some(match (are_all(Meaning::Labels), are_all(Meaning::Intensity)) {
+        (true, _) => "as labels",
+        (_, true) => "as amounts",
+        _ => "as the file says",
+    })
 }
 
 /// The view that people who come later see first, once the data set `old` has become `new`; `None` where nothing can be drawn any more.
@@ -330,4 +355,41 @@ pub(crate) fn check(view: &View, dataset: &Dataset) -> Result<()> {
         tint_of(by, &tint, tint.levels[0].number).check_of(&volume, mode_of(view))?;
     }
     view.transfer.as_ref().map_or(Ok(()), |t| transfer_of(t).map(|_| ()))
+}
+
+#[cfg(test)]
+mod tests {
+    use array::conformance::one_array;
+
+    use super::*;
+
+    #[test]
+    fn people_are_told_whether_the_data_changed_or_what_they_are_taken_for() {
+        use Meaning::{Intensity, Labels};
+        let with = |meanings: [Meaning; 2], generation| {
+            let mut dataset = one_array("|u1".parse().unwrap(), &[4; 3], &[4; 3]);
+            dataset.arrays.push(dataset.arrays[0].clone());
+            for (array, meaning) in dataset.arrays.iter_mut().zip(meanings) {
+                array.meaning = meaning;
+            }
+            dataset.generation = Generation(generation);
+            dataset
+        };
+        let file = [Intensity, Labels];
+        for (before, now, says) in [
+            (file, [Labels; 2], Some("as labels")),
+            (file, [Intensity; 2], Some("as amounts")),
+            ([Labels; 2], file, Some("as the file says")),
+            (file, file, None),
+        ] {
+            assert_eq!(meaning_now(&with(before, 0), &with(now, 0)), says, "{now:?}");
+            assert_eq!(meaning_now(&with(before, 0), &with(now, 1)), None, "the file was written anew");
+        }
+        assert_eq!(news(Some("as labels"), "a", None), "The values are taken as labels now.");
+        assert_eq!(
+            news(Some("as labels"), "a (color)", Some("a")),
+            "The values are taken as labels now: `a (color)` is gone, and this is `a`."
+        );
+        assert!(news(None, "a", None).starts_with("The data changed"));
+    }
 }
