@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use crate::crew::Crew;
-use crate::feed::Feed;
+use crate::feed::{Feed, Suspicion};
 use crate::grids::{Boxes, Grids};
 use crate::painter::{Means, Painter};
 use crate::picture::{
@@ -116,10 +116,12 @@ impl Host {
     pub(crate) async fn follow_changes(&self) {
         let mut stale = self.feed.stale();
         while stale.changed().await.is_ok() {
-            let old = *stale.borrow_and_update();
+            let suspicion = *stale.borrow_and_update();
             let known = self.dataset();
-            if old == Some(self.data()) {
-                self.describe_again(&known).await;
+            if let Some(Suspicion { data, is_certain }) = suspicion
+                && data == self.data()
+            {
+                self.describe_again(&known, is_certain).await;
             }
         }
     }
@@ -139,8 +141,8 @@ impl Host {
         }
     }
 
-    async fn describe_again(&self, old: &Dataset) {
-        let mut reason = "they could not be described anew".to_owned();
+    async fn describe_again(&self, old: &Dataset, has_changed: bool) {
+        let mut reason = has_changed.then(|| "they could not be described anew".to_owned());
         for attempt in 0..DESCRIBE_ATTEMPTS {
             if attempt > 0 {
                 tokio::time::sleep(DESCRIBE_PAUSE).await;
@@ -150,9 +152,10 @@ impl Host {
                     return self.show_changed(old, new);
                 }
                 Ok(_same) => {}
-                Err(error) => reason = error.to_string(),
+                Err(error) => reason = Some(error.to_string()),
             }
         }
+        let Some(reason) = reason else { return };
         let text =
             format!("The data changed, and {reason}: restart the viewing node, then reload this page.");
         self.people().tell_all(Severity::Error, &text);

@@ -8,6 +8,7 @@ use session::{Join, ParticipantId, Role, View};
 use tokio::task::JoinSet;
 
 use crate::crew::{Crew, Ranks};
+use crate::feed::Suspicion;
 use crate::frame_loop;
 use crate::host::{Host, Work, with_shared_camera};
 use crate::outbox::Outgoing;
@@ -111,9 +112,9 @@ impl Session {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner).spawn(task);
     }
 
-    /// Describes the data again, because they have changed, and shows everybody what they are now.
+    /// Describes the data again, because they may have changed, and shows everybody what they are now, if they have.
     pub fn describe_again(&self) {
-        self.host.feed.suspect(self.host.data());
+        self.host.feed.suspect(Suspicion { data: self.host.data(), is_certain: false });
     }
 
     /// The other ranks.

@@ -656,6 +656,17 @@ async fn who_comes_where_nothing_can_be_drawn_any_more_does_not_wait_for_a_pictu
 }
 
 #[tokio::test(start_paused = true)]
+async fn data_that_may_have_changed_and_have_not_are_no_news() {
+    let data = Pyramid::new(32, 16, 1);
+    let session = session_on(&data);
+    let mut ada = join(&session);
+    ada.frame(|f| f.truth.exact).await;
+    session.describe_again();
+    ada.take_for(Duration::from_secs(30)).await;
+    assert!(!ada.items.iter().any(|i| matches!(i, Item::Message { .. })), "{:?}", ada.items);
+}
+
+#[tokio::test(start_paused = true)]
 async fn data_that_change_and_cannot_be_described_are_said_to_have() {
     let (old, new) = (Pyramid::new(32, 16, 2), Pyramid::of_generation(1, 32, 16, 2));
     let source = Changing::new(old.source());

@@ -34,6 +34,7 @@ use render::{Cancel, Frame, ImageSize, Quality, Scene, VolumeView};
 use session::{ParticipantId, View};
 
 use crate::aim::{Aim, Reach};
+use crate::feed::Suspicion;
 use crate::host::Host;
 use crate::loader::Trouble;
 use crate::pace::Plan;
@@ -279,7 +280,7 @@ impl Crew {
             return Err(refused);
         }
         if all.is_stale {
-            host.feed.suspect(host.data());
+            host.feed.suspect(Suspicion { data: host.data(), is_certain: true });
         }
         Ok(all)
     }

@@ -36,12 +36,21 @@ enum Answer {
     End(u64),
 }
 
+/// Guess that a data set has changed since it was described.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Suspicion {
+    /// The data set, and its state as described.
+    pub(crate) data: (DatasetId, Generation),
+    /// A block of it was asked for in vain.
+    pub(crate) is_certain: bool,
+}
+
 /// The loader and what wakes it.
 pub(crate) struct Feed {
     loader: Mutex<Loader>,
     changed: Notify,
-    /// The last data set of which a block was asked for in vain because it changed.
-    stale: watch::Sender<Option<(DatasetId, Generation)>>,
+    /// The last data set that has changed, or may have.
+    stale: watch::Sender<Option<Suspicion>>,
     source: Arc<dyn Source>,
     volumes: Arc<Volumes>,
     placer: Arc<Placer>,
@@ -78,8 +87,8 @@ impl Feed {
         self.with(|loader| (loader.lacking(who), loader.trouble(who)))
     }
 
-    /// Changes when a data set turns out to have changed since it was described.
-    pub(crate) fn stale(&self) -> watch::Receiver<Option<(DatasetId, Generation)>> {
+    /// Changes when a data set has changed since it was described, or may have.
+    pub(crate) fn stale(&self) -> watch::Receiver<Option<Suspicion>> {
         self.stale.subscribe()
     }
 
@@ -153,14 +162,14 @@ impl Feed {
         arrived
     }
 
-    /// Somebody found that a data set has changed since it was described.
-    pub(crate) fn suspect(&self, data: (DatasetId, Generation)) {
-        self.stale.send_if_modified(|known| known.replace(data) != Some(data));
+    /// Somebody has reason to think that a data set has changed since it was described.
+    pub(crate) fn suspect(&self, suspicion: Suspicion) {
+        self.stale.send_if_modified(|known| known.replace(suspicion) != Some(suspicion));
     }
 
     fn note_stale(&self, key: &BlockKey, result: &Result<Arc<Block>>) {
         if result.as_ref().is_err_and(|error| error.kind() == ErrorKind::Stale) {
-            self.suspect((key.dataset, key.generation));
+            self.suspect(Suspicion { data: (key.dataset, key.generation), is_certain: true });
         }
     }
 
