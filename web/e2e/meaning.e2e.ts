@@ -45,12 +45,18 @@ describe.runIf(said !== undefined)("the meaning of values", () => {
     await keep(page, "meaning-1-labels");
   });
 
-  it("becomes amounts again, with the picture of before", async () => {
-    await chooser().selectOption("intensity");
-    await page.waitForSelector(".map input[value='labels']:not(:checked)", { state: "attached" });
-    await complete(page);
-    expect(await chooser().inputValue()).toBe("intensity");
-    expect(difference(before, await thumbnail(page))).toBeLessThan(SAME);
-    expect(errors).toEqual([]);
-  });
+  it.each(["intensity", "file"])(
+    "becomes amounts again by `%s`, with the picture of before",
+    async (choice) => {
+      await chooser().selectOption("labels");
+      await hasMap("labels");
+      await complete(page);
+      await chooser().selectOption(choice);
+      await page.waitForSelector(".map input[value='labels']:not(:checked)", { state: "attached" });
+      await complete(page);
+      expect(await chooser().inputValue()).toBe("intensity");
+      expect(difference(before, await thumbnail(page))).toBeLessThan(SAME);
+      expect(errors).toEqual([]);
+    },
+  );
 });

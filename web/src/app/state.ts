@@ -125,8 +125,8 @@ export interface Actions {
   readonly edit: (how: (transfer: Transfer) => Transfer, moving?: boolean) => void;
   /** Shows another array, with a camera and a transfer function that suit it. */
   readonly showArray: (name: string) => void;
-  /** Has everybody see the file's values as of this meaning. */
-  readonly interpret: (meaning: SayableMeaning) => void;
+  /** Has everybody see the values of all arrays of the file as of this meaning; null: as the file says. */
+  readonly interpret: (meaning: SayableMeaning | null) => void;
   readonly togglePlay: () => void;
   readonly resetCamera: () => void;
   /** One of the six views along the axes, from 0. */

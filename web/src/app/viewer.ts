@@ -139,7 +139,7 @@ export class Viewer implements Actions {
     this.change({ ...patch, colour_by: this.#coloursOf(array), surfaces: [], slices: [], mode });
   };
 
-  interpret = (meaning: SayableMeaning): void => {
+  interpret = (meaning: SayableMeaning | null): void => {
     this.#dialling.send({ kind: "interpret", meaning });
   };
 

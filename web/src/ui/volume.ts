@@ -15,6 +15,8 @@ const MEANINGS: readonly { readonly value: SayableMeaning; readonly label: strin
   { value: "intensity", label: "Values are amounts" },
   { value: "labels", label: "Values are labels" },
 ];
+/** The choice that takes back what was said; the menu then shows what the file says. */
+const AS_IN_FILE = { value: "file", label: "As the file says" };
 const ORDER: readonly Mode[] = ["composite", "maximum", "minimum", "surfaces"];
 
 export function volumeControl(actions: Actions): Part {
@@ -24,12 +26,15 @@ export function volumeControl(actions: Actions): Part {
     if (mode) actions.change(EXTREME_MODES.includes(mode) ? { mode, colour_by: null } : { mode });
   });
   const meaning = el("select", { "aria-label": "What the values mean", id: "meaning" });
+  let shown: SayableMeaning = "intensity";
   meaning.addEventListener("change", () => {
     const chosen = MEANINGS.find(({ value }) => value === meaning.value);
-    if (chosen) actions.interpret(chosen.value);
+    actions.interpret(chosen?.value ?? null);
+    if (!chosen) meaning.value = shown;
   });
   const meaningChooser = el("label", { class: "select" }, meaning);
-  meaningChooser.title = "Amounts are blended between voxels; labels are not, and each has its own colour";
+  meaningChooser.title =
+    "Amounts are blended between voxels; labels are not, and each has its own color. Holds for all arrays of the file, and for everybody who looks at it";
   const light = checkbox("Light the volume", (isOn) => {
     actions.change({ shading: isOn });
   });
@@ -58,7 +63,8 @@ export function volumeControl(actions: Actions): Part {
     // Labels are whole numbers.
     const sayable = MEANINGS.find(({ value }) => value === array?.meaning);
     meaningChooser.hidden = array === null || !sayable || /f\d/.test(array.dtype);
-    setOptions(meaning, MEANINGS, sayable?.value ?? "intensity");
+    shown = sayable?.value ?? "intensity";
+    setOptions(meaning, [...MEANINGS, AS_IN_FILE], shown);
     light.element.hidden = view.mode !== "composite";
     light.set(view.shading);
     grids.element.hidden = array?.hasGrids !== true;

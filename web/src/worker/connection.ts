@@ -111,7 +111,7 @@ export class Connection {
     this.#flush();
   }
 
-  interpret(meaning: SayableMeaning): void {
+  interpret(meaning: SayableMeaning | null): void {
     if (this.#hasEnded) return;
     this.#ask("interpret", encodeJson({ meaning }), WAITED_FOR, { kind: "interpret" });
     this.#flush();

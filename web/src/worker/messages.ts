@@ -10,8 +10,8 @@ import type { BlockPlace, Range } from "../wire/operations.ts";
 export type ToWorker =
   | { readonly kind: "connect"; readonly url: string; readonly token: string; readonly join: Join }
   | { readonly kind: "note"; readonly note: Note }
-  /** Asks the node to take the file's values as of this meaning, for everybody. */
-  | { readonly kind: "interpret"; readonly meaning: SayableMeaning }
+  /** Asks the node to take the file's values as of this meaning, for everybody; null: as the file says. */
+  | { readonly kind: "interpret"; readonly meaning: SayableMeaning | null }
   /** A newer request withdraws the older one. */
   | {
       readonly kind: "stats";
