@@ -7,6 +7,7 @@ import {
   canColour,
   findArray,
   isContinuous,
+  timeSteps,
   type ArrayInfo,
   type Dataset,
   type DrawnArray,
@@ -479,12 +480,6 @@ export class Viewer implements Actions {
       this.#options.onChange(this.#state);
     });
   }
-}
-
-/** Length of the time axis; 0 without one. */
-export function timeSteps(array: ArrayInfo): number {
-  const axis = array.axes.findIndex((a) => a.kind === "time");
-  return axis < 0 ? 0 : (array.levels[0]?.shape[axis] ?? 0);
 }
 
 function withoutNulls(view: ViewPatch): ViewPatch {

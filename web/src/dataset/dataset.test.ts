@@ -8,11 +8,13 @@ import {
   asDrawn,
   canColour,
   findArray,
+  freeAxes,
   isContinuous,
   isDrawable,
   parseDataset,
   parseDrawn,
   spaceShape,
+  timeSteps,
 } from "./dataset.ts";
 import { cfDate, formatNumber, formatShape, formatType, formatUnits, positionLabel } from "./labels.ts";
 import { parseStats, placeKey, statsLevel, statsRanges } from "./stats.ts";
@@ -81,6 +83,19 @@ describe("description", () => {
   it("of an array without axes of space lies where its last axes lie", () => {
     const [rows] = parse(of(["other", "other"], [40, 50], "rows")).arrays;
     expect(rows && worldBox(rows)?.extent).toEqual([50, 40, 1]);
+  });
+
+  it("offers places along the axes on which an array is not drawn", () => {
+    const free = (kinds: string[], shape: number[]) =>
+      parse(of(kinds, shape, "a")).arrays.flatMap((array) => [
+        freeAxes(array).map(({ axis, size }) => `${axis.kind} ${size}`),
+        timeSteps(array),
+      ]);
+    expect(free(["time", "z", "y", "x"], [9, 2, 3, 4])).toEqual([["time 9"], 9]);
+    expect(free(["time", "channel", "y", "x"], [1, 3, 3, 4])).toEqual([["channel 3"], 1]);
+    expect(free(["time"], [9])).toEqual([[], 0]);
+    expect(free(["time", "other"], [9, 5])).toEqual([[], 0]);
+    expect(free(["time", "other", "other", "other"], [9, 5, 6, 7])).toEqual([["time 9"], 9]);
   });
 
   it("says which arrays can give the colours of which: those of the same places, at all times and positions", () => {
@@ -218,6 +233,14 @@ describe("statistics", () => {
       { start: 0, count: 96, step: 1 },
     ]);
     expect(statsRanges(rho, 0, 9999, {})[0]).toEqual({ start: 23, count: 1, step: 1 });
+  });
+
+  it("are of all that is drawn, also of a line in time", () => {
+    const axes = [{ name: "time", kind: "time" }];
+    const line = parseDataset({ arrays: [{ name: "time", axes, levels: [{ shape: [12] }] }] }).arrays[0];
+    if (!line) throw new Error("expected an array");
+    expect(statsRanges(line, 0, 7, {})).toEqual([{ start: 0, count: 12, step: 1 }]);
+    expect(placeKey(line, { time: 3, at: {} })).toBe(placeKey(line, { time: 4, at: {} }));
   });
 
   it("belong to one step of time and one channel", () => {

@@ -144,6 +144,24 @@ export function spaceShape(array: ArrayInfo): readonly [number, number, number] 
   return [size("x", 1), size("y", 2), size("z", 3)];
 }
 
+/** Whether the array is drawn along this axis: one of space, or one of the last three where it has none of these. The node's rule too. */
+export function isDrawn(array: ArrayInfo, axis: number): boolean {
+  if (array.axes.some(({ kind }) => isSpatial(kind))) return isSpatial(array.axes[axis]?.kind ?? "other");
+  return axis >= array.axes.length - 3 && axis < array.axes.length;
+}
+
+/** Number of steps of time that can be chosen; 0 where there is no axis of time, or the array is drawn along it. */
+export function timeSteps(array: ArrayInfo): number {
+  const axis = array.axes.findIndex(({ kind }) => kind === "time");
+  return axis < 0 || isDrawn(array, axis) ? 0 : (array.levels[0]?.shape[axis] ?? 0);
+}
+
+/** The axes along which a place is chosen, with their lengths. */
+export function freeAxes(array: ArrayInfo): { axis: Axis; size: number }[] {
+  const axes = array.axes.map((axis, i) => ({ axis, size: array.levels[0]?.shape[i] ?? 1, i }));
+  return axes.flatMap(({ axis, size, i }) => (size > 1 && !isDrawn(array, i) ? [{ axis, size }] : []));
+}
+
 /**
  * Whether an array can give the colours of another one whatever of that is shown: its voxels lie at the same places, and it is
  * as long along the axes that both have.

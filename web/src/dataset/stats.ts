@@ -2,7 +2,7 @@
 
 import { isArray, isCount, isFinite, isObject, scalarOr, type Json } from "../json.ts";
 import type { Range } from "../wire/operations.ts";
-import { isSpatial, type ArrayInfo } from "./dataset.ts";
+import { isDrawn, type ArrayInfo } from "./dataset.ts";
 
 export interface Histogram {
   readonly low: number;
@@ -54,7 +54,7 @@ export function parseStats(value: Json): Stats {
 /** The finest level from `shown` on that is cheap; it is there already, so nothing is made for a histogram. */
 export function statsLevel(array: ArrayInfo, shown: number): number {
   const elements = (level: number) =>
-    (array.fileLevels[level]?.shape ?? []).reduce((n, size, at) => (isFree(array, at) ? n * size : n), 1);
+    (array.fileLevels[level]?.shape ?? []).reduce((n, size, at) => (isDrawn(array, at) ? n * size : n), 1);
   const shownOrigin = array.fileLevels[shown]?.origin;
   for (let level = shown; level < array.fileLevels.length; level++) {
     const origin = array.fileLevels[level]?.origin;
@@ -74,7 +74,7 @@ export function statsRanges(
   const shape = array.fileLevels[level]?.shape ?? [];
   return array.axes.map((axis, i) => {
     const size = shape[i] ?? 1;
-    if (isFree(array, i)) return { start: 0, count: size, step: 1 };
+    if (isDrawn(array, i)) return { start: 0, count: size, step: 1 };
     const index = axis.kind === "time" ? time : (at[axis.name] ?? 0);
     return { start: Math.max(0, Math.min(index, size - 1)), count: Math.min(1, size), step: 1 };
   });
@@ -86,13 +86,8 @@ export function placeKey(
   view: { readonly time: number; readonly at: Readonly<Record<string, number>> },
 ): string {
   const indices = array.axes.flatMap((axis, i) => {
-    if (isFree(array, i)) return [];
+    if (isDrawn(array, i)) return [];
     return [axis.kind === "time" ? view.time : (view.at[axis.name] ?? 0)];
   });
   return indices.join(" ");
-}
-
-function isFree(array: ArrayInfo, axis: number): boolean {
-  const kind = array.axes[axis]?.kind;
-  return kind !== undefined && isSpatial(kind);
 }

@@ -2,7 +2,7 @@
 
 import type { Actions, Part, State } from "../app/state.ts";
 import type { ArrayInfo, Axis, Dataset } from "../dataset/dataset.ts";
-import { isSpatial } from "../dataset/dataset.ts";
+import { freeAxes } from "../dataset/dataset.ts";
 import { calendarOf, positionLabel } from "../dataset/labels.ts";
 import type { View } from "../view/schema.ts";
 import { el, iconButton, setIcon, setText } from "./dom.ts";
@@ -19,7 +19,8 @@ export function axesBar(actions: Actions): Part {
   const update = (state: State) => {
     const { dataset, array } = state;
     const axes = array ? freeAxes(array) : [];
-    const next = JSON.stringify([dataset?.id, array?.name]);
+    // A file may grow along its axes.
+    const next = JSON.stringify([dataset?.id, array?.name, axes.map(({ axis, size }) => [axis.name, size])]);
     if (next !== key && dataset && array) {
       key = next;
       rows = axes.map(({ axis, size }) => row(actions, dataset, array, axis, size));
@@ -29,12 +30,6 @@ export function axesBar(actions: Actions): Part {
     for (const r of rows) r.update(state);
   };
   return { element, update };
-}
-
-function freeAxes(array: ArrayInfo): { axis: Axis; size: number }[] {
-  const shape = array.levels[0]?.shape ?? [];
-  const axes = array.axes.map((axis, i) => ({ axis, size: shape[i] ?? 1 }));
-  return axes.filter(({ axis, size }) => !isSpatial(axis.kind) && size > 1);
 }
 
 function row(actions: Actions, dataset: Dataset, array: ArrayInfo, axis: Axis, size: number): Row {

@@ -1,7 +1,7 @@
 //! Resolution: chosen by the viewer, or forced to one level.
 
 import type { Actions, Part, State } from "../app/state.ts";
-import { isSpatial, type ArrayInfo, type Level } from "../dataset/dataset.ts";
+import { isDrawn, type ArrayInfo, type Level } from "../dataset/dataset.ts";
 import { formatShape } from "../dataset/labels.ts";
 import { el, setOptions, setText } from "./dom.ts";
 
@@ -35,6 +35,6 @@ export function levelControl(actions: Actions): Part {
 }
 
 function labelOf(array: ArrayInfo, level: Level, number: number): string {
-  const shape = level.shape.filter((_, i) => isSpatial(array.axes[i]?.kind ?? "other"));
+  const shape = level.shape.filter((_, i) => isDrawn(array, i));
   return `${number} · ${formatShape(shape)} · ${level.origin}`;
 }

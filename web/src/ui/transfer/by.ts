@@ -1,7 +1,7 @@
 //! Choice of the array that gives the colors: the view's own, or another one with its color bar and range.
 
 import type { Actions, Part, State } from "../../app/state.ts";
-import { canColour, findArray, isSpatial, type ArrayInfo } from "../../dataset/dataset.ts";
+import { canColour, findArray, freeAxes, type ArrayInfo } from "../../dataset/dataset.ts";
 import { formatUnits } from "../../dataset/labels.ts";
 import { cssGradient } from "../../transfer/colormap.ts";
 import { EXTREME_MODES, type ColourBy, type View } from "../../view/schema.ts";
@@ -76,9 +76,8 @@ function withUnits(name: string, units: string): string {
 
 /** Source of the bar's colors: the array, and its place along the axes that no slider moves. */
 function sourceOf(array: ArrayInfo, by: ColourBy, view: View): string {
-  const places = array.axes.flatMap(({ kind, name }, i) => {
-    const isFree = kind !== "time" && !isSpatial(kind) && (array.levels[0]?.shape[i] ?? 1) > 1;
-    return isFree ? [`${name} ${by.at[name] ?? view.at[name] ?? 0}`] : [];
-  });
+  const places = freeAxes(array).flatMap(({ axis: { kind, name } }) =>
+    kind === "time" ? [] : [`${name} ${by.at[name] ?? view.at[name] ?? 0}`],
+  );
   return [`Values of ${withUnits(array.name, array.units)}`, ...places].join(", ");
 }
