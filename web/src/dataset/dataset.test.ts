@@ -98,6 +98,17 @@ describe("description", () => {
     expect(free(["time", "other", "other", "other"], [9, 5, 6, 7])).toEqual([["time 9"], 9]);
   });
 
+  it("names channels where the file names all of them", () => {
+    const cells = of(["channel", "y", "x"], [3, 5, 6], "cells");
+    const named = (channels: Json) =>
+      parse({ ...cells, attributes: { channels } }).arrays.flatMap((array) =>
+        array.axes.slice(0, 1).map((axis) => positionLabel(axis, 1, "standard", array.channels)),
+      );
+    expect(named(["DAPI", "GFP", "RFP"])).toEqual(["channel GFP"]);
+    for (const other of [["DAPI", "GFP"], "GFP", [1, 2, 3], ["", "", ""], 3])
+      expect(named(other)).toEqual([""]);
+  });
+
   it("says which arrays can give the colours of which: those of the same places, at all times and positions", () => {
     const rho = of(["time", "z", "y", "x"], [5, 2, 3, 4], "rho");
     const mask = of(["z", "y", "x"], [2, 3, 4], "mask");

@@ -43,6 +43,8 @@ export interface ArrayInfo {
   readonly title: string;
   /** `standard` unless the file says otherwise. */
   readonly calendar: string;
+  /** Names along the axis of channels; empty where the file does not name all. */
+  readonly channels: readonly string[];
   readonly levels: readonly Level[];
   /** Levels in the file, where `levels` are those of an even grid that the array is drawn on. */
   readonly fileLevels: readonly Level[];
@@ -199,12 +201,18 @@ function parseArray(value: Json, number: number): ArrayInfo {
     meaning: MEANINGS.find((meaning) => meaning === value.meaning) ?? "intensity",
     title: textOr(attributes.long_name, textOr(attributes.standard_name, "")),
     calendar: textOr(attributes.calendar, "standard"),
+    channels: channelNames(attributes.channels, axes, levels[0]?.shape ?? []),
     levels,
     fileLevels: levels,
     worldUnits: textOr(value.world_units, ""),
     hasGrids: typeof attributes.grids === "string",
     notes: texts(value.notes),
   };
+}
+
+function channelNames(value: Json | undefined, axes: readonly Axis[], shape: readonly number[]): string[] {
+  const names = texts(value);
+  return names.length === shape[axes.findIndex(({ kind }) => kind === "channel")] ? names : [];
 }
 
 function parseAxis(value: Json): Axis {

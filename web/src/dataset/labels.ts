@@ -37,8 +37,18 @@ export function coordinateAt(axis: Axis, index: number): number {
   return coordinates.kind === "explicit" ? (coordinates.values[index] ?? Number.NaN) : index;
 }
 
-/** Position of sample `index`, for people: a date for CF times, else a number with its units; empty if unknown. */
-export function positionLabel(axis: Axis, index: number, calendar = "standard"): string {
+/**
+ * Position of sample `index`, for people: one of the names of `channels`, a date for CF times, else a number with its units;
+ * empty if unknown.
+ */
+export function positionLabel(
+  axis: Axis,
+  index: number,
+  calendar = "standard",
+  channels: readonly string[] = [],
+): string {
+  const channel = axis.kind === "channel" ? (channels[index] ?? "") : "";
+  if (channel !== "") return `${axis.name} ${channel}`;
   if (axis.coordinates.kind === "index") return "";
   const value = coordinateAt(axis, index);
   if (!Number.isFinite(value)) return "";

@@ -63,7 +63,7 @@ function row(actions: Actions, dataset: Dataset, array: ArrayInfo, axis: Axis, s
     const index = isTime ? state.view.time : (positions[axis.name] ?? 0);
     if (Number(slider.value) !== index) slider.value = String(index);
     slider.style.setProperty("--share", String(index / Math.max(1, size - 1)));
-    const position = positionLabel(axis, index, calendar);
+    const position = positionLabel(axis, index, calendar, array.channels);
     setText(label, position === "" ? `${axis.name} ${index}` : position);
     setText(place, `${index + 1} / ${size}`);
     slider.setAttribute("aria-valuetext", `${label.textContent}, ${index + 1} of ${size}`);

@@ -76,8 +76,10 @@ function withUnits(name: string, units: string): string {
 
 /** Source of the bar's colors: the array, and its place along the axes that no slider moves. */
 function sourceOf(array: ArrayInfo, by: ColourBy, view: View): string {
-  const places = freeAxes(array).flatMap(({ axis: { kind, name } }) =>
-    kind === "time" ? [] : [`${name} ${by.at[name] ?? view.at[name] ?? 0}`],
-  );
+  const places = freeAxes(array).flatMap(({ axis: { kind, name } }) => {
+    const index = by.at[name] ?? view.at[name] ?? 0;
+    const channel = kind === "channel" ? array.channels[index] : undefined;
+    return kind === "time" ? [] : [`${name} ${channel ?? index}`];
+  });
   return [`Values of ${withUnits(array.name, array.units)}`, ...places].join(", ");
 }
