@@ -16,7 +16,15 @@ import {
   spaceShape,
   timeSteps,
 } from "./dataset.ts";
-import { cfDate, formatNumber, formatShape, formatType, formatUnits, positionLabel } from "./labels.ts";
+import {
+  cfDate,
+  formatElements,
+  formatNumber,
+  formatShape,
+  formatType,
+  formatUnits,
+  positionLabel,
+} from "./labels.ts";
 import { parseStats, placeKey, statsLevel, statsRanges } from "./stats.ts";
 import { worldBox } from "./world.ts";
 
@@ -67,6 +75,7 @@ describe("description", () => {
       ["photo (color)", 1, "colors"],
     ]);
     expect(arrays.map(isContinuous)).toEqual([true, false]);
+    expect(arrays.map(formatElements)).toEqual(["", "colors"]);
   });
 
   it("takes planes for drawable as the node does, and volumes first", () => {

@@ -143,6 +143,11 @@ export function formatBytes(bytes: number): string {
   return `${Number((bytes / 1024 ** step).toPrecision(3))} ${units[step] ?? ""}`;
 }
 
+/** What the elements of an array are: packed colors, or numbers of a type. */
+export function formatElements({ meaning, dtype }: ArrayInfo): string {
+  return meaning === "colors" ? "colors" : formatType(dtype);
+}
+
 /** `<f4` and such, as people say it. */
 export function formatType(dtype: string): string {
   const match = /^[<>|=]?([iuf])([1248])$/.exec(dtype);

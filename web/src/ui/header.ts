@@ -2,7 +2,7 @@
 
 import type { Actions, Part, State } from "../app/state.ts";
 import { isDrawable, type ArrayInfo } from "../dataset/dataset.ts";
-import { formatShape, formatType, formatUnits } from "../dataset/labels.ts";
+import { formatElements, formatShape, formatUnits } from "../dataset/labels.ts";
 import { el, setOptions, setText } from "./dom.ts";
 
 /** Notes of an array that are written out; all are in the hint. */
@@ -57,5 +57,5 @@ function option(array: ArrayInfo): { value: string; label: string; isDisabled: b
 function factsOf(array: ArrayInfo, isAlone: boolean): string {
   const shape = formatShape(array.fileLevels[0]?.shape ?? []);
   const alone = isAlone ? [shape, formatUnits(array.units)] : [];
-  return [array.title, ...alone, formatType(array.dtype)].filter((part) => part !== "").join(" · ");
+  return [array.title, ...alone, formatElements(array)].filter((part) => part !== "").join(" · ");
 }
