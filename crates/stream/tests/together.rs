@@ -256,7 +256,7 @@ impl Source for Failing {
 
     fn blocks(&self, wants: Vec<Want>) -> Completions {
         let panics = self.panics;
-        let late = async move |want: Want| {
+        let late = move |want: Want| async move {
             tokio::time::sleep(Duration::from_millis(30)).await;
             assert!(!panics, "a source that panics");
             Completion { key: want.key(), result: Err(Error::corrupt("a bad block")) }

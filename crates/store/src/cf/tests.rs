@@ -77,7 +77,7 @@ fn types_are_those_that_xarray_chooses() {
         [("|i1", F32), ("<u2", F32), ("<i4", F64), ("<u8", F64), ("<f4", F32), ("<f8", F64), ("<i8", F64)]
     {
         assert_eq!(output(dtype, std::slice::from_ref(&fill)), expected, "{dtype}");
-        let plain: array::DType = dtype.parse().unwrap();
+        let plain: DType = dtype.parse().unwrap();
         assert_eq!(output(dtype, &[]), plain.element(), "{dtype}: nothing is named missing");
     }
     // NaN is no integer, and masks nothing of floats.

@@ -254,7 +254,7 @@ fn default_fill_values_are_missing_only_where_netcdf_filled() {
             let attribute = scale.new_attr::<h5::types::FixedAscii<16>>().create("CLASS").unwrap();
             attribute.write_scalar(&class).unwrap();
         }
-        file.new_dataset_builder().with_data(&ndarray::Array3::<u8>::zeros((4, 5, 3))).create("rgb").unwrap();
+        file.new_dataset_builder().with_data(&Array3::<u8>::zeros((4, 5, 3))).create("rgb").unwrap();
         drop(made);
         file.close().unwrap();
         let opened = open_path(&path).unwrap();
