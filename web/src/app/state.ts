@@ -110,6 +110,16 @@ export function statsShown(state: State): ArrayStats | null {
   return stats && array && stats.array === array.name && stats.place === placeKey(array, view) ? stats : null;
 }
 
+/** Range of all that packed colors can be. */
+const COLOR_RANGE = [0, 255] as const;
+
+/** The range of all values in the view shown; null while they are not known, and where all are the same. */
+export function fullRange(state: State): readonly [number, number] | null {
+  if (state.array?.meaning === "colors") return COLOR_RANGE;
+  const stats = statsShown(state)?.stats;
+  return stats && stats.min < stats.max ? [stats.min, stats.max] : null;
+}
+
 /** Note on unusual values in the view shown; empty where nothing is unusual, or nothing is known yet. */
 export function valuesNote({ values, array, view }: State): string {
   if (!values || values.array !== array?.name) return "";

@@ -2,6 +2,8 @@
 
 import { describe, expect, it } from "vitest";
 
+import { FIRST_STATE, fullRange, type ArrayStats } from "../app/state.ts";
+import { parseDataset } from "../dataset/dataset.ts";
 import type { Transfer } from "../view/schema.ts";
 import { cssColour, cssGradient, parseColormaps } from "./colormap.ts";
 import {
@@ -86,6 +88,30 @@ describe("range", () => {
     expect(moveRange(TRANSFER, "low", 500, 100).range).toEqual([99.9, 100]);
     expect(moveRange(TRANSFER, "high", -500, 100).range).toEqual([0, 0.1]);
     expect(moveRange(TRANSFER, "low", -20, 100).range).toEqual([-20, 100]);
+  });
+});
+
+describe("the full range", () => {
+  const array = (meaning: string) => {
+    const axes = ["y", "x"].map((kind) => ({ name: kind, kind }));
+    return (
+      parseDataset({ arrays: [{ name: "a", meaning, axes, levels: [{ shape: [5, 6] }] }] }).arrays[0] ?? null
+    );
+  };
+  const histogram = { low: 0, high: 9, counts: [1] };
+  const known = (min: number, max: number): ArrayStats => ({
+    array: "a",
+    level: 0,
+    place: "",
+    stats: { count: 9, missing: 0, min, max, mean: 5, histogram },
+  });
+
+  it("is that of the values, and of colors from nothing to full strength", () => {
+    const amounts = { ...FIRST_STATE, array: array("intensity") };
+    expect(fullRange(amounts)).toBeNull();
+    expect(fullRange({ ...amounts, stats: known(-3, 8) })).toEqual([-3, 8]);
+    expect(fullRange({ ...amounts, stats: known(4, 4) })).toBeNull();
+    expect(fullRange({ ...FIRST_STATE, array: array("colors") })).toEqual([0, 255]);
   });
 });
 

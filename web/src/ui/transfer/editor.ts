@@ -1,6 +1,6 @@
 //! The transfer-function editor: the plot, what is selected in it, the range as numbers, presets.
 
-import { statsShown, valuesNote, type Actions, type Part, type State } from "../../app/state.ts";
+import { fullRange, statsShown, valuesNote, type Actions, type Part, type State } from "../../app/state.ts";
 import { formatNumber, formatUnits } from "../../dataset/labels.ts";
 import {
   addPoint,
@@ -64,8 +64,8 @@ export function transferEditor(actions: Actions): Part {
     actions.edit((now) => ({ ...now, range: [low, high] }));
   };
   const full = textButton("Full range", () => {
-    const stats = state && statsShown(state)?.stats;
-    if (stats && stats.min < stats.max) setRange(stats.min, stats.max);
+    const all = state && fullRange(state);
+    if (all) setRange(...all);
   });
   const range = rangeInputs(setRange, full);
   const presets = PRESETS.map((preset) => {
@@ -101,7 +101,7 @@ export function transferEditor(actions: Actions): Part {
     setText(readout, readoutOf(now, selected, state));
     range.update(now.range);
     range.element.hidden = !isColoured;
-    full.disabled = statsShown(state) === null;
+    full.disabled = fullRange(state) === null;
     setText(source, sourceOf(state));
     setText(unusual, valuesNote(state));
     unusual.hidden = unusual.textContent === "";
