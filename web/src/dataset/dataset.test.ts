@@ -26,7 +26,7 @@ import {
   positionLabel,
 } from "./labels.ts";
 import { parseStats, placeKey, statsLevel, statsRanges } from "./stats.ts";
-import { worldBox } from "./world.ts";
+import { isThick, worldBox } from "./world.ts";
 
 const parsed = parseDataset(parseJson(JSON.stringify(DATASET)));
 const [rho] = parsed.arrays;
@@ -152,6 +152,26 @@ describe("description", () => {
       "`u`",
     );
     expect(() => parseDataset({ arrays: [{ name: "u", axes: [], levels: [] }] })).toThrow("a level");
+  });
+
+  it("is thick along the axes of the world that it has several voxels along", () => {
+    const flat = of(["z", "y", "x"], [1, 5, 6], "flat");
+    const thick = (rows: number[][]) =>
+      parse({ ...flat, levels: [{ shape: [1, 5, 6], world_from_voxel: rows }] }).arrays.map(isThick);
+    const upright = [
+      [2, 0, 0, 7],
+      [0, 2, 0, 0],
+      [0, 0, 3, 0],
+    ];
+    expect(thick(upright)).toEqual([[true, true, false]]);
+    // A layer that stands upright in the world, up to rounding.
+    const turned = [
+      [2, 0, 0, 0],
+      [0, 1e-16, -3, 0],
+      [0, 2, 1e-16, 0],
+    ];
+    expect(thick(turned)).toEqual([[true, false, true]]);
+    expect(isThick(rho)).toEqual([true, true, true]);
   });
 
   it("lies where its voxels lie, outer halves included", () => {

@@ -47,6 +47,22 @@ export function worldBox(array: ArrayInfo): WorldBox | null {
   };
 }
 
+/** Least share of the box's extent along an axis of the world that sides of more than one voxel give it; less is rounding. */
+const LEAST_SHARE = 1e-6;
+
+/** For each axis of the world whether the array has more than one voxel along it. */
+export function isThick(array: ArrayInfo): readonly [boolean, boolean, boolean] {
+  const map = array.levels[0]?.worldFromVoxel ?? [];
+  const counts = spaceShape(array);
+  const all = extent(map, counts);
+  const long = extent(
+    map,
+    counts.map((n) => (n > 1 ? n : 0)),
+  );
+  const is = (i: 0 | 1 | 2) => long[i] > LEAST_SHARE * all[i];
+  return [is(0), is(1), is(2)];
+}
+
 /** Along each axis of the world, of the box of so many voxels. */
 function extent(map: Affine, counts: readonly number[]): Vec3 {
   const along = (i: number) => counts.reduce((sum, n, axis) => sum + Math.abs(map[i]?.[axis] ?? 0) * n, 0);

@@ -1,6 +1,7 @@
-//! The clipping box: which part of the volume is drawn, along the axes of world space.
+//! The clipping box: which part of the volume is drawn, along the axes of world space that it has more than one voxel along.
 
 import type { Actions, Part, State } from "../app/state.ts";
+import { isThick } from "../dataset/world.ts";
 import type { Vec3, View } from "../view/schema.ts";
 import { el, textButton } from "./dom.ts";
 import { endsSlider, type Ends } from "./ends.ts";
@@ -31,7 +32,9 @@ export function clipControl(actions: Actions): Part {
   const update = (state: State) => {
     clip = state.view.clip;
     whole.disabled = clip === null;
+    const thick = state.array ? isThick(state.array) : [];
     sliders.forEach((slider, axis) => {
+      slider.element.hidden = thick[axis] === false;
       slider.set([clip?.[0][axis] ?? 0, clip?.[1][axis] ?? 1]);
     });
   };
