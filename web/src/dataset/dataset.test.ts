@@ -11,6 +11,7 @@ import {
   freeAxes,
   isContinuous,
   isDrawable,
+  isOneLayer,
   parseDataset,
   parseDrawn,
   spaceShape,
@@ -105,6 +106,12 @@ describe("description", () => {
     expect(free(["time"], [9])).toEqual([[], 0]);
     expect(free(["time", "other"], [9, 5])).toEqual([[], 0]);
     expect(free(["time", "other", "other", "other"], [9, 5, 6, 7])).toEqual([["time 9"], 9]);
+  });
+
+  it("knows what is one layer", () => {
+    const photo = of(["y", "x", "channel"], [5, 6, 3], "photo");
+    const { arrays } = parse(photo, of(["z", "y", "x"], [2, 5, 6], "two"), of(["x"], [6], "line"));
+    expect(arrays.map(isOneLayer)).toEqual([true, false, true]);
   });
 
   it("names channels where the file names all of them", () => {

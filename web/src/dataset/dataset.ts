@@ -146,6 +146,11 @@ export function spaceShape(array: ArrayInfo): readonly [number, number, number] 
   return [size("x", 1), size("y", 2), size("z", 3)];
 }
 
+/** Whether it is one layer: nothing lies behind what is seen of it. */
+export function isOneLayer(array: ArrayInfo): boolean {
+  return spaceShape(array).some((size) => size < 2);
+}
+
 /** Whether the array is drawn along this axis: one of space, or one of the last three where it has none of these. The node's rule too. */
 export function isDrawn(array: ArrayInfo, axis: number): boolean {
   if (array.axes.some(({ kind }) => isSpatial(kind))) return isSpatial(array.axes[axis]?.kind ?? "other");

@@ -114,6 +114,12 @@ export const PRESETS: readonly {
   },
 ];
 
+/** Every value opaque: of one layer, where there is nothing behind. */
+export const OPAQUE: readonly OpacityPoint[] = [
+  [0, 1],
+  [1, 1],
+];
+
 export function applyPreset(transfer: Transfer, shape: readonly OpacityPoint[]): Transfer {
   const [low, high] = transfer.range;
   return { ...transfer, opacity: shape.map(([at, alpha]) => [low + at * (high - low), alpha]) };

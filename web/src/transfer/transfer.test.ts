@@ -12,6 +12,7 @@ import {
   movePoint,
   moveRange,
   nudgePoint,
+  OPAQUE,
   opacityAt,
   PRESETS,
   removePoint,
@@ -116,7 +117,7 @@ describe("the full range", () => {
 });
 
 describe("presets", () => {
-  it.each(PRESETS.map((preset) => [preset.name, preset] as const))(
+  it.each([...PRESETS, { name: "Opaque", shape: OPAQUE }].map((preset) => [preset.name, preset] as const))(
     "%s is a legal curve over the range",
     (_, { shape }) => {
       const { opacity } = applyPreset({ ...TRANSFER, range: [-7, 3] }, shape);

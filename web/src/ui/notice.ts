@@ -1,8 +1,8 @@
 //! Words instead of a black view: why there is no picture yet, or why it does not move, and what can be done.
 
 import { statsShown, type Actions, type Part, type State } from "../app/state.ts";
-import { isDrawable } from "../dataset/dataset.ts";
-import { applyPreset, PRESETS, showsSomething } from "../transfer/edit.ts";
+import { isDrawable, isOneLayer } from "../dataset/dataset.ts";
+import { applyPreset, OPAQUE, PRESETS, showsSomething } from "../transfer/edit.ts";
 import { el, setText, textButton } from "./dom.ts";
 
 interface Notice {
@@ -34,9 +34,10 @@ export function notice(actions: Actions): Part {
     opacity,
   );
   let current: State | null = null;
+  const isFlat = () => current?.array != null && isOneLayer(current.array);
   opacity.addEventListener("click", () => {
-    const ramp = PRESETS[0];
-    if (ramp) actions.edit((now) => applyPreset(now, ramp.shape));
+    const shape = isFlat() ? OPAQUE : PRESETS[0]?.shape;
+    if (shape) actions.edit((now) => applyPreset(now, shape));
   });
   const show = () => {
     const what = current ? noticeFor(current, performance.now()) : null;
@@ -50,6 +51,7 @@ export function notice(actions: Actions): Part {
     token.hidden = what.action !== "token";
     retry.hidden = what.action !== "retry";
     opacity.hidden = what.action !== "opacity";
+    setText(opacity, isFlat() ? "Show every value" : "Use a simple ramp");
   };
   let timer: ReturnType<typeof setInterval> | undefined;
   const update = (state: State) => {

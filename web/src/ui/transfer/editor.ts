@@ -1,6 +1,7 @@
 //! The transfer-function editor: the plot, what is selected in it, the range as numbers, presets.
 
 import { fullRange, statsShown, valuesNote, type Actions, type Part, type State } from "../../app/state.ts";
+import { isOneLayer } from "../../dataset/dataset.ts";
 import { formatNumber, formatUnits } from "../../dataset/labels.ts";
 import {
   addPoint,
@@ -79,13 +80,14 @@ export function transferEditor(actions: Actions): Part {
     button.title = preset.hint;
     return button;
   });
+  const presetRow = el("div", { class: "presets", role: "group", "aria-label": "Presets" }, ...presets);
   const element = el(
     "section",
     { class: "group" },
     el("div", { class: "group-head" }, el("h2", {}, "Opacity"), readout),
     plot.element,
     range.element,
-    el("div", { class: "presets", role: "group", "aria-label": "Presets" }, ...presets),
+    presetRow,
     unusual,
     source,
   );
@@ -94,6 +96,7 @@ export function transferEditor(actions: Actions): Part {
     element.classList.toggle("is-empty", now === null);
     if (!state || !now) return;
     if (selected >= now.opacity.length) selected = -1;
+    const { array } = state;
     const histogram = state.stats?.stats.histogram ?? null;
     const map = state.colormaps.get(now.map);
     const isColoured = state.view.colour_by === null;
@@ -101,6 +104,8 @@ export function transferEditor(actions: Actions): Part {
     setText(readout, readoutOf(now, selected, state));
     range.update(now.range);
     range.element.hidden = !isColoured;
+    // They make volumes transparent: a layer would be black, and the colors of an image are no amounts.
+    presetRow.hidden = array !== null && (isOneLayer(array) || array.meaning === "colors");
     full.disabled = fullRange(state) === null;
     setText(source, sourceOf(state));
     setText(unusual, valuesNote(state));
