@@ -139,10 +139,12 @@ fn open_directory(path: &Path, options: &OpenOptions) -> Result<Arc<dyn Format>>
     if let Some(mesh) = amr::open_directory(path, options)? {
         return Ok(Arc::new(mesh));
     }
-    Err(Error::unsupported(
+    Err(Error::unsupported(format!(
         "expected a file, a Zarr store (a directory with `zarr.json`, `.zgroup` or `.zarray`) or the folder of a mesh (with \
-         `NAME.hierarchy` of Enzo, or `*.h5` of Carpet), found another directory; all that lies in one is `FOLDER/*`",
-    ))
+         `NAME.hierarchy` of Enzo, or `*.h5` of Carpet), found another directory; for the data sets in it run `corridor serve {}`, \
+         then `corridor view` with a link that it prints",
+        path.display()
+    )))
 }
 
 #[cfg(test)]

@@ -38,6 +38,14 @@ fn unknown_files_are_told_what_is_known() {
 }
 
 #[test]
+fn a_folder_of_data_sets_is_told_how_they_are_seen() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().to_str().unwrap();
+    let error = open(folder, &OpenOptions::default()).map(drop).unwrap_err();
+    assert!(error.to_string().contains(&format!("`corridor serve {folder}`")), "{error}");
+}
+
+#[test]
 fn names_decide_only_when_bytes_do_not() {
     assert!(failure("a.nrrd", b"CDF\x01").to_string().contains("NetCDF-3"), "the bytes are NetCDF's");
     assert!(failure("a.nc", b"rubbish").to_string().contains("expected `CDF`"));
