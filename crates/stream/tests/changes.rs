@@ -113,13 +113,18 @@ async fn who_comes_where_nothing_can_be_drawn_any_more_does_not_wait_for_a_pictu
 
 #[tokio::test(start_paused = true)]
 async fn data_that_may_have_changed_and_have_not_are_no_news() {
-    let data = Pyramid::new(32, 16, 1);
-    let session = session_over(&data, data.source());
+    let (data, new) = (Pyramid::new(32, 16, 1), Pyramid::of_generation(1, 32, 16, 1));
+    let source = Changing::new(data.source());
+    let session = session_over(&data, Arc::new(source.clone()));
     let mut ada = join(&session);
     ada.frame(|f| f.truth.exact).await;
     session.describe_again();
     ada.take_for(Duration::from_secs(30)).await;
     assert!(!ada.items.iter().any(|i| matches!(i, Item::Message { .. })), "{:?}", ada.items);
+    // The next time they have.
+    source.become_source(new.source());
+    session.describe_again();
+    assert!(ada.message().await.contains("The data changed"));
 }
 
 #[tokio::test(start_paused = true)]

@@ -164,7 +164,9 @@ impl Feed {
 
     /// Somebody has reason to think that a data set has changed since it was described.
     pub(crate) fn suspect(&self, suspicion: Suspicion) {
-        self.stale.send_if_modified(|known| known.replace(suspicion) != Some(suspicion));
+        // Each block that is asked for in vain says the same; whoever only guesses may have found nothing new the last time.
+        let is_news = |known: Option<Suspicion>| known != Some(suspicion) || !suspicion.is_certain;
+        self.stale.send_if_modified(|known| is_news(known.replace(suspicion)));
     }
 
     fn note_stale(&self, key: &BlockKey, result: &Result<Arc<Block>>) {
