@@ -171,7 +171,7 @@ impl Calendar {
 pub struct TimeUnits {
     /// How days are counted.
     pub calendar: Calendar,
-    unit: Unit,
+    unit: CalendarUnit,
     /// Day of the epoch.
     epoch_day: i64,
     /// Seconds from that day's midnight to the epoch.
@@ -181,12 +181,12 @@ pub struct TimeUnits {
 /// Length of a unit of time: so many seconds, of which one has so many parts. Numbers of a thousandth of a second are exact when
 /// divided by 1,000, not when multiplied by 0.001.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Unit {
+struct CalendarUnit {
     seconds: f64,
     parts: f64,
 }
 
-impl Unit {
+impl CalendarUnit {
     /// Months and years have a length where all are equally long, as cftime has it.
     fn parse(unit: &str, calendar: Calendar) -> Option<Self> {
         let seconds = |seconds| Some(Self { seconds, parts: 1.0 });
@@ -221,7 +221,7 @@ impl TimeUnits {
             .ok_or_else(|| Error::unsupported("the units of this axis are no time since a date"))?;
         let name = if calendar.is_empty() { "standard" } else { calendar };
         let calendar: Calendar = name.parse()?;
-        let unit = Unit::parse(unit, calendar).ok_or_else(|| {
+        let unit = CalendarUnit::parse(unit, calendar).ok_or_else(|| {
             Error::unsupported(format!(
                 "the unit `{unit}` has no fixed length in the calendar `{name}`, or is not known"
             ))

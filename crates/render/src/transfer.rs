@@ -32,6 +32,10 @@ pub struct TransferFunction {
     pub opacity: Vec<OpacityPoint>,
 }
 
+/// Room for the opacity before a step at the lowest value, as a share of all values between which anything changes: some entries of the
+/// table.
+const ROOM_BEFORE_STEP: f64 = 1.0 / 512.0;
+
 impl TransferFunction {
     /// Most control points.
     pub const MAX_POINTS: usize = 256;
@@ -121,10 +125,15 @@ impl TransferFunction {
         }
     }
 
-    /// The values between which anything changes: the hull of the range and the control points.
+    /// The values between which anything changes: the hull of the range and the control points. Where it begins with a step, it has
+    /// room for the opacity before the step, which is that of all lower values.
     pub(crate) fn domain(&self) -> [f64; 2] {
         let values = self.opacity.iter().map(|p| p.value);
-        values.fold(self.range, |[low, high], v| [low.min(v), high.max(v)])
+        let [low, high] = values.fold(self.range, |[low, high], v| [low.min(v), high.max(v)]);
+        let is_step = matches!(*self.opacity, [OpacityPoint { value, opacity }, next, ..]
+            if value <= low && next.value <= low && opacity.total_cmp(&next.opacity).is_ne());
+        let room = (high - low) * ROOM_BEFORE_STEP;
+        [if is_step && (low - room).is_finite() { low - room } else { low }, high]
     }
 
     /// The map's colours as 0 to 1, in the direction of use.
@@ -171,6 +180,16 @@ mod tests {
         {
             assert!((tf.opacity_at(value) - expected).abs() < 1e-12, "{value}");
         }
+    }
+
+    #[test]
+    fn a_domain_that_begins_with_a_step_has_room_for_what_is_before_it() {
+        let tf = points(&[(-0.5, 0.0), (-0.5, 1.0), (2.0, 1.0), (2.0, 0.0)]);
+        let [low, high] = tf.domain();
+        assert!((-0.55..-0.5).contains(&low) && high.total_cmp(&2.0).is_eq(), "{low} {high}");
+        assert_eq!([tf.opacity_at(low), tf.opacity_at(high)], [0.0; 2]);
+        assert_eq!(points(&[(-0.5, 0.0), (2.0, 1.0)]).domain(), [-0.5, 2.0]);
+        assert_eq!(points(&[(0.5, 0.0), (0.5, 1.0)]).domain(), [0.0, 1.0], "the step is within the range");
     }
 
     #[test]

@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::gather::{self, Take, takes};
 
 /// The error says why colors that the file gives cannot be drawn.
-type Told<T> = std::result::Result<T, String>;
+type OrReason<T> = std::result::Result<T, String>;
 
 /// Most channels that are added: the first active ones.
 const MAX_CHANNELS: usize = 16;
@@ -67,7 +67,7 @@ impl Colors {
     ///
     /// # Errors
     /// Says why the colors that the file gives cannot be drawn.
-    pub(super) fn of(dataset: &Dataset, number: u32) -> Told<Option<(ArrayInfo, Self)>> {
+    pub(super) fn of(dataset: &Dataset, number: u32) -> OrReason<Option<(ArrayInfo, Self)>> {
         let Ok(array) = dataset.array(number) else { return Ok(None) };
         let name = format!("{} (color)", array.name);
         if array.shape().contains(&0) || dataset.arrays.iter().any(|other| other.name == name) {
@@ -122,7 +122,7 @@ impl Colors {
             Paint::Channels { axis, used, channels, has_alpha, is_flat } => {
                 let values = decoded(stored, array)?;
                 let within = gather::count_of(&shape[axis.unwrap_or(0)..])?;
-                let pixels = Pixels { values: &values, count: used.len(), within };
+                let pixels = ChannelValues { values: &values, count: used.len(), within };
                 Ok(pixels.packed(channels, *has_alpha, *is_flat))
             }
             Paint::Labels(colors) => {
@@ -165,13 +165,13 @@ fn decoded(stored: &[u8], array: &ArrayInfo) -> Result<Vec<f64>> {
 }
 
 /// Decoded values in the order (before, channel, within), with `count` channels and so many elements `within` one.
-struct Pixels<'a> {
+struct ChannelValues<'a> {
     values: &'a [f64],
     count: usize,
     within: usize,
 }
 
-impl Pixels<'_> {
+impl ChannelValues<'_> {
     /// Adds the channels of each pixel. Without alpha a pixel is as strong as it is bright, so that the dark surroundings in a volume are
     /// hidden; in a flat image it hides whatever lies behind.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 255")]
@@ -203,7 +203,7 @@ impl Pixels<'_> {
 }
 
 /// The channels of an array with their colors, and a note for people.
-fn channels(array: &ArrayInfo) -> Told<Option<(Paint, String)>> {
+fn channels(array: &ArrayInfo) -> OrReason<Option<(Paint, String)>> {
     let axis = array.axes.iter().position(|axis| axis.kind == AxisKind::Channel);
     let omero = match array.attributes.get("omero") {
         Some(Attribute::Json(omero)) => omero,
@@ -225,7 +225,7 @@ fn of_omero(
     axis: Option<usize>,
     listed: &[Value],
     is_gray: bool,
-) -> Told<(Paint, String)> {
+) -> OrReason<(Paint, String)> {
     let count = match axis {
         Some(axis) => array.shape()[axis],
         None if listed.len() == 1 => 1,
@@ -240,7 +240,7 @@ fn of_omero(
     let used = active.iter().take(MAX_CHANNELS);
     let channels: Vec<ColorChannel> = used
         .map(|&(index, channel)| omero_channel(index, channel, is_gray, array.dtype))
-        .collect::<Told<_>>()?;
+        .collect::<OrReason<_>>()?;
     let said: Vec<String> =
         channels.iter().map(|c| format!("{} ({} to {})", c.name, c.start, c.end)).collect();
     let said = said.join(", ");
@@ -297,7 +297,7 @@ fn full(dtype: DType) -> Option<f64> {
 }
 
 /// A channel of OME-Zarr, over its window, or over all bytes where it has none. A window may end below its start.
-fn omero_channel(index: u32, channel: &Value, is_gray: bool, dtype: DType) -> Told<ColorChannel> {
+fn omero_channel(index: u32, channel: &Value, is_gray: bool, dtype: DType) -> OrReason<ColorChannel> {
     let label = channel.get("label").and_then(Value::as_str).filter(|label| !label.is_empty());
     let name = label.map_or_else(|| format!("channel {index}"), str::to_owned);
     let color = channel.get("color").and_then(Value::as_str).and_then(hexadecimal);
@@ -334,7 +334,7 @@ fn hexadecimal(text: &str) -> Option<[u8; 3]> {
 }
 
 /// The colors that the file gives to labels, and a note for people; `None` if it gives none.
-fn labels(array: &ArrayInfo) -> Told<Option<(Paint, String)>> {
+fn labels(array: &ArrayInfo) -> OrReason<Option<(Paint, String)>> {
     let Some(Attribute::Json(about)) = array.attributes.get("image-label") else { return Ok(None) };
     let listed = about.get("colors").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     if listed.is_empty() {
@@ -357,7 +357,7 @@ fn labels(array: &ArrayInfo) -> Told<Option<(Paint, String)>> {
 }
 
 /// The description of packed colors.
-fn packed(array: &ArrayInfo, name: String, paint: &Paint, note: String) -> Told<ArrayInfo> {
+fn packed(array: &ArrayInfo, name: String, paint: &Paint, note: String) -> OrReason<ArrayInfo> {
     let dtype = DType::new(ElementType::U32, array::ByteOrder::Little);
     let mut info = ArrayInfo {
         name,
