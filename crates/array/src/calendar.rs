@@ -105,7 +105,7 @@ impl Calendar {
         self.days_counted([self.counted(year)?, month, day])
     }
 
-    /// The same for a date whose year is counted.
+    /// Days since the beginning of the counted year 0 until a date whose year is counted; `None` as for [`Calendar::days`].
     fn days_counted(self, [year, month, day]: [i64; 3]) -> Option<i64> {
         if !YEARS.contains(&year)
             || !(1..=12).contains(&month)

@@ -1,6 +1,6 @@
 //! Times of files as dates: numbers of `hours since 1900-01-01` and their like (CF conventions, section 4.4).
 //!
-//! Of the calendars that are called Gregorian, dates are given only since 1582, where all programs agree; other times stay numbers.
+//! Calendars that are called Gregorian give dates only since 1582, where all programs agree; other times stay numbers.
 //! [`calendar`](crate::calendar) has the arithmetic of all calendars.
 
 use crate::calendar::{Calendar, GREGORIAN_FROM, TimeUnits};

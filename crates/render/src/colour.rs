@@ -48,7 +48,7 @@ pub fn is_categorical(name: &str) -> bool {
 /// Colours of values that stand for themselves: see [`is_categorical`].
 #[derive(Clone, Debug)]
 pub(crate) enum OwnColours {
-    /// Of labels, with the table of the first 256.
+    /// Colours of labels, with the table of the first 256.
     OfLabels(Vec<[f32; 3]>),
     /// Packed in the value.
     Packed,

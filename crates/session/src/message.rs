@@ -264,10 +264,10 @@ pub struct DrawnArray {
     pub world_units: String,
     /// Things a person should know.
     pub notes: Vec<String>,
-    /// What its values stand for, of an array that the data have not got.
+    /// Meaning of its values; only for an array that the data do not have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meaning: Option<Meaning>,
-    /// Type of its elements, likewise.
+    /// Type of its elements; only for an array that the data do not have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dtype: Option<DType>,
 }

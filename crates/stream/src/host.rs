@@ -290,8 +290,8 @@ impl People {
     }
 }
 
-/// What people are told once the data set has become another one: as what values are taken, if only that changed; they saw an array
-/// and are shown another one in its place, if any.
+/// Message to everybody after the data set has changed: the meaning that values have now, if only that changed; the array that is gone
+/// and the one shown in its place, if any.
 fn news(meaning: Option<&str>, seen: &str, instead: Option<&str>) -> String {
     let gone = |shown| format!("`{seen}` is gone, and this is `{shown}`");
     match (meaning, instead.map(gone)) {

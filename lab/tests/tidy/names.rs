@@ -19,7 +19,7 @@ fn repeated<'a>(crates: &'a [Modules<'a>]) -> BTreeMap<&'a str, Vec<&'a str>> {
     files
 }
 
-/// Where the list of repeated names is kept: a name and its number of definitions a line. It only shrinks.
+/// Path of the list of repeated names: a name and its number of definitions on each line. The list only shrinks.
 fn list() -> PathBuf {
     root().join("lab/tests/tidy/type_names.txt")
 }

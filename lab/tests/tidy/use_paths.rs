@@ -2,7 +2,7 @@
 
 use super::tokens::{group, is_word};
 
-/// Who else may use an imported name.
+/// Modules that may use an imported name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Visibility {
     /// This module and those below it.

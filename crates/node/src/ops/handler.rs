@@ -35,14 +35,14 @@ pub trait Handler: Send + Sync + 'static {
     /// meanwhile: it takes microseconds.
     ///
     /// # Errors
-    /// What the client is told; `Invalid` for parameters that are none.
+    /// The error that the client gets; `Invalid` for parameters that are none.
     fn begin(&self, parameters: Bytes) -> Result<Begun<Self::Work>>;
 
     /// Does the work and answers: items, in any number. The caller says *done* or *failed* afterwards. It is dropped
     /// when the client withdraws the operation, unless [`hears_changes`](Self::hears_changes).
     ///
     /// # Errors
-    /// What the client is told.
+    /// The error that the client gets.
     fn run(&self, work: Self::Work, call: &Call) -> impl Future<Output = Result<()>> + Send;
 
     /// True when `run` listens to notes, adjustments and withdrawal itself.

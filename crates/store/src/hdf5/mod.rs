@@ -102,7 +102,7 @@ struct Stored {
     storage: Once<Storage>,
 }
 
-/// What to do about a file whose head is older than the rest.
+/// Advice for a file whose superblock is older than the rest.
 const IN_SWMR: &str = "the file is being written in SWMR mode, or its writer ended without closing it: \
      read it again once it is closed, or after `h5clear -s`";
 

@@ -39,7 +39,7 @@ pub(super) enum Made<'a> {
     AsIs,
     /// On an even grid.
     Even(&'a Grid),
-    /// Of packed colors.
+    /// Blocks of packed colors.
     Colors(&'a Colors),
 }
 
