@@ -37,7 +37,7 @@ const OWN_ENDS: [&str; 9] =
     ["_bnds", "_bounds", "_bnd", "_vertices", "_connectivity", "_nodes", "_links", "_vert", "vertex_of_cell"];
 
 /// End of the name of an image in its colors, behind the name of the array that it is made of.
-const COLOR_END: &str = " (color)";
+pub const COLOR_END: &str = " (color)";
 
 /// The array to start with.
 ///

@@ -16,6 +16,7 @@ mod values;
 mod view;
 
 pub use colour::ColourBy;
+pub use first::COLOR_END;
 pub use message::{
     Codec, DrawnArray, FrameInfo, Item, Join, Limit, MAX_NAME_BYTES, MAX_NOTE_BYTES, MAX_PICTURE_PIXELS,
     MAX_PICTURE_SIDE, MIN_PICTURE_SIDE, Note, ParticipantInfo, PictureSize, Severity, State, Truth,

@@ -11,6 +11,7 @@ use array::{
     Result, Scalar, choose_blocks, decode, elements, with_element,
 };
 use serde_json::Value;
+use session::COLOR_END;
 
 use super::gather::{self, Take, takes};
 
@@ -32,16 +33,29 @@ pub(super) struct Colors {
 }
 
 enum Paint {
-    /// Along an axis of the source, if it has one of channels. `used` has the index of each channel, in ascending order, and last that of alpha, if there is one.
-    Channels {
-        axis: Option<usize>,
-        used: Vec<u32>,
-        channels: Vec<ColorChannel>,
-        has_alpha: bool,
-        is_flat: bool,
-    },
+    /// Channels along an axis of the source, or its only values where it has no such axis. `used` has the indices of the channels in
+    /// ascending order, and last that of alpha where it is the strength.
+    Channels { axis: Option<usize>, used: Vec<u32>, channels: Vec<ColorChannel>, strength: Strength },
     /// Red, green, blue, alpha by label; others have the colors of the map for labels.
     Labels(HashMap<i128, [u8; 4]>),
+}
+
+/// Strength of a pixel, from which its opacity follows.
+#[derive(Clone, Copy)]
+enum Strength {
+    /// The value of the last channel, which is the opacity in the file.
+    Alpha,
+    /// Full: pixels of a flat image hide whatever lies behind.
+    Full,
+    /// The largest of red, green and blue, so that the dark surroundings in a volume are hidden.
+    Brightness,
+}
+
+impl Strength {
+    /// Strength of an array without alpha.
+    fn of(array: &ArrayInfo) -> Self {
+        if session::is_flat(array) { Self::Full } else { Self::Brightness }
+    }
 }
 
 /// One channel: what a value adds to red, green and blue, from nothing at `start` to `color` at `end`.
@@ -69,7 +83,7 @@ impl Colors {
     /// Says why the colors that the file gives cannot be drawn.
     pub(super) fn of(dataset: &Dataset, number: u32) -> OrReason<Option<(ArrayInfo, Self)>> {
         let Ok(array) = dataset.array(number) else { return Ok(None) };
-        let name = format!("{} (color)", array.name);
+        let name = format!("{}{COLOR_END}", array.name);
         if array.shape().contains(&0) || dataset.arrays.iter().any(|other| other.name == name) {
             return Ok(None);
         }
@@ -119,11 +133,11 @@ impl Colors {
     /// `Corrupt` for bytes that are no elements of the array.
     pub(super) fn pack(&self, stored: &[u8], array: &ArrayInfo, shape: &[u64]) -> Result<Vec<u8>> {
         match &self.paint {
-            Paint::Channels { axis, used, channels, has_alpha, is_flat } => {
+            Paint::Channels { axis, used, channels, strength } => {
                 let values = decoded(stored, array)?;
                 let within = gather::count_of(&shape[axis.unwrap_or(0)..])?;
                 let pixels = ChannelValues { values: &values, count: used.len(), within };
-                Ok(pixels.packed(channels, *has_alpha, *is_flat))
+                Ok(pixels.packed(channels, *strength))
             }
             Paint::Labels(colors) => {
                 let count = stored.len() / array.dtype.size_bytes();
@@ -172,10 +186,9 @@ struct ChannelValues<'a> {
 }
 
 impl ChannelValues<'_> {
-    /// Adds the channels of each pixel. Without alpha a pixel is as strong as it is bright, so that the dark surroundings in a volume are
-    /// hidden; in a flat image it hides whatever lies behind.
+    /// Adds the channels of each pixel and packs the sums.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 255")]
-    fn packed(&self, channels: &[ColorChannel], has_alpha: bool, is_flat: bool) -> Vec<u8> {
+    fn packed(&self, channels: &[ColorChannel], strength: Strength) -> Vec<u8> {
         let Self { values, count, within } = *self;
         let pixels = values.len() / count.max(1);
         let mut packed = Vec::with_capacity(pixels * 4);
@@ -190,10 +203,12 @@ impl ChannelValues<'_> {
                 sum.iter_mut().zip(channel.color).for_each(|(sum, part)| *sum += share * part);
             }
             let [r, g, b] = sum.map(|part| part.min(255.0).round() as u8);
-            let strength = match (has_alpha, is_flat) {
-                (true, _) => (255.0 * channels[0].share(values[first + (count - 1) * within])).round() as u8,
-                (false, true) => u8::MAX,
-                (false, false) => Some(r.max(g).max(b)).filter(|bright| *bright >= DARK).unwrap_or(0),
+            let strength = match strength {
+                Strength::Alpha => {
+                    (255.0 * channels[0].share(values[first + (count - 1) * within])).round() as u8
+                }
+                Strength::Full => u8::MAX,
+                Strength::Brightness => Some(r.max(g).max(b)).filter(|bright| *bright >= DARK).unwrap_or(0),
             };
             let color = if is_missing { [0; 4] } else { [strength, r, g, b] };
             packed.extend_from_slice(&u32::from_be_bytes(color).to_le_bytes());
@@ -253,8 +268,7 @@ fn of_omero(
         _ => format!("channels are added, each in its color: {said}"),
     };
     let used = channels.iter().map(|channel| channel.index).collect();
-    let is_flat = session::is_flat(array);
-    Ok((Paint::Channels { axis, used, channels, has_alpha: false, is_flat }, note))
+    Ok((Paint::Channels { axis, used, channels, strength: Strength::of(array) }, note))
 }
 
 /// Red, green and blue, perhaps with alpha, where the array looks like an image of these.
@@ -279,10 +293,9 @@ fn primaries(array: &ArrayInfo, axis: usize) -> Option<(Paint, String)> {
     };
     let channels = (0..).zip(&names[..3]).map(|(index, name)| primary((index, *name))).collect();
     let note = "channels are red, green and blue".to_owned();
-    let has_alpha = count == 4;
-    let used = if has_alpha { vec![0, 1, 2, 3] } else { vec![0, 1, 2] };
-    let is_flat = session::is_flat(array);
-    Some((Paint::Channels { axis: Some(axis), used, channels, has_alpha, is_flat }, note))
+    let strength = if count == 4 { Strength::Alpha } else { Strength::of(array) };
+    let used = if count == 4 { vec![0, 1, 2, 3] } else { vec![0, 1, 2] };
+    Some((Paint::Channels { axis: Some(axis), used, channels, strength }, note))
 }
 
 /// Stored value of a channel at its brightest, where nothing says so; `None` for types that no image has.

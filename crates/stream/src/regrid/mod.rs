@@ -162,21 +162,11 @@ impl Inner {
             Err(error) => return Some(Err(error)),
         };
         let indices: Vec<u64> = canvas.takes.iter().map(|take| take.index).collect();
-        let mut is_covered = true;
-        let taken = self.fetch(plan, key.array, want, &indices, |number, content| match content {
-            Content::Data { bytes, .. } => canvas.draw(number, bytes),
-            Content::NotCovered => {
-                is_covered = false;
-                Ok(())
-            }
-        });
-        let taken = taken.await?;
-        Some(
-            taken.map(|()| Block {
-                key,
-                content: if is_covered { canvas.finish() } else { Content::NotCovered },
-            }),
-        )
+        let taken = self
+            .fetch_data(plan, key.array, want, &indices, |number, bytes| canvas.draw(number, bytes))
+            .await?;
+        let content = |is_covered| if is_covered { canvas.finish() } else { Content::NotCovered };
+        Some(taken.map(|is_covered| Block { key, content: content(is_covered) }))
     }
 
     /// A block of packed colors.
@@ -201,16 +191,9 @@ impl Inner {
             Err(error) => return Some(Err(error)),
         };
         let indices: Vec<u64> = takes.iter().map(|take| take.index).collect();
-        let mut is_covered = true;
-        let taken = self.fetch(plan, colors.source, want, &indices, |number, content| match content {
-            Content::Data { bytes, .. } => takes[number].copy(bytes, &mut stored, item_bytes),
-            Content::NotCovered => {
-                is_covered = false;
-                Ok(())
-            }
-        });
-        let taken = taken.await?;
-        let packed = || {
+        let take = |number: usize, bytes: &[u8]| takes[number].copy(bytes, &mut stored, item_bytes);
+        let taken = self.fetch_data(plan, colors.source, want, &indices, take).await?;
+        let packed = |is_covered: bool| {
             if !is_covered {
                 return Ok(Block { key, content: Content::NotCovered });
             }
@@ -218,7 +201,28 @@ impl Inner {
             let range = stats::value_range(&bytes, info.array.dtype, &info.array.decoding);
             Ok(Block { key, content: Content::Data { bytes: Bytes::from(bytes), range } })
         };
-        Some(taken.and_then(|()| packed()))
+        Some(taken.and_then(packed))
+    }
+
+    /// Fetches blocks as [`Inner::fetch`] does, and has the elements of each taken; gives false if some block is not covered.
+    async fn fetch_data(
+        &self,
+        plan: &Plan,
+        array: u32,
+        for_want: &Want,
+        indices: &[u64],
+        mut take: impl FnMut(usize, &[u8]) -> Result<()>,
+    ) -> Option<Result<bool>> {
+        let mut is_covered = true;
+        let taken = self.fetch(plan, array, for_want, indices, |number, content| match content {
+            Content::Data { bytes, .. } => take(number, bytes),
+            Content::NotCovered => {
+                is_covered = false;
+                Ok(())
+            }
+        });
+        let taken = taken.await?;
+        Some(taken.map(|()| is_covered))
     }
 
     /// Fetches blocks of the source with these indices, of an array of the source and the level of a want, and with its urgency, and
