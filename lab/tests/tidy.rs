@@ -30,7 +30,7 @@ mod tokens;
 #[path = "tidy/use_paths.rs"]
 mod use_paths;
 
-use sources::{assert_none, lines_without_tests, read, root, tracked, with_extension};
+use sources::{assert_none, lines_without_tests, read, relative, root, tracked, with_extension};
 
 /// Lines of a file without the tests in it.
 const MAX_FILE_LINES: usize = 800;
@@ -155,7 +155,7 @@ fn rust_files_say_what_they_are_for() {
 fn pure_crates_stay_pure() {
     let mut problems = Vec::new();
     for path in with_extension("rs") {
-        let relative = path.strip_prefix(root()).expect("inside").to_string_lossy().into_owned();
+        let relative = relative(&path);
         if !PURE.iter().any(|p| relative.starts_with(p)) || relative.ends_with("conformance.rs") {
             continue;
         }
@@ -206,7 +206,7 @@ fn no_words_of_the_build_place_leak_in() {
     let may_name_shared = |path: &str| path.starts_with(".ci/");
     let mut problems = Vec::new();
     for path in tracked() {
-        let relative = path.strip_prefix(root()).expect("inside").to_string_lossy().into_owned();
+        let relative = relative(&path);
         let is_lock = relative.ends_with("Cargo.lock") || relative.ends_with("package-lock.json");
         let Ok(text) = std::fs::read_to_string(&path) else { continue };
         for (number, line) in text.lines().enumerate().filter(|_| !is_lock) {

@@ -55,8 +55,9 @@ impl FromStr for Calendar {
 }
 
 impl Calendar {
-    /// The number of a written year where years are counted through; `None` for a year that the calendar lacks. In the calendars
-    /// of history 1 follows -1; the others have a year 0 (cftime's `has_year_zero`).
+    /// Converts a year as it is written to one on a scale without a gap ("counted"), on which the year before 1 is 0; `None` for a year
+    /// that the calendar lacks. In the standard and the Julian calendar 1 follows -1; the others have a year 0 (cftime's
+    /// `has_year_zero`).
     fn counted(self, year: i64) -> Option<i64> {
         match self {
             Self::Standard | Self::Julian if year == 0 => None,

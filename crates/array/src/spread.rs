@@ -140,8 +140,8 @@ impl Spread {
         [share(below, self.count > 0 && self.low < low), share(above, self.count > 0 && self.high > high)]
     }
 
-    /// Finds padding at either end; the larger share where both ends have some. The highest value is none where a sensor that saturates
-    /// gives it.
+    /// Finds padding at either end; the larger share where both ends have some. The highest value is
+    /// not taken for padding where it is the full scale of an integer: saturated sensors give it.
     #[must_use]
     pub fn padding(&self) -> Option<Padding> {
         let low = padding(&self.sorted);

@@ -41,10 +41,11 @@ impl Handler for Interpret {
     fn begin(&self, parameters: Bytes) -> Result<Begun<Option<Meaning>>> {
         let Parameters { meaning } = serde_json::from_slice(&parameters)
             .map_err(|e| Error::invalid(format!("expected parameters of `interpret` in JSON: {e}")))?;
-        if matches!(meaning, Some(Meaning::Text | Meaning::Colors)) {
-            return Err(Error::invalid(
-                "expected `intensity`, `labels` or null as meaning, found another one",
-            ));
+        if let Some(other @ (Meaning::Text | Meaning::Colors)) = meaning {
+            let found = serde_json::json!(other);
+            return Err(Error::invalid(format!(
+                "expected `intensity`, `labels` or null as meaning, found {found}"
+            )));
         }
         Ok(Begun::Work(meaning))
     }

@@ -9,7 +9,7 @@ use tokio::net::TcpListener;
 ///
 /// # Errors
 /// `Io`, naming the address that could not be had.
-pub async fn listen(wanted: &[SocketAddr]) -> Result<TcpListener> {
+pub(crate) async fn listen(wanted: &[SocketAddr]) -> Result<TcpListener> {
     let mut last = Error::invalid("expected an address to listen on, found none");
     for address in wanted {
         match TcpListener::bind(address).await {

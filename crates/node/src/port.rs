@@ -35,8 +35,6 @@ use crate::offer::Offering;
 use crate::patience::Patience;
 use crate::zarr::Caller;
 
-pub use crate::listen::listen;
-
 /// Largest header of a request, bytes.
 const MAX_HEADER_BYTES: usize = 16 << 10;
 /// Bytes that tell protocols apart.

@@ -358,8 +358,9 @@ impl Scale {
         match found[..] {
             [] => Err(self.none_in(text, (low, high))),
             [one] if date.precision >= time.precision(&self.values) => Ok(Index::At(index(one)?)),
-            [first, .., last] => {
-                let step = found[1] - first;
+            [first, ..] => {
+                let last = found[found.len() - 1];
+                let step = found.get(1).map_or(1, |next| next - first);
                 if found.windows(2).any(|pair| pair[1] - pair[0] != step) {
                     return Err(Error::invalid(format!(
                         "expected the samples of `{text}` beside each other, found them scattered along the axis: pick by index"
@@ -368,7 +369,6 @@ impl Scale {
                 let (start, stop) = (Some(index(first)?), Some(index(last + 1)?));
                 Ok(Index::Slice { start, stop, step: index(step)? })
             }
-            [one] => Ok(Index::Slice { start: Some(index(one)?), stop: Some(index(one + 1)?), step: 1 }),
         }
     }
 

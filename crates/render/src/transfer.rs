@@ -62,7 +62,7 @@ impl TransferFunction {
             colour_map: "labels".into(),
             reversed: false,
             range: [0.0, 255.0],
-            // The first point lies beyond the step, where all that is lower is found.
+            // Negative labels are things too: values below the first point have its opacity.
             opacity: vec![
                 point(-1.0, opacity),
                 point(-0.5, opacity),

@@ -27,4 +27,6 @@ pub use slice::{MAX_SLICES, Slice, SpaceAxis};
 pub use surface::{MAX_SURFACES, Mode, Surface};
 pub use transfer::{MAX_OPACITY_POINTS, Transfer};
 pub use values::{DrawnRange, Values};
-pub use view::{Camera, MAX_PARALLAX, MAX_VIEW_BYTES, Projection, SCHEMA, View, is_flat, thick_sides};
+pub use view::{
+    Camera, MAX_PARALLAX, MAX_VIEW_BYTES, Projection, SCHEMA, View, shows_all_layers, thick_sides,
+};

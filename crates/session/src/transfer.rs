@@ -68,17 +68,17 @@ impl Transfer {
             Looks::Map => 1.0,
             _ => densest(sides_voxels.into_iter().max().unwrap_or(1)),
         };
+        // Labels and colours have no rare values that stand out: a few layers of them are seen whole.
+        let own_dense = if looks == Looks::Volume { dense } else { dense.max(LAYER_OPACITIES[1]) };
         if meaning == Meaning::Labels {
-            // Label 0 means nothing; every other one is a thing.
-            let dense = if looks == Looks::Volume { dense } else { dense.max(LAYER_OPACITIES[1]) };
-            // The first point lies beyond the step, where all that is lower is found.
-            let opacity = vec![[-1.0, dense], [-0.5, dense], [-0.5, 0.0], [0.5, 0.0], [0.5, dense]];
+            // Label 0 means nothing; every other one is a thing, negative ones too: values below the first point have its opacity.
+            let opacity =
+                vec![[-1.0, own_dense], [-0.5, own_dense], [-0.5, 0.0], [0.5, 0.0], [0.5, own_dense]];
             return Self { range: LABEL_RANGE, map: "labels".into(), opacity, other: Map::new() };
         }
         if meaning == Meaning::Colors {
             let [low, high] = COLOR_RANGE;
-            let dense = if looks == Looks::Volume { dense } else { dense.max(LAYER_OPACITIES[1]) };
-            let opacity = vec![[low, 0.0], [high, dense]];
+            let opacity = vec![[low, 0.0], [high, own_dense]];
             return Self { range: COLOR_RANGE, map: "rgb".into(), opacity, other: Map::new() };
         }
         let mut opacity = match looks {

@@ -170,9 +170,9 @@ pub fn thick_sides(array: &ArrayInfo) -> usize {
     sides(array).filter(|&side| side > 1).count()
 }
 
-/// Whether an array has so few layers that its first picture hides nothing of them.
+/// Whether the first picture of an array hides none of its layers, because they are few.
 #[must_use]
-pub fn is_flat(array: &ArrayInfo) -> bool {
+pub fn shows_all_layers(array: &ArrayInfo) -> bool {
     let mut voxels = [1; 3];
     voxels.iter_mut().zip(sides(array)).for_each(|(voxel, side)| *voxel = side);
     Looks::of(voxels) != Looks::Volume
@@ -250,8 +250,8 @@ impl View {
     #[must_use]
     pub fn in_changed(&self, old: &Dataset, new: &Dataset) -> Map<String, Value> {
         let mut fields = Map::new();
-        let of = |dataset: &Dataset| dataset.find(&self.array).ok().map(|(_, array)| array.meaning);
-        match (of(old), of(new)) {
+        let meaning_in = |dataset: &Dataset| dataset.find(&self.array).ok().map(|(_, array)| array.meaning);
+        match (meaning_in(old), meaning_in(new)) {
             (_, None) => fields = self.moved_to_first(old, new),
             (Some(before), Some(after)) if before != after => {
                 for name in ["transfer", "surfaces", "colour_by"] {

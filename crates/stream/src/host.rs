@@ -151,6 +151,8 @@ impl Host {
                 Ok(new) if (new.id, new.generation) != (old.id, old.generation) => {
                     return self.show_changed(old, new);
                 }
+                // Whoever only guessed has the answer.
+                Ok(_same) if !has_changed => return,
                 Ok(_same) => {}
                 Err(error) => reason = Some(error.to_string()),
             }
@@ -253,15 +255,17 @@ impl People {
         if let Some(first) = first_in_changed(self.room.first_view(), old, new) {
             self.room.set_first_view(first);
         }
+        let meaning = meaning_now(old, new);
         for person in self.room.participants() {
             let Some((seq, view)) = self.room.view(person.id) else { continue };
             let fields = view.in_changed(old, new);
-            let text = news(meaning_now(old, new), &view.array, fields.get("array").and_then(Value::as_str));
-            if let Err(error) = self.room.set(person.id, seq, &fields) {
-                self.room.tell(person.id, Severity::Warning, error.to_string());
-                self.deliver();
-            }
-            self.room.tell(person.id, Severity::Info, text);
+            let text = news(meaning, &view.array, fields.get("array").and_then(Value::as_str));
+            // One message: a second one would take the place of the first.
+            let (severity, text) = match self.room.set(person.id, seq, &fields) {
+                Ok(_) => (Severity::Info, text),
+                Err(error) => (Severity::Warning, format!("{text} Your view does not fit: {error}.")),
+            };
+            self.room.tell(person.id, severity, text);
         }
         self.deliver();
     }

@@ -359,8 +359,12 @@ export class Viewer implements Actions {
   /** Asks for a histogram of what is shown, again when a finer level has become complete. */
   #askForStats(truth: Truth): void {
     const { array, dataset, view, stats } = this.#state;
-    // Colors are an array of the node, which the data server has not got.
-    if (!array || !dataset || array.meaning === "colors") return;
+    if (!array || !dataset) return;
+    // Colors are an array of the node, which the data server has not got; no late answer is for them.
+    if (array.meaning === "colors") {
+      this.#statsAsked = null;
+      return;
+    }
     const shown = truth.levelShown ?? array.levels.length - 1;
     if (shown >= array.levels.length) return;
     const isOfThis = stats?.place === placeKey(array, view);

@@ -214,6 +214,8 @@ describe("dates", () => {
   it("are not made where they would be wrong", () => {
     expect(cfDate(1, "months since 2000-01-01")).toBeNull();
     expect(cfDate(1, "days since 0001-01-01")).toBeNull();
+    expect(cfDate(3_000_000, "days since 2000-01-01")).toBeNull();
+    expect(cfDate(1, "days since 2000-13-01")).toBeNull();
     expect(cfDate(1, "mm")).toBeNull();
     expect(cfDate(1, "constructor since 2000-01-01")).toBeNull();
     expect(cfDate(1, "days since 2000-01-01 00:00 EST")).toBeNull();

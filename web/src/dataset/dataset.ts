@@ -55,8 +55,8 @@ export interface ArrayInfo {
 }
 
 /**
- * An array as the node draws it: on other axes than those of the data, or (then it has a `dtype`) one that the data have not got.
- * Of the former only name, axes, levels, units of the world and notes mean something.
+ * An array as the node draws it. Without a `dtype` its axes, levels, units of the world and notes replace those of the data's array
+ * of that name, and its other fields mean nothing. With a `dtype` it is an array that the data do not have.
  */
 export type DrawnArray = ArrayInfo;
 

@@ -6,11 +6,14 @@ import type { ArrayInfo, Axis, Dataset } from "./dataset.ts";
 const UNITS: ReadonlyMap<string, readonly [seconds: number, parts: number]> = new Map(
   Object.entries<readonly [number, number]>({
     ns: [1, 1e9],
+    nanosec: [1, 1e9],
     nanosecond: [1, 1e9],
     us: [1, 1e6],
+    microsec: [1, 1e6],
     microsecond: [1, 1e6],
     ms: [1, 1000],
     msec: [1, 1000],
+    millisec: [1, 1000],
     millisecond: [1, 1000],
     s: [1, 1],
     sec: [1, 1],
@@ -94,9 +97,11 @@ export function cfDate(value: number, units: string, step = 0): string | null {
   const nanoseconds = Math.round(((ofDay + moment - days * 86_400) * 1e9) / grain) * grain;
   const minutes = Math.floor(nanoseconds / 60e9);
   const date = new Date(midnight.getTime() + days * 86_400_000 + minutes * 60_000);
-  // Before 1582 the standard calendar is Julian; such dates stay numbers.
-  if (Number.isNaN(date.getTime()) || Math.min(date.getTime(), midnight.getTime()) < Date.UTC(1582, 9, 15))
-    return null;
+  const isDate = midnight.getUTCMonth() === month - 1 && midnight.getUTCDate() === day;
+  const [from, end] = [Date.UTC(1582, 9, 15), Date.UTC(10_000, 0, 1)];
+  const isAgreed = [date.getTime(), midnight.getTime()].every((time) => time >= from && time < end);
+  // Before 1582 the standard calendar is Julian, and years after 9999 have more digits; such dates stay numbers.
+  if (!isDate || !isAgreed) return null;
   const text = date.toISOString();
   const seconds = secondsText(nanoseconds - minutes * 60e9);
   const time = text.slice(11, 16) + seconds;

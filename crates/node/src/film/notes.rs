@@ -146,8 +146,7 @@ fn span(array: &ArrayInfo, kind: AxisKind) -> Option<Span> {
     let is_elsewhere = matches!(axis.coordinates, Coordinates::Regular { origin, .. } if origin == 0.0);
     // Depths are said as such, though the world has their heights.
     let is_depth = kind == AxisKind::Z && near(drawn(0.0), -from) && near(drawn(last), -to);
-    let is_to_scale =
-        is_in_place || is_even && is_elsewhere && !is_depth && near(length * last, (to - from).abs());
+    let is_to_scale = is_in_place || is_elsewhere && !is_depth && near(length * last, (to - from).abs());
     // An end at -0.005 of 5000 is at 0.
     let grain = 10f64.powf((to - from).abs().log10().floor() - 3.0);
     let rounded = |end: f64| if grain.is_normal() { (end / grain).round() * grain + 0.0 } else { end };

@@ -31,8 +31,8 @@ pub trait Handler: Send + Sync + 'static {
     /// Its name on the wire, at most 64 bytes.
     fn name(&self) -> &'static str;
 
-    /// Reads and checks the parameters, the most urgent first, within one priority in the order in which a client asked. Nothing else of the connection moves
-    /// meanwhile: it takes microseconds.
+    /// Reads and checks the parameters. Of calls that wait, the most urgent begins first, and within one priority the one that the
+    /// client asked for first. It blocks everything else on the connection, so it must take microseconds.
     ///
     /// # Errors
     /// The error that the client gets; `Invalid` for parameters that are none.

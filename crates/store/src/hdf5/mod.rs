@@ -35,7 +35,9 @@ mod walk;
 
 use std::sync::Arc;
 
-use array::{AxisRange, Dataset, Error, PackedChunk, Region, Result, Selection, Target, c_strides};
+use array::{
+    AxisRange, Dataset, Error, ErrorKind, PackedChunk, Region, Result, Selection, Target, c_strides,
+};
 
 use self::files::{Files, ObjectId};
 use self::library::{Element, Facts, TextEnd, TextForm};
@@ -267,9 +269,10 @@ impl Hdf5 {
         let locate = || {
             let object = self.files.object(stored.id)?;
             let located = Storage::locate(object, &stored.facts, &stored.extent, stored.item_bytes, cancel);
-            located.or_else(|e| match signature::is_in_swmr(&self.files.get(stored.id.file)?.bytes) {
-                true => Err(e.context(IN_SWMR)),
-                false => Err(e),
+            located.map_err(|e| {
+                let file = self.files.get(stored.id.file);
+                let is_in_swmr = file.is_ok_and(|file| signature::is_in_swmr(&file.bytes));
+                if is_in_swmr && e.kind() != ErrorKind::Cancelled { e.context(IN_SWMR) } else { e }
             })
         };
         let storage = stored.storage.get_or_make(cancel, locate)?;

@@ -478,7 +478,7 @@ fn a_file_cut_short_says_so() {
     let error = open_path(&path).unwrap_err();
     assert!(error.to_string().contains("truncated file"), "{error}");
     std::fs::write(&path, b"no such format at all").unwrap();
-    assert_eq!(open_path(&path).unwrap_err().kind(), array::ErrorKind::Corrupt);
+    assert_eq!(open_path(&path).unwrap_err().kind(), ErrorKind::Corrupt);
 }
 
 #[test]
@@ -492,7 +492,7 @@ fn what_may_go_better_the_next_time_is_tried_again() {
     let whole = Selection::all(&SHAPE.map(|n| n as u64));
     for name in ["group/packed", "flat"] {
         let error = read(&file, name, &whole).unwrap_err();
-        assert_eq!(error.kind(), array::ErrorKind::Stale, "{error}");
+        assert_eq!(error.kind(), ErrorKind::Stale, "{error}");
     }
     touch(modified);
     check(&file, "group/packed", &little(&numbers()));
@@ -523,7 +523,7 @@ fn chunks_are_decoded_within_the_budget_or_refused() {
 
         let scratch = Scratch::new(CHUNK_BYTES);
         let error = read(&open_within(&path, &scratch), name, &rows).unwrap_err();
-        assert_eq!(error.kind(), array::ErrorKind::TooLarge);
+        assert_eq!(error.kind(), ErrorKind::TooLarge);
         let text = error.to_string();
         for part in [CHUNK_BYTES, scratch.decoding_bytes()].map(|n| n.to_string()) {
             assert!(text.contains(&part) && text.contains("`--memory`"), "{text}");

@@ -54,7 +54,7 @@ enum Strength {
 impl Strength {
     /// Strength of an array without alpha.
     fn of(array: &ArrayInfo) -> Self {
-        if session::is_flat(array) { Self::Full } else { Self::Brightness }
+        if session::shows_all_layers(array) { Self::Full } else { Self::Brightness }
     }
 }
 

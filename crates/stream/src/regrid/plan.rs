@@ -140,14 +140,13 @@ impl Plan {
                 }
             }
         }
-        if arrays == described.arrays {
-            return Self { dataset: Arc::clone(&described), source: described, grids, colors };
+        let mut plan = Self { dataset: Arc::clone(&described), source: described, grids, colors };
+        if arrays != plan.source.arrays {
+            let own = || DatasetId::of([IDENTITY.as_bytes(), &plan.source.id.0.to_le_bytes()]);
+            let id = if plan.is_plain() { plan.source.id } else { own() };
+            plan.dataset = Arc::new(Dataset { id, arrays, ..Dataset::clone(&plan.source) });
         }
-        let own = || DatasetId::of([IDENTITY.as_bytes(), &described.id.0.to_le_bytes()]);
-        let is_plain = colors.is_empty() && grids.iter().all(Option::is_none);
-        let id = if is_plain { described.id } else { own() };
-        let dataset = Dataset { id, arrays, ..Dataset::clone(&described) };
-        Self { dataset: Arc::new(dataset), source: described, grids, colors }
+        plan
     }
 
     /// Whether all blocks are the source's.
