@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use ::lab::bench::report::Link;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use node::lobby::MAX_MEMBERS;
-use node::stream::SlabWish;
+use stream::SlabWish;
 
 pub(crate) use lab::{Engine, Lab, LabAction, LabLink, LabUp, LinkNature};
 

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
-use node::array::{Error, Meaning, Result};
+use array::{Error, Meaning, Result};
 use node::assemble::{Context, Stack, assemble};
 use node::describe::size;
 use node::dial::{Reach, Words, parse_rate};
@@ -14,10 +14,10 @@ use node::memory::{Budget, MIN_BUDGET_BYTES, parse_size};
 use node::node::{Listen, Node, Options};
 use node::places::Places;
 use node::servers::Sharing;
-use node::stream::Device;
 use node::token::{Admission, Token};
 use node::url::{DEFAULT_PORT, Location, without_tokens};
 use serde_json::{Value, json};
+use stream::Device;
 
 use crate::cli::{self, Drawing, Listening, Reaching};
 use crate::progress::{self, Progress};

@@ -8,8 +8,8 @@ use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use array::{Error, ErrorKind, Result};
 use clap::{ArgMatches, Command, CommandFactory};
-use node::array::{Error, ErrorKind, Result};
 use node::places::Places;
 
 use crate::cli::Cli;

@@ -11,10 +11,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use array::{Error, ErrorKind, Result, Retry};
 use clap::FromArgMatches;
-use node::array::{Error, ErrorKind, Result, Retry};
 use node::film::{Communicator, Method};
-use node::stream::Ranks;
+use stream::Ranks;
 use tracing_subscriber::EnvFilter;
 
 use crate::cli::{Cli, Command, Lab, LabAction};

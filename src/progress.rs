@@ -6,13 +6,13 @@ use std::io::{IsTerminal, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use array::Error;
 use indicatif::{ProgressBar, ProgressStyle};
-use node::array::Error;
 use node::assemble::OnAwait;
 use node::offer;
-use node::store::OnProgress;
 use node::url::Url;
 use serde_json::json;
+use store::OnProgress;
 
 use crate::common::{print, say};
 
@@ -143,7 +143,7 @@ pub(crate) fn of_awaiting(progress: Progress) -> OnAwait {
 /// For long work while opening files.
 pub(crate) fn of_opening(progress: Progress) -> OnProgress {
     let meter = Meter::new(Unit::Bytes, progress);
-    Arc::new(move |now: node::store::Progress| {
+    Arc::new(move |now: store::Progress| {
         meter.set(&now.what, now.done_bytes, now.total_bytes);
         if now.done_bytes >= now.total_bytes {
             meter.clear();

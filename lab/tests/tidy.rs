@@ -47,16 +47,23 @@ const EDGES: &[(&str, &[&str])] = &[
     ("link", &["wire", "control"]),
     ("plan", &[]),
     ("render", &["array"]),
-    ("session", &["array"]),
+    ("view", &["array"]),
+    ("session", &["view", "array"]),
     ("compose", &["render", "array"]),
     ("mpi", &["compose", "array"]),
     ("gpu", &["render", "array"]),
-    ("stream", &["render", "compose", "gpu", "session", "array"]),
-    ("node", &["array", "store", "cache", "wire", "control", "link", "plan", "render", "session", "stream"]),
-    ("python", &["node"]),
-    ("example-operations", &["node"]),
-    ("lab", &["array", "wire", "control", "compose", "link", "render", "session", "node"]),
-    ("corridor", &["node", "mpi", "lab"]),
+    ("stream", &["render", "compose", "gpu", "session", "view", "array"]),
+    (
+        "node",
+        &[
+            "array", "store", "cache", "wire", "control", "link", "plan", "render", "view", "session",
+            "stream",
+        ],
+    ),
+    ("python", &["array", "store", "render", "stream", "node"]),
+    ("example-operations", &["array", "node"]),
+    ("lab", &["array", "wire", "control", "compose", "link", "render", "view", "session", "stream", "node"]),
+    ("corridor", &["array", "store", "view", "render", "stream", "node", "mpi", "lab"]),
 ];
 
 /// Crates, or folders of them, without sockets, files, clocks, threads and randomness.
@@ -65,6 +72,7 @@ const PURE: &[&str] = &[
     "crates/wire/src",
     "crates/control/src",
     "crates/plan/src",
+    "crates/view/src",
     "crates/session/src",
     "crates/cache/src/table.rs",
 ];

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use array::{Dataset, Error, Meaning, Priority, Result, Urgency};
 use futures::future::FutureExt;
-use node::array::{Dataset, Error, Meaning, Priority, Result, Urgency};
 use node::assemble::{Context, Stack, assemble, exports};
 use node::called::{CallAnswer, Called, Of, Progress};
 use node::dial::Words;

@@ -1,6 +1,6 @@
 //! The project's error as a Python exception; which class stands for which kind is said in `corridor/_errors.py`.
 
-use node::array::{Error, Retry};
+use array::{Error, Retry};
 use pyo3::prelude::*;
 
 /// The exception for an error.

@@ -4,9 +4,9 @@ use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
 
+use array::{Error, Result};
 use futures::future::FutureExt;
 use futures::stream::StreamExt;
-use node::array::{Error, Result};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 

@@ -1,11 +1,11 @@
 //! Pictures as numpy arrays.
 
-use node::array::{Error, Result};
+use array::{Error, Result};
 use node::picture::{self, Limit, PictureRequest, parse_mode, parse_range, parse_slice, parse_surface};
-use node::render::{Image, ImageSize};
-use node::stream::{Device, Means, SlabWish, Still};
 use numpy::PyArray1;
 use pyo3::prelude::*;
+use render::{Image, ImageSize};
+use stream::{Device, Means, SlabWish, Still};
 
 use crate::connection::Connection;
 use crate::errors::raise;

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use node::array::{Error, Result};
+use array::{Error, Result};
 use pyo3::prelude::*;
 use tokio::runtime::Runtime;
 

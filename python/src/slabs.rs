@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use node::array::{Error, Result};
+use array::{Error, Result};
 use node::film::read_slabs;
-use node::render::{Camera, ImageSize, Slabs as Set};
-use node::stream::{decode_slabs, encode_slabs};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use render::{Camera, ImageSize, Slabs as Set};
+use stream::{decode_slabs, encode_slabs};
 
 use crate::errors::raise;
 use crate::picture::Pixels;
@@ -48,7 +48,7 @@ impl Slabs {
         serde_json::to_string(&facts).map_err(|e| raise(py, &Error::internal(format!("facts of slabs: {e}"))))
     }
 
-    /// Texels of one slab, as [`node::render::Slab::rgba`].
+    /// Texels of one slab, as [`render::Slab::rgba`].
     fn texels<'py>(&self, py: Python<'py>, slab: usize) -> PyResult<Bound<'py, PyArray1<u8>>> {
         let texels = self.0.slabs.get(slab).map(|slab| slab.rgba.as_slice());
         let texels = texels.ok_or_else(|| {

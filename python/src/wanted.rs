@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use futures::stream::{self, BoxStream, Stream, StreamExt};
-use node::array::{
+use array::{
     AxisRange, Dataset, Error, ErrorKind, Priority, ReadRequest, Region, Result, Selection, Source, Target,
     decode,
 };
+use futures::stream::{self, BoxStream, Stream, StreamExt};
 use node::ops::BlockPlace;
-use node::store::on_pool;
 use pyo3::prelude::*;
+use store::on_pool;
 
 /// Reads that ended together and are finished by one job, at most; so that small ones share its costs.
 const MAX_TOGETHER: usize = 256;

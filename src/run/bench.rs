@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use array::{Error, Result};
 use lab::bench::access::serve_ceiling;
 use lab::bench::options::{Company, Options};
 use lab::bench::{self, transport};
-use node::array::{Error, Result};
 use node::film::Communicator;
 use serde_json::json;
 

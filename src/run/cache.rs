@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use node::array::Result;
+use array::Result;
 use node::describe::size;
 use node::places::Places;
-use node::store::{SIDE_CACHE_BYTES, SideCache};
 use serde_json::json;
+use store::{SIDE_CACHE_BYTES, SideCache};
 
 use crate::cli::{Cache, CacheAction};
 use crate::common::print;

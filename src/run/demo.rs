@@ -1,6 +1,6 @@
 //! `corridor demo`
 
-use node::array::Result;
+use array::Result;
 use node::demo;
 use node::lobby::Limits;
 use serde_json::json;

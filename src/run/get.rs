@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use node::array::{Error, ErrorKind, Result, Source};
+use array::{Error, ErrorKind, Result, Source};
 use node::describe::{self, size};
 use node::get::{GetRequest, get};
 use node::memory::Budget;

@@ -1,6 +1,6 @@
 //! `corridor info`
 
-use node::array::{Dataset, Error, Result, Source};
+use array::{Dataset, Error, Result, Source};
 use node::describe;
 use node::memory::{Budget, MIN_BUDGET_BYTES};
 

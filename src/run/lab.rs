@@ -3,8 +3,8 @@
 use std::process::{ExitCode, ExitStatus};
 use std::time::Duration;
 
+use array::{Error, Result};
 use lab::emulate::{self, Change, Options, Running};
-use node::array::{Error, Result};
 use tokio::process::{Child, Command};
 
 use crate::cli::{Engine, Lab, LabAction, LabLink, LabUp, LinkNature};

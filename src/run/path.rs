@@ -1,6 +1,6 @@
 //! `corridor path`
 
-use node::array::{Error, Result};
+use array::{Error, Result};
 use node::memory::{Budget, MIN_BUDGET_BYTES};
 use node::paths::{Probing, Target, look};
 

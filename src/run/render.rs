@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use node::array::{Error, Result};
+use array::{Error, Result};
 use node::assemble::Stack;
 use node::film::{
     self, Company, Drawn, LookRequest, PicturesRequest, Times, Track, agreed, check_output,
@@ -13,9 +13,9 @@ use node::memory::Budget;
 use node::picture::{
     PictureRequest, ViewMode, parse_parallax, parse_range, parse_size, parse_slice, parse_surface,
 };
-use node::render::ImageSize;
-use node::stream::{Device, Means, Painter, Ranks};
+use render::ImageSize;
 use serde_json::json;
+use stream::{Device, Means, Painter, Ranks};
 
 use crate::cli::{self, Mode, Render, Switch};
 use crate::common::{context, device, memory, open, print, say};

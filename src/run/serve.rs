@@ -1,6 +1,6 @@
 //! `corridor serve`
 
-use node::array::{Error, Result};
+use array::{Error, Result};
 use node::lobby::Limits;
 use node::memory::Budget;
 use node::node::{Node, open, start};

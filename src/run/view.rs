@@ -1,11 +1,9 @@
 //! `corridor view`
 
-use node::array::{Error, Result};
+use array::{Error, Result};
 use node::lobby::Limits;
-use node::session;
 use node::view;
-
-use node::stream::{Device, Ranks};
+use stream::{Device, Ranks};
 
 use crate::cli::{self, Cut, View};
 use crate::common::{For, device, print, server, viewer_line, warn_of_port};
@@ -26,7 +24,7 @@ pub(crate) async fn run(options: &View, ranks: Option<Ranks>) -> Result<()> {
     if let Some(location) = server.locations.pop() {
         let (location, array) = location.split_array();
         server.locations.push(location);
-        first_view = (!array.is_empty()).then(|| session::View { array, ..session::View::default() });
+        first_view = (!array.is_empty()).then(|| ::view::View { array, ..::view::View::default() });
     }
     if let Some(ranks) = assisting {
         return view::assist(&server, ranks).await;

@@ -76,9 +76,4 @@ pub mod view;
 mod world;
 pub mod zarr;
 
-pub use array;
 pub use output::FileKind;
-pub use render;
-pub use session;
-pub use store;
-pub use stream;

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use array::{ArrayInfo, AxisKind, Dataset, Error, Result, Source};
 use render::{ImageSize, VolumeView, stereo};
 use serde_json::{Map, Value, json};
-pub use session::{Limit, Mode as ViewMode};
-use session::{MAX_PARALLAX, SpaceAxis, View};
+pub use session::Limit;
 pub use stream::Still;
 use stream::{ColourRange, Film, FilmRequest, Means, Pixels, Regridded, SlabWish};
+pub use view::Mode as ViewMode;
+use view::{MAX_PARALLAX, SpaceAxis, View};
 
 use crate::assemble::Stack;
 

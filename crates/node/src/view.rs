@@ -9,8 +9,8 @@ use array::{
 };
 use futures::StreamExt;
 use futures::future::{BoxFuture, FutureExt};
-use session::View;
 use stream::{Device, Means, Ranks, Regridded, Session, follow};
+use view::View;
 
 use crate::by_size;
 use crate::exports::Export;

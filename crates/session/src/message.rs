@@ -5,8 +5,9 @@
 use array::{Axis, DType, Error, Level, LevelOrigin, Meaning, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use view::View;
 
-use crate::{ParticipantId, Role, Values, View};
+use crate::{ParticipantId, Role, Values};
 
 /// Largest note or join parameters, bytes: the wire's limit for both.
 pub const MAX_NOTE_BYTES: usize = 1 << 20;

@@ -7,8 +7,9 @@ use std::collections::{BTreeMap, VecDeque};
 use array::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use view::View;
 
-use crate::{Item, MAX_NAME_BYTES, ParticipantInfo, Severity, View, ViewChange};
+use crate::{Item, MAX_NAME_BYTES, ParticipantInfo, Severity, ViewChange};
 
 /// Most participants of one room: each costs a frame loop.
 pub const MAX_PARTICIPANTS: usize = 64;

@@ -4,7 +4,7 @@ use array::stats::{Histogram, Stats};
 use array::{Meaning, Spread};
 use serde::{Deserialize, Serialize};
 
-use crate::{Mode, View};
+use view::{Mode, View};
 
 /// Share of the values that the usual range of colours leaves out at each end. The note mentions no smaller share, unless values lie far
 /// out.

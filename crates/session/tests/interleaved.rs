@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use corridor_session::{Event, MAX_PARTICIPANTS, ParticipantId, Role, Room, View, ViewChange};
+use corridor_session::{Event, MAX_PARTICIPANTS, ParticipantId, Role, Room, ViewChange};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use serde_json::{Map, Value, json};
+use view::View;
 
 #[derive(Clone, Debug)]
 enum Action {

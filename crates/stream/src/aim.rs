@@ -6,7 +6,8 @@ use std::sync::Arc;
 use array::{Dataset, Error, Result};
 use render::{Camera, Demand, ImageSize, Portion, Quality, Scene, ViewLevel, VolumeView, stereo};
 use serde::{Deserialize, Serialize};
-use session::{ParticipantId, View};
+use session::ParticipantId;
+use view::View;
 
 use crate::feed::Feed;
 use crate::picture::{

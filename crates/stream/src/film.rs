@@ -10,8 +10,9 @@ use std::time::Duration;
 use array::{Dataset, Error, Result, Source};
 use gpu::Patience;
 use render::{Cancel, Cutting, ImageSize, Scene, SlabRequest};
-use session::{ColourBy, DrawnRange, ParticipantId, Transfer, Values, View};
+use session::{DrawnRange, ParticipantId, Values};
 use tokio::task::JoinSet;
+use view::{ColourBy, Transfer, View};
 
 use crate::aim::Aim;
 use crate::crew::{Begun, Company, Crew, Pixels, first_look};

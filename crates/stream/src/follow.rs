@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use array::{BlockKey, Error, ErrorKind, Result, Source};
 use compose::{Communicator, Schedule, Tree, broadcast, tell_work};
 use render::{Cancel, ImageSize};
-use session::{ParticipantId, View};
+use session::ParticipantId;
 use tokio::task::JoinSet;
+use view::View;
 
 use crate::aim::{Aim, Reach};
 use crate::crew::{Order, Outlook, Parts, Pixels, Ranks, ShareDemand, Wish, by_strips, scene_for, strip_of};

@@ -13,8 +13,8 @@ use std::time::Duration;
 use array::{BlockKey, Dataset, Priority, Result, Source, Urgency, want};
 use futures::StreamExt;
 use render::{ImageSize, predicted};
-use session::View;
 use tokio::task::JoinSet;
+use view::View;
 
 use crate::aim::{Aim, level_in, wanted};
 use crate::picture::{camera_of, portion_of, shared_camera, tint_volume_of, volume_of};

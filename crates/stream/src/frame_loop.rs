@@ -11,11 +11,11 @@ use bytes::Bytes;
 use gpu::Patience;
 use render::{Cancel, Scene};
 use session::{
-    Codec, ColourBy, DrawnRange, FrameInfo, Item, Limit, ParticipantId, PictureSize, Severity, State,
-    Transfer, Truth, View,
+    Codec, DrawnRange, FrameInfo, Item, Limit, ParticipantId, PictureSize, Severity, State, Truth,
 };
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
+use view::{ColourBy, Transfer, View};
 
 use crate::aim::Aim;
 use crate::crew::{Crew, Outlook, Picture, scene_for};

@@ -9,7 +9,7 @@ use array::{
     Source, Target,
 };
 use render::{Bounds, MAX_BOXES, WireBox, WireBoxes};
-use session::View;
+use view::View;
 
 /// Colours of levels, the coarsest first; after the last they begin anew. Apart from each other for most colour-blind eyes too.
 const COLOURS: [[u8; 3]; 8] = [

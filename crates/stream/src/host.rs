@@ -8,9 +8,10 @@ use array::{ArrayInfo, Dataset, DatasetId, Generation, Meaning, Result, Share, S
 use bytes::Bytes;
 use render::Isosurface;
 use serde_json::{Map, Value};
-use session::{Event, Item, Join, Note, ParticipantId, PictureSize, Role, Room, Severity, View, ViewChange};
+use session::{Event, Item, Join, Note, ParticipantId, PictureSize, Role, Room, Severity, ViewChange};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
+use view::View;
 
 use crate::crew::Crew;
 use crate::feed::{Feed, Suspicion};

@@ -4,8 +4,9 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use array::{Dataset, Error, Result, Source};
-use session::{Join, ParticipantId, Role, View};
+use session::{Join, ParticipantId, Role};
 use tokio::task::JoinSet;
+use view::View;
 
 use crate::crew::{Crew, Ranks};
 use crate::feed::Suspicion;

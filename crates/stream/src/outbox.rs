@@ -102,7 +102,8 @@ impl Outbox {
 
 #[cfg(test)]
 mod tests {
-    use session::{Severity, View};
+    use session::Severity;
+    use view::View;
 
     use super::*;
 

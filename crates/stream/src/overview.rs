@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use array::stats::Accumulator;
 use array::{Block, Content, LevelOrigin, Result, Sampler, Spread};
 use render::VolumeView;
-use session::{DrawnRange, Transfer, Values};
+use session::{DrawnRange, Values};
+use view::Transfer;
 
 /// Bins of the histogram.
 const BINS: usize = 512;

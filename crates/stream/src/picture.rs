@@ -7,7 +7,8 @@ use render::{
     Bounds, Camera, ImageSize, Isosurface, Mode, OpacityPoint, Portion, Projection, Slice, SpaceAxis, Tint,
     TransferFunction, VolumeView, first_camera, stereo,
 };
-use session::{ColourBy, PictureSize, Transfer, View};
+use session::PictureSize;
+use view::{ColourBy, Transfer, View};
 
 /// The volume that a view shows.
 ///
@@ -53,8 +54,8 @@ pub(crate) fn camera_of(view: &View, volume: &VolumeView) -> Result<Camera> {
 pub(crate) fn camera_for(view: &View, volume: &VolumeView, size: ImageSize) -> Result<Camera> {
     let Some(camera) = &view.camera else { return Ok(first_camera(volume, size_of_eye(view, size))) };
     let projection = match camera.projection {
-        session::Projection::Perspective { fov_y_rad } => Projection::Perspective { fov_y_rad },
-        session::Projection::Orthographic { height_world } => Projection::Orthographic { height_world },
+        view::Projection::Perspective { fov_y_rad } => Projection::Perspective { fov_y_rad },
+        view::Projection::Orthographic { height_world } => Projection::Orthographic { height_world },
     };
     let camera = Camera { eye: camera.eye, target: camera.target, up: camera.up, projection, aside: 0.0 };
     camera.check()?;
@@ -75,13 +76,13 @@ pub(crate) fn size_of_eye(view: &View, size: ImageSize) -> ImageSize {
 }
 
 /// A camera as a view carries it.
-pub(crate) fn shared_camera(camera: &Camera) -> session::Camera {
+pub(crate) fn shared_camera(camera: &Camera) -> view::Camera {
     let projection = match camera.projection {
-        Projection::Perspective { fov_y_rad } => session::Projection::Perspective { fov_y_rad },
-        Projection::Orthographic { height_world } => session::Projection::Orthographic { height_world },
+        Projection::Perspective { fov_y_rad } => view::Projection::Perspective { fov_y_rad },
+        Projection::Orthographic { height_world } => view::Projection::Orthographic { height_world },
     };
     let other = serde_json::Map::new();
-    session::Camera { eye: camera.eye, target: camera.target, up: camera.up, projection, other }
+    view::Camera { eye: camera.eye, target: camera.target, up: camera.up, projection, other }
 }
 
 /// A transfer function as the renderer takes it.
@@ -103,7 +104,7 @@ pub(crate) fn transfer_of(transfer: &Transfer) -> Result<TransferFunction> {
 /// The isosurfaces of a view.
 #[expect(clippy::cast_possible_truncation, reason = "opacities are drawn in f32")]
 pub(crate) fn surfaces_of(view: &View) -> Vec<Isosurface> {
-    let surface = |s: &session::Surface| Isosurface {
+    let surface = |s: &view::Surface| Isosurface {
         value: s.value,
         colour: s.colour.map(|c| f32::from(c) / 255.0),
         opacity: s.opacity as f32,
@@ -114,20 +115,20 @@ pub(crate) fn surfaces_of(view: &View) -> Vec<Isosurface> {
 /// Rendering mode of a view, in addition to its isosurfaces.
 pub(crate) fn mode_of(view: &View) -> Mode {
     match view.mode {
-        session::Mode::Composite => Mode::Composite,
-        session::Mode::Surfaces => Mode::Surfaces,
-        session::Mode::Maximum => Mode::Maximum,
-        session::Mode::Minimum => Mode::Minimum,
+        view::Mode::Composite => Mode::Composite,
+        view::Mode::Surfaces => Mode::Surfaces,
+        view::Mode::Maximum => Mode::Maximum,
+        view::Mode::Minimum => Mode::Minimum,
     }
 }
 
 /// The slices of a view.
 pub(crate) fn slices_of(view: &View) -> Vec<Slice> {
-    let slice = |s: &session::Slice| Slice {
+    let slice = |s: &view::Slice| Slice {
         axis: match s.axis {
-            session::SpaceAxis::X => SpaceAxis::X,
-            session::SpaceAxis::Y => SpaceAxis::Y,
-            session::SpaceAxis::Z => SpaceAxis::Z,
+            view::SpaceAxis::X => SpaceAxis::X,
+            view::SpaceAxis::Y => SpaceAxis::Y,
+            view::SpaceAxis::Z => SpaceAxis::Z,
         },
         at: s.at,
     };

@@ -4,9 +4,10 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use session::{PictureSize, View};
+use session::PictureSize;
 use tokio::sync::Notify;
 use tokio::time::Instant;
+use view::View;
 
 use crate::outbox::Outbox;
 

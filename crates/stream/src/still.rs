@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use array::{Error, Result, Source};
 use render::{Image, ImageSize, Slabs};
-use session::{Truth, Values, View};
+use session::{Truth, Values};
+use view::View;
 
 use crate::crew::Pixels;
 use crate::film::{ColourRange, Film, FilmRequest};

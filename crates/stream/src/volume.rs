@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, We
 
 use array::{Block, BlockKey, Dataset, Error, ErrorKind, Result};
 use render::{BlockPool, Demand, Demanded, Inserted, Snapshot, VolumeView};
-use session::{DrawnRange, ParticipantId, Transfer, Values};
+use session::{DrawnRange, ParticipantId, Values};
 use tokio::sync::watch;
+use view::Transfer;
 
 use crate::loader::Wish;
 use crate::overview::Overview;

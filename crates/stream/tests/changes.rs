@@ -11,8 +11,9 @@ use array::conformance::{MemorySource, one_array};
 use array::{ArrayInfo, Generation, Source};
 use corridor_stream::Session;
 use serde_json::json;
-use session::{Item, Join, Role, State, View};
+use session::{Item, Join, Role, State};
 use support::{Changing, Pyramid, Viewer};
+use view::View;
 
 const MEMORY: u64 = 64 << 20;
 

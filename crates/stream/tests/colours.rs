@@ -11,8 +11,9 @@ use corridor_stream::{
 };
 use render::{Background, ImageSize};
 use serde_json::json;
-use session::{Join, Role, State, View};
+use session::{Join, Role, State};
 use support::{Pyramid, Viewer};
+use view::View;
 
 const MEMORY: u64 = 64 << 20;
 const SIZE: ImageSize = ImageSize { width: 128, height: 96 };

@@ -152,9 +152,9 @@ async fn a_still_is_always_the_same_and_says_how_far_it_is() {
 #[tokio::test(start_paused = true)]
 async fn a_stereo_pair_is_two_pictures_side_by_side() {
     let data = Pyramid::new(64, 16, 1);
-    let view = session::View::first_of(&data.dataset()).unwrap();
+    let view = view::View::first_of(&data.dataset()).unwrap();
     let still = async |stereo, width| {
-        let view = Some(session::View { stereo, ..view.clone() });
+        let view = Some(view::View { stereo, ..view.clone() });
         let size = ImageSize { width, height: 70 };
         let request = StillRequest { view, colour_map: None, size, means: MEMORY.into() };
         render_still(data.source(), request, |_, _| {}).await.unwrap()
@@ -178,14 +178,14 @@ async fn parallel_rays_have_no_stereo_pair() {
     let data = Pyramid::new(64, 16, 1);
     let camera = json!({"eye": [0, -200, 0], "target": [32, 32, 32], "up": [0, 0, 1],
         "projection": {"orthographic": {"height_world": 90}}});
-    let view: session::View = serde_json::from_value(json!({"camera": camera, "stereo": 0.05})).unwrap();
+    let view: view::View = serde_json::from_value(json!({"camera": camera, "stereo": 0.05})).unwrap();
     let size = ImageSize { width: 90, height: 70 };
     let request = StillRequest { view: Some(view), colour_map: None, size, means: MEMORY.into() };
     let error = render_still(data.source(), request, |_, _| {}).await.unwrap_err().to_string();
     assert!(error.contains("perspective"), "{error}");
 }
 
-fn film_request(views: Vec<session::View>, size: ImageSize, slabs: Option<SlabWish>) -> FilmRequest {
+fn film_request(views: Vec<view::View>, size: ImageSize, slabs: Option<SlabWish>) -> FilmRequest {
     let pixels = Pixels::default();
     FilmRequest {
         views,
@@ -200,7 +200,7 @@ fn film_request(views: Vec<session::View>, size: ImageSize, slabs: Option<SlabWi
 }
 
 /// A film of several time steps, and what was asked for when each picture was finished.
-async fn film_of(data: &Pyramid, views: Vec<session::View>) -> Vec<(stream::Still, Vec<array::BlockKey>)> {
+async fn film_of(data: &Pyramid, views: Vec<view::View>) -> Vec<(stream::Still, Vec<array::BlockKey>)> {
     let size = ImageSize { width: 90, height: 70 };
     let request = film_request(views, size, None);
     let mut film = Film::open(data.source(), request).await.expect("a film");
@@ -214,8 +214,8 @@ async fn film_of(data: &Pyramid, views: Vec<session::View>) -> Vec<(stream::Stil
 #[tokio::test(start_paused = true)]
 async fn the_blocks_of_a_film_s_next_picture_come_while_one_is_drawn() {
     let data = Pyramid::new(64, 16, 3);
-    let first = session::View::first_of(&data.dataset()).unwrap();
-    let at = |time| session::View { time, ..first.clone() };
+    let first = view::View::first_of(&data.dataset()).unwrap();
+    let at = |time| view::View { time, ..first.clone() };
     let pictures = film_of(&data, (0..3).map(at).collect()).await;
     for (number, (still, asked)) in pictures.iter().enumerate() {
         let latest = asked.iter().map(|key| data.time_of(key)).max().unwrap();
@@ -237,7 +237,7 @@ async fn the_blocks_of_a_film_s_next_picture_come_while_one_is_drawn() {
 #[tokio::test(start_paused = true)]
 async fn slabs_come_beside_each_picture_with_the_blocks_of_their_guard_band() {
     let data = Pyramid::new(64, 16, 2);
-    let first = session::View::first_of(&data.dataset()).unwrap();
+    let first = view::View::first_of(&data.dataset()).unwrap();
     // So near that much of the volume is beside the picture.
     let bounds = render::Bounds { min: [20.0; 3], max: [36.0; 3] };
     let camera = render::Camera::framing(&bounds, [0.1, 1.0, 0.2]);
@@ -245,7 +245,7 @@ async fn slabs_come_beside_each_picture_with_the_blocks_of_their_guard_band() {
     let near = first.merged(fields.as_object().unwrap()).unwrap();
     let size = ImageSize { width: 90, height: 70 };
     for is_across_axis in [false, true] {
-        let views = (0..2).map(|time| session::View { time, ..near.clone() }).collect();
+        let views = (0..2).map(|time| view::View { time, ..near.clone() }).collect();
         let slabs = Some(SlabWish { is_across_axis, count: 16, reduction: Some(1) });
         let request = film_request(views, size, slabs);
         let mut film = Film::open(data.source(), request).await.unwrap();
@@ -279,7 +279,7 @@ async fn slabs_come_beside_each_picture_with_the_blocks_of_their_guard_band() {
 #[tokio::test(start_paused = true)]
 async fn what_has_no_slabs_says_so() {
     let data = Pyramid::new(64, 16, 1);
-    let first = session::View::first_of(&data.dataset()).unwrap();
+    let first = view::View::first_of(&data.dataset()).unwrap();
     let refused = async |fields: serde_json::Value, count| {
         let views = vec![first.merged(fields.as_object().unwrap()).unwrap()];
         let size = ImageSize { width: 90, height: 70 };
@@ -302,7 +302,7 @@ async fn what_has_no_slabs_says_so() {
 #[tokio::test(start_paused = true)]
 async fn a_camera_that_travels_asks_for_no_block_twice() {
     let data = Pyramid::new(64, 16, 1);
-    let first = session::View::first_of(&data.dataset()).unwrap();
+    let first = view::View::first_of(&data.dataset()).unwrap();
     let bounds = render::Bounds { min: [0.0; 3], max: [64.0; 3] };
     let cameras = render::turn(&render::Camera::framing(&bounds, [0.0, 1.0, 0.0]), 360.0, 5);
     let view = |camera| {
@@ -396,7 +396,7 @@ async fn people_look_on_when_a_graphics_processor_fails() {
 #[tokio::test(start_paused = true)]
 async fn a_still_in_portrait_shows_all_of_the_volume() {
     let data = Pyramid::new(32, 16, 1);
-    let mut view = session::View::first_of(&data.dataset()).unwrap();
+    let mut view = view::View::first_of(&data.dataset()).unwrap();
     view.transfer = Some(
         serde_json::from_value(json!({"range": [0, 255], "map": "gray", "opacity": [[0, 0.5]]})).unwrap(),
     );

@@ -18,7 +18,7 @@ use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use render::ImageSize;
 use serde_json::{Value, json};
-use session::View;
+use view::View;
 
 const SHAPE: [u64; 4] = [4, 40, 48, 56];
 const SIZE: ImageSize = ImageSize { width: 80, height: 60 };

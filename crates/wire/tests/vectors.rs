@@ -18,8 +18,9 @@ use corridor_wire as wire;
 use serde_json::{Value, json};
 use session::{
     Codec, FrameInfo, Item, Join, Limit, Note, ParticipantId, ParticipantInfo, Role, Severity, State, Truth,
-    View, ViewChange,
+    ViewChange,
 };
+use view::View;
 use wire::compression::{Algorithm, Compressed};
 use wire::ops::{
     BlockBody, BlockPlace, Describe, Histogram, ListEntry, Piece, Read, ReadBlock, ReadBody, Rows, Stats,

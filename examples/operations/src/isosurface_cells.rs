@@ -4,8 +4,8 @@
 //! along other axes each index counts for itself. It is crossed when at least one corner is below the isovalue and at
 //! least one is not, as marching cubes decides. Cells with a corner that has no value are no cells.
 
+use array::{ArrayInfo, Error, Result};
 use bytes::Bytes;
-use node::array::{ArrayInfo, Error, Result};
 use node::called::{Asked, Of, Question};
 use node::ops::{Begun, Call, Handler};
 use node::scan::{MOST_PART_BYTES, PARTS_IN_MEMORY, Part, Scan};

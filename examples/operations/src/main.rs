@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use node::array::{Error, Result};
+use array::{Error, Result};
 use node::assemble::Context;
 use node::front::Front;
 use node::identity::IdentityChoice;

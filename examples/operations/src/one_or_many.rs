@@ -1,6 +1,6 @@
 //! A parameter that is one number or a list of them.
 
-use node::array::{Error, Result};
+use array::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 /// One number, or several.

@@ -7,8 +7,8 @@
 
 use std::collections::BTreeMap;
 
+use array::{ArrayInfo, Result};
 use bytes::Bytes;
-use node::array::{ArrayInfo, Result};
 use node::called::{Asked, Of, Question};
 use node::ops::{Begun, Call, Handler};
 use node::scan::{MOST_PART_BYTES, PARTS_IN_MEMORY, Part, Scan};

@@ -9,8 +9,8 @@
 
 use std::ops::Range;
 
+use array::{ArrayInfo, DType, ElementType, Error, MAX_AXES, Result, Selection};
 use bytes::Bytes;
-use node::array::{ArrayInfo, DType, ElementType, Error, MAX_AXES, Result, Selection};
 use node::called::{Asked, Elements, Of, Question};
 use node::gate::Entry;
 use node::ops::{Begun, Call, Handler};

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use node::array::{ErrorKind, Priority, ReadRequest, Result, Selection, Target, Urgency, elements};
+use array::{ErrorKind, Priority, ReadRequest, Result, Selection, Target, Urgency, elements};
 use node::assemble::{Context, Stack, assemble};
 use node::called::{Called, Of};
 use node::front::Front;

@@ -4,7 +4,7 @@
 use array::{ArrayInfo, Dataset, Level, Selection};
 use bytes::Bytes;
 use render::{Camera, ImageSize, Portion, Slice, SpaceAxis, VolumeView, demand};
-use session::View;
+use view::View;
 use wire::ops::{decode_dataset, encode_dataset};
 
 use crate::operations::settles;

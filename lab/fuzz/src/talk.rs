@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use array::Dataset;
-use session::{Event, Join, MAX_VIEW_BYTES, Note, ParticipantId, Role, Room, View};
+use session::{Event, Join, Note, ParticipantId, Role, Room};
+use view::{MAX_VIEW_BYTES, View};
 
 /// Most events that may wait: one of each kind of item, and a picture, for each participant.
 const MAX_EVENTS: usize = 3 * 7;

@@ -23,9 +23,10 @@ const LARGEST_CYCLES: &[(&str, usize)] = &[
     ("plan", 3),
     ("python", 2),
     ("render", 20),
-    ("session", 3),
+    ("session", 1),
     ("store", 6),
     ("stream", 4),
+    ("view", 4),
     ("wire", 3),
 ];
 

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use array::{Error, Result};
 use render::{Camera, ImageSize, Slabs};
-use session::View;
 use stream::decode_slabs_from;
+use view::View;
 
 use super::sink::{Kind, Sink, check_numbered, check_place};
 use super::{JOURNEY_PICTURES, Journey, MAX_PICTURES, PICTURES_SUCH_AS, Track, check_several};

@@ -13,11 +13,12 @@ use std::sync::Arc;
 use array::{Dataset, Error, Result, Source};
 use render::{ImageSize, stereo};
 use serde_json::{Map, json};
-use session::{Truth, Values, View};
+use session::{Truth, Values};
 pub use stream::Company;
 pub use stream::Quality;
 pub use stream::compose::{self, Communicator, Method};
 use stream::{Film, FilmRequest, Means, Pixels, Regridded, SlabWish, camera_in, encode_slabs, follow};
+use view::View;
 
 pub use self::journey::{Journey, Times};
 pub use self::looked::{LookRequest, check_slabs_output, is_slabs, look, read_slabs};

@@ -2,8 +2,8 @@
 
 use array::{ArrayInfo, Attribute, Axis, AxisKind, Coordinates, Dataset, Result};
 use render::{ImageSize, Key, Notes, Span, TransferFunction, VolumeView};
-use session::View;
 use stream::{camera_in, grid_colour};
+use view::View;
 
 use crate::picture::ViewMode;
 

@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use array::conformance::check_source;
+use array::{Error, ErrorKind, Priority, Result, Selection, Source, Urgency};
 use bytes::Bytes;
-use node::array::conformance::check_source;
-use node::array::{Error, ErrorKind, Priority, Result, Selection, Source, Urgency};
 use node::assemble::{Stack, assemble};
 use node::lobby::Limits;
 use node::node::{Listen, Options};

@@ -4,9 +4,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use array::conformance::fetch;
+use array::{ArrayInfo, BlockKey, Error, ErrorKind, Priority, Result, Selection, Urgency};
 use bytes::Bytes;
-use node::array::conformance::fetch;
-use node::array::{ArrayInfo, BlockKey, Error, ErrorKind, Priority, Result, Selection, Urgency};
 use node::asks::Ask;
 use node::assemble::Stack;
 use node::called::{Asked, Called, Elements, Of, Question};

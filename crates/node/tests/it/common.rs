@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
-use node::array::{ErrorKind, Priority, ReadRequest, Result, Selection, Source, Target};
+use array::{ErrorKind, Priority, ReadRequest, Result, Selection, Source, Target};
 use node::assemble::{Context, Stack, assemble};
 use node::dial::{Dialer, Server};
 use node::front::Front;

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use node::array::conformance::check_source;
-use node::array::{AxisRange, Selection, Source};
+use array::conformance::check_source;
+use array::{AxisRange, Selection, Source};
 use node::dial::{Compression, Dialer, Protocol, Reach, Server};
 use node::get::{GetRequest, get};
 use node::pick::Pick;

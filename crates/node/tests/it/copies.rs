@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
-use node::array::conformance::{MemorySource, one_array};
-use node::array::{
+use array::conformance::{MemorySource, one_array};
+use array::{
     Completions, Dataset, Indexing, ReadRequest, Region, Result, Selection, Source, Want, cut_by_grid,
 };
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use node::assemble::Stack;
 use node::get::{GetRequest, get};
 use node::pick::Pick;

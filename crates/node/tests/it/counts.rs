@@ -3,16 +3,16 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use futures::future::BoxFuture;
-use futures::{FutureExt, StreamExt};
-use node::array::{
+use array::{
     BlockKey, Completions, Dataset, Priority, ReadRequest, Region, Result, Selection, Source, Target,
     Urgency, Want, want,
 };
+use futures::future::BoxFuture;
+use futures::{FutureExt, StreamExt};
 use node::dial::{Compression, Dialer, Protocol, Reach, Server};
 use node::remote::RemoteSource;
-use node::render::ImageSize;
-use node::stream::{StillRequest, render_still};
+use render::ImageSize;
+use stream::{StillRequest, render_still};
 
 use crate::common::{Served, read};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use node::array::{ErrorKind, Priority, Selection, Urgency};
+use array::{ErrorKind, Priority, Selection, Urgency};
 use node::lobby::Limits;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;

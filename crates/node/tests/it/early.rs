@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use array::{ErrorKind, Priority, Result, Urgency};
 use bytes::Bytes;
 use link::{ClientHandle, Trust, quic};
-use node::array::{ErrorKind, Priority, Result, Urgency};
 use node::lobby::Limits;
 use node::ops::{Begun, Call, Handler, Registry};
 use tokio::net::UdpSocket;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use node::array::{AxisRange, ErrorKind, Priority, Selection, Source, Target, Urgency};
+use array::{AxisRange, ErrorKind, Priority, Selection, Source, Target, Urgency};
 use node::remote::RemoteSource;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;

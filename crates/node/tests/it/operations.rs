@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use array::{Error, ErrorKind, Priority, Result, Urgency};
 use bytes::Bytes;
 use link::Said;
-use node::array::{Error, ErrorKind, Priority, Result, Urgency};
 use node::asks::Ask;
 use node::lobby::Limits;
 use node::ops::{Begun, Call, Handler, OpStream, Registry};

@@ -4,8 +4,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use array::{ErrorKind, Priority, Result, Selection, Urgency};
 use bytes::Bytes;
-use node::array::{ErrorKind, Priority, Result, Selection, Urgency};
 use node::asks::Ask;
 use node::assemble::{Context, assemble};
 use node::dial::{Dialer, Protocol, Reach, Server};

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use array::conformance::check_source;
+use array::{BlockKey, Content, ErrorKind, Priority, Selection, Source, Urgency, want};
 use futures::StreamExt;
-use node::array::conformance::check_source;
-use node::array::{BlockKey, Content, ErrorKind, Priority, Selection, Source, Urgency, want};
 use node::dial::{Carrying, Compression, Dialer, Protocol, Reach, Server, Streams};
 use node::node::Options;
 use node::remote::RemoteSource;

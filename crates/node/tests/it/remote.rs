@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use node::array::conformance::check_source;
-use node::array::{ErrorKind, Priority, Retry, Selection, Source, Urgency};
+use array::conformance::check_source;
+use array::{ErrorKind, Priority, Retry, Selection, Source, Urgency};
 use node::asks::List;
 use node::dial::{Dialer, Reach, Server};
 use node::remote::RemoteSource;

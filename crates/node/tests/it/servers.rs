@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use node::array::conformance::{check_source, fetch};
-use node::array::{BlockKey, Content, ErrorKind, Priority, Result, Selection, Source, Urgency};
+use array::conformance::{check_source, fetch};
+use array::{BlockKey, Content, ErrorKind, Priority, Result, Selection, Source, Urgency};
 use node::node::{Listen, Options};
 use node::places::Places;
 use node::remote::RemoteSource;

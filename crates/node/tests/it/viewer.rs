@@ -3,7 +3,7 @@
 use node::assemble::assemble;
 use node::film::draw;
 use node::picture::PictureRequest;
-use node::render::ImageSize;
+use render::ImageSize;
 
 use crate::common::options;
 

@@ -31,7 +31,8 @@ use array::{BlockKey, DatasetId, Error, ErrorKind, Generation, Result};
 use bytes::Bytes;
 use compose::{Balance, Communicator, Method, Schedule, Tree, broadcast, reduce};
 use render::{Cancel, Frame, ImageSize, Quality, Scene, VolumeView};
-use session::{ParticipantId, View};
+use session::ParticipantId;
+use view::View;
 
 use crate::aim::{Aim, Reach};
 use crate::feed::Suspicion;

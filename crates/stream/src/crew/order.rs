@@ -2,7 +2,8 @@
 
 use array::{DatasetId, Error, ErrorKind, Generation, Result};
 use serde::{Deserialize, Serialize};
-use session::{ParticipantId, View};
+use session::ParticipantId;
+use view::View;
 
 use super::Pixels;
 use crate::aim::Sharpness;

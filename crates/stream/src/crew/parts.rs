@@ -5,7 +5,7 @@ use array::{BlockKey, Error, Result};
 use compose::{Communicator, Composed, Schedule, Tree};
 use render::{Cancel, Frame, Image, ImageSize, Rect, Scene, stereo};
 use serde::{Deserialize, Serialize};
-use session::View;
+use view::View;
 
 use crate::encode::unit;
 use crate::subject::Subject;

@@ -11,7 +11,7 @@ use array::{
     Result, Scalar, choose_blocks, decode, elements, with_element,
 };
 use serde_json::Value;
-use session::COLOR_END;
+use view::COLOR_END;
 
 use super::gather::{self, Take, takes};
 
@@ -54,7 +54,7 @@ enum Strength {
 impl Strength {
     /// Strength of an array without alpha.
     fn of(array: &ArrayInfo) -> Self {
-        if session::shows_all_layers(array) { Self::Full } else { Self::Brightness }
+        if view::shows_all_layers(array) { Self::Full } else { Self::Brightness }
     }
 }
 

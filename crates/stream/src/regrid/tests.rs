@@ -12,7 +12,7 @@ use array::{
 use bytes::Bytes;
 use render::ImageSize;
 use serde_json::json;
-use session::View;
+use view::View;
 
 use super::*;
 use crate::picture::volume_of;

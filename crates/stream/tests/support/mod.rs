@@ -16,8 +16,9 @@ use corridor_stream::{Participant, Session};
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
-use session::{FrameInfo, Item, View};
+use session::{FrameInfo, Item};
 use tokio::sync::watch;
+use view::View;
 
 /// Longest that anything is waited for, on the paused clock.
 const PATIENCE: Duration = Duration::from_secs(120);

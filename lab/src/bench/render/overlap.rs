@@ -15,10 +15,10 @@ use node::assemble::{Context, assemble};
 use node::dial::{Compression, Reach};
 use node::memory::Budget;
 use node::places::Places;
-use node::stream::{Device, Film, FilmRequest, Means, Pixels};
 use node::url::{Location, Url};
 use render::ImageSize;
-use session::View;
+use stream::{Device, Film, FilmRequest, Means, Pixels};
+use view::View;
 
 use super::super::finished::Finished;
 use super::super::options::Options;
@@ -154,7 +154,7 @@ async fn film(seat: &Seat<'_>, steps: std::ops::Range<u64>) -> Result<Shown> {
     let request = FilmRequest {
         views: steps.map(|time| View { time, ..first.clone() }).collect(),
         colour_map: None,
-        range: node::stream::ColourRange::Usual,
+        range: stream::ColourRange::Usual,
         size: seat.size,
         means: Means::open(Device::Cpu, budget.render).await?,
         slabs: None,

@@ -19,7 +19,7 @@ use super::super::options::Options;
 use super::super::report::{Better, Case, median};
 use super::clock::Clock;
 use likeness::{psnr_db, ssim};
-use node::stream::{SlabForm, decode_slabs, encode_slabs, encode_slabs_as};
+use stream::{SlabForm, decode_slabs, encode_slabs, encode_slabs_as};
 use volumes::Loaded;
 
 const RUNS: usize = 3;

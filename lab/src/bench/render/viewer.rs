@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 use array::{Error, ErrorKind, Priority, Result, Urgency};
 use link::{OpStream, Trust};
 use serde_json::{Value, json};
-use session::{Camera, FrameInfo, Item, Join, Note, State, ViewChange};
+use session::{FrameInfo, Item, Join, Note, State, ViewChange};
 use tokio::task::JoinSet;
+use view::Camera;
 use wire::{ClientConfig, ops};
 
 use super::super::first_picture::port_of;

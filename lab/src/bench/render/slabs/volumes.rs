@@ -8,10 +8,10 @@ use futures::StreamExt;
 use node::assemble::{Context, assemble};
 use node::memory::Budget;
 use node::places::Places;
-use node::stream::{Device, Means, StillRequest, render_still};
 use node::url::Location;
 use render::{BlockPool, ImageSize, Inserted, OpacityPoint, TransferFunction, VolumeView};
-use session::View;
+use stream::{Device, Means, StillRequest, render_still};
+use view::View;
 
 use super::super::super::options::Options;
 use super::super::scenes::FUNCTIONS;

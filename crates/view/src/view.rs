@@ -66,7 +66,7 @@ pub struct Camera {
 /// sensible one.
 ///
 /// ```
-/// use corridor_session::View;
+/// use corridor_view::View;
 /// let view = View::default();
 /// let patch = serde_json::json!({"time": 3, "from_the_future": true});
 /// let changed = view.merged(patch.as_object().unwrap()).unwrap();

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-use corridor_session::View;
+use corridor_view::View;
 use serde_json::Value;
 
 fn vectors(name: &str) -> Vec<Value> {

@@ -1,0 +1,21 @@
+//! View of an array: what a person looks at, and how.
+//!
+//! The stage between people and pictures: a [`View`] is the one description of a picture, the same in a link, in a
+//! session, on the command line and in Python. This crate is pure: it checks views, merges changes into them, and chooses
+//! what is not given where that needs only the description of a data set. It reads no values and never draws.
+
+mod colour;
+mod first;
+mod slice;
+mod surface;
+mod transfer;
+mod view;
+
+pub use colour::ColourBy;
+pub use first::COLOR_END;
+pub use slice::{MAX_SLICES, Slice, SpaceAxis};
+pub use surface::{MAX_SURFACES, Mode, Surface};
+pub use transfer::{MAX_OPACITY_POINTS, Transfer};
+pub use view::{
+    Camera, MAX_PARALLAX, MAX_VIEW_BYTES, Projection, SCHEMA, View, shows_all_layers, thick_sides,
+};
