@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use ::lab::bench::report::Link;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use node::lobby::MAX_MEMBERS;
+use node::server::connections::MAX_MEMBERS;
 use stream::SlabWish;
 
 pub(crate) use lab::{Engine, Lab, LabAction, LabLink, LabUp, LinkNature};

@@ -6,15 +6,15 @@ use std::path::Path;
 
 use array::{Error, Meaning, Result};
 use node::assemble::{Context, Stack, assemble};
+use node::client::dial::{Reach, Words, parse_rate};
+use node::client::servers::Sharing;
 use node::describe::size;
-use node::dial::{Reach, Words, parse_rate};
-use node::front::Front;
-use node::identity::IdentityChoice;
 use node::memory::{Budget, MIN_BUDGET_BYTES, parse_size};
 use node::node::{Listen, Node, Options};
 use node::places::Places;
-use node::servers::Sharing;
-use node::token::{Admission, Token};
+use node::server::identity::IdentityChoice;
+use node::server::public_address::Front;
+use node::server::token::{Admission, Token};
 use node::url::{DEFAULT_PORT, Location, without_tokens};
 use serde_json::{Value, json};
 use stream::Device;
@@ -107,7 +107,7 @@ pub(crate) fn context(
     let context = Context::new(places, budget, Some(progress::of_opening(progress)));
     let context = context.telling(progress::of_awaiting(progress));
     if let Some(most) = reaching.receive_rate.as_deref() {
-        node::receiver::receive_at_most(rate(most)?)?;
+        node::client::receive_limit::receive_at_most(rate(most)?)?;
     }
     let meaning = reaching.meaning.map(|said| match said {
         cli::Meaning::Labels => Meaning::Labels,

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use array::{Error, ErrorKind, Result, Retry};
 use clap::FromArgMatches;
-use node::film::{Communicator, Method};
+use node::export::film::{Communicator, Method};
 use stream::Ranks;
 use tracing_subscriber::EnvFilter;
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use array::Error;
 use indicatif::{ProgressBar, ProgressStyle};
 use node::assemble::OnAwait;
-use node::offer;
+use node::client::reverse;
 use node::url::Url;
 use serde_json::json;
 use store::OnProgress;
@@ -132,7 +132,7 @@ pub(crate) fn of_awaiting(progress: Progress) -> OnAwait {
             Progress::JsonAside => writeln!(std::io::stderr(), "{event}").map_err(Error::from),
             // Each process that waits does so at an address of its own.
             Progress::Bar | Progress::Hidden => {
-                writeln!(std::io::stderr(), "{}", offer::hint(url)).map_err(Error::from)
+                writeln!(std::io::stderr(), "{}", reverse::hint(url)).map_err(Error::from)
             }
         };
         // Whoever closed it does not want to know.

@@ -10,7 +10,7 @@
 use std::path::Path;
 
 // What the targets build without the node.
-use link::lossy;
+use link::datagram;
 use node::{pick, url};
 
 // The decoders of `chunk` name it from the root of their crate.
@@ -34,7 +34,7 @@ mod pair;
 mod script;
 #[path = "../fuzz/src/server.rs"]
 mod server;
-#[path = "../../crates/store/src/shuffle.rs"]
+#[path = "../../crates/store/src/formats/common/shuffle.rs"]
 mod shuffle;
 #[path = "../fuzz/src/talk.rs"]
 mod talk;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use array::{Error, Priority, Result, Urgency};
 use bytes::Bytes;
-use link::streams::{Arrived, Desk, connect};
+use link::multistream::{Arrived, Desk, connect};
 use link::{Fingerprint, Identity, Link, Operation, Receiver, Trust, Watch, tcp, tls};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use tokio::net::TcpListener;
@@ -184,7 +184,7 @@ impl Receiver for Compares {
 
 /// Fetches everything, once `streams` have joined, and gives what crossed each path meanwhile.
 async fn fetch(hosts: &Hosts, whom: Fingerprint, rails: &str, streams: u32) -> Vec<u64> {
-    let rails = if rails.is_empty() { Ok(link::streams::Rails::default()) } else { rails.parse() };
+    let rails = if rails.is_empty() { Ok(link::multistream::Rails::default()) } else { rails.parse() };
     let trust = Trust::Fingerprint(whom);
     let connecting = connect("10.79.0.1", PORT, &trust, 1, rails.expect("rails"));
     let link = connecting.await.expect("a link");

@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use array::{Dataset, Error, Meaning, Priority, Result, Urgency};
 use futures::future::FutureExt;
 use node::assemble::{Context, Stack, assemble, exports};
-use node::called::{CallAnswer, Called, Of, Progress};
-use node::dial::Words;
+use node::client::call_by_name::{CallAnswer, Called, Of, Progress};
+use node::client::dial::Words;
+use node::client::reverse;
 use node::memory::{Budget, parse_size};
-use node::offer;
 use node::places::Places;
+use node::server::zarr::{self, Bytes, Entry};
 use node::url::{Location, Url};
-use node::zarr::{self, Bytes, Entry};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -154,7 +154,7 @@ impl Contexts {
 
 /// Prints where a server is waited for, on Python's own standard error: notebooks show it.
 fn say_where(url: &Url) {
-    let text = format!("{}\n", offer::hint(url));
+    let text = format!("{}\n", reverse::hint(url));
     let said =
         Python::attach(|py| py.import("sys")?.getattr("stderr")?.call_method1("write", (text,)).map(drop));
     // Nobody can be told that nobody can be told.

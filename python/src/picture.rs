@@ -1,7 +1,9 @@
 //! Pictures as numpy arrays.
 
 use array::{Error, Result};
-use node::picture::{self, Limit, PictureRequest, parse_mode, parse_range, parse_slice, parse_surface};
+use node::export::picture::{
+    self, Limit, PictureRequest, parse_mode, parse_range, parse_slice, parse_surface,
+};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use render::{Image, ImageSize};

@@ -6,7 +6,7 @@ use array::{Error, Result};
 use lab::bench::access::serve_ceiling;
 use lab::bench::options::{Company, Options};
 use lab::bench::{self, transport};
-use node::film::Communicator;
+use node::export::film::Communicator;
 use serde_json::json;
 
 use crate::cli::Bench;

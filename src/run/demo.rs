@@ -2,7 +2,7 @@
 
 use array::Result;
 use node::demo;
-use node::lobby::Limits;
+use node::server::connections::Limits;
 use serde_json::json;
 
 use crate::cli::Demo;

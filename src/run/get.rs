@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use array::{Error, ErrorKind, Result, Source};
+use node::client::remote::Carried;
 use node::describe::{self, size};
-use node::get::{GetRequest, get};
+use node::export::get::{GetRequest, get};
+use node::export::mesh::{self, MeshReport, MeshRequest};
+use node::export::selection_text::Pick;
 use node::memory::Budget;
-use node::mesh::{self, MeshReport, MeshRequest};
-use node::pick::Pick;
-use node::remote::Carried;
 use serde_json::json;
 
 use crate::cli::{Format, Get};

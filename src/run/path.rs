@@ -1,8 +1,8 @@
 //! `corridor path`
 
 use array::{Error, Result};
+use node::client::paths::{Probing, Target, look};
 use node::memory::{Budget, MIN_BUDGET_BYTES};
-use node::paths::{Probing, Target, look};
 
 use crate::cli::Path;
 use crate::common::{context, print};

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use array::{Error, Result};
 use node::assemble::Stack;
-use node::film::{
+use node::export::film::{
     self, Company, Drawn, LookRequest, PicturesRequest, Times, Track, agreed, check_output,
     check_slabs_output, draw, is_film,
 };
-use node::memory::Budget;
-use node::picture::{
+use node::export::picture::{
     PictureRequest, ViewMode, parse_parallax, parse_range, parse_size, parse_slice, parse_surface,
 };
+use node::memory::Budget;
 use render::ImageSize;
 use serde_json::json;
 use stream::{Device, Means, Painter, Ranks};

@@ -1,7 +1,7 @@
 //! `corridor view`
 
 use array::{Error, Result};
-use node::lobby::Limits;
+use node::server::connections::Limits;
 use node::view;
 use stream::{Device, Ranks};
 

@@ -92,7 +92,7 @@ fn check_block(info: &ArrayInfo, level: &Level, key: BlockKey, block: &Block) {
     let shape = level.block_selection(key.index).expect("a legal index").shape();
     let expected = shape.iter().product::<u64>() * info.dtype.size_bytes() as u64;
     assert_eq!(bytes.len() as u64, expected, "size of block {key:?} of shape {shape:?}");
-    let found = crate::stats::value_range(bytes, info.dtype, &info.decoding);
+    let found = crate::values::stats::value_range(bytes, info.dtype, &info.decoding);
     let text = |s: Scalar| s.as_f64();
     let (found, told) =
         (found.map(|r| (text(r.min), text(r.max))), range.map(|r| (text(r.min), text(r.max))));

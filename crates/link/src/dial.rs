@@ -8,7 +8,7 @@ use futures::future::{BoxFuture, Either, select};
 use tokio::time::timeout;
 use wire::{Error, Result};
 
-use crate::streams::{self, Rails};
+use crate::multistream::{self, Rails};
 use crate::{Link, Trust, quic};
 
 /// Shortest round trip for which QUIC is chosen automatically. Below it TCP needs a quarter of the processor time, fills 1 Gb/s without
@@ -69,7 +69,7 @@ impl fmt::Display for Protocol {
 /// How many TCP connections one link takes, and by which ways.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ways {
-    /// Connections, 1 to [`MAX_STREAMS`](streams::MAX_STREAMS); one for each rail at the least.
+    /// Connections, 1 to [`MAX_STREAMS`](multistream::MAX_STREAMS); one for each rail at the least.
     pub streams: u32,
     /// Ways of those after the first.
     pub rails: Rails,
@@ -100,7 +100,7 @@ pub async fn connect(
 ) -> Result<Link> {
     let Ways { streams, rails } = ways;
     match protocol {
-        Protocol::Tcp => streams::connect(host, port, trust, streams, rails).await,
+        Protocol::Tcp => multistream::connect(host, port, trust, streams, rails).await,
         Protocol::Quic => quic::connect(host, port, trust, options).await,
         Protocol::Lossy | Protocol::LossyRedundant => {
             let bulk = quic::Bulk::Lossy { redundancy: protocol == Protocol::LossyRedundant };
@@ -144,14 +144,14 @@ pub async fn race(
     let only = |link| Raced { link, later: None };
     let Ways { streams, rails } = ways;
     if matches!(trust, Trust::Plain) || (is_here(host) && !quic_from.is_zero()) {
-        return streams::connect(host, port, trust, streams, rails).await.map(only);
+        return multistream::connect(host, port, trust, streams, rails).await.map(only);
     }
     // Its handshake is what is waited for here.
     let options = quic::Options { start: quic::Start::Proven, ..*options };
     let (to, trusted) = (host.to_owned(), trust.clone());
     let by_quic: BoxFuture<'static, Result<Link>> =
         Box::pin(async move { quic::connect(&to, port, &trusted, &options).await });
-    let by_tcp = Box::pin(streams::connect(host, port, trust, streams, rails));
+    let by_tcp = Box::pin(multistream::connect(host, port, trust, streams, rails));
     chosen(by_quic, by_tcp, quic_from).await
 }
 
@@ -193,7 +193,7 @@ mod tests {
 
     /// A link that is told apart by its peer.
     fn named(peer: &str) -> Link {
-        let (mut link, _) = crate::local::pair();
+        let (mut link, _) = crate::carrier::local::pair();
         link.peer = peer.to_owned();
         link
     }

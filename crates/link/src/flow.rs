@@ -8,7 +8,7 @@ use control::{Choice, Remembered};
 use futures::future::BoxFuture;
 use wire::{Error, Result};
 
-use crate::lossy::Counts;
+use crate::datagram::Counts;
 use crate::quic::Prober;
 
 /// Prefix of the capability by which a client asks the server for a controller.

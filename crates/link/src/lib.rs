@@ -32,37 +32,27 @@
 //!
 //! Read [`Carrier`] first (what a protocol has to offer), then `drive.rs`, the one loop over all of them.
 
-mod apart;
-mod carrier;
+pub mod carrier;
 mod client;
 mod clock;
+pub mod datagram;
 mod dial;
 mod drive;
 mod flow;
-mod gathering;
-mod incoming;
-pub mod local;
-pub mod lossy;
-mod many;
+pub mod multistream;
 pub mod offer;
-mod ordered;
 pub mod quic;
-mod receive;
-mod receive_many;
-mod room;
 mod server;
-mod stream;
-pub mod streams;
-pub mod tcp;
-mod tcp_flow;
-mod tcp_info;
-mod tcp_rate;
-pub mod tls;
-pub mod topology;
-mod waiting;
-pub mod ws;
 
+pub use carrier::tcp_flow::Watch;
+pub use carrier::tls::{Fingerprint, Identity, Trust};
 pub use carrier::{Carrier, Link, Received};
+pub use client::in_order::Ordered;
+pub use client::many_requests::{Many, Said};
+pub use client::read_sink::{Counts, Receiver, Receiving};
+pub use client::read_sinks::Asking;
+pub use client::receive_group::Gathering;
+pub use client::stream::OpStream;
 pub use client::{
     ClientHandle, ClientWatch, Item, MAX_WAITING_BODY_BYTES, MAX_WAITING_REPLIES, OWN_BODY_BYTES,
     OWN_REPLIES, Reply, connect, connect_among,
@@ -71,16 +61,8 @@ pub use control::{Choice, Refusal, Remembered, parse_rate};
 pub use dial::{LONG_RTT, Protocol, Raced, Ways, connect as dial, race};
 pub use drive::Driver;
 pub use flow::{Flow, Statistics, asked, asking, telling, told};
-pub use gathering::Gathering;
-pub use many::{Many, Said};
-pub use ordered::Ordered;
-pub use receive::{Counts, Receiver, Receiving};
-pub use receive_many::Asking;
+pub use server::waiting_limit::{OWN_WAITING_OPERATIONS, WaitingRoom};
 pub use server::{
     Change, MAX_WAITING_NOTE_BYTES, MAX_WAITING_NOTES, MAX_WAITING_PARAMETER_BYTES, Operation,
     ServerConnection, serve, serve_among,
 };
-pub use stream::OpStream;
-pub use tcp_flow::Watch;
-pub use tls::{Fingerprint, Identity, Trust};
-pub use waiting::{OWN_WAITING_OPERATIONS, WaitingRoom};

@@ -17,9 +17,11 @@ use wire::limits::MAX_TOKEN_BYTES;
 use wire::{Error, ErrorKind, Result};
 
 use crate::Link;
+use crate::carrier::tcp::{
+    CONNECT_TIMEOUT, READ_BYTES, hold_to, over_buffered, prepare, too_slow, unreachable,
+};
+use crate::carrier::tls::{self, Trust};
 use crate::carrier::{broken, ended};
-use crate::tcp::{CONNECT_TIMEOUT, READ_BYTES, hold_to, over_buffered, prepare, too_slow, unreachable};
-use crate::tls::{self, Trust};
 
 /// The protocol name of such a connection.
 pub const ALPN_OFFER: &[u8] = b"corridor-offer/1";

@@ -124,7 +124,7 @@ async fn nothing_is_read_before_the_client_is_let_in() {
 
 #[tokio::test(start_paused = true)]
 async fn a_silent_client_is_closed_after_the_handshake_timeout() {
-    let (silent, theirs) = link::local::pair();
+    let (silent, theirs) = link::carrier::local::pair();
     let (connection, driver) = link::serve(theirs, ServerConfig::default()).unwrap();
     let mut tasks = JoinSet::new();
     tasks.spawn(driver);
@@ -140,7 +140,7 @@ async fn a_silent_client_is_closed_after_the_handshake_timeout() {
 #[tokio::test(start_paused = true)]
 async fn an_application_that_lags_does_not_take_the_other_side_for_dead() {
     const ITEMS: usize = link::MAX_WAITING_REPLIES + link::OWN_REPLIES + 100;
-    let (ours, theirs) = link::local::pair();
+    let (ours, theirs) = link::carrier::local::pair();
     let (client, driver) = link::connect(ours, ClientConfig::default()).unwrap();
     let mut tasks = JoinSet::new();
     tasks.spawn(driver);
@@ -169,7 +169,7 @@ async fn an_application_that_lags_does_not_take_the_other_side_for_dead() {
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_falls_silent_is_unreachable() {
-    let (ours, theirs) = link::local::pair();
+    let (ours, theirs) = link::carrier::local::pair();
     let (client, driver) = link::connect(ours, ClientConfig::default()).unwrap();
     let mut tasks = JoinSet::new();
     tasks.spawn(driver);

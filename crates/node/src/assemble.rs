@@ -17,23 +17,23 @@ use futures::FutureExt;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use wire::ops::{ListEntry, Stats, StatsRequest};
 
-use crate::asks::{Ask, List};
-use crate::called::{CallAnswer, Called};
-use crate::catalogue::{self, Catalogue, Entry, Found, Host};
-use crate::dial::{self, Dialer, Protocol, Reach};
-use crate::exports::ASK_AGAIN_AFTER;
+use crate::client::call_by_name::{CallAnswer, Called};
+use crate::client::catalogue::{self, Catalogue, Entry, Found, Host};
+use crate::client::dial::{self, Dialer, Protocol, Reach};
+use crate::client::paths::Paths;
+use crate::client::peers::{self, CHAIN_WITHIN};
+use crate::client::remote::{Carried, RemoteSource};
+use crate::client::requests::{Ask, List};
+use crate::client::reverse::{self, Awaiting};
+use crate::client::servers::{MAX_SERVERS, Replica, Rule, Server, ServerState, Servers, Sharing};
+use crate::client::upstream::{Having, Parts, Told, Upstream, Whole, another_may_answer, ask_one};
+use crate::export::statistics;
 use crate::growing::{Growing, Renew};
-use crate::identity::{self, IdentityChoice};
 use crate::memory::Budget;
-use crate::offer::{self, Awaiting};
-use crate::paths::Paths;
-use crate::peers::{self, CHAIN_WITHIN};
 use crate::places::Places;
-use crate::remote::{Carried, RemoteSource};
 use crate::runtime;
-use crate::servers::{MAX_SERVERS, Replica, Rule, Server, ServerState, Servers, Sharing};
-use crate::statistics;
-use crate::upstream::{Having, Parts, Told, Upstream, Whole, another_may_answer, ask_one};
+use crate::server::exports::ASK_AGAIN_AFTER;
+use crate::server::identity::{self, IdentityChoice};
 use crate::url::{Location, Url};
 
 /// Data sets of several servers that are compared at a time.
@@ -199,7 +199,7 @@ pub async fn assemble(location: &Location, context: &Context) -> Result<Stack> {
 }
 
 /// Listens for a server that connects to us, and tells where.
-async fn awaited(at: &offer::Address, context: &Context) -> Result<Dialer> {
+async fn awaited(at: &reverse::Address, context: &Context) -> Result<Dialer> {
     let protocol = context.reach.protocol;
     if !matches!(protocol, Protocol::Auto | Protocol::Tcp) || context.reach.choice.is_some() {
         let what = "servers that connect to a client do so by TCP; leave `--link` and `--controller` out";

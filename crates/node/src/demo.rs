@@ -107,7 +107,7 @@ impl Demo {
         let token = self.viewer.token().unwrap_or_default().to_owned();
         let mut running = self.server;
         running.spawn(self.viewer.run());
-        let link = link::ws::connect("127.0.0.1", port, &Trust::Plain).await?;
+        let link = link::carrier::ws::connect("127.0.0.1", port, &Trust::Plain).await?;
         let (client, driver) = link::connect(link, ClientConfig { token, ..ClientConfig::default() })?;
         running.spawn(driver);
         tokio::time::timeout(CHECK_WITHIN, complete_picture(&client)).await.map_err(|_| {

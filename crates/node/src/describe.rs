@@ -8,7 +8,7 @@ use array::{
 };
 use serde_json::{Value, json};
 
-use crate::servers::ServerState;
+use crate::client::servers::ServerState;
 use crate::url::without_tokens;
 use crate::world;
 

@@ -7,25 +7,25 @@ use array::Result;
 use link::quic;
 
 use crate::assemble::Context;
-use crate::colormaps;
-use crate::connection::Service;
-use crate::descriptors;
-use crate::exports::Exports;
-use crate::front::{Front, Names};
-use crate::gate::Gate;
-use crate::http::{Site, redirect_router, router};
-use crate::identity::{self, IdentityChoice};
-use crate::listen::listen;
-use crate::lobby::Limits;
-use crate::metrics::Metrics;
-use crate::offer::Offering;
+use crate::client::peers::check_chain;
+use crate::client::reverse::Offering;
 use crate::ops::{Registry, Shared};
-use crate::peers::check_chain;
-use crate::port::{Port, Sites};
 use crate::runtime::{self, Note, Posted};
-use crate::token::Admission;
+use crate::server::admission::Gate;
+use crate::server::colormaps;
+use crate::server::connection::Service;
+use crate::server::connections::Limits;
+use crate::server::exports::Exports;
+use crate::server::http::{Site, redirect_router, router};
+use crate::server::identity::{self, IdentityChoice};
+use crate::server::listen::listen;
+use crate::server::metrics::Metrics;
+use crate::server::open_files;
+use crate::server::port::{Port, Sites};
+use crate::server::public_address::{Front, Names};
+use crate::server::token::Admission;
+use crate::server::zarr;
 use crate::url::{Location, Url};
-use crate::zarr;
 
 /// Address to listen on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,11 +135,11 @@ pub(crate) async fn start_unseen(options: &Options, shared: Arc<Shared>, registr
     let machine = runtime::machine_name();
     let places = &options.context.places;
     let identity = identity::load(&options.identity, &places.identity, &machine)?;
-    let tls = identity.server_config(&link::tls::SERVED)?;
+    let tls = identity.server_config(&link::carrier::tls::SERVED)?;
     let listener = listen(&addresses(options.listen)).await?;
     let address = listener.local_addr()?;
     if let Some(most) = options.most_bytes_per_sec
-        && let Err(error) = link::tcp::hold_to(&listener, most)
+        && let Err(error) = link::carrier::tcp::hold_to(&listener, most)
     {
         tracing::warn!(%error, "TCP connections are not held to the rate that is the most");
     }
@@ -212,7 +212,7 @@ impl Node {
     /// The token to show, if one is needed.
     #[must_use]
     pub fn token(&self) -> Option<&str> {
-        self.admission.token().map(crate::token::Token::secret)
+        self.admission.token().map(crate::server::token::Token::secret)
     }
 
     /// The token that allows reading Zarr over HTTP and nothing else, if there is one.
@@ -270,7 +270,7 @@ impl Node {
     /// # Cancel safety
     /// Dropping it ends every connection and takes the note away.
     pub async fn run(self) {
-        descriptors::allow(self.port.most_connections());
+        open_files::allow(self.port.most_connections());
         self.port.run().await;
     }
 }

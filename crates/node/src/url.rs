@@ -14,9 +14,9 @@ use std::str::FromStr;
 use array::{Error, Result};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-use crate::offer;
-use crate::servers::MAX_SERVERS;
-use crate::ssh::{self, Address};
+use crate::client::reverse;
+use crate::client::servers::MAX_SERVERS;
+use crate::client::ssh::{self, Address};
 
 /// Port of a server when the URL names none: CORRI on a telephone's keys, below the ephemeral range.
 pub const DEFAULT_PORT: u16 = 26774;
@@ -44,7 +44,7 @@ pub enum Location {
     /// A path on a host that ssh reaches.
     Ssh(Address),
     /// Exported by a server that connects to us.
-    Awaited(offer::Address),
+    Awaited(reverse::Address),
 }
 
 impl FromStr for Location {
@@ -62,7 +62,7 @@ impl FromStr for Location {
         if text.starts_with(ssh::SCHEME) && !has_token(text) {
             return text.parse().map(Self::Ssh);
         }
-        if text.starts_with(offer::SCHEME) {
+        if text.starts_with(reverse::SCHEME) {
             return text.parse().map(Self::Awaited);
         }
         if let Some((scheme, _)) = text.split_once("://") {

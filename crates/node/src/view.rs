@@ -12,13 +12,13 @@ use futures::future::{BoxFuture, FutureExt};
 use stream::{Device, Means, Ranks, Regridded, Session, follow};
 use view::View;
 
-use crate::by_size;
-use crate::exports::Export;
+use crate::client::read_batches;
 use crate::interpret::Interpret;
 use crate::join::Join;
 use crate::node::{self, Node, Options};
 use crate::ops::Registry;
 use crate::ops::servers::TellServers;
+use crate::server::exports::Export;
 
 /// How often a file that is viewed is looked at for changes.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
@@ -130,7 +130,7 @@ impl Source for Latest {
         async move {
             match export.stack().await {
                 Ok(stack) => stack.source.read_many(reads),
-                Err(error) => by_size::all_fail(reads.len(), error),
+                Err(error) => read_batches::all_fail(reads.len(), error),
             }
         }
         .flatten_stream()

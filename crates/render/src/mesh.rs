@@ -86,7 +86,7 @@ impl Mesher {
         if voxels.is_none_or(|n| n > 1 << 60) {
             return Err(Error::unsupported(format!("expected at most 2^60 voxels, found {shape:?}")));
         }
-        let is_mirrored = crate::volume::to_glam(&world_from_voxel).matrix3.determinant() < 0.0;
+        let is_mirrored = crate::scene::volume::to_glam(&world_from_voxel).matrix3.determinant() < 0.0;
         let mesh = Mesh::default();
         Ok(Self { value, shape, world_from_voxel, is_mirrored, mesh, shared: HashMap::default(), max_bytes })
     }

@@ -7,7 +7,7 @@
 
 use array::{Error, Result};
 
-use crate::annotate::{Notes, annotate};
+use crate::image::annotate::{Notes, annotate};
 use crate::{Camera, Frame, Image, ImageSize, Projection, Scene, Truth};
 
 /// Largest such share.
@@ -126,7 +126,7 @@ mod tests {
 
     use super::*;
     use crate::Bounds;
-    use crate::camera::Lens;
+    use crate::scene::camera::Lens;
 
     const SIZE: ImageSize = ImageSize { width: 300, height: 200 };
 

@@ -1,6 +1,6 @@
 //! Statistics of the values that a picture is made from: those of the array, the time and the place along other axes that are shown.
 
-use array::stats::{Histogram, Stats};
+use array::values::stats::{Histogram, Stats};
 use array::{Meaning, Spread};
 use serde::{Deserialize, Serialize};
 
@@ -163,7 +163,7 @@ fn number(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use array::stats::Accumulator;
+    use array::values::stats::Accumulator;
 
     use super::*;
 

@@ -12,7 +12,7 @@ use array::{Dataset, Error, PackedChunk, Priority, Region, Result, Selection};
 use futures::future::BoxFuture;
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::window::Flat;
+use crate::io::window::Flat;
 
 /// How often whoever waits looks whether the work is still wanted.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(50);

@@ -2,7 +2,7 @@
 //!
 //! While one picture is drawn the blocks of the next one come, so that a film of N pictures takes about as long as the slower of
 //! fetching and drawing N times, and the other once. Two places take turns, as two participants who look in turn. Where several
-//! ranks draw, rank 0 has the film: it aims and draws by its [crew](crate::crew), and gets each picture whole.
+//! ranks draw, rank 0 has the film: it aims and draws by its [crew](crate::ranks::launcher), and gets each picture whole.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,17 +14,17 @@ use session::{DrawnRange, ParticipantId, Values};
 use tokio::task::JoinSet;
 use view::{ColourBy, Transfer, View};
 
-use crate::aim::Aim;
-use crate::crew::{Begun, Company, Crew, Pixels, first_look};
-use crate::host::{Host, check};
-use crate::live::check_memory;
+use crate::encode::slabs::SlabWish;
+use crate::loading::volume::{Volume, Watching};
 use crate::painter::Means;
-use crate::picture::{any_transfer, camera_in, camera_of, shared_camera, volume_of};
-use crate::slabs::SlabWish;
+use crate::ranks::launcher::{Begun, Company, Crew, Pixels, first_look};
 use crate::still::Still;
 use crate::tasks::{CancelOnDrop, blocking};
-use crate::truth::Facts;
-use crate::volume::{Volume, Watching};
+use crate::viewer::fidelity::Facts;
+use crate::viewer::scene::{any_transfer, camera_in, camera_of, shared_camera, volume_of};
+use crate::viewer::session::check_memory;
+use crate::viewer::shared::{Host, check};
+use crate::viewer::view_plan::Aim;
 
 /// Range of values that colours are spread over, where a view has no transfer function.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -7,9 +7,9 @@ use render::{Image, ImageSize, Slabs};
 use session::{Truth, Values};
 use view::View;
 
-use crate::crew::Pixels;
 use crate::film::{ColourRange, Film, FilmRequest};
 use crate::painter::Means;
+use crate::ranks::launcher::Pixels;
 
 /// Description of a still picture to draw.
 #[derive(Clone, Debug)]

@@ -7,38 +7,25 @@
 //! Read [`Machine`] first (how [`Client`] and [`Server`] are driven), then [`Frame`]. The parameters and answers
 //! of the operations everybody has are in [`ops`].
 
-mod batch;
-mod check;
 mod client;
-mod codec;
-mod deadline;
-mod deframer;
-mod frame;
-mod liveness;
+mod flow;
+pub mod frames;
 mod machine;
-mod numbered;
-mod outbox;
-mod outgoing;
-mod part;
 mod server;
-mod turns;
-mod whole;
-mod window;
 
 pub mod compression;
 pub mod limits;
 pub mod ops;
-pub mod probe;
 
 pub use array::{Error, ErrorKind, Priority, Result, Retry, Urgency};
-pub use batch::{Answer, Requests, WholeItem};
+pub use client::turns::InTurns;
 pub use client::{Client, ClientConfig, ClientEvent, SentAhead};
-pub use codec::{Reader, Writer};
-pub use deframer::{Cut, Deframer};
-pub use frame::{Chunk, ChunkHead, Frame, Hello, ItemHead, Message, OpId, Request, Said, Welcome};
+pub use frames::batch::{Answer, Requests, WholeItem};
+pub use frames::codec::{Reader, Writer};
+pub use frames::deframer::{Cut, Deframer};
+pub use frames::frame::{Chunk, ChunkHead, Frame, Hello, ItemHead, Message, OpId, Request, Said, Welcome};
+pub use frames::numbered::Numbered;
+pub use frames::part::Part;
 pub use limits::MAX_FRAME_BYTES;
 pub use machine::Machine;
-pub use numbered::Numbered;
-pub use part::Part;
 pub use server::{Bulk, Server, ServerConfig, ServerEvent};
-pub use turns::InTurns;

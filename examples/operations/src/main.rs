@@ -4,13 +4,13 @@ use std::io::Write;
 
 use array::{Error, Result};
 use node::assemble::Context;
-use node::front::Front;
-use node::identity::IdentityChoice;
 use node::memory::Budget;
 use node::node::{Listen, Options, open, start};
 use node::ops::Registry;
 use node::places::Places;
-use node::token::{Admission, Token};
+use node::server::identity::IdentityChoice;
+use node::server::public_address::Front;
+use node::server::token::{Admission, Token};
 
 #[tokio::main]
 async fn main() -> std::process::ExitCode {

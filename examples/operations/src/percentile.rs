@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 
 use array::{ArrayInfo, Result};
 use bytes::Bytes;
-use node::called::{Asked, Of, Question};
+use node::client::call_by_name::{Asked, Of, Question};
+use node::export::bounded_scan::{MOST_PART_BYTES, PARTS_IN_MEMORY, Part, Scan};
 use node::ops::{Begun, Call, Handler};
-use node::scan::{MOST_PART_BYTES, PARTS_IN_MEMORY, Part, Scan};
 use serde::{Deserialize, Serialize};
 
 use crate::OneOrMany;

@@ -11,11 +11,11 @@ use std::ops::Range;
 
 use array::{ArrayInfo, DType, ElementType, Error, MAX_AXES, Result, Selection};
 use bytes::Bytes;
-use node::called::{Asked, Elements, Of, Question};
-use node::gate::Entry;
+use node::client::call_by_name::{Asked, Elements, Of, Question};
+use node::export::bounded_scan::{PARTS_IN_MEMORY, Part, Scan};
+use node::export::read_slabs::{Slab, slabs};
 use node::ops::{Begun, Call, Handler};
-use node::scan::{PARTS_IN_MEMORY, Part, Scan};
-use node::slabs::{Slab, slabs};
+use node::server::admission::Entry;
 use serde::{Deserialize, Serialize};
 
 /// More memory than this makes nothing faster, bytes.

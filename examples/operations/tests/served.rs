@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use array::{ErrorKind, Priority, ReadRequest, Result, Selection, Target, Urgency, elements};
 use node::assemble::{Context, Stack, assemble};
-use node::called::{Called, Of};
-use node::front::Front;
-use node::identity::IdentityChoice;
+use node::client::call_by_name::{Called, Of};
 use node::memory::{Budget, MIN_BUDGET_BYTES};
 use node::node::{Listen, Options, open, start};
 use node::ops::{BlockPlace, Registry};
 use node::places::Places;
-use node::token::{Admission, Token};
+use node::server::identity::IdentityChoice;
+use node::server::public_address::Front;
+use node::server::token::{Admission, Token};
 use node::url::Location;
 use operations::{CellCounts, IsosurfaceCells, Method, Percentile, Resample};
 use tempfile::TempDir;
@@ -72,7 +72,7 @@ impl Served {
         elements::<f32>(&bytes, order).map(f64::from).collect()
     }
 
-    async fn call(&self, name: &str, with: &str) -> Result<node::called::CallAnswer> {
+    async fn call(&self, name: &str, with: &str) -> Result<node::client::call_by_name::CallAnswer> {
         self.stack.ask(Called::new(name, self.of(""), with, 1 << 20).unwrap(), normal()).await
     }
 }

@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use wire::compression::Compressed;
 
 // The decoders stand on `array` alone; taken from where they are, because nobody else needs them.
-#[path = "../../../crates/store/src/hdf5/filters/mod.rs"]
+#[path = "../../../crates/store/src/formats/hdf5/filters/mod.rs"]
 #[expect(dead_code, reason = "budgets and names are not asked for here")]
 mod filters;
-#[path = "../../../crates/store/src/zarr/packing.rs"]
+#[path = "../../../crates/store/src/formats/zarr/packing.rs"]
 #[expect(dead_code, reason = "as above")]
 mod packing;
 

@@ -27,22 +27,22 @@ pub mod texts;
 pub mod zarr;
 
 // The parsers stand on `array` alone; taken from where they are, so that no target has to build the whole node.
-#[path = "../../../crates/node/src/pick.rs"]
+#[path = "../../../crates/node/src/export/selection_text.rs"]
 #[expect(dead_code, reason = "picks are not applied to data sets here")]
 mod pick;
 // The decoders of `chunk` name it from the root of their crate.
-#[path = "../../../crates/store/src/shuffle.rs"]
+#[path = "../../../crates/store/src/formats/common/shuffle.rs"]
 mod shuffle;
-#[path = "../../../crates/link/src/apart.rs"]
+#[path = "../../../crates/link/src/server/bulk_apart.rs"]
 mod apart;
-#[path = "../../../crates/link/src/lossy/mod.rs"]
+#[path = "../../../crates/link/src/datagram/mod.rs"]
 #[expect(dead_code, unused_imports, reason = "the node counts what happened, a test what is left")]
 mod lossy;
 #[path = "../../../crates/node/src/url.rs"]
 mod url;
-#[path = "../../../crates/node/src/ssh/address.rs"]
+#[path = "../../../crates/node/src/client/ssh/address.rs"]
 mod address;
-#[path = "../../../crates/node/src/offer/address.rs"]
+#[path = "../../../crates/node/src/client/reverse/address.rs"]
 mod offer_address;
 
 /// Stand-ins for the names that the parsers use from the rest of the node.

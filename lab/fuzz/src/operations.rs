@@ -4,10 +4,10 @@ use array::Result;
 use bytes::Bytes;
 use session::{Item, Join, Note};
 use wire::compression::{Compressed, Way};
+use wire::frames::probe::{Packet, Probe, Probed, is_quic};
 use wire::ops::{
     BlockBody, Describe, ListEntry, Piece, Read, ReadBlock, Stats, StatsRequest, decode_json, encode_json,
 };
-use wire::probe::{Packet, Probe, Probed, is_quic};
 
 /// Reads `bytes` without the first one, which names the type, as parameters or as the body of an item.
 pub fn decode(bytes: &[u8]) {

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use array::{Error, Priority, Result, Selection, Urgency};
 use bytes::Bytes;
 use futures::future::{BoxFuture, try_join_all};
-use node::dial::{Dialer, Server};
+use node::client::dial::{Dialer, Server};
 use node::url::Location;
 use wire::ops::{self, BlockPlace, Read};
 

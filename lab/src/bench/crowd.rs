@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use array::{Error, Priority, ReadRequest, Result, Selection, Source, Target};
 use futures::stream::{self, StreamExt, TryStreamExt};
-use node::dial::{Dialer, Server};
-use node::remote::RemoteSource;
+use node::client::dial::{Dialer, Server};
+use node::client::remote::RemoteSource;
 use node::url::Url;
 
 use super::options::Options;

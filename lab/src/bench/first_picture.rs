@@ -68,7 +68,7 @@ async fn once(program: &Path, location: &str) -> Result<(f64, Option<f64>)> {
     let mut running = JoinSet::new();
     #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
     let start = Instant::now();
-    let link = link::ws::connect("127.0.0.1", port, &Trust::Plain).await?;
+    let link = link::carrier::ws::connect("127.0.0.1", port, &Trust::Plain).await?;
     let (client, driver) = link::connect(link, config)?;
     running.spawn(driver);
     let join = Join { session: "main".into(), name: "bench".into(), width: 1024, height: 800 };

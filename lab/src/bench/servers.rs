@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use array::{Error, Priority, ReadRequest, Result, Selection, Source, Target};
 use node::assemble::{Context, assemble};
-use node::dial::{Compression, Reach};
+use node::client::dial::{Compression, Reach};
 use node::memory::Budget;
 use node::places::Places;
 use node::url::{Location, Url};

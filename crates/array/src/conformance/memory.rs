@@ -11,7 +11,7 @@ use futures::future::BoxFuture;
 use crate::{
     Affine, ArrayInfo, Axis, AxisKind, Block, BlockInfo, BlockKey, Completion, Completions, Content, DType,
     Dataset, DatasetId, Decoding, Error, Generation, Level, LevelOrigin, Meaning, ReadRequest, Region,
-    Result, Selection, Source, Target, Urgency, Want, c_strides, expect_target, stats,
+    Result, Selection, Source, Target, Urgency, Want, c_strides, expect_target, values::stats,
 };
 
 /// Whether a [`MemorySource`] answers.

@@ -1,5 +1,13 @@
 //! The asking side for applications: requests as streams of replies.
 
+pub(crate) mod in_order;
+pub(crate) mod many_requests;
+pub(crate) mod read_sink;
+pub(crate) mod read_sinks;
+pub(crate) mod receive_group;
+pub(crate) mod request_queue;
+pub(crate) mod stream;
+
 mod side;
 
 use std::fmt;
@@ -11,11 +19,11 @@ use bytes::Bytes;
 use wire::{Client, ClientConfig, Error, ErrorKind, Machine, Priority, Result, SentAhead, Urgency, Welcome};
 
 use crate::Link;
+use crate::client::receive_group::{Gathering, Member};
+use crate::client::request_queue::Ticket;
+use crate::client::stream::OpStream;
 use crate::clock::now;
 use crate::drive::{Driver, Shared, Side, drive, watch};
-use crate::gathering::{Gathering, Member};
-use crate::room::Ticket;
-use crate::stream::OpStream;
 
 pub(crate) use side::{Asker, ClientSide};
 

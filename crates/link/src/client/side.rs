@@ -14,13 +14,13 @@ use wire::{
 };
 
 use super::{Item, MAX_WAITING_BODY_BYTES, MAX_WAITING_REPLIES, OWN_BODY_BYTES, OWN_REPLIES, Reply};
+use crate::client::many_requests::{self, Said};
+use crate::client::read_sink::{Counts, Receiver, Slot};
+use crate::client::read_sinks::Ends;
+use crate::client::receive_group::Member;
+use crate::client::request_queue::Waiting;
 use crate::drive::Side;
 use crate::flow::Flow;
-use crate::gathering::Member;
-use crate::many::{self, Said};
-use crate::receive::{Counts, Receiver, Slot};
-use crate::receive_many::Ends;
-use crate::room::Waiting;
 
 /// Replies that wait to be taken from one stream, and how the operation ended.
 #[derive(Default)]
@@ -101,7 +101,7 @@ pub(crate) struct ClientSide {
     looked: (u64, u64),
     pub(crate) askers: Numbered<Asker>,
     pub(crate) counts: Counts,
-    pub(crate) manys: HashMap<u64, many::Inbox>,
+    pub(crate) manys: HashMap<u64, many_requests::Inbox>,
     pub(crate) groups: HashMap<u64, Ends>,
     /// Number of the newest of the two above.
     pub(crate) last_many: u64,

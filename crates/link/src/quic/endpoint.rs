@@ -31,10 +31,10 @@ use super::socket::{PacedSocket, bind};
 use super::stretch::{STRETCH_BYTES, most_streams};
 use super::tokens::{TOKEN_LIFETIME, TOKENS_SENT, UsedTokens};
 use crate::Link;
+use crate::carrier::tcp::{CONNECT_TIMEOUT, too_slow};
+use crate::carrier::tls::{ALPN_LOSSY, ALPN_WIRE, Identity, Trust};
 use crate::carrier::{broken, ended};
 use crate::flow::{Flow, Statistics};
-use crate::tcp::{CONNECT_TIMEOUT, too_slow};
-use crate::tls::{ALPN_LOSSY, ALPN_WIRE, Identity, Trust};
 
 /// An address of several is given up after this: another may answer.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(3);
@@ -197,7 +197,7 @@ pub async fn connect(host: &str, port: u16, trust: &Trust, options: &Options) ->
     let connecting = async {
         let mut last =
             Error::new(ErrorKind::Unreachable, format!("expected an address of `{host}`, found none"));
-        let found = tokio::net::lookup_host((host, port)).await.map_err(crate::tcp::unreachable)?;
+        let found = tokio::net::lookup_host((host, port)).await.map_err(crate::carrier::tcp::unreachable)?;
         let mut addresses = found.peekable();
         while let Some(address) = addresses.next() {
             let within = if addresses.peek().is_some() { ATTEMPT_TIMEOUT } else { CONNECT_TIMEOUT };

@@ -16,8 +16,8 @@ use quinn::{ClientConfig, TokenMemoryCache};
 use wire::{Error, Result};
 
 use crate::Trust;
+use crate::carrier::tls;
 use crate::clock::now;
-use crate::tls;
 
 /// Servers that are kept; the one that was asked longest ago goes first.
 const MAX_FAMILIAR: usize = 64;

@@ -22,7 +22,7 @@ use super::lanes::{CLIENT_LANES, Lanes, SERVER_LANES};
 use crate::Carrier;
 use crate::carrier::{Received, broken};
 use crate::clock::now;
-use crate::lossy::{Counts, Receiver, Record, Sender};
+use crate::datagram::{Counts, Receiver, Record, Sender};
 
 /// Size of the stack's buffer of datagrams to send, bytes: more than ever waits there.
 pub(super) const SEND_BUFFER_BYTES: usize = 16 << 20;
@@ -367,10 +367,10 @@ mod tests {
     use wire::{Chunk, Frame, ItemHead, OpId, Part};
 
     use super::*;
-    use crate::lossy::{MAX_ASKED_RUNS, Packet};
+    use crate::carrier::tls::{ALPN_LOSSY, Identity, Trust};
+    use crate::datagram::{MAX_ASKED_RUNS, Packet};
     use crate::quic::familiar::{self, Whom};
     use crate::quic::pace::Pace;
-    use crate::tls::{ALPN_LOSSY, Identity, Trust};
 
     /// A client's connection and its server's, whose endpoints are to be kept.
     async fn connections() -> (Connection, Connection, [Endpoint; 2]) {

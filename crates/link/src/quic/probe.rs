@@ -1,5 +1,5 @@
 //! Packet trains beside a connection: they leave its socket at once, past the stack and its pacing, and are picked out of what
-//! arrives there before the stack sees it (what they look like: [`wire::probe`]). So they meet the firewalls and the address
+//! arrives there before the stack sees it (what they look like: [`wire::frames::probe`]). So they meet the firewalls and the address
 //! translation that the connection has passed.
 //!
 //! Arrivals are timed when the socket is read, not by the kernel: packets that were read together have one time. Not here:
@@ -15,7 +15,7 @@ use quinn::udp::Transmit;
 use quinn::{AsyncUdpSocket, Connection};
 use tokio::sync::Notify;
 use tokio::time::timeout;
-use wire::probe::{Arrival, HEADER_BYTES, MAX_PACKETS, Packet};
+use wire::frames::probe::{Arrival, HEADER_BYTES, MAX_PACKETS, Packet};
 use wire::{Error, ErrorKind, Result};
 
 use super::socket::{MAX_BATCH_BYTES, PacedSocket};

@@ -12,7 +12,7 @@ use quinn::udp::{RecvMeta, Transmit};
 use quinn::{AsyncUdpSocket, Runtime, TokioRuntime, UdpPoller};
 use socket2::{Domain, Protocol, Socket, Type};
 use wire::Result;
-use wire::probe::is_quic;
+use wire::frames::probe::is_quic;
 
 use super::adapter::SharedPace;
 use super::probe::Arrivals;

@@ -53,7 +53,7 @@ async fn quic_links() -> (Link, Link) {
 /// Both ends of a carrier of this kind, over real sockets where it has them.
 async fn links(kind: Kind) -> (Link, Link) {
     if matches!(kind, Kind::Local) {
-        return link::local::pair();
+        return link::carrier::local::pair();
     }
     if matches!(kind, Kind::Quic) {
         return quic_links().await;
@@ -554,7 +554,7 @@ async fn operations_that_wait_are_bounded_over_all_clients_and_each_has_some_pla
     let mut tasks = JoinSet::new();
     let (mut clients, mut asked, mut connections) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..5 {
-        let (ours, theirs) = link::local::pair();
+        let (ours, theirs) = link::carrier::local::pair();
         let (client, driver) = link::connect(ours, ClientConfig::default()).unwrap();
         tasks.spawn(driver);
         let (connection, driver) = link::serve_among(theirs, ServerConfig::default(), room.clone()).unwrap();
@@ -580,7 +580,7 @@ async fn operations_that_wait_are_bounded_over_all_clients_and_each_has_some_pla
     }
     assert_eq!(room.taken(), SHARED, "no more than there are places for, and no less");
     // Who comes last still has places of its own, and is served.
-    let (ours, theirs) = link::local::pair();
+    let (ours, theirs) = link::carrier::local::pair();
     let (client, driver) = link::connect(ours, ClientConfig::default()).unwrap();
     tasks.spawn(driver);
     let (connection, driver) = link::serve_among(theirs, ServerConfig::default(), room.clone()).unwrap();

@@ -338,8 +338,8 @@ async fn refused(streams: &[&[u8]]) -> String {
     let identity = Identity::self_signed(&["localhost".into()]).unwrap();
     let listener =
         quic::Listener::bind("127.0.0.1:0".parse().unwrap(), &identity, quic::Options::default()).unwrap();
-    let mut tls = link::tls::client_config(&Trust::Fingerprint(identity.fingerprint())).unwrap();
-    tls.alpn_protocols = vec![link::tls::ALPN_WIRE.to_vec()];
+    let mut tls = link::carrier::tls::client_config(&Trust::Fingerprint(identity.fingerprint())).unwrap();
+    tls.alpn_protocols = vec![link::carrier::tls::ALPN_WIRE.to_vec()];
     let crypto = quinn::crypto::rustls::QuicClientConfig::try_from(tls).unwrap();
     let stranger = quinn::Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
     let connecting = stranger

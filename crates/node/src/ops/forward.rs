@@ -6,10 +6,10 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::{Call, OpStream, Reply};
-use crate::called::Asked;
-use crate::gate::Entry;
-use crate::remote::RemoteSource;
-use crate::upstream::another_may_answer;
+use crate::client::call_by_name::Asked;
+use crate::client::remote::RemoteSource;
+use crate::client::upstream::another_may_answer;
+use crate::server::admission::Entry;
 
 /// Result of forwarding a call to another server.
 pub(super) enum Forwarded {

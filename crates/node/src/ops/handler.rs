@@ -10,14 +10,14 @@ use link::{Flow, Operation};
 use serde::Serialize;
 use wire::ops::{ReadBody, encode_json};
 
-use crate::called::{Elements, Of, Progress, Said};
-use crate::exports::Exports;
-use crate::gate::{ClientId, Entry, Gate};
-use crate::metrics::{self, Metrics};
-use crate::outlet::Outlet;
-use crate::paths::Paths;
-use crate::scan::Scan;
-use crate::under_way::Place;
+use crate::client::call_by_name::{Elements, Of, Progress, Said};
+use crate::client::paths::Paths;
+use crate::export::bounded_scan::Scan;
+use crate::server::admission::{ClientId, Entry, Gate};
+use crate::server::exports::Exports;
+use crate::server::metrics::{self, Metrics};
+use crate::server::operation_limit::Place;
+use crate::server::response_compression::Outlet;
 use crate::url::Url;
 
 /// Most bulk bytes of one piece.

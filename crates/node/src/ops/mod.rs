@@ -1,5 +1,5 @@
 //! The operations a node answers, registered by name. A user's own operation is one more [`Handler`] here and one
-//! more [`Ask`](crate::asks::Ask) on the other side; `examples/operations` has three.
+//! more [`Ask`](crate::client::requests::Ask) on the other side; `examples/operations` has three.
 
 mod describe;
 mod forward;
@@ -21,8 +21,8 @@ use futures::future::{BoxFuture, FutureExt, join_all};
 pub use link::{Change, Item, OpStream, Operation, Reply};
 pub use wire::ops::{BlockPlace, decode_json, encode_json};
 
-use crate::paths::{TakePart, TellPath};
-use crate::peers::TellPeers;
+use crate::client::paths::{TakePart, TellPath};
+use crate::client::peers::TellPeers;
 use forward::{Forwarded, forward};
 use handler::end;
 pub use handler::{Begun, Call, Handler, Shared};

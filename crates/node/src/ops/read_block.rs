@@ -11,8 +11,8 @@ use wire::ops::{self, BlockBody, BlockPlace};
 
 use super::{Begun, Call, Handler};
 use crate::assemble::Stack;
-use crate::gate::Entry;
-use crate::outlet::Kind;
+use crate::server::admission::Entry;
+use crate::server::response_compression::Kind;
 
 pub(super) struct ReadBlock;
 

@@ -7,7 +7,7 @@ use wire::limits::MAX_ITEM_BULK_BYTES;
 use wire::ops::Piece;
 
 use super::read::Reading;
-use crate::slabs::{Slab, slabs};
+use crate::export::read_slabs::{Slab, slabs};
 
 /// Chunks under way in one operation.
 const CHUNKS_UNDER_WAY: usize = 8;

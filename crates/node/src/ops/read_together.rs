@@ -11,8 +11,8 @@ use wire::ops::{self, BlockPlace, ReadBody};
 
 use super::{Call, end, read};
 use crate::assemble::Stack;
-use crate::gate::Entry;
-use crate::metrics;
+use crate::server::admission::Entry;
+use crate::server::metrics;
 
 /// Most reads of one task: their common costs hardly count any more.
 pub(super) const MAX_TOGETHER: usize = 256;

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use wire::ops::{self, StatsRequest};
 
 use super::{Begun, Call, Handler};
-use crate::statistics::MOST_BYTES;
+use crate::export::statistics::MOST_BYTES;
 
 pub(super) struct Stats;
 

@@ -8,12 +8,12 @@ use array::conformance::check_source;
 use array::{Error, ErrorKind, Priority, Result, Selection, Source, Urgency};
 use bytes::Bytes;
 use node::assemble::{Stack, assemble};
-use node::lobby::Limits;
+use node::client::peers::{MAX_CHAIN, PEERS, Peers};
+use node::client::servers::Sharing;
 use node::node::{Listen, Options};
 use node::ops::{Begun, Call, Handler, Registry, encode_json};
-use node::peers::{MAX_CHAIN, PEERS, Peers};
 use node::places::Places;
-use node::servers::Sharing;
+use node::server::connections::Limits;
 use node::url::{Location, Url};
 
 use wire::ops::{BlockPlace, StatsRequest};

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use array::conformance::check_source;
 use array::{AxisRange, Selection, Source};
-use node::dial::{Compression, Dialer, Protocol, Reach, Server};
-use node::get::{GetRequest, get};
-use node::pick::Pick;
-use node::remote::RemoteSource;
+use node::client::dial::{Compression, Dialer, Protocol, Reach, Server};
+use node::client::remote::RemoteSource;
+use node::export::get::{GetRequest, get};
+use node::export::selection_text::Pick;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::task::JoinSet;

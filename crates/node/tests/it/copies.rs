@@ -11,9 +11,9 @@ use array::{
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use node::assemble::Stack;
-use node::get::{GetRequest, get};
-use node::pick::Pick;
-use node::remote::RemoteSource;
+use node::client::remote::RemoteSource;
+use node::export::get::{GetRequest, get};
+use node::export::selection_text::Pick;
 use parking_lot::Mutex;
 
 use crate::common::{Served, local, read};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use array::{ErrorKind, Priority, Selection, Urgency};
-use node::lobby::Limits;
+use node::server::connections::Limits;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
@@ -112,7 +112,7 @@ async fn the_head_of_a_request_has_to_come_in_time() {
 /// A client over a WebSocket, as a browser is one.
 async fn over_websocket(served: &Served, tasks: &mut JoinSet<()>) -> link::ClientHandle {
     let url = served.url();
-    let link = link::ws::connect(&url.host, url.port, &link::Trust::Plain).await.unwrap();
+    let link = link::carrier::ws::connect(&url.host, url.port, &link::Trust::Plain).await.unwrap();
     let config = ClientConfig { token: url.token.clone().unwrap(), ..ClientConfig::default() };
     let (client, driver) = link::connect(link, config).unwrap();
     tasks.spawn(driver);
@@ -161,7 +161,7 @@ async fn too_many_members_are_told_so() {
 async fn over_tls(served: &Served, window_bytes: u64, tasks: &mut JoinSet<()>) -> link::ClientHandle {
     let url = served.url();
     let trust = link::Trust::Fingerprint(url.fingerprint.as_deref().unwrap().parse().unwrap());
-    let link = link::tcp::connect(&url.host, url.port, &trust).await.unwrap();
+    let link = link::carrier::tcp::connect(&url.host, url.port, &trust).await.unwrap();
     let token = url.token.clone().unwrap();
     let (client, driver) =
         link::connect(link, ClientConfig { token, window_bytes, ..ClientConfig::default() }).unwrap();

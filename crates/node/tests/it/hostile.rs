@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use array::{AxisRange, ErrorKind, Priority, Selection, Source, Target, Urgency};
-use node::remote::RemoteSource;
+use node::client::remote::RemoteSource;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use wire::ops::{self, BlockPlace, Read};
@@ -26,7 +26,7 @@ async fn a_wrong_token_or_fingerprint_is_denied() {
     for token in [None, Some("wrong".to_owned()), Some("x".repeat(512))] {
         let url = node::url::Url { token, ..served.url().clone() };
         let source = RemoteSource::new(
-            node::dial::Dialer::new(node::dial::Server::of(&url, 1 << 20).unwrap()),
+            node::client::dial::Dialer::new(node::client::dial::Server::of(&url, 1 << 20).unwrap()),
             String::new(),
         );
         let error = source.describe().await.unwrap_err();

@@ -8,9 +8,9 @@ use std::time::Duration;
 use array::{Error, ErrorKind, Priority, Result, Urgency};
 use bytes::Bytes;
 use link::Said;
-use node::asks::Ask;
-use node::lobby::Limits;
+use node::client::requests::Ask;
 use node::ops::{Begun, Call, Handler, OpStream, Registry};
+use node::server::connections::Limits;
 use tokio::sync::Semaphore;
 
 use crate::common::Served;

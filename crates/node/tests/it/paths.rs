@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use array::{ErrorKind, Priority, Result, Selection, Urgency};
 use bytes::Bytes;
-use node::asks::Ask;
 use node::assemble::{Context, assemble};
-use node::dial::{Dialer, Protocol, Reach, Server};
+use node::client::dial::{Dialer, Protocol, Reach, Server};
+use node::client::paths::{Paths, Probing, Recalled, Report, Target, look};
+use node::client::requests::Ask;
 use node::ops::OpStream;
-use node::paths::{Paths, Probing, Recalled, Report, Target, look};
 use node::url::{Location, Url};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
-use wire::probe::{Probe, Probed, Way};
+use wire::frames::probe::{Probe, Probed, Way};
 
 use crate::common::{Served, context, read};
 

@@ -6,9 +6,9 @@ use std::time::Duration;
 use array::conformance::check_source;
 use array::{BlockKey, Content, ErrorKind, Priority, Selection, Source, Urgency, want};
 use futures::StreamExt;
-use node::dial::{Carrying, Compression, Dialer, Protocol, Reach, Server, Streams};
+use node::client::dial::{Carrying, Compression, Dialer, Protocol, Reach, Server, Streams};
+use node::client::remote::RemoteSource;
 use node::node::Options;
-use node::remote::RemoteSource;
 use tokio::time::Instant;
 
 use crate::common::{Served, local, read};

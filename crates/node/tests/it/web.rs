@@ -68,7 +68,7 @@ async fn foreign_names_and_foreign_pages_are_refused() {
 async fn the_wire_without_encryption_is_refused() {
     let served = Served::start(&["synthetic:waves?shape=8,8,8"]).await;
     let url = served.url();
-    let link = link::tcp::connect(&url.host, url.port, &link::Trust::Plain).await.unwrap();
+    let link = link::carrier::tcp::connect(&url.host, url.port, &link::Trust::Plain).await.unwrap();
     let config = wire::ClientConfig { token: url.token.clone().unwrap(), ..wire::ClientConfig::default() };
     let (client, driver) = link::connect(link, config).unwrap();
     let mut tasks = tokio::task::JoinSet::new();

@@ -17,46 +17,48 @@ use array::{Error, Result};
 use glam::{BVec3, DAffine3, DVec3};
 use rayon::prelude::*;
 
-use crate::caster::Caster;
-use crate::extreme::Extreme;
-use crate::hunt::{Surface, Surfaces};
-use crate::light::Metric;
-use crate::palette::Palette;
-use crate::pool::Snapshot;
-use crate::resident::Resident;
-use crate::table::Table;
-use crate::truth::Shown;
-use crate::voxel::{Missing, Scale, Voxel, above, below};
+use crate::blocks::pool::Snapshot;
+use crate::blocks::resident::Resident;
+use crate::blocks::voxel::{Missing, Scale, Voxel, above, below};
+use crate::cpu::caster::Caster;
+use crate::cpu::extreme::Extreme;
+use crate::cpu::palette::Palette;
+use crate::cpu::table::Table;
+use crate::isosurface::hunt::{Surface, Surfaces};
+use crate::scene::light::Metric;
+use crate::scene::truth::Shown;
 use crate::{Bounds, ImageSize, Mode, Scene, Slice, Truth, VolumeView};
 
-pub use crate::colour::COLOURS;
-pub use crate::extreme::{ALIKE, NOTHING, PEAK_STEP, TOP};
-pub use crate::skip::Field;
+pub use crate::cpu::empty_space::skip::Field;
+pub use crate::cpu::extreme::{ALIKE, NOTHING, PEAK_STEP, TOP};
+pub use crate::scene::colour::COLOURS;
 pub use prepared::{ABSENT, Peaks, PreparedPalette, PreparedSurface, Relative, VoxelFormat};
 pub use sides::{NO_SIDE, SEVERAL_SIDES, Sides};
 
 /// Voxels along a side of a cell of [`Field::Cells`].
-pub const CELL: usize = crate::resident::CELL;
+pub const CELL: usize = crate::blocks::resident::CELL;
 /// Set in cells of [`Field::Cells`] where opacity bends; the other bits are the distance to the nearest visible cell.
-pub const BENT: u8 = crate::skip::BENT;
+pub const BENT: u8 = crate::cpu::empty_space::skip::BENT;
 /// Samples between two looks at what can be skipped.
-pub const RUN: u32 = crate::leap::RUN;
+pub const RUN: u32 = crate::cpu::empty_space::leap::RUN;
 /// Entries of a table.
-pub const ENTRIES: usize = crate::table::ENTRIES;
+pub const ENTRIES: usize = crate::cpu::table::ENTRIES;
 /// Into how many parts the way between two samples may be cut.
-pub const PARTS: [u32; 3] = crate::table::PARTS;
+pub const PARTS: [u32; 3] = crate::cpu::table::PARTS;
 /// Opacity of a sample that may be missed for want of parts.
-pub const TOLERANCE: f32 = crate::table::TOLERANCE;
+pub const TOLERANCE: f32 = crate::cpu::table::TOLERANCE;
 /// See `table.rs`.
-pub const ERROR_PER_BEND: f32 = crate::table::ERROR_PER_BEND;
+pub const ERROR_PER_BEND: f32 = crate::cpu::table::ERROR_PER_BEND;
 /// How far the transition to a coarser block reaches, voxels.
 #[expect(clippy::cast_possible_truncation, reason = "a small whole number")]
-pub const FADE_REACH: f32 = crate::fade::REACH as f32;
+pub const FADE_REACH: f32 = crate::cpu::samples::fade::REACH as f32;
 /// Words of one table in [`Prepared::table_words`].
 pub const TABLE_WORDS: usize = (2 * PARTS.len() + 1) * ENTRIES + 4;
 /// Light from everywhere, scattered from the lamp, mirrored; and how often the squared cosine is squared for the last.
-pub const LIGHT: ([f32; 3], u32) =
-    ([crate::light::AMBIENT, crate::light::DIFFUSE, crate::light::SPECULAR], crate::light::SQUARINGS);
+pub const LIGHT: ([f32; 3], u32) = (
+    [crate::scene::light::AMBIENT, crate::scene::light::DIFFUSE, crate::scene::light::SPECULAR],
+    crate::scene::light::SQUARINGS,
+);
 
 /// Position, axes and field of view of the eye, world space.
 #[derive(Clone, Copy, Debug)]

@@ -10,7 +10,7 @@ use glam::{DVec3, Vec4};
 use rayon::prelude::*;
 
 use super::{Slab, Slabs};
-use crate::camera::{Lens, Ray};
+use crate::scene::camera::{Lens, Ray};
 use crate::{Camera, Image, ImageSize, Rect};
 
 /// Behind it nothing is seen any more in 8 bits.

@@ -8,9 +8,9 @@ use super::axis::normal_of;
 use super::borders::{SMALLER, THIN, seen_in, spread};
 use super::layers::Sheets;
 use super::{Cuts, Cutting, Slab, SlabRequest, Slabs, check_scene};
-use crate::caster::Caster;
-use crate::truth::Shown;
-use crate::voxel::Voxel;
+use crate::blocks::voxel::Voxel;
+use crate::cpu::caster::Caster;
+use crate::scene::truth::Shown;
 use crate::{Cancel, Frame, ImageSize, Instructions, Quality, Rect, Scene, Snapshot, Tally, Truth, cast};
 
 /// How much farther apart samples lie where texels are larger than pixels.

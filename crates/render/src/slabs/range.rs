@@ -2,11 +2,11 @@
 
 use glam::DVec3;
 
-use crate::caster::Caster;
-use crate::frustum::Sight;
-use crate::resident::{CELL, Resident};
-use crate::skip::{BENT, Field};
-use crate::voxel::Voxel;
+use crate::blocks::resident::{CELL, Resident};
+use crate::blocks::voxel::Voxel;
+use crate::cpu::caster::Caster;
+use crate::cpu::empty_space::skip::{BENT, Field};
+use crate::scene::frustum::Sight;
 
 impl<T: Voxel> Caster<'_, T> {
     /// Least and largest of `slope * position` over the volume positions in the image where something may be seen, as far

@@ -6,8 +6,8 @@ use array::{Error, Result, Retry};
 
 use super::stretches::Stretches;
 use super::{Client, ClientEvent, State};
-use crate::batch::{Answer, WholeItem};
-use crate::check::unexpected;
+use crate::frames::batch::{Answer, WholeItem};
+use crate::frames::check::unexpected;
 use crate::limits::{MAX_AHEAD, MAX_ITEM_BULK_BYTES, MAX_OPEN_ITEMS};
 use crate::{Chunk, ChunkHead, Frame, ItemHead, OpId};
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use array::Error;
 use bytes::Bytes;
 
+use crate::client::turns::InTurns;
 use crate::limits::{BATCH, DEFAULT_WINDOW_BYTES, HANDSHAKE_TIMEOUT, HIGHEST_VERSION, LOWEST_VERSION};
-use crate::turns::InTurns;
 use crate::{OpId, Welcome};
 
 /// Configuration of a client: how it presents itself to the server, and how much the server may send.

@@ -11,7 +11,7 @@ use std::io::Read;
 use array::{Error, Packing, Result};
 use flate2::read::{GzEncoder, MultiGzDecoder, ZlibDecoder, ZlibEncoder};
 
-use crate::codec::{Reader, Writer};
+use crate::frames::codec::{Reader, Writer};
 use crate::limits::MAX_ITEM_BULK_BYTES;
 
 /// The capability of a client that can restore LZ4.

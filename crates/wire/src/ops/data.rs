@@ -8,7 +8,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::{decode_json, encode_json};
-use crate::codec::{Reader, Writer};
+use crate::frames::codec::{Reader, Writer};
 use crate::limits::MAX_STR_BYTES;
 
 /// A description as it travels, bytes.

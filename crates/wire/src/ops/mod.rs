@@ -36,7 +36,7 @@ pub const SERVERS: &str = "servers";
 pub const INTERPRET: &str = "interpret";
 /// Knowledge that a server has of the network path to the asker.
 pub const PATH: &str = "path";
-/// One packet train to measure the path by; see [`crate::probe`].
+/// One packet train to measure the path by; see [`crate::frames::probe`].
 pub const PROBE: &str = "probe";
 
 /// A structured text: JSON in UTF-8.

@@ -5,8 +5,8 @@ use array::{Error, MAX_AXES, Result};
 use bytes::Bytes;
 
 use super::{BlockBody, ReadBody};
-use crate::codec::{Reader, Writer};
 use crate::compression::Compressed;
+use crate::frames::codec::{Reader, Writer};
 use crate::limits::MAX_PIECE_ROWS;
 
 /// Places of a piece's bytes in the C-order result: rows of equal length, one after another in the piece, at constant

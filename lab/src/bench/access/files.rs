@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use array::{Error, Result, Selection, Target};
 use futures::future::try_join_all;
-use node::dial::Compression;
+use node::client::dial::Compression;
 
 use super::super::options::Options;
 use super::super::process::{Running, Side, command};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use array::{Dataset, Error, Priority, ReadRequest, Region, Result, Selection, Source, Target};
 use futures::stream::StreamExt;
 use node::assemble::{Context, assemble};
-use node::dial::{Compression, Reach};
+use node::client::dial::{Compression, Reach};
 use node::memory::Budget;
 use node::places::Places;
 use node::url::Location;

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use array::{Error, Result};
 use node::assemble::{Context, assemble};
-use node::dial::{Compression, Reach};
+use node::client::dial::{Compression, Reach};
 use node::memory::Budget;
 use node::places::Places;
 use node::url::{Location, Url};

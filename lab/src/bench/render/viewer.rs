@@ -75,7 +75,7 @@ impl Viewer {
         let config = ClientConfig { token: process.text("token")?.to_owned(), ..ClientConfig::default() };
         let mut driver = JoinSet::new();
         let start = Instant::now();
-        let link = link::ws::connect("127.0.0.1", port, &Trust::Plain).await?;
+        let link = link::carrier::ws::connect("127.0.0.1", port, &Trust::Plain).await?;
         let (client, running) = link::connect(link, config)?;
         driver.spawn(running);
         let join = Join { session: "main".into(), name: "bench".into(), width: WIDTH, height: HEIGHT };

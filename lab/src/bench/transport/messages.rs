@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use array::{Error, Priority, Result, Urgency};
 use bytes::Bytes;
-use link::streams::{self, Arrived, Desk, Rails};
+use link::multistream::{self, Arrived, Desk, Rails};
 use link::{
     Choice, ClientHandle, Fingerprint, Flow, Gathering, Identity, Item, Link, Operation, Receiver, Receiving,
     Remembered, Trust, quic, tcp, tls,
@@ -280,7 +280,7 @@ impl Client {
         let window_bytes = config.window_bytes;
         let link = match way {
             Way::Tcp { streams } => {
-                streams::connect(
+                multistream::connect(
                     &ready.tcp.ip().to_string(),
                     ready.tcp.port(),
                     &trust,

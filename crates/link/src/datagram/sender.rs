@@ -1,0 +1,355 @@
+//! The server's side: cuts chunks into datagrams, keeps them until they are settled, and sends again what is missing.
+
+use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use wire::{Error, OpId, Part, Result, Said};
+
+use super::packet::{PARITY_HEAD_BYTES, bulk_head};
+use super::redundancy::{Encoder, GROUP, LEAST_GROUP, LENGTH_BYTES};
+use super::{Counts, Record};
+use crate::server::bulk_apart::Items;
+
+/// Datagrams that are kept until they are settled, bytes; then no more are made. 10 Gb/s over 200 ms.
+pub const MAX_KEPT_BYTES: u64 = 256 << 20;
+/// A path whose datagrams are smaller than this carries none of ours.
+pub const LEAST_DATAGRAM_BYTES: usize = 512;
+/// Numbers of datagrams that are kept, also where nothing is left of the datagram itself: as many as there are of the smallest.
+pub const MAX_KEPT_DATAGRAMS: usize = (256 << 20) / LEAST_DATAGRAM_BYTES;
+/// Missing numbers that one report makes a sender look at; those above are asked for again.
+pub const MAX_ANSWERED: usize = 65_536;
+/// Numbers of one report that were answered before, after which the rest of it is passed over: so asking for the same again
+/// and again costs little.
+pub(super) const MAX_ANSWERED_BEFORE: usize = 1_024;
+/// Records that wait to be taken, with the bulk in them; while there are more, no new bulk leaves and nothing is repaired.
+pub const MAX_WAITING_RECORDS: usize = 1_024;
+/// How long nothing may leave until it is said how far the numbers go: the next datagram would say so too.
+const MARK_AFTER: Duration = Duration::from_millis(5);
+/// How long a short group waits for more datagrams.
+const GROUP_WITHIN: Duration = Duration::from_millis(5);
+
+/// A datagram that is not settled.
+#[derive(Debug)]
+struct Kept {
+    op: OpId,
+    bulk_bytes: u32,
+    /// None once it was withdrawn.
+    datagram: Option<Bytes>,
+    asked: Asked,
+}
+
+/// State of the client's request to send a number again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asked {
+    /// It has not asked since the datagram last left.
+    No,
+    /// The number waits to be sent again.
+    Waits,
+    /// A record answered the request, and records are not lost: it said that the number is void, or carried the datagram
+    /// itself.
+    Told,
+}
+
+/// Sending side: cuts chunks into datagrams, keeps them until they are settled, sends missing ones again. Call
+/// [`poll_record`](Self::poll_record) and [`poll_datagram`](Self::poll_datagram) after each other call.
+#[derive(Debug, Default)]
+pub struct Sender {
+    items: Items,
+    /// Chunks, or what is left of them.
+    waiting: VecDeque<Part>,
+    /// By number, from `settled` on.
+    kept: VecDeque<Kept>,
+    settled: u64,
+    kept_bytes: u64,
+    /// Numbers of the datagrams kept for each operation and not withdrawn, in order.
+    kept_of: HashMap<OpId, VecDeque<u64>>,
+    /// To be sent again, each once; what was withdrawn or settled meanwhile is passed over.
+    again: VecDeque<u64>,
+    parity: VecDeque<Bytes>,
+    encoder: Option<Encoder>,
+    group_until: Option<Instant>,
+    records: VecDeque<Record>,
+    /// All numbers below were said to have left.
+    marked: u64,
+    /// When the last new datagram left.
+    left_at: Option<Instant>,
+    counts: Counts,
+}
+
+impl Sender {
+    /// A new one, without redundancy.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Counters of this side so far.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// True when nothing waits to leave. What is missing may still be asked for.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// True when more chunks can be taken: what waits and what is kept is within bounds.
+    fn has_room(&self) -> bool {
+        self.kept_bytes < MAX_KEPT_BYTES && self.kept.len() < MAX_KEPT_DATAGRAMS && self.may_tell()
+    }
+
+    /// False while a client takes no records: only what it has been promised is told then.
+    fn may_tell(&self) -> bool {
+        self.records.len() < MAX_WAITING_RECORDS
+    }
+
+    /// Datagrams that are not known to be settled.
+    #[must_use]
+    pub fn kept_datagrams(&self) -> usize {
+        self.kept.len()
+    }
+
+    fn next_number(&self) -> u64 {
+        self.settled + self.kept.len() as u64
+    }
+
+    /// Looks at a message of the server; true when it is to cross by datagrams and not as it is: chunks of items that are large
+    /// enough and say little else.
+    pub fn take(&mut self, said: Said) -> bool {
+        match said {
+            Said::Item(head) => self.items.begin(&head),
+            Said::Chunk(chunk) => {
+                let part = self.items.part(chunk);
+                if let Some(part) = part {
+                    self.waiting.push_back(part);
+                    return true;
+                }
+            }
+            Said::Failed(op) => {
+                self.items.forget(op);
+                self.withdraw(op);
+            }
+            Said::Cancelled(_) => {}
+        }
+        false
+    }
+
+    /// Nobody wants what was sent of an operation, nor what may still be taken of an item under way.
+    fn withdraw(&mut self, op: OpId) {
+        let mut gone = 0;
+        self.waiting.retain(|waiting| {
+            let stays = waiting.head.op != op;
+            gone += if stays { 0 } else { waiting.bytes.len() as u64 };
+            stays
+        });
+        self.tell_gone(gone);
+        for number in self.kept_of.remove(&op).unwrap_or_default() {
+            let Some(kept) = at(self.settled, number).and_then(|at| self.kept.get_mut(at)) else { continue };
+            self.kept_bytes -= kept.datagram.take().map_or(0, |datagram| datagram.len() as u64);
+            // Those that wait to be sent again were asked for.
+            if kept.asked == Asked::Waits {
+                kept.asked = Asked::Told;
+                self.counts.void += 1;
+                self.records.push_back(Record::Void { number, bytes: kept.bulk_bytes.into() });
+            }
+        }
+    }
+
+    fn tell_gone(&mut self, bytes: u64) {
+        match self.records.back_mut() {
+            Some(Record::Gone(before)) => *before = before.saturating_add(bytes),
+            _ if bytes > 0 => self.records.push_back(Record::Gone(bytes)),
+            _ => {}
+        }
+    }
+
+    /// The client has said something.
+    ///
+    /// # Errors
+    /// `Corrupt` when it is none of what a client says, or of numbers that never left.
+    pub fn handle_record(&mut self, record: Record) -> Result<()> {
+        match record {
+            Record::Want { redundancy } => {
+                self.encoder = redundancy.then(Encoder::default);
+                self.group_until = None;
+                Ok(())
+            }
+            Record::Cancel(op) => {
+                self.withdraw(op);
+                Ok(())
+            }
+            Record::Report { settled, missing } => self.handle_report(settled, missing),
+            other => Err(Error::corrupt(format!("expected a record of a client, found {other:?}"))),
+        }
+    }
+
+    fn handle_report(&mut self, settled: u64, missing: Vec<Range<u64>>) -> Result<()> {
+        let next = self.next_number();
+        let last = missing.last().map_or(settled, |run| run.end);
+        if last > next || settled < self.settled {
+            return Err(Error::corrupt(format!(
+                "expected a report of numbers {} to {next}, found one of {settled} to {last}",
+                self.settled
+            )));
+        }
+        while self.settled < settled
+            && let Some(kept) = self.kept.pop_front()
+        {
+            self.settled += 1;
+            self.forget(&kept);
+        }
+        let mut before = 0;
+        for number in missing.into_iter().flatten().take(MAX_ANSWERED) {
+            before += usize::from(!self.answer(number));
+            if before > MAX_ANSWERED_BEFORE {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn forget(&mut self, kept: &Kept) {
+        let Some(datagram) = &kept.datagram else { return };
+        self.kept_bytes -= datagram.len() as u64;
+        if let Some(numbers) = self.kept_of.get_mut(&kept.op) {
+            numbers.pop_front();
+            if numbers.is_empty() {
+                self.kept_of.remove(&kept.op);
+            }
+        }
+    }
+
+    /// A number is missing at the client; false where that was known.
+    fn answer(&mut self, number: u64) -> bool {
+        let Some(kept) = at(self.settled, number).and_then(|at| self.kept.get_mut(at)) else { return false };
+        self.counts.missed += 1;
+        if kept.asked != Asked::No {
+            return false;
+        }
+        if kept.datagram.is_some() {
+            kept.asked = Asked::Waits;
+            self.again.push_back(number);
+        } else {
+            kept.asked = Asked::Told;
+            self.counts.void += 1;
+            self.records.push_back(Record::Void { number, bytes: kept.bulk_bytes.into() });
+        }
+        true
+    }
+
+    /// The next datagram to leave, of at most `most_bytes`.
+    pub fn poll_datagram(&mut self, now: Instant, most_bytes: usize) -> Option<Bytes> {
+        if let Some(datagram) = self.poll_again(most_bytes) {
+            return Some(datagram);
+        }
+        while let Some(parity) = self.parity.pop_front() {
+            if parity.len() <= most_bytes {
+                self.counts.parity += 1;
+                return Some(parity);
+            }
+        }
+        self.make_datagram(now, most_bytes)
+    }
+
+    /// The next that leaves again. Those that are too long by now become records.
+    fn poll_again(&mut self, most_bytes: usize) -> Option<Bytes> {
+        while self.may_tell()
+            && let Some(number) = self.again.pop_front()
+        {
+            let Some(kept) = at(self.settled, number).and_then(|at| self.kept.get_mut(at)) else { continue };
+            let Some(datagram) = kept.datagram.clone() else { continue };
+            self.counts.again += 1;
+            if datagram.len() <= most_bytes {
+                // It may be lost again, and asked for again.
+                kept.asked = Asked::No;
+                return Some(datagram);
+            }
+            kept.asked = Asked::Told;
+            self.records.push_back(Record::Repair(datagram));
+        }
+        None
+    }
+
+    /// One more datagram of what waits.
+    fn make_datagram(&mut self, now: Instant, most_bytes: usize) -> Option<Bytes> {
+        if !self.has_room() || most_bytes < LEAST_DATAGRAM_BYTES {
+            return None;
+        }
+        let number = self.next_number();
+        let waiting = self.waiting.front_mut()?;
+        let redundancy_bytes = if self.encoder.is_some() { PARITY_HEAD_BYTES + LENGTH_BYTES + 1 } else { 0 };
+        let head = bulk_head(number, &waiting.head, waiting.offset).finish();
+        let room = most_bytes - redundancy_bytes - head.len();
+        let bytes = waiting.bytes.split_to(room.min(waiting.bytes.len()));
+        waiting.offset += bytes.len() as u64;
+        let (op, datagram) = (waiting.head.op, Bytes::from([&head[..], &bytes].concat()));
+        if waiting.bytes.is_empty() {
+            self.waiting.pop_front();
+        }
+        let bulk_bytes = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        self.kept.push_back(Kept { op, bulk_bytes, datagram: Some(datagram.clone()), asked: Asked::No });
+        self.kept_bytes += datagram.len() as u64;
+        self.kept_of.entry(op).or_default().push_back(number);
+        self.counts.datagrams += 1;
+        if let Some(encoder) = &mut self.encoder {
+            self.group_until.get_or_insert(now + GROUP_WITHIN);
+            encoder.add(number, datagram.clone());
+        }
+        self.end_group(now);
+        self.left_at = Some(now);
+        Some(datagram)
+    }
+
+    /// Makes the parity of a group that is full, or that waits for more in vain.
+    fn end_group(&mut self, now: Instant) {
+        let Some(encoder) = &mut self.encoder else { return };
+        let is_late = self.group_until.is_some_and(|until| until <= now);
+        let is_idle = self.waiting.is_empty() && (encoder.len() >= LEAST_GROUP || is_late);
+        if encoder.len() >= GROUP || (is_idle && encoder.len() > 0) {
+            self.parity.extend(encoder.end());
+            self.group_until = None;
+        }
+    }
+
+    /// True when something is to be said.
+    #[must_use]
+    pub fn has_records(&self) -> bool {
+        !self.records.is_empty()
+    }
+
+    /// The next record to be said.
+    pub fn poll_record(&mut self) -> Option<Record> {
+        self.records.pop_front()
+    }
+
+    /// Lets time pass.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.end_group(now);
+        if self.mark_at().is_some_and(|at| at <= now) {
+            self.marked = self.next_number();
+            self.records.push_back(Record::Mark(self.marked));
+        }
+    }
+
+    /// When it is to be said how far the numbers go: nothing waits to leave that would say so.
+    fn mark_at(&self) -> Option<Instant> {
+        let is_due = self.waiting.is_empty() && self.next_number() > self.marked;
+        self.left_at.filter(|_| is_due).map(|at| at + MARK_AFTER)
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let group = self.group_until.filter(|_| self.waiting.is_empty());
+        [group, self.mark_at()].into_iter().flatten().min()
+    }
+}
+
+/// The place of a number among those from `settled` on.
+fn at(settled: u64, number: u64) -> Option<usize> {
+    number.checked_sub(settled).and_then(|at| usize::try_from(at).ok())
+}

@@ -1,0 +1,138 @@
+//! Senders on cores of their own, beside the network card that they send by.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::Builder;
+
+use tokio::sync::oneshot;
+use wire::{Error, Result};
+
+use crate::carrier::ended;
+use crate::multistream::topology::{Topology, Units};
+
+/// The cores that senders may have, one each. Clones are the same ones.
+#[derive(Clone, Default)]
+pub(super) struct Berths(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    topology: Topology,
+    /// Cores that have a sender.
+    taken: Mutex<BTreeSet<usize>>,
+}
+
+/// A core, until dropped.
+pub(super) struct Berth {
+    core: usize,
+    shared: Arc<Shared>,
+}
+
+impl Berths {
+    pub(super) fn of(topology: Topology) -> Self {
+        Self(Arc::new(Shared { topology, taken: Mutex::default() }))
+    }
+
+    /// How many are taken.
+    #[cfg(test)]
+    pub(super) fn taken(&self) -> usize {
+        self.0.taken.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    /// A free core beside the card of this address; none where there is none, or it would not help.
+    pub(super) fn take(&self, local: IpAddr) -> Option<Berth> {
+        let beside = self.0.topology.beside(local);
+        let mut taken = self.0.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let core = beside.into_iter().find(|core| taken.insert(*core))?;
+        Some(Berth { core, shared: Arc::clone(&self.0) })
+    }
+}
+
+impl Berth {
+    fn units(&self) -> &Units {
+        &self.shared.topology.cores[self.core]
+    }
+
+    /// Runs `sending` on a thread of its own there; dropping this ends it.
+    pub(super) async fn run(self, sending: impl Future<Output = Result<()>> + Send + 'static) -> Result<()> {
+        let (done, end) = oneshot::channel();
+        let (_stay, gone) = oneshot::channel::<()>();
+        let on_thread = move || {
+            pin(self.units());
+            let both = async {
+                tokio::select! {
+                    end = sending => end,
+                    _ = gone => Err(ended()),
+                }
+            };
+            // Its socket is looked after by the runtime where it was accepted.
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+            let end = runtime.map_err(Error::from).and_then(|runtime| runtime.block_on(both));
+            drop(self);
+            // Nobody waits any more where the server has ended.
+            let _is_heard = done.send(end).is_ok();
+        };
+        Builder::new().name("corridor sender".into()).spawn(on_thread)?;
+        end.await.unwrap_or_else(|_| Err(Error::internal("a sender ended without a word")))
+    }
+}
+
+impl Drop for Berth {
+    fn drop(&mut self) {
+        self.shared.taken.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.core);
+    }
+}
+
+/// Keeps this thread on these units. Where the system does not allow it, it runs where it may.
+#[cfg(target_os = "linux")]
+fn pin(units: &Units) {
+    let mut set = rustix::thread::CpuSet::new();
+    units.iter().filter(|unit| **unit < rustix::thread::CpuSet::MAX_CPU).for_each(|unit| set.set(*unit));
+    let _is_allowed = rustix::thread::sched_setaffinity(None, &set).is_ok();
+}
+
+#[cfg(not(target_os = "linux"))]
+fn pin(_: &Units) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::multistream::topology::Card;
+
+    /// Two cores, the first of which lies beside the card of 127.0.0.1.
+    fn two_pieces() -> Topology {
+        let card = Card { addresses: vec![IpAddr::from([127, 0, 0, 1])], near: Units::from([0]) };
+        Topology { cores: vec![Units::from([0]), Units::from([1])], cards: vec![card] }
+    }
+
+    #[tokio::test]
+    async fn each_core_has_one_sender_which_runs_there_and_gives_it_back() {
+        let berths = Berths::of(two_pieces());
+        let local = IpAddr::from([127, 0, 0, 1]);
+        let berth = berths.take(local).unwrap();
+        assert!(berths.take(local).is_none() && berths.take([10, 0, 0, 1].into()).is_none());
+        let (told, place) = oneshot::channel();
+        let sending = async move {
+            #[cfg(target_os = "linux")]
+            told.send(
+                rustix::thread::sched_getaffinity(None).is_ok_and(|set| set.count() == 1 && set.is_set(0)),
+            )
+            .unwrap();
+            Err(Error::cancelled())
+        };
+        assert_eq!(berth.run(sending).await, Err(Error::cancelled()));
+        assert!(place.await.unwrap(), "it runs on the first core alone");
+        assert_eq!(berths.taken(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_sender_ends_with_whoever_waits_for_it() {
+        let berths = Berths::of(two_pieces());
+        let berth = berths.take([127, 0, 0, 1].into()).unwrap();
+        let waiting = berth.run(std::future::pending());
+        assert!(tokio::time::timeout(std::time::Duration::from_millis(20), waiting).await.is_err());
+        while berths.taken() > 0 {
+            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Desk of a server: brings streams to the links that they belong to.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures::channel::mpsc;
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpStream;
+use tokio_rustls::server::TlsStream;
+use wire::{Error, ErrorKind, Result};
+
+use super::MAX_STREAMS;
+use super::berth::Berths;
+use super::joined::{Joined, Outlet};
+use super::sending::Sending;
+use super::ticket::{Name, TICKET_BYTES, Ticket};
+use crate::carrier::broken;
+use crate::carrier::tls::{ALPN_JOIN, ALPN_STREAMS, ALPN_WIRE};
+use crate::clock::now;
+use crate::multistream::topology::Topology;
+use crate::{Link, Watch, carrier::tcp};
+
+/// How long streams may join a link, once its client was let in.
+pub const JOIN_WITHIN: Duration = Duration::from_secs(30);
+
+/// A link that streams may join.
+struct Entry {
+    ticket: Ticket,
+    until: Instant,
+    /// Streams that may still come.
+    left: u32,
+    outlets: mpsc::Sender<Outlet>,
+}
+
+type Entries = Arc<Mutex<HashMap<Name, Entry>>>;
+
+/// Links of one server that streams may join: each as long as it lives, so they are as many as its members. Clones are the
+/// same desk.
+#[derive(Clone, Default)]
+pub struct Desk {
+    entries: Entries,
+    berths: Berths,
+}
+
+/// Kind of a TLS session that has arrived.
+pub enum Arrived {
+    /// A link of its own, whether streams may join it or not.
+    Link(Link),
+    /// A stream of another link. To be [run](Joined::run) as long as it lives.
+    Stream(Box<Joined>),
+    /// It does not speak the wire.
+    Other(Box<TlsStream<TcpStream>>),
+}
+
+impl Desk {
+    /// One whose further streams are sent from beside their network card, as far as `topology` knows where that is.
+    #[must_use]
+    pub fn on(topology: Topology) -> Self {
+        Self { entries: Entries::default(), berths: Berths::of(topology) }
+    }
+
+    /// Senders that run on a core of their own.
+    #[cfg(test)]
+    pub(super) fn berths(&self) -> &Berths {
+        &self.berths
+    }
+
+    /// Takes a session whose protocol was agreed on; of a stream that joins, waits for its ticket.
+    ///
+    /// # Errors
+    /// `Denied` for a ticket of no link here, or where no more streams may join; `Unreachable` when the session broke.
+    ///
+    /// # Cancel safety
+    /// Dropping it closes the socket.
+    pub async fn arrive(
+        &self,
+        mut session: TlsStream<TcpStream>,
+        watch: Option<Watch>,
+        peer: String,
+    ) -> Result<Arrived> {
+        let protocol = session.get_ref().1.alpn_protocol().map(<[u8]>::to_vec);
+        match protocol.as_deref() {
+            Some(ALPN_WIRE) => Ok(Arrived::Link(tcp::over_socket(session, watch, peer))),
+            Some(ALPN_STREAMS) => {
+                let ticket = Ticket::of(session.get_ref().1)?;
+                Ok(Arrived::Link(self.first(session, watch, peer, ticket)))
+            }
+            Some(ALPN_JOIN) => {
+                let mut shown = [0; TICKET_BYTES];
+                session.read_exact(&mut shown).await.map_err(broken)?;
+                let outlets = self.claim(&Ticket::from_bytes(shown))?;
+                Ok(Arrived::Stream(Box::new(Joined::new(session, watch, outlets, self.berths.clone()))))
+            }
+            _ => Ok(Arrived::Other(Box::new(session))),
+        }
+    }
+
+    /// The tickets of all links that streams may join.
+    #[cfg(test)]
+    pub(super) fn tickets(&self) -> Vec<Vec<u8>> {
+        lock(&self.entries).values().map(|entry| entry.ticket.bytes().to_vec()).collect()
+    }
+
+    fn first(
+        &self,
+        session: TlsStream<TcpStream>,
+        watch: Option<Watch>,
+        peer: String,
+        ticket: Ticket,
+    ) -> Link {
+        let (outlets, arriving) = mpsc::channel(0);
+        let place = Place { entries: Arc::clone(&self.entries), name: ticket.name() };
+        let opening = Opening { entries: Arc::clone(&self.entries), ticket, outlets };
+        Sending::link(session, watch, peer, arriving, place).opening(move || opening.open())
+    }
+
+    /// The link of a ticket, of which one stream less may join then.
+    fn claim(&self, shown: &Ticket) -> Result<mpsc::Sender<Outlet>> {
+        let mut entries = lock(&self.entries);
+        let entry = entries.get_mut(&shown.name()).filter(|entry| entry.ticket.is(shown));
+        let may_join = |entry: &&mut Entry| entry.left > 0 && now() < entry.until;
+        let entry = entry.filter(may_join).ok_or_else(|| {
+            Error::new(
+                ErrorKind::Denied,
+                "expected the ticket of a link that streams may join, found another",
+            )
+        })?;
+        entry.left -= 1;
+        Ok(entry.outlets.clone())
+    }
+}
+
+fn lock(entries: &Entries) -> MutexGuard<'_, HashMap<Name, Entry>> {
+    // Each change is one insertion or removal.
+    entries.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Lets streams join a link.
+struct Opening {
+    entries: Entries,
+    ticket: Ticket,
+    outlets: mpsc::Sender<Outlet>,
+}
+
+impl Opening {
+    /// The client was let in.
+    fn open(self) {
+        let Self { entries, ticket, outlets } = self;
+        let mut entries = lock(&entries);
+        // Over already: its place was given back.
+        if !outlets.is_closed() {
+            let entry = Entry { until: now() + JOIN_WITHIN, left: MAX_STREAMS - 1, outlets, ticket };
+            entries.insert(entry.ticket.name(), entry);
+        }
+    }
+}
+
+/// A link's place at the desk, until dropped.
+pub(super) struct Place {
+    entries: Entries,
+    name: Name,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        lock(&self.entries).remove(&self.name);
+    }
+}

@@ -1,0 +1,210 @@
+//! A link of several streams, the client's side: makes the further ones, and takes what comes of each in turn.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures::StreamExt;
+use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::client::TlsStream;
+use wire::{Error, ErrorKind, Message, Result};
+
+use super::flow::StreamsFlow;
+use super::ticket::Ticket;
+use super::{MAX_STREAMS, Rail, Rails, TAKEN};
+use crate::carrier::tcp::{self, CONNECT_TIMEOUT, Framed, prepare, too_slow, unreachable};
+use crate::carrier::tcp_flow::TcpFlow;
+use crate::carrier::tls::{self, ALPN_JOIN, ALPN_STREAMS, ALPN_WIRE, Trust};
+use crate::carrier::{Received, broken};
+use crate::{Carrier, Link, Watch};
+
+type Session = TlsStream<BufReader<TcpStream>>;
+type Stream = Framed<Session>;
+type Joining = BoxFuture<'static, Result<(Stream, Option<TcpFlow>)>>;
+
+/// Connects to a data server by so many streams, at most [`MAX_STREAMS`], and one for each of `rails` at the least. The link is
+/// there with the first one, which goes to `host`; of the others, which take the rails in turn, those count that join, none
+/// where the server knows only one.
+///
+/// # Errors
+/// As [`tcp::connect`]; `Invalid` for another number of streams.
+///
+/// # Cancel safety
+/// Dropping it closes the socket.
+pub async fn connect(host: &str, port: u16, trust: &Trust, streams: u32, rails: Rails) -> Result<Link> {
+    if !(1..=MAX_STREAMS).contains(&streams) {
+        return Err(Error::invalid(format!("expected 1 to {MAX_STREAMS} streams, found {streams}")));
+    }
+    let streams = streams.max(1 + rails.count());
+    if streams == 1 || matches!(trust, Trust::Plain) {
+        return tcp::connect(host, port, trust).await;
+    }
+    let peer = format!("{host}:{port}");
+    let connecting = async {
+        let stream = TcpStream::connect((host, port)).await.map_err(unreachable)?;
+        let address = stream.peer_addr().map_err(broken)?;
+        let (session, watch) = secured(stream, host, &[ALPN_STREAMS, ALPN_WIRE], trust).await?;
+        if session.get_ref().1.alpn_protocol() != Some(ALPN_STREAMS) {
+            return Ok(tcp::over_socket(session, watch, peer.as_str()));
+        }
+        let whom = Arc::new(Whom {
+            address,
+            host: host.to_owned(),
+            trust: trust.clone(),
+            ticket: Ticket::of(session.get_ref().1)?,
+        });
+        let further =
+            (1..streams).zip(rails.in_turn()).map(|(_, rail)| join(Arc::clone(&whom), rail)).collect();
+        Ok(Receiving::link(session, watch, peer.as_str(), further))
+    };
+    let done = timeout(CONNECT_TIMEOUT, connecting).await;
+    done.unwrap_or_else(|_| Err(too_slow())).map_err(|e| e.context(format!("connecting to {peer}")))
+}
+
+async fn secured(
+    stream: TcpStream,
+    host: &str,
+    protocols: &[&[u8]],
+    trust: &Trust,
+) -> Result<(Session, Option<Watch>)> {
+    prepare(&stream)?;
+    let watch = Watch::on(&stream);
+    Ok((tls::connect(stream, host, protocols, trust).await?, watch))
+}
+
+/// Server and link that further streams join.
+struct Whom {
+    address: SocketAddr,
+    host: String,
+    trust: Trust,
+    ticket: Ticket,
+}
+
+/// By a rail, or by the way that the first stream took.
+fn join(whom: Arc<Whom>, rail: Option<Rail>) -> Joining {
+    let joining = async move {
+        let stream = match rail {
+            Some(rail) => rail.connect(whom.address).await?,
+            None => TcpStream::connect(whom.address).await.map_err(unreachable)?,
+        };
+        let (mut session, watch) = secured(stream, &whom.host, &[ALPN_JOIN], &whom.trust).await?;
+        session.write_all(whom.ticket.bytes()).await.map_err(broken)?;
+        session.flush().await.map_err(broken)?;
+        if session.read_u8().await.map_err(broken)? != TAKEN {
+            return Err(Error::new(
+                ErrorKind::Denied,
+                "expected the stream to be taken, found that it was not",
+            ));
+        }
+        let flow = watch.as_ref().map(Watch::flow);
+        Ok((Framed::new(session, watch), flow))
+    };
+    Box::pin(async move { timeout(CONNECT_TIMEOUT, joining).await.unwrap_or_else(|_| Err(too_slow())) })
+}
+
+/// Client's side of a link of several streams.
+struct Receiving {
+    first: Stream,
+    more: Vec<Stream>,
+    /// Not begun yet: the server has said nothing.
+    further: Vec<Joining>,
+    joining: FuturesUnordered<Joining>,
+    /// Which stream is heard next; 0 is the first one.
+    turn: usize,
+    flow: Option<StreamsFlow>,
+}
+
+impl Receiving {
+    fn link(session: Session, watch: Option<Watch>, peer: &str, further: Vec<Joining>) -> Link {
+        let flow = watch.as_ref().map(|watch| StreamsFlow::new(watch.flow()));
+        let receiving = Self {
+            first: Framed::new(session, watch),
+            more: Vec::new(),
+            further,
+            joining: FuturesUnordered::new(),
+            turn: 0,
+            flow: flow.clone(),
+        };
+        let link = Link::new(receiving, peer).by_parts();
+        match flow {
+            Some(flow) => link.with_flow(flow),
+            None => link,
+        }
+    }
+
+    /// Takes in those that have joined; one that could not is done without.
+    fn look_after(&mut self, cx: &mut Context<'_>) {
+        while let Poll::Ready(Some(joined)) = self.joining.poll_next_unpin(cx) {
+            if let Ok((stream, flow)) = joined {
+                self.more.push(stream);
+                self.flow.iter().zip(flow).for_each(|(all, flow)| all.add(flow));
+            }
+        }
+    }
+
+    /// Takes of a further stream what there is; false when the server has closed it, as it does when the link is over.
+    fn poll_further(
+        &mut self,
+        cx: &mut Context<'_>,
+        at: usize,
+        limit_bytes: usize,
+        take: &mut dyn FnMut(Received<'_>),
+    ) -> Poll<Result<bool>> {
+        let mut is_foreign = false;
+        let mut take_apart = |received: Received<'_>| match received {
+            Received::Apart { .. } => take(received),
+            _ => is_foreign = true,
+        };
+        let polled = self.more[at].poll_take(cx, limit_bytes, &mut take_apart);
+        if is_foreign {
+            return Poll::Ready(Err(Error::corrupt(
+                "expected bulk on a further stream, found another frame",
+            )));
+        }
+        polled
+    }
+}
+
+impl Carrier for Receiving {
+    fn poll_send(&mut self, cx: &mut Context<'_>, outgoing: &mut VecDeque<Message>) -> Poll<Result<()>> {
+        self.first.poll_send(cx, outgoing)
+    }
+
+    fn poll_take(
+        &mut self,
+        cx: &mut Context<'_>,
+        limit_bytes: usize,
+        take: &mut dyn FnMut(Received<'_>),
+    ) -> Poll<Result<bool>> {
+        self.look_after(cx);
+        for _ in 0..=self.more.len() {
+            let at = self.turn % (1 + self.more.len());
+            self.turn = at + 1;
+            let Some(further) = at.checked_sub(1) else {
+                let polled = self.first.poll_take(cx, limit_bytes, take);
+                if matches!(polled, Poll::Ready(Ok(true))) && !self.further.is_empty() {
+                    self.joining.extend(self.further.drain(..));
+                }
+                if polled.is_ready() {
+                    return polled;
+                }
+                continue;
+            };
+            match self.poll_further(cx, further, limit_bytes, take) {
+                Poll::Ready(Ok(false)) => drop(self.more.swap_remove(further)),
+                Poll::Pending => {}
+                ready => return ready,
+            }
+        }
+        Poll::Pending
+    }
+
+    fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        self.first.poll_close(cx)
+    }
+}

@@ -1,0 +1,169 @@
+//! A link of several streams, the server's side: bulk of large items goes to whichever stream can take it.
+
+use std::collections::VecDeque;
+use std::task::{Context, Poll};
+
+use futures::channel::mpsc;
+use futures::{FutureExt, StreamExt};
+use tokio::net::TcpStream;
+use tokio_rustls::server::TlsStream;
+use wire::{Message, Result, Said};
+
+use super::desk::Place;
+use super::flow::StreamsFlow;
+use super::joined::Outlet;
+use crate::carrier::tcp::Framed;
+use crate::carrier::{Received, ended};
+use crate::server::bulk_apart::Items;
+use crate::{Carrier, Link, Watch};
+
+/// Frames that may wait for the first stream while the others take bulk.
+const MAX_FRAMES_AHEAD: usize = 1_024;
+
+/// Server's side of a link of several streams. Until a stream has joined it is the first stream and
+/// nothing else.
+pub(super) struct Sending {
+    first: Framed<TlsStream<TcpStream>>,
+    /// Those that cross in order, by the first stream.
+    frames: VecDeque<Message>,
+    items: Items,
+    /// Bulk that no stream has taken yet.
+    parts: VecDeque<Message>,
+    arriving: mpsc::Receiver<Outlet>,
+    more: Vec<Outlet>,
+    /// Which of them is asked first.
+    turn: usize,
+    /// One of them could take bulk when they were asked last.
+    is_one_free: bool,
+    is_closing: bool,
+    flow: Option<StreamsFlow>,
+    /// Given back after `arriving`, so that nobody opens what is over.
+    _place: Place,
+}
+
+impl Sending {
+    pub(super) fn link(
+        session: TlsStream<TcpStream>,
+        watch: Option<Watch>,
+        peer: String,
+        arriving: mpsc::Receiver<Outlet>,
+        place: Place,
+    ) -> Link {
+        let flow = watch.as_ref().map(|watch| StreamsFlow::new(watch.flow()));
+        let sending = Self {
+            first: Framed::new(session, watch),
+            frames: VecDeque::new(),
+            items: Items::default(),
+            parts: VecDeque::new(),
+            arriving,
+            more: Vec::new(),
+            turn: 0,
+            is_one_free: false,
+            is_closing: false,
+            flow: flow.clone(),
+            _place: place,
+        };
+        let link = Link::new(sending, peer);
+        match flow {
+            Some(flow) => link.with_flow(flow),
+            None => link,
+        }
+    }
+
+    /// Takes in those that have joined. One that has ended ends the link.
+    fn look_after(&mut self, cx: &mut Context<'_>) -> Result<()> {
+        while let Poll::Ready(Some(outlet)) = self.arriving.poll_next_unpin(cx) {
+            if let (Some(all), Some(flow)) = (&self.flow, &outlet.flow) {
+                all.add(flow.clone());
+            }
+            self.more.push(outlet);
+        }
+        let mut is_broken = false;
+        if self.is_closing {
+            return Ok(());
+        }
+        for outlet in &mut self.more {
+            is_broken |= outlet.ended.poll_unpin(cx).is_ready();
+        }
+        if is_broken { Err(ended().context("a further stream of the link")) } else { Ok(()) }
+    }
+
+    /// Which way a message goes.
+    fn sort(&mut self, message: Message) {
+        if self.more.is_empty() {
+            return self.frames.push_back(message);
+        }
+        match message.said() {
+            Some(Said::Item(head)) => self.items.begin(&head),
+            Some(Said::Failed(op)) => self.items.forget(op),
+            Some(Said::Chunk(chunk)) => {
+                if let Some(part) = self.items.part(chunk) {
+                    return self.parts.push_back(part.encode());
+                }
+            }
+            Some(Said::Cancelled(_)) | None => {}
+        }
+        self.frames.push_back(message);
+    }
+
+    /// Gives bulk to the further streams that can take it.
+    fn hand_out(&mut self, cx: &mut Context<'_>) -> Result<()> {
+        self.is_one_free = false;
+        for _ in 0..self.more.len() {
+            let at = self.turn % self.more.len();
+            self.turn = at + 1;
+            let outlet = &mut self.more[at].messages;
+            while outlet.poll_ready(cx).map_err(|_| ended())?.is_ready() {
+                let Some(part) = self.parts.pop_front() else {
+                    self.is_one_free = true;
+                    // It is its turn still.
+                    self.turn = at;
+                    return Ok(());
+                };
+                outlet.start_send(part).map_err(|_| ended())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Carrier for Sending {
+    fn poll_send(&mut self, cx: &mut Context<'_>, outgoing: &mut VecDeque<Message>) -> Poll<Result<()>> {
+        self.look_after(cx)?;
+        while let Some(message) = outgoing.pop_front() {
+            self.sort(message);
+        }
+        loop {
+            self.hand_out(cx)?;
+            if self.first.poll_send(cx, &mut self.frames)?.is_pending() {
+                return Poll::Pending;
+            }
+            // It has nothing else to do.
+            match self.parts.pop_front() {
+                Some(part) => self.frames.push_back(part),
+                None => return Poll::Ready(Ok(())),
+            }
+        }
+    }
+
+    fn takes_more(&self) -> bool {
+        self.is_one_free && self.frames.len() < MAX_FRAMES_AHEAD
+    }
+
+    fn poll_take(
+        &mut self,
+        cx: &mut Context<'_>,
+        limit_bytes: usize,
+        take: &mut dyn FnMut(Received<'_>),
+    ) -> Poll<Result<bool>> {
+        self.look_after(cx)?;
+        self.first.poll_take(cx, limit_bytes, take)
+    }
+
+    fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        self.is_closing = true;
+        self.more.iter_mut().for_each(|outlet| outlet.messages.close_channel());
+        self.more.retain_mut(|outlet| outlet.ended.poll_unpin(cx).is_pending());
+        if self.more.is_empty() { self.first.poll_close(cx) } else { Poll::Pending }
+    }
+}

@@ -1,0 +1,122 @@
+//! Facts of this host: what its kernel allows, how fast it encrypts. Read where Linux shows them.
+
+use std::fs;
+use std::net::{IpAddr, UdpSocket};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use link::quic::Sending;
+use plan::Host;
+
+/// How long the cipher and the kernel are measured, once in a process.
+const MEASURED_WITHIN: Duration = Duration::from_millis(5);
+/// Sizes of packets for which the kernel is.
+const MOST_SIZES: usize = 8;
+/// Size of the headers of IPv4 and UDP together, bytes.
+const HEADER_BYTES: usize = 28;
+/// Larger ones do not leave a host (loopback says 65,536).
+const LARGEST_PACKET_BYTES: usize = 9_000;
+
+/// Facts that matter on the way to `peer`. Takes some milliseconds, the first time.
+pub(super) fn facts(peer: IpAddr) -> Host {
+    static CIPHER_BYTES_PER_SEC: OnceLock<f64> = OnceLock::new();
+    let towards = towards(peer);
+    let mtu_bytes = towards.as_ref().and_then(mtu_bytes);
+    let sending = mtu_bytes.and_then(sending);
+    let interface = towards.as_ref().and_then(interface);
+    let cipher =
+        *CIPHER_BYTES_PER_SEC.get_or_init(|| link::carrier::tls::cipher_bytes_per_sec(MEASURED_WITHIN));
+    Host {
+        rmem_max_bytes: number("net/core/rmem_max"),
+        wmem_max_bytes: number("net/core/wmem_max"),
+        tcp_rmem_max_bytes: third("net/ipv4/tcp_rmem"),
+        tcp_wmem_max_bytes: third("net/ipv4/tcp_wmem"),
+        tunes_receive_buffers: number("net/ipv4/tcp_moderate_rcvbuf").map(|set| set != 0),
+        congestion_control: setting("net/ipv4/tcp_congestion_control"),
+        qdisc: setting("net/core/default_qdisc"),
+        mtu_bytes,
+        card_bits_per_sec: interface.as_deref().and_then(card_bits_per_sec),
+        interface,
+        udp_bytes_per_sec: sending.map(|sending| sending.bytes_per_sec),
+        udp_packets_at_once: sending.and_then(|sending| u32::try_from(sending.packets_at_once).ok()),
+        cipher_bytes_per_sec: Some(cipher).filter(|speed| speed.is_finite()),
+        cores: std::thread::available_parallelism().ok().and_then(|n| u32::try_from(n.get()).ok()),
+    }
+}
+
+fn setting(name: &str) -> Option<String> {
+    let text = fs::read_to_string(format!("/proc/sys/{name}")).ok()?;
+    Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+}
+
+fn number(name: &str) -> Option<u64> {
+    setting(name)?.parse().ok()
+}
+
+/// Third number of a kernel setting that holds a least, a usual and a largest value: the largest.
+fn third(name: &str) -> Option<u64> {
+    setting(name)?.split_whitespace().nth(2)?.parse().ok()
+}
+
+/// A socket that would send to `peer`; nothing is sent.
+fn towards(peer: IpAddr) -> Option<UdpSocket> {
+    let any = if peer.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+    let socket = UdpSocket::bind(any).ok()?;
+    socket.connect((peer, 9)).ok()?;
+    Some(socket)
+}
+
+/// The interface by which a socket sends.
+fn interface(socket: &UdpSocket) -> Option<String> {
+    let own = socket.local_addr().ok()?.ip();
+    let all = if_addrs::get_if_addrs().ok()?;
+    all.into_iter().find(|one| one.ip() == own).map(|one| one.name)
+}
+
+/// Speed that the network card of an interface reports, bits per second; `None` for virtual interfaces, which report
+/// none.
+fn card_bits_per_sec(interface: &str) -> Option<f64> {
+    let text = fs::read_to_string(format!("/sys/class/net/{interface}/speed")).ok()?;
+    let megabits: f64 = text.trim().parse().ok()?;
+    (megabits > 0.0).then_some(megabits * 1e6)
+}
+
+/// How fast UDP packets of the interface's size go, measured once in a process for each of a few sizes.
+fn sending(mtu_bytes: u32) -> Option<Sending> {
+    static KNOWN: Mutex<Vec<(usize, Option<Sending>)>> = Mutex::new(Vec::new());
+    let packet_bytes = usize::try_from(mtu_bytes).ok()?.min(LARGEST_PACKET_BYTES);
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, sending)) = known.iter().find(|(size, _)| *size == packet_bytes) {
+        return *sending;
+    }
+    if known.len() >= MOST_SIZES {
+        return None;
+    }
+    let sending = link::quic::sending(packet_bytes.saturating_sub(HEADER_BYTES), MEASURED_WITHIN);
+    known.push((packet_bytes, sending));
+    sending
+}
+
+/// MTU of the interface by which a socket sends, bytes.
+fn mtu_bytes(socket: &UdpSocket) -> Option<u32> {
+    if socket.local_addr().ok()?.is_ipv4() {
+        rustix::net::sockopt::ip_mtu(socket).ok()
+    } else {
+        rustix::net::sockopt::ipv6_mtu(socket).ok()
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_host_says_something_of_itself() {
+        let facts = facts(IpAddr::from([127, 0, 0, 1]));
+        assert!(facts.tcp_rmem_max_bytes > Some(4096) && facts.mtu_bytes > Some(1000), "{facts:?}");
+        let speed = facts.cipher_bytes_per_sec.unwrap();
+        assert!(speed.is_finite() && speed > 1e5, "{speed}");
+        assert_eq!(facts.interface.as_deref(), Some("lo"));
+        assert!(facts.udp_bytes_per_sec > Some(1e6) && facts.udp_packets_at_once >= Some(1), "{facts:?}");
+    }
+}

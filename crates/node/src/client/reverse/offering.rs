@@ -1,0 +1,93 @@
+//! The server's side: connects to a client that waits, serves it, and comes again when it has ended.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use array::{Error, ErrorKind, Result};
+use link::offer::offer;
+use link::{Link, Trust};
+
+use crate::client::dial::trust_of;
+use crate::server::connection::Service;
+use crate::server::connections::Lobby;
+use crate::server::token::{Admission, Token};
+use crate::url::Url;
+
+/// Pause before coming again, whatever came of the last time; doubled after each attempt in vain.
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+/// Longest pause.
+const MAX_PAUSE: Duration = Duration::from_secs(5);
+
+/// A client that is served wherever it waits.
+pub(crate) struct Offering {
+    host: String,
+    port: u16,
+    trust: Trust,
+    token: Token,
+    most_bytes_per_sec: Option<f64>,
+}
+
+impl Offering {
+    /// Creates an offering to the client that printed `url`. It is sent at most `most_bytes_per_sec`, whatever it
+    /// asks for.
+    ///
+    /// # Errors
+    /// `Invalid` for a URL of several servers, or without its token.
+    pub(crate) fn of(url: &Url, most_bytes_per_sec: Option<f64>) -> Result<Self> {
+        let bad = |what: &str| {
+            Error::invalid(format!("expected the whole URL that the waiting client printed, {what}"))
+        };
+        if !url.replicas.is_empty() {
+            return Err(bad("found several servers; give `--to` once for each client"));
+        }
+        let token = url.token.as_deref().ok_or_else(|| bad("found no token in it"))?;
+        let (trust, token) = (trust_of(url)?, Token::chosen(token)?);
+        Ok(Self { host: url.host.clone(), port: url.port, trust, token, most_bytes_per_sec })
+    }
+
+    /// Serves it, again and again, for ever.
+    ///
+    /// # Cancel safety
+    /// Dropping it ends the connection.
+    pub(crate) async fn run(&self, service: Arc<Service>, lobby: &Lobby) {
+        let mut pause = FIRST_PAUSE;
+        let mut told: Option<ErrorKind> = None;
+        loop {
+            let next = match self.serve(Arc::clone(&service), lobby).await {
+                Ok(()) => {
+                    (pause, told) = (FIRST_PAUSE, None);
+                    FIRST_PAUSE
+                }
+                Err(error) => {
+                    // Once for each kind of trouble: a client that waits again tomorrow is usual.
+                    if told.replace(error.kind()) != Some(error.kind()) {
+                        tracing::warn!("{error}; trying again");
+                    }
+                    (2 * pause).min(MAX_PAUSE)
+                }
+            };
+            // Also after one that went well: a client that waits to end at once would have it come without end.
+            tokio::time::sleep(pause).await;
+            pause = next;
+        }
+    }
+
+    async fn link(&self) -> Result<(Link, IpAddr)> {
+        let (token, most) = (self.token.secret(), self.most_bytes_per_sec);
+        offer(&self.host, self.port, &self.trust, token, most).await
+    }
+
+    async fn serve(&self, service: Arc<Service>, lobby: &Lobby) -> Result<()> {
+        let (link, ip) = self.link().await?;
+        tracing::info!("serving the client at {}:{}", self.host, self.port);
+        let visit = lobby.enter(ip);
+        // Whoever waits there holds the certificate, and has seen the token.
+        let admission = Admission::Token(self.token.clone());
+        tokio::select! {
+            biased;
+            why = visit.over() => Err(why),
+            ended = service.serve_with(link, &visit, &admission) => ended,
+        }
+    }
+}

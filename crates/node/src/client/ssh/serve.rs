@@ -1,0 +1,145 @@
+//! The far end: one data set for whoever started this process, on standard input and output, until they end.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use array::{Error, ErrorKind, Result};
+use bytes::BytesMut;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+
+use super::greeting::{Direct, Greeting, MAX_LINE_BYTES, Told, Wish};
+use super::stdio;
+use crate::assemble::Context;
+use crate::node::{self, Listen, Node, Options};
+use crate::ops::{Registry, Shared};
+use crate::server::connection::Service;
+use crate::server::connections::{Limits, Lobby};
+use crate::server::identity::IdentityChoice;
+use crate::server::public_address::Front;
+use crate::server::token::{Admission, Token};
+use crate::url::Location;
+
+/// From the start until the wish is known. It came with the login.
+const WISH_WITHIN: Duration = Duration::from_secs(10);
+/// Bytes that may come while the data set is being opened; far more than a client asks at first.
+const MAX_EARLY_BYTES: usize = 8 << 20;
+/// Environment variable in which sshd gives the addresses and ports of both ends of the connection.
+const CONNECTION_VARIABLE: &str = "SSH_CONNECTION";
+
+/// Serves what the other end wishes to see, until it ends.
+///
+/// # Errors
+/// `Invalid` when this process was not started by `ssh://`. What cannot be opened is told to the other end.
+pub async fn serve(context: Context, registry: Registry) -> Result<()> {
+    let (mut input, mut output) = stdio::take()?;
+    let mut early = BytesMut::new();
+    let wish = tokio::time::timeout(WISH_WITHIN, read_wish(&mut input, &mut early)).await;
+    let wish =
+        wish.unwrap_or_else(|_| Err(Error::new(ErrorKind::TimedOut, "expected a wish, found none")))?;
+    let (location, array) = location(&wish.path).split_array();
+    let options = Options {
+        locations: vec![location],
+        listen: Listen::At(SocketAddr::new(reached_at().unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)), 0)),
+        admission: Admission::Token(Token::random()?),
+        identity: IdentityChoice::Own,
+        names: Vec::new(),
+        front: Front::default(),
+        explores_folders: false,
+        context,
+        peers: Vec::new(),
+        waiting_clients: Vec::new(),
+        most_bytes_per_sec: None,
+    };
+    let opened = tokio::select! {
+        biased;
+        opened = node::open(&options) => opened,
+        () = end_of(&mut input, &mut early) => return Ok(()),
+    };
+    let (greeting, ready) = match opened {
+        Ok(shared) => {
+            let node = if wish.direct { listen(&options, &shared, &registry).await } else { None };
+            (greeting(array, node.as_ref()), Some((shared, node)))
+        }
+        Err(error) => (Greeting { error: Some(Told::from(&error)), ..greeting(array, None) }, None),
+    };
+    // After whatever the login has printed, on a line of its own.
+    output.write_all(format!("\n{}", greeting.line()?).as_bytes()).await?;
+    let Some((shared, node)) = ready else { return Ok(()) };
+    let service = Arc::new(Service::new(Admission::Everybody, registry, shared));
+    let visit = Lobby::new(Limits::default()).enter(IpAddr::V4(Ipv4Addr::LOCALHOST));
+    let stream = tokio::io::join(std::io::Cursor::new(early.freeze()).chain(input), output);
+    let channel = service.serve(link::carrier::tcp::over(stream, "ssh"), &visit);
+    let port = async {
+        match node {
+            Some(node) => node.run().await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        ended = channel => ended,
+        () = port => Ok(()),
+    }
+}
+
+/// Reads the first line; what came after it stays in `early`.
+async fn read_wish(input: &mut (impl AsyncRead + Unpin), early: &mut BytesMut) -> Result<Wish> {
+    let end = loop {
+        if let Some(end) = early.iter().position(|&b| b == b'\n') {
+            break end;
+        }
+        if early.len() > MAX_LINE_BYTES || input.read_buf(early).await? == 0 {
+            return Err(Error::corrupt("expected a wish in JSON, found something else"));
+        }
+    };
+    let line = early.split_to(end + 1);
+    Wish::read(&line)
+}
+
+/// Reads ahead until the other end is gone.
+async fn end_of(input: &mut (impl AsyncRead + Unpin), early: &mut BytesMut) {
+    while early.len() < MAX_EARLY_BYTES {
+        match input.read_buf(early).await {
+            Ok(0) | Err(_) => return,
+            Ok(_) => {}
+        }
+    }
+    std::future::pending().await
+}
+
+/// A path of this machine and nothing else, whatever it looks like.
+fn location(path: &str) -> Location {
+    let path = match path.strip_prefix("/~/").or_else(|| path.strip_prefix("~/")) {
+        Some(below) => std::env::var_os("HOME").map_or_else(|| PathBuf::from("."), PathBuf::from).join(below),
+        None => PathBuf::from(path),
+    };
+    Location::Path(path)
+}
+
+/// The address of this machine at which ssh reached it.
+fn reached_at() -> Option<IpAddr> {
+    let connection = std::env::var(CONNECTION_VARIABLE).ok()?;
+    connection.split_whitespace().nth(2)?.parse().ok()
+}
+
+/// A port for a direct link; none where that is not possible, which is no failure.
+async fn listen(options: &Options, shared: &Arc<Shared>, registry: &Registry) -> Option<Node> {
+    reached_at()?;
+    match node::start_unseen(options, Arc::clone(shared), registry.clone()).await {
+        Ok(node) => Some(node),
+        Err(error) => {
+            tracing::info!(%error, "no port for a direct link");
+            None
+        }
+    }
+}
+
+fn greeting(array: String, node: Option<&Node>) -> Greeting {
+    let direct = node.and_then(|node| {
+        let token = node.token()?.to_owned();
+        Some(Direct { address: node.address, token, fingerprint: node.fingerprint.clone() })
+    });
+    let program = concat!("corridor ", env!("CARGO_PKG_VERSION")).to_owned();
+    Greeting { program, array, direct, error: None }
+}

@@ -1,0 +1,189 @@
+//! A selection read part by part in bounded memory, for whatever is computed from it where the data are. What is
+//! computed runs on threads for blocking work, one part at a time, while the next ones are being read.
+
+use std::sync::Arc;
+
+use array::{
+    ArrayInfo, AxisRange, Dataset, Error, Priority, ReadRequest, Result, Selection, Source, Target, decode,
+    elements, with_element,
+};
+use futures::stream::{self, Stream, StreamExt, TryStreamExt};
+use wire::ops::BlockPlace;
+
+use crate::export::read_slabs::{Slab, slabs};
+
+/// Parts being read.
+const PARTS_UNDER_WAY: usize = 2;
+/// Parts in memory: those, and one that is being computed with.
+pub const PARTS_IN_MEMORY: u64 = 3;
+/// A part larger than this makes nothing faster, bytes.
+pub const MOST_PART_BYTES: u64 = 8 << 20;
+
+/// A selection of one level of an array, to be read part by part.
+#[derive(Clone)]
+pub struct Scan {
+    source: Arc<dyn Source>,
+    dataset: Arc<Dataset>,
+    array: u32,
+    level: u8,
+    selection: Selection,
+    priority: Priority,
+}
+
+/// Some of the elements of a selection, as stored, in C order.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// First element, per axis, counted in elements of the whole selection.
+    pub start: Vec<u64>,
+    /// Which elements of the array; with those that overlap.
+    pub selection: Selection,
+    /// The elements.
+    pub bytes: Vec<u8>,
+}
+
+impl Part {
+    /// The values that are meant, as doubles; NaN where there is none.
+    ///
+    /// # Errors
+    /// Those of [`decode`].
+    pub fn values(&self, array: &ArrayInfo) -> Result<Vec<f64>> {
+        let decoded = decode(&self.bytes, array.dtype, &array.decoding)?;
+        let output = array.decoding.output;
+        Ok(with_element!(output.element(), T =>
+            elements::<T>(&decoded, output.order()).map(array::Element::to_f64).collect()))
+    }
+}
+
+impl Scan {
+    /// Creates a scan of the elements of `selection` at a place; of all elements there without a selection.
+    ///
+    /// # Errors
+    /// `Invalid` for an array, level or selection that does not exist.
+    pub fn new(
+        source: Arc<dyn Source>,
+        dataset: Arc<Dataset>,
+        place: &BlockPlace,
+        selection: Option<Selection>,
+        priority: Priority,
+    ) -> Result<Self> {
+        let BlockPlace { array, level, .. } = *place;
+        let shape = &dataset.array(array)?.level(level)?.shape;
+        let selection = selection.unwrap_or_else(|| Selection::all(shape));
+        selection.check(shape)?;
+        Ok(Self { source, dataset, array, level, selection, priority })
+    }
+
+    /// The array.
+    ///
+    /// # Errors
+    /// None: it was looked up before.
+    pub fn array(&self) -> Result<&ArrayInfo> {
+        self.dataset.array(self.array)
+    }
+
+    /// The selection.
+    #[must_use]
+    pub fn selection(&self) -> &Selection {
+        &self.selection
+    }
+
+    /// Elements of the selection, saturating.
+    #[must_use]
+    pub fn elements(&self) -> u64 {
+        self.selection.len().unwrap_or(u64::MAX)
+    }
+
+    /// The box that a stored chunk covers, in elements of the selection per axis; `None` where there are no chunks.
+    ///
+    /// # Errors
+    /// None: array and level were looked up before.
+    pub fn grain(&self) -> Result<Option<Vec<u64>>> {
+        let grain = self.array()?.level(self.level)?.grain();
+        let steps = self.selection.ranges().iter().map(|r| r.step);
+        Ok(grain.map(|grain| grain.iter().zip(steps).map(|(&g, step)| g.div_ceil(step)).collect()))
+    }
+
+    /// A box of the selection, `start` and `count` in its elements.
+    ///
+    /// # Errors
+    /// `Invalid` when it lies outside.
+    pub fn of_box(&self, start: &[u64], count: &[u64]) -> Result<Self> {
+        let part = |((r, &start), &count): ((&AxisRange, &u64), &u64)| {
+            let lies_inside = start.checked_add(count).is_some_and(|end| end <= r.count);
+            lies_inside.then(|| AxisRange { start: r.index(start), count, step: r.step })
+        };
+        let ranges: Option<Vec<_>> = self.selection.ranges().iter().zip(start).zip(count).map(part).collect();
+        let ranges = ranges.ok_or_else(|| Error::invalid("expected a box inside the selection"))?;
+        Ok(Self { selection: Selection::new(ranges)?, ..self.clone() })
+    }
+
+    /// The parts, in C order of the grid of stored chunks, of at most `part_bytes` each (but at least one element).
+    /// Where `overlap` says so, a part has one more element along the axis, the first one of the next part.
+    ///
+    /// # Errors
+    /// None: array and level were looked up before.
+    pub fn parts<'a>(
+        &'a self,
+        part_bytes: u64,
+        overlap: &'a [bool],
+    ) -> Result<impl Stream<Item = Result<Part>> + Send + 'a> {
+        let array = self.array()?;
+        let item_bytes = array.dtype.size_bytes();
+        let part_bytes = part_bytes.min(MOST_PART_BYTES);
+        let parts = slabs(&self.selection, item_bytes, array.level(self.level)?.grain(), part_bytes);
+        let read = move |slab| self.read(slab, overlap, item_bytes);
+        Ok(stream::iter(parts).map(read).buffered(PARTS_UNDER_WAY))
+    }
+
+    async fn read(&self, slab: Slab, overlap: &[bool], item_bytes: usize) -> Result<Part> {
+        let Slab { start, selection } = slab;
+        let wider = |(axis, part): (usize, &AxisRange)| {
+            let ends = start[axis].saturating_add(part.count);
+            let more = overlap.get(axis) == Some(&true) && ends < self.selection.ranges()[axis].count;
+            AxisRange { count: part.count + u64::from(more), ..*part }
+        };
+        let selection = Selection::new(selection.ranges().iter().enumerate().map(wider))?;
+        let (target, region) = Target::new(&selection.shape(), item_bytes)?;
+        let request = ReadRequest {
+            array: self.array,
+            level: self.level,
+            selection: selection.clone(),
+            priority: self.priority,
+        };
+        self.source.read(request, region).await?;
+        Ok(Part { start, selection, bytes: target.into_vec()? })
+    }
+
+    /// Gives every part to `add`, one after another, with the total so far. `on_part` hears how many elements were read.
+    ///
+    /// # Errors
+    /// The source's, or those of `add`.
+    ///
+    /// # Cancel safety
+    /// Dropping it stops reading; a part that is being added is added to its end, unseen.
+    pub async fn fold<T: Send + 'static>(
+        &self,
+        part_bytes: u64,
+        overlap: &[bool],
+        mut total: T,
+        add: impl Fn(&mut T, &Part, &ArrayInfo) -> Result<()> + Send + Sync + 'static,
+        mut on_part: impl FnMut(u64) + Send,
+    ) -> Result<T> {
+        let add = Arc::new(add);
+        let mut parts = std::pin::pin!(self.parts(part_bytes, overlap)?);
+        let mut done = 0;
+        while let Some(part) = parts.try_next().await? {
+            done += part.selection.len().unwrap_or_default();
+            let (add, dataset, number) = (Arc::clone(&add), Arc::clone(&self.dataset), self.array);
+            let work = move || {
+                add(&mut total, &part, dataset.array(number)?)?;
+                Ok::<_, Error>(total)
+            };
+            total = tokio::task::spawn_blocking(work)
+                .await
+                .map_err(|e| Error::internal(format!("computing ended early: {e}")))??;
+            on_part(done);
+        }
+        Ok(total)
+    }
+}

@@ -1,0 +1,589 @@
+//! Selections of elements by coordinates, as text: `tas(time=2001-03-01:2001-03-31, lat=40:60, lev=500)`.
+//!
+//! As xarray's `sel` has it: ranges take both ends in, and a date stands for all samples of the year, month, day or time that it names.
+//! It drops its axis where it is as precise as the times of the axis and one sample is of it. A single number is the nearest sample,
+//! and drops its axis. A number outside of the samples, and a date without a sample, is an error that names their range, never another
+//! sample; of a range that reaches beyond them what is there is taken, with a warning. Coordinates are numbers in the axis's units, or
+//! dates where these are a time of one of CF's calendars.
+
+use std::sync::Arc;
+
+use array::time::calendar::{Date, TimeUnits};
+use array::{
+    ArrayInfo, Attribute, AxisRange, Coordinates, Dataset, Error, Index, Indexing, Meaning, Priority,
+    ReadRequest, Result, Selection, Source, Target,
+};
+
+/// Most coordinates of an axis that are read to be searched.
+const MAX_READ: u64 = 1 << 24;
+/// Most axes named in one selection.
+const MAX_NAMED: usize = array::MAX_AXES;
+
+/// Selections along some axes, by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ByCoordinate(Vec<(String, Wanted)>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Wanted {
+    /// All from one to another, both taken in; nothing said is the end of the axis.
+    Range(Option<String>, Option<String>),
+    /// A date, or the number to which the nearest sample is taken.
+    Single(String),
+}
+
+fn is_value(text: &str) -> bool {
+    text.parse::<f64>().is_ok_and(|value| !value.is_nan()) || Date::parse(text).is_some()
+}
+
+impl Wanted {
+    /// Times of day have colons too: the one that leaves values on both sides is between the ends.
+    fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        if is_value(text) {
+            return Some(Self::Single(text.to_owned()));
+        }
+        let side = |text: &str| {
+            let text = text.trim();
+            (text.is_empty() || is_value(text)).then(|| Some(text.to_owned()).filter(|text| !text.is_empty()))
+        };
+        let halves =
+            text.match_indices(':').filter_map(|(at, _)| Some((side(&text[..at])?, side(&text[at + 1..])?)));
+        let halves: Vec<_> = halves.collect();
+        let [(from, to)] = &halves[..] else { return None };
+        Some(Self::Range(from.clone(), to.clone()))
+    }
+}
+
+impl ByCoordinate {
+    /// Reads what stands between the parentheses.
+    ///
+    /// # Errors
+    /// `Invalid`, quoting what could not be read.
+    pub fn parse(text: &str) -> Result<Self> {
+        let mut wanted: Vec<(String, Wanted)> = Vec::new();
+        for part in text.split(',').filter(|part| !part.trim().is_empty()) {
+            let bad = || {
+                Error::invalid(format!(
+                    "expected an axis and what to take of it, such as `lat=40:60`, `lev=500` or `time=2001-03-01:2001-03-31`, found `{}`",
+                    part.trim()
+                ))
+            };
+            let (axis, value) = part.split_once('=').ok_or_else(bad)?;
+            let axis = axis.trim().trim_matches(['"', '\'']).to_owned();
+            if axis.is_empty() || wanted.iter().any(|(known, _)| *known == axis) || wanted.len() >= MAX_NAMED
+            {
+                return Err(bad());
+            }
+            wanted.push((axis, Wanted::parse(value).ok_or_else(bad)?));
+        }
+        Ok(Self(wanted))
+    }
+
+    /// Converts it to a selection by index, for an array at full resolution, and warns of ranges that reach beyond the samples. Reads
+    /// coordinates that the description lacks.
+    ///
+    /// # Errors
+    /// `NotFound` for axes that are not there, `Invalid` for values outside of them; those of the source.
+    pub async fn located(
+        &self,
+        source: &Arc<dyn Source>,
+        dataset: &Dataset,
+        array: &ArrayInfo,
+    ) -> Result<(Indexing, Vec<String>)> {
+        let mut warnings = Vec::new();
+        let mut entries = vec![Index::Slice { start: None, stop: None, step: 1 }; array.axes.len()];
+        for (name, wanted) in &self.0 {
+            let found = array.axes.iter().position(|axis| axis.name == *name || last(&axis.name) == name);
+            let number = found.ok_or_else(|| {
+                let names: Vec<&str> = array.axes.iter().map(|axis| axis.name.as_str()).collect();
+                Error::not_found(format!(
+                    "expected one of the axes {names:?} of `{}`, found `{name}`",
+                    array.name
+                ))
+            })?;
+            if text_array(dataset, array, number).is_some() {
+                return Err(Error::invalid(format!(
+                    "expected numbers as coordinates of axis `{name}` of array `{}`, found texts; pick by index",
+                    array.name
+                )));
+            }
+            let scale = Scale::of(source, dataset, array, number).await?;
+            let about = || format!("axis `{name}` of array `{}`", array.name);
+            entries[number] = scale.find(wanted).map_err(|e| e.context(about()))?;
+            warnings.extend(scale.beyond(wanted).map(|what| format!("{}: {what}", about())));
+        }
+        Ok((Indexing::new(entries)?, warnings))
+    }
+}
+
+/// Units of longitudes by the CF conventions, section 4.2.
+fn is_longitude(units: &str) -> bool {
+    matches!(units, "degrees_east" | "degree_east" | "degree_E" | "degrees_E" | "degreeE" | "degreesE")
+}
+
+fn last(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or(name)
+}
+
+/// The array of a data set that holds an axis's coordinates: of its name and length, in the same group or above. Texts are none.
+pub(crate) fn coordinate_array<'a>(
+    dataset: &'a Dataset,
+    array: &ArrayInfo,
+    axis: usize,
+) -> Option<(u32, &'a ArrayInfo)> {
+    let size = *array.shape().get(axis)?;
+    named_as(dataset, array, axis, |other| other.meaning != Meaning::Text && other.shape() == [size])
+}
+
+/// The array that holds texts in place of an axis's coordinates, one text or one character for each sample.
+pub(crate) fn text_array<'a>(
+    dataset: &'a Dataset,
+    array: &ArrayInfo,
+    axis: usize,
+) -> Option<(u32, &'a ArrayInfo)> {
+    let size = [*array.shape().get(axis)?];
+    let has_numbers = array.axes.get(axis)?.coordinates != Coordinates::Index;
+    if has_numbers || coordinate_array(dataset, array, axis).is_some() {
+        return None;
+    }
+    named_as(dataset, array, axis, |other| {
+        other.meaning == Meaning::Text && (other.shape() == size || other.text_shape() == Some(&size[..]))
+    })
+}
+
+/// The innermost array with an axis's name that fits, in the group of `array` or above.
+fn named_as<'a>(
+    dataset: &'a Dataset,
+    array: &ArrayInfo,
+    axis: usize,
+    fits: impl Fn(&ArrayInfo) -> bool,
+) -> Option<(u32, &'a ArrayInfo)> {
+    let own = &array.axes.get(axis)?.name;
+    let group = array.name.rsplit_once('/').map_or("", |(group, _)| group);
+    let is_it = |other: &ArrayInfo| last(&other.name) == last(own) && fits(other);
+    let depth = |other: &ArrayInfo| other.name.rsplit_once('/').map_or("", |(group, _)| group).len();
+    let is_above = |other: &ArrayInfo| {
+        let above = other.name.rsplit_once('/').map_or("", |(group, _)| group);
+        above.is_empty() || group == above || group.starts_with(&format!("{above}/"))
+    };
+    let all = (0u32..).zip(&dataset.arrays).filter(|(_, other)| is_it(other) && is_above(other));
+    all.max_by_key(|(_, other)| depth(other))
+}
+
+/// Coordinates of the samples of an axis.
+pub(crate) struct Scale {
+    pub(crate) values: Vec<f64>,
+    /// Units and calendar, for a time axis.
+    pub(crate) time: Option<TimeUnits>,
+    /// Why it is no time axis.
+    obstacle: String,
+    units: String,
+}
+
+impl Scale {
+    fn new(values: Vec<f64>, units: String, calendar: &str) -> Self {
+        let (time, obstacle) = match TimeUnits::parse(&units, calendar) {
+            Ok(time) => (Some(time), String::new()),
+            Err(error) => (None, error.message().to_owned()),
+        };
+        Self { values, time, obstacle, units }
+    }
+
+    /// # Errors
+    /// Those of reading; `TooLarge` for more coordinates than are searched.
+    pub(crate) async fn of(
+        source: &Arc<dyn Source>,
+        dataset: &Dataset,
+        array: &ArrayInfo,
+        axis: usize,
+    ) -> Result<Self> {
+        let size = array.shape().get(axis).copied().unwrap_or(0);
+        let about = &array.axes[axis];
+        let stored = coordinate_array(dataset, array, axis);
+        let text = |array: &ArrayInfo, name: &str| match array.attributes.get(name) {
+            Some(Attribute::Text(text)) => Some(text.clone()),
+            _ => None,
+        };
+        let units = stored.and_then(|(_, array)| text(array, "units")).unwrap_or_else(|| about.units.clone());
+        let calendar =
+            stored.and_then(|(_, array)| text(array, "calendar")).or_else(|| text(array, "calendar"));
+        if size > MAX_READ {
+            return Err(Error::too_large(format!(
+                "expected at most {MAX_READ} coordinates along `{}`, found {size}; pick by index",
+                about.name
+            )));
+        }
+        let values = match (&about.coordinates, stored) {
+            (Coordinates::Index, Some((number, stored))) => read(source, number, stored, size).await?,
+            (coordinates, _) => (0..size).map(|index| coordinates.at(index)).collect(),
+        };
+        Ok(Self::new(values, units, calendar.as_deref().unwrap_or_default()))
+    }
+
+    /// Coordinate of a sample; NaN where there is none.
+    pub(crate) fn value(&self, index: u64) -> f64 {
+        usize::try_from(index).ok().and_then(|index| self.values.get(index).copied()).unwrap_or(f64::NAN)
+    }
+
+    /// A coordinate as people read it.
+    pub(crate) fn text(&self, value: f64) -> String {
+        let date = self.time.and_then(|time| time.text(value));
+        date.unwrap_or_else(|| format!("{value}"))
+    }
+
+    fn find(&self, wanted: &Wanted) -> Result<Index> {
+        if self.values.is_empty() {
+            return Err(Error::invalid("expected samples, found none along this axis"));
+        }
+        match wanted {
+            Wanted::Range(from, to) => self.range(from.as_deref(), to.as_deref()),
+            Wanted::Single(text) => match self.time.zip(Date::parse(text)) {
+                Some((time, date)) => self.within(time, &date, text),
+                None => self.nearest(text),
+            },
+        }
+    }
+
+    /// The values as moments, where they are times.
+    fn moment(&self, value: f64) -> f64 {
+        self.time.map_or(value, |time| time.moment(value))
+    }
+
+    fn extent(&self) -> (f64, f64) {
+        let finite = self.values.iter().copied().filter(|value| value.is_finite());
+        finite
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)))
+    }
+
+    /// Range of the coordinates, for error messages.
+    fn span(&self) -> String {
+        let (low, high) = self.extent();
+        let units = if self.time.is_some() || self.units.is_empty() {
+            String::new()
+        } else {
+            format!(" {}", self.units)
+        };
+        format!("they go from {} to {}{units}", self.text(low), self.text(high))
+    }
+
+    /// The first and the last moment of what was written.
+    fn ends_of(&self, text: &str) -> Result<(f64, f64)> {
+        if let Some(time) = self.time {
+            if let Some(date) = Date::parse(text) {
+                return time.span(&date).ok_or_else(|| {
+                    Error::invalid(format!("`{text}` is no date of the calendar of this axis"))
+                });
+            }
+            return Err(Error::invalid(format!(
+                "expected a date such as `2001-03-01`, found `{text}`; {}",
+                self.span()
+            )));
+        }
+        let value: f64 = text.parse().map_err(|_| {
+            Error::invalid(format!("expected a number, found `{text}`: {}; {}", self.obstacle, self.span()))
+        })?;
+        Ok((value, value))
+    }
+
+    fn range(&self, from: Option<&str>, to: Option<&str>) -> Result<Index> {
+        let moments: Vec<f64> = self.values.iter().map(|&value| self.moment(value)).collect();
+        let rises = moments.windows(2).all(|pair| pair[0] <= pair[1]);
+        let falls = moments.windows(2).all(|pair| pair[0] >= pair[1]);
+        if !rises && !falls && moments.len() > 1 {
+            return Err(Error::invalid(
+                "expected coordinates that rise or fall along the axis, found others: pick by index",
+            ));
+        }
+        let from = from.map(|text| self.ends_of(text)).transpose()?;
+        let to = to.map(|text| self.ends_of(text)).transpose()?;
+        if let (Some(from), Some(to)) = (from, to)
+            && from.0 > to.0
+            && is_longitude(&self.units)
+        {
+            return Err(Error::invalid(format!(
+                "expected a range of longitudes from west to east, found one that crosses the end of the axis; select its two \
+                 parts one by one; {}",
+                self.span()
+            )));
+        }
+        // Either order is meant: along an axis that falls people write both.
+        let (low, high) = match (from, to) {
+            (Some(a), Some(b)) => (a.0.min(b.0), a.1.max(b.1)),
+            (Some(a), None) if rises || moments.len() < 2 => (a.0, f64::INFINITY),
+            (Some(a), None) => (f64::NEG_INFINITY, a.1),
+            (None, Some(b)) if rises || moments.len() < 2 => (f64::NEG_INFINITY, b.1),
+            (None, Some(b)) => (b.0, f64::INFINITY),
+            (None, None) => (f64::NEG_INFINITY, f64::INFINITY),
+        };
+        let is_in = |moment: &f64| (low..=high).contains(moment);
+        let start = moments.iter().position(is_in);
+        let stop = moments.iter().rposition(is_in).map(|last| last + 1);
+        let (Some(start), Some(stop)) = (start, stop) else {
+            return Err(Error::invalid(format!("no sample lies in that range; {}", self.span())));
+        };
+        let index = |at: usize| i64::try_from(at).ok();
+        Ok(Index::Slice { start: index(start), stop: index(stop), step: 1 })
+    }
+
+    /// The lowest and the highest moment that samples stand for. Half a step beyond an outermost sample is still its own: half of the
+    /// way to the next one.
+    fn reach(&self) -> Option<(f64, f64)> {
+        let moments = self.values.iter().map(|&value| self.moment(value));
+        let mut sorted: Vec<f64> = moments.filter(|moment| moment.is_finite()).collect();
+        sorted.sort_by(f64::total_cmp);
+        let (low, high) = (*sorted.first()?, *sorted.last()?);
+        let below = sorted.get(1).map_or(0.0, |next| (next - low) / 2.0);
+        let above = sorted.iter().rev().nth(1).map_or(0.0, |next| (high - next) / 2.0);
+        Some((low - below, high + above))
+    }
+
+    /// Names the ends of a range that lie beyond what the samples stand for. Of one sample nobody knows how far that is.
+    fn beyond(&self, wanted: &Wanted) -> Option<String> {
+        let Wanted::Range(from, to) = wanted else { return None };
+        let (low, high) = self.reach().filter(|_| self.values.len() > 1)?;
+        let is_beyond =
+            |text: &&str| self.ends_of(text).is_ok_and(|(begins, ends)| ends < low || begins > high);
+        let ends = [from, to].into_iter().flatten().map(String::as_str);
+        let outside: Vec<&str> = ends.filter(is_beyond).collect();
+        let (verb, ends) = (if outside.len() == 1 { "lies" } else { "lie" }, outside.join("` and `"));
+        (!outside.is_empty()).then(|| format!("`{ends}` {verb} outside of the samples; {}", self.span()))
+    }
+
+    /// All samples of what a date names; without their axis where it is one, and the date as precise as the axis.
+    fn within(&self, time: TimeUnits, date: &Date, text: &str) -> Result<Index> {
+        let (low, high) = self.ends_of(text)?;
+        let is_in = |&(_, &value): &(usize, &f64)| (low..=high).contains(&time.moment(value));
+        let found: Vec<usize> = self.values.iter().enumerate().filter(is_in).map(|(at, _)| at).collect();
+        let index = |at: usize| i64::try_from(at).map_err(|_| Error::internal("an index beyond all"));
+        match found[..] {
+            [] => Err(self.none_in(text, (low, high))),
+            [one] if date.precision >= time.precision(&self.values) => Ok(Index::At(index(one)?)),
+            [first, ..] => {
+                let last = found[found.len() - 1];
+                let step = found.get(1).map_or(1, |next| next - first);
+                if found.windows(2).any(|pair| pair[1] - pair[0] != step) {
+                    return Err(Error::invalid(format!(
+                        "expected the samples of `{text}` beside each other, found them scattered along the axis: pick by index"
+                    )));
+                }
+                let (start, stop) = (Some(index(first)?), Some(index(last + 1)?));
+                Ok(Index::Slice { start, stop, step: index(step)? })
+            }
+        }
+    }
+
+    /// The error for a date without a sample, with its neighbors.
+    fn none_in(&self, text: &str, (low, high): (f64, f64)) -> Error {
+        let finite = || self.values.iter().copied().filter(|value| value.is_finite());
+        let before = finite().filter(|&value| self.moment(value) < low).reduce(f64::max);
+        let after = finite().filter(|&value| self.moment(value) > high).reduce(f64::min);
+        let nearest = match (before, after) {
+            (Some(before), Some(after)) => {
+                format!(", the nearest are {} and {}", self.text(before), self.text(after))
+            }
+            (Some(one), None) | (None, Some(one)) => format!(", the nearest is {}", self.text(one)),
+            (None, None) => String::new(),
+        };
+        Error::invalid(format!("no sample lies in `{text}`{nearest}; {}", self.span()))
+    }
+
+    fn nearest(&self, text: &str) -> Result<Index> {
+        let (wanted, _) = self.ends_of(text)?;
+        let distance = |&(_, &value): &(usize, &f64)| (self.moment(value) - wanted).abs();
+        let finite = self.values.iter().enumerate().filter(|(_, value)| value.is_finite());
+        let found = finite.min_by(|a, b| distance(a).total_cmp(&distance(b)));
+        let (at, _) =
+            found.ok_or_else(|| Error::invalid("expected coordinates, found none along this axis"))?;
+        if self.reach().is_none_or(|(low, high)| !(low..=high).contains(&wanted)) {
+            return Err(Error::invalid(format!("`{text}` lies outside of the samples; {}", self.span())));
+        }
+        i64::try_from(at).map(Index::At).map_err(|_| Error::internal("an index beyond all"))
+    }
+}
+
+/// Decoded coordinates that the description does not have.
+async fn read(source: &Arc<dyn Source>, number: u32, array: &ArrayInfo, size: u64) -> Result<Vec<f64>> {
+    let selection = Selection::new([AxisRange { start: 0, count: size, step: 1 }])?;
+    let (target, region) = Target::new(&[size], array.dtype.size_bytes())?;
+    let request = ReadRequest { array: number, level: 0, selection, priority: Priority::INTERACTIVE };
+    source.read(request, region).await?;
+    let bytes = target.into_vec()?;
+    let stored =
+        (0..bytes.len() / array.dtype.size_bytes()).filter_map(|at| array.dtype.scalar_at(&bytes, at));
+    Ok(stored.map(|value| array.decoding.decode(value)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use array::conformance::one_array;
+
+    use super::*;
+
+    fn scale(values: &[f64], units: &str, calendar: &str) -> Scale {
+        Scale::new(values.to_vec(), units.to_owned(), calendar)
+    }
+
+    fn picked(scale: &Scale, text: &str) -> String {
+        let wanted = Wanted::parse(text).unwrap_or_else(|| panic!("`{text}` is read"));
+        match scale.find(&wanted) {
+            Ok(Index::At(at)) => format!("{at}"),
+            Ok(Index::Slice { start, stop, .. }) => format!("{}:{}", start.unwrap(), stop.unwrap()),
+            Ok(other) => panic!("{other:?}"),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn beyond_the_ends_of_an_uneven_axis_half_of_its_own_step_is_near() {
+        let levels = scale(&[100_000.0, 85_000.0, 1_000.0, 500.0], "Pa", "");
+        assert_eq!(picked(&levels, "260"), "3");
+        assert_eq!(picked(&levels, "107000"), "0");
+        for outside in ["240", "-100", "1", "108000"] {
+            assert!(picked(&levels, outside).contains("outside of the samples"), "{outside}");
+        }
+        let alone = scale(&[5.0], "m", "");
+        assert_eq!(picked(&alone, "5"), "0");
+        assert!(picked(&alone, "6").contains("outside of the samples"));
+    }
+
+    #[test]
+    fn ranges_that_reach_beyond_the_samples_are_said() {
+        let beyond = |scale: &Scale, text: &str| scale.beyond(&Wanted::parse(text).unwrap());
+        let around: Vec<f64> = (0..72).map(|n| 5.0 * f64::from(n)).collect();
+        let lon = scale(&around, "degrees_east", "");
+        let said = beyond(&lon, "-20:20").unwrap();
+        assert_eq!(said, "`-20` lies outside of the samples; they go from 0 to 355 degrees_east");
+        assert!(beyond(&lon, "-180:400").unwrap().starts_with("`-180` and `400` lie outside"));
+        for inside in ["0:355", "-2.5:357.5", ":20", "10:", "-20"] {
+            assert_eq!(beyond(&lon, inside), None, "{inside}");
+        }
+        assert_eq!(beyond(&scale(&[5.0], "m", ""), "0:10"), None, "one sample");
+        let daily = scale(&[0.0, 1.0, 2.0], "days since 2001-01-30", "");
+        assert_eq!(beyond(&daily, "2001-01:2001-02"), None, "months of which a part is there");
+        assert!(beyond(&daily, "2001-01-30:2001-03").unwrap().starts_with("`2001-03` lies outside"));
+    }
+
+    #[test]
+    fn longitudes_go_from_west_to_east() {
+        let around: Vec<f64> = (0..72).map(|n| 5.0 * f64::from(n)).collect();
+        assert!(picked(&scale(&around, "degrees_east", ""), "350:10").contains("two parts"));
+        assert_eq!(picked(&scale(&around, "degrees_east", ""), "10:20"), "2:5");
+        assert_eq!(picked(&scale(&around, "m", ""), "20:10"), "2:5");
+    }
+
+    #[test]
+    fn numbers_are_found_as_xarray_finds_them() {
+        let lat = scale(&[-60.0, -30.0, 0.0, 30.0, 60.0], "degrees_north", "");
+        for (text, expected) in [
+            ("-30:30", "1:4"),
+            ("-29.9:30", "2:4"),
+            ("0", "2"),
+            ("16", "3"),
+            (":0", "0:3"),
+            ("31:", "4:5"),
+            ("30:-30", "1:4"),
+            ("74", "4"),
+        ] {
+            assert_eq!(picked(&lat, text), expected, "{text}");
+        }
+        assert!(picked(&lat, "76").contains("outside of the samples; they go from -60 to 60 degrees_north"));
+        assert!(picked(&lat, "1:2").contains("no sample lies in that range"));
+        assert!(picked(&lat, "2001-03-01").contains("expected a number"));
+        let months = scale(&[0.0, 1.0], "months since 2001-01-01", "standard");
+        assert!(
+            picked(&months, "2001-02-01").contains("`months` has no fixed length in the calendar `standard`")
+        );
+        assert_eq!(picked(&scale(&[0.0, 1.0], "months since 2001-01-01", "360_day"), "2001-02"), "1:2");
+        let east = scale(&[0.0, 24.0], "hours since 2000-01-02 00:00:00 +02:00", "");
+        assert_eq!(picked(&east, "2000-01-01T22"), "0");
+        assert_eq!(picked(&east, "2000-01-02"), "1:2");
+        let down = scale(&[60.0, 30.0, 0.0, -30.0], "", "");
+        for (text, expected) in
+            [("0:30", "1:3"), ("30:0", "1:3"), ("30:", "1:4"), (":30", "0:2"), ("-30", "3")]
+        {
+            assert_eq!(picked(&down, text), expected, "{text}");
+        }
+        assert!(picked(&scale(&[1.0, 3.0, 2.0], "", ""), "1:2").contains("rise or fall"));
+    }
+
+    #[test]
+    fn dates_stand_for_all_that_begins_with_them() {
+        let days: Vec<f64> = (0..730).map(f64::from).collect();
+        let daily = scale(&days, "days since 2001-01-01", "noleap");
+        for (text, expected) in [
+            ("2001-03-01:2001-03-31", "59:90"),
+            ("2001-03", "59:90"),
+            ("2002", "365:730"),
+            ("2001-03-01", "59"),
+            ("2001-12:2002-01", "334:396"),
+            (":2001-01-02", "0:2"),
+            ("2001-03-01T12:2001-03-03T12", "60:62"),
+            ("2001-03-01T12:30:2001-03-03", "60:62"),
+        ] {
+            assert_eq!(picked(&daily, text), expected, "{text}");
+        }
+        assert!(picked(&daily, "2001-02-29").contains("no date of the calendar"));
+        assert!(picked(&daily, "2005-01-01").contains("they go from 2001-01-01 to 2002-12-31"));
+        assert!(
+            picked(&daily, "17").contains("no sample lies in `17`, the nearest is 2001-01-01"),
+            "the year 17"
+        );
+        let noon = "no sample lies in `2001-03-01T13:00`, the nearest are 2001-03-01 and 2001-03-02";
+        assert!(picked(&daily, "2001-03-01T13:00").contains(noon));
+        let hourly = scale(&[0.0, 6.0, 12.0, 18.0, 24.0], "hours since 1900-01-01", "");
+        assert_eq!(picked(&hourly, "1900-01-01"), "0:4", "all of the day");
+        assert_eq!(picked(&hourly, "1900-01-01T06:00"), "1");
+        assert_eq!(picked(&hourly, "1900-01-01T06"), "1");
+    }
+
+    #[test]
+    fn a_date_is_never_another_one() {
+        let gap = scale(&[0.0, 1.0, 2.0, 12.0], "days since 2020-01-01", "");
+        assert_eq!(picked(&gap, "2020-01-03"), "2");
+        let none = "no sample lies in `2020-01-04`, the nearest are 2020-01-03 and 2020-01-13";
+        assert!(picked(&gap, "2020-01-04").contains(none));
+        assert!(picked(&gap, "2020-02").contains("no sample lies in `2020-02`, the nearest is 2020-01-13"));
+        let monthly = scale(&[0.0, 31.0, 60.0, 91.0], "days since 2020-01-01", "");
+        assert!(picked(&monthly, "2020-03-17").contains("no sample lies in"));
+        assert_eq!(picked(&monthly, "2020-03"), "2:3", "a month is less precise than days");
+        assert_eq!(picked(&monthly, "2020-03-01"), "2");
+        let noon = scale(&[0.0, 1.0, 2.0], "days since 2020-01-01 12:00", "");
+        assert_eq!(picked(&noon, "2020-01-02"), "1:2");
+        assert_eq!(picked(&noon, "2020-01-02T12"), "1");
+        let twice = scale(&[0.0, 1.0, 1.0, 2.0], "days since 2020-01-01", "");
+        assert_eq!(picked(&twice, "2020-01-02"), "1:3");
+        assert_eq!(picked(&twice, "2020-01-02:2020-01-03"), "1:4");
+        let apart = scale(&[0.0, 1.0, 0.0, 5.0, 0.0, 0.0], "days since 2020-01-01", "");
+        assert!(picked(&apart, "2020-01-01").contains("scattered"));
+        let fine = scale(&[0.0, 1.0, 999.0, 1_000.0], "milliseconds since 2020-01-01", "");
+        assert_eq!(picked(&fine, "2020-01-01T00:00:00"), "0:3");
+        assert_eq!(picked(&fine, "2020-01-01T00:00:00:2020-01-01T00:00:00"), "0:3");
+        assert_eq!(picked(&fine, "2020-01-01T00:00:00.001"), "1");
+        let today = [1.6e15, 1.6e15 + 1.0, 1.6e15 + 2.0];
+        let fine = scale(&today, "microseconds since 1970-01-01", "");
+        assert_eq!(picked(&fine, "2020-09-13T12:26:40.000001"), "1");
+    }
+
+    #[test]
+    fn texts_are_no_numbers_along_an_axis() {
+        for shape in [&[3][..], &[3, 5][..]] {
+            let mut data = one_array("<f4".parse().unwrap(), &[3], &[3]);
+            let mut names = one_array("|u1".parse().unwrap(), shape, shape).arrays.remove(0);
+            names.name = "x".into();
+            names.meaning = Meaning::Text;
+            data.arrays.push(names);
+            let array = &data.arrays[0];
+            assert!(coordinate_array(&data, array, 0).is_none());
+            assert_eq!(text_array(&data, array, 0).map(|(number, _)| number), Some(1));
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_quoted() {
+        assert!(ByCoordinate::parse("time=2001-03-01:2001-03-31, lat=40:60, lev=500").is_ok());
+        assert_eq!(ByCoordinate::parse("").unwrap(), ByCoordinate(Vec::new()));
+        for text in ["lat", "lat=", "=4", "lat=a:b", "lat=1,lat=2", "lat=1:2:3"] {
+            assert!(ByCoordinate::parse(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! Pictures in files: one, or many of time steps and of a camera that travels, numbered or as a film.
+//!
+//! What a picture shows is [`picture`](crate::export::picture)'s business; here is which pictures there are, and how each is written.
+
+mod journey;
+mod looked;
+mod notes;
+mod sink;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use array::{Dataset, Error, Result, Source};
+use render::{ImageSize, stereo};
+use serde_json::{Map, json};
+use session::{Truth, Values};
+pub use stream::Company;
+pub use stream::Quality;
+pub use stream::compose::{self, Communicator, Method};
+use stream::{Film, FilmRequest, Means, Pixels, Regridded, SlabWish, camera_in, encode_slabs, follow};
+use view::View;
+
+pub use self::journey::{Journey, Times};
+pub use self::looked::{LookRequest, check_slabs_output, is_slabs, look, read_slabs};
+use self::notes::notes;
+use self::sink::{Kind, Sink, check_numbered, numbered_or_as_is, write};
+pub use self::sink::{Track, check_output, is_film};
+use crate::assemble::Stack;
+use crate::export::picture::{PictureRequest, colour_map, view_of};
+
+/// Most pictures of one command: a quarter of an hour at 25 a second.
+pub const MAX_PICTURES: u32 = 22_500;
+/// Examples of names for several outputs, as error messages give them.
+const PICTURES_SUCH_AS: &str = "`x-%04d.png`, or a film, `x.mp4` or `x.webm`,";
+/// Pictures of a camera's journey where nobody says how many.
+const JOURNEY_PICTURES: u32 = 100;
+
+/// Which pictures are drawn.
+#[derive(Clone, Debug)]
+pub struct PicturesRequest {
+    /// Content of each picture.
+    pub picture: PictureRequest,
+    /// Time steps, instead of the picture's one; a film whose camera stands has all there are.
+    pub times: Option<Times>,
+    /// How the camera travels from the first picture to the last one.
+    pub journey: Option<Journey>,
+    /// How many; the time steps are spread over them. By default as many as there are time steps, or 100.
+    pub pictures: Option<u32>,
+    /// How a film is written.
+    pub track: Track,
+    /// With the volume's box, a scale bar and a legend.
+    pub is_annotated: bool,
+    /// Slabs beside each picture, and the file that they go to: with a place for the number as pictures have.
+    pub slabs: Option<(PathBuf, SlabWish)>,
+}
+
+impl From<PictureRequest> for PicturesRequest {
+    /// One picture, plain.
+    fn from(picture: PictureRequest) -> Self {
+        Self {
+            picture,
+            times: None,
+            journey: None,
+            pictures: None,
+            track: Track::default(),
+            is_annotated: false,
+            slabs: None,
+        }
+    }
+}
+
+impl PicturesRequest {
+    /// Whether it asks for more than one picture, as far as can be seen without the data.
+    #[must_use]
+    pub fn is_several(&self) -> bool {
+        self.times.is_some() || self.journey.is_some() || self.pictures.is_some()
+    }
+
+    /// Whether outputs have places for the pictures' numbers, as far as their count is known without the data.
+    ///
+    /// # Errors
+    /// `Invalid`, saying what works.
+    pub fn check_numbers(&self, output: &Path) -> Result<()> {
+        let of_journey = self.journey.as_ref().map_or(1, |_| JOURNEY_PICTURES);
+        let of_times = self.times.and_then(Times::count).unwrap_or(1);
+        let count = self.pictures.unwrap_or(if of_times > 1 { of_times } else { of_journey });
+        self.check_numbers_of(count, output)
+    }
+
+    fn check_numbers_of(&self, count: u32, output: &Path) -> Result<()> {
+        if let Some((output, _)) = &self.slabs {
+            check_numbered(output, count, "`x-%04d.slabs`")?;
+        }
+        check_numbered(output, count, PICTURES_SUCH_AS)
+    }
+}
+
+/// Result of drawing.
+#[derive(Clone, Debug)]
+pub struct Drawn {
+    /// How many pictures.
+    pub pictures: u32,
+    /// Record of what the last picture shows.
+    pub truth: Truth,
+    /// Its view, with everything filled in that was left open.
+    pub view: View,
+    /// Statistics of the values that it shows, if known.
+    pub values: Option<Values>,
+}
+
+/// Draws pictures into files: `output` ends in `.png` or `.exr`, with `%d` or `%04d` in its name for several (numbers from 0),
+/// or in `.mp4` or `.webm`. Of a `company` of processes, which all make the same call, rank 0 writes them and the others get `None`.
+/// `progress` hears blocks present and wanted of a single picture, else pictures done and asked for.
+///
+/// # Errors
+/// What does not fit in the view, blocks that cannot be had, `Io`. Pictures that were finished before stay. Of processes rank 0
+/// hears what is wrong at any.
+///
+/// # Cancel safety
+/// Dropping it leaves the pictures that are finished; of a film nothing.
+pub async fn draw(
+    stack: &Stack,
+    request: &PicturesRequest,
+    size: ImageSize,
+    means: Means,
+    company: Option<Company>,
+    output: &Path,
+    mut progress: impl FnMut(u64, u64),
+) -> Result<Option<Drawn>> {
+    let kind = Kind::of(output)?;
+    if let Some(Company::Processes(ranks)) = company.as_ref().filter(|company| company.is_led_elsewhere()) {
+        follow(Arc::new(stack.regridded().await?), means, ranks.clone()).await?;
+        return Ok(None);
+    }
+    let source = stack.regridded().await?;
+    let dataset = source.describe().await?;
+    let views = views(request, size, &dataset, &source, kind)?;
+    let count = u32::try_from(views.len()).unwrap_or(u32::MAX);
+    if kind.is_film() {
+        check_several(count, request.pictures, "name several time steps with `--time`, let")?;
+    }
+    request.check_numbers_of(count, output)?;
+    let (slabs_output, slabs) = request.slabs.clone().unzip();
+    let mut sink = Sink::open(output, kind, size, &request.track)?;
+    let colour_map = colour_map(&request.picture)?;
+    // Notes lie behind what the volume leaves transparent.
+    let pixels = if request.is_annotated || kind == Kind::Exr { Pixels::Full } else { Pixels::Rgb8 };
+    let film =
+        FilmRequest { views, colour_map, range: request.picture.range, size, means, slabs, company, pixels };
+    let mut film = Film::open(Arc::new(source), film).await?;
+    let (mut done, mut last) = (0, None);
+    let is_several = request.is_several() || kind.is_film();
+    if is_several {
+        progress(0, u64::from(count));
+    }
+    loop {
+        let of_blocks = |blocks, total| {
+            if !is_several {
+                progress(blocks, total);
+            }
+        };
+        let Some(mut still) = film.next(of_blocks).await? else { break };
+        last = Some((still.truth.clone(), still.view.clone(), still.values.clone()));
+        let notes = request.is_annotated.then(|| notes(&still.view, size, &dataset)).transpose()?;
+        let slabs_output = slabs_output.as_deref().map(|output| numbered_or_as_is(output, done));
+        let finish = move || {
+            if let Some((output, slabs)) = slabs_output.zip(still.slabs.take()) {
+                write(&output, &encode_slabs(&slabs)?.1)?;
+            }
+            match (notes, still.view.stereo) {
+                (Some(notes), Some(parallax)) => stereo::annotate_pair(&mut still.image, &notes, parallax)?,
+                (Some(notes), None) => render::annotate(&mut still.image, &notes)?,
+                (None, _) => {}
+            }
+            sink.take(done, &still.image, still.view.background).map(|()| sink)
+        };
+        // The next one's blocks come meanwhile.
+        let taken = tokio::task::spawn_blocking(finish).await;
+        sink = taken.map_err(|e| Error::internal(format!("a picture could not be written: {e}")))??;
+        done += 1;
+        if is_several {
+            progress(u64::from(done), u64::from(count));
+        }
+    }
+    sink.finish()?;
+    let (truth, view, values) = last.ok_or_else(|| Error::internal("expected a picture, found none"))?;
+    Ok(Some(Drawn { pictures: done, truth, view, values }))
+}
+
+/// Combines the results of work that each process of a company did by itself. If one failed, only rank 0 gets an
+/// error, and the others get `None`; see [`stream::compose::agreed`].
+///
+/// # Errors
+/// At rank 0 the error of any process; those of the communicator.
+pub async fn agreed<T: Send + 'static>(ranks: Arc<dyn Communicator>, own: Result<T>) -> Result<Option<T>> {
+    let agreeing = tokio::task::spawn_blocking(move || compose::agreed(&*ranks, own));
+    agreeing.await.map_err(|e| Error::internal(format!("agreeing with other ranks: {e}")))?
+}
+
+/// Checks that a film has more than one picture, unless the number of pictures was asked for. `remedy` begins the
+/// advice in the error.
+fn check_several(count: u32, asked: Option<u32>, remedy: &str) -> Result<()> {
+    if count > 1 || asked.is_some() {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "expected several pictures for a film, found one: {remedy} the camera travel (`--journey turn`), ask for several (`--pictures \
+         50`), or write a picture (.png)"
+    )))
+}
+
+/// The time step, of so many, of a picture of so many: all are shown as long where there are more pictures than steps, the first
+/// and the last are among those shown where there are fewer.
+fn step_of(number: usize, pictures: usize, steps: usize) -> usize {
+    if (2..steps).contains(&pictures) {
+        number * (steps - 1) / (pictures - 1)
+    } else {
+        number * steps / pictures
+    }
+}
+
+/// One view for each picture.
+fn views(
+    request: &PicturesRequest,
+    size: ImageSize,
+    dataset: &Dataset,
+    drawn: &Regridded,
+    kind: Kind,
+) -> Result<Vec<View>> {
+    // Each picture's time is set below; the box that a camera frames is that of all.
+    let base = view_of(&request.picture, size, dataset, drawn)?;
+    let is_of_all = kind.is_film() && request.journey.is_none() && request.picture.time.is_none();
+    let steps = match request.times.or(is_of_all.then(Times::default)) {
+        None => vec![base.time],
+        Some(times) => {
+            let (_, array) = dataset.find(&base.array)?;
+            let count = array.time_axis().map_or(1, |axis| array.shape()[axis]);
+            times.of(count)?
+        }
+    };
+    let is_one_step = steps.len() == 1;
+    let steps_count = u32::try_from(steps.len()).unwrap_or(u32::MAX);
+    let few = if request.journey.is_some() && is_one_step { JOURNEY_PICTURES } else { steps_count };
+    let count = request.pictures.unwrap_or(few);
+    if count == 0 || count > MAX_PICTURES {
+        return Err(Error::invalid(format!("expected 1 to {MAX_PICTURES} pictures, found {count}")));
+    }
+    let cameras = match &request.journey {
+        None => Vec::new(),
+        Some(journey) => journey.cameras(&camera_in(&base, dataset, size)?, count)?,
+    };
+    (0..count as usize)
+        .map(|number| {
+            let mut fields = Map::new();
+            fields.insert("time".into(), steps[step_of(number, count as usize, steps.len())].into());
+            if let Some(camera) = cameras.get(number) {
+                fields.insert("camera".into(), json!(camera));
+            }
+            base.merged(&fields)
+        })
+        .collect()
+}

@@ -1,0 +1,240 @@
+//! Outputs of pictures: numbered files, or a film.
+
+use std::path::{Path, PathBuf};
+
+use array::{Error, ErrorKind, Result};
+use render::{Background, Image, ImageSize};
+use rustix::fs::{Access, access};
+use stream::{Av1, H264, Quality, check_film};
+
+use crate::export::output::Draft;
+use crate::export::output::mp4::Mp4;
+use crate::export::output::webm::WebM;
+
+/// How a film is written.
+#[derive(Clone, Copy, Debug)]
+pub struct Track {
+    /// Rate, pictures a second.
+    pub pictures_per_sec: f64,
+    /// How true to the pictures; only of films.
+    pub quality: Quality,
+}
+
+impl Default for Track {
+    /// 25 pictures a second.
+    fn default() -> Self {
+        Self { pictures_per_sec: 25.0, quality: Quality::default() }
+    }
+}
+
+/// Kind of file to write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// 8 bits over the view's background.
+    Png,
+    /// Floats without background, linear light.
+    Exr,
+    /// A film, H.264.
+    Mp4,
+    /// A film, AV1.
+    WebM,
+}
+
+impl Kind {
+    pub(super) fn of(path: &Path) -> Result<Self> {
+        let extension = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+        match extension.as_str() {
+            "png" => Ok(Self::Png),
+            "exr" => Ok(Self::Exr),
+            "mp4" => Ok(Self::Mp4),
+            "webm" => Ok(Self::WebM),
+            _ => Err(Error::invalid(format!(
+                "expected an output that ends in .png or .exr (pictures), .mp4 or .webm (films), found `{}`",
+                path.display()
+            ))),
+        }
+    }
+
+    pub(super) fn is_film(self) -> bool {
+        matches!(self, Self::Mp4 | Self::WebM)
+    }
+
+    /// Encodes one picture.
+    fn encode(self, image: &Image, background: [u8; 3]) -> Result<Vec<u8>> {
+        match self {
+            Self::Exr => image.to_exr(),
+            _ => image.to_png(Background::Colour(background.map(|c| f32::from(c) / 255.0))),
+        }
+    }
+}
+
+/// Whether an output of this name is a film.
+#[must_use]
+pub fn is_film(path: &Path) -> bool {
+    Kind::of(path).is_ok_and(Kind::is_film)
+}
+
+/// Whether an output can be written, before anything is asked of anybody: its ending, its folder, and of a film the pictures'
+/// size and rate.
+///
+/// # Errors
+/// `Invalid`, `NotFound` and `Denied`, saying what works.
+pub fn check_output(path: &Path, size: ImageSize, track: &Track) -> Result<()> {
+    if Kind::of(path)?.is_film() {
+        check_film(size, track.pictures_per_sec)?;
+    }
+    check_place(path)
+}
+
+/// Whether a file can be made in the folder where it is to be.
+pub(super) fn check_place(path: &Path) -> Result<()> {
+    if path.is_dir() {
+        return Err(Error::invalid(format!(
+            "expected a file to write, found a folder of this name; choose another name: `{}`",
+            path.display()
+        )));
+    }
+    if path.metadata().is_ok_and(|about| !about.is_file()) {
+        return Err(Error::invalid(format!(
+            "expected a file to write, found something else of this name (a pipe, a device); choose another name: `{}`",
+            path.display()
+        )));
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if !folder.is_dir() {
+        return Err(Error::not_found(format!(
+            "expected an output in a folder that is there, found no folder `{}`; make it first, or choose another: `{}`",
+            folder.display(),
+            path.display()
+        )));
+    }
+    access(folder, Access::WRITE_OK | Access::EXEC_OK).map_err(|e| {
+        let what = format!(
+            "expected an output in a folder that may be written to, found `{}` ({e}); choose another: `{}`",
+            folder.display(),
+            path.display()
+        );
+        Error::new(ErrorKind::Denied, what)
+    })
+}
+
+/// Output of pictures.
+pub(super) enum Sink {
+    Files { output: PathBuf, kind: Kind },
+    Mp4 { file: Box<Mp4>, encoder: Box<H264> },
+    WebM { file: Box<WebM>, encoder: Box<Av1> },
+}
+
+impl Sink {
+    pub(super) fn open(output: &Path, kind: Kind, size: ImageSize, track: &Track) -> Result<Self> {
+        let (rate, pixels) = (track.pictures_per_sec, (size.width, size.height));
+        match kind {
+            Kind::Mp4 => {
+                let encoder = Box::new(H264::new(size, rate, track.quality)?);
+                Ok(Self::Mp4 { file: Box::new(Mp4::create(output, pixels, rate)?), encoder })
+            }
+            Kind::WebM => {
+                let encoder = Box::new(Av1::new(size, rate, track.quality)?);
+                let file = WebM::create(output, pixels, rate, &encoder.configuration())?;
+                Ok(Self::WebM { file: Box::new(file), encoder })
+            }
+            Kind::Png | Kind::Exr => Ok(Self::Files { output: output.to_owned(), kind }),
+        }
+    }
+
+    pub(super) fn take(&mut self, number: u32, image: &Image, background: [u8; 3]) -> Result<()> {
+        match self {
+            Self::Files { output, kind } => {
+                write(&numbered_or_as_is(output, number), &kind.encode(image, background)?)
+            }
+            Self::Mp4 { file, encoder } => file.add(&encoder.encode(image, background)?),
+            Self::WebM { file, encoder } => {
+                encoder.encode(image, background)?.iter().try_for_each(|sample| file.add(sample))
+            }
+        }
+    }
+
+    pub(super) fn finish(self) -> Result<()> {
+        match self {
+            Self::Files { .. } => Ok(()),
+            Self::Mp4 { file, encoder } => file.finish(encoder.sets()),
+            Self::WebM { mut file, mut encoder } => {
+                encoder.finish()?.iter().try_for_each(|sample| file.add(sample))?;
+                file.finish()
+            }
+        }
+    }
+}
+
+pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    let draft = Draft::beside(path)?;
+    std::fs::write(&draft.path, bytes).map_err(|e| draft.failed(e))?;
+    draft.keep()
+}
+
+/// Checks that `count` files get different names, unless they are one film. `such_as` is an example of a name for the
+/// error.
+pub(super) fn check_numbered(path: &Path, count: u32, such_as: &str) -> Result<()> {
+    if count <= 1 || is_film(path) || numbered(path, 0).is_some() {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "expected an output with a place for its number, such as {such_as} for {count} pictures, found `{}`",
+        path.display()
+    )))
+}
+
+/// A name with its number, where it has a place for one.
+pub(super) fn numbered_or_as_is(path: &Path, number: u32) -> PathBuf {
+    numbered(path, number).unwrap_or_else(|| path.to_owned())
+}
+
+/// A name with its number in the place of `%d` or `%04d`; `None` where it has no such place.
+fn numbered(path: &Path, number: u32) -> Option<PathBuf> {
+    let name = path.file_name()?.to_str()?;
+    let (before, rest) = name.split_once('%')?;
+    let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let (width, after) = (rest[..digits].trim_start_matches('0'), rest[digits..].strip_prefix('d')?);
+    let width = if width.is_empty() { 0 } else { width.parse::<usize>().ok().filter(|&w| w <= 20)? };
+    Some(path.with_file_name(format!("{before}{number:0width$}{after}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outputs_that_cannot_be_written_are_told_with_what_to_do() {
+        let folder = tempfile::tempdir().unwrap();
+        let said = |name: &str, width, rate| {
+            let track = Track { pictures_per_sec: rate, ..Track::default() };
+            let checked = check_output(&folder.path().join(name), ImageSize { width, height: 48 }, &track);
+            checked.map_or_else(|e| (Some(e.kind()), e.to_string()), |()| (None, String::new()))
+        };
+        std::fs::create_dir(folder.path().join("there.png")).unwrap();
+        for (name, width, rate, kind, says) in [
+            ("x.gif", 64, 25.0, ErrorKind::Invalid, ".mp4 or .webm"),
+            ("x.webm", 63, 25.0, ErrorKind::Invalid, "even sizes"),
+            ("x.mp4", 64, 0.0, ErrorKind::Invalid, "pictures a second"),
+            ("there.png", 64, 25.0, ErrorKind::Invalid, "choose another name"),
+            ("no/x.png", 64, 25.0, ErrorKind::NotFound, "make it first"),
+        ] {
+            let (found, text) = said(name, width, rate);
+            assert!(found == Some(kind) && text.contains(says), "{name}: {found:?} {text}");
+        }
+        for (name, width) in [("x.png", 63), ("x-%04d.exr", 63), ("x.WebM", 64)] {
+            assert_eq!(said(name, width, 25.0).0, None, "{name}");
+        }
+        check_place(Path::new("here.png")).unwrap();
+    }
+
+    #[test]
+    fn numbers_stand_where_the_name_says() {
+        let name = |text: &str| numbered(Path::new(text), 7).map(|path| path.to_string_lossy().into_owned());
+        assert_eq!(name("a/b-%04d.png").unwrap(), "a/b-0007.png");
+        assert_eq!(name("%d.exr").unwrap(), "7.exr");
+        for none in ["b.png", "50%.png", "%x.png", "%04.png", "a%99999999999999999999d.png"] {
+            assert!(name(none).is_none(), "{none}");
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! Files that are written: copies, pictures, films, meshes.
+
+pub mod bounded_scan;
+pub mod coordinate_selection;
+pub mod film;
+pub mod get;
+pub mod mesh;
+pub(crate) mod output;
+pub mod picture;
+pub mod read_slabs;
+pub mod selection_text;
+pub(crate) mod statistics;

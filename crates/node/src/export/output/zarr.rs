@@ -1,0 +1,200 @@
+//! A Zarr v3 array as a folder: `zarr.json` and one uncompressed file per chunk.
+
+use std::fs;
+use std::path::Path;
+
+use array::{ByteOrder, DType, Error, Result, Scalar, Selection, Target, c_strides, cut_by_grid};
+use serde_json::json;
+
+use super::{Draft, Written};
+use crate::server::zarr::attributes;
+
+/// Largest chunk, bytes.
+pub(crate) const MAX_CHUNK_BYTES: u64 = 4 << 20;
+
+/// A Zarr array under way.
+#[derive(Debug)]
+pub(crate) struct ZarrFolder {
+    draft: Draft,
+    item_bytes: usize,
+    /// Elements per axis and chunk.
+    pub(crate) chunk: Vec<u64>,
+}
+
+impl ZarrFolder {
+    /// Makes the folder. It must not exist: a folder of somebody's data is never replaced.
+    ///
+    /// # Errors
+    /// `Invalid` when it exists; `Io`, `Denied`, `TooLarge` when there is no space for it.
+    pub(crate) fn create(target: &Path, what: &Written, chunk: Vec<u64>) -> Result<Self> {
+        if target.symlink_metadata().is_ok() {
+            return Err(Error::invalid(format!("expected a new folder, found `{}`", target.display())));
+        }
+        let draft = Draft::beside(target)?;
+        let folder = Self { draft, item_bytes: what.dtype.size_bytes(), chunk };
+        folder.draft.expect_space(folder.size_bytes(&what.shape))?;
+        let text = serde_json::to_vec_pretty(&folder.metadata(what))
+            .map_err(|e| Error::internal(format!("zarr.json could not be written: {e}")))?;
+        folder.write("zarr.json", &text)?;
+        Ok(folder)
+    }
+
+    fn metadata(&self, what: &Written) -> serde_json::Value {
+        let mut document = array_document(what.dtype, &what.shape, &self.chunk, &what.axes, None);
+        document["attributes"] = attributes(&what.attributes);
+        document
+    }
+
+    /// Size of all chunks together, bytes; chunks at the edges are stored whole.
+    fn size_bytes(&self, shape: &[u64]) -> u64 {
+        let along = |(&n, &c): (&u64, &u64)| n.div_ceil(c).saturating_mul(c);
+        shape.iter().zip(&self.chunk).map(along).fold(self.item_bytes as u64, u64::saturating_mul)
+    }
+
+    fn write(&self, key: &str, bytes: &[u8]) -> Result<()> {
+        let path = self.draft.path.join(key);
+        let write = || -> std::io::Result<()> {
+            if let Some(folder) = path.parent() {
+                fs::create_dir_all(folder)?;
+            }
+            fs::write(&path, bytes)
+        };
+        write().map_err(|e| self.draft.failed(e))
+    }
+
+    /// Writes the box of `shape` elements that begins at `start`: whole chunks, but for the edges of the array. What
+    /// lies beyond an edge is zero.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(crate) fn put(&self, start: &[u64], shape: &[u64], bytes: &[u8]) -> Result<()> {
+        let per_axis = cut_by_grid(&Selection::of_box(start, shape), &self.chunk);
+        let sizes: Vec<usize> = shape.iter().map(|&n| usize::try_from(n).unwrap_or(usize::MAX)).collect();
+        let strides = c_strides(&sizes, self.item_bytes);
+        for number in 0..per_axis.iter().map(Vec::len).product() {
+            let mut rest = number;
+            let mut key = String::new();
+            let (mut first, mut counts) = (0, vec![0; shape.len()]);
+            for axis in (0..shape.len()).rev() {
+                let (position, at, count) = per_axis[axis][rest % per_axis[axis].len()];
+                rest /= per_axis[axis].len();
+                key.insert_str(0, &format!("/{position}"));
+                // Of a box in memory.
+                first += usize::try_from(at).unwrap_or(usize::MAX) * strides[axis];
+                counts[axis] = count;
+            }
+            let chunk = whole_chunk(&self.chunk, &counts, self.item_bytes, &bytes[first..], &strides)?;
+            self.write(&format!("c{key}"), &chunk)?;
+        }
+        Ok(())
+    }
+
+    /// Puts the folder in place.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(crate) fn finish(self) -> Result<()> {
+        self.draft.keep()
+    }
+}
+
+/// A number as Zarr has it: an integer is one however large, and what JSON has no number for is a word.
+pub(crate) fn number(value: Scalar) -> serde_json::Value {
+    match value {
+        Scalar::Unsigned(value) => value.into(),
+        Scalar::Signed(value) => value.into(),
+        Scalar::Float(_) => json!(value),
+    }
+}
+
+/// An array's `zarr.json`, uncompressed, without attributes. `fill` stands for chunks that are not there; zero if none.
+pub(crate) fn array_document(
+    dtype: DType,
+    shape: &[u64],
+    chunk: &[u64],
+    dimension_names: &[String],
+    fill: Option<Scalar>,
+) -> serde_json::Value {
+    let element = dtype.element();
+    let fill = match fill {
+        _ if element.name() == "bool" => json!(false),
+        Some(value) => number(value),
+        None if element.is_float() => json!(0.0),
+        None => json!(0),
+    };
+    let endian = if dtype.order() == ByteOrder::Big { "big" } else { "little" };
+    let codec = match dtype.size_bytes() {
+        1 => json!({"name": "bytes"}),
+        _ => json!({"name": "bytes", "configuration": {"endian": endian}}),
+    };
+    json!({
+        "zarr_format": 3,
+        "node_type": "array",
+        "shape": shape,
+        "data_type": element.name(),
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunk}},
+        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+        "fill_value": fill,
+        "codecs": [codec],
+        "dimension_names": dimension_names,
+        "attributes": {},
+    })
+}
+
+/// A whole chunk of zeros with the box `counts`, whose elements are taken from `bytes` by strides (bytes per axis), at
+/// its origin.
+pub(crate) fn whole_chunk(
+    chunk: &[u64],
+    counts: &[u64],
+    item_bytes: usize,
+    bytes: &[u8],
+    strides: &[usize],
+) -> Result<Vec<u8>> {
+    let (target, mut rest) = Target::new(chunk, item_bytes)?;
+    for (axis, &n) in counts.iter().enumerate() {
+        let n = usize::try_from(n).map_err(|_| Error::internal("a chunk beyond memory"))?;
+        rest = rest.split(axis, n).0;
+    }
+    rest.write_strided(bytes, strides)?;
+    drop(rest);
+    target.into_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_integers_are_numbers_that_stand_for_missing_chunks() {
+        for (dtype, fill, written) in [
+            ("<i8", Scalar::Signed(-9_223_372_036_854_775_806), "-9223372036854775806"),
+            ("<u8", Scalar::Unsigned(u64::MAX), "18446744073709551615"),
+            ("<f8", Scalar::Float(f64::NAN), "\"NaN\""),
+        ] {
+            let document = array_document(dtype.parse().unwrap(), &[1], &[1], &["x".into()], Some(fill));
+            assert_eq!(document["fill_value"].to_string(), written);
+        }
+    }
+
+    #[test]
+    fn a_box_becomes_chunks_with_padded_edges() {
+        let folder = tempfile::tempdir().unwrap();
+        let what = Written {
+            name: "u".into(),
+            axes: vec!["y".into(), "x".into()],
+            shape: vec![3, 3],
+            dtype: "|u1".parse().unwrap(),
+            attributes: array::Attributes::new(),
+        };
+        let out = folder.path().join("u.zarr");
+        let zarr = ZarrFolder::create(&out, &what, vec![2, 2]).unwrap();
+        zarr.put(&[0, 0], &[2, 3], &[1, 2, 3, 4, 5, 6]).unwrap();
+        zarr.put(&[2, 0], &[1, 3], &[7, 8, 9]).unwrap();
+        zarr.finish().unwrap();
+        for (chunk, expect) in
+            [("0/0", [1, 2, 4, 5]), ("0/1", [3, 0, 6, 0]), ("1/0", [7, 8, 0, 0]), ("1/1", [9, 0, 0, 0])]
+        {
+            assert_eq!(fs::read(out.join("c").join(chunk)).unwrap(), expect, "{chunk}");
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Selections of elements as text: `u[0:10, ::2, 3, :]`, `grid/rho`, `[::4]`, `"a [b]"[0]`; or by coordinates,
+//! `tas(time=2001-03, lat=40:60)`, see [`sel`](crate::export::coordinate_selection).
+
+use std::sync::Arc;
+
+use array::{ArrayInfo, Dataset, Error, Indexing, Resolved, Result, Source};
+
+use crate::export::coordinate_selection::ByCoordinate;
+
+/// A parsed pick, not yet checked against a data set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pick {
+    /// Name of the array; empty where there is one.
+    pub array: String,
+    /// Indices between the brackets.
+    pub indexing: Indexing,
+    /// Text between parentheses, in place of the brackets.
+    pub by_coordinate: Option<ByCoordinate>,
+    /// Line of the list that it stood in, the first is 1; none where it stood alone.
+    pub line: Option<usize>,
+}
+
+impl Pick {
+    /// Reads a pick. A name with brackets, or with spaces at its ends, stands in single or double quotes.
+    ///
+    /// # Errors
+    /// `Invalid`, saying what was expected.
+    pub fn parse(text: &str) -> Result<Self> {
+        let bad = || {
+            Error::invalid(format!(
+                "expected a selection such as `u[0:10, ::2, 3]`, `u` or `[::4]`, found `{text}`"
+            ))
+        };
+        let trimmed = text.trim();
+        let (name, rest) = match trimmed.chars().next() {
+            Some(quote @ ('"' | '\'')) => trimmed[1..].split_once(quote).ok_or_else(bad)?,
+            _ => {
+                let end = trimmed.find('[').or_else(|| by_coordinate_at(trimmed)).unwrap_or(trimmed.len());
+                (trimmed[..end].trim_end(), &trimmed[end..])
+            }
+        };
+        if let Some(inside) = rest.trim().strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) {
+            let by_coordinate = Some(ByCoordinate::parse(inside)?);
+            let indexing = Indexing::parse("")?;
+            return Ok(Self { array: name.to_owned(), indexing, by_coordinate, line: None });
+        }
+        if rest.is_empty() && name.contains(']') && !trimmed.starts_with(['"', '\'']) {
+            return Err(bad());
+        }
+        let inside = match rest.trim() {
+            "" => "",
+            rest => rest.strip_prefix('[').and_then(|r| r.strip_suffix(']')).ok_or_else(bad)?,
+        };
+        let indexing = Indexing::parse(inside)?;
+        Ok(Self { array: name.to_owned(), indexing, by_coordinate: None, line: None })
+    }
+
+    /// Reads a list of picks, one per line; empty lines and those that begin with `#` are passed over.
+    ///
+    /// # Errors
+    /// As [`Pick::parse`], naming the line.
+    pub fn parse_lines(text: &str) -> Result<Vec<Self>> {
+        let is_pick = |line: &str| !line.is_empty() && !line.starts_with('#');
+        let lines = (1..).zip(text.lines().map(str::trim)).filter(|(_, line)| is_pick(line));
+        lines
+            .map(|(number, line)| match Self::parse(line) {
+                Ok(pick) => Ok(Self { line: Some(number), ..pick }),
+                Err(error) => Err(error.context(format!("line {number}"))),
+            })
+            .collect()
+    }
+
+    /// Converts a selection by coordinates to one by index, at full resolution, with warnings; others stay as they are.
+    ///
+    /// # Errors
+    /// Those of [`ByCoordinate::located`]; `Invalid` for another level.
+    pub async fn located(
+        &self,
+        source: &Arc<dyn Source>,
+        dataset: &Dataset,
+        level: u8,
+    ) -> Result<(Self, Vec<String>)> {
+        let Some(by_coordinate) = &self.by_coordinate else { return Ok((self.clone(), Vec::new())) };
+        if level > 0 {
+            return Err(Error::invalid(
+                "expected level 0 for a selection by coordinates; pick by index on others",
+            ));
+        }
+        let (_, array) = self.array_of(dataset).map_err(|error| self.at_line(error))?;
+        let located = by_coordinate.located(source, dataset, array).await;
+        let (indexing, warnings) = located.map_err(|error| self.at_line(error))?;
+        Ok((Self { indexing, by_coordinate: None, ..self.clone() }, warnings))
+    }
+
+    fn at_line(&self, error: Error) -> Error {
+        match self.line {
+            Some(line) => error.context(format!("line {line}")),
+            None => error,
+        }
+    }
+
+    /// Applies it to a level of a data set's array.
+    ///
+    /// # Errors
+    /// `NotFound` for the array (listing what there is), `Invalid` for indices outside, and where no array is named
+    /// though there are several; each with the line, where there is one.
+    pub fn resolve<'a>(&self, dataset: &'a Dataset, level: u8) -> Result<(u32, &'a ArrayInfo, Resolved)> {
+        self.resolved(dataset, level).map_err(|error| self.at_line(error))
+    }
+
+    fn array_of<'a>(&self, dataset: &'a Dataset) -> Result<(u32, &'a ArrayInfo)> {
+        if let ("", [first, _, ..]) = (self.array.as_str(), &dataset.arrays[..]) {
+            let (count, example) = (dataset.arrays.len(), &first.name);
+            return Err(Error::invalid(format!(
+                "expected the name of one of the {count} arrays, such as `{example}` or `{example}[0]`, found none"
+            )));
+        }
+        dataset.find(&self.array)
+    }
+
+    fn resolved<'a>(&self, dataset: &'a Dataset, level: u8) -> Result<(u32, &'a ArrayInfo, Resolved)> {
+        if self.by_coordinate.is_some() {
+            return Err(Error::invalid("expected a selection by index here, such as `u[0:10]`"));
+        }
+        let (number, array) = self.array_of(dataset)?;
+        let resolved = self
+            .indexing
+            .resolve(&array.level(level)?.shape)
+            .map_err(|e| e.context(format!("array `{}`", array.name)))?;
+        Ok((number, array, resolved))
+    }
+}
+
+/// Position of the parenthesis of a selection by coordinates, which closes at the end of the text and holds `AXIS=...` or nothing.
+fn by_coordinate_at(text: &str) -> Option<usize> {
+    let at = text.find('(')?;
+    let inside = text[at + 1..].strip_suffix(')')?;
+    (inside.trim().is_empty() || inside.contains('=')).then_some(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expect: &str) {
+        let got = match Pick::parse(text) {
+            Ok(p) => format!("{} | {}", p.array, p.indexing.resolve(&[8, 8]).unwrap().selection),
+            Err(e) => e.kind().code().to_string(),
+        };
+        assert_eq!(got, expect, "for `{text}`");
+    }
+
+    #[test]
+    fn reads_picks() {
+        check("u[0:4, ::2]", "u | 0:4, 0:7:2");
+        check("grid/rho", "grid/rho | 0:8, 0:8");
+        check("[3]", " | 3:4, 0:8");
+        check("\"a [b]\"[1]", "a [b] | 1:2, 0:8");
+        check("'x'", "x | 0:8, 0:8");
+        check(" 'end ' [1]", "end  | 1:2, 0:8");
+        check("x [1]", "x | 1:2, 0:8");
+        check("mass (total)", "mass (total) | 0:8, 0:8");
+        let pick = Pick::parse("g/tas(time=2001-03:2001-04, lat=5)").unwrap();
+        assert_eq!((pick.array.as_str(), pick.by_coordinate.is_some()), ("g/tas", true));
+        let pick = Pick::parse("'a (b)'(x=1)").unwrap();
+        assert_eq!((pick.array.as_str(), pick.by_coordinate.is_some()), ("a (b)", true));
+        assert!(Pick::parse("(x=1)").unwrap().array.is_empty());
+        check("", " | 0:8, 0:8");
+    }
+
+    #[test]
+    fn a_list_has_blank_lines_and_comments_and_errors_name_the_line() {
+        let picks = Pick::parse_lines("# all of it\n\n u[0]\n  # and more\nv\n").unwrap();
+        let found: Vec<_> = picks.iter().map(|p| (p.array.as_str(), p.line)).collect();
+        assert_eq!(found, [("u", Some(3)), ("v", Some(5))]);
+        let error = Pick::parse_lines("u\n\nu[a]").unwrap_err().to_string();
+        assert!(error.starts_with("line 3: "), "{error}");
+    }
+
+    #[test]
+    fn refuses_what_is_no_pick() {
+        for text in ["u[0:4", "u]", "u[a]", "\"u[1]", "u[0]x"] {
+            check(text, "2");
+        }
+    }
+}

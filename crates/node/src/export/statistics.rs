@@ -1,0 +1,53 @@
+//! Statistics of a selection, gathered part by part with bounded memory.
+
+use std::sync::Arc;
+
+use array::values::stats::Accumulator;
+use array::{ArrayInfo, Result, Scalar, Source, Urgency};
+use wire::ops::{Histogram, Stats, StatsRequest};
+
+use crate::export::bounded_scan::{MOST_PART_BYTES, PARTS_IN_MEMORY, Part, Scan};
+
+/// More memory than this makes it no faster, bytes.
+pub(crate) const MOST_BYTES: u64 = PARTS_IN_MEMORY * MOST_PART_BYTES;
+
+/// Reads what `request` names and counts it, in `memory_bytes` of memory.
+///
+/// # Errors
+/// `Invalid` for a selection or level that is none; the source's.
+///
+/// # Cancel safety
+/// Dropping it stops reading.
+pub(crate) async fn gather(
+    source: &Arc<dyn Source>,
+    request: &StatsRequest,
+    urgency: Urgency,
+    memory_bytes: u64,
+) -> Result<Stats> {
+    let dataset = source.describe().await?;
+    let StatsRequest { place, bins, selection } = request;
+    let scan = Scan::new(Arc::clone(source), dataset, place, selection.clone(), urgency.priority)?;
+    let add = |total: &mut Accumulator, part: &Part, array: &ArrayInfo| {
+        total.add(&part.bytes, array.dtype, &array.decoding)
+    };
+    let total = Accumulator::new(usize::from(*bins))?;
+    let total = scan.fold(memory_bytes / PARTS_IN_MEMORY, &[], total, add, |_| ()).await?;
+    Ok(answer(&total))
+}
+
+fn answer(total: &Accumulator) -> Stats {
+    let found = total.stats();
+    let histogram = found.histogram.map_or_else(Histogram::default, |h| Histogram {
+        low: h.low,
+        high: h.high,
+        counts: h.counts,
+    });
+    Stats {
+        count: found.count,
+        missing: found.missing,
+        min: found.min.map(Scalar::Float),
+        max: found.max.map(Scalar::Float),
+        mean: found.mean.map(Scalar::Float),
+        histogram,
+    }
+}

@@ -1,0 +1,219 @@
+//! One client's connection: hello, then its operations. The most urgent begin first; what is not answered
+//! at once goes on in a task of its own, or in one with others that were ready with it.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use array::{Error, ErrorKind, Result};
+use futures::future::OptionFuture;
+use link::{Flow, Link, Operation, WaitingRoom};
+use tokio::task::JoinSet;
+use wire::limits::HIGHEST_TIER;
+use wire::{Hello, ServerConfig};
+
+use crate::client::paths::Watching;
+use crate::ops::{Call, Registry, Shared};
+use crate::server::admission::ClientId;
+use crate::server::connections::Visit;
+use crate::server::metrics;
+use crate::server::operation_limit::UnderWay;
+use crate::server::response_compression::Outlet;
+use crate::server::token::Admission;
+
+/// Operations of one client under way, at least and at most: 20,000 small reads are under way where 125,000 per second
+/// meet a round trip of 150 ms.
+const OPERATIONS: RangeInclusive<u64> = 4_096..=65_536;
+/// One operation for so many bytes of the memory for answers. One that waits takes some 300 bytes.
+const ANSWER_BYTES_PER_OPERATION: u64 = 8 << 10;
+/// So many clients may have as many operations waiting as one may; beyond, those of all clients together are refused as
+/// busy, except for the first ones of each ([`link::OWN_WAITING_OPERATIONS`]).
+const CLIENTS_IN_FULL: u64 = 4;
+/// Operations of one client that are being answered, and the rest of those that begin together; the others wait, the
+/// least urgent longest.
+const MAX_RUNNING: usize = 1024;
+/// Each tier above background has room for this many more.
+const RUNNING_PER_TIER: usize = 128;
+/// Parameters of those that are being answered, bytes; ours take less than 1 KiB each.
+const MAX_PARAMETER_BYTES: usize = 4 << 20;
+
+/// Everything a connection needs of its node.
+pub struct Service {
+    /// Rule that decides which clients are admitted.
+    pub admission: Admission,
+    /// Operations that are answered.
+    pub registry: Registry,
+    /// State that all operations of the node share.
+    pub shared: Arc<Shared>,
+    clients: AtomicU64,
+    waiting: WaitingRoom,
+}
+
+impl Service {
+    /// A service without clients yet.
+    #[must_use]
+    pub fn new(admission: Admission, registry: Registry, shared: Arc<Shared>) -> Self {
+        let places = CLIENTS_IN_FULL * u64::from(most_operations(&shared));
+        Self { admission, registry, shared, clients: AtomicU64::new(0), waiting: WaitingRoom::new(places) }
+    }
+
+    /// A name for one more client.
+    pub(crate) fn next_client(&self) -> ClientId {
+        ClientId(self.clients.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Lets the client in, with the controller that it asks for. One that is not proven yet stays a visitor.
+    fn admit(hello: &Hello, admission: &Admission, flow: Option<&dyn Flow>, visit: &Visit) -> Result<()> {
+        admission.check(&hello.token)?;
+        if let Some(choice) = link::asked(&hello.capabilities)? {
+            let none = "this protocol has no choice of controllers; ask for the link `quic`";
+            flow.ok_or_else(|| Error::unsupported(none))?.control(choice)?;
+        }
+        if flow.is_none_or(Flow::is_proven) { visit.admit() } else { Ok(()) }
+    }
+
+    /// Serves one link until it ends. Whoever shows the token is no visitor any more.
+    ///
+    /// # Errors
+    /// Why the client was turned away, or never said hello.
+    ///
+    /// # Cancel safety
+    /// Dropping it ends the connection and withdraws its operations.
+    pub async fn serve(self: Arc<Self>, link: Link, visit: &Visit) -> Result<()> {
+        self.serve_with(link, visit, &self.admission).await
+    }
+
+    /// Serves a client as [`serve`](Self::serve) does, with `admission` in place of the service's own rule.
+    ///
+    /// # Errors
+    /// As [`serve`](Self::serve).
+    ///
+    /// # Cancel safety
+    /// As [`serve`](Self::serve).
+    pub(crate) async fn serve_with(&self, link: Link, visit: &Visit, admission: &Admission) -> Result<()> {
+        let config =
+            ServerConfig { most_operations: most_operations(&self.shared), ..ServerConfig::default() };
+        let flow = link.flow();
+        let (connection, driver) = link::serve_among(link, config, self.waiting.clone())?;
+        let mut driving = JoinSet::new();
+        driving.spawn(driver);
+        let hello = connection.hello().await?;
+        if let Err(error) = Self::admit(&hello, admission, flow.as_deref(), visit) {
+            if error.kind() == ErrorKind::Denied {
+                metrics::add(&self.shared.metrics.denied, 1);
+            }
+            connection.refuse(error.clone());
+            // The driver ends when the refusal is sent.
+            while driving.join_next().await.is_some() {}
+            return Err(error);
+        }
+        let paths = &self.shared.paths;
+        let known = match &flow {
+            Some(flow) => paths.known(&**flow).await.up,
+            None => None,
+        };
+        // Where this host remembers nothing, the client's word counts, as it does when it asks for a rate.
+        let known = known.or_else(|| link::told(&hello.capabilities));
+        if let (Some(flow), Some(known)) = (&flow, known) {
+            flow.remember(known);
+        }
+        connection.accept();
+        metrics::add(&self.shared.metrics.clients, 1);
+        tracing::debug!(peer = connection.peer(), program = hello.program, ?known, "client");
+        let mut watching = JoinSet::new();
+        let client = self.next_client();
+        let outlet = Arc::new(Outlet::new(&hello, known.map(|known| known.rate_bytes_per_sec), flow.clone()));
+        // Of a client that is in already that is so at once, and once is enough.
+        let mut proving = flow.as_ref().map(|flow| flow.proven());
+        let mut running = JoinSet::new();
+        let under_way = Arc::new(UnderWay::default());
+        let most_together = |name: &str| self.registry.most_together(name);
+        loop {
+            let least_tier = least_tier(under_way.operations());
+            tokio::select! {
+                biased;
+                Some(ended) = running.join_next() => report(ended),
+                Some(is_proven) = OptionFuture::from(proving.as_mut()), if proving.is_some() => {
+                    proving = None;
+                    if !is_proven {
+                        continue;
+                    }
+                    if let Err(error) = visit.admit() {
+                        connection.close(error.clone());
+                        while driving.join_next().await.is_some() {}
+                        return Err(error);
+                    }
+                    // Not before: its address may be forged, and its path is then somebody else's.
+                    Watching::begin(paths, flow.clone()).map(|begun| watching.spawn(begun.run()));
+                }
+                () = under_way.freed(), if least_tier > 0 => {}
+                operations = connection.next_together(least_tier, most_together), if least_tier <= HIGHEST_TIER => {
+                    let Some(mut operations) = operations else { return Ok(()) };
+                    let sizes = operations.iter().map(|operation| operation.parameter_bytes());
+                    let left_bytes = MAX_PARAMETER_BYTES.saturating_sub(under_way.parameter_bytes());
+                    let refused = operations.split_off(fitting(sizes, left_bytes));
+                    refused.iter().for_each(|operation| operation.fail(too_many_parameters()));
+                    let call = |operation: Operation| Call {
+                        place: under_way.begin(operation.parameter_bytes()),
+                        operation,
+                        client,
+                        node: Arc::clone(&self.shared),
+                        flow: flow.clone(),
+                        outlet: Arc::clone(&outlet),
+                    };
+                    for rest in self.registry.begin(operations.into_iter().map(call).collect()) {
+                        running.spawn(rest);
+                    }
+                    tokio::task::consume_budget().await;
+                }
+            }
+        }
+    }
+}
+
+fn most_operations(shared: &Shared) -> u32 {
+    let fitting = shared.gate.capacity_bytes() / ANSWER_BYTES_PER_OPERATION;
+    u32::try_from(fitting.clamp(*OPERATIONS.start(), *OPERATIONS.end())).unwrap_or(u32::MAX)
+}
+
+/// How many of these parameters, the first ones, fit into so many bytes.
+fn fitting(sizes: impl Iterator<Item = usize>, left_bytes: usize) -> usize {
+    let sums = sizes.scan(0, |sum, size| {
+        *sum += size;
+        (*sum <= left_bytes).then_some(*sum)
+    });
+    sums.count()
+}
+
+/// Below this tier nothing is begun while so many run.
+fn least_tier(running: usize) -> u8 {
+    let tiers = (running + RUNNING_PER_TIER).saturating_sub(MAX_RUNNING) / RUNNING_PER_TIER;
+    u8::try_from(tiers).unwrap_or(u8::MAX)
+}
+
+fn too_many_parameters() -> Error {
+    let what = format!("expected at most {MAX_PARAMETER_BYTES} bytes of parameters under way, found more");
+    Error::new(ErrorKind::Busy, what)
+}
+
+/// A task that panicked is a bug of ours; its operation failed when it was dropped, and the others go on.
+fn report(ended: std::result::Result<(), tokio::task::JoinError>) {
+    if let Err(e) = ended
+        && e.is_panic()
+    {
+        tracing::error!(error = %Error::internal(e.to_string()), "an operation ended in a panic");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_those_that_come_together_the_first_are_taken_as_far_as_they_fit() {
+        assert_eq!(fitting([3, 3, 3, 1].into_iter(), 7), 2);
+        assert_eq!(fitting([3, 3].into_iter(), 6), 2);
+        assert_eq!(fitting([7, 1].into_iter(), 6), 0);
+        assert_eq!(fitting([].into_iter(), 6), 0);
+    }
+}

@@ -1,0 +1,781 @@
+//! The data sets a node offers, by name. Nothing else can be reached from outside.
+//!
+//! Those named one by one are open as long as the node runs. Those of a folder come and go with its files
+//! ([`folder`](crate::server::folder_scan)): each is opened on demand, and at most [`MAX_OPEN`] are open at a time.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use array::{Dataset, DatasetId, Error, ErrorKind, Generation, Meaning, Result};
+use bytes::Bytes;
+use futures::stream::{self, FuturesUnordered, StreamExt};
+use parking_lot::Mutex;
+use tokio::runtime::Handle;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use wire::ops::{self, BlockPlace, ListEntry};
+
+use crate::assemble::{Context, Stack, assemble};
+use crate::client::peers;
+use crate::server::folder_scan::{Folder, Found, Look, State};
+use crate::url::{self, Location};
+
+/// How often at most a file is looked at for changes, and a folder for new files.
+const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
+/// Pause between two looks through a folder, as a multiple of the time that a look takes.
+const LOOKING_SHARE: u32 = 10;
+/// How often at most other servers are asked again what they have, and who else has it.
+pub(crate) const ASK_AGAIN_AFTER: Duration = Duration::from_secs(30);
+/// Data sets of folders that are open at a time; the one that was used longest ago gives way.
+pub const MAX_OPEN: usize = 16;
+/// Data sets of folders that are opened when the server starts, so that broken ones are left out then; the others are opened
+/// when somebody asks for them.
+const TRIED_AT_START: usize = 128;
+/// How long that may take.
+const TRIED_FOR: Duration = Duration::from_secs(10);
+/// Data sets that are tried at a time.
+const TRIED_AT_ONCE: usize = 4;
+
+/// One data set under its name.
+pub struct Export {
+    /// Its name, unique in the node.
+    pub name: String,
+    location: Location,
+    context: Context,
+    /// Meaning of its values as a person said it; `None` as the file and its names say.
+    meaning: Mutex<Option<Meaning>>,
+    /// Stack that serves it; `None` while a data set of a folder is closed.
+    current: Arc<Mutex<Option<Arc<Stack>>>>,
+    /// Present for a data set of a folder, which is opened on demand.
+    lazy: Option<Lazy>,
+    /// Held while it is opened.
+    opening: tokio::sync::Mutex<()>,
+    /// Identity and generation that it described last, so that a search by identity asks the likely data set first.
+    described: Mutex<Option<(DatasetId, Generation)>>,
+    looked_at: Mutex<Instant>,
+    /// Asks other servers again; ends with this value.
+    asking: Mutex<JoinSet<()>>,
+    /// Name of this server among other servers; set once it listens.
+    pub(crate) server_name: OnceLock<String>,
+    /// The description as it travels.
+    encoded: Said,
+    /// The description as the document of a Zarr group.
+    zarr: Said,
+    /// The servers through which the data come, as last heard.
+    pub(crate) chain: Mutex<Vec<String>>,
+    /// When that was; whoever asks for it holds this, so that one question is under way at a time.
+    pub(crate) chain_heard: tokio::sync::Mutex<Option<Instant>>,
+}
+
+/// Facts about a data set of a folder before it is opened, and the list of those that are open.
+struct Lazy {
+    format: &'static str,
+    arrays: Mutex<Option<usize>>,
+    open: Arc<Mutex<Vec<Arc<Export>>>>,
+}
+
+/// A text about a data set, made once for each of its states, so that any number of askers share the memory.
+#[derive(Default)]
+struct Said(Mutex<Option<(DatasetId, Generation, Bytes)>>);
+
+impl Said {
+    /// The text for this state, made by `make` if it is not there. Whoever asks meanwhile waits.
+    fn of(&self, dataset: &Dataset, make: impl FnOnce(&Dataset) -> Result<Bytes>) -> Result<Bytes> {
+        let mut said = self.0.lock();
+        if let Some((id, generation, text)) = &*said
+            && (*id, *generation) == (dataset.id, dataset.generation)
+        {
+            return Ok(text.clone());
+        }
+        let text = make(dataset)?;
+        *said = Some((dataset.id, dataset.generation, text.clone()));
+        Ok(text)
+    }
+}
+
+impl Export {
+    fn new(name: String, location: Location, context: Context, lazy: Option<Lazy>) -> Self {
+        Self {
+            name,
+            location,
+            meaning: Mutex::new(context.meaning),
+            context,
+            current: Arc::default(),
+            lazy,
+            opening: tokio::sync::Mutex::default(),
+            described: Mutex::default(),
+            looked_at: Mutex::new(Instant::now()),
+            asking: Mutex::default(),
+            server_name: OnceLock::new(),
+            encoded: Said::default(),
+            zarr: Said::default(),
+            chain: Mutex::default(),
+            chain_heard: tokio::sync::Mutex::default(),
+        }
+    }
+
+    /// Returns the stack if it is open, which that of a data set named by itself always is. Where other servers have the data,
+    /// they are asked again from time to time in the background.
+    #[must_use]
+    pub fn open_stack(&self) -> Option<Arc<Stack>> {
+        if matches!(self.location, Location::Remote(_)) && self.is_time(self.context.ask_again_after) {
+            self.ask_again();
+        }
+        self.current.lock().clone()
+    }
+
+    /// Returns the stack; opens it if it is closed.
+    ///
+    /// # Errors
+    /// Those of opening.
+    ///
+    /// # Cancel safety
+    /// Safe: whoever asks next opens it.
+    pub async fn stack(self: &Arc<Self>) -> Result<Arc<Stack>> {
+        if let Some(stack) = self.open_stack() {
+            self.used();
+            return Ok(stack);
+        }
+        let _one_at_a_time = self.opening.lock().await;
+        if let Some(stack) = self.open_stack() {
+            return Ok(stack);
+        }
+        let stack = Arc::new(assemble(&self.location, &self.context()).await?);
+        *self.looked_at.lock() = Instant::now();
+        *self.current.lock() = Some(Arc::clone(&stack));
+        self.used();
+        Ok(stack)
+    }
+
+    /// The file or folder that it is read from, where that is on this machine.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        match &self.location {
+            Location::Path(path) => Some(path),
+            _ => None,
+        }
+    }
+
+    fn context(&self) -> Context {
+        self.context.clone().meaning(*self.meaning.lock())
+    }
+
+    /// Opens a file again with its values taken as of this meaning; `None`: as the file and its names say. True where that makes
+    /// other data of it.
+    ///
+    /// # Errors
+    /// `Unsupported` for the data of other servers; those of opening.
+    ///
+    /// # Cancel safety
+    /// Safe: the next description is made with the meaning that was said last.
+    pub(crate) async fn interpret(self: &Arc<Self>, meaning: Option<Meaning>) -> Result<bool> {
+        if !matches!(self.location, Location::Path(_)) {
+            return Err(Error::unsupported(
+                "expected a file on this machine: of a server's data it is said there, \
+                 `corridor serve --meaning labels`",
+            ));
+        }
+        let before = self.stack().await?.source.describe().await?;
+        *self.meaning.lock() = meaning;
+        self.suspect();
+        let now = self.describe().await?;
+        Ok((before.id, before.generation) != (now.id, now.generation))
+    }
+
+    /// Marks a data set of a folder as used; may close the one that was used longest ago. Reads from that one go on.
+    fn used(self: &Arc<Self>) {
+        let Some(lazy) = &self.lazy else { return };
+        let mut open = lazy.open.lock();
+        if open.last().is_some_and(|last| Arc::ptr_eq(last, self)) {
+            return;
+        }
+        open.retain(|other| !Arc::ptr_eq(other, self));
+        if open.len() >= MAX_OPEN {
+            let closed = open.remove(0);
+            closed.current.lock().take();
+        }
+        open.push(Arc::clone(self));
+    }
+
+    /// Opens everything again where other servers have other data sets now, or name other peers.
+    fn ask_again(&self) {
+        let mut asking = self.asking.lock();
+        while asking.try_join_next().is_some() {}
+        // One who asks at a time; none without a runtime, as on a thread that draws.
+        let (true, Ok(runtime)) = (asking.is_empty(), Handle::try_current()) else { return };
+        let (name, location, context) = (self.name.clone(), self.location.clone(), self.context.clone());
+        let (current, server_name) = (Arc::clone(&self.current), self.server_name.get().cloned());
+        let again = async move {
+            let Some(known) = current.lock().clone() else { return };
+            if !known.upstream().has_changed().await {
+                return;
+            }
+            match fresh(&location, &context, server_name.as_deref()).await {
+                Ok(stack) => *current.lock() = Some(Arc::new(stack)),
+                Err(error) => tracing::warn!(%error, "`{name}` has changed, and cannot be opened again"),
+            }
+        };
+        asking.spawn_on(again, &runtime);
+    }
+
+    /// Its description; opens the data set again when it is another one now than when it was opened.
+    ///
+    /// # Errors
+    /// Those of opening and describing.
+    pub async fn describe(self: &Arc<Self>) -> Result<Arc<Dataset>> {
+        let stack = self.stack().await?;
+        if matches!(self.location, Location::Path(_)) && self.is_time(LOOK_AGAIN_AFTER) {
+            let fresh = assemble(&self.location, &self.context()).await?;
+            let (old, new) = (stack.source.describe().await?, fresh.source.describe().await?);
+            if (old.id, old.generation) != (new.id, new.generation) {
+                *self.current.lock() = Some(Arc::new(fresh));
+            }
+        }
+        let dataset = self.stack().await?.source.describe().await?;
+        *self.described.lock() = Some((dataset.id, dataset.generation));
+        if let Some(lazy) = &self.lazy {
+            *lazy.arrays.lock() = Some(dataset.arrays.len());
+        }
+        Ok(dataset)
+    }
+
+    /// Makes the next description check whether the data have changed, because a reader found that they have.
+    pub(crate) fn suspect(&self) {
+        let mut looked_at = self.looked_at.lock();
+        *looked_at = looked_at.checked_sub(LOOK_AGAIN_AFTER).unwrap_or(*looked_at);
+    }
+
+    /// Its description as it travels.
+    ///
+    /// # Errors
+    /// Those of [`describe`](Self::describe).
+    pub async fn encoded(self: &Arc<Self>) -> Result<Bytes> {
+        let dataset = self.describe().await?;
+        self.encoded.of(&dataset, ops::encode_dataset)
+    }
+
+    /// The document of its Zarr group, all arrays in it, for the state that `dataset` describes.
+    pub(crate) fn zarr_root(&self, dataset: &Dataset) -> Result<Bytes> {
+        self.zarr.of(dataset, |dataset| Ok(crate::server::zarr::root_document(dataset).into()))
+    }
+
+    /// Returns the stack that serves it, with its description, if the data have this identity and generation; else
+    /// `None`.
+    async fn having(
+        self: &Arc<Self>,
+        id: DatasetId,
+        generation: Generation,
+    ) -> Option<(Arc<Stack>, Arc<Dataset>)> {
+        let stack = self.stack().await.ok()?;
+        let dataset = stack.source.describe().await.ok()?;
+        let found = (dataset.id, dataset.generation);
+        *self.described.lock() = Some(found);
+        (found == (id, generation)).then_some((stack, dataset))
+    }
+
+    /// Whether it was not looked at for so long.
+    fn is_time(&self, pause: Duration) -> bool {
+        let now = Instant::now();
+        let mut looked_at = self.looked_at.lock();
+        let is_time = now.duration_since(*looked_at) >= pause;
+        if is_time {
+            *looked_at = now;
+        }
+        is_time
+    }
+
+    /// For the operation `list`. One that cannot be described now says why in place of its format.
+    async fn entry(self: &Arc<Self>) -> ListEntry {
+        let name = self.name.clone();
+        let stack = match (self.open_stack(), &self.lazy) {
+            (Some(stack), _) => stack,
+            // As far as it is known: opening thousands of files to list them would take minutes.
+            (None, Some(lazy)) => {
+                let arrays = lazy.arrays.lock().unwrap_or(0);
+                return ListEntry { name, format: lazy.format.to_owned(), arrays };
+            }
+            (None, None) => return ListEntry { name, format: "not available".to_owned(), arrays: 0 },
+        };
+        let (format, arrays) = match stack.source.describe().await {
+            Ok(dataset) => (dataset.format.clone(), dataset.arrays.len()),
+            Err(error) => (format!("not available: {error}"), 0),
+        };
+        ListEntry { name, format, arrays }
+    }
+}
+
+/// A stack that can be described, and whose data do not come from the server of this name.
+async fn fresh(location: &Location, context: &Context, server_name: Option<&str>) -> Result<Stack> {
+    let stack = assemble(location, context).await?;
+    stack.source.describe().await?;
+    if let Some(server_name) = server_name {
+        peers::check_upstream(&stack, server_name).await?;
+    }
+    Ok(stack)
+}
+
+/// A folder that is exported, and what it held when it was looked at last.
+struct Watched {
+    /// Prefix of the names of its data sets, with a `/`; empty where it is the only location.
+    prefix: String,
+    folder: Arc<Mutex<Folder>>,
+    state: tokio::sync::Mutex<Watching>,
+}
+
+#[derive(Default)]
+struct Watching {
+    looked_at: Option<Instant>,
+    took: Duration,
+    /// By the name that they have in the folder.
+    exports: BTreeMap<String, (State, Arc<Export>)>,
+    /// Files that are no data in this state, with the reasons.
+    broken: BTreeMap<String, (State, String)>,
+    left_out: usize,
+}
+
+/// All data sets of a node.
+pub struct Exports {
+    fixed: Vec<Arc<Export>>,
+    folders: Vec<Watched>,
+    /// Data sets of folders that are open, the one used last at the end.
+    open: Arc<Mutex<Vec<Arc<Export>>>>,
+    /// For one of a folder.
+    context: Context,
+    all: Mutex<Arc<[Arc<Export>]>>,
+}
+
+/// Opening is cheap, describing checks that it works, so that errors show at the start.
+async fn described(location: &Location, context: &Context) -> Result<(Stack, Arc<Dataset>)> {
+    let stack = assemble(location, context).await?;
+    let dataset = stack.source.describe().await?;
+    Ok((stack, dataset))
+}
+
+fn is_of_the_data(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::Corrupt)
+}
+
+/// Returns the path of a folder that is no data set itself.
+async fn as_folder(location: &Location) -> Option<PathBuf> {
+    let Location::Path(path) = location else { return None };
+    let path = path.clone();
+    let look = move || {
+        let is_plain =
+            path.is_dir() && !matches!(store::recognise(&path, &store::OpenOptions::default()), Ok(Some(_)));
+        is_plain.then_some(path)
+    };
+    tokio::task::spawn_blocking(look).await.ok().flatten()
+}
+
+impl Exports {
+    /// Opens every location. Names are those of the files; a second one of the same name gets `-2`. Of several those that are
+    /// no data, or broken (a shell's `FOLDER/*` gives all there is), are left out with a warning. Where it `explores`, all data sets
+    /// in a folder that is none itself are offered, at any depth, by their paths in it; those that come later too.
+    ///
+    /// # Errors
+    /// The first location's that cannot be opened for another reason, or where none is left.
+    pub async fn open(locations: &[Location], context: &Context, explores: bool) -> Result<Self> {
+        let mut folders = Vec::new();
+        let mut files = Vec::new();
+        for location in locations {
+            match as_folder(location).await.filter(|_| explores) {
+                Some(path) => folders.push(path),
+                None => files.push(location),
+            }
+        }
+        let shares = files.len() + if folders.is_empty() { 0 } else { MAX_OPEN };
+        let context = context.share_of(shares);
+        let mut fixed: Vec<Arc<Export>> = Vec::with_capacity(files.len());
+        let mut names = BTreeSet::new();
+        let mut left_out = Vec::new();
+        for location in files {
+            let (stack, dataset) = match described(location, &context).await {
+                Err(error) if is_of_the_data(&error) && locations.len() > 1 => {
+                    left_out.push(error);
+                    continue;
+                }
+                opened => opened?,
+            };
+            let name = unused(&stack.name, &names);
+            if name != stack.name {
+                tracing::warn!("served as `{name}`: another one has the name `{}`", stack.name);
+            }
+            names.insert(name.clone());
+            let export = Export::new(name, location.clone(), context.clone(), None);
+            *export.described.lock() = Some((dataset.id, dataset.generation));
+            *export.current.lock() = Some(Arc::new(stack));
+            fixed.push(Arc::new(export));
+        }
+        tell_left_out(left_out.iter().map(|error| error.to_string()));
+        let is_only = locations.len() == 1;
+        let mut prefixes = BTreeSet::new();
+        let watched = |path: PathBuf| {
+            let own = path.file_name().filter(|_| !is_only);
+            let own = own.map(|name| unused(&name.to_string_lossy(), &prefixes));
+            prefixes.extend(own.clone());
+            let prefix = own.map_or_else(String::new, |own| format!("{own}/"));
+            let folder = Arc::new(Mutex::new(Folder::new(&path)?));
+            Ok(Watched { prefix, folder, state: tokio::sync::Mutex::default() })
+        };
+        let folders = folders.into_iter().map(watched).collect::<Result<Vec<_>>>()?;
+        match left_out.into_iter().next() {
+            Some(error) if fixed.is_empty() && folders.is_empty() => return Err(error),
+            _ => {}
+        }
+        let this =
+            Self { all: Mutex::new(fixed.clone().into()), fixed, folders, open: Arc::default(), context };
+        for watched in &this.folders {
+            this.look_through(watched).await;
+        }
+        this.renew().await;
+        this.try_at_start().await;
+        Ok(this)
+    }
+
+    /// Opens the first data sets of the folders, so that broken ones are left out and reported at the start.
+    async fn try_at_start(&self) {
+        let is_lazy = |export: &&Arc<Export>| export.lazy.is_some();
+        let first: Vec<_> = self.all().iter().filter(is_lazy).take(TRIED_AT_START).cloned().collect();
+        let tried = first.into_iter().map(|export| async move {
+            let described = export.describe().await;
+            (export, described)
+        });
+        let deadline = Box::pin(tokio::time::sleep(TRIED_FOR));
+        let mut tried = stream::iter(tried).buffer_unordered(TRIED_AT_ONCE).take_until(deadline);
+        let mut broken = BTreeMap::new();
+        while let Some((export, described)) = tried.next().await {
+            match described {
+                Err(error) if is_of_the_data(&error) => {
+                    broken.insert(export.name.clone(), error.to_string());
+                }
+                // It is tried again when somebody asks for it: a missing part or a right may come later.
+                Err(error) => tracing::warn!("`{}` cannot be opened now: {error}", export.name),
+                Ok(_) => {}
+            }
+        }
+        tell_left_out(broken.iter().map(|(name, why)| format!("`{name}`: {why}")));
+        for watched in &self.folders {
+            let mut state = watched.state.lock().await;
+            let Watching { exports, broken: known, .. } = &mut *state;
+            exports.retain(|name, (at, export)| {
+                let why = broken.get(&export.name);
+                why.into_iter().for_each(|why| drop(known.insert(name.clone(), (*at, why.clone()))));
+                why.is_none()
+            });
+        }
+        self.renew().await;
+    }
+
+    /// Looks through a folder, and keeps what is still as it was.
+    async fn look_through(&self, watched: &Watched) {
+        let mut state = watched.state.lock().await;
+        let pause = LOOK_AGAIN_AFTER.max(state.took * LOOKING_SHARE);
+        if state.looked_at.is_some_and(|at| at.elapsed() < pause) {
+            return;
+        }
+        let (began, folder) = (Instant::now(), Arc::clone(&watched.folder));
+        let Ok(look) = tokio::task::spawn_blocking(move || folder.lock().look()).await else { return };
+        let Look { found, left_out, is_cut } = look;
+        if state.left_out != left_out.len() {
+            tell_left_out(left_out.iter().map(|(name, why)| format!("`{name}`: {why}")));
+            state.left_out = left_out.len();
+        }
+        if state.looked_at.is_none()
+            && let Some(why) = is_cut
+        {
+            tracing::warn!("not all of the folder is served: {why}");
+        }
+        let root = watched.folder.lock().root().to_owned();
+        let mut before = std::mem::take(&mut state.exports);
+        let mut now = BTreeMap::new();
+        state
+            .broken
+            .retain(|name, (at, _)| found.iter().any(|found| found.name == *name && found.state == *at));
+        for found in found.into_iter().filter(|found| !state.broken.contains_key(&found.name)) {
+            let Found { name, path, format, state: at } = found;
+            // A file that changed is still the same export: it is opened again when somebody asks for it.
+            let export = match before.remove(&name) {
+                Some((then, export)) => {
+                    if then != at {
+                        export.suspect();
+                    }
+                    export
+                }
+                None => {
+                    if state.looked_at.is_some() {
+                        tracing::info!("`{name}` is new");
+                    }
+                    let lazy = Lazy { format, arrays: Mutex::default(), open: Arc::clone(&self.open) };
+                    let own = format!("{}{name}", watched.prefix);
+                    // Files of the folder may lead to one another.
+                    let context = self.context.clone().in_folder(root.clone());
+                    Arc::new(Export::new(own, Location::Path(path), context, Some(lazy)))
+                }
+            };
+            now.insert(name, (at, export));
+        }
+        for (name, (_, export)) in before {
+            tracing::info!("`{name}` is gone");
+            self.open.lock().retain(|other| !Arc::ptr_eq(other, &export));
+        }
+        (state.exports, state.looked_at, state.took) = (now, Some(Instant::now()), began.elapsed());
+    }
+
+    /// Renews the list of all data sets.
+    async fn renew(&self) {
+        let mut all = self.fixed.clone();
+        let mut names: BTreeSet<String> = all.iter().map(|export| export.name.clone()).collect();
+        for watched in &self.folders {
+            for (_, export) in watched.state.lock().await.exports.values() {
+                // Of two that have the same name the one that was named first is reached by it.
+                if names.insert(export.name.clone()) {
+                    all.push(Arc::clone(export));
+                }
+            }
+        }
+        *self.all.lock() = all.into();
+    }
+
+    /// Looks through the folders again, unless that was done just now.
+    async fn look_again(&self) {
+        if self.folders.is_empty() {
+            return;
+        }
+        for watched in &self.folders {
+            self.look_through(watched).await;
+        }
+        self.renew().await;
+    }
+
+    /// In the order they were given; those of folders by name.
+    #[must_use]
+    pub fn all(&self) -> Arc<[Arc<Export>]> {
+        Arc::clone(&self.all.lock())
+    }
+
+    /// Whether there are folders, whose data sets may change.
+    #[must_use]
+    pub fn has_folders(&self) -> bool {
+        !self.folders.is_empty()
+    }
+
+    fn known(&self, name: &str) -> Result<Arc<Export>> {
+        let all = self.all();
+        match (name, &*all) {
+            ("", [only]) => Ok(Arc::clone(only)),
+            _ => all.iter().find(|e| e.name == name).cloned().ok_or_else(|| {
+                let names: Vec<&str> = all.iter().take(20).map(|e| e.name.as_str()).collect();
+                // After a `/` of a URL comes the name of an array.
+                let is_meant = |export: &Arc<Export>| {
+                    export.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('/'))
+                };
+                let advice = match all.iter().find(|export| is_meant(export)) {
+                    Some(export) => {
+                        let written = url::encode(&export.name).replace('/', "%2F");
+                        format!("; in a URL a slash within a name is `%2F`: `{written}`")
+                    }
+                    None => String::new(),
+                };
+                Error::not_found(format!("expected one of the data sets {names:?}, found `{name}`{advice}"))
+            }),
+        }
+    }
+
+    /// By name; the empty name is the only one's. What is not known is looked for in the folders.
+    ///
+    /// # Errors
+    /// `NotFound`, naming what there is.
+    pub async fn find(&self, name: &str) -> Result<Arc<Export>> {
+        if let Ok(export) = self.known(name) {
+            return Ok(export);
+        }
+        self.look_again().await;
+        self.known(name)
+    }
+
+    /// The data set whose name a path begins with, and the rest of the path: names may have slashes in them.
+    ///
+    /// # Errors
+    /// As [`find`](Self::find).
+    pub(crate) async fn find_at<'a>(&self, path: &'a str) -> Result<(Arc<Export>, &'a str)> {
+        let is_named = |export: &&Arc<Export>| {
+            path.strip_prefix(&export.name).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        for is_again in [false, true] {
+            if is_again {
+                self.look_again().await;
+            }
+            let all = self.all();
+            // The longest one: a data set may have the name of the folder that another one is in.
+            if let Some(export) = all.iter().filter(is_named).max_by_key(|export| export.name.len()) {
+                return Ok((Arc::clone(export), path.get(export.name.len() + 1..).unwrap_or_default()));
+            }
+        }
+        self.known(path).map(|export| (export, ""))
+    }
+
+    /// Returns the stack that has the data of a place, with the description that the place fits.
+    ///
+    /// # Errors
+    /// `Stale` when no data set has this identity and generation now.
+    pub async fn at(&self, place: &BlockPlace) -> Result<(Arc<Stack>, Arc<Dataset>)> {
+        self.by_identity(place.dataset, place.generation).await
+    }
+
+    async fn by_identity(&self, id: DatasetId, generation: Generation) -> Result<(Arc<Stack>, Arc<Dataset>)> {
+        let all = self.all();
+        let is_likely = |export: &&Arc<Export>| *export.described.lock() == Some((id, generation));
+        for export in all.iter().filter(is_likely) {
+            if let Some(found) = export.having(id, generation).await {
+                return Ok(found);
+            }
+        }
+        // One that cannot be described now, such as a server that hangs, keeps nobody from the others. Of folders, only what is open:
+        // nobody can have the others' description from this server.
+        let is_open = |export: &&Arc<Export>| export.lazy.is_none() || export.open_stack().is_some();
+        let mut asked: FuturesUnordered<_> =
+            all.iter().filter(is_open).map(|export| export.having(id, generation)).collect();
+        while let Some(answer) = asked.next().await {
+            if let Some(found) = answer {
+                return Ok(found);
+            }
+        }
+        Err(Error::new(
+            ErrorKind::Stale,
+            format!(
+                "expected a data set that is exported now, found {id} generation {}; describe it again",
+                generation.0
+            ),
+        ))
+    }
+
+    /// For the operation `list`.
+    pub async fn list(&self) -> Vec<ListEntry> {
+        self.look_again().await;
+        let all = self.all();
+        let mut entries = Vec::with_capacity(all.len());
+        for export in all.iter() {
+            entries.push(export.entry().await);
+        }
+        entries
+    }
+}
+
+/// Logs one warning for everything that is left out, and each file by itself at the level `info`.
+fn tell_left_out(what: impl ExactSizeIterator<Item = String>) {
+    let count = what.len();
+    for (number, line) in what.enumerate() {
+        match (number, count) {
+            (0, 1) => tracing::warn!("left out: {line}"),
+            (0, _) => {
+                tracing::warn!(
+                    "left out: {count} files or folders that are no data, or broken, such as {line} (`-v` names all)"
+                );
+                tracing::info!("left out: {line}");
+            }
+            _ => tracing::info!("left out: {line}"),
+        }
+    }
+}
+
+fn unused(name: &str, taken: &BTreeSet<String>) -> String {
+    let mut candidate = name.to_owned();
+    let mut number = 2u32;
+    while taken.contains(&candidate) {
+        candidate = format!("{name}-{number}");
+        number += 1;
+    }
+    candidate
+}
+
+#[cfg(test)]
+mod tests {
+    use array::{Completions, ReadRequest, Region, Source, Want};
+    use futures::FutureExt;
+    use futures::future::{BoxFuture, pending};
+
+    use super::*;
+    use crate::memory::Budget;
+    use crate::places::Places;
+
+    /// Never says what it is.
+    struct Hanging;
+
+    impl Source for Hanging {
+        fn describe(&self) -> BoxFuture<'static, Result<Arc<Dataset>>> {
+            pending().boxed()
+        }
+
+        fn blocks(&self, _: Vec<Want>) -> Completions {
+            stream::pending().boxed()
+        }
+
+        fn read(&self, _: ReadRequest, _: Region) -> BoxFuture<'static, Result<()>> {
+            pending().boxed()
+        }
+    }
+
+    #[tokio::test]
+    async fn an_export_that_hangs_holds_up_nobody_who_reads_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let context = Context::new(Places::below(folder.path()), Budget::viewing(64 << 20), None);
+        let locations =
+            ["synthetic:waves?shape=4,5,6", "synthetic:noise?shape=4,5,6"].map(|l| l.parse().unwrap());
+        let exports = Exports::open(&locations, &context, false).await.unwrap();
+        let dataset = exports.find("noise").await.unwrap().describe().await.unwrap();
+        let all = exports.all();
+        let mut hanging = (*all[0].stack().await.unwrap()).clone();
+        hanging.source = Arc::new(Hanging);
+        *all[0].current.lock() = Some(Arc::new(hanging));
+        let place = |generation| BlockPlace { dataset: dataset.id, generation, array: 0, level: 0 };
+        assert!(exports.at(&place(dataset.generation)).now_or_never().unwrap().is_ok());
+        *all[1].described.lock() = None;
+        assert!(exports.at(&place(dataset.generation)).now_or_never().unwrap().is_ok(), "nor what is new");
+        assert!(exports.at(&place(Generation(77))).now_or_never().is_none(), "it may be what hangs");
+    }
+
+    #[tokio::test]
+    async fn what_is_no_data_is_left_out_where_something_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let notes = folder.path().join("notes.txt");
+        std::fs::write(&notes, "not data").unwrap();
+        let context = Context::new(Places::below(folder.path()), Budget::viewing(64 << 20), None);
+        let notes = notes.to_string_lossy().into_owned();
+        let open = async |locations: &[&str]| {
+            let locations: Vec<_> = locations.iter().map(|l| l.parse().expect("a location")).collect();
+            Exports::open(&locations, &context, false).await.map(|exports| exports.all().len())
+        };
+        assert_eq!(open(&[&notes, "synthetic:waves?shape=4,5,6"]).await.unwrap(), 1);
+        assert_eq!(open(&[&notes, &notes]).await.unwrap_err().kind(), ErrorKind::Unsupported);
+        assert_eq!(open(&[&notes]).await.unwrap_err().kind(), ErrorKind::Unsupported);
+        let absent = open(&["synthetic:waves?shape=4,5,6", "/absent/data.h5"]).await;
+        assert_eq!(absent.unwrap_err().kind(), ErrorKind::NotFound, "a name that is wrong is told");
+    }
+
+    #[test]
+    fn a_text_is_made_once_for_each_state() {
+        let said = Said::default();
+        let mut dataset = Dataset {
+            id: DatasetId(1),
+            generation: Generation(0),
+            name: "u".into(),
+            format: "test".into(),
+            arrays: Vec::new(),
+            attributes: array::Attributes::new(),
+            left_out: Vec::new(),
+            warnings: Vec::new(),
+            groups: Vec::new(),
+        };
+        let mut made = 0;
+        for (generation, expect) in [(0, 1), (0, 1), (1, 2), (1, 2), (0, 3)] {
+            dataset.generation = Generation(generation);
+            said.of(&dataset, |_| {
+                made += 1;
+                Ok(Bytes::new())
+            })
+            .unwrap();
+            assert_eq!(made, expect);
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Answers to browsers: the viewer's page, colour maps, a health check, counters, and the way to the wire's WebSocket. Beside
+//! these, data sets as [`zarr`](crate::server::zarr), with a guard of their own.
+//!
+//! The page and its files are public; everything that shows data goes through the wire's hello with its token. Host is checked
+//! of every request, and Origin of what leads to data, so that a foreign page (or a foreign name for this address) reaches
+//! nothing: see [`front`](crate::server::public_address). What is refused says so to people too: a page in the browser.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Redirect, Response};
+use axum::routing::{get, post};
+use hyper::upgrade::OnUpgrade;
+use tokio::sync::mpsc;
+
+use crate::server::assets;
+use crate::server::public_address::{CameFrom, Names};
+
+/// Channel by which a request for a WebSocket hands its connection to the task that runs the connection, so that no
+/// other task has to run it. An extension of each request.
+#[derive(Clone)]
+pub(crate) struct Handover(pub(crate) mpsc::Sender<OnUpgrade>);
+
+/// State of the site.
+#[derive(Clone)]
+pub(crate) struct Site {
+    pub(crate) names: Arc<Names>,
+    /// Colour tables as JSON.
+    pub(crate) colormaps: Arc<str>,
+    /// Pictures are drawn here, so the viewer's page is of use.
+    pub(crate) draws: bool,
+}
+
+/// The site.
+pub(crate) fn router(site: Site) -> Router {
+    let names = Arc::clone(&site.names);
+    let open = Router::new()
+        .route("/healthz", get(|| async { "ok\n" }))
+        .route("/colormaps.json", get(colormaps))
+        .fallback(page)
+        .with_state(site);
+    // What leads to data, and the question whether it would: only for our own page.
+    let ours = Router::new()
+        .route("/wire", get(socket))
+        .route("/reach", post(|| async { "ok\n" }))
+        .layer(middleware::from_fn_with_state(Arc::clone(&names), only_our_page));
+    open.merge(ours).layer(middleware::from_fn_with_state(names, guard))
+}
+
+/// Redirects plain HTTP from other hosts to the encrypted site. A request with a token is refused instead: others on the network
+/// could read the token.
+pub(crate) fn redirect_router(names: Arc<Names>) -> Router {
+    Router::new().fallback(move |request: Request| async move {
+        let (headers, uri) = (request.headers(), request.uri());
+        let is_for_people = wants_page(headers);
+        let host = match names.host(headers) {
+            Ok(host) => host,
+            Err(why) => return refused_for(&why, is_for_people),
+        };
+        if headers.contains_key(header::AUTHORIZATION)
+            || uri.query().is_some_and(|query| query.contains("token="))
+        {
+            return refused_for(&exposed(&format!("use `https://{host}`")), is_for_people);
+        }
+        Redirect::permanent(&format!("https://{host}{}", uri.path())).into_response()
+    })
+}
+
+/// Said of a token that came unencrypted.
+pub(crate) fn exposed(how: &str) -> String {
+    format!(
+        "this request carried its token over the network unencrypted, where others can read it: {how}, and start the server again \
+         with another token"
+    )
+}
+
+async fn guard(State(names): State<Arc<Names>>, request: Request, next: Next) -> Response {
+    let host = match names.host(request.headers()) {
+        Ok(host) => host,
+        Err(why) => return refused_for(&why, wants_page(request.headers())),
+    };
+    let mut response = next.run(request).await;
+    secure(response.headers_mut(), &names.sockets(&host));
+    response
+}
+
+async fn only_our_page(State(names): State<Arc<Names>>, request: Request, next: Next) -> Response {
+    let headers = request.headers();
+    let Some(&from) = request.extensions().get::<CameFrom>() else { return refused("nobody asked") };
+    let checked = names.host(headers).and_then(|host| names.check_origin(headers, &host, from));
+    if let Err(why) = checked {
+        return refused(&why);
+    }
+    if names.came_in_the_open(headers, from) {
+        return refused(
+            "the proxy says that this came to it over the network unencrypted, where others could read the token: let the proxy speak https",
+        );
+    }
+    next.run(request).await
+}
+
+/// Whether a person in a browser asks for a page.
+pub(crate) fn wants_page(headers: &HeaderMap) -> bool {
+    let accepts = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
+    accepts.is_some_and(|accept| accept.contains("text/html"))
+}
+
+pub(crate) fn refused(why: &str) -> Response {
+    (StatusCode::FORBIDDEN, format!("refused: {why}\n")).into_response()
+}
+
+/// Refuses with a page for people, or with plain text for programs.
+pub(crate) fn refused_for(why: &str, is_for_people: bool) -> Response {
+    if !is_for_people {
+        return refused(why);
+    }
+    let headers = [
+        (header::CONTENT_TYPE, "text/html; charset=utf-8"),
+        (
+            header::CONTENT_SECURITY_POLICY,
+            "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'",
+        ),
+    ];
+    (StatusCode::FORBIDDEN, headers, assets::refusal(why)).into_response()
+}
+
+/// `sockets` were checked, so they are safe inside a policy.
+fn secure(headers: &mut HeaderMap, sockets: &str) {
+    let policy = format!(
+        "default-src 'none'; script-src 'self'; worker-src 'self' blob:; style-src 'self' 'unsafe-inline'; \
+         img-src 'self' blob: data:; font-src 'self'; connect-src 'self'{sockets}; \
+         base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+    );
+    if let Ok(policy) = HeaderValue::from_str(&policy) {
+        headers.insert(header::CONTENT_SECURITY_POLICY, policy);
+    }
+    let fixed = [
+        ("cross-origin-opener-policy", "same-origin"),
+        ("cross-origin-embedder-policy", "require-corp"),
+        ("cross-origin-resource-policy", "same-origin"),
+        ("x-content-type-options", "nosniff"),
+        ("referrer-policy", "no-referrer"),
+    ];
+    for (name, value) in fixed {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+}
+
+async fn page(State(site): State<Site>, request: Request) -> Response {
+    if ![Method::GET, Method::HEAD].contains(request.method()) {
+        return (StatusCode::METHOD_NOT_ALLOWED, "expected GET\n").into_response();
+    }
+    let found =
+        if site.draws { assets::find(request.uri().path()) } else { assets::data_only(request.uri().path()) };
+    let Some(asset) = found else {
+        return absent(request.uri(), wants_page(request.headers()));
+    };
+    let keep = if asset.is_immutable { "public, max-age=31536000, immutable" } else { "no-cache" };
+    let headers = [(header::CONTENT_TYPE, asset.media_type), (header::CACHE_CONTROL, keep)];
+    (headers, Body::from(asset.bytes.into_owned())).into_response()
+}
+
+/// Nothing of this name. A person who comes by a proxy that leaves a path before ours is told so.
+fn absent(uri: &Uri, is_for_people: bool) -> Response {
+    if !is_for_people {
+        return (StatusCode::NOT_FOUND, "not found\n").into_response();
+    }
+    let why = format!(
+        "there is no page `{}`; if a proxy in front of this server adds a path, start it with `--public-url https://HOST/PATH/`, or have \
+         the proxy take the path off (nginx: a slash at the end of `proxy_pass`)",
+        uri.path()
+    );
+    let headers = [(header::CONTENT_TYPE, "text/html; charset=utf-8")];
+    (StatusCode::NOT_FOUND, headers, assets::refusal(&why)).into_response()
+}
+
+async fn colormaps(State(site): State<Site>) -> Response {
+    let headers = [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-cache")];
+    (headers, site.colormaps.to_string()).into_response()
+}
+
+/// Agrees to a WebSocket; what comes over it is the connection's business.
+async fn socket(mut request: Request) -> Response {
+    let answer = match link::carrier::ws::answer::<_, Body>(&request) {
+        Ok(answer) => answer,
+        Err(error) => {
+            let how = "a proxy in between has to pass on the headers Upgrade and Connection (nginx: `proxy_http_version 1.1; \
+                       proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection \"upgrade\";`)";
+            let upgrade = [(header::UPGRADE, "websocket")];
+            return (StatusCode::UPGRADE_REQUIRED, upgrade, format!("{error}; {how}\n")).into_response();
+        }
+    };
+    let upgrade = hyper::upgrade::on(&mut request);
+    let handover = request.extensions().get::<Handover>();
+    match handover.map(|handover| handover.0.try_send(upgrade)) {
+        Some(Ok(())) => answer,
+        _ => (StatusCode::SERVICE_UNAVAILABLE, "this connection gives no WebSocket\n").into_response(),
+    }
+}

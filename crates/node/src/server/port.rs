@@ -1,0 +1,359 @@
+//! One port for everything: the wire over TLS, HTTPS, and on loopback plain HTTP, where the first bytes tell which; and
+//! the wire over QUIC on the UDP port of the same number.
+//!
+//! Each connection is one task, from its first byte to its last, whatever it changes into on the way; who may be
+//! connected, and for how long, is the [`lobby`](crate::server::connections)'s decision. Whatever is none of these protocols is closed.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use array::{Error, ErrorKind, Result};
+use axum::Router;
+use axum::response::{IntoResponse, Redirect, Response};
+use hyper::Request;
+use hyper::body::{Body as _, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use link::multistream::topology::Topology;
+use link::multistream::{Arrived, Desk};
+use link::{Watch, quic};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio_rustls::rustls;
+
+use crate::client::reverse::Offering;
+use crate::server::connection::Service;
+use crate::server::connections::{Limits, Lobby, Visit};
+use crate::server::http::Handover;
+use crate::server::public_address::{CameFrom, Names, Stripped};
+use crate::server::write_timeout::Patience;
+use crate::server::zarr::Caller;
+
+/// Largest header of a request, bytes.
+const MAX_HEADER_BYTES: usize = 16 << 10;
+/// Bytes that tell protocols apart.
+const SNIFFED_BYTES: usize = 4;
+/// Pause before looking again for bytes that did not come together.
+const SNIFF_PAUSE: Duration = Duration::from_millis(50);
+/// Pause after the system refused a connection (too many open files): it will not be better at once.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// Protocol of a connection, as its first bytes show it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Protocol {
+    Tls,
+    Http,
+    Wire,
+    Unknown,
+}
+
+fn protocol(first: &[u8]) -> Protocol {
+    const METHODS: [&[u8]; 6] = [b"GET ", b"HEAD", b"POST", b"PUT ", b"OPTI", b"DELE"];
+    match first {
+        // A TLS record of a handshake, version 3.x.
+        [0x16, 0x03, ..] => Protocol::Tls,
+        first if METHODS.contains(&first) => Protocol::Http,
+        // The length of a hello, little-endian, always below 64 KiB.
+        [_, _, 0, 0] => Protocol::Wire,
+        _ => Protocol::Unknown,
+    }
+}
+
+/// Somebody came.
+enum Came {
+    Stream(TcpStream, SocketAddr),
+    Quic(Box<quic::Incoming>),
+}
+
+impl Came {
+    fn peer(&self) -> SocketAddr {
+        match self {
+            Self::Stream(_, peer) => *peer,
+            Self::Quic(incoming) => incoming.peer(),
+        }
+    }
+}
+
+/// QUIC's port; says at the end what it turned away.
+struct Udp(quic::Listener);
+
+impl Drop for Udp {
+    fn drop(&mut self) {
+        let rejected = self.0.rejecting().so_far();
+        if rejected != quic::Rejected::default() {
+            tracing::info!(?rejected, "what came by UDP and was turned away");
+        }
+    }
+}
+
+async fn next_of(udp: Option<&Udp>) -> Option<quic::Incoming> {
+    match udp {
+        Some(udp) => udp.0.accept().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// A listening port, and what answers on it.
+pub struct Port {
+    listener: TcpListener,
+    /// QUIC on the same port; none where UDP is not to be had.
+    udp: Option<Udp>,
+    tls: Arc<rustls::ServerConfig>,
+    lobby: Lobby,
+    /// Links that further streams may join.
+    desk: Desk,
+    /// Clients that this server connects to.
+    offerings: Vec<Offering>,
+    /// Answers to HTTP.
+    pub(crate) sites: Sites,
+    service: Arc<Service>,
+}
+
+/// Routers that answer HTTP, by the kind of connection.
+#[derive(Clone)]
+pub(crate) struct Sites {
+    /// To what is encrypted, or comes from this machine.
+    pub(crate) all: Router,
+    pub(crate) redirect: Router,
+    pub(crate) names: Arc<Names>,
+}
+
+impl Port {
+    /// Puts everything on a listener.
+    pub(crate) fn new(
+        listener: TcpListener,
+        udp: Option<quic::Listener>,
+        tls: Arc<rustls::ServerConfig>,
+        sites: Sites,
+        service: Arc<Service>,
+    ) -> Self {
+        Self {
+            listener,
+            udp: udp.map(Udp),
+            tls,
+            lobby: Lobby::new(Limits::default()),
+            desk: Topology::of_host().map_or_else(Desk::default, Desk::on),
+            offerings: Vec::new(),
+            sites,
+            service,
+        }
+    }
+
+    /// Most connections at a time.
+    pub(crate) fn most_connections(&self) -> usize {
+        self.lobby.most_connections()
+    }
+
+    /// Connecting to these clients too.
+    pub(crate) fn offering(self, offerings: Vec<Offering>) -> Self {
+        Self { offerings, ..self }
+    }
+
+    pub(crate) fn with_limits(self, limits: Limits) -> Self {
+        Self { lobby: Lobby::new(limits), ..self }
+    }
+
+    /// Answers for ever.
+    ///
+    /// # Cancel safety
+    /// Dropping it ends every connection.
+    pub async fn run(self) {
+        let this = Arc::new(self);
+        let mut connections = JoinSet::new();
+        let mut offerings = JoinSet::new();
+        for number in 0..this.offerings.len() {
+            let this = Arc::clone(&this);
+            offerings.spawn(async move {
+                this.offerings[number].run(Arc::clone(&this.service), &this.lobby).await;
+            });
+        }
+        loop {
+            let came = tokio::select! {
+                accepted = this.listener.accept() => match accepted {
+                    Ok((stream, peer)) => Came::Stream(stream, peer),
+                    Err(error) => {
+                        tracing::warn!(%error, "a connection could not be accepted");
+                        tokio::time::sleep(ACCEPT_PAUSE).await;
+                        continue;
+                    }
+                },
+                Some(incoming) = next_of(this.udp.as_ref()) => {
+                    // An address may be forged; it must not cost somebody else a place.
+                    if !incoming.is_reached() && this.lobby.is_crowded() {
+                        incoming.send_back();
+                        continue;
+                    }
+                    Came::Quic(Box::new(incoming))
+                }
+            };
+            let peer = came.peer();
+            let visit = Arc::new(this.lobby.enter(peer.ip()));
+            while connections.try_join_next().is_some() {}
+            // Whoever was dismissed for this one is about to end.
+            while connections.len() >= this.lobby.most_connections() {
+                connections.join_next().await;
+            }
+            let this = Arc::clone(&this);
+            connections.spawn(async move {
+                let _connected = this.service.shared.metrics.connect();
+                let begun = tokio::time::Instant::now();
+                tracing::debug!(%peer, "connected");
+                let ended = tokio::select! {
+                    biased;
+                    why = visit.over() => Err(why),
+                    result = this.connection(came, &visit) => result,
+                };
+                let took = begun.elapsed();
+                match ended {
+                    Ok(()) => tracing::debug!(%peer, ?took, "connection ended"),
+                    Err(error) => tracing::debug!(%peer, ?took, %error, "connection ended"),
+                }
+            });
+        }
+    }
+
+    async fn connection(&self, came: Came, visit: &Arc<Visit>) -> Result<()> {
+        match came {
+            Came::Stream(stream, peer) => self.stream(stream, peer, visit).await,
+            Came::Quic(incoming) => {
+                let link = self.in_time(incoming.establish()).await?;
+                Arc::clone(&self.service).serve(link, visit).await
+            }
+        }
+    }
+
+    async fn stream(&self, stream: TcpStream, peer: SocketAddr, visit: &Arc<Visit>) -> Result<()> {
+        link::carrier::tcp::prepare(&stream)?;
+        let is_loopback = peer.ip().to_canonical().is_loopback();
+        match self.in_time(sniff(&stream)).await? {
+            Protocol::Tls => self.encrypted(stream, peer, visit).await,
+            Protocol::Http => {
+                let site = if is_loopback { &self.sites.all } else { &self.sites.redirect };
+                self.http(stream, site, CameFrom { address: peer.ip(), is_encrypted: false }, peer, visit)
+                    .await
+            }
+            Protocol::Wire => Err(Error::new(ErrorKind::Denied, "the wire without TLS is not allowed here")),
+            Protocol::Unknown => Err(Error::corrupt("expected TLS or HTTP, found something else")),
+        }
+    }
+
+    async fn encrypted(&self, stream: TcpStream, peer: SocketAddr, visit: &Arc<Visit>) -> Result<()> {
+        let watch = Watch::on(&stream);
+        let session = self.in_time(link::carrier::tls::accept(stream, Arc::clone(&self.tls))).await?;
+        match self.in_time(self.desk.arrive(session, watch, peer.to_string())).await? {
+            Arrived::Link(link) => Arc::clone(&self.service).serve(link, visit).await,
+            Arrived::Stream(stream) => {
+                visit.join()?;
+                stream.run().await
+            }
+            Arrived::Other(session) => {
+                let from = CameFrom { address: peer.ip(), is_encrypted: true };
+                self.http(*session, &self.sites.all, from, peer, visit).await
+            }
+        }
+    }
+
+    /// Answers requests, until one of them turns the connection into a WebSocket.
+    async fn http<S>(
+        &self,
+        stream: S,
+        site: &Router,
+        from: CameFrom,
+        peer: SocketAddr,
+        visit: &Arc<Visit>,
+    ) -> Result<()>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let (handover, mut sockets) = mpsc::channel(1);
+        let caller = Caller { visit: Arc::clone(visit), client: self.service.next_client(), from: peer.ip() };
+        let site = TowerToHyperService::new(site.clone());
+        let names = Arc::clone(&self.sites.names);
+        let shared = Arc::clone(&self.service.shared);
+        let answer = service_fn(move |mut request: Request<Incoming>| {
+            request.extensions_mut().insert(Handover(handover.clone()));
+            request.extensions_mut().insert(caller.clone());
+            request.extensions_mut().insert(from);
+            let slash = match names.stripped(request.uri()) {
+                Some(Stripped::Slash(to)) => Some(to),
+                Some(Stripped::Path(uri)) => {
+                    *request.uri_mut() = uri;
+                    None
+                }
+                None => None,
+            };
+            let (site, shared) = (site.clone(), Arc::clone(&shared));
+            // Never the query: somebody may have put a token there.
+            let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+            async move {
+                let answer: Response = match slash {
+                    Some(to) => Redirect::permanent(&to).into_response(),
+                    None => site.call(request).await?,
+                };
+                let (status, bytes) = (answer.status(), answer.body().size_hint().lower());
+                shared.metrics.count_http(status.as_u16(), bytes);
+                tracing::debug!(%peer, %method, path, status = status.as_u16(), bytes, "HTTP");
+                Ok::<_, Infallible>(answer)
+            }
+        });
+        let broken = |e: hyper::Error| Error::new(ErrorKind::Unreachable, format!("HTTP: {e}"));
+        http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(self.lobby.limits().first_bytes_within)
+            .max_buf_size(MAX_HEADER_BYTES)
+            .serve_connection(TokioIo::new(Patience::new(stream, self.lobby.limits().taken_within)), answer)
+            .with_upgrades()
+            .await
+            .map_err(broken)?;
+        let Ok(socket) = sockets.try_recv() else { return Ok(()) };
+        let socket = TokioIo::new(socket.await.map_err(broken)?);
+        let link = link::carrier::ws::accepted(socket, peer.to_string()).await;
+        Arc::clone(&self.service).serve(link, visit).await
+    }
+
+    async fn in_time<T>(&self, first: impl Future<Output = Result<T>>) -> Result<T> {
+        let done = tokio::time::timeout(self.lobby.limits().first_bytes_within, first).await;
+        done.unwrap_or_else(|_| Err(too_slow()))
+    }
+}
+
+fn too_slow() -> Error {
+    Error::new(ErrorKind::TimedOut, "the client did not say in time what it wants")
+}
+
+/// Looks at the first bytes without taking them.
+async fn sniff(stream: &TcpStream) -> Result<Protocol> {
+    let mut first = [0; SNIFFED_BYTES];
+    loop {
+        let there = stream.peek(&mut first).await?;
+        if there == SNIFFED_BYTES {
+            return Ok(protocol(&first));
+        }
+        if there == 0 {
+            return Err(Error::new(ErrorKind::Unreachable, "the client ended the connection at once"));
+        }
+        // Bytes that are there already make `peek` ready; look again when more may have come.
+        tokio::time::sleep(SNIFF_PAUSE).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_bytes_tell_protocols_apart() {
+        assert_eq!(protocol(&[0x16, 0x03, 0x01, 0x02]), Protocol::Tls);
+        assert_eq!(protocol(b"GET "), Protocol::Http);
+        assert_eq!(protocol(b"POST"), Protocol::Http);
+        assert_eq!(protocol(&[0x40, 0x01, 0, 0]), Protocol::Wire);
+        assert_eq!(protocol(&[0xff, 0x01, 7, 0]), Protocol::Unknown);
+        assert_eq!(protocol(b"get "), Protocol::Unknown);
+    }
+}

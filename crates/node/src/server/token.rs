@@ -1,0 +1,265 @@
+//! Tokens: what lets a client in. Random text from the operating system, compared in constant time.
+
+use std::fmt;
+
+use array::{Error, ErrorKind, Result};
+use tokio_rustls::rustls::crypto::aws_lc_rs;
+
+use crate::server::base64;
+
+/// Randomness in a fresh token, bytes.
+const RANDOM_BYTES: usize = 24;
+/// Longest token the wire carries, bytes.
+const MAX_BYTES: usize = 512;
+/// Most sites whose pages may read.
+const MAX_SITES: usize = 64;
+
+/// Random bytes from the operating system, which nobody can guess.
+///
+/// # Errors
+/// `Io` when the system gives no randomness.
+pub(crate) fn random_bytes<const N: usize>() -> Result<[u8; N]> {
+    let mut bytes = [0; N];
+    let filled = aws_lc_rs::default_provider().secure_random.fill(&mut bytes);
+    filled.map_err(|_| Error::new(ErrorKind::Io, "the system gave no randomness"))?;
+    Ok(bytes)
+}
+
+/// A secret that names nobody. What it allows, [`Admission`] says.
+#[derive(Clone)]
+pub struct Token(String);
+
+impl Token {
+    /// A fresh one: 192 bits of the operating system's randomness.
+    ///
+    /// # Errors
+    /// `Io` when the system gives no randomness.
+    pub fn random() -> Result<Self> {
+        let bytes: [u8; RANDOM_BYTES] = random_bytes()?;
+        Ok(Self(base64::encode(&bytes, base64::URL_SAFE)))
+    }
+
+    /// One that a person chose.
+    ///
+    /// # Errors
+    /// `Invalid` when empty, longer than the wire carries, or with characters that a header cannot hold.
+    pub fn chosen(text: &str) -> Result<Self> {
+        if text.is_empty() || text.len() > MAX_BYTES || !text.bytes().all(|b| b.is_ascii_graphic()) {
+            return Err(Error::invalid(format!(
+                "expected a token of 1 to {MAX_BYTES} printable ASCII characters without spaces"
+            )));
+        }
+        Ok(Self(text.to_owned()))
+    }
+
+    /// The secret itself.
+    #[must_use]
+    pub fn secret(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether `offered` is the same, in a time that depends on `offered`'s length only.
+    #[must_use]
+    pub fn matches(&self, offered: &str) -> bool {
+        let own = self.0.as_bytes();
+        let mut difference = own.len() ^ offered.len();
+        for (i, byte) in offered.bytes().take(MAX_BYTES).enumerate() {
+            difference |= usize::from(byte ^ own[i % own.len()]);
+        }
+        std::hint::black_box(difference) == 0
+    }
+}
+
+impl fmt::Debug for Token {
+    /// Never the secret: debug output reaches logs.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token")
+    }
+}
+
+/// Rule that decides which clients are admitted, and with which rights.
+#[derive(Clone, Debug)]
+pub enum Admission {
+    /// Whoever shows this token.
+    Token(Token),
+    /// Whoever shows this token; and whoever shows the readers' token may read Zarr over HTTP, nothing else.
+    TokenAndReaders(Token, ZarrReaders),
+    /// Everybody who can reach the port: a choice one must make.
+    Everybody,
+}
+
+/// Rights of a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Right {
+    /// All that the server offers.
+    Everything,
+    /// Reading Zarr over HTTP.
+    ReadZarr,
+}
+
+impl Admission {
+    /// Checks that the offered token allows everything.
+    ///
+    /// # Errors
+    /// `Denied`, saying whether a token was missing, wrong, or allows less; never which would be right.
+    pub fn check(&self, offered: &str) -> Result<()> {
+        match self.right(offered)? {
+            Right::Everything => Ok(()),
+            Right::ReadZarr => Err(denied("this token allows reading Zarr over HTTP only")),
+        }
+    }
+
+    /// Returns the rights that the offered token gives.
+    ///
+    /// # Errors
+    /// `Denied`, saying whether a token was missing or wrong, never which would be right.
+    pub fn right(&self, offered: &str) -> Result<Right> {
+        let matches = |token: Option<&Token>| token.is_some_and(|token| token.matches(offered));
+        // Both are compared, whichever it is.
+        let (is_full, is_reader) = (matches(self.token()), matches(self.readers().map(|r| &r.token)));
+        match self {
+            Self::Everybody => Ok(Right::Everything),
+            _ if is_full => Ok(Right::Everything),
+            _ if is_reader => Ok(Right::ReadZarr),
+            _ if offered.is_empty() => {
+                Err(denied("this server needs a token; give the whole link that it printed"))
+            }
+            _ => Err(denied("the token is not the one of this server")),
+        }
+    }
+
+    /// The token to print in links, if there is one.
+    #[must_use]
+    pub fn token(&self) -> Option<&Token> {
+        match self {
+            Self::Token(token) | Self::TokenAndReaders(token, _) => Some(token),
+            Self::Everybody => None,
+        }
+    }
+
+    /// Readers, who may read Zarr and nothing else, if there are any.
+    #[must_use]
+    pub fn readers(&self) -> Option<&ZarrReaders> {
+        match self {
+            Self::TokenAndReaders(_, readers) => Some(readers),
+            Self::Token(_) | Self::Everybody => None,
+        }
+    }
+}
+
+fn denied(why: &str) -> Error {
+    Error::new(ErrorKind::Denied, why)
+}
+
+/// Programs, and pages of some sites, that may read Zarr over HTTP with a token of their own.
+#[derive(Clone, Debug)]
+pub struct ZarrReaders {
+    /// Token that they show.
+    pub token: Token,
+    /// Origins of pages, `https://viewer.example`; `*` for all.
+    origins: Vec<String>,
+}
+
+impl ZarrReaders {
+    /// Whoever has this token; pages only of these origins.
+    ///
+    /// # Errors
+    /// `Invalid` for more than a browser's owner would name, or what is no origin.
+    pub fn new(token: Token, origins: &[String]) -> Result<Self> {
+        if origins.len() > MAX_SITES {
+            let found = origins.len();
+            return Err(Error::invalid(format!(
+                "expected at most {MAX_SITES} origins of pages, found {found}"
+            )));
+        }
+        if let Some(wrong) = origins.iter().find(|origin| !is_origin(origin)) {
+            return Err(Error::invalid(format!(
+                "expected the origin of pages such as `https://viewer.example` or `http://localhost:8080`, or `*` for all, \
+                 found `{wrong}`"
+            )));
+        }
+        Ok(Self { token, origins: origins.to_vec() })
+    }
+
+    /// The origin that a browser is told may read, where the one that asks is among them.
+    #[must_use]
+    pub(crate) fn page<'a>(&self, origin: &'a str) -> Option<&'a str> {
+        match self.origins.iter().any(|known| known == "*") {
+            true => Some("*"),
+            false => self.origins.iter().any(|known| known.eq_ignore_ascii_case(origin)).then_some(origin),
+        }
+    }
+}
+
+/// Scheme, host and perhaps port, as browsers write them: no path.
+fn is_origin(text: &str) -> bool {
+    let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    let is_host = |host: &str| host.bytes().all(|b| b.is_ascii_alphanumeric() || b".-:[]".contains(&b));
+    text == "*" || host.is_some_and(|host| !host.is_empty() && is_host(host))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn random_tokens_are_long_and_differ() {
+        let (a, b) = (Token::random().unwrap(), Token::random().unwrap());
+        assert_eq!(a.secret().len(), 32);
+        assert_ne!(a.secret(), b.secret());
+        assert!(Token::chosen(a.secret()).is_ok());
+    }
+
+    #[test]
+    fn only_the_same_token_matches() {
+        let token = Token::chosen("abc").unwrap();
+        assert!(token.matches("abc"));
+        for other in ["", "ab", "abcabc", "abd", "abcd", "ABC"] {
+            assert!(!token.matches(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_does_not_tell_the_secret() {
+        let admission = Admission::Token(Token::chosen("s3cret").unwrap());
+        assert!(admission.check("s3cret").is_ok());
+        for offered in ["", "wrong"] {
+            let error = admission.check(offered).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Denied);
+            assert!(!error.to_string().contains("s3cret"));
+        }
+        assert!(!format!("{admission:?}").contains("s3cret"));
+    }
+
+    #[test]
+    fn a_token_for_zarr_opens_nothing_else() {
+        let token = |text| Token::chosen(text).unwrap();
+        let readers = ZarrReaders::new(token("read"), &["https://viewer.example".into()]).unwrap();
+        let admission = Admission::TokenAndReaders(token("all"), readers);
+        assert_eq!(admission.right("all").unwrap(), Right::Everything);
+        assert_eq!(admission.right("read").unwrap(), Right::ReadZarr);
+        assert!(admission.check("all").is_ok());
+        assert!(admission.check("read").unwrap_err().to_string().contains("Zarr over HTTP only"));
+        assert!(admission.right("").is_err() && admission.right("other").is_err());
+        assert_eq!(admission.token().unwrap().secret(), "all");
+    }
+
+    #[test]
+    fn pages_are_named_by_their_origin() {
+        let readers = |origins: &[&str]| {
+            let origins: Vec<String> = origins.iter().map(|&origin| origin.to_owned()).collect();
+            ZarrReaders::new(Token::chosen("t").unwrap(), &origins)
+        };
+        let some = readers(&["https://viewer.example", "http://[::1]:8080"]).unwrap();
+        assert_eq!(some.page("https://VIEWER.example"), Some("https://VIEWER.example"));
+        assert_eq!(some.page("http://[::1]:8080"), Some("http://[::1]:8080"));
+        for other in ["https://viewer.example.evil.org", "http://viewer.example", "null", ""] {
+            assert_eq!(some.page(other), None, "{other}");
+        }
+        assert_eq!(readers(&["*"]).unwrap().page("null"), Some("*"));
+        assert_eq!(readers(&[]).unwrap().page("https://viewer.example"), None);
+        for wrong in ["viewer.example", "https://", "https://a/b", "ftp://a", "https://a b", "null", ""] {
+            assert!(readers(&[wrong]).is_err(), "{wrong}");
+        }
+    }
+}

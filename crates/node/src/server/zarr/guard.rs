@@ -1,0 +1,131 @@
+//! Guard of reading: a client must show a token. Pages of other sites may read only if the server was told of these
+//! sites, and only with the token for Zarr: a page let in with the token for everything could do everything.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use super::Caller;
+use crate::server::connection::Service;
+use crate::server::http::{exposed, refused};
+use crate::server::metrics;
+use crate::server::public_address::{CameFrom, Names};
+use crate::server::token::{Right, ZarrReaders};
+
+/// URL path of the report on the network path to the client that asks; not part of Zarr.
+pub(super) const PATH: &str = "/path";
+/// Counters of the server for Prometheus; not Zarr either.
+pub(super) const METRICS: &str = "/metrics";
+/// How long a browser may remember that it may ask, seconds.
+const PREFLIGHT_SECS: &str = "86400";
+
+/// State from which the guard decides who may read.
+#[derive(Clone)]
+pub(super) struct Door {
+    pub(super) service: Arc<Service>,
+    pub(super) names: Arc<Names>,
+}
+
+/// Lets in who may read what is asked for.
+pub(super) async fn guard(State(door): State<Door>, request: Request, next: Next) -> Response {
+    let headers = request.headers();
+    let Some(&from) = request.extensions().get::<CameFrom>() else { return refused("nobody asked") };
+    let host = match door.names.host(headers) {
+        Ok(host) => host,
+        Err(why) => return refused(&why),
+    };
+    if headers.contains_key(header::AUTHORIZATION) && door.names.came_in_the_open(headers, from) {
+        return refused(&exposed("let the proxy speak https"));
+    }
+    let is_page_of_another_site =
+        door.names.check_origin(headers, &host, from).is_err() || is_of_another_site(headers);
+    let page = allowed_page(headers, door.service.admission.readers()).filter(|_| is_page_of_another_site);
+    if is_page_of_another_site && page.is_none() {
+        return refused(
+            "pages of this site may not read here; `corridor serve --cors ORIGIN` lets them, with a token of their own",
+        );
+    }
+    if request.method() == Method::OPTIONS {
+        return with_cors(StatusCode::NO_CONTENT.into_response(), page);
+    }
+    let is_reader = match door.service.admission.right(bearer(headers)) {
+        Err(error) => {
+            metrics::add(&door.service.shared.metrics.denied, 1);
+            let ask = [(header::WWW_AUTHENTICATE, "Bearer")];
+            let how =
+                "the token that `corridor serve` printed is sent in the header `Authorization: Bearer TOKEN`";
+            let answer = (StatusCode::UNAUTHORIZED, ask, format!("{error}\n{how}\n")).into_response();
+            return with_cors(answer, page);
+        }
+        Ok(Right::Everything) if page.is_some() => {
+            return with_cors(refused("pages of other sites read with the token for Zarr only"), page);
+        }
+        Ok(Right::ReadZarr) if [PATH, METRICS].contains(&request.uri().path()) => {
+            return with_cors(refused("this token allows reading Zarr only"), page);
+        }
+        Ok(right) => right == Right::ReadZarr,
+    };
+    if let Some(caller) = request.extensions().get::<Caller>()
+        && let Err(error) = if is_reader { caller.visit.admit_reader() } else { caller.visit.admit() }
+    {
+        // Too many members: it is answered all the same, in the time that visitors have.
+        tracing::debug!(%error, "a Zarr client stays a visitor");
+    }
+    with_cors(next.run(request).await, page)
+}
+
+/// Browsers say so of every request, also of one for an image, which names no Origin.
+fn is_of_another_site(headers: &HeaderMap) -> bool {
+    let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
+    site.is_some_and(|site| site != b"same-origin" && site != b"none")
+}
+
+/// Value of `Access-Control-Allow-Origin` for a page of another site that may read; `None` where it may not.
+fn allowed_page(headers: &HeaderMap, readers: Option<&ZarrReaders>) -> Option<HeaderValue> {
+    let origin = headers.get(header::ORIGIN)?.to_str().ok()?;
+    HeaderValue::from_str(readers?.page(origin)?).ok()
+}
+
+fn bearer(headers: &HeaderMap) -> &str {
+    let value = headers.get(header::AUTHORIZATION).and_then(|v| v.to_str().ok()).unwrap_or_default();
+    match value.split_once(' ') {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => token.trim(),
+        _ => "",
+    }
+}
+
+fn with_cors(mut response: Response, page: Option<HeaderValue>) -> Response {
+    let headers = response.headers_mut();
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(header::VARY, HeaderValue::from_static("origin"));
+    let Some(page) = page else { return response };
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, page);
+    for (name, value) in [
+        (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, HEAD, OPTIONS"),
+        (header::ACCESS_CONTROL_ALLOW_HEADERS, "authorization, if-none-match, if-range, range"),
+        (header::ACCESS_CONTROL_EXPOSE_HEADERS, "accept-ranges, content-range, etag"),
+        (header::ACCESS_CONTROL_MAX_AGE, PREFLIGHT_SECS),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_shown_as_bearer() {
+        let shown = |text: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::AUTHORIZATION, HeaderValue::from_static(text));
+            bearer(&headers).to_owned()
+        };
+        assert_eq!((shown("Bearer abc"), shown("bearer  abc ")), ("abc".into(), "abc".into()));
+        assert_eq!((shown("Basic abc"), shown("abc"), bearer(&HeaderMap::new())), ("".into(), "".into(), ""));
+    }
+}

@@ -1,0 +1,323 @@
+//! Every data set as Zarr v3 over HTTP, read-only, so that any Zarr client can read it unchanged.
+//!
+//! ```text
+//!   /zarr/DATASET/            a group with consolidated metadata; its arrays at full resolution
+//!   /ome/DATASET/ARRAY/       the same array with its levels, as OME-Zarr 0.5 multiscales
+//!   /path                     not Zarr, but behind the same guard: the path to whoever asks, see `paths`
+//!   /metrics                  nor is this: what the server has done, for Prometheus
+//! ```
+//!
+//! Chunks are the blocks of the description, uncompressed and in their stored byte order, so they come from the same
+//! cache as everybody else's. This module speaks HTTP; [`tree`] says what a path means, [`metadata`] and [`ome`]
+//! describe, [`chunk`] fetches, [`guard`] says who may come in, [`folder`] lists for programs in this process. Nothing here is computed from the file but through the export's stack.
+
+mod chunk;
+mod files;
+mod folder;
+mod guard;
+mod metadata;
+mod ome;
+mod range;
+mod tree;
+
+use std::net::IpAddr;
+use std::ops::Range;
+use std::sync::Arc;
+
+use array::{Dataset, Error, ErrorKind, Priority, Result, Source, Urgency};
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Extension, Path, State};
+use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::middleware;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodRouter, get};
+pub use bytes::Bytes;
+
+use crate::client::paths;
+use crate::server::admission::ClientId;
+use crate::server::connection::Service;
+use crate::server::connections::Visit;
+use crate::server::public_address::Names;
+
+pub use folder::{Entry, MAX_LISTED, list, look};
+use guard::Door;
+pub(crate) use metadata::{root_document, written as attributes};
+use range::Asked;
+use tree::{Chunk, Document, Place};
+
+/// Client whose connection a request came over. An extension of each request.
+#[derive(Clone)]
+pub(crate) struct Caller {
+    /// The place in the lobby; a right token makes a member of the visitor.
+    pub(crate) visit: Arc<Visit>,
+    /// Name of the client at the gate.
+    pub(crate) client: ClientId,
+    /// Its address.
+    pub(crate) from: IpAddr,
+}
+
+/// The part of a site that asks for a token: Zarr, and what is known of the path to whoever asks.
+pub(crate) fn router(service: Arc<Service>, names: Arc<Names>) -> Router {
+    let door = Door { service: Arc::clone(&service), names };
+    Router::new()
+        .route("/zarr/{*path}", reading(tree::in_arrays))
+        .route("/ome/{*path}", reading(tree::in_images))
+        .route(guard::PATH, get(path_to_caller))
+        .route(guard::METRICS, get(metrics))
+        .with_state(service)
+        .layer(middleware::from_fn_with_state(door, guard::guard))
+}
+
+async fn metrics(State(service): State<Arc<Service>>) -> Response {
+    let headers = [(header::CONTENT_TYPE, "text/plain; version=0.0.4"), (header::CACHE_CONTROL, "no-store")];
+    let shared = &service.shared;
+    (headers, shared.metrics.text(shared.exports.all().len())).into_response()
+}
+
+async fn path_to_caller(
+    State(service): State<Arc<Service>>,
+    Extension(caller): Extension<Caller>,
+) -> Response {
+    let known = paths::of_client(&service.shared, caller.from).await;
+    let text = known.and_then(|report| {
+        serde_json::to_string(&report).map_err(|e| Error::internal(format!("a path in JSON: {e}")))
+    });
+    let headers = [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-store")];
+    match text {
+        Ok(text) => (headers, text).into_response(),
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")).into_response(),
+    }
+}
+
+/// URL path of a data set's Zarr hierarchy, below the site.
+pub(crate) fn path(export: &str) -> String {
+    format!("/zarr/{}", crate::url::encode(export).replace('/', "%2F"))
+}
+
+/// A document or a chunk of the hierarchy of arrays, or these bytes of it, for a program in this process, of the data as
+/// `dataset` describes them; `None` for documents and folders that are not there. Of a chunk nothing is read but what is asked
+/// for.
+///
+/// # Errors
+/// The source's, among them `Stale` where the data are others now; `NotFound` for what may be taken for a chunk that is not
+/// there; `Invalid` for bytes beyond the end.
+///
+/// # Cancel safety
+/// Dropping it withdraws what it asked for.
+pub async fn read(
+    source: &dyn Source,
+    dataset: &Dataset,
+    key: &str,
+    range: Option<Range<u64>>,
+) -> Result<Option<Bytes>> {
+    let beyond = |size: u64| Error::invalid(format!("expected bytes of {size}, found {range:?}: `{key}`"));
+    match tree::in_arrays(dataset, key) {
+        None if may_be_looked_for(Some(dataset), key) => Ok(None),
+        None => Err(Error::not_found(format!("{ABSENT}: `{key}`"))),
+        Some(Place::Document(which)) => {
+            let text = Bytes::from(document(dataset, which)?);
+            let Some(Range { start, end }) = range else { return Ok(Some(text)) };
+            let place = usize::try_from(start).ok().zip(usize::try_from(end).ok());
+            let part = place.filter(|&(start, end)| start <= end && end <= text.len());
+            part.map(|(start, end)| Some(text.slice(start..end))).ok_or_else(|| beyond(text.len() as u64))
+        }
+        Some(Place::Chunk(chunk)) => {
+            let size = tree::chunk_bytes(dataset, chunk.number, chunk.level)?;
+            match range.clone() {
+                Some(part) if part.start > part.end || part.end > size => Err(beyond(size)),
+                Some(part) if part != (0..size) => {
+                    chunk::read_part(source, dataset, &chunk, part).await.map(Some)
+                }
+                _ => chunk::read(source, dataset, &chunk).await,
+            }
+        }
+    }
+}
+
+/// Returns the text of a document.
+fn document(dataset: &Dataset, which: Document) -> Result<String> {
+    let value = match which {
+        Document::Root => metadata::root(dataset),
+        Document::Group { number, length } => {
+            metadata::group_at(dataset, &tree::path_of(dataset.array(number)?)[..length])
+        }
+        Document::Array { number, level } => metadata::array(dataset, number, level)?,
+        Document::Image { number } => ome::group(dataset, number)?,
+        Document::Labels { number } => ome::labels(dataset, number),
+    };
+    Ok(value.to_string())
+}
+
+/// Function that finds the place that a key of one of the hierarchies stands for, if there is one.
+type Find = fn(&Dataset, &str) -> Option<Place>;
+
+/// Answers for the hierarchy in which `find` knows its way.
+fn reading(find: Find) -> MethodRouter<Arc<Service>> {
+    get(
+        move |State(service): State<Arc<Service>>,
+              Extension(caller): Extension<Caller>,
+              Path(path): Path<String>,
+              method: Method,
+              headers: HeaderMap| async move {
+            let request = Asking { path: &path, method: &method, headers: &headers };
+            let mut answered = answer(&service, &caller, &request, find).await;
+            if answered.as_ref().is_err_and(|error| error.kind() == ErrorKind::Stale) {
+                // The data changed meanwhile: as they are now.
+                if let Ok((export, _)) = service.shared.exports.find_at(&path).await {
+                    export.suspect();
+                    answered = match export.describe().await {
+                        Ok(_) => answer(&service, &caller, &request, find).await,
+                        Err(error) => Err(error),
+                    };
+                }
+            }
+            answered.unwrap_or_else(|error| failed(&error))
+        },
+    )
+}
+
+/// A request, as far as it matters here.
+struct Asking<'a> {
+    path: &'a str,
+    method: &'a Method,
+    headers: &'a HeaderMap,
+}
+
+async fn answer(service: &Service, caller: &Caller, asking: &Asking<'_>, find: Find) -> Result<Response> {
+    let Asking { path, method, headers } = *asking;
+    let Ok((export, key)) = service.shared.exports.find_at(path).await else {
+        return Ok(absent(None, path.split_once('/').map_or("", |(_, key)| key)));
+    };
+    // Only who begins anew, at a document, makes the file be looked at again.
+    let dataset = match key.ends_with(tree::METADATA) {
+        true => export.describe().await?,
+        false => export.stack().await?.source.describe().await?,
+    };
+    let Some(place) = find(&dataset, key) else { return Ok(absent(Some(&dataset), key)) };
+    let tag = format!("\"{}-{}\"", dataset.id, dataset.generation.0);
+    if headers.get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes()) {
+        return Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, tag)]).into_response());
+    }
+    let gate = &service.shared.gate;
+    Ok(match place {
+        Place::Document(Document::Root) => {
+            sent("application/json", &tag, asking, export.zarr_root(&dataset)?)
+        }
+        Place::Document(which) => {
+            let text = document(&dataset, which)?;
+            let size_bytes = text.len() as u64;
+            let urgency = Urgency::of(Priority::INTERACTIVE);
+            let mut memory = gate.enter(caller.client, urgency, size_bytes, size_bytes);
+            memory.admitted().await;
+            sent("application/json", &tag, asking, memory.hold(text))
+        }
+        // Its size is known without it.
+        Place::Chunk(Chunk { number, level, .. }) if method == Method::HEAD => {
+            let size_bytes = tree::chunk_bytes(&dataset, number, level)?;
+            let size = [(header::CONTENT_LENGTH, size_bytes.to_string())];
+            (tagged("application/octet-stream", &tag), size).into_response()
+        }
+        Place::Chunk(chunk) => {
+            let stack = export.stack().await?;
+            match chunk::fetch(gate, caller.client, &*stack.source, &dataset, &chunk).await? {
+                Some(bytes) => sent("application/octet-stream", &tag, asking, bytes),
+                None => not_found(),
+            }
+        }
+    })
+}
+
+/// The bytes, or those of them that are asked for.
+fn sent(media_type: &'static str, tag: &str, asking: &Asking<'_>, bytes: Bytes) -> Response {
+    let (head, size) = (tagged(media_type, tag), bytes.len());
+    let says = |range: String| [(header::CONTENT_RANGE, range)];
+    match range::asked(asking.method, asking.headers, size, tag) {
+        Asked::Whole => (head, Body::from(bytes)).into_response(),
+        Asked::Part(range) => {
+            let said = says(format!("bytes {}-{}/{size}", range.start, range.end - 1));
+            (StatusCode::PARTIAL_CONTENT, head, said, Body::from(bytes.slice(range))).into_response()
+        }
+        Asked::Beyond => (StatusCode::RANGE_NOT_SATISFIABLE, says(format!("bytes */{size}"))).into_response(),
+    }
+}
+
+/// A copy may be kept, but its tag is to be shown again: files change.
+fn tagged(media_type: &'static str, tag: &str) -> [(header::HeaderName, String); 4] {
+    [
+        (header::CONTENT_TYPE, media_type.to_owned()),
+        (header::CACHE_CONTROL, "private, no-cache".to_owned()),
+        (header::ETAG, tag.to_owned()),
+        (header::ACCEPT_RANGES, "bytes".to_owned()),
+    ]
+}
+
+/// A chunk where the data have nothing, or a document that is not there. Zarr clients take a chunk that is not found for fill
+/// values, so nothing else answers this.
+fn not_found() -> Response {
+    (StatusCode::NOT_FOUND, "not found\n").into_response()
+}
+
+/// Said of a key that stands for nothing in a data set, or in none.
+const ABSENT: &str = "expected a chunk of an array that is there, found a name of something else: the data may be others than \
+                      those that were opened; open them again, with `%`, `#` and `?` in names quoted";
+
+fn absent(dataset: Option<&Dataset>, key: &str) -> Response {
+    if may_be_looked_for(dataset, key) {
+        not_found()
+    } else {
+        (StatusCode::GONE, format!("{ABSENT}\n")).into_response()
+    }
+}
+
+/// Whether a client may ask in vain: for all but chunks. Who asks for a chunk was told of its array, so one that is not there
+/// has been removed, or the client did not quote its name.
+fn may_be_looked_for(dataset: Option<&Dataset>, key: &str) -> bool {
+    !tree::is_of_chunk(dataset, key) && !dataset.is_some_and(|dataset| tree::is_cut_name(dataset, key))
+}
+
+fn failed(error: &Error) -> Response {
+    let status = match error.kind() {
+        ErrorKind::Invalid => StatusCode::BAD_REQUEST,
+        ErrorKind::Denied => StatusCode::FORBIDDEN,
+        ErrorKind::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        ErrorKind::Stale | ErrorKind::Busy | ErrorKind::Cancelled => StatusCode::SERVICE_UNAVAILABLE,
+        ErrorKind::Unreachable => StatusCode::BAD_GATEWAY,
+        ErrorKind::TimedOut => StatusCode::GATEWAY_TIMEOUT,
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
+    };
+    tracing::debug!(%error, "a Zarr request failed");
+    (status, format!("{error}\n")).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_part_of_the_data_does_not_look_like_a_missing_chunk() {
+        let source = array::conformance::MemorySource::counting("<u2", &[5, 7], &[2, 4]);
+        let dataset = source.dataset();
+        let name = dataset.arrays[0].name.clone();
+        let status = |dataset, key: &str| absent(dataset, key).status();
+        for key in ["zarr.json", "x/zarr.json", "x/.zarray", "", name.as_str(), "x", "x/y.txt", "x/c/a/0"] {
+            assert_eq!(status(Some(&dataset), key), StatusCode::NOT_FOUND, "{key}");
+        }
+        for key in ["x/c/0/0", "x/c", &format!("{name}/c/9/9"), &format!("{name}/c/0")] {
+            assert_eq!(status(Some(&dataset), key), StatusCode::GONE, "{key}");
+        }
+        assert_eq!(status(None, "zarr.json"), StatusCode::NOT_FOUND);
+        assert_eq!(status(None, "x/c/0"), StatusCode::GONE);
+        assert_eq!(status(None, ""), StatusCode::NOT_FOUND);
+        let mut renamed = (*dataset).clone();
+        renamed.arrays[0].name = "rho#2".into();
+        assert_eq!(status(Some(&renamed), "rho"), StatusCode::GONE, "a chunk of a name that is not quoted");
+    }
+
+    #[test]
+    fn no_failure_looks_like_a_missing_chunk() {
+        for kind in ErrorKind::ALL {
+            assert_ne!(failed(&Error::new(kind, "")).status(), StatusCode::NOT_FOUND, "{kind:?}");
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Values in the aprons: voxels of the same level's neighbors where these are resident, else of the finest
+//! coarser level that is resident, else the block's own outermost voxels.
+//!
+//! Parts of an apron are numbered by the axes along which they lie beyond the block: bit 1 x, 2 y, 4 z. An
+//! arriving block fills its own apron; the aprons of other blocks that it can improve are refreshed
+//! afterwards. If all neighbors are resident, a picture of many blocks equals that of one block. Where a
+//! finer block ends at a coarser one, the finer block's last samples lead over to the coarser values;
+//! `fade.rs` does the same where it begins.
+
+use std::sync::Arc;
+
+use glam::DVec3;
+
+use crate::blocks::Blocks;
+use crate::blocks::resident::{Fill, Layout, Resident};
+use crate::blocks::voxel::Voxel;
+
+/// Every part of an apron.
+const PARTS: std::ops::Range<usize> = 1..8;
+
+/// A set of ranks: one bit for each of at most [`array::MAX_LEVELS`] levels.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ranks(u64);
+
+const _: () = assert!(array::MAX_LEVELS <= u64::BITS as usize);
+
+impl Ranks {
+    pub(crate) fn add(&mut self, rank: usize) {
+        self.0 |= 1 << rank;
+    }
+
+    fn has(self, rank: usize) -> bool {
+        self.0 >> rank & 1 == 1
+    }
+
+    fn coarser_than(self, rank: usize) -> impl Iterator<Item = usize> {
+        (rank + 1..array::MAX_LEVELS).filter(move |&rank| self.has(rank))
+    }
+}
+
+impl<T: Voxel> Blocks<T> {
+    /// Fills the whole apron of a block that is about to be placed.
+    pub(crate) fn fill_apron(&self, block: &mut Resident<T>) {
+        for part in PARTS {
+            if block.fills[part] != Fill::Exact && !self.complete(block, part) {
+                self.approximate(block, part);
+            }
+        }
+    }
+
+    /// Refreshes the apron of the block in a slot, in its place: it is copied only where a picture holds it.
+    pub(crate) fn refresh(&mut self, slot: u32, arrived: Ranks) {
+        // The block leaves its slot so that its neighbours can be read while it changes.
+        let Some(mut shared) = self.take(slot) else { return };
+        self.refresh_block(Arc::make_mut(&mut shared), arrived);
+        self.put(slot, shared);
+    }
+
+    /// Refreshes a block's apron after blocks of these ranks were placed that [improve](Self::improvable) it.
+    pub(crate) fn refresh_block(&self, block: &mut Resident<T>, arrived: Ranks) {
+        let improved: Vec<usize> = PARTS.filter(|&part| self.improve(block, part, arrived)).collect();
+        // The cells that a part touches are some of those that a part along fewer axes touches.
+        let is_within = |part: usize, other: usize| part != other && part & other == other;
+        for &part in improved.iter().filter(|&&part| !improved.iter().any(|&other| is_within(part, other))) {
+            block.update_cells(part, &self.missing);
+        }
+    }
+
+    /// Bytes that refreshing these blocks copies because pictures hold them.
+    pub(crate) fn copies_bytes(&self, slots: &[u32]) -> usize {
+        let blocks = slots.iter().filter_map(|&slot| self.all_slots()[slot as usize].as_ref());
+        blocks.filter(|block| Arc::strong_count(block) > 1).map(|block| block.size_bytes()).sum()
+    }
+
+    /// Blocks that one at this place makes better: its lower neighbours and finer ones beside it.
+    pub(crate) fn improvable(&self, rank: usize, at: [u64; 3]) -> Vec<u32> {
+        let mut slots = self.lower_waiting(rank, at);
+        slots.extend(self.finer_waiting(rank, at));
+        slots
+    }
+
+    /// Fills one part better than it is, if blocks of these ranks allow that; false where they do not.
+    fn improve(&self, block: &mut Resident<T>, part: usize, arrived: Ranks) -> bool {
+        if block.fills[part] == Fill::Exact {
+            return false;
+        }
+        if arrived.has(block.rank) && self.complete(block, part) {
+            return true;
+        }
+        let is_better = arrived.coarser_than(block.rank).any(|rank| block.fills[part].is_better_from(rank));
+        if is_better {
+            self.approximate(block, part);
+        }
+        is_better
+    }
+
+    /// Fills one part from coarser levels, or with the block's own voxels.
+    fn approximate(&self, block: &mut Resident<T>, part: usize) {
+        let (fill, values) = self.coarser_values(block, part);
+        block.patch(part, fill, &values, &self.missing);
+    }
+
+    /// Fills one part for good, if the same level has all of it.
+    fn complete(&self, block: &mut Resident<T>, part: usize) -> bool {
+        let Some(values) = self.exact_values(block, part) else { return false };
+        block.patch(part, Fill::Exact, &values, &self.missing);
+        true
+    }
+
+    /// Values of a part from the same level: from the neighbour that holds it, or from the block itself at
+    /// the volume's end, where the outermost voxel is repeated.
+    fn exact_values(&self, block: &Resident<T>, part: usize) -> Option<Vec<T>> {
+        let level = &self.view.levels[block.rank];
+        let mut at = block.at;
+        let mut beyond = [false; 3];
+        for (axis, bit) in [(0, 4), (1, 2), (2, 1)] {
+            if part & bit != 0 && at[axis] + 1 < level.grid[axis] {
+                at[axis] += 1;
+                beyond[axis] = true;
+            }
+        }
+        let holder = if at == block.at { block } else { self.find(block.rank, at)? };
+        let ranges = block.layout.part(part);
+        // Index in the holder of an index of this block.
+        let index = |axis: usize, i: usize| {
+            if beyond[axis] { i - block.layout.shape[axis] } else { i.min(block.layout.shape[axis] - 1) }
+        };
+        let mut values = Vec::with_capacity(ranges.iter().map(ExactSizeIterator::len).product());
+        for z in ranges[0].clone() {
+            for y in ranges[1].clone() {
+                let row = holder.layout.index(index(0, z), index(1, y), 0);
+                values.extend(ranges[2].clone().map(|x| holder.data[row + index(2, x)]));
+            }
+        }
+        Some(values)
+    }
+
+    /// Values of a part from coarser levels, voxel by voxel; own voxels where there are none.
+    fn coarser_values(&self, block: &Resident<T>, part: usize) -> (Fill, Vec<T>) {
+        let level = &self.view.levels[block.rank];
+        let start = DVec3::from_array(block_start(level.block, block.at));
+        let ranges = block.layout.part(part);
+        let mut values = Vec::with_capacity(ranges.iter().map(ExactSizeIterator::len).product());
+        let mut coarsest = Some(0);
+        for z in ranges[0].clone() {
+            for y in ranges[1].clone() {
+                for x in ranges[2].clone() {
+                    let voxel = start + DVec3::new(x as f64, y as f64, z as f64);
+                    let volume = (voxel - level.shift) / level.scale;
+                    let found = self.sample_coarser(block.rank + 1, volume);
+                    coarsest = coarsest.zip(found).map(|(a, (b, _))| a.max(b));
+                    values.push(found.map_or_else(|| own_voxel(block, z, y, x), |(_, value)| value));
+                }
+            }
+        }
+        (coarsest.map_or(Fill::Own, Fill::Coarser), values)
+    }
+
+    /// The value at a volume position in the finest resident level from `rank` on, and that level's rank.
+    fn sample_coarser(&self, rank: usize, volume: DVec3) -> Option<(usize, T)> {
+        let (rank, block, local) = self.finest_from(rank, volume)?;
+        let is_labels = !self.view.meaning.is_continuous();
+        Some((rank, block.interpolate(local, is_labels, &self.missing)))
+    }
+
+    /// Blocks whose aprons begin in this one and have other values there so far.
+    fn lower_waiting(&self, rank: usize, at: [u64; 3]) -> Vec<u32> {
+        let waiting = |part: usize| {
+            let back = |axis: usize, bit: usize| at[axis].checked_sub(u64::from(part & bit != 0));
+            let lower = [back(0, 4)?, back(1, 2)?, back(2, 1)?];
+            let slot = self.slot_of(rank, lower)?;
+            (self.resident(slot).fills[part] != Fill::Exact).then_some(slot)
+        };
+        PARTS.filter_map(waiting).collect()
+    }
+
+    /// Finer blocks that touch this one and whose apron could be better for it.
+    fn finer_waiting(&self, rank: usize, at: [u64; 3]) -> Vec<u32> {
+        let (low, high) = self.volume_span(rank, at);
+        let touches = |other: &Resident<T>| {
+            let (a, b) = self.volume_span(other.rank, other.at);
+            a.cmple(high).all() && b.cmpge(low).all()
+        };
+        let waiting = |r: &Resident<T>| {
+            r.rank < rank && r.fills.iter().any(|fill| fill.is_better_from(rank)) && touches(r)
+        };
+        self.occupied().filter(|(_, r)| waiting(r)).map(|(slot, _)| slot).collect()
+    }
+
+    /// Box in volume space from a block's first voxel to its apron.
+    fn volume_span(&self, rank: usize, at: [u64; 3]) -> (DVec3, DVec3) {
+        let level = &self.view.levels[rank];
+        let start = DVec3::from_array(block_start(level.block, at));
+        let [z, y, x] = level.block_shape(at);
+        let end = start + DVec3::new(x as f64, y as f64, z as f64);
+        ((start - level.shift) / level.scale, (end - level.shift) / level.scale)
+    }
+}
+
+/// First voxel `(x, y, z)` of a block.
+#[expect(clippy::cast_precision_loss, reason = "voxel indices stay below 2^53")]
+fn block_start(block: [u64; 3], at: [u64; 3]) -> [f64; 3] {
+    [2, 1, 0].map(|a| (block[a] * at[a]) as f64)
+}
+
+fn own_voxel<T: Voxel>(block: &Resident<T>, z: usize, y: usize, x: usize) -> T {
+    let Layout { shape, .. } = block.layout;
+    block.data[block.layout.index(z.min(shape[0] - 1), y.min(shape[1] - 1), x.min(shape[2] - 1))]
+}

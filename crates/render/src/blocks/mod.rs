@@ -1,0 +1,219 @@
+//! The blocks that can be drawn, by place: what a picture is cast from.
+//!
+//! A [`Pool`](crate::blocks::pool::Pool) changes its table; a picture holds it as it was when the picture began. The
+//! table and each block in it are shared between the two and copied only when one changes that the other still
+//! holds. What is copied is counted: see [`Charge`].
+
+pub(crate) mod apron;
+pub(crate) mod pool;
+pub(crate) mod remembered;
+pub(crate) mod resident;
+pub(crate) mod survey;
+pub(crate) mod voxel;
+
+use std::collections::{BTreeSet, HashMap};
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use glam::DVec3;
+
+use crate::blocks::resident::Resident;
+use crate::blocks::voxel::{Missing, Voxel};
+use crate::cpu::table::TableMemo;
+use crate::scene::volume::VolumeView;
+
+/// Hashes ids of blocks.
+pub(crate) type IdHash = BuildHasherDefault<IdHasher>;
+
+/// Table of the blocks that can be drawn, with the view that they belong to.
+#[derive(Clone, Debug)]
+pub(crate) struct Blocks<T> {
+    pub(crate) view: Arc<VolumeView>,
+    pub(crate) missing: Missing<T>,
+    pub(crate) tables: TableMemo,
+    residents: Vec<Option<Arc<Resident<T>>>>,
+    free: Vec<u32>,
+    slots: HashMap<u64, u32, IdHash>,
+    /// Blocks that the source has nothing for.
+    not_covered: BTreeSet<u64>,
+    count_by_rank: Vec<usize>,
+}
+
+/// Bits of an id below the rank.
+const RANK_SHIFT: u32 = 56;
+
+impl<T: Voxel> Blocks<T> {
+    pub(crate) fn new(view: Arc<VolumeView>) -> Self {
+        Self {
+            missing: Missing::new(&view.decoding, view.meaning),
+            tables: TableMemo::default(),
+            residents: Vec::new(),
+            free: Vec::new(),
+            slots: HashMap::default(),
+            not_covered: BTreeSet::new(),
+            count_by_rank: vec![0; view.levels.len()],
+            view,
+        }
+    }
+
+    /// Rank and place in one number.
+    pub(crate) fn id(&self, rank: usize, at: [u64; 3]) -> u64 {
+        (rank as u64) << RANK_SHIFT | self.view.levels[rank].linear(at)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    pub(crate) fn slot_of_id(&self, id: u64) -> Option<u32> {
+        self.slots.get(&id).copied()
+    }
+
+    #[inline]
+    pub(crate) fn slot_of(&self, rank: usize, at: [u64; 3]) -> Option<u32> {
+        self.slot_of_id(self.id(rank, at))
+    }
+
+    pub(crate) fn find(&self, rank: usize, at: [u64; 3]) -> Option<&Resident<T>> {
+        self.slot_of(rank, at).and_then(|slot| self.residents[slot as usize].as_deref())
+    }
+
+    /// The finest block from `rank` on that holds a volume position, with its rank, and the position in its
+    /// voxels.
+    pub(crate) fn finest_from(&self, rank: usize, volume: DVec3) -> Option<(usize, &Resident<T>, DVec3)> {
+        (rank..self.view.levels.len()).filter(|&r| self.count_at(r) > 0).find_map(|r| {
+            let (at, local) = self.view.levels[r].place_of(volume);
+            self.find(r, at).map(|block| (r, block, local))
+        })
+    }
+
+    /// # Panics
+    /// When nothing is there; slots come from [`Blocks::slot_of`] and [`Blocks::place`].
+    pub(crate) fn resident(&self, slot: u32) -> &Resident<T> {
+        self.residents[slot as usize].as_ref().expect("a slot in use")
+    }
+
+    /// Every slot, used or not, in order.
+    pub(crate) fn all_slots(&self) -> &[Option<Arc<Resident<T>>>] {
+        &self.residents
+    }
+
+    pub(crate) fn occupied(&self) -> impl Iterator<Item = (u32, &Arc<Resident<T>>)> {
+        (0u32..).zip(&self.residents).filter_map(|(slot, r)| r.as_ref().map(|r| (slot, r)))
+    }
+
+    pub(crate) fn count_at(&self, rank: usize) -> usize {
+        self.count_by_rank[rank]
+    }
+
+    /// Puts a block that is not here into a slot.
+    pub(crate) fn place(&mut self, id: u64, resident: Resident<T>) -> u32 {
+        self.count_by_rank[resident.rank] += 1;
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.residents.push(None);
+            u32::try_from(self.residents.len() - 1).expect("blocks cost more than 512 bytes each")
+        });
+        self.residents[slot as usize] = Some(Arc::new(resident));
+        self.slots.insert(id, slot);
+        slot
+    }
+
+    /// Empties a slot for good.
+    pub(crate) fn remove(&mut self, slot: u32) {
+        let Some(resident) = self.take(slot) else { return };
+        self.count_by_rank[resident.rank] -= 1;
+        self.slots.remove(&self.id(resident.rank, resident.at));
+        self.free.push(slot);
+    }
+
+    /// Takes a block out of its slot for a moment, to be [`put`](Self::put) back.
+    pub(crate) fn take(&mut self, slot: u32) -> Option<Arc<Resident<T>>> {
+        self.residents[slot as usize].take()
+    }
+
+    pub(crate) fn put(&mut self, slot: u32, resident: Arc<Resident<T>>) {
+        self.residents[slot as usize] = Some(resident);
+    }
+
+    /// Remembers that the source has nothing here; false when that was known.
+    pub(crate) fn note_not_covered(&mut self, id: u64) -> bool {
+        self.not_covered.insert(id)
+    }
+
+    pub(crate) fn forget_not_covered(&mut self) {
+        self.not_covered.clear();
+    }
+
+    pub(crate) fn not_covered_count(&self) -> usize {
+        self.not_covered.len()
+    }
+
+    pub(crate) fn is_not_covered(&self, id: u64) -> bool {
+        self.not_covered.contains(&id)
+    }
+
+    /// Places `[z, y, x]` of a rank for which the source has nothing.
+    pub(crate) fn gaps_at(&self, rank: usize) -> Vec<[u64; 3]> {
+        let first = (rank as u64) << RANK_SHIFT;
+        let [_, ny, nx] = self.view.levels[rank].grid;
+        let gaps = self.not_covered.range(first..first + (1 << RANK_SHIFT)).map(|id| id - first);
+        gaps.map(|at| [at / (ny * nx), at / nx % ny, at % nx]).collect()
+    }
+
+    /// True when the source has nothing for some block of a rank.
+    pub(crate) fn has_gaps(&self, rank: usize) -> bool {
+        let first = (rank as u64) << RANK_SHIFT;
+        self.not_covered.range(first..first + (1 << RANK_SHIFT)).next().is_some()
+    }
+}
+
+/// Bytes that a block costs from its loading until it and every copy that a picture still holds are gone.
+#[derive(Debug)]
+pub(crate) struct Charge {
+    meter: Arc<AtomicUsize>,
+    bytes: usize,
+}
+
+impl Charge {
+    pub(crate) fn new(meter: &Arc<AtomicUsize>, bytes: usize) -> Self {
+        meter.fetch_add(bytes, Ordering::Relaxed);
+        Self { meter: Arc::clone(meter), bytes }
+    }
+}
+
+impl Clone for Charge {
+    fn clone(&self) -> Self {
+        Self::new(&self.meter, self.bytes)
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.meter.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+/// Spreads a 64-bit id over the table; ids come from this crate, so nobody can choose them to collide.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct IdHasher(u64);
+
+impl Hasher for IdHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u64(self.0 ^ u64::from(byte));
+        }
+    }
+
+    #[inline]
+    fn write_u64(&mut self, id: u64) {
+        // Multiply by the golden ratio and fold the good high bits down.
+        let mixed = id.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        self.0 = mixed ^ (mixed >> 32);
+    }
+
+    #[inline]
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}

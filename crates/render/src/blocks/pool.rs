@@ -1,0 +1,673 @@
+//! The pool: blocks made ready for drawing, under a hard limit of bytes.
+//!
+//! One pool belongs to one view. Blocks come in any order at any level; each is copied once into its own type
+//! and the host's byte order, with an apron (`apron.rs`). When room is short, what was not wanted longest
+//! goes first, finer before coarser, and a block that matters less than everything here is turned away.
+//! Pictures are cast from a [`Snapshot`], so that nobody waits for a picture. The pool is locked for one block at a time, and
+//! voxels are copied and surveyed outside of the lock, so that whoever begins a picture hardly waits.
+//!
+//! A block that arrives makes aprons of its neighbours *stale*: they are refreshed when all blocks that came together have
+//! been placed, each once.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashSet};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use array::{Block, BlockKey, Content, ElementType, Error, Result};
+use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
+
+use crate::blocks::apron::Ranks;
+use crate::blocks::resident::{Layout, Resident};
+use crate::blocks::voxel::Voxel;
+use crate::blocks::{Blocks, Charge, IdHash};
+use crate::cpu::cast::Castable;
+use crate::scene::demand::{Demand, Demanded};
+use crate::scene::tint::Dye;
+use crate::scene::volume::VolumeView;
+use crate::{Cancel, Drawn, Instructions, Part, Scene, SlabRequest, Slabs, Tally};
+
+/// Outcome of inserting a block into the pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inserted {
+    /// It will be drawn.
+    Placed,
+    /// It was there already.
+    Present,
+    /// The limit is reached, and everything here matters more or is being drawn.
+    NoRoom,
+    /// It belongs to another array, time or generation.
+    Foreign,
+    /// The source has nothing here; its ancestor stands in.
+    NotCovered,
+}
+
+/// Blocks made ready for drawing; see the module.
+#[derive(Debug)]
+pub struct BlockPool {
+    view: Arc<VolumeView>,
+    typed: Typed,
+}
+
+#[derive(Debug)]
+enum Typed {
+    U8(Shared<u8>),
+    U16(Shared<u16>),
+    I16(Shared<i16>),
+    F32(Shared<f32>),
+    F64(Shared<f64>),
+}
+
+/// Evaluates `$body` with `$shared` bound to the pool of whatever type.
+macro_rules! each_type {
+    ($typed:expr, $shared:ident => $body:expr) => {
+        match $typed {
+            Typed::U8($shared) => $body,
+            Typed::U16($shared) => $body,
+            Typed::I16($shared) => $body,
+            Typed::F32($shared) => $body,
+            Typed::F64($shared) => $body,
+        }
+    };
+}
+
+impl BlockPool {
+    /// An empty pool for a view that will never hold more than `limit_bytes`.
+    #[must_use]
+    pub fn new(view: Arc<VolumeView>, limit_bytes: usize) -> Self {
+        let typed = match view.dtype.element() {
+            ElementType::Bool | ElementType::U8 => Typed::U8(Shared::new(&view, limit_bytes)),
+            ElementType::U16 => Typed::U16(Shared::new(&view, limit_bytes)),
+            ElementType::I8 | ElementType::I16 => Typed::I16(Shared::new(&view, limit_bytes)),
+            ElementType::F16 | ElementType::F32 => Typed::F32(Shared::new(&view, limit_bytes)),
+            ElementType::I32 | ElementType::U32 | ElementType::I64 | ElementType::U64 | ElementType::F64 => {
+                Typed::F64(Shared::new(&view, limit_bytes))
+            }
+        };
+        Self { view, typed }
+    }
+
+    /// The view it belongs to.
+    #[must_use]
+    pub fn view(&self) -> &Arc<VolumeView> {
+        &self.view
+    }
+
+    /// Takes a block over. Its bytes are copied; the caller's need not stay. Whoever brings another one meanwhile waits.
+    ///
+    /// # Errors
+    /// `Corrupt` when the block has not the size that the view says.
+    pub fn insert(&self, block: &Block) -> Result<Inserted> {
+        self.insert_all(&[block]).pop().unwrap_or(Ok(Inserted::Foreign))
+    }
+
+    /// Takes over several blocks, each as [`insert`](Self::insert) does; outcomes in the order of the blocks. Costs less than
+    /// one after the other: aprons around them are refreshed once.
+    pub fn insert_all(&self, blocks: &[&Block]) -> Vec<Result<Inserted>> {
+        each_type!(&self.typed, shared => shared.insert_all(blocks))
+    }
+
+    /// Refreshes aprons that blocks inserted earlier made stale, where the limit left no room for copies of what pictures
+    /// hold; true when none is stale any more.
+    pub fn refresh(&self) -> bool {
+        each_type!(&self.typed, shared => shared.refresh())
+    }
+
+    /// True when the block need not be brought: it is here, or the source has nothing there.
+    #[must_use]
+    pub fn contains(&self, key: &BlockKey) -> bool {
+        each_type!(&self.typed, shared => shared.pool.read().contains(key))
+    }
+
+    /// Those of some blocks that need to be brought.
+    fn missing<'a>(&self, blocks: &'a [Demanded]) -> Vec<&'a Demanded> {
+        each_type!(&self.typed, shared => {
+            let pool = shared.pool.read();
+            blocks.iter().filter(|block| !pool.contains(&block.key)).collect()
+        })
+    }
+
+    /// Tells what is wanted now, by every camera on this pool; the rest may go when room is short.
+    pub fn mark<'a>(&self, demands: impl IntoIterator<Item = &'a Demand>) {
+        let keys = demands.into_iter().flat_map(|d| d.blocks.iter().map(|b| b.key));
+        each_type!(&self.typed, shared => shared.pool.write().mark(keys));
+    }
+
+    /// Changes the limit; blocks go at once where it is lower now, those of a [`Snapshot`] with it. Waits for a block that is
+    /// being brought.
+    pub fn set_limit(&self, limit_bytes: usize) {
+        each_type!(&self.typed, shared => shared.set_limit(limit_bytes));
+    }
+
+    /// Returns the limit of the pool, bytes.
+    #[must_use]
+    pub fn limit_bytes(&self) -> usize {
+        each_type!(&self.typed, shared => shared.pool.read().limit_bytes)
+    }
+
+    /// Returns the memory of the pool and of the pictures that are cast from it, bytes.
+    #[must_use]
+    pub fn used_bytes(&self) -> usize {
+        each_type!(&self.typed, shared => shared.pool.read().used_bytes())
+    }
+
+    /// The blocks that are here now, to cast a picture from.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        each_type!(&self.typed, shared => shared.pool.read().snapshot())
+    }
+
+    /// Blocks that can be drawn.
+    #[must_use]
+    pub fn block_count(&self) -> usize {
+        each_type!(&self.typed, shared => shared.pool.read().blocks.len())
+    }
+}
+
+impl Demand {
+    /// The blocks that a pool lacks, most important first.
+    #[must_use]
+    pub fn missing(&self, pool: &BlockPool) -> Vec<&Demanded> {
+        pool.missing(&self.blocks)
+    }
+}
+
+/// Blocks of a pool as they were at one moment: what a picture is cast from while the pool goes on changing. They
+/// count against the pool's limit as long as a snapshot holds them. Making one costs next to nothing; clones
+/// share it.
+#[derive(Clone)]
+pub struct Snapshot {
+    pub(crate) blocks: Arc<dyn Castable>,
+    /// Blocks that give colors to a picture of them, if another array does.
+    tint: Option<Arc<dyn Castable>>,
+}
+
+impl Snapshot {
+    /// Adds the blocks of another pool, for scenes that take their colors from its array: see
+    /// [`Scene::tint`].
+    #[must_use]
+    pub fn tinted(self, by: &Self) -> Self {
+        Self { tint: Some(Arc::clone(&by.blocks)), ..self }
+    }
+
+    /// Draws a part of a scene; whatever has no value yet is said to be lacking.
+    pub(crate) fn cast(
+        &self,
+        scene: &Scene,
+        part: &Part,
+        cancel: &Cancel,
+        instructions: Instructions,
+    ) -> Result<Drawn> {
+        let cast = |dye: Option<&dyn Dye>| self.blocks.cast(scene, part, dye, cancel, instructions);
+        let (mut drawn, lacking) = self.dyed(scene, part, instructions, cast)?;
+        drawn.tally.0.lack(lacking);
+        Ok(drawn)
+    }
+
+    /// Casts slabs; the scene's camera is theirs.
+    pub(crate) fn cast_slabs(
+        &self,
+        scene: &Scene,
+        request: &SlabRequest,
+        borders: Option<Vec<f64>>,
+        cancel: &Cancel,
+        instructions: Instructions,
+    ) -> Result<(Slabs, Tally)> {
+        let request = (request, borders);
+        let cast = |dye: Option<&dyn Dye>| self.blocks.cast_slabs(scene, request, dye, cancel, instructions);
+        let ((slabs, mut tally), lacking) = self.dyed(scene, &Part::whole(scene), instructions, cast)?;
+        tally.0.lack(lacking);
+        Ok((slabs, tally))
+    }
+
+    /// Casts with what dyes the scene, where another array gives its colours; and says how many samples count as lacking because
+    /// their colours are still to come: one stands for all.
+    fn dyed<T>(
+        &self,
+        scene: &Scene,
+        part: &Part,
+        instructions: Instructions,
+        cast: impl FnOnce(Option<&dyn Dye>) -> Result<T>,
+    ) -> Result<(T, u64)> {
+        let Some(tint) = &scene.tint else { return Ok((cast(None)?, 0)) };
+        let blocks = self
+            .tint
+            .as_ref()
+            .ok_or_else(|| Error::invalid("expected the blocks of the array that gives the colours"))?;
+        let of_tint = tint.scene(scene);
+        let dye = blocks.dye(&of_tint, part, instructions)?;
+        let drawn = cast(Some(&*dye))?;
+        Ok((drawn, u64::from(dye.is_lacking())))
+    }
+
+    /// Number of the finest level that has a block here and is not finer than that of the scene; `None` without one.
+    #[must_use]
+    pub fn finest_level(&self, scene: &Scene) -> Option<u8> {
+        let wanted = scene.view.rank_of(scene.finest_level).ok()?;
+        let finest = (wanted..scene.view.levels.len()).find(|&rank| self.blocks.has_blocks_at(rank))?;
+        Some(scene.view.levels[finest].number)
+    }
+}
+
+impl fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Snapshot")
+    }
+}
+
+/// A [`BlockPool`] of one element type, for several threads.
+#[derive(Debug)]
+struct Shared<T> {
+    /// Held by whoever changes which blocks are here, also while they prepare that: what they found stays true.
+    changing: Mutex<()>,
+    pool: RwLock<Pool<T>>,
+}
+
+impl<T: Voxel> Shared<T> {
+    fn new(view: &Arc<VolumeView>, limit_bytes: usize) -> Self {
+        Self { changing: Mutex::new(()), pool: RwLock::new(Pool::new(Arc::clone(view), limit_bytes)) }
+    }
+
+    fn insert_all(&self, blocks: &[&Block]) -> Vec<Result<Inserted>> {
+        let view = Arc::clone(&self.pool.read().blocks.view);
+        // Finer aprons are filled from coarser blocks, and each block's from its upper neighbours: these go first.
+        let order = |&i: &usize| Reverse(view.locate(&blocks[i].key));
+        let mut places: Vec<usize> = (0..blocks.len()).collect();
+        places.sort_by_cached_key(order);
+        let mut outcomes: Vec<Result<Inserted>> = blocks.iter().map(|_| Ok(Inserted::Foreign)).collect();
+        let rank = |&i: &usize| view.locate(&blocks[i].key).map(|(rank, _)| rank);
+        for alike in places.chunk_by(|a, b| rank(a) == rank(b)) {
+            for &i in alike {
+                outcomes[i] = self.insert(blocks[i]);
+            }
+            self.refresh();
+        }
+        outcomes
+    }
+
+    /// Takes a block over; aprons around it are stale then.
+    fn insert(&self, block: &Block) -> Result<Inserted> {
+        let _alone = self.changing.lock();
+        let admitted = self.pool.write().admit(block);
+        match admitted {
+            Admitted::Not(why) => Ok(why),
+            Admitted::At(vacancy, bytes) => {
+                let (resident, neighbours) = vacancy.fill(bytes)?;
+                self.change(|pool| pool.place(resident, &neighbours));
+                Ok(Inserted::Placed)
+            }
+        }
+    }
+
+    /// Refreshes stale aprons; false where some stay stale for want of room.
+    fn refresh(&self) -> bool {
+        let _alone = self.changing.lock();
+        let mut from = 0;
+        loop {
+            from = match self.change(|pool| pool.refresh_next(from)) {
+                Refreshed::None => return self.pool.read().stale.is_empty(),
+                Refreshed::One(slot) => slot + 1,
+                Refreshed::Held(copy) => {
+                    let (slot, resident) = copy.refresh();
+                    self.change(|pool| pool.put(slot, resident));
+                    slot + 1
+                }
+            };
+        }
+    }
+
+    /// Changes one block of the pool; whoever waits for the lock then gets it before the next change.
+    fn change<R>(&self, change: impl FnOnce(&mut Pool<T>) -> R) -> R {
+        let mut pool = self.pool.write();
+        let result = change(&mut pool);
+        RwLockWriteGuard::unlock_fair(pool);
+        result
+    }
+
+    fn set_limit(&self, limit_bytes: usize) {
+        let _alone = self.changing.lock();
+        self.pool.write().set_limit(limit_bytes);
+    }
+}
+
+/// Whether a pool takes a block.
+enum Admitted<'a, T> {
+    Not(Inserted),
+    /// And the block's elements.
+    At(Vacancy<T>, &'a [u8]),
+}
+
+/// Room for a block.
+struct Vacancy<T> {
+    /// Table of blocks, with the neighbors of the new one.
+    blocks: Arc<Blocks<T>>,
+    rank: usize,
+    at: [u64; 3],
+    /// Slots of those that the block makes better.
+    neighbours: Vec<u32>,
+    charge: Charge,
+}
+
+impl<T: Voxel> Vacancy<T> {
+    /// Copies a block's elements and finds out what is to be known of them; gives its neighbours too.
+    ///
+    /// # Errors
+    /// Those of [`Resident::load`].
+    fn fill(self, bytes: &[u8]) -> Result<(Resident<T>, Vec<u32>)> {
+        let Self { blocks, rank, at, neighbours, charge } = self;
+        let mut resident = Resident::load(&blocks.view, rank, at, bytes, &blocks.missing, charge)?;
+        blocks.fill_apron(&mut resident);
+        resident.update_cells(0, &blocks.missing);
+        Ok((resident, neighbours))
+    }
+}
+
+/// Outcome of refreshing the next stale apron.
+enum Refreshed<T> {
+    /// There was none.
+    None,
+    /// The one of the block in this slot was refreshed, or has to stay stale for want of room.
+    One(u32),
+    /// A picture holds the block: a copy of it is to be refreshed.
+    Held(Held<T>),
+}
+
+/// A block whose apron is stale and that a picture holds.
+struct Held<T> {
+    slot: u32,
+    block: Arc<Resident<T>>,
+    arrived: Ranks,
+    blocks: Arc<Blocks<T>>,
+}
+
+impl<T: Voxel> Held<T> {
+    /// A refreshed copy, and its slot.
+    fn refresh(self) -> (u32, Resident<T>) {
+        let mut copy = (*self.block).clone();
+        self.blocks.refresh_block(&mut copy, self.arrived);
+        (self.slot, copy)
+    }
+}
+
+/// The blocks, which matter, and the limit.
+#[derive(Debug)]
+pub(crate) struct Pool<T> {
+    blocks: Arc<Blocks<T>>,
+    /// When what is in a slot was last wanted.
+    last_used: Vec<u64>,
+    wanted: HashSet<u64, IdHash>,
+    /// Slots of blocks whose aprons blocks of these ranks may improve.
+    stale: BTreeMap<u32, Ranks>,
+    epoch: u64,
+    /// Bytes of all blocks that are alive: in the table, or in that of a picture.
+    meter: Arc<AtomicUsize>,
+    limit_bytes: usize,
+}
+
+/// Order of eviction when room is short, the least first: not wanted for the longest time, then finest.
+type Merit = (u64, usize);
+
+/// Memory of one entry of the blocks that are not covered, bytes.
+const NOT_COVERED_BYTES: usize = 64;
+
+impl<T: Voxel> Pool<T> {
+    fn new(view: Arc<VolumeView>, limit_bytes: usize) -> Self {
+        Self {
+            blocks: Arc::new(Blocks::new(view)),
+            last_used: Vec::new(),
+            wanted: HashSet::default(),
+            stale: BTreeMap::new(),
+            epoch: 0,
+            meter: Arc::default(),
+            limit_bytes,
+        }
+    }
+
+    /// Makes room for a block, and for what its neighbours will take when they are refreshed.
+    fn admit<'a>(&mut self, block: &'a Block) -> Admitted<'a, T> {
+        let Some((rank, at)) = self.blocks.view.locate(&block.key) else {
+            return Admitted::Not(Inserted::Foreign);
+        };
+        let id = self.blocks.id(rank, at);
+        if self.blocks.slot_of_id(id).is_some() {
+            return Admitted::Not(Inserted::Present);
+        }
+        let Content::Data { bytes, .. } = &block.content else {
+            return Admitted::Not(self.insert_not_covered(id));
+        };
+        // From here on what a picture holds can be told from what is only here.
+        let blocks = Arc::make_mut(&mut self.blocks);
+        let own = Layout::new(&blocks.view.levels[rank], at).size_bytes(T::BYTES);
+        let neighbours = blocks.improvable(rank, at);
+        let needed = own.saturating_add(blocks.copies_bytes(&neighbours));
+        if !self.make_room(needed, (self.last_used_of(id), rank)) {
+            return Admitted::Not(Inserted::NoRoom);
+        }
+        let charge = Charge::new(&self.meter, own);
+        Admitted::At(Vacancy { blocks: Arc::clone(&self.blocks), rank, at, neighbours, charge }, bytes)
+    }
+
+    /// Puts an [admitted](Self::admit) block to the others.
+    fn place(&mut self, resident: Resident<T>, neighbours: &[u32]) {
+        let rank = resident.rank;
+        let id = self.blocks.id(rank, resident.at);
+        let last_used = self.last_used_of(id);
+        let blocks = Arc::make_mut(&mut self.blocks);
+        let slot = blocks.place(id, resident);
+        self.last_used.resize(blocks.all_slots().len(), 0);
+        self.last_used[slot as usize] = last_used;
+        for &neighbour in neighbours {
+            self.stale.entry(neighbour).or_default().add(rank);
+        }
+    }
+
+    /// Refreshes the first stale apron from slot `from` on, or gives what has to be copied for it. Pictures that began since its
+    /// neighbour was admitted may have taken the room for that: then it stays stale.
+    fn refresh_next(&mut self, from: u32) -> Refreshed<T> {
+        let Some((&slot, &arrived)) = self.stale.range(from..).next() else { return Refreshed::None };
+        let blocks = Arc::make_mut(&mut self.blocks);
+        let needed = blocks.copies_bytes(&[slot]);
+        if needed == 0 {
+            blocks.refresh(slot, arrived);
+            self.stale.remove(&slot);
+            return Refreshed::One(slot);
+        }
+        let merit = (self.last_used[slot as usize], blocks.resident(slot).rank);
+        if !self.make_room(needed, merit) {
+            return Refreshed::One(slot);
+        }
+        let Some(block) = self.blocks.all_slots()[slot as usize].clone() else { return Refreshed::One(slot) };
+        Refreshed::Held(Held { slot, block, arrived, blocks: Arc::clone(&self.blocks) })
+    }
+
+    /// Puts a refreshed copy into its block's slot.
+    fn put(&mut self, slot: u32, resident: Resident<T>) {
+        Arc::make_mut(&mut self.blocks).put(slot, Arc::new(resident));
+        self.stale.remove(&slot);
+    }
+
+    /// When a block that comes now was last wanted.
+    fn last_used_of(&self, id: u64) -> u64 {
+        self.epoch.saturating_sub(u64::from(self.epoch > 0 && !self.wanted.contains(&id)))
+    }
+
+    fn insert_not_covered(&mut self, id: u64) -> Inserted {
+        if self.used_bytes() + NOT_COVERED_BYTES > self.limit_bytes {
+            return Inserted::NoRoom;
+        }
+        Arc::make_mut(&mut self.blocks).note_not_covered(id);
+        Inserted::NotCovered
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        let blocks: Arc<Blocks<T>> = Arc::clone(&self.blocks);
+        Snapshot { blocks, tint: None }
+    }
+
+    fn used_bytes(&self) -> usize {
+        self.meter.load(Ordering::Relaxed) + self.blocks.not_covered_count() * NOT_COVERED_BYTES
+    }
+
+    /// Drops what matters less than `merit` until `needed` bytes fit; false, and nothing dropped, when that
+    /// cannot be. A block that a picture holds gives no room before the picture is there.
+    fn make_room(&mut self, needed: usize, merit: Merit) -> bool {
+        let excess = self.used_bytes().saturating_add(needed).saturating_sub(self.limit_bytes);
+        excess == 0 || self.evict(excess, merit, |block| Arc::strong_count(block) == 1)
+    }
+
+    /// Drops blocks that matter less than `merit`, and of which `may_go` is true, until they give `excess`
+    /// bytes; false, and nothing dropped, when there are too few.
+    fn evict(&mut self, excess: usize, merit: Merit, may_go: impl Fn(&Arc<Resident<T>>) -> bool) -> bool {
+        let mut victims: Vec<(Merit, u32, usize)> = self
+            .blocks
+            .occupied()
+            .map(|(slot, r)| ((self.last_used[slot as usize], r.rank), slot, r, r.size_bytes()))
+            .filter(|(own, _, block, _)| *own < merit && may_go(block))
+            .map(|(own, slot, _, size)| (own, slot, size))
+            .collect();
+        victims.sort_unstable();
+        let mut freed = self.blocks.not_covered_count() * NOT_COVERED_BYTES;
+        let enough = victims.iter().position(|(_, _, size)| {
+            let before = freed;
+            freed += size;
+            before >= excess
+        });
+        if freed < excess {
+            return false;
+        }
+        victims.truncate(enough.unwrap_or(victims.len()));
+        let blocks = Arc::make_mut(&mut self.blocks);
+        blocks.forget_not_covered();
+        for (_, slot, _) in victims {
+            blocks.remove(slot);
+            self.stale.remove(&slot);
+        }
+        true
+    }
+
+    fn contains(&self, key: &BlockKey) -> bool {
+        self.blocks.view.locate(key).is_some_and(|(rank, at)| {
+            let id = self.blocks.id(rank, at);
+            self.blocks.slot_of_id(id).is_some() || self.blocks.is_not_covered(id)
+        })
+    }
+
+    fn mark(&mut self, keys: impl Iterator<Item = BlockKey>) {
+        self.epoch += 1;
+        self.wanted.clear();
+        for key in keys {
+            let Some((rank, at)) = self.blocks.view.locate(&key) else { continue };
+            let id = self.blocks.id(rank, at);
+            self.wanted.insert(id);
+            if let Some(slot) = self.blocks.slot_of_id(id) {
+                self.last_used[slot as usize] = self.epoch;
+            }
+        }
+    }
+
+    /// Changes the limit. Blocks that pictures hold are evicted too.
+    fn set_limit(&mut self, limit_bytes: usize) {
+        self.limit_bytes = limit_bytes;
+        let held: usize = self.blocks.occupied().map(|(_, r)| r.size_bytes()).sum();
+        let excess = (held + self.blocks.not_covered_count() * NOT_COVERED_BYTES).saturating_sub(limit_bytes);
+        if excess > 0 {
+            self.evict(excess, (u64::MAX, usize::MAX), |_| true);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use array::{Affine, Level, LevelOrigin};
+
+    use super::*;
+    use crate::scene::volume::tests::{ZYX, dataset};
+
+    /// Eight blocks of 8^3 bytes, from the first to the last.
+    fn eight() -> (Shared<u8>, Vec<Block>) {
+        let level = Level {
+            shape: vec![16; 3],
+            block: vec![8; 3],
+            chunk: None,
+            origin: LevelOrigin::Stored,
+            factor: vec![1.0; 3],
+            world_from_voxel: Affine::IDENTITY,
+        };
+        let dataset = dataset(&ZYX, "|u1".parse().unwrap(), vec![level]);
+        let view = Arc::new(VolumeView::new(&dataset, 0, &[]).unwrap());
+        let block = |index: u64| Block {
+            key: BlockKey { index, ..view.key(0, [0; 3]) },
+            content: Content::Data { bytes: vec![7; 8 * 8 * 8].into(), range: None },
+        };
+        (Shared::new(&view, 1 << 20), (0..8).map(block).collect())
+    }
+
+    /// Blocks of one table that are not those of another.
+    fn differing(a: &Blocks<u8>, b: &Blocks<u8>) -> usize {
+        let is_same = |slot: usize| match (a.all_slots().get(slot), b.all_slots().get(slot)) {
+            (Some(Some(a)), Some(Some(b))) => Arc::ptr_eq(a, b),
+            (a, b) => a.is_some_and(Option::is_some) == b.is_some_and(Option::is_some),
+        };
+        (0..a.all_slots().len().max(b.all_slots().len())).filter(|&slot| !is_same(slot)).count()
+    }
+
+    /// A picture that begins waits for one block at the most: each time the pool is locked, one block changes.
+    #[test]
+    fn the_pool_is_locked_for_one_block_at_a_time() {
+        let (shared, blocks) = eight();
+        let mut before = Arc::clone(&shared.pool.read().blocks);
+        let mut is_one_step = |shared: &Shared<u8>| {
+            let now = Arc::clone(&shared.pool.read().blocks);
+            let changed = differing(&before, &now);
+            before = now;
+            changed <= 1
+        };
+        for block in &blocks {
+            assert_eq!(shared.insert(block).unwrap(), Inserted::Placed);
+            assert!(is_one_step(&shared));
+        }
+        assert_eq!(
+            shared.pool.read().stale.len(),
+            7,
+            "all but the last have an upper neighbour that came later"
+        );
+        let (mut from, mut copied) = (0, 0);
+        loop {
+            from = match shared.change(|pool| pool.refresh_next(from)) {
+                Refreshed::None => break,
+                Refreshed::One(slot) => slot + 1,
+                Refreshed::Held(held) => {
+                    assert!(is_one_step(&shared), "voxels are copied outside of the lock");
+                    let (slot, resident) = held.refresh();
+                    shared.change(|pool| pool.put(slot, resident));
+                    copied += 1;
+                    slot + 1
+                }
+            };
+            assert!(is_one_step(&shared));
+        }
+        assert_eq!(copied, 7, "each once, though most have several neighbours");
+        assert!(shared.pool.read().stale.is_empty());
+    }
+
+    /// Blocks that come together are placed so that none has to be refreshed for another one of them.
+    #[test]
+    fn blocks_that_come_together_are_not_copied() {
+        let (shared, blocks) = eight();
+        let held = shared.pool.read().snapshot();
+        for block in blocks.iter().rev() {
+            shared.insert(block).unwrap();
+        }
+        assert!(shared.pool.read().stale.is_empty());
+        drop(held);
+        let (shared, blocks) = eight();
+        let outcomes = shared.insert_all(&blocks.iter().collect::<Vec<_>>());
+        assert!(outcomes.into_iter().all(|outcome| outcome.unwrap() == Inserted::Placed));
+        let pool = shared.pool.read();
+        assert!(
+            pool.stale.is_empty() && pool.blocks.slot_of(0, [1; 3]) == Some(0),
+            "the last one came first"
+        );
+    }
+}

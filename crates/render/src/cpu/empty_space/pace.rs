@@ -1,0 +1,97 @@
+//! How densely the cells of a block are to be sampled, beside how far the nearest visible one is: what a march looks at.
+//!
+//! Where values run nearly evenly and opacity with them, two or four steps are taken at once: what samples in between
+//! would add is found from how the values around turn. What is lost is bounded by how much values rise and bend from voxel to
+//! voxel in a cell ([`Course`](crate::blocks::survey::Course)) and by the slope of opacity and colour over the cell's range ([`Table::pace_of`]).
+
+use crate::blocks::resident::Resident;
+use crate::cpu::empty_space::skip::Field;
+use crate::cpu::table::Table;
+use crate::simd::READ_AHEAD;
+
+/// Opacity bends: ways between samples are cut into parts where it does.
+pub(crate) const BENT: u8 = 0;
+/// One sample a step.
+pub(crate) const SINGLE: u8 = 1;
+/// One for two steps.
+pub(crate) const DOUBLE: u8 = 2;
+/// One for four.
+pub(crate) const QUADRUPLE: u8 = 3;
+
+/// Factor of the distance in a byte of [`Guide::Cells`]. The byte is the distance to the nearest visible
+/// cell, as in [`Field::Cells`], times this factor, plus the pace.
+pub(crate) const PACES: u8 = 4;
+
+/// Farthest distance that is told.
+const FARTHEST: u8 = u8::MAX / PACES;
+
+/// Sampling density of the cells of a block, and how far the nearest visible cell is.
+#[derive(Debug)]
+pub(crate) enum Guide {
+    /// All cells are visible and alike.
+    Even(u8),
+    /// Distance times [`PACES`] and pace by cell, the slowest of those around it, as a run of samples may end beside where it
+    /// began. C order; [`READ_AHEAD`] bytes follow.
+    Cells(Vec<u8>),
+}
+
+impl Guide {
+    /// Creates the guide for `field`, from the value ranges and courses of the block's cells; `leaps` allows
+    /// several steps at once.
+    pub(crate) fn new<T>(block: &Resident<T>, table: &Table, field: &Field, leaps: bool) -> Self {
+        if matches!(field, Field::Hidden { .. }) {
+            return Self::Even(QUADRUPLE);
+        }
+        let fastest = if leaps { QUADRUPLE } else { SINGLE };
+        let own = block.cells.iter().zip(&block.courses);
+        let own = own.map(|(&range, course)| table.pace_of(range, course).min(fastest));
+        let mut cells = slowest_around(own.collect(), block.layout.cells);
+        let is_even = cells.iter().all(|&pace| pace == cells[0]);
+        match field {
+            Field::Cells(distances) => {
+                for (cell, distance) in cells.iter_mut().zip(distances) {
+                    *cell += PACES * (distance & !crate::cpu::empty_space::skip::BENT).min(FARTHEST);
+                }
+            }
+            _ if is_even => return Self::Even(cells[0]),
+            _ => {}
+        }
+        cells.resize(cells.len() + READ_AHEAD, 0);
+        Self::Cells(cells)
+    }
+}
+
+/// The least of each cell and its neighbours, axis by axis.
+fn slowest_around(mut cells: Vec<u8>, [nz, ny, nx]: [usize; 3]) -> Vec<u8> {
+    for (count, stride) in [(nx, 1), (ny, nx), (nz, ny * nx)] {
+        let all = cells.clone();
+        for (i, cell) in cells.iter_mut().enumerate() {
+            let at = i / stride % count;
+            if at > 0 {
+                *cell = (*cell).min(all[i - stride]);
+            }
+            if at + 1 < count {
+                *cell = (*cell).min(all[i + stride]);
+            }
+        }
+    }
+    cells
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_is_as_slow_as_the_slowest_beside_it() {
+        let shape = [3, 4, 5];
+        let mut cells = vec![QUADRUPLE; 60];
+        cells[(4 + 2) * 5 + 1] = BENT;
+        let found = slowest_around(cells, shape);
+        for (i, &pace) in found.iter().enumerate() {
+            let at = [i / 20, i / 5 % 4, i % 5];
+            let is_beside = [1, 2, 1].iter().zip(at).all(|(&a, b)| b.abs_diff(a) <= 1);
+            assert_eq!(pace, if is_beside { BENT } else { QUADRUPLE }, "{at:?}");
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! Between which depths the rays of each packet can meet something to be seen, so that they neither begin before nor go on
+//! behind: most rays of a picture in which little is seen have nothing to do at all.
+//!
+//! What may be visible is splatted: the sphere around each visible cell that lies beside a hidden one, or around a whole
+//! block where all is visible, covers packets of the image between two depths. Depths are along the camera's line of sight.
+//! Only of pictures, or of shares of them, in which every block is there, whole and at the wanted level: elsewhere it is counted what rays pass.
+
+use std::sync::Arc;
+
+use glam::DVec3;
+use rayon::prelude::*;
+
+use crate::blocks::resident::{CELL, Resident};
+use crate::blocks::voxel::Voxel;
+use crate::cpu::caster::Caster;
+use crate::cpu::empty_space::skip::{BENT, Field};
+use crate::cpu::rays::{Rays, SIDE};
+use crate::scene::frustum::Sight;
+use crate::scene::volume::xyz;
+use crate::simd::LANES;
+use crate::{ImageSize, Mode, Rect, Share};
+
+/// Cells that are splatted one by one, for each packet of the image; with more, whole blocks are.
+const CELLS_PER_PACKET: usize = 2;
+
+/// Levels of more blocks are not looked through.
+const MOST_BLOCKS: u64 = 1 << 16;
+
+/// By how much spheres are larger than what they hold: rounding of positions in `f32`.
+const ROUNDING: f64 = 1.001;
+
+/// Depths between which the rays of each packet can meet something visible.
+#[derive(Clone, Debug)]
+pub(crate) struct Sieve {
+    /// Part of the image that is drawn.
+    rect: Rect,
+    /// Packets in a row of it.
+    columns: usize,
+    /// Nearest and farthest depth of what each packet may see, world units; from behind to before where it sees nothing.
+    depths: Vec<[f32; 2]>,
+}
+
+/// Something round in world space.
+#[derive(Clone, Copy, Debug)]
+struct Sphere {
+    centre: DVec3,
+    radius: f64,
+}
+
+impl Sieve {
+    /// `None` where rays are to be followed from end to end.
+    pub(crate) fn new<T: Voxel>(caster: &Caster<'_, T>) -> Option<Self> {
+        // Of a share what its rays look at: others have the other blocks.
+        let margin = Share::margin(caster.scene, caster.wanted_rank);
+        let sight = &Sight::new(&caster.scene.view, &caster.lens, &caster.scene.portion())
+            .within(&caster.part.share, margin);
+        if !is_uniform(caster, sight) {
+            return None;
+        }
+        let rect = caster.part.rect;
+        let [columns, rows] = [rect.width, rect.height].map(|side| side.div_ceil(SIDE) as usize);
+        let empty = Self { rect, columns, depths: vec![[f32::INFINITY, f32::NEG_INFINITY]; columns * rows] };
+        let is_drawn =
+            |block: &Resident<T>| block.rank == caster.wanted_rank && is_seen(caster, sight, block.at);
+        let of = |(slot, block)| Some((block, &*caster.plans[slot as usize].as_deref()?.field));
+        let blocks: Vec<(&Arc<Resident<T>>, &Field)> =
+            caster.blocks.occupied().filter(|(_, block)| is_drawn(block)).filter_map(of).collect();
+        let cells = blocks.iter().filter(|(_, field)| matches!(field, Field::Cells(_)));
+        let count: usize = cells.map(|(block, _)| block.layout.cell_count()).sum();
+        let is_fine = count <= CELLS_PER_PACKET * columns * rows;
+        let splatted = |some: &[(&Arc<Resident<T>>, &Field)]| {
+            let mut sieve = empty.clone();
+            for (block, field) in some {
+                let spheres = match field {
+                    Field::Hidden { .. } => continue,
+                    Field::Cells(cells) if is_fine => edge_cells(cells, block.layout.cells),
+                    Field::Cells(_) | Field::Full { .. } => vec![([0; 3], block.layout.shape)],
+                };
+                for (first, size) in spheres {
+                    sieve.splat(caster, &sphere(caster, block, first, size))?;
+                }
+            }
+            Some(sieve)
+        };
+        // Each thread has its own, all are joined.
+        let each = blocks.len().div_ceil(rayon::current_num_threads()).max(1);
+        let all = blocks.par_chunks(each).map(splatted);
+        all.try_reduce(|| empty.clone(), |sieve, other| Some(sieve.joined(&other)))
+    }
+
+    /// Lets pass what either does.
+    fn joined(mut self, other: &Self) -> Self {
+        for ([nearest, farthest], [near, far]) in self.depths.iter_mut().zip(&other.depths) {
+            *nearest = nearest.min(*near);
+            *farthest = farthest.max(*far);
+        }
+        self
+    }
+
+    /// Covers what a sphere does; `None` where it holds the eye or lies beside it.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "clamped; depths are rounded outwards"
+    )]
+    fn splat<T>(&mut self, caster: &Caster<'_, T>, sphere: &Sphere) -> Option<()> {
+        let (lens, Sphere { centre, radius }) = (&caster.lens, *sphere);
+        let to = centre - lens.eye;
+        let depth = to.dot(lens.forward);
+        let near = depth - radius;
+        if lens.perspective && near <= 0.0 {
+            return (depth + radius <= 0.0).then_some(());
+        }
+        let rows = self.depths.len() / self.columns.max(1);
+        // From the line of sight: right, and down. Of `pixels` of the image those `from` a first one on are drawn, in `count` packets.
+        let range = |at: f64, [half, middle]: [f64; 2], pixels: u32, from: u32, count: usize| {
+            let shrunk = |v: f64, grows: bool| {
+                let apart = if grows == (v > 0.0) { near } else { depth + radius };
+                if lens.perspective { v / apart } else { v }
+            };
+            let pixel = |v: f64| ((v - middle) / half + 1.0) / 2.0 * f64::from(pixels) - 0.5;
+            let packet = |v: f64| (pixel(v) - f64::from(from)) / f64::from(SIDE);
+            let first = packet(shrunk(at - radius, false)).max(0.0) as usize;
+            let end = (packet(shrunk(at + radius, true)) + 1.0).max(0.0) as usize;
+            first.min(count)..end.min(count)
+        };
+        let ImageSize { width, height } = caster.scene.size;
+        let Rect { left, top, .. } = self.rect;
+        let across = range(to.dot(lens.right), [lens.half[0], lens.middle], width, left, self.columns);
+        let low = near.next_down() as f32;
+        let high = (depth + radius).next_up() as f32;
+        let (low, high) = (low.next_down(), high.next_up());
+        for row in range(-to.dot(lens.up), [lens.half[1], 0.0], height, top, rows) {
+            for [nearest, farthest] in &mut self.depths[row * self.columns..][across.clone()] {
+                *nearest = nearest.min(low);
+                *farthest = farthest.max(high);
+            }
+        }
+        Some(())
+    }
+
+    /// Nearest and farthest depth of what the packet whose first pixel is `corner` may see; `None` where that is nothing.
+    #[inline(always)]
+    pub(crate) fn depths(&self, corner: [u32; 2]) -> Option<[f64; 2]> {
+        let [column, row] = [(corner[0] - self.rect.left) / SIDE, (corner[1] - self.rect.top) / SIDE];
+        let [near, far] = self.depths[row as usize * self.columns + column as usize];
+        (near <= far).then_some([f64::from(near), f64::from(far)])
+    }
+}
+
+impl Rays {
+    /// Lets them begin and end where they can see what lies between two depths; tells how many samples they need not take
+    /// before.
+    #[inline(always)]
+    pub(crate) fn trim(&mut self, [near, far]: [f64; 2]) -> u64 {
+        let mut left_out = 0.0;
+        for lane in 0..LANES {
+            let (next, end, length) = (self.next[lane], self.end[lane], self.length[lane]);
+            let depth = self.depth[lane];
+            let from = ((near - depth) / length).floor();
+            // The way from the last sample in sight leads to one behind it.
+            let to = ((far - depth) / length).floor() + 2.0;
+            let first = if from > next { from } else { next };
+            let first = if first < end { first } else { end };
+            let last = if to < end { to } else { end };
+            left_out += first - next;
+            self.next[lane] = first;
+            self.end[lane] = if last > first { last } else { first };
+        }
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole and not negative")]
+        let count = left_out as u64;
+        count
+    }
+}
+
+/// True where all samples lie in whole blocks of the wanted level, and steps do not leap over cells.
+fn is_uniform<T: Voxel>(caster: &Caster<'_, T>, sight: &Sight) -> bool {
+    let Caster { scene, blocks, wanted_rank: rank, .. } = *caster;
+    if scene.mode != Mode::Composite || caster.has_solids() {
+        return false;
+    }
+    let level = &scene.view.levels[rank];
+    let thinnest = level.block.map(|side| match side % CELL as u64 {
+        0 => CELL as u64,
+        rest => rest,
+    });
+    let step = DVec3::splat(caster.step_world) / scene.view.axis_spacing_world(rank);
+    let [nz, ny, nx] = level.grid;
+    if !step.cmple(xyz(thinnest)).all() || nz * ny * nx > MOST_BLOCKS {
+        return false;
+    }
+    let is_whole = |at: [u64; 3]| blocks.find(rank, at).is_some_and(|block| !block.has_missing);
+    let mut all = (0..nz).flat_map(|z| (0..ny).flat_map(move |y| (0..nx).map(move |x| [z, y, x])));
+    all.all(|at| is_whole(at) || !is_seen(caster, sight, at))
+}
+
+/// True where something of a block of the wanted level may be in the picture.
+fn is_seen<T>(caster: &Caster<'_, T>, sight: &Sight, at: [u64; 3]) -> bool {
+    let level = &caster.scene.view.levels[caster.wanted_rank];
+    sight.part_seen(level, at, at.map(|n| n + 1)).is_some()
+}
+
+/// The visible cells of a block that lie at its surface or beside a hidden one: first voxel and size, `[z, y, x]`.
+fn edge_cells(cells: &[u8], [nz, ny, nx]: [usize; 3]) -> Vec<([usize; 3], [usize; 3])> {
+    let strides = [ny * nx, nx, 1];
+    let is_visible = |i: usize| cells[i] & !BENT == 0;
+    let is_inner = |i: usize, at: [usize; 3]| {
+        let inside = |axis: usize| at[axis] > 0 && at[axis] + 1 < [nz, ny, nx][axis];
+        (0..3).all(|axis| inside(axis) && is_visible(i - strides[axis]) && is_visible(i + strides[axis]))
+    };
+    let all = (0..nz).flat_map(|z| (0..ny).flat_map(move |y| (0..nx).map(move |x| [z, y, x])));
+    let edges = all.enumerate().filter(|&(i, at)| is_visible(i) && !is_inner(i, at));
+    edges.map(|(_, at)| (at.map(|i| i * CELL), [CELL; 3])).collect()
+}
+
+/// The sphere around voxels of a block, from the `first` on and up to those behind the last.
+fn sphere<T: Voxel>(
+    caster: &Caster<'_, T>,
+    block: &Resident<T>,
+    first: [usize; 3],
+    size: [usize; 3],
+) -> Sphere {
+    let view = &caster.scene.view;
+    let (scale, shift) = view.levels[block.rank].local_map(block.at);
+    let xyz = |zyx: [usize; 3]| xyz(zyx.map(|n| n as u64));
+    // Half a voxel more: the volume begins and ends so far beyond its outermost ones.
+    let half = xyz(size) / 2.0 + 0.5;
+    let centre = view.world_from_volume.transform_point3((xyz(first) + xyz(size) / 2.0 - shift) / scale);
+    let corner = |y: f64, z: f64| {
+        let corner = half * DVec3::new(1.0, y, z) / scale;
+        view.world_from_volume.transform_vector3(corner).length()
+    };
+    let radius = corner(1.0, 1.0).max(corner(1.0, -1.0)).max(corner(-1.0, 1.0)).max(corner(-1.0, -1.0));
+    Sphere { centre, radius: radius * ROUNDING }
+}

@@ -1,0 +1,159 @@
+//! Skipping what the transfer function hides: per cell of a block, how far the nearest visible cell is.
+
+use std::sync::Arc;
+
+use crate::blocks::remembered::Remembered;
+use crate::blocks::resident::Resident;
+use crate::cpu::empty_space::pace::Guide;
+use crate::cpu::table::{Sight, Table};
+
+/// Cells of a block that can be seen.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Field {
+    /// Nothing: all values lie in one gap between visible ones; `None` where there is no value.
+    Hidden {
+        /// Its number, in the order of values.
+        gap: Option<u32>,
+    },
+    /// Perhaps everything, and all cells alike. `bent` where opacity bends.
+    Full {
+        /// See there.
+        bent: bool,
+    },
+    /// Per cell the distance to the nearest visible one: the larger of the steps along z, y, x; 0 for visible
+    /// cells. With [`BENT`](crate::device::BENT). C order.
+    Cells(Vec<u8>),
+}
+
+/// Set in cells where opacity bends, and in those around them: a run of samples may end beside where it began.
+pub(crate) const BENT: u8 = 0x80;
+
+/// Farthest distance that is told.
+const FARTHEST: u8 = 0x7F;
+
+impl Field {
+    /// `skip_empty`: leap over what is hidden.
+    pub(crate) fn new<T>(block: &Resident<T>, table: &Table, skip_empty: bool) -> Self {
+        let shape = block.layout.cells;
+        let mut sights: Vec<Sight> = block.cells.iter().map(|&range| table.sight_of(range)).collect();
+        show_between_gaps(&mut sights, shape);
+        let has = |sight: Sight| sights.contains(&sight);
+        if skip_empty && !has(Sight::Even) && !has(Sight::Bent) {
+            return Self::Hidden { gap: sights.iter().find_map(|sight| sight.gap()) };
+        }
+        let is_mixed = sights.iter().any(|sight| sight.is_hidden()) || has(Sight::Bent) && has(Sight::Even);
+        if !skip_empty || !is_mixed {
+            return Self::Full { bent: has(Sight::Bent) };
+        }
+        let mut cells = distances(&sights.iter().map(|s| !s.is_hidden()).collect::<Vec<_>>(), shape);
+        cells.iter_mut().for_each(|cell| *cell = (*cell).min(FARTHEST));
+        if has(Sight::Bent) {
+            let bent = distances(&sights.iter().map(|&s| s == Sight::Bent).collect::<Vec<_>>(), shape);
+            for (cell, bent) in cells.iter_mut().zip(bent) {
+                *cell |= if bent <= 1 { BENT } else { 0 };
+            }
+        }
+        Self::Cells(cells)
+    }
+
+    /// The gap between visible values that all of the block lies in.
+    pub(crate) fn gap(&self) -> Option<u32> {
+        if let Self::Hidden { gap } = self { *gap } else { None }
+    }
+}
+
+/// Neighbours share the voxels between them, so from one hidden cell to the next values stay in one gap. Not so where
+/// those voxels are missing: such cells count as visible.
+fn show_between_gaps(sights: &mut [Sight], [nz, ny, nx]: [usize; 3]) {
+    let Some(gap) = sights.iter().find_map(|sight| sight.gap()) else { return };
+    if sights.iter().all(|sight| sight.gap().is_none_or(|other| other == gap)) {
+        return;
+    }
+    let around = |i: usize, n: usize| i.saturating_sub(1)..(i + 2).min(n);
+    let place = |i: usize| [i / (ny * nx), i / nx % ny, i % nx];
+    let differs = |i: usize, gap: u32| {
+        let [z, y, x] = place(i);
+        let near = around(z, nz).flat_map(|z| around(y, ny).map(move |y| (z * ny + y) * nx));
+        let mut near = near.flat_map(|row| around(x, nx).map(move |x| row + x));
+        near.any(|j| sights[j].gap().is_some_and(|other| other != gap))
+    };
+    let shown: Vec<usize> =
+        (0..sights.len()).filter(|&i| sights[i].gap().is_some_and(|gap| differs(i, gap))).collect();
+    shown.into_iter().for_each(|i| sights[i] = Sight::Bent);
+}
+
+/// Plans that a block remembers, by the number of the table they are for.
+pub(crate) const REMEMBERED: usize = 2;
+
+/// The plans of a block for the last few transfer functions.
+pub(crate) type Plans = Remembered<u64, Plan, REMEMBERED>;
+
+/// Cells of a block that a transfer function shows, and how densely to sample them.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) field: Arc<Field>,
+    pub(crate) guide: Guide,
+}
+
+impl Plan {
+    pub(crate) fn new<T>(block: &Resident<T>, table: &Table, skip_empty: bool) -> Self {
+        let field = Arc::new(Field::new(block, table, skip_empty));
+        Self { guide: Guide::new(block, table, &field, skip_empty), field }
+    }
+}
+
+/// Chessboard distances by one sweep forward and one backward over half of the neighbours each.
+pub(crate) fn distances(visible: &[bool], [nz, ny, nx]: [usize; 3]) -> Vec<u8> {
+    // A border of far cells spares the questions at the edges.
+    let (py, px) = (ny + 2, nx + 2);
+    let index = |z: usize, y: usize, x: usize| ((z + 1) * py + y + 1) * px + x + 1;
+    let mut padded = vec![u8::MAX; (nz + 2) * py * px];
+    for z in 0..nz {
+        for y in 0..ny {
+            for x in 0..nx {
+                if visible[(z * ny + y) * nx + x] {
+                    padded[index(z, y, x)] = 0;
+                }
+            }
+        }
+    }
+    let plane = py * px;
+    let before: Vec<usize> = (0..13).map(|i| (i / 9) * plane + (i / 3 % 3) * px + i % 3).collect();
+    let centre = plane + px + 1;
+    let mut relax = |at: usize, backward: bool| {
+        for offset in &before {
+            let other = if backward { at + centre - offset } else { at - centre + offset };
+            padded[at] = padded[at].min(padded[other].saturating_add(1));
+        }
+    };
+    let cells = || (0..nz).flat_map(move |z| (0..ny).flat_map(move |y| (0..nx).map(move |x| (z, y, x))));
+    for (z, y, x) in cells() {
+        relax(index(z, y, x), false);
+    }
+    for (z, y, x) in cells() {
+        relax(index(nz - 1 - z, ny - 1 - y, nx - 1 - x), true);
+    }
+    cells().map(|(z, y, x)| padded[index(z, y, x)]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances_equal_a_search_over_all_cells() {
+        let shape = [5, 7, 6];
+        let [nz, ny, nx] = shape;
+        let mut visible = vec![false; nz * ny * nx];
+        for i in [3, 77, 200] {
+            visible[i] = true;
+        }
+        let place = |i: usize| [i / (ny * nx), i / nx % ny, i % nx];
+        let found = distances(&visible, shape);
+        for (i, &distance) in found.iter().enumerate() {
+            let apart = |j: usize| (0..3).map(|a| place(i)[a].abs_diff(place(j)[a])).max().unwrap();
+            let expected = [3, 77, 200].map(apart).into_iter().min().unwrap();
+            assert_eq!(usize::from(distance), expected, "cell {:?}", place(i));
+        }
+    }
+}

@@ -1,0 +1,439 @@
+//! The inner loop: samples along sixteen rays through one block, front to back.
+//!
+//! The rays are neighbours and step together: sample numbers are common, each ray draws those of its own that lie in
+//! the block. Positions are `f32` in the block's own voxels, so they stay exact to 1/4096 of a voxel in
+//! blocks of any usual size.
+//!
+//! One instance per element type and set of instructions, chosen once per tile and block. Runs of samples between voxels
+//! that are all there, unlit, are drawn in the march itself; whatever else there is to do stands in functions of its own
+//! ([`Step`]), so that it neither takes registers from that loop nor makes the compiler take minutes.
+
+use std::cell::Cell;
+
+use crate::blocks::resident::Resident;
+use crate::blocks::voxel::Voxel;
+use crate::cpu::empty_space::leap::{CellWalk, Look, RUN};
+use crate::cpu::empty_space::pace::{BENT, DOUBLE, Guide};
+use crate::cpu::empty_space::skip::{Field, Plan};
+use crate::cpu::samples::corners::Grid;
+use crate::cpu::samples::gathered::{Add, Gathered, Leg};
+use crate::cpu::samples::sample::{Find, Found};
+use crate::cpu::samples::shading::{Shading, Way};
+use crate::scene::tint::Near;
+use crate::simd::{LANES, Simd, Step, each_axis};
+use crate::slabs::Inside;
+
+/// Result of the last look ahead: the pace at which `rays` go on, up to the sample `until`. Borders of slabs
+/// end runs of samples earlier.
+struct Looked {
+    pace: u8,
+    rays: u32,
+    until: u32,
+}
+
+/// The fewest samples of a run for which several steps are taken at once.
+const HALF_RUN: u32 = RUN / 2;
+
+/// How samples are taken.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sampling {
+    /// Trilinear, all voxels being there.
+    Linear,
+    /// Trilinear, all voxels being there, lit by the gradient.
+    Lit,
+    /// Trilinear among the voxels that are present, their weights scaled up to one; nothing where less than half
+    /// of the weight is present.
+    Present,
+    /// Trilinear, whatever is present, lit or not, in the colours of another array.
+    Dyed,
+    /// The nearest voxel: labels are not interpolated. Each sample stands for itself alone.
+    Nearest,
+}
+
+impl Sampling {
+    fn of<T>(shading: &Shading<'_, T>, has_missing: bool) -> Self {
+        match (shading.nearest, has_missing, &shading.metric) {
+            (true, _, _) => Self::Nearest,
+            _ if shading.dye.is_some() => Self::Dyed,
+            (_, true, _) => Self::Present,
+            (_, _, Some(_)) => Self::Lit,
+            _ => Self::Linear,
+        }
+    }
+}
+
+/// Draws sixteen rays through one block behind what they have gathered.
+pub(crate) struct March<'a, 'b, S: Simd, T> {
+    pub(crate) block: &'a Resident<T>,
+    pub(crate) plan: &'a Plan,
+    pub(crate) way: &'a Way<S>,
+    pub(crate) shading: &'a Shading<'a, T>,
+    pub(crate) gathered: &'a mut Gathered<S>,
+    /// Rays' way through the slabs; `None` unless slabs are cast.
+    pub(crate) inside: Option<Inside<'a, 'b>>,
+}
+
+impl<S: Simd, T: Voxel> Step<S> for March<'_, '_, S, T> {
+    /// How many samples were drawn: those of the runs of samples of each ray in which it saw something.
+    type Output = u64;
+
+    #[inline(always)]
+    fn run(self, simd: S) -> u64 {
+        let Self { block, plan, way, shading, gathered, mut inside } = self;
+        let grid = Grid::new(block);
+        let sampling = Sampling::of(shading, grid.has_missing);
+        let near = Cell::new(None);
+        let samples = Samples { grid, way, shading, sampling, near: &near };
+        let walk = CellWalk::new(simd, block, way);
+        let opaque = simd.splat(shading.opaque);
+        // A copy, of which nobody else knows: it stays in registers.
+        let mut state = *gathered;
+        // Rays that are elsewhere keep what they know.
+        let mine = simd.lt(way.first, way.end);
+        let [begun, left] = way.common(simd, mine);
+        let (own_rays, mut drawn) = (simd.bits(mine), 0);
+        let mut is_fresh = false;
+        let mut i = 0;
+        // The first sample in another slab.
+        let mut cut = inside.as_ref().map_or(u32::MAX, |inside| inside.next);
+        let mut looked = Looked { pace: BENT, rays: 0, until: 0 };
+        while i < way.count {
+            if let Some(inside) = &mut inside
+                && i >= cut
+            {
+                state.rgba = inside.leave(simd, i, state.rgba);
+                cut = inside.next;
+            }
+            let number = simd.splat(i as f32);
+            let live = simd.and(simd.lt(number, way.end), simd.lt(state.rgba[3], opaque));
+            if simd.bits(live) == 0 {
+                if cut >= way.count {
+                    break;
+                }
+                // The slab is opaque here; the next one is not.
+                i = cut;
+                is_fresh = sampling != Sampling::Nearest;
+                state.forget_where(simd, simd.and(mine, simd.lt(way.first, simd.splat(i as f32))));
+                continue;
+            }
+            let rays = simd.bits(live);
+            if i >= looked.until || rays & !looked.rays != 0 {
+                let look = match (&*plan.field, &plan.guide) {
+                    (Field::Hidden { .. }, _) => Look::Skip(way.count - i),
+                    (_, Guide::Even(pace)) => Look::Draw { pace: *pace },
+                    (_, Guide::Cells(cells)) => walk.look(simd, cells, &way.at(simd, number), live),
+                };
+                match look {
+                    Look::Draw { pace } => looked = Looked { pace, rays, until: i + walk.run },
+                    Look::Skip(count) => {
+                        let end = simd.splat((i + count.min(way.count - i)) as f32);
+                        state = samples.land(simd, [number, end], state);
+                        i = i.saturating_add(count);
+                        is_fresh = sampling != Sampling::Nearest;
+                        // Those that have begun know of no sample before their next one.
+                        state.forget_where(simd, simd.and(mine, simd.lt(way.first, end)));
+                        continue;
+                    }
+                }
+            }
+            let mut end = way.count.min(looked.until).min(cut);
+            // The way into a block comes from another one, where opacity may bend; from then on several steps may be taken at once,
+            // until a ray leaves.
+            let enters = i <= begun;
+            let pace = if enters { BENT } else { looked.pace };
+            if enters {
+                end = end.min(begun + 1);
+            } else if pace >= DOUBLE && i < left {
+                end = end.min(left);
+            }
+            let is_even = pace >= DOUBLE && sampling == Sampling::Linear;
+            let is_long = is_even && end - i == RUN;
+            let is_short = is_even && !is_long && end - i >= HALF_RUN;
+            if is_short {
+                end = i + HALF_RUN;
+            }
+            if is_fresh {
+                state = samples.look_back(simd, number, state);
+            }
+            let opacity = state.rgba[3];
+            let run = Run { samples, numbers: [i, end], bent: pace == BENT, state };
+            state = match sampling {
+                Sampling::Linear if is_short && run.is_whole(simd) => run.stride::<2, 2>(simd),
+                Sampling::Linear if is_long && run.is_whole(simd) => match pace {
+                    DOUBLE => run.stride::<4, 2>(simd),
+                    _ => run.stride::<2, 4>(simd),
+                },
+                Sampling::Linear => run.draw::<false>(simd),
+                Sampling::Lit => simd.call(Lit(run)),
+                Sampling::Present | Sampling::Dyed => simd.call(Present(run)),
+                Sampling::Nearest => simd.call(Labels(run)),
+            };
+            is_fresh = false;
+            let seen = simd.bits(simd.lt(opacity, state.rgba[3]));
+            drawn += u64::from((seen & own_rays).count_ones() * (end - i));
+            i = end;
+        }
+        if let Some(inside) = &mut inside {
+            state.rgba = inside.leave(simd, way.count, state.rgba);
+        }
+        *gathered = state;
+        drawn
+    }
+}
+
+/// Positions of the samples of sixteen rays in a block, and how the samples are taken.
+#[derive(Clone, Copy)]
+struct Samples<'a, S: Simd, T> {
+    grid: Grid<'a, T>,
+    way: &'a Way<S>,
+    shading: &'a Shading<'a, T>,
+    sampling: Sampling,
+    /// Block in which colors were found last, if another array gives them.
+    near: &'a Cell<Option<Near>>,
+}
+
+impl<S: Simd, T: Voxel> Samples<'_, S, T> {
+    /// Takes samples by trilinear interpolation among voxels that are all there, without slopes.
+    #[inline(always)]
+    fn linear(&self, simd: S, at: &[S::F; 3]) -> Found<S> {
+        let corners = self.grid.around(simd, at);
+        Found::unsloped(simd, self.grid.linear(simd, &corners, &self.shading.table.scale))
+    }
+
+    /// Takes samples of any kind.
+    #[inline(always)]
+    fn find(&self, simd: S, at: &[S::F; 3]) -> Found<S> {
+        if self.sampling == Sampling::Linear {
+            return self.linear(simd, at);
+        }
+        let Self { grid, way, shading, .. } = *self;
+        simd.call(Find { grid, at: *at, scale: way.scale, shading })
+    }
+
+    /// Adds the ways from the samples before to what any samples found.
+    #[inline(always)]
+    fn add(
+        &self,
+        simd: S,
+        number: S::F,
+        found: Found<S>,
+        seen: S::M,
+        bent: bool,
+        gathered: Gathered<S>,
+    ) -> Gathered<S> {
+        let Shading { table, dye, .. } = *self.shading;
+        let (metric, direction) = (self.shading.metric.as_ref(), self.way.direction);
+        #[expect(clippy::manual_map, reason = "a closure around vectors may not be inlined")]
+        let dyed = match dye {
+            Some(dye) => Some(self.way.dyed(simd, number, dye, self.near)),
+            None => None,
+        };
+        let dyed = dyed.as_ref();
+        simd.call(Add { gathered, table, metric, direction, found, seen, bent, dyed })
+    }
+
+    /// Draws the ways that lead from what is in sight to the first of the hidden samples from `from` to `end`: what
+    /// lies between may be seen.
+    #[inline(always)]
+    fn land(&self, simd: S, [from, end]: [S::F; 2], mut state: Gathered<S>) -> Gathered<S> {
+        let Self { way, shading, .. } = *self;
+        let numbers = simd.max(way.first, from);
+        let is_known = simd.eq(state.before, state.before);
+        let goes_on = simd.lt(state.rgba[3], simd.splat(shading.opaque));
+        let own = simd.and(simd.lt(numbers, simd.min(way.end, end)), simd.and(is_known, goes_on));
+        if simd.bits(own) == 0 {
+            return state;
+        }
+        let found = self.find(simd, &way.at(simd, numbers));
+        if self.sampling != Sampling::Linear {
+            return self.add(simd, numbers, found, own, true, state);
+        }
+        let leg = Leg { from: state.before, to: found.place, seen: own, bent: true, dyed: None, light: None };
+        state.add_leg(simd, shading.table, &leg);
+        state
+    }
+
+    /// Finds the place of the sample before `number` for rays that have leapt over it.
+    #[inline(always)]
+    fn look_back(&self, simd: S, number: S::F, mut state: Gathered<S>) -> Gathered<S> {
+        let before = simd.sub(number, simd.splat(1.0));
+        let found = self.find(simd, &self.way.at(simd, before));
+        let is_known = simd.eq(state.before, state.before);
+        let place = simd.select(is_known, state.before, found.place);
+        let slope = each_axis!(a => simd.select(is_known, state.slope[a], found.slope[a]));
+        state.remember(simd, self.way.has(simd, before), &Found { place, slope });
+        state
+    }
+}
+
+/// Some samples of sixteen rays, in sight.
+#[derive(Clone, Copy)]
+struct Run<'a, S: Simd, T> {
+    samples: Samples<'a, S, T>,
+    /// Numbers of the first sample, and of the first one behind the run.
+    numbers: [u32; 2],
+    /// The way between two samples is cut up where opacity bends in between.
+    bent: bool,
+    state: Gathered<S>,
+}
+
+impl<S: Simd, T: Voxel> Run<'_, S, T> {
+    /// Samples between voxels that are all there.
+    #[inline(always)]
+    fn draw<const LIT: bool>(self, simd: S) -> Gathered<S> {
+        let Self { samples, numbers: [from, end], bent, mut state } = self;
+        let Samples { grid, way, shading, .. } = samples;
+        let opaque = simd.splat(shading.opaque);
+        for number in from..end {
+            let number = simd.splat(number as f32);
+            let at = way.at(simd, number);
+            let own = way.has(simd, number);
+            let seen = simd.and(own, simd.lt(state.rgba[3], opaque));
+            let found = if LIT {
+                Found::sloped(simd, &grid, &at, &way.scale, shading)
+            } else {
+                samples.linear(simd, &at)
+            };
+            let before = simd.select(simd.eq(state.before, state.before), state.before, found.place);
+            let light = match &shading.metric {
+                Some(metric) if LIT => Some(state.light(simd, metric, &found, &way.direction)),
+                _ => None,
+            };
+            state.add_leg(
+                simd,
+                shading.table,
+                &Leg { from: before, to: found.place, seen, bent, dyed: None, light },
+            );
+            if LIT {
+                state.remember(simd, own, &found);
+            } else {
+                state.before = simd.select(own, found.place, state.before);
+            }
+        }
+        state
+    }
+}
+
+impl<S: Simd, T: Voxel> Run<'_, S, T> {
+    /// True where each ray has all of its samples or none, and the one before them is known.
+    #[inline(always)]
+    fn is_whole(&self, simd: S) -> bool {
+        let Self { samples: Samples { way, .. }, numbers, state, .. } = self;
+        let (from, end) = (simd.splat(numbers[0] as f32), simd.splat(numbers[1] as f32));
+        let all = simd.and(simd.ge(from, way.first), simd.ge(way.end, end));
+        let none = simd.or(simd.ge(way.first, end), simd.ge(from, way.end));
+        let known = simd.and(all, simd.eq(state.before, state.before));
+        simd.bits(simd.or(known, none)) == (1 << LANES) - 1
+    }
+
+    /// Samples in `LEGS` legs of `SPACING` steps each, unlit and where opacity is linear. The mean of the values over a leg is
+    /// that of the cubic through those around: the middle of its ends, less a 24th of how the values turn at both.
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "2 or 4")]
+    fn stride<const LEGS: usize, const SPACING: u32>(self, simd: S) -> Gathered<S> {
+        let Self { samples, numbers: [from, _], mut state, .. } = self;
+        let Samples { way, shading, .. } = samples;
+        let entries = &shading.table.longer[usize::from(SPACING == 4)];
+        let own = way.has(simd, simd.splat(from as f32));
+        let mut places = [state.before; 5];
+        for leg in 0..LEGS {
+            let number = from + (leg as u32 + 1) * SPACING - 1;
+            places[leg + 1] = samples.linear(simd, &way.at(simd, simd.splat(number as f32))).place;
+        }
+        let mut turns = [simd.splat(0.0); 5];
+        for at in 1..LEGS {
+            let rise = simd.sub(places[at + 1], places[at]);
+            turns[at] = simd.sub(rise, simd.sub(places[at], places[at - 1]));
+        }
+        (turns[0], turns[LEGS]) = (turns[1], turns[LEGS - 1]);
+        let opaque = simd.splat(shading.opaque);
+        for leg in 0..LEGS {
+            let middle = simd.mul(simd.add(places[leg], places[leg + 1]), simd.splat(0.5));
+            let turn = simd.add(turns[leg], turns[leg + 1]);
+            let mean = simd.mul_add(turn, simd.splat(-1.0 / 24.0), middle);
+            let seen = simd.and(own, simd.lt(state.rgba[3], opaque));
+            state.add(simd, entries, mean, seen, None, None);
+        }
+        state.before = simd.select(own, places[LEGS], state.before);
+        state
+    }
+}
+
+/// Lit samples.
+struct Lit<'a, S: Simd, T>(Run<'a, S, T>);
+
+impl<S: Simd, T: Voxel> Step<S> for Lit<'_, S, T> {
+    type Output = Gathered<S>;
+
+    #[inline(always)]
+    fn run(self, simd: S) -> Gathered<S> {
+        self.0.draw::<true>(simd)
+    }
+}
+
+/// Samples among voxels of which some are missing, or in the colours of another array; lit or not.
+struct Present<'a, S: Simd, T>(Run<'a, S, T>);
+
+impl<S: Simd, T: Voxel> Step<S> for Present<'_, S, T> {
+    type Output = Gathered<S>;
+
+    #[inline(always)]
+    fn run(self, simd: S) -> Gathered<S> {
+        let Run { samples, numbers: [from, end], bent, mut state } = self.0;
+        let way = samples.way;
+        let opaque = simd.splat(samples.shading.opaque);
+        for number in from..end {
+            let number = simd.splat(number as f32);
+            let own = way.has(simd, number);
+            let seen = simd.and(own, simd.lt(state.rgba[3], opaque));
+            let found = samples.find(simd, &way.at(simd, number));
+            state = samples.add(simd, number, found, seen, bent, state);
+            state.remember(simd, own, &found);
+        }
+        state
+    }
+}
+
+/// Labels, by their own colours.
+struct Labels<'a, S: Simd, T>(Run<'a, S, T>);
+
+impl<S: Simd, T: Voxel> Step<S> for Labels<'_, S, T> {
+    type Output = Gathered<S>;
+
+    #[inline(always)]
+    fn run(self, simd: S) -> Gathered<S> {
+        let Run { samples, numbers: [from, end], mut state, .. } = self.0;
+        let Samples { grid, way, shading, .. } = samples;
+        let opaque = simd.splat(shading.opaque);
+        for number in from..end {
+            let number = simd.splat(number as f32);
+            let seen = simd.and(way.has(simd, number), simd.lt(state.rgba[3], opaque));
+            let labels = grid.nearest(simd, &way.at(simd, number));
+            let [r, g, b, a] = label_colours(&labels, shading);
+            let mut colours = [simd.load(&r), simd.load(&g), simd.load(&b), simd.load(&a)];
+            if let Some(dye) = shading.dye {
+                colours = way.dyed(simd, number, dye, samples.near).colours(simd, &colours, seen, 1.0);
+            }
+            let through = simd.sub(simd.splat(1.0), state.rgba[3]);
+            state.blend(simd, &colours, simd.select(seen, through, simd.splat(0.0)));
+        }
+        state
+    }
+}
+
+/// Red, green, blue and opacity of labels.
+#[inline(never)]
+fn label_colours<T: Voxel>(labels: &[T; LANES], shading: &Shading<'_, T>) -> [[f32; LANES]; 4] {
+    let mut colours = [[0.0; LANES]; 4];
+    for (lane, &label) in labels.iter().enumerate() {
+        if shading.missing.is_missing(label) {
+            continue;
+        }
+        let place = shading.table.scale.place(label.to_f64());
+        let entry = shading.table.label_entry(place, label.label()).to_array();
+        for (colour, entry) in colours.iter_mut().zip(entry) {
+            colour[lane] = entry;
+        }
+    }
+    colours
+}

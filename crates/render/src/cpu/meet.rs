@@ -1,0 +1,383 @@
+//! Surfaces and slices in their order along sixteen rays, mixed with what the transfer function shows.
+//!
+//! Rays march to the sample before their next surface, meet it, and go on from the sample behind it. The step in
+//! which the surface lies is drawn in stretches, before it and behind it, between the values at their ends; so
+//! what lies before a surface is never drawn behind it. All rays that have come to one are drawn at once.
+
+use std::cell::Cell;
+
+use glam::{DVec3, Vec4};
+
+use crate::blocks::voxel::Voxel;
+use crate::cpu::caster::Caster;
+use crate::cpu::cut::{Finds, Sheets};
+use crate::cpu::rays::{Lanes, Rays};
+use crate::cpu::samples::gathered::{Gathered, size_of_dyed_parts, size_of_parts};
+use crate::cpu::samples::shading::Shading;
+use crate::cpu::samples::thin::thinned;
+use crate::cpu::table::{PARTS, Table};
+use crate::isosurface::hunt::{Hit, Hunt, Seek};
+use crate::scene::light::lights;
+use crate::scene::tint::{Dye, Dyed, Near};
+use crate::scene::wires::Strands;
+use crate::simd::{LANES, Simd, Step, each_axis};
+
+/// The hunts along the rays of one packet, each up to its slice.
+pub(crate) struct Hunts<'s> {
+    hunt: Hunt,
+    /// The slices behind what they hunt.
+    sheets: Sheets,
+    /// Edges of boxes among them.
+    pub(crate) strands: Option<Strands<'s>>,
+    /// Real end of each ray; [`Rays::end`] is the end of its way to the next hit.
+    end: Lanes,
+}
+
+impl<'s> Hunts<'s> {
+    pub(crate) fn new<T: Voxel>(
+        caster: &Caster<'_, T>,
+        rays: &Rays,
+        sheets: Sheets,
+        strands: Option<Strands<'s>>,
+    ) -> Self {
+        Self { hunt: Hunt::new(caster, rays, &sheets), sheets, strands, end: rays.end }
+    }
+
+    /// Looks for what the `wanted` rays meet next.
+    #[inline(always)]
+    fn seek<S: Simd, T: Voxel>(&mut self, simd: S, caster: &Caster<'_, T>, rays: &Rays, wanted: u32) {
+        if !caster.surfaces.is_empty() {
+            simd.call(Seek { hunt: &mut self.hunt, caster, rays, wanted });
+        }
+    }
+
+    /// Returns what a ray meets next, as far as the hunt has [looked](Hunts::seek).
+    fn next(&self, lane: usize) -> Option<Hit> {
+        let hit = self.hunt.next(lane).or(self.sheets[lane]);
+        match self.strands.as_ref().and_then(|strands| strands.peek(lane)) {
+            Some((at, colour)) if hit.is_none_or(|hit| at <= hit.at) => Some(Hit::of_edge(at, colour)),
+            _ => hit,
+        }
+    }
+
+    /// Takes what [`Hunts::next`] gave.
+    fn take(&mut self, lane: usize, hit: &Hit) {
+        match &mut self.strands {
+            Some(strands) if hit.is_edge() => strands.take(lane),
+            _ if self.hunt.take(lane).is_none() => self.sheets[lane] = None,
+            _ => {}
+        }
+    }
+
+    /// Lets each of the `wanted` rays go on to what it meets next, or to its end.
+    #[inline(always)]
+    pub(crate) fn send<S: Simd, T: Voxel>(
+        &mut self,
+        simd: S,
+        caster: &Caster<'_, T>,
+        rays: &mut Rays,
+        wanted: u32,
+    ) {
+        self.seek(simd, caster, rays, wanted);
+        for lane in (0..LANES).filter(|lane| wanted >> lane & 1 != 0) {
+            let stop = self.next(lane).map_or(f64::INFINITY, |hit| hit.at.floor() + 1.0);
+            rays.end[lane] = stop.min(self.end[lane]);
+        }
+    }
+
+    /// The colours of surfaces, slices and edges alone, up to where a ray is `opaque`.
+    #[inline(always)]
+    pub(crate) fn alone<S: Simd, T: Voxel>(
+        mut self,
+        simd: S,
+        caster: &Caster<'_, T>,
+        rays: &Rays,
+        opaque: f32,
+    ) -> [Vec4; LANES] {
+        let mut colours = self.strands.as_mut().map_or([Vec4::ZERO; LANES], Strands::before);
+        let mut going = ALL;
+        while going != 0 {
+            self.seek(simd, caster, rays, going);
+            let mut still = 0;
+            for (lane, colour) in colours.iter_mut().enumerate() {
+                let is_going = going >> lane & 1 != 0 && colour.w < opaque;
+                if let Some(hit) = self.next(lane).filter(|_| is_going) {
+                    *colour += if hit.is_foreign { Vec4::ZERO } else { hit.colour * (1.0 - colour.w) };
+                    self.take(lane, &hit);
+                    still |= 1 << lane;
+                }
+            }
+            going = still;
+        }
+        if let Some(strands) = &mut self.strands {
+            strands.rest(&mut colours);
+        }
+        colours
+    }
+}
+
+/// One bit for each ray.
+const ALL: u32 = (1 << LANES) - 1;
+
+/// Draws what rays meet that have come to the sample before it, and the rest of the step it lies in; false where there is
+/// none.
+pub(crate) struct Meet<'a, 'b, 's, S: Simd, T> {
+    pub(crate) hunts: &'a mut Hunts<'s>,
+    pub(crate) caster: &'a Caster<'b, T>,
+    pub(crate) rays: &'a mut Rays,
+    pub(crate) shading: &'a Shading<'a, T>,
+    pub(crate) gathered: &'a mut Gathered<S>,
+}
+
+/// How far rays are in the steps in which they meet something.
+struct Ways {
+    /// The sample before.
+    whole: Lanes,
+    at: Lanes,
+    /// Place in the table there.
+    place: [f32; LANES],
+    /// Cosine at the last surface.
+    cosine: [f32; LANES],
+}
+
+impl<S: Simd, T: Voxel> Step<S> for Meet<'_, '_, '_, S, T> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run(mut self, simd: S) -> bool {
+        let opaque = simd.splat(self.shading.opaque);
+        let mut met = 0;
+        let transparent = simd.bits(simd.lt(self.gathered.rgba[3], opaque));
+        let mut ways = Ways {
+            whole: [0.0; LANES],
+            at: [0.0; LANES],
+            place: simd.store(self.gathered.before),
+            cosine: [1.0; LANES],
+        };
+        for lane in (0..LANES).filter(|lane| transparent >> lane & 1 != 0) {
+            if let Some(hit) = self.hunts.next(lane) {
+                met |= 1 << lane;
+                ways.whole[lane] = hit.at.floor();
+                ways.cosine[lane] = hit.cosine;
+            }
+        }
+        if met == 0 {
+            return false;
+        }
+        ways.at = ways.whole;
+        if self.caster.draws_volume() {
+            let mut unknown = 0;
+            for lane in 0..LANES {
+                unknown |= u32::from(ways.place[lane].is_nan()) << lane;
+            }
+            self.find(simd, &ways.whole, met & unknown, &mut ways.place);
+        }
+        let mut going = met;
+        while going != 0 {
+            let (hits, meeting) = self.hits(going, &ways);
+            self.draw_to(simd, &mut ways, &hits, meeting);
+            let still = meeting & simd.bits(simd.lt(self.gathered.rgba[3], opaque));
+            // The rest have nothing more in this step.
+            self.go_on(simd, &mut ways, going & !meeting, met);
+            self.hunts.seek(simd, self.caster, self.rays, still);
+            going = still;
+        }
+        true
+    }
+}
+
+impl<S: Simd, T: Voxel> Meet<'_, '_, '_, S, T> {
+    /// Takes the next hit of each `going` ray within its current step. Returns the hits, and one bit for each
+    /// ray that has one.
+    #[inline(always)]
+    fn hits(&mut self, going: u32, ways: &Ways) -> ([Hit; LANES], u32) {
+        let (mut hits, mut meeting) = ([Hit::NONE; LANES], 0);
+        let mut left = going;
+        while left != 0 {
+            let lane = left.trailing_zeros() as usize;
+            left &= left - 1;
+            if let Some(hit) = self.hunts.next(lane)
+                && hit.at < ways.whole[lane] + 1.0
+            {
+                self.hunts.take(lane, &hit);
+                meeting |= 1 << lane;
+                hits[lane] = hit;
+            }
+        }
+        (hits, meeting)
+    }
+
+    /// Draws the ways to what rays meet, and that.
+    #[inline(always)]
+    fn draw_to(&mut self, simd: S, ways: &mut Ways, hits: &[Hit; LANES], meeting: u32) {
+        let draws = self.caster.draws_volume();
+        let mut next = Ways { whole: ways.whole, at: ways.at, place: ways.place, cosine: ways.cosine };
+        let (mut edges, mut own) = (0, 0);
+        let mut colours = [[0.0; LANES]; 4];
+        for lane in (0..LANES).filter(|lane| meeting >> lane & 1 != 0) {
+            let hit = &hits[lane];
+            next.at[lane] = hit.at;
+            next.place[lane] = self.shading.table.scale.place(hit.stored);
+            next.cosine[lane] = hit.cosine;
+            edges |= u32::from(hit.is_edge()) << lane;
+            if !hit.is_foreign {
+                own |= 1 << lane;
+                (0..4).for_each(|part| colours[part][lane] = hit.colour[part]);
+            }
+        }
+        if draws && edges != 0 {
+            self.find(simd, &next.at, edges, &mut next.place);
+        }
+        if draws {
+            self.stretch(simd, [&ways.place, &next.place], [&ways.at, &next.at], own, &next.cosine);
+        }
+        let colours =
+            [simd.load(&colours[0]), simd.load(&colours[1]), simd.load(&colours[2]), simd.load(&colours[3])];
+        let through = simd.sub(simd.splat(1.0), self.gathered.rgba[3]);
+        self.gathered.blend(simd, &colours, through);
+        *ways = next;
+    }
+
+    /// Lets rays go on behind what they met, at the sample behind or, where that is drawn, behind that.
+    #[inline(always)]
+    fn go_on(&mut self, simd: S, ways: &mut Ways, rays: u32, met: u32) {
+        if rays == 0 {
+            return;
+        }
+        debug_assert!(rays & !met == 0, "whoever goes on has met something");
+        let mut behind = [0.0; LANES];
+        let (mut drawn, mut before) = (0, [f32::NAN; LANES]);
+        for lane in (0..LANES).filter(|lane| rays >> lane & 1 != 0) {
+            behind[lane] = ways.whole[lane] + 1.0;
+            self.rays.next[lane] = behind[lane];
+            if self.caster.draws_volume() && behind[lane] < self.hunts.end[lane] {
+                drawn |= 1 << lane;
+                self.rays.next[lane] = behind[lane] + 1.0;
+            }
+        }
+        if drawn != 0 {
+            self.find(simd, &behind, drawn, &mut before);
+            self.stretch(simd, [&ways.place, &before], [&ways.at, &behind], drawn, &ways.cosine);
+        }
+        let mut passed = [0.0; LANES];
+        for (lane, passed) in passed.iter_mut().enumerate() {
+            *passed = if rays >> lane & 1 != 0 { 1.0 } else { 0.0 };
+        }
+        self.gathered.forget(simd, passed);
+        let is_passed = simd.ge(simd.load(&passed), simd.splat(1.0));
+        self.gathered.before = simd.select(is_passed, simd.load(&before), self.gathered.before);
+    }
+
+    /// Finds the places in the table at samples of the `wanted` rays, whichever block they lie in.
+    #[inline(always)]
+    fn find(&self, simd: S, samples: &Lanes, wanted: u32, places: &mut [f32; LANES]) {
+        if wanted == 0 {
+            return;
+        }
+        let (low, high) = self.caster.scene.view.volume_box();
+        let mut at = [DVec3::ZERO; LANES];
+        for (lane, at) in at.iter_mut().enumerate() {
+            // Outside the volume its outermost voxels go on.
+            *at = self.rays.at(lane, samples[lane]).max(low).min(high);
+        }
+        let mut finds = Finds { places: *places, ..Finds::NONE };
+        self.caster.find_at(simd, &at, wanted, self.shading, &mut finds, |_, _| {});
+        *places = finds.places;
+    }
+
+    /// Draws ways of the `wanted` rays along which the place in the table runs evenly, between places in steps; nothing where they
+    /// end at what is missing. Their light is that at the surface.
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "a part of one step")]
+    fn stretch(
+        &mut self,
+        simd: S,
+        [from, to]: [&[f32; LANES]; 2],
+        [begin, end]: [&Lanes; 2],
+        wanted: u32,
+        cosines: &[f32; LANES],
+    ) {
+        let table: &Table = self.shading.table;
+        let (mut start, mut seen, mut lengths) = (*to, [0.0; LANES], [0.0; LANES]);
+        for lane in 0..LANES {
+            start[lane] = if from[lane].is_nan() { to[lane] } else { from[lane] };
+            let is_seen = wanted >> lane & 1 != 0 && !to[lane].is_nan() && end[lane] > begin[lane];
+            (seen[lane], lengths[lane]) =
+                if is_seen { (1.0, (end[lane] - begin[lane]) as f32) } else { (0.0, 0.0) };
+        }
+        let seen = simd.ge(simd.load(&seen), simd.splat(1.0));
+        if simd.bits(seen) == 0 {
+            return;
+        }
+        let (from, to) = (simd.load(&start), simd.load(to));
+        let mut size = size_of_parts(simd, table, from, to, seen);
+        if self.caster.dye.is_some() {
+            size = size.max(size_of_dyed_parts(simd, table, from, to, seen));
+        }
+        let parts = PARTS[size] as f32;
+        let mut thickness = lengths;
+        for length in &mut thickness {
+            *length /= parts;
+        }
+        let near = Cell::new(None);
+        #[expect(clippy::manual_map, reason = "a closure around vectors may not be inlined")]
+        let dyed = match self.caster.dye {
+            Some(dye) => Some(self.dyed(simd, (dye, &near), begin, &lengths)),
+            None => None,
+        };
+        let light = if self.caster.metric.is_some() { Some(lights(simd, cosines)) } else { None };
+        let entries = &table.parts[0];
+        let unit = simd.splat(entries.unit);
+        let mut part = 0.5;
+        while part < parts {
+            let place = simd.mul_add(simd.sub(to, from), simd.splat(part / parts), from);
+            let mut entry = entries.at(simd, place);
+            let opacity = simd.mul(entry[3], unit);
+            if simd.bits(simd.and(seen, simd.lt(simd.splat(0.0), opacity))) != 0 {
+                if let Some(dyed) = &dyed {
+                    entry = dyed.colours(simd, &entry, seen, part / parts);
+                }
+                if let Some(light) = &light {
+                    let opacity = entry[3];
+                    let white = simd.mul(light.mirrored, opacity);
+                    let lit =
+                        each_axis!(c => simd.min(simd.mul_add(entry[c], light.scattered, white), opacity));
+                    entry = [lit[0], lit[1], lit[2], opacity];
+                }
+                let ratio = simd.load(&thinned(&simd.store(opacity), &thickness));
+                let through = simd.mul(simd.sub(simd.splat(1.0), self.gathered.rgba[3]), unit);
+                let weight = simd.select(seen, simd.mul(through, ratio), simd.splat(0.0));
+                self.gathered.blend(simd, &entry, weight);
+            }
+            part += 1.0;
+        }
+    }
+
+    /// Returns the ways along which colors are looked up: each ray goes on from its place `from` by
+    /// `lengths`, both in steps. Positions are relative to the place of the first ray that moves, so that
+    /// `f32` can hold them.
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "a part of one step, near its origin")]
+    fn dyed<'d>(
+        &self,
+        simd: S,
+        (dye, near): (&'d dyn Dye, &'d Cell<Option<Near>>),
+        from: &Lanes,
+        lengths: &[f32; LANES],
+    ) -> Dyed<'d, S> {
+        let (mut begin, mut way) = ([[0.0; LANES]; 3], [[0.0; LANES]; 3]);
+        let mut origin = DVec3::ZERO;
+        for lane in (0..LANES).rev().filter(|&lane| lengths[lane] > 0.0) {
+            origin = self.rays.at(lane, from[lane]);
+        }
+        for lane in (0..LANES).filter(|&lane| lengths[lane] > 0.0) {
+            let (at, step) = (self.rays.at(lane, from[lane]) - origin, self.rays.step_of(lane));
+            for axis in 0..3 {
+                begin[axis][lane] = at[axis] as f32;
+                way[axis][lane] = step[axis] as f32 * lengths[lane];
+            }
+        }
+        let from = each_axis!(a => simd.load(&begin[a]));
+        Dyed { dye, near, map: (DVec3::ONE, -origin), from, way: each_axis!(a => simd.load(&way[a])) }
+    }
+}

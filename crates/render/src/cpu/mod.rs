@@ -1,0 +1,18 @@
+//! Ray caster for the CPU: sixteen rays at a time, from block to block.
+
+pub(crate) mod anchor;
+pub(crate) mod cast;
+pub(crate) mod caster;
+pub(crate) mod cut;
+pub(crate) mod empty_space;
+pub(crate) mod extreme;
+pub(crate) mod kernel;
+pub(crate) mod meet;
+pub(crate) mod packet;
+pub(crate) mod palette;
+pub(crate) mod part;
+pub(crate) mod pieces;
+pub(crate) mod rays;
+pub(crate) mod samples;
+pub(crate) mod table;
+pub(crate) mod work;

@@ -1,0 +1,266 @@
+//! Drawing spans of sixteen rays from one block: in one piece, or in several where its samples stand for more than
+//! one step or lead over to a coarser block.
+
+use glam::{DVec3, Vec3, Vec4};
+
+use crate::blocks::voxel::Voxel;
+use crate::cpu::caster::Caster;
+use crate::cpu::empty_space::skip::Plan;
+use crate::cpu::kernel::March;
+use crate::cpu::packet::known;
+use crate::cpu::rays::{Rays, Spans};
+use crate::cpu::samples::fade;
+use crate::cpu::samples::gathered::Gathered;
+use crate::cpu::samples::shading::{Shading, Way};
+use crate::cpu::table::Table;
+use crate::isosurface::cell::gradient;
+use crate::scene::light::lit;
+use crate::scene::tint::dyed;
+use crate::simd::{LANES, Simd, each_axis};
+use crate::slabs::{Inside, Layers, Leave};
+
+/// How spans of a block are drawn.
+#[derive(Clone, Copy)]
+enum How {
+    /// In the transition to a coarser block.
+    Faded,
+    /// Each sample stands for so many steps (logarithm to the base of 2).
+    Strided(usize),
+}
+
+impl<T: Voxel> Caster<'_, T> {
+    /// Draws spans from one block, with what leads over to coarser ones; tells how many samples were drawn.
+    #[inline(always)]
+    pub(crate) fn draw_block<S: Simd>(
+        &self,
+        simd: S,
+        rays: &Rays,
+        spans: &Spans,
+        (slot, plan): (u32, &Plan),
+        shadings: &[Shading<'_, T>],
+        (gathered, mut layers): (&mut Gathered<S>, Option<&mut Layers<'_>>),
+    ) -> u64 {
+        let log2 = self.strides_log2[self.blocks.resident(slot).rank];
+        let (whole, pieces);
+        let pieces: &[(Spans, How)] = if log2 == 0 && !self.fades[slot as usize].any() {
+            whole = [(*spans, How::Strided(0))];
+            &whole
+        } else {
+            pieces = self.pieces(rays, spans, slot, log2);
+            &pieces
+        };
+        let mut drawn = 0;
+        for (spans, how) in pieces {
+            let unknown = spans.bits() & !known(simd, gathered);
+            self.find_before(simd, rays, &spans.from, unknown, &shadings[0], gathered);
+            match *how {
+                How::Faded => {
+                    drawn += spans.count();
+                    match layers.as_deref_mut() {
+                        None => self.draw_faded(simd, rays, spans, slot, &shadings[0], gathered),
+                        Some(layers) => {
+                            for (slab, part) in layers.parts(spans) {
+                                self.draw_faded(simd, rays, &part, slot, &shadings[0], gathered);
+                                gathered.rgba =
+                                    simd.call(Leave { layers: &mut *layers, slab, rgba: gathered.rgba });
+                            }
+                        }
+                    }
+                }
+                How::Strided(log2) => {
+                    let Some(way) = self.way(simd, rays, spans, slot, log2) else { continue };
+                    let block = self.blocks.resident(slot);
+                    let shading = &shadings[log2];
+                    let stride = f64::from(1u32 << log2);
+                    let inside = layers.as_deref_mut().map(|layers| Inside::new(layers, way.base, stride));
+                    drawn += simd.call(March { block, plan, way: &way, shading, gathered, inside });
+                    if log2 > 0 {
+                        // The sample before the next one is one step away, not half a stride.
+                        let known = spans.bits() & known(simd, gathered);
+                        self.find_before(simd, rays, &spans.to, known, &shadings[0], gathered);
+                    }
+                }
+            }
+        }
+        drawn
+    }
+
+    /// True where a block's values lead over to those of a coarser one.
+    #[inline(always)]
+    pub(crate) fn is_fading(&self, slot: u32, volume: DVec3) -> bool {
+        let fade = self.fades[slot as usize];
+        fade.any() && {
+            let block = self.blocks.resident(slot);
+            fade::holds(fade, self.scene.view.levels[block.rank].local(block.at, volume))
+        }
+    }
+
+    /// Spans in a block that begins beside a coarser one, or whose samples stand for several steps. Such a sample
+    /// lies in their middle, and single steps lead up to whole multiples at both ends, so that no step is left
+    /// out or counted twice.
+    #[inline(never)]
+    fn pieces(&self, rays: &Rays, spans: &Spans, slot: u32, log2: usize) -> Vec<(Spans, How)> {
+        let [before, within, behind] = self.split_fade(rays, spans, slot);
+        let mut pieces = vec![(before, How::Faded)];
+        if log2 == 0 {
+            pieces.push((within, How::Strided(0)));
+        } else {
+            let [head, body, tail] = within.split(f64::from(1u32 << log2));
+            pieces.extend([(head, How::Strided(0)), (body, How::Strided(log2)), (tail, How::Strided(0))]);
+        }
+        pieces.push((behind, How::Faded));
+        pieces
+    }
+
+    /// Splits spans into three: the part in the transition to coarser blocks in front, the part outside it,
+    /// the part in the transition behind.
+    pub(crate) fn split_fade(&self, rays: &Rays, spans: &Spans, slot: u32) -> [Spans; 3] {
+        let fade = self.fades[slot as usize];
+        let block = self.blocks.resident(slot);
+        let level = &self.scene.view.levels[block.rank];
+        let (mut first, mut end) = (spans.from, spans.to);
+        for lane in 0..LANES {
+            let (from, to) = (spans.from[lane], spans.to[lane]);
+            let step = DVec3::from_array([0, 1, 2].map(|a| rays.step[a][lane])) * level.scale;
+            #[expect(clippy::cast_possible_truncation, reason = "numbers of samples are whole")]
+            let outside =
+                fade::outside(fade, level.local(block.at, rays.at(lane, from)), step, (to - from) as i64);
+            (first[lane], end[lane]) = (from + outside.start as f64, from + outside.end as f64);
+        }
+        [
+            Spans { from: spans.from, to: first },
+            Spans { from: first, to: end },
+            Spans { from: end, to: spans.to },
+        ]
+    }
+
+    /// The way of spans through a block whose samples stand for 2^`log2` steps each; `None` where there is none.
+    #[inline(always)]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "positions are f32; saturates"
+    )]
+    pub(crate) fn way<S: Simd>(
+        &self,
+        simd: S,
+        rays: &Rays,
+        spans: &Spans,
+        slot: u32,
+        log2: usize,
+    ) -> Option<Way<S>> {
+        let block = self.blocks.resident(slot);
+        let level = &self.scene.view.levels[block.rank];
+        let (scale, origin) = level.local_map(block.at);
+        let stride = f64::from(1u32 << log2);
+        let mut base = f64::INFINITY;
+        for lane in 0..LANES {
+            let from = if spans.from[lane] < spans.to[lane] { spans.from[lane] } else { f64::INFINITY };
+            base = base.min(from);
+        }
+        if base == f64::INFINITY {
+            return None;
+        }
+        let middle = base + (stride - 1.0) / 2.0;
+        let (mut start, mut step) = ([[0.0; LANES]; 3], [[0.0; LANES]; 3]);
+        for axis in 0..3 {
+            for lane in 0..LANES {
+                let volume = rays.origin[axis][lane] + rays.step[axis][lane] * middle;
+                start[axis][lane] = (volume * scale[axis] + origin[axis]) as f32;
+                step[axis][lane] = (rays.step[axis][lane] * scale[axis] * stride) as f32;
+            }
+        }
+        let (mut first, mut end, mut count) = ([0.0; LANES], [0.0; LANES], 0.0f32);
+        for lane in 0..LANES {
+            first[lane] = ((spans.from[lane] - base) / stride) as f32;
+            end[lane] = ((spans.to[lane] - base) / stride) as f32;
+            let is_own = spans.from[lane] < spans.to[lane];
+            count = if is_own { count.max(end[lane]) } else { count };
+        }
+        let mut direction = [[0.0; LANES]; 3];
+        if let Some(metric) = &self.metric {
+            for (direction, steps) in direction.iter_mut().zip(&rays.step) {
+                for lane in 0..LANES {
+                    direction[lane] = metric.direction(steps[lane] / rays.stretch[lane]);
+                }
+            }
+        }
+        Some(Way {
+            start: each_axis!(a => simd.load(&start[a])),
+            step: each_axis!(a => simd.load(&step[a])),
+            base,
+            first: simd.load(&first),
+            end: simd.load(&end),
+            count: count as u32,
+            direction: each_axis!(a => simd.load(&direction[a])),
+            scale: level.scale.as_vec3().to_array(),
+            map: (scale, origin),
+        })
+    }
+
+    /// Draws samples one by one, each between its block's value and that of a coarser one.
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "colours are f32")]
+    fn draw_faded<S: Simd>(
+        &self,
+        simd: S,
+        rays: &Rays,
+        spans: &Spans,
+        slot: u32,
+        shading: &Shading<'_, T>,
+        gathered: &mut Gathered<S>,
+    ) {
+        let mut rgba = gathered.store(simd);
+        let mut before = simd.store(gathered.before);
+        let mut slopes = each_axis!(a => simd.store(gathered.slope[a]));
+        for lane in 0..LANES {
+            let mut colour = Vec4::new(rgba[0][lane], rgba[1][lane], rgba[2][lane], rgba[3][lane]);
+            let mut sample = spans.from[lane];
+            while sample < spans.to[lane] && colour.w < shading.opaque {
+                let place = self.faded(rays.at(lane, sample), slot, shading.table);
+                let middle = if before[lane].is_nan() { place } else { f32::midpoint(before[lane], place) };
+                let at = rays.at(lane, sample - 0.5);
+                let mut entry = dyed(self.dye, shading.table.entry(middle), at);
+                if self.metric.is_some() {
+                    let own = self.slope_at(rays.at(lane, sample), slot, shading.table);
+                    let last = Vec3::from_array([0, 1, 2].map(|axis| slopes[axis][lane]));
+                    let cosine =
+                        self.surfaces.lamp.cosine((own + last).as_dvec3(), self.direction_of(rays, lane));
+                    entry = lit(entry, cosine as f32);
+                    (0..3).for_each(|axis| slopes[axis][lane] = own[axis]);
+                }
+                colour += entry * (1.0 - colour.w);
+                before[lane] = place;
+                sample += 1.0;
+            }
+            (0..4).for_each(|part| rgba[part][lane] = colour[part]);
+        }
+        gathered.rgba = [simd.load(&rgba[0]), simd.load(&rgba[1]), simd.load(&rgba[2]), simd.load(&rgba[3])];
+        gathered.before = simd.load(&before);
+        gathered.slope = each_axis!(a => simd.load(&slopes[a]));
+    }
+
+    /// How places in the table change around a volume position in a block, in volume space, by the block's own values.
+    #[inline(never)]
+    #[expect(clippy::cast_possible_truncation, reason = "slopes are f32; positions saturate")]
+    fn slope_at(&self, volume: DVec3, slot: u32, table: &Table) -> Vec3 {
+        let block = self.blocks.resident(slot);
+        let level = &self.scene.view.levels[block.rank];
+        let local = level.local(block.at, volume);
+        let corners = block.corners(local.floor().to_array().map(|i| i as isize));
+        if block.has_missing && self.blocks.missing.any(&corners) {
+            return Vec3::ZERO;
+        }
+        let slope = gradient(&corners.map(Voxel::to_f64), local - local.floor());
+        (slope * level.scale * table.scale.gain).as_vec3()
+    }
+
+    /// The place in the table at a volume position in the transition of a block; NaN where something is missing.
+    #[inline(never)]
+    pub(crate) fn faded(&self, volume: DVec3, slot: u32, table: &Table) -> f32 {
+        let block = self.blocks.resident(slot);
+        let local = self.scene.view.levels[block.rank].local(block.at, volume);
+        let value = self.blocks.faded(block, self.fades[slot as usize], local, volume);
+        value.map_or(f32::NAN, |value| table.scale.place(value))
+    }
+}

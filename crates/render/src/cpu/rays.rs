@@ -1,0 +1,379 @@
+//! Sixteen rays that step together: where their samples lie, and how they pass from region to region.
+//!
+//! Geometry in volume space, in `f64`: no voxels. Loops over lanes are plain, so that they become vectors of the
+//! instructions of the job that they are inlined in; what `map` calls may not be. Samples lie at whole multiples of one step, so that it does not
+//! matter where a ray's drawing begins or is interrupted; in thin volumes each ray has a step of its own (`anchor.rs`).
+
+use glam::{DAffine3, DVec3};
+
+use crate::blocks::voxel::Voxel;
+use crate::cpu::anchor::MIDDLE;
+use crate::cpu::caster::Caster;
+use crate::simd::LANES;
+use crate::{Bounds, Share};
+
+/// Rays along a side of a packet.
+pub(crate) const SIDE: u32 = 4;
+
+/// Column and row of each ray in a packet.
+pub(crate) const PLACES: [[u32; 2]; LANES] = places();
+
+const fn places() -> [[u32; 2]; LANES] {
+    let mut places = [[0; 2]; LANES];
+    let (mut lane, mut number) = (0, 0);
+    while lane < LANES {
+        places[lane] = [number % SIDE, number / SIDE];
+        (lane, number) = (lane + 1, number + 1);
+    }
+    places
+}
+
+/// A number per ray.
+pub(crate) type Lanes = [f64; LANES];
+
+/// Sixteen rays in volume space: sample `i` at `origin + i * step`. Sample numbers are whole.
+pub(crate) struct Rays {
+    /// Per axis x, y, z.
+    pub(crate) origin: [Lanes; 3],
+    pub(crate) step: [Lanes; 3],
+    pub(crate) inverse: [Lanes; 3],
+    /// The next sample to be drawn.
+    pub(crate) next: Lanes,
+    /// The first sample behind the volume; not above `next` when a ray has ended.
+    pub(crate) end: Lanes,
+    /// Places where the ray enters and leaves what is drawn, in steps; they lie between samples.
+    pub(crate) reach: [Lanes; 2],
+    /// Places where the ray enters and leaves all that any caster draws of the picture, in steps.
+    pub(crate) whole: [Lanes; 2],
+    /// How far from the image's middle they lie: see [`Lens::aside`](crate::scene::camera::Lens::aside).
+    aside: [Lanes; 2],
+    /// Length of a step along the camera's line of sight, world units.
+    pub(crate) length: Lanes,
+    /// Place of sample 0 along the camera's line of sight, world units.
+    pub(crate) depth: Lanes,
+    /// Length of its step, as a multiple of the picture's.
+    pub(crate) stretch: Lanes,
+}
+
+/// Samples of rays: from the first to before the second; none where they are equal.
+#[derive(Clone, Copy)]
+pub(crate) struct Spans {
+    pub(crate) from: Lanes,
+    pub(crate) to: Lanes,
+}
+
+/// A box in volume space of which every place has the same answer.
+pub(crate) struct Region {
+    pub(crate) low: DVec3,
+    pub(crate) high: DVec3,
+    /// The finest resident block.
+    pub(crate) slot: Option<u32>,
+    pub(crate) rank: Option<usize>,
+    /// The block of the wanted level is still to come.
+    pub(crate) is_lacking: bool,
+}
+
+impl Rays {
+    #[inline(always)]
+    pub(crate) fn at(&self, lane: usize, sample: f64) -> DVec3 {
+        let axis = |a: usize| self.origin[a][lane] + self.step[a][lane] * sample;
+        DVec3::new(axis(0), axis(1), axis(2))
+    }
+
+    /// Gives each ray samples of its own, from its entry to its exit: see `anchor.rs`.
+    #[inline(never)]
+    fn anchor(&mut self) {
+        for lane in 0..LANES {
+            let [enters, leaves] = [self.reach[0][lane], self.reach[1][lane]];
+            let is_met = enters < leaves;
+            if !is_met {
+                continue;
+            }
+            let count = (leaves - enters).round().max(1.0);
+            let stretch = (leaves - enters) / count;
+            for axis in 0..3 {
+                let step = self.step[axis][lane];
+                self.origin[axis][lane] += step * (enters - MIDDLE * stretch);
+                self.step[axis][lane] = step * stretch;
+                self.inverse[axis][lane] = 1.0 / self.step[axis][lane];
+            }
+            self.depth[lane] = (enters - MIDDLE * stretch) * self.length[lane];
+            self.length[lane] *= stretch;
+            self.stretch[lane] = stretch;
+            (self.next[lane], self.end[lane]) = (1.0, count + 1.0);
+            (self.reach[0][lane], self.reach[1][lane]) = (MIDDLE, count + MIDDLE);
+        }
+        self.whole = self.reach;
+    }
+
+    /// Leaves of each ray what lies in a share. There may be a surface between two samples, and none of the samples. Where a
+    /// ray crosses a plane is the same number for the shares on both its sides.
+    #[inline(always)]
+    fn cut(&mut self, share: &Share) {
+        let box_of = (share.low.into(), share.high.into());
+        self.reach = self.whole;
+        narrow(&mut self.reach, &self.origin, &self.step, &self.inverse, box_of);
+        for lane in 0..LANES {
+            let own = [self.reach[0][lane], self.reach[1][lane]];
+            let whole = [self.whole[0][lane], self.whole[1][lane]];
+            let is_met = own[0] < own[1] && whole[0] < whole[1];
+            [self.reach[0][lane], self.reach[1][lane]] = if is_met { own } else { [0.0; 2] };
+            [self.whole[0][lane], self.whole[1][lane]] = if is_met { whole } else { [0.0; 2] };
+            (self.next[lane], self.end[lane]) = (self.reach[0][lane].ceil(), self.reach[1][lane].ceil());
+        }
+    }
+
+    /// Any caster has a sample on the ray.
+    pub(crate) fn has_samples(&self, lane: usize) -> bool {
+        self.whole[0][lane].ceil() < self.whole[1][lane].ceil()
+    }
+
+    /// True for places, in steps, that belong to what is drawn here. Where another caster's part begins behind it, the
+    /// border is that one's.
+    #[inline(always)]
+    pub(crate) fn owns(&self, lane: usize, at: f64) -> bool {
+        let [from, to] = [self.reach[0][lane], self.reach[1][lane]];
+        from <= at && (at < to || at == to && to >= self.whole[1][lane])
+    }
+
+    pub(crate) fn step_of(&self, lane: usize) -> DVec3 {
+        DVec3::from_array([0, 1, 2].map(|axis| self.step[axis][lane]))
+    }
+
+    /// The ray whose next sample is nearest, of those that go on: that have not gathered `enough` yet.
+    #[inline(always)]
+    pub(crate) fn nearest(&self, gathered: &[f32; LANES], enough: f32) -> Option<usize> {
+        let mut nearest = None;
+        let mut least = f64::INFINITY;
+        for (lane, &gathered) in gathered.iter().enumerate() {
+            let goes_on = self.next[lane] < self.end[lane] && gathered < enough;
+            if goes_on && self.next[lane] < least {
+                (nearest, least) = (Some(lane), self.next[lane]);
+            }
+        }
+        nearest
+    }
+
+    /// Ends the rays that have gathered `enough`.
+    #[inline(always)]
+    pub(crate) fn end_where(&mut self, gathered: &[f32; LANES], enough: f32) {
+        for (lane, &gathered) in gathered.iter().enumerate() {
+            self.end[lane] = if gathered >= enough { self.next[lane] } else { self.end[lane] };
+        }
+    }
+
+    /// Moves all rays that have come to a region to its end, the `leader` among them; tells what they passed.
+    #[inline(always)]
+    pub(crate) fn pass(&mut self, region: &Region, leader: usize) -> Spans {
+        let (low, high) = (region.low.to_array(), region.high.to_array());
+        let mut exit = [f64::INFINITY; LANES];
+        let mut is_inside = [true; LANES];
+        for axis in 0..3 {
+            for lane in 0..LANES {
+                let (origin, step) = (self.origin[axis][lane], self.step[axis][lane]);
+                let at = origin + step * self.next[lane];
+                is_inside[lane] &= at >= low[axis] && at < high[axis];
+                let wall = if step >= 0.0 { high[axis] } else { low[axis] };
+                let samples = (wall - origin) * self.inverse[axis][lane];
+                exit[lane] = if step != 0.0 && samples < exit[lane] { samples } else { exit[lane] };
+            }
+        }
+        is_inside[leader] = true;
+        let mut spans = Spans { from: self.next, to: self.next };
+        for lane in 0..LANES {
+            if is_inside[lane] && self.next[lane] < self.end[lane] {
+                spans.to[lane] = exit[lane].ceil().max(self.next[lane] + 1.0).min(self.end[lane]);
+            }
+        }
+        self.next = spans.to;
+        spans
+    }
+}
+
+impl Spans {
+    #[inline(always)]
+    pub(crate) fn count(&self) -> u64 {
+        let mut count = 0.0;
+        for lane in 0..LANES {
+            count += self.to[lane] - self.from[lane];
+        }
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole and not negative")]
+        let count = count as u64;
+        count
+    }
+
+    /// One bit per ray that has samples.
+    #[inline(always)]
+    pub(crate) fn bits(&self) -> u32 {
+        let mut bits = 0;
+        for lane in 0..LANES {
+            bits |= u32::from(self.from[lane] < self.to[lane]) << lane;
+        }
+        bits
+    }
+
+    /// 1 where a ray has samples, else 0.
+    #[inline(always)]
+    pub(crate) fn are_any(&self) -> [f32; LANES] {
+        let mut any = [0.0; LANES];
+        for (lane, any) in any.iter_mut().enumerate() {
+            *any = if self.from[lane] < self.to[lane] { 1.0 } else { 0.0 };
+        }
+        any
+    }
+
+    /// Before, in and behind the whole multiples of a stride.
+    #[inline(always)]
+    pub(crate) fn split(&self, stride: f64) -> [Self; 3] {
+        let (mut body, mut tail) = (self.to, self.to);
+        for lane in 0..LANES {
+            let first = (self.from[lane] / stride).ceil() * stride;
+            let end = (self.to[lane] / stride).floor() * stride;
+            if first < end {
+                (body[lane], tail[lane]) = (first, end);
+            }
+        }
+        [Self { from: self.from, to: body }, Self { from: body, to: tail }, Self { from: tail, to: self.to }]
+    }
+}
+
+impl<T: Voxel> Caster<'_, T> {
+    /// The rays of `size` pixels, columns and rows from `corner` on.
+    #[inline(always)]
+    pub(crate) fn rays(&self, corner: [u32; 2], size: [u32; 2]) -> Rays {
+        let (mut aside, mut length) = ([[0.0; LANES]; 2], [self.step_world; LANES]);
+        for (lane, [column, row]) in PLACES.into_iter().enumerate() {
+            [aside[0][lane], aside[1][lane]] = self.lens.aside([corner[0] + column, corner[1] + row]);
+        }
+        if self.lens.perspective {
+            for lane in 0..LANES {
+                let (x, y) = (aside[0][lane], aside[1][lane]);
+                length[lane] = self.step_world / (1.0 + x * x + y * y).sqrt();
+            }
+        }
+        let Fan { origin, step } = self.fan(&self.volume_from_world, &aside, &length);
+        let inverse = inverses(&step);
+        let (low, high) = self.scene.view.volume_box();
+        let mut reach = [[f64::NEG_INFINITY; LANES], [f64::INFINITY; LANES]];
+        narrow(&mut reach, &origin, &step, &inverse, (low, high));
+        if let Some(Bounds { min, max }) = self.scene.clip {
+            let world = self.fan(&DAffine3::IDENTITY, &aside, &length);
+            let inverse = inverses(&world.step);
+            narrow(&mut reach, &world.origin, &world.step, &inverse, (min.into(), max.into()));
+        }
+        // From farther away than this, numbers of samples would not be whole any more.
+        const FARTHEST: f64 = (1u64 << 52) as f64;
+        let nearest = if self.lens.perspective { 0.0 } else { -FARTHEST };
+        let (mut next, mut end) = ([0.0; LANES], [0.0; LANES]);
+        for (lane, [column, row]) in PLACES.into_iter().enumerate() {
+            // Compared as they are: `max` and `min` would let NaN pass.
+            let is_met = reach[0][lane] < reach[1][lane] && column < size[0] && row < size[1];
+            let enters = if reach[0][lane] > nearest { reach[0][lane] } else { nearest };
+            let leaves = if reach[1][lane] < FARTHEST { reach[1][lane] } else { FARTHEST };
+            let (first, last) = (enters.ceil(), leaves.ceil());
+            let has_samples = is_met && first < last;
+            (next[lane], end[lane]) = if has_samples { (first, last) } else { (0.0, 0.0) };
+            (reach[0][lane], reach[1][lane]) = if is_met { (enters, leaves) } else { (0.0, 0.0) };
+        }
+        let (depth, stretch) = ([0.0; LANES], [1.0; LANES]);
+        let mut rays =
+            Rays { origin, step, inverse, next, end, reach, whole: reach, aside, length, depth, stretch };
+        // Slabs are cut where all rays have whole steps.
+        if self.is_thin && self.cuts.is_none() {
+            rays.anchor();
+        }
+        if self.is_shared {
+            rays.cut(&self.part.share);
+        }
+        rays
+    }
+
+    /// The lines of rays as a map sees them, which lie so far `aside` of the image's middle and whose steps are so long
+    /// along the line of sight.
+    #[inline(always)]
+    fn fan(&self, map: &DAffine3, aside: &[Lanes; 2], length: &Lanes) -> Fan {
+        let lens = &self.lens;
+        let [right, up] = [lens.right, lens.up].map(|v| map.transform_vector3(v).to_array());
+        let (eye, forward) =
+            (map.transform_point3(lens.eye).to_array(), map.transform_vector3(lens.forward).to_array());
+        let mut fan = Fan { origin: [[0.0; LANES]; 3], step: [[0.0; LANES]; 3] };
+        for axis in 0..3 {
+            for lane in 0..LANES {
+                let aside = right[axis] * aside[0][lane] + up[axis] * aside[1][lane];
+                let (moved, turned) = if lens.perspective { (0.0, aside) } else { (aside, 0.0) };
+                fan.origin[axis][lane] = eye[axis] + moved;
+                fan.step[axis][lane] = (forward[axis] + turned) * length[lane];
+            }
+        }
+        fan
+    }
+
+    /// The direction of a ray in world space, of unit length.
+    pub(crate) fn direction_of(&self, rays: &Rays, lane: usize) -> DVec3 {
+        let lens = &self.lens;
+        if !lens.perspective {
+            return lens.forward;
+        }
+        let aside = lens.right * rays.aside[0][lane] + lens.up * rays.aside[1][lane];
+        (lens.forward + aside) * (rays.length[lane] / (self.step_world * rays.stretch[lane]))
+    }
+
+    /// The region that holds a place.
+    #[inline]
+    pub(crate) fn region(&self, at: DVec3) -> Region {
+        let mut is_lacking = !self.ranks.contains(&self.wanted_rank);
+        let (mut low, mut high) = (DVec3::NEG_INFINITY, DVec3::INFINITY);
+        for &rank in &self.ranks {
+            let level = &self.scene.view.levels[rank];
+            let (place, _) = level.place_of(at);
+            let (block_low, block_high) = level.block_box(place);
+            (low, high) = (low.max(block_low), high.min(block_high));
+            if let Some(slot) = self.blocks.slot_of(rank, place) {
+                return Region { low, high, slot: Some(slot), rank: Some(rank), is_lacking };
+            }
+            let is_gap = || self.blocks.is_not_covered(self.blocks.id(rank, place));
+            is_lacking |= rank == self.wanted_rank && !is_gap();
+        }
+        Region { low, high, slot: None, rank: None, is_lacking }
+    }
+}
+
+/// Sixteen lines: sample `i` at `origin + i * step`; per axis x, y, z.
+struct Fan {
+    origin: [Lanes; 3],
+    step: [Lanes; 3],
+}
+
+#[inline(always)]
+fn inverses(vectors: &[Lanes; 3]) -> [Lanes; 3] {
+    let mut inverses = *vectors;
+    inverses.as_flattened_mut().iter_mut().for_each(|part| *part = 1.0 / *part);
+    inverses
+}
+
+/// Narrows where lines reach, in steps, to what lies inside a box; from behind to before where nothing does.
+#[inline(always)]
+fn narrow(
+    reach: &mut [Lanes; 2],
+    origin: &[Lanes; 3],
+    step: &[Lanes; 3],
+    inverse: &[Lanes; 3],
+    (low, high): (DVec3, DVec3),
+) {
+    let (low, high) = (low.to_array(), high.to_array());
+    for axis in 0..3 {
+        for lane in 0..LANES {
+            let at = origin[axis][lane];
+            let (a, b) = ((low[axis] - at) * inverse[axis][lane], (high[axis] - at) * inverse[axis][lane]);
+            let (mut near, mut far) = if a < b { (a, b) } else { (b, a) };
+            // A ray that stands still along an axis is inside all the way, or never.
+            let is_inside = at >= low[axis] && at < high[axis];
+            let stands = step[axis][lane] == 0.0;
+            near = if stands { f64::NEG_INFINITY } else { near };
+            far = if stands { f64::INFINITY } else { far };
+            far = if stands && !is_inside { f64::NEG_INFINITY } else { far };
+            reach[0][lane] = if near > reach[0][lane] { near } else { reach[0][lane] };
+            reach[1][lane] = if far < reach[1][lane] { far } else { reach[1][lane] };
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! Color and opacity that sixteen rays gather, and what the way from one sample to the next adds.
+
+#![expect(unsafe_code, reason = "tables are read at places that were clamped before")]
+
+use glam::Vec4;
+
+use crate::cpu::samples::sample::Found;
+use crate::cpu::table::{ENTRIES, ERROR_PER_BEND, Entries, PARTS, TOLERANCE, Table};
+use crate::scene::light::{Light, Metric};
+use crate::scene::tint::Dyed;
+use crate::simd::{LANES, Simd, Step, each_axis};
+
+/// Color and opacity that sixteen rays have gathered so far, and the last sample of each.
+#[derive(Clone, Copy)]
+pub(crate) struct Gathered<S: Simd> {
+    /// Premultiplied red, green, blue, and opacity.
+    pub(crate) rgba: [S::F; 4],
+    /// Place in the table of each ray's sample before its next one; NaN where it is missing or was skipped.
+    pub(crate) before: S::F,
+    /// How places change around that sample, in volume space; 0 where it is not known. Of lit samples only.
+    pub(crate) slope: [S::F; 3],
+}
+
+/// Ways from the samples before to what was found at the next ones.
+#[derive(Clone, Copy)]
+pub(crate) struct Leg<'a, S: Simd> {
+    /// Place in the table of the sample before.
+    pub(crate) from: S::F,
+    /// Place in the table of the sample.
+    pub(crate) to: S::F,
+    /// The rays that have such a way.
+    pub(crate) seen: S::M,
+    /// It is cut up where opacity bends in between.
+    pub(crate) bent: bool,
+    /// In colours other than the table's.
+    pub(crate) dyed: Option<&'a Dyed<'a, S>>,
+    pub(crate) light: Option<Light<S>>,
+}
+
+impl<S: Simd> Gathered<S> {
+    #[inline(always)]
+    pub(crate) fn new(simd: S) -> Self {
+        let zero = simd.splat(0.0);
+        Self { rgba: [zero; 4], before: simd.splat(f32::NAN), slope: [zero; 3] }
+    }
+
+    /// Rays begin behind these colours.
+    #[inline(always)]
+    pub(crate) fn begin(&mut self, simd: S, colours: &[Vec4; LANES]) {
+        self.rgba = std::array::from_fn(|part| simd.load(&colours.map(|colour| colour[part])));
+    }
+
+    /// Red, green, blue and opacity of each ray.
+    #[inline(always)]
+    pub(crate) fn store(&self, simd: S) -> [[f32; LANES]; 4] {
+        let [r, g, b, a] = self.rgba;
+        [simd.store(r), simd.store(g), simd.store(b), simd.store(a)]
+    }
+
+    /// The rays of which `passed` is 1 come through what is not there.
+    #[inline(always)]
+    pub(crate) fn forget(&mut self, simd: S, passed: [f32; LANES]) {
+        self.forget_where(simd, simd.ge(simd.load(&passed), simd.splat(1.0)));
+    }
+
+    /// These rays know of no sample before their next one.
+    #[inline(always)]
+    pub(crate) fn forget_where(&mut self, simd: S, passed: S::M) {
+        self.before = simd.select(passed, simd.splat(f32::NAN), self.before);
+        self.slope = each_axis!(a => simd.select(passed, simd.splat(0.0), self.slope[a]));
+    }
+
+    /// These rays have come to a sample, of which they know this.
+    #[inline(always)]
+    pub(crate) fn remember(&mut self, simd: S, own: S::M, found: &Found<S>) {
+        self.before = simd.select(own, found.place, self.before);
+        self.slope = each_axis!(a => simd.select(own, found.slope[a], self.slope[a]));
+    }
+
+    /// Light on the way from the sample before to this one, of what changes over both.
+    #[inline(always)]
+    pub(crate) fn light(
+        &self,
+        simd: S,
+        metric: &Metric,
+        found: &Found<S>,
+        direction: &[S::F; 3],
+    ) -> Light<S> {
+        let slope = each_axis!(a => simd.add(found.slope[a], self.slope[a]));
+        metric.light(simd, &slope, direction)
+    }
+
+    /// Adds a leg: its middle or, where opacity bends in between, as many parts as that asks for.
+    #[inline(always)]
+    pub(crate) fn add_leg(&mut self, simd: S, table: &Table, leg: &Leg<'_, S>) {
+        let Leg { from, to, seen, bent, dyed, light } = *leg;
+        let mut size = if bent { size_of_parts(simd, table, from, to, seen) } else { 0 };
+        if dyed.is_some() {
+            size = size.max(size_of_dyed_parts(simd, table, from, to, seen));
+        }
+        if size == 0 {
+            let middle = simd.mul_add(simd.sub(to, from), simd.splat(0.5), from);
+            self.add(simd, &table.parts[0], middle, seen, with_share(dyed, 0.5), light);
+            return;
+        }
+        let parts = PARTS[size];
+        let step = simd.mul(simd.sub(to, from), simd.splat(1.0 / parts as f32));
+        let mut part = 0.5;
+        while part < parts as f32 {
+            let middle = simd.mul_add(step, simd.splat(part), from);
+            let dyed = with_share(dyed, part / parts as f32);
+            self.add(simd, &table.parts[size], middle, seen, dyed, light);
+            part += 1.0;
+        }
+    }
+
+    /// Puts the table's entries at `places` behind what was gathered, for the rays in `seen`; in other colours, those of a share of
+    /// the way, where they are `dyed`.
+    #[inline(always)]
+    pub(crate) fn add(
+        &mut self,
+        simd: S,
+        entries: &Entries,
+        places: S::F,
+        seen: S::M,
+        dyed: Option<(&Dyed<'_, S>, f32)>,
+        light: Option<Light<S>>,
+    ) {
+        let mut entry = entries.at(simd, places);
+        if let Some((dyed, share)) = dyed {
+            entry = dyed.colours(simd, &entry, seen, share);
+        }
+        if let Some(Light { scattered, mirrored }) = light {
+            let opacity = entry[3];
+            let white = simd.mul(mirrored, opacity);
+            let lit = each_axis!(c => simd.min(simd.mul_add(entry[c], scattered, white), opacity));
+            entry = [lit[0], lit[1], lit[2], opacity];
+        }
+        let unit = simd.splat(entries.unit);
+        let through = simd.mul(simd.sub(simd.splat(1.0), self.rgba[3]), unit);
+        let weight = simd.select(seen, through, simd.splat(0.0));
+        self.blend(simd, &entry, weight);
+    }
+
+    #[inline(always)]
+    pub(crate) fn blend(&mut self, simd: S, colour: &[S::F; 4], weight: S::F) {
+        let sum = &self.rgba;
+        self.rgba = [
+            simd.mul_add(colour[0], weight, sum[0]),
+            simd.mul_add(colour[1], weight, sum[1]),
+            simd.mul_add(colour[2], weight, sum[2]),
+            simd.mul_add(colour[3], weight, sum[3]),
+        ];
+    }
+}
+
+#[inline(always)]
+fn with_share<'a, S: Simd>(dyed: Option<&'a Dyed<'a, S>>, share: f32) -> Option<(&'a Dyed<'a, S>, f32)> {
+    match dyed {
+        Some(dyed) => Some((dyed, share)),
+        None => None,
+    }
+}
+
+/// [`Gathered::add_leg`] as a function of its own, for legs that are few: into a block and out of what is in sight,
+/// and where voxels are missing.
+pub(crate) struct Add<'a, S: Simd> {
+    pub(crate) gathered: Gathered<S>,
+    pub(crate) table: &'a Table,
+    /// To light the leg by, with the rays' directions.
+    pub(crate) metric: Option<&'a Metric>,
+    pub(crate) direction: [S::F; 3],
+    pub(crate) found: Found<S>,
+    pub(crate) seen: S::M,
+    pub(crate) bent: bool,
+    pub(crate) dyed: Option<&'a Dyed<'a, S>>,
+}
+
+impl<S: Simd> Step<S> for Add<'_, S> {
+    type Output = Gathered<S>;
+
+    #[inline(always)]
+    fn run(self, simd: S) -> Gathered<S> {
+        let Self { mut gathered, table, metric, direction, found, seen, bent, dyed } = self;
+        let (to, before) = (found.place, gathered.before);
+        let from = simd.select(simd.eq(before, before), before, to);
+        let seen = simd.and(seen, simd.eq(to, to));
+        let light = match metric {
+            Some(metric) => Some(gathered.light(simd, metric, &found, &direction)),
+            None => None,
+        };
+        gathered.add_leg(simd, table, &Leg { from, to, seen, bent, dyed, light });
+        gathered
+    }
+}
+
+/// Which of [`PARTS`] the ways of some ray need.
+#[inline(always)]
+pub(crate) fn size_of_parts<S: Simd>(simd: S, table: &Table, before: S::F, place: S::F, seen: S::M) -> usize {
+    let (low, high) = (simd.min(before, place), simd.max(before, place));
+    let length = simd.sub(high, low);
+    if simd.bits(simd.and(seen, simd.ge(length, simd.splat(table.longest_even)))) == 0 {
+        return 0;
+    }
+    // The entry above the higher one: a bend there is felt below it.
+    let bends = simd.sub(bend(simd, table, simd.add(high, simd.splat(1.0))), bend(simd, table, low));
+    let error = simd.mul(simd.mul(bends, length), simd.splat(ERROR_PER_BEND));
+    // Cutting into n parts divides the error by n twice.
+    let [few, many] = [PARTS[0], PARTS[1]].map(|parts| TOLERANCE * (parts * parts) as f32);
+    if simd.bits(simd.and(seen, simd.ge(error, simd.splat(many)))) != 0 {
+        return 2;
+    }
+    usize::from(simd.bits(simd.and(seen, simd.ge(error, simd.splat(few)))) != 0)
+}
+
+/// Opacity of a step from which on it is cut into 4 or 16 parts where another array gives the colours, whatever these are: the
+/// first of them hide the last. A step of opacity `a` over which colour changes by `d` would be off by `a * a * d / 12` in one part.
+const DYED_PARTS: [f32; 2] = [0.25, 0.75];
+
+/// Which of [`PARTS`] ways need for the order of the colours on them.
+#[inline(always)]
+pub(crate) fn size_of_dyed_parts<S: Simd>(simd: S, table: &Table, from: S::F, to: S::F, seen: S::M) -> usize {
+    let [few, many] = DYED_PARTS;
+    let (entries, unit) = (&table.parts[0], simd.splat(table.parts[0].unit));
+    let opacity = simd.mul(simd.max(entries.at(simd, from)[3], entries.at(simd, to)[3]), unit);
+    if simd.bits(simd.and(seen, simd.ge(opacity, simd.splat(many)))) != 0 {
+        return 2;
+    }
+    usize::from(simd.bits(simd.and(seen, simd.ge(opacity, simd.splat(few)))) != 0)
+}
+
+/// How much opacity bends below places in the table.
+#[inline(always)]
+fn bend<S: Simd>(simd: S, table: &Table, place: S::F) -> S::F {
+    let last = simd.splat((ENTRIES - 1) as f32);
+    let at = simd.store_u(simd.truncate(simd.min(simd.max(place, simd.splat(0.0)), last)));
+    // SAFETY: `at` lies between 0 and `ENTRIES - 1`; NaN became 0.
+    unsafe { simd.numbers(table.bends.as_ptr(), &at) }
+}

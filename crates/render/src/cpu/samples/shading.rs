@@ -1,0 +1,83 @@
+//! Parameters of samples: those that all samples of a picture share ([`Shading`]), and the positions of sixteen rays in a block
+//! ([`Way`]).
+
+use std::cell::Cell;
+
+use crate::blocks::voxel::Missing;
+use crate::cpu::table::Table;
+use crate::scene::light::Metric;
+use crate::scene::tint::{Dye, Dyed, LocalMap, Near};
+use crate::simd::{Simd, each_axis};
+
+/// Parameters that all samples of a picture share.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shading<'a, T> {
+    pub(crate) table: &'a Table,
+    pub(crate) missing: &'a Missing<T>,
+    /// Opacity at which a ray ends.
+    pub(crate) opaque: f32,
+    pub(crate) nearest: bool,
+    /// How gradients are lit; `None` where colours stay as they are.
+    pub(crate) metric: Option<Metric>,
+    /// Source of the colors, if another array gives them; `None` if the table does.
+    pub(crate) dye: Option<&'a dyn Dye>,
+}
+
+/// Sixteen rays in a block's voxels: sample `i` of each at `start + i * step`, its own from `first` to `end`.
+#[derive(Clone, Copy)]
+pub(crate) struct Way<S: Simd> {
+    pub(crate) start: [S::F; 3],
+    pub(crate) step: [S::F; 3],
+    /// The ray's sample that is number 0 here.
+    pub(crate) base: f64,
+    pub(crate) first: S::F,
+    pub(crate) end: S::F,
+    /// The largest `end`.
+    pub(crate) count: u32,
+    /// As [`Metric::direction`] says, and voxels of the block per voxel of level 0; used only where samples are lit.
+    pub(crate) direction: [S::F; 3],
+    pub(crate) scale: [f32; 3],
+    /// Position in the block = the first * position in volume space + the second.
+    pub(crate) map: LocalMap,
+}
+
+impl<S: Simd> Way<S> {
+    #[inline(always)]
+    pub(crate) fn at(&self, simd: S, number: S::F) -> [S::F; 3] {
+        each_axis!(a => simd.mul_add(self.step[a], number, self.start[a]))
+    }
+
+    /// The steps that lead up to these samples, with what dyes them.
+    #[inline(always)]
+    pub(crate) fn dyed<'a>(
+        &self,
+        simd: S,
+        number: S::F,
+        dye: &'a dyn Dye,
+        near: &'a Cell<Option<Near>>,
+    ) -> Dyed<'a, S> {
+        let from = self.at(simd, simd.sub(number, simd.splat(1.0)));
+        Dyed { dye, near, map: self.map, from, way: self.step }
+    }
+
+    /// The first sample at which all of these rays have begun, and the first at which one has ended.
+    #[inline(always)]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "whole; a way has fewer than 2^24 samples"
+    )]
+    pub(crate) fn common(&self, simd: S, rays: S::M) -> [u32; 2] {
+        let none = simd.splat(0.0);
+        let latest = simd.least(simd.select(rays, simd.sub(none, self.first), none));
+        let count = simd.splat(self.count as f32);
+        let soonest = simd.least(simd.select(rays, self.end, count));
+        [-latest as u32, soonest as u32]
+    }
+
+    /// Which rays have this sample.
+    #[inline(always)]
+    pub(crate) fn has(&self, simd: S, number: S::F) -> S::M {
+        simd.and(simd.ge(number, self.first), simd.lt(number, self.end))
+    }
+}

@@ -1,0 +1,429 @@
+//! The transfer function as a table over stored values, made once per picture.
+//!
+//! Decoding, range, colour, opacity and step length are folded into one look-up: a stored value becomes a
+//! place in the table, the entry there is the premultiplied colour of one sample. An entry is 64 bits: red, green,
+//! blue and opacity in 16 bits each, scaled so that the table's highest opacity uses them all.
+//!
+//! Between two samples of a ray the value is taken to run evenly. Where opacity is linear in between, the entry in
+//! the middle is all there is; where it bends, the way is cut into 4 or 16 parts, for which there are tables of
+//! their own. [`Table::bends`] says how much it bends (see [`ERROR_PER_BEND`]).
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use array::Decoding;
+use glam::{Vec3, Vec4};
+
+use crate::TransferFunction;
+use crate::blocks::survey::Course;
+use crate::blocks::voxel::Scale;
+use crate::cpu::empty_space::pace::{BENT, DOUBLE, QUADRUPLE, SINGLE};
+use crate::cpu::empty_space::skip::REMEMBERED;
+use crate::scene::colour::OwnColours;
+use crate::scene::transfer::interpolate;
+use crate::simd::Simd;
+
+/// Entries of a table; 16 KiB fit the nearest cache beside voxels. The nearest entry is taken, so a value is known
+/// to 1/4094 of the transfer function's domain.
+pub(crate) const ENTRIES: usize = 2048;
+
+/// Into how many parts the way between two samples may be cut.
+pub(crate) const PARTS: [u32; 3] = [1, 4, 16];
+
+const SQRT_3: f32 = 1.732_051;
+
+/// Opacity of a sample that its entry may lack for want of parts.
+pub(crate) const TOLERANCE: f32 = 1.0 / 512.0;
+
+/// Opacity that a sample for several steps may lack, if the values between samples were taken to run straight: they are
+/// not, so what is really lost is far less.
+const PACE_TOLERANCE: f32 = 1.0 / 256.0;
+
+/// Bound of the error when the entry in the middle of a way stands for the mean of the way: at most the bend
+/// times the way's length in entries times this (one bend in the middle of a way of length `l` lifts the mean
+/// by a slope of `bend / 2` over `l / 2`, halved).
+pub(crate) const ERROR_PER_BEND: f32 = 1.0 / 8.0;
+
+/// Premultiplied colours and opacities of samples of one length.
+#[derive(Debug)]
+pub(crate) struct Entries {
+    /// Red, green, blue, opacity, the first lowest.
+    pub(crate) packed: Box<[u64; ENTRIES]>,
+    /// Value of one unit of a component's 16-bit number.
+    pub(crate) unit: f32,
+}
+
+/// Within a way that is nearly opaque its first colours hide the others, so that the colour in the middle is not that of
+/// the whole: what a change of colour counts as bend, times the square of opacity.
+const ORDER_BEND: f64 = 1.0 / 32.0;
+
+/// Table of a transfer function over stored values, for samples of one length.
+#[derive(Debug)]
+pub(crate) struct Table {
+    /// For whole samples and for parts: see [`PARTS`].
+    pub(crate) parts: [Entries; 3],
+    /// For 2 and 4 whole samples at once.
+    pub(crate) longer: [Entries; 2],
+    /// Sum of what the slope of opacity (of whole samples, per entry) changes by, and of changes of colour where
+    /// opacity is high (see [`ORDER_BEND`]), up to and with each entry.
+    pub(crate) bends: Box<[f32; ENTRIES]>,
+    /// Sum of what opacity, and colour times opacity, change by from entry to entry, up to and with each.
+    changes: Vec<f32>,
+    /// Length of a whole sample, smallest voxel spacings of level 0.
+    thickness: f64,
+    /// The middle of a shorter way is enough wherever it lies, entries: all bends together would not ask for parts.
+    pub(crate) longest_even: f32,
+    pub(crate) scale: Scale,
+    /// How many entries before this one can be seen.
+    visible_before: Vec<u32>,
+    /// Colours where the map is categorical; their opacity is 1.
+    own: Option<OwnColours>,
+}
+
+impl Entries {
+    fn new(entry: impl Fn(usize) -> Vec4) -> Self {
+        const FULL: f32 = u16::MAX as f32;
+        let entries: Vec<Vec4> = (0..ENTRIES).map(entry).collect();
+        let most = entries.iter().map(|e| e.w).fold(0.0, f32::max);
+        let pack = |entry: &Vec4| {
+            let parts = (*entry * (FULL / most.max(f32::MIN_POSITIVE)) + 0.5).to_array();
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
+            parts.iter().rev().fold(0, |packed, &part| packed << 16 | u64::from(part as u16))
+        };
+        let mut packed = Box::new([0; ENTRIES]);
+        packed.iter_mut().zip(&entries).for_each(|(to, entry)| *to = pack(entry));
+        Self { packed, unit: most / FULL }
+    }
+
+    /// The entries nearest to sixteen places, whose components are so many [units](Entries::unit); those of 0 for NaN.
+    #[inline(always)]
+    #[expect(unsafe_code, reason = "read at places that were clamped before")]
+    pub(crate) fn at<S: Simd>(&self, simd: S, places: S::F) -> [S::F; 4] {
+        let last = simd.splat((ENTRIES - 1) as f32);
+        let near = simd.add(simd.min(simd.max(places, simd.splat(0.0)), last), simd.splat(0.5));
+        let at = simd.store_u(simd.truncate(near));
+        // SAFETY: `at` lies between 0 and `ENTRIES - 1`; NaN became 0.
+        unsafe { simd.entries(self.packed.as_ptr(), &at) }
+    }
+
+    /// The entry nearest to a place.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "clamped, and parts of 16 bits"
+    )]
+    fn entry(&self, place: f32) -> Vec4 {
+        let packed = self.packed[(place.clamp(0.0, (ENTRIES - 1) as f32) + 0.5) as usize];
+        let part = |shift: u32| f32::from((packed >> shift) as u16);
+        Vec4::new(part(0), part(16), part(32), part(48)) * self.unit
+    }
+}
+
+impl Table {
+    /// `thickness`: length of a step in smallest voxel spacings of level 0.
+    #[expect(clippy::cast_possible_truncation, reason = "opacities are drawn in f32")]
+    pub(crate) fn new(transfer: &TransferFunction, decoding: &Decoding, thickness: f64) -> Self {
+        let [low, high] = transfer.domain();
+        let colours = transfer.colours();
+        let per_value = (ENTRIES - 1) as f64 / (high - low);
+        let value = |i: usize| low + i as f64 / per_value;
+        let samples: Vec<([f32; 3], f64)> = (0..ENTRIES)
+            .map(|i| (interpolate(&colours, transfer.range, value(i)), transfer.opacity_at(value(i))))
+            .collect();
+        let entries = |thickness: f64| {
+            Entries::new(|i| premultiplied(samples[i].0, corrected(samples[i].1, thickness)))
+        };
+        let parts = PARTS.map(|parts| entries(thickness / f64::from(parts)));
+        let longer = [2.0, 4.0].map(|times| entries(thickness * times));
+        let opacities: Vec<f64> = samples.iter().map(|s| corrected(s.1, thickness)).collect();
+        let mut bends = Box::new([0.0; ENTRIES]);
+        let mut changes = vec![0.0; ENTRIES];
+        let mut sum = 0.0;
+        for i in 1..ENTRIES {
+            let next = opacities[(i + 1).min(ENTRIES - 1)];
+            sum += (opacities[i - 1] - 2.0 * opacities[i] + next).abs();
+            let [before, here] = [i - 1, i].map(|i| Vec3::from(samples[i].0));
+            let recoloured = opacities[i] * f64::from((here - before).abs().max_element());
+            sum += ORDER_BEND * opacities[i] * recoloured;
+            bends[i] = sum as f32;
+            changes[i] = changes[i - 1] + (opacities[i] - opacities[i - 1]).abs() as f32 + recoloured as f32;
+        }
+        // A little less than exact, for rounding.
+        let longest_even = 0.999 * TOLERANCE / (sum as f32 * ERROR_PER_BEND);
+        let mut visible_before = vec![0; ENTRIES + 1];
+        for (i, &opacity) in opacities.iter().enumerate() {
+            visible_before[i + 1] = visible_before[i] + u32::from(opacity > 0.0);
+        }
+        let own = OwnColours::new(&transfer.colour_map, &colours);
+        let scale = Scale::new((low - decoding.offset) / decoding.scale, decoding.scale * per_value);
+        Self { parts, longer, bends, changes, thickness, longest_even, scale, visible_before, own }
+    }
+
+    /// As [`crate::device::Prepared::table_words`] says.
+    #[expect(clippy::cast_possible_truncation, reason = "the lower half is what is meant")]
+    pub(crate) fn words(&self) -> impl Iterator<Item = u32> + '_ {
+        let halves = |&entry: &u64| [entry as u32, (entry >> 32) as u32];
+        let entries = self.parts.iter().flat_map(move |part| part.packed.iter().flat_map(halves));
+        let units = self.parts.iter().map(|part| part.unit.to_bits());
+        entries.chain(self.bends.iter().map(|bend| bend.to_bits())).chain(units).chain([0])
+    }
+
+    /// Colours by label, four words each.
+    pub(crate) fn label_words(&self) -> impl Iterator<Item = u32> + '_ {
+        let table = match &self.own {
+            Some(OwnColours::OfLabels(table)) => table.as_slice(),
+            Some(OwnColours::Packed) | None => &[],
+        };
+        table.iter().flat_map(|&[r, g, b]| [r, g, b, 1.0].map(f32::to_bits))
+    }
+
+    /// The entry of a whole sample nearest to a place; nothing for NaN.
+    pub(crate) fn entry(&self, place: f32) -> Vec4 {
+        if place.is_nan() { Vec4::ZERO } else { self.parts[0].entry(place) }
+    }
+
+    /// The colour of one sample of a label at a place.
+    #[inline]
+    pub(crate) fn label_entry(&self, place: f32, label: u32) -> Vec4 {
+        let entry = self.parts[0].entry(place);
+        let coloured = |own: &OwnColours| Vec3::from(own.of(label)).extend(1.0) * entry.w;
+        self.own.as_ref().map_or(entry, coloured)
+    }
+
+    /// Returns what can be seen of the stored values from `low` to `high`, and of all that is interpolated
+    /// between them.
+    pub(crate) fn sight_of(&self, range: [f32; 2]) -> Sight {
+        let Some(Stretch { first, last, longest }) = self.stretch(range) else { return Sight::Absent };
+        if self.visible_before[last + 1] == self.visible_before[first] {
+            return Sight::Hidden { gap: self.visible_before[first] };
+        }
+        let missed = (self.bends[last] - self.bends[first]) * longest * ERROR_PER_BEND;
+        if missed > TOLERANCE { Sight::Bent } else { Sight::Even }
+    }
+
+    /// How densely a cell is to be sampled whose stored values lie from `low` to `high` and run so from voxel to voxel. One of
+    /// [`crate::cpu::empty_space::pace`]'s.
+    #[expect(clippy::cast_possible_truncation, reason = "compared only; saturates")]
+    pub(crate) fn pace_of(&self, range: [f32; 2], course: &Course) -> u8 {
+        let Some(Stretch { first, last, longest }) = self.stretch(range) else { return QUADRUPLE };
+        if self.visible_before[last + 1] == self.visible_before[first] {
+            return QUADRUPLE;
+        }
+        let bends = self.bends[last] - self.bends[first];
+        let gain = (self.thickness * self.scale.gain.abs()) as f32;
+        // What is interpolated between voxels changes by no more than the rise along each axis.
+        let way = longest.min(gain * course.rise * SQRT_3);
+        let missed = bends * way * ERROR_PER_BEND;
+        if missed > TOLERANCE {
+            return BENT;
+        }
+        let slope = (self.changes[last] - self.changes[first]) / (last - first).max(1) as f32 + bends;
+        // Between samples so far apart a parabola of this bow leaves the straight line by so many entries, two thirds on
+        // average; opacity of so many steps is off by that.
+        let apart = gain * self.thickness as f32 / 8.0 * course.bow;
+        let is_enough = |steps: f32| {
+            let lost = apart * steps * steps * slope * steps * 2.0 / 3.0;
+            // Ways are longer, the opacities that bend higher: for each step as much is missed as for one.
+            lost <= PACE_TOLERANCE && missed * steps * steps <= TOLERANCE * steps
+        };
+        if is_enough(4.0) {
+            QUADRUPLE
+        } else if is_enough(2.0) {
+            DOUBLE
+        } else {
+            SINGLE
+        }
+    }
+
+    /// Returns the entries of a range of stored values; `None` if the range is empty.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the table")]
+    fn stretch(&self, [low, high]: [f32; 2]) -> Option<Stretch> {
+        if low > high {
+            return None;
+        }
+        let place = |v: f32| (f64::from(v) - self.scale.origin) * self.scale.gain;
+        let (a, b) = (place(low).min(place(high)), place(low).max(place(high)));
+        let end = (ENTRIES - 1) as f64;
+        // One entry more on both sides: rounding of interpolated values.
+        let first = ((a + 0.5).floor() - 1.0).clamp(0.0, end) as usize;
+        let last = ((b + 0.5).floor() + 1.0).clamp(0.0, end) as usize;
+        // From one sample to the next values hardly ever run through more than half of a cell's range.
+        let longest = ((b - a) / 2.0).min(f64::from(f32::MAX)) as f32;
+        Some(Stretch { first, last, longest })
+    }
+}
+
+/// The entries of a cell's values, from the first to the last.
+struct Stretch {
+    first: usize,
+    last: usize,
+    /// The longest way from one sample to the next, entries.
+    longest: f32,
+}
+
+/// The tables of one picture: for samples that stand for 1, 2, 4, ... steps.
+#[derive(Debug)]
+pub(crate) struct Tables {
+    /// Tells them from all others of this process.
+    pub(crate) number: u64,
+    pub(crate) by_stride: Vec<Table>,
+}
+
+/// Parameters that tables are made from, besides the view's decoding.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Recipe {
+    pub(crate) transfer: TransferFunction,
+    /// Length of one step in smallest voxel spacings of level 0.
+    pub(crate) thickness: f64,
+    /// Logarithm of the longest stride.
+    pub(crate) coarsest_log2: usize,
+    /// Not used for the tables, but fields of blocks go by their number.
+    pub(crate) skip_empty: bool,
+}
+
+/// The tables of the last few pictures that differed in them, so that not every picture makes its own. Clones share
+/// what is remembered.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TableMemo(Arc<Mutex<Vec<Remembered>>>);
+
+type Remembered = (Recipe, Arc<Tables>);
+
+impl TableMemo {
+    pub(crate) fn of(&self, recipe: Recipe, decoding: &Decoding) -> Arc<Tables> {
+        static NUMBERS: AtomicU64 = AtomicU64::new(0);
+        let mut remembered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, tables)) = remembered.iter().find(|(other, _)| *other == recipe) {
+            return Arc::clone(tables);
+        }
+        let table = |log2| Table::new(&recipe.transfer, decoding, f64::from(1u32 << log2) * recipe.thickness);
+        let tables = Arc::new(Tables {
+            number: NUMBERS.fetch_add(1, Ordering::Relaxed),
+            by_stride: (0..=recipe.coarsest_log2).map(table).collect(),
+        });
+        remembered.truncate(REMEMBERED - 1);
+        remembered.insert(0, (recipe, Arc::clone(&tables)));
+        tables
+    }
+}
+
+/// Visibility of a range of values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sight {
+    /// No value is there.
+    Absent,
+    /// Nothing. Between the values of two gaps there is something to be seen.
+    Hidden { gap: u32 },
+    /// Something, and its opacity is so nearly linear that one look-up per sample will do.
+    Even,
+    /// Something whose opacity bends or jumps.
+    Bent,
+}
+
+impl Sight {
+    /// True where there is nothing to be seen.
+    pub(crate) fn is_hidden(self) -> bool {
+        matches!(self, Self::Absent | Self::Hidden { .. })
+    }
+
+    /// The gap that hidden values lie in.
+    pub(crate) fn gap(self) -> Option<u32> {
+        if let Self::Hidden { gap } = self { Some(gap) } else { None }
+    }
+}
+
+/// Opacity of a step `thickness` times as long as the one that `opacity` is meant for.
+fn corrected(opacity: f64, thickness: f64) -> f64 {
+    1.0 - (1.0 - opacity).powf(thickness)
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "opacities are drawn in f32")]
+fn premultiplied([r, g, b]: [f32; 3], opacity: f64) -> Vec4 {
+    Vec4::new(r, g, b, 1.0) * opacity as f32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::OpacityPoint;
+
+    fn decoding(scale: f64, offset: f64) -> Decoding {
+        Decoding { scale, offset, ..Decoding::identity("<i2".parse().unwrap()) }
+    }
+
+    #[test]
+    #[expect(clippy::cast_possible_truncation, reason = "test values are small")]
+    fn entries_follow_decoded_values() {
+        let tf = TransferFunction::ramp(0.0, 100.0, 0.5);
+        for (scale, offset) in [(1.0, 0.0), (0.5, -20.0), (-2.0, 7.0)] {
+            let table = Table::new(&tf, &decoding(scale, offset), 1.0);
+            for value in [-10.0, 0.0, 5.0, 33.0, 50.0, 99.0, 200.0] {
+                let expected = tf.opacity_at(value) as f32;
+                let found = table.entry(table.scale.place((value - offset) / scale)).w;
+                assert!((found - expected).abs() < 1e-3, "{value} at {scale}, {offset}");
+            }
+        }
+    }
+
+    #[test]
+    fn opacity_of_two_half_steps_and_of_all_parts_is_that_of_one() {
+        let tf = TransferFunction::ramp(0.0, 1.0, 0.8);
+        let table = Table::new(&tf, &decoding(1.0, 0.0), 1.0);
+        let one = table.parts[0].entry(1500.0).w;
+        let half = Table::new(&tf, &decoding(1.0, 0.0), 0.5).parts[0].entry(1500.0).w;
+        assert!((1.0 - (1.0 - half) * (1.0 - half) - one).abs() < 2e-5);
+        for (parts, entries) in PARTS.into_iter().zip(&table.parts) {
+            let all = 1.0 - (1.0 - entries.entry(1500.0).w).powi(parts.cast_signed());
+            assert!((all - one).abs() < 2e-5, "{all} of {parts} parts instead of {one}");
+        }
+    }
+
+    #[test]
+    fn faint_entries_keep_their_digits() {
+        let tf = TransferFunction::ramp(0.0, 1.0, 1e-5);
+        let entry = Table::new(&tf, &decoding(1.0, 0.0), 1.0).parts[0].entry(2047.0).w;
+        assert!((entry / 1e-5 - 1.0).abs() < 1e-4, "{entry}");
+    }
+
+    #[test]
+    fn cells_are_sampled_the_more_densely_the_more_their_values_bend() {
+        let points = [(0.0, 0.0), (20.0, 0.0), (100.0, 0.05)];
+        let opacity = points.map(|(value, opacity)| OpacityPoint { value, opacity }).to_vec();
+        let tf = TransferFunction { opacity, ..TransferFunction::ramp(0.0, 100.0, 1.0) };
+        let paces = |thickness| {
+            let table = Table::new(&tf, &decoding(1.0, 0.0), thickness);
+            [0.0, 1.0, 40.0, f32::NAN].map(|bow| table.pace_of([60.0, 62.0], &Course { rise: 1.0, bow }))
+        };
+        assert_eq!(paces(1.0), [QUADRUPLE, DOUBLE, SINGLE, SINGLE]);
+        assert_eq!(paces(0.25)[1], QUADRUPLE, "four short steps are one long one");
+        let table = Table::new(&tf, &decoding(1.0, 0.0), 1.0);
+        assert_eq!(
+            table.pace_of([2.0, 10.0], &Course { rise: 8.0, bow: 40.0 }),
+            QUADRUPLE,
+            "nothing is seen"
+        );
+        let points = [(50.0, 0.0), (100.0, 1.0)];
+        let opacity = points.map(|(value, opacity)| OpacityPoint { value, opacity }).to_vec();
+        let table = Table::new(&TransferFunction { opacity, ..tf }, &decoding(1.0, 0.0), 1.0);
+        let rises = [0.05, 0.2, 0.4, 1.0, f32::NAN];
+        let paces = rises.map(|rise| table.pace_of([40.0, 60.0], &Course { rise, bow: 0.0 }));
+        assert_eq!(paces, [QUADRUPLE, DOUBLE, SINGLE, BENT, BENT], "what matters is how far a step leads");
+    }
+
+    #[test]
+    fn hidden_even_and_bent_ranges_are_known() {
+        let points = [(2.0, 0.0), (3.0, 1.0), (4.0, 0.0)];
+        let opacity = points.map(|(value, opacity)| OpacityPoint { value, opacity }).to_vec();
+        let tf = TransferFunction { opacity, ..TransferFunction::ramp(0.0, 10.0, 1.0) };
+        for scale in [1.0, -1.0] {
+            let table = Table::new(&tf, &decoding(scale, 0.0), 1.0);
+            let s =
+                |low: f32, high: f32| table.sight_of(if scale > 0.0 { [low, high] } else { [-high, -low] });
+            assert_eq!([s(0.0, 9.0), s(2.9, 3.05), s(3.9, 8.0)], [Sight::Bent; 3]);
+            assert_eq!([s(2.1, 2.2), s(2.95, 2.96)], [Sight::Even; 2]);
+            assert_eq!(table.sight_of([f32::INFINITY, f32::NEG_INFINITY]), Sight::Absent);
+            let [below, above] = [s(0.0, 1.9), s(4.1, 1e9)];
+            assert!([below, above].iter().all(|s| matches!(s, Sight::Hidden { .. })) && below != above);
+            assert_eq!(below, s(-1e9, 0.5));
+        }
+    }
+}

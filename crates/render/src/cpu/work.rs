@@ -1,0 +1,157 @@
+//! How much work a picture will make, and where: guessed from what is there of the volume before it is drawn.
+//!
+//! A ray costs by its samples in sight. So the guess is made of points spread evenly over the blocks, each of which
+//! stands for the samples that rays take around it, fully where something is to be seen and a little, or next to nothing, where not. What
+//! is seen there is taken from the finest level that is here, which may be a coarse one. What lies behind something
+//! opaque is not known to cost less; [`Worked`](crate::Drawn::work) tells afterwards.
+
+use array::{BlockKey, Error, Result};
+use glam::DVec3;
+use rayon::prelude::*;
+
+use crate::blocks::Blocks;
+use crate::blocks::voxel::Voxel;
+use crate::scene::camera::Lens;
+use crate::scene::frustum::Sight;
+use crate::{Mode, Scene, Snapshot};
+
+/// A place in the volume and the work that rays make around it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WorkPoint {
+    /// In volume space, `(x, y, z)`.
+    pub at: [f64; 3],
+    /// Number of the block among those that were asked about.
+    pub block: u32,
+    /// In samples drawn.
+    pub work: f64,
+}
+
+/// How many samples are leapt over in the time that one is drawn.
+pub(crate) const LEAPT: u64 = 16;
+/// Guessed cost of a sample where nothing is seen and rays need not pass ([sieve](crate::cpu::empty_space::sieve)), as a share
+/// of the cost of a sample that is drawn. It is not zero, because what is known of the values there may be
+/// coarse.
+const SIEVED: f64 = 1.0 / 256.0;
+/// Points that are enough for a thousand ranks; where there are more blocks each has one, as many as a picture may have
+/// blocks; and most in a block.
+const POINTS: usize = 1 << 16;
+const MAX_POINTS: usize = 1 << 18;
+const MAX_OF_BLOCK: u32 = 1 << 14;
+
+/// The work that a picture makes in `blocks`, of the level that it wants.
+///
+/// # Errors
+/// `Invalid` for an impossible scene or blocks of another view; `TooLarge` beyond 262,144 blocks.
+pub fn work(scene: &Scene, at_hand: &Snapshot, blocks: &[BlockKey]) -> Result<Vec<WorkPoint>> {
+    scene.check()?;
+    if blocks.len() > MAX_POINTS {
+        return Err(Error::too_large(format!(
+            "expected at most {MAX_POINTS} blocks, found {}",
+            blocks.len()
+        )));
+    }
+    let lens = Lens::new(&scene.camera, scene.size)?;
+    let sight = Sight::new(&scene.view, &lens, &scene.portion());
+    let count = u32::try_from(POINTS / blocks.len().max(1)).unwrap_or(MAX_OF_BLOCK).clamp(1, MAX_OF_BLOCK);
+    let survey = Survey { scene, lens, sight, count };
+    let of_block = |(number, key): (usize, &BlockKey)| survey.points(number, key);
+    let mut points: Vec<WorkPoint> = blocks
+        .par_iter()
+        .enumerate()
+        .map(of_block)
+        .collect::<Result<Vec<_>>>()?
+        .into_iter()
+        .flatten()
+        .collect();
+    let is_sieved = scene.mode == Mode::Composite && scene.surfaces.is_empty() && scene.slices.is_empty();
+    let unseen = if is_sieved { SIEVED } else { 1.0 / LEAPT as f64 };
+    let places: Vec<DVec3> = points.iter().map(|point| point.at.into()).collect();
+    for (point, is_seen) in points.iter_mut().zip(at_hand.blocks.seen_at(scene, &places)) {
+        point.work *= if is_seen { 1.0 } else { unseen };
+    }
+    Ok(points)
+}
+
+struct Survey<'a> {
+    scene: &'a Scene,
+    lens: Lens,
+    sight: Sight,
+    /// Points in a block.
+    count: u32,
+}
+
+impl Survey<'_> {
+    /// Points in a block; those out of sight are left out.
+    fn points(&self, number: usize, key: &BlockKey) -> Result<Vec<WorkPoint>> {
+        let view = &self.scene.view;
+        let Some((rank, place)) = view.locate(key) else {
+            return Err(Error::invalid("expected blocks of the scene's own view"));
+        };
+        let (low, high) = view.levels[rank].block_box(place);
+        let (bottom, top) = view.volume_box();
+        let (low, high) = (low.max(bottom), high.min(top));
+        let axes = view.world_from_volume.matrix3;
+        let share_world = (axes.determinant() * (high - low).element_product()).abs() / f64::from(self.count);
+        let step_world = view.step_world(rank, self.scene.quality.step);
+        let block = u32::try_from(number).unwrap_or(u32::MAX);
+        let mut points = Vec::new();
+        for index in 0..self.count {
+            let at = low + (high - low) * spread(u64::from(block) * u64::from(self.count) + u64::from(index));
+            let is_in = self.sight.low.cmple(at).all() && at.cmple(self.sight.high).all();
+            let world = view.world_from_volume.transform_point3(at);
+            let pixel = self.lens.pixel_of(world).filter(|pixel| is_in && self.is_in_image(*pixel));
+            let Some(depth) = self.lens.depth_of(world).filter(|_| pixel.is_some()) else { continue };
+            // Rays that pass what a point stands for are no nearer to one another than there.
+            let pixel_world = self.lens.pixel_world(depth.max(share_world.cbrt() / 2.0));
+            points.push(WorkPoint {
+                at: at.into(),
+                block,
+                work: share_world / (pixel_world.powi(2) * step_world),
+            });
+        }
+        Ok(points)
+    }
+
+    fn is_in_image(&self, [column, row]: [f64; 2]) -> bool {
+        let size = self.scene.size;
+        (0.0..=f64::from(size.width)).contains(&column) && (0.0..=f64::from(size.height)).contains(&row)
+    }
+}
+
+/// Points that fill a cube evenly however many there are, no two of them on one plane across an axis: Roberts' sequence,
+/// the multiples of powers of the root of x^4 = x + 1.
+#[expect(clippy::cast_precision_loss, reason = "numbers of points stay below 2^53")]
+fn spread(number: u64) -> DVec3 {
+    const STEPS: DVec3 = DVec3::new(0.819_172_513_396_164_4, 0.671_043_606_703_789_2, 0.549_700_477_901_97);
+    (STEPS * number as f64 + 0.5).fract()
+}
+
+impl<T: Voxel> Blocks<T> {
+    /// Whether something is to be seen at places, by the finest blocks that are here; true where none is.
+    pub(crate) fn seen_at(&self, scene: &Scene, places: &[DVec3]) -> Vec<bool> {
+        let nearest = !self.view.meaning.is_continuous();
+        let decoding = &self.view.decoding;
+        let is_seen = |&at: &DVec3| {
+            let Some((_, block, local)) = self.finest_from(0, at) else { return true };
+            let stored = block.interpolate(local, nearest, &self.missing);
+            if self.missing.is_missing(stored) {
+                return false;
+            }
+            let decoded = |v: f64| v * decoding.scale + decoding.offset;
+            match scene.mode {
+                Mode::Maximum | Mode::Minimum => return true,
+                Mode::Composite if scene.transfer.opacity_at(decoded(stored.to_f64())) > 0.0 => return true,
+                Mode::Composite | Mode::Surfaces => {}
+            }
+            let corners = block.corners(local.floor().to_array().map(to_index)).map(|v| decoded(v.to_f64()));
+            let (low, high) = corners.iter().fold((f64::MAX, f64::MIN), |(a, b), &v| (a.min(v), b.max(v)));
+            scene.surfaces.iter().any(|surface| low <= surface.value && surface.value <= high)
+        };
+        places.par_iter().map(is_seen).collect()
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "saturates; clamped to the block")]
+fn to_index(at: f64) -> isize {
+    at as isize
+}

@@ -1,0 +1,113 @@
+//! Text as pixels, in a sans-serif face that lies in the program: DejaVu Sans, Latin, Greek and a few signs of units.
+
+use ab_glyph::{Font, FontRef, PxScale, ScaleFont, point};
+use glam::DVec2;
+
+/// See `assets/README.md` for where it comes from, and its licence.
+const FACE: &[u8] = include_bytes!("../../../assets/DejaVuSans-subset.ttf");
+/// Longest text that is written, letters.
+const MAX_LETTERS: usize = 120;
+
+/// Which part of a text lies at its place; the middle of its height does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Left,
+    Middle,
+    Right,
+}
+
+/// Writes letters of one size.
+pub(super) struct Writer {
+    /// `None` if the face could not be read; then nothing is written.
+    face: Option<FontRef<'static>>,
+    scale: PxScale,
+}
+
+impl Writer {
+    /// `letters`: height of a line, pixels.
+    pub(super) fn new(letters: f32) -> Self {
+        Self { face: FontRef::try_from_slice(FACE).ok(), scale: PxScale::from(letters) }
+    }
+
+    /// Height of a line, pixels.
+    pub(super) fn letters(&self) -> f32 {
+        self.scale.y
+    }
+
+    /// Width of a text, pixels.
+    pub(super) fn width(&self, text: &str) -> f64 {
+        let Some(face) = &self.face else { return 0.0 };
+        let face = face.as_scaled(self.scale);
+        shown(text).map(|letter| f64::from(face.h_advance(face.glyph_id(letter)))).sum()
+    }
+
+    /// The pixels of a text, column, row and how much of each it covers.
+    #[expect(clippy::cast_possible_truncation, reason = "pixels")]
+    pub(super) fn pixels(&self, text: &str, at: DVec2, place: Place) -> Vec<(i64, i64, f32)> {
+        let Some(face) = &self.face else { return Vec::new() };
+        if !at.is_finite() || at.abs().max_element() > 1e6 {
+            return Vec::new();
+        }
+        let scaled = face.as_scaled(self.scale);
+        let left = match place {
+            Place::Left => at.x,
+            Place::Middle => at.x - self.width(text) / 2.0,
+            Place::Right => at.x - self.width(text),
+        };
+        let baseline = at.y as f32 + (scaled.ascent() + scaled.descent()) / 2.0;
+        let mut pen = left as f32;
+        let mut pixels = Vec::new();
+        for letter in shown(text) {
+            let id = scaled.glyph_id(letter);
+            let glyph = id.with_scale_and_position(self.scale, point(pen, baseline));
+            pen += scaled.h_advance(id);
+            let Some(outline) = face.outline_glyph(glyph) else { continue };
+            let corner = outline.px_bounds().min;
+            outline.draw(|x, y, coverage| {
+                if coverage > 0.0 {
+                    let (x, y) = (corner.x as i64 + i64::from(x), corner.y as i64 + i64::from(y));
+                    pixels.push((x, y, coverage.min(1.0)));
+                }
+            });
+        }
+        pixels
+    }
+}
+
+fn shown(text: &str) -> impl Iterator<Item = char> + '_ {
+    text.chars().filter(|letter| !letter.is_control()).take(MAX_LETTERS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_lie_where_they_are_placed() {
+        let writer = Writer::new(20.0);
+        let width = writer.width("Temperature [K]");
+        assert!(width > 100.0 && width < 250.0, "{width}");
+        let columns = |place| {
+            let pixels = writer.pixels("Temperature [K]", DVec2::new(500.0, 100.0), place);
+            let rows = pixels.iter().map(|p| p.1);
+            assert!(rows.clone().min().unwrap() > 80 && rows.max().unwrap() < 120);
+            (pixels.iter().map(|p| p.0).min().unwrap(), pixels.iter().map(|p| p.0).max().unwrap())
+        };
+        assert!(columns(Place::Left).0 >= 499);
+        assert!(columns(Place::Right).1 <= 501);
+        let (low, high) = columns(Place::Middle);
+        assert!((low + high - 1000).abs() < 8);
+    }
+
+    #[test]
+    fn signs_of_units_are_known_and_others_do_no_harm() {
+        let writer = Writer::new(20.0);
+        let face = writer.face.as_ref().unwrap();
+        for sign in "µ°²³·–−Åαλσ₂⁻¹".chars() {
+            assert_ne!(face.glyph_id(sign).0, 0, "{sign}");
+        }
+        assert!(!writer.pixels("汉\n\u{0}x", DVec2::new(5.0, 5.0), Place::Left).is_empty());
+        assert!(writer.pixels("x", DVec2::new(f64::NAN, 5.0), Place::Left).is_empty());
+        assert!(writer.width(&"m".repeat(10_000)) < 10_000.0, "long texts are cut");
+    }
+}

@@ -1,0 +1,265 @@
+//! The hunt for surfaces along sixteen rays: region by region, cell by cell, front to back.
+//!
+//! Between the centres of eight voxels the surface is that of their trilinear interpolant, exactly (`cell.rs`); beyond
+//! the volume's outermost centres values stay what they are there. Each ray carries along on which side of the isovalues it
+//! is: where the next cell begins on another side, the surface is right there. So nothing is lost to rounding
+//! between cells or blocks, and where a fine block ends beside a coarse one the step between their values is part of
+//! the surface: no cracks. Cells with a missing voxel hold no surface, and no side is carried over them.
+//!
+//! All rays that have come to a region go through it together (`walk.rs`) until each has come to a cell in which it may meet a
+//! surface; then these cells are looked into, all at once and in `f64`. A ray that has found something waits until that is taken.
+
+mod search;
+mod surfaces;
+mod walk;
+
+use crate::Share;
+use crate::blocks::voxel::Voxel;
+use crate::cpu::caster::Caster;
+use crate::cpu::rays::{Lanes, Rays, Region};
+use crate::isosurface::sides::{Sides, UNKNOWN};
+use crate::simd::{LANES, Simd, Step};
+use search::{Local, Search};
+pub(crate) use surfaces::{Hit, Surface, Surfaces};
+use walk::Ground;
+
+/// How far the hunts along sixteen rays are.
+pub(crate) struct Hunt {
+    /// Up to where each was looked along, in steps.
+    pub(crate) at: Lanes,
+    end: Lanes,
+    /// On which side of the isovalues each is there, as [`Sides`] count; NaN where it begins and behind missing values.
+    pub(crate) side: [f32; LANES],
+    found: Found,
+    /// Share of light that passes all hits found on a ray; a ray ends when this falls to `enough`.
+    through: [f32; LANES],
+    enough: f32,
+    /// Range of each ray that belongs to this caster, in steps: hits before the first place, and hits from
+    /// the second place on, belong to other casters.
+    own: [Lanes; 2],
+}
+
+/// Hits that were found on each ray and not taken yet: one linked list for each ray, the nearest hit first,
+/// all in one vector.
+struct Found {
+    /// With the place of the next one of the ray.
+    hits: Vec<(Hit, usize)>,
+    /// Places of the first ones.
+    first: [usize; LANES],
+    /// One bit for each ray that has any.
+    rays: u32,
+    count: [u32; LANES],
+}
+
+impl Found {
+    const END: usize = usize::MAX;
+
+    fn new() -> Self {
+        Self { hits: Vec::new(), first: [Self::END; LANES], rays: 0, count: [0; LANES] }
+    }
+
+    /// Inserts a hit by its distance. Of equally near hits the one inserted last comes first.
+    fn add(&mut self, lane: usize, hit: Hit) {
+        let (mut before, mut next) = (Self::END, self.first[lane]);
+        while next != Self::END && self.hits[next].0.at < hit.at {
+            (before, next) = (next, self.hits[next].1);
+        }
+        let own = self.hits.len();
+        self.hits.push((hit, next));
+        *(if before == Self::END { &mut self.first[lane] } else { &mut self.hits[before].1 }) = own;
+        self.rays |= 1 << lane;
+        self.count[lane] += 1;
+    }
+
+    fn take(&mut self, lane: usize) -> Option<Hit> {
+        let &(hit, next) = self.hits.get(self.first[lane])?;
+        self.first[lane] = next;
+        self.rays &= !(u32::from(next == Self::END) << lane);
+        self.count[lane] -= 1;
+        Some(hit)
+    }
+
+    fn next(&self, lane: usize) -> Option<Hit> {
+        self.hits.get(self.first[lane]).map(|(hit, _)| *hit)
+    }
+}
+
+/// Rays look on for the sake of others up to so many findings: sixteen that go together cost no more than one.
+const MOST_AHEAD: u32 = 4;
+
+/// Regions are asked for so far ahead, so that a ray on a wall is in the region it enters; steps.
+const AHEAD: f64 = 1e-7;
+
+/// A little behind a place on a ray.
+#[inline(always)]
+pub(crate) fn ahead(at: f64) -> f64 {
+    let rounding = at.abs() * f64::EPSILON * 4.0;
+    at + if rounding > AHEAD { rounding } else { AHEAD }
+}
+
+impl Hunt {
+    /// Hunts from where rays enter what is drawn to where they leave it, or to `ends`. In a share of a picture they begin and
+    /// end so far before and behind that all is found as it is without its borders.
+    pub(crate) fn new<T: Voxel>(caster: &Caster<'_, T>, rays: &Rays, ends: &[Option<Hit>; LANES]) -> Self {
+        // Voxels of the finest level drawn per voxel of level 0.
+        let voxels_per_volume = caster.scene.view.levels[caster.finest_rank].scale;
+        let mut hunt = Self {
+            at: rays.reach[0],
+            end: rays.reach[1],
+            side: [f32::NAN; LANES],
+            found: Found::new(),
+            through: [1.0; LANES],
+            // Half of what ends it, for rounding.
+            enough: caster.scene.quality.termination / 2.0,
+            own: [[f64::NEG_INFINITY; LANES], [f64::INFINITY; LANES]],
+        };
+        for (lane, sheet) in ends.iter().enumerate() {
+            let [from, to] = [0, 1].map(|end| rays.reach[end][lane]);
+            let [first, last] = [0, 1].map(|end| rays.whole[end][lane]);
+            // Rays without samples have no surfaces.
+            if !rays.has_samples(lane) {
+                hunt.end[lane] = from;
+                continue;
+            }
+            if (from, to) != (first, last) {
+                let beyond = Share::beyond(rays.step_of(lane), voxels_per_volume);
+                (hunt.at[lane], hunt.end[lane]) = ((from - beyond).max(first), (to + beyond).min(last));
+                hunt.own[0][lane] = from;
+                hunt.own[1][lane] = if to < last { to } else { f64::INFINITY };
+            }
+            hunt.end[lane] = sheet.map_or(hunt.end[lane], |sheet| sheet.at);
+        }
+        hunt
+    }
+
+    /// Returns the next hit that was found on a ray, without taking it.
+    pub(crate) fn next(&self, lane: usize) -> Option<Hit> {
+        self.found.next(lane)
+    }
+
+    /// Takes it.
+    pub(crate) fn take(&mut self, lane: usize) -> Option<Hit> {
+        self.found.take(lane)
+    }
+
+    /// Notes what a ray meets: its own, or another caster's in the step that ends at the first sample here.
+    #[inline(always)]
+    pub(crate) fn note(&mut self, lane: usize, hit: Hit) {
+        let [from, until] = [self.own[0][lane], self.own[1][lane]];
+        let is_foreign = hit.at < from;
+        if hit.at < until && (!is_foreign || hit.at >= from.ceil() - 1.0) {
+            self.found.add(lane, Hit { is_foreign, ..hit });
+            self.through[lane] *= if is_foreign { 1.0 } else { 1.0 - hit.colour.w };
+        }
+    }
+
+    /// The rays on which more may be found that is to be seen, and not too much was.
+    #[inline(always)]
+    pub(crate) fn open(&self) -> u32 {
+        let mut open = 0;
+        for lane in 0..LANES {
+            let has_room = self.found.count[lane] < MOST_AHEAD && self.through[lane] > self.enough;
+            open |= u32::from(self.at[lane] < self.end[lane] && has_room) << lane;
+        }
+        open
+    }
+}
+
+/// Looks on along the `wanted` rays until each has found something or is at its end.
+pub(crate) struct Seek<'a, 'b, T> {
+    pub(crate) hunt: &'a mut Hunt,
+    pub(crate) caster: &'a Caster<'b, T>,
+    pub(crate) rays: &'a Rays,
+    pub(crate) wanted: u32,
+}
+
+impl<S: Simd, T: Voxel> Step<S> for Seek<'_, '_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self, simd: S) {
+        let Self { hunt, caster, rays, wanted } = self;
+        let (marks, count) = caster.surfaces.marks::<T>();
+        loop {
+            let open = hunt.open();
+            if open & wanted & !hunt.found.rays == 0 {
+                return;
+            }
+            let mut leader = open.trailing_zeros() as usize;
+            for lane in 0..LANES {
+                let is_nearer = open >> lane & 1 != 0 && hunt.at[lane] < hunt.at[leader];
+                leader = if is_nearer { lane } else { leader };
+            }
+            let region = caster.region(rays.at(leader, ahead(hunt.at[leader])));
+            let (exit, inside) = exits(hunt, rays, &region);
+            let mut members = open & (inside | 1 << leader);
+            let sides = |slot: u32| caster.sides[slot as usize].as_deref().map(|sides| (slot, sides));
+            let Some((slot, sides)) = region.slot.and_then(sides) else {
+                hunt.leave(members, &exit, f32::NAN);
+                continue;
+            };
+            let block = caster.blocks.resident(slot);
+            let missing = &caster.blocks.missing;
+            let mut cells = None;
+            match sides {
+                Sides::Cells(sides) => {
+                    cells = Some((&sides.around[..], sides.crossed(block, missing, &caster.surfaces)));
+                }
+                Sides::Even(side) => {
+                    let side = if *side == UNKNOWN { f32::NAN } else { f32::from(*side) };
+                    // Not where a side is not known.
+                    let mut differs = 0;
+                    for lane in 0..LANES {
+                        differs |= u32::from((hunt.side[lane] - side).abs() > 0.0) << lane;
+                    }
+                    hunt.leave(members & !differs, &exit, side);
+                    members &= differs;
+                }
+            }
+            if members == 0 {
+                continue;
+            }
+            let ground = Ground::new(block, missing, cells, &marks[..count], &caster.surfaces.scale);
+            let local = Local::new(caster, rays, block);
+            Search { hunt: &mut *hunt, caster, rays, block, local, members, exit }.run(simd, &ground);
+        }
+    }
+}
+
+/// Returns the places where rays leave a region, at least a little ahead of where the rays are; and one bit
+/// for each ray that is inside the region a little ahead.
+#[inline(always)]
+fn exits(hunt: &Hunt, rays: &Rays, region: &Region) -> (Lanes, u32) {
+    let (low, high) = (region.low.to_array(), region.high.to_array());
+    let (mut exit, mut is_inside) = (hunt.end, [true; LANES]);
+    for axis in 0..3 {
+        for (lane, exit) in exit.iter_mut().enumerate() {
+            let (origin, step) = (rays.origin[axis][lane], rays.step[axis][lane]);
+            let at = origin + step * ahead(hunt.at[lane]);
+            is_inside[lane] &= at >= low[axis] && at < high[axis];
+            let wall = if step >= 0.0 { high[axis] } else { low[axis] };
+            let leaves = (wall - origin) * rays.inverse[axis][lane];
+            *exit = if step != 0.0 && leaves < *exit { leaves } else { *exit };
+        }
+    }
+    let mut inside = 0;
+    for (lane, exit) in exit.iter_mut().enumerate() {
+        let least = ahead(hunt.at[lane]);
+        let least = if least < hunt.end[lane] { least } else { hunt.end[lane] };
+        *exit = if *exit > least { *exit } else { least };
+        inside |= u32::from(is_inside[lane]) << lane;
+    }
+    (exit, inside)
+}
+
+impl Hunt {
+    /// Lets rays pass what lies on one side.
+    #[inline(always)]
+    fn leave(&mut self, rays: u32, exit: &Lanes, side: f32) {
+        for (lane, exit) in exit.iter().enumerate() {
+            let is_own = rays >> lane & 1 != 0;
+            self.at[lane] = if is_own { *exit } else { self.at[lane] };
+            self.side[lane] = if is_own { side } else { self.side[lane] };
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Isosurfaces of a picture in stored values, and the places at which rays meet them.
+
+use std::sync::Arc;
+
+use glam::Vec4;
+
+use crate::blocks::voxel::{Scale, Voxel, above};
+use crate::scene::light::Lamp;
+use crate::{Isosurface, VolumeView};
+
+/// The surfaces of a picture, in stored values.
+#[derive(Debug)]
+pub(crate) struct Surfaces {
+    /// By increasing stored value.
+    pub(crate) sorted: Vec<Surface>,
+    pub(crate) lamp: Lamp,
+    /// How voxels that `f32` cannot hold are compared: to the first of them.
+    pub(super) scale: Scale,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Surface {
+    pub(crate) stored: f64,
+    /// Premultiplied.
+    pub(crate) colour: Vec4,
+}
+
+/// A place at which a ray meets a surface.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hit {
+    /// In steps of the ray.
+    pub(crate) at: f64,
+    /// Stored value that is crossed; NaN at an edge of a box, where no value was looked up.
+    pub(crate) stored: f64,
+    /// Lit, premultiplied.
+    pub(crate) colour: Vec4,
+    /// Between the gradient there and the ray; see [`Lamp::cosine`].
+    pub(crate) cosine: f32,
+    /// Another caster draws it; here it only says where the step begins that it lies in.
+    pub(crate) is_foreign: bool,
+}
+
+impl Hit {
+    pub(crate) const NONE: Self =
+        Self { at: f64::INFINITY, stored: f64::NAN, colour: Vec4::ZERO, cosine: 1.0, is_foreign: false };
+
+    /// Creates the hit of a ray on an edge of a box, which is not lit.
+    pub(crate) fn of_edge(at: f64, colour: Vec4) -> Self {
+        Self { at, colour, ..Self::NONE }
+    }
+
+    pub(crate) fn is_edge(&self) -> bool {
+        self.stored.is_nan()
+    }
+}
+
+impl Surfaces {
+    pub(crate) fn new(surfaces: &[Isosurface], view: &VolumeView, lamp: Lamp) -> Self {
+        let surface = |s: &Isosurface| Surface {
+            stored: (s.value - view.decoding.offset) / view.decoding.scale,
+            colour: Vec4::new(s.colour[0], s.colour[1], s.colour[2], 1.0) * s.opacity,
+        };
+        let mut sorted: Vec<Surface> = surfaces.iter().map(surface).collect();
+        sorted.sort_by(|a, b| a.stored.total_cmp(&b.stored));
+        let scale = Scale::new(sorted.first().map_or(0.0, |first| first.stored), 1.0);
+        Self { sorted, lamp, scale }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.sorted.is_empty()
+    }
+
+    /// The isovalues, ascending.
+    pub(crate) fn isovalues(&self) -> Arc<[f64]> {
+        self.sorted.iter().map(|surface| surface.stored).collect()
+    }
+
+    /// How many isovalues lie at or below a stored value.
+    #[expect(clippy::cast_possible_truncation, reason = "at most MAX_COUNT")]
+    pub(crate) fn side_of(&self, stored: f64) -> u8 {
+        self.sorted.partition_point(|s| s.stored <= stored) as u8
+    }
+
+    /// The isovalues as voxels of a type are loaded: those at or above one are those whose loaded values are, but for rounding
+    /// to the isovalue itself.
+    pub(super) fn marks<T: Voxel>(&self) -> ([f32; Isosurface::MAX_COUNT], usize) {
+        let mut marks = [0.0; Isosurface::MAX_COUNT];
+        for (mark, surface) in marks.iter_mut().zip(&self.sorted) {
+            *mark = if T::WIDE { self.scale.place(surface.stored) } else { above(surface.stored) };
+        }
+        (marks, self.sorted.len())
+    }
+}

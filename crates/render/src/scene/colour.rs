@@ -1,0 +1,299 @@
+//! Colour maps: tables of 256 sRGB colours by name, the same in the caster and in the browser.
+//!
+//! Sources: `viridis`, `magma`, `plasma`, `inferno` after S. van der Walt and N. Smith (released as CC0),
+//! `cividis` after Nuñez, Anderton and Renslow (2018), `coolwarm` after K. Moreland (2009): every fifth
+//! colour of the published tables, interpolated linearly. `gray` and the categorical `labels` are computed: the first 256 labels have the
+//! colours of a table, in which neighbours are far apart; the colour of any other is made from all bits of its number.
+//! `rgb` is for packed colours ([`array::Meaning::Colors`]): each value has the colour in its own lower 24 bits. Its table is that of `gray`.
+
+use std::sync::LazyLock;
+
+use array::mix64;
+
+/// Entries of a colour map.
+pub const COLOURS: usize = 256;
+
+const NAMES: [&str; 9] =
+    ["viridis", "magma", "plasma", "inferno", "cividis", "gray", "coolwarm", "labels", "rgb"];
+
+/// Names of all colour maps, in the order a menu shows them.
+#[must_use]
+pub fn colour_map_names() -> &'static [&'static str] {
+    &NAMES
+}
+
+/// The 256 sRGB colours of a map, low values first; `None` for an unknown name.
+#[must_use]
+pub fn colour_map_table(name: &str) -> Option<[[u8; 3]; COLOURS]> {
+    let knots = match name {
+        "viridis" => VIRIDIS,
+        "magma" => MAGMA,
+        "plasma" => PLASMA,
+        "inferno" => INFERNO,
+        "cividis" => CIVIDIS,
+        "coolwarm" => COOLWARM,
+        "gray" | "rgb" => "000000ffffff",
+        "labels" => return Some(*LABEL_COLOURS),
+        _ => return None,
+    };
+    Some(interpolated(knots))
+}
+
+/// True for maps whose colour is chosen by the value itself instead of its place in the range.
+#[must_use]
+pub fn is_categorical(name: &str) -> bool {
+    matches!(name, "labels" | "rgb")
+}
+
+/// Colours of values that stand for themselves: see [`is_categorical`].
+#[derive(Clone, Debug)]
+pub(crate) enum OwnColours {
+    /// Colours of labels, with the table of the first 256.
+    OfLabels(Vec<[f32; 3]>),
+    /// Packed in the value.
+    Packed,
+}
+
+impl OwnColours {
+    /// For a colour map and its table; `None` where it is not categorical.
+    pub(crate) fn new(name: &str, table: &[[f32; 3]]) -> Option<Self> {
+        match name {
+            "labels" => Some(Self::OfLabels(table.to_vec())),
+            "rgb" => Some(Self::Packed),
+            _ => None,
+        }
+    }
+
+    /// The colour of a value, given as [`crate::blocks::voxel::Voxel::label`] gives it.
+    pub(crate) fn of(&self, value: u32) -> [f32; 3] {
+        match self {
+            Self::OfLabels(table) => {
+                table.get(value as usize).copied().unwrap_or_else(|| mixed_colour(value))
+            }
+            Self::Packed => {
+                let [_, r, g, b] = value.to_be_bytes();
+                [r, g, b].map(|part| f32::from(part) / 255.0)
+            }
+        }
+    }
+}
+
+/// The colour of a label as the map `labels` has it, sRGB.
+#[must_use]
+pub fn label_colour(label: u64) -> [u8; 3] {
+    let known = usize::try_from(label).ok().and_then(|label| LABEL_COLOURS.get(label).copied());
+    known.unwrap_or_else(|| to_bytes(mixed_colour(label_number(label))))
+}
+
+/// The colour of a label that may be negative as the map `labels` has it, sRGB.
+#[must_use]
+pub fn signed_label_color(label: i64) -> [u8; 3] {
+    let mixed = || to_bytes(mixed_colour(label_of(signed_label(label))));
+    u64::try_from(label).map_or_else(|_| mixed(), label_colour)
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 255")]
+fn to_bytes(color: [f32; 3]) -> [u8; 3] {
+    color.map(|part| (part * 255.0).round() as u8)
+}
+
+/// Colours between knots of six hexadecimal digits each.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 255")]
+fn interpolated(knots: &str) -> [[u8; 3]; COLOURS] {
+    let digit = |i: usize| f64::from(u8::from_str_radix(&knots[2 * i..2 * i + 2], 16).unwrap_or(0));
+    let last = knots.len() / 6 - 1;
+    std::array::from_fn(|i| {
+        let steps = i * last;
+        let knot = (steps / (COLOURS - 1)).min(last - 1);
+        let share = (steps - knot * (COLOURS - 1)) as f64 / (COLOURS - 1) as f64;
+        [0, 1, 2].map(|c| {
+            let (a, b) = (digit(3 * knot + c), digit(3 * knot + 3 + c));
+            (a + (b - a) * share).round() as u8
+        })
+    })
+}
+
+/// Distinct neighbours: hues a golden angle apart, in three lightnesses; label 0 is black.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 255")]
+static LABEL_COLOURS: LazyLock<[[u8; 3]; COLOURS]> = LazyLock::new(|| {
+    const GOLDEN_TURN: f64 = 0.381_966_011_250_105;
+    std::array::from_fn(|label| {
+        if label == 0 {
+            return [0; 3];
+        }
+        let hue = (label as f64 * GOLDEN_TURN).fract() * 6.0;
+        let (value, saturation) = [(1.0, 0.65), (0.8, 0.8), (0.95, 0.4)][label % 3];
+        [5.0, 3.0, 1.0].map(|offset| {
+            let k = (offset + hue) % 6.0;
+            let dip = k.min(4.0 - k).clamp(0.0, 1.0);
+            (255.0 * value * (1.0 - saturation * dip)).round() as u8
+        })
+    })
+});
+
+/// The colour of a label beyond the table: from the bits of its number.
+#[expect(clippy::cast_precision_loss, reason = "parts of 16 bits and fewer")]
+fn mixed_colour(label: u32) -> [f32; 3] {
+    let bits = mix32(label);
+    // Bright and saturated, so that none is the colour of a background; all bits count, so that few are alike.
+    let value = 0.75 + (bits >> 16 & 0xFF) as f32 * (0.25 / 255.0);
+    let saturation = 0.4 + (bits >> 24) as f32 * (0.5 / 255.0);
+    let hue = (bits & 0xFFFF) as f32 * (6.0 / 65536.0);
+    [5.0, 3.0, 1.0].map(|offset: f32| {
+        let k = (offset + hue) % 6.0;
+        value * (1.0 - saturation * k.min(4.0 - k).clamp(0.0, 1.0))
+    })
+}
+
+/// Largest integer up to which `f64` holds all.
+const EXACT: u64 = 1 << 53;
+
+/// Number in the pool for a label: itself where `f64` holds it, else see [`large_label`].
+pub(crate) fn unsigned_label(label: u64) -> f64 {
+    if label <= EXACT { label as f64 } else { large_label(label) }
+}
+
+/// Number in the pool for a label: itself where `f64` holds it, else see [`large_label`].
+pub(crate) fn signed_label(label: i64) -> f64 {
+    if label.unsigned_abs() <= EXACT { label as f64 } else { large_label(label.cast_unsigned()) }
+}
+
+/// A number from 2^53 to 2^54 made from all bits of a label, so that neighbours that `f64` would round to one number stay apart.
+fn large_label(bits: u64) -> f64 {
+    (EXACT + 2 * (mix64(bits) >> 12)) as f64
+}
+
+/// The number by which the colour of a stored label is found.
+fn label_number(label: u64) -> u32 {
+    label_of(unsigned_label(label))
+}
+
+/// The number by which the colour of a label is found: the label itself below 2^32, else a mixture of all its bits.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in range, or folded")]
+pub(crate) fn label_of(value: f64) -> u32 {
+    if (f64::from(i32::MIN)..4_294_967_296.0).contains(&value) {
+        return value as i64 as u32;
+    }
+    // The lowest 256 numbers have colours by number.
+    mix64(value.to_bits()) as u32 | 1 << 31
+}
+
+/// Spreads the bits of a number (`lowbias32`).
+fn mix32(number: u32) -> u32 {
+    let mut bits = number;
+    bits = (bits ^ bits >> 16).wrapping_mul(0x7FEB_352D);
+    bits = (bits ^ bits >> 15).wrapping_mul(0x846C_A68B);
+    bits ^ bits >> 16
+}
+
+const VIRIDIS: &str = "\
+    44015446085c471063481769481d6f482475472a7a46307e453781433d844142873f48893d4e8a3a538b38598c355e8d\
+    33638d31688e2e6d8e2c718e2a768e297b8e27808e25848e23898e218e8d20928c1f978b1e9c891fa18821a58524aa83\
+    28ae802eb37c35b7793dbc7446c06f50c46a5ac86465cb5e70cf577cd25089d54895d840a2da37b0dd2fbddf26cae11f\
+    d8e219e5e419f1e51dfde725";
+const MAGMA: &str = "\
+    00000402020b0504160907200e0b2b140e361a104221114e29115a311165390f6e420f754a107952137c5a167e621980\
+    6a1c81721f81792282812581892881912b81992d80a1307eaa337db2357bba3878c23b75ca3e72d2426fd9466be04c67\
+    e75263ec5860f1605df4695cf7725cf97b5dfb8560fc8e64fd9869fea16efeaa74feb47bfebd82fec68afecf92fed89a\
+    fde2a3fdebacfcf4b6fcfdbf";
+const PLASMA: &str = "\
+    0d08871b068d2605912f059638049a41049d4903a05102a35901a56100a76900a87100a87801a88004a88707a68e0ca4\
+    9511a19c179ea21d9aa82296ae2892b42e8dba3388bf3984c43e7fc9447acd4a76d24f71d6556dda5b69de6164e26660\
+    e66c5ce97257ed7953f07f4ff3854bf58c46f79342f99a3efba139fca835fdaf31feb72dfebe2afdc627fcce25fbd724\
+    f8df25f6e826f3f027f0f921";
+const INFERNO: &str = "\
+    00000402020c0504170a072210092d160b391e0c45260c512f0a5b380962400a67490b6a510e6c59106e61136e69166e\
+    71196e781c6d801f6c88226a902568982766a02a63a82e5fb0315bb73557bf3952c63d4dcc4248d34743d94d3ddf5337\
+    e45a31e9612bed6925f1711ff47918f78212f98b0bfa9407fb9d07fca60cfcb014fbba1ffac42af8cd37f6d746f4e156\
+    f2ea69f2f27df5f992fcffa4";
+const CIVIDIS: &str = "\
+    00224e002656002a5f002d68003070083370163770203a6f273e6e2e416d34456c3a486c3f4c6c444f6c49536c4e566c\
+    535a6d575d6d5c616e60646f656870696b716d6f727272747676767a7a787e7d788381798885788d8878928c78969077\
+    9b9476a09875a59c74aaa073afa471b5a86fbaac6dbfb06bc4b468c9b965cfbd62d4c15fdac65bdfca57e5cf52ead34c\
+    f0d846f6dd3ffce236fee838";
+const COOLWARM: &str = "\
+    3b4cc04055c8465ecf4c66d6536edd5977e35f7fe86687ed6c8ff17396f57a9df881a4fb88abfd8fb1fe96b7ff9dbdff\
+    a3c2feaac7fdb1cbfcb7cff9bed2f6c4d5f3cad8efcfdaead5dbe5dadce0dfdbd9e4d9d2e9d5cbedd2c3f0cdbbf2c9b4\
+    f5c4acf6bea4f7b89cf7b194f7aa8cf6a385f59c7df39475f08b6eed8366e97a5fe57058e16751dc5d4ad65244d0473d\
+    ca3b37c32e31bb1b2cb40426";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_has_a_table_and_nothing_else_has() {
+        for name in colour_map_names() {
+            assert!(colour_map_table(name).is_some(), "{name}");
+        }
+        assert!(colour_map_table("jet").is_none());
+    }
+
+    #[test]
+    fn tables_hit_published_colours() {
+        let viridis = colour_map_table("viridis").unwrap();
+        assert_eq!((viridis[0], viridis[255]), ([68, 1, 84], [253, 231, 37]));
+        assert_eq!(viridis[130], [32, 146, 140]);
+        assert_eq!(colour_map_table("gray").unwrap()[128], [128; 3]);
+        assert_eq!(colour_map_table("coolwarm").unwrap()[0], [59, 76, 192]);
+    }
+
+    #[test]
+    fn perceptual_maps_grow_lighter() {
+        for name in ["viridis", "magma", "plasma", "inferno", "cividis", "gray"] {
+            let table = colour_map_table(name).unwrap();
+            let luma =
+                |c: [u8; 3]| 0.2126 * f64::from(c[0]) + 0.7152 * f64::from(c[1]) + 0.0722 * f64::from(c[2]);
+            assert!(table.windows(8).all(|w| luma(w[7]) > luma(w[0])), "{name}");
+        }
+    }
+
+    #[test]
+    fn every_label_has_a_colour_of_its_own_and_never_that_of_nothing() {
+        let table = colour_map_table("labels").unwrap().map(|c| c.map(|v| f32::from(v) / 255.0));
+        let colours = OwnColours::new("labels", &table).unwrap();
+        let colour = |label: u32| colours.of(label).map(|v| (v * 255.0).round());
+        let labels = (1..20_000).chain((1..200).map(|i| i * 256)).chain((0..500).map(|i| u32::MAX - i));
+        let labels: std::collections::BTreeSet<u32> = labels.collect();
+        let mut seen = std::collections::BTreeMap::new();
+        let mut alike = 0;
+        for &label in &labels {
+            let [r, g, b] = colour(label);
+            assert!(
+                r.max(g).max(b) > 120.0 && r.max(g).max(b) - r.min(g).min(b) > 40.0,
+                "{label}: {r} {g} {b}"
+            );
+            alike += usize::from(seen.insert([r, g, b].map(|v| v.to_bits()), label).is_some());
+        }
+        assert!(alike * 100 < labels.len(), "{alike} of {}", labels.len());
+    }
+
+    #[test]
+    fn packed_colours_are_their_own() {
+        let colours = OwnColours::new("rgb", &[]).unwrap();
+        assert_eq!(colours.of(0xFF80_2040).map(|v| (v * 255.0).round()), [128.0, 32.0, 64.0]);
+        assert_eq!(colours.of(0x0100_0000), [0.0; 3]);
+        assert!(OwnColours::new("gray", &[]).is_none());
+    }
+
+    #[test]
+    fn a_label_has_the_same_colour_alone_as_in_a_picture() {
+        let table = colour_map_table("labels").unwrap().map(|c| c.map(|v| f32::from(v) / 255.0));
+        let colours = OwnColours::new("labels", &table).unwrap();
+        for label in [1, 255, 256, 70_000, u64::from(u32::MAX), 1 << 40, u64::MAX] {
+            let in_picture = colours.of(label_number(label)).map(|v| (v * 255.0).round());
+            assert_eq!(label_colour(label).map(f32::from), in_picture, "{label}");
+        }
+        for label in [1, 256, 1 << 40, -1, -300, i64::from(i32::MIN), -(1 << 40), i64::MIN] {
+            let in_picture = colours.of(label_of(signed_label(label))).map(|v| (v * 255.0).round());
+            assert_eq!(signed_label_color(label).map(f32::from), in_picture, "{label}");
+        }
+    }
+
+    #[test]
+    fn labels_differ() {
+        let table = colour_map_table("labels").unwrap();
+        let distinct: std::collections::BTreeSet<_> = table.iter().collect();
+        assert!(distinct.len() > 250, "{}", distinct.len());
+    }
+}

@@ -1,0 +1,284 @@
+//! Which blocks a picture wants: at which level, in which order.
+//!
+//! Pure: the same view, camera and limits give the same answer. Nothing is fetched here.
+//!
+//! One level is *wanted* for the whole picture: the coarsest whose voxels are no larger than a pixel, or the
+//! finest there is; coarser still where its visible blocks would not fit the bytes allowed. Coarser levels are
+//! listed first, so that a whole picture is there soon and every later one is sharper.
+
+use std::cell::Cell;
+
+use array::{BlockKey, Error, LevelOrigin, Priority, Result};
+use glam::DVec3;
+
+use crate::blocks::resident::Layout;
+use crate::blocks::voxel::voxel_bytes;
+use crate::scene::camera::Lens;
+use crate::scene::frustum::Sight;
+use crate::{Camera, ImageSize, Portion, VolumeView};
+
+/// Reason why the wanted level is not finer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// A finer one would not be seen: its voxels are smaller than pixels.
+    Screen,
+    /// A finer one would not fit the bytes allowed.
+    Memory,
+    /// There is none.
+    Finest,
+}
+
+/// A block that a picture wants.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Demanded {
+    /// Which.
+    pub key: BlockKey,
+    /// How much it matters: coarse before fine, then what is near the image's centre and near the eye.
+    pub priority: Priority,
+}
+
+/// Blocks that a picture wants, and the level to be shown.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Demand {
+    /// Number of the level to be shown in the end.
+    pub wanted: u8,
+    /// Why not a finer one.
+    pub limit: Limit,
+    /// Blocks, most important first.
+    pub blocks: Vec<Demanded>,
+    /// Cost of these blocks in a [`BlockPool`](crate::BlockPool), bytes; at most what was allowed, unless not even the coarsest
+    /// level fits.
+    pub pool_bytes: usize,
+}
+
+/// Most blocks of a picture, all levels together: as many as a coarsest level may have, which is wanted in any case.
+const MAX_BLOCKS: usize = 1 << 18;
+/// Runs of blocks that are looked at to choose a level; then the coarsest is taken. Honest descriptions need less than a
+/// tenth, levels without number in tiny blocks any amount.
+const MAX_LOOKED_AT: usize = 1 << 23;
+/// Error of one level on the screen that is still fine, pixels.
+const SCREEN_ERROR_PX: f64 = 1.0;
+
+/// Returns the blocks that a picture of `size` from `camera` wants, within `max_bytes` of a [`BlockPool`](crate::BlockPool).
+/// Blocks of which nothing lies in `portion` or in the image are left out. A level that is `forced`, by its
+/// number, replaces the one that the screen would choose; memory still limits it.
+///
+/// # Errors
+/// `Invalid` for an impossible camera or size, or a forced level that does not exist.
+pub fn demand(
+    view: &VolumeView,
+    camera: &Camera,
+    size: ImageSize,
+    portion: &Portion,
+    forced: Option<u8>,
+    max_bytes: usize,
+) -> Result<Demand> {
+    demand_of(view, std::slice::from_ref(camera), size, portion, forced, max_bytes)
+}
+
+/// Returns the blocks that pictures of several cameras want together, such as those of two eyes: all that any
+/// of the cameras sees, at one level. The first camera decides the resolution and the priorities.
+///
+/// # Errors
+/// As [`demand`]; `Invalid` for no camera.
+pub fn demand_of(
+    view: &VolumeView,
+    cameras: &[Camera],
+    size: ImageSize,
+    portion: &Portion,
+    forced: Option<u8>,
+    max_bytes: usize,
+) -> Result<Demand> {
+    size.check()?;
+    let seer = Seer::new(view, cameras, size, portion)?;
+    let first = forced.map_or_else(|| Ok(seer.sufficient_rank()), |number| view.rank_of(number))?;
+    let coarser = (first + 1..view.levels.len()).filter(|&r| is_candidate(view, r));
+    let coarsest = view.levels.len() - 1;
+    let (rank, (blocks, pool_bytes)) = std::iter::once(first)
+        .chain(coarser)
+        .find_map(|rank| seer.ladder(rank, max_bytes).map(|found| (rank, found)))
+        .unwrap_or_else(|| (coarsest, seer.afresh().climb(&[coarsest], usize::MAX).unwrap_or_default()));
+    let limit = match rank {
+        r if r > first => Limit::Memory,
+        0 => Limit::Finest,
+        _ => Limit::Screen,
+    };
+    Ok(Demand { wanted: view.levels[rank].number, limit, blocks, pool_bytes })
+}
+
+/// A sampled level is wanted in the end only where there is no other of its resolution, corners of blocks never: others are there.
+fn is_candidate(view: &VolumeView, rank: usize) -> bool {
+    let level = &view.levels[rank];
+    let twin = |l: &crate::ViewLevel| !l.origin.is_quick_look() && l.factor.abs_diff_eq(level.factor, 1e-6);
+    match level.origin {
+        LevelOrigin::Corners => false,
+        LevelOrigin::Sampled => !view.levels.iter().any(twin),
+        LevelOrigin::Stored | LevelOrigin::Mean | LevelOrigin::Mode => true,
+    }
+}
+
+/// View as the cameras see it: searched for the blocks in sight, level by level.
+struct Seer<'a> {
+    view: &'a VolumeView,
+    lens: Lens,
+    sight: Sight,
+    /// Runs of blocks that may still be looked at.
+    looks_left: Cell<usize>,
+}
+
+/// A block that is seen and where.
+struct Seen {
+    at: [u64; 3],
+    /// 1 at the image's centre and near the eye, down to 0.
+    prominence: f32,
+}
+
+impl<'a> Seer<'a> {
+    fn new(view: &'a VolumeView, cameras: &[Camera], size: ImageSize, portion: &Portion) -> Result<Self> {
+        let lenses = cameras.iter().map(|camera| Lens::new(camera, size)).collect::<Result<Vec<_>>>()?;
+        let lens = *lenses.first().ok_or_else(|| Error::invalid("expected a camera, found none"))?;
+        let looks_left = Cell::new(MAX_LOOKED_AT);
+        Ok(Self { view, lens, sight: Sight::of(view, &lenses, portion), looks_left })
+    }
+
+    fn afresh(&self) -> &Self {
+        self.looks_left.set(MAX_LOOKED_AT);
+        self
+    }
+
+    /// The coarsest rank that looks as sharp as the finest.
+    fn sufficient_rank(&self) -> usize {
+        let pixel_world = self.lens.pixel_world(self.nearest_world());
+        let finest = self.view.levels[0].factor;
+        let thick = self.view.thick_axes();
+        let error_px = |rank: usize| {
+            let spacing = self.view.axis_spacing_world(rank);
+            let factor = self.view.levels[rank].factor;
+            // An axis that is no coarser than at level 0 loses nothing.
+            (0..3)
+                .filter(|&a| thick[a] && factor[a] > finest[a] * 1.001)
+                .map(|a| spacing[a] / pixel_world)
+                .fold(0.0, f64::max)
+        };
+        (0..self.view.levels.len())
+            .rev()
+            .find(|&rank| is_candidate(self.view, rank) && error_px(rank) <= SCREEN_ERROR_PX)
+            .unwrap_or(0)
+    }
+
+    /// Distance from the eye to the nearest point of the volume, world units; a little more than 0.
+    fn nearest_world(&self) -> f64 {
+        let map = &self.view.world_from_volume;
+        let eye = map.inverse().transform_point3(self.lens.eye);
+        // The nearest point in volume space is the nearest in world space where the map is a rotation and
+        // scaling; with shear it is near enough for the choice of a level.
+        let nearest = map.transform_point3(eye.max(self.sight.low).min(self.sight.high));
+        nearest.distance(self.lens.eye).max(self.view.spacing_world(0))
+    }
+
+    /// Visible blocks of a rank and of the coarser ones that come first; `None` when they exceed `max_bytes`.
+    /// A quick look costs memory too: it is as sharp as what remains allows.
+    fn ladder(&self, rank: usize, max_bytes: usize) -> Option<(Vec<Demanded>, usize)> {
+        let looks = self.quick_looks(rank);
+        looks.into_iter().find_map(|look| self.climb(&self.steps(rank, look), max_bytes))
+    }
+
+    /// Ranks of samples or corners that may stand in for a rank until it is there, the sharpest first; `None` is none but
+    /// the cheapest. Means and modes cost reading all that they are made of, samples a small part of it; what
+    /// the source has is there as soon as a sample of it would be.
+    fn quick_looks(&self, rank: usize) -> Vec<Option<usize>> {
+        let levels = &self.view.levels;
+        let is_made = matches!(levels[rank].origin, LevelOrigin::Mean | LevelOrigin::Mode);
+        let sampled = (rank + 1..levels.len()).filter(|&r| levels[r].origin.is_quick_look());
+        sampled.filter(|_| is_made).map(Some).chain([None]).collect()
+    }
+
+    /// Ranks in the order in which they are fetched, ending with `rank`, and before it `quick_look`. With
+    /// samples or corners at hand the first picture comes from the cheapest of them, and means, which cost
+    /// reading the whole array, are made only for `rank` itself.
+    fn steps(&self, rank: usize, quick_look: Option<usize>) -> Vec<usize> {
+        let levels = &self.view.levels;
+        let sampled = (rank + 1..levels.len()).filter(|&r| levels[r].origin.is_quick_look()).max();
+        let coarser = (rank + 1..levels.len()).rev().filter(|&r| match (sampled, levels[r].origin) {
+            (_, LevelOrigin::Sampled | LevelOrigin::Corners) => [sampled, quick_look].contains(&Some(r)),
+            (Some(_), origin) => origin == LevelOrigin::Stored,
+            (None, _) => true,
+        });
+        let mut steps: Vec<usize> = coarser.collect();
+        if let Some(first) = sampled.and_then(|s| steps.iter().position(|&r| r == s)) {
+            steps[..=first].rotate_right(1);
+        }
+        steps.push(rank);
+        steps
+    }
+
+    /// Visible blocks of ranks in the order of `steps`, and what they cost; `None` beyond `max_bytes`.
+    fn climb(&self, steps: &[usize], max_bytes: usize) -> Option<(Vec<Demanded>, usize)> {
+        let mut blocks = Vec::new();
+        let mut bytes = 0;
+        for (position, &step) in steps.iter().enumerate() {
+            let most = MAX_BLOCKS - blocks.len();
+            let mut seen = self.visible(step, max_bytes.checked_sub(bytes)?, most, &mut bytes)?;
+            seen.sort_by(|a, b| b.prominence.total_cmp(&a.prominence).then(a.at.cmp(&b.at)));
+            // Earlier steps weigh more than anything later; the first picture is what a person waits for.
+            let base = if position == 0 { Priority::INTERACTIVE } else { Priority::NORMAL };
+            let steps_left = u16::try_from(array::MAX_LEVELS.saturating_sub(position)).unwrap_or(0);
+            blocks.extend(seen.into_iter().map(|s| Demanded {
+                key: self.view.key(step, s.at),
+                priority: base.weighted(f32::from(steps_left) + s.prominence),
+            }));
+        }
+        Some((blocks, bytes))
+    }
+
+    /// Blocks of a rank that may be seen; `None` as soon as they cost more than `max_bytes` or are more than `most`. Adds
+    /// what they cost to `bytes`. Halves the grid recursively, so that the work follows what is seen, not what exists.
+    fn visible(&self, rank: usize, max_bytes: usize, most: usize, bytes: &mut usize) -> Option<Vec<Seen>> {
+        let level = &self.view.levels[rank];
+        let mut seen = Vec::new();
+        let mut cost = 0usize;
+        let mut stack = vec![([0; 3], level.grid)];
+        while let Some((from, to)) = stack.pop() {
+            self.looks_left.set(self.looks_left.get().checked_sub(1)?);
+            let Some((low, high)) = self.sight.part_seen(level, from, to) else { continue };
+            let longest = (0..3).max_by_key(|&a| to[a] - from[a]).unwrap_or(0);
+            let length = to[longest] - from[longest];
+            if length > 1 {
+                let middle = from[longest] + length / 2;
+                let (mut left_to, mut right_from) = (to, from);
+                left_to[longest] = middle;
+                right_from[longest] = middle;
+                stack.push((right_from, to));
+                stack.push((from, left_to));
+                continue;
+            }
+            cost = cost
+                .saturating_add(Layout::new(level, from).size_bytes(voxel_bytes(self.view.dtype.element())));
+            if cost > max_bytes || seen.len() == most {
+                return None;
+            }
+            seen.push(Seen { at: from, prominence: self.prominence((low + high) / 2.0) });
+        }
+        *bytes += cost;
+        Some(seen)
+    }
+
+    /// 1 at the image's centre and near the eye, down to 0.
+    #[expect(clippy::cast_possible_truncation, reason = "a share")]
+    fn prominence(&self, volume: DVec3) -> f32 {
+        let world = self.view.world_from_volume.transform_point3(volume);
+        let to = world - self.lens.eye;
+        let depth = to.dot(self.lens.forward);
+        let spread = if self.lens.perspective { depth.max(1e-9) } else { 1.0 };
+        let (across, upward) = (to.dot(self.lens.right) / spread, to.dot(self.lens.up) / spread);
+        let off_centre =
+            ((across - self.lens.middle) / self.lens.half[0]).hypot(upward / self.lens.half[1]).min(2.0)
+                / 2.0;
+        let (low, high) = self.view.volume_box();
+        let size_world = self.view.world_from_volume.transform_vector3(high - low).length();
+        let middle_world = self.view.world_from_volume.transform_point3((low + high) / 2.0);
+        let behind_front = depth - (middle_world - self.lens.eye).dot(self.lens.forward) + size_world / 2.0;
+        let depth_share = (behind_front / size_world).clamp(0.0, 1.0);
+        (0.999 - 0.65 * off_centre - 0.3 * depth_share) as f32
+    }
+}

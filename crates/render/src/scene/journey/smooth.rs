@@ -1,0 +1,195 @@
+//! A way through cameras without a bend at any of them.
+//!
+//! What is looked at, how far it is and what the image spans follow a centripetal Catmull-Rom spline (Yuksel, Schaefer and Keyser
+//! 2011), the line of sight and up Bézier curves of rotations (Shoemake 1985) with the same rule for how fast they turn at a
+//! place. Each leg takes as long as the others; how far it is got when is a monotone cubic (Fritsch and Butland 1984), so that the
+//! camera never goes back, and stands where a place follows itself.
+
+use glam::{DQuat, DVec3};
+
+use super::{length, turned};
+use crate::scene::camera::{Camera, Projection};
+
+/// Values that are interpolated besides the rotation: the target, the logarithm of the distance, the [`span`]
+/// of the projection, and how far the eye stands aside.
+type State = [f64; 6];
+
+/// A place, and how the camera passes it.
+#[derive(Clone, Copy, Debug)]
+struct Stop {
+    /// How far along the way.
+    along: f64,
+    state: State,
+    rotation: DQuat,
+    /// Change of each for each unit of `along`; of the rotation an axis as long as the angle, in the image's axes.
+    speed: State,
+    turning: DVec3,
+}
+
+/// A way through places.
+#[derive(Clone, Debug)]
+pub(super) struct Smooth {
+    /// Those places that are not where the one before them is.
+    stops: Vec<Stop>,
+    /// How far along each place is, and how fast the camera passes it, for each leg's time.
+    along: Vec<f64>,
+    pace: Vec<f64>,
+    /// Says what the projection is.
+    first: Camera,
+}
+
+impl Smooth {
+    /// Through legal cameras of one projection; `None` for no camera.
+    pub(super) fn new(places: &[Camera]) -> Option<Self> {
+        let first = *places.first()?;
+        let (mut stops, mut along): (Vec<Stop>, Vec<f64>) = (Vec::new(), Vec::new());
+        for place in places {
+            let (state, rotation) = (state(place), turned(place)?);
+            let here = Stop { along: 0.0, state, rotation, speed: [0.0; 6], turning: DVec3::ZERO };
+            let at = stops.last().map_or(0.0, |before| before.along + parting(before, &here).sqrt());
+            if stops.last().is_none_or(|before| at > before.along) {
+                stops.push(Stop { along: at, ..here });
+            }
+            along.push(at);
+        }
+        let passing = |number: usize| {
+            let before = number.checked_sub(1).map(|before| rates(&stops[before], &stops[number]));
+            let after = stops.get(number + 1).map(|after| rates(&stops[number], after));
+            match (before, after) {
+                (Some(before), Some(after)) => blend(before, after),
+                (Some(one), None) | (None, Some(one)) => (one.speed, one.turning),
+                (None, None) => ([0.0; 6], DVec3::ZERO),
+            }
+        };
+        let passed: Vec<_> = (0..stops.len()).map(passing).collect();
+        for (stop, (speed, turning)) in stops.iter_mut().zip(passed) {
+            (stop.speed, stop.turning) = (speed, turning);
+        }
+        let pace = paces(&along);
+        Some(Self { stops, along, pace, first })
+    }
+
+    /// The camera at a share of the way.
+    pub(super) fn at(&self, share: f64) -> Camera {
+        let legs = self.along.len() - 1;
+        let time = share.clamp(0.0, 1.0) * legs as f64;
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "0 to the number of legs"
+        )]
+        let leg = (time as usize).min(legs.saturating_sub(1));
+        let next = (leg + 1).min(legs);
+        let ends = [self.along[leg], self.along[next]];
+        let along = hermite(ends, [self.pace[leg], self.pace[next]], time - leg as f64);
+        let after = self.stops.partition_point(|stop| stop.along <= along).min(self.stops.len() - 1);
+        let (a, b) = (&self.stops[after.saturating_sub(1)], &self.stops[after]);
+        let far = b.along - a.along;
+        if far <= 0.0 {
+            return camera(&a.state, a.rotation, &self.first);
+        }
+        let share = (along - a.along) / far;
+        let state = std::array::from_fn(|n| {
+            hermite([a.state[n], b.state[n]], [a.speed[n] * far, b.speed[n] * far], share)
+        });
+        let handles = [
+            a.rotation * DQuat::from_scaled_axis(a.turning * (far / 3.0)),
+            b.rotation * DQuat::from_scaled_axis(b.turning * (-far / 3.0)),
+        ];
+        camera(&state, bezier([a.rotation, handles[0], handles[1], b.rotation], share), &self.first)
+    }
+}
+
+/// How a leg passes on average, and how long it is.
+struct Rates {
+    speed: State,
+    turning: DVec3,
+    far: f64,
+}
+
+fn rates(a: &Stop, b: &Stop) -> Rates {
+    let far = b.along - a.along;
+    Rates {
+        speed: std::array::from_fn(|n| (b.state[n] - a.state[n]) / far),
+        turning: turn_between(a, b) / far,
+        far,
+    }
+}
+
+/// How a place between two legs is passed: the shorter leg counts more, as in a Catmull-Rom spline.
+fn blend(before: Rates, after: Rates) -> (State, DVec3) {
+    let share = before.far / (before.far + after.far);
+    let speed = std::array::from_fn(|n| before.speed[n] + (after.speed[n] - before.speed[n]) * share);
+    (speed, before.turning.lerp(after.turning, share))
+}
+
+/// From one rotation to another the short way: an axis as long as the angle, in the axes of either.
+fn turn_between(a: &Stop, b: &Stop) -> DVec3 {
+    let between = a.rotation.inverse() * b.rotation;
+    (if between.w < 0.0 { -between } else { between }).to_scaled_axis()
+}
+
+/// How different two places look: by how much of the image what is looked at moves, by angle, and by zoom.
+fn parting(a: &Stop, b: &Stop) -> f64 {
+    let moved = DVec3::from_slice(&a.state[..3]).distance(DVec3::from_slice(&b.state[..3]));
+    let nearer = (a.state[3] - b.state[3]).abs() + (a.state[4] - b.state[4]).abs();
+    let wide = ((a.state[3] + b.state[3]) / 2.0).exp();
+    moved / wide + turn_between(a, b).length() + nearer + (a.state[5] - b.state[5]).abs() / wide
+}
+
+/// How fast each place is passed: between two legs by the harmonic mean, and not at all where one of them stands.
+fn paces(along: &[f64]) -> Vec<f64> {
+    let legs: Vec<f64> = along.windows(2).map(|ends| ends[1] - ends[0]).collect();
+    (0..along.len())
+        .map(|place| match (place.checked_sub(1).and_then(|before| legs.get(before)), legs.get(place)) {
+            (Some(before), Some(after)) if before + after > 0.0 => 2.0 * before * after / (before + after),
+            (Some(one), None) | (None, Some(one)) => *one,
+            _ => 0.0,
+        })
+        .collect()
+}
+
+/// A cubic between two values, with what it rises by at each for the whole way.
+fn hermite([a, b]: [f64; 2], [from, to]: [f64; 2], share: f64) -> f64 {
+    let left = 1.0 - share;
+    a * left * left * (1.0 + 2.0 * share)
+        + b * share * share * (3.0 - 2.0 * share)
+        + share * left * (from * left - to * share)
+}
+
+/// De Casteljau's construction, on the sphere of rotations.
+fn bezier([a, b, c, d]: [DQuat; 4], share: f64) -> DQuat {
+    let [ab, bc, cd] = [a.slerp(b, share), b.slerp(c, share), c.slerp(d, share)];
+    ab.slerp(bc, share).slerp(bc.slerp(cd, share), share)
+}
+
+fn state(place: &Camera) -> State {
+    let [x, y, z] = place.target;
+    [x, y, z, length(place).ln(), span(place), place.aside]
+}
+
+/// Returns the span of the projection: the angle of a perspective one, the logarithm of the height of an
+/// orthographic one.
+fn span(camera: &Camera) -> f64 {
+    match camera.projection {
+        Projection::Perspective { fov_y_rad } => fov_y_rad,
+        Projection::Orthographic { height_world } => height_world.ln(),
+    }
+}
+
+fn camera(state: &State, rotation: DQuat, like: &Camera) -> Camera {
+    let [x, y, z, distance, span, aside] = *state;
+    let target = DVec3::new(x, y, z);
+    let projection = match like.projection {
+        // Between legal angles, which a spline may pass by a little.
+        Projection::Perspective { .. } => Projection::Perspective { fov_y_rad: span.clamp(1e-5, 3.1) },
+        Projection::Orthographic { .. } => Projection::Orthographic { height_world: span.exp() },
+    };
+    Camera {
+        eye: (target + rotation * DVec3::Z * distance.exp()).into(),
+        target: target.into(),
+        up: (rotation * DVec3::Y).into(),
+        projection,
+        aside,
+    }
+}

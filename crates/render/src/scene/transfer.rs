@@ -1,0 +1,247 @@
+//! The transfer function: how decoded values become colour and opacity.
+//!
+//! A value the person sets and links carry. Opacity is piecewise linear between control points and holds
+//! beyond the outermost ones; colour comes from a map spread over a range and holds beyond it. To hide values
+//! outside a range, end the opacity points with zeros.
+
+use array::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::scene::colour::{COLOURS, colour_map_names, colour_map_table};
+
+/// A control point: this opacity at this decoded value.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OpacityPoint {
+    /// Decoded value.
+    pub value: f64,
+    /// Opacity of matter as thick as the smallest voxel spacing of level 0; 0 to 1.
+    pub opacity: f64,
+}
+
+/// How decoded values become colour and opacity; see the module.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TransferFunction {
+    /// Name of the colour map; see [`colour_map_names`].
+    pub colour_map: String,
+    /// Runs the colour map from high to low.
+    #[serde(default)]
+    pub reversed: bool,
+    /// Decoded values at the ends of the colour map, the low one first.
+    pub range: [f64; 2],
+    /// Control points by increasing value; two at one value make a step.
+    pub opacity: Vec<OpacityPoint>,
+}
+
+/// Room for the opacity before a step at the lowest value, as a share of all values between which anything changes: some entries of the
+/// table.
+const ROOM_BEFORE_STEP: f64 = 1.0 / 512.0;
+
+impl TransferFunction {
+    /// Most control points.
+    pub const MAX_POINTS: usize = 256;
+
+    /// A first guess for values between `low` and `high`: viridis, the lowest tenth hidden, then an even
+    /// rise to `opacity`.
+    #[must_use]
+    pub fn ramp(low: f64, high: f64, opacity: f64) -> Self {
+        let (low, high) = if low < high { (low, high) } else { (low - 0.5, low + 0.5) };
+        let point = |share: f64, opacity| OpacityPoint { value: low + (high - low) * share, opacity };
+        Self {
+            colour_map: "viridis".into(),
+            reversed: false,
+            range: [low, high],
+            opacity: vec![point(0.0, 0.0), point(0.1, 0.0), point(1.0, opacity)],
+        }
+    }
+
+    /// Every label but 0 visible with this opacity.
+    #[must_use]
+    pub fn labels(opacity: f64) -> Self {
+        let point = |value, opacity| OpacityPoint { value, opacity };
+        Self {
+            colour_map: "labels".into(),
+            reversed: false,
+            range: [0.0, 255.0],
+            // Negative labels are things too: values below the first point have its opacity.
+            opacity: vec![
+                point(-1.0, opacity),
+                point(-0.5, opacity),
+                point(-0.5, 0.0),
+                point(0.5, 0.0),
+                point(0.5, opacity),
+            ],
+        }
+    }
+
+    /// Checks a transfer function from outside.
+    ///
+    /// # Errors
+    /// `Invalid`, naming what is wrong.
+    pub fn check(&self) -> Result<()> {
+        if !colour_map_names().contains(&self.colour_map.as_str()) {
+            return Err(Error::invalid(format!(
+                "expected one of the colour maps {:?}, found `{}`",
+                colour_map_names(),
+                self.colour_map
+            )));
+        }
+        let [low, high] = self.range;
+        // The width is divided by: it and what is left of it must be numbers.
+        let width = high - low;
+        if !(width > 0.0 && width.is_finite() && width.recip().is_finite()) {
+            return Err(Error::invalid(format!("expected a range from low to high, found {:?}", self.range)));
+        }
+        if self.opacity.is_empty() || self.opacity.len() > Self::MAX_POINTS {
+            return Err(Error::invalid(format!(
+                "expected 1 to {} opacity points, found {}",
+                Self::MAX_POINTS,
+                self.opacity.len()
+            )));
+        }
+        let legal = |p: &OpacityPoint| p.value.is_finite() && (0.0..=1.0).contains(&p.opacity);
+        if !self.opacity.iter().all(legal) || !self.opacity.is_sorted_by(|a, b| a.value <= b.value) {
+            return Err(Error::invalid(format!(
+                "expected finite, increasing values with opacities from 0 to 1, found {:?}",
+                self.opacity
+            )));
+        }
+        Ok(())
+    }
+
+    /// Opacity of a decoded value; 0 for NaN. At a step the right-hand side counts.
+    #[must_use]
+    pub fn opacity_at(&self, value: f64) -> f64 {
+        let after = self.opacity.partition_point(|p| p.value <= value);
+        let (before, next) = (after.checked_sub(1).map(|i| self.opacity[i]), self.opacity.get(after));
+        match (before, next) {
+            _ if value.is_nan() => 0.0,
+            (Some(a), Some(b)) => {
+                let share = (value - a.value) / (b.value - a.value);
+                a.opacity + (b.opacity - a.opacity) * share
+            }
+            (Some(end), None) => end.opacity,
+            (None, Some(end)) => end.opacity,
+            (None, None) => 0.0,
+        }
+    }
+
+    /// The values between which anything changes: the hull of the range and the control points. Where it begins with a step, it has
+    /// room for the opacity before the step, which is that of all lower values.
+    pub(crate) fn domain(&self) -> [f64; 2] {
+        let values = self.opacity.iter().map(|p| p.value);
+        let [low, high] = values.fold(self.range, |[low, high], v| [low.min(v), high.max(v)]);
+        let is_step = matches!(*self.opacity, [OpacityPoint { value, opacity }, next, ..]
+            if value <= low && next.value <= low && opacity.total_cmp(&next.opacity).is_ne());
+        let room = (high - low) * ROOM_BEFORE_STEP;
+        [if is_step && (low - room).is_finite() { low - room } else { low }, high]
+    }
+
+    /// The map's colours as 0 to 1, in the direction of use.
+    pub(crate) fn colours(&self) -> Vec<[f32; 3]> {
+        let table = colour_map_table(&self.colour_map).unwrap_or([[0; 3]; COLOURS]);
+        let mut colours: Vec<_> = table.iter().map(|c| c.map(|v| f32::from(v) / 255.0)).collect();
+        if self.reversed {
+            colours.reverse();
+        }
+        colours
+    }
+
+    /// sRGB colour of a decoded value, interpolated in the map.
+    #[must_use]
+    pub fn colour_at(&self, value: f64) -> [f32; 3] {
+        interpolate(&self.colours(), self.range, value)
+    }
+}
+
+/// The colour at the place of `value` in `range`, interpolated linearly.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the table")]
+pub(crate) fn interpolate(colours: &[[f32; 3]], [low, high]: [f64; 2], value: f64) -> [f32; 3] {
+    let last = colours.len() - 1;
+    let place = ((value - low) / (high - low)).clamp(0.0, 1.0) * last as f64;
+    let index = (place as usize).min(last - 1);
+    let share = (place - index as f64) as f32;
+    std::array::from_fn(|c| colours[index][c] + (colours[index + 1][c] - colours[index][c]) * share)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn points(list: &[(f64, f64)]) -> TransferFunction {
+        let opacity = list.iter().map(|&(value, opacity)| OpacityPoint { value, opacity }).collect();
+        TransferFunction { opacity, ..TransferFunction::ramp(0.0, 1.0, 1.0) }
+    }
+
+    #[test]
+    fn opacity_is_linear_between_points_and_holds_beyond() {
+        let tf = points(&[(1.0, 0.2), (3.0, 0.6)]);
+        for (value, expected) in
+            [(-9.0, 0.2), (1.0, 0.2), (2.0, 0.4), (3.0, 0.6), (9.0, 0.6), (f64::NAN, 0.0)]
+        {
+            assert!((tf.opacity_at(value) - expected).abs() < 1e-12, "{value}");
+        }
+    }
+
+    #[test]
+    fn a_domain_that_begins_with_a_step_has_room_for_what_is_before_it() {
+        let tf = points(&[(-0.5, 0.0), (-0.5, 1.0), (2.0, 1.0), (2.0, 0.0)]);
+        let [low, high] = tf.domain();
+        assert!((-0.55..-0.5).contains(&low) && high.total_cmp(&2.0).is_eq(), "{low} {high}");
+        assert_eq!([tf.opacity_at(low), tf.opacity_at(high)], [0.0; 2]);
+        assert_eq!(points(&[(-0.5, 0.0), (2.0, 1.0)]).domain(), [-0.5, 2.0]);
+        assert_eq!(points(&[(0.5, 0.0), (0.5, 1.0)]).domain(), [0.0, 1.0], "the step is within the range");
+    }
+
+    #[test]
+    fn two_points_at_one_value_make_a_step() {
+        let tf = points(&[(1.0, 0.0), (1.0, 1.0), (2.0, 1.0), (2.0, 0.0)]);
+        tf.check().unwrap();
+        for (value, expected) in [(0.999, 0.0), (1.0, 1.0), (1.999, 1.0), (2.0, 0.0)] {
+            assert!((tf.opacity_at(value) - expected).abs() < 1e-9, "{value}");
+        }
+    }
+
+    #[test]
+    fn every_label_but_0_is_visible() {
+        let labels = TransferFunction::labels(0.4);
+        for (label, expected) in [(-9e15, 0.4), (-2.0, 0.4), (-1.0, 0.4), (0.0, 0.0), (1.0, 0.4), (1e15, 0.4)]
+        {
+            assert!((labels.opacity_at(label) - expected).abs() < 1e-12, "{label}");
+        }
+        assert!((labels.opacity_at(labels.domain()[0]) - 0.4).abs() < 1e-12);
+    }
+
+    #[test]
+    fn one_point_is_the_same_everywhere() {
+        assert!((points(&[(5.0, 0.3)]).opacity_at(-1e9) - 0.3).abs() < 1e-12);
+    }
+
+    #[test]
+    fn colours_follow_the_range_and_its_direction() {
+        let tf = TransferFunction { colour_map: "gray".into(), range: [10.0, 20.0], ..points(&[(0.0, 1.0)]) };
+        assert!((tf.colour_at(15.0)[0] - 0.5).abs() < 0.01);
+        assert!((tf.colour_at(99.0)[1] - 1.0).abs() < 1e-6);
+        let reversed = TransferFunction { reversed: true, ..tf };
+        assert!((reversed.colour_at(12.5)[2] - 0.75).abs() < 0.01);
+    }
+
+    #[test]
+    fn bad_functions_are_refused() {
+        let good = TransferFunction::ramp(0.0, 1.0, 0.5);
+        good.check().unwrap();
+        TransferFunction::labels(1.0).check().unwrap();
+        TransferFunction::ramp(3.0, 3.0, 0.5).check().unwrap();
+        let bad = [
+            TransferFunction { colour_map: "jet".into(), ..good.clone() },
+            TransferFunction { range: [1.0, 1.0], ..good.clone() },
+            TransferFunction { range: [0.0, f64::INFINITY], ..good.clone() },
+            TransferFunction { opacity: Vec::new(), ..good.clone() },
+            points(&[(1.0, 0.0), (0.0, 0.0)]),
+            points(&[(1.0, 1.5)]),
+            points(&[(f64::NAN, 0.5)]),
+        ];
+        for tf in bad {
+            assert!(tf.check().is_err(), "{tf:?}");
+        }
+    }
+}

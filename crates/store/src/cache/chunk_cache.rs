@@ -1,0 +1,176 @@
+//! Decoded chunks kept for the block beside the one that was asked for.
+//!
+//! Each is decoded by one thread while others wait for it. What they take is room of the [`Scratch`] budget; the ones
+//! longest unused leave when somebody needs their room. It knows neither files nor codecs.
+
+use std::collections::BTreeMap;
+use std::ops::Deref;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use array::Result;
+use parking_lot::Mutex;
+
+use crate::Cancel;
+use crate::schedule::scratch::{Room, Scratch};
+
+/// Smaller chunks are decoded again: that is quick, and keeping them would make the list long.
+const LEAST_KEPT_BYTES: usize = 32 << 10;
+
+/// Decoded bytes with the room they take.
+#[derive(Debug, Default)]
+pub(crate) struct Decoded {
+    bytes: Vec<u8>,
+    /// Given back after the bytes are: fields are dropped in order.
+    _room: Option<Room>,
+}
+
+impl Decoded {
+    /// Keeps decoded `bytes` together with `room`, which shrinks to their length.
+    pub(crate) fn new(bytes: Vec<u8>, mut room: Room) -> Self {
+        room.shrink_to(bytes.len() as u64);
+        Self { bytes, _room: Some(room) }
+    }
+}
+
+impl Deref for Decoded {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// Owner, array, chunk.
+type Key = (u64, u32, u64);
+/// A place for one decoded chunk; its lock is held while somebody decodes.
+pub(crate) type Slot = Arc<Mutex<Option<Arc<Decoded>>>>;
+
+#[derive(Debug)]
+struct Entry {
+    slot: Slot,
+    used: u64,
+}
+
+/// Everything that is kept, of all files that share a budget.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    entries: BTreeMap<Key, Entry>,
+    clock: u64,
+}
+
+impl Kept {
+    fn slot(&mut self, key: Key) -> Slot {
+        self.clock += 1;
+        let entry = self.entries.entry(key).or_insert_with(|| Entry { slot: Slot::default(), used: 0 });
+        entry.used = self.clock;
+        Arc::clone(&entry.slot)
+    }
+
+    /// Takes out chunks that nobody uses at the moment, those longest unused first, until they are `bytes` or no more
+    /// are there. The caller drops them, without the lock.
+    pub(crate) fn take_idle(&mut self, bytes: u64) -> Vec<Slot> {
+        let idle = |(key, entry): (&Key, &Entry)| {
+            // Everybody who could get at the content holds the slot or the content itself.
+            let content = entry.slot.try_lock().filter(|_| Arc::strong_count(&entry.slot) == 1)?;
+            let size = match content.as_ref() {
+                Some(decoded) if Arc::strong_count(decoded) == 1 => decoded.len() as u64,
+                Some(_) => return None,
+                None => 0,
+            };
+            Some((entry.used, *key, size))
+        };
+        let mut idle: Vec<(u64, Key, u64)> = self.entries.iter().filter_map(idle).collect();
+        idle.sort_unstable();
+        let mut freed = 0;
+        let enough = idle.into_iter().take_while(|(_, _, size)| {
+            let is_needed = freed < bytes;
+            freed += size;
+            is_needed
+        });
+        enough.filter_map(|(_, key, _)| self.entries.remove(&key)).map(|entry| entry.slot).collect()
+    }
+
+    fn take_owned_by(&mut self, owner: u64) -> Vec<Entry> {
+        let keys: Vec<Key> =
+            self.entries.range((owner, 0, 0)..=(owner, u32::MAX, u64::MAX)).map(|(key, _)| *key).collect();
+        keys.into_iter().filter_map(|key| self.entries.remove(&key)).collect()
+    }
+}
+
+/// Numbers whatever has chunks, so that all can share one table.
+static NEXT_OWNER: AtomicU64 = AtomicU64::new(0);
+
+/// The decoded chunks of one opened file.
+#[derive(Debug)]
+pub(crate) struct ChunkStore {
+    scratch: Scratch,
+    owner: u64,
+}
+
+impl ChunkStore {
+    /// Nothing yet.
+    pub(crate) fn new(scratch: Scratch) -> Self {
+        Self { scratch, owner: NEXT_OWNER.fetch_add(1, Ordering::Relaxed) }
+    }
+
+    /// The budget that chunks are decoded in.
+    pub(crate) fn scratch(&self) -> &Scratch {
+        &self.scratch
+    }
+
+    /// The chunk of `size_bytes`, decoded now unless it is kept; whoever asks meanwhile waits for the same.
+    ///
+    /// # Errors
+    /// Those of `decode`; nothing is kept then. `Cancelled` while somebody else decodes it.
+    pub(crate) fn get(
+        &self,
+        array: u32,
+        chunk: u64,
+        size_bytes: usize,
+        cancel: &Cancel,
+        decode: impl FnOnce() -> Result<Decoded>,
+    ) -> Result<Arc<Decoded>> {
+        if size_bytes < LEAST_KEPT_BYTES {
+            return decode().map(Arc::new);
+        }
+        let key = (self.owner, array, chunk);
+        let slot = self.scratch.with_kept(|kept| kept.slot(key));
+        let mut content = cancel.lock(&slot)?;
+        if let Some(decoded) = content.as_ref() {
+            return Ok(Arc::clone(decoded));
+        }
+        let decoded = decode().map(Arc::new);
+        match &decoded {
+            Ok(decoded) if !decoded.is_empty() => *content = Some(Arc::clone(decoded)),
+            // Nothing to keep: an error, or whatever was never written.
+            _ => drop(self.scratch.with_kept(|kept| kept.entries.remove(&key))),
+        }
+        decoded
+    }
+
+    /// Keeps what was decoded anyway, unless it is there or others need the room.
+    pub(crate) fn put(&self, array: u32, chunk: u64, bytes: Vec<u8>) {
+        if bytes.len() < LEAST_KEPT_BYTES {
+            return;
+        }
+        let Some(room) = self.scratch.try_reserve(bytes.len() as u64) else { return };
+        let slot = self.scratch.with_kept(|kept| kept.slot((self.owner, array, chunk)));
+        // Whoever holds it decodes the same, and may wait for the room taken here.
+        let Some(mut content) = slot.try_lock() else { return };
+        if content.is_none() {
+            *content = Some(Arc::new(Decoded::new(bytes, room)));
+        }
+    }
+
+    /// Forgets everything.
+    pub(crate) fn clear(&self) {
+        drop(self.scratch.with_kept(|kept| kept.take_owned_by(self.owner)));
+    }
+}
+
+impl Drop for ChunkStore {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}

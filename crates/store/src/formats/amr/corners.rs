@@ -1,0 +1,257 @@
+//! A first look at a mesh: the values at the corners of its coarsest blocks, and nothing else of them.
+//!
+//! Each block is taken for one cell that has eight values, those of its outermost samples; so a mesh of N blocks is seen by
+//! 8 N values, whatever their size. Samples lie on a lattice across the domain, as far apart as blocks usually are long. Where
+//! blocks are alike and tile the domain, as those of FLASH do, each sample is the corner of a block, and has that block's value:
+//! of blocks that meet there that of the first one. Elsewhere it lies in a block, and is interpolated linearly between its corners.
+//!
+//! Worth its while only where the coarsest level of a mesh is itself large; else that is the first look. Blocks of finer
+//! levels do not take part: their corners would cost more than the coarsest level, and show no more.
+
+use array::{AxisRange, DType, Level, LevelOrigin, Region, Result, Selection, Target};
+
+use super::composite::{Between, Reader, hole, resample};
+use super::grids::{Centring, Grids, MAX_GRIDS, Placed, Tier};
+use crate::formats::common::describe;
+use crate::pyramid::COARSEST_SIDE;
+
+/// Fewest corners that show something.
+const LEAST_SAMPLES: u64 = 64;
+/// Most corners: all of every block by itself.
+const MAX_SAMPLES: u64 = 8 * MAX_GRIDS as u64;
+/// A level with less than this many times the samples is no first look at all.
+const LEAST_SAVING: u64 = 4;
+/// Blocks have so many times the domain's samples at most: ghost zones overlap, and that bounds what looking costs.
+const MOST_OVERLAP: u128 = 4;
+/// How far beyond its outermost samples a block reaches, samples.
+const BEYOND: f64 = 0.5;
+
+/// Sample positions along one axis, in units of samples of the coarsest level.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Lattice {
+    count: u64,
+    first: f64,
+    step: f64,
+}
+
+/// The lattice of a level of corners, z, y, x.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Corners([Lattice; 3]);
+
+impl Corners {
+    /// The lattice for a mesh; `None` where its coarsest level is a first look already.
+    pub(super) fn of(grids: &Grids) -> Option<Self> {
+        let tier = grids.tiers.last()?;
+        let all = tier.shape.iter().fold(1, |n: u64, &side| n.saturating_mul(side));
+        let is_large = tier.shape.iter().any(|&side| side > COARSEST_SIDE);
+        let lattices = [0, 1, 2].map(|axis| Lattice::of(tier, axis, grids.centring));
+        let samples = lattices.iter().fold(1, |n: u64, lattice| n.saturating_mul(lattice.count));
+        let is_look = (LEAST_SAMPLES..=MAX_SAMPLES).contains(&samples) && samples <= all / LEAST_SAVING;
+        let volume = |grid: &Placed| sides(grid).iter().map(|&side| u128::from(side)).product::<u128>();
+        let is_tiled = tier.grids.iter().map(volume).sum::<u128>() <= MOST_OVERLAP * u128::from(all);
+        (is_large && is_look && is_tiled).then_some(Self(lattices))
+    }
+
+    /// Samples along each axis.
+    fn shape(&self) -> [u64; 3] {
+        self.0.map(|lattice| lattice.count)
+    }
+
+    /// The level as it is described, without an axis of time.
+    pub(super) fn level(&self, grids: &Grids, dtype: DType, axes: &[array::Axis]) -> Level {
+        let coarsest = grids.tiers.len() - 1;
+        let factor = grids.factor(coarsest);
+        let factor = [0, 1, 2].map(|axis| factor[axis] * self.0[axis].step);
+        let (scale, shift) =
+            ([2, 1, 0].map(|axis| self.0[axis].step), [2, 1, 0].map(|axis| self.0[axis].first));
+        let world = grids.world_from_voxel(coarsest).coarsened(scale, shift);
+        Level {
+            origin: LevelOrigin::Corners,
+            factor: factor.to_vec(),
+            ..describe::level_zero(dtype, axes, &self.shape(), None, world)
+        }
+    }
+
+    /// Reads samples: of each block that has one of them its corners, once.
+    ///
+    /// # Errors
+    /// Those of the files; `Cancelled`.
+    pub(super) fn read(&self, reader: &Reader<'_>, selection: &Selection, mut into: Region) -> Result<()> {
+        let (Some(tier), &[z, y, x]) = (reader.grids.tiers.last(), selection.ranges()) else {
+            return Err(array::Error::internal("expected corners of a mesh in space"));
+        };
+        let item = reader.dtype.size_bytes();
+        let hole = hole(reader.dtype);
+        let mut values = hole.repeat(into.size_bytes() / item);
+        let mut is_known = vec![false; into.size_bytes() / item];
+        let looks: Vec<Look<'_>> = tier
+            .grids
+            .iter()
+            .filter_map(|grid| Look::of(grid, self, [z, y, x]))
+            .filter(|look| look.claim([z, y, x], &mut is_known))
+            .collect();
+        is_known.fill(false);
+        let mut rest = looks.as_slice();
+        while !rest.is_empty() {
+            let (together, after) = rest.split_at(run(reader, rest));
+            rest = after;
+            reader.cancel.check()?;
+            let corners = read_corners(reader, together)?;
+            let size = corners.len() / together.len();
+            for (look, corners) in together.iter().zip(corners.chunks_exact(size.max(1))) {
+                let own = resample(corners, &look.between(self, [z, y, x]), reader.dtype);
+                look.land(&own, item, [z, y, x], &mut is_known, &mut values);
+            }
+        }
+        into.write_all(&values)
+    }
+}
+
+impl Lattice {
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "at most as many as samples of the coarsest level"
+    )]
+    fn of(tier: &Tier, axis: usize, centring: Centring) -> Self {
+        let mut sides: Vec<u64> = tier.grids.iter().map(|grid| grid.high[axis] - grid.low[axis]).collect();
+        let middle = sides.len() / 2;
+        let usual = if sides.is_empty() { 1 } else { *sides.select_nth_unstable(middle).1 };
+        // Cells end half a cell beyond their middles; vertices are the ends.
+        let (length, side, first) = match centring {
+            Centring::Cells => (tier.shape[axis], usual, -BEYOND),
+            Centring::Vertices => (tier.shape[axis] - 1, usual.saturating_sub(1), 0.0),
+        };
+        if tier.shape[axis] == 1 {
+            return Self { count: 1, first: 0.0, step: 1.0 };
+        }
+        let blocks = (length as f64 / side.max(1) as f64).round().max(1.0);
+        Self { count: blocks as u64 + 1, first, step: length as f64 / blocks }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "below 2^53")]
+    fn at(&self, index: u64) -> f64 {
+        self.first + index as f64 * self.step
+    }
+
+    /// Which of the indices of `range` lie in a block from `low` to before `high`: the first one and how many.
+    #[expect(clippy::cast_precision_loss, reason = "below 2^53")]
+    fn within(&self, range: AxisRange, low: u64, high: u64) -> (u64, u64) {
+        let place = |index: u64| self.at(range.index(index));
+        let (low, high) = (low as f64 - BEYOND, high as f64 - BEYOND);
+        let first = partition(range.count, |index| place(index) < low - ROUNDING);
+        let end = partition(range.count, |index| place(index) <= high + ROUNDING);
+        (first, end.saturating_sub(first))
+    }
+}
+
+/// Tolerance for the rounding of sample positions, in samples of the coarsest level.
+const ROUNDING: f64 = 1e-6;
+
+/// How many of the first indices below `count` are so.
+fn partition(count: u64, is_so: impl Fn(u64) -> bool) -> u64 {
+    let (mut low, mut high) = (0, count);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if is_so(middle) { low = middle + 1 } else { high = middle }
+    }
+    low
+}
+
+/// A block, and which of the samples that are read lie in it.
+struct Look<'a> {
+    grid: &'a Placed,
+    /// Per axis: the first one's place in what is read, and how many.
+    samples: [(u64, u64); 3],
+}
+
+impl<'a> Look<'a> {
+    /// `None` where the block has none of them.
+    fn of(grid: &'a Placed, corners: &Corners, ranges: [AxisRange; 3]) -> Option<Self> {
+        let samples =
+            [0, 1, 2].map(|axis| corners.0[axis].within(ranges[axis], grid.low[axis], grid.high[axis]));
+        samples.iter().all(|(_, count)| *count > 0).then_some(Self { grid, samples })
+    }
+
+    /// Returns the positions of the samples among the block's corners, per axis.
+    fn between(&self, corners: &Corners, ranges: [AxisRange; 3]) -> [Between; 3] {
+        [0, 1, 2].map(|axis| {
+            let (first, count) = self.samples[axis];
+            #[expect(clippy::cast_precision_loss, reason = "below 2^53")]
+            let (low, reach) = (self.grid.low[axis] as f64, (sides(self.grid)[axis] - 1).max(1) as f64);
+            let place = |index: u64| (corners.0[axis].at(ranges[axis].index(index)) - low) / reach;
+            Between::of_all((first..first + count).map(place), corners_along(self.grid, axis))
+        })
+    }
+
+    /// Places in what is read, C order.
+    fn places(&self, ranges: [AxisRange; 3]) -> impl Iterator<Item = usize> {
+        let [z, y, x] = self.samples;
+        let along = |(first, count): (u64, u64)| first..first + count;
+        let flat = move |z: u64, y: u64, x: u64| (z * ranges[1].count + y) * ranges[2].count + x;
+        let rows = along(z).flat_map(move |z| along(y).map(move |y| (z, y)));
+        rows.flat_map(move |(z, y)| {
+            along(x).map(move |x| usize::try_from(flat(z, y, x)).unwrap_or(usize::MAX))
+        })
+    }
+
+    /// Takes the samples that no block before has; false where all are taken.
+    fn claim(&self, ranges: [AxisRange; 3], is_known: &mut [bool]) -> bool {
+        let mut has_new = false;
+        for place in self.places(ranges) {
+            has_new |= is_known.get_mut(place).is_some_and(|known| !std::mem::replace(known, true));
+        }
+        has_new
+    }
+
+    /// Writes the samples that no block before has; `own` are the block's, C order.
+    fn land(
+        &self,
+        own: &[u8],
+        item: usize,
+        ranges: [AxisRange; 3],
+        is_known: &mut [bool],
+        values: &mut [u8],
+    ) {
+        for (place, value) in self.places(ranges).zip(own.chunks_exact(item)) {
+            if is_known.get_mut(place).is_some_and(|known| !std::mem::replace(known, true)) {
+                values[place * item..][..item].copy_from_slice(value);
+            }
+        }
+    }
+}
+
+fn sides(grid: &Placed) -> [u64; 3] {
+    [0, 1, 2].map(|axis| grid.high[axis] - grid.low[axis])
+}
+
+/// How many corners a block has along an axis: a thin one has one.
+fn corners_along(grid: &Placed, axis: usize) -> u64 {
+    sides(grid)[axis].min(2)
+}
+
+/// How many of the first blocks are alike and follow one another in one array, so that one read gives all their corners.
+fn run(reader: &Reader<'_>, looks: &[Look<'_>]) -> usize {
+    let place = |look: &Look<'_>| reader.places.get(look.grid.number).copied();
+    let follows = |pair: &[Look<'_>]| {
+        let (Some(a), Some(b)) = (place(&pair[0]), place(&pair[1])) else { return false };
+        let (Some(before), Some(entry)) = (a.entry, b.entry) else { return false };
+        (a.file, a.array, before + 1) == (b.file, b.array, entry)
+            && sides(pair[0].grid) == sides(pair[1].grid)
+    };
+    1 + looks.windows(2).take_while(|pair| follows(pair)).count()
+}
+
+/// The corners of blocks that make a [`run`], block by block, C order.
+fn read_corners(reader: &Reader<'_>, looks: &[Look<'_>]) -> Result<Vec<u8>> {
+    let Some(first) = looks.first() else { return Ok(Vec::new()) };
+    let own = [0, 1, 2].map(|axis| {
+        let side = sides(first.grid)[axis];
+        AxisRange { start: 0, count: corners_along(first.grid, axis), step: (side - 1).max(1) }
+    });
+    let shape = [looks.len() as u64, own[0].count, own[1].count, own[2].count];
+    let (target, region) = Target::new(&shape, reader.dtype.size_bytes())?;
+    reader.read_stored(first.grid, looks.len() as u64, &own, region)?;
+    target.into_vec()
+}

@@ -1,0 +1,140 @@
+//! A format whose arrays lie flat in byte stores: what NRRD, NIfTI, raw and NetCDF-3 files are once their
+//! headers are read.
+
+use std::sync::Arc;
+
+use array::{
+    ArrayInfo, Attributes, Dataset, DatasetId, Error, Generation, Group, LeftOut, Priority, Region, Result,
+    Selection,
+};
+use futures::future::BoxFuture;
+
+use crate::formats::common::flat::FlatArray;
+use crate::io::window::Flat;
+use crate::{Access, ByteStore, Cancel, FileBytes, Format, GzipBytes, OpenOptions};
+
+/// One array with its place.
+#[derive(Clone)]
+pub(crate) struct Placed {
+    pub(crate) info: ArrayInfo,
+    pub(crate) place: FlatArray,
+    pub(crate) store: Arc<dyn ByteStore>,
+    pub(crate) access: Access,
+}
+
+/// Content of a header other than its arrays.
+#[derive(Default)]
+pub(crate) struct About {
+    pub(crate) format: &'static str,
+    pub(crate) attributes: Attributes,
+    pub(crate) left_out: Vec<LeftOut>,
+    pub(crate) warnings: Vec<String>,
+    /// Identities of further files that nobody keeps open; see [`FileBytes::identity`].
+    pub(crate) identity: Vec<Vec<u8>>,
+    pub(crate) groups: Vec<Group>,
+}
+
+/// An opened file of flat arrays.
+pub(crate) struct FlatFile {
+    dataset: Arc<Dataset>,
+    arrays: Vec<(FlatArray, Arc<dyn ByteStore>, Access)>,
+}
+
+impl FlatFile {
+    /// From what a header said. `files`: the header's file first, then those it names.
+    ///
+    /// # Errors
+    /// `Corrupt` when an array's description is impossible.
+    pub(crate) fn new(files: &[&FileBytes], about: About, placed: Vec<Placed>) -> Result<Self> {
+        let mut dataset = Dataset {
+            id: DatasetId::of(files.iter().flat_map(|f| f.identity()).chain(about.identity)),
+            generation: Generation(0),
+            name: files.first().map(|f| f.name()).unwrap_or_default(),
+            format: about.format.into(),
+            arrays: Vec::with_capacity(placed.len()),
+            attributes: about.attributes,
+            left_out: about.left_out,
+            warnings: about.warnings,
+            groups: about.groups,
+        };
+        let mut arrays = Vec::with_capacity(placed.len());
+        for Placed { info, place, store, access } in placed {
+            dataset.arrays.push(info);
+            arrays.push((place, store, access));
+        }
+        dataset.check()?;
+        Ok(Self { dataset: Arc::new(dataset), arrays })
+    }
+}
+
+impl Format for FlatFile {
+    fn dataset(&self) -> Arc<Dataset> {
+        Arc::clone(&self.dataset)
+    }
+
+    fn access(&self, array: u32) -> Access {
+        self.arrays.get(array as usize).map_or(Access::Flat, |(_, _, access)| *access)
+    }
+
+    fn prepare(&self, array: u32, priority: Priority) -> Option<BoxFuture<'static, Result<()>>> {
+        self.arrays.get(array as usize).and_then(|(_, store, _)| store.prepare(priority))
+    }
+
+    fn flat(&self, array: u32, level: u8) -> Option<Flat> {
+        let (place, store, access) = self.arrays.get(array as usize).filter(|_| level == 0)?;
+        (*access == Access::Flat).then(|| Flat { place: place.clone(), store: Arc::clone(store) })
+    }
+
+    fn read(
+        &self,
+        array: u32,
+        level: u8,
+        selection: &Selection,
+        into: Region,
+        cancel: &Cancel,
+    ) -> Result<()> {
+        let stored = self.arrays.get(array as usize).filter(|_| level == 0);
+        let (place, store, _) = stored.ok_or_else(|| {
+            Error::invalid(format!(
+                "expected level 0 of one of {} arrays, found level {level} of array {array}",
+                self.arrays.len()
+            ))
+        })?;
+        place.read(store.as_ref(), selection, into, cancel)
+    }
+}
+
+/// How the bytes of an array are packed in their file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Packing {
+    /// Not at all.
+    Plain,
+    /// The file from this byte on is one gzip stream.
+    Gzip {
+        /// Byte of the file at which the stream begins.
+        start: u64,
+    },
+}
+
+/// The store that gives an array's bytes, and how they are reached. A plain array must lie within its file;
+/// of a packed one only reading tells.
+///
+/// # Errors
+/// `Corrupt` when a plain array ends beyond its file.
+pub(crate) fn store(
+    file: &Arc<FileBytes>,
+    packing: Packing,
+    place: &FlatArray,
+    options: &OpenOptions,
+) -> Result<(Arc<dyn ByteStore>, Access)> {
+    match packing {
+        Packing::Plain => {
+            place.check_within(file.size_bytes())?;
+            Ok((Arc::clone(file) as Arc<dyn ByteStore>, Access::Flat))
+        }
+        Packing::Gzip { start } => {
+            let inside = GzipBytes::new(Arc::clone(file), start, options);
+            Ok((Arc::new(inside), Access::Chunked))
+        }
+    }
+}

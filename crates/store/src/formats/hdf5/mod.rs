@@ -1,0 +1,359 @@
+//! HDF5 files, and NetCDF-4 files, which are HDF5 with conventions.
+//!
+//! The C library lists what is there and where chunks lie; elements are read and decoded without it wherever
+//! the filters allow (see `storage`), so its process-wide lock does not serialise reading. Values are given as
+//! stored, big-endian where the file is. What is no array of numbers is listed as left out. Other files are opened
+//! where links and virtual data sets lead to them, within the exported folder only, and never by the library.
+//!
+//! ```text
+//! library/   unsafe: the C library behind safe calls
+//! walk       every name of groups and data sets, bounded    index   what it found, kept for the next time
+//! files, links   other files, and ways that lead there      vds     data sets put together from others
+//! netcdf     dimension names, hidden attributes       openpmd   axes of particle-mesh files
+//! coordinates   values of coordinate variables
+//! describe   all of it into the description of arrays
+//! storage    where elements lie, reading them         places   where chunks do, and whether that is true
+//! filters    undoing deflate, shuffle, ...        signature   the first bytes of a file
+//! hexadecimal   bytes as text, in the index
+//! ```
+
+mod coordinates;
+mod describe;
+mod files;
+mod filters;
+mod hexadecimal;
+mod index;
+mod library;
+mod links;
+mod netcdf;
+mod openpmd;
+mod places;
+mod signature;
+mod storage;
+mod vds;
+mod walk;
+
+use std::sync::Arc;
+
+use array::{
+    AxisRange, Dataset, Error, ErrorKind, PackedChunk, Region, Result, Selection, Target, c_strides,
+};
+
+use self::files::{Files, ObjectId};
+use self::library::{Element, Facts, TextEnd, TextForm};
+pub use self::library::{NewHdf5, create_hdf5};
+pub(crate) use self::signature::recognises;
+use self::storage::{Reader, Storage};
+use self::vds::VirtualPart;
+use self::walk::Variable;
+use crate::cache::chunk_cache::ChunkStore;
+use crate::formats::common::chunked::{Part, for_each_chunk};
+use crate::schedule::once::Once;
+use crate::{Access, Cancel, FileBytes, Format, OpenOptions};
+
+/// Opens a file.
+///
+/// # Errors
+/// `Corrupt` when it is not an HDF5 file that the library can open.
+pub(crate) fn open(file: Arc<FileBytes>, options: &OpenOptions) -> Result<Hdf5> {
+    let mut files = Files::open(file, options.folder.as_deref())?;
+    let mut tree = index::tree(&mut files, options)?;
+    let sources = std::mem::take(&mut tree.sources).into_iter().enumerate();
+    let mut hdf5 = Hdf5 {
+        dataset: Arc::new(describe::empty(&files)),
+        files,
+        arrays: Vec::new(),
+        sources: sources.map(|(number, source)| Stored::of_source(source, number)).collect(),
+        chunks: ChunkStore::new(options.scratch.clone()),
+    };
+    let (dataset, arrays) = describe::describe(&hdf5, tree);
+    hdf5.dataset = Arc::new(dataset);
+    hdf5.arrays = arrays;
+    Ok(hdf5)
+}
+
+/// An open file.
+#[derive(Debug)]
+pub(crate) struct Hdf5 {
+    files: Files,
+    dataset: Arc<Dataset>,
+    /// Beside the arrays of `dataset`.
+    arrays: Vec<Stored>,
+    /// Sources of virtual data sets.
+    sources: Vec<Stored>,
+    chunks: ChunkStore,
+}
+
+/// One array as the file has it.
+#[derive(Debug)]
+struct Stored {
+    id: ObjectId,
+    facts: Facts,
+    /// Elements per axis as described; beyond what the data set has, all are `beyond`.
+    shape: Vec<u64>,
+    /// Elements per axis that the data set has.
+    extent: Vec<u64>,
+    /// One element as stored.
+    beyond: Vec<u8>,
+    item_bytes: usize,
+    /// Tells its decoded chunks from those of others.
+    number: u32,
+    /// Parts, where it is a virtual data set.
+    parts: Option<Arc<Vec<VirtualPart>>>,
+    /// Looked up at the first read.
+    storage: Once<Storage>,
+}
+
+/// Advice for a file whose superblock is older than the rest.
+const IN_SWMR: &str = "the file is being written in SWMR mode, or its writer ended without closing it: \
+     read it again once it is closed, or after `h5clear -s`";
+
+/// Numbers of sources of virtual data sets begin here: above those of arrays, below those of coordinates.
+const FIRST_SOURCE: u32 = u32::MAX / 2;
+
+impl Stored {
+    /// As an array is described, which may be longer than its data set along dimensions that grow.
+    fn of(variable: &Variable, number: u32, shape: Vec<u64>, item_bytes: usize) -> Self {
+        let (id, facts, parts) = (variable.id, variable.facts.clone(), variable.parts.clone());
+        let item_bytes = facts.within.map_or(item_bytes, |(size, _)| size);
+        let extent = facts.shape.clone().unwrap_or_default();
+        let beyond = if extent == shape { Vec::new() } else { describe::beyond(variable) };
+        Self { id, facts, shape, extent, beyond, item_bytes, number, parts, storage: Once::default() }
+    }
+
+    /// Keeps all elements in memory: texts, each a row of bytes.
+    fn keep(&mut self, rows: Vec<u8>) {
+        self.extent.extend(self.shape.last());
+        self.beyond = vec![0];
+        self.storage = Once::made(Storage::Kept(rows));
+    }
+
+    /// End of strings of one length, where their last bytes may be no part of them.
+    fn text_end(&self) -> Option<TextEnd> {
+        match self.facts.text {
+            Some(TextForm::Fixed(end)) if end != TextEnd::Last => Some(end),
+            _ => None,
+        }
+    }
+
+    fn is_longer(&self) -> bool {
+        self.shape != self.extent
+    }
+
+    fn of_source(source: vds::SourceData, number: usize) -> Self {
+        let vds::SourceData { id, facts, shape, parts } = source;
+        let item_bytes = match &facts.element {
+            Element::Number(dtype) | Element::Enumeration { dtype, .. } => dtype.size_bytes(),
+            _ => 1,
+        };
+        let number = FIRST_SOURCE + u32::try_from(number).unwrap_or(FIRST_SOURCE / 2);
+        let extent = shape.clone();
+        Self {
+            id,
+            facts,
+            shape,
+            extent,
+            beyond: Vec::new(),
+            item_bytes,
+            number,
+            parts,
+            storage: Once::default(),
+        }
+    }
+}
+
+impl Hdf5 {
+    /// Reads elements of one array, which need not be in the description yet.
+    fn read_stored(
+        &self,
+        stored: &Stored,
+        selection: &Selection,
+        into: Region,
+        cancel: &Cancel,
+    ) -> Result<()> {
+        let mut within = into;
+        let mut ranges = selection.ranges().to_vec();
+        if stored.is_longer() {
+            for (axis, range) in ranges.iter_mut().enumerate() {
+                // What lies within comes first: steps go forward.
+                let (_, count) = range.within(0, stored.extent[axis]);
+                let (inside, outside) = within.split(axis, usize::try_from(count).unwrap_or(usize::MAX));
+                fill(outside, &stored.beyond, cancel)?;
+                within = inside;
+                range.count = count;
+            }
+        }
+        let selection = Selection::new(ranges)?;
+        if stored.is_longer() && selection.is_empty() {
+            return Ok(());
+        }
+        if let Some(parts) = &stored.parts {
+            return vds::read_parts(self, stored, parts, &selection, within, cancel);
+        }
+        if stored.facts.within.is_some() || stored.facts.padded.is_some() {
+            return self.read_within(stored, &selection, within, cancel);
+        }
+        if let Some(end) = stored.text_end() {
+            return self.read_texts(stored, end, &selection, within, cancel);
+        }
+        self.with_storage(stored, cancel, |storage, reader| {
+            storage.read(&stored.extent, &selection, within, reader)
+        })
+    }
+
+    /// Reads what the file calls elements, piece by piece, and takes from each the part or the bits that are meant.
+    fn read_within(
+        &self,
+        stored: &Stored,
+        selection: &Selection,
+        into: Region,
+        cancel: &Cancel,
+    ) -> Result<()> {
+        let size = stored.item_bytes;
+        let tile = storage::tile(&stored.extent, size);
+        for_each_chunk(selection, &tile, into, &mut |part, mut into| {
+            let selection = Selection::new(part.ranges(&tile))?;
+            let (target, region) = Target::new(&selection.shape(), size)?;
+            self.with_storage(stored, cancel, |storage, reader| {
+                storage.read(&stored.extent, &selection, region, reader)
+            })?;
+            let mut elements = target.into_vec()?;
+            if let Some(padded) = stored.facts.padded {
+                padded.widen(&mut elements);
+            }
+            let offset = stored.facts.within.map_or(0, |(_, offset)| offset);
+            let strides = c_strides(into.shape(), size);
+            into.write_strided(elements.get(offset..).unwrap_or_default(), &strides)
+        })
+    }
+
+    /// Reads whole texts, piece by piece, clears what lies behind their ends, and takes the bytes that are meant.
+    fn read_texts(
+        &self,
+        stored: &Stored,
+        end: TextEnd,
+        selection: &Selection,
+        into: Region,
+        cancel: &Cancel,
+    ) -> Result<()> {
+        let size_bytes = stored.extent.last().copied().unwrap_or(1);
+        let text_bytes = usize::try_from(size_bytes).unwrap_or(usize::MAX).max(1);
+        let tile = storage::tile(&stored.extent, stored.item_bytes);
+        for_each_chunk(selection, &tile, into, &mut |part, into| {
+            let mut ranges = part.ranges(&tile);
+            let mut meant: Vec<AxisRange> =
+                ranges.iter().map(|range| AxisRange { start: 0, step: 1, ..*range }).collect();
+            if let (Some(range), Some(meant)) = (ranges.last_mut(), meant.last_mut()) {
+                *meant = *range;
+                *range = AxisRange { start: 0, count: size_bytes, step: 1 };
+            }
+            let texts = Selection::new(ranges)?;
+            let shape = texts.shape();
+            let (target, region) = Target::new(&shape, stored.item_bytes)?;
+            self.with_storage(stored, cancel, |storage, reader| {
+                storage.read(&stored.extent, &texts, region, reader)
+            })?;
+            let mut bytes = target.into_vec()?;
+            bytes.chunks_exact_mut(text_bytes).for_each(|text| end.clear_rest(text));
+            Part { position: &[], inside: &meant }.copy(&bytes, &shape, into)
+        })
+    }
+
+    /// Does something where the elements of an array lie.
+    fn with_storage<T>(
+        &self,
+        stored: &Stored,
+        cancel: &Cancel,
+        how: impl FnOnce(&Storage, &Reader<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let locate = || {
+            let object = self.files.object(stored.id)?;
+            let located = Storage::locate(object, &stored.facts, &stored.extent, stored.item_bytes, cancel);
+            located.map_err(|e| {
+                let file = self.files.get(stored.id.file);
+                let is_in_swmr = file.is_ok_and(|file| signature::is_in_swmr(&file.bytes));
+                if is_in_swmr && e.kind() != ErrorKind::Cancelled { e.context(IN_SWMR) } else { e }
+            })
+        };
+        let storage = stored.storage.get_or_make(cancel, locate)?;
+        let reader = Reader {
+            file: &*self.files.get(stored.id.file)?.bytes,
+            store: &self.chunks,
+            array: stored.number,
+            item_bytes: stored.item_bytes,
+            fill: &stored.facts.fill,
+            cancel,
+        };
+        how(storage, &reader)
+    }
+
+    fn stored(&self, array: u32) -> Result<&Stored> {
+        self.arrays.get(array as usize).ok_or_else(|| {
+            Error::not_found(format!("expected an array below {}, found {array}", self.arrays.len()))
+        })
+    }
+}
+
+impl Format for Hdf5 {
+    fn dataset(&self) -> Arc<Dataset> {
+        Arc::clone(&self.dataset)
+    }
+
+    fn access(&self, array: u32) -> Access {
+        match self.arrays.get(array as usize).map(|a| &a.facts.layout) {
+            Some(library::Layout::Chunked(_)) => Access::Chunked,
+            _ => Access::Flat,
+        }
+    }
+
+    fn read(
+        &self,
+        array: u32,
+        _level: u8,
+        selection: &Selection,
+        into: Region,
+        cancel: &Cancel,
+    ) -> Result<()> {
+        let stored = self.stored(array)?;
+        self.read_stored(stored, selection, into, cancel).map_err(|e| {
+            let name = self.dataset.array(array).map_or("", |a| a.name.as_str());
+            e.context(format!("read array `{name}`"))
+        })
+    }
+
+    fn packed(
+        &self,
+        array: u32,
+        _level: u8,
+        selection: &Selection,
+        cancel: &Cancel,
+    ) -> Result<Option<PackedChunk>> {
+        let stored = self.stored(array)?;
+        let is_plain =
+            stored.facts.within.is_none() && stored.facts.padded.is_none() && stored.text_end().is_none();
+        if stored.parts.is_some() || stored.is_longer() || !is_plain {
+            return Ok(None);
+        }
+        self.with_storage(stored, cancel, |storage, reader| storage.packed(selection, reader))
+    }
+}
+
+/// Most bytes of one repeated element that are written at a time.
+const FILLED_BYTES: usize = 256 << 10;
+
+/// Every element of a region the same.
+fn fill(mut region: Region, element: &[u8], cancel: &Cancel) -> Result<()> {
+    let size_bytes = region.size_bytes();
+    let piece = element.repeat((FILLED_BYTES / element.len().max(1)).max(1));
+    let mut at = 0;
+    while at < size_bytes {
+        cancel.check()?;
+        let now = piece.len().min(size_bytes - at);
+        region.write_at(at, &piece[..now])?;
+        at += now;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,287 @@
+//! Storage of the elements of one data set, looked up once, and reading them without the library's lock.
+//!
+//! Contiguous and unfiltered data are read straight from the file; chunks with known filters are read by
+//! position and decoded here; compact data are kept. Only what has other filters goes through the library.
+
+use array::{Error, PackedChunk, Region, Result, Selection};
+
+use super::filters::Pipeline;
+use super::library::{ChunkPlace, Facts, Layout, Object};
+use super::places::Places;
+use crate::cache::chunk_cache::{ChunkStore, Decoded};
+use crate::formats::common::chunked::{Part, fill, for_each_chunk, whole_chunk};
+use crate::formats::common::flat::FlatArray;
+use crate::schedule::scratch::MAX_CHUNK_BYTES;
+use crate::{ByteStore, Cancel};
+
+/// Longest stored form of a chunk, relative to the chunk: filters may add a little.
+const fn most_stored_bytes(chunk_bytes: u64) -> u64 {
+    chunk_bytes + chunk_bytes / 8 + 4096
+}
+
+/// Location of the elements.
+#[derive(Debug)]
+pub(super) enum Storage {
+    /// One piece of the file, C order.
+    Contiguous(FlatArray),
+    /// Chunks whose filters are ours.
+    Chunked(Chunks),
+    /// Few enough to be kept.
+    Kept(Vec<u8>),
+    /// Never written.
+    Unwritten,
+    /// Through the library, in pieces of this shape.
+    Library { object: Object, piece: Vec<u64> },
+}
+
+/// Chunks that are decoded here.
+#[derive(Debug)]
+pub(super) struct Chunks {
+    shape: Vec<u64>,
+    chunk: Vec<u64>,
+    places: Places,
+    pipeline: Pipeline,
+    partial_unfiltered: bool,
+}
+
+/// Arguments of a read besides the storage.
+pub(super) struct Reader<'a> {
+    pub(super) file: &'a dyn ByteStore,
+    pub(super) store: &'a ChunkStore,
+    pub(super) array: u32,
+    pub(super) item_bytes: usize,
+    pub(super) fill: &'a [u8],
+    pub(super) cancel: &'a Cancel,
+}
+
+impl Storage {
+    /// Looks up where the elements of a data set lie.
+    ///
+    /// # Errors
+    /// `Corrupt` when the library cannot tell, `TooLarge` beyond the limits, `Cancelled`.
+    pub(super) fn locate(
+        object: Object,
+        facts: &Facts,
+        shape: &[u64],
+        item_bytes: usize,
+        cancel: &Cancel,
+    ) -> Result<Self> {
+        let outer = shape.len().saturating_sub(facts.inner_axes);
+        match &facts.layout {
+            Layout::Contiguous => match object.contiguous_offset()? {
+                Some(offset) => Ok(Self::Contiguous(FlatArray::c_order(offset, item_bytes, shape)?)),
+                None => Ok(Self::Unwritten),
+            },
+            Layout::Compact => {
+                let (outer, inner) = shape.split_at(outer);
+                let mut bytes = buffer(shape, item_bytes)?;
+                let element_bytes = buffer_size(inner, item_bytes)?;
+                object.read(&Selection::all(outer), element_bytes, &mut bytes)?;
+                Ok(Self::Kept(bytes))
+            }
+            Layout::Chunked(chunk) => match Pipeline::of(&facts.filters, item_bytes) {
+                Some(pipeline) => Ok(Self::Chunked(Chunks {
+                    shape: shape.to_vec(),
+                    chunk: chunk.clone(),
+                    places: Places::find(
+                        object,
+                        &shape[..outer],
+                        chunk.get(..outer).unwrap_or_default(),
+                        cancel,
+                    )?,
+                    pipeline,
+                    partial_unfiltered: facts.partial_unfiltered,
+                })),
+                None => Ok(Self::Library { object, piece: chunk.clone() }),
+            },
+            Layout::External | Layout::Virtual => Err(Error::unsupported("expected data within the file")),
+        }
+    }
+
+    /// Reads `selection` of an array of `shape` into `into`.
+    ///
+    /// # Errors
+    /// `Io`, `Corrupt`, `Stale`, `Cancelled`.
+    pub(super) fn read(
+        &self,
+        shape: &[u64],
+        selection: &Selection,
+        into: Region,
+        reader: &Reader<'_>,
+    ) -> Result<()> {
+        match self {
+            Self::Contiguous(array) => {
+                array.check_within(reader.file.size_bytes())?;
+                array.read(reader.file, selection, into, reader.cancel)
+            }
+            Self::Chunked(chunks) => chunks.read(selection, into, reader),
+            Self::Kept(bytes) => {
+                let part = Part { position: &[], inside: selection.ranges() };
+                part.copy(bytes, shape, into)
+            }
+            Self::Unwritten => fill(into, reader.fill),
+            Self::Library { object, piece } => for_each_chunk(selection, piece, into, &mut |part, into| {
+                reader.cancel.check()?;
+                read_by_library(object, part, piece, into, reader)
+            }),
+        }
+    }
+}
+
+impl Storage {
+    /// The stored bytes of a whole chunk that others can undo.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub(super) fn packed(&self, selection: &Selection, reader: &Reader<'_>) -> Result<Option<PackedChunk>> {
+        match self {
+            Self::Chunked(chunks) => chunks.packed(selection, reader),
+            Self::Contiguous(_) | Self::Kept(_) | Self::Unwritten | Self::Library { .. } => Ok(None),
+        }
+    }
+}
+
+impl Chunks {
+    fn read(&self, selection: &Selection, into: Region, reader: &Reader<'_>) -> Result<()> {
+        for_each_chunk(selection, &self.chunk, into, &mut |part, into| {
+            reader.cancel.check()?;
+            match self.places.get(part.position)? {
+                Some(place) => self
+                    .read_chunk(part, &place, into, reader)
+                    .map_err(|e| e.context(format!("chunk {:?}", part.position))),
+                None => fill(into, reader.fill),
+            }
+        })
+    }
+
+    fn read_chunk(
+        &self,
+        part: &Part<'_>,
+        place: &ChunkPlace,
+        into: Region,
+        reader: &Reader<'_>,
+    ) -> Result<()> {
+        let end = place.offset.checked_add(place.size_bytes);
+        if end.is_none_or(|end| end > reader.file.size_bytes()) {
+            return Err(Error::corrupt(format!(
+                "expected a chunk within the file of {} bytes, found {} bytes at {}",
+                reader.file.size_bytes(),
+                place.size_bytes,
+                place.offset
+            )));
+        }
+        if self.is_plain(part.position) {
+            // Chunks that are not decoded may be of any size.
+            let chunk_bytes = self.chunk.iter().try_fold(reader.item_bytes as u64, |n, &s| n.checked_mul(s));
+            if chunk_bytes != Some(place.size_bytes) {
+                return Err(Error::corrupt(format!(
+                    "expected a chunk of {:?} of {} bytes each, found {} bytes",
+                    self.chunk, reader.item_bytes, place.size_bytes
+                )));
+            }
+            let inside = Selection::new(part.inside.to_vec())?;
+            let chunk = FlatArray::c_order(place.offset, reader.item_bytes, &self.chunk)?;
+            return chunk.read(reader.file, &inside, into, reader.cancel);
+        }
+        let chunk_bytes = buffer_size(&self.chunk, reader.item_bytes)?;
+        let decode = || self.decode(place, chunk_bytes, reader);
+        if part.is_whole(&self.chunk) {
+            return part.copy(&decode()?, &self.chunk, into);
+        }
+        let number = self.places.number(part.position);
+        let bytes = reader.store.get(reader.array, number, chunk_bytes, reader.cancel, decode)?;
+        part.copy(&bytes, &self.chunk, into)
+    }
+
+    fn packed(&self, selection: &Selection, reader: &Reader<'_>) -> Result<Option<PackedChunk>> {
+        let (Some(position), Some((packing, width))) =
+            (whole_chunk(selection, &self.chunk), self.pipeline.packing())
+        else {
+            return Ok(None);
+        };
+        let Some(place) = self.places.get(&position)? else { return Ok(None) };
+        let chunk_bytes = buffer_size(&self.chunk, reader.item_bytes)? as u64;
+        let end = place.offset.checked_add(place.size_bytes);
+        // What is wrong with a chunk is said when it is read.
+        let is_usual = place.skipped_filters == 0
+            && (1..chunk_bytes).contains(&place.size_bytes)
+            && end.is_some_and(|end| end <= reader.file.size_bytes());
+        if !is_usual {
+            return Ok(None);
+        }
+        let mut bytes = vec![0; usize::try_from(place.size_bytes).unwrap_or(usize::MAX)];
+        reader.file.read_at(place.offset, &mut bytes, reader.cancel)?;
+        Ok(Some(PackedChunk { bytes: bytes.into(), packing, width }))
+    }
+
+    /// True when the stored bytes of this chunk are its elements.
+    fn is_plain(&self, position: &[u64]) -> bool {
+        let axes = position.iter().zip(&self.chunk).zip(&self.shape);
+        let partial = axes.into_iter().any(|((&p, &c), &s)| (p + 1).saturating_mul(c) > s);
+        self.pipeline.is_empty() || (self.partial_unfiltered && partial)
+    }
+
+    fn decode(&self, place: &ChunkPlace, chunk_bytes: usize, reader: &Reader<'_>) -> Result<Decoded> {
+        if place.size_bytes > most_stored_bytes(chunk_bytes as u64).saturating_mul(self.pipeline.padding()) {
+            return Err(Error::corrupt(format!(
+                "expected at most about {chunk_bytes} stored bytes, found {}",
+                place.size_bytes
+            )));
+        }
+        let needed_bytes = self.pipeline.needed_bytes(place.size_bytes, chunk_bytes as u64);
+        let room = reader.store.scratch().reserve(chunk_bytes as u64, needed_bytes, reader.cancel)?;
+        let mut stored = vec![0; usize::try_from(place.size_bytes).unwrap_or(0)];
+        reader.file.read_at(place.offset, &mut stored, reader.cancel)?;
+        let bytes = self.pipeline.decode(stored, place.skipped_filters, chunk_bytes)?;
+        Ok(Decoded::new(bytes, room))
+    }
+}
+
+/// Reads the box around a part through the library and keeps what is meant.
+fn read_by_library(
+    object: &Object,
+    part: &Part<'_>,
+    piece: &[u64],
+    into: Region,
+    reader: &Reader<'_>,
+) -> Result<()> {
+    let selection = Selection::new(part.ranges(piece))?;
+    let shape = selection.shape();
+    // The library holds a chunk as stored and as decoded.
+    let chunk_bytes = buffer_size(piece, into.item_bytes())? as u64;
+    let needed_bytes = most_stored_bytes(chunk_bytes) + chunk_bytes + into.size_bytes() as u64;
+    let _room = reader.store.scratch().reserve(chunk_bytes, needed_bytes, reader.cancel)?;
+    let mut bytes = buffer(&shape, into.item_bytes())?;
+    object.read(&selection, into.item_bytes(), &mut bytes)?;
+    let mut into = into;
+    into.write_all(&bytes)
+}
+
+/// So much is read, or put together, at a time where nothing else says how much, by each thread that reads.
+const TILE_BYTES: u64 = 4 << 20;
+
+/// Whole rows, layers, ... up to [`TILE_BYTES`].
+pub(super) fn tile(shape: &[u64], item_bytes: usize) -> Vec<u64> {
+    let mut left = TILE_BYTES / (item_bytes as u64).max(1);
+    let size = |&n: &u64| {
+        let size = n.min(left).max(1);
+        left /= size;
+        size
+    };
+    let mut tile: Vec<u64> = shape.iter().rev().map(size).collect();
+    tile.reverse();
+    tile
+}
+
+fn buffer_size(shape: &[u64], item_bytes: usize) -> Result<usize> {
+    let bytes = shape.iter().try_fold(item_bytes as u64, |n, &s| n.checked_mul(s));
+    bytes.filter(|&n| n <= MAX_CHUNK_BYTES).and_then(|n| usize::try_from(n).ok()).ok_or_else(|| {
+        Error::too_large(format!(
+            "expected chunks of at most {MAX_CHUNK_BYTES} bytes, found the shape {shape:?}"
+        ))
+    })
+}
+
+fn buffer(shape: &[u64], item_bytes: usize) -> Result<Vec<u8>> {
+    Ok(vec![0; buffer_size(shape, item_bytes)?])
+}

@@ -1,0 +1,158 @@
+//! NetCDF-3 files: classic, 64-bit offset, and 64-bit data (CDF-1, CDF-2, CDF-5).
+//!
+//! Variables lie flat; those with the record dimension lie interleaved, one record after the other. What
+//! attributes mean is told by `cf`, as for NetCDF-4.
+
+mod header;
+
+use std::sync::Arc;
+
+use array::{ArrayInfo, Group, LeftOut, Region, Result, Selection, Target};
+
+use self::header::{Header, Type, Variable};
+use crate::formats::common::cf::{self, Coordinate, DefaultFill, Dimension};
+use crate::formats::common::flat::FlatArray;
+use crate::formats::common::flat_file::{About, FlatFile, Placed};
+use crate::{Access, ByteStore, Cancel, FileBytes, OpenOptions, formats::common::describe, text};
+
+/// Whether these are the first bytes of a NetCDF-3 file.
+pub(crate) fn recognises(head: &[u8]) -> bool {
+    matches!(head, [b'C', b'D', b'F', 1 | 2 | 5, ..])
+}
+
+/// Opens a file.
+///
+/// # Errors
+/// `Corrupt`: what was expected of the header and what was found.
+pub(crate) fn open(file: Arc<FileBytes>, _options: &OpenOptions) -> Result<FlatFile> {
+    let header = Header::read(&file)?;
+    let opened = Opened { text_dimensions: header.text_dimensions(), header, file };
+    let mut about = About {
+        format: "NetCDF-3",
+        attributes: cf::attributes(&opened.header.attributes),
+        groups: vec![opened.group()],
+        ..About::default()
+    };
+    let mut placed = Vec::new();
+    for variable in &opened.header.variables {
+        match opened.place(variable) {
+            Ok(array) => placed.push(array),
+            Err(left_out) => about.left_out.push(left_out),
+        }
+    }
+    FlatFile::new(&[&opened.file], about, placed)
+}
+
+struct Opened {
+    file: Arc<FileBytes>,
+    header: Header,
+    /// Per dimension: whether texts lie along it.
+    text_dimensions: Vec<bool>,
+}
+
+impl Opened {
+    /// A variable with its place; one that the file does not hold is left out.
+    fn place(&self, variable: &Variable) -> std::result::Result<Placed, LeftOut> {
+        let placed = || -> Result<Placed> {
+            let place = self.flat(variable)?;
+            place.check_within(self.file.size_bytes())?;
+            let info = match variable.element {
+                Type::Number(_) => self.info(variable),
+                Type::Text => self.text_info(variable),
+            };
+            info.check()?;
+            let store = Arc::clone(&self.file) as Arc<dyn ByteStore>;
+            Ok(Placed { info, place, store, access: Access::Flat })
+        };
+        placed().map_err(|e| LeftOut { name: variable.name.clone(), what: e.to_string(), value: None })
+    }
+
+    fn flat(&self, variable: &Variable) -> Result<FlatArray> {
+        let shape = self.shape(variable);
+        let item_bytes = variable.element.size_bytes();
+        if self.header.is_record(variable) {
+            FlatArray::records(variable.begin, item_bytes, &shape, self.header.record_bytes)
+        } else {
+            FlatArray::c_order(variable.begin, item_bytes, &shape)
+        }
+    }
+
+    fn info(&self, variable: &Variable) -> ArrayInfo {
+        let dimensions: Vec<Dimension> =
+            variable.dimensions.iter().map(|&number| self.dimension(number)).collect();
+        let dtype = variable.element.dtype();
+        let axes = describe::guessed_axes(dimensions.len());
+        let mut info = describe::array(&variable.name, dtype, axes, &self.header.shape(variable), None);
+        cf::complete(&mut info, &variable.attributes, &dimensions, DefaultFill::Missing);
+        if self.header.is_record(variable) {
+            info.storage.unlimited = vec![0];
+        }
+        info
+    }
+
+    /// Elements per axis as described: texts of one byte each have an axis for it.
+    fn shape(&self, variable: &Variable) -> Vec<u64> {
+        let mut shape = self.header.shape(variable);
+        if matches!(variable.element, Type::Text) && !self.has_text_dimension(variable) {
+            shape.push(1);
+        }
+        shape
+    }
+
+    fn has_text_dimension(&self, variable: &Variable) -> bool {
+        variable.dimensions.last().is_some_and(|&last| self.text_dimensions[last])
+    }
+
+    /// Characters: texts along the last dimension where that is one of texts, else texts of one byte each.
+    fn text_info(&self, variable: &Variable) -> ArrayInfo {
+        let name = |&number: &usize| self.header.dimensions[number].name.clone();
+        let names: Vec<String> = variable.dimensions.iter().map(name).collect();
+        let mut info = text::array(&variable.name, &self.shape(variable), &names, None);
+        info.attributes = cf::attributes(&variable.attributes);
+        info.storage.text =
+            Some(if self.has_text_dimension(variable) { "characters" } else { "fixed" }.into());
+        if self.header.is_record(variable) {
+            info.storage.unlimited = vec![0];
+        }
+        info
+    }
+
+    /// The file as its only group.
+    fn group(&self) -> Group {
+        let dimensions = self.header.dimensions.iter();
+        let unlimited = dimensions.filter(|d| d.is_of_records()).map(|d| d.name.clone()).collect();
+        Group { unlimited, ..Group::default() }
+    }
+
+    fn dimension(&self, number: usize) -> Dimension {
+        let name = self.header.dimensions[number].name.clone();
+        let own = |v: &&Variable| v.name == name && v.dimensions == [number];
+        let coordinate = self.header.variables.iter().find(own).map(|variable| Coordinate {
+            values: variable.attributes.clone(),
+            samples: self.samples(variable).unwrap_or_default(),
+        });
+        Dimension { name, coordinate }
+    }
+
+    /// The decoded values of a coordinate variable that a description may carry.
+    fn samples(&self, variable: &Variable) -> Option<Vec<f64>> {
+        let Type::Number(_) = variable.element else { return None };
+        let count = self.header.shape(variable).first().copied()?;
+        usize::try_from(count).ok().filter(|&n| n <= array::Coordinates::MAX_EXPLICIT)?;
+        let bytes = self.read(variable).ok()?;
+        Some(cf::decoded(&bytes, variable.element.dtype(), &variable.attributes, DefaultFill::Missing))
+    }
+
+    /// The whole of a small variable.
+    fn read(&self, variable: &Variable) -> Result<Vec<u8>> {
+        let place = self.flat(variable)?;
+        place.check_within(self.file.size_bytes())?;
+        let shape = self.header.shape(variable);
+        let (target, region): (Target, Region) = Target::new(&shape, variable.element.size_bytes())?;
+        place.read(self.file.as_ref(), &Selection::all(&shape), region, &Cancel::default())?;
+        target.into_vec()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,424 @@
+//! The binary header of NIfTI-1, NIfTI-2 and Analyze 7.5, in either byte order.
+//!
+//! Odd headers are read as nibabel reads them: world space, scaling, repairs of sizes of voxels.
+
+use array::{ByteOrder, DType, ElementType, Error, Result};
+
+use super::world::{self, Origin};
+use crate::formats::common::describe;
+
+/// Type of the voxels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stored {
+    Numbers(DType),
+    /// Colours of so many bytes: red, green, blue, and with four opacity.
+    Colours(u64),
+    /// Pairs of floats of this type: real and imaginary part.
+    Complex(DType),
+    /// Something that cannot be given as an array of numbers, and why.
+    Other(&'static str),
+}
+
+/// A header that was understood. Axes in the file's order, fastest first.
+#[derive(Clone, Debug)]
+pub(super) struct Header {
+    pub(super) stored: Stored,
+    pub(super) sizes: Vec<u64>,
+    /// Distance between voxels along each axis.
+    pub(super) steps: Vec<f64>,
+    /// Offset of the first voxel, bytes.
+    pub(super) offset: u64,
+    pub(super) scaling: Scaling,
+    units: u8,
+    pub(super) time_offset: f64,
+    pub(super) intent_code: i64,
+    /// The axes of frequency, phase and slice encoding, counted from 1; 0 where nothing is said.
+    pub(super) encoded: [u8; 3],
+    pub(super) display_range: (f64, f64),
+    pub(super) description: String,
+    pub(super) aux_file: String,
+    pub(super) intent_name: String,
+    /// x, y, z of the world for voxel x, y, z.
+    pub(super) world_from_voxel: [[f64; 4]; 3],
+    /// Parts of the header that were ignored, and why.
+    pub(super) warnings: Vec<String>,
+    /// The voxels lie in a file of their own.
+    pub(super) is_pair: bool,
+    pub(super) version: Version,
+}
+
+/// How stored values become the meant ones.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Scaling {
+    None,
+    By {
+        slope: f64,
+        intercept: f64,
+    },
+    /// A slope that means something beside an intercept that is no number.
+    Broken,
+}
+
+/// The layouts. Their fields differ in place and width, few of them in meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Version {
+    /// Analyze 7.5: as NIfTI-1 was laid over it, without magic and orientation.
+    Analyze,
+    One,
+    Two,
+}
+
+/// Fields of a header, read by their offsets. Methods that take two offsets take the one of version 1 (`One`)
+/// first.
+struct Fields<'a> {
+    head: &'a [u8],
+    version: Version,
+    order: ByteOrder,
+}
+
+impl Fields<'_> {
+    fn number(&self, element: ElementType, at: usize) -> f64 {
+        let size = element.size_bytes();
+        let raw = self.head.get(at..at + size).unwrap_or_default();
+        DType::new(element, self.order).scalar_at(raw, 0).map_or(0.0, array::Scalar::as_f64)
+    }
+
+    /// A float: single precision in version 1, double in version 2.
+    fn float(&self, one: usize, two: usize) -> f64 {
+        match self.version {
+            Version::Analyze | Version::One => self.number(ElementType::F32, one),
+            Version::Two => self.number(ElementType::F64, two),
+        }
+    }
+
+    /// Entry `i` of a list of floats.
+    fn float_of(&self, one: usize, two: usize, i: usize) -> f64 {
+        self.float(one + 4 * i, two + 8 * i)
+    }
+
+    /// A code: 16 bits in version 1, 32 in version 2.
+    #[expect(clippy::cast_possible_truncation, reason = "at most 32 bits")]
+    fn code(&self, one: usize, two: usize) -> i64 {
+        match self.version {
+            Version::Analyze | Version::One => self.number(ElementType::I16, one) as i64,
+            Version::Two => self.number(ElementType::I32, two) as i64,
+        }
+    }
+
+    /// The type of voxels: 16 bits in every version.
+    #[expect(clippy::cast_possible_truncation, reason = "16 bits")]
+    fn datatype(&self) -> i64 {
+        self.number(ElementType::I16, if self.version == Version::Two { 12 } else { 70 }) as i64
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "saturates; sizes are checked by the caller")]
+    fn size(&self, i: usize) -> i64 {
+        match self.version {
+            Version::Analyze | Version::One => self.number(ElementType::I16, 40 + 2 * i) as i64,
+            Version::Two => self.number(ElementType::I64, 16 + 8 * i) as i64,
+        }
+    }
+
+    fn text(&self, one: usize, two: usize, length: usize) -> String {
+        let at = if self.version == Version::Two { two } else { one };
+        let raw = self.head.get(at..at + length).unwrap_or_default();
+        let end = raw.iter().position(|&b| b == 0).unwrap_or(raw.len());
+        String::from_utf8_lossy(&raw[..end]).trim().to_owned()
+    }
+}
+
+impl Header {
+    /// The version and byte order of the NIfTI header at the start of `head`.
+    pub(super) fn version(head: &[u8]) -> Option<(Version, ByteOrder)> {
+        if let Some(b"n+2\0" | b"ni2\0") = head.get(4..8) {
+            return order_by_size(head, 540).map(|order| (Version::Two, order));
+        }
+        let magic = head.get(344..348)?;
+        // Programs leave the size of the header out, but not the magic.
+        let order = order_by_size(head, 348).or_else(|| order_by_dimensions(head));
+        order.filter(|_| magic == b"n+1\0" || magic == b"ni1\0").map(|order| (Version::One, order))
+    }
+
+    /// The byte order of an Analyze header at the start of `head`: only its size tells, so a name must have said more.
+    fn analyze(head: &[u8]) -> Option<(Version, ByteOrder)> {
+        order_by_size(head, 348).map(|order| (Version::Analyze, order))
+    }
+
+    /// Reads the header at the start of `head`. `may_be_analyze`: where the file's name says that it is a header.
+    pub(super) fn parse(head: &[u8], may_be_analyze: bool) -> Result<Self> {
+        let found = Self::version(head).or_else(|| Self::analyze(head).filter(|_| may_be_analyze));
+        let Some((version, order)) = found else {
+            return Err(Error::corrupt(
+                "expected a NIfTI header of 348 or 540 bytes with the magic `n+1`, `ni1`, `n+2` or `ni2`, or in `NAME.hdr` one of Analyze",
+            ));
+        };
+        let length = if version == Version::Two { 540 } else { 348 };
+        if head.len() < length {
+            return Err(Error::corrupt(format!("expected a header of {length} bytes, found {}", head.len())));
+        }
+        let f = Fields { head, version, order };
+        let sizes = sizes(&f)?;
+        let is_pair = match version {
+            Version::Analyze => true,
+            Version::One => head[345] == b'i',
+            Version::Two => head[5] == b'i',
+        };
+        let mut warnings = Vec::new();
+        let offset = offset(&f, is_pair, &mut warnings)?;
+        let place = Place::read(&f, &sizes);
+        let is_nifti = version != Version::Analyze;
+        Ok(Self {
+            stored: stored(f.datatype(), order)?,
+            steps: (0..sizes.len()).map(|i| f.float_of(76, 104, i + 1)).collect(),
+            offset,
+            scaling: if is_nifti { scaling(&f) } else { analyze_scaling(&f) },
+            units: if is_nifti { byte_of(&f, 123, 500) } else { 0 },
+            time_offset: Some(f.float(136, 216)).filter(|v| is_nifti && v.is_finite()).unwrap_or(0.0),
+            intent_code: if is_nifti { f.code(68, 504) } else { 0 },
+            encoded: [0, 2, 4].map(|bit| if is_nifti { byte_of(&f, 39, 524) >> bit & 3 } else { 0 }),
+            display_range: (f.float(128, 200), f.float(124, 192)),
+            description: f.text(148, 240, 80),
+            aux_file: f.text(228, 320, 24),
+            intent_name: if is_nifti { f.text(328, 508, 16) } else { String::new() },
+            world_from_voxel: place.world_from_voxel(&mut warnings),
+            warnings,
+            sizes,
+            is_pair,
+            version,
+        })
+    }
+
+    pub(super) fn space_units(&self) -> &'static str {
+        match self.units & 7 {
+            1 => "m",
+            2 => "mm",
+            3 => "um",
+            _ => "",
+        }
+    }
+
+    pub(super) fn time_units(&self) -> &'static str {
+        match self.units & 0x38 {
+            8 => "s",
+            16 => "ms",
+            24 => "us",
+            32 => "Hz",
+            40 => "ppm",
+            48 => "rad/s",
+            _ => "",
+        }
+    }
+}
+
+/// World space as the header gives it.
+struct Place {
+    /// Sizes of voxels along x, y, z, and 1 or -1 in front: the handedness of the quaternion form.
+    steps: [f64; 4],
+    /// Elements along x, y, z.
+    sizes: [u64; 3],
+    quaternion: Option<([f64; 3], [f64; 3])>,
+    rows: Option<[[f64; 4]; 3]>,
+    origin: Origin,
+}
+
+impl Place {
+    fn read(f: &Fields<'_>, sizes: &[u64]) -> Self {
+        let is_nifti = f.version != Version::Analyze;
+        // Codes that nobody defined are taken for none.
+        let is_known = |code: i64| is_nifti && (1..=5).contains(&code);
+        // Beyond the dimensions there are, sizes of voxels mean nothing.
+        let step = |i: usize| if i <= sizes.len() { f.float_of(76, 104, i) } else { 1.0 };
+        let by_origin = [0, 1, 2].map(|i| f.number(ElementType::I16, 253 + 2 * i));
+        Self {
+            steps: [0, 1, 2, 3].map(step),
+            sizes: [0, 1, 2].map(|i| sizes.get(i).copied().unwrap_or(1)),
+            quaternion: is_known(f.code(252, 344)).then(|| {
+                ([0, 1, 2].map(|i| f.float_of(256, 352, i)), [0, 1, 2].map(|i| f.float_of(268, 376, i)))
+            }),
+            rows: is_known(f.code(254, 348))
+                .then(|| [0, 1, 2].map(|row| [0, 1, 2, 3].map(|i| f.float_of(280, 400, 4 * row + i)))),
+            origin: if is_nifti { Origin::Middle } else { Origin::Voxel(by_origin) },
+        }
+    }
+
+    /// The affine map that nibabel takes: the sform, else the qform, else sizes of voxels about the middle, x to the left. A form that
+    /// nothing can be drawn by is passed over, which nibabel takes as it is.
+    fn world_from_voxel(&self, warnings: &mut Vec<String>) -> [[f64; 4]; 3] {
+        if let Some(rows) = self.rows {
+            if describe::is_drawable(&rows, self.sizes) {
+                return rows;
+            }
+            let is_known = rows.iter().flatten().all(|v| v.is_finite());
+            let why =
+                if is_known { "lays voxels over each other" } else { "has entries that are no numbers" };
+            warnings.push(format!("the sform {why} and is passed over"));
+        }
+        let steps = world::repaired([self.steps[1], self.steps[2], self.steps[3]]);
+        if let Some((vector, origin)) = self.quaternion {
+            let handedness = if self.steps[0] < 0.0 { -1.0 } else { 1.0 };
+            if let Some(map) = world::by_quaternion(vector, origin, steps, handedness) {
+                return map;
+            }
+            warnings.push("the qform's quaternion is none of a rotation and is passed over".into());
+        }
+        world::by_steps(steps, self.sizes, self.origin)
+    }
+}
+
+fn order_by_size(head: &[u8], bytes: u32) -> Option<ByteOrder> {
+    match head.get(..4)? {
+        s if s == bytes.to_le_bytes() => Some(ByteOrder::Little),
+        s if s == bytes.to_be_bytes() => Some(ByteOrder::Big),
+        _ => None,
+    }
+}
+
+/// By the number of dimensions, which is small in one of the orders.
+fn order_by_dimensions(head: &[u8]) -> Option<ByteOrder> {
+    match *head.get(40..42)? {
+        [1..=7, 0] => Some(ByteOrder::Little),
+        [0, 1..=7] => Some(ByteOrder::Big),
+        _ => None,
+    }
+}
+
+fn sizes(f: &Fields<'_>) -> Result<Vec<u64>> {
+    let count = f.size(0);
+    let Some(count) = usize::try_from(count).ok().filter(|n| (1..=7).contains(n)) else {
+        return Err(Error::corrupt(format!("expected 1 to 7 dimensions, found {count}")));
+    };
+    let sizes: Vec<i64> = (1..=count).map(|i| f.size(i)).collect();
+    let of_surface = if f.version == Version::One { surface(f, &sizes)? } else { None };
+    sizes
+        .iter()
+        .enumerate()
+        .map(|(i, &size)| match of_surface {
+            Some(vertices) if i < 3 => Ok(if i == 0 { vertices } else { 1 }),
+            _ => u64::try_from(size)
+                .map_err(|_| Error::corrupt(format!("expected a size of at least 0, found {size}"))),
+        })
+        .collect()
+}
+
+/// Vertices of a surface, which FreeSurfer writes as one long row: too long for 16 bits, the length stands in another field,
+/// or three sizes together are the one of its finest sphere.
+#[expect(clippy::cast_possible_truncation, reason = "32 bits")]
+fn surface(f: &Fields<'_>, sizes: &[i64]) -> Result<Option<u64>> {
+    match sizes {
+        [-1, 1, 1, ..] => {
+            let length = f.number(ElementType::I32, 144) as i64;
+            u64::try_from(length).ok().filter(|&n| n > 0).map(Some).ok_or_else(|| {
+                Error::corrupt(format!(
+                    "expected the length of a row in the field `glmin` where the first size is -1, found {length}"
+                ))
+            })
+        }
+        [27307, 1, 6, ..] => Ok(Some(163_842)),
+        _ => Ok(None),
+    }
+}
+
+fn stored(code: i64, order: ByteOrder) -> Result<Stored> {
+    use ElementType::{F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
+    let element = match code {
+        2 => U8,
+        4 => I16,
+        8 => I32,
+        16 => F32,
+        64 => F64,
+        256 => I8,
+        512 => U16,
+        768 => U32,
+        1024 => I64,
+        1280 => U64,
+        32 => return Ok(Stored::Complex(DType::new(F32, order))),
+        1792 => return Ok(Stored::Complex(DType::new(F64, order))),
+        128 => return Ok(Stored::Colours(3)),
+        2304 => return Ok(Stored::Colours(4)),
+        1 => return Ok(Stored::Other("single bits (datatype 1), whose order within bytes no standard says")),
+        1536 => {
+            return Ok(Stored::Other(
+                "floats of 128 bits (datatype 1536), whose layout depends on the machine that wrote them",
+            ));
+        }
+        2048 => {
+            return Ok(Stored::Other(
+                "complex numbers of 256 bits (datatype 2048), whose layout depends on the machine that wrote them",
+            ));
+        }
+        _ => return Err(Error::corrupt(format!("expected a NIfTI datatype, found {code}"))),
+    };
+    Ok(Stored::Numbers(DType::new(element, order)))
+}
+
+/// Version 1 writes the offset as a float.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "checked to be a whole number in range"
+)]
+fn offset(f: &Fields<'_>, is_pair: bool, warnings: &mut Vec<String>) -> Result<u64> {
+    let offset = match f.version {
+        Version::Analyze | Version::One => f.number(ElementType::F32, 108),
+        Version::Two => f.number(ElementType::I64, 168),
+    };
+    let least = match (is_pair, f.version) {
+        (true, _) => 0.0,
+        (false, Version::Analyze | Version::One) => 352.0,
+        (false, Version::Two) => 544.0,
+    };
+    // Zero in a single file is an old habit for "right after the header", which programs read in several ways.
+    let is_habit = offset == 0.0 && !is_pair;
+    if is_habit {
+        warnings.push(format!(
+            "the header names byte 0, which is its own, as the place of the voxels: they are read from byte {least} on, right behind it"
+        ));
+    }
+    let offset = if is_habit { least } else { offset };
+    if offset >= least && offset.fract() == 0.0 && offset < 9e15 {
+        return Ok(offset as u64);
+    }
+    Err(Error::corrupt(format!("expected a whole data offset from {least} on, found {offset}")))
+}
+
+/// A slope of zero or one that is no number means no scaling, as nibabel reads it.
+fn scaling(f: &Fields<'_>) -> Scaling {
+    let (slope, intercept) = (f.float(112, 176), f.float(116, 184));
+    if slope == 0.0 || !slope.is_finite() {
+        return Scaling::None;
+    }
+    if intercept.is_finite() { Scaling::of(slope, intercept) } else { Scaling::Broken }
+}
+
+/// Scaling that SPM wrote into Analyze headers; else that of the two ranges of values, stored and meant, if both are there.
+fn analyze_scaling(f: &Fields<'_>) -> Scaling {
+    let (slope, intercept) = (f.float(112, 176), f.float(116, 184));
+    if slope != 0.0 && slope.is_finite() {
+        return Scaling::of(slope, if intercept.is_finite() { intercept } else { 0.0 });
+    }
+    let (high, low) = (f.float(124, 192), f.float(128, 200));
+    let (stored_high, stored_low) = (f.number(ElementType::I32, 140), f.number(ElementType::I32, 144));
+    let (meant, stored) = (high - low, stored_high - stored_low);
+    if meant == 0.0 || stored == 0.0 || !meant.is_finite() {
+        return Scaling::None;
+    }
+    Scaling::of(meant / stored, low - meant / stored * stored_low)
+}
+
+impl Scaling {
+    fn of(slope: f64, intercept: f64) -> Self {
+        #[expect(clippy::float_cmp, reason = "exactly 1 and 0 mean absent")]
+        let neutral = slope == 1.0 && intercept == 0.0;
+        if neutral { Self::None } else { Self::By { slope, intercept } }
+    }
+}
+
+/// One byte of flags; 32 bits in version 2.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "one byte of flags")]
+fn byte_of(f: &Fields<'_>, one: usize, two: usize) -> u8 {
+    match f.version {
+        Version::Analyze | Version::One => f.head[one],
+        Version::Two if two == 524 => f.head[two],
+        Version::Two => f.number(ElementType::I32, two) as u8,
+    }
+}

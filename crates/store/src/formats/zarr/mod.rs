@@ -1,0 +1,132 @@
+//! Zarr stores of versions 2 and 3 in a directory, among them OME-Zarr pyramids and climate stores.
+//!
+//! Codecs are those of zarrs; the hierarchy, its bounds and its conventions are handled here. Values are given
+//! as stored: in version 2 in the byte order its `dtype` names, in version 3, which has none, in the host's.
+//! Every array can be reached by its path; a pyramid is besides one array with its levels. Which rewritten chunks are
+//! noticed, and which are not, is said in `states`.
+//!
+//! ```text
+//! directory   files below one directory, links out of it refused; or in an archive (archive)
+//! nodes       groups and arrays with their metadata     stored     one array and its chunks
+//! shards      the index of files with many chunks       packing    what packed chunks last, undone within bounds
+//! filters     elements that zarrs has not
+//! states      whether chunks are still what they were
+//! ome         pyramids and labels                       attributes what groups and arrays say besides
+//! describe    the description
+//! ```
+
+mod archive;
+mod attributes;
+mod describe;
+mod directory;
+mod filters;
+mod nodes;
+mod ome;
+mod packing;
+mod shards;
+mod states;
+mod stored;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use array::{Dataset, Error, PackedChunk, Region, Result, Selection};
+
+use self::directory::Directory;
+use self::nodes::DOCUMENTS;
+use self::stored::Stored;
+use crate::cache::chunk_cache::ChunkStore;
+use crate::{Access, Cancel, FileBytes, Format, OpenOptions};
+
+/// Whether a directory is a store.
+pub(crate) fn recognises(directory: &Path) -> bool {
+    DOCUMENTS.iter().any(|name| directory.join(name).is_file())
+}
+
+pub(crate) use archive::recognises as recognises_archive;
+
+/// Opens a store.
+///
+/// # Errors
+/// `NotFound` without metadata, `Corrupt` when those of the root are wrong.
+pub(crate) fn open(path: &Path, options: &OpenOptions) -> Result<Zarr> {
+    opened(Arc::new(Directory::open(path)?), options)
+}
+
+/// Opens a store in a `.zip` file.
+///
+/// # Errors
+/// As [`open`].
+pub(crate) fn open_archive(file: Arc<FileBytes>, options: &OpenOptions) -> Result<Zarr> {
+    opened(Arc::new(Directory::of_archive(file)?), options)
+}
+
+fn opened(directory: Arc<Directory>, options: &OpenOptions) -> Result<Zarr> {
+    let nodes = nodes::read(&directory)?;
+    let described = describe::describe(&directory, nodes, &options.scratch)?;
+    Ok(Zarr {
+        dataset: Arc::new(described.dataset),
+        stored: described.stored,
+        levels: described.levels,
+        chunks: ChunkStore::new(options.scratch.clone()),
+    })
+}
+
+/// An open store.
+pub(crate) struct Zarr {
+    dataset: Arc<Dataset>,
+    stored: Vec<Stored>,
+    /// Per array of the data set and level: which stored array it is.
+    levels: Vec<Vec<usize>>,
+    chunks: ChunkStore,
+}
+
+impl Zarr {
+    /// A level, and its number among all that are stored.
+    fn stored(&self, array: u32, level: u8) -> Result<(u32, &Stored)> {
+        let levels = self.levels.get(array as usize);
+        let number = levels.and_then(|levels| levels.get(usize::from(level))).copied();
+        let found = number.and_then(|n| Some((u32::try_from(n).ok()?, self.stored.get(n)?)));
+        found.ok_or_else(|| {
+            Error::not_found(format!("expected a stored level, found array {array}, level {level}"))
+        })
+    }
+}
+
+impl Format for Zarr {
+    fn dataset(&self) -> Arc<Dataset> {
+        Arc::clone(&self.dataset)
+    }
+
+    fn access(&self, _array: u32) -> Access {
+        Access::Chunked
+    }
+
+    fn read(
+        &self,
+        array: u32,
+        level: u8,
+        selection: &Selection,
+        into: Region,
+        cancel: &Cancel,
+    ) -> Result<()> {
+        let (number, stored) = self.stored(array, level)?;
+        stored.read(number, selection, into, &self.chunks, cancel).map_err(|e| {
+            let name = self.dataset.array(array).map_or("", |a| a.name.as_str());
+            e.context(format!("read array `{name}`"))
+        })
+    }
+
+    fn packed(
+        &self,
+        array: u32,
+        level: u8,
+        selection: &Selection,
+        _cancel: &Cancel,
+    ) -> Result<Option<PackedChunk>> {
+        self.stored(array, level)?.1.packed(selection)
+    }
+}
+
+#[cfg(test)]
+mod tests;

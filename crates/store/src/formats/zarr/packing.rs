@@ -1,0 +1,380 @@
+//! Undoes what packed a chunk last: compressors and checksums, each giving no more than a chunk may hold.
+//!
+//! zarrs could do this as well, but it unpacks whatever comes: a chunk of a few kilobytes can become gigabytes.
+//! So these steps are taken off the end of an array's chain of codecs and undone here; zarrs does the rest.
+//! Blosc stays with zarrs, but where it stands before what zarrs has not: its header says the unpacked size, which is
+//! checked before.
+
+use std::borrow::Cow;
+use std::io::Read;
+
+use array::{Error, Result};
+use serde_json::{Value, json};
+use zarrs::array::{ArrayToBytesCodecTraits, CodecChain, CodecOptions, FillValue, data_type};
+
+use crate::formats::common::shuffle::unshuffle;
+
+/// Codecs of which zarrs would believe anything.
+const COMPRESSORS: [&str; 5] = ["gzip", "zlib", "bz2", "zstd", "blosc"];
+/// Codecs of arrays that keep the number of bytes.
+const SIZE_KEEPING: [&str; 3] = ["bytes", "endian", "transpose"];
+const CHECKSUM_BYTES: usize = 4;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Gzip,
+    Zlib,
+    Bz2,
+    Zstd,
+    /// numcodecs' LZ4: the size before one block.
+    Lz4,
+    /// xz, or LZMA's own older form.
+    Lzma,
+    Blosc,
+    /// Bytes of elements by their place.
+    Shuffle(usize),
+    Crc32c,
+    /// numcodecs' checksums, which stand before the bytes.
+    Crc32,
+    Adler32,
+}
+
+/// Most memory that unpacking LZMA may take beside what comes out, bytes: its strongest preset's, and some more.
+const MAX_LZMA_BYTES: u64 = 96 << 20;
+
+/// Last codecs of an array's chain, which are undone here; zarrs undoes the codecs before them.
+#[derive(Debug, Default)]
+pub(super) struct Packing {
+    /// In the order in which they are undone.
+    steps: Vec<Step>,
+    /// The first codec that zarrs has to undo is blosc.
+    is_blosc: bool,
+    /// The codecs left for zarrs, other than that blosc, keep the number of bytes.
+    is_exact: bool,
+    /// The codecs left for zarrs keep the bytes as they are.
+    is_plain: bool,
+}
+
+impl Packing {
+    /// Takes steps off the end of a chain of codecs of version 3.
+    pub(super) fn take_from(codecs: &mut Vec<Value>) -> Self {
+        Self::take(codecs, false)
+    }
+
+    /// As [`take_from`](Self::take_from), where nothing is left for zarrs.
+    pub(super) fn take_all_from(codecs: &mut Vec<Value>) -> Self {
+        Self::take(codecs, true)
+    }
+
+    fn take(codecs: &mut Vec<Value>, with_blosc: bool) -> Self {
+        let mut steps = Vec::new();
+        let step = |codec: &Value| step(codec).filter(|step| with_blosc || *step != Step::Blosc);
+        while let Some(step) = codecs.last().and_then(step) {
+            steps.push(step);
+            codecs.pop();
+        }
+        let is_blosc = codecs.last().is_some_and(|codec| name(codec) == "blosc");
+        let rest = &codecs[..codecs.len() - usize::from(is_blosc)];
+        let is_exact = rest.iter().all(|codec| SIZE_KEEPING.contains(&name(codec)));
+        let is_plain = matches!(&codecs[..], [only] if keeps_bytes(only));
+        Self { steps, is_blosc, is_exact, is_plain }
+    }
+
+    /// Takes the compressor out of a version 2 document.
+    ///
+    /// # Errors
+    /// `Unsupported` when a filter is a compressor too.
+    pub(super) fn take_from_v2(document: &mut Value) -> Result<Self> {
+        let filters = document.get("filters").and_then(Value::as_array).cloned().unwrap_or_default();
+        refuse_compressors(&filters)?;
+        let compressor = document.get_mut("compressor").filter(|compressor| compressor.is_object());
+        let mut codecs: Vec<Value> = compressor.as_deref().cloned().into_iter().collect();
+        let packing = Self::take_from(&mut codecs);
+        if let (Some(compressor), [_, ..]) = (compressor, &packing.steps[..]) {
+            *compressor = Value::Null;
+        }
+        let is_c_order = document.get("order").and_then(Value::as_str) == Some("C");
+        Ok(Self { is_exact: filters.is_empty(), is_plain: filters.is_empty() && is_c_order, ..packing })
+    }
+
+    /// Whether nothing was taken off.
+    pub(super) fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    /// How others can undo it, where nothing else is to be done.
+    pub(super) fn portable(&self) -> Option<array::Packing> {
+        match self.steps[..] {
+            _ if !self.is_plain => None,
+            [Step::Gzip] => Some(array::Packing::Gzip),
+            [Step::Zlib] => Some(array::Packing::Zlib),
+            [Step::Zstd] => Some(array::Packing::Zstd),
+            _ => None,
+        }
+    }
+
+    /// Most bytes that decoding takes at a time, with what is stored, and what zarrs does behind.
+    pub(super) fn needed_bytes(&self, stored_bytes: u64, chunk_bytes: u64) -> u64 {
+        let unpacked = self.steps.iter().map(|_| self.most_bytes(chunk_bytes, false)).max();
+        let unpacked = unpacked.unwrap_or(0).max(chunk_bytes);
+        stored_bytes.max(unpacked).saturating_add(unpacked)
+    }
+
+    /// Most bytes after a step: exactly the chunk's after the last one where that is known, else with some room for
+    /// checksums and indexes.
+    fn most_bytes(&self, chunk_bytes: u64, is_last: bool) -> u64 {
+        let is_single = self.steps.iter().filter(|step| !step.is_checksum()).count() <= 1;
+        if self.is_exact && !self.is_blosc && (is_last || is_single) {
+            return chunk_bytes;
+        }
+        chunk_bytes.saturating_add(chunk_bytes / 8).saturating_add(1 << 20)
+    }
+
+    /// Undoes the steps; what comes out is for zarrs.
+    ///
+    /// # Errors
+    /// `Corrupt` when the bytes are not what the steps write, or more than a chunk holds.
+    pub(super) fn undo(&self, stored: Vec<u8>, chunk_bytes: usize) -> Result<Vec<u8>> {
+        let mut bytes = stored;
+        for (number, step) in self.steps.iter().enumerate() {
+            let is_last = self.steps[number + 1..].iter().all(|step| step.is_checksum());
+            let most = self.most_bytes(chunk_bytes as u64, is_last);
+            let checksums = self.steps[number + 1..].iter().filter(|step| step.is_checksum()).count();
+            let most = usize::try_from(most).unwrap_or(usize::MAX).saturating_add(checksums * CHECKSUM_BYTES);
+            bytes = step.undo(bytes, most)?;
+        }
+        if self.is_blosc {
+            let promised = bytes.get(4..8).and_then(|raw| raw.first_chunk::<4>());
+            let promised = promised.map(|raw| u64::from(u32::from_le_bytes(*raw)));
+            let most =
+                if self.is_exact { chunk_bytes as u64 } else { self.most_bytes(chunk_bytes as u64, true) };
+            match promised {
+                Some(promised) if promised <= most => {}
+                Some(promised) => return Err(too_much("blosc", most, promised)),
+                None => return Err(Error::corrupt("expected a chunk packed by blosc")),
+            }
+        }
+        Ok(bytes)
+    }
+}
+
+fn too_much(what: &str, most: u64, found: u64) -> Error {
+    Error::corrupt(format!("expected at most {most} bytes packed by {what}, found at least {found}"))
+}
+
+/// A codec's name; version 2 calls it `id`, and some have a prefix in version 3.
+pub(super) fn name(codec: &Value) -> &str {
+    let name = codec.get("name").or_else(|| codec.get("id")).unwrap_or(codec);
+    let name = name.as_str().unwrap_or_default();
+    name.strip_prefix("numcodecs.").unwrap_or(name)
+}
+
+/// Whether a codec of version 3 gives elements as they are in memory here.
+fn keeps_bytes(codec: &Value) -> bool {
+    let order = codec.pointer("/configuration/endian").and_then(Value::as_str);
+    let native = if cfg!(target_endian = "little") { "little" } else { "big" };
+    name(codec) == "bytes" && order.is_none_or(|order| order == native)
+}
+
+fn step(codec: &Value) -> Option<Step> {
+    match name(codec) {
+        "gzip" => Some(Step::Gzip),
+        "zlib" => Some(Step::Zlib),
+        "bz2" => Some(Step::Bz2),
+        "zstd" => Some(Step::Zstd),
+        "lz4" => Some(Step::Lz4),
+        // Raw streams say nothing of themselves; there it is 3.
+        "lzma" if setting(codec, "format").is_none_or(|format| *format != 3) => Some(Step::Lzma),
+        "blosc" => Some(Step::Blosc),
+        "shuffle" => {
+            let size = setting(codec, "elementsize").and_then(Value::as_u64).unwrap_or(4);
+            usize::try_from(size).ok().filter(|size| (1..=MAX_SHUFFLED).contains(size)).map(Step::Shuffle)
+        }
+        // A checksum may also stand before the bytes; that one is left to zarrs.
+        "crc32c" if setting(codec, "location").is_none_or(|at| at == "end") => Some(Step::Crc32c),
+        "crc32" if setting(codec, "location").is_none_or(|at| at == "start") => Some(Step::Crc32),
+        "adler32" if setting(codec, "location").is_none_or(|at| at == "start") => Some(Step::Adler32),
+        _ => None,
+    }
+}
+
+/// Largest element that is shuffled, bytes.
+const MAX_SHUFFLED: usize = 64 << 10;
+
+/// Setting of a codec; in version 2 settings stand beside the name.
+fn setting<'a>(codec: &'a Value, name: &str) -> Option<&'a Value> {
+    codec.get("configuration").unwrap_or(codec).get(name)
+}
+
+/// Checks that the codecs left for zarrs hold no compressor but blosc, and that one only at the end.
+///
+/// # Errors
+/// `Unsupported`, naming it.
+pub(super) fn check_rest(codecs: &[Value]) -> Result<()> {
+    match codecs.split_last() {
+        Some((last, rest)) if name(last) == "blosc" => refuse_compressors(rest),
+        _ => refuse_compressors(codecs),
+    }
+}
+
+fn refuse_compressors(codecs: &[Value]) -> Result<()> {
+    for codec in codecs {
+        if COMPRESSORS.contains(&name(codec)) {
+            return Err(Error::unsupported(format!("compressor `{}` before other codecs", name(codec))));
+        }
+        for inner in ["/configuration/codecs", "/configuration/index_codecs"] {
+            let inner = codec.pointer(inner).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+            if let Some(packed) = inner.iter().map(name).find(|name| COMPRESSORS.contains(name)) {
+                return Err(Error::unsupported(format!(
+                    "compressor `{packed}` in shards within other codecs, or whose index is stored in an unusual way"
+                )));
+            }
+            refuse_compressors(inner)?;
+        }
+    }
+    Ok(())
+}
+
+impl Step {
+    fn is_checksum(self) -> bool {
+        matches!(self, Self::Crc32c | Self::Crc32 | Self::Adler32)
+    }
+
+    fn undo(self, bytes: Vec<u8>, most: usize) -> Result<Vec<u8>> {
+        match self {
+            Self::Lz4 => unpack_lz4(&bytes, most),
+            Self::Lzma => unpack("lzma", lzma(&bytes)?, most),
+            Self::Blosc => unpack_blosc(bytes, most),
+            Self::Shuffle(size) => Ok(unshuffled(&bytes, size)),
+            Self::Crc32 => verify_first(&bytes, |data| {
+                let mut sum = flate2::Crc::new();
+                sum.update(data);
+                sum.sum()
+            }),
+            Self::Adler32 => verify_first(&bytes, adler32),
+            Self::Gzip => unpack("gzip", flate2::read::MultiGzDecoder::new(&bytes[..]), most),
+            Self::Zlib => unpack("zlib", flate2::read::ZlibDecoder::new(&bytes[..]), most),
+            Self::Bz2 => unpack("bz2", bzip2::read::BzDecoder::new(&bytes[..]), most),
+            Self::Zstd => unpack_zstd(&bytes, most),
+            Self::Crc32c => verify(bytes),
+        }
+    }
+}
+
+fn unpack(what: &str, mut packed: impl Read, most: usize) -> Result<Vec<u8>> {
+    let corrupt =
+        |e: std::io::Error| Error::corrupt(format!("expected a chunk packed by {what}, found: {e}"));
+    let mut bytes = vec![0; most];
+    let mut size = 0;
+    while size < most {
+        match packed.read(&mut bytes[size..]).map_err(corrupt)? {
+            0 => break,
+            read => size += read,
+        }
+    }
+    // Also reads the checksum at the end.
+    if packed.read(&mut [0]).map_err(corrupt)? > 0 {
+        return Err(too_much(what, most as u64, most as u64 + 1));
+    }
+    bytes.truncate(size);
+    Ok(bytes)
+}
+
+/// In one piece: a stream would take a window as large as the frame asks for.
+fn unpack_zstd(packed: &[u8], most: usize) -> Result<Vec<u8>> {
+    let mut bytes = vec![0; most];
+    let unpacked = zstd::bulk::decompress_to_buffer(packed, &mut bytes[..]);
+    let size = unpacked.map_err(|e| {
+        Error::corrupt(format!("expected a chunk of at most {most} bytes packed by zstd, found: {e}"))
+    })?;
+    bytes.truncate(size);
+    Ok(bytes)
+}
+
+fn verify(mut bytes: Vec<u8>) -> Result<Vec<u8>> {
+    let Some((data, stored)) = bytes.split_last_chunk::<CHECKSUM_BYTES>() else {
+        return Err(Error::corrupt("expected a chunk with a checksum, found less than four bytes"));
+    };
+    let (stored, computed) = (u32::from_le_bytes(*stored), crc32c::crc32c(data));
+    if stored != computed {
+        return Err(Error::corrupt(format!("expected the checksum {stored:08x}, found {computed:08x}")));
+    }
+    bytes.truncate(bytes.len() - CHECKSUM_BYTES);
+    Ok(bytes)
+}
+
+fn lzma(bytes: &[u8]) -> Result<impl Read> {
+    let stream = liblzma::stream::Stream::new_auto_decoder(MAX_LZMA_BYTES, 0);
+    let stream =
+        stream.map_err(|e| Error::corrupt(format!("expected a chunk packed by lzma, found: {e}")))?;
+    Ok(liblzma::read::XzDecoder::new_stream(bytes, stream))
+}
+
+/// The size in four bytes, then one block.
+fn unpack_lz4(packed: &[u8], most: usize) -> Result<Vec<u8>> {
+    let (size, block) =
+        packed.split_first_chunk::<4>().ok_or_else(|| Error::corrupt("expected a chunk packed by lz4"))?;
+    let size = u32::from_le_bytes(*size) as usize;
+    if size > most {
+        return Err(too_much("lz4", most as u64, size as u64));
+    }
+    let mut bytes = vec![0; size];
+    let corrupt = |e| Error::corrupt(format!("expected a chunk packed by lz4, found: {e}"));
+    let found = lz4_flex::block::decompress_into(block, &mut bytes).map_err(corrupt)?;
+    bytes.truncate(found);
+    Ok(bytes)
+}
+
+/// By zarrs, as bytes of no type: the size that the header promises is checked before.
+fn unpack_blosc(packed: Vec<u8>, most: usize) -> Result<Vec<u8>> {
+    let corrupt =
+        |e: &dyn std::fmt::Display| Error::corrupt(format!("expected a chunk packed by blosc, found: {e}"));
+    let promised = packed.get(4..8).and_then(|raw| raw.first_chunk::<4>()).copied().map(u32::from_le_bytes);
+    let promised = u64::from(promised.ok_or_else(|| corrupt(&"less than a header"))?);
+    if promised > most as u64 {
+        return Err(too_much("blosc", most as u64, promised));
+    }
+    let Some(size) = std::num::NonZeroU64::new(promised) else { return Ok(Vec::new()) };
+    let settings = json!({"cname": "lz4", "clevel": 5, "shuffle": "noshuffle", "blocksize": 0});
+    let codecs = json!([{"name": "bytes"}, {"name": "blosc", "configuration": settings}]);
+    let codecs: Vec<_> = serde_json::from_value(codecs).map_err(|e| corrupt(&e))?;
+    let chain = CodecChain::from_metadata(&codecs).map_err(|e| corrupt(&e))?;
+    let (options, fill) = (CodecOptions::default().with_concurrent_target(1), FillValue::from(0u8));
+    let decoded = chain.decode(Cow::Owned(packed), &[size], &data_type::uint8(), &fill, &options);
+    let bytes = decoded.map_err(|e| corrupt(&e))?.into_fixed().map_err(|e| corrupt(&e))?;
+    Ok(bytes.into_owned())
+}
+
+/// Undoes a shuffle; bytes behind the last whole element are not shuffled.
+pub(super) fn unshuffled(bytes: &[u8], size: usize) -> Vec<u8> {
+    let mut out = vec![0; bytes.len()];
+    unshuffle(bytes, size, &mut out);
+    out
+}
+
+/// The bytes behind a checksum of theirs.
+fn verify_first(bytes: &[u8], sum: impl Fn(&[u8]) -> u32) -> Result<Vec<u8>> {
+    let Some((stored, data)) = bytes.split_first_chunk::<CHECKSUM_BYTES>() else {
+        return Err(Error::corrupt("expected a chunk with a checksum, found less than four bytes"));
+    };
+    let (stored, computed) = (u32::from_le_bytes(*stored), sum(data));
+    if stored != computed {
+        return Err(Error::corrupt(format!("expected the checksum {stored:08x}, found {computed:08x}")));
+    }
+    Ok(data.to_vec())
+}
+
+/// As zlib computes it.
+fn adler32(data: &[u8]) -> u32 {
+    const LARGEST_PRIME: u32 = 65_521;
+    let (mut a, mut b) = (1u32, 0u32);
+    // So many that neither sum can overflow before it is reduced.
+    for part in data.chunks(5_552) {
+        for &byte in part {
+            a += u32::from(byte);
+            b += a;
+        }
+        (a, b) = (a % LARGEST_PRIME, b % LARGEST_PRIME);
+    }
+    b << 16 | a
+}

@@ -1,0 +1,61 @@
+//! Small pieces of work on the storage threads, most urgent first, beside the reads of blocks.
+
+use array::{Error, Priority, Result, Urgency};
+use futures::channel::oneshot;
+
+use crate::Cancel;
+use crate::schedule::jobs::WithdrawOnDrop;
+use crate::schedule::workers::{Job, Place, Workers};
+
+/// Does `work` on a storage thread when it is the most urgent. Dropping the future withdraws it: before it runs at once,
+/// later when it looks at what it is given.
+///
+/// # Errors
+/// The work's; `Internal` when it panicked.
+pub async fn on_pool<T: Send + 'static>(
+    priority: Priority,
+    work: impl FnOnce(&Cancel) -> Result<T> + Send + 'static,
+) -> Result<T> {
+    let withdraw = WithdrawOnDrop(Cancel::default());
+    let (reply, answer) = oneshot::channel();
+    let task = Task { priority, work, reply, cancel: withdraw.0.clone() };
+    let place = Workers::shared().place().await;
+    Workers::shared().submit(Box::new(task), place);
+    answer.await.map_err(|_| Error::internal("a storage thread gave up its work"))?
+}
+
+/// Does `work` on a storage thread when it is the most urgent, without waiting for a place in the queue: for those who
+/// bound how much they have there.
+pub fn soon(priority: Priority, work: impl FnOnce() + Send + 'static) {
+    // Nobody waits for the answer.
+    let (reply, _) = oneshot::channel();
+    let work = move |_: &Cancel| {
+        work();
+        Ok(())
+    };
+    Workers::shared().submit(Box::new(Task { priority, work, reply, cancel: Cancel::default() }), None);
+}
+
+struct Task<T, F> {
+    priority: Priority,
+    work: F,
+    reply: oneshot::Sender<Result<T>>,
+    cancel: Cancel,
+}
+
+impl<T: Send, F: FnOnce(&Cancel) -> Result<T> + Send> Job for Task<T, F> {
+    fn urgency(&self) -> Urgency {
+        Urgency::of(self.priority)
+    }
+
+    fn is_withdrawn(&self) -> bool {
+        self.cancel.check().is_err()
+    }
+
+    fn run(self: Box<Self>, place: Place) {
+        drop(place);
+        let result = (self.work)(&self.cancel);
+        // The asker may have gone away.
+        drop(self.reply.send(result));
+    }
+}

@@ -1,0 +1,224 @@
+//! The scratch memory of reading, one budget for all files of a process: chunks being decoded, chunks kept decoded
+//! for the next block, unpacked stretches of packed files, blocks of levels being made.
+//!
+//! It has two rooms, so that nobody can wait for somebody who waits for him. Work on *levels* enters its room first,
+//! with all that it needs, and then waits for reads. A read enters the room for *decoding*, with all that one
+//! chunk needs, and then waits for nobody. What is kept decoded counts in that room too and leaves it when
+//! somebody needs the place. Finished blocks are not counted here: whoever asked for them has reserved their
+//! place before.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use array::{Error, ErrorKind, Result};
+use parking_lot::{Condvar, Mutex};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::Cancel;
+use crate::cache::chunk_cache::Kept;
+use crate::format::LOOK_EVERY;
+
+/// Scratch memory unless told otherwise, bytes.
+pub const DEFAULT_SCRATCH_BYTES: u64 = 256 << 20;
+/// Share of the budget for levels being made; the rest is for decoding.
+const LEVELS_QUARTERS: u64 = 1;
+/// Room for levels is counted in pieces of this many bytes.
+const LEVELS_UNIT_BYTES: u64 = 1 << 10;
+/// Longest that a read waits for room while nothing at all changes.
+const MAX_WAIT: Duration = Duration::from_secs(60);
+/// Largest chunk that is decoded, bytes, however large the budget.
+pub(crate) const MAX_CHUNK_BYTES: u64 = 1 << 30;
+
+/// A budget of scratch memory; clones share it.
+#[derive(Clone, Debug)]
+pub struct Scratch(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    limit_bytes: u64,
+    state: Mutex<State>,
+    changed: Condvar,
+    levels: Arc<Semaphore>,
+    levels_units: u32,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    used_bytes: u64,
+    peak_bytes: u64,
+    /// Numbers of the waiters, in order of arrival: small chunks do not overtake a large one for ever.
+    waiting: VecDeque<u64>,
+    arrivals: u64,
+    kept: Kept,
+}
+
+impl Default for Scratch {
+    fn default() -> Self {
+        Self::new(DEFAULT_SCRATCH_BYTES)
+    }
+}
+
+impl Scratch {
+    /// A budget of so many bytes.
+    #[must_use]
+    pub fn new(limit_bytes: u64) -> Self {
+        let levels_bytes = limit_bytes / 4 * LEVELS_QUARTERS;
+        let levels_units = u32::try_from(levels_bytes / LEVELS_UNIT_BYTES).unwrap_or(u32::MAX).max(1);
+        Self(Arc::new(Inner {
+            limit_bytes: limit_bytes - levels_bytes,
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            levels: Arc::new(Semaphore::new(levels_units as usize)),
+            levels_units,
+        }))
+    }
+
+    /// Bytes for decoding and for what is kept decoded.
+    #[must_use]
+    pub fn decoding_bytes(&self) -> u64 {
+        self.0.limit_bytes
+    }
+
+    /// Most bytes that were taken for decoding at a time so far, with what was kept.
+    #[cfg(test)]
+    pub(crate) fn peak_decoding_bytes(&self) -> u64 {
+        self.0.state.lock().peak_bytes
+    }
+
+    /// Waits for room to decode one chunk of `chunk_bytes`, which takes `needed_bytes` in all. Blocking; whoever has
+    /// room must not ask for more before giving it back.
+    ///
+    /// # Errors
+    /// `TooLarge` when the whole budget is smaller, `Cancelled`, `Busy` when nothing changes for a minute.
+    pub(crate) fn reserve(&self, chunk_bytes: u64, needed_bytes: u64, cancel: &Cancel) -> Result<Room> {
+        if needed_bytes > self.0.limit_bytes {
+            return Err(Error::too_large(format!(
+                "expected chunks that can be decoded within {} bytes, found one of {chunk_bytes} bytes, which takes \
+                 {needed_bytes}: give the process more memory with `--memory`",
+                self.0.limit_bytes
+            )));
+        }
+        let turn = Turn::new(self);
+        let mut waited = Duration::ZERO;
+        loop {
+            cancel.check()?;
+            let mut state = self.0.state.lock();
+            if state.waiting.front() == Some(&turn.number) {
+                if let Some(room) = self.take(&mut state, needed_bytes) {
+                    return Ok(room);
+                }
+                let missing = state.used_bytes + needed_bytes - self.0.limit_bytes;
+                let idle = state.kept.take_idle(missing);
+                if !idle.is_empty() {
+                    // Their room is given back as they are dropped, which takes the lock.
+                    drop(state);
+                    drop(idle);
+                    continue;
+                }
+            }
+            if self.0.changed.wait_for(&mut state, LOOK_EVERY).timed_out() {
+                waited += LOOK_EVERY;
+            }
+            if waited >= MAX_WAIT {
+                return Err(Error::new(
+                    ErrorKind::Busy,
+                    format!(
+                        "expected room for {needed_bytes} bytes of scratch, found none within {MAX_WAIT:?}"
+                    ),
+                ));
+            }
+        }
+    }
+
+    /// Room that is free now, or that kept things leave; for what can be done without.
+    pub(crate) fn try_reserve(&self, bytes: u64) -> Option<Room> {
+        let mut state = self.0.state.lock();
+        if !state.waiting.is_empty() {
+            return None;
+        }
+        let missing = state.used_bytes.saturating_add(bytes).saturating_sub(self.0.limit_bytes);
+        let idle = if missing > 0 { state.kept.take_idle(missing) } else { Vec::new() };
+        drop(state);
+        drop(idle);
+        self.take(&mut self.0.state.lock(), bytes)
+    }
+
+    fn take(&self, state: &mut State, bytes: u64) -> Option<Room> {
+        let used = state.used_bytes.checked_add(bytes).filter(|&used| used <= self.0.limit_bytes)?;
+        state.used_bytes = used;
+        state.peak_bytes = state.peak_bytes.max(used);
+        Some(Room { scratch: self.clone(), bytes })
+    }
+
+    /// Waits for room to make a block of a level. One that needs more than there is gets all of it, and so is
+    /// made alone.
+    ///
+    /// # Errors
+    /// None in practice: the semaphore is never closed.
+    ///
+    /// # Cancel safety
+    /// A dropped future leaves the queue.
+    pub(crate) async fn reserve_for_level(&self, bytes: u64) -> Result<OwnedSemaphorePermit> {
+        let units = u32::try_from(bytes.div_ceil(LEVELS_UNIT_BYTES)).unwrap_or(u32::MAX);
+        let units = units.min(self.0.levels_units);
+        let room = Arc::clone(&self.0.levels).acquire_many_owned(units).await;
+        room.map_err(|_| Error::internal("the room for levels was closed"))
+    }
+
+    /// Calls `f` with the chunks that are kept decoded. `f` must not drop anything that holds room.
+    pub(crate) fn with_kept<T>(&self, f: impl FnOnce(&mut Kept) -> T) -> T {
+        f(&mut self.0.state.lock().kept)
+    }
+}
+
+/// A place in the queue, left when dropped.
+struct Turn<'a> {
+    scratch: &'a Scratch,
+    number: u64,
+}
+
+impl<'a> Turn<'a> {
+    fn new(scratch: &'a Scratch) -> Self {
+        let mut state = scratch.0.state.lock();
+        state.arrivals += 1;
+        let number = state.arrivals;
+        state.waiting.push_back(number);
+        Self { scratch, number }
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let mut state = self.scratch.0.state.lock();
+        state.waiting.retain(|&number| number != self.number);
+        drop(state);
+        self.scratch.0.changed.notify_all();
+    }
+}
+
+/// Room that is taken; given back when dropped.
+#[derive(Debug)]
+pub(crate) struct Room {
+    scratch: Scratch,
+    bytes: u64,
+}
+
+impl Room {
+    /// Gives back what is beyond `bytes`.
+    pub(crate) fn shrink_to(&mut self, bytes: u64) {
+        let freed = self.bytes.saturating_sub(bytes);
+        self.bytes -= freed;
+        self.scratch.0.state.lock().used_bytes -= freed;
+        self.scratch.0.changed.notify_all();
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        self.shrink_to(0);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,102 @@
+//! Subject of pictures: the blocks of a volume, and those of the volume that gives its colors where another
+//! array does.
+
+use std::sync::{Arc, RwLockReadGuard};
+
+use array::Result;
+use compose::{Balance, Communicator, Composed, Schedule, Tree};
+use gpu::Patience;
+use render::{Cancel, Demand, Frame, Scene, SlabRequest, Slabs, Snapshot, stereo};
+
+use crate::loading::volume::Volume;
+use crate::painter::Painter;
+
+/// A picture under way: its blocks, which count against their pools' limits until it is dropped.
+pub(crate) struct Picture<'a> {
+    // Before the locks: whoever waits for one wants these gone.
+    blocks: Snapshot,
+    _under_way: Vec<RwLockReadGuard<'a, ()>>,
+}
+
+/// Subject of pictures: a volume, and the one that gives the colors where that is another one.
+#[derive(Clone)]
+pub(crate) struct Subject {
+    pub(crate) volume: Arc<Volume>,
+    tint: Option<Arc<Volume>>,
+}
+
+impl Subject {
+    pub(crate) fn new(volume: Arc<Volume>, tint: Option<Arc<Volume>>) -> Self {
+        Self { volume, tint }
+    }
+
+    /// Draws, both eyes of a pair one after the other; blocks the thread.
+    ///
+    /// # Errors
+    /// Those of [`Painter::cast`] and [`stereo::scenes`].
+    pub(crate) fn cast(
+        &self,
+        painter: &Painter,
+        scene: &Scene,
+        parallax: Option<f64>,
+        patience: Patience,
+        cancel: &Cancel,
+    ) -> Result<Frame> {
+        let picture = self.picture();
+        let cast = |scene: &Scene| painter.cast(scene, &picture.blocks, patience, cancel);
+        let Some(parallax) = parallax else { return cast(scene) };
+        let [left, right] = stereo::scenes(scene, parallax)?;
+        stereo::beside([cast(&left)?, cast(&right)?], scene.size)
+    }
+
+    /// Casts slabs; blocks the thread.
+    ///
+    /// # Errors
+    /// Those of [`render::cast_slabs`].
+    pub(crate) fn cast_slabs(&self, scene: &Scene, request: &SlabRequest, cancel: &Cancel) -> Result<Slabs> {
+        render::cast_slabs(scene, request, &self.picture().blocks, cancel).map(|(slabs, _)| slabs)
+    }
+
+    /// Draws with others; blocks the thread.
+    ///
+    /// # Errors
+    /// Those of [`compose::draw_by`].
+    pub(crate) fn draw_together(
+        &self,
+        ranks: &dyn Communicator,
+        scene: &Scene,
+        tree: &Tree,
+        schedule: &Schedule,
+        cancel: &Cancel,
+    ) -> Result<Composed> {
+        compose::draw_by(ranks, scene, tree, schedule, &self.picture().blocks, cancel)
+    }
+
+    /// Cuts the volume for a picture by many, by what is here; blocks the thread.
+    ///
+    /// # Errors
+    /// Those of [`Balance::cut`].
+    pub(crate) fn cut(
+        &self,
+        balance: &mut Balance,
+        scene: &Scene,
+        demand: &Demand,
+        ranks: usize,
+    ) -> Result<Tree> {
+        balance.cut(scene, &self.picture().blocks, demand, ranks)
+    }
+
+    /// The blocks as they are now; what arrives meanwhile goes into the next picture.
+    pub(crate) fn picture(&self) -> Picture<'_> {
+        let mut all = vec![&self.volume];
+        all.extend(&self.tint);
+        // In one order everywhere, so that no two wait for one another.
+        all.sort_by_key(|volume| Arc::as_ptr(volume));
+        let under_way = all.into_iter().map(|volume| volume.begin_picture()).collect();
+        let blocks = match &self.tint {
+            None => self.volume.snapshot(),
+            Some(tint) => self.volume.snapshot().tinted(&tint.snapshot()),
+        };
+        Picture { blocks, _under_way: under_way }
+    }
+}

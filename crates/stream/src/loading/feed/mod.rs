@@ -1,0 +1,354 @@
+//! Moves blocks from a source to the volumes that somebody looks at: the I/O around [`Loader`].
+
+mod placer;
+
+use std::collections::VecDeque;
+use std::future::ready;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use array::{
+    Block, BlockKey, Completion, Completions, DatasetId, Error, ErrorKind, Generation, Result, Source,
+};
+use futures::future::OptionFuture;
+use futures::stream::{BoxStream, SelectAll};
+use futures::{FutureExt, StreamExt};
+use session::ParticipantId;
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
+
+use crate::loading::loader::{Loader, Trouble, Wish};
+use crate::loading::volume::Volumes;
+use crate::tasks::sleep_until;
+
+use placer::Placer;
+
+/// Most blocks placed in one go, all of one level. Those that came together are cheaper to place together, but pictures count them
+/// only when all of them have been placed.
+pub(crate) const MAX_PLACED_AT_ONCE: usize = 32;
+/// Most answers taken in one go: other events wait meanwhile.
+const MAX_TAKEN_AT_ONCE: usize = 32;
+
+/// Answer of a source: one block of a batch, or the end of the batch.
+enum Answer {
+    One(u64, Completion),
+    End(u64),
+}
+
+/// Guess that a data set has changed since it was described.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Suspicion {
+    /// The data set, and its state as described.
+    pub(crate) data: (DatasetId, Generation),
+    /// A block of it was asked for in vain.
+    pub(crate) is_certain: bool,
+}
+
+/// The loader and what wakes it.
+pub(crate) struct Feed {
+    loader: Mutex<Loader>,
+    changed: Notify,
+    /// The last data set that has changed, or may have.
+    stale: watch::Sender<Option<Suspicion>>,
+    source: Arc<dyn Source>,
+    volumes: Arc<Volumes>,
+    placer: Arc<Placer>,
+}
+
+impl Feed {
+    /// `max_bytes_under_way`: hard limit of bytes asked for and not yet placed.
+    pub(crate) fn new(source: Arc<dyn Source>, volumes: Arc<Volumes>, max_bytes_under_way: u64) -> Self {
+        Self {
+            loader: Mutex::new(Loader::new(max_bytes_under_way)),
+            changed: Notify::new(),
+            stale: watch::Sender::new(None),
+            source,
+            volumes,
+            placer: Arc::new(Placer::new()),
+        }
+    }
+
+    /// Replaces the wishes of `who` by those that `lacking` returns. `lacking` looks at the pool while no
+    /// block changes its state here, so that a block that was just placed is not fetched again.
+    pub(crate) fn wish(&self, who: ParticipantId, lacking: impl FnOnce() -> Vec<Wish>) {
+        self.with(|loader| loader.wish(who, lacking()));
+        self.changed.notify_one();
+    }
+
+    /// `who` looks away.
+    pub(crate) fn forget(&self, who: ParticipantId) {
+        self.with(|loader| loader.forget(who));
+        self.changed.notify_one();
+    }
+
+    /// How many blocks `who` lacks, and what is wrong with some of them.
+    pub(crate) fn outlook(&self, who: ParticipantId) -> (u64, Trouble) {
+        self.with(|loader| (loader.lacking(who), loader.trouble(who)))
+    }
+
+    /// Changes when a data set has changed since it was described, or may have.
+    pub(crate) fn stale(&self) -> watch::Receiver<Option<Suspicion>> {
+        self.stale.subscribe()
+    }
+
+    /// Wants and bytes under way.
+    pub(crate) fn under_way(&self) -> (usize, u64) {
+        self.with(|loader| loader.under_way())
+    }
+
+    /// Time for which blocks have been placed so far.
+    pub(crate) fn time_placing(&self) -> Duration {
+        self.placer.time_worked()
+    }
+
+    /// Fetches for ever.
+    ///
+    /// # Cancel safety
+    /// Dropping it withdraws every want.
+    pub(crate) async fn run(&self) {
+        let mut answers: SelectAll<BoxStream<'static, Answer>> = SelectAll::new();
+        // Blocks to be placed, and those for which only a finished picture may give room; they count as under way, which bounds them.
+        let (mut arrived, mut crowded) = (VecDeque::new(), Vec::new());
+        let (mut placing, mut patient) = (None, None);
+        loop {
+            if placing.is_none() && !arrived.is_empty() {
+                placing = Some(Box::pin(self.place_now(next_to_place(&mut arrived))));
+            }
+            if patient.is_none() && !crowded.is_empty() {
+                patient = Some(Box::pin(self.place_in_time(std::mem::take(&mut crowded))));
+            }
+            let started = self.with(|loader| loader.start(Instant::now()));
+            if let Some((batch, wants)) = started {
+                answers.push(label(batch, self.source.blocks(wants)));
+            }
+            let retry_at = self.with(|loader| loader.next_retry());
+            tokio::select! {
+                () = self.changed.notified() => {}
+                Some(answer) = answers.next(), if !answers.is_empty() => {
+                    arrived.extend(self.take(answer, &mut answers));
+                }
+                Some(waiting) = OptionFuture::from(placing.as_mut()) => {
+                    placing = None;
+                    crowded.extend(waiting);
+                }
+                Some(()) = OptionFuture::from(patient.as_mut()) => patient = None,
+                () = sleep_until(retry_at) => {}
+            }
+        }
+    }
+
+    /// Takes an answer and those that are ready with it; gives the blocks among them. Those who look are told of failures at once:
+    /// blocks that arrived are announced when they are placed.
+    fn take(&self, first: Answer, more: &mut SelectAll<BoxStream<'static, Answer>>) -> Vec<Arc<Block>> {
+        let mut next = Some(first);
+        let (mut arrived, mut has_failed) = (Vec::new(), false);
+        while let Some(answer) = next {
+            let now = Instant::now();
+            match answer {
+                Answer::One(batch, Completion { key, result }) => {
+                    self.note_stale(&key, &result);
+                    has_failed |= result.is_err();
+                    arrived.extend(self.with(|loader| loader.complete(batch, key, result, now)));
+                }
+                Answer::End(batch) => has_failed |= self.with(|loader| loader.ended(batch, now)),
+            }
+            let is_enough = arrived.len() >= MAX_TAKEN_AT_ONCE;
+            next = if is_enough { None } else { more.next().now_or_never().flatten() };
+        }
+        if has_failed {
+            self.announce();
+        }
+        arrived
+    }
+
+    /// Somebody has reason to think that a data set has changed since it was described.
+    pub(crate) fn suspect(&self, suspicion: Suspicion) {
+        // Each block that is asked for in vain says the same; whoever only guesses may have found nothing new the last time.
+        let is_news = |known: Option<Suspicion>| known != Some(suspicion) || !suspicion.is_certain;
+        self.stale.send_if_modified(|known| is_news(known.replace(suspicion)));
+    }
+
+    fn note_stale(&self, key: &BlockKey, result: &Result<Arc<Block>>) {
+        if result.as_ref().is_err_and(|error| error.kind() == ErrorKind::Stale) {
+            self.suspect(Suspicion { data: (key.dataset, key.generation), is_certain: true });
+        }
+    }
+
+    /// Puts blocks into every volume they belong to; gives those that have to wait for room. On the thread for it: one of those that
+    /// may block waits for it, which also keeps the clock of tests where it is.
+    async fn place_now(&self, blocks: Vec<Arc<Block>>) -> Vec<Arc<Block>> {
+        let (volumes, placer, placed) = (Arc::clone(&self.volumes), Arc::clone(&self.placer), blocks.clone());
+        let work = move || placer.run(move || into_all(&volumes, &placed));
+        let outcomes = tokio::task::spawn_blocking(work).await.ok().flatten();
+        self.note_placed(blocks, outcomes)
+    }
+
+    /// Puts blocks into every volume they belong to, after waiting for the pictures that hold the room for them.
+    async fn place_in_time(&self, blocks: Vec<Arc<Block>>) {
+        let (volumes, placed) = (Arc::clone(&self.volumes), blocks.clone());
+        let place = move |block: &Arc<Block>| {
+            volumes.with_block(&block.key).iter().try_for_each(|volume| volume.insert(block)).map(|()| true)
+        };
+        let work = move || placed.iter().map(place).collect();
+        let outcomes = tokio::task::spawn_blocking(work).await.ok();
+        self.note_placed(blocks, outcomes);
+    }
+
+    /// Notes what became of blocks (`None`: nobody knows) and tells who looks; gives those that have to wait for room.
+    fn note_placed(&self, blocks: Vec<Arc<Block>>, outcomes: Option<Vec<Result<bool>>>) -> Vec<Arc<Block>> {
+        let failed = || blocks.iter().map(|_| Err(Error::internal("placing a block went wrong"))).collect();
+        let outcomes = outcomes.unwrap_or_else(failed);
+        let now = Instant::now();
+        let mut crowded = Vec::new();
+        self.with(|loader| {
+            for (block, outcome) in blocks.into_iter().zip(outcomes) {
+                match outcome {
+                    Ok(true) => loader.placed(block.key, None, now),
+                    Ok(false) => crowded.push(block),
+                    Err(refused) => loader.placed(block.key, Some(refused), now),
+                }
+            }
+        });
+        self.announce();
+        crowded
+    }
+
+    /// Has everybody who waits for blocks look again.
+    fn announce(&self) {
+        self.volumes.all().iter().for_each(|volume| volume.announce());
+    }
+
+    fn with<T>(&self, f: impl FnOnce(&mut Loader) -> T) -> T {
+        f(&mut self.loader.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Answers of a batch, and its end.
+///
+/// A source that panics has ended its answers, so that its blocks have failed; the panic is reported by the process's hook.
+fn label(batch: u64, completions: Completions) -> BoxStream<'static, Answer> {
+    let end = futures::stream::once(ready(Answer::End(batch)));
+    // After a panic the stream ends.
+    let whole = AssertUnwindSafe(completions).catch_unwind().filter_map(|found| ready(found.ok()));
+    whole.map(move |c| Answer::One(batch, c)).chain(end).boxed()
+}
+
+/// Takes the blocks that are placed next: of one level, so that what is coarse is seen before what is fine has been placed.
+fn next_to_place(arrived: &mut VecDeque<Arc<Block>>) -> Vec<Arc<Block>> {
+    let level = arrived.front().map(|first| first.key.level);
+    let is_next = |block: &&Arc<Block>| Some(block.key.level) == level;
+    let count = arrived.iter().take_while(is_next).take(MAX_PLACED_AT_ONCE).count();
+    arrived.drain(..count).collect()
+}
+
+/// Puts blocks into all volumes that they belong to; false for those that have to wait for room.
+fn into_all(volumes: &Volumes, blocks: &[Arc<Block>]) -> Vec<Result<bool>> {
+    let mut outcomes: Vec<Result<bool>> = blocks.iter().map(|_| Ok(true)).collect();
+    for volume in volumes.all() {
+        let own: Vec<usize> = (0..blocks.len()).filter(|&i| volume.holds(&blocks[i].key)).collect();
+        let placed = volume.insert_all_now(&own.iter().map(|&i| &*blocks[i]).collect::<Vec<_>>());
+        for (i, placed) in own.into_iter().zip(placed) {
+            let outcome = &mut outcomes[i];
+            if !matches!((&*outcome, &placed), (Err(_), _) | (Ok(false), Ok(_))) {
+                *outcome = placed;
+            }
+        }
+    }
+    outcomes
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use array::conformance::{MemorySource, one_array};
+    use array::{Content, Priority};
+    use render::{Demand, Demanded, Limit, VolumeView};
+    use tokio::task::JoinSet;
+
+    use super::*;
+    use crate::loading::volume::{Volume, Watching};
+
+    const ADA: ParticipantId = ParticipantId(1);
+    const BOB: ParticipantId = ParticipantId(2);
+
+    fn key(of: &Watching, index: u64) -> BlockKey {
+        let first = of.volume.view.key(0, [0; 3]);
+        BlockKey { index: first.index + index, ..first }
+    }
+
+    fn wish(feed: &Feed, who: ParticipantId, watching: &Watching, index: u64) {
+        let block = Demanded { key: key(watching, index), priority: Priority::NORMAL };
+        let demand = Demand { wanted: 0, limit: Limit::Finest, blocks: vec![block], pool_bytes: 0 };
+        feed.wish(who, || watching.want(&Arc::new(demand)));
+    }
+
+    fn insert(volume: &Volume, key: BlockKey) {
+        let content = Content::Data { bytes: vec![7; 16 * 16 * 16].into(), range: None };
+        volume.insert(&Block { key, content }).unwrap();
+    }
+
+    /// True when it becomes so within a while.
+    async fn soon(is_so: impl Fn() -> bool) -> bool {
+        for _ in 0..200 {
+            if is_so() {
+                return true;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        false
+    }
+
+    #[test]
+    fn blocks_are_placed_level_by_level_and_not_too_many_at_once() {
+        let block = |(level, index)| {
+            let key = BlockKey { dataset: DatasetId(1), generation: Generation(0), array: 0, level, index };
+            Arc::new(Block { key, content: Content::NotCovered })
+        };
+        let most = MAX_PLACED_AT_ONCE as u64;
+        let fine = (0..most + 3).map(|index| (0, index));
+        let mut arrived: VecDeque<_> = [(2, 0), (1, 0), (1, 1)].into_iter().chain(fine).map(block).collect();
+        let mut counts = Vec::new();
+        while !arrived.is_empty() {
+            counts.push(next_to_place(&mut arrived).len());
+        }
+        assert_eq!(counts, [1, 2, MAX_PLACED_AT_ONCE, 3]);
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn nobody_waits_for_memory_that_the_picture_of_somebody_else_holds() {
+        let dataset = one_array("|u1".parse().unwrap(), &[2, 32, 32, 32], &[1, 16, 16, 16]);
+        let source =
+            MemorySource::new(dataset.clone(), vec![vec![vec![7; 2 * 32 * 32 * 32].into()]]).unwrap();
+        let look = |volumes: &Arc<Volumes>, who, t| {
+            let view = Arc::new(VolumeView::new(&dataset, 0, &[t, 0, 0, 0]).unwrap());
+            let watching = volumes.look(who, &dataset, view).unwrap();
+            volumes.share_out();
+            watching
+        };
+        let block_bytes = {
+            let roomy = look(&Arc::new(Volumes::new(1 << 20)), ADA, 0);
+            insert(&roomy.volume, key(&roomy, 0));
+            roomy.volume.memory().0
+        };
+        let volumes = Arc::new(Volumes::new(2 * block_bytes));
+        let (ada, bob) = (look(&volumes, ADA, 0), look(&volumes, BOB, 1));
+        insert(&ada.volume, key(&ada, 0));
+        let subject = ada.subject();
+        let picture = subject.picture();
+        let feed = Arc::new(Feed::new(Arc::new(source), volumes, 1 << 20));
+        let mut tasks = JoinSet::new();
+        let fed = Arc::clone(&feed);
+        tasks.spawn(async move { fed.run().await });
+
+        wish(&feed, ADA, &ada, 1);
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        assert_eq!(feed.outlook(ADA), (1, Trouble::default()), "there is no room before the picture is done");
+        wish(&feed, BOB, &bob, 0);
+        assert!(soon(|| feed.outlook(BOB).0 == 0).await, "his volume has room");
+        drop(picture);
+        assert!(soon(|| feed.outlook(ADA).0 == 0).await, "the picture gave room");
+        assert_eq!(feed.under_way(), (0, 0));
+    }
+}

@@ -1,0 +1,217 @@
+//! Statistics of an array's values from its blocks as they arrive: enough to choose a first transfer function, and to tell which
+//! values lie outside of it, without reading anything more.
+
+use std::collections::BTreeSet;
+
+use array::values::stats::Accumulator;
+use array::{Block, Content, LevelOrigin, Result, Sampler, Spread};
+use render::VolumeView;
+use session::{DrawnRange, Values};
+use view::Transfer;
+
+/// Bins of the histogram.
+const BINS: usize = 512;
+/// Fewest layers of a level that counts as unmixed although level 0 has more.
+const LEAST_LAYERS: u64 = 4;
+
+/// The values seen so far of one volume: of one array at one time, in one channel.
+pub(crate) struct Overview {
+    values: Accumulator,
+    sample: Sampler,
+    /// Rank of the level whose blocks count: the coarsest that was seen, among those that keep the layers of the volume. A level of
+    /// block corners has few values: any other level is preferred.
+    rank: Option<usize>,
+    /// Those that were counted.
+    seen: BTreeSet<u64>,
+    /// Voxels of level 0 that they stand for.
+    covered: f64,
+    /// Number of blocks counted for the last transfer function, and that function.
+    made: Option<(usize, Transfer)>,
+}
+
+impl Overview {
+    pub(crate) fn new() -> Result<Self> {
+        Ok(Self {
+            values: Accumulator::new(BINS)?,
+            sample: Sampler::default(),
+            rank: None,
+            seen: BTreeSet::new(),
+            covered: 0.0,
+            made: None,
+        })
+    }
+
+    /// Counts a block once, if no block of a better level was seen.
+    ///
+    /// # Errors
+    /// `Corrupt` when it holds no whole number of elements.
+    pub(crate) fn add(&mut self, block: &Block, volume: &VolumeView) -> Result<()> {
+        let Ok(rank) = volume.rank_of(block.key.level) else { return Ok(()) };
+        let has_corners = |rank: usize| volume.levels[rank].origin == LevelOrigin::Corners;
+        let standing = |rank: usize| (!has_corners(rank), keeps_layers(volume, rank), rank);
+        if self.rank.is_none_or(|known| standing(known) < standing(rank)) {
+            *self = Self { rank: Some(rank), ..Self::new()? };
+        }
+        if self.rank != Some(rank) || !self.seen.insert(block.key.index) {
+            return Ok(());
+        }
+        let Content::Data { bytes, .. } = &block.content else { return Ok(()) };
+        let counted = self.sample.count();
+        self.values.add(bytes, volume.dtype, &volume.decoding)?;
+        self.sample.add(bytes, volume.dtype, &volume.decoding, block.key.index)?;
+        // Blocks without values add nothing to what the answer rests on.
+        if self.sample.count() > counted {
+            let voxels = (bytes.len() / volume.dtype.size_bytes()) as f64;
+            let factor = volume.levels[rank].factor.element_product();
+            // A corner stands for little but itself.
+            self.covered += if has_corners(rank) { voxels } else { voxels * factor };
+        }
+        Ok(())
+    }
+
+    /// A transfer function for what was seen; `None` while nothing was.
+    pub(crate) fn transfer(&mut self, volume: &VolumeView) -> Option<Transfer> {
+        if self.seen.is_empty() {
+            return None;
+        }
+        if self.made.as_ref().is_none_or(|(blocks, _)| *blocks != self.seen.len()) {
+            let sides = volume.levels.first().map_or([1; 3], |level| level.shape);
+            // Blocks without a single value: any function will do, nothing is there to be seen.
+            self.made = Some((self.seen.len(), Transfer::sensible(&self.spread(), volume.meaning, sides)));
+        }
+        self.made.as_ref().map(|(_, transfer)| transfer.clone())
+    }
+
+    /// A transfer function over all values that were seen; `None` while nothing was.
+    pub(crate) fn transfer_over_all(&self, volume: &VolumeView) -> Option<Transfer> {
+        let sides = volume.levels.first().map_or([1; 3], |level| level.shape);
+        (!self.seen.is_empty()).then(|| Transfer::over_all(&self.spread(), volume.meaning, sides))
+    }
+
+    fn spread(&self) -> Spread {
+        self.sample.spread()
+    }
+
+    /// Statistics of the values that were seen, with their shares outside a range of colours; `None` while nothing was seen.
+    pub(crate) fn values(&self, volume: &VolumeView, drawn: DrawnRange) -> Option<Values> {
+        let level = volume.levels.get(self.rank?)?.number;
+        let of = || Values::of(&self.spread(), &self.values.stats(), volume.meaning, level, drawn);
+        (!self.seen.is_empty()).then(of)
+    }
+
+    /// How much of the array was counted, in voxels of level 0: what the answer rests on. A single block of a
+    /// coarse level outweighs many fine ones, which may show nothing but the empty surroundings.
+    pub(crate) fn voxels_seen(&self) -> f64 {
+        self.covered
+    }
+}
+
+/// Whether a level has as many layers as level 0, or so many that mixing some of them changes little.
+fn keeps_layers(volume: &VolumeView, rank: usize) -> bool {
+    let (own, finest) = (volume.levels[rank].shape, volume.levels[0].shape);
+    own.into_iter().zip(finest).all(|(own, finest)| own >= finest.min(LEAST_LAYERS))
+}
+
+#[cfg(test)]
+mod tests {
+    use array::{
+        Affine, ArrayInfo, Axis, AxisKind, DType, Dataset, DatasetId, Decoding, ElementType, Generation,
+        Level, Meaning,
+    };
+
+    use super::*;
+
+    /// 8^3 voxels in blocks of 4^3, and a level of 4^3 in one block.
+    fn volume() -> VolumeView {
+        let level = |side: u64, origin, factor: f64| Level {
+            shape: vec![side; 3],
+            block: vec![4; 3],
+            chunk: None,
+            origin,
+            factor: vec![factor; 3],
+            world_from_voxel: Affine::IDENTITY.coarsened([factor; 3], [(factor - 1.0) / 2.0; 3]),
+        };
+        let dtype = DType::native(ElementType::U8);
+        let array = ArrayInfo {
+            name: "u".into(),
+            dtype,
+            axes: [AxisKind::Z, AxisKind::Y, AxisKind::X].map(|k| Axis::new(format!("{k:?}"), k)).into(),
+            units: String::new(),
+            attributes: array::Attributes::new(),
+            decoding: Decoding::identity(dtype),
+            meaning: Meaning::Intensity,
+            levels: vec![level(8, LevelOrigin::Stored, 1.0), level(4, LevelOrigin::Mean, 2.0)],
+            world_units: String::new(),
+            notes: Vec::new(),
+            storage: array::Storage::default(),
+        };
+        let dataset = Dataset {
+            id: DatasetId(1),
+            generation: Generation(0),
+            name: "test".into(),
+            format: "test".into(),
+            arrays: vec![array],
+            attributes: array::Attributes::new(),
+            left_out: Vec::new(),
+            warnings: Vec::new(),
+            groups: Vec::new(),
+        };
+        VolumeView::new(&dataset, 0, &[]).unwrap()
+    }
+
+    fn block(volume: &VolumeView, rank: usize, value: u8) -> Block {
+        let content = Content::Data { bytes: vec![value; 64].into(), range: None };
+        Block { key: volume.key(rank, [0; 3]), content }
+    }
+
+    #[test]
+    fn corners_count_until_anything_else_is_there() {
+        let mut volume = volume();
+        volume.levels[1].origin = LevelOrigin::Corners;
+        let mut overview = Overview::new().unwrap();
+        overview.add(&block(&volume, 1, 200), &volume).unwrap();
+        let few = overview.voxels_seen();
+        assert!(few > 0.0 && overview.transfer(&volume).is_some());
+        overview.add(&block(&volume, 0, 3), &volume).unwrap();
+        assert!(overview.voxels_seen() >= few, "a block of values replaces them");
+        assert!(overview.transfer(&volume).unwrap().range[1] < 100.0);
+        overview.add(&block(&volume, 1, 200), &volume).unwrap();
+        assert!(overview.transfer(&volume).unwrap().range[1] < 100.0, "and they do not come back");
+    }
+
+    #[test]
+    fn a_level_that_has_mixed_the_layers_says_nothing_of_their_values() {
+        let mut volume = volume();
+        volume.levels[0].shape[0] = 3;
+        volume.levels[1].shape[0] = 2;
+        let mut overview = Overview::new().unwrap();
+        overview.add(&block(&volume, 1, 200), &volume).unwrap();
+        overview.add(&block(&volume, 0, 3), &volume).unwrap();
+        overview.add(&block(&volume, 1, 200), &volume).unwrap();
+        assert!(overview.transfer(&volume).unwrap().range[1] < 100.0);
+    }
+
+    #[test]
+    fn what_lies_outside_of_the_colours_is_said() {
+        let volume = volume();
+        let mut overview = Overview::new().unwrap();
+        assert!(overview.values(&volume, DrawnRange::default()).is_none());
+        overview.add(&block(&volume, 1, 200), &volume).unwrap();
+        let drawn = DrawnRange { range: Some([0.0, 100.0]), hides: [false; 2] };
+        let values = overview.values(&volume, drawn).unwrap();
+        assert_eq!((values.low, values.high, values.above), (Some(200.0), Some(200.0), 1.0));
+        assert!(values.note.unwrap().contains("100 % of the values lie above"));
+    }
+
+    #[test]
+    fn a_fine_block_of_empty_surroundings_does_not_outlive_a_coarse_one() {
+        let volume = volume();
+        let mut overview = Overview::new().unwrap();
+        overview.add(&block(&volume, 0, 3), &volume).unwrap();
+        let early = overview.voxels_seen();
+        overview.add(&block(&volume, 1, 200), &volume).unwrap();
+        assert!(overview.voxels_seen() >= 2.0 * early, "the coarse block stands for eight times as much");
+        let range = overview.transfer(&volume).unwrap().range;
+        assert!(range[0] > 3.0, "the fine block no longer counts: {range:?}");
+    }
+}

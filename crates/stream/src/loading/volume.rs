@@ -1,0 +1,452 @@
+//! One volume that somebody looks at: its pool of blocks, shared by all who look at it.
+//!
+//! All pools of a session together keep to one budget: it is divided evenly among those who look, and a pool
+//! may hold the shares of its own watchers.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Weak};
+
+use array::{Block, BlockKey, Dataset, Error, ErrorKind, Result};
+use render::{BlockPool, Demand, Demanded, Inserted, Snapshot, VolumeView};
+use session::{DrawnRange, ParticipantId, Values};
+use tokio::sync::watch;
+use view::Transfer;
+
+use crate::loading::drawable::Subject;
+use crate::loading::loader::Wish;
+use crate::loading::overview::Overview;
+
+/// A volume and what is there of it.
+pub(crate) struct Volume {
+    pub(crate) view: Arc<VolumeView>,
+    /// Largest block per level number, as stored, bytes.
+    block_bytes: Vec<u64>,
+    pool: BlockPool,
+    /// Read while a picture is cast; written by whoever needs memory that only a finished picture gives back, and
+    /// by nobody else.
+    pictures: RwLock<()>,
+    overview: Mutex<Overview>,
+    demands: Mutex<Demands>,
+    /// Counts arrivals.
+    arrivals: watch::Sender<u64>,
+}
+
+/// Demand of each participant; `None` while it is not known yet.
+#[derive(Default)]
+struct Demands {
+    by: BTreeMap<ParticipantId, Option<Arc<Demand>>>,
+    /// The pool has not been told yet.
+    is_new: bool,
+}
+
+impl Volume {
+    fn new(view: Arc<VolumeView>, dataset: &Dataset) -> Result<Self> {
+        let info = dataset.array(view.key(0, [0; 3]).array)?;
+        let bytes =
+            |block: &[u64]| block.iter().fold(info.dtype.size_bytes() as u64, |n, &b| n.saturating_mul(b));
+        Ok(Self {
+            block_bytes: info.levels.iter().map(|l| bytes(&l.block)).collect(),
+            pool: BlockPool::new(Arc::clone(&view), 0),
+            pictures: RwLock::default(),
+            overview: Mutex::new(Overview::new()?),
+            demands: Mutex::default(),
+            arrivals: watch::Sender::new(0),
+            view,
+        })
+    }
+
+    /// Rises whenever blocks arrived or could not.
+    pub(crate) fn arrivals(&self) -> watch::Receiver<u64> {
+        self.arrivals.subscribe()
+    }
+
+    /// Wakes all who look: something about the blocks changed.
+    pub(crate) fn announce(&self) {
+        self.arrivals.send_modify(|n| *n += 1);
+    }
+
+    /// Until it is dropped a picture is under way.
+    pub(crate) fn begin_picture(&self) -> RwLockReadGuard<'_, ()> {
+        self.pictures.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The blocks as they are now; what arrives meanwhile goes into the next picture.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        self.pool.snapshot()
+    }
+
+    /// Waits until the pictures under way are there; none begins before `f` is done.
+    fn between_pictures<T>(&self, f: impl FnOnce() -> T) -> T {
+        let _none = self.pictures.write().unwrap_or_else(PoisonError::into_inner);
+        f()
+    }
+
+    /// Takes blocks over, where they are part of this volume; false for those for which, or for the aprons around which, only a
+    /// finished picture may give room. Blocks the thread for a moment.
+    ///
+    /// # Errors
+    /// `Corrupt` for a block that is not as described.
+    pub(crate) fn insert_all_now(&self, blocks: &[&Block]) -> Vec<Result<bool>> {
+        if blocks.is_empty() {
+            return Vec::new();
+        }
+        self.mark();
+        let inserted = self.pool.insert_all(blocks);
+        let are_refreshed = self.pool.refresh();
+        let outcome = |(block, inserted): (&&Block, Result<Inserted>)| match inserted? {
+            Inserted::NoRoom => Ok(false),
+            Inserted::Foreign => Ok(true),
+            Inserted::Placed | Inserted::Present | Inserted::NotCovered => {
+                self.overview().add(block, &self.view)?;
+                Ok(are_refreshed)
+            }
+        };
+        blocks.iter().zip(inserted).map(outcome).collect()
+    }
+
+    /// Takes a block over, where it is part of this volume; waits for pictures under way that hold the room for it.
+    ///
+    /// # Errors
+    /// `Corrupt` for a block that is not as described, `Busy` when there is no room.
+    pub(crate) fn insert(&self, block: &Block) -> Result<()> {
+        if self.insert_now(block)? || self.between_pictures(|| self.insert_now(block))? {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::Busy, "no room in memory for another block"))
+    }
+
+    fn insert_now(&self, block: &Block) -> Result<bool> {
+        self.insert_all_now(&[block]).pop().unwrap_or(Ok(true))
+    }
+
+    /// Tells the pool what matters, if that changed.
+    fn mark(&self) {
+        let mut demands = self.demands();
+        if std::mem::take(&mut demands.is_new) {
+            self.pool.mark(demands.by.values().flatten().map(Arc::as_ref));
+        }
+    }
+
+    /// True for blocks of this volume.
+    pub(crate) fn holds(&self, key: &BlockKey) -> bool {
+        self.view.locate(key).is_some()
+    }
+
+    /// A first transfer function, once any block is here, and on how many voxels of level 0 it rests.
+    pub(crate) fn sensible_transfer(&self) -> Option<(f64, Transfer)> {
+        let mut overview = self.overview();
+        overview.transfer(&self.view).map(|t| (overview.voxels_seen(), t))
+    }
+
+    /// A transfer function over all values, outliers included; `None` before any block is here.
+    pub(crate) fn full_transfer(&self) -> Option<Transfer> {
+        self.overview().transfer_over_all(&self.view)
+    }
+
+    /// Statistics of the values, with their shares outside a range of colours; `None` before any block is here.
+    pub(crate) fn values(&self, drawn: DrawnRange) -> Option<Values> {
+        self.overview().values(&self.view, drawn)
+    }
+
+    /// Voxels of level 0 that these answers rest on.
+    pub(crate) fn voxels_seen(&self) -> f64 {
+        self.overview().voxels_seen()
+    }
+
+    /// Returns the blocks of a demand that the pool lacks.
+    fn wishes(&self, demand: &Demand) -> Vec<Wish> {
+        let size = |key: &BlockKey| self.block_bytes.get(usize::from(key.level)).copied().unwrap_or(0);
+        let wish = |d: &Demanded| Wish { key: d.key, priority: d.priority, size_bytes: size(&d.key) };
+        demand.missing(&self.pool).into_iter().map(wish).collect()
+    }
+
+    fn set_limit(&self, limit_bytes: usize) {
+        if self.memory().1 == limit_bytes {
+            return;
+        }
+        self.mark();
+        self.pool.set_limit(limit_bytes);
+        if self.memory().0 > limit_bytes {
+            self.between_pictures(|| ());
+        }
+    }
+
+    /// Bytes held and allowed.
+    pub(crate) fn memory(&self) -> (usize, usize) {
+        (self.pool.used_bytes(), self.pool.limit_bytes())
+    }
+
+    fn watchers(&self) -> usize {
+        self.demands().by.len()
+    }
+
+    fn demands(&self) -> MutexGuard<'_, Demands> {
+        self.demands.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn overview(&self) -> MutexGuard<'_, Overview> {
+        self.overview.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The volumes that somebody looks at, under one budget.
+pub(crate) struct Volumes {
+    memory_bytes: usize,
+    alive: Mutex<Vec<Weak<Volume>>>,
+    /// Held while shares are given out: an older count must not follow a newer one.
+    sharing: Mutex<()>,
+    /// How many look: whoever looks recomputes their demand when it changes.
+    watchers: watch::Sender<usize>,
+}
+
+impl Volumes {
+    pub(crate) fn new(memory_bytes: usize) -> Self {
+        Self {
+            memory_bytes,
+            alive: Mutex::default(),
+            sharing: Mutex::default(),
+            watchers: watch::Sender::new(0),
+        }
+    }
+
+    /// `who` looks at a volume of a data set from now on, until the guard is dropped; to be followed by
+    /// [`share_out`](Self::share_out).
+    ///
+    /// # Errors
+    /// `NotFound` for a volume of another data set.
+    pub(crate) fn look(
+        self: &Arc<Self>,
+        who: ParticipantId,
+        dataset: &Dataset,
+        view: Arc<VolumeView>,
+    ) -> Result<Watching> {
+        let volume = {
+            let mut alive = self.alive();
+            alive.retain(|v| v.strong_count() > 0);
+            let known = alive.iter().filter_map(Weak::upgrade).find(|v| *v.view == *view);
+            let volume = match known {
+                Some(volume) => volume,
+                None => {
+                    let volume = Arc::new(Volume::new(view, dataset)?);
+                    alive.push(Arc::downgrade(&volume));
+                    volume
+                }
+            };
+            volume.demands().by.insert(who, None);
+            volume
+        };
+        Ok(Watching { who, volume, tint: None, volumes: Arc::clone(self) })
+    }
+
+    /// Those that hold a block with this key.
+    pub(crate) fn with_block(&self, key: &BlockKey) -> Vec<Arc<Volume>> {
+        self.all().into_iter().filter(|v| v.holds(key)).collect()
+    }
+
+    /// Every volume that somebody looks at.
+    pub(crate) fn all(&self) -> Vec<Arc<Volume>> {
+        self.alive().iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// Changes with the number of those who look.
+    pub(crate) fn shares(&self) -> watch::Receiver<usize> {
+        self.watchers.subscribe()
+    }
+
+    /// Gives every pool the shares of its watchers, those that must shrink first; gives the share of one, bytes.
+    /// Blocks the thread.
+    pub(crate) fn share_out(&self) -> usize {
+        let _one_after_the_other = self.sharing.lock().unwrap_or_else(PoisonError::into_inner);
+        let volumes = self.all();
+        let watchers = volumes.iter().map(|v| v.watchers()).sum::<usize>();
+        let share = self.memory_bytes / watchers.max(1);
+        let mut limits: Vec<(usize, &Arc<Volume>)> =
+            volumes.iter().map(|v| (v.watchers() * share, v)).collect();
+        limits.sort_by_key(|(limit, v)| *limit > v.memory().1);
+        for (limit, volume) in limits {
+            volume.set_limit(limit);
+        }
+        // Told only now: whoever hears of it finds the new limits in force.
+        self.watchers.send_if_modified(|n| std::mem::replace(n, watchers) != watchers);
+        share
+    }
+
+    fn alive(&self) -> MutexGuard<'_, Vec<Weak<Volume>>> {
+        self.alive.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Somebody looks at a volume; dropping it looks away.
+pub(crate) struct Watching {
+    who: ParticipantId,
+    pub(crate) volume: Arc<Volume>,
+    /// Guard of the volume that gives the colors, where that is another one.
+    pub(crate) tint: Option<Box<Self>>,
+    volumes: Arc<Volumes>,
+}
+
+impl Watching {
+    /// Returns the participant that looks.
+    pub(crate) fn who(&self) -> ParticipantId {
+        self.who
+    }
+
+    /// This one, and the one at what gives the colours.
+    pub(crate) fn apart(mut self) -> impl Iterator<Item = Self> {
+        let tint = self.tint.take().map(|tint| *tint);
+        std::iter::once(self).chain(tint)
+    }
+
+    /// Returns the subject that pictures are cast from.
+    pub(crate) fn subject(&self) -> Subject {
+        Subject::new(Arc::clone(&self.volume), self.tint.as_ref().map(|tint| Arc::clone(&tint.volume)))
+    }
+
+    /// Sets the demands of this participant from now on, also for the volume that gives the colors; returns
+    /// the blocks that are lacking. Blocks the thread.
+    pub(crate) fn want_all(&self, demand: &Arc<Demand>, of_tint: Option<&Arc<Demand>>) -> Vec<Wish> {
+        let mut lacking = self.want(demand);
+        if let Some((tint, demand)) = self.tint.as_ref().zip(of_tint) {
+            lacking.extend(tint.want(demand));
+        }
+        lacking
+    }
+
+    /// Sets the demand of this participant from now on; returns the blocks that are lacking. Blocks the
+    /// thread.
+    pub(crate) fn want(&self, demand: &Arc<Demand>) -> Vec<Wish> {
+        {
+            let mut demands = self.volume.demands();
+            demands.by.insert(self.who, Some(Arc::clone(demand)));
+            demands.is_new = true;
+        }
+        self.volume.wishes(demand)
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        {
+            let mut demands = self.volume.demands();
+            demands.by.remove(&self.who);
+            demands.is_new = true;
+        }
+        let watchers = self.volumes.all().iter().map(|v| v.watchers()).sum::<usize>();
+        self.volumes.watchers.send_if_modified(|n| std::mem::replace(n, watchers) != watchers);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    use array::conformance::one_array;
+    use array::{BlockKey, Content};
+
+    use super::*;
+
+    /// Eight blocks of 16^3 bytes.
+    fn volume(limit_bytes: usize) -> Arc<Volume> {
+        let dataset = one_array("|u1".parse().unwrap(), &[32; 3], &[16; 3]);
+        let view = Arc::new(VolumeView::new(&dataset, 0, &[]).unwrap());
+        let volume = Arc::new(Volume::new(view, &dataset).unwrap());
+        volume.set_limit(limit_bytes);
+        volume
+    }
+
+    fn block(volume: &Volume, index: u64) -> Block {
+        let key = BlockKey { index, ..volume.view.key(0, [0; 3]) };
+        Block { key, content: Content::Data { bytes: vec![7; 16 * 16 * 16].into(), range: None } }
+    }
+
+    /// Does `work` on another thread; what is received says that it is done.
+    fn beside(work: impl FnOnce() + Send + 'static) -> std::sync::mpsc::Receiver<()> {
+        let (done, is_done) = channel();
+        let both = move || {
+            work();
+            done.send(()).unwrap();
+        };
+        std::thread::Builder::new().name("beside".into()).spawn(both).unwrap();
+        is_done
+    }
+
+    const LONG: Duration = Duration::from_secs(20);
+
+    fn alone(volume: &Arc<Volume>) -> Subject {
+        Subject::new(Arc::clone(volume), None)
+    }
+
+    #[test]
+    fn nobody_waits_for_a_picture() {
+        let volume = volume(1 << 20);
+        volume.insert(&block(&volume, 0)).unwrap();
+        let subject = alone(&volume);
+        let picture = subject.picture();
+        let shared = Arc::clone(&volume);
+        let arrives = beside(move || {
+            shared.insert(&block(&shared, 1)).unwrap();
+            drop(alone(&shared).picture());
+        });
+        arrives.recv_timeout(LONG).expect("a block is placed and a second picture begun meanwhile");
+        drop(picture);
+        assert!(volume.holds(&block(&volume, 1).key));
+    }
+
+    #[test]
+    fn memory_that_a_picture_holds_is_waited_for() {
+        let one = {
+            let roomy = volume(1 << 20);
+            roomy.insert(&block(&roomy, 0)).unwrap();
+            roomy.memory().0
+        };
+        let volume = volume(2 * one);
+        (0..2).for_each(|i| volume.insert(&block(&volume, i)).unwrap());
+        let subject = alone(&volume);
+        let picture = subject.picture();
+        let shared = Arc::clone(&volume);
+        let shrinks = beside(move || shared.set_limit(one));
+        assert!(
+            shrinks.recv_timeout(Duration::from_millis(50)).is_err(),
+            "the picture still holds two blocks"
+        );
+        drop(picture);
+        shrinks.recv_timeout(LONG).expect("the picture is there");
+        assert!(volume.memory().0 <= one);
+    }
+
+    #[test]
+    fn shares_follow_one_another() {
+        let dataset = one_array("|u1".parse().unwrap(), &[3, 32, 32, 32], &[1, 16, 16, 16]);
+        let view = |t| Arc::new(VolumeView::new(&dataset, 0, &[t, 0, 0, 0]).unwrap());
+        let four_bytes = {
+            let roomy = volume(1 << 20);
+            (0..4).for_each(|i| roomy.insert(&block(&roomy, i)).unwrap());
+            roomy.memory().0
+        };
+        let volumes = Arc::new(Volumes::new(four_bytes));
+        let look = |who, t| volumes.look(ParticipantId(who), &dataset, view(t)).unwrap();
+        let share_out = || {
+            let volumes = Arc::clone(&volumes);
+            beside(move || {
+                volumes.share_out();
+            })
+        };
+        let ada = look(1, 0);
+        volumes.share_out();
+        (0..4).for_each(|i| ada.volume.insert(&block(&ada.volume, i)).unwrap());
+        let subject = ada.subject();
+        let picture = subject.picture();
+        let bob = look(2, 1);
+        let older = share_out();
+        assert!(older.recv_timeout(Duration::from_millis(50)).is_err(), "the picture holds half too much");
+        // The first volume keeps its half, the second one's becomes a quarter.
+        let (_cleo, dan) = (look(3, 0), look(4, 2));
+        let newer = share_out();
+        let _waits = newer.recv_timeout(Duration::from_millis(50));
+        drop(picture);
+        [older, newer].iter().for_each(|done| _ = done.recv_timeout(LONG));
+        let limits = [&ada, &bob, &dan].map(|w| w.volume.memory().1);
+        assert_eq!(limits, [2, 1, 1].map(|n| n * (four_bytes / 4)));
+    }
+}

@@ -1,0 +1,63 @@
+//! Other ranks that draw together with this process.
+
+use std::sync::Arc;
+
+use array::{Error, Result, Source};
+use compose::{MAX_THREADS, Method};
+use tokio::task::JoinSet;
+
+use super::Ranks;
+use crate::follow;
+use crate::painter::Means;
+use crate::viewer::session::MIN_MEMORY_BYTES;
+
+/// Ranks that draw a film together. This process is rank 0 and owns the film, unless
+/// [`Company::is_led_elsewhere`] is true.
+#[derive(Clone, Debug)]
+pub enum Company {
+    /// Ranks on threads of this process, each with its part of the memory: so many with rank 0, and how they put pictures together.
+    Threads(usize, Method),
+    /// Other processes, which [`follow`](crate::follow()).
+    Processes(Ranks),
+}
+
+/// Rank 0's means and ways to the others, and the others at work where they are threads.
+pub(crate) struct Begun {
+    pub(crate) ranks: Ranks,
+    pub(crate) means: Means,
+    pub(crate) others: JoinSet<Result<()>>,
+}
+
+impl Company {
+    /// Whether another process has the film, and this one follows.
+    #[must_use]
+    pub fn is_led_elsewhere(&self) -> bool {
+        matches!(self, Self::Processes(ranks) if ranks.work.rank() > 0)
+    }
+
+    /// Has the others begin, if they are threads. Call it within a tokio runtime.
+    ///
+    /// # Errors
+    /// `Invalid` for more threads than [`MAX_THREADS`], or than have enough memory.
+    pub(crate) fn begin(self, source: &Arc<dyn Source>, means: Means) -> Result<Begun> {
+        let mut others = JoinSet::new();
+        let (count, method) = match self {
+            Self::Processes(ranks) => return Ok(Begun { ranks, means, others }),
+            Self::Threads(count, method) => (count, method),
+        };
+        let most = (means.memory_bytes / MIN_MEMORY_BYTES).min(MAX_THREADS as u64);
+        if count == 0 || count as u64 > most {
+            return Err(Error::invalid(format!(
+                "expected 1 to {most} ranks with this much memory, found {count}: each needs {MIN_MEMORY_BYTES} bytes"
+            )));
+        }
+        let means = Means { memory_bytes: means.memory_bytes / count as u64, ..means };
+        let both = compose::threads(count)?.into_iter().zip(compose::threads(count)?);
+        let mut all = both.map(|(work, news)| Ranks { work: Arc::new(work), news: Arc::new(news), method });
+        let ranks = all.next().ok_or_else(|| Error::internal("expected a rank, found none"))?;
+        for other in all {
+            others.spawn(follow(Arc::clone(source), means.clone(), other));
+        }
+        Ok(Begun { ranks, means, others })
+    }
+}

@@ -1,0 +1,71 @@
+//! Cutting a volume so that each rank's share fits its memory.
+
+use array::Result;
+use compose::{Balance, Tree};
+
+use super::share::ShareDemand;
+use crate::viewer::view_plan::Aim;
+
+/// How often a coarser level is tried because shares do not fit the memory of one rank.
+const ATTEMPTS: u32 = 8;
+
+/// Cuts the volume for the picture of an aim, or keeps a tree that is `known` where its shares fit, and has the aim demand coarser
+/// levels as long as a share does not fit one rank's memory: shares have as much work, not as many blocks. Blocks the thread.
+///
+/// # Errors
+/// Those of [`Balance::cut`] and [`render::demand`].
+pub(crate) fn fit(aim: &mut Aim, ranks: usize, balance: &mut Balance, known: Option<Tree>) -> Result<Tree> {
+    let subject = aim.watching.subject();
+    let mut known = known;
+    for attempt in 1.. {
+        let (tree, is_known) = match known.take() {
+            Some(tree) => (tree, true),
+            None => (subject.cut(balance, &aim.scene(&aim.view)?, &aim.demand, ranks)?, false),
+        };
+        let [own_bytes, tint_bytes] = largest_share(aim, &tree)?;
+        let [own_fits, tint_fits] = [own_bytes, tint_bytes].map(|bytes| bytes <= aim.share_bytes);
+        if own_fits && tint_fits || attempt == ATTEMPTS {
+            return Ok(tree);
+        }
+        if let Some(tint) = aim.tint.as_ref().filter(|_| !tint_fits) {
+            let bytes = tint.demand.pool_bytes.min(tint.most_bytes);
+            aim.demand_tint_within(affordable(bytes, aim.share_bytes, tint_bytes))?;
+        }
+        if own_fits {
+            known = Some(tree);
+        } else if !is_known {
+            // Of a tree for another view that says nothing: it is cut anew first.
+            let bytes = aim.demand.pool_bytes.min(aim.most_bytes);
+            aim.demand_within(affordable(bytes, aim.share_bytes, own_bytes))?;
+        }
+    }
+    unreachable!("the last attempt returns")
+}
+
+/// How many of so many bytes all ranks can have together, where the largest share of them takes `largest` and may take `share`.
+fn affordable(bytes: usize, share: usize, largest: usize) -> usize {
+    let all = bytes as u128 * share as u128 / largest.max(1) as u128;
+    usize::try_from(all).unwrap_or(usize::MAX)
+}
+
+/// Largest memory that one rank needs for the blocks of its share, bytes: for those of the array shown, and
+/// for those that give the colors.
+fn largest_share(aim: &Aim, tree: &Tree) -> Result<[usize; 2]> {
+    (0..tree.ranks()).try_fold([0; 2], |[own, tint], rank| {
+        let [other, of_tint] = ShareDemand::of(aim, tree, rank)?.pool_bytes();
+        Ok([own.max(other), tint.max(of_tint)])
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_all_can_have_is_in_proportion() {
+        assert_eq!(affordable(100, 50, 60), 83);
+        assert_eq!(affordable(100, 50, 0), 5000);
+        assert_eq!(affordable(usize::MAX, usize::MAX, 1), usize::MAX);
+        assert_eq!(affordable(usize::MAX, usize::MAX / 2, usize::MAX), usize::MAX / 2);
+    }
+}

@@ -1,0 +1,521 @@
+//! Ranks that draw the pictures of a session, or of a film, together, view after view.
+//!
+//! Rank 0 has the people: sessions, viewers, pace. It tells all others one [`Order`] after another, by one small broadcast
+//! each, and all take part in what follows from it; so there is one order of pictures, and nobody waits in an exchange that
+//! others have left. The others [`follow`](crate::follow()).
+//!
+//! ```text
+//!   rank 0    view -> fit, cut -> Look ------> Outlook ------> Draw ----> join strips -> viewer
+//!                                  | share        ^ lacking     | cast, exchange  ^
+//!   others                         '-> wants -> blocks -------->'---- encode -----'
+//! ```
+//!
+//! [Films](crate::Film) are drawn so too, with nobody looking: rank 0 waits until no rank lacks anything, and is given pixels
+//! ([`Pixels`]) instead of strips. Who looks are their two places, by turns.
+//!
+//! That a picture is not wanted any more is said beside the orders, by a lane of its own: whoever hears it casts nothing more
+//! but goes on exchanging, so that the picture ends everywhere, only sooner.
+
+mod company;
+mod fit;
+mod order;
+mod parts;
+mod share;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use array::{BlockKey, DatasetId, Error, ErrorKind, Generation, Result};
+use bytes::Bytes;
+use compose::{Balance, Communicator, Method, Schedule, Tree, broadcast, reduce};
+use render::{Cancel, Frame, ImageSize, Quality, Scene, VolumeView};
+use session::ParticipantId;
+use view::View;
+
+use crate::loading::drawable::Subject;
+use crate::loading::feed::Suspicion;
+use crate::loading::loader::Trouble;
+use crate::loading::volume::Watching;
+use crate::ranks::strips::{STRIP_UNIT, Strip, joined};
+use crate::viewer::pace::Plan;
+use crate::viewer::shared::Host;
+use crate::viewer::view_plan::{Aim, Reach};
+
+pub(crate) use company::Begun;
+pub use company::Company;
+pub(crate) use fit::fit;
+pub(crate) use order::{Order, Outlook, Wish};
+use parts::Canvas;
+pub(crate) use parts::Parts;
+pub use parts::Pixels;
+pub(crate) use share::{ShareDemand, first_look};
+
+/// How often rank 0 asks the others how many blocks they lack, while they lack some.
+pub(crate) const ASKED_EVERY: Duration = Duration::from_millis(100);
+/// Interval of these questions while no lacking block is under way: failed ones are tried again from time to
+/// time.
+pub(crate) const ASKED_SELDOM: Duration = Duration::from_secs(1);
+/// The busiest rank's work over the average rank's up to which shares stay as they are: each change has blocks fetched anew.
+const EVEN: f64 = 1.2;
+/// Pictures by the same shares, however uneven: guessing anew takes about as long as one in motion.
+const PICTURES_BETWEEN: u64 = 3;
+
+/// How the ranks of a session or a film reach one another.
+#[derive(Clone)]
+pub struct Ranks {
+    /// Channel for all work that the ranks do together.
+    pub work: Arc<dyn Communicator>,
+    /// Second channel between the same ranks; its messages can overtake those of `work`.
+    pub news: Arc<dyn Communicator>,
+    /// How they put pictures together; the same at all of them.
+    pub method: Method,
+}
+
+impl Ranks {
+    /// Returns the schedule of messages by which the ranks put pictures together.
+    ///
+    /// # Errors
+    /// Those of [`Schedule::new`].
+    pub(crate) fn schedule(&self) -> Result<Schedule> {
+        Schedule::new(self.method, self.work.size())
+    }
+}
+
+impl fmt::Debug for Ranks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "rank {} of {}, {:?}", self.work.rank(), self.work.size(), self.method)
+    }
+}
+
+/// Rank 0's hold on the others.
+pub(crate) struct Crew {
+    ranks: Ranks,
+    schedule: Schedule,
+    line: Mutex<Line>,
+    /// The picture that is being drawn.
+    drawing: Mutex<Option<(ParticipantId, u64)>>,
+    /// Participants who left and whom the other ranks have not been told to forget yet.
+    gone: Mutex<Vec<ParticipantId>>,
+}
+
+/// State that is kept from order to order; only the holder of its lock gives orders.
+#[derive(Default)]
+struct Line {
+    /// Pictures so far.
+    pictures: u64,
+    people: BTreeMap<ParticipantId, Shares>,
+}
+
+/// Shares of the ranks in a participant's pictures.
+#[derive(Clone)]
+struct Shares {
+    /// View for which the shares were last used; then the volume in it and the state of the data.
+    seen: Arc<View>,
+    volume: Arc<VolumeView>,
+    data: (DatasetId, Generation),
+    tree: Tree,
+    balance: Balance,
+    record: Record,
+    /// Work of this rank for each block of the last picture, in samples drawn.
+    took: Vec<(BlockKey, f64)>,
+    /// Blocks that this rank needs.
+    wanted: u64,
+}
+
+/// How shares have done since they were cut.
+#[derive(Clone, Copy)]
+struct Record {
+    /// The busiest rank's work for the last picture over the average rank's.
+    imbalance: f64,
+    /// Pictures since, and the number of the view they were cut for.
+    pictures: u64,
+    seq: u64,
+}
+
+impl Record {
+    fn new(seq: u64) -> Self {
+        Self { imbalance: 1.0, pictures: 0, seq }
+    }
+
+    /// Whether shares should be cut anew for a view.
+    fn is_uneven(&self, seq: u64) -> bool {
+        self.imbalance > EVEN && self.seq != seq && self.pictures >= PICTURES_BETWEEN
+    }
+
+    /// Another picture, that took ranks so much work each.
+    fn add(&mut self, works: impl IntoIterator<Item = f64>) {
+        let (most, sum, count) = works.into_iter().fold((0.0, 0.0, 0.0), |(most, sum, count), work| {
+            (f64::max(most, work), sum + work, count + 1.0)
+        });
+        self.pictures += 1;
+        self.imbalance = if sum > 0.0 { most * count / sum } else { 1.0 };
+    }
+}
+
+/// Picture to draw for a participant.
+pub(crate) struct Picture {
+    pub(crate) scene: Scene,
+    pub(crate) view: Arc<View>,
+    pub(crate) plan: Plan,
+}
+
+impl Crew {
+    /// # Errors
+    /// `Invalid` for a rank other than 0.
+    pub(crate) fn new(ranks: Ranks) -> Result<Self> {
+        if ranks.work.rank() != 0 {
+            let rank = ranks.work.rank();
+            return Err(Error::invalid(format!("expected rank 0 to have the session, found rank {rank}")));
+        }
+        let schedule = ranks.schedule()?;
+        let (line, drawing, gone) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Ok(Self { ranks, schedule, line, drawing, gone })
+    }
+
+    /// Aims `who` at a view, and has every rank fetch its share of what is lacking. Shares stay as they are, from time step to time step
+    /// too, unless they were uneven: then they are cut anew, by what the last picture took. Who has none yet begins with those of
+    /// `like`. Blocks the thread.
+    ///
+    /// # Errors
+    /// Those of [`Aim::look`] and [`fit`], and of the communicator.
+    pub(crate) fn aim(
+        &self,
+        host: &Host,
+        (who, like): (ParticipantId, Option<ParticipantId>),
+        (seq, view): (u64, Arc<View>),
+        size: ImageSize,
+        mut old: Option<Watching>,
+    ) -> Result<Aim> {
+        let (ranks, data) = (self.ranks.work.size(), host.data());
+        let mut line = self.line()?;
+        let known = line.people.remove(&who).or_else(|| line.people.get(&like?).cloned());
+        let known = known.filter(|shares| shares.data == data && shares.seen.array == view.array);
+        let (tree, mut balance, record) = match known {
+            None => (None, Balance::new(), Record::new(seq)),
+            Some(shares) if !shares.record.is_uneven(seq) => {
+                (Some(shares.tree), shares.balance, shares.record)
+            }
+            Some(mut shares) => {
+                self.order(&Order::Tell { who })?;
+                shares.balance.hear(&*self.ranks.work, &shares.volume, &shares.took)?;
+                let tree = self.cut_before(host, &mut shares, &view, size, &mut old)?;
+                (tree, shares.balance, Record::new(seq))
+            }
+        };
+        let mut aim = Aim::look(&host.volumes, host.dataset(), who, view, size, old, self.reach())?;
+        let tree = fit(&mut aim, ranks, &mut balance, tree)?;
+        let (own, tint) = aim.sharpness();
+        let wish = Wish {
+            view: (*aim.view).clone(),
+            size: [size.width, size.height],
+            own,
+            tint,
+            tree: tree.to_bytes(),
+            data,
+        };
+        self.order(&Order::Look { who, wish })?;
+        let share = ShareDemand::first(&aim, &tree)?;
+        let (seen, volume) = (Arc::clone(&aim.view), Arc::clone(&aim.watching.volume.view));
+        let (took, wanted) = (Vec::new(), share.blocks());
+        share.wish(host, who, &aim);
+        line.people.insert(who, Shares { seen, volume, data, tree, balance, record, took, wanted });
+        Ok(aim)
+    }
+
+    /// Shares for a view of another time step, of which nothing is here yet that would say where work is: cut by what is here of the
+    /// `old` one. `None` for a view of the same.
+    fn cut_before(
+        &self,
+        host: &Host,
+        shares: &mut Shares,
+        view: &View,
+        size: ImageSize,
+        old: &mut Option<Watching>,
+    ) -> Result<Option<Tree>> {
+        let seen = &shares.seen;
+        if (view.time, &view.at) == (seen.time, &seen.at) {
+            return Ok(None);
+        }
+        let Some(watching) = old.take() else { return Ok(None) };
+        // Whose colours they are says nothing of work.
+        let before = View { time: seen.time, at: seen.at.clone(), colour_by: None, ..view.clone() };
+        let before = Arc::new(before);
+        let mut aim = Aim::look(
+            &host.volumes,
+            host.dataset(),
+            watching.who(),
+            before,
+            size,
+            Some(watching),
+            self.reach(),
+        )?;
+        let tree = fit(&mut aim, self.ranks.work.size(), &mut shares.balance, None)?;
+        *old = Some(aim.watching);
+        Ok(Some(tree))
+    }
+
+    /// All ranks' memory.
+    pub(crate) fn reach(&self) -> Reach {
+        Reach::Memory { hosts: self.ranks.work.size() }
+    }
+
+    /// Whether the shares of a participant should be cut anew for a view, which is not the one they were cut for.
+    pub(crate) fn is_uneven(&self, who: ParticipantId, seq: u64) -> bool {
+        // Whoever is busy with orders will know better in a moment.
+        let Ok(line) = self.line.try_lock() else { return false };
+        line.people.get(&who).is_some_and(|shares| shares.record.is_uneven(seq))
+    }
+
+    /// How many blocks `who` lacks at all ranks together, one that two lack twice, and what is wrong with some. Blocks the thread.
+    ///
+    /// # Errors
+    /// Why another rank cannot draw the view; those of the communicator.
+    pub(crate) fn outlook(&self, host: &Host, who: ParticipantId) -> Result<Outlook> {
+        let line = self.line()?;
+        let wanted = line.people.get(&who).map_or(0, |shares| shares.wanted);
+        self.order(&Order::Outlook { who })?;
+        let all = Outlook::of(wanted, host.feed.outlook(who), None).told(&*self.ranks.work)?;
+        if let Some(refused) = all.refused {
+            return Err(refused);
+        }
+        if all.is_stale {
+            host.feed.suspect(Suspicion { data: host.data(), is_certain: true });
+        }
+        Ok(all)
+    }
+
+    /// Draws a picture of what `who` is aimed at, encoded by all ranks. Blocks the thread.
+    ///
+    /// # Errors
+    /// The worst of all ranks'; `Cancelled` for a picture that was [withdrawn](Self::withdraw).
+    pub(crate) fn draw(
+        &self,
+        who: ParticipantId,
+        subject: &Subject,
+        picture: &Picture,
+        cancel: &Cancel,
+    ) -> Result<(Bytes, render::Truth)> {
+        if picture.view.grids || picture.view.stereo.is_some() {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                "expected neither grids as lines nor a picture for each eye by several ranks: one process draws them",
+            ));
+        }
+        let mut line = self.line()?;
+        let number = line.pictures + 1;
+        // Also of one that is withdrawn at once: others may hear of that, and must not take the next one for it.
+        line.pictures = number;
+        *self.drawing() = Some((who, number));
+        // Whoever withdraws it says so before looking whether it is drawn.
+        let drawn = if cancel.is_cancelled() {
+            Err(Error::new(ErrorKind::Cancelled, "the picture was withdrawn"))
+        } else {
+            self.picture(&mut line, who, subject, picture, cancel)
+        };
+        *self.drawing() = None;
+        drawn
+    }
+
+    fn picture(
+        &self,
+        line: &mut Line,
+        who: ParticipantId,
+        subject: &Subject,
+        Picture { scene, view, plan }: &Picture,
+        cancel: &Cancel,
+    ) -> Result<(Bytes, render::Truth)> {
+        let number = line.pictures;
+        let shares = line.people.get_mut(&who).ok_or_else(|| Error::internal("expected shares to draw"))?;
+        self.order(&Order::Draw { who, number, view: (**view).clone(), plan: *plan })?;
+        let ranks = &*self.ranks.work;
+        let schedule = by_strips(&self.schedule);
+        let drawn = subject.draw_together(ranks, scene, &shares.tree, &schedule, cancel);
+        let own = drawn.and_then(|part| {
+            let strip = strip_of(&part, plan, view.background)?;
+            Ok((strip, part))
+        });
+        // The others send what they have, whatever became of this rank's part.
+        let theirs: Vec<Strip> = (1..ranks.size())
+            .map(|rank| Strip::from_message(&ranks.receive(rank)?))
+            .collect::<Result<_>>()?;
+        let (own, part) = own?;
+        let strips: Vec<Strip> = std::iter::once(own).chain(theirs).collect();
+        shares.record.add(strips.iter().map(|strip| strip.work));
+        shares.took = part.work;
+        Ok((joined(plan.codec, scene.size, strips)?, part.tally.truth(scene)?))
+    }
+
+    /// Draws a finished picture of what `who` is aimed at, of which each rank [has](Self::outlook) all that it needs. Blocks the thread.
+    ///
+    /// # Errors
+    /// The worst of all ranks'.
+    pub(crate) fn finish(
+        &self,
+        who: ParticipantId,
+        subject: &Subject,
+        (scene, view): (&Scene, &View),
+        pixels: Pixels,
+        cancel: &Cancel,
+    ) -> Result<Frame> {
+        let mut line = self.line()?;
+        let shares = line.people.get_mut(&who).ok_or_else(|| Error::internal("expected shares to draw"))?;
+        let mut canvas = Canvas::new(scene, view, pixels)?;
+        self.order(&Order::Finish { who, view: view.clone(), pixels })?;
+        let ranks = &*self.ranks.work;
+        let own = Parts::drawn(ranks, subject, (scene, view), &shares.tree, &self.schedule, cancel);
+        // The others send what they have, whatever became of this rank's part.
+        let mut works =
+            (1..ranks.size()).map(|rank| canvas.put(&ranks.receive(rank)?)).collect::<Result<Vec<f64>>>()?;
+        let own = own?;
+        works.push(canvas.put(&own.to_message(pixels, view.background))?);
+        shares.record.add(works);
+        let frame = canvas.finished(&own)?;
+        shares.took = own.took;
+        Ok(frame)
+    }
+
+    /// Nobody wants the picture that is drawn for `who` any more; its flag was set before. Waits for nobody for long: the others
+    /// listen all the time.
+    ///
+    /// # Errors
+    /// Those of the communicator.
+    pub(crate) fn withdraw(&self, who: ParticipantId) -> Result<()> {
+        let drawing = *self.drawing();
+        match drawing {
+            Some((whose, number)) if whose == who => {
+                broadcast(&*self.ranks.news, number.to_le_bytes().to_vec()).map(drop)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// `who` looks away. The others hear it at once, or with the next order where one is under way.
+    pub(crate) fn forget(&self, who: ParticipantId) {
+        self.gone.lock().unwrap_or_else(PoisonError::into_inner).push(who);
+        if let Ok(mut line) = self.line.try_lock()
+            && let Err(error) = self.dismiss(&mut line)
+        {
+            tracing::warn!(%error, "other ranks were not told who left");
+        }
+    }
+
+    fn dismiss(&self, line: &mut Line) -> Result<()> {
+        let gone = std::mem::take(&mut *self.gone.lock().unwrap_or_else(PoisonError::into_inner));
+        gone.into_iter().try_for_each(|who| {
+            line.people.remove(&who);
+            self.order(&Order::Forget { who })
+        })
+    }
+
+    /// The right to give orders.
+    fn line(&self) -> Result<MutexGuard<'_, Line>> {
+        let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
+        self.dismiss(&mut line)?;
+        Ok(line)
+    }
+
+    fn drawing(&self) -> MutexGuard<'_, Option<(ParticipantId, u64)>> {
+        self.drawing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn order(&self, order: &Order) -> Result<()> {
+        broadcast(&*self.ranks.work, order.to_message()?).map(drop)
+    }
+
+    /// The busiest rank's work for a participant's last picture over the average rank's.
+    #[cfg(test)]
+    pub(crate) fn imbalance_of(&self, who: ParticipantId) -> Option<f64> {
+        self.line.lock().expect("whole").people.get(&who).map(|shares| shares.record.imbalance)
+    }
+
+    /// The shares of a participant.
+    #[cfg(test)]
+    pub(crate) fn tree_of(&self, who: ParticipantId) -> Option<Tree> {
+        self.line.lock().expect("whole").people.get(&who).map(|shares| shares.tree.clone())
+    }
+}
+
+/// The others go home.
+impl Drop for Crew {
+    fn drop(&mut self) {
+        let ended = self.order(&Order::End).and(broadcast(&*self.ranks.news, Vec::new()));
+        if let Err(error) = ended {
+            tracing::debug!(%error, "other ranks had ended before");
+        }
+    }
+}
+
+/// Changes a schedule so that each rank ends with whole rows, as encoders need them.
+pub(crate) fn by_strips(schedule: &Schedule) -> Schedule {
+    schedule.clone().by_rows(STRIP_UNIT)
+}
+
+/// Returns the scene of an aim, with the size and the quality of a plan.
+///
+/// # Errors
+/// `Invalid` for a transfer function that is none.
+pub(crate) fn scene_for(aim: &Aim, plan: &Plan) -> Result<Scene> {
+    let size = ImageSize { width: plan.width, height: plan.height };
+    let scene = Scene { size, ..aim.scene(&aim.view)? };
+    let quality = if plan.is_moving { moving(&scene)? } else { Quality::STILL };
+    Ok(Scene { quality, ..scene })
+}
+
+/// The quality of a scene that moves, by what its pixels span where the camera looks at.
+fn moving(scene: &Scene) -> Result<Quality> {
+    let pixel_world = scene.camera.height_at_target() / f64::from(scene.size.height.max(1));
+    let step_world = scene.view.step_world(scene.view.rank_of(scene.finest_level)?, 1.0);
+    Ok(Quality::moving(pixel_world / step_world))
+}
+
+/// This rank's rows of a picture, encoded.
+pub(crate) fn strip_of(part: &compose::Composed, plan: &Plan, background: [u8; 3]) -> Result<Strip> {
+    let mut strip = Strip::encoded(plan.codec, &part.image(), part.region.top, background)?;
+    strip.work = part.work.iter().map(|(_, work)| work).sum();
+    Ok(strip)
+}
+
+impl Outlook {
+    /// As one host knows it of itself, of `total` blocks: those that several ranks need are counted in proportion. Something is
+    /// there as soon as any block is, all once every block is, and what is under way somewhere is never taken for failed.
+    pub(crate) fn within(&self, total: u64) -> (u64, Trouble) {
+        let shown = |count: u64| {
+            let exact = u128::from(count) * u128::from(total);
+            u64::try_from(exact.div_ceil(u128::from(self.wanted.max(1)))).unwrap_or(total).min(total)
+        };
+        let is_any_there = self.lacking < self.wanted;
+        let most_lacking = if total > 1 { total - u64::from(is_any_there) } else { total };
+        let lacking = shown(self.lacking).min(most_lacking);
+        let is_under_way = self.lacking > self.failed;
+        let most_failed = lacking.saturating_sub(u64::from(is_under_way));
+        let trouble = Trouble {
+            failed: shown(self.failed).min(most_failed),
+            given_up: shown(self.given_up).min(most_failed),
+            retrying: shown(self.retrying).min(lacking),
+            reason: self.reason.clone(),
+        };
+        (lacking, trouble)
+    }
+
+    /// When to ask again; `None` when nothing is lacking.
+    pub(crate) fn asked_again_after(&self) -> Option<Duration> {
+        match (self.lacking, self.failed) {
+            (0, _) => None,
+            (lacking, failed) if failed >= lacking => Some(ASKED_SELDOM),
+            _ => Some(ASKED_EVERY),
+        }
+    }
+
+    /// Returns the combined outlook of all ranks at rank 0.
+    pub(crate) fn told(self, ranks: &dyn Communicator) -> Result<Self> {
+        let all = reduce(ranks, self.to_message()?, |a, b| {
+            Self::from_message(&a)?.and(Self::from_message(&b)?).to_message()
+        })?;
+        Self::from_message(&all)
+    }
+}
+
+#[cfg(test)]
+mod tests;

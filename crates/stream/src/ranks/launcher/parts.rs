@@ -1,0 +1,187 @@
+//! Finished pictures in parts: each rank has finished a rectangle of the picture, of a stereo pair one of each eye's, and rank 0
+//! puts them together.
+
+use array::{BlockKey, Error, Result};
+use compose::{Communicator, Composed, Schedule, Tree};
+use render::{Cancel, Frame, Image, ImageSize, Rect, Scene, stereo};
+use serde::{Deserialize, Serialize};
+use view::View;
+
+use crate::encode::unit;
+use crate::loading::drawable::Subject;
+
+/// Bytes before the parts of a message: the work that they took.
+const WORK_BYTES: usize = size_of::<f64>();
+
+/// How rank 0 is given finished pictures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Pixels {
+    /// 8-bit RGB over the view's background, three bytes a pixel: all that a `.png` or a film shows. The image is opaque then.
+    #[default]
+    Rgb8,
+    /// Single precision with opacity, sixteen bytes a pixel: for what is drawn behind it afterwards, and for `.exr`.
+    Full,
+}
+
+impl Pixels {
+    fn pixel_bytes(self) -> usize {
+        match self {
+            Self::Rgb8 => 3,
+            Self::Full => size_of::<[f32; 4]>(),
+        }
+    }
+
+    fn encoded(self, image: &Image, background: [u8; 3]) -> Vec<u8> {
+        match self {
+            Self::Rgb8 => image.to_rgb8(unit(background)),
+            Self::Full => image.rgba.as_flattened().iter().flat_map(|value| value.to_le_bytes()).collect(),
+        }
+    }
+
+    /// One pixel from as many bytes as [one has](Self::pixel_bytes).
+    fn decoded(self, bytes: &[u8]) -> [f32; 4] {
+        match self {
+            Self::Rgb8 => opaque([0, 1, 2].map(|i| bytes[i])),
+            Self::Full => [0, 4, 8, 12].map(|i| f32::from_le_bytes([0, 1, 2, 3].map(|byte| bytes[i + byte]))),
+        }
+    }
+
+    /// Returns the pixel for places where no rank has drawn anything.
+    fn nothing(self, background: [u8; 3]) -> [f32; 4] {
+        match self {
+            Self::Rgb8 => opaque(background),
+            Self::Full => [0.0; 4],
+        }
+    }
+}
+
+fn opaque(colour: [u8; 3]) -> [f32; 4] {
+    let [r, g, b] = unit(colour);
+    [r, g, b, 1.0]
+}
+
+/// Returns the scenes of both eyes of a stereo pair, or the one scene of any other view.
+///
+/// # Errors
+/// Those of [`stereo::scenes`].
+fn eyes(scene: &Scene, view: &View) -> Result<Vec<Scene>> {
+    view.stereo
+        .map_or_else(|| Ok(vec![scene.clone()]), |parallax| stereo::scenes(scene, parallax).map(Vec::from))
+}
+
+/// This rank's parts of a finished picture.
+pub(crate) struct Parts {
+    eyes: Vec<Composed>,
+    /// Work of this rank for each block, in samples drawn.
+    pub(crate) took: Vec<(BlockKey, f64)>,
+}
+
+impl Parts {
+    /// Draws a picture with the others, which make the same call. Blocks the thread.
+    ///
+    /// # Errors
+    /// Those of [`compose::draw_by`] and [`stereo::scenes`].
+    pub(crate) fn drawn(
+        ranks: &dyn Communicator,
+        subject: &Subject,
+        (scene, view): (&Scene, &View),
+        tree: &Tree,
+        schedule: &Schedule,
+        cancel: &Cancel,
+    ) -> Result<Self> {
+        let draw = |eye: &Scene| subject.draw_together(ranks, eye, tree, schedule, cancel);
+        // The second eye's too where the first one's failed: the others go on.
+        let drawn: Vec<Result<Composed>> = eyes(scene, view)?.iter().map(draw).collect();
+        let mut eyes = drawn.into_iter().collect::<Result<Vec<_>>>()?;
+        let took = eyes.iter_mut().flat_map(|eye| std::mem::take(&mut eye.work)).collect();
+        Ok(Self { eyes, took })
+    }
+
+    /// For rank 0; little-endian. Whoever could not draw sends nothing instead.
+    pub(crate) fn to_message(&self, pixels: Pixels, background: [u8; 3]) -> Vec<u8> {
+        let work: f64 = self.took.iter().map(|(_, work)| work).sum();
+        let mut message = work.to_le_bytes().to_vec();
+        for eye in &self.eyes {
+            message.extend(eye.region.to_bytes());
+            message.extend(pixels.encoded(&eye.image(), background));
+        }
+        message
+    }
+}
+
+/// A finished picture at rank 0, as parts come.
+pub(super) struct Canvas {
+    size: ImageSize,
+    pixels: Pixels,
+    eyes: Vec<(Scene, Image)>,
+}
+
+impl Canvas {
+    /// One with nothing in it yet.
+    ///
+    /// # Errors
+    /// Those of [`stereo::scenes`].
+    pub(super) fn new(scene: &Scene, view: &View, pixels: Pixels) -> Result<Self> {
+        let blank = |eye: Scene| {
+            let rgba = vec![pixels.nothing(view.background); Rect::whole(eye.size).pixels()];
+            let image = Image { size: eye.size, rgba };
+            (eye, image)
+        };
+        let eyes = eyes(scene, view)?.into_iter().map(blank).collect();
+        Ok(Self { size: scene.size, pixels, eyes })
+    }
+
+    /// Puts a rank's parts in their places; gives the work that they took.
+    ///
+    /// # Errors
+    /// `Corrupt` for what [`Parts::to_message`] does not give.
+    pub(super) fn put(&mut self, message: &[u8]) -> Result<f64> {
+        let Some((work, mut rest)) = message.split_first_chunk::<WORK_BYTES>() else { return Ok(0.0) };
+        for (_, image) in &mut self.eyes {
+            rest = put(image, self.pixels, rest)?;
+        }
+        if rest.is_empty() { Ok(f64::from_le_bytes(*work)) } else { Err(foreign(rest.len())) }
+    }
+
+    /// The picture, of which rank 0 drew `own`.
+    ///
+    /// # Errors
+    /// Those of [`Tally::truth`](render::Tally::truth).
+    pub(super) fn finished(self, own: &Parts) -> Result<Frame> {
+        let frame = |((scene, image), part): ((Scene, Image), &Composed)| {
+            Ok(Frame { image, truth: part.tally.truth(&scene)? })
+        };
+        let frames = self.eyes.into_iter().zip(&own.eyes).map(frame).collect::<Result<Vec<_>>>()?;
+        match <[Frame; 2]>::try_from(frames) {
+            Ok(pair) => stereo::beside(pair, self.size),
+            Err(one) => {
+                one.into_iter().next().ok_or_else(|| Error::internal("expected a picture, found none"))
+            }
+        }
+    }
+}
+
+/// Puts the first part of a message into an image; gives the rest.
+fn put<'a>(image: &mut Image, pixels: Pixels, message: &'a [u8]) -> Result<&'a [u8]> {
+    let (rect, rest) = message.split_first_chunk().ok_or_else(|| foreign(message.len()))?;
+    let rect = Rect::from_bytes(rect);
+    // Within the image, so there are no more than it has.
+    let bytes = if rect.is_within(image.size) { rect.pixels() * pixels.pixel_bytes() } else { usize::MAX };
+    let (own, rest) = rest.split_at_checked(bytes).ok_or_else(|| foreign(rest.len()))?;
+    let (whole, width) = (Rect::whole(image.size), rect.width as usize);
+    let rows = own.chunks_exact((width * pixels.pixel_bytes()).max(1));
+    for (row, bytes) in (rect.top..).zip(rows) {
+        let start = whole.index(rect.left, row);
+        let places = &mut image.rgba[start..start + width];
+        for (place, bytes) in places.iter_mut().zip(bytes.chunks_exact(pixels.pixel_bytes())) {
+            *place = pixels.decoded(bytes);
+        }
+    }
+    Ok(rest)
+}
+
+fn foreign(bytes: usize) -> Error {
+    Error::corrupt(format!(
+        "expected a rank's parts of a picture, found {bytes} bytes that are none: do all ranks run the same program?"
+    ))
+}

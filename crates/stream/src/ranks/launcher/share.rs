@@ -1,0 +1,92 @@
+//! Blocks that each rank fetches for a picture: its own share, including that of the array that gives the
+//! colors; and at rank 0 the blocks that it looks at first.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use array::{BlockKey, Result};
+use compose::Tree;
+use render::{Demand, Demanded, VolumeView};
+use session::ParticipantId;
+
+use crate::viewer::shared::Host;
+use crate::viewer::view_plan::Aim;
+
+/// A rank's share of what a picture wants.
+pub(crate) struct ShareDemand {
+    own: Demand,
+    /// Share of the array that gives the colors.
+    tint: Option<Demand>,
+}
+
+impl ShareDemand {
+    /// # Errors
+    /// `Invalid` for a transfer function that is none.
+    pub(crate) fn of(aim: &Aim, tree: &Tree, rank: usize) -> Result<Self> {
+        let (scene, share) = (aim.scene(&aim.view)?, tree.share(rank));
+        let tint = aim.tint.as_ref().map(|tint| share.demand_of_tint(&scene, &tint.demand));
+        Ok(Self { own: share.demand(&scene, &aim.demand), tint })
+    }
+
+    /// Rank 0's: its share, and where that fits all of the coarsest level, by which it chooses a transfer function and colours and
+    /// guesses who has how much to do.
+    ///
+    /// # Errors
+    /// As [`ShareDemand::of`].
+    pub(crate) fn first(aim: &Aim, tree: &Tree) -> Result<Self> {
+        let Self { own, tint } = Self::of(aim, tree, 0)?;
+        let wider = |view: &VolumeView, whole: &Demand, own: Demand| {
+            let is_own: BTreeSet<BlockKey> = own.blocks.iter().map(|block| block.key).collect();
+            let is_coarsest = coarsest(view, whole);
+            let wider = some_of(view, whole, |block| is_own.contains(&block.key) || is_coarsest(block));
+            if wider.pool_bytes <= aim.share_bytes { wider } else { own }
+        };
+        let own = wider(&aim.watching.volume.view, &aim.demand, own);
+        let tint = aim.tint_demand().zip(tint).map(|((view, whole), own)| wider(view, whole, own));
+        Ok(Self { own, tint })
+    }
+
+    /// How many blocks it has.
+    pub(crate) fn blocks(&self) -> u64 {
+        (self.own.blocks.len() + self.tint.as_ref().map_or(0, |tint| tint.blocks.len())) as u64
+    }
+
+    /// The most that it takes of a pool, bytes.
+    pub(crate) fn pool_bytes(&self) -> [usize; 2] {
+        [self.own.pool_bytes, self.tint.as_ref().map_or(0, |tint| tint.pool_bytes)]
+    }
+
+    /// Wishes for what is lacking of it. Blocks the thread.
+    pub(crate) fn wish(self, host: &Host, who: ParticipantId, aim: &Aim) {
+        let (own, tint) = (Arc::new(self.own), self.tint.map(Arc::new));
+        host.feed.wish(who, || aim.watching.want_all(&own, tint.as_ref()));
+    }
+}
+
+/// Blocks that rank 0 looks at before it knows anything: as much of the coarsest level as it can hold, and
+/// the same of the array that gives the colors.
+pub(crate) fn first_look(aim: &Aim) -> (Demand, Option<Demand>) {
+    let look = |view: &VolumeView, whole: &Demand| {
+        let (is_coarsest, mut sum) = (coarsest(view, whole), 0);
+        some_of(view, whole, |block| {
+            let bytes = if is_coarsest(block) { view.pool_bytes(&block.key) } else { return false };
+            sum += bytes;
+            sum <= aim.share_bytes
+        })
+    };
+    (look(&aim.watching.volume.view, &aim.demand), aim.tint_demand().map(|(view, whole)| look(view, whole)))
+}
+
+/// Whether a block is of the coarsest level that is wanted.
+fn coarsest(view: &VolumeView, whole: &Demand) -> impl Fn(&Demanded) -> bool {
+    let rank = |block: &Demanded| view.rank_of(block.key.level).unwrap_or(0);
+    let coarsest = whole.blocks.iter().map(rank).max();
+    move |block| Some(rank(block)) == coarsest
+}
+
+/// Those of a picture's blocks that are chosen.
+fn some_of(view: &VolumeView, whole: &Demand, mut is_chosen: impl FnMut(&Demanded) -> bool) -> Demand {
+    let blocks: Vec<Demanded> = whole.blocks.iter().filter(|block| is_chosen(block)).copied().collect();
+    let pool_bytes = blocks.iter().map(|block| view.pool_bytes(&block.key)).sum();
+    Demand { blocks, pool_bytes, ..whole.clone() }
+}

@@ -1,0 +1,299 @@
+//! Ranks other than the first in a session or a film: they follow the orders of rank 0; see
+//! [`crew`](crate::ranks::launcher).
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use array::{BlockKey, Error, ErrorKind, Result, Source};
+use compose::{Communicator, Schedule, Tree, broadcast, tell_work};
+use render::{Cancel, ImageSize};
+use session::ParticipantId;
+use tokio::task::JoinSet;
+use view::View;
+
+use crate::painter::Means;
+use crate::ranks::launcher::{
+    Order, Outlook, Parts, Pixels, Ranks, ShareDemand, Wish, by_strips, scene_for, strip_of,
+};
+use crate::ranks::strips::Strip;
+use crate::tasks::blocking;
+use crate::viewer::pace::Plan;
+use crate::viewer::session::check_memory;
+use crate::viewer::shared::{DESCRIBE_ATTEMPTS, DESCRIBE_PAUSE, Host};
+use crate::viewer::view_plan::{Aim, Reach};
+
+/// Fetches and draws this rank's share of every picture of the session or the film that rank 0 has, until that ends. Each rank has the
+/// same data, with means of its own; all is drawn on the CPU.
+///
+/// Call it within a tokio runtime.
+///
+/// # Errors
+/// `TooLarge` below [`MIN_MEMORY_BYTES`](crate::MIN_MEMORY_BYTES), `Invalid` at rank 0, what does not fit in the first view, and
+/// those of the communicator: where another rank is gone, or says what cannot be.
+///
+/// # Cancel safety
+/// Dropping it withdraws every want; others then wait in vain until they hear that this rank is gone.
+pub async fn follow(source: Arc<dyn Source>, means: impl Into<Means>, ranks: Ranks) -> Result<()> {
+    let means = means.into();
+    check_memory(means.memory_bytes)?;
+    if ranks.work.rank() == 0 {
+        return Err(Error::invalid("expected rank 0 to have the session, found it among those that follow"));
+    }
+    let dataset = source.describe().await?;
+    dataset.check()?;
+    let host = Host::new(dataset, source, means, View::default(), Arc::new(|_| None));
+    let withdrawn = Arc::new(Withdrawn::default());
+    let mut listening = JoinSet::new();
+    let (news, heard) = (Arc::clone(&ranks.news), Arc::clone(&withdrawn));
+    listening.spawn_blocking(move || heard.listen(&*news));
+    let schedule = ranks.schedule()?;
+    let hand = Hand { host: Arc::new(host), ranks, schedule, places: Arc::default(), withdrawn };
+    tokio::select! {
+        () = hand.host.feed.run() => Err(Error::internal("the feed ended")),
+        ended = hand.run() => ended,
+    }
+}
+
+/// One of the others at work.
+struct Hand {
+    host: Arc<Host>,
+    ranks: Ranks,
+    schedule: Schedule,
+    places: Arc<Mutex<Places>>,
+    withdrawn: Arc<Withdrawn>,
+}
+
+/// By participant, of whom a session has few: what they look at, or why that cannot be drawn.
+type Places = BTreeMap<ParticipantId, Result<Place>>;
+
+/// View of one participant at this rank.
+struct Place {
+    aim: Aim,
+    tree: Tree,
+    /// Blocks of its share.
+    wanted: u64,
+    /// Work of this rank for each block of the last picture, in samples drawn.
+    took: Vec<(BlockKey, f64)>,
+}
+
+impl Hand {
+    async fn run(&self) -> Result<()> {
+        loop {
+            let ranks = Arc::clone(&self.ranks.work);
+            let message = blocking(move || broadcast(&*ranks, Vec::new())).await??;
+            match Order::from_message(&message)? {
+                Order::Look { who, wish } => self.look(who, wish).await?,
+                Order::Tell { who } => self.tell(who).await?,
+                Order::Outlook { who } => self.outlook(who).await?,
+                Order::Draw { who, number, view, plan } => self.draw(who, number, view, plan).await?,
+                Order::Finish { who, view, pixels } => self.finish(who, view, pixels).await?,
+                Order::Forget { who } => {
+                    self.host.feed.forget(who);
+                    self.places().remove(&who);
+                }
+                Order::End => return Ok(()),
+            }
+        }
+    }
+
+    fn places(&self) -> std::sync::MutexGuard<'_, Places> {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Aims `who` at the view of `wish`. Rank 0 hears of an error when it asks for the outlook, as it does
+    /// before every picture of the view.
+    async fn look(&self, who: ParticipantId, wish: Wish) -> Result<()> {
+        // A file system may show this host what has changed a little later.
+        for attempt in 0..DESCRIBE_ATTEMPTS {
+            if self.host.data() == wish.data {
+                break;
+            }
+            if attempt > 0 {
+                tokio::time::sleep(DESCRIBE_PAUSE).await;
+            }
+            self.host.describe_now().await;
+        }
+        let (host, rank, ranks) = (Arc::clone(&self.host), self.ranks.work.rank(), self.ranks.work.size());
+        let old = self.places().remove(&who).and_then(Result::ok);
+        let place = blocking(move || Place::aimed(&host, who, wish, [rank, ranks], old)).await?;
+        if place.is_err() {
+            self.host.feed.forget(who);
+        }
+        self.places().insert(who, place);
+        Ok(())
+    }
+
+    async fn tell(&self, who: ParticipantId) -> Result<()> {
+        let took = match self.places().get_mut(&who) {
+            Some(Ok(place)) => std::mem::take(&mut place.took),
+            _ => Vec::new(),
+        };
+        let ranks = Arc::clone(&self.ranks.work);
+        blocking(move || tell_work(&*ranks, &took)).await?
+    }
+
+    async fn outlook(&self, who: ParticipantId) -> Result<()> {
+        let (wanted, refused) = match self.places().get(&who) {
+            Some(Ok(place)) => (place.wanted, None),
+            Some(Err(error)) => (0, Some(error.clone().context(format!("rank {}", self.ranks.work.rank())))),
+            None => (0, Some(Error::internal("expected to be told what to look at first"))),
+        };
+        let own = Outlook::of(wanted, self.host.feed.outlook(who), refused);
+        let ranks = Arc::clone(&self.ranks.work);
+        blocking(move || own.told(&*ranks).map(drop)).await?
+    }
+
+    async fn draw(&self, who: ParticipantId, number: u64, view: View, plan: Plan) -> Result<()> {
+        let cancel = self.withdrawn.begin(number);
+        let schedule = by_strips(&self.schedule);
+        let drawn = self.hand_over(who, move |place, ranks| {
+            Ok(place.drawn(ranks, view, plan, &schedule, &cancel)?.to_message())
+        });
+        let drawn = drawn.await;
+        self.withdrawn.end();
+        drawn
+    }
+
+    async fn finish(&self, who: ParticipantId, view: View, pixels: Pixels) -> Result<()> {
+        let schedule = self.schedule.clone();
+        self.hand_over(who, move |place, ranks| place.finished(ranks, view, pixels, &schedule)).await
+    }
+
+    /// Makes something of what somebody looks at, and sends it to rank 0.
+    async fn hand_over(
+        &self,
+        who: ParticipantId,
+        make: impl FnOnce(&mut Place, &dyn Communicator) -> Result<Vec<u8>> + Send + 'static,
+    ) -> Result<()> {
+        let (places, ranks) = (Arc::clone(&self.places), Arc::clone(&self.ranks.work));
+        blocking(move || {
+            let mut places = places.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(Ok(place)) = places.get_mut(&who) else {
+                return Err(Error::internal("expected to draw what was looked at, found that it cannot be"));
+            };
+            ranks.send(0, make(place, &*ranks)?)
+        })
+        .await?
+    }
+}
+
+impl Place {
+    fn aimed(
+        host: &Host,
+        who: ParticipantId,
+        wish: Wish,
+        [rank, ranks]: [usize; 2],
+        old: Option<Self>,
+    ) -> Result<Self> {
+        let found = host.data();
+        if found != wish.data {
+            return Err(Error::new(
+                ErrorKind::Stale,
+                format!("expected the data that rank 0 sees ({:?}), found others ({found:?})", wish.data),
+            ));
+        }
+        let [width, height] = wish.size;
+        let size = ImageSize { width, height };
+        let reach = Reach::Told { own: wish.own, tint: wish.tint };
+        let old = old.map(|old| old.aim.watching);
+        let aim = Aim::look(&host.volumes, host.dataset(), who, Arc::new(wish.view), size, old, reach)?;
+        let tree = Tree::from_bytes(&wish.tree, ranks)?;
+        let share = ShareDemand::of(&aim, &tree, rank)?;
+        let wanted = share.blocks();
+        share.wish(host, who, &aim);
+        Ok(Self { aim, tree, wanted, took: Vec::new() })
+    }
+
+    /// This rank's rows of a picture; none where it failed, of which rank 0 has heard.
+    fn drawn(
+        &mut self,
+        ranks: &dyn Communicator,
+        view: View,
+        plan: Plan,
+        schedule: &Schedule,
+        cancel: &Cancel,
+    ) -> Result<Strip> {
+        self.aim.view = Arc::new(view);
+        let scene = scene_for(&self.aim, &plan)?;
+        let subject = self.aim.watching.subject();
+        match subject.draw_together(ranks, &scene, &self.tree, schedule, cancel) {
+            Ok(part) => {
+                let strip = strip_of(&part, &plan, self.aim.view.background)?;
+                self.took = part.work;
+                Ok(strip)
+            }
+            Err(error) => unless_alone(error).map(|()| Strip::nothing()),
+        }
+    }
+
+    /// This rank's parts of a finished picture; none where it failed, of which rank 0 has heard.
+    fn finished(
+        &mut self,
+        ranks: &dyn Communicator,
+        view: View,
+        pixels: Pixels,
+        schedule: &Schedule,
+    ) -> Result<Vec<u8>> {
+        let scene = self.aim.scene(&view)?;
+        let subject = self.aim.watching.subject();
+        match Parts::drawn(ranks, &subject, (&scene, &view), &self.tree, schedule, &Cancel::new()) {
+            Ok(parts) => {
+                let message = parts.to_message(pixels, view.background);
+                self.took = parts.took;
+                Ok(message)
+            }
+            Err(error) => unless_alone(error).map(|()| Vec::new()),
+        }
+    }
+}
+
+/// Rank 0 has heard of an error that all took part in; without the others there is nobody to tell.
+fn unless_alone(error: Error) -> Result<()> {
+    match error.kind() {
+        ErrorKind::Unreachable | ErrorKind::Corrupt => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Pictures that nobody wants any more.
+#[derive(Default)]
+struct Withdrawn(Mutex<Pictures>);
+
+#[derive(Default)]
+struct Pictures {
+    /// The newest one that was withdrawn.
+    newest: u64,
+    /// The one that is drawn.
+    current: Option<(u64, Cancel)>,
+}
+
+impl Withdrawn {
+    /// Hears of them until rank 0 says that nothing more comes, or is gone.
+    fn listen(&self, news: &dyn Communicator) {
+        while let Ok(message) = broadcast(news, Vec::new()) {
+            let Ok(number) = message.as_slice().try_into().map(u64::from_le_bytes) else { return };
+            let mut pictures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            pictures.newest = pictures.newest.max(number);
+            if let Some((current, cancel)) = &pictures.current
+                && *current <= number
+            {
+                cancel.cancel();
+            }
+        }
+    }
+
+    /// The flag of a picture that begins.
+    fn begin(&self, number: u64) -> Cancel {
+        let cancel = Cancel::new();
+        let mut pictures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if number <= pictures.newest {
+            cancel.cancel();
+        }
+        pictures.current = Some((number, cancel.clone()));
+        cancel
+    }
+
+    fn end(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).current = None;
+    }
+}

@@ -1,0 +1,486 @@
+//! The truth badge: what a picture shows and what it lacks, as facts and as one sentence for people.
+//!
+//! It only words what others counted. A strided sample is always called one.
+
+use array::{LevelOrigin, Share};
+use session::{Limit, State, Truth};
+
+use crate::loading::loader::Trouble;
+use crate::viewer::view_plan::Aim;
+
+/// Facts about a picture, from which its truth badge is made.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Facts {
+    /// Finest level that covers all that is drawn; `None` before the first block.
+    pub(crate) level_drawn: Option<u8>,
+    /// Something in sight is not drawn at all: no level has its block yet.
+    pub(crate) has_gaps: bool,
+    /// The picture shows the wanted level wherever the source has it, by what was cast.
+    pub(crate) is_whole: bool,
+    pub(crate) level_wanted: u8,
+    /// Number of levels of the array.
+    pub(crate) levels: usize,
+    /// How the level drawn was made.
+    pub(crate) origin: LevelOrigin,
+    /// The level that is as fine as the one drawn, and no sample of it.
+    pub(crate) as_fine_as: u8,
+    pub(crate) limit: Limit,
+    /// The level was asked for by number.
+    pub(crate) is_forced: bool,
+    pub(crate) blocks_present: u64,
+    pub(crate) blocks_total: u64,
+    pub(crate) trouble: Trouble,
+    /// Blocks of made levels, while some are being made.
+    pub(crate) levels_made: Option<Share>,
+    /// Bytes of a packed file that were looked through, while they are.
+    pub(crate) indexed: Option<Share>,
+    pub(crate) is_moving: bool,
+    /// Drawn and encoded without loss, at full resolution and quality.
+    pub(crate) is_lossless: bool,
+    /// True when the window has more pixels than pictures may have.
+    pub(crate) is_enlarged: bool,
+    /// Memory for blocks of this view, bytes.
+    pub(crate) memory_bytes: u64,
+    /// Level that fits into memory, and number of levels, of the array that gives the colors, where memory
+    /// keeps its level from being finer.
+    pub(crate) coarse_colours: Option<(u8, usize)>,
+    /// Its level that is wanted is made of single voxels.
+    pub(crate) sampled_colours: bool,
+}
+
+impl Facts {
+    /// Collects the facts of an aim, from the number of its blocks that are lacking, the problems with them,
+    /// and the truth of the last picture.
+    pub(crate) fn of(aim: &Aim, (lacking, trouble): (u64, Trouble), picture: Option<render::Truth>) -> Self {
+        let blocks_total = aim.blocks_total();
+        let facts = Self {
+            level_drawn: None,
+            has_gaps: false,
+            is_whole: false,
+            level_wanted: aim.demand.wanted,
+            levels: aim.watching.volume.view.levels.len(),
+            origin: LevelOrigin::Stored,
+            as_fine_as: aim.demand.wanted,
+            limit: match aim.demand.limit {
+                render::Limit::Screen => Limit::Screen,
+                render::Limit::Memory => Limit::Memory,
+                render::Limit::Finest => Limit::Finest,
+            },
+            is_forced: aim.view.level == Some(aim.demand.wanted),
+            blocks_present: blocks_total.saturating_sub(lacking),
+            blocks_total,
+            trouble,
+            levels_made: None,
+            indexed: None,
+            is_moving: false,
+            is_lossless: false,
+            is_enlarged: false,
+            memory_bytes: aim.share_bytes as u64,
+            coarse_colours: coarse_colours(aim),
+            sampled_colours: has_sampled_colours(aim),
+        };
+        facts.showing(aim, picture)
+    }
+
+    /// Replaces the facts that depend on the picture by those of `picture`, the truth of what was really
+    /// cast.
+    pub(crate) fn showing(mut self, aim: &Aim, picture: Option<render::Truth>) -> Self {
+        self.is_whole = picture.is_some_and(|p| p.is_complete());
+        self.has_gaps = !self.is_whole && picture.is_some_and(|p| p.share_uncovered > 0.0);
+        // Where the source has nothing at the wanted level, its ancestor is the best there is.
+        let level = picture.and_then(|p| if self.is_whole { Some(p.wanted_level) } else { p.coarsest_shown });
+        let drawn = level.unwrap_or(self.level_wanted);
+        let levels = &aim.watching.volume.view.levels;
+        self.level_drawn = level;
+        if let Some(found) = levels.iter().find(|l| l.number == drawn) {
+            self.origin = found.origin;
+            // Of two with the same resolution the sampled one comes last.
+            let twin = levels.iter().find(|l| l.factor.abs_diff_eq(found.factor, 1e-6));
+            self.as_fine_as = twin.map_or(drawn, |l| l.number);
+        }
+        self
+    }
+
+    /// Every wanted block is there.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.blocks_present >= self.blocks_total
+    }
+
+    /// No further block will come.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.blocks_present + self.trouble.failed >= self.blocks_total
+    }
+
+    fn state(&self) -> State {
+        if self.is_moving {
+            State::Moving
+        } else if self.is_complete() && !self.has_gaps {
+            State::Complete
+        } else if self.is_settled() && !self.is_complete() {
+            State::Failed
+        } else {
+            State::Loading
+        }
+    }
+
+    /// Finest level that covers everything; of a picture in which nothing is visible the wanted one, once it is all
+    /// there.
+    fn level_shown(&self) -> Option<u8> {
+        let level = self.level_drawn.or_else(|| self.is_complete().then_some(self.level_wanted));
+        level.filter(|_| !self.has_gaps)
+    }
+
+    /// The badge.
+    pub(crate) fn truth(&self) -> Truth {
+        Truth {
+            level_shown: self.level_shown(),
+            level_wanted: self.level_wanted,
+            origin: self.origin,
+            limit: self.limit,
+            blocks_present: self.blocks_present,
+            blocks_total: self.blocks_total,
+            state: self.state(),
+            exact: self.is_lossless
+                && !self.is_enlarged
+                && self.is_whole
+                && self.is_complete()
+                && !self.is_moving,
+            levels_made: self.levels_made.map(|share| [share.done, share.total].map(shown_number)),
+            text: self.sentence(),
+        }
+    }
+
+    fn sentence(&self) -> String {
+        let mut text = match self.state() {
+            State::Complete => self.complete(),
+            State::Loading => self.loading(),
+            State::Moving => self.moving(),
+            State::Failed => self.failed(),
+        };
+        if self.has_gaps {
+            text.push_str("; some of what is in sight is not shown");
+        }
+        match self.origin {
+            _ if self.level_drawn.is_none() => {}
+            LevelOrigin::Sampled => text.push_str("; a quick look made of single voxels, not of means"),
+            LevelOrigin::Corners => text.push_str("; a first look at the corners of blocks alone"),
+            LevelOrigin::Stored | LevelOrigin::Mean | LevelOrigin::Mode => {}
+        }
+        if self.is_enlarged {
+            text.push_str("; enlarged, as the window has more pixels than a picture may have");
+        }
+        if let Some((level, levels)) = self.coarse_colours {
+            text.push_str(&format!("; colours are limited by memory: level {level} of {}", span_of(levels)));
+        }
+        if self.sampled_colours {
+            text.push_str("; colours are those of single voxels, not of means");
+        }
+        text.push('.');
+        text
+    }
+
+    fn complete(&self) -> String {
+        if self.blocks_total == 0 {
+            return "Nothing of the volume is in sight".into();
+        }
+        let wanted = self.level_wanted;
+        match self.limit {
+            Limit::Finest | Limit::Screen if self.is_forced => {
+                format!("All of level {wanted} of {} is there, as asked", self.span())
+            }
+            Limit::Finest => "All of it is there, at full resolution".into(),
+            Limit::Screen => {
+                format!(
+                    "All that this screen can show is there (level {wanted} of {}); come closer for more",
+                    self.span()
+                )
+            }
+            Limit::Memory => format!("{}; waiting will not help", self.by_memory()),
+        }
+    }
+
+    fn loading(&self) -> String {
+        let counts = format!("{} of {} blocks are there", self.blocks_present, self.blocks_total);
+        let stands_in = match self.level_drawn {
+            None => format!("Loading: {counts}"),
+            Some(_) if self.origin == LevelOrigin::Sampled && self.as_fine_as == self.level_wanted => {
+                format!(
+                    "Loading: {counts}, samples stand in until the means of level {} are made",
+                    self.level_wanted
+                )
+            }
+            Some(_) if self.origin == LevelOrigin::Sampled => {
+                format!(
+                    "Loading: {counts}, samples of level {} stand in for level {}",
+                    self.as_fine_as, self.level_wanted
+                )
+            }
+            Some(shown) if shown != self.level_wanted => {
+                format!("Loading: {counts}, level {shown} stands in for level {}", self.level_wanted)
+            }
+            Some(_) => format!("Loading: {counts}"),
+        };
+        let stands_in = match self.indexed {
+            Some(Share { done, total }) if total > 0 => {
+                format!(
+                    "{stands_in}; the packed file is being looked through, once ({} %)",
+                    done * 100 / total
+                )
+            }
+            _ => stands_in,
+        };
+        let mut text = match &self.trouble.reason {
+            Some(reason) if self.trouble.retrying > 0 => {
+                format!("{stands_in}; {} are tried again ({reason})", self.trouble.retrying)
+            }
+            _ => format!("{stands_in}; waiting will help"),
+        };
+        if self.trouble.failed > 0 {
+            text.push_str(&format!("; {} cannot be had", self.trouble.failed));
+        }
+        if self.limit == Limit::Memory {
+            text.push_str(&format!("; {}", self.by_memory().to_lowercase()));
+        }
+        text
+    }
+
+    fn moving(&self) -> String {
+        let counts = format!("{} of {} blocks are there", self.blocks_present, self.blocks_total);
+        format!("Moving: {counts}; it becomes sharp when the view rests")
+    }
+
+    fn failed(&self) -> String {
+        let reason =
+            self.trouble.reason.as_ref().map_or_else(|| "no reason given".into(), ToString::to_string);
+        let outlook = match self.trouble.given_up {
+            0 => "they are asked for again from time to time",
+            n if n < self.trouble.failed => "some of them are asked for again from time to time",
+            _ => "waiting will not help",
+        };
+        format!(
+            "{} of {} blocks cannot be had ({reason}); {outlook}",
+            self.blocks_total - self.blocks_present,
+            self.blocks_total
+        )
+    }
+
+    fn by_memory(&self) -> String {
+        let memory = memory_text(self.memory_bytes);
+        format!("Limited by memory: level {} of {} fits {memory}", self.level_wanted, self.span())
+    }
+
+    /// The levels there are: `0 to 6`.
+    fn span(&self) -> String {
+        span_of(self.levels)
+    }
+}
+
+fn span_of(levels: usize) -> String {
+    format!("0 to {}", levels.saturating_sub(1))
+}
+
+/// Computes [`Facts::sampled_colours`].
+fn has_sampled_colours(aim: &Aim) -> bool {
+    aim.tint_demand().is_some_and(|(volume, demand)| {
+        volume.levels.iter().any(|l| l.number == demand.wanted && l.origin.is_quick_look())
+    })
+}
+
+/// Computes [`Facts::coarse_colours`].
+fn coarse_colours(aim: &Aim) -> Option<(u8, usize)> {
+    let (volume, demand) = aim.tint_demand()?;
+    (demand.limit == render::Limit::Memory).then(|| (demand.wanted, volume.levels.len()))
+}
+
+fn shown_number(n: u64) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}
+
+/// A size for people, in binary units: `512 MiB`.
+fn memory_text(bytes: u64) -> String {
+    const UNITS: [(&str, u64); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    let unit = UNITS.into_iter().find(|(_, size)| bytes >= *size);
+    unit.map_or_else(|| format!("{bytes} bytes"), |(name, size)| format!("{} {name}", bytes / size))
+}
+
+#[cfg(test)]
+mod tests {
+    use array::Error;
+
+    use super::*;
+
+    fn facts() -> Facts {
+        Facts {
+            level_drawn: Some(3),
+            has_gaps: false,
+            is_whole: false,
+            level_wanted: 1,
+            levels: 7,
+            origin: LevelOrigin::Mean,
+            as_fine_as: 3,
+            limit: Limit::Screen,
+            is_forced: false,
+            blocks_present: 12,
+            blocks_total: 80,
+            trouble: Trouble::default(),
+            levels_made: None,
+            indexed: None,
+            is_moving: false,
+            is_lossless: false,
+            is_enlarged: false,
+            memory_bytes: 512 << 20,
+            coarse_colours: None,
+            sampled_colours: false,
+        }
+    }
+
+    fn complete() -> Facts {
+        Facts { level_drawn: Some(1), is_whole: true, blocks_present: 80, ..facts() }
+    }
+
+    fn check(facts: &Facts, state: State, text: &str) {
+        let truth = facts.truth();
+        assert_eq!((truth.state, truth.text.as_str()), (state, text));
+    }
+
+    #[test]
+    fn a_picture_without_anything_visible_does_not_claim_the_wanted_level() {
+        let empty = Facts { level_drawn: None, ..facts() };
+        assert_eq!(empty.truth().level_shown, None);
+        assert_eq!(Facts { level_drawn: None, ..complete() }.truth().level_shown, Some(1));
+    }
+
+    #[test]
+    fn a_picture_with_gaps_shows_no_level_and_is_not_complete() {
+        let first = Facts { level_drawn: Some(1), has_gaps: true, ..facts() };
+        assert_eq!((first.truth().level_shown, first.truth().level_wanted), (None, 1));
+        check(
+            &first,
+            State::Loading,
+            "Loading: 12 of 80 blocks are there; waiting will help; some of what is in sight is not shown.",
+        );
+        let all_came_since = Facts { blocks_present: 80, is_lossless: true, ..first };
+        assert_eq!((all_came_since.truth().state, all_came_since.truth().exact), (State::Loading, false));
+    }
+
+    #[test]
+    fn one_sentence_says_what_is_missing_why_and_whether_waiting_helps() {
+        check(
+            &facts(),
+            State::Loading,
+            "Loading: 12 of 80 blocks are there, level 3 stands in for level 1; waiting will help.",
+        );
+        check(
+            &Facts { level_drawn: None, blocks_present: 0, ..facts() },
+            State::Loading,
+            "Loading: 0 of 80 blocks are there; waiting will help.",
+        );
+        check(
+            &complete(),
+            State::Complete,
+            "All that this screen can show is there (level 1 of 0 to 6); come closer for more.",
+        );
+        check(
+            &Facts { limit: Limit::Finest, ..complete() },
+            State::Complete,
+            "All of it is there, at full resolution.",
+        );
+        check(
+            &Facts { limit: Limit::Memory, ..complete() },
+            State::Complete,
+            "Limited by memory: level 1 of 0 to 6 fits 512 MiB; waiting will not help.",
+        );
+        check(
+            &Facts { limit: Limit::Finest, coarse_colours: Some((2, 5)), ..complete() },
+            State::Complete,
+            "All of it is there, at full resolution; colours are limited by memory: level 2 of 0 to 4.",
+        );
+        check(
+            &Facts { is_forced: true, ..complete() },
+            State::Complete,
+            "All of level 1 of 0 to 6 is there, as asked.",
+        );
+        check(
+            &Facts { is_moving: true, ..facts() },
+            State::Moving,
+            "Moving: 12 of 80 blocks are there; it becomes sharp when the view rests.",
+        );
+        check(
+            &Facts { blocks_present: 0, blocks_total: 0, ..facts() },
+            State::Complete,
+            "Nothing of the volume is in sight.",
+        );
+    }
+
+    #[test]
+    fn failures_are_counted_with_their_reason() {
+        let reason = Some(Error::corrupt("bad checksum"));
+        let retrying = Trouble { retrying: 2, reason: reason.clone(), ..Trouble::default() };
+        check(
+            &Facts { trouble: retrying, level_drawn: Some(1), ..facts() },
+            State::Loading,
+            "Loading: 12 of 80 blocks are there; 2 are tried again (bad checksum).",
+        );
+        let unreachable = Trouble { failed: 3, given_up: 0, reason: reason.clone(), ..Trouble::default() };
+        check(
+            &Facts { trouble: unreachable, blocks_present: 77, ..facts() },
+            State::Failed,
+            "3 of 80 blocks cannot be had (bad checksum); they are asked for again from time to time.",
+        );
+        let failed = Trouble { failed: 3, given_up: 3, reason, ..Trouble::default() };
+        check(
+            &Facts { trouble: failed, blocks_present: 77, ..facts() },
+            State::Failed,
+            "3 of 80 blocks cannot be had (bad checksum); waiting will not help.",
+        );
+    }
+
+    #[test]
+    fn long_work_is_shown_while_it_goes_on() {
+        let share = Some(Share { done: 30, total: 120 });
+        assert_eq!(Facts { levels_made: share, ..facts() }.truth().levels_made, Some([30, 120]));
+        check(
+            &Facts { indexed: share, level_drawn: None, blocks_present: 0, ..facts() },
+            State::Loading,
+            "Loading: 0 of 80 blocks are there; the packed file is being looked through, once (25 %); waiting will help.",
+        );
+    }
+
+    #[test]
+    fn samples_are_called_samples() {
+        let text = Facts { origin: LevelOrigin::Sampled, ..complete() }.truth().text;
+        assert!(text.ends_with("a quick look made of single voxels, not of means."), "{text}");
+        let text = Facts { level_drawn: Some(4), origin: LevelOrigin::Corners, ..facts() }.truth().text;
+        assert!(text.ends_with("; a first look at the corners of blocks alone."), "{text}");
+        let coarse = Facts { level_drawn: Some(9), as_fine_as: 3, origin: LevelOrigin::Sampled, ..facts() };
+        let text = coarse.truth().text;
+        assert!(
+            text.contains("12 of 80 blocks are there, samples of level 3 stand in for level 1;"),
+            "{text}"
+        );
+        let text = Facts { as_fine_as: 1, ..coarse }.truth().text;
+        assert!(
+            text.contains("samples stand in until the means of level 1 are made; waiting will help"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn only_a_complete_lossless_picture_is_exact() {
+        assert!(!complete().truth().exact);
+        assert!(Facts { is_lossless: true, ..complete() }.truth().exact);
+        assert!(!Facts { is_lossless: true, ..facts() }.truth().exact);
+        let cast_too_early = Facts { is_lossless: true, is_whole: false, ..complete() };
+        assert!(!cast_too_early.truth().exact, "what arrived after the cast is not in the picture");
+        assert!(!Facts { is_lossless: true, is_moving: true, ..complete() }.truth().exact);
+        let enlarged = Facts { is_lossless: true, is_enlarged: true, ..complete() }.truth();
+        assert!(!enlarged.exact && enlarged.text.contains("enlarged"), "{}", enlarged.text);
+    }
+
+    #[test]
+    fn sizes_are_readable() {
+        assert_eq!(memory_text(512 << 20), "512 MiB");
+        assert_eq!(memory_text(3 << 30), "3 GiB");
+        assert_eq!(memory_text(100), "100 bytes");
+    }
+}

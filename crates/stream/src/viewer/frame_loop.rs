@@ -1,0 +1,700 @@
+//! The frame loop of one participant: draws what they want to see, as sharply as blocks and time allow.
+//!
+//! It asks `pace.rs` what to do, `aim.rs` for the blocks of a view, and draws on threads of its own kind.
+//! Errors become messages to the participant; the loop goes on.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use array::{Error, ErrorKind, LevelOrigin, Result, Task};
+use bytes::Bytes;
+use gpu::Patience;
+use render::{Cancel, Scene};
+use session::{
+    Codec, DrawnRange, FrameInfo, Item, Limit, ParticipantId, PictureSize, Severity, State, Truth,
+};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::Instant;
+use view::{ColourBy, Transfer, View};
+
+use crate::encode::{Encoder, Jpeg, Png};
+use crate::loading::loader::Trouble;
+use crate::loading::volume::Volume;
+use crate::ranks::launcher::{Crew, Outlook, Picture, scene_for};
+use crate::tasks::{CancelOnDrop, blocking, sleep_until};
+use crate::viewer::fidelity::Facts;
+use crate::viewer::grid_boxes::Boxes;
+use crate::viewer::pace::{Decision, Pacer, Plan, Situation};
+use crate::viewer::participant::{Seat, Wanted};
+use crate::viewer::prefetch::{FORESEE_AFTER, Foresight};
+use crate::viewer::scene::{image_size, shared_camera};
+use crate::viewer::shared::Host;
+use crate::viewer::view_plan::Aim;
+
+/// Least time between two items that only say that facts changed.
+const TRUTH_REFRESH: Duration = Duration::from_millis(200);
+/// How often somebody who waits hears how far long work is.
+const WORK_REFRESH: Duration = Duration::from_millis(500);
+
+/// Draws for `who` until they leave.
+pub(crate) async fn run(host: Arc<Host>, who: ParticipantId, seat: Arc<Seat>) {
+    let ends = Ends { host: Arc::clone(&host), who, seat: Arc::clone(&seat) };
+    let frames = FrameLoop {
+        host,
+        who,
+        seat,
+        pacer: Pacer::default(),
+        encoders: None,
+        aim: None,
+        boxes: Arc::default(),
+        refused: None,
+        chosen: None,
+        chosen_range: None,
+        turn: None,
+        shown: None,
+        told: None,
+        told_values: None,
+        heard: None,
+        frames: 0,
+        before: None,
+        aimed_at: Instant::now(),
+        foresight: None,
+    };
+    frames.run().await;
+    drop(ends);
+}
+
+/// However the loop ends, even by a panic, the participant hears that nothing more comes.
+struct Ends {
+    host: Arc<Host>,
+    who: ParticipantId,
+    seat: Arc<Seat>,
+}
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        forget(&self.host, self.who);
+        self.seat.outbox.close();
+    }
+}
+
+/// The encoders of one participant; they travel to the drawing thread and back.
+struct Encoders {
+    jpeg: Jpeg,
+    png: Png,
+}
+
+/// A part of a view that this loop chose.
+struct Chosen<T> {
+    value: T,
+    /// How many voxels of level 0 it rests on.
+    voxels: f64,
+}
+
+impl<T: PartialEq> Chosen<T> {
+    /// Returns a better value than the one that a view has `now`; `None` where somebody else chose that one,
+    /// and while no better one is known. Each correction visibly changes the picture, so corrections are few,
+    /// and each rests on many more voxels than the last.
+    fn better(
+        known: Option<&Self>,
+        now: Option<&T>,
+        sensible: impl FnOnce() -> Option<(f64, T)>,
+        is_settled: bool,
+    ) -> Option<Self> {
+        let known = match (now, known) {
+            (None, _) => 0.0,
+            (Some(now), Some(chosen)) if *now == chosen.value => chosen.voxels,
+            _ => return None,
+        };
+        let (voxels, value) = sensible()?;
+        let is_better = known == 0.0 || voxels >= 2.0 * known || is_settled && voxels > known;
+        is_better.then_some(Self { value, voxels })
+    }
+}
+
+struct FrameLoop {
+    host: Arc<Host>,
+    who: ParticipantId,
+    seat: Arc<Seat>,
+    pacer: Pacer,
+    encoders: Option<Encoders>,
+    aim: Option<Aim>,
+    /// The grids that the view shows.
+    boxes: Arc<Boxes>,
+    /// Number and size of a view that could not be aimed at or drawn; it is not tried again.
+    refused: Option<(u64, PictureSize)>,
+    chosen: Option<Chosen<Transfer>>,
+    /// The range of the colours by another array.
+    chosen_range: Option<Chosen<[f64; 2]>>,
+    /// It is our turn to draw.
+    turn: Option<OwnedSemaphorePermit>,
+    /// Truth of the last picture of this aim.
+    shown: Option<render::Truth>,
+    /// The last facts told, and when.
+    told: Option<(Truth, Instant)>,
+    /// Basis of the last statistics of values that were sent.
+    told_values: Option<ToldValues>,
+    /// Last outlook that other ranks reported for this aim, and when.
+    heard: Option<(Outlook, Instant)>,
+    frames: u64,
+    /// Last view before this aim that had another camera or another time.
+    before: Option<Arc<View>>,
+    aimed_at: Instant,
+    /// Blocks that may be wanted next are on their way.
+    foresight: Option<Foresight>,
+}
+
+impl FrameLoop {
+    async fn run(mut self) {
+        let mut shares = self.host.volumes.shares();
+        loop {
+            if let Some(at) = self.pacer.resumes_at() {
+                sleep_until(Some(at)).await;
+            }
+            let Some(wanted) = self.seat.wanted() else { return };
+            // Who claims to have seen frames that were never sent gets no more of them for it.
+            if wanted.shown <= self.frames {
+                self.pacer.shown(wanted.shown);
+            }
+            if self.refused == Some((wanted.seq, wanted.size)) {
+                self.seat.wake.notified().await;
+                continue;
+            }
+            let shares_changed = shares.has_changed().unwrap_or(false);
+            shares.mark_unchanged();
+            if let Err(error) = self.step(&wanted, shares_changed, &mut shares).await {
+                self.refuse(&wanted, &error);
+            }
+        }
+    }
+
+    /// Does the next thing that is due, or waits until something may be.
+    async fn step(
+        &mut self,
+        wanted: &Wanted,
+        shares_changed: bool,
+        shares: &mut tokio::sync::watch::Receiver<usize>,
+    ) -> Result<()> {
+        self.aim(wanted, shares_changed).await?;
+        self.find_boxes(wanted).await;
+        let Some(aim) = &self.aim else { return Ok(()) };
+        let mut arrivals = aim.watching.volume.arrivals();
+        arrivals.mark_unchanged();
+        self.hear().await?;
+        let Some(aim) = &self.aim else { return Ok(()) };
+        let mut facts = Facts::of(aim, self.outlook(aim), self.shown);
+        let is_waiting = !facts.is_settled();
+        if is_waiting {
+            facts.levels_made = (self.host.work)(Task::Levels { array: aim.array() });
+            facts.indexed = (self.host.work)(Task::Indexing);
+        }
+        if self.fill_in(wanted, &facts)? {
+            return Ok(());
+        }
+        let now = Instant::now();
+        let facts_are_complete = facts.blocks_present == facts.blocks_total;
+        let situation = situation(wanted, &facts, self.host.feed.time_placing());
+        let mut until = match self.pacer.decide(&situation, now) {
+            Decision::Draw(plan) => {
+                let Some(turn) = self.turn.take() else {
+                    // What is wanted may change until it is our turn: only then is it settled what is drawn.
+                    self.turn = Arc::clone(&self.host.draws).acquire_owned().await.ok();
+                    return Ok(());
+                };
+                return self.draw(wanted, plan, situation, facts, turn).await;
+            }
+            Decision::WaitUntil(at) => Some(at),
+            Decision::Idle => None,
+        };
+        self.turn = None;
+        self.tell_values(wanted, facts.is_settled());
+        let told_at = self.tell_truth(&situation, facts, now);
+        let foreseen_at = self.foresee(facts_are_complete, now);
+        let work_at = is_waiting.then(|| now + WORK_REFRESH);
+        let asked_at = self.heard.as_ref().and_then(|(outlook, at)| Some(*at + outlook.asked_again_after()?));
+        until = [until, told_at, foreseen_at, work_at, asked_at].into_iter().flatten().min();
+        tokio::select! {
+            () = self.seat.wake.notified() => {}
+            _ = arrivals.changed() => {}
+            _ = shares.changed() => shares.mark_changed(),
+            () = sleep_until(until) => {}
+        }
+        Ok(())
+    }
+
+    /// Makes `self.aim` the right one for what is wanted.
+    async fn aim(&mut self, wanted: &Wanted, shares_changed: bool) -> Result<()> {
+        let size = image_size(wanted.size);
+        if let Some(aim) = &mut self.aim
+            && aim.serves(&self.host.dataset(), &wanted.view, size)
+            && !shares_changed
+            && !self.host.crew.as_ref().is_some_and(|crew| crew.is_uneven(self.who, wanted.seq))
+        {
+            aim.view = Arc::clone(&wanted.view);
+            return Ok(());
+        }
+        self.foresight = None;
+        let old = self.aim.take();
+        if let Some(old) = &old
+            && (&old.view.camera, old.view.time) != (&wanted.view.camera, wanted.view.time)
+        {
+            self.before = Some(Arc::clone(&old.view));
+        }
+        let (host, who, view, old) =
+            (Arc::clone(&self.host), self.who, Arc::clone(&wanted.view), old.map(|aim| aim.watching));
+        let seq = wanted.seq;
+        let aiming = move || match &host.crew {
+            Some(crew) => crew.aim(&host, (who, None), (seq, view), size, old),
+            None => Aim::new(&host.volumes, &host.feed, host.dataset(), who, view, size, old),
+        };
+        self.aim = Some(blocking(aiming).await??);
+        self.aimed_at = Instant::now();
+        self.shown = None;
+        self.heard = None;
+        Ok(())
+    }
+
+    /// Fetches ahead once everything has been there for a while; gives the time to look again. Several ranks fetch nothing ahead.
+    fn foresee(&mut self, is_complete: bool, now: Instant) -> Option<Instant> {
+        let aim = self.aim.as_ref()?;
+        if !is_complete || self.foresight.is_some() || self.host.crew.is_some() {
+            return None;
+        }
+        let due = self.aimed_at + FORESEE_AFTER;
+        if now < due {
+            return Some(due);
+        }
+        let dataset = Arc::clone(&aim.dataset);
+        self.foresight = Some(Foresight::begin(self.host.source(), dataset, aim, self.before.as_deref()));
+        None
+    }
+
+    /// Makes `self.boxes` the right ones for what is wanted; says once what there is to say of them.
+    async fn find_boxes(&mut self, wanted: &Wanted) {
+        let say = |severity, text| self.seat.outbox.push(Item::Message { severity, text }, Bytes::new());
+        match self.host.boxes(&wanted.view).await {
+            Ok(boxes) => {
+                let is_new = !boxes.wires.is_empty() && !Arc::ptr_eq(&boxes, &self.boxes);
+                if let Some(lacks) = boxes.lacks.as_ref().filter(|_| is_new) {
+                    say(Severity::Info, lacks.clone());
+                }
+                self.boxes = boxes;
+            }
+            Err(error) => say(Severity::Warning, format!("Grids cannot be drawn: {error}.")),
+        }
+    }
+
+    /// Asks other ranks, where there are some, what they lack of this aim; not again while nothing is likely to have changed.
+    async fn hear(&mut self) -> Result<()> {
+        let Some(crew) = self.host.crew.clone() else { return Ok(()) };
+        let is_fresh = |(outlook, at): &(Outlook, Instant)| {
+            outlook.asked_again_after().is_none_or(|after| *at + after > Instant::now())
+        };
+        if self.heard.as_ref().is_some_and(is_fresh) {
+            return Ok(());
+        }
+        let (host, who) = (Arc::clone(&self.host), self.who);
+        let outlook = blocking(move || crew.outlook(&host, who)).await??;
+        self.heard = Some((outlook, Instant::now()));
+        Ok(())
+    }
+
+    /// How many blocks of this aim are lacking, wherever they are wanted.
+    fn outlook(&self, aim: &Aim) -> (u64, Trouble) {
+        match &self.heard {
+            Some((outlook, _)) => outlook.within(aim.blocks_total()),
+            None => self.host.feed.outlook(self.who),
+        }
+    }
+
+    /// Gives the view the camera, the transfer function and the colours that it leaves to us; true when it did.
+    fn fill_in(&mut self, wanted: &Wanted, facts: &Facts) -> Result<bool> {
+        let Some(aim) = &self.aim else { return Ok(false) };
+        if wanted.view.camera.is_none() {
+            let fields = field("camera", &shared_camera(&aim.camera))?;
+            self.host.fill_in(self.who, wanted.seq, &fields)?;
+            return Ok(true);
+        }
+        let (now, is_settled) = (wanted.view.transfer.as_ref(), facts.is_settled());
+        let sensible = || aim.watching.volume.sensible_transfer();
+        let mut fields = serde_json::Map::new();
+        if let Some(better) = Chosen::better(self.chosen.as_ref(), now, sensible, is_settled) {
+            if now != Some(&better.value) {
+                fields.extend(field("transfer", &better.value)?);
+            }
+            self.chosen = Some(better);
+        }
+        if let Some((by, tint)) = wanted.view.colour_by.as_ref().zip(aim.watching.tint.as_ref()) {
+            let mut filled = by.clone();
+            let range = || tint.volume.sensible_transfer().map(|(voxels, sensible)| (voxels, sensible.range));
+            let known = self.chosen_range.as_ref();
+            if let Some(better) = Chosen::better(known, by.range.as_ref(), range, is_settled) {
+                filled.range = Some(better.value);
+                self.chosen_range = Some(better);
+            }
+            if filled.map.is_none() {
+                filled.map = tint.volume.sensible_transfer().map(|(_, sensible)| sensible.map);
+            }
+            if filled != *by {
+                fields.extend(field("colour_by", &filled)?);
+            }
+        }
+        if fields.is_empty() {
+            return Ok(false);
+        }
+        self.host.fill_in(self.who, wanted.seq, &fields)?;
+        Ok(true)
+    }
+
+    /// Draws, encodes and sends one picture. A picture of a resting view is given up when a newer view comes.
+    async fn draw(
+        &mut self,
+        wanted: &Wanted,
+        plan: Plan,
+        situation: Situation,
+        facts: Facts,
+        turn: OwnedSemaphorePermit,
+    ) -> Result<()> {
+        let Some(aim) = &self.aim else { return Ok(()) };
+        let scene = Scene { wires: Arc::clone(&self.boxes.wires), ..scene_for(aim, &plan)? };
+        let mut encoders = match self.encoders.take() {
+            Some(encoders) => encoders,
+            None => Encoders { jpeg: Jpeg::new()?, png: Png },
+        };
+        let began = Instant::now();
+        let cancel = CancelOnDrop::default();
+        let flag = cancel.flag();
+        let (background, parallax) = (wanted.view.background, wanted.view.stereo);
+        let painter = Arc::clone(&self.host.painter);
+        // What moves is replaced at once; what rests must be whole.
+        let patience = if plan.is_moving { Patience::StandIns } else { Patience::Complete };
+        let subject = aim.watching.subject();
+        let (crew, who, view) = (self.host.crew.clone(), self.who, Arc::clone(&wanted.view));
+        let waiting =
+            Waiting { seat: Arc::clone(&self.seat), crew: self.host.crew.clone(), who, seq: wanted.seq };
+        let job = blocking(move || {
+            let drawn = match crew {
+                Some(crew) => crew.draw(who, &subject, &Picture { scene, view, plan }, &flag),
+                None => subject.cast(&painter, &scene, parallax, patience, &flag).and_then(|frame| {
+                    let encoder: &mut dyn Encoder = match plan.codec {
+                        Codec::Jpeg => &mut encoders.jpeg,
+                        Codec::Png => &mut encoders.png,
+                    };
+                    Ok((encoder.encode(&frame.image, background)?, frame.truth))
+                }),
+            };
+            (encoders, drawn)
+        });
+        let (encoders, drawn) = unless_outdated(job, &waiting, plan, &cancel.flag()).await?;
+        drop(turn);
+        self.encoders = Some(encoders);
+        match drawn {
+            Ok((bytes, truth)) => self.send(bytes, &truth, plan, situation, facts, began),
+            Err(error) if error.kind() == ErrorKind::Cancelled => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    fn send(
+        &mut self,
+        bytes: Bytes,
+        drawn: &render::Truth,
+        plan: Plan,
+        situation: Situation,
+        mut facts: Facts,
+        began: Instant,
+    ) {
+        let now = Instant::now();
+        self.frames += 1;
+        self.shown = Some(*drawn);
+        if let Some(aim) = &self.aim {
+            facts = facts.showing(aim, self.shown);
+        }
+        facts.is_moving = plan.is_moving;
+        let window = situation.size;
+        let is_window = (plan.width, plan.height) == (window.width(), window.height()) && window.is_whole();
+        facts.is_lossless = plan.codec == Codec::Png && is_window;
+        facts.is_enlarged = !window.is_whole();
+        let truth = facts.truth();
+        let info = FrameInfo {
+            id: self.frames,
+            seq: situation.seq,
+            width: plan.width,
+            height: plan.height,
+            codec: plan.codec,
+            truth: truth.clone(),
+        };
+        self.told = Some((truth, now));
+        if plan.codec == Codec::Png {
+            self.seat.change(|w| w.wants_still = false);
+        }
+        self.pacer.sent(self.frames, plan, situation, began, now);
+        self.seat.outbox.push(Item::Frame(info), bytes);
+    }
+
+    /// Tells the facts where they changed without a picture; gives the time to look again otherwise.
+    fn tell_truth(&mut self, situation: &Situation, mut facts: Facts, now: Instant) -> Option<Instant> {
+        facts.is_moving = situation.is_moving(now);
+        facts.is_lossless = self.pacer.is_exact(situation) && situation.size.is_whole();
+        facts.is_enlarged = !situation.size.is_whole();
+        let truth = facts.truth();
+        if let Some((told, at)) = &self.told {
+            if *told == truth {
+                return None;
+            }
+            let due = *at + TRUTH_REFRESH;
+            if due > now && told.state == truth.state {
+                return Some(due);
+            }
+        }
+        self.told = Some((truth.clone(), now));
+        self.seat.outbox.push(Item::Truth { truth }, Bytes::new());
+        None
+    }
+
+    /// Sends statistics of the values shown: once blocks are there, and again when the values change or many more blocks have come.
+    fn tell_values(&mut self, wanted: &Wanted, is_settled: bool) {
+        let Some(aim) = &self.aim else { return };
+        let volume = &aim.watching.volume;
+        let known = ToldValues {
+            of: Arc::downgrade(volume),
+            drawn: DrawnRange::of(&wanted.view),
+            voxels: volume.voxels_seen(),
+        };
+        if self.told_values.as_ref().is_some_and(|told| !known.adds_to(told, is_settled)) {
+            return;
+        }
+        let Some(values) = volume.values(known.drawn) else { return };
+        self.told_values = Some(known);
+        let (array, time, at) = (wanted.view.array.clone(), wanted.view.time, wanted.view.at.clone());
+        self.seat.outbox.push(Item::Values { array, time, at, values }, Bytes::new());
+    }
+
+    /// Says what went wrong with a view, and waits for another one, or another size.
+    fn refuse(&mut self, wanted: &Wanted, error: &Error) {
+        self.refused = Some((wanted.seq, wanted.size));
+        self.aim = None;
+        self.foresight = None;
+        self.turn = None;
+        forget(&self.host, self.who);
+        let item = Item::Message { severity: Severity::Error, text: error.to_string() };
+        self.seat.outbox.push(item, Bytes::new());
+        let mut truth = self.told.take().map_or_else(nothing_shown, |(truth, _)| truth);
+        truth.state = State::Failed;
+        truth.exact = false;
+        truth.text = format!("Cannot be drawn: {error}.");
+        self.seat.outbox.push(Item::Truth { truth }, Bytes::new());
+    }
+}
+
+/// Facts before the first picture.
+fn nothing_shown() -> Truth {
+    Truth {
+        level_shown: None,
+        level_wanted: 0,
+        origin: LevelOrigin::Stored,
+        limit: Limit::Finest,
+        blocks_present: 0,
+        blocks_total: 0,
+        state: State::Loading,
+        exact: false,
+        levels_made: None,
+        text: String::new(),
+    }
+}
+
+/// Basis of statistics of values: the volume, how they are drawn, and the number of voxels of level 0 they were counted from.
+struct ToldValues {
+    of: Weak<Volume>,
+    drawn: DrawnRange,
+    voxels: f64,
+}
+
+impl ToldValues {
+    /// Whether statistics on this basis are worth sending after those on another: for other values or another range, from twice as many
+    /// voxels, or the final ones.
+    fn adds_to(&self, told: &Self, is_settled: bool) -> bool {
+        !self.of.ptr_eq(&told.of)
+            || self.drawn != told.drawn
+            || self.voxels >= 2.0 * told.voxels && self.voxels > 0.0
+            || is_settled && self.voxels > told.voxels
+    }
+}
+
+/// Participant that waits for a drawing, and the number of the view.
+struct Waiting {
+    seat: Arc<Seat>,
+    crew: Option<Arc<Crew>>,
+    who: ParticipantId,
+    seq: u64,
+}
+
+/// Waits for a drawing; withdraws it when it shows a view that rests and has been replaced.
+async fn unless_outdated<T>(
+    job: impl Future<Output = Result<T>>,
+    waiting: &Waiting,
+    plan: Plan,
+    cancel: &Cancel,
+) -> Result<T> {
+    let Waiting { seat, crew, who, seq } = waiting;
+    tokio::pin!(job);
+    loop {
+        tokio::select! {
+            done = &mut job => return done,
+            () = seat.wake.notified(), if !plan.is_moving && !cancel.is_cancelled() => {
+                if seat.wanted().is_none_or(|w| w.seq != *seq) {
+                    cancel.cancel();
+                    crew.as_ref().map_or(Ok(()), |crew| crew.withdraw(*who))?;
+                }
+            }
+        }
+    }
+}
+
+/// Nothing is fetched for them any more, here and at other ranks.
+fn forget(host: &Host, who: ParticipantId) {
+    host.feed.forget(who);
+    if let Some(crew) = &host.crew {
+        crew.forget(who);
+    }
+}
+
+fn situation(wanted: &Wanted, facts: &Facts, placing: Duration) -> Situation {
+    let has_range = |by: &ColourBy| by.range.is_some() || facts.is_settled();
+    let has_colours = wanted.view.transfer.is_some() && wanted.view.colour_by.as_ref().is_none_or(has_range);
+    Situation {
+        seq: wanted.seq,
+        changed_at: wanted.changed_at,
+        says_moving: wanted.says_moving,
+        size: wanted.size,
+        is_drawable: facts.blocks_total == 0 || (has_colours && facts.blocks_present > 0),
+        blocks_present: facts.blocks_present,
+        placing,
+        is_settled: facts.is_settled(),
+        wants_still: wanted.wants_still,
+    }
+}
+
+/// One field of a view.
+fn field<T: serde::Serialize>(name: &str, value: &T) -> Result<serde_json::Map<String, serde_json::Value>> {
+    let value = serde_json::to_value(value).map_err(|e| Error::internal(format!("a view in JSON: {e}")))?;
+    Ok(serde_json::Map::from_iter([(name.to_owned(), value)]))
+}
+
+#[cfg(test)]
+mod tests {
+    use array::conformance::{MemorySource, one_array};
+    use array::{Completions, Dataset, ReadRequest, Region, Source, Want};
+    use futures::StreamExt;
+    use futures::future::BoxFuture;
+    use serde_json::json;
+    use session::{Join, Role};
+    use tokio::task::JoinSet;
+
+    use super::*;
+    use crate::loading::feed::MAX_PLACED_AT_ONCE;
+    use crate::viewer::shared::DRAWS_AT_ONCE;
+
+    /// The next frame, shown at once.
+    async fn frame(host: &Host, who: ParticipantId, seat: &Seat) -> FrameInfo {
+        loop {
+            if let Item::Frame(info) = seat.outbox.next().await.unwrap().item {
+                host.note(who, json!({"kind": "shown", "frame": info.id}).to_string().as_bytes());
+                return info;
+            }
+        }
+    }
+
+    /// A participant with a small window, whose frames are drawn while the tasks are kept.
+    fn joined(host: &Arc<Host>) -> (ParticipantId, Arc<Seat>, JoinSet<()>) {
+        let join = Join { session: String::new(), name: "Ada".into(), width: 64, height: 64 };
+        let (who, seat) = host.join(&join, Role::Own).unwrap();
+        let mut tasks = JoinSet::new();
+        let fed = Arc::clone(host);
+        tasks.spawn(async move { fed.feed.run().await });
+        tasks.spawn(run(Arc::clone(host), who, Arc::clone(&seat)));
+        (who, seat, tasks)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_waited_for_a_turn_sees_the_newest_view() {
+        let dataset = one_array("|u1".parse().unwrap(), &[32; 3], &[16; 3]);
+        let elements = (0..32 * 32 * 32).map(|i: u32| i.to_le_bytes()[1]).collect::<Vec<u8>>();
+        let source = Arc::new(MemorySource::new(dataset.clone(), vec![vec![elements.into()]]).unwrap());
+        let view = View::first_of(&dataset).unwrap();
+        let host =
+            Arc::new(Host::new(Arc::new(dataset), source, (64 << 20).into(), view, Arc::new(|_| None)));
+        let (who, seat, _tasks) = joined(&host);
+        while !frame(&host, who, &seat).await.truth.exact {}
+
+        let others = host.draws.acquire_many(u32::try_from(DRAWS_AT_ONCE).unwrap()).await.unwrap();
+        for seq in [100, 101, 102] {
+            let note =
+                json!({"kind": "view", "seq": seq, "moving": true, "view": {"background": [seq, 0, 0]}});
+            host.note(who, note.to_string().as_bytes());
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        drop(others);
+        assert_eq!(frame(&host, who, &seat).await.seq, 102);
+        while !frame(&host, who, &seat).await.truth.exact {}
+        assert_eq!(host.draws.available_permits(), DRAWS_AT_ONCE, "whoever rests keeps no turn");
+    }
+
+    /// Gives one block every millisecond.
+    struct Trickle(MemorySource);
+
+    impl Source for Trickle {
+        fn describe(&self) -> BoxFuture<'static, Result<Arc<Dataset>>> {
+            self.0.describe()
+        }
+
+        fn blocks(&self, wants: Vec<Want>) -> Completions {
+            let one = |completion| async {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+                completion
+            };
+            self.0.blocks(wants).then(one).boxed()
+        }
+
+        fn read(&self, request: ReadRequest, into: Region) -> BoxFuture<'static, Result<()>> {
+            self.0.read(request, into)
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn somebody_who_moves_gets_a_frame_before_many_blocks_are_placed() {
+        /// Milliseconds between changes of the view, and so blocks that arrive meanwhile.
+        const CHANGE_MILLIS: u64 = 16;
+        const MOST_BETWEEN_FRAMES: u64 = CHANGE_MILLIS + 2 * MAX_PLACED_AT_ONCE as u64;
+        let dataset = one_array("|u1".parse().unwrap(), &[64; 3], &[8; 3]);
+        let elements = (0..64 * 64 * 64).map(|i: u32| i.to_le_bytes()[1]).collect::<Vec<u8>>();
+        let source = Trickle(MemorySource::new(dataset.clone(), vec![vec![elements.into()]]).unwrap());
+        let view = View::first_of(&dataset).unwrap();
+        let host =
+            Host::new(Arc::new(dataset), Arc::new(source), (64 << 20).into(), view, Arc::new(|_| None));
+        let host = Arc::new(host);
+        let (who, seat, mut tasks) = joined(&host);
+        let moving = Arc::clone(&host);
+        tasks.spawn(async move {
+            for seq in 1000.. {
+                let note =
+                    json!({"kind": "view", "seq": seq, "moving": true, "view": {"background": [seq % 256, 0, 0]}});
+                moving.note(who, note.to_string().as_bytes());
+                tokio::time::sleep(Duration::from_millis(CHANGE_MILLIS)).await;
+            }
+        });
+        let (mut frames, mut present) = (0, 0);
+        loop {
+            let truth = frame(&host, who, &seat).await.truth;
+            assert!(truth.blocks_present <= present + MOST_BETWEEN_FRAMES, "{present}, then {truth:?}");
+            present = truth.blocks_present;
+            frames += 1;
+            if present == truth.blocks_total {
+                break;
+            }
+        }
+        assert_eq!(present, 512);
+        assert!(frames >= 512 / MOST_BETWEEN_FRAMES, "{frames}");
+    }
+}

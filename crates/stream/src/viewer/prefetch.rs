@@ -1,0 +1,198 @@
+//! Prefetch of the blocks that a participant will likely look at next, while no block of the current view is
+//! lacking.
+//!
+//! These are the blocks of the next time step, of the next position of a camera that moves, or of a slightly
+//! wider field around a camera that rests. The blocks are not kept here: the cache before the renderer keeps
+//! them, and gives them at once. Prefetching yields to all blocks that anybody waits for
+//! ([`Priority::PREFETCH`]), and is withdrawn as soon as the view changes.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use array::{BlockKey, Dataset, Priority, Result, Source, Urgency, want};
+use futures::StreamExt;
+use render::{ImageSize, predicted};
+use tokio::task::JoinSet;
+use view::View;
+
+use crate::tasks::blocking;
+use crate::viewer::scene::{camera_of, portion_of, shared_camera, tint_volume_of, volume_of};
+use crate::viewer::view_plan::{Aim, level_in, wanted};
+
+/// How long everything must have been there before anything is fetched ahead.
+pub(crate) const FORESEE_AFTER: Duration = Duration::from_millis(50);
+/// A camera that moves is looked for where it will be after so many more changes like the last.
+const CHANGES_AHEAD: f64 = 8.0;
+/// How much more than the picture a camera that rests may show next, as a factor of its sides.
+const WIDER: f64 = 1.25;
+/// Part of what a participant may spend that blocks fetched ahead may take: the cache has more to hold than these.
+const MEMORY_SHARE: usize = 2;
+/// Blocks asked for at once; the next ones follow when all of them have come.
+const BLOCKS_AT_ONCE: usize = 32;
+
+/// Fetches ahead for one participant until it is dropped.
+pub(crate) struct Foresight {
+    _fetching: JoinSet<()>,
+}
+
+impl Foresight {
+    /// Begins to fetch what may follow `aim`, which came after the view `before`.
+    pub(crate) fn begin(
+        source: Arc<dyn Source>,
+        dataset: Arc<Dataset>,
+        aim: &Aim,
+        before: Option<&View>,
+    ) -> Self {
+        let views = likely(before, &aim.view, &dataset).unwrap_or_default();
+        let tint = aim.tint.iter().flat_map(|tint| &tint.demand.blocks);
+        let known: BTreeSet<BlockKey> = aim.demand.blocks.iter().chain(tint).map(|block| block.key).collect();
+        let (size, share_bytes) = (aim.size, aim.share_bytes);
+        let mut fetching = JoinSet::new();
+        fetching.spawn(async move {
+            let choose = move || blocks_of(&views, &dataset, size, share_bytes, known);
+            match blocking(choose).await.and_then(|blocks| blocks) {
+                Ok(blocks) => fetch(&*source, &blocks).await,
+                Err(error) => tracing::debug!(%error, "nothing is fetched ahead"),
+            }
+        });
+        Self { _fetching: fetching }
+    }
+}
+
+/// Views that may follow `now`, the likeliest first.
+///
+/// # Errors
+/// What does not fit in the view.
+fn likely(before: Option<&View>, now: &View, dataset: &Dataset) -> Result<Vec<View>> {
+    let volume = volume_of(now, dataset)?;
+    let before = before.filter(|before| before.array == now.array);
+    let mut views = Vec::new();
+    let (array, ..) = now.place_in(dataset)?;
+    let array = dataset.array(array)?;
+    if let Some(steps) = array.time_axis().map(|axis| array.shape()[axis]) {
+        let stride = before.map_or(0, |before| now.time.cast_signed() - before.time.cast_signed());
+        let stride = if stride == 0 { 1 } else { stride };
+        // Whoever has seen a film to its end sees it from its beginning again.
+        let time = (now.time.cast_signed() + stride).rem_euclid(steps.cast_signed()).cast_unsigned();
+        if time != now.time {
+            views.push(View { time, ..now.clone() });
+        }
+    }
+    let camera = camera_of(now, &volume)?;
+    let last = before.filter(|before| before.camera.is_some()).map(|before| camera_of(before, &volume));
+    let camera = match last {
+        Some(Ok(last)) if last != camera => predicted(&last, &camera, CHANGES_AHEAD),
+        _ => camera.with_wider_field(WIDER),
+    };
+    views.push(View { camera: Some(shared_camera(&camera)), ..now.clone() });
+    Ok(views)
+}
+
+/// Returns the blocks that the pictures of some views want and that are not `known`, as far as memory allows.
+fn blocks_of(
+    views: &[View],
+    dataset: &Dataset,
+    size: ImageSize,
+    share_bytes: usize,
+    mut known: BTreeSet<BlockKey>,
+) -> Result<Vec<BlockKey>> {
+    let mut left_bytes = share_bytes / MEMORY_SHARE;
+    let mut blocks = Vec::new();
+    for view in views {
+        let volume = volume_of(view, dataset)?;
+        let camera = camera_of(view, &volume)?;
+        let portion = portion_of(view, &volume);
+        let tint = tint_volume_of(view, dataset)?.map(|tint| (level_in(view, &volume, &tint), tint));
+        for (level, volume) in std::iter::once((view.level, volume)).chain(tint) {
+            let demand = wanted(view, &volume, (&camera, size), &portion, level, share_bytes)?;
+            for key in demand.blocks.into_iter().map(|block| block.key).filter(|key| known.insert(*key)) {
+                let Some(left) = left_bytes.checked_sub(volume.pool_bytes(&key)) else { return Ok(blocks) };
+                left_bytes = left;
+                blocks.push(key);
+            }
+        }
+    }
+    Ok(blocks)
+}
+
+/// Has blocks come by. What is wrong with one is told to whoever looks at it.
+async fn fetch(source: &dyn Source, blocks: &[BlockKey]) {
+    for some in blocks.chunks(BLOCKS_AT_ONCE) {
+        let asked = some.iter().map(|&key| want(key, Urgency::of(Priority::PREFETCH)));
+        let (wants, _handles): (Vec<_>, Vec<_>) = asked.unzip();
+        let mut coming = source.blocks(wants);
+        while coming.next().await.is_some() {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use array::conformance::one_array;
+
+    use super::*;
+
+    fn data(steps: u64) -> Dataset {
+        one_array("|u1".parse().unwrap(), &[steps, 64, 64, 64], &[1, 16, 16, 16])
+    }
+
+    fn times(before: Option<u64>, now: u64, steps: u64) -> Vec<u64> {
+        let dataset = data(steps);
+        let view = |time| View { time, ..View::first_of(&dataset).unwrap() };
+        let before = before.map(view);
+        let views = likely(before.as_ref(), &view(now), &dataset).unwrap();
+        views.iter().filter(|next| next.time != now).map(|next| next.time).collect()
+    }
+
+    #[test]
+    fn a_film_goes_on_as_it_went_and_begins_again_after_its_end() {
+        assert_eq!(times(None, 0, 5), [1]);
+        assert_eq!(times(Some(2), 3, 5), [4]);
+        assert_eq!(times(Some(3), 2, 5), [1]);
+        assert_eq!(times(Some(0), 2, 5), [4]);
+        assert_eq!(times(Some(3), 4, 5), [0]);
+        assert_eq!(times(Some(1), 0, 5), [4]);
+        assert_eq!(times(None, 0, 1), [0; 0]);
+    }
+
+    /// The view from a place on a circle around the middle, looking at the middle.
+    fn from(dataset: &Dataset, turned_rad: f64) -> View {
+        let view = View::first_of(dataset).unwrap();
+        let volume = volume_of(&view, dataset).unwrap();
+        let camera = camera_of(&view, &volume).unwrap().zoom(4.0).orbit(turned_rad, 0.0);
+        View { camera: Some(shared_camera(&camera)), ..view }
+    }
+
+    #[test]
+    fn a_camera_that_moves_goes_on_and_one_that_rests_may_show_more_around() {
+        let dataset = data(1);
+        let size = ImageSize { width: 64, height: 64 };
+        let demand = |view: &View| -> BTreeSet<BlockKey> {
+            let all = std::slice::from_ref(view);
+            blocks_of(all, &dataset, size, 1 << 30, BTreeSet::new()).unwrap().into_iter().collect()
+        };
+        let (before, now, later) = (from(&dataset, 0.0), from(&dataset, 0.05), from(&dataset, 0.45));
+        let next = likely(Some(&before), &now, &dataset).unwrap();
+        let [next] = &next[..] else { panic!("{next:?}") };
+        assert_eq!(demand(next), demand(&later), "after eight more changes");
+        let around = likely(None, &now, &dataset).unwrap();
+        let [around] = &around[..] else { panic!("{around:?}") };
+        assert!(demand(around).is_superset(&demand(&now)) && demand(around).len() > demand(&now).len());
+    }
+
+    #[test]
+    fn what_is_fetched_ahead_takes_half_of_the_memory_at_most() {
+        let dataset = data(2);
+        let size = ImageSize { width: 64, height: 64 };
+        let views = likely(None, &View::first_of(&dataset).unwrap(), &dataset).unwrap();
+        let volume = volume_of(&views[0], &dataset).unwrap();
+        let blocks = |bytes| blocks_of(&views[..1], &dataset, size, bytes, BTreeSet::new()).unwrap();
+        let all = blocks(1 << 30);
+        assert_eq!(all.len(), 64);
+        let bytes: usize = all.iter().map(|key| volume.pool_bytes(key)).sum();
+        let some = blocks(bytes);
+        assert!(some.iter().map(|key| volume.pool_bytes(key)).sum::<usize>() <= bytes / 2);
+        assert_eq!(some, all[..some.len()], "the most important ones");
+        assert!(some.len() > 20, "{}", some.len());
+    }
+}

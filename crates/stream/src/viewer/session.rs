@@ -1,0 +1,213 @@
+//! A running session: one data set that people look at together, each from where they like.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use array::{Dataset, Error, Result, Source};
+use session::{Join, ParticipantId, Role};
+use tokio::task::JoinSet;
+use view::View;
+
+use crate::loading::feed::Suspicion;
+use crate::loading::regrid::Regridded;
+use crate::painter::Means;
+use crate::ranks::launcher::{Crew, Ranks};
+use crate::viewer::frame_loop;
+use crate::viewer::outbox::Outgoing;
+use crate::viewer::participant::Seat;
+use crate::viewer::shared::{Host, Work, with_shared_camera};
+
+/// Least memory of a session, bytes: a handful of the largest usual blocks, ready and on their way.
+pub const MIN_MEMORY_BYTES: u64 = 8 << 20;
+
+/// One data set, its blocks, and everybody who looks at it. Each block is fetched once for all of them, and
+/// all pools of blocks together keep to one budget. Where the data turn out to have changed, people go on with
+/// what they are now, as `source` then describes them.
+///
+/// Dropping it ends the session for everybody.
+pub struct Session {
+    host: Arc<Host>,
+    /// The feed, what follows changes of the data, and one frame loop per participant.
+    tasks: Mutex<JoinSet<()>>,
+}
+
+impl Session {
+    /// Begins a session on what `source` describes, with these means (a number: of bytes, all drawn on the CPU); `first_view` is what people see first (`None`: the first volume there is). `work` says
+    /// how far long work behind the source is.
+    ///
+    /// Call it within a tokio runtime.
+    ///
+    /// # Errors
+    /// `TooLarge` below [`MIN_MEMORY_BYTES`], `Unsupported` when there is nothing to draw, and what does not fit
+    /// in `first_view`.
+    pub fn begin(
+        dataset: Arc<Dataset>,
+        source: Arc<dyn Source>,
+        means: impl Into<Means>,
+        first_view: Option<View>,
+        work: Work,
+    ) -> Result<Self> {
+        Self::start(dataset, source, means.into(), first_view, work, None)
+    }
+
+    /// Begins a session as rank 0 of several, which draw every picture together: the others
+    /// [`follow`](crate::follow()). Each has its own memory; all draw on the CPU. When rank 0 is dropped the
+    /// others end.
+    ///
+    /// # Errors
+    /// Those of [`Session::begin`]; `Invalid` for a rank other than 0.
+    pub fn lead(
+        dataset: Arc<Dataset>,
+        source: Arc<dyn Source>,
+        means: impl Into<Means>,
+        first_view: Option<View>,
+        work: Work,
+        ranks: Ranks,
+    ) -> Result<Self> {
+        Self::start(dataset, source, means.into(), first_view, work, Some(Crew::new(ranks)?))
+    }
+
+    fn start(
+        dataset: Arc<Dataset>,
+        source: Arc<dyn Source>,
+        means: Means,
+        first_view: Option<View>,
+        work: Work,
+        crew: Option<Crew>,
+    ) -> Result<Self> {
+        check_memory(means.memory_bytes)?;
+        let view = first_view.map_or_else(|| View::first_of(&dataset), Ok)?;
+        view.check()?;
+        let view = with_shared_camera(view, &dataset)?;
+        let host = Arc::new(Host::new(dataset, source, means, view, work).with_crew(crew));
+        let mut tasks = JoinSet::new();
+        let fed = Arc::clone(&host);
+        tasks.spawn(async move { fed.feed.run().await });
+        let followed = Arc::clone(&host);
+        tasks.spawn(async move { followed.follow_changes().await });
+        Ok(Self { host, tasks: Mutex::new(tasks) })
+    }
+
+    /// Tells participants which arrays are drawn on other axes than those of the data, where `source` is this one.
+    #[must_use]
+    pub fn telling_axes(self, source: Regridded) -> Self {
+        // There is one source, named once.
+        _ = self.host.regridded.set(source);
+        self
+    }
+
+    /// Somebody takes part, until the participant is dropped.
+    ///
+    /// # Errors
+    /// `Busy` when the session is full.
+    pub fn join(&self, join: &Join, role: Role) -> Result<Participant> {
+        let (who, seat) = self.host.join(join, role)?;
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn(frame_loop::run(Arc::clone(&self.host), who, Arc::clone(&seat)));
+        Ok(Participant { who, host: Arc::clone(&self.host), seat })
+    }
+
+    /// Runs a task that ends with the session.
+    pub fn run_beside(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner).spawn(task);
+    }
+
+    /// Describes the data again, because they may have changed, and shows everybody what they are now, if they have.
+    pub fn describe_again(&self) {
+        self.host.feed.suspect(Suspicion { data: self.host.data(), is_certain: false });
+    }
+
+    /// The other ranks.
+    #[cfg(test)]
+    pub(crate) fn crew(&self) -> Option<Arc<Crew>> {
+        self.host.crew.clone()
+    }
+
+    /// Returns the current memory use and work of the session.
+    #[must_use]
+    pub fn load(&self) -> Load {
+        let volumes = self.host.volumes.all();
+        let (wants_under_way, bytes_under_way) = self.host.feed.under_way();
+        let pools: Vec<(usize, usize)> = volumes.iter().map(|v| v.memory()).collect();
+        Load {
+            pool_bytes: pools.iter().map(|p| p.0).sum(),
+            pool_limit_bytes: pools.iter().map(|p| p.1).sum(),
+            wants_under_way,
+            bytes_under_way,
+        }
+    }
+}
+
+/// # Errors
+/// `TooLarge` when blocks could not even take turns.
+pub(crate) fn check_memory(memory_bytes: u64) -> Result<()> {
+    if memory_bytes >= MIN_MEMORY_BYTES {
+        return Ok(());
+    }
+    Err(Error::too_large(format!(
+        "expected at least {MIN_MEMORY_BYTES} bytes of memory for pictures, found {memory_bytes}"
+    )))
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session")
+            .field("dataset", &self.host.dataset().name)
+            .field("load", &self.load())
+            .finish()
+    }
+}
+
+/// Memory use and pending work of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Load {
+    /// Blocks ready to be drawn, bytes.
+    pub pool_bytes: usize,
+    /// Limit of these blocks, bytes.
+    pub pool_limit_bytes: usize,
+    /// Blocks asked for and not yet ready.
+    pub wants_under_way: usize,
+    /// Most bytes that those blocks may have.
+    pub bytes_under_way: u64,
+}
+
+/// Somebody in a session, as their connection sees them. Dropping it leaves.
+pub struct Participant {
+    who: ParticipantId,
+    host: Arc<Host>,
+    seat: Arc<Seat>,
+}
+
+impl Participant {
+    /// Their number.
+    #[must_use]
+    pub fn id(&self) -> ParticipantId {
+        self.who
+    }
+
+    /// A note came from them, as JSON text. Never fails: what is wrong with it is told to them.
+    pub fn note(&self, text: &[u8]) {
+        self.host.note(self.who, text);
+    }
+
+    /// The next thing to send to them; `None` when the session has ended. Call it from one place only.
+    ///
+    /// # Cancel safety
+    /// Safe: nothing is lost.
+    pub async fn next(&self) -> Option<Outgoing> {
+        self.seat.outbox.next().await
+    }
+}
+
+impl Drop for Participant {
+    fn drop(&mut self) {
+        self.host.leave(self.who);
+    }
+}
+
+impl fmt::Debug for Participant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Participant").field("id", &self.who).finish()
+    }
+}

@@ -1,0 +1,403 @@
+//! State that all parts of one running session share: the data, the room, the seats, the feed.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::time::Duration;
+
+use array::{ArrayInfo, Dataset, DatasetId, Generation, Meaning, Result, Share, Source, Task};
+use bytes::Bytes;
+use render::Isosurface;
+use serde_json::{Map, Value};
+use session::{Event, Item, Join, Note, ParticipantId, PictureSize, Role, Room, Severity, ViewChange};
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+use view::View;
+
+use crate::loading::feed::{Feed, Suspicion};
+use crate::loading::regrid::Regridded;
+use crate::loading::volume::Volumes;
+use crate::painter::{Means, Painter};
+use crate::ranks::launcher::Crew;
+use crate::viewer::grid_boxes::{Boxes, Grids};
+use crate::viewer::participant::Seat;
+use crate::viewer::scene::{
+    camera_of, mode_of, shared_camera, surfaces_of, tint_of, tint_volume_of, transfer_of, volume_of,
+};
+
+/// Pictures drawn at once: each uses all cores, a second one fills the gaps of the first.
+pub(crate) const DRAWS_AT_ONCE: usize = 2;
+/// Share of the memory that holds blocks on their way: one part in so many, and a limit in bytes.
+const UNDER_WAY_SHARE: u64 = 4;
+const MAX_UNDER_WAY_BYTES: u64 = 256 << 20;
+
+/// How often changed data are described again before somebody is told that it leads nowhere, and how far apart.
+pub(crate) const DESCRIBE_ATTEMPTS: u32 = 5;
+pub(crate) const DESCRIBE_PAUSE: Duration = Duration::from_secs(1);
+
+/// How far long work behind a session's source is; `None` while nobody works on it.
+pub type Work = Arc<dyn Fn(Task) -> Option<Share> + Send + Sync>;
+
+pub(crate) struct Host {
+    source: Arc<dyn Source>,
+    pub(crate) work: Work,
+    dataset: RwLock<Arc<Dataset>>,
+    pub(crate) volumes: Arc<Volumes>,
+    pub(crate) feed: Feed,
+    pub(crate) draws: Arc<Semaphore>,
+    pub(crate) painter: Arc<Painter>,
+    grids: Grids,
+    /// Source that knows which arrays are drawn on other axes than those of the data.
+    pub(crate) regridded: OnceLock<Regridded>,
+    /// The other ranks, where several draw.
+    pub(crate) crew: Option<Arc<Crew>>,
+    people: Mutex<People>,
+}
+
+struct People {
+    room: Room,
+    seats: BTreeMap<ParticipantId, Arc<Seat>>,
+}
+
+impl Host {
+    pub(crate) fn new(
+        dataset: Arc<Dataset>,
+        source: Arc<dyn Source>,
+        means: Means,
+        first_view: View,
+        work: Work,
+    ) -> Self {
+        let Means { memory_bytes, painter } = means;
+        let under_way = (memory_bytes / UNDER_WAY_SHARE).min(MAX_UNDER_WAY_BYTES);
+        let for_pools = usize::try_from(memory_bytes - under_way).unwrap_or(usize::MAX);
+        let volumes = Arc::new(Volumes::new(for_pools));
+        let room = Room::new(dataset.name.clone(), first_view);
+        Self {
+            feed: Feed::new(Arc::clone(&source), Arc::clone(&volumes), under_way),
+            volumes,
+            draws: Arc::new(Semaphore::new(DRAWS_AT_ONCE)),
+            painter,
+            grids: Grids::default(),
+            regridded: OnceLock::new(),
+            crew: None,
+            people: Mutex::new(People { room, seats: BTreeMap::new() }),
+            dataset: RwLock::new(dataset),
+            source,
+            work,
+        }
+    }
+
+    /// Adds the other ranks that draw, if there are any.
+    pub(crate) fn with_crew(self, crew: Option<Crew>) -> Self {
+        Self { crew: crew.map(Arc::new), ..self }
+    }
+
+    /// Returns the source that blocks are read from.
+    pub(crate) fn source(&self) -> Arc<dyn Source> {
+        Arc::clone(&self.source)
+    }
+
+    /// Returns the latest known description of the data.
+    pub(crate) fn dataset(&self) -> Arc<Dataset> {
+        Arc::clone(&self.dataset.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The grids that a view shows as lines.
+    ///
+    /// # Errors
+    /// Those of [`Grids::of`].
+    pub(crate) async fn boxes(&self, view: &View) -> Result<Arc<Boxes>> {
+        self.grids.of(view, &*self.source, &self.dataset()).await
+    }
+
+    /// Whenever the data turn out to have changed, describes them again and shows everybody what they are now.
+    /// For ever.
+    ///
+    /// # Cancel safety
+    /// Safe: nothing is half done.
+    pub(crate) async fn follow_changes(&self) {
+        let mut stale = self.feed.stale();
+        while stale.changed().await.is_ok() {
+            let suspicion = *stale.borrow_and_update();
+            let known = self.dataset();
+            if let Some(Suspicion { data, is_certain }) = suspicion
+                && data == self.data()
+            {
+                self.describe_again(&known, is_certain).await;
+            }
+        }
+    }
+
+    /// Which data they are, and in which state.
+    pub(crate) fn data(&self) -> (DatasetId, Generation) {
+        let dataset = self.dataset();
+        (dataset.id, dataset.generation)
+    }
+
+    /// Describes the data again, because somebody else sees others; what cannot be described stays.
+    pub(crate) async fn describe_now(&self) {
+        if let Ok(new) = self.source.describe().await
+            && new.check().is_ok()
+        {
+            *self.dataset.write().unwrap_or_else(PoisonError::into_inner) = new;
+        }
+    }
+
+    async fn describe_again(&self, old: &Dataset, has_changed: bool) {
+        let mut reason = has_changed.then(|| "they could not be described anew".to_owned());
+        for attempt in 0..DESCRIBE_ATTEMPTS {
+            if attempt > 0 {
+                tokio::time::sleep(DESCRIBE_PAUSE).await;
+            }
+            match self.source.describe().await.and_then(|new| new.check().map(|()| new)) {
+                Ok(new) if (new.id, new.generation) != (old.id, old.generation) => {
+                    return self.show_changed(old, new);
+                }
+                // Whoever only guessed has the answer.
+                Ok(_same) if !has_changed => return,
+                Ok(_same) => {}
+                Err(error) => reason = Some(error.to_string()),
+            }
+        }
+        let Some(reason) = reason else { return };
+        let text =
+            format!("The data changed, and {reason}: restart the viewing node, then reload this page.");
+        self.people().tell_all(Severity::Error, &text);
+    }
+
+    /// Everybody looks at the same place of other data.
+    fn show_changed(&self, old: &Dataset, new: Arc<Dataset>) {
+        *self.dataset.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&new);
+        let mut people = self.people();
+        people.room.tell_changed();
+        if let Some(drawn) = self.drawn() {
+            people.seats.values().for_each(|seat| seat.outbox.push(Item::Drawn, drawn.clone()));
+        }
+        people.look_again(old, &new);
+    }
+
+    /// The arrays that are drawn on other axes than those of the data, as JSON; `None` where nobody can say.
+    fn drawn(&self) -> Option<Bytes> {
+        let drawn = self.regridded.get()?.differing();
+        serde_json::to_vec(&drawn).ok().map(Bytes::from)
+    }
+
+    pub(crate) fn join(&self, join: &Join, role: Role) -> Result<(ParticipantId, Arc<Seat>)> {
+        let mut people = self.people();
+        let who = people.room.join(&join.name, role)?;
+        let seat = Arc::new(Seat::new(join.size()));
+        people.seats.insert(who, Arc::clone(&seat));
+        people.deliver();
+        if let Some(drawn) = self.drawn() {
+            seat.outbox.push(Item::Drawn, drawn);
+        }
+        Ok((who, seat))
+    }
+
+    pub(crate) fn leave(&self, who: ParticipantId) {
+        let mut people = self.people();
+        people.room.leave(who);
+        if let Some(seat) = people.seats.remove(&who) {
+            seat.leave();
+        }
+        people.deliver();
+    }
+
+    /// A note came from a participant; what is wrong with it is told to them.
+    pub(crate) fn note(&self, from: ParticipantId, text: &[u8]) {
+        let note = Note::parse(text);
+        let mut people = self.people();
+        match note {
+            Ok(Note::View(change)) => {
+                let seq = change.seq;
+                if let Err(error) = people.change(from, change, &self.dataset()) {
+                    people.room.refuse(from, seq, &error);
+                }
+            }
+            Ok(Note::Resize { width, height }) => {
+                people.seat(from, |s| s.change(|w| w.size = PictureSize::new(width, height)));
+            }
+            Ok(Note::Shown { frame }) => people.seat(from, |s| s.change(|w| w.shown = w.shown.max(frame))),
+            Ok(Note::Still) => people.seat(from, |s| s.change(|w| w.wants_still = true)),
+            Err(error) => people.room.tell(from, Severity::Warning, error.to_string()),
+        }
+        people.deliver();
+    }
+
+    /// Changes view number `at` of a participant, if it is still theirs.
+    pub(crate) fn fill_in(&self, who: ParticipantId, at: u64, fields: &Map<String, Value>) -> Result<()> {
+        let mut people = self.people();
+        people.room.set(who, at, fields)?;
+        people.deliver();
+        Ok(())
+    }
+
+    fn people(&self) -> MutexGuard<'_, People> {
+        self.people.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl People {
+    fn change(&mut self, from: ParticipantId, mut change: ViewChange, dataset: &Dataset) -> Result<()> {
+        if let Some((_, view)) = self.room.view(from) {
+            change.view = view.with_consequences(&change.view, dataset);
+        }
+        self.room.change(from, &change, |view| check(view, dataset))
+    }
+
+    fn tell_all(&mut self, severity: Severity, text: &str) {
+        for person in self.room.participants() {
+            self.room.tell(person.id, severity, text.to_owned());
+        }
+        self.deliver();
+    }
+
+    /// Gives every view a new number, as if its owner had asked for it once more, moves those whose array is gone, and says so.
+    fn look_again(&mut self, old: &Dataset, new: &Dataset) {
+        if let Some(first) = first_in_changed(self.room.first_view(), old, new) {
+            self.room.set_first_view(first);
+        }
+        let meaning = meaning_now(old, new);
+        for person in self.room.participants() {
+            let Some((seq, view)) = self.room.view(person.id) else { continue };
+            let fields = view.in_changed(old, new);
+            let text = news(meaning, &view.array, fields.get("array").and_then(Value::as_str));
+            // One message: a second one would take the place of the first.
+            let (severity, text) = match self.room.set(person.id, seq, &fields) {
+                Ok(_) => (Severity::Info, text),
+                Err(error) => (Severity::Warning, format!("{text} Your view does not fit: {error}.")),
+            };
+            self.room.tell(person.id, severity, text);
+        }
+        self.deliver();
+    }
+
+    fn seat(&self, of: ParticipantId, f: impl FnOnce(&Seat)) {
+        if let Some(seat) = self.seats.get(&of) {
+            f(seat);
+        }
+    }
+
+    /// Hands on what the room says.
+    fn deliver(&mut self) {
+        while let Some(event) = self.room.poll_event() {
+            match event {
+                Event::Tell(to, item) => self.seat(to, |s| s.outbox.push(item, Bytes::new())),
+                Event::Show { to, seq, view, moving } => self.seat(to, |s| {
+                    s.change(|w| {
+                        w.seq = seq;
+                        w.view = Arc::new(view);
+                        w.says_moving = moving;
+                        w.changed_at = Instant::now();
+                    });
+                }),
+            }
+        }
+    }
+}
+
+/// Message to everybody after the data set has changed: the meaning that values have now, if only that changed; the array that is gone
+/// and the one shown in its place, if any.
+fn news(meaning: Option<&str>, seen: &str, instead: Option<&str>) -> String {
+    let gone = |shown| format!("`{seen}` is gone, and this is `{shown}`");
+    match (meaning, instead.map(gone)) {
+        (Some(meaning), None) => format!("The values are taken {meaning} now."),
+        (Some(meaning), Some(gone)) => format!("The values are taken {meaning} now: {gone}."),
+        (None, None) => "The data changed: this is what they are now.".into(),
+        (None, Some(gone)) => format!("The data changed: {gone}."),
+    }
+}
+
+/// As what the values are taken now, where that changed and the data did not.
+fn meaning_now(old: &Dataset, new: &Dataset) -> Option<&'static str> {
+    // Those of which a person may say it.
+    let is_sayable = |array: &&ArrayInfo| {
+        array.axes.len() > 1 && matches!(array.meaning, Meaning::Intensity | Meaning::Labels)
+    };
+    let meanings = |dataset: &Dataset| -> Vec<Meaning> {
+        dataset.arrays.iter().filter(is_sayable).map(|array| array.meaning).collect()
+    };
+    let (before, now) = (meanings(old), meanings(new));
+    if old.generation != new.generation || before.len() != now.len() || before == now {
+        return None;
+    }
+    let are_all = |meaning| now.iter().all(|own| *own == meaning);
+    Some(match (are_all(Meaning::Labels), are_all(Meaning::Intensity)) {
+        (true, _) => "as labels",
+        (_, true) => "as amounts",
+        _ => "as the file says",
+    })
+}
+
+/// The view that people who come later see first, once the data set `old` has become `new`; `None` where nothing can be drawn any more.
+fn first_in_changed(first: &View, old: &Dataset, new: &Dataset) -> Option<View> {
+    let changed = first.merged(&first.in_changed(old, new));
+    changed
+        .and_then(|view| with_shared_camera(view, new))
+        .or_else(|_| with_shared_camera(View::first_of(new)?, new))
+        .ok()
+}
+
+/// A view for everybody: with a camera, unless the volume is flat, which gets one for each window, so that it fills it.
+///
+/// # Errors
+/// Those of [`check`].
+pub(crate) fn with_shared_camera(view: View, dataset: &Dataset) -> Result<View> {
+    check(&view, dataset)?;
+    let volume = volume_of(&view, dataset)?;
+    if view.camera.is_some() || volume.is_flat() {
+        return Ok(view);
+    }
+    let camera = shared_camera(&camera_of(&View::default(), &volume)?);
+    Ok(View { camera: Some(camera), ..view })
+}
+
+/// Checks that a view fits the data set and can be drawn.
+///
+/// # Errors
+/// What does not fit.
+pub(crate) fn check(view: &View, dataset: &Dataset) -> Result<()> {
+    let volume = volume_of(view, dataset)?;
+    camera_of(view, &volume)?;
+    Isosurface::check_of(&surfaces_of(view), &volume)?;
+    if let Some((by, tint)) = view.colour_by.as_ref().zip(tint_volume_of(view, dataset)?) {
+        tint_of(by, &tint, tint.levels[0].number).check_of(&volume, mode_of(view))?;
+    }
+    view.transfer.as_ref().map_or(Ok(()), |t| transfer_of(t).map(|_| ()))
+}
+
+#[cfg(test)]
+mod tests {
+    use array::conformance::one_array;
+
+    use super::*;
+
+    #[test]
+    fn people_are_told_whether_the_data_changed_or_what_they_are_taken_for() {
+        use Meaning::{Intensity, Labels};
+        let with = |meanings: [Meaning; 2], generation| {
+            let mut dataset = one_array("|u1".parse().unwrap(), &[4; 3], &[4; 3]);
+            dataset.arrays.push(dataset.arrays[0].clone());
+            for (array, meaning) in dataset.arrays.iter_mut().zip(meanings) {
+                array.meaning = meaning;
+            }
+            dataset.generation = Generation(generation);
+            dataset
+        };
+        let file = [Intensity, Labels];
+        for (before, now, says) in [
+            (file, [Labels; 2], Some("as labels")),
+            (file, [Intensity; 2], Some("as amounts")),
+            ([Labels; 2], file, Some("as the file says")),
+            (file, file, None),
+        ] {
+            assert_eq!(meaning_now(&with(before, 0), &with(now, 0)), says, "{now:?}");
+            assert_eq!(meaning_now(&with(before, 0), &with(now, 1)), None, "the file was written anew");
+        }
+        assert_eq!(news(Some("as labels"), "a", None), "The values are taken as labels now.");
+        assert_eq!(
+            news(Some("as labels"), "a (color)", Some("a")),
+            "The values are taken as labels now: `a (color)` is gone, and this is `a`."
+        );
+        assert!(news(None, "a", None).starts_with("The data changed"));
+    }
+}

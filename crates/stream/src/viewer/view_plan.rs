@@ -1,0 +1,311 @@
+//! Aiming: from a view to the blocks that its picture wants, within one participant's share of memory.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use array::{Dataset, Error, Result};
+use render::{Camera, Demand, ImageSize, Portion, Quality, Scene, ViewLevel, VolumeView, stereo};
+use serde::{Deserialize, Serialize};
+use session::ParticipantId;
+use view::View;
+
+use crate::loading::feed::Feed;
+use crate::loading::volume::{Volumes, Watching};
+use crate::viewer::scene::{
+    any_transfer, camera_for, mode_of, portion_of, size_of_eye, slices_of, surfaces_of, tint_of,
+    tint_volume_of, transfer_of, volume_of,
+};
+
+/// A view made ready for drawing.
+pub(crate) struct Aim {
+    /// State of the data set when the aim was made.
+    pub(crate) dataset: Arc<Dataset>,
+    pub(crate) view: Arc<View>,
+    pub(crate) size: ImageSize,
+    /// Memory that this participant may use for blocks, bytes.
+    pub(crate) share_bytes: usize,
+    /// Limit within which the blocks were chosen, bytes: where several ranks draw, the memory that all of
+    /// them may use together.
+    pub(crate) most_bytes: usize,
+    pub(crate) watching: Watching,
+    pub(crate) demand: Arc<Demand>,
+    /// Demand for the array that gives the colors, where that is another one.
+    pub(crate) tint: Option<TintAim>,
+    pub(crate) camera: Camera,
+    pub(crate) portion: Portion,
+}
+
+/// Demand of a picture for the array that gives its colors.
+pub(crate) struct TintAim {
+    pub(crate) demand: Arc<Demand>,
+    /// Limit within which its blocks were chosen, bytes.
+    pub(crate) most_bytes: usize,
+}
+
+/// How far a look at a view reaches.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Reach {
+    /// To what the memory of so many hosts like this one takes.
+    Memory { hosts: usize },
+    /// As far as somebody else has looked, and at what gives the colours.
+    Told { own: Sharpness, tint: Option<Sharpness> },
+}
+
+/// How sharply somebody looks at an array.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Sharpness {
+    /// Number of the level that memory and screen allow.
+    pub(crate) number: u8,
+    /// Within which blocks were chosen, bytes.
+    pub(crate) most_bytes: usize,
+}
+
+impl Aim {
+    /// Aims `who` at `view` and wishes for what is lacking; `old` is what they looked at so far. Blocks the thread.
+    ///
+    /// # Errors
+    /// When the view does not fit the data set.
+    pub(crate) fn new(
+        volumes: &Arc<Volumes>,
+        feed: &Feed,
+        dataset: Arc<Dataset>,
+        who: ParticipantId,
+        view: Arc<View>,
+        size: ImageSize,
+        old: Option<Watching>,
+    ) -> Result<Self> {
+        let aim = Self::look(volumes, dataset, who, view, size, old, Reach::Memory { hosts: 1 })?;
+        aim.wish(feed, who);
+        Ok(aim)
+    }
+
+    /// Creates an aim that reaches as far as `reach` says, without wishing for its blocks yet.
+    ///
+    /// # Errors
+    /// As [`Aim::new`].
+    pub(crate) fn look(
+        volumes: &Arc<Volumes>,
+        dataset: Arc<Dataset>,
+        who: ParticipantId,
+        view: Arc<View>,
+        size: ImageSize,
+        old: Option<Watching>,
+        reach: Reach,
+    ) -> Result<Self> {
+        let volume = volume_of(&view, &dataset)?;
+        let camera = camera_for(&view, &volume, size)?;
+        let portion = portion_of(&view, &volume);
+        let tint_volume = tint_volume_of(&view, &dataset)?;
+        // Old guards are dropped after the new ones are there: others see no change in between.
+        let mut old: Vec<Watching> = old.into_iter().flat_map(Watching::apart).collect();
+        let mut look =
+            |volume: &Arc<VolumeView>| match old.iter().position(|old| *old.volume.view == **volume) {
+                Some(same) => Ok(old.swap_remove(same)),
+                None => volumes.look(who, &dataset, Arc::clone(volume)),
+            };
+        let mut watching = look(&volume)?;
+        watching.tint = tint_volume.as_ref().map(|tint| look(tint).map(Box::new)).transpose()?;
+        let share_bytes = volumes.share_out();
+        let all_bytes = |hosts: usize| share_bytes.saturating_mul(hosts);
+        let (level, most_bytes) = match reach {
+            Reach::Memory { hosts } => (view.level, all_bytes(hosts)),
+            Reach::Told { own, .. } => (Some(own.number), own.most_bytes),
+        };
+        let demand = wanted(&view, &volume, (&camera, size), &portion, level, most_bytes)?;
+        let tint = tint_volume.map(|volume| {
+            let (level, most_bytes) = match reach {
+                Reach::Memory { hosts } => {
+                    (level_in(&view, &watching.volume.view, &volume), all_bytes(hosts))
+                }
+                Reach::Told { tint: Some(tint), .. } => (Some(tint.number), tint.most_bytes),
+                Reach::Told { tint: None, .. } => {
+                    return Err(Error::internal("expected to be told of what gives the colours"));
+                }
+            };
+            let demand = wanted(&view, &volume, (&camera, size), &portion, level, most_bytes)?;
+            Ok(TintAim { demand: Arc::new(demand), most_bytes })
+        });
+        let (demand, tint) = (Arc::new(demand), tint.transpose()?);
+        Ok(Self { dataset, view, size, share_bytes, most_bytes, watching, demand, tint, camera, portion })
+    }
+
+    /// Demands what fits so many bytes, at a coarser level if need be.
+    ///
+    /// # Errors
+    /// Those of [`render::demand_of`].
+    pub(crate) fn demand_within(&mut self, most_bytes: usize) -> Result<()> {
+        let (volume, level) = (&self.watching.volume.view, self.view.level);
+        let demand = wanted(&self.view, volume, (&self.camera, self.size), &self.portion, level, most_bytes)?;
+        (self.demand, self.most_bytes) = (Arc::new(demand), most_bytes);
+        Ok(())
+    }
+
+    /// Does the same for the array that gives the colors, where that is another one: demands what fits
+    /// `most_bytes`, at a coarser level if need be.
+    ///
+    /// # Errors
+    /// Those of [`render::demand_of`].
+    pub(crate) fn demand_tint_within(&mut self, most_bytes: usize) -> Result<()> {
+        let Some(tint) = &self.watching.tint else { return Ok(()) };
+        let volume = &tint.volume.view;
+        let level = level_in(&self.view, &self.watching.volume.view, volume);
+        let demand = wanted(&self.view, volume, (&self.camera, self.size), &self.portion, level, most_bytes)?;
+        self.tint = Some(TintAim { demand: Arc::new(demand), most_bytes });
+        Ok(())
+    }
+
+    /// Wishes for what is lacking of what it demands. Blocks the thread.
+    pub(crate) fn wish(&self, feed: &Feed, who: ParticipantId) {
+        let tint = self.tint.as_ref().map(|tint| &tint.demand);
+        feed.wish(who, || self.watching.want_all(&self.demand, tint));
+    }
+
+    /// How sharply its arrays are looked at: its own, and what gives the colours.
+    pub(crate) fn sharpness(&self) -> (Sharpness, Option<Sharpness>) {
+        let own = Sharpness { number: self.demand.wanted, most_bytes: self.most_bytes };
+        let of_tint = |tint: &TintAim| Sharpness { number: tint.demand.wanted, most_bytes: tint.most_bytes };
+        (own, self.tint.as_ref().map(of_tint))
+    }
+
+    /// The volume that gives the colours, and what is wanted of it.
+    pub(crate) fn tint_demand(&self) -> Option<(&Arc<VolumeView>, &Demand)> {
+        let (watching, tint) = self.watching.tint.as_ref().zip(self.tint.as_ref())?;
+        Some((&watching.volume.view, &tint.demand))
+    }
+
+    /// How many blocks it demands.
+    pub(crate) fn blocks_total(&self) -> u64 {
+        (self.demand.blocks.len() + self.tint.as_ref().map_or(0, |tint| tint.demand.blocks.len())) as u64
+    }
+
+    /// Number of the array in the description.
+    pub(crate) fn array(&self) -> u32 {
+        self.watching.volume.view.key(0, [0; 3]).array
+    }
+
+    /// Returns its scene with the transfer function and the colors of a view; a view without a transfer function
+    /// gets a default one.
+    pub(crate) fn scene(&self, view: &View) -> Result<Scene> {
+        let tint = view.colour_by.as_ref().zip(self.tint_demand());
+        let tint = tint.map(|(by, (volume, demand))| tint_of(by, volume, demand.wanted));
+        Ok(Scene {
+            view: Arc::clone(&self.watching.volume.view),
+            camera: self.camera,
+            transfer: transfer_of(view.transfer.as_ref().unwrap_or(&any_transfer()))?,
+            tint,
+            surfaces: surfaces_of(view),
+            slices: slices_of(view),
+            wires: Arc::default(),
+            mode: mode_of(view),
+            is_lit: view.shading,
+            size: self.size,
+            clip: self.portion.clip,
+            quality: Quality::STILL,
+            finest_level: self.demand.wanted,
+        })
+    }
+
+    /// True when this is still the right aim for another view and size: the same blocks from the same place.
+    pub(crate) fn serves(&self, dataset: &Arc<Dataset>, view: &View, size: ImageSize) -> bool {
+        let old = &*self.view;
+        self.size == size
+            && Arc::ptr_eq(&self.dataset, dataset)
+            && (&old.array, old.time, &old.at, old.level) == (&view.array, view.time, &view.at, view.level)
+            && (&old.camera, old.stereo) == (&view.camera, view.stereo)
+            && tint_place(old) == tint_place(view)
+            && self.portion == portion_of(view, &self.watching.volume.view)
+    }
+}
+
+/// Returns the array that gives a view its colors, and the indices on its other axes; `None` where the view
+/// has no such array.
+fn tint_place(view: &View) -> Option<(&String, &BTreeMap<String, u64>)> {
+    view.colour_by.as_ref().map(|by| (&by.array, &by.at))
+}
+
+/// The level of what gives the colours that is as fine as the one that a view asks for, if there is such a one.
+pub(crate) fn level_in(view: &View, own: &VolumeView, tint: &VolumeView) -> Option<u8> {
+    let asked = own.levels.iter().find(|level| Some(level.number) == view.level)?;
+    let is_alike = |level: &&ViewLevel| {
+        level.factor.abs_diff_eq(asked.factor, 1e-6)
+            && level.origin.is_quick_look() == asked.origin.is_quick_look()
+    };
+    tint.levels.iter().find(is_alike).map(|level| level.number)
+}
+
+/// Returns the blocks that a picture of a view wants, or both pictures of a stereo pair.
+///
+/// `volume` is the one that the view shows or the one that gives its colors.
+///
+/// # Errors
+/// Those of [`render::demand_of`] and [`stereo::eyes`].
+pub(crate) fn wanted(
+    view: &View,
+    volume: &VolumeView,
+    (camera, size): (&Camera, ImageSize),
+    portion: &Portion,
+    level: Option<u8>,
+    most_bytes: usize,
+) -> Result<Demand> {
+    let seen = size_of_eye(view, size);
+    match view.stereo {
+        None => render::demand(volume, camera, seen, portion, level, most_bytes),
+        Some(parallax) => {
+            render::demand_of(volume, &stereo::eyes(camera, parallax)?, seen, portion, level, most_bytes)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use array::conformance::{MemorySource, one_array};
+    use array::{Level, LevelOrigin};
+
+    use super::*;
+    use crate::viewer::shared::Host;
+
+    /// Bytes in levels of 64^3, 32^3 and 16^3 voxels, of the second one means too.
+    fn host(memory_bytes: u64) -> Host {
+        let mut dataset = one_array("|u1".parse().unwrap(), &[64; 3], &[16; 3]);
+        let finest = dataset.arrays[0].levels[0].clone();
+        let mut elements = vec![vec![7u8; 64 * 64 * 64].into()];
+        let coarser = [(2u64, LevelOrigin::Sampled), (2, LevelOrigin::Mean), (4, LevelOrigin::Sampled)];
+        for (factor, origin) in coarser {
+            let side = 64 / factor;
+            dataset.arrays[0].levels.push(Level {
+                shape: vec![side; 3],
+                block: vec![16; 3],
+                chunk: None,
+                origin,
+                factor: vec![factor as f64; 3],
+                world_from_voxel: finest.world_from_voxel.coarsened([factor as f64; 3], [0.0; 3]),
+            });
+            elements.push(
+                std::iter::repeat_n(7u8, usize::try_from(side.pow(3)).unwrap()).collect::<Vec<_>>().into(),
+            );
+        }
+        let source = MemorySource::new(dataset.clone(), vec![elements]).unwrap();
+        let view = View::first_of(&dataset).unwrap();
+        Host::new(Arc::new(dataset), Arc::new(source), memory_bytes.into(), view, Arc::new(|_| None))
+    }
+
+    #[test]
+    fn whoever_is_told_how_far_somebody_looked_wants_the_same_blocks() {
+        let size = ImageSize { width: 32, height: 32 };
+        let look = |host: &Host, reach| {
+            let view = View { level: Some(2), ..View::first_of(&host.dataset()).unwrap() };
+            Aim::look(&host.volumes, host.dataset(), ParticipantId(0), Arc::new(view), size, None, reach)
+                .unwrap()
+        };
+        let roomy = look(&host(64 << 20), Reach::Memory { hosts: 1 });
+        // Room for the means, not for as many samples that would be there sooner.
+        let memory_bytes = roomy.demand.pool_bytes as u64;
+        let tight = host(memory_bytes);
+        let first = look(&tight, Reach::Memory { hosts: 1 });
+        assert!(first.demand.blocks.len() < roomy.demand.blocks.len(), "memory has a say");
+        let own = Sharpness { number: first.demand.wanted, most_bytes: first.most_bytes };
+        let told = Reach::Told { own, tint: None };
+        let other = look(&host(64 << 20), told);
+        assert_eq!(other.demand.blocks, first.demand.blocks);
+    }
+}

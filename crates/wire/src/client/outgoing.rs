@@ -1,0 +1,152 @@
+//! Queue of the frames that a client has still to send, in the order of asking: consecutive requests that differ
+//! only in their parameters leave as one batch. A batch never waits for more.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Instant;
+
+use array::Urgency;
+use bytes::Bytes;
+
+use crate::flow::deadline;
+use crate::frames::batch::Requests;
+use crate::limits::{MAX_BATCH_OPERATIONS, MAX_BATCH_PARAMETER_BYTES};
+use crate::{Frame, OpId, Request};
+
+/// Bytes that an entry of the queue counts for besides its parameters.
+const ENTRY_BYTES: usize = 128;
+
+/// A request that was not sent yet.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) op: OpId,
+    pub(crate) name: Arc<str>,
+    pub(crate) urgency: Urgency,
+    pub(crate) parameters: Bytes,
+}
+
+impl Asked {
+    fn queued_bytes(&self) -> usize {
+        ENTRY_BYTES + self.parameters.len()
+    }
+
+    /// True when `next` can be in the same batch.
+    fn is_followed_by(&self, next: &Self) -> bool {
+        next.op.0 == self.op.0 + 1
+            && next.urgency.deadline == self.urgency.deadline
+            && next.urgency.priority.tier == self.urgency.priority.tier
+            && next.urgency.priority.weight.to_bits() == self.urgency.priority.weight.to_bits()
+            && next.name == self.name
+    }
+
+    fn into_request(self, now: Instant) -> Request {
+        Request {
+            op: self.op,
+            name: self.name.as_ref().to_owned(),
+            priority: self.urgency.priority,
+            deadline_ms: deadline::to_wire(now, self.urgency.deadline),
+            parameters: self.parameters,
+        }
+    }
+}
+
+#[derive(Debug)]
+enum Entry {
+    Asked(Asked),
+    Frame(Frame),
+}
+
+#[derive(Debug)]
+pub(crate) struct Outgoing {
+    entries: VecDeque<Entry>,
+    queued_bytes: usize,
+    /// The server can read batches.
+    batches: bool,
+}
+
+impl Outgoing {
+    pub(crate) fn new(first: Frame) -> Self {
+        Self { entries: VecDeque::from([Entry::Frame(first)]), queued_bytes: 0, batches: false }
+    }
+
+    pub(crate) fn batch(&mut self) {
+        self.batches = true;
+    }
+
+    pub(crate) fn ask(&mut self, asked: Asked) {
+        self.queued_bytes += asked.queued_bytes();
+        self.entries.push_back(Entry::Asked(asked));
+    }
+
+    pub(crate) fn push(&mut self, frame: Frame) {
+        self.queued_bytes += queued_bytes(&frame);
+        self.entries.push_back(Entry::Frame(frame));
+    }
+
+    /// Entries that may still be queued before they take `most_bytes`; the last one may exceed them.
+    pub(crate) fn room(&self, most_bytes: usize) -> usize {
+        most_bytes.saturating_sub(self.queued_bytes).div_ceil(ENTRY_BYTES)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.entries.clear();
+        self.queued_bytes = 0;
+    }
+
+    pub(crate) fn pop(&mut self, now: Instant) -> Option<Frame> {
+        match self.entries.pop_front()? {
+            Entry::Frame(frame) => {
+                self.queued_bytes -= queued_bytes(&frame);
+                Some(frame)
+            }
+            Entry::Asked(first) => {
+                self.queued_bytes -= first.queued_bytes();
+                Some(if self.batches {
+                    self.gather(first, now)
+                } else {
+                    Frame::Request(first.into_request(now))
+                })
+            }
+        }
+    }
+
+    /// A batch of all that can go with `first`; a lone request with much to say goes by itself.
+    fn gather(&mut self, first: Asked, now: Instant) -> Frame {
+        let mut size_bytes = first.parameters.len();
+        if size_bytes > MAX_BATCH_PARAMETER_BYTES {
+            return Frame::Request(first.into_request(now));
+        }
+        let mut last = first;
+        let mut parameters = vec![std::mem::take(&mut last.parameters)];
+        while parameters.len() < MAX_BATCH_OPERATIONS
+            && let Some(Entry::Asked(next)) = self.entries.front()
+            && last.is_followed_by(next)
+            && size_bytes + next.parameters.len() <= MAX_BATCH_PARAMETER_BYTES
+            && let Some(Entry::Asked(mut next)) = self.entries.pop_front()
+        {
+            self.queued_bytes -= next.queued_bytes();
+            size_bytes += next.parameters.len();
+            parameters.push(std::mem::take(&mut next.parameters));
+            last = next;
+        }
+        let before = u32::try_from(parameters.len() - 1).unwrap_or(0);
+        Frame::Requests(Requests {
+            first: OpId(last.op.0 - before),
+            name: last.name,
+            priority: last.urgency.priority,
+            deadline_ms: deadline::to_wire(now, last.urgency.deadline),
+            parameters,
+        })
+    }
+}
+
+fn queued_bytes(frame: &Frame) -> usize {
+    match frame {
+        Frame::Note { body, .. } => ENTRY_BYTES + body.len(),
+        _ => 0,
+    }
+}

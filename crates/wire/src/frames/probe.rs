@@ -1,0 +1,209 @@
+//! Packet trains that measure a path: what their packets and the operation [`PROBE`](crate::ops::PROBE) look like.
+//!
+//! The packets travel beside those of a QUIC connection, between the same two ports, and hold no data. Their first two bits
+//! are zero, which no packet of QUIC begins with (RFC 9000, section 17, as long as RFC 9287 is not agreed on). Which trains
+//! are expected is said over the connection; all others are dropped unread. Not here: when trains are sent, and what their
+//! arrival says.
+
+use array::{Error, Result};
+use bytes::Bytes;
+
+use crate::frames::codec::{Reader, Writer};
+
+/// The first byte of every packet of a train.
+pub const KIND: u8 = 0x0C;
+/// Bytes of the header of a packet; the rest of the packet is zero.
+pub const HEADER_BYTES: usize = 19;
+/// Packets of one train, at most.
+pub const MAX_PACKETS: u16 = 513;
+/// Packets of one train, at least: between them is what is measured.
+pub const MIN_PACKETS: u16 = 2;
+
+/// Whether a datagram belongs to QUIC's stack: probes never do, known or not.
+#[must_use]
+pub fn is_quic(datagram: &[u8]) -> bool {
+    datagram.first().is_none_or(|first| first & 0xC0 != 0)
+}
+
+/// One packet of a train.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet {
+    /// Which train, a random number that was agreed on.
+    pub train: u64,
+    /// Its place in the train, from 0.
+    pub number: u16,
+    /// When it left, by the sender's clock: microseconds since 1970.
+    pub sent_micros: u64,
+}
+
+impl Packet {
+    /// Its first bytes.
+    #[must_use]
+    pub fn header(&self) -> [u8; HEADER_BYTES] {
+        let mut header = [0; HEADER_BYTES];
+        header[0] = KIND;
+        header[1..9].copy_from_slice(&self.train.to_le_bytes());
+        header[9..11].copy_from_slice(&self.number.to_le_bytes());
+        header[11..].copy_from_slice(&self.sent_micros.to_le_bytes());
+        header
+    }
+
+    /// Reads a datagram; none where it is no probe.
+    #[must_use]
+    pub fn read(datagram: &[u8]) -> Option<Self> {
+        let (&kind, rest) = datagram.split_first()?;
+        let (train, rest) = rest.split_first_chunk()?;
+        let (number, rest) = rest.split_first_chunk()?;
+        let (sent, _) = rest.split_first_chunk()?;
+        let number = u16::from_le_bytes(*number);
+        let packet =
+            Self { train: u64::from_le_bytes(*train), number, sent_micros: u64::from_le_bytes(*sent) };
+        (kind == KIND && number < MAX_PACKETS).then_some(packet)
+    }
+}
+
+/// Which way a train goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// From the server to the client that asks.
+    Down,
+    /// From the client that asks to the server, which says what arrived.
+    Up,
+}
+
+/// The parameters: a train is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Probe {
+    /// Which way.
+    pub way: Way,
+    /// Random number by which its packets are recognized.
+    pub train: u64,
+    /// How many there are, [`MIN_PACKETS`] to [`MAX_PACKETS`].
+    pub packets: u16,
+}
+
+impl Probe {
+    /// As it travels.
+    #[must_use]
+    pub fn encode(&self) -> Bytes {
+        let mut out = Writer::new();
+        out.u8(u8::from(self.way == Way::Up)).u64(self.train).u16(self.packets);
+        out.finish()
+    }
+
+    /// Reads parameters.
+    ///
+    /// # Errors
+    /// `Corrupt` when they are none.
+    pub fn decode(bytes: Bytes) -> Result<Self> {
+        let mut fields = Reader::new(bytes);
+        let way = match fields.u8("way")? {
+            0 => Way::Down,
+            1 => Way::Up,
+            other => return Err(Error::corrupt(format!("expected the way 0 or 1, found {other}"))),
+        };
+        let (train, packets) = (fields.u64("train")?, fields.u16("packets")?);
+        if !(MIN_PACKETS..=MAX_PACKETS).contains(&packets) {
+            return Err(Error::corrupt(format!(
+                "expected {MIN_PACKETS} to {MAX_PACKETS} packets, found {packets}"
+            )));
+        }
+        Ok(Self { way, train, packets })
+    }
+}
+
+/// One packet that arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// Its place in the train.
+    pub number: u16,
+    /// Its size, payload of UDP.
+    pub size_bytes: u16,
+    /// When it left, by the sender's clock: microseconds since 1970.
+    pub sent_micros: u64,
+    /// When it was read, by the receiver's; those that were read together have the same.
+    pub received_micros: u64,
+}
+
+/// The body of what is answered: in a train down how many packets were sent, in a train up what arrived.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Probed {
+    /// Packets that were sent by who answers.
+    pub sent: u16,
+    /// Packets that arrived there, in this order.
+    pub arrivals: Vec<Arrival>,
+}
+
+impl Probed {
+    /// As it travels.
+    #[must_use]
+    pub fn encode(&self) -> Bytes {
+        let mut out = Writer::new();
+        out.u16(self.sent).varint(self.arrivals.len() as u64);
+        for arrival in &self.arrivals {
+            out.u16(arrival.number).u16(arrival.size_bytes);
+            out.u64(arrival.sent_micros).u64(arrival.received_micros);
+        }
+        out.finish()
+    }
+
+    /// Reads an answer.
+    ///
+    /// # Errors
+    /// `Corrupt` when it is none.
+    pub fn decode(bytes: Bytes) -> Result<Self> {
+        let mut fields = Reader::new(bytes);
+        let (sent, count) = (fields.u16("sent")?, fields.varint_usize("arrivals")?);
+        if sent > MAX_PACKETS || count > usize::from(MAX_PACKETS) {
+            return Err(Error::corrupt(format!(
+                "expected at most {MAX_PACKETS} packets, found {sent} sent and {count} arrived"
+            )));
+        }
+        let mut arrivals = Vec::with_capacity(count);
+        for _ in 0..count {
+            arrivals.push(Arrival {
+                number: fields.u16("number")?,
+                size_bytes: fields.u16("size")?,
+                sent_micros: fields.u64("sent at")?,
+                received_micros: fields.u64("received at")?,
+            });
+        }
+        Ok(Self { sent, arrivals })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_is_what_was_written_and_never_quic() {
+        let packet =
+            Packet { train: u64::MAX - 3, number: MAX_PACKETS - 1, sent_micros: 1_795_000_000_000_000 };
+        let mut datagram = packet.header().to_vec();
+        datagram.resize(1200, 0);
+        assert_eq!(Packet::read(&datagram), Some(packet));
+        assert!(!is_quic(&datagram));
+        assert_eq!(Packet::read(&datagram[..HEADER_BYTES - 1]), None);
+        let beyond = Packet { number: MAX_PACKETS, ..packet };
+        assert_eq!(Packet::read(&beyond.header()), None);
+        for quic in [0x40_u8, 0x7F, 0xC3, 0xFF] {
+            datagram[0] = quic;
+            assert!(is_quic(&datagram) && Packet::read(&datagram).is_none(), "{quic}");
+        }
+    }
+
+    #[test]
+    fn too_many_packets_are_turned_down() {
+        let probe = Probe { way: Way::Up, train: 7, packets: MAX_PACKETS };
+        assert_eq!(Probe::decode(probe.encode()).unwrap(), probe);
+        for packets in [0, 1, MAX_PACKETS + 1, u16::MAX] {
+            assert!(Probe::decode(Probe { packets, ..probe }.encode()).is_err(), "{packets}");
+        }
+        let arrival = Arrival { number: 1, size_bytes: 1200, sent_micros: 5, received_micros: 9 };
+        let of = |count: usize| Probed { sent: 0, arrivals: vec![arrival; count] };
+        let most = usize::from(MAX_PACKETS);
+        assert_eq!(Probed::decode(of(most).encode()).unwrap(), of(most));
+        assert!(Probed::decode(of(most + 1).encode()).is_err());
+    }
+}

@@ -1,0 +1,415 @@
+//! Queue of all that a server has still to send: control frames first, then items, the most urgent first.
+//!
+//! Small answers that are queued whole wait by themselves (`whole.rs`). Each other operation has a line of items; the
+//! lines are ranked by priority, and within one priority by the age of the item in front. One chunk is cut off the best
+//! line at a time, so here a more urgent item waits for one chunk at most; what the driver and the kernel have taken
+//! already still goes before it. Lines whose front needs credit are kept apart from those that need none: without credit
+//! the others go on. Small answers that are ready together, each whole, leave as one batch, in the same order.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, VecDeque};
+
+use array::Priority;
+use bytes::Bytes;
+
+use crate::frames::batch::{Answer, WholeItem};
+use crate::limits::{
+    HIGHEST_TIER, MAX_ANSWERS_BYTES, MAX_BATCH_OPERATIONS, MAX_CHUNK_BYTES, MAX_QUEUED_ITEMS,
+    MAX_SMALL_BODY_BYTES, MAX_SMALL_BULK_BYTES, QUEUE_BYTES, QUEUE_BYTES_PER_TIER,
+};
+use crate::server::whole::{Rank, WholeAnswers};
+use crate::{Chunk, Frame, ItemHead, OpId};
+
+#[derive(Debug)]
+struct Entry {
+    age: u64,
+    what: What,
+    /// The operation ends with it.
+    last: bool,
+}
+
+#[derive(Debug)]
+enum What {
+    /// `head` until it was sent, then what is left of the bulk.
+    Item { item: u32, head: Option<ItemHead>, offset: u64, bulk: Bytes },
+    /// `whole`: nothing was sent before, and nothing comes after it.
+    Done { whole: bool },
+}
+
+impl Entry {
+    fn needs_credit(&self) -> bool {
+        self.bulk_bytes() > 0
+    }
+
+    fn bulk_bytes(&self) -> usize {
+        match &self.what {
+            What::Item { bulk, .. } => bulk.len(),
+            What::Done { .. } => 0,
+        }
+    }
+
+    fn size_bytes(&self) -> usize {
+        match &self.what {
+            What::Item { head, bulk, .. } => bulk.len() + head.as_ref().map_or(0, |h| h.body.len()),
+            What::Done { .. } => 0,
+        }
+    }
+}
+
+impl Entry {
+    /// How much of a batch it takes; `None` when it has to travel by itself, because it is large or not the whole answer.
+    fn small_bytes(&self, credit_bytes: u64) -> Option<usize> {
+        match &self.what {
+            What::Done { whole } => whole.then_some(0),
+            What::Item { item: 0, head: Some(head), bulk, .. } if self.last => {
+                let small = head.body.len() <= MAX_SMALL_BODY_BYTES
+                    && bulk.len() <= MAX_SMALL_BULK_BYTES
+                    && bulk.len() as u64 <= credit_bytes;
+                small.then(|| head.body.len() + bulk.len())
+            }
+            What::Item { .. } => None,
+        }
+    }
+}
+
+/// Entries queued for one operation; most operations have one entry.
+#[derive(Debug)]
+struct Line {
+    priority: Priority,
+    front: Entry,
+    rest: VecDeque<Entry>,
+}
+
+impl Line {
+    fn entries(&self) -> impl Iterator<Item = &Entry> {
+        std::iter::once(&self.front).chain(&self.rest)
+    }
+
+    fn back_mut(&mut self) -> &mut Entry {
+        self.rest.back_mut().unwrap_or(&mut self.front)
+    }
+}
+
+/// Entry that goes next: the front of a line, or a whole small answer.
+enum Next {
+    Line(OpId),
+    Whole { bulky: bool },
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    control: VecDeque<Frame>,
+    /// Small answers without bulk, which can go now.
+    whole_free: WholeAnswers,
+    /// Small answers whose bulk needs credit.
+    whole_bulky: WholeAnswers,
+    lines: BTreeMap<OpId, Line>,
+    /// Lines whose first entry can go now.
+    free: BTreeMap<Rank, OpId>,
+    /// Lines whose first entry needs credit.
+    bulky: BTreeMap<Rank, OpId>,
+    next_age: u64,
+    credit_bytes: u64,
+    queued_bytes: usize,
+    queued_items: usize,
+    /// Operation whose item was sent last; what is left of the item does not count against `room`.
+    current: Option<OpId>,
+    /// The client can read batches.
+    batches: bool,
+}
+
+impl Outbox {
+    pub(crate) fn push_control(&mut self, frame: Frame) {
+        self.control.push_back(frame);
+    }
+
+    pub(crate) fn control_frames(&self) -> usize {
+        self.control.len()
+    }
+
+    pub(crate) fn batch(&mut self) {
+        self.batches = true;
+    }
+
+    pub(crate) fn add_credit(&mut self, bytes: u64) {
+        self.credit_bytes = self.credit_bytes.saturating_add(bytes);
+    }
+
+    pub(crate) fn push_item(&mut self, priority: Priority, head: ItemHead, bulk: Bytes) {
+        let (op, item) = (head.op, head.item);
+        self.push(op, priority, What::Item { item, head: Some(head), offset: 0, bulk });
+    }
+
+    /// Queues a whole answer, if it is small and the client can read batches: gives its age, by which it can be
+    /// [withdrawn](Self::withdraw).
+    ///
+    /// # Errors
+    /// The answer, when it has to be queued as an item and an end.
+    pub(crate) fn push_whole(
+        &mut self,
+        priority: Priority,
+        op: OpId,
+        item: WholeItem,
+    ) -> Result<u64, WholeItem> {
+        if !self.batches || item.body.len() > MAX_SMALL_BODY_BYTES || item.bulk.len() > MAX_SMALL_BULK_BYTES {
+            return Err(item);
+        }
+        let age = self.next_age;
+        self.next_age += 1;
+        self.queued_bytes += item.size_bytes();
+        self.queued_items += 1;
+        let bulky = !item.bulk.is_empty();
+        self.whole_mut(bulky).push(priority, age, Answer { op, item: Some(item), done: true });
+        Ok(age)
+    }
+
+    /// Takes out a whole answer that still waits as such.
+    pub(crate) fn withdraw(&mut self, priority: Priority, age: u64) -> Option<Answer> {
+        let bulky = || self.whole_bulky.withdraw(priority, age);
+        let answer = self.whole_free.withdraw(priority, age).or_else(bulky)?;
+        self.discount(&answer);
+        Some(answer)
+    }
+
+    /// Queues a whole answer of this age again, so that it goes by itself.
+    pub(crate) fn push_apart(&mut self, priority: Priority, age: u64, answer: Answer) {
+        let Answer { op, item: Some(WholeItem { item, body, bulk, bulk_crc32c }), .. } = answer else {
+            return;
+        };
+        let head = ItemHead { op, item, body, bulk_bytes: bulk.len() as u64, bulk_crc32c };
+        let what = What::Item { item, head: Some(head), offset: 0, bulk };
+        self.enter(op, priority, Entry { age, what, last: true });
+    }
+
+    fn discount(&mut self, answer: &Answer) {
+        self.queued_bytes -= answer.item.as_ref().map_or(0, WholeItem::size_bytes);
+        self.queued_items -= 1;
+    }
+
+    /// `items`: how many the operation has had.
+    pub(crate) fn push_done(&mut self, op: OpId, priority: Priority, items: u32) {
+        match self.lines.get_mut(&op) {
+            Some(line) => line.back_mut().last = true,
+            None => self.push(op, priority, What::Done { whole: items == 0 }),
+        }
+    }
+
+    fn push(&mut self, op: OpId, priority: Priority, what: What) {
+        let entry = Entry { age: self.next_age, what, last: false };
+        self.next_age += 1;
+        self.enter(op, priority, entry);
+    }
+
+    fn enter(&mut self, op: OpId, priority: Priority, entry: Entry) {
+        self.queued_bytes += entry.size_bytes();
+        self.queued_items += 1;
+        match self.lines.get_mut(&op) {
+            Some(line) => line.rest.push_back(entry),
+            None => {
+                self.list(op, priority, &entry);
+                self.lines.insert(op, Line { priority, front: entry, rest: VecDeque::new() });
+            }
+        }
+    }
+
+    /// Bytes that may still be queued for an operation of this priority; an item is taken whole while this is
+    /// not zero.
+    pub(crate) fn room_bytes(&self, priority: Priority) -> usize {
+        if self.queued_items >= MAX_QUEUED_ITEMS {
+            return 0;
+        }
+        let limit = QUEUE_BYTES + usize::from(priority.tier.min(HIGHEST_TIER)) * QUEUE_BYTES_PER_TIER;
+        limit.saturating_sub(self.queued_bytes - self.current_bytes())
+    }
+
+    fn current_bytes(&self) -> usize {
+        let line = self.current.and_then(|op| self.lines.get(&op));
+        line.map_or(0, |l| l.front.bulk_bytes())
+    }
+
+    pub(crate) fn set_priority(&mut self, op: OpId, priority: Priority) {
+        if let Some(mut line) = self.lines.remove(&op) {
+            self.unlist(&line);
+            line.priority = priority;
+            self.list(op, priority, &line.front);
+            self.lines.insert(op, line);
+        }
+    }
+
+    /// Forgets all that is queued for an operation.
+    pub(crate) fn drop_line(&mut self, op: OpId) {
+        if let Some(line) = self.lines.remove(&op) {
+            self.unlist(&line);
+            self.queued_bytes -= line.entries().map(Entry::size_bytes).sum::<usize>();
+            self.queued_items -= line.entries().count();
+        }
+        self.current = self.current.filter(|current| *current != op);
+    }
+
+    /// Forgets everything but the credit.
+    pub(crate) fn clear(&mut self) {
+        let Self { credit_bytes, next_age, batches, .. } = *self;
+        *self = Self { credit_bytes, next_age, batches, ..Self::default() };
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<Frame> {
+        if let Some(frame) = self.control.pop_front() {
+            return Some(frame);
+        }
+        if self.batches {
+            let answers = self.pop_small();
+            if !answers.is_empty() {
+                return Some(Frame::Answers(answers));
+            }
+        }
+        let op = match self.next()? {
+            Next::Line(op) => op,
+            Next::Whole { bulky } => self.set_apart(bulky)?,
+        };
+        let line = self.lines.remove(&op)?;
+        self.unlist(&line);
+        Some(self.advance(op, line))
+    }
+
+    /// The best ones in order, as long as they are small: one batch.
+    fn pop_small(&mut self) -> Vec<Answer> {
+        let mut answers = Vec::new();
+        let mut left_bytes = MAX_ANSWERS_BYTES;
+        while answers.len() < MAX_BATCH_OPERATIONS
+            && let Some(next) = self.next()
+            && let Some(size_bytes) = self.small_bytes(&next)
+            && size_bytes <= left_bytes
+            && let Some(answer) = self.take_small(next)
+        {
+            left_bytes -= size_bytes;
+            answers.push(answer);
+        }
+        answers
+    }
+
+    /// How much of a batch it takes; `None` when it has to travel by itself.
+    fn small_bytes(&self, next: &Next) -> Option<usize> {
+        match next {
+            Next::Line(op) => self.lines.get(op)?.front.small_bytes(self.credit_bytes),
+            Next::Whole { bulky } => {
+                let (_, answer) = self.whole(*bulky).first()?;
+                let item = answer.item.as_ref()?;
+                (item.bulk.len() as u64 <= self.credit_bytes).then(|| item.size_bytes())
+            }
+        }
+    }
+
+    fn take_small(&mut self, next: Next) -> Option<Answer> {
+        let op = match next {
+            Next::Line(op) => op,
+            Next::Whole { bulky } => {
+                let answer = self.whole_mut(bulky).pop()?;
+                self.discount(&answer);
+                self.credit_bytes -= answer.item.as_ref().map_or(0, |item| item.bulk.len() as u64);
+                return Some(answer);
+            }
+        };
+        let line = self.lines.remove(&op)?;
+        self.unlist(&line);
+        Some(self.take_whole(op, line))
+    }
+
+    /// A whole answer for which there is not enough credit becomes a line.
+    fn set_apart(&mut self, bulky: bool) -> Option<OpId> {
+        let ((priority, age), _) = self.whole(bulky).first()?;
+        let answer = self.whole_mut(bulky).pop()?;
+        self.discount(&answer);
+        let op = answer.op;
+        self.push_apart(priority.0, age, answer);
+        Some(op)
+    }
+
+    fn whole(&self, bulky: bool) -> &WholeAnswers {
+        if bulky { &self.whole_bulky } else { &self.whole_free }
+    }
+
+    fn whole_mut(&mut self, bulky: bool) -> &mut WholeAnswers {
+        if bulky { &mut self.whole_bulky } else { &mut self.whole_free }
+    }
+
+    /// Takes a small front off a line that is not listed.
+    fn take_whole(&mut self, op: OpId, line: Line) -> Answer {
+        let Line { priority, front, rest } = line;
+        self.queued_bytes -= front.size_bytes();
+        self.credit_bytes -= front.bulk_bytes() as u64;
+        self.queued_items -= 1;
+        self.go_on(op, priority, rest);
+        let done = front.last || matches!(front.what, What::Done { .. });
+        let item = match front.what {
+            What::Item { item, head: Some(head), bulk, .. } => {
+                Some(WholeItem { item, body: head.body, bulk, bulk_crc32c: head.bulk_crc32c })
+            }
+            What::Item { .. } | What::Done { .. } => None,
+        };
+        Answer { op, item, done }
+    }
+
+    /// Moves the entry behind a front that has left to the front.
+    fn go_on(&mut self, op: OpId, priority: Priority, mut rest: VecDeque<Entry>) {
+        if let Some(front) = rest.pop_front() {
+            self.list(op, priority, &front);
+            self.lines.insert(op, Line { priority, front, rest });
+        }
+    }
+
+    /// The best one of those that can go now.
+    fn next(&self) -> Option<Next> {
+        let line =
+            |list: &BTreeMap<Rank, OpId>| list.first_key_value().map(|(&rank, &op)| (rank, Next::Line(op)));
+        let whole = |bulky| self.whole(bulky).first().map(|(rank, _)| (rank, Next::Whole { bulky }));
+        let free = [line(&self.free), whole(false)];
+        let bulky = if self.credit_bytes > 0 { [line(&self.bulky), whole(true)] } else { [None, None] };
+        let all = free.into_iter().chain(bulky).flatten();
+        all.min_by_key(|(rank, _)| *rank).map(|(_, next)| next)
+    }
+
+    /// Takes one frame off the front of a line that is not listed.
+    fn advance(&mut self, op: OpId, mut line: Line) -> Frame {
+        let front = &mut line.front;
+        let frame = match &mut front.what {
+            What::Done { .. } => Frame::Done { op },
+            What::Item { head, item, offset, bulk, .. } => match head.take() {
+                Some(head) => {
+                    self.queued_bytes -= head.body.len();
+                    Frame::Item(head)
+                }
+                None => {
+                    let credit = usize::try_from(self.credit_bytes).unwrap_or(usize::MAX);
+                    let bytes = bulk.split_to(bulk.len().min(MAX_CHUNK_BYTES).min(credit));
+                    let chunk = Chunk { op, item: *item, offset: *offset, bytes };
+                    *offset += chunk.bytes.len() as u64;
+                    self.credit_bytes -= chunk.bytes.len() as u64;
+                    self.queued_bytes -= chunk.bytes.len();
+                    Frame::Chunk(chunk)
+                }
+            },
+        };
+        self.current = Some(op).filter(|_| front.needs_credit());
+        if !front.needs_credit() && front.last {
+            front.what = What::Done { whole: false };
+            front.last = false;
+        } else if !front.needs_credit() {
+            self.queued_items -= 1;
+            self.go_on(op, line.priority, line.rest);
+            return frame;
+        }
+        self.list(op, line.priority, front);
+        self.lines.insert(op, line);
+        frame
+    }
+
+    fn list(&mut self, op: OpId, priority: Priority, front: &Entry) {
+        let list = if front.needs_credit() { &mut self.bulky } else { &mut self.free };
+        list.insert((Reverse(priority), front.age), op);
+    }
+
+    fn unlist(&mut self, line: &Line) {
+        let list = if line.front.needs_credit() { &mut self.bulky } else { &mut self.free };
+        list.remove(&(Reverse(line.priority), line.front.age));
+    }
+}
