@@ -33,13 +33,6 @@ const MODULES_BESIDE_THEIR_FOLDERS: &[&str] = &[
     "crates/store/src/schedule/source.rs",
     "crates/store/src/formats/synthetic.rs",
     "crates/wire/src/client.rs",
-    "lab/src/bench.rs",
-    "lab/src/bench/access.rs",
-    "lab/src/bench/architectures.rs",
-    "lab/src/bench/render.rs",
-    "lab/src/bench/render/slabs.rs",
-    "lab/src/bench/transport.rs",
-    "src/cli.rs",
 ];
 
 /// Whether a folder holds sources of a crate or of the viewer.
