@@ -45,6 +45,9 @@ const SECRET: &str = "token";
 pub(crate) fn matches() -> Result<ArgMatches> {
     // First without the file: help and mistakes on the command line need none.
     let plain = Cli::command().get_matches();
+    if plain.subcommand_name() == Some("help") {
+        return Ok(plain);
+    }
     let values = match std::env::var_os(VARIABLE).filter(|v| !v.is_empty()).map(PathBuf::from) {
         Some(path) => read(&path)?,
         None => match Places::of_user().map(|places| places.config_file()) {
@@ -131,7 +134,16 @@ mod tests {
     use clap::FromArgMatches;
 
     use super::*;
-    use crate::cli;
+    use crate::cli::{self, topics};
+
+    #[test]
+    fn every_key_stands_beside_its_variable() {
+        let text = topics::find("environment").unwrap();
+        for key in KEYS {
+            let has_key = |line: &str| line.split_whitespace().nth(2) == Some(*key);
+            assert!(text.lines().any(has_key), "{key}");
+        }
+    }
 
     #[test]
     fn wrong_files_are_named_by_line() {

@@ -115,6 +115,7 @@ async fn run(command: &Command, process: Option<Arc<mpi::Process>>) -> Result<Ex
         Command::Path(options) => run::path::run(options).await,
         Command::Cache(options) => run::cache::run(options),
         Command::Bench(options) => run::bench::run(options, ranks).await,
+        Command::Help(options) => run::help::run(options),
     }
     .map(|()| ExitCode::SUCCESS)
 }
@@ -178,7 +179,7 @@ fn failed(error: &Error) -> ExitCode {
     ExitCode::from(exit_code(error.kind()))
 }
 
-/// As `corridor --help` lists them.
+/// As `corridor help exit-codes` lists them.
 fn exit_code(kind: ErrorKind) -> u8 {
     match kind {
         ErrorKind::Invalid => 2,
@@ -188,5 +189,22 @@ fn exit_code(kind: ErrorKind) -> u8 {
         ErrorKind::Corrupt | ErrorKind::Stale => 6,
         ErrorKind::TooLarge => 7,
         ErrorKind::Internal | ErrorKind::Unsupported | ErrorKind::Cancelled | ErrorKind::Io => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_exit_code_is_explained() {
+        let text = cli::topics::find("exit-codes").unwrap();
+        let number = |line: &str| line.split_whitespace().next()?.parse::<u8>().ok();
+        let explained: Vec<u8> = text.lines().filter_map(number).collect();
+        let codes = ErrorKind::ALL.into_iter().map(exit_code).chain([0, INTERRUPTED]);
+        let codes: Vec<u8> = codes.collect::<BTreeSet<u8>>().into_iter().collect();
+        assert_eq!(explained, codes);
     }
 }

@@ -1,6 +1,7 @@
 //! Declaration of the command line: every command with its options and help. Nothing is done here.
 
 mod lab;
+pub(crate) mod topics;
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -13,16 +14,8 @@ use stream::SlabWish;
 pub(crate) use lab::{Engine, Lab, LabAction, LabLink, LabUp, LinkNature};
 
 /// See and use arrays that live somewhere else, at the speed of the network.
-///
-/// PATH|URL below is a file or folder, a computed field (`synthetic:waves?shape=512,512,512&dtype=u8`), or an address that
-/// `corridor serve` printed: `corridor://HOST[:PORT]/DATASET[/ARRAY]#token=...&fp=sha256:...`. For servers of the same
-/// user on the same machine the part after `#` may be left out. Servers that have the same data are named with commas,
-/// `corridor://HOST[:PORT],HOST[:PORT]/DATASET#token=T1,T2&fp=F1,F2`: the data come from all of them, and one that
-/// dies is not missed. Peers of a server (`serve --peer`) need not be named. Servers that have different data sets are
-/// one catalogue, `corridor://HOST[:PORT],HOST[:PORT]/`; see `--rule`. `ssh://[USER@]HOST/PATH` needs no server there,
-/// `await://ADDRESS:PORT/DATASET` waits here for one that connects (`serve --to`).
 #[derive(Debug, Parser)]
-#[command(name = "corridor", version, max_term_width = 100, after_long_help = EXIT_CODES)]
+#[command(name = "corridor", version, max_term_width = 100, disable_help_subcommand = true, after_help = MORE_HELP)]
 pub(crate) struct Cli {
     /// Command to run.
     #[command(subcommand)]
@@ -32,6 +25,13 @@ pub(crate) struct Cli {
     pub(crate) verbose: u8,
 }
 
+const MORE_HELP: &str = "\
+More help:
+  corridor help COMMAND      options of a command, with examples
+  corridor help urls         addresses of data
+  corridor help exit-codes   exit codes, for scripts
+  corridor help environment  environment variables and configuration file";
+
 /// Most clients that can be asked for.
 const MOST_CLIENTS: usize = 65_536;
 
@@ -39,38 +39,6 @@ fn clients(text: &str) -> Result<usize, String> {
     let count = text.parse().ok().filter(|count| (1..=MOST_CLIENTS).contains(count));
     count.ok_or_else(|| format!("expected a number from 1 to {MOST_CLIENTS}"))
 }
-
-const EXIT_CODES: &str = "\
-Exit codes:
-  0  done
-  1  failed in some other way, or a bug
-  2  the command line or a selection is wrong: also an output whose ending is not known, and an address of another kind
-  3  the named thing does not exist
-  4  not allowed: token or fingerprint
-  5  the other side cannot be reached (an unknown host too) or is too busy, or a deadline passed
-  6  the data are not what their format promises, or changed while being read
-  7  more than a limit, this machine's memory or its disk allows
-  130  interrupted from the keyboard or asked to end (0 for serve, view and demo, which end in no other way)
-
-Environment, used where the flag of the same name is not given:
-  CORRIDOR_LISTEN  CORRIDOR_TOKEN  CORRIDOR_CERT  CORRIDOR_KEY  CORRIDOR_MEMORY  CORRIDOR_CACHE_DIR
-  CORRIDOR_LINK  CORRIDOR_STREAMS  CORRIDOR_RAILS  CORRIDOR_CONTROLLER  CORRIDOR_COMPRESSION  CORRIDOR_RULE
-  CORRIDOR_MAX_RATE  CORRIDOR_RECEIVE_RATE  CORRIDOR_DEVICE  CORRIDOR_PUBLIC_URL  CORRIDOR_TRUSTED_PROXY
-and besides
-  CORRIDOR_ALONE   set to anything: works by itself, whatever launcher (mpirun, srun) started it beside others
-  CORRIDOR_CONFIG  another configuration file than the one below
-  CORRIDOR_SSH     the ssh program for ssh://, with its first options, such as `ssh -F other_config` [default: ssh]
-  CORRIDOR_SSH_COMMAND  how the other host's shell calls corridor [default: corridor]
-  CORRIDOR_SSH_DIRECT   `no` (or `false`, `0`): everything goes through ssh, even where the host can be reached directly
-  CORRIDOR_LOG     what to log on standard error, such as `debug` or `corridor_node=trace`
-
-Configuration, used where neither flag nor environment says something:
-  $XDG_CONFIG_HOME/corridor/corridor.toml, or ~/.config/corridor/corridor.toml; never one in the current folder.
-  Its keys are listen, token, cert, key, memory, cache_dir, link, streams, rails, controller, compression, receive_rate, rule and max_rate,
-  each with a text in quotes:
-    listen = \"0.0.0.0:26774\"
-    memory = \"8GiB\"
-  With a token in it, it must be readable by you alone (mode 0600).";
 
 /// The commands.
 #[derive(Debug, Subcommand)]
@@ -95,6 +63,17 @@ pub(crate) enum Command {
     Bench(Bench),
     /// Emulated links between network namespaces, for measurements; needs root.
     Lab(Lab),
+    /// Print the help of a command or of a topic.
+    Help(Help),
+}
+
+/// `corridor help`
+#[derive(Args, Debug)]
+#[command(after_help = MORE_HELP)]
+pub(crate) struct Help {
+    /// Command, such as `get` or `cache clear`, or topic [default: an overview].
+    #[arg(value_name = "COMMAND|TOPIC")]
+    pub(crate) words: Vec<String>,
 }
 
 /// Options of listening: the address, and the clients that are admitted.

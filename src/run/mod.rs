@@ -4,6 +4,7 @@ pub(crate) mod bench;
 pub(crate) mod cache;
 pub(crate) mod demo;
 pub(crate) mod get;
+pub(crate) mod help;
 pub(crate) mod info;
 pub(crate) mod lab;
 pub(crate) mod path;

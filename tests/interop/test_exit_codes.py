@@ -1,4 +1,4 @@
-"""Exit codes as `corridor --help` lists them: scripts depend on them."""
+"""Exit codes as `corridor help exit-codes` lists them: scripts depend on them."""
 
 import pathlib
 import signal
