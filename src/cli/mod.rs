@@ -20,7 +20,7 @@ pub(crate) struct Cli {
     /// Command to run.
     #[command(subcommand)]
     pub(crate) command: Command,
-    /// Say more on standard error; twice for everything.
+    /// Log more to standard error; twice for everything.
     #[arg(short, long, action = clap::ArgAction::Count, global = true)]
     pub(crate) verbose: u8,
 }
@@ -40,28 +40,28 @@ fn clients(text: &str) -> Result<usize, String> {
     count.ok_or_else(|| format!("expected a number from 1 to {MOST_CLIENTS}"))
 }
 
-/// The commands.
+/// Commands of the program.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Everything in one process on the bundled sample: a data server, a viewer connected to it, a link.
+    /// Serve and view the bundled sample in one process; prints a link.
     Demo(Demo),
     /// Export arrays to other hosts.
     Serve(Serve),
-    /// Look at a volume in the browser: renderer, session and viewer on one port.
+    /// View a volume in the browser: renderer, session and viewer on one port.
     View(View),
-    /// One picture, no browser.
+    /// Draw a volume into a file: a picture, a film or slabs.
     Render(Render),
-    /// Arrays, shapes, types, units, levels.
+    /// Describe arrays: shapes, types, units, levels.
     Info(Info),
-    /// Copy a selection into a file.
+    /// Copy a selection of an array to a file.
     Get(Get),
     /// Report on the network path to a host, with advice on how to send over it.
     Path(Path),
-    /// Shows the folder of made levels and indexes, and its size; `clear` deletes them.
+    /// Show the size of the cache of levels and indexes, or clear it.
     Cache(Cache),
-    /// Reproducible measurements.
+    /// Run reproducible measurements.
     Bench(Bench),
-    /// Emulated links between network namespaces, for measurements; needs root.
+    /// Emulate network links between namespaces, for measurements; needs root.
     Lab(Lab),
     /// Print the help of a command or of a topic.
     Help(Help),
@@ -79,25 +79,28 @@ pub(crate) struct Help {
 /// Options of listening: the address, and the clients that are admitted.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Listening {
-    /// Address and port to listen on; port 0 takes a free one. Addresses other than loopback get TLS for browsers too
-    /// [default: 127.0.0.1:26774 for serve, 127.0.0.1:26775 for view and demo; where that port is taken another one, which is
-    /// said. A port that is named here is never replaced].
+    /// Address and port to listen on [default: 127.0.0.1:26774 for serve, 127.0.0.1:26775 for view and demo].
+    ///
+    /// Port 0 takes a free port. If a default port is taken, another one is used and named in a message; a port that is
+    /// given here is never replaced. On addresses other than loopback, browsers are served over TLS.
     #[arg(long, env = "CORRIDOR_LISTEN", hide_env = true, value_name = "ADDRESS:PORT")]
     pub(crate) listen: Option<String>,
-    /// The token that clients must show [default: a random one, printed].
+    /// Token that clients must show [default: a random one, printed].
     #[arg(long, env = "CORRIDOR_TOKEN", hide_env = true, value_name = "TEXT", conflicts_with = "no_token")]
     pub(crate) token: Option<String>,
-    /// Let everybody in who can reach the port.
+    /// Admit everybody who can reach the port, without a token.
     #[arg(long)]
     pub(crate) no_token: bool,
-    /// Certificate chain, PEM [default: self-signed, kept between runs].
+    /// Certificate chain, a PEM file [default: self-signed, kept between runs].
     #[arg(long, env = "CORRIDOR_CERT", hide_env = true, requires = "key", value_name = "FILE")]
     pub(crate) cert: Option<PathBuf>,
-    /// Its private key, PEM.
+    /// Private key of the certificate, a PEM file.
     #[arg(long, env = "CORRIDOR_KEY", hide_env = true, requires = "cert", value_name = "FILE")]
     pub(crate) key: Option<PathBuf>,
-    /// The address at which people reach it through a proxy, with the path that the proxy puts before: such as
-    /// `https://viz.example.org/run42/`. The first one is printed; may be given several times. See docs/deploy.md.
+    /// Address at which clients reach this server through a proxy, such as `https://viz.example.org/run42/`.
+    ///
+    /// It includes the path that the proxy adds. The first address is printed. May be given several times. See
+    /// docs/deploy.md.
     #[arg(
         long = "public-url",
         env = "CORRIDOR_PUBLIC_URL",
@@ -106,8 +109,9 @@ pub(crate) struct Listening {
         value_delimiter = ','
     )]
     pub(crate) public_urls: Vec<String>,
-    /// A proxy, or a network of some, on other hosts whose `X-Forwarded-` headers are believed, such as `10.0.0.5` or
-    /// `10.0.0.0/8`; those on this host always are. May be given several times.
+    /// Address or network of proxies whose `X-Forwarded-` headers are believed, such as `10.0.0.5` or `10.0.0.0/8`.
+    ///
+    /// Proxies on this host are always believed. May be given several times.
     #[arg(
         long = "trusted-proxy",
         env = "CORRIDOR_TRUSTED_PROXY",
@@ -116,18 +120,21 @@ pub(crate) struct Listening {
         value_delimiter = ','
     )]
     pub(crate) trusted_proxies: Vec<String>,
-    /// Resources that it may use.
+    /// Resources that the process may use.
     #[command(flatten)]
     pub(crate) resources: Resources,
-    /// Clients connected at a time, at most a quarter of them from one network (loopback excepted). Each may hold 1 MiB
-    /// for answers besides --memory.
+    /// Most clients connected at a time, at most a quarter of them from one network (loopback excepted).
+    ///
+    /// Each client may hold 1 MiB of answers, which --memory does not include.
     #[arg(long, value_name = "COUNT", default_value_t = MAX_MEMBERS, value_parser = clients)]
     pub(crate) clients: usize,
-    /// How other servers are reached.
+    /// Options of reaching other servers.
     #[command(flatten)]
     pub(crate) reaching: Reaching,
-    /// Print JSON lines instead of sentences. Progress of long work while opening (indexing a compressed file) goes to
-    /// standard error, as lines {"progress": {"what": ..., "done": BYTES, "total": BYTES}}.
+    /// Print JSON lines instead of sentences.
+    ///
+    /// Progress of long work while opening, such as indexing a compressed file, goes to standard error as lines
+    /// {"progress": {"what": ..., "done": BYTES, "total": BYTES}}.
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -135,11 +142,12 @@ pub(crate) struct Listening {
 /// Resources of the machine that a process may use.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Resources {
-    /// Memory for blocks and everything under way, such as `512MiB` or `4GB` [default: a quarter of the machine's].
+    /// Memory for blocks and all work in progress, such as `512MiB` or `4GB` [default: a quarter of the machine's].
     #[arg(long, env = "CORRIDOR_MEMORY", hide_env = true, value_name = "SIZE")]
     pub(crate) memory: Option<String>,
-    /// Folder for made levels and indexes, which may be deleted at any time [default: corridor/levels in the user's
-    /// cache folder].
+    /// Folder for computed levels and indexes [default: corridor/levels in the user's cache folder].
+    ///
+    /// Its contents may be deleted at any time.
     #[arg(long, env = "CORRIDOR_CACHE_DIR", hide_env = true, value_name = "FOLDER")]
     pub(crate) cache_dir: Option<PathBuf>,
 }
@@ -147,9 +155,11 @@ pub(crate) struct Resources {
 /// Device that draws pictures.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct Drawing {
-    /// Device that draws: `auto` is a graphics processor where there is one (never one in software), and the CPU for
-    /// what that cannot draw; `gpu` also takes one in software, and is an error where there is none or it cannot draw
-    /// what is asked for. If a graphics processor fails, the CPU goes on.
+    /// Device that draws pictures.
+    ///
+    /// `auto` takes a graphics processor if there is one in hardware, and the CPU for what that cannot draw. `gpu` also
+    /// accepts one that is emulated in software; it is an error if there is none, or if it cannot draw what is asked
+    /// for. If a graphics processor fails, the CPU continues.
     #[arg(long, env = "CORRIDOR_DEVICE", hide_env = true, value_enum, default_value_t = Device::Auto)]
     pub(crate) device: Device,
 }
@@ -157,9 +167,9 @@ pub(crate) struct Drawing {
 /// Device that draws pictures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Device {
-    /// The best there is.
+    /// A graphics processor if there is one, else the CPU.
     Auto,
-    /// All cores.
+    /// All cores of the CPU.
     Cpu,
     /// A graphics processor.
     Gpu,
@@ -168,52 +178,72 @@ pub(crate) enum Device {
 /// Meaning of the values of arrays, whatever their files say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Meaning {
+    /// Categories: coarser levels have the most frequent value.
     Labels,
+    /// Quantities: coarser levels have the mean.
     Intensity,
 }
 
 /// How data are opened: how other servers are reached, and what arrays of files mean.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Reaching {
-    /// Protocol to other servers: `tcp`, `quic` (UDP on the same port), or `auto`: the one that is advised by what is
-    /// remembered of the path (see `corridor path`), else QUIC where the round trip is 50 ms or more and UDP gets through. `auto`
-    /// never waits for UDP, and changes to the other protocol during a transfer when packets are lost or nothing comes. Or
-    /// `lossy`: QUIC on which each packet's data are put to their place when they come, whatever is missing before them, and
-    /// lost ones come again; `lossy+fec` sends a tenth more, from which most of the lost ones are made again at once
-    /// [default: auto; quic where a controller is asked for, tcp where several streams or rails are].
+    /// Protocol to other servers: `auto`, `tcp`, `quic`, `lossy` or `lossy+fec` [default: auto; quic with --controller,
+    /// tcp with several --streams or --rails].
+    ///
+    /// `tcp` is TLS over TCP; `quic` is QUIC over UDP, on the same port. `auto` follows the advice from earlier
+    /// measurements of the path (see `corridor path`), else takes QUIC if the round trip is 50 ms or more and UDP gets
+    /// through. It never waits for UDP, and changes to the other protocol during a transfer if packets are lost or
+    /// nothing arrives.
+    ///
+    /// `lossy` is QUIC datagrams, delivered out of order and retransmitted if lost. `lossy+fec` sends a tenth more,
+    /// from which most lost datagrams are restored at once.
     #[arg(long, env = "CORRIDOR_LINK", hide_env = true, value_name = "PROTOCOL")]
     pub(crate) link: Option<String>,
-    /// How many connections one link takes by TCP, each encrypted by itself, 1 to 16: more get more where losses or windows hold
-    /// one back, or where one processor does not encrypt fast enough; `auto`: one, unless what is remembered of the path says
-    /// that more fill it [default: auto].
+    /// Number of TCP connections of one link, 1 to 16, or `auto` [default: auto].
+    ///
+    /// Each connection is encrypted by itself. Several are faster if losses or windows limit one connection, or if one
+    /// core does not encrypt fast enough. `auto` is one, unless earlier measurements of the path show that several are
+    /// faster.
     #[arg(long, env = "CORRIDOR_STREAMS", hide_env = true, value_name = "NUMBER")]
     pub(crate) streams: Option<String>,
-    /// Other ways to the same server for the further connections of a link, of TCP: other addresses of it, and of this host
-    /// before an `@`, such as `10.1.0.2,10.2.0.1@10.2.0.2:26774,10.3.0.1@`; one connection for each at the least. Those that
-    /// lead nowhere are done without.
+    /// Other routes to the same server, for the further TCP connections of a link.
+    ///
+    /// A route is an address of the server, or an address of this host and `@`, or both, such as
+    /// `10.1.0.2,10.2.0.1@10.2.0.2:26774,10.3.0.1@`. Each route gets at least one connection; routes that do not lead
+    /// to the server are left out.
     #[arg(long, env = "CORRIDOR_RAILS", hide_env = true, value_name = "[FROM@]TO,...")]
     pub(crate) rails: Option<String>,
-    /// How fast data may come. Of QUIC: `auto` finds the rate, `polite` takes no more than TCP would, `rate=400Mb/s` is that
-    /// rate whatever is lost, for reserved paths; or cubic, bbr, reno, ... [default: auto]. By TCP (`--link tcp`) only
-    /// `rate=400Mb/s`, which is not exceeded.
+    /// Congestion controller of a link by QUIC, optionally with a highest rate [default: auto].
+    ///
+    /// `auto` finds the free capacity. `polite` never takes more than TCP would. `rate=400Mb/s` sends at that rate
+    /// whatever is lost, for reserved paths. The others follow published laws: `reno`, `cubic`, `bic`, `highspeed`,
+    /// `scalable`, `westwood`, `vegas`, `bbr`. By TCP (`--link tcp`) only `rate=400Mb/s` can be given, which is not
+    /// exceeded.
+    ///
+    /// `udt` and `tfrc` cannot be used on a link: no protocol of Corridor gives them the signals they need. They are
+    /// only simulated, by `corridor bench controllers`.
     #[arg(long, env = "CORRIDOR_CONTROLLER", hide_env = true, value_name = "NAME[=RATE]")]
     pub(crate) controller: Option<String>,
-    /// Compression of data on the way: `auto` where the server measures that it is faster, `none`, or always `lz4` or `zstd`
-    /// [default: auto].
+    /// Compression of data on the network: `auto`, `none`, `lz4` or `zstd` [default: auto].
+    ///
+    /// `auto` compresses if the server measures that data arrive sooner.
     #[arg(long, env = "CORRIDOR_COMPRESSION", hide_env = true, value_name = "NAME")]
     pub(crate) compression: Option<String>,
-    /// Highest rate at which this process receives from all servers together, such as `950Mb/s`: a little less than
-    /// the slowest line that they share. Its connections get equal parts of it, in turns, and what one does not want
-    /// is for the others [default: each connection takes what its own path gives].
+    /// Highest rate at which this process receives from all servers together, such as `950Mb/s` [default: none].
+    ///
+    /// Give a little less than the slowest line that the servers share. All connections get equal parts; what one does
+    /// not use is divided among the others.
     #[arg(long, env = "CORRIDOR_RECEIVE_RATE", hide_env = true, value_name = "RATE")]
     pub(crate) receive_rate: Option<String>,
-    /// Data that the servers of one URL have: `replicated`, all the same; `blocks`, all the same, and each keeps a
-    /// part of the blocks in its memory; `files`, each data sets of its own, as one catalogue in which data sets that
-    /// follow one another in time are one array; or `auto`: as they say themselves [default: auto].
+    /// Relation of the servers in one URL: `auto`, `replicated`, `blocks` or `files` [default: auto].
+    ///
+    /// `replicated`: all have the same data. `blocks`: all have the same data, and each keeps a part of the blocks in
+    /// memory. `files`: each has data sets of its own, as one catalogue in which data sets that follow one another in
+    /// time are one array. `auto`: what the servers say.
     #[arg(long, env = "CORRIDOR_RULE", hide_env = true, value_name = "RULE")]
     pub(crate) rule: Option<String>,
-    /// Meaning of the values of files: `labels` (categories, whose coarser levels are modes) or `intensity` (whose coarser levels are
-    /// means) [default: as the file says, else labels where whole numbers are named `labels`, `seg` or alike].
+    /// Meaning of the values of files [default: as the file says, else `labels` for integers in arrays with names such
+    /// as `labels` or `seg`].
     #[arg(long, value_name = "MEANING")]
     pub(crate) meaning: Option<Meaning>,
 }
@@ -221,85 +251,75 @@ pub(crate) struct Reaching {
 /// `corridor demo`
 #[derive(Args, Debug)]
 pub(crate) struct Demo {
-    /// Fetch one complete picture without a browser, check it, and end.
+    /// Fetch one complete picture without a browser, check it, and exit.
     #[arg(long)]
     pub(crate) check: bool,
-    /// How to listen.
+    /// Options of listening.
     #[command(flatten)]
     pub(crate) listening: Listening,
 }
 
 /// `corridor serve`
 #[derive(Args, Debug)]
-#[command(after_long_help = "\
-Examples:
-  corridor serve run42.h5
-  corridor serve --listen 0.0.0.0:26774 --memory 8GiB climate/*.nc brain.ome.zarr
-  corridor serve /data/runs
-  corridor serve run42.h5 --public-url https://viz.example.org/run42/
-  corridor serve 'synthetic:waves?shape=4096,4096,4096&dtype=u8'
-  corridor serve run42.h5 --peer 'corridor://second.example.org/#token=...&fp=sha256:...'
-  corridor serve 'corridor://data.example.org/run42.h5#token=...&fp=sha256:...'
-  corridor serve --cors https://viewer.example brain.ome.zarr
-
-With --json the first lines are one object per export:
-  {\"url\": ..., \"zarr\": ..., \"fingerprint\": ..., \"token\": ..., \"zarr_token\": ...}")]
+#[command(after_long_help = include_str!("help/serve.txt"))]
 pub(crate) struct Serve {
-    /// Data to export. A folder stands for all data sets in it, at any depth, named by their paths in it, also those added later; a
-    /// URL is another server, whose data are offered here again, with blocks kept in this one's memory.
+    /// Data to export: files, folders, or URLs of other servers.
+    ///
+    /// A folder stands for all data sets in it, at any depth and also those added later, named by their paths. Data of
+    /// another server are offered again, with blocks cached in the memory of this one.
     #[arg(required_unless_present = "stdio", value_name = "PATH|URL")]
     pub(crate) locations: Vec<String>,
-    /// Serve one client on standard input and output, what it names and until it ends: what `ssh://` starts on the other
-    /// host.
+    /// Serve one client on standard input and output, as `ssh://` does on the other host.
+    ///
+    /// The client names the data; the server exits when the client does.
     #[arg(long, conflicts_with = "locations")]
     pub(crate) stdio: bool,
-    /// Another server of the same data (same names, unless the URL names one): clients are told and read from both.
-    /// Give the whole link that it printed; whoever may read here is told its token. May be given several times.
+    /// URL of another server of the same data, as that server printed it.
+    ///
+    /// Clients are told of it and read from both. Data sets have the same names on both, unless the URL names one.
+    /// Everybody who may read here learns its token. May be given several times.
     #[arg(long = "peer", value_name = "URL")]
     pub(crate) peers: Vec<String>,
-    /// Connect to a client that waits for this server (`await://`), where nobody can reach this host but it can reach
-    /// them; give the whole URL that the client printed. May be given several times.
+    /// URL of a client that waits for this server (`await://`), as that client printed it.
+    ///
+    /// For a server that nobody can reach, but that can reach the client. May be given several times.
     #[arg(long = "to", value_name = "URL")]
     pub(crate) to: Vec<String>,
-    /// Another token, which allows reading Zarr over HTTP and nothing else: for programs and pages that are trusted with no
-    /// more [default: a random one, printed, where --cors is given].
+    /// Token that only allows reading Zarr over HTTP [default: with --cors a random one, printed].
+    ///
+    /// For programs and pages that are trusted with nothing else.
     #[arg(long, value_name = "TEXT", conflicts_with = "no_token")]
     pub(crate) zarr_token: Option<String>,
-    /// Pages of this origin, such as `https://viewer.example`, may read Zarr with that token; `*` for every page. May be given
-    /// several times [default: no pages of other sites].
+    /// Origin of web pages that may read Zarr with the token of --zarr-token, such as `https://viewer.example`
+    /// [default: none].
+    ///
+    /// `*` stands for all pages. May be given several times.
     #[arg(long = "cors", value_name = "ORIGIN", conflicts_with = "no_token")]
     pub(crate) pages: Vec<String>,
-    /// The most that is sent by one connection, such as `400Mb/s`, whatever controller its client asks for; by TCP on Linux.
+    /// Highest rate at which each connection sends, such as `400Mb/s` [default: none].
+    ///
+    /// It holds for every controller that a client asks for; for TCP it is enforced on Linux only.
     #[arg(long, env = "CORRIDOR_MAX_RATE", hide_env = true, value_name = "RATE")]
     pub(crate) max_rate: Option<String>,
-    /// How to listen.
+    /// Options of listening.
     #[command(flatten)]
     pub(crate) listening: Listening,
 }
 
 /// `corridor view`
 #[derive(Args, Debug)]
-#[command(after_long_help = "\
-Examples:
-  corridor view brain.nii.gz
-  corridor view corridor://data.example.org/run42.h5#token=...
-  corridor view --memory 2GiB 'synthetic:waves?shape=4096,4096,4096&dtype=u8'
-  mpirun -n 8 corridor view run42.h5
-
-With --json the first line is {\"url\": ..., \"fingerprint\": ..., \"token\": ...}.
-Under `mpirun` or `srun` (a program built with `--features mpi`) the first process listens, and each fetches, draws and encodes
-its share of every picture, on the CPU, with memory of its own (--memory is for each).")]
+#[command(after_long_help = include_str!("help/view.txt"))]
 pub(crate) struct View {
-    /// Data to look at.
+    /// Data to view.
     #[arg(value_name = "PATH|URL")]
     pub(crate) location: String,
-    /// Point at which the pipeline is cut for viewers. This version sends pixels.
+    /// Form in which the volume is sent to viewers; this version sends pixels only.
     #[arg(long, value_enum, default_value_t = Cut::Auto)]
     pub(crate) cut: Cut,
     /// Device that draws.
     #[command(flatten)]
     pub(crate) drawing: Drawing,
-    /// How to listen.
+    /// Options of listening.
     #[command(flatten)]
     pub(crate) listening: Listening,
 }
@@ -307,27 +327,29 @@ pub(crate) struct View {
 /// Slabs beside a picture of `render`.
 #[derive(Args, Debug)]
 pub(crate) struct SlabOptions {
-    /// Also write slabs: the volume in thin pieces with their places in space, which `corridor render FILE.slabs` draws from
-    /// other cameras nearby, without the data. Several with `x-%04d.slabs`.
+    /// File for slabs, to write beside the picture; several with `x-%04d.slabs`.
+    ///
+    /// Slabs are thin pieces of the volume as images with their positions in space. `corridor render FILE.slabs` draws
+    /// them from other cameras nearby, without the data.
     #[arg(long, value_name = "FILE")]
     pub(crate) slabs: Option<PathBuf>,
-    /// Into how many slabs, 1 to 64.
+    /// Number of slabs, 1 to 64.
     #[arg(long, default_value_t = SlabWish::COUNT, value_name = "COUNT", requires = "slabs")]
     pub(crate) slab_count: u32,
-    /// Along what the volume is cut into slabs.
+    /// Direction in which the volume is cut into slabs.
     #[arg(long, value_enum, default_value_t = SlabCut::Planes, requires = "slabs")]
     pub(crate) slab_cut: SlabCut,
-    /// Pixels of the picture along a side of each texel, 1 to 8 [default: 2; across an axis 1].
+    /// Side of a texel of a slab, 1 to 8 pixels of the picture [default: 2; 1 with --slab-cut axis].
     #[arg(long, value_name = "PIXELS", requires = "slabs")]
     pub(crate) slab_texel: Option<u32>,
 }
 
-/// Along what a volume is cut into slabs.
+/// Direction in which a volume is cut into slabs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SlabCut {
     /// Parallel to the image.
     Planes,
-    /// Across the axis of the volume that the camera sees most nearly from the front.
+    /// Across the axis of the volume that is closest to the direction of view.
     Axis,
 }
 
@@ -343,126 +365,140 @@ impl SlabOptions {
 /// Point at which the pipeline is cut for a viewer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Cut {
-    /// The planner's choice.
+    /// Whatever is best for the network path.
     Auto,
-    /// Blocks go to the viewer, which renders.
+    /// Blocks, which the viewer renders (not in this version).
     Data,
-    /// Partial images with their places go to the viewer, which composites.
+    /// Partial images, which the viewer composites (not in this version).
     Slabs,
-    /// Frames go to the viewer.
+    /// Frames.
     Pixels,
 }
 
 /// `corridor render`
 #[derive(Args, Debug)]
-#[command(after_long_help = "\
-Examples:
-  corridor render brain.nii.gz -o brain.png
-  corridor render run42.h5/rho -o rho.png --size 1920x1080 --time 10 --tf viridis
-  corridor render run42.h5/rho -o iso.png --iso 0.5 --iso '1.2:#c03020:0.5'
-  corridor render ct.nii.gz -o planes.png --slice x=50% --slice y=50% --slice z=40 --tf gray
-  corridor render ct.nii.gz -o pair.png --size 2048x800 --stereo=1/25
-  corridor render angio.nii.gz -o vessels.png --mode maximum --tf gray
-  corridor render run42.h5/rho -o shock.png --iso 0.5 --colour-by temperature --tf magma
-  corridor render run42.h5/rho -o rho.webm --quality 85
-  corridor render run42.h5 -o same.png --view \"$(cat view.json)\"
-  mpirun -n 8 corridor render run42.h5/rho -o rho.webm
-
-The picture is the same for the same request on the same kind of processor, and by several ranks but for rounding. Under
-`mpirun` or `srun` (a program built with `--features mpi`) each process fetches and draws its share of the volume, with memory
-of its own (--memory is for each); the first one writes the file. All but --slabs and --grids is drawn so too.")]
+#[command(after_long_help = include_str!("help/render.txt"))]
 pub(crate) struct Render {
-    /// Data to draw; or slabs, `x.slabs`, for which only the options of the camera and the pictures count: --camera
-    /// (in JSON), --view, --journey, --pictures, --fps and --size.
+    /// Data to draw, or a file of slabs (`x.slabs`).
+    ///
+    /// For slabs, only the options of the camera and the pictures can be given: --camera (in JSON), --view, --journey,
+    /// --pictures, --fps and --size.
     #[arg(value_name = "PATH|URL")]
     pub(crate) location: String,
-    /// File to write: a picture as `.png` or `.exr` (floats, linear light, no background), several as `x-%04d.png`,
-    /// or a film as `.mp4` (H.264) or `.webm` (AV1, smaller and slower to write).
+    /// File to write: a picture (`.png`, `.exr`), several (`x-%04d.png`), or a film (`.mp4`, `.webm`).
+    ///
+    /// `.exr` has floats in linear light and no background. `.mp4` is H.264; `.webm` is AV1, which is smaller and
+    /// slower to write.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
-    /// Columns x rows, pixels.
+    /// Width and height of the picture, pixels.
     #[arg(long, default_value = "1024x800", value_name = "WxH")]
     pub(crate) size: String,
-    /// Name of the array, where there are several [default: the first that has three dimensions].
+    /// Name of the array to draw [default: the first with three dimensions].
     #[arg(long, value_name = "NAME")]
     pub(crate) array: Option<String>,
-    /// A whole view as JSON (schema in docs/wire.md); the options below change parts of it.
+    /// Complete view as JSON (schema in docs/wire.md); the options below change parts of it.
     #[arg(long, value_name = "JSON")]
     pub(crate) view: Option<String>,
-    /// Camera: JSON as in a view, or one of `front back left right top bottom`.
+    /// Camera: `front`, `back`, `left`, `right`, `top`, `bottom`, or JSON as in a view.
     #[arg(long, value_name = "CAMERA")]
     pub(crate) camera: Option<String>,
-    /// Transfer function: name of a colour map, or JSON as in a view. With --colour-by the map is for those values.
+    /// Transfer function: name of a colour map, or JSON as in a view.
+    ///
+    /// With --colour-by the colour map is for the values of that array.
     #[arg(long, value_name = "MAP|JSON")]
     pub(crate) tf: Option<String>,
-    /// Values that the colours are spread over, where --tf and --view do not say it: `usual` (without a few outliers and what looks
-    /// like padding), `full`, or LOW,HIGH [default: `usual`].
+    /// Range of values that the colours cover: `usual`, `full` or LOW,HIGH [default: usual].
+    ///
+    /// `usual` leaves out a few outliers and what looks like padding. The option is for cases in which neither --tf nor
+    /// --view gives a range.
     #[arg(long, value_name = "RANGE", allow_hyphen_values = true)]
     pub(crate) range: Option<String>,
-    /// Take all colours, of isosurfaces and slices too, from the values of another array whose voxels lie at the same places;
-    /// what is seen, and how dense, is still what the array itself says. In JSON, such as
-    /// `{"array":"t","at":{"c":1},"range":[0,900],"map":"magma"}`, all may be left out: the array for another place in the same one.
+    /// Array whose values give the colours: its name, or JSON.
+    ///
+    /// Its voxels lie at the same positions. It gives the colours of isosurfaces and slices too; what is visible, and
+    /// how dense it is, still depends on the array that is drawn. In JSON, such as
+    /// `{"array":"t","at":{"c":1},"range":[0,900],"map":"magma"}`, every member may be left out; without `array` it is
+    /// another position in the same array.
     #[arg(long, value_name = "NAME|JSON")]
     pub(crate) colour_by: Option<String>,
-    /// An isosurface; may be given up to 20 times. COLOUR is `#rrggbb`, OPACITY goes from 0 to 1 [default: a colour of
-    /// its own, opaque]. Replaces the surfaces of a view.
+    /// Isosurface at this value; may be given up to 20 times.
+    ///
+    /// COLOUR is `#rrggbb`, OPACITY is 0 to 1 [default: a different colour for each, opaque]. Isosurfaces given here
+    /// replace those of the view.
     #[arg(long, value_name = "VALUE[:COLOUR[:OPACITY]]", allow_hyphen_values = true)]
     pub(crate) iso: Vec<String>,
-    /// A plane across an axis, opaque in the colours of the transfer function; may be given up to 16 times. AXIS is x, y
-    /// or z, or its name in the file; INDEX counts voxels of level 0 from 0. Replaces the slices of a view.
+    /// Slice across an axis, at an index or at a share of the axis; may be given up to 16 times.
+    ///
+    /// AXIS is x, y or z, or the name of the axis in the file. INDEX counts voxels of level 0 from 0. A slice is
+    /// opaque, in the colours of the transfer function. Slices given here replace those of the view.
     #[arg(long, value_name = "AXIS=INDEX|AXIS=SHARE%")]
     pub(crate) slice: Vec<String>,
-    /// Drawing of the volume besides isosurfaces and slices [default: `surfaces` with --slice, or with --iso and no
-    /// --tf, where there is no --view; else `composite`]. The map of --colour-by does not count as --tf here.
+    /// Drawing of the volume besides isosurfaces and slices [default: as in the view, else `composite`; `surfaces`
+    /// without --view, if there is --slice, or --iso without --tf].
+    ///
+    /// The colour map of --colour-by does not count as --tf here.
     #[arg(long, value_enum)]
     pub(crate) mode: Option<Mode>,
-    /// Light what the transfer function shows by the gradient of the values [default: as in the view, else off].
+    /// Lighting of the volume by the gradient of its values [default: as in the view, else off].
+    ///
     /// Isosurfaces are always lit.
     #[arg(long, value_enum)]
     pub(crate) shading: Option<Switch>,
-    /// Draw the grids of an adaptive mesh as lines, in a colour for each level; 4,096 at most: of the finest that have room some, and none of finer ones.
+    /// Draw the grids of an adaptive mesh as lines, in one colour for each level.
+    ///
+    /// At most 4,096 grids are drawn, those of coarse levels first.
     #[arg(long)]
     pub(crate) grids: bool,
-    /// A stereo pair: two pictures side by side, each half as wide as --size says, the left eye's on the left, by off-axis frusta: what
-    /// the camera looks at lies in the plane of the picture. PARALLAX is the distance of the eyes as a share of that to what they look at, such as
-    /// `1/30`, which is taken where none is given, or `0.05`. Of perspective cameras only.
+    /// Draw a stereo pair: two pictures side by side, the left eye's on the left.
+    ///
+    /// Each picture is half as wide as --size. The point that the camera looks at lies in the plane of the picture
+    /// (off-axis frusta). PARALLAX is the distance of the eyes divided by their distance to that point, such as `0.05`
+    /// [default: 1/30]. For perspective cameras only.
     #[arg(long, value_name = "PARALLAX", num_args = 0..=1, require_equals = true, default_missing_value = "1/30")]
     pub(crate) stereo: Option<String>,
-    /// Index along the time axis, or several, one picture each [default: of a film without --journey all, else the view's].
+    /// Index along the time axis, or several with one picture each [default: that of the view; all for a film without
+    /// --journey].
     #[arg(long, value_name = "STEP|START:STOP[:STEP]")]
     pub(crate) time: Option<String>,
-    /// Write into the picture what it shows: the volume's box with what it spans, a scale bar, legends of the colours (of values, isosurfaces
-    /// and the levels of --grids), and the time.
+    /// Draw the volume's box with its extent, a scale bar, legends and the time into the picture.
+    ///
+    /// Legends are for the colours of values, of isosurfaces and of the levels of --grids.
     #[arg(long)]
     pub(crate) annotate: bool,
-    /// Path of the camera from the first picture to the last: once around what it looks at (`turn`, or `turn:90` for
-    /// 90 degrees), or through the cameras of a JSON file, a list of cameras as in a view, or of views: along a
-    /// smooth curve, or with `straight:` along lines with a bend at each camera. Each leg takes as long as the
-    /// others; a camera that is listed twice stands still.
+    /// Path of the camera from the first picture to the last: a turn, or the cameras of a JSON file.
+    ///
+    /// `turn` is once around the point that the camera looks at, `turn:90` is 90 degrees. FILE is a list of cameras as
+    /// in a view, or of views. The camera follows a smooth curve through them, or with `straight:` straight lines. Each
+    /// leg takes the same time; a camera that is listed twice stands still.
     #[arg(long, value_name = "turn[:DEGREES]|[straight:]FILE")]
     pub(crate) journey: Option<String>,
-    /// How many pictures; time steps are spread over them, the first and the last among them [default: one for each time step, also on a
-    /// journey; 100 for a journey without].
+    /// Number of pictures [default: one for each time step; 100 for a journey without time steps].
+    ///
+    /// Time steps are spread over the pictures, from the first step to the last.
     #[arg(long, value_name = "COUNT")]
     pub(crate) pictures: Option<u32>,
-    /// Pictures a second of a film.
+    /// Pictures per second of a film.
     #[arg(long, default_value_t = 25.0, value_name = "RATE")]
     pub(crate) fps: f64,
-    /// How true a film is, from 1 (small) to 100 (true) [default: 75].
+    /// Quality of a film, from 1 (small file) to 100 (best) [default: 75].
     #[arg(long, value_name = "1-100")]
     pub(crate) quality: Option<String>,
-    /// Level to draw [default: the finest that shows and fits].
+    /// Level to draw; 0 is full resolution [default: the finest that is visible and fits into memory].
     #[arg(long, value_name = "LEVEL")]
     pub(crate) level: Option<u8>,
     /// Slabs beside the picture.
     #[command(flatten)]
     pub(crate) slabs: SlabOptions,
-    /// Draw by so many ranks in this process, each with its share of the volume and of the memory, as the processes of an
-    /// MPI program do, on the CPU [default: one].
+    /// Number of ranks in this process that draw a picture together, on the CPU, 1 to 64 [default: 1].
+    ///
+    /// Each rank has its share of the volume and of the memory, as the processes of an MPI program have.
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub(crate) ranks: Option<u32>,
-    /// How ranks put the picture together: `auto`, `direct-send`, `binary-swap` (a power of two of them), or `radix-K`, such
-    /// as `radix-4`.
+    /// Method by which ranks combine their images: `auto`, `direct-send`, `binary-swap` or `radix-K`, such as
+    /// `radix-4`.
+    ///
+    /// `binary-swap` needs a power of two of ranks.
     #[arg(long, value_name = "METHOD", default_value = "auto")]
     pub(crate) compositing: String,
     /// Device that draws.
@@ -471,11 +507,12 @@ pub(crate) struct Render {
     /// Resources that it may use.
     #[command(flatten)]
     pub(crate) resources: Resources,
-    /// How other servers are reached.
+    /// Options of reaching other servers.
     #[command(flatten)]
     pub(crate) reaching: Reaching,
-    /// Print JSON lines: {"progress": {"what": ..., "done": ..., "total": ...}} while opening (bytes) and fetching
-    /// (blocks), then the picture's facts.
+    /// Print JSON lines: progress, then the facts of the picture.
+    ///
+    /// Progress while opening (bytes) and fetching (blocks) is {"progress": {"what": ..., "done": ..., "total": ...}}.
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -483,9 +520,9 @@ pub(crate) struct Render {
 /// On or off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Switch {
-    /// Done.
+    /// Enabled.
     On,
-    /// Left out.
+    /// Disabled.
     Off,
 }
 
@@ -494,50 +531,40 @@ pub(crate) enum Switch {
 pub(crate) enum Mode {
     /// All that the transfer function shows.
     Composite,
-    /// Nothing.
+    /// Nothing but isosurfaces and slices.
     Surfaces,
-    /// The largest value along each ray, in its colour; opacity decides nothing.
+    /// Largest value along each ray, in its colour; opacity is not used.
     #[value(alias = "mip")]
     Maximum,
-    /// The smallest value along each ray, in its colour; opacity decides nothing.
+    /// Smallest value along each ray, in its colour; opacity is not used.
     #[value(alias = "minip")]
     Minimum,
 }
 
 /// `corridor path`
 #[derive(Args, Debug)]
-#[command(after_long_help = "\
-Examples:
-  corridor path data.example.org
-  corridor path data.example.org:22 --json | jq '.from.advice.protocol'
-  corridor path 'corridor://data.example.org/#token=...&fp=sha256:...'
-
-All that is known comes from connections that this user's commands have made, here or as a server, in the last 14 days
-($XDG_STATE_HOME/corridor, or ~/.local/state/corridor). A server of Corridor whose token is known is asked five small
-questions besides; at any other port that is named five connections are made. Rates in JSON are bytes per second.
-Servers answer the same for whoever asks at GET /path, with the token.")]
+#[command(after_long_help = include_str!("help/path.txt"))]
 pub(crate) struct Path {
-    /// The other host.
+    /// Host to report on, or URL of a server.
     #[arg(value_name = "HOST[:PORT]|URL")]
     pub(crate) target: String,
-    /// Send packet trains both ways also where rates of the path are known: some MB, within a budget of 32 MiB an hour for
-    /// the hosts of one network (/24, /48). To a server whose token is known, by UDP.
+    /// Send packet trains both ways, even if rates of the path are known.
+    ///
+    /// They are sent by UDP to a server whose token is known: some MB, within a budget of 32 MiB an hour for the hosts
+    /// of one network (/24, /48).
     #[arg(long)]
     pub(crate) probe: bool,
-    /// How servers are reached.
+    /// Options of reaching servers.
     #[command(flatten)]
     pub(crate) reaching: Reaching,
-    /// One JSON object.
+    /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 /// `corridor info`
 #[derive(Args, Debug)]
-#[command(after_long_help = "\
-Examples:
-  corridor info run42.h5
-  corridor info corridor://data.example.org/run42.h5 --json | jq '.arrays[].name'")]
+#[command(after_long_help = include_str!("help/info.txt"))]
 pub(crate) struct Info {
     /// Data to describe.
     #[arg(value_name = "PATH|URL")]
@@ -545,58 +572,33 @@ pub(crate) struct Info {
     /// Folder for indexes of compressed files [default: corridor/levels in the user's cache folder].
     #[arg(long, env = "CORRIDOR_CACHE_DIR", hide_env = true, value_name = "FOLDER")]
     pub(crate) cache_dir: Option<PathBuf>,
-    /// How other servers are reached.
+    /// Options of reaching other servers.
     #[command(flatten)]
     pub(crate) reaching: Reaching,
-    /// The whole description as one JSON object. Progress of long work goes to standard error, as JSON lines.
+    /// Print the complete description as one JSON object.
+    ///
+    /// Progress of long work goes to standard error, as JSON lines.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 /// `corridor get`
 #[derive(Args, Debug)]
-#[command(after_long_help = "\
-Examples:
-  corridor get run42.h5 'rho[0:10, ::2, 3, :]' -o rho.npy
-  corridor get corridor://data.example.org/sst.nc 'sst[-1]' --decoded -o last.npy
-  corridor get tooth.nhdr '[::4, ::4, ::4]' -o small.raw
-  corridor get run42.h5 --selections parts.txt -o parts.raw
-  corridor get tas.nc 'tas(time=2001-03-01:2001-03-31, lat=40:60)' -o march.nc
-  corridor get tas.nc 'tas(time=2001-03, lat=52.5, lon=13.4)' --decoded -o - --format csv
-  corridor get run42.h5 'rho[5]' --iso 0.8 -o surface.glb
-
-A selection is numpy's: start:stop:step per axis, negative numbers count from the end, missing axes are whole, an
-integer drops its axis. The name may be left out where there is one array; a name with brackets stands in quotes.
-
-In parentheses it is by coordinates, as xarray's sel has it: ranges take both ends in, and a single number is the nearest sample
-and drops its axis. A date stands for all samples of the year, month, day, hour, minute or second that it names. It drops its
-axis if it is as precise as the times (a day where all are at midnight) and one sample is of it. A number outside of the samples
-and a date without a sample are errors; of a range that reaches beyond the samples, what is there is taken, with a warning.
-
-With --iso the output is that isosurface instead, as triangles in world coordinates: .ply, .glb (glTF) or .vtp (VTK).
-
-Outputs:
-  .npy         numpy's format, in this machine's byte order
-  .raw .bin    the elements and nothing else, in this machine's byte order
-  .nc          NetCDF-3 (64-bit data), with names of axes and units, and coordinates with their bounds
-  .h5 .hdf5    HDF5, one contiguous data set with names of axes, units and attributes
-  .zarr        a Zarr v3 array, uncompressed; the folder must not exist
-  .csv         a table, one line for each element behind its coordinates; up to 1,048,576 elements
-
-Values are as stored, unless --decoded. All kinds are written piece by piece: memory does not grow with the selection.
-They are written beside their place and moved there when complete, then replacing a file of that name.")]
+#[command(after_long_help = include_str!("help/get.txt"))]
 pub(crate) struct Get {
     /// Data to read from.
     #[arg(value_name = "PATH|URL")]
     pub(crate) location: String,
-    /// Which elements [default: the whole of the only array].
+    /// Elements to copy [default: all, if there is only one array].
     #[arg(value_name = "SELECTION", conflicts_with = "selections")]
     pub(crate) selection: Option<String>,
-    /// Read many selections, one per line of this file, pipelined on one connection. The output must be a `.raw` file;
-    /// the results stand in it one after another, in order. Blank lines and lines that begin with `#` are passed over.
+    /// File with many selections, one per line, to read over one connection without waiting for each.
+    ///
+    /// The output must be a `.raw` file; it has the results one after another, in order. Blank lines and lines that
+    /// begin with `#` are skipped.
     #[arg(long, value_name = "FILE")]
     pub(crate) selections: Option<PathBuf>,
-    /// The file to write; its ending says which kind, see below. `-` is standard output, see --format.
+    /// File to write; its ending gives the format, see below. `-` is standard output, see --format.
     #[arg(short, long, value_name = "FILE|-")]
     pub(crate) output: PathBuf,
     /// Format on standard output, with `-o -`.
@@ -608,19 +610,21 @@ pub(crate) struct Get {
     /// Apply scale, offset and fill value; missing values become NaN.
     #[arg(long)]
     pub(crate) decoded: bool,
-    /// Write the isosurface of this decoded value as a mesh: into a .ply, .glb or .vtp file.
+    /// Write the isosurface at this decoded value as a mesh, to a .ply, .glb or .vtp file.
     #[arg(long, value_name = "VALUE", allow_hyphen_values = true, conflicts_with = "selections")]
     pub(crate) iso: Option<f64>,
     /// Resources that it may use.
     #[command(flatten)]
     pub(crate) resources: Resources,
-    /// How other servers are reached.
+    /// Options of reaching other servers.
     #[command(flatten)]
     pub(crate) reaching: Reaching,
-    /// Print JSON lines: {"progress": {"what": ..., "done": BYTES, "total": BYTES}} while opening and copying, then the
-    /// result {"output": ..., "shape": ..., "dtype": ..., "bytes": ...}, with --selections also "selections": a list of
-    /// their shapes ("shape" and "dtype" are the last one's); from a server also "carried": {"data_bytes": ...,
-    /// "carried_bytes": ...}, what has come and how many bytes it took on the way.
+    /// Print JSON lines: progress while opening and copying, then the result.
+    ///
+    /// Progress is {"progress": {"what": ..., "done": BYTES, "total": BYTES}}. The result is {"output": ..., "shape":
+    /// ..., "dtype": ..., "bytes": ...}. With --selections, it has "selections", a list of their shapes, and "shape"
+    /// and "dtype" are those of the last one. For data from a server, it has "carried": {"data_bytes": ...,
+    /// "carried_bytes": ...}, the bytes of the data and the bytes on the network.
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -638,20 +642,15 @@ pub(crate) enum Format {
 
 /// `corridor cache`
 #[derive(Args, Debug)]
-#[command(after_long_help = "\
-Examples:
-  corridor cache
-  corridor cache clear
-
-Whatever lies there may be deleted at any time, also while data are shown: it is made again when it is needed.")]
+#[command(after_long_help = include_str!("help/cache.txt"))]
 pub(crate) struct Cache {
     /// Action [default: show the folder and its size].
     #[command(subcommand)]
     pub(crate) action: Option<CacheAction>,
-    /// Another folder than the user's.
+    /// Folder of the cache [default: corridor/levels in the user's cache folder].
     #[arg(long, env = "CORRIDOR_CACHE_DIR", hide_env = true, value_name = "FOLDER", global = true)]
     pub(crate) cache_dir: Option<PathBuf>,
-    /// One JSON object.
+    /// Print one JSON object.
     #[arg(long, global = true)]
     pub(crate) json: bool,
 }
@@ -659,53 +658,58 @@ pub(crate) struct Cache {
 /// Action on the cache.
 #[derive(Clone, Copy, Debug, Subcommand)]
 pub(crate) enum CacheAction {
-    /// Delete it.
+    /// Delete all entries.
     Clear,
 }
 
 /// `corridor bench`
 #[derive(Args, Debug)]
 pub(crate) struct Bench {
-    /// Name of the benchmark; `list` names them, `all` runs them.
+    /// Name of the benchmark; `list` names all, `all` runs all.
     pub(crate) name: String,
-    /// Small data and few runs: shows that it works, measures little.
+    /// Use little data and few runs: shows that it works, measures little.
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Runs of each case.
+    /// Number of runs of each case [default: chosen by the benchmark].
     #[arg(long, value_name = "COUNT")]
     pub(crate) runs: Option<usize>,
-    /// Groups of cases to run, such as `random` and `split` of `access`, or `frames`, `scaling`, `slabs`, `compositing`, `overlap` and
-    /// `watching` of `render`; one that there is not has them listed [default: all].
+    /// Groups of cases to run, separated by commas [default: all].
+    ///
+    /// Such as `random` and `split` of `access`, or `frames`, `scaling`, `slabs`, `compositing`, `overlap` and
+    /// `watching` of `render`. An unknown name lists the groups.
     #[arg(long, value_name = "GROUP", value_delimiter = ',')]
     pub(crate) only: Vec<String>,
-    /// Other projects' programs to compare with, or `none` [default: all].
+    /// Programs of other projects to compare with, or `none` [default: all].
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) peers: Option<Vec<String>>,
-    /// A Python that has the packages of peers.
+    /// Python interpreter that has the packages of peers; the one of the system is tried too.
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) python: Option<PathBuf>,
-    /// Real files, each a data set by itself. `access` fetches them whole, beside rsync and scp, and does nothing else; `render` casts
-    /// slabs of them (`--only slabs`).
+    /// Files with real data to measure with, each a data set by itself.
+    ///
+    /// `access` only fetches them, beside rsync and scp. `render` (`--only slabs`) casts slabs of them.
     #[arg(long, value_name = "PATH", num_args = 1..)]
     pub(crate) files: Vec<PathBuf>,
-    /// Words that start a command on the server's side, such as `ip netns exec far` [default: started here].
-    #[arg(long, value_name = "WORDS", default_value = "")]
+    /// Words before each command that start it on the server's side, such as `ip netns exec far` [default: none, it is
+    /// started here].
+    #[arg(long, value_name = "WORDS", default_value = "", hide_default_value = true)]
     pub(crate) server_command: String,
-    /// The address of the server's side.
+    /// IP address of the server's side.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     pub(crate) server_address: IpAddr,
-    /// Known facts of the link between the sides, for the report and its limits: bytes per second, seconds, share,
-    /// bytes.
-    #[arg(long, value_name = "rate=N,rtt=N,loss=N,mtu=N", default_value = "")]
+    /// Known properties of the link, for the report and its limits: bytes per second, seconds, share of packets, bytes.
+    #[arg(long, value_name = "rate=N,rtt=N,loss=N,mtu=N", default_value = "", hide_default_value = true)]
     pub(crate) link: Link,
-    /// Words that make a link before a command, for `transport` over several links; `lab` stands for
-    /// `corridor lab up {name} --rate {rate} --rtt {rtt} --loss {loss} --`, whose side a has --server-address 10.77.0.1.
+    /// Command that makes a link and runs another command on it, for `transport` over several links.
+    ///
+    /// `lab` stands for `corridor lab up {name} --rate {rate} --rtt {rtt} --loss {loss} --`; give --server-address
+    /// 10.77.0.1 with it.
     #[arg(long, value_name = "WORDS")]
     pub(crate) make_link: Option<String>,
-    /// The file that the `ceiling` serves, which others are compared with; it is started by `access` itself.
+    /// File that `ceiling` serves, as a limit to compare with; `access` starts it.
     #[arg(long, value_name = "FILE", hide = true)]
     pub(crate) serve_file: Option<PathBuf>,
-    /// Address on which it listens.
+    /// Address and port on which `ceiling` or `messages` listens.
     #[arg(long, value_name = "ADDRESS:PORT", hide = true)]
     pub(crate) listen: Option<SocketAddr>,
     /// Print one JSON object instead of a table.
@@ -716,11 +720,27 @@ pub(crate) struct Bench {
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
+    use node::dial::Words;
 
     use super::*;
 
     #[test]
     fn the_declaration_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_controller_is_explained() {
+        let words = Words { controller: Some("nonsense"), ..Words::default() };
+        let refusal = words.reach().unwrap_err().to_string();
+        let names: Vec<&str> = refusal.split('"').skip(1).step_by(2).collect();
+        assert!(names.contains(&"udt"), "{refusal}");
+        let command = Cli::command();
+        let get = command.find_subcommand("get").unwrap();
+        let option = get.get_arguments().find(|argument| argument.get_id() == "controller").unwrap();
+        let help = option.get_long_help().unwrap().to_string();
+        for name in names {
+            assert!(help.contains(&format!("`{name}")), "{name}");
+        }
     }
 }
