@@ -21,7 +21,7 @@ web/dist/index.html: $(shell find web/src web/public -type f) web/index.html web
 	cd web && npm run --silent build
 
 check: web        ## the quick checks before a commit
-	cargo fmt --all --check && cargo clippy --workspace --all-targets -- -D warnings
+	cargo fmt --all --check && cargo clippy --workspace --all-targets --features corridor/lab -- -D warnings
 
 fuzz: setup       ## every fuzz target for SECONDS_EACH seconds (default 60)
 	tools/fuzz.sh
@@ -30,7 +30,7 @@ neon:             ## the caster's tests on 64-bit ARM, emulated
 	tools/neon.sh
 
 bench: setup web  ## the reproducible measurements, as JSON
-	cargo run --release --quiet -- bench all --json
+	cargo run --release --features lab --quiet -- bench all --json
 
 python: setup     ## the Python package as a wheel in target/wheels
 	cd python && ../.venv/bin/maturin build --release --quiet --out ../target/wheels

@@ -1,4 +1,5 @@
-//! The `corridor` command line: options in, sentences and exit codes out. Everything that works is in `node` and `lab`.
+//! The `corridor` command line: options in, sentences and exit codes out. The work is done by `node`, and by `lab` if the
+//! feature of that name is on.
 
 mod cli;
 mod common;
@@ -13,11 +14,13 @@ use std::time::Duration;
 
 use array::{Error, ErrorKind, Result, Retry};
 use clap::FromArgMatches;
-use node::export::film::{Communicator, Method};
+use node::export::film::Method;
 use stream::Ranks;
 use tracing_subscriber::EnvFilter;
 
-use crate::cli::{Cli, Command, Lab, LabAction};
+use crate::cli::{Cli, Command};
+#[cfg(feature = "lab")]
+use crate::cli::{Lab, LabAction};
 
 /// Answers are many small pieces of memory that one thread makes and another gives back: made for that.
 #[global_allocator]
@@ -85,6 +88,7 @@ fn end_all_on_panic(process: &Arc<mpi::Process>) {
 fn is_server(command: &Command) -> bool {
     match command {
         Command::Serve(_) | Command::View(_) | Command::Demo(_) => true,
+        #[cfg(feature = "lab")]
         Command::Lab(Lab { action: LabAction::Up(link) }) => link.command.is_empty(),
         _ => false,
     }
@@ -94,6 +98,7 @@ fn is_server(command: &Command) -> bool {
 fn join(command: &Command) -> Result<Option<Arc<mpi::Process>>> {
     let is_shared = match command {
         Command::Render(_) | Command::View(_) => true,
+        #[cfg(feature = "lab")]
         Command::Bench(options) => options.name == "render",
         _ => false,
     };
@@ -101,23 +106,31 @@ fn join(command: &Command) -> Result<Option<Arc<mpi::Process>>> {
 }
 
 async fn run(command: &Command, process: Option<Arc<mpi::Process>>) -> Result<ExitCode> {
-    let ranks = process.clone().map(|process| process as Arc<dyn Communicator>);
-    let method = Method::Auto;
-    let both = || process.map(|process| Ranks { news: Arc::new(process.lane(0)), work: process, method });
     match command {
+        #[cfg(feature = "lab")]
         Command::Lab(options) => return run::lab::run(options).await,
+        #[cfg(feature = "lab")]
+        Command::Bench(options) => run::bench::run(options, process).await,
+        #[cfg(not(feature = "lab"))]
+        Command::Lab(options) => Err(run::without_lab::refusal("lab", options)),
+        #[cfg(not(feature = "lab"))]
+        Command::Bench(options) => Err(run::without_lab::refusal("bench", options)),
         Command::Demo(options) => run::demo::run(options).await,
         Command::Serve(options) => run::serve::run(options).await,
-        Command::View(options) => run::view::run(options, both()).await,
-        Command::Render(options) => run::render::run(options, both()).await,
+        Command::View(options) => run::view::run(options, ranks(process)).await,
+        Command::Render(options) => run::render::run(options, ranks(process)).await,
         Command::Info(options) => run::info::run(options).await,
         Command::Get(options) => run::get::run(options).await,
         Command::Path(options) => run::path::run(options).await,
         Command::Cache(options) => run::cache::run(options),
-        Command::Bench(options) => run::bench::run(options, ranks).await,
         Command::Help(options) => run::help::run(options),
     }
     .map(|()| ExitCode::SUCCESS)
+}
+
+/// Processes of an MPI program as ranks that draw together, of which this process is one.
+fn ranks(process: Option<Arc<mpi::Process>>) -> Option<Ranks> {
+    process.map(|process| Ranks { news: Arc::new(process.lane(0)), work: process, method: Method::Auto })
 }
 
 /// Waits for Ctrl-C, for the system asking to end, or for the terminal being closed.

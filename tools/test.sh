@@ -32,10 +32,14 @@ web() { (cd web && npm run --silent "$1"); }
 
 stage "format" cargo fmt --all --check
 stage "viewer: check, unit tests, build" eval 'web check && web test && web build'
-stage "clippy" cargo clippy --workspace --all-targets --features corridor/hwloc --quiet -- -D warnings
-stage "tests of the crates" cargo test --workspace --exclude corridor-python --features corridor/hwloc --quiet
+features=corridor/hwloc,corridor/lab
+stage "clippy" cargo clippy --workspace --all-targets --features "$features" --quiet -- -D warnings
+stage "tests of the crates" cargo test --workspace --exclude corridor-python --features "$features" --quiet
+# As people build it, without the laboratory; all other crates are those of the stages before.
+stage "clippy, program without lab" cargo clippy --workspace --all-targets --features corridor/hwloc --quiet -- -D warnings
+stage "tests of the program without lab" cargo test --workspace --exclude corridor-python --features corridor/hwloc --bin corridor --quiet
 # With the same features as the tests but MPI, which only the binary and one small crate are compiled again for.
-all=corridor/hwloc,corridor/mpi
+all=$features,corridor/mpi
 stage "program" cargo build --workspace --exclude corridor-python --all-targets --quiet --features "$all"
 stage "ranks by MPI" cargo test --workspace --exclude corridor-python --quiet --features "$all" --test mpirun
 export CORRIDOR_BIN="$PWD/${CARGO_TARGET_DIR:-target}/debug/corridor"

@@ -1,6 +1,65 @@
-//! Options of `corridor lab`.
+//! Options of the commands with the feature `lab`: `corridor bench` and `corridor lab`.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use lab::bench::report::Link;
+
+/// `corridor bench`
+#[derive(Args, Debug)]
+pub(crate) struct Bench {
+    /// Name of the benchmark; `list` names all, `all` runs all.
+    pub(crate) name: String,
+    /// Use little data and few runs: shows that it works, measures little.
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Number of runs of each case [default: chosen by the benchmark].
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) runs: Option<usize>,
+    /// Groups of cases to run, separated by commas [default: all].
+    ///
+    /// Such as `random` and `split` of `access`, or `frames`, `scaling`, `slabs`, `compositing`, `overlap` and
+    /// `watching` of `render`. An unknown name lists the groups.
+    #[arg(long, value_name = "GROUP", value_delimiter = ',')]
+    pub(crate) only: Vec<String>,
+    /// Programs of other projects to compare with, or `none` [default: all].
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub(crate) peers: Option<Vec<String>>,
+    /// Python interpreter that has the packages of peers; the one of the system is tried too.
+    #[arg(long, value_name = "PROGRAM")]
+    pub(crate) python: Option<PathBuf>,
+    /// Files with real data to measure with, each a data set by itself.
+    ///
+    /// `access` only fetches them, beside rsync and scp. `render` (`--only slabs`) casts slabs of them.
+    #[arg(long, value_name = "PATH", num_args = 1..)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Words before each command that start it on the server's side, such as `ip netns exec far` [default: none, it is
+    /// started here].
+    #[arg(long, value_name = "WORDS", default_value = "", hide_default_value = true)]
+    pub(crate) server_command: String,
+    /// IP address of the server's side.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    pub(crate) server_address: IpAddr,
+    /// Known properties of the link, for the report and its limits: bytes per second, seconds, share of packets, bytes.
+    #[arg(long, value_name = "rate=N,rtt=N,loss=N,mtu=N", default_value = "", hide_default_value = true)]
+    pub(crate) link: Link,
+    /// Command that makes a link and runs another command on it, for `transport` over several links.
+    ///
+    /// `lab` stands for `corridor lab up {name} --rate {rate} --rtt {rtt} --loss {loss} --`; give --server-address
+    /// 10.77.0.1 with it.
+    #[arg(long, value_name = "WORDS")]
+    pub(crate) make_link: Option<String>,
+    /// File that `ceiling` serves, as a limit to compare with; `access` starts it.
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub(crate) serve_file: Option<PathBuf>,
+    /// Address and port on which `ceiling` or `messages` listens.
+    #[arg(long, value_name = "ADDRESS:PORT", hide = true)]
+    pub(crate) listen: Option<SocketAddr>,
+    /// Print one JSON object instead of a table.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 /// `corridor lab`
 #[derive(Args, Debug)]

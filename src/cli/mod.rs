@@ -1,17 +1,17 @@
 //! Declaration of the command line: every command with its options and help. Nothing is done here.
 
+#[cfg(feature = "lab")]
 mod lab;
 pub(crate) mod topics;
 
-use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
-use ::lab::bench::report::Link;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use node::server::connections::MAX_MEMBERS;
 use stream::SlabWish;
 
-pub(crate) use lab::{Engine, Lab, LabAction, LabLink, LabUp, LinkNature};
+#[cfg(feature = "lab")]
+pub(crate) use lab::{Bench, Engine, Lab, LabAction, LabLink, LabUp, LinkNature};
 
 /// See and use arrays that live somewhere else, at the speed of the network.
 #[derive(Debug, Parser)]
@@ -60,9 +60,17 @@ pub(crate) enum Command {
     /// Show the size of the cache of levels and indexes, or clear it.
     Cache(Cache),
     /// Run reproducible measurements.
+    #[cfg(feature = "lab")]
     Bench(Bench),
     /// Emulate network links between namespaces, for measurements; needs root.
+    #[cfg(feature = "lab")]
     Lab(Lab),
+    /// Run reproducible measurements (this program is built without them: feature `lab`).
+    #[cfg(not(feature = "lab"))]
+    Bench(WithoutLab),
+    /// Emulate network links, for measurements (this program is built without it: feature `lab`).
+    #[cfg(not(feature = "lab"))]
+    Lab(WithoutLab),
     /// Print the help of a command or of a topic.
     Help(Help),
 }
@@ -662,59 +670,13 @@ pub(crate) enum CacheAction {
     Clear,
 }
 
-/// `corridor bench`
+/// `corridor bench` and `corridor lab` of a program that is built without them.
+#[cfg(not(feature = "lab"))]
 #[derive(Args, Debug)]
-pub(crate) struct Bench {
-    /// Name of the benchmark; `list` names all, `all` runs all.
-    pub(crate) name: String,
-    /// Use little data and few runs: shows that it works, measures little.
-    #[arg(long)]
-    pub(crate) quick: bool,
-    /// Number of runs of each case [default: chosen by the benchmark].
-    #[arg(long, value_name = "COUNT")]
-    pub(crate) runs: Option<usize>,
-    /// Groups of cases to run, separated by commas [default: all].
-    ///
-    /// Such as `random` and `split` of `access`, or `frames`, `scaling`, `slabs`, `compositing`, `overlap` and
-    /// `watching` of `render`. An unknown name lists the groups.
-    #[arg(long, value_name = "GROUP", value_delimiter = ',')]
-    pub(crate) only: Vec<String>,
-    /// Programs of other projects to compare with, or `none` [default: all].
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
-    pub(crate) peers: Option<Vec<String>>,
-    /// Python interpreter that has the packages of peers; the one of the system is tried too.
-    #[arg(long, value_name = "PROGRAM")]
-    pub(crate) python: Option<PathBuf>,
-    /// Files with real data to measure with, each a data set by itself.
-    ///
-    /// `access` only fetches them, beside rsync and scp. `render` (`--only slabs`) casts slabs of them.
-    #[arg(long, value_name = "PATH", num_args = 1..)]
-    pub(crate) files: Vec<PathBuf>,
-    /// Words before each command that start it on the server's side, such as `ip netns exec far` [default: none, it is
-    /// started here].
-    #[arg(long, value_name = "WORDS", default_value = "", hide_default_value = true)]
-    pub(crate) server_command: String,
-    /// IP address of the server's side.
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
-    pub(crate) server_address: IpAddr,
-    /// Known properties of the link, for the report and its limits: bytes per second, seconds, share of packets, bytes.
-    #[arg(long, value_name = "rate=N,rtt=N,loss=N,mtu=N", default_value = "", hide_default_value = true)]
-    pub(crate) link: Link,
-    /// Command that makes a link and runs another command on it, for `transport` over several links.
-    ///
-    /// `lab` stands for `corridor lab up {name} --rate {rate} --rtt {rtt} --loss {loss} --`; give --server-address
-    /// 10.77.0.1 with it.
-    #[arg(long, value_name = "WORDS")]
-    pub(crate) make_link: Option<String>,
-    /// File that `ceiling` serves, as a limit to compare with; `access` starts it.
-    #[arg(long, value_name = "FILE", hide = true)]
-    pub(crate) serve_file: Option<PathBuf>,
-    /// Address and port on which `ceiling` or `messages` listens.
-    #[arg(long, value_name = "ADDRESS:PORT", hide = true)]
-    pub(crate) listen: Option<SocketAddr>,
-    /// Print one JSON object instead of a table.
-    #[arg(long)]
-    pub(crate) json: bool,
+pub(crate) struct WithoutLab {
+    /// Arguments for a program that has the command.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) arguments: Vec<String>,
 }
 
 #[cfg(test)]

@@ -12,7 +12,8 @@ use serde_json::json;
 use crate::cli::Bench;
 use crate::common::print;
 
-pub(crate) async fn run(chosen: &Bench, ranks: Option<Arc<dyn Communicator>>) -> Result<()> {
+/// `process` is one of an MPI program that measures together.
+pub(crate) async fn run(chosen: &Bench, process: Option<Arc<mpi::Process>>) -> Result<()> {
     if chosen.name == "list" {
         return bench::ALL.iter().try_for_each(|(name, what)| print(&format!("{name:<16} {what}")));
     }
@@ -27,6 +28,7 @@ pub(crate) async fn run(chosen: &Bench, ranks: Option<Arc<dyn Communicator>>) ->
         "all" => bench::ALL.iter().map(|(name, _)| *name).collect(),
         name => vec![name],
     };
+    let ranks = process.map(|process| process as Arc<dyn Communicator>);
     let is_told = ranks.as_ref().is_none_or(|ranks| ranks.rank() == 0);
     let options = Options { company: ranks.map(Company), ..options(chosen) };
     for name in names {
