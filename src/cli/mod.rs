@@ -682,7 +682,7 @@ pub(crate) struct WithoutLab {
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
-    use node::dial::Words;
+    use node::client::dial::Words;
 
     use super::*;
 

@@ -2,8 +2,8 @@
 
 use std::ffi::OsString;
 
+use array::{Error, Result};
 use clap::{Command, CommandFactory};
-use node::array::{Error, Result};
 
 use crate::cli::{Cli, Help, topics};
 use crate::common::print;
@@ -42,7 +42,7 @@ fn has_command(program: &Command, words: &[&str]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use node::array::ErrorKind;
+    use array::ErrorKind;
 
     use super::*;
 

@@ -1,6 +1,6 @@
 //! `corridor bench` and `corridor lab` of a program that was built without them.
 
-use node::array::Error;
+use array::Error;
 
 use crate::cli::WithoutLab;
 
@@ -16,8 +16,8 @@ pub(crate) fn refusal(command: &str, options: &WithoutLab) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use array::ErrorKind;
     use clap::Parser;
-    use node::array::ErrorKind;
 
     use super::*;
     use crate::cli::{Cli, Command};
