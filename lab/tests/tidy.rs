@@ -13,10 +13,14 @@ mod cycles;
 mod folders;
 #[path = "tidy/items.rs"]
 mod items;
+#[path = "tidy/limits.rs"]
+mod limits;
 #[path = "tidy/modules.rs"]
 mod modules;
 #[path = "tidy/names.rs"]
 mod names;
+#[path = "tidy/pages.rs"]
+mod pages;
 #[path = "tidy/prose.rs"]
 mod prose;
 #[path = "tidy/ratchet.rs"]

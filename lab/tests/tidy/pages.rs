@@ -1,0 +1,26 @@
+//! Pages of the documentation that tests generate: compared with the files, or written anew by `CORRIDOR_BLESS=1`.
+
+use std::path::Path;
+
+use super::sources::read;
+
+/// Fails where a file is not the page that it should be; writes it instead if `CORRIDOR_BLESS` is set.
+pub(crate) fn assert_page(path: &Path, page: &str) {
+    let found = read(path);
+    if found == page {
+        return;
+    }
+    if std::env::var_os("CORRIDOR_BLESS").is_some() {
+        return std::fs::write(path, page).expect("the page can be written");
+    }
+    let line = |text: &str, at: usize| text.lines().nth(at).unwrap_or("(end of the page)").to_owned();
+    let at = found.lines().zip(page.lines()).take_while(|(found, page)| found == page).count();
+    panic!(
+        "{}:{}: the page has\n  {}\nand its sources give\n  {}\nrun `CORRIDOR_BLESS=1 cargo test -p corridor-lab \
+         --test tidy` to write it again",
+        path.display(),
+        at + 1,
+        line(&found, at),
+        line(page, at)
+    );
+}
