@@ -11,6 +11,8 @@ use serde_json::Value;
 mod cycles;
 #[path = "tidy/folders.rs"]
 mod folders;
+#[path = "tidy/headlines.rs"]
+mod headlines;
 #[path = "tidy/items.rs"]
 mod items;
 #[path = "tidy/limits.rs"]
