@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use std::vec;
 
 use array::{Error, ReadEnds, ReadRequest, Region, Result, Urgency};
-use futures::channel::mpsc::{UnboundedSender, unbounded};
+use futures::channel::mpsc;
 use futures::future::FutureExt;
 use futures::stream::{self, StreamExt};
 
@@ -38,7 +38,8 @@ pub(crate) struct SmallRead {
 /// Makes reads that fit their array; dropping the stream withdraws what is left.
 pub(crate) fn read_together(format: &Arc<dyn Format>, reads: Vec<SmallRead>) -> ReadEnds {
     let withdraw = WithdrawOnDrop(Cancel::default());
-    let (sender, ends) = unbounded();
+    // A job tells of one read at least whenever it gives its thread back.
+    let (sender, ends) = mpsc::channel(reads.len());
     let jobs: Vec<Together> = in_jobs(reads)
         .into_iter()
         .map(|reads| Together {
@@ -105,7 +106,8 @@ struct Together {
     unproven: Vec<(usize, Result<()>)>,
     ended: Vec<(usize, Result<()>)>,
     cancel: Cancel,
-    sender: UnboundedSender<Vec<(usize, Result<()>)>>,
+    /// Has room for the end of each read.
+    sender: mpsc::Sender<Vec<(usize, Result<()>)>>,
     workers: Workers,
 }
 
@@ -248,8 +250,8 @@ impl Drop for Together {
             self.reading.into_iter().chain(self.unproven.drain(..).map(|(number, _)| number)).chain(unread);
         let lost = |number| (number, Err(Error::internal("expected the end of a read, found none")));
         self.ended.extend(left.map(lost));
-        // The asker may have gone; then nobody misses them.
-        drop(self.sender.unbounded_send(std::mem::take(&mut self.ended)));
+        // There is room for all of them, so this fails only when the asker went away.
+        drop(self.sender.try_send(std::mem::take(&mut self.ended)));
     }
 }
 
@@ -258,7 +260,6 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use array::{Axis, AxisKind, Dataset, ErrorKind, Priority, Selection, Target};
-    use futures::channel::mpsc::UnboundedReceiver;
     use futures::executor::block_on;
     use parking_lot::Mutex;
 
@@ -450,8 +451,8 @@ mod tests {
         format: Arc<dyn Format>,
         count: usize,
         workers: &Workers,
-    ) -> (Together, UnboundedReceiver<Ends>) {
-        let (sender, ends) = unbounded();
+    ) -> (Together, mpsc::Receiver<Ends>) {
+        let (sender, ends) = mpsc::channel(count);
         let unread = (0..count).map(|n| small(n, n as u64, 1, Priority::NORMAL)).collect();
         let (reading, unproven, ended, cancel) = (None, Vec::new(), Vec::new(), Cancel::default());
         let workers = workers.clone();

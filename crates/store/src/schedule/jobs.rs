@@ -14,7 +14,7 @@ use array::{
     Target, Urgency, Want,
 };
 use bytes::Bytes;
-use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender};
+use futures::channel::mpsc::{Receiver, Sender};
 use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, Stream, StreamExt};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -30,17 +30,17 @@ const ROOM_UNIT_BYTES: u64 = 1 << 10;
 const ROOM_UNITS: u32 = 64 << 10;
 const _: () = assert!(ROOM_UNITS as u64 * ROOM_UNIT_BYTES == MAX_BYTES_IN_HAND);
 
-/// State that the jobs of one call of `blocks` share. `room` bounds the channel.
+/// State that the jobs of one call of `blocks` share. The channel has room for the answer of each; `room` bounds the bytes in it.
 #[derive(Clone)]
 pub(crate) struct Call {
-    pub(crate) sender: UnboundedSender<Delivery>,
+    pub(crate) sender: Sender<Delivery>,
     pub(crate) room: Arc<Semaphore>,
     /// Counts changes of its wants.
     changes: Arc<AtomicU64>,
 }
 
 impl Call {
-    pub(crate) fn new(sender: UnboundedSender<Delivery>) -> Self {
+    pub(crate) fn new(sender: Sender<Delivery>) -> Self {
         Self { sender, room: Arc::new(Semaphore::new(ROOM_UNITS as usize)), changes: Arc::default() }
     }
 }
@@ -79,8 +79,8 @@ impl BlockJob {
     pub(crate) fn deliver(mut self, result: Result<Arc<Block>>) {
         self.watch.cancel.cancel();
         let completion = Completion { key: self.watch.want.key(), result };
-        // The asker may have gone; then nobody misses it.
-        drop(self.call.sender.unbounded_send((completion, self.permit.take())));
+        // There is room for every answer, so this fails only when the asker went away.
+        drop(self.call.sender.try_send((completion, self.permit.take())));
     }
 }
 
@@ -178,7 +178,7 @@ pub(crate) struct Answers {
     /// Jobs on their way into the queue.
     pub(crate) queueing: FuturesUnordered<BoxFuture<'static, ()>>,
     pub(crate) refused: VecDeque<Completion>,
-    pub(crate) receiver: UnboundedReceiver<Delivery>,
+    pub(crate) receiver: Receiver<Delivery>,
     pub(crate) cancels: Vec<Cancel>,
 }
 
@@ -223,7 +223,8 @@ pub(crate) struct PieceJob {
     pub(crate) request: ReadRequest,
     pub(crate) into: Region,
     pub(crate) cancel: Cancel,
-    pub(crate) sender: UnboundedSender<Result<()>>,
+    /// Has room for the end of each piece.
+    pub(crate) sender: Sender<Result<()>>,
 }
 
 impl Job for PieceJob {
@@ -237,12 +238,12 @@ impl Job for PieceJob {
 
     fn run(self: Box<Self>, place: Place) {
         drop(place);
-        let Self { format, request, into, cancel, sender } = *self;
+        let Self { format, request, into, cancel, mut sender } = *self;
         let ReadRequest { array, level, selection, .. } = request;
         let result = format.read(array, level, &selection, into, &cancel);
         let result =
             result.map_err(|e| e.context(format!("read [{selection}] of level {level}, array {array}")));
-        drop(sender.unbounded_send(result));
+        drop(sender.try_send(result));
     }
 }
 

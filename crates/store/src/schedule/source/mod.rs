@@ -13,7 +13,7 @@ use array::{
     BlockInfo, Completions, Dataset, Error, PackedChunk, ReadEnds, ReadRequest, Region, Result, Selection,
     Source, Want,
 };
-use futures::channel::mpsc::unbounded;
+use futures::channel::mpsc;
 use futures::future::{BoxFuture, Either, FutureExt, join_all, select};
 use futures::stream::{FuturesUnordered, StreamExt};
 
@@ -79,7 +79,7 @@ impl Source for FormatSource {
 
     fn blocks(&self, wants: Vec<Want>) -> Completions {
         let dataset = self.format.dataset();
-        let (sender, receiver) = unbounded();
+        let (sender, receiver) = mpsc::channel(wants.len());
         let call = Call::new(sender);
         let mut answers = Answers {
             queueing: FuturesUnordered::new(),
@@ -119,7 +119,7 @@ impl Source for FormatSource {
             }
             let expected = pieces.len();
             let withdraw = WithdrawOnDrop(Cancel::default());
-            let (sender, mut results) = unbounded();
+            let (sender, mut results) = mpsc::channel(expected);
             for (selection, into) in pieces {
                 let place = Workers::shared().place().await;
                 let (format, cancel, sender) = (Arc::clone(&format), withdraw.0.clone(), sender.clone());
