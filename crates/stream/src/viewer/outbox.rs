@@ -1,7 +1,8 @@
 //! Queue of items for one participant: bounded, newest wins.
 //!
-//! An item replaces an older one of its kind that nobody took yet, so the outbox never holds more than a few;
-//! frames are bounded by whoever draws (see `pace.rs`), messages by [`MAX_MESSAGES`].
+//! An item replaces an older one of its kind that nobody took yet, so the outbox never holds more than a few: one of each kind,
+//! [`MAX_MESSAGES`] messages, and [`MAX_FRAMES_IN_FLIGHT`] frames, also for a participant that claims to have seen what it has
+//! not taken.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -9,6 +10,8 @@ use std::sync::{Mutex, PoisonError};
 use bytes::Bytes;
 use session::Item;
 use tokio::sync::Notify;
+
+use crate::viewer::pace::MAX_FRAMES_IN_FLIGHT;
 
 /// Most messages that wait; older ones are dropped.
 const MAX_MESSAGES: usize = 8;
@@ -46,25 +49,14 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
-    /// Adds an item, or puts it in the place of an older one of its kind.
+    /// Adds an item; the oldest of its kind gives way where as many wait as may.
     pub(crate) fn push(&self, item: Item, bulk: Bytes) {
         self.with(|w| {
             if w.is_closed {
                 return;
             }
-            let is_message = matches!(item, Item::Message { .. });
             let same = |o: &Outgoing| std::mem::discriminant(&o.item) == std::mem::discriminant(&item);
-            let replaces = matches!(
-                item,
-                Item::Truth { .. }
-                    | Item::Participants { .. }
-                    | Item::View { .. }
-                    | Item::Values { .. }
-                    | Item::Drawn
-            );
-            if is_message && w.items.iter().filter(|o| same(o)).count() >= MAX_MESSAGES
-                || replaces && w.items.iter().any(same)
-            {
+            if w.items.iter().filter(|o| same(o)).count() >= most_waiting(&item) {
                 let oldest = w.items.iter().position(same);
                 oldest.and_then(|at| w.items.remove(at));
             }
@@ -100,15 +92,41 @@ impl Outbox {
     }
 }
 
+/// Most items of the same kind that wait.
+fn most_waiting(item: &Item) -> usize {
+    match item {
+        Item::Message { .. } => MAX_MESSAGES,
+        Item::Frame(_) => MAX_FRAMES_IN_FLIGHT,
+        _ => 1,
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use session::Severity;
+    use array::LevelOrigin;
+    use session::{Codec, FrameInfo, Limit, Severity, State, Truth};
     use view::View;
 
     use super::*;
 
     fn message(n: usize) -> Item {
         Item::Message { severity: Severity::Info, text: n.to_string() }
+    }
+
+    fn frame(id: u64) -> FrameInfo {
+        let truth = Truth {
+            level_shown: None,
+            level_wanted: 0,
+            origin: LevelOrigin::Stored,
+            limit: Limit::Finest,
+            blocks_present: 0,
+            blocks_total: 1,
+            state: State::Loading,
+            exact: false,
+            levels_made: None,
+            text: String::new(),
+        };
+        FrameInfo { id, seq: 0, width: 16, height: 16, codec: Codec::Jpeg, truth }
     }
 
     #[tokio::test]
@@ -127,6 +145,25 @@ mod tests {
         assert_eq!(taken.len(), 1 + MAX_MESSAGES);
         assert!(taken.contains(&message(99)) && !taken.contains(&message(91)));
         assert!(taken.iter().any(|item| matches!(item, Item::View { seq: 99, .. })));
+    }
+
+    #[tokio::test]
+    async fn a_participant_that_takes_nothing_keeps_two_frames_and_one_of_each_other_kind() {
+        let outbox = Outbox::default();
+        for id in 0..100 {
+            outbox.push(Item::Frame(frame(id)), Bytes::from_static(b"picture"));
+            outbox.push(Item::Changed, Bytes::new());
+        }
+        outbox.close();
+        let mut frames = Vec::new();
+        let mut others = 0;
+        while let Some(out) = outbox.next().await {
+            match out.item {
+                Item::Frame(info) => frames.push(info.id),
+                _ => others += 1,
+            }
+        }
+        assert_eq!((frames, others), (vec![98, 99], 1));
     }
 
     #[tokio::test]
