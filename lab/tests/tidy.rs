@@ -25,6 +25,8 @@ mod names;
 mod pages;
 #[path = "tidy/prose.rs"]
 mod prose;
+#[path = "tidy/queues.rs"]
+mod queues;
 #[path = "tidy/ratchet.rs"]
 mod ratchet;
 #[path = "tidy/reexports.rs"]
