@@ -6,6 +6,7 @@
 //! highest priority of those that wait.
 
 use std::cmp::Ordering;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
@@ -185,6 +186,31 @@ impl Want {
             seen = self.changed(seen).await;
         }
     }
+
+    /// Does `work` for this want, and tells `adjust` of each change of its urgency meanwhile. `None` once nobody wants it any
+    /// more: the work is dropped then, and not even begun where that was so before.
+    ///
+    /// # Cancel safety
+    /// Dropping it drops the work.
+    pub async fn drive<T>(
+        &self,
+        work: impl Future<Output = T>,
+        mut adjust: impl FnMut(Urgency),
+    ) -> Option<T> {
+        let mut work = pin!(work);
+        let mut seen = 0;
+        std::future::poll_fn(|cx| {
+            while let Poll::Ready(version) = self.poll_changed(cx, seen) {
+                seen = version;
+                if self.is_cancelled() {
+                    return Poll::Ready(None);
+                }
+                adjust(self.urgency());
+            }
+            work.as_mut().poll(cx).map(Some)
+        })
+        .await
+    }
 }
 
 impl WantHandle {
@@ -214,5 +240,49 @@ impl WantHandle {
 impl Drop for WantHandle {
     fn drop(&mut self) {
         self.shared.change(|s| s.cancelled = true);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::{Cell, RefCell};
+
+    use futures::FutureExt;
+
+    use super::*;
+    use crate::conformance::one_array;
+
+    fn wanted() -> (Want, WantHandle) {
+        let dataset = one_array("|u1".parse().unwrap(), &[4], &[4]);
+        let (dataset, generation) = (dataset.id, dataset.generation);
+        let key = BlockKey { dataset, generation, array: 0, level: 0, index: 0 };
+        want(key, Urgency::of(Priority::PREFETCH))
+    }
+
+    #[test]
+    fn work_hears_of_each_change_until_it_ends() {
+        let (want, handle) = wanted();
+        let (told, is_done) = (RefCell::new(Vec::new()), Cell::new(false));
+        let work = std::future::poll_fn(|_| if is_done.get() { Poll::Ready(7) } else { Poll::Pending });
+        let mut driven = pin!(want.drive(work, |urgency| told.borrow_mut().push(urgency.priority)));
+        assert_eq!(driven.as_mut().now_or_never(), None);
+        assert!(told.borrow().is_empty());
+        handle.adjust(Urgency::of(Priority::URGENT));
+        assert_eq!(driven.as_mut().now_or_never(), None);
+        assert_eq!(*told.borrow(), [Priority::URGENT]);
+        is_done.set(true);
+        assert_eq!(driven.now_or_never(), Some(Some(7)));
+    }
+
+    #[test]
+    fn work_that_nobody_wants_is_dropped_or_not_begun() {
+        let (want, handle) = wanted();
+        let mut driven = pin!(want.drive(std::future::pending::<()>(), |_| ()));
+        assert_eq!(driven.as_mut().now_or_never(), None);
+        handle.cancel();
+        assert_eq!(driven.now_or_never(), Some(None));
+        let has_begun = Cell::new(false);
+        assert_eq!(want.drive(async { has_begun.set(true) }, |_| ()).now_or_never(), Some(None));
+        assert!(!has_begun.get());
     }
 }
