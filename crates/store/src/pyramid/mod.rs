@@ -21,7 +21,7 @@ use array::{
     Source, Target, Want, gather,
 };
 use futures::StreamExt;
-use futures::future::{BoxFuture, Either, FutureExt, select};
+use futures::future::{BoxFuture, FutureExt};
 use futures::stream::FuturesUnordered;
 use parking_lot::Mutex;
 
@@ -112,11 +112,9 @@ impl Levels {
                 Origin::Sampled(_) => this.sampled(Arc::clone(&plan), Arc::clone(&want)).boxed(),
                 _ => this.made(Arc::clone(&plan), Arc::clone(&want)).boxed(),
             };
-            // Withdrawal first: work that nobody waits for is not even begun.
-            match select(std::pin::pin!(want.cancelled()), work).await {
-                Either::Left(_) => None,
-                Either::Right((result, _)) => Some(Completion { key, result }),
-            }
+            // Whoever makes it looks at its urgency itself.
+            let result = want.drive(work, |_| ()).await?;
+            Some(Completion { key, result })
         }
         .boxed()
     }
