@@ -23,7 +23,8 @@ where
     stream::iter(wants).map(fetch).buffer_unordered(most).filter_map(std::future::ready).boxed()
 }
 
-/// The block `key` of `source`, as urgent as `asker` says while it waits.
+/// The block `key` of `source`, as urgent as `asker` says while it waits. Never ends once nobody waits for `asker`: to be used
+/// within [`Want::drive`] of the same one.
 ///
 /// # Errors
 /// The source's.
@@ -38,17 +39,8 @@ pub(crate) async fn one_block(
 ) -> Result<Arc<Block>> {
     let (want, handle) = want(key, urgency);
     let mut answers = source.blocks(vec![want]);
-    let mut seen = 0;
-    loop {
-        tokio::select! {
-            biased;
-            answer = answers.next() => {
-                return answer.ok_or_else(|| Error::internal("a source left a want unanswered"))?.result;
-            }
-            version = asker.changed(seen) => {
-                seen = version;
-                handle.adjust(asker.urgency());
-            }
-        }
+    match asker.drive(answers.next(), |urgency| handle.adjust(urgency)).await {
+        Some(answer) => answer.ok_or_else(|| Error::internal("a source left a want unanswered"))?.result,
+        None => std::future::pending().await,
     }
 }

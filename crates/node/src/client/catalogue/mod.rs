@@ -150,12 +150,8 @@ impl Catalogue {
 
     /// One block; `None` when it was withdrawn.
     async fn one(&self, want: Want) -> Option<Completion> {
-        let key = want.key();
-        tokio::select! {
-            biased;
-            () = want.cancelled() => None,
-            result = self.fetch(&want) => Some(Completion { key, result }),
-        }
+        let result = want.drive(self.fetch(&want), |_| ()).await?;
+        Some(Completion { key: want.key(), result })
     }
 
     async fn fetch(&self, want: &Want) -> Result<Arc<Block>> {
