@@ -29,12 +29,9 @@ pub(super) fn blocks(group: Arc<Group>, rule: Rule, mut wants: Vec<Want>) -> Com
 
 /// `None` when it was withdrawn.
 async fn one(group: &Group, rule: Rule, want: Want) -> Option<Completion> {
-    let key = want.key();
-    tokio::select! {
-        biased;
-        () = want.cancelled() => None,
-        result = fetch(group, rule, &want) => Some(Completion { key, result }),
-    }
+    // Whoever has it in hand looks at its urgency.
+    let result = want.drive(fetch(group, rule, &want), |_| ()).await?;
+    Some(Completion { key: want.key(), result })
 }
 
 async fn fetch(group: &Group, rule: Rule, want: &Want) -> Result<Arc<Block>> {
