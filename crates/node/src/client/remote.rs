@@ -115,13 +115,8 @@ impl RemoteSource {
 
     /// One block; `None` when it was withdrawn.
     async fn one_block(&self, want: Want) -> Option<Completion> {
-        let key = want.key();
-        let fetched = self.fetch(&want);
-        tokio::select! {
-            biased;
-            () = want.cancelled() => None,
-            result = fetched => Some(Completion { key, result: result.map_err(|e| self.heed(e)) }),
-        }
+        let result = want.drive(self.fetch(&want), |_| ()).await?;
+        Some(Completion { key: want.key(), result: result.map_err(|e| self.heed(e)) })
     }
 
     async fn fetch(&self, want: &Want) -> Result<Arc<Block>> {
