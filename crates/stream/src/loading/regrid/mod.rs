@@ -241,33 +241,26 @@ impl Inner {
             let pairs = some.iter().map(|&index| want(BlockKey { index, ..key }, for_want.urgency()));
             let (wants, handles): (Vec<_>, Vec<_>) = pairs.unzip();
             let mut answers = self.source.blocks(wants);
-            let (mut left, mut seen) = (some.len(), 0);
-            while left > 0 {
-                tokio::select! {
-                    answer = answers.next() => {
-                        let Some(Completion { key, result }) = answer else {
-                            let what = "a source ended its stream without answering every want";
-                            return Some(Err(Error::internal(what)));
-                        };
-                        let place = some.iter().position(|&index| index == key.index);
-                        let taken = match (result, place) {
-                            (Ok(block), Some(place)) => take(window * WINDOW_BLOCKS + place, &block.content),
-                            (Ok(_), None) => Err(Error::internal("a source answered a block that nobody wanted")),
-                            (Err(error), _) => Err(error),
-                        };
-                        if let Err(error) = taken {
-                            return Some(Err(error));
+            let taking = async {
+                for _ in some {
+                    let Some(Completion { key, result }) = answers.next().await else {
+                        let what = "a source ended its stream without answering every want";
+                        return Err(Error::internal(what));
+                    };
+                    let place = some.iter().position(|&index| index == key.index);
+                    match (result, place) {
+                        (Ok(block), Some(place)) => take(window * WINDOW_BLOCKS + place, &block.content)?,
+                        (Ok(_), None) => {
+                            return Err(Error::internal("a source answered a block that nobody wanted"));
                         }
-                        left -= 1;
-                    }
-                    version = for_want.changed(seen) => {
-                        seen = version;
-                        if for_want.is_cancelled() {
-                            return None;
-                        }
-                        handles.iter().for_each(|handle| handle.adjust(for_want.urgency()));
+                        (Err(error), _) => return Err(error),
                     }
                 }
+                Ok(())
+            };
+            let adjust = |urgency| handles.iter().for_each(|handle| handle.adjust(urgency));
+            if let Err(error) = for_want.drive(taking, adjust).await? {
+                return Some(Err(error));
             }
         }
         Some(Ok(()))
