@@ -11,7 +11,7 @@ use std::path::Path;
 
 // What the targets build without the node.
 use link::datagram;
-use node::{pick, url};
+use node::{export::selection_text, url};
 
 // The decoders of `chunk` name it from the root of their crate.
 #[path = "../fuzz/src/chunk.rs"]

@@ -10,7 +10,7 @@ use std::time::Duration;
 use array::{Error, Priority, Result, Urgency};
 use bytes::Bytes;
 use link::multistream::{Arrived, Desk, connect};
-use link::{Fingerprint, Identity, Link, Operation, Receiver, Trust, Watch, tcp, tls};
+use link::{Fingerprint, Identity, Link, Operation, Receiver, Trust, Watch, carrier::tcp, carrier::tls};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;

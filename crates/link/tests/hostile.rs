@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use corridor_link as link;
-use link::{Identity, ServerConnection, Trust, tcp, tls, ws};
+use link::{Identity, ServerConnection, Trust, carrier::tcp, carrier::tls, carrier::ws};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;

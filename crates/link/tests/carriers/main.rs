@@ -16,7 +16,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use corridor_link as link;
-use link::{Change, ClientHandle, Link, Operation, Reply, ServerConnection, Trust, quic, tcp, tls, ws};
+use link::{
+    Change, ClientHandle, Link, Operation, Reply, ServerConnection, Trust, carrier::tcp, carrier::tls,
+    carrier::ws, quic,
+};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;

@@ -10,7 +10,7 @@ use array::{Affine, Axis, AxisKind, ByteOrder, Coordinates, DType, ElementType, 
 
 use crate::formats::common::flat::FlatArray;
 use crate::formats::common::flat_file::{self, About, FlatFile, Packing, Placed};
-use crate::{FileBytes, OpenOptions, formats::common::describe, gzip};
+use crate::{FileBytes, OpenOptions, formats::common::describe, io::gzip};
 
 /// Bytes of the header that say something, and of all of it.
 const HEADER_BYTES: usize = 90;

@@ -10,7 +10,7 @@ use std::path::Path;
 use array::Result;
 
 use crate::formats::open::{HEAD_BYTES, KINDS};
-use crate::{OpenOptions, formats::amr, zarr};
+use crate::{OpenOptions, formats::amr, formats::zarr};
 
 /// Bytes looked at first: most files show there what they are.
 const FIRST_BYTES: u64 = 4 << 10;

@@ -11,7 +11,7 @@ use std::sync::{Arc, Weak};
 
 use array::{
     ArrayInfo, Block, BlockInfo, BlockKey, Content, Error, Meaning, Pieces, Priority, ReadRequest, Region,
-    Result, Selection, Source, Target, Want, stats,
+    Result, Selection, Source, Target, Want, values::stats,
 };
 use bytes::Bytes;
 use futures::future::{BoxFuture, FutureExt, Shared, WeakShared};

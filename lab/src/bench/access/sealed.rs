@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use array::{Error, Result};
-use link::{Fingerprint, Identity, Trust, tls};
+use link::{Fingerprint, Identity, Trust, carrier::tls};
 use rustls::{ClientConnection, ServerConfig, ServerConnection, StreamOwned};
 
 use super::ceiling::{REQUEST_BYTES, REQUESTS_BYTES, Stretch};

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use link::multistream::{self, Arrived, Desk, Rails};
 use link::{
     Choice, ClientHandle, Fingerprint, Flow, Gathering, Identity, Item, Link, Operation, Receiver, Receiving,
-    Remembered, Trust, quic, tcp, tls,
+    Remembered, Trust, carrier::tcp, carrier::tls, quic,
 };
 use serde::{Deserialize, Serialize};
 use tokio::net::{TcpListener, TcpStream};

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use array::{Error, ErrorKind, Result};
-use link::{Fingerprint, Identity, Trust, tls};
+use link::{Fingerprint, Identity, Trust, carrier::tls};
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{Connection, Endpoint, Incoming};
 

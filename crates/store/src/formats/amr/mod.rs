@@ -32,7 +32,7 @@ use self::composite::{Place, Reader, is_interpolated};
 use self::corners::Corners;
 use self::grids::Grids;
 use self::table::Table;
-use crate::{Access, Cancel, FileBytes, Format, OpenOptions, formats::common::describe, hdf5};
+use crate::{Access, Cancel, FileBytes, Format, OpenOptions, formats::common::describe, formats::hdf5};
 
 pub(crate) use self::enzo::{open as open_enzo, recognises as is_enzo};
 

@@ -13,7 +13,7 @@ use super::library::{Element, Layout, TextForm, Value};
 use super::netcdf::{self, Dimensions};
 use super::walk::{Tree, Values, Variable};
 use super::{Hdf5, Stored, filters, openpmd};
-use crate::{FileBytes, describe, formats::common::cf, formats::common::text};
+use crate::{FileBytes, formats::common::cf, formats::common::describe, formats::common::text};
 
 /// Changes when values are read in another way: what was kept of them by earlier versions, here or anywhere, is not found.
 const VALUES_VERSION: &[u8] = b"hdf5-5";

@@ -13,7 +13,9 @@ use self::header::{Header, Type, Variable};
 use crate::formats::common::cf::{self, Coordinate, DefaultFill, Dimension};
 use crate::formats::common::flat::FlatArray;
 use crate::formats::common::flat_file::{About, FlatFile, Placed};
-use crate::{Access, ByteStore, Cancel, FileBytes, OpenOptions, formats::common::describe, text};
+use crate::{
+    Access, ByteStore, Cancel, FileBytes, OpenOptions, formats::common::describe, formats::common::text,
+};
 
 /// Whether these are the first bytes of a NetCDF-3 file.
 pub(crate) fn recognises(head: &[u8]) -> bool {

@@ -20,7 +20,7 @@ use self::cifti::Matrix;
 use self::header::{Header, Scaling, Stored, Version};
 use crate::formats::common::flat::FlatArray;
 use crate::formats::common::flat_file::{self, About, FlatFile, Packing, Placed};
-use crate::{FileBytes, OpenOptions, formats::common::describe, gzip};
+use crate::{FileBytes, OpenOptions, formats::common::describe, io::gzip};
 
 /// Bytes of the longest header.
 const HEADER_BYTES: usize = 540;

@@ -3,7 +3,7 @@
 use array::{Affine, Axis, AxisKind};
 
 use super::header::{AxisFields, Center, Header};
-use crate::{formats::common::describe, units};
+use crate::{formats::common::describe, formats::common::units};
 
 /// The map of level 0 with its units, and what a person should know of it.
 pub(super) fn world(header: &Header, kinds: &[AxisKind], axes: &[Axis]) -> describe::World {

@@ -10,8 +10,8 @@ use array::{Error, Result, Source};
 use crate::formats::common::labels::Meant;
 use crate::formats::synthetic::{self, Synthetic};
 use crate::{
-    FileBytes, Format, FormatSource, Levels, OpenOptions, formats::amr, formats::mgh, formats::nifti,
-    formats::nrrd, hdf5, netcdf3, npy, raw,
+    FileBytes, Format, FormatSource, Levels, OpenOptions, formats::amr, formats::hdf5, formats::mgh,
+    formats::netcdf3, formats::nifti, formats::npy, formats::nrrd, formats::raw,
 };
 
 /// Bytes looked at to recognise a file.

@@ -16,7 +16,7 @@ use super::ome::{self, Pyramid};
 use super::states;
 use super::stored::{MAX_TEXT_CHUNKS, Stored};
 use crate::cache::chunk_cache::ChunkStore;
-use crate::{Cancel, Scratch, describe, formats::common::cf, formats::common::text};
+use crate::{Cancel, Scratch, formats::common::cf, formats::common::describe, formats::common::text};
 
 /// Most coordinate samples of a whole description.
 const MAX_SAMPLES: usize = 4 << 20;

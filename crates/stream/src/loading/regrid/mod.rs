@@ -29,7 +29,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use array::{
     ArrayInfo, Block, BlockInfo, BlockKey, Completion, Completions, Content, Dataset, Error, PackedChunk,
-    ReadRequest, Region, Result, Source, WINDOW_BLOCKS, Want, gather as gather_blocks, stats, want,
+    ReadRequest, Region, Result, Source, WINDOW_BLOCKS, Want, gather as gather_blocks, values::stats, want,
 };
 use bytes::Bytes;
 use futures::future::{BoxFuture, FutureExt, ready};
