@@ -19,9 +19,6 @@ const FEWEST_ACROSS: f64 = 16.0;
 const FEW_ACROSS: f64 = 12.0;
 /// Most steps along the diagonal of a thin volume.
 const MOST_ALONG: f64 = (1u64 << 20) as f64;
-/// Samples of a ray lie in the middle of its steps: on a face of a voxel, where a clipping box often ends, rounding would decide
-/// which of two values far apart is seen.
-pub(crate) const MIDDLE: f64 = 0.5;
 
 /// Distance of the samples of a picture.
 #[derive(Clone, Copy, Debug)]

@@ -19,7 +19,7 @@ use crate::blocks::voxel::Voxel;
 use crate::cpu::caster::Caster;
 use crate::cpu::cut::{Cut, colours_of};
 use crate::cpu::extreme::{NOTHING, Project};
-use crate::cpu::rays::{PLACES, SIDE};
+use crate::cpu::packet_size::{PACKET_PIXELS, PACKET_SIDE};
 use crate::cpu::work::LEAPT;
 use crate::device::{Prepared, Relative, Voxels, relative_bytes};
 use crate::scene::tint::{Dye, Dyer};
@@ -266,9 +266,10 @@ impl<T: Voxel> Job for TileJob<'_, '_, T> {
         let mut heights = vec![NOTHING; if caster.extreme.is_some() { tile.pixels() } else { 0 }];
         let mut sheets = caster.cuts.as_ref().map(|cuts| Sheets::new(*tile, cuts.count()));
         let mut layers = caster.cuts.as_ref().map(Layers::new);
-        for top in (0..tile.height).step_by(SIDE as usize) {
-            for left in (0..tile.width).step_by(SIDE as usize) {
-                let [width, height] = [SIDE.min(tile.width - left), SIDE.min(tile.height - top)];
+        for top in (0..tile.height).step_by(PACKET_SIDE as usize) {
+            for left in (0..tile.width).step_by(PACKET_SIDE as usize) {
+                let [width, height] =
+                    [PACKET_SIDE.min(tile.width - left), PACKET_SIDE.min(tile.height - top)];
                 let corner = [tile.left + left, tile.top + top];
                 let sieve = caster.sieve.as_ref().filter(|_| !caster.is_crossed(corner));
                 let depths = sieve.map(|sieve| sieve.depths(corner));
@@ -307,7 +308,7 @@ impl<T: Voxel> Job for TileJob<'_, '_, T> {
                     continue;
                 }
                 for ([column, row], (colour, height_met)) in
-                    PLACES.into_iter().zip(colours.into_iter().zip(best))
+                    PACKET_PIXELS.into_iter().zip(colours.into_iter().zip(best))
                 {
                     if column >= width || row >= height {
                         continue;

@@ -15,8 +15,8 @@ use crate::cpu::cut::Slices;
 use crate::cpu::empty_space::sieve::Sieve;
 use crate::cpu::empty_space::skip::Plan;
 use crate::cpu::extreme::Extreme;
+use crate::cpu::packet_size::PACKET_SIDE;
 use crate::cpu::palette::Palette;
-use crate::cpu::rays::SIDE;
 use crate::cpu::samples::fade::Fade;
 use crate::cpu::samples::shading::Shading;
 use crate::cpu::table::{Recipe, Tables};
@@ -219,10 +219,10 @@ impl<'a, T: Voxel> Caster<'a, T> {
     /// True where a ray of a tile has samples.
     fn is_met(&self, tile: &Rect) -> bool {
         let mut corners = (0..tile.height)
-            .step_by(SIDE as usize)
-            .flat_map(|top| (0..tile.width).step_by(SIDE as usize).map(move |left| [left, top]));
+            .step_by(PACKET_SIDE as usize)
+            .flat_map(|top| (0..tile.width).step_by(PACKET_SIDE as usize).map(move |left| [left, top]));
         corners.any(|[left, top]| {
-            let size = [SIDE.min(tile.width - left), SIDE.min(tile.height - top)];
+            let size = [PACKET_SIDE.min(tile.width - left), PACKET_SIDE.min(tile.height - top)];
             let rays = self.rays([tile.left + left, tile.top + top], size);
             rays.next.iter().zip(&rays.end).any(|(next, end)| next < end)
         })

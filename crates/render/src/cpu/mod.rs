@@ -9,6 +9,7 @@ pub(crate) mod extreme;
 pub(crate) mod kernel;
 pub(crate) mod meet;
 pub(crate) mod packet;
+pub(crate) mod packet_size;
 pub(crate) mod palette;
 pub(crate) mod part;
 pub(crate) mod pieces;

@@ -7,29 +7,14 @@
 use glam::{DAffine3, DVec3};
 
 use crate::blocks::voxel::Voxel;
-use crate::cpu::anchor::MIDDLE;
 use crate::cpu::caster::Caster;
+use crate::cpu::packet_size::{Lanes, PACKET_PIXELS};
 use crate::simd::LANES;
 use crate::{Bounds, Share};
 
-/// Rays along a side of a packet.
-pub(crate) const SIDE: u32 = 4;
-
-/// Column and row of each ray in a packet.
-pub(crate) const PLACES: [[u32; 2]; LANES] = places();
-
-const fn places() -> [[u32; 2]; LANES] {
-    let mut places = [[0; 2]; LANES];
-    let (mut lane, mut number) = (0, 0);
-    while lane < LANES {
-        places[lane] = [number % SIDE, number / SIDE];
-        (lane, number) = (lane + 1, number + 1);
-    }
-    places
-}
-
-/// A number per ray.
-pub(crate) type Lanes = [f64; LANES];
+/// Place of a ray's own samples in its steps: in the middle. On a face of a voxel, where a clipping box often ends, rounding would
+/// decide which of two values far apart is seen.
+const MIDDLE: f64 = 0.5;
 
 /// Sixteen rays in volume space: sample `i` at `origin + i * step`. Sample numbers are whole.
 pub(crate) struct Rays {
@@ -242,7 +227,7 @@ impl<T: Voxel> Caster<'_, T> {
     #[inline(always)]
     pub(crate) fn rays(&self, corner: [u32; 2], size: [u32; 2]) -> Rays {
         let (mut aside, mut length) = ([[0.0; LANES]; 2], [self.step_world; LANES]);
-        for (lane, [column, row]) in PLACES.into_iter().enumerate() {
+        for (lane, [column, row]) in PACKET_PIXELS.into_iter().enumerate() {
             [aside[0][lane], aside[1][lane]] = self.lens.aside([corner[0] + column, corner[1] + row]);
         }
         if self.lens.perspective {
@@ -265,7 +250,7 @@ impl<T: Voxel> Caster<'_, T> {
         const FARTHEST: f64 = (1u64 << 52) as f64;
         let nearest = if self.lens.perspective { 0.0 } else { -FARTHEST };
         let (mut next, mut end) = ([0.0; LANES], [0.0; LANES]);
-        for (lane, [column, row]) in PLACES.into_iter().enumerate() {
+        for (lane, [column, row]) in PACKET_PIXELS.into_iter().enumerate() {
             // Compared as they are: `max` and `min` would let NaN pass.
             let is_met = reach[0][lane] < reach[1][lane] && column < size[0] && row < size[1];
             let enters = if reach[0][lane] > nearest { reach[0][lane] } else { nearest };

@@ -1,6 +1,7 @@
 //! Rectangles of pixels: which part of an image a piece covers, and how images are cut up among many.
 
 use crate::ImageSize;
+use crate::cpu::packet_size::PACKET_SIDE;
 
 /// Columns `left..left + width` and rows `top..top + height` of an image; row 0 is at the top.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,7 +18,7 @@ pub struct Rect {
 
 /// Borders of parts lie at multiples of this many pixels where parts are larger: rays are cast in groups of so many
 /// columns and rows.
-const ALIGNED: u32 = crate::cpu::rays::SIDE;
+const ALIGNED: u32 = PACKET_SIDE;
 
 impl Rect {
     /// All of an image.

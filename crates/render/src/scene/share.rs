@@ -7,6 +7,7 @@
 
 use glam::DVec3;
 
+use crate::cpu::packet_size::PACKET_SIDE;
 use crate::scene::camera::Lens;
 use crate::scene::frustum::Sight;
 use crate::{Demand, Rect, Scene, VolumeView};
@@ -134,7 +135,7 @@ impl Share {
 /// The pixels that a box in pixels touches, and one more on each side; aligned as rays are cast.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the image")]
 fn around(least: [f64; 2], most: [f64; 2], whole: &Rect) -> Rect {
-    const SIDE: f64 = crate::cpu::rays::SIDE as f64;
+    const SIDE: f64 = PACKET_SIDE as f64;
     let first = |at: f64, size: u32| (((at - 1.0) / SIDE).floor() * SIDE).clamp(0.0, f64::from(size)) as u32;
     let end = |at: f64, size: u32| (((at + 2.0) / SIDE).ceil() * SIDE).clamp(0.0, f64::from(size)) as u32;
     let (left, right) = (first(least[0], whole.width), end(most[0], whole.width));

@@ -13,7 +13,8 @@ use glam::{DVec3, Vec4};
 use crate::blocks::voxel::Voxel;
 use crate::cpu::caster::Caster;
 use crate::cpu::cut::Sheets;
-use crate::cpu::rays::{Lanes, PLACES, Rays, SIDE};
+use crate::cpu::packet_size::{Lanes, PACKET_PIXELS, PACKET_SIDE};
+use crate::cpu::rays::Rays;
 use crate::image::raster::line;
 use crate::scene::camera::Lens;
 use crate::simd::LANES;
@@ -116,8 +117,8 @@ impl Wires {
     /// True where a ray of a packet meets an edge.
     fn touch(&self, [left, top]: [u32; 2]) -> bool {
         let ImageSize { width, height } = self.size;
-        let right = (left + SIDE).min(width);
-        (top..(top + SIDE).min(height)).any(|row| {
+        let right = (left + PACKET_SIDE).min(width);
+        (top..(top + PACKET_SIDE).min(height)).any(|row| {
             let start = |column: u32| self.starts[row as usize * width as usize + column as usize];
             left < right && start(left) < start(right)
         })
@@ -148,7 +149,7 @@ impl<T: Voxel> Caster<'_, T> {
         for lane in (0..LANES).filter(|&lane| !rays.has_samples(lane)) {
             reach[0][lane] = f64::INFINITY;
         }
-        let left = PLACES.map(|[column, row]| wires.of([left + column, top + row]));
+        let left = PACKET_PIXELS.map(|[column, row]| wires.of([left + column, top + row]));
         Some(Strands { left, length: rays.length, depth: rays.depth, reach })
     }
 }

@@ -5,6 +5,7 @@
 //! together tells how much the ray sees of what follows; when this is nothing, the ray goes on for a few
 //! slabs, and ends.
 
+use crate::cpu::packet_size::PACKET_SIDE;
 use crate::cpu::rays::{Rays, Spans};
 use crate::image::rect::Rect;
 use crate::simd::{LANES, Simd, Step};
@@ -235,7 +236,7 @@ impl Sheets {
         if sheet.is_empty() {
             sheet.resize(self.rect.pixels() * 4, 0);
         }
-        let side = crate::cpu::rays::SIDE as usize;
+        let side = PACKET_SIDE as usize;
         for row in 0..height as usize {
             let start = 4 * ((top as usize + row) * self.rect.width as usize + left as usize);
             let own = &texels[row * side..row * side + width as usize];

@@ -14,7 +14,8 @@ use crate::blocks::resident::{CELL, Resident};
 use crate::blocks::voxel::Voxel;
 use crate::cpu::caster::Caster;
 use crate::cpu::empty_space::skip::{BENT, Field};
-use crate::cpu::rays::{Rays, SIDE};
+use crate::cpu::packet_size::PACKET_SIDE;
+use crate::cpu::rays::Rays;
 use crate::scene::frustum::Sight;
 use crate::scene::volume::xyz;
 use crate::simd::LANES;
@@ -58,7 +59,7 @@ impl Sieve {
             return None;
         }
         let rect = caster.part.rect;
-        let [columns, rows] = [rect.width, rect.height].map(|side| side.div_ceil(SIDE) as usize);
+        let [columns, rows] = [rect.width, rect.height].map(|side| side.div_ceil(PACKET_SIDE) as usize);
         let empty = Self { rect, columns, depths: vec![[f32::INFINITY, f32::NEG_INFINITY]; columns * rows] };
         let is_drawn =
             |block: &Resident<T>| block.rank == caster.wanted_rank && is_seen(caster, sight, block.at);
@@ -119,7 +120,7 @@ impl Sieve {
                 if lens.perspective { v / apart } else { v }
             };
             let pixel = |v: f64| ((v - middle) / half + 1.0) / 2.0 * f64::from(pixels) - 0.5;
-            let packet = |v: f64| (pixel(v) - f64::from(from)) / f64::from(SIDE);
+            let packet = |v: f64| (pixel(v) - f64::from(from)) / f64::from(PACKET_SIDE);
             let first = packet(shrunk(at - radius, false)).max(0.0) as usize;
             let end = (packet(shrunk(at + radius, true)) + 1.0).max(0.0) as usize;
             first.min(count)..end.min(count)
@@ -142,7 +143,8 @@ impl Sieve {
     /// Nearest and farthest depth of what the packet whose first pixel is `corner` may see; `None` where that is nothing.
     #[inline(always)]
     pub(crate) fn depths(&self, corner: [u32; 2]) -> Option<[f64; 2]> {
-        let [column, row] = [(corner[0] - self.rect.left) / SIDE, (corner[1] - self.rect.top) / SIDE];
+        let [column, row] =
+            [(corner[0] - self.rect.left) / PACKET_SIDE, (corner[1] - self.rect.top) / PACKET_SIDE];
         let [near, far] = self.depths[row as usize * self.columns + column as usize];
         (near <= far).then_some([f64::from(near), f64::from(far)])
     }
