@@ -43,6 +43,7 @@ pub use image::over::over;
 pub use image::rect::Rect;
 pub use image::{Background, Image};
 pub use mesh::{Mesh, Mesher};
+pub use scene::Scene;
 pub use scene::camera::{Bounds, Camera, Projection};
 pub use scene::colour::{
     colour_map_names, colour_map_table, is_categorical, label_colour, signed_label_color,
@@ -50,6 +51,8 @@ pub use scene::colour::{
 pub use scene::demand::{Demand, Demanded, Limit, demand, demand_of};
 pub use scene::first_camera::first_camera;
 pub use scene::journey::{Way, predicted, through, turn};
+pub use scene::mode::Mode;
+pub use scene::quality::Quality;
 pub use scene::share::Share;
 pub use scene::slice::{Portion, Slice, SpaceAxis};
 pub use scene::surface::Isosurface;
@@ -58,6 +61,5 @@ pub use scene::transfer::{OpacityPoint, TransferFunction};
 pub use scene::truth::Truth;
 pub use scene::volume::{ViewLevel, VolumeView};
 pub use scene::wires::{MAX_BOXES, WireBox, WireBoxes};
-pub use scene::{Mode, Quality, Scene};
 pub use simd::Instructions;
 pub use slabs::{Cutting, Slab, SlabRequest, Slabs, best_axis, cast_slabs, cast_with_slabs};

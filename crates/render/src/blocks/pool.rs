@@ -235,7 +235,7 @@ impl Snapshot {
             .tint
             .as_ref()
             .ok_or_else(|| Error::invalid("expected the blocks of the array that gives the colours"))?;
-        let of_tint = tint.scene(scene);
+        let of_tint = scene.of_tint(tint);
         let dye = blocks.dye(&of_tint, part, instructions)?;
         let drawn = cast(Some(&*dye))?;
         Ok((drawn, u64::from(dye.is_lacking())))

@@ -232,7 +232,7 @@ impl<'a, T: Voxel> Caster<'a, T> {
 /// Returns the part of the volume that may be seen, for each level by rank.
 fn sights(scene: &Scene, part: &Part, lens: &Lens, portion: &Portion) -> Vec<Sight> {
     let sight = Sight::new(&scene.view, lens, portion);
-    let of_rank = |rank| sight.clone().within(&part.share, Share::margin(scene, rank));
+    let of_rank = |rank| part.share.restrict(sight.clone(), Share::margin(scene, rank));
     (0..scene.view.levels.len()).map(of_rank).collect()
 }
 

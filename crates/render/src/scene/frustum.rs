@@ -47,10 +47,10 @@ impl Sight {
         Self { frusta, low, high, slices }
     }
 
-    /// Restricts it to a share and up to `margin` beyond, in volume space.
-    pub(crate) fn within(mut self, share: &crate::Share, margin: DVec3) -> Self {
-        self.low = self.low.max(DVec3::from(share.low) - margin);
-        self.high = self.high.min(DVec3::from(share.high) + margin);
+    /// Restricts it to a box in volume space.
+    pub(crate) fn within(mut self, low: DVec3, high: DVec3) -> Self {
+        self.low = self.low.max(low);
+        self.high = self.high.min(high);
         self
     }
 

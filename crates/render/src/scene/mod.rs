@@ -7,6 +7,8 @@ pub(crate) mod first_camera;
 pub(crate) mod frustum;
 pub(crate) mod journey;
 pub(crate) mod light;
+pub(crate) mod mode;
+pub(crate) mod quality;
 pub(crate) mod share;
 pub(crate) mod slice;
 pub(crate) mod surface;
@@ -21,92 +23,9 @@ use std::sync::Arc;
 use array::{Error, Result};
 
 use crate::{
-    Bounds, Camera, ImageSize, Isosurface, MAX_BOXES, Portion, Slice, Tint, TransferFunction, VolumeView,
-    WireBoxes,
+    Bounds, Camera, ImageSize, Isosurface, MAX_BOXES, Mode, Portion, Quality, Slice, Tint, TransferFunction,
+    VolumeView, WireBoxes,
 };
-
-/// Settings that trade exactness for speed.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Quality {
-    /// A ray ends when less than this share of what lies behind would still be seen.
-    pub termination: f32,
-    /// Distance of samples, as a multiple of the smallest voxel spacing of the finest level drawn; see
-    /// [`VolumeView::step_world`].
-    pub step: f64,
-    /// Leap over what the transfer function hides, and take several steps at once where values and opacity run evenly. Off only
-    /// to check that it changes nothing.
-    pub skip_empty: bool,
-}
-
-impl Quality {
-    /// For pictures that stay.
-    pub const STILL: Self = Self { termination: 1.0 / 512.0, step: 1.0, skip_empty: true };
-    /// For pictures that are replaced at once.
-    pub const MOVING: Self = Self { termination: 0.01, step: 1.5, skip_empty: true };
-    /// How long it is beside the width of pixels.
-    const STEP_OF_PIXELS: f64 = 4.0 / 3.0;
-    /// The longest step of those: a picture with it is still 45 dB from the full one (docs/benchmarks.md, at VTK's dB).
-    const LONGEST_MOVING_STEP: f64 = 4.0;
-
-    /// For pictures that are replaced at once and whose pixels are as wide as so many samples are apart with a step of 1: along
-    /// rays, where opacity is known for all of a step, samples may lie a little farther apart than pixels.
-    #[must_use]
-    pub fn moving(pixel_steps: f64) -> Self {
-        let step = pixel_steps * Self::STEP_OF_PIXELS;
-        let step = step.clamp(Self::MOVING.step, Self::LONGEST_MOVING_STEP);
-        Self { step, ..Self::MOVING }
-    }
-}
-
-impl Default for Quality {
-    fn default() -> Self {
-        Self::STILL
-    }
-}
-
-/// Drawing mode of a volume, besides its isosurfaces and slices.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
-    /// All that the transfer function shows.
-    #[default]
-    Composite,
-    /// Nothing.
-    Surfaces,
-    /// The largest value along each ray in its colour, opaque, behind all surfaces and slices; nothing where no value is.
-    Maximum,
-    /// The smallest value along each ray, drawn as [`Mode::Maximum`] draws the largest.
-    Minimum,
-}
-
-impl Mode {
-    /// True for [`Mode::Maximum`] and [`Mode::Minimum`].
-    #[must_use]
-    pub fn is_extreme(self) -> bool {
-        matches!(self, Self::Maximum | Self::Minimum)
-    }
-
-    /// By how much steps are shorter than those of other pictures. A ray's extreme value is a peak, which samples meet or
-    /// miss: with one for each voxel rings show, with two hardly.
-    pub(crate) fn step(self) -> f64 {
-        match self {
-            Self::Maximum | Self::Minimum => 0.5,
-            Self::Composite | Self::Surfaces => 1.0,
-        }
-    }
-
-    /// Checks what is drawn of a volume.
-    ///
-    /// # Errors
-    /// `Invalid` for extreme values of labels and packed colors, whose order means nothing.
-    pub fn check_of(self, view: &VolumeView) -> Result<()> {
-        if !view.meaning.is_continuous() && self.is_extreme() {
-            return Err(Error::invalid(
-                "expected an array of intensities to draw extreme values of, found labels or colors: choose another mode",
-            ));
-        }
-        Ok(())
-    }
-}
 
 /// Everything that one picture needs besides the blocks.
 #[derive(Clone, Debug)]
@@ -181,6 +100,26 @@ impl Scene {
     #[must_use]
     pub fn portion(&self) -> Portion {
         Portion::of(self.clip, self.mode, &self.surfaces, self.slices.clone())
+    }
+
+    /// Scene of a caster that looks up the values of the array that gives this scene its colors.
+    pub(crate) fn of_tint(&self, tint: &Tint) -> Self {
+        Self {
+            view: Arc::clone(&tint.view),
+            transfer: tint.transfer(),
+            tint: None,
+            surfaces: Vec::new(),
+            // Blocks out of sight are not fetched and count as lacking nowhere, so not here either.
+            slices: self.portion().slices.unwrap_or_default(),
+            wires: WireBoxes::default(),
+            mode: Mode::Surfaces,
+            is_lit: false,
+            finest_level: tint.finest_level,
+            camera: self.camera,
+            size: self.size,
+            clip: self.clip,
+            quality: Quality::STILL,
+        }
     }
 
     const MIN_STEP: f64 = 1.0 / 16.0;

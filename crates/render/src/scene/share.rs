@@ -70,6 +70,11 @@ impl Share {
         (step_world / view.axis_spacing_world(0)).max(voxel * BEYOND) + voxel * SLACK
     }
 
+    /// Restricts what a camera sees to this share and up to `margin` beyond, in volume space.
+    pub(crate) fn restrict(&self, sight: Sight, margin: DVec3) -> Sight {
+        sight.within(DVec3::from(self.low) - margin, DVec3::from(self.high) + margin)
+    }
+
     /// Returns the blocks that a picture of this share wants, out of all that the picture wants.
     #[must_use]
     pub fn demand(&self, scene: &Scene, whole: &Demand) -> Demand {
@@ -95,7 +100,7 @@ impl Share {
             low: (DVec3::from(self.low) - margin).into(),
             high: (DVec3::from(self.high) + margin).into(),
         };
-        wider.demand(&tint.scene(scene), whole)
+        wider.demand(&scene.of_tint(tint), whole)
     }
 
     /// The pixels whose rays may pass through it.

@@ -69,26 +69,6 @@ impl Tint {
         }
         Ok(())
     }
-
-    /// Returns the scene for the caster that looks up the values of this array.
-    pub(crate) fn scene(&self, of: &Scene) -> Scene {
-        Scene {
-            view: Arc::clone(&self.view),
-            transfer: self.transfer(),
-            tint: None,
-            surfaces: Vec::new(),
-            // What is not in sight is not fetched, and lacks nowhere: neither here.
-            slices: of.portion().slices.unwrap_or_default(),
-            wires: WireBoxes::default(),
-            mode: Mode::Surfaces,
-            is_lit: false,
-            finest_level: self.finest_level,
-            camera: of.camera,
-            size: of.size,
-            clip: of.clip,
-            quality: Quality::STILL,
-        }
-    }
 }
 
 /// Source of colors at places in volume space: red, green, blue, and 1 where there is a value, else 0.

@@ -53,8 +53,8 @@ impl Sieve {
     pub(crate) fn new<T: Voxel>(caster: &Caster<'_, T>) -> Option<Self> {
         // Of a share what its rays look at: others have the other blocks.
         let margin = Share::margin(caster.scene, caster.wanted_rank);
-        let sight = &Sight::new(&caster.scene.view, &caster.lens, &caster.scene.portion())
-            .within(&caster.part.share, margin);
+        let sight = Sight::new(&caster.scene.view, &caster.lens, &caster.scene.portion());
+        let sight = &caster.part.share.restrict(sight, margin);
         if !is_uniform(caster, sight) {
             return None;
         }
