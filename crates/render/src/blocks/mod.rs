@@ -8,6 +8,7 @@ pub(crate) mod apron;
 pub(crate) mod pool;
 pub(crate) mod remembered;
 pub(crate) mod resident;
+pub(crate) mod snapshot;
 pub(crate) mod survey;
 pub(crate) mod voxel;
 

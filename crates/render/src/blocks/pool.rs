@@ -11,22 +11,19 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use array::{Block, BlockKey, Content, ElementType, Error, Result};
+use array::{Block, BlockKey, Content, ElementType, Result};
 use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
 
 use crate::blocks::apron::Ranks;
 use crate::blocks::resident::{Layout, Resident};
+use crate::blocks::snapshot::{AnyBlocks, Snapshot};
 use crate::blocks::voxel::Voxel;
 use crate::blocks::{Blocks, Charge, IdHash};
-use crate::cpu::cast::Castable;
 use crate::scene::demand::{Demand, Demanded};
-use crate::scene::tint::Dye;
 use crate::scene::volume::VolumeView;
-use crate::{Cancel, Drawn, Instructions, Part, Scene, SlabRequest, Slabs, Tally};
 
 /// Outcome of inserting a block into the pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,7 +152,13 @@ impl BlockPool {
     /// The blocks that are here now, to cast a picture from.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        each_type!(&self.typed, shared => shared.pool.read().snapshot())
+        Snapshot::new(match &self.typed {
+            Typed::U8(shared) => AnyBlocks::U8(shared.blocks()),
+            Typed::U16(shared) => AnyBlocks::U16(shared.blocks()),
+            Typed::I16(shared) => AnyBlocks::I16(shared.blocks()),
+            Typed::F32(shared) => AnyBlocks::F32(shared.blocks()),
+            Typed::F64(shared) => AnyBlocks::F64(shared.blocks()),
+        })
     }
 
     /// Blocks that can be drawn.
@@ -173,89 +176,6 @@ impl Demand {
     }
 }
 
-/// Blocks of a pool as they were at one moment: what a picture is cast from while the pool goes on changing. They
-/// count against the pool's limit as long as a snapshot holds them. Making one costs next to nothing; clones
-/// share it.
-#[derive(Clone)]
-pub struct Snapshot {
-    pub(crate) blocks: Arc<dyn Castable>,
-    /// Blocks that give colors to a picture of them, if another array does.
-    tint: Option<Arc<dyn Castable>>,
-}
-
-impl Snapshot {
-    /// Adds the blocks of another pool, for scenes that take their colors from its array: see
-    /// [`Scene::tint`].
-    #[must_use]
-    pub fn tinted(self, by: &Self) -> Self {
-        Self { tint: Some(Arc::clone(&by.blocks)), ..self }
-    }
-
-    /// Draws a part of a scene; whatever has no value yet is said to be lacking.
-    pub(crate) fn cast(
-        &self,
-        scene: &Scene,
-        part: &Part,
-        cancel: &Cancel,
-        instructions: Instructions,
-    ) -> Result<Drawn> {
-        let cast = |dye: Option<&dyn Dye>| self.blocks.cast(scene, part, dye, cancel, instructions);
-        let (mut drawn, lacking) = self.dyed(scene, part, instructions, cast)?;
-        drawn.tally.0.lack(lacking);
-        Ok(drawn)
-    }
-
-    /// Casts slabs; the scene's camera is theirs.
-    pub(crate) fn cast_slabs(
-        &self,
-        scene: &Scene,
-        request: &SlabRequest,
-        borders: Option<Vec<f64>>,
-        cancel: &Cancel,
-        instructions: Instructions,
-    ) -> Result<(Slabs, Tally)> {
-        let request = (request, borders);
-        let cast = |dye: Option<&dyn Dye>| self.blocks.cast_slabs(scene, request, dye, cancel, instructions);
-        let ((slabs, mut tally), lacking) = self.dyed(scene, &Part::whole(scene), instructions, cast)?;
-        tally.0.lack(lacking);
-        Ok((slabs, tally))
-    }
-
-    /// Casts with what dyes the scene, where another array gives its colours; and says how many samples count as lacking because
-    /// their colours are still to come: one stands for all.
-    fn dyed<T>(
-        &self,
-        scene: &Scene,
-        part: &Part,
-        instructions: Instructions,
-        cast: impl FnOnce(Option<&dyn Dye>) -> Result<T>,
-    ) -> Result<(T, u64)> {
-        let Some(tint) = &scene.tint else { return Ok((cast(None)?, 0)) };
-        let blocks = self
-            .tint
-            .as_ref()
-            .ok_or_else(|| Error::invalid("expected the blocks of the array that gives the colours"))?;
-        let of_tint = scene.of_tint(tint);
-        let dye = blocks.dye(&of_tint, part, instructions)?;
-        let drawn = cast(Some(&*dye))?;
-        Ok((drawn, u64::from(dye.is_lacking())))
-    }
-
-    /// Number of the finest level that has a block here and is not finer than that of the scene; `None` without one.
-    #[must_use]
-    pub fn finest_level(&self, scene: &Scene) -> Option<u8> {
-        let wanted = scene.view.rank_of(scene.finest_level).ok()?;
-        let finest = (wanted..scene.view.levels.len()).find(|&rank| self.blocks.has_blocks_at(rank))?;
-        Some(scene.view.levels[finest].number)
-    }
-}
-
-impl fmt::Debug for Snapshot {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Snapshot")
-    }
-}
-
 /// A [`BlockPool`] of one element type, for several threads.
 #[derive(Debug)]
 struct Shared<T> {
@@ -267,6 +187,11 @@ struct Shared<T> {
 impl<T: Voxel> Shared<T> {
     fn new(view: &Arc<VolumeView>, limit_bytes: usize) -> Self {
         Self { changing: Mutex::new(()), pool: RwLock::new(Pool::new(Arc::clone(view), limit_bytes)) }
+    }
+
+    /// The blocks that are here now.
+    fn blocks(&self) -> Arc<Blocks<T>> {
+        Arc::clone(&self.pool.read().blocks)
     }
 
     fn insert_all(&self, blocks: &[&Block]) -> Vec<Result<Inserted>> {
@@ -500,11 +425,6 @@ impl<T: Voxel> Pool<T> {
         Inserted::NotCovered
     }
 
-    fn snapshot(&self) -> Snapshot {
-        let blocks: Arc<Blocks<T>> = Arc::clone(&self.blocks);
-        Snapshot { blocks, tint: None }
-    }
-
     fn used_bytes(&self) -> usize {
         self.meter.load(Ordering::Relaxed) + self.blocks.not_covered_count() * NOT_COVERED_BYTES
     }
@@ -616,9 +536,9 @@ mod tests {
     #[test]
     fn the_pool_is_locked_for_one_block_at_a_time() {
         let (shared, blocks) = eight();
-        let mut before = Arc::clone(&shared.pool.read().blocks);
+        let mut before = shared.blocks();
         let mut is_one_step = |shared: &Shared<u8>| {
-            let now = Arc::clone(&shared.pool.read().blocks);
+            let now = shared.blocks();
             let changed = differing(&before, &now);
             before = now;
             changed <= 1
@@ -655,7 +575,7 @@ mod tests {
     #[test]
     fn blocks_that_come_together_are_not_copied() {
         let (shared, blocks) = eight();
-        let held = shared.pool.read().snapshot();
+        let held = shared.blocks();
         for block in blocks.iter().rev() {
             shared.insert(block).unwrap();
         }

@@ -6,50 +6,27 @@
 //! whichever thread draws, so the same request over the same blocks gives the same bits on the same instruction
 //! set.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use array::{BlockKey, Error, Result};
-use glam::{DVec3, Vec4};
+use glam::Vec4;
 use rayon::prelude::*;
 
-use crate::blocks::Blocks;
-use crate::blocks::pool::Snapshot;
+use crate::blocks::snapshot::{Snapshot, each_blocks};
 use crate::blocks::voxel::Voxel;
 use crate::cpu::caster::Caster;
-use crate::cpu::cut::{Cut, colours_of};
-use crate::cpu::extreme::{NOTHING, Project};
+use crate::cpu::color_by::Dye;
+use crate::cpu::context::LEAPT;
+use crate::cpu::extreme::Project;
+use crate::cpu::extreme::height::NOTHING;
+use crate::cpu::packet::Solids;
 use crate::cpu::packet_size::{PACKET_PIXELS, PACKET_SIDE};
-use crate::cpu::work::LEAPT;
-use crate::device::{Prepared, Relative, Voxels, relative_bytes};
-use crate::scene::tint::{Dye, Dyer};
+use crate::cpu::slab_layers::{Deposit, Layers, Sheets};
+use crate::cpu::slices::{Cut, colours_of};
 use crate::scene::truth::{Shown, Truth};
 use crate::simd::{Instructions, Job, LANES, Simd};
-use crate::slabs::{Deposit, Layers, Sheets, SlabRequest, Slabs};
-use crate::{Drawn, Image, Part, Piece, Rect, Scene, Tally};
-
-/// Stops a picture that nobody waits for any more; looked at once per tile. Clones share the flag.
-#[derive(Clone, Debug, Default)]
-pub struct Cancel(Arc<AtomicBool>);
-
-impl Cancel {
-    /// A flag that is not set.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Sets it, for good.
-    pub fn cancel(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-
-    /// True once set.
-    #[must_use]
-    pub fn is_cancelled(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-}
+use crate::{Cancel, Drawn, Image, Part, Piece, Rect, Scene, Tally};
 
 /// A picture and what it really shows.
 #[derive(Clone, Debug)]
@@ -100,99 +77,23 @@ pub fn cast_part(scene: &Scene, part: &Part, blocks: &Snapshot, cancel: &Cancel)
     blocks.cast(scene, &Part { rect, ..*part }, cancel, Instructions::best())
 }
 
-/// Blocks of any type, as a picture sees them.
-pub(crate) trait Castable: Send + Sync {
-    fn cast(
-        &self,
-        scene: &Scene,
-        part: &Part,
-        dye: Option<&dyn Dye>,
-        cancel: &Cancel,
-        instructions: Instructions,
-    ) -> Result<Drawn>;
-    /// See [`crate::cast_slabs`]; the scene's camera is that of the slabs.
-    fn cast_slabs(
-        &self,
-        scene: &Scene,
-        request: (&SlabRequest, Option<Vec<f64>>),
-        dye: Option<&dyn Dye>,
-        cancel: &Cancel,
-        instructions: Instructions,
-    ) -> Result<(Slabs, Tally)>;
-    /// Creates the [`Dye`] that looks up colors in these blocks, for a part of a picture; the scene is
-    /// [`Tint::scene`](crate::Tint::scene).
-    fn dye<'a>(
-        &'a self,
-        scene: &'a Scene,
-        part: &Part,
-        instructions: Instructions,
-    ) -> Result<Box<dyn Dye + 'a>>;
-    /// Whether something is to be seen at places in volume space, as far as is known here.
-    fn seen_at(&self, scene: &Scene, places: &[DVec3]) -> Vec<bool>;
-    fn has_blocks_at(&self, rank: usize) -> bool;
-    /// See [`crate::device::prepare`]; `at_hand` is this.
-    fn prepare(&self, scene: &Scene, at_hand: &Snapshot) -> Result<Prepared>;
-    /// See [`Prepared::voxels`].
-    fn voxels(&self, slot: u32, relative: Option<Relative>) -> Voxels<'_>;
-}
-
-impl<T: Voxel> Castable for Blocks<T> {
-    fn cast(
-        &self,
-        scene: &Scene,
-        part: &Part,
-        dye: Option<&dyn Dye>,
-        cancel: &Cancel,
-        instructions: Instructions,
-    ) -> Result<Drawn> {
-        Caster::ready(scene, part, self, dye, instructions)?.draw(cancel)
-    }
-
-    fn cast_slabs(
-        &self,
-        scene: &Scene,
-        (request, borders): (&SlabRequest, Option<Vec<f64>>),
-        dye: Option<&dyn Dye>,
-        cancel: &Cancel,
-        instructions: Instructions,
-    ) -> Result<(Slabs, Tally)> {
-        let caster = Caster::ready(scene, &Part::whole(scene), self, dye, instructions)?;
-        caster.draw_slabs(request, borders, cancel)
-    }
-
-    fn dye<'a>(
-        &'a self,
-        scene: &'a Scene,
-        part: &Part,
-        instructions: Instructions,
-    ) -> Result<Box<dyn Dye + 'a>> {
-        Ok(Box::new(Dyer::new(scene, part, self, instructions)?))
-    }
-
-    fn seen_at(&self, scene: &Scene, places: &[DVec3]) -> Vec<bool> {
-        Self::seen_at(self, scene, places)
-    }
-
-    fn has_blocks_at(&self, rank: usize) -> bool {
-        self.count_at(rank) > 0
-    }
-
-    fn prepare(&self, scene: &Scene, at_hand: &Snapshot) -> Result<Prepared> {
-        Ok(Caster::new(scene, &Part::whole(scene), self, None, Instructions::best())?.prepared(at_hand))
-    }
-
-    fn voxels(&self, slot: u32, relative: Option<Relative>) -> Voxels<'_> {
-        let data = &self.resident(slot).data;
-        match relative {
-            Some(relative) => Voxels::Owned(relative_bytes(data, relative, &self.missing)),
-            None => Voxels::Borrowed(bytemuck::cast_slice(data)),
-        }
+impl Snapshot {
+    /// Draws a part of a scene; whatever has no value yet is said to be lacking.
+    fn cast(&self, scene: &Scene, part: &Part, cancel: &Cancel, instructions: Instructions) -> Result<Drawn> {
+        let cast = |dye: Option<&dyn Dye>| {
+            each_blocks!(&self.blocks, blocks => {
+                Caster::new(scene, part, blocks, dye, instructions)?.draw(cancel)
+            })
+        };
+        let (mut drawn, lacking) = self.dyed(scene, part, instructions, cast)?;
+        drawn.tally.0.lack(lacking);
+        Ok(drawn)
     }
 }
 
 impl<T: Voxel> Caster<'_, T> {
     fn draw(&self, cancel: &Cancel) -> Result<Drawn> {
-        let piece = Mutex::new(Piece::transparent(self.part.rect, self.extreme.is_some()));
+        let piece = Mutex::new(Piece::transparent(self.context.part.rect, self.extreme.is_some()));
         let draw = |tile: &Rect| {
             if cancel.is_cancelled() {
                 return Err(Error::cancelled());
@@ -225,16 +126,16 @@ impl<T: Voxel> Caster<'_, T> {
     #[expect(clippy::cast_precision_loss, reason = "counts of samples stay below 2^53")]
     fn work(&self) -> Vec<(BlockKey, f64)> {
         let one = |(slot, worked): (usize, &AtomicU64)| {
-            let block = self.blocks.all_slots()[slot].as_ref()?;
+            let block = self.context.blocks.all_slots()[slot].as_ref()?;
             let worked = worked.load(Ordering::Relaxed);
-            let key = || self.scene.view.key(block.rank, block.at);
+            let key = || self.context.scene.view.key(block.rank, block.at);
             (worked > 0).then(|| (key(), worked as f64 / LEAPT as f64))
         };
-        self.worked.iter().enumerate().filter_map(one).collect()
+        self.context.worked.iter().enumerate().filter_map(one).collect()
     }
 
     pub(crate) fn draw_tile(&self, tile: &Rect) -> DrawnTile {
-        self.instructions.run(TileJob { caster: self, tile })
+        self.context.instructions.run(TileJob { caster: self, tile })
     }
 }
 
@@ -260,7 +161,8 @@ impl<T: Voxel> Job for TileJob<'_, '_, T> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) -> Self::Output {
         let Self { caster, tile } = self;
-        let shadings = caster.shadings();
+        let context = &caster.context;
+        let shadings = context.shadings();
         let mut shown = Shown::default();
         let mut pixels = vec![Vec4::ZERO; tile.pixels()];
         let mut heights = vec![NOTHING; if caster.extreme.is_some() { tile.pixels() } else { 0 }];
@@ -271,16 +173,17 @@ impl<T: Voxel> Job for TileJob<'_, '_, T> {
                 let [width, height] =
                     [PACKET_SIDE.min(tile.width - left), PACKET_SIDE.min(tile.height - top)];
                 let corner = [tile.left + left, tile.top + top];
-                let sieve = caster.sieve.as_ref().filter(|_| !caster.is_crossed(corner));
+                let wires = caster.wires.as_ref().filter(|wires| wires.touch(corner));
+                let sieve = caster.sieve.as_ref().filter(|_| wires.is_none());
                 let depths = sieve.map(|sieve| sieve.depths(corner));
                 if depths == Some(None) {
                     continue;
                 }
-                let mut rays = caster.rays(corner, [width, height]);
+                let mut rays = context.rays(corner, [width, height]);
                 if let Some(depths) = depths.flatten() {
-                    shown.count(Some(caster.wanted_rank), false, rays.trim(depths));
+                    shown.count(Some(context.wanted_rank), false, rays.trim(depths));
                 }
-                let strands = caster.strands(corner, &rays);
+                let strands = wires.map(|wires| wires.strands(corner, &rays));
                 if let Some(layers) = &mut layers {
                     layers.begin(&rays);
                 }
@@ -288,7 +191,7 @@ impl<T: Voxel> Job for TileJob<'_, '_, T> {
                 let colours = match (&caster.extreme, &caster.slices) {
                     (None, Some(slices)) if slices.are_alone => {
                         let (rays, shading, shown) = (&rays, &shadings[0], &mut shown);
-                        let sheets = simd.call(Cut { caster, slices, rays, shading, shown });
+                        let sheets = simd.call(Cut { context, slices, rays, shading, shown });
                         strands.map_or_else(|| colours_of(&sheets), |strands| strands.around(&sheets))
                     }
                     (None, _) => {
@@ -296,9 +199,13 @@ impl<T: Voxel> Job for TileJob<'_, '_, T> {
                     }
                     (Some(extreme), _) => {
                         let (shading, shown) = (&shadings[0], &mut shown);
-                        let project = Project { caster, extreme, rays, shading, shown, strands };
-                        let (colours, found) = simd.call(project);
-                        best = found;
+                        let mut colours = [Vec4::ZERO; LANES];
+                        if caster.has_solids() || strands.is_some() {
+                            let shown = &mut *shown;
+                            colours = simd.call(Solids { caster, rays: &rays, shading, shown, strands });
+                            rays.end_where(&colours.map(|colour| colour.w), shading.opaque);
+                        }
+                        best = simd.call(Project { context, extreme, rays, shading, shown });
                         colours
                     }
                 };

@@ -12,6 +12,7 @@ use std::cell::Cell;
 
 use crate::blocks::resident::Resident;
 use crate::blocks::voxel::Voxel;
+use crate::cpu::color_by::Near;
 use crate::cpu::empty_space::leap::{CellWalk, Look, RUN};
 use crate::cpu::empty_space::pace::{BENT, DOUBLE, Guide};
 use crate::cpu::empty_space::skip::{Field, Plan};
@@ -19,9 +20,8 @@ use crate::cpu::samples::corners::Grid;
 use crate::cpu::samples::gathered::{Add, Gathered, Leg};
 use crate::cpu::samples::sample::{Find, Found};
 use crate::cpu::samples::shading::{Shading, Way};
-use crate::scene::tint::Near;
+use crate::cpu::slab_layers::Inside;
 use crate::simd::{LANES, Simd, Step, each_axis};
-use crate::slabs::Inside;
 
 /// Result of the last look ahead: the pace at which `rays` go on, up to the sample `until`. Borders of slabs
 /// end runs of samples earlier.

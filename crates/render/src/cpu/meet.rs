@@ -9,22 +9,25 @@ use std::cell::Cell;
 use glam::{DVec3, Vec4};
 
 use crate::blocks::voxel::Voxel;
-use crate::cpu::caster::Caster;
-use crate::cpu::cut::{Finds, Sheets};
+use crate::cpu::box_lines::Strands;
+use crate::cpu::color_by::{Dye, Dyed, Near};
+use crate::cpu::context::CastContext;
 use crate::cpu::packet_size::Lanes;
 use crate::cpu::rays::Rays;
 use crate::cpu::samples::gathered::{Gathered, size_of_dyed_parts, size_of_parts};
+use crate::cpu::samples::lookup::Finds;
 use crate::cpu::samples::shading::Shading;
 use crate::cpu::samples::thin::thinned;
+use crate::cpu::slices::Sheets;
 use crate::cpu::table::{PARTS, Table};
 use crate::isosurface::hunt::{Hit, Hunt, Seek};
+use crate::isosurface::prepare::Isosurfaces;
 use crate::scene::light::lights;
-use crate::scene::tint::{Dye, Dyed, Near};
-use crate::scene::wires::Strands;
 use crate::simd::{LANES, Simd, Step, each_axis};
 
 /// The hunts along the rays of one packet, each up to its slice.
 pub(crate) struct Hunts<'s> {
+    surfaces: &'s Isosurfaces,
     hunt: Hunt,
     /// The slices behind what they hunt.
     sheets: Sheets,
@@ -36,19 +39,20 @@ pub(crate) struct Hunts<'s> {
 
 impl<'s> Hunts<'s> {
     pub(crate) fn new<T: Voxel>(
-        caster: &Caster<'_, T>,
+        context: &CastContext<'_, T>,
+        surfaces: &'s Isosurfaces,
         rays: &Rays,
         sheets: Sheets,
         strands: Option<Strands<'s>>,
     ) -> Self {
-        Self { hunt: Hunt::new(caster, rays, &sheets), sheets, strands, end: rays.end }
+        Self { surfaces, hunt: Hunt::new(context, rays, &sheets), sheets, strands, end: rays.end }
     }
 
     /// Looks for what the `wanted` rays meet next.
     #[inline(always)]
-    fn seek<S: Simd, T: Voxel>(&mut self, simd: S, caster: &Caster<'_, T>, rays: &Rays, wanted: u32) {
-        if !caster.surfaces.is_empty() {
-            simd.call(Seek { hunt: &mut self.hunt, caster, rays, wanted });
+    fn seek<S: Simd, T: Voxel>(&mut self, simd: S, context: &CastContext<'_, T>, rays: &Rays, wanted: u32) {
+        if !self.surfaces.is_empty() {
+            simd.call(Seek { hunt: &mut self.hunt, context, surfaces: self.surfaces, rays, wanted });
         }
     }
 
@@ -75,11 +79,11 @@ impl<'s> Hunts<'s> {
     pub(crate) fn send<S: Simd, T: Voxel>(
         &mut self,
         simd: S,
-        caster: &Caster<'_, T>,
+        context: &CastContext<'_, T>,
         rays: &mut Rays,
         wanted: u32,
     ) {
-        self.seek(simd, caster, rays, wanted);
+        self.seek(simd, context, rays, wanted);
         for lane in (0..LANES).filter(|lane| wanted >> lane & 1 != 0) {
             let stop = self.next(lane).map_or(f64::INFINITY, |hit| hit.at.floor() + 1.0);
             rays.end[lane] = stop.min(self.end[lane]);
@@ -91,14 +95,14 @@ impl<'s> Hunts<'s> {
     pub(crate) fn alone<S: Simd, T: Voxel>(
         mut self,
         simd: S,
-        caster: &Caster<'_, T>,
+        context: &CastContext<'_, T>,
         rays: &Rays,
         opaque: f32,
     ) -> [Vec4; LANES] {
         let mut colours = self.strands.as_mut().map_or([Vec4::ZERO; LANES], Strands::before);
         let mut going = ALL;
         while going != 0 {
-            self.seek(simd, caster, rays, going);
+            self.seek(simd, context, rays, going);
             let mut still = 0;
             for (lane, colour) in colours.iter_mut().enumerate() {
                 let is_going = going >> lane & 1 != 0 && colour.w < opaque;
@@ -124,7 +128,7 @@ const ALL: u32 = (1 << LANES) - 1;
 /// none.
 pub(crate) struct Meet<'a, 'b, 's, S: Simd, T> {
     pub(crate) hunts: &'a mut Hunts<'s>,
-    pub(crate) caster: &'a Caster<'b, T>,
+    pub(crate) context: &'a CastContext<'b, T>,
     pub(crate) rays: &'a mut Rays,
     pub(crate) shading: &'a Shading<'a, T>,
     pub(crate) gathered: &'a mut Gathered<S>,
@@ -166,7 +170,7 @@ impl<S: Simd, T: Voxel> Step<S> for Meet<'_, '_, '_, S, T> {
             return false;
         }
         ways.at = ways.whole;
-        if self.caster.draws_volume() {
+        if self.context.shows_volume {
             let mut unknown = 0;
             for lane in 0..LANES {
                 unknown |= u32::from(ways.place[lane].is_nan()) << lane;
@@ -180,7 +184,7 @@ impl<S: Simd, T: Voxel> Step<S> for Meet<'_, '_, '_, S, T> {
             let still = meeting & simd.bits(simd.lt(self.gathered.rgba[3], opaque));
             // The rest have nothing more in this step.
             self.go_on(simd, &mut ways, going & !meeting, met);
-            self.hunts.seek(simd, self.caster, self.rays, still);
+            self.hunts.seek(simd, self.context, self.rays, still);
             going = still;
         }
         true
@@ -211,7 +215,7 @@ impl<S: Simd, T: Voxel> Meet<'_, '_, '_, S, T> {
     /// Draws the ways to what rays meet, and that.
     #[inline(always)]
     fn draw_to(&mut self, simd: S, ways: &mut Ways, hits: &[Hit; LANES], meeting: u32) {
-        let draws = self.caster.draws_volume();
+        let draws = self.context.shows_volume;
         let mut next = Ways { whole: ways.whole, at: ways.at, place: ways.place, cosine: ways.cosine };
         let (mut edges, mut own) = (0, 0);
         let mut colours = [[0.0; LANES]; 4];
@@ -251,7 +255,7 @@ impl<S: Simd, T: Voxel> Meet<'_, '_, '_, S, T> {
         for lane in (0..LANES).filter(|lane| rays >> lane & 1 != 0) {
             behind[lane] = ways.whole[lane] + 1.0;
             self.rays.next[lane] = behind[lane];
-            if self.caster.draws_volume() && behind[lane] < self.hunts.end[lane] {
+            if self.context.shows_volume && behind[lane] < self.hunts.end[lane] {
                 drawn |= 1 << lane;
                 self.rays.next[lane] = behind[lane] + 1.0;
             }
@@ -275,14 +279,14 @@ impl<S: Simd, T: Voxel> Meet<'_, '_, '_, S, T> {
         if wanted == 0 {
             return;
         }
-        let (low, high) = self.caster.scene.view.volume_box();
+        let (low, high) = self.context.scene.view.volume_box();
         let mut at = [DVec3::ZERO; LANES];
         for (lane, at) in at.iter_mut().enumerate() {
             // Outside the volume its outermost voxels go on.
             *at = self.rays.at(lane, samples[lane]).max(low).min(high);
         }
         let mut finds = Finds { places: *places, ..Finds::NONE };
-        self.caster.find_at(simd, &at, wanted, self.shading, &mut finds, |_, _| {});
+        self.context.find_at(simd, &at, wanted, self.shading, &mut finds, |_, _| {});
         *places = finds.places;
     }
 
@@ -312,7 +316,7 @@ impl<S: Simd, T: Voxel> Meet<'_, '_, '_, S, T> {
         }
         let (from, to) = (simd.load(&start), simd.load(to));
         let mut size = size_of_parts(simd, table, from, to, seen);
-        if self.caster.dye.is_some() {
+        if self.context.dye.is_some() {
             size = size.max(size_of_dyed_parts(simd, table, from, to, seen));
         }
         let parts = PARTS[size] as f32;
@@ -322,11 +326,11 @@ impl<S: Simd, T: Voxel> Meet<'_, '_, '_, S, T> {
         }
         let near = Cell::new(None);
         #[expect(clippy::manual_map, reason = "a closure around vectors may not be inlined")]
-        let dyed = match self.caster.dye {
+        let dyed = match self.context.dye {
             Some(dye) => Some(self.dyed(simd, (dye, &near), begin, &lengths)),
             None => None,
         };
-        let light = if self.caster.metric.is_some() { Some(lights(simd, cosines)) } else { None };
+        let light = if self.context.metric.is_some() { Some(lights(simd, cosines)) } else { None };
         let entries = &table.parts[0];
         let unit = simd.splat(entries.unit);
         let mut part = 0.5;

@@ -1,9 +1,12 @@
 //! Ray caster for the CPU: sixteen rays at a time, from block to block.
 
 pub(crate) mod anchor;
+pub(crate) mod box_lines;
+pub(crate) mod cancel;
 pub(crate) mod cast;
 pub(crate) mod caster;
-pub(crate) mod cut;
+pub(crate) mod color_by;
+pub(crate) mod context;
 pub(crate) mod empty_space;
 pub(crate) mod extreme;
 pub(crate) mod kernel;
@@ -15,5 +18,7 @@ pub(crate) mod part;
 pub(crate) mod pieces;
 pub(crate) mod rays;
 pub(crate) mod samples;
+pub(crate) mod slab_layers;
+pub(crate) mod slices;
 pub(crate) mod table;
 pub(crate) mod work;

@@ -6,7 +6,7 @@
 
 use array::{BlockKey, Error, Result};
 
-use crate::cpu::extreme;
+use crate::cpu::extreme::height;
 use crate::scene::truth::Shown;
 use crate::{Rect, Scene, Share, Truth};
 
@@ -45,14 +45,14 @@ impl Piece {
     /// One in which nothing is seen.
     #[must_use]
     pub fn transparent(rect: Rect, has_heights: bool) -> Self {
-        let heights = if has_heights { vec![extreme::NOTHING; rect.pixels()] } else { Vec::new() };
+        let heights = if has_heights { vec![height::NOTHING; rect.pixels()] } else { Vec::new() };
         Self { rect, rgba: vec![[0.0; 4]; rect.pixels()], heights }
     }
 
     /// Puts extreme values behind what else was drawn, once all pieces lie over one another.
     #[must_use]
     pub fn finished(mut self, scene: &Scene) -> Self {
-        extreme::show(scene, &mut self.rgba, &self.heights);
+        height::show(scene, &mut self.rgba, &self.heights);
         self.heights = Vec::new();
         self
     }

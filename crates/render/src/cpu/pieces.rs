@@ -4,20 +4,19 @@
 use glam::{DVec3, Vec3, Vec4};
 
 use crate::blocks::voxel::Voxel;
-use crate::cpu::caster::Caster;
+use crate::cpu::color_by::dyed;
+use crate::cpu::context::CastContext;
 use crate::cpu::empty_space::skip::Plan;
 use crate::cpu::kernel::March;
-use crate::cpu::packet::known;
 use crate::cpu::rays::{Rays, Spans};
 use crate::cpu::samples::fade;
 use crate::cpu::samples::gathered::Gathered;
 use crate::cpu::samples::shading::{Shading, Way};
+use crate::cpu::slab_layers::{Inside, Layers, Leave};
 use crate::cpu::table::Table;
 use crate::isosurface::cell::gradient;
 use crate::scene::light::lit;
-use crate::scene::tint::dyed;
 use crate::simd::{LANES, Simd, each_axis};
-use crate::slabs::{Inside, Layers, Leave};
 
 /// How spans of a block are drawn.
 #[derive(Clone, Copy)]
@@ -28,7 +27,7 @@ enum How {
     Strided(usize),
 }
 
-impl<T: Voxel> Caster<'_, T> {
+impl<T: Voxel> CastContext<'_, T> {
     /// Draws spans from one block, with what leads over to coarser ones; tells how many samples were drawn.
     #[inline(always)]
     pub(crate) fn draw_block<S: Simd>(
@@ -51,7 +50,7 @@ impl<T: Voxel> Caster<'_, T> {
         };
         let mut drawn = 0;
         for (spans, how) in pieces {
-            let unknown = spans.bits() & !known(simd, gathered);
+            let unknown = spans.bits() & !gathered.known(simd);
             self.find_before(simd, rays, &spans.from, unknown, &shadings[0], gathered);
             match *how {
                 How::Faded => {
@@ -76,23 +75,13 @@ impl<T: Voxel> Caster<'_, T> {
                     drawn += simd.call(March { block, plan, way: &way, shading, gathered, inside });
                     if log2 > 0 {
                         // The sample before the next one is one step away, not half a stride.
-                        let known = spans.bits() & known(simd, gathered);
+                        let known = spans.bits() & gathered.known(simd);
                         self.find_before(simd, rays, &spans.to, known, &shadings[0], gathered);
                     }
                 }
             }
         }
         drawn
-    }
-
-    /// True where a block's values lead over to those of a coarser one.
-    #[inline(always)]
-    pub(crate) fn is_fading(&self, slot: u32, volume: DVec3) -> bool {
-        let fade = self.fades[slot as usize];
-        fade.any() && {
-            let block = self.blocks.resident(slot);
-            fade::holds(fade, self.scene.view.levels[block.rank].local(block.at, volume))
-        }
     }
 
     /// Spans in a block that begins beside a coarser one, or whose samples stand for several steps. Such a sample
@@ -224,8 +213,7 @@ impl<T: Voxel> Caster<'_, T> {
                 if self.metric.is_some() {
                     let own = self.slope_at(rays.at(lane, sample), slot, shading.table);
                     let last = Vec3::from_array([0, 1, 2].map(|axis| slopes[axis][lane]));
-                    let cosine =
-                        self.surfaces.lamp.cosine((own + last).as_dvec3(), self.direction_of(rays, lane));
+                    let cosine = self.lamp.cosine((own + last).as_dvec3(), self.direction_of(rays, lane));
                     entry = lit(entry, cosine as f32);
                     (0..3).for_each(|axis| slopes[axis][lane] = own[axis]);
                 }
@@ -253,14 +241,5 @@ impl<T: Voxel> Caster<'_, T> {
         }
         let slope = gradient(&corners.map(Voxel::to_f64), local - local.floor());
         (slope * level.scale * table.scale.gain).as_vec3()
-    }
-
-    /// The place in the table at a volume position in the transition of a block; NaN where something is missing.
-    #[inline(never)]
-    pub(crate) fn faded(&self, volume: DVec3, slot: u32, table: &Table) -> f32 {
-        let block = self.blocks.resident(slot);
-        let local = self.scene.view.levels[block.rank].local(block.at, volume);
-        let value = self.blocks.faded(block, self.fades[slot as usize], local, volume);
-        value.map_or(f32::NAN, |value| table.scale.place(value))
     }
 }

@@ -4,11 +4,14 @@
 //! instructions of the job that they are inlined in; what `map` calls may not be. Samples lie at whole multiples of one step, so that it does not
 //! matter where a ray's drawing begins or is interrupted; in thin volumes each ray has a step of its own (`anchor.rs`).
 
+use std::sync::atomic::Ordering;
+
 use glam::{DAffine3, DVec3};
 
 use crate::blocks::voxel::Voxel;
-use crate::cpu::caster::Caster;
+use crate::cpu::context::{CastContext, LEAPT};
 use crate::cpu::packet_size::{Lanes, PACKET_PIXELS};
+use crate::scene::truth::Shown;
 use crate::simd::LANES;
 use crate::{Bounds, Share};
 
@@ -222,7 +225,7 @@ impl Spans {
     }
 }
 
-impl<T: Voxel> Caster<'_, T> {
+impl<T: Voxel> CastContext<'_, T> {
     /// The rays of `size` pixels, columns and rows from `corner` on.
     #[inline(always)]
     pub(crate) fn rays(&self, corner: [u32; 2], size: [u32; 2]) -> Rays {
@@ -263,8 +266,7 @@ impl<T: Voxel> Caster<'_, T> {
         let (depth, stretch) = ([0.0; LANES], [1.0; LANES]);
         let mut rays =
             Rays { origin, step, inverse, next, end, reach, whole: reach, aside, length, depth, stretch };
-        // Slabs are cut where all rays have whole steps.
-        if self.is_thin && self.cuts.is_none() {
+        if self.is_thin {
             rays.anchor();
         }
         if self.is_shared {
@@ -320,6 +322,16 @@ impl<T: Voxel> Caster<'_, T> {
             is_lacking |= rank == self.wanted_rank && !is_gap();
         }
         Region { low, high, slot: None, rank: None, is_lacking }
+    }
+
+    /// Counts what rays passed, and how many samples of that were drawn.
+    #[inline(always)]
+    pub(crate) fn count(&self, region: &Region, spans: &Spans, drawn: u64, shown: &mut Shown) {
+        let passed = spans.count();
+        shown.count(region.rank, region.is_lacking, passed);
+        if let Some(slot) = region.slot.filter(|_| !self.worked.is_empty()) {
+            self.worked[slot as usize].fetch_add(passed + LEAPT * drawn, Ordering::Relaxed);
+        }
     }
 }
 

@@ -10,7 +10,9 @@ use glam::DVec3;
 use rayon::prelude::*;
 
 use crate::blocks::Blocks;
+use crate::blocks::snapshot::each_blocks;
 use crate::blocks::voxel::Voxel;
+use crate::cpu::context::LEAPT;
 use crate::scene::camera::Lens;
 use crate::scene::frustum::Sight;
 use crate::{Mode, Scene, Snapshot};
@@ -26,8 +28,6 @@ pub struct WorkPoint {
     pub work: f64,
 }
 
-/// How many samples are leapt over in the time that one is drawn.
-pub(crate) const LEAPT: u64 = 16;
 /// Guessed cost of a sample where nothing is seen and rays need not pass ([sieve](crate::cpu::empty_space::sieve)), as a share
 /// of the cost of a sample that is drawn. It is not zero, because what is known of the values there may be
 /// coarse.
@@ -66,7 +66,8 @@ pub fn work(scene: &Scene, at_hand: &Snapshot, blocks: &[BlockKey]) -> Result<Ve
     let is_sieved = scene.mode == Mode::Composite && scene.surfaces.is_empty() && scene.slices.is_empty();
     let unseen = if is_sieved { SIEVED } else { 1.0 / LEAPT as f64 };
     let places: Vec<DVec3> = points.iter().map(|point| point.at.into()).collect();
-    for (point, is_seen) in points.iter_mut().zip(at_hand.blocks.seen_at(scene, &places)) {
+    let seen = each_blocks!(&at_hand.blocks, blocks => blocks.seen_at(scene, &places));
+    for (point, is_seen) in points.iter_mut().zip(seen) {
         point.work *= if is_seen { 1.0 } else { unseen };
     }
     Ok(points)

@@ -17,20 +17,21 @@ use array::{Error, Result};
 use glam::{BVec3, DAffine3, DVec3};
 use rayon::prelude::*;
 
-use crate::blocks::pool::Snapshot;
+use crate::blocks::Blocks;
 use crate::blocks::resident::Resident;
+use crate::blocks::snapshot::{Snapshot, each_blocks};
 use crate::blocks::voxel::{Missing, Scale, Voxel, above, below};
-use crate::cpu::caster::Caster;
-use crate::cpu::extreme::Extreme;
+use crate::cpu::context::CastContext;
+use crate::cpu::extreme::{self, Extreme};
 use crate::cpu::palette::Palette;
 use crate::cpu::table::Table;
 use crate::isosurface::hunt::{Surface, Surfaces};
 use crate::scene::light::Metric;
 use crate::scene::truth::Shown;
-use crate::{Bounds, ImageSize, Mode, Scene, Slice, Truth, VolumeView};
+use crate::{Bounds, ImageSize, Instructions, Mode, Part, Scene, Slice, Truth, VolumeView};
 
 pub use crate::cpu::empty_space::skip::Field;
-pub use crate::cpu::extreme::{ALIKE, NOTHING, PEAK_STEP, TOP};
+pub use crate::cpu::extreme::height::{ALIKE, NOTHING, PEAK_STEP, TOP};
 pub use crate::scene::colour::COLOURS;
 pub use prepared::{ABSENT, Peaks, PreparedPalette, PreparedSurface, Relative, VoxelFormat};
 pub use sides::{NO_SIDE, SEVERAL_SIDES, Sides};
@@ -251,7 +252,10 @@ pub fn prepare(scene: &Scene, blocks: &Snapshot) -> Result<Prepared> {
             "expected colours by the array that is drawn for a graphics processor, found another array's",
         ));
     }
-    blocks.blocks.prepare(scene, blocks)
+    let part = Part::whole(scene);
+    each_blocks!(&blocks.blocks, of_type => {
+        Ok(CastContext::new(scene, &part, of_type, None, Instructions::best())?.prepared(blocks))
+    })
 }
 
 impl Prepared {
@@ -261,7 +265,7 @@ impl Prepared {
     /// With a block of another picture.
     #[must_use]
     pub fn voxels(&self, block: &PreparedBlock) -> Voxels<'_> {
-        self.blocks_at_hand.blocks.voxels(block.slot, block.relative)
+        each_blocks!(&self.blocks_at_hand.blocks, blocks => voxels_of(blocks, block))
     }
 
     /// The tables, for samples that stand for 1, 2, 4, ... steps, each of [`TABLE_WORDS`]: for whole samples and for
@@ -300,9 +304,9 @@ impl Prepared {
 /// The bytes of a block's voxels, borrowed from the pool where they need not change.
 pub type Voxels<'a> = Cow<'a, [u8]>;
 
-impl<T: Voxel> Caster<'_, T> {
+impl<T: Voxel> CastContext<'_, T> {
     /// Creates the result of [`prepare`].
-    pub(crate) fn prepared(&self, at_hand: &Snapshot) -> Prepared {
+    fn prepared(&self, at_hand: &Snapshot) -> Prepared {
         let view = &self.scene.view;
         let levels = self.ranks.iter().map(|&rank| {
             let level = &view.levels[rank];
@@ -313,7 +317,8 @@ impl<T: Voxel> Caster<'_, T> {
         let tables = &self.tables.by_stride;
         let missing = &self.blocks.missing;
         let metric = Metric::new(&self.volume_from_world, self.step_world);
-        let surfaces = prepared_surfaces(&self.surfaces, &tables[0].scale);
+        let surfaces = prepared_surfaces(&Surfaces::new(&self.scene.surfaces, view), &tables[0].scale);
+        let extreme = Extreme::new(self.scene, self.blocks, &tables[0]);
         Prepared {
             size: self.scene.size,
             lens: PreparedLens {
@@ -333,7 +338,7 @@ impl<T: Voxel> Caster<'_, T> {
             opaque: 1.0 - self.scene.quality.termination,
             levels: levels.collect(),
             wanted_rank: self.wanted_rank,
-            blocks: self.prepared_blocks(&surfaces),
+            blocks: self.prepared_blocks(&surfaces, extreme.as_ref()),
             gaps: self.blocks.gaps_at(self.wanted_rank),
             format: T::FORMAT,
             missing: missing.values.iter().map(|value| value.to_f32()).collect(),
@@ -345,9 +350,9 @@ impl<T: Voxel> Caster<'_, T> {
             is_lit: self.metric.is_some(),
             light: PreparedLight { squares: metric.squares, step_length: metric.step_length },
             slices: self.scene.slices.clone(),
-            slices_are_alone: self.slices.as_ref().is_some_and(|slices| slices.are_alone),
+            slices_are_alone: self.scene.portion().slices.is_some(),
             palette: Palette::new(&self.scene.transfer).prepared(),
-            sense: self.extreme.as_ref().map_or([0.0; 2], Extreme::sense),
+            sense: extreme.as_ref().map_or([0.0; 2], Extreme::sense),
             cells_of: self.cells_of(&surfaces),
             surfaces,
             table_words: tables.iter().flat_map(Table::words).chain(tables[0].label_words()).collect(),
@@ -364,7 +369,7 @@ impl<T: Voxel> Caster<'_, T> {
         }
     }
 
-    fn prepared_blocks(&self, surfaces: &[PreparedSurface]) -> Vec<PreparedBlock> {
+    fn prepared_blocks(&self, surfaces: &[PreparedSurface], extreme: Option<&Extreme>) -> Vec<PreparedBlock> {
         let prepared = |(slot, block): (u32, &Arc<_>)| {
             let block: &Arc<Resident<T>> = block;
             let any: Arc<dyn Any + Send + Sync> = Arc::<Resident<T>>::clone(block);
@@ -377,7 +382,7 @@ impl<T: Voxel> Caster<'_, T> {
                 has_missing: block.has_missing,
                 field: self.plans[slot as usize].as_ref().map(|plan| Arc::clone(&plan.field)),
                 sides: (!surfaces.is_empty()).then(|| Sides::new(&block.cells, surfaces)),
-                peaks: self.extreme.as_ref().and_then(|extreme| extreme.peaks_of(slot)),
+                peaks: extreme.and_then(|extreme| extreme.peaks(slot)).map(prepared_peaks),
                 fade: self.fades[slot as usize],
                 stamp: Stamp(Arc::downgrade(&any)),
                 relative: T::WIDE.then(|| relative_to(&block.cells)),
@@ -388,6 +393,24 @@ impl<T: Voxel> Caster<'_, T> {
             self.blocks.occupied().filter(|(_, block)| self.ranks.contains(&block.rank)).collect();
         blocks.into_par_iter().map(prepared).collect()
     }
+}
+
+/// Voxels of a block as [`Prepared::voxels`] gives them.
+fn voxels_of<'a, T: Voxel>(blocks: &'a Blocks<T>, block: &PreparedBlock) -> Voxels<'a> {
+    let data = &blocks.resident(block.slot).data;
+    match block.relative {
+        Some(relative) => Voxels::Owned(relative_bytes(data, relative, &blocks.missing)),
+        None => Voxels::Borrowed(bytemuck::cast_slice(data)),
+    }
+}
+
+/// How high a block reaches as a caster on another device takes it.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 255, else saturates")]
+fn prepared_peaks(extreme::Peaks { cells, highest }: &extreme::Peaks) -> Peaks {
+    let rounded_up = |&peak: &f32| {
+        if peak < 0.0 { 0 } else { ((peak / PEAK_STEP).ceil() + 1.0) as u8 }
+    };
+    Peaks { highest: *highest, cells: cells.iter().map(rounded_up).collect() }
 }
 
 /// Surfaces as a caster on another device takes them.
@@ -417,7 +440,7 @@ fn relative_to(cells: &[[f32; 2]]) -> Relative {
 const WIDEST: f64 = f32::MAX as f64;
 
 /// Values of 64 bits as [`VoxelFormat::Relative`] says.
-pub(crate) fn relative_bytes<T: Voxel>(data: &[T], to: Relative, missing: &Missing<T>) -> Vec<u8> {
+fn relative_bytes<T: Voxel>(data: &[T], to: Relative, missing: &Missing<T>) -> Vec<u8> {
     let one = |&value: &T| {
         let share = to.of(value.to_f64()).clamp(0.0, 1.0);
         if missing.is_missing(value) { ABSENT } else { share }

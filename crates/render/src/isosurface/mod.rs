@@ -3,4 +3,5 @@
 pub(crate) mod cell;
 pub(crate) mod crossed;
 pub(crate) mod hunt;
+pub(crate) mod prepare;
 pub(crate) mod sides;

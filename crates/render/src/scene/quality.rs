@@ -6,7 +6,7 @@ pub struct Quality {
     /// A ray ends when less than this share of what lies behind would still be seen.
     pub termination: f32,
     /// Distance of samples, as a multiple of the smallest voxel spacing of the finest level drawn; see
-    /// [`VolumeView::step_world`].
+    /// [`VolumeView::step_world`](crate::VolumeView::step_world).
     pub step: f64,
     /// Leap over what the transfer function hides, and take several steps at once where values and opacity run evenly. Off only
     /// to check that it changes nothing.

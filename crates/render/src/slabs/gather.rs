@@ -6,12 +6,17 @@ use rayon::prelude::*;
 
 use super::axis::normal_of;
 use super::borders::{SMALLER, THIN, seen_in, spread};
-use super::layers::Sheets;
-use super::{Cuts, Cutting, Slab, SlabRequest, Slabs, check_scene};
+use super::{Cutting, Slab, SlabRequest, Slabs, check_scene};
+use crate::blocks::snapshot::each_blocks;
 use crate::blocks::voxel::Voxel;
 use crate::cpu::caster::Caster;
+use crate::cpu::color_by::Dye;
+use crate::cpu::context::CastContext;
+use crate::cpu::slab_layers::{Cuts, Sheets};
 use crate::scene::truth::Shown;
-use crate::{Cancel, Frame, ImageSize, Instructions, Quality, Rect, Scene, Snapshot, Tally, Truth, cast};
+use crate::{
+    Cancel, Frame, ImageSize, Instructions, Part, Quality, Rect, Scene, Snapshot, Tally, Truth, cast,
+};
 
 /// How much farther apart samples lie where texels are larger than pixels.
 const COARSER: f64 = 1.25;
@@ -70,20 +75,43 @@ fn cast_with_instructions(
     Ok((slabs, tally.truth(&scene)?))
 }
 
+impl Snapshot {
+    /// Casts slabs; the scene's camera is theirs.
+    fn cast_slabs(
+        &self,
+        scene: &Scene,
+        request: &SlabRequest,
+        borders: Option<Vec<f64>>,
+        cancel: &Cancel,
+        instructions: Instructions,
+    ) -> Result<(Slabs, Tally)> {
+        let part = Part::whole(scene);
+        let cast = |dye: Option<&dyn Dye>| {
+            each_blocks!(&self.blocks, blocks => {
+                Caster::new(scene, &part, blocks, dye, instructions)?.draw_slabs(request, borders, cancel)
+            })
+        };
+        let ((slabs, mut tally), lacking) = self.dyed(scene, &part, instructions, cast)?;
+        tally.0.lack(lacking);
+        Ok((slabs, tally))
+    }
+}
+
 impl<T: Voxel> Caster<'_, T> {
     /// Draws all tiles, slab by slab, between certain borders or even ones. The scene's camera is that of the slabs.
-    pub(crate) fn draw_slabs(
+    fn draw_slabs(
         mut self,
         request: &SlabRequest,
         borders: Option<Vec<f64>>,
         cancel: &Cancel,
     ) -> Result<(Slabs, Tally)> {
-        let normal = self.normal(request.cutting);
-        let even = || self.even_borders(self.extent(normal, request.cutting), request.count);
+        let (context, cutting) = (&self.context, request.cutting);
+        let normal = context.normal(cutting);
+        let even = || context.even_borders(context.extent(normal, cutting), request.count);
         let borders = borders.unwrap_or_else(even);
-        let opaque = 1.0 - self.scene.quality.termination;
-        let world_from_volume = &self.scene.view.world_from_volume;
-        self.cuts = Some(Cuts::new(world_from_volume, normal, borders.clone(), request.behind, opaque));
+        let opaque = 1.0 - context.scene.quality.termination;
+        let world_from_volume = &context.scene.view.world_from_volume;
+        self.cut(Cuts::new(world_from_volume, normal, borders.clone(), request.behind, opaque));
         let draw = |tile: &Rect| {
             if cancel.is_cancelled() {
                 return Err(Error::cancelled());
@@ -98,9 +126,9 @@ impl<T: Voxel> Caster<'_, T> {
         let slabs =
             (0..request.count as usize).into_par_iter().map(|slab| assembled(&sheets, slab)).collect();
         let slabs = Slabs {
-            cutting: request.cutting,
-            camera: self.scene.camera,
-            size: self.scene.size,
+            cutting,
+            camera: self.context.scene.camera,
+            size: self.context.scene.size,
             guard: request.guard,
             normal: normal.to_array(),
             borders,
@@ -108,7 +136,9 @@ impl<T: Voxel> Caster<'_, T> {
         };
         Ok((slabs, Tally(self.said(shown))))
     }
+}
 
+impl<T: Voxel> CastContext<'_, T> {
     /// Across the slabs, away from the camera.
     fn normal(&self, cutting: Cutting) -> DVec3 {
         match cutting {

@@ -8,23 +8,16 @@
 //! Slabs across an axis are the method of image-based rendering assisted volume rendering (Mueller, Shareef, Huang,
 //! Crawfis 1999) as Visapult used it; those parallel to the image are nearer to the truth for the same number.
 //!
-//! Read [`SlabRequest`] first, then [`cast_slabs`]; [`Slabs::draw`] is the compositor that others are measured by.
+//! Read [`SlabRequest`] first, then [`cast_slabs`](crate::cast_slabs); [`Slabs::draw`] is the compositor that others are measured by.
 //! Encoding is `stream`'s.
 
-mod axis;
+pub(crate) mod axis;
 mod borders;
-mod cuts;
 mod draw;
-mod gather;
-mod layers;
+pub(crate) mod gather;
 mod range;
 
 use array::{Error, Result};
-
-pub use axis::best_axis;
-pub(crate) use cuts::Cuts;
-pub use gather::{cast_slabs, cast_with_slabs};
-pub(crate) use layers::{Deposit, Inside, Layers, Leave, Sheets};
 
 use crate::{Camera, ImageSize, Mode, Rect, Scene, SpaceAxis};
 
@@ -33,7 +26,7 @@ use crate::{Camera, ImageSize, Mode, Rect, Scene, SpaceAxis};
 pub enum Cutting {
     /// Parallel to the image.
     Planes,
-    /// Across an axis of the volume: see [`best_axis`].
+    /// Across an axis of the volume: see [`best_axis`](crate::best_axis).
     Axis(SpaceAxis),
 }
 

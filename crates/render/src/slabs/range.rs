@@ -4,14 +4,14 @@ use glam::DVec3;
 
 use crate::blocks::resident::{CELL, Resident};
 use crate::blocks::voxel::Voxel;
-use crate::cpu::caster::Caster;
+use crate::cpu::context::CastContext;
 use crate::cpu::empty_space::skip::{BENT, Field};
 use crate::scene::frustum::Sight;
 
-impl<T: Voxel> Caster<'_, T> {
+impl<T: Voxel> CastContext<'_, T> {
     /// Least and largest of `slope * position` over the volume positions in the image where something may be seen, as far
     /// as cells and blocks tell; `None` where nothing is.
-    pub(crate) fn range_seen(&self, slope: DVec3) -> Option<[f64; 2]> {
+    pub(super) fn range_seen(&self, slope: DVec3) -> Option<[f64; 2]> {
         let scene = self.scene;
         let sight = Sight::new(&scene.view, &self.lens, &scene.portion());
         let mut range = [f64::INFINITY, f64::NEG_INFINITY];

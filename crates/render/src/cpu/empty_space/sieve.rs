@@ -12,7 +12,7 @@ use rayon::prelude::*;
 
 use crate::blocks::resident::{CELL, Resident};
 use crate::blocks::voxel::Voxel;
-use crate::cpu::caster::Caster;
+use crate::cpu::context::CastContext;
 use crate::cpu::empty_space::skip::{BENT, Field};
 use crate::cpu::packet_size::PACKET_SIDE;
 use crate::cpu::rays::Rays;
@@ -49,23 +49,23 @@ struct Sphere {
 }
 
 impl Sieve {
-    /// `None` where rays are to be followed from end to end.
-    pub(crate) fn new<T: Voxel>(caster: &Caster<'_, T>) -> Option<Self> {
+    /// `None` where rays are to be followed from end to end, as they are to surfaces and slices.
+    pub(crate) fn new<T: Voxel>(context: &CastContext<'_, T>, has_solids: bool) -> Option<Self> {
         // Of a share what its rays look at: others have the other blocks.
-        let margin = Share::margin(caster.scene, caster.wanted_rank);
-        let sight = Sight::new(&caster.scene.view, &caster.lens, &caster.scene.portion());
-        let sight = &caster.part.share.restrict(sight, margin);
-        if !is_uniform(caster, sight) {
+        let margin = Share::margin(context.scene, context.wanted_rank);
+        let sight = Sight::new(&context.scene.view, &context.lens, &context.scene.portion());
+        let sight = &context.part.share.restrict(sight, margin);
+        if has_solids || !is_uniform(context, sight) {
             return None;
         }
-        let rect = caster.part.rect;
+        let rect = context.part.rect;
         let [columns, rows] = [rect.width, rect.height].map(|side| side.div_ceil(PACKET_SIDE) as usize);
         let empty = Self { rect, columns, depths: vec![[f32::INFINITY, f32::NEG_INFINITY]; columns * rows] };
         let is_drawn =
-            |block: &Resident<T>| block.rank == caster.wanted_rank && is_seen(caster, sight, block.at);
-        let of = |(slot, block)| Some((block, &*caster.plans[slot as usize].as_deref()?.field));
+            |block: &Resident<T>| block.rank == context.wanted_rank && is_seen(context, sight, block.at);
+        let of = |(slot, block)| Some((block, &*context.plans[slot as usize].as_deref()?.field));
         let blocks: Vec<(&Arc<Resident<T>>, &Field)> =
-            caster.blocks.occupied().filter(|(_, block)| is_drawn(block)).filter_map(of).collect();
+            context.blocks.occupied().filter(|(_, block)| is_drawn(block)).filter_map(of).collect();
         let cells = blocks.iter().filter(|(_, field)| matches!(field, Field::Cells(_)));
         let count: usize = cells.map(|(block, _)| block.layout.cell_count()).sum();
         let is_fine = count <= CELLS_PER_PACKET * columns * rows;
@@ -78,7 +78,7 @@ impl Sieve {
                     Field::Cells(_) | Field::Full { .. } => vec![([0; 3], block.layout.shape)],
                 };
                 for (first, size) in spheres {
-                    sieve.splat(caster, &sphere(caster, block, first, size))?;
+                    sieve.splat(context, &sphere(context, block, first, size))?;
                 }
             }
             Some(sieve)
@@ -104,8 +104,8 @@ impl Sieve {
         clippy::cast_sign_loss,
         reason = "clamped; depths are rounded outwards"
     )]
-    fn splat<T>(&mut self, caster: &Caster<'_, T>, sphere: &Sphere) -> Option<()> {
-        let (lens, Sphere { centre, radius }) = (&caster.lens, *sphere);
+    fn splat<T>(&mut self, context: &CastContext<'_, T>, sphere: &Sphere) -> Option<()> {
+        let (lens, Sphere { centre, radius }) = (&context.lens, *sphere);
         let to = centre - lens.eye;
         let depth = to.dot(lens.forward);
         let near = depth - radius;
@@ -125,7 +125,7 @@ impl Sieve {
             let end = (packet(shrunk(at + radius, true)) + 1.0).max(0.0) as usize;
             first.min(count)..end.min(count)
         };
-        let ImageSize { width, height } = caster.scene.size;
+        let ImageSize { width, height } = context.scene.size;
         let Rect { left, top, .. } = self.rect;
         let across = range(to.dot(lens.right), [lens.half[0], lens.middle], width, left, self.columns);
         let low = near.next_down() as f32;
@@ -176,9 +176,9 @@ impl Rays {
 }
 
 /// True where all samples lie in whole blocks of the wanted level, and steps do not leap over cells.
-fn is_uniform<T: Voxel>(caster: &Caster<'_, T>, sight: &Sight) -> bool {
-    let Caster { scene, blocks, wanted_rank: rank, .. } = *caster;
-    if scene.mode != Mode::Composite || caster.has_solids() {
+fn is_uniform<T: Voxel>(context: &CastContext<'_, T>, sight: &Sight) -> bool {
+    let CastContext { scene, blocks, wanted_rank: rank, .. } = *context;
+    if scene.mode != Mode::Composite {
         return false;
     }
     let level = &scene.view.levels[rank];
@@ -186,19 +186,19 @@ fn is_uniform<T: Voxel>(caster: &Caster<'_, T>, sight: &Sight) -> bool {
         0 => CELL as u64,
         rest => rest,
     });
-    let step = DVec3::splat(caster.step_world) / scene.view.axis_spacing_world(rank);
+    let step = DVec3::splat(context.step_world) / scene.view.axis_spacing_world(rank);
     let [nz, ny, nx] = level.grid;
     if !step.cmple(xyz(thinnest)).all() || nz * ny * nx > MOST_BLOCKS {
         return false;
     }
     let is_whole = |at: [u64; 3]| blocks.find(rank, at).is_some_and(|block| !block.has_missing);
     let mut all = (0..nz).flat_map(|z| (0..ny).flat_map(move |y| (0..nx).map(move |x| [z, y, x])));
-    all.all(|at| is_whole(at) || !is_seen(caster, sight, at))
+    all.all(|at| is_whole(at) || !is_seen(context, sight, at))
 }
 
 /// True where something of a block of the wanted level may be in the picture.
-fn is_seen<T>(caster: &Caster<'_, T>, sight: &Sight, at: [u64; 3]) -> bool {
-    let level = &caster.scene.view.levels[caster.wanted_rank];
+fn is_seen<T>(context: &CastContext<'_, T>, sight: &Sight, at: [u64; 3]) -> bool {
+    let level = &context.scene.view.levels[context.wanted_rank];
     sight.part_seen(level, at, at.map(|n| n + 1)).is_some()
 }
 
@@ -217,12 +217,12 @@ fn edge_cells(cells: &[u8], [nz, ny, nx]: [usize; 3]) -> Vec<([usize; 3], [usize
 
 /// The sphere around voxels of a block, from the `first` on and up to those behind the last.
 fn sphere<T: Voxel>(
-    caster: &Caster<'_, T>,
+    context: &CastContext<'_, T>,
     block: &Resident<T>,
     first: [usize; 3],
     size: [usize; 3],
 ) -> Sphere {
-    let view = &caster.scene.view;
+    let view = &context.scene.view;
     let (scale, shift) = view.levels[block.rank].local_map(block.at);
     let xyz = |zyx: [usize; 3]| xyz(zyx.map(|n| n as u64));
     // Half a voxel more: the volume begins and ends so far beyond its outermost ones.

@@ -4,10 +4,10 @@
 
 use glam::Vec4;
 
+use crate::cpu::color_by::Dyed;
 use crate::cpu::samples::sample::Found;
 use crate::cpu::table::{ENTRIES, ERROR_PER_BEND, Entries, PARTS, TOLERANCE, Table};
 use crate::scene::light::{Light, Metric};
-use crate::scene::tint::Dyed;
 use crate::simd::{LANES, Simd, Step, each_axis};
 
 /// Color and opacity that sixteen rays have gathered so far, and the last sample of each.
@@ -55,6 +55,12 @@ impl<S: Simd> Gathered<S> {
     pub(crate) fn store(&self, simd: S) -> [[f32; LANES]; 4] {
         let [r, g, b, a] = self.rgba;
         [simd.store(r), simd.store(g), simd.store(b), simd.store(a)]
+    }
+
+    /// One bit per ray whose sample before the next one is known.
+    #[inline(always)]
+    pub(crate) fn known(&self, simd: S) -> u32 {
+        simd.bits(simd.eq(self.before, self.before))
     }
 
     /// The rays of which `passed` is 1 come through what is not there.

@@ -3,6 +3,7 @@
 pub(crate) mod corners;
 pub(crate) mod fade;
 pub(crate) mod gathered;
+pub(crate) mod lookup;
 pub(crate) mod sample;
 pub(crate) mod shading;
 pub(crate) mod thin;

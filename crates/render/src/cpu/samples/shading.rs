@@ -4,9 +4,9 @@
 use std::cell::Cell;
 
 use crate::blocks::voxel::Missing;
+use crate::cpu::color_by::{Dye, Dyed, LocalMap, Near};
 use crate::cpu::table::Table;
 use crate::scene::light::Metric;
-use crate::scene::tint::{Dye, Dyed, LocalMap, Near};
 use crate::simd::{Simd, each_axis};
 
 /// Parameters that all samples of a picture share.

@@ -15,9 +15,10 @@ mod walk;
 
 use crate::Share;
 use crate::blocks::voxel::Voxel;
-use crate::cpu::caster::Caster;
+use crate::cpu::context::CastContext;
 use crate::cpu::packet_size::Lanes;
 use crate::cpu::rays::{Rays, Region};
+use crate::isosurface::prepare::Isosurfaces;
 use crate::isosurface::sides::{Sides, UNKNOWN};
 use crate::simd::{LANES, Simd, Step};
 use search::{Local, Search};
@@ -101,9 +102,13 @@ pub(crate) fn ahead(at: f64) -> f64 {
 impl Hunt {
     /// Hunts from where rays enter what is drawn to where they leave it, or to `ends`. In a share of a picture they begin and
     /// end so far before and behind that all is found as it is without its borders.
-    pub(crate) fn new<T: Voxel>(caster: &Caster<'_, T>, rays: &Rays, ends: &[Option<Hit>; LANES]) -> Self {
+    pub(crate) fn new<T: Voxel>(
+        context: &CastContext<'_, T>,
+        rays: &Rays,
+        ends: &[Option<Hit>; LANES],
+    ) -> Self {
         // Voxels of the finest level drawn per voxel of level 0.
-        let voxels_per_volume = caster.scene.view.levels[caster.finest_rank].scale;
+        let voxels_per_volume = context.scene.view.levels[context.finest_rank].scale;
         let mut hunt = Self {
             at: rays.reach[0],
             end: rays.reach[1],
@@ -111,7 +116,7 @@ impl Hunt {
             found: Found::new(),
             through: [1.0; LANES],
             // Half of what ends it, for rounding.
-            enough: caster.scene.quality.termination / 2.0,
+            enough: context.scene.quality.termination / 2.0,
             own: [[f64::NEG_INFINITY; LANES], [f64::INFINITY; LANES]],
         };
         for (lane, sheet) in ends.iter().enumerate() {
@@ -169,7 +174,8 @@ impl Hunt {
 /// Looks on along the `wanted` rays until each has found something or is at its end.
 pub(crate) struct Seek<'a, 'b, T> {
     pub(crate) hunt: &'a mut Hunt,
-    pub(crate) caster: &'a Caster<'b, T>,
+    pub(crate) context: &'a CastContext<'b, T>,
+    pub(crate) surfaces: &'a Isosurfaces,
     pub(crate) rays: &'a Rays,
     pub(crate) wanted: u32,
 }
@@ -179,8 +185,8 @@ impl<S: Simd, T: Voxel> Step<S> for Seek<'_, '_, T> {
 
     #[inline(always)]
     fn run(self, simd: S) {
-        let Self { hunt, caster, rays, wanted } = self;
-        let (marks, count) = caster.surfaces.marks::<T>();
+        let Self { hunt, context, surfaces, rays, wanted } = self;
+        let (marks, count) = surfaces.values.marks::<T>();
         loop {
             let open = hunt.open();
             if open & wanted & !hunt.found.rays == 0 {
@@ -191,20 +197,20 @@ impl<S: Simd, T: Voxel> Step<S> for Seek<'_, '_, T> {
                 let is_nearer = open >> lane & 1 != 0 && hunt.at[lane] < hunt.at[leader];
                 leader = if is_nearer { lane } else { leader };
             }
-            let region = caster.region(rays.at(leader, ahead(hunt.at[leader])));
+            let region = context.region(rays.at(leader, ahead(hunt.at[leader])));
             let (exit, inside) = exits(hunt, rays, &region);
             let mut members = open & (inside | 1 << leader);
-            let sides = |slot: u32| caster.sides[slot as usize].as_deref().map(|sides| (slot, sides));
+            let sides = |slot: u32| surfaces.sides[slot as usize].as_deref().map(|sides| (slot, sides));
             let Some((slot, sides)) = region.slot.and_then(sides) else {
                 hunt.leave(members, &exit, f32::NAN);
                 continue;
             };
-            let block = caster.blocks.resident(slot);
-            let missing = &caster.blocks.missing;
+            let block = context.blocks.resident(slot);
+            let missing = &context.blocks.missing;
             let mut cells = None;
             match sides {
                 Sides::Cells(sides) => {
-                    cells = Some((&sides.around[..], sides.crossed(block, missing, &caster.surfaces)));
+                    cells = Some((&sides.around[..], sides.crossed(block, missing, &surfaces.values)));
                 }
                 Sides::Even(side) => {
                     let side = if *side == UNKNOWN { f32::NAN } else { f32::from(*side) };
@@ -220,9 +226,10 @@ impl<S: Simd, T: Voxel> Step<S> for Seek<'_, '_, T> {
             if members == 0 {
                 continue;
             }
-            let ground = Ground::new(block, missing, cells, &marks[..count], &caster.surfaces.scale);
-            let local = Local::new(caster, rays, block);
-            Search { hunt: &mut *hunt, caster, rays, block, local, members, exit }.run(simd, &ground);
+            let ground = Ground::new(block, missing, cells, &marks[..count], &surfaces.values.scale);
+            let local = Local::new(context, rays, block);
+            Search { hunt: &mut *hunt, context, surfaces, rays, block, local, members, exit }
+                .run(simd, &ground);
         }
     }
 }

@@ -9,12 +9,13 @@ use super::walk::{Ground, Walk, mask};
 use super::{Hit, Hunt, Surface, ahead};
 use crate::blocks::resident::Resident;
 use crate::blocks::voxel::Voxel;
-use crate::cpu::caster::Caster;
+use crate::cpu::color_by::dyed;
+use crate::cpu::context::CastContext;
 use crate::cpu::packet_size::Lanes;
 use crate::cpu::rays::Rays;
 use crate::isosurface::cell::{Corners, Cubic, Cubics, gradient};
+use crate::isosurface::prepare::Isosurfaces;
 use crate::scene::light::lit;
-use crate::scene::tint::dyed;
 use crate::simd::{LANES, Simd};
 
 /// Sixteen rays in a block's voxels, per axis x, y, z: `origin + t * step`.
@@ -28,8 +29,8 @@ pub(crate) struct Local {
 
 impl Local {
     #[inline(always)]
-    pub(crate) fn new<T: Voxel>(caster: &Caster<'_, T>, rays: &Rays, block: &Resident<T>) -> Self {
-        let (scale, shift) = caster.scene.view.levels[block.rank].local_map(block.at);
+    pub(crate) fn new<T: Voxel>(context: &CastContext<'_, T>, rays: &Rays, block: &Resident<T>) -> Self {
+        let (scale, shift) = context.scene.view.levels[block.rank].local_map(block.at);
         let mut local = Self { origin: rays.origin, step: rays.step, inverse: rays.inverse, scale };
         for axis in 0..3 {
             for lane in 0..LANES {
@@ -60,7 +61,8 @@ impl Local {
 /// Rays on their way through one block.
 pub(crate) struct Search<'a, 'b, T> {
     pub(crate) hunt: &'a mut Hunt,
-    pub(crate) caster: &'a Caster<'b, T>,
+    pub(crate) context: &'a CastContext<'b, T>,
+    pub(crate) surfaces: &'a Isosurfaces,
     pub(crate) rays: &'a Rays,
     pub(crate) block: &'a Resident<T>,
     pub(crate) local: Local,
@@ -132,7 +134,7 @@ impl<T: Voxel> Search<'_, '_, T> {
                 continue;
             }
             let found = self.block.corners([0, 1, 2].map(|axis| whole_number(cells[axis][lane])));
-            if self.block.has_missing && self.caster.blocks.missing.any(&found) {
+            if self.block.has_missing && self.context.blocks.missing.any(&found) {
                 self.hunt.side[lane] = f32::NAN;
                 continue;
             }
@@ -156,8 +158,8 @@ impl<T: Voxel> Search<'_, '_, T> {
         let hairs = hairs(&corners);
         let mut side = [0.0; LANES];
         let place = Place { cells, corners: &corners, from: &from };
-        for number in 0..self.caster.surfaces.sorted.len() {
-            let surface = self.caster.surfaces.sorted[number];
+        for number in 0..self.surfaces.values.sorted.len() {
+            let surface = self.surfaces.values.sorted[number];
             let mut isovalue = [surface.stored; LANES];
             for (isovalue, hair) in isovalue.iter_mut().zip(&hairs) {
                 *isovalue -= hair;
@@ -232,14 +234,13 @@ impl<T: Voxel> Search<'_, '_, T> {
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "colours are f32")]
     fn note(&mut self, place: &Place<'_>, surface: &Surface, at: &Lanes, crossed: u32) {
-        let (caster, local) = (self.caster, &self.local);
+        let (context, local) = (self.context, &self.local);
         let mut cosines = [0.0; LANES];
         for lane in 0..LANES {
             let share = local.share(place.cells, lane, place.from[lane] + at[lane]);
             let share = share.max(DVec3::ZERO).min(DVec3::ONE);
             let gradient = gradient(&of_lane(place.corners, lane), share) * local.scale;
-            cosines[lane] =
-                caster.surfaces.lamp.cosine(gradient, caster.direction_of(self.rays, lane)) as f32;
+            cosines[lane] = context.lamp.cosine(gradient, context.direction_of(self.rays, lane)) as f32;
         }
         let mut left = crossed;
         while left != 0 {
@@ -247,7 +248,7 @@ impl<T: Voxel> Search<'_, '_, T> {
             left &= left - 1;
             let (cosine, stored) = (cosines[lane], surface.stored);
             let at = place.from[lane] + at[lane];
-            let colour = dyed(caster.dye, surface.colour, self.rays.at(lane, at));
+            let colour = dyed(context.dye, surface.colour, self.rays.at(lane, at));
             let colour = lit(colour, cosine);
             self.hunt.note(lane, Hit { at, stored, colour, cosine, is_foreign: false });
         }

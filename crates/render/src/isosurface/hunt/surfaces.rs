@@ -5,7 +5,6 @@ use std::sync::Arc;
 use glam::Vec4;
 
 use crate::blocks::voxel::{Scale, Voxel, above};
-use crate::scene::light::Lamp;
 use crate::{Isosurface, VolumeView};
 
 /// The surfaces of a picture, in stored values.
@@ -13,7 +12,6 @@ use crate::{Isosurface, VolumeView};
 pub(crate) struct Surfaces {
     /// By increasing stored value.
     pub(crate) sorted: Vec<Surface>,
-    pub(crate) lamp: Lamp,
     /// How voxels that `f32` cannot hold are compared: to the first of them.
     pub(super) scale: Scale,
 }
@@ -34,7 +32,7 @@ pub(crate) struct Hit {
     pub(crate) stored: f64,
     /// Lit, premultiplied.
     pub(crate) colour: Vec4,
-    /// Between the gradient there and the ray; see [`Lamp::cosine`].
+    /// Between the gradient there and the ray; see [`Lamp::cosine`](crate::scene::light::Lamp::cosine).
     pub(crate) cosine: f32,
     /// Another caster draws it; here it only says where the step begins that it lies in.
     pub(crate) is_foreign: bool,
@@ -55,7 +53,7 @@ impl Hit {
 }
 
 impl Surfaces {
-    pub(crate) fn new(surfaces: &[Isosurface], view: &VolumeView, lamp: Lamp) -> Self {
+    pub(crate) fn new(surfaces: &[Isosurface], view: &VolumeView) -> Self {
         let surface = |s: &Isosurface| Surface {
             stored: (s.value - view.decoding.offset) / view.decoding.scale,
             colour: Vec4::new(s.colour[0], s.colour[1], s.colour[2], 1.0) * s.opacity,
@@ -63,7 +61,7 @@ impl Surfaces {
         let mut sorted: Vec<Surface> = surfaces.iter().map(surface).collect();
         sorted.sort_by(|a, b| a.stored.total_cmp(&b.stored));
         let scale = Scale::new(sorted.first().map_or(0.0, |first| first.stored), 1.0);
-        Self { sorted, lamp, scale }
+        Self { sorted, scale }
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -5,16 +5,17 @@
 
 use glam::{DVec3, Vec4};
 
-use crate::Slice;
 use crate::blocks::voxel::Voxel;
-use crate::cpu::caster::Caster;
+use crate::cpu::context::CastContext;
 use crate::cpu::packet_size::Lanes;
 use crate::cpu::palette::Palette;
 use crate::cpu::rays::{Rays, Region};
+use crate::cpu::samples::lookup::Finds;
 use crate::cpu::samples::shading::Shading;
 use crate::isosurface::hunt::Hit;
 use crate::scene::truth::Shown;
 use crate::simd::{LANES, Simd, Step};
+use crate::{Scene, Slice};
 
 /// The nearest slice of each ray.
 pub(crate) type Sheets = [Option<Hit>; LANES];
@@ -29,24 +30,12 @@ pub(crate) struct Slices {
 }
 
 impl Slices {
-    pub(crate) fn new(slices: &[Slice], palette: Palette, are_alone: bool) -> Self {
-        Self { slices: slices.to_vec(), palette, are_alone }
+    /// `None` for a scene without slices.
+    pub(crate) fn prepare(scene: &Scene) -> Option<Self> {
+        let are_alone = scene.portion().slices.is_some();
+        let all = || Self { slices: scene.slices.clone(), palette: Palette::new(&scene.transfer), are_alone };
+        (!scene.slices.is_empty()).then(all)
     }
-}
-
-/// Values found at sixteen places in the volume.
-pub(crate) struct Finds {
-    /// Place in the table; NaN where nothing is.
-    pub(crate) places: [f32; LANES],
-    /// Slope of the value, per axis x, y, z; see [`crate::cpu::samples::sample::Found`].
-    pub(crate) slopes: [[f32; LANES]; 3],
-    /// Label nearest to the place, per lane.
-    pub(crate) labels: [u32; LANES],
-}
-
-impl Finds {
-    pub(crate) const NONE: Self =
-        Self { places: [f32::NAN; LANES], slopes: [[0.0; LANES]; 3], labels: [0; LANES] };
 }
 
 /// Intersections of sixteen rays with one slice.
@@ -86,7 +75,7 @@ impl Meeting {
 
 /// Looks for the slices of sixteen rays.
 pub(crate) struct Cut<'a, 'b, T> {
-    pub(crate) caster: &'a Caster<'b, T>,
+    pub(crate) context: &'a CastContext<'b, T>,
     pub(crate) slices: &'a Slices,
     pub(crate) rays: &'a Rays,
     pub(crate) shading: &'a Shading<'a, T>,
@@ -98,7 +87,7 @@ impl<S: Simd, T: Voxel> Step<S> for Cut<'_, '_, T> {
 
     #[inline(always)]
     fn run(self, simd: S) -> Sheets {
-        let Self { caster, slices, rays, shading, shown } = self;
+        let Self { context, slices, rays, shading, shown } = self;
         let mut sheets = [None; LANES];
         for &slice in &slices.slices {
             let meeting = Meeting::new(rays, slice, &sheets);
@@ -109,17 +98,17 @@ impl<S: Simd, T: Voxel> Step<S> for Cut<'_, '_, T> {
                 }
             };
             if shading.nearest {
-                caster.find_labels(&meeting.at, meeting.rays, shading, &mut finds, count);
+                context.find_labels(&meeting.at, meeting.rays, shading, &mut finds, count);
             } else {
-                caster.find_at(simd, &meeting.at, meeting.rays, shading, &mut finds, count);
+                context.find_at(simd, &meeting.at, meeting.rays, shading, &mut finds, count);
             }
             let mut found = 0;
             for lane in 0..LANES {
                 found |= u32::from(meeting.has(lane) && !finds.places[lane].is_nan()) << lane;
             }
-            let dyes = caster.dye.map(|dye| dye.colours(&meeting.at, found));
+            let dyes = context.dye.map(|dye| dye.colours(&meeting.at, found));
             for lane in (0..LANES).filter(|lane| found >> lane & 1 != 0) {
-                let own = hit(caster, slices, shading, rays, &meeting, &finds, lane);
+                let own = hit(context, slices, shading, rays, &meeting, &finds, lane);
                 sheets[lane] = match &dyes {
                     None => Some(own),
                     Some([r, g, b, is_there]) if is_there[lane] > 0.0 => {
@@ -133,32 +122,6 @@ impl<S: Simd, T: Voxel> Step<S> for Cut<'_, '_, T> {
     }
 }
 
-impl<T: Voxel> Caster<'_, T> {
-    /// Finds the labels nearest to places, for the `wanted` rays; `found` hears of the regions that they lie in.
-    #[inline(never)]
-    pub(crate) fn find_labels(
-        &self,
-        at: &[DVec3; LANES],
-        wanted: u32,
-        shading: &Shading<'_, T>,
-        finds: &mut Finds,
-        mut found: impl FnMut(&Region, u32),
-    ) {
-        for (lane, &at) in at.iter().enumerate().filter(|(lane, _)| wanted >> lane & 1 != 0) {
-            let region = self.region(at);
-            found(&region, 1 << lane);
-            let Some(slot) = region.slot else { continue };
-            let block = self.blocks.resident(slot);
-            let local = self.scene.view.levels[block.rank].local(block.at, at);
-            let label = block.interpolate(local, true, shading.missing);
-            if !shading.missing.is_missing(label) {
-                finds.places[lane] = shading.table.scale.place(label.to_f64());
-                finds.labels[lane] = label.label();
-            }
-        }
-    }
-}
-
 /// The colours of slices alone.
 pub(crate) fn colours_of(sheets: &Sheets) -> [Vec4; LANES] {
     sheets.map(|sheet| sheet.map_or(Vec4::ZERO, |hit| hit.colour))
@@ -167,7 +130,7 @@ pub(crate) fn colours_of(sheets: &Sheets) -> [Vec4; LANES] {
 /// Returns the hit of one ray on a slice.
 #[expect(clippy::cast_possible_truncation, reason = "cosines are f32")]
 fn hit<T: Voxel>(
-    caster: &Caster<'_, T>,
+    context: &CastContext<'_, T>,
     slices: &Slices,
     shading: &Shading<'_, T>,
     rays: &Rays,
@@ -185,7 +148,7 @@ fn hit<T: Voxel>(
         } else {
             slices.palette.of_place(place)
         },
-        cosine: caster.surfaces.lamp.cosine(slope, caster.direction_of(rays, lane)) as f32,
+        cosine: context.lamp.cosine(slope, context.direction_of(rays, lane)) as f32,
         is_foreign: false,
     }
 }

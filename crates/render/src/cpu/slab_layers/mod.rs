@@ -5,12 +5,15 @@
 //! together tells how much the ray sees of what follows; when this is nothing, the ray goes on for a few
 //! slabs, and ends.
 
+mod cuts;
+
 use crate::cpu::packet_size::PACKET_SIDE;
 use crate::cpu::rays::{Rays, Spans};
 use crate::image::rect::Rect;
 use crate::simd::{LANES, Simd, Step};
 
-use super::cuts::{Cuts, Walk};
+pub(crate) use cuts::Cuts;
+use cuts::Walk;
 
 /// Red, green, blue and opacity of sixteen rays.
 type Rgba = [[f32; LANES]; 4];

@@ -1,0 +1,69 @@
+//! Snapshot of a pool: its blocks as they were at one moment.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::Scene;
+use crate::blocks::Blocks;
+
+/// Blocks of a pool as they were at one moment: what a picture is cast from while the pool goes on changing. They
+/// count against the pool's limit as long as a snapshot holds them. Making one costs next to nothing; clones
+/// share it.
+#[derive(Clone)]
+pub struct Snapshot {
+    pub(crate) blocks: AnyBlocks,
+    /// Blocks that give colors to a picture of them, if another array does.
+    pub(crate) tint: Option<AnyBlocks>,
+}
+
+/// Table of blocks of any element type.
+#[derive(Clone)]
+pub(crate) enum AnyBlocks {
+    U8(Arc<Blocks<u8>>),
+    U16(Arc<Blocks<u16>>),
+    I16(Arc<Blocks<i16>>),
+    F32(Arc<Blocks<f32>>),
+    F64(Arc<Blocks<f64>>),
+}
+
+/// Evaluates `$body` with `$blocks` bound to the [`Blocks`] of whatever type.
+macro_rules! each_blocks {
+    ($any:expr, $blocks:ident => $body:expr) => {
+        match $any {
+            $crate::blocks::snapshot::AnyBlocks::U8($blocks) => $body,
+            $crate::blocks::snapshot::AnyBlocks::U16($blocks) => $body,
+            $crate::blocks::snapshot::AnyBlocks::I16($blocks) => $body,
+            $crate::blocks::snapshot::AnyBlocks::F32($blocks) => $body,
+            $crate::blocks::snapshot::AnyBlocks::F64($blocks) => $body,
+        }
+    };
+}
+pub(crate) use each_blocks;
+
+impl Snapshot {
+    pub(crate) fn new(blocks: AnyBlocks) -> Self {
+        Self { blocks, tint: None }
+    }
+
+    /// Adds the blocks of another pool, for scenes that take their colors from its array: see
+    /// [`Scene::tint`].
+    #[must_use]
+    pub fn tinted(self, by: &Self) -> Self {
+        Self { tint: Some(by.blocks.clone()), ..self }
+    }
+
+    /// Number of the finest level that has a block here and is not finer than that of the scene; `None` without one.
+    #[must_use]
+    pub fn finest_level(&self, scene: &Scene) -> Option<u8> {
+        let wanted = scene.view.rank_of(scene.finest_level).ok()?;
+        let has_blocks = |&rank: &usize| each_blocks!(&self.blocks, blocks => blocks.count_at(rank) > 0);
+        let finest = (wanted..scene.view.levels.len()).find(has_blocks)?;
+        Some(scene.view.levels[finest].number)
+    }
+}
+
+impl fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Snapshot")
+    }
+}

@@ -1,0 +1,248 @@
+//! Boxes as lines in the picture: where rays meet their edges.
+//!
+//! Edges are projected and cut into *crossings*: a pixel, how far away the edge is there, how much of the pixel it covers. The caster
+//! mixes them with what each ray gathers where they lie on it, so that what is before an edge dims it, and opaque surfaces hide it.
+//! Edges that several boxes have are drawn once. The list of boxes has an order, and where there are too many crossings the last
+//! boxes are left out.
+
+use std::collections::HashSet;
+
+use glam::{DVec3, Vec4};
+
+use crate::cpu::packet_size::{Lanes, PACKET_PIXELS, PACKET_SIDE};
+use crate::cpu::rays::Rays;
+use crate::cpu::slices::Sheets;
+use crate::image::raster::line;
+use crate::scene::camera::Lens;
+use crate::simd::LANES;
+use crate::{Bounds, ImageSize, Scene};
+
+/// Most crossings of a picture: 48 MiB.
+const MAX_CROSSINGS: usize = 4 << 20;
+/// Opacity of lines.
+const OPACITY: f32 = 0.85;
+/// Share of the distance to the target; edges nearer to the eye than this are not drawn.
+const NEAR_SHARE: f64 = 1e-3;
+
+/// Crossing of a pixel's ray and an edge.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Crossing {
+    pixel: u32,
+    /// Along the line of sight, world units.
+    depth: f32,
+    colour: [u8; 3],
+    /// 255ths.
+    covered: u8,
+}
+
+impl Crossing {
+    /// Premultiplied.
+    fn colour(&self) -> Vec4 {
+        let [r, g, b] = self.colour.map(|c| f32::from(c) / 255.0);
+        Vec4::new(r, g, b, 1.0) * (OPACITY * f32::from(self.covered) / 255.0)
+    }
+}
+
+/// Crossings of all pixels with the edges of boxes.
+#[derive(Debug)]
+pub(crate) struct Wires {
+    size: ImageSize,
+    /// By pixel, the nearest first.
+    crossings: Vec<Crossing>,
+    /// Index of each pixel's first crossing, and, at the end, the number of crossings.
+    starts: Vec<u32>,
+}
+
+impl Wires {
+    /// `None` where no edge is in the picture.
+    pub(crate) fn new(scene: &Scene, lens: &Lens) -> Option<Self> {
+        let near = NEAR_SHARE * DVec3::from(scene.camera.eye).distance(scene.camera.target.into());
+        let mut known = HashSet::new();
+        let mut crossings = Vec::new();
+        for wire in scene.wires.iter() {
+            for [low, high] in edges(&wire.bounds) {
+                let is_new = known.insert([low, high].map(|end| end.to_array().map(f64::to_bits)));
+                let part = scene.clip.map_or(Some([low, high]), |clip| inside([low, high], &clip));
+                if let Some(part) = part.filter(|_| is_new) {
+                    cross(lens, near, part, wire.colour, &mut crossings, scene.size);
+                }
+            }
+            if crossings.len() > MAX_CROSSINGS {
+                break;
+            }
+        }
+        if crossings.is_empty() {
+            return None;
+        }
+        crossings.sort_unstable_by(|a, b| a.pixel.cmp(&b.pixel).then(a.depth.total_cmp(&b.depth)));
+        let (mut starts, mut next) = (Vec::new(), 0);
+        let pixels = u32::try_from(u64::from(scene.size.width) * u64::from(scene.size.height)).ok()?;
+        for pixel in 0..=pixels {
+            while crossings.get(next).is_some_and(|crossing| crossing.pixel < pixel) {
+                next += 1;
+            }
+            starts.push(u32::try_from(next).ok()?);
+        }
+        Some(Self { size: scene.size, crossings, starts })
+    }
+
+    /// Those of a pixel, the nearest first; none outside the image.
+    fn of(&self, [column, row]: [u32; 2]) -> &[Crossing] {
+        let ImageSize { width, height } = self.size;
+        if column >= width || row >= height {
+            return &[];
+        }
+        let pixel = row as usize * width as usize + column as usize;
+        let [from, to] = [pixel, pixel + 1].map(|at| self.starts.get(at).map_or(0, |&start| start as usize));
+        self.crossings.get(from..to).unwrap_or_default()
+    }
+
+    /// True where a ray of a packet meets an edge.
+    pub(crate) fn touch(&self, [left, top]: [u32; 2]) -> bool {
+        let ImageSize { width, height } = self.size;
+        let right = (left + PACKET_SIDE).min(width);
+        (top..(top + PACKET_SIDE).min(height)).any(|row| {
+            let start = |column: u32| self.starts[row as usize * width as usize + column as usize];
+            left < right && start(left) < start(right)
+        })
+    }
+
+    /// Returns the crossings of the rays of a packet.
+    pub(crate) fn strands(&self, [left, top]: [u32; 2], rays: &Rays) -> Strands<'_> {
+        let mut reach = rays.reach;
+        // Rays that miss the volume have everything before it.
+        for lane in (0..LANES).filter(|&lane| !rays.has_samples(lane)) {
+            reach[0][lane] = f64::INFINITY;
+        }
+        let left = PACKET_PIXELS.map(|[column, row]| self.of([left + column, top + row]));
+        Strands { left, length: rays.length, depth: rays.depth, reach }
+    }
+}
+
+/// The crossings of sixteen rays that are still to be drawn.
+pub(crate) struct Strands<'a> {
+    left: [&'a [Crossing]; LANES],
+    /// Length of a step along the camera's line of sight, and where sample 0 lies on it.
+    length: Lanes,
+    depth: Lanes,
+    /// Places where what is drawn of the volume begins and ends, in steps.
+    reach: [Lanes; 2],
+}
+
+impl Strands<'_> {
+    /// Returns the next crossing of a ray before `end`: its place, in steps, and its color.
+    fn next(&self, lane: usize, end: f64) -> Option<(f64, Vec4)> {
+        let crossing = self.left[lane].first()?;
+        let at = (f64::from(crossing.depth) - self.depth[lane]) / self.length[lane];
+        (at < end).then(|| (at, crossing.colour()))
+    }
+
+    /// Returns the next crossing of a ray before it leaves the volume: its place, in steps, and its color.
+    pub(crate) fn peek(&self, lane: usize) -> Option<(f64, Vec4)> {
+        self.next(lane, self.reach[1][lane])
+    }
+
+    /// Takes the next one.
+    pub(crate) fn take(&mut self, lane: usize) {
+        self.left[lane] = self.left[lane].get(1..).unwrap_or_default();
+    }
+
+    /// Draws what crosses a ray before `end`, behind what it has gathered.
+    fn draw_until(&mut self, lane: usize, end: f64, colour: &mut Vec4) {
+        while let Some((_, own)) = self.next(lane, end) {
+            *colour += own * (1.0 - colour.w);
+            self.take(lane);
+        }
+    }
+
+    /// Draws the crossings of the rays before they enter the volume.
+    pub(crate) fn before(&mut self) -> [Vec4; LANES] {
+        let mut colours = [Vec4::ZERO; LANES];
+        for (lane, colour) in colours.iter_mut().enumerate() {
+            self.draw_until(lane, self.reach[0][lane], colour);
+        }
+        colours
+    }
+
+    /// Draws what is left behind what rays have gathered.
+    pub(crate) fn rest(&mut self, colours: &mut [Vec4; LANES]) {
+        for (lane, colour) in colours.iter_mut().enumerate() {
+            self.draw_until(lane, f64::INFINITY, colour);
+        }
+    }
+
+    /// Draws before and behind slices, which are opaque.
+    pub(crate) fn around(mut self, sheets: &Sheets) -> [Vec4; LANES] {
+        let mut colours = [Vec4::ZERO; LANES];
+        for (lane, colour) in colours.iter_mut().enumerate() {
+            self.draw_until(lane, sheets[lane].map_or(f64::INFINITY, |sheet| sheet.at), colour);
+            *colour += sheets[lane].map_or(Vec4::ZERO, |sheet| sheet.colour) * (1.0 - colour.w);
+        }
+        colours
+    }
+}
+
+/// The twelve edges of a box, fewer where it is flat.
+fn edges(bounds: &Bounds) -> impl Iterator<Item = [DVec3; 2]> {
+    let corner = |number: usize| {
+        DVec3::from_array(std::array::from_fn(|axis| {
+            if number >> axis & 1 == 0 { bounds.min[axis] } else { bounds.max[axis] }
+        }))
+    };
+    let edges = (0..3usize).flat_map(|axis| (0..8usize).map(move |number| (axis, number)));
+    let edges = edges.filter(|(axis, number)| number >> axis & 1 == 0);
+    edges.map(move |(axis, number)| [corner(number), corner(number | 1 << axis)]).filter(|[a, b]| a != b)
+}
+
+/// The part of an edge, which lies along an axis, inside a box.
+fn inside([low, high]: [DVec3; 2], clip: &Bounds) -> Option<[DVec3; 2]> {
+    let [min, max] = [clip.min, clip.max].map(DVec3::from);
+    let is_met = high.cmpge(min).all() && low.cmple(max).all();
+    is_met.then(|| [low.max(min), high.min(max)])
+}
+
+/// Adds where rays meet an edge.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "pixels of an image; a byte")]
+fn cross(
+    lens: &Lens,
+    near: f64,
+    [low, high]: [DVec3; 2],
+    colour: [u8; 3],
+    into: &mut Vec<Crossing>,
+    size: ImageSize,
+) {
+    let depth = |point: DVec3| (point - lens.eye).dot(lens.forward);
+    let (mut ends, mut depths) = ([low, high], [depth(low), depth(high)]);
+    if lens.perspective {
+        if depths[0].max(depths[1]) <= near {
+            return;
+        }
+        for end in 0..2 {
+            if depths[end] < near {
+                let other = 1 - end;
+                ends[end] =
+                    ends[other].lerp(ends[end], (depths[other] - near) / (depths[other] - depths[end]));
+                depths[end] = near;
+            }
+        }
+    }
+    let (Some(a), Some(b)) = (lens.pixel_of(ends[0]), lens.pixel_of(ends[1])) else { return };
+    // A pixel's middle is at whole numbers there.
+    let [a, b] = [a, b].map(|at| glam::DVec2::from(at) - 0.5);
+    line(a, b, size, |column, row, covered, share| {
+        let covered = (covered * 255.0 + 0.5) as u8;
+        let is_inside =
+            (0..i64::from(size.width)).contains(&column) && (0..i64::from(size.height)).contains(&row);
+        if !is_inside || covered == 0 || into.len() > MAX_CROSSINGS {
+            return;
+        }
+        // Along a projected line the inverse of the distance changes evenly.
+        let depth = if lens.perspective {
+            1.0 / ((1.0 - share) / depths[0] + share / depths[1])
+        } else {
+            depths[0] + (depths[1] - depths[0]) * share
+        };
+        let pixel = (row * i64::from(size.width) + column) as u32;
+        into.push(Crossing { pixel, depth: depth as f32, colour, covered });
+    });
+}

@@ -1,0 +1,165 @@
+//! Context of one picture: what all of its rays share, whatever is drawn along them.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use array::{Error, Result};
+use glam::DAffine3;
+use rayon::prelude::*;
+
+use crate::blocks::Blocks;
+use crate::blocks::resident::Resident;
+use crate::blocks::voxel::Voxel;
+use crate::cpu::anchor::Spacing;
+use crate::cpu::color_by::Dye;
+use crate::cpu::empty_space::skip::Plan;
+use crate::cpu::samples::fade::Fade;
+use crate::cpu::samples::shading::Shading;
+use crate::cpu::table::{Recipe, Tables};
+use crate::scene::camera::Lens;
+use crate::scene::frustum::Sight;
+use crate::scene::light::{Lamp, Metric};
+use crate::simd::Instructions;
+use crate::{Mode, Part, Portion, Scene, Share};
+
+/// How many samples are leapt over in the time that one is drawn.
+pub(crate) const LEAPT: u64 = 16;
+
+/// What all rays of one picture share: blocks, steps, tables, and what of the blocks can be seen.
+pub(crate) struct CastContext<'a, T> {
+    pub(crate) scene: &'a Scene,
+    pub(crate) part: Part,
+    /// Others draw what lies outside the part's share.
+    pub(crate) is_shared: bool,
+    pub(crate) blocks: &'a Blocks<T>,
+    pub(crate) lens: Lens,
+    pub(crate) volume_from_world: DAffine3,
+    /// Ranks that are drawn and have blocks (or known gaps), finest first.
+    pub(crate) ranks: Vec<usize>,
+    pub(crate) wanted_rank: usize,
+    /// The finest that any caster of the picture has a block of.
+    pub(crate) finest_rank: usize,
+    pub(crate) step_world: f64,
+    /// Each ray has samples of its own: see `anchor.rs`.
+    pub(crate) is_thin: bool,
+    /// Per rank the logarithm of how many steps one sample stands for: coarser blocks need fewer samples.
+    pub(crate) strides_log2: Vec<usize>,
+    /// Tables for samples that stand for 1, 2, 4, ... steps.
+    pub(crate) tables: Arc<Tables>,
+    /// Visible cells of each block, by slot; `None` for empty slots.
+    pub(crate) plans: Vec<Option<Arc<Plan>>>,
+    /// Axes along which each block begins beside a coarser one, by slot.
+    pub(crate) fades: Vec<Fade>,
+    /// The transfer function shows something.
+    pub(crate) shows_volume: bool,
+    pub(crate) lamp: Lamp,
+    /// How samples are lit, if they are.
+    pub(crate) metric: Option<Metric>,
+    /// Samples that rays passed in each block, and [`LEAPT`] more for each that they drew, by slot;
+    /// empty where nobody asks.
+    pub(crate) worked: Vec<AtomicU64>,
+    /// Source of the colors, if another array gives them.
+    pub(crate) dye: Option<&'a dyn Dye>,
+    pub(crate) instructions: Instructions,
+}
+
+impl<'a, T: Voxel> CastContext<'a, T> {
+    /// # Errors
+    /// `Invalid` for an impossible camera or blocks of another view.
+    pub(crate) fn new(
+        scene: &'a Scene,
+        part: &Part,
+        blocks: &'a Blocks<T>,
+        dye: Option<&'a dyn Dye>,
+        instructions: Instructions,
+    ) -> Result<Self> {
+        if *blocks.view != *scene.view {
+            return Err(Error::invalid("expected blocks of the scene's own view"));
+        }
+        let view = &scene.view;
+        let wanted_rank = view.rank_of(scene.finest_level)?;
+        let is_drawn = |r: &usize| blocks.count_at(*r) > 0;
+        let here = (wanted_rank..view.levels.len()).find(is_drawn).unwrap_or(wanted_rank);
+        let finest = part.finest.map_or(Ok(here), |number| view.rank_of(number))?;
+        // Gaps in the wanted level are no lack, so it is looked at even where it has no block.
+        let is_asked = |r: &usize| is_drawn(r) || *r == wanted_rank && blocks.has_gaps(*r);
+        let ranks: Vec<usize> = (wanted_rank..view.levels.len()).filter(is_asked).collect();
+        let step = scene.quality.step * scene.mode.step();
+        let Spacing { step_world, is_thin } = Spacing::of(scene, finest, step);
+        let stride = |r: usize| if is_thin { 0 } else { stride_log2(view.step_world(r, step), step_world) };
+        let strides_log2: Vec<usize> = (0..view.levels.len()).map(stride).collect();
+        let coarsest = ranks.iter().map(|&r| strides_log2[r]).max().unwrap_or(0);
+        let recipe = Recipe {
+            transfer: scene.transfer.clone(),
+            thickness: step_world / view.spacing_world(0),
+            coarsest_log2: coarsest,
+            skip_empty: scene.quality.skip_empty,
+        };
+        let tables = blocks.tables.of(recipe, &view.decoding);
+        let plan = |block: &Arc<Resident<T>>| {
+            let make = || Plan::new(block, &tables.by_stride[0], scene.quality.skip_empty);
+            block.plans.of(&tables.number, make)
+        };
+        let is_composite = scene.mode == Mode::Composite;
+        let plan = |slot: &Option<_>| slot.as_ref().filter(|_| is_composite).map(plan);
+        let plans = blocks.all_slots().par_iter().map(plan).collect();
+        let lens = Lens::new(&scene.camera, scene.size)?;
+        let portion = scene.portion();
+        let sights = sights(scene, part, &lens, &portion);
+        let fade =
+            |slot: &Option<_>| slot.as_deref().map_or(Fade::FALSE, |b| blocks.fade_of(b, &sights[b.rank]));
+        let sight = tables.by_stride[0].sight_of([f32::MIN, f32::MAX]);
+        let volume_from_world = view.world_from_volume.inverse();
+        let is_shared = part.share != Share::WHOLE;
+        let counted = if is_shared { blocks.all_slots().len() } else { 0 };
+        Ok(Self {
+            shows_volume: is_composite && !sight.is_hidden(),
+            lamp: Lamp::new(&volume_from_world),
+            metric: (scene.is_lit && is_composite).then(|| Metric::new(&volume_from_world, step_world)),
+            scene,
+            part: *part,
+            is_shared,
+            finest_rank: finest,
+            worked: std::iter::repeat_with(AtomicU64::default).take(counted).collect(),
+            blocks,
+            lens,
+            volume_from_world,
+            ranks,
+            wanted_rank,
+            step_world,
+            is_thin,
+            strides_log2,
+            tables,
+            plans,
+            fades: blocks.all_slots().par_iter().map(fade).collect(),
+            dye,
+            instructions,
+        })
+    }
+
+    pub(crate) fn shadings(&self) -> Vec<Shading<'_, T>> {
+        let nearest = !self.scene.view.meaning.is_continuous();
+        let opaque = 1.0 - self.scene.quality.termination;
+        let missing = &self.blocks.missing;
+        self.tables
+            .by_stride
+            .iter()
+            .map(|table| Shading { table, missing, opaque, nearest, metric: self.metric, dye: self.dye })
+            .collect()
+    }
+}
+
+/// Returns the part of the volume that may be seen, for each level by rank.
+fn sights(scene: &Scene, part: &Part, lens: &Lens, portion: &Portion) -> Vec<Sight> {
+    let sight = Sight::new(&scene.view, lens, portion);
+    let of_rank = |rank| part.share.restrict(sight.clone(), Share::margin(scene, rank));
+    (0..scene.view.levels.len()).map(of_rank).collect()
+}
+
+/// Logarithm of the largest power of two of steps that is no longer than `coarse_world`.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
+fn stride_log2(coarse_world: f64, step_world: f64) -> usize {
+    const MOST: f64 = 8.0;
+    // A little less than exact, so that rounding does not halve a stride.
+    (coarse_world / step_world * 1.001).log2().floor().clamp(0.0, MOST) as usize
+}

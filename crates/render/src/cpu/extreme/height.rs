@@ -1,0 +1,62 @@
+//! Heights of values in pictures of extreme values: the better a value, the higher it is.
+
+use glam::Vec4;
+
+use crate::cpu::palette::Palette;
+use crate::cpu::table::ENTRIES;
+use crate::simd::Simd;
+use crate::{Mode, Scene};
+
+/// Height along rays that have met no value.
+pub const NOTHING: f32 = -1.0;
+/// The greatest height.
+pub const TOP: f32 = (ENTRIES - 1) as f32;
+/// Height that one more in [`Peaks::cells`](crate::device::Peaks::cells) stands for.
+pub const PEAK_STEP: f32 = TOP / 254.0;
+/// Heights that differ by less count as one: a 32,000th of the transfer function's domain.
+pub const ALIKE: f32 = 1.0 / 16.0;
+
+/// Height = `sign * place + origin`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sense {
+    pub(super) sign: f32,
+    pub(super) origin: f32,
+}
+
+impl Sense {
+    /// `None` for pictures of other things.
+    pub(super) fn of(mode: Mode) -> Option<Self> {
+        match mode {
+            Mode::Maximum => Some(Self { sign: 1.0, origin: 0.0 }),
+            Mode::Minimum => Some(Self { sign: -1.0, origin: TOP }),
+            Mode::Composite | Mode::Surfaces => None,
+        }
+    }
+
+    pub(super) fn height(self, place: f32) -> f32 {
+        (self.sign * place + self.origin).clamp(0.0, TOP)
+    }
+
+    /// The best of heights and of those of places, for rays that have a sample; NaN is no place.
+    #[inline(always)]
+    pub(super) fn best<S: Simd>(self, simd: S, best: S::F, place: S::F, own: S::M) -> S::F {
+        let height = simd.mul_add(place, simd.splat(self.sign), simd.splat(self.origin));
+        let height = simd.min(simd.max(height, simd.splat(0.0)), simd.splat(TOP));
+        let is_there = simd.and(own, simd.eq(place, place));
+        simd.select(is_there, simd.max(height, best), best)
+    }
+}
+
+/// Puts the colours of heights, if a scene has any, behind what else was drawn.
+pub(crate) fn show(scene: &Scene, pixels: &mut [[f32; 4]], heights: &[f32]) {
+    let Some(sense) = Sense::of(scene.mode) else { return };
+    let palette = Palette::new(&scene.transfer);
+    for (pixel, &height) in pixels.iter_mut().zip(heights) {
+        // Nothing where there was no value.
+        if height >= 0.0 {
+            let before = Vec4::from(*pixel);
+            let own = palette.of_place((height - sense.origin) * sense.sign);
+            *pixel = (before + own * (1.0 - before.w)).to_array();
+        }
+    }
+}

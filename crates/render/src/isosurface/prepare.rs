@@ -1,0 +1,40 @@
+//! Isosurfaces of one picture, and where they lie in its blocks.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use crate::blocks::resident::Resident;
+use crate::blocks::voxel::Voxel;
+use crate::cpu::context::CastContext;
+use crate::isosurface::hunt::Surfaces;
+use crate::isosurface::sides::Sides;
+
+/// Isosurfaces of one picture: the values, and on which side of them its blocks lie.
+#[derive(Debug)]
+pub(crate) struct Isosurfaces {
+    pub(crate) values: Surfaces,
+    /// On which side of the isovalues each block lies, by slot, `None` for empty ones; empty without isovalues.
+    pub(crate) sides: Vec<Option<Arc<Sides>>>,
+}
+
+impl Isosurfaces {
+    /// Finds where rays need look for the surfaces of a scene.
+    pub(crate) fn prepare<T: Voxel>(context: &CastContext<'_, T>) -> Self {
+        let values = Surfaces::new(&context.scene.surfaces, &context.scene.view);
+        let mut sides = Vec::new();
+        if !values.is_empty() {
+            let isovalues = values.isovalues();
+            let sides_of =
+                |block: &Arc<Resident<T>>| block.sides.of(&isovalues, || Sides::new(block, &values));
+            let sides_of = |slot: &Option<_>| slot.as_ref().map(sides_of);
+            sides = context.blocks.all_slots().par_iter().map(sides_of).collect();
+        }
+        Self { values, sides }
+    }
+
+    /// True where the scene has none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+}
