@@ -2,9 +2,11 @@
 //!
 //! A [`Pool`](crate::blocks::pool::Pool) changes its table; a picture holds it as it was when the picture began. The
 //! table and each block in it are shared between the two and copied only when one changes that the other still
-//! holds. What is copied is counted: see [`Charge`].
+//! holds. What is copied is counted: see [`Charge`](crate::blocks::charge::Charge).
 
 pub(crate) mod apron;
+pub(crate) mod cell_stats;
+pub(crate) mod charge;
 pub(crate) mod pool;
 pub(crate) mod remembered;
 pub(crate) mod resident;
@@ -15,7 +17,6 @@ pub(crate) mod voxel;
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use glam::DVec3;
 
@@ -166,32 +167,6 @@ impl<T: Voxel> Blocks<T> {
     pub(crate) fn has_gaps(&self, rank: usize) -> bool {
         let first = (rank as u64) << RANK_SHIFT;
         self.not_covered.range(first..first + (1 << RANK_SHIFT)).next().is_some()
-    }
-}
-
-/// Bytes that a block costs from its loading until it and every copy that a picture still holds are gone.
-#[derive(Debug)]
-pub(crate) struct Charge {
-    meter: Arc<AtomicUsize>,
-    bytes: usize,
-}
-
-impl Charge {
-    pub(crate) fn new(meter: &Arc<AtomicUsize>, bytes: usize) -> Self {
-        meter.fetch_add(bytes, Ordering::Relaxed);
-        Self { meter: Arc::clone(meter), bytes }
-    }
-}
-
-impl Clone for Charge {
-    fn clone(&self) -> Self {
-        Self::new(&self.meter, self.bytes)
-    }
-}
-
-impl Drop for Charge {
-    fn drop(&mut self) {
-        self.meter.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 

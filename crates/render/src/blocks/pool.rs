@@ -18,10 +18,11 @@ use array::{Block, BlockKey, Content, ElementType, Result};
 use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
 
 use crate::blocks::apron::Ranks;
+use crate::blocks::charge::Charge;
 use crate::blocks::resident::{Layout, Resident};
 use crate::blocks::snapshot::{AnyBlocks, Snapshot};
 use crate::blocks::voxel::Voxel;
-use crate::blocks::{Blocks, Charge, IdHash};
+use crate::blocks::{Blocks, IdHash};
 use crate::scene::demand::{Demand, Demanded};
 use crate::scene::volume::VolumeView;
 

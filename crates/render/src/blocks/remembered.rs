@@ -2,6 +2,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// Plans that a block remembers, by the number of the table they are for; and tables that are remembered.
+pub(crate) const REMEMBERED: usize = 2;
+
 /// The last `COUNT` values that were made, by what they were made for: so many views of one block may differ in that.
 #[derive(Debug)]
 pub(crate) struct Remembered<K, V, const COUNT: usize>(Mutex<Vec<(K, Arc<V>)>>);

@@ -6,10 +6,12 @@
 use array::{Error, Result};
 use glam::DVec3;
 
-use crate::blocks::Charge;
-use crate::blocks::survey::{Course, Survey};
+use crate::blocks::cell_stats::{CellStats, Course};
+use crate::blocks::charge::Charge;
+use crate::blocks::remembered::REMEMBERED;
+use crate::blocks::survey::Survey;
 use crate::blocks::voxel::{Missing, Voxel, read_labels, read_run};
-use crate::cpu::empty_space::skip::{Plans, REMEMBERED};
+use crate::cpu::empty_space::skip::Plans;
 use crate::isosurface::crossed::Crossed;
 use crate::isosurface::sides::LastSides;
 use crate::scene::volume::{ViewLevel, VolumeView};
@@ -227,6 +229,10 @@ impl<T: Voxel> Resident<T> {
         self.plans.forget();
         self.sides.forget();
         Instructions::best().run(Survey { block: self, part, missing });
+    }
+
+    pub(crate) fn cell_stats(&self) -> CellStats<'_> {
+        CellStats { shape: self.layout.cells, ranges: &self.cells, courses: &self.courses }
     }
 
     pub(crate) fn size_bytes(&self) -> usize {

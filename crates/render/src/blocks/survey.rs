@@ -3,19 +3,10 @@
 //! Voxels are read row by row, column by column, whatever their values are, by the instructions that the
 //! machine has.
 
+use crate::blocks::cell_stats::Course;
 use crate::blocks::resident::{CELL, Resident};
 use crate::blocks::voxel::{Missing, Voxel};
 use crate::simd::{Job, Simd};
-
-/// How the stored values of a cell run from voxel to voxel, in `f32`; infinite or NaN where that is beyond it. Zero where voxels of the
-/// block are missing: nothing is asked there.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Course {
-    /// The greatest difference of two neighbours along x, y or z.
-    pub(crate) rise: f32,
-    /// The greatest difference of neighbouring differences at a voxel, along x, y or z. Voxels before the block are not asked.
-    pub(crate) bow: f32,
-}
 
 /// Finds value ranges and courses of the cells that a part of the apron touches; part 0 is the whole block.
 pub(crate) struct Survey<'a, T> {

@@ -97,7 +97,7 @@ impl<'a, T: Voxel> CastContext<'a, T> {
         };
         let tables = blocks.tables.of(recipe, &view.decoding);
         let plan = |block: &Arc<Resident<T>>| {
-            let make = || Plan::new(block, &tables.by_stride[0], scene.quality.skip_empty);
+            let make = || Plan::new(block.cell_stats(), &tables.by_stride[0], scene.quality.skip_empty);
             block.plans.of(&tables.number, make)
         };
         let is_composite = scene.mode == Mode::Composite;

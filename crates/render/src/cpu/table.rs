@@ -15,10 +15,10 @@ use array::Decoding;
 use glam::{Vec3, Vec4};
 
 use crate::TransferFunction;
-use crate::blocks::survey::Course;
+use crate::blocks::cell_stats::Course;
+use crate::blocks::remembered::REMEMBERED;
 use crate::blocks::voxel::Scale;
 use crate::cpu::empty_space::pace::{BENT, DOUBLE, QUADRUPLE, SINGLE};
-use crate::cpu::empty_space::skip::REMEMBERED;
 use crate::scene::colour::OwnColours;
 use crate::scene::transfer::interpolate;
 use crate::simd::Simd;

@@ -2,9 +2,9 @@
 //!
 //! Where values run nearly evenly and opacity with them, two or four steps are taken at once: what samples in between
 //! would add is found from how the values around turn. What is lost is bounded by how much values rise and bend from voxel to
-//! voxel in a cell ([`Course`](crate::blocks::survey::Course)) and by the slope of opacity and colour over the cell's range ([`Table::pace_of`]).
+//! voxel in a cell ([`Course`](crate::blocks::cell_stats::Course)) and by the slope of opacity and colour over the cell's range ([`Table::pace_of`]).
 
-use crate::blocks::resident::Resident;
+use crate::blocks::cell_stats::CellStats;
 use crate::cpu::empty_space::skip::Field;
 use crate::cpu::table::Table;
 use crate::simd::READ_AHEAD;
@@ -38,14 +38,14 @@ pub(crate) enum Guide {
 impl Guide {
     /// Creates the guide for `field`, from the value ranges and courses of the block's cells; `leaps` allows
     /// several steps at once.
-    pub(crate) fn new<T>(block: &Resident<T>, table: &Table, field: &Field, leaps: bool) -> Self {
+    pub(crate) fn new(stats: CellStats<'_>, table: &Table, field: &Field, leaps: bool) -> Self {
         if matches!(field, Field::Hidden { .. }) {
             return Self::Even(QUADRUPLE);
         }
         let fastest = if leaps { QUADRUPLE } else { SINGLE };
-        let own = block.cells.iter().zip(&block.courses);
+        let own = stats.ranges.iter().zip(stats.courses);
         let own = own.map(|(&range, course)| table.pace_of(range, course).min(fastest));
-        let mut cells = slowest_around(own.collect(), block.layout.cells);
+        let mut cells = slowest_around(own.collect(), stats.shape);
         let is_even = cells.iter().all(|&pace| pace == cells[0]);
         match field {
             Field::Cells(distances) => {

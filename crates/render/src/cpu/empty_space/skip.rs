@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::blocks::remembered::Remembered;
-use crate::blocks::resident::Resident;
+use crate::blocks::cell_stats::CellStats;
+use crate::blocks::remembered::{REMEMBERED, Remembered};
 use crate::cpu::empty_space::pace::Guide;
 use crate::cpu::table::{Sight, Table};
 
@@ -33,9 +33,9 @@ const FARTHEST: u8 = 0x7F;
 
 impl Field {
     /// `skip_empty`: leap over what is hidden.
-    pub(crate) fn new<T>(block: &Resident<T>, table: &Table, skip_empty: bool) -> Self {
-        let shape = block.layout.cells;
-        let mut sights: Vec<Sight> = block.cells.iter().map(|&range| table.sight_of(range)).collect();
+    pub(crate) fn new(stats: CellStats<'_>, table: &Table, skip_empty: bool) -> Self {
+        let shape = stats.shape;
+        let mut sights: Vec<Sight> = stats.ranges.iter().map(|&range| table.sight_of(range)).collect();
         show_between_gaps(&mut sights, shape);
         let has = |sight: Sight| sights.contains(&sight);
         if skip_empty && !has(Sight::Even) && !has(Sight::Bent) {
@@ -82,9 +82,6 @@ fn show_between_gaps(sights: &mut [Sight], [nz, ny, nx]: [usize; 3]) {
     shown.into_iter().for_each(|i| sights[i] = Sight::Bent);
 }
 
-/// Plans that a block remembers, by the number of the table they are for.
-pub(crate) const REMEMBERED: usize = 2;
-
 /// The plans of a block for the last few transfer functions.
 pub(crate) type Plans = Remembered<u64, Plan, REMEMBERED>;
 
@@ -96,9 +93,9 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    pub(crate) fn new<T>(block: &Resident<T>, table: &Table, skip_empty: bool) -> Self {
-        let field = Arc::new(Field::new(block, table, skip_empty));
-        Self { guide: Guide::new(block, table, &field, skip_empty), field }
+    pub(crate) fn new(stats: CellStats<'_>, table: &Table, skip_empty: bool) -> Self {
+        let field = Arc::new(Field::new(stats, table, skip_empty));
+        Self { guide: Guide::new(stats, table, &field, skip_empty), field }
     }
 }
 
