@@ -9,8 +9,8 @@ use std::collections::HashSet;
 
 use glam::{DVec3, Vec4};
 
-use crate::cpu::packet_size::{Lanes, PACKET_PIXELS, PACKET_SIDE};
-use crate::cpu::rays::Rays;
+use crate::cpu::packet::rays::Rays;
+use crate::cpu::packet::size::{Lanes, PACKET_PIXELS, PACKET_SIDE};
 use crate::cpu::slices::Sheets;
 use crate::image::raster::line;
 use crate::scene::camera::Lens;

@@ -1,7 +1,7 @@
 //! The caster: one picture from a scene and the blocks that are resident.
 //!
 //! The image is cut into tiles, drawn by as many threads as the surrounding rayon pool has, and those into packets
-//! of 4 x 4 rays (`packet.rs`). A ray goes front to back, block by block; each stretch is drawn from the finest
+//! of 4 x 4 rays (`packet/mod.rs`). A ray goes front to back, block by block; each stretch is drawn from the finest
 //! resident block that holds it. Samples lie at multiples of one step from the eye, whatever is skipped and
 //! whichever thread draws, so the same request over the same blocks gives the same bits on the same instruction
 //! set.
@@ -21,7 +21,7 @@ use crate::cpu::context::LEAPT;
 use crate::cpu::extreme::Project;
 use crate::cpu::extreme::height::NOTHING;
 use crate::cpu::packet::Solids;
-use crate::cpu::packet_size::{PACKET_PIXELS, PACKET_SIDE};
+use crate::cpu::packet::size::{PACKET_PIXELS, PACKET_SIDE};
 use crate::cpu::slab_layers::{Deposit, Layers, Sheets};
 use crate::cpu::slices::{Cut, colours_of};
 use crate::scene::truth::{Shown, Truth};

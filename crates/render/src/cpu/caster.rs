@@ -9,7 +9,7 @@ use crate::cpu::color_by::Dye;
 use crate::cpu::context::CastContext;
 use crate::cpu::empty_space::sieve::Sieve;
 use crate::cpu::extreme::Extreme;
-use crate::cpu::packet_size::PACKET_SIDE;
+use crate::cpu::packet::size::PACKET_SIDE;
 use crate::cpu::slab_layers::Cuts;
 use crate::cpu::slices::Slices;
 use crate::isosurface::prepare::Isosurfaces;

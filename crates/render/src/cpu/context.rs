@@ -10,9 +10,9 @@ use rayon::prelude::*;
 use crate::blocks::Blocks;
 use crate::blocks::resident::Resident;
 use crate::blocks::voxel::Voxel;
-use crate::cpu::anchor::Spacing;
 use crate::cpu::color_by::Dye;
 use crate::cpu::empty_space::skip::Plan;
+use crate::cpu::packet::spacing::Spacing;
 use crate::cpu::samples::fade::Fade;
 use crate::cpu::samples::shading::Shading;
 use crate::cpu::table::{Recipe, Tables};
@@ -40,7 +40,7 @@ pub(crate) struct CastContext<'a, T> {
     /// The finest that any caster of the picture has a block of.
     pub(crate) finest_rank: usize,
     pub(crate) step_world: f64,
-    /// Each ray has samples of its own: see `anchor.rs`.
+    /// Each ray has samples of its own: see `spacing.rs`.
     pub(crate) is_thin: bool,
     /// Per rank the logarithm of how many steps one sample stands for: coarser blocks need fewer samples.
     pub(crate) strides_log2: Vec<usize>,

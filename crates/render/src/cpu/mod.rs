@@ -1,6 +1,5 @@
 //! Ray caster for the CPU: sixteen rays at a time, from block to block.
 
-pub(crate) mod anchor;
 pub(crate) mod box_lines;
 pub(crate) mod cancel;
 pub(crate) mod cast;
@@ -9,14 +8,9 @@ pub(crate) mod color_by;
 pub(crate) mod context;
 pub(crate) mod empty_space;
 pub(crate) mod extreme;
-pub(crate) mod kernel;
-pub(crate) mod meet;
 pub(crate) mod packet;
-pub(crate) mod packet_size;
 pub(crate) mod palette;
 pub(crate) mod part;
-pub(crate) mod pieces;
-pub(crate) mod rays;
 pub(crate) mod samples;
 pub(crate) mod slab_layers;
 pub(crate) mod slices;

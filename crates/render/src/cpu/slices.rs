@@ -7,9 +7,9 @@ use glam::{DVec3, Vec4};
 
 use crate::blocks::voxel::Voxel;
 use crate::cpu::context::CastContext;
-use crate::cpu::packet_size::Lanes;
+use crate::cpu::packet::rays::{Rays, Region};
+use crate::cpu::packet::size::Lanes;
 use crate::cpu::palette::Palette;
-use crate::cpu::rays::{Rays, Region};
 use crate::cpu::samples::lookup::Finds;
 use crate::cpu::samples::shading::Shading;
 use crate::isosurface::hunt::Hit;

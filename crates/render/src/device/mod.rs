@@ -182,7 +182,7 @@ pub struct Prepared {
     pub clip: Option<Bounds>,
     /// Distance of samples, world units.
     pub step_world: f64,
-    /// Each ray has samples of its own: see `anchor.rs`.
+    /// Each ray has samples of its own: see `spacing.rs`.
     pub is_thin: bool,
     /// Opacity at which a ray ends.
     pub opaque: f32,

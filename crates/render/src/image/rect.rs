@@ -1,7 +1,7 @@
 //! Rectangles of pixels: which part of an image a piece covers, and how images are cut up among many.
 
 use crate::ImageSize;
-use crate::cpu::packet_size::PACKET_SIDE;
+use crate::cpu::packet::size::PACKET_SIDE;
 
 /// Columns `left..left + width` and rows `top..top + height` of an image; row 0 is at the top.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -8,7 +8,7 @@
 
 use glam::DVec3;
 
-use crate::cpu::packet_size::Lanes;
+use crate::cpu::packet::size::Lanes;
 use crate::simd::LANES;
 
 /// Eight values; bits of their number: 1 x, 2 y, 4 z.

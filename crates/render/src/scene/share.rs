@@ -7,7 +7,7 @@
 
 use glam::DVec3;
 
-use crate::cpu::packet_size::PACKET_SIDE;
+use crate::cpu::packet::size::PACKET_SIDE;
 use crate::scene::camera::Lens;
 use crate::scene::frustum::Sight;
 use crate::{Demand, Rect, Scene, VolumeView};

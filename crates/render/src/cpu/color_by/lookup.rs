@@ -11,7 +11,7 @@ use crate::blocks::Blocks;
 use crate::blocks::snapshot::{Snapshot, each_blocks};
 use crate::blocks::voxel::Voxel;
 use crate::cpu::context::CastContext;
-use crate::cpu::rays::Region;
+use crate::cpu::packet::rays::Region;
 use crate::cpu::samples::corners::Grid;
 use crate::cpu::samples::lookup::Finds;
 use crate::cpu::samples::sample::Find;

@@ -15,7 +15,7 @@ use crate::blocks::resident::Resident;
 use crate::blocks::voxel::Voxel;
 use crate::cpu::context::CastContext;
 use crate::cpu::empty_space::leap::{CellWalk, Look};
-use crate::cpu::rays::{Rays, Spans};
+use crate::cpu::packet::rays::{Rays, Spans};
 use crate::cpu::samples::corners::Grid;
 use crate::cpu::samples::sample::Find;
 use crate::cpu::samples::shading::{Shading, Way};

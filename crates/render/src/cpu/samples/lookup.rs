@@ -4,8 +4,8 @@ use glam::DVec3;
 
 use crate::blocks::voxel::Voxel;
 use crate::cpu::context::CastContext;
-use crate::cpu::packet_size::Lanes;
-use crate::cpu::rays::{Rays, Region};
+use crate::cpu::packet::rays::{Rays, Region};
+use crate::cpu::packet::size::Lanes;
 use crate::cpu::samples::corners::Grid;
 use crate::cpu::samples::fade;
 use crate::cpu::samples::gathered::Gathered;

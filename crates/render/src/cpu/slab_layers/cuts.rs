@@ -6,7 +6,7 @@
 
 use glam::{DAffine3, DVec3};
 
-use crate::cpu::rays::Rays;
+use crate::cpu::packet::rays::Rays;
 use crate::simd::LANES;
 
 /// Slabs one behind the other.

@@ -7,8 +7,8 @@
 
 mod cuts;
 
-use crate::cpu::packet_size::PACKET_SIDE;
-use crate::cpu::rays::{Rays, Spans};
+use crate::cpu::packet::rays::{Rays, Spans};
+use crate::cpu::packet::size::PACKET_SIDE;
 use crate::image::rect::Rect;
 use crate::simd::{LANES, Simd, Step};
 

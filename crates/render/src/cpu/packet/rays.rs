@@ -2,7 +2,7 @@
 //!
 //! Geometry in volume space, in `f64`: no voxels. Loops over lanes are plain, so that they become vectors of the
 //! instructions of the job that they are inlined in; what `map` calls may not be. Samples lie at whole multiples of one step, so that it does not
-//! matter where a ray's drawing begins or is interrupted; in thin volumes each ray has a step of its own (`anchor.rs`).
+//! matter where a ray's drawing begins or is interrupted; in thin volumes each ray has a step of its own (`spacing.rs`).
 
 use std::sync::atomic::Ordering;
 
@@ -10,7 +10,7 @@ use glam::{DAffine3, DVec3};
 
 use crate::blocks::voxel::Voxel;
 use crate::cpu::context::{CastContext, LEAPT};
-use crate::cpu::packet_size::{Lanes, PACKET_PIXELS};
+use crate::cpu::packet::size::{Lanes, PACKET_PIXELS};
 use crate::scene::truth::Shown;
 use crate::simd::LANES;
 use crate::{Bounds, Share};
@@ -68,7 +68,7 @@ impl Rays {
         DVec3::new(axis(0), axis(1), axis(2))
     }
 
-    /// Gives each ray samples of its own, from its entry to its exit: see `anchor.rs`.
+    /// Gives each ray samples of its own, from its entry to its exit: see `spacing.rs`.
     #[inline(never)]
     fn anchor(&mut self) {
         for lane in 0..LANES {

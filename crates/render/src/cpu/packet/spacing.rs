@@ -3,7 +3,7 @@
 //! Samples at multiples of one step from the eye hit a thin slab once, twice or not at all, depending on the ray, which shows as
 //! rings. So where the volume is less than [`FEW_ACROSS`] steps thick each ray has samples of its own: equal steps from its entry to
 //! its exit, at least one, as near to the usual length as that allows. The ratio of the two lengths is
-//! [`Rays::stretch`](crate::cpu::rays::Rays). Each sample counts for a step of the usual length, so the colour of the ray is corrected to
+//! [`Rays::stretch`](crate::cpu::packet::rays::Rays). Each sample counts for a step of the usual length, so the colour of the ray is corrected to
 //! its true path length at the end ([`lengthened`]). Steps are at most a [`FEWEST_ACROSS`]th of the thickness, so that the error of
 //! correcting the sum instead of each colour cannot be seen. Where surfaces, slices or lines, which have no thickness, are in the
 //! picture too, path lengths are not corrected.

@@ -5,15 +5,22 @@
 //! others wait for theirs. So each ray meets its blocks in its own order, whatever their levels and shapes, and
 //! blocks are looked up once per packet instead of once per ray.
 
+mod block_spans;
+mod march;
+pub(crate) mod rays;
+pub(crate) mod size;
+pub(crate) mod solids;
+pub(crate) mod spacing;
+
 use glam::Vec4;
 
 use crate::blocks::voxel::Voxel;
-use crate::cpu::anchor::lengthened;
 use crate::cpu::box_lines::Strands;
 use crate::cpu::caster::Caster;
 use crate::cpu::empty_space::skip::{Field, Plan};
-use crate::cpu::meet::{Hunts, Meet};
-use crate::cpu::rays::{Rays, Spans};
+use crate::cpu::packet::rays::{Rays, Spans};
+use crate::cpu::packet::solids::{Hunts, Meet};
+use crate::cpu::packet::spacing::lengthened;
 use crate::cpu::samples::gathered::Gathered;
 use crate::cpu::samples::shading::Shading;
 use crate::cpu::slab_layers::Layers;
