@@ -135,7 +135,7 @@ fn scene(view: &Arc<VolumeView>, number: usize) -> Scene {
         slices: Vec::new(),
         wires: Default::default(),
         mode: Mode::Composite,
-        tint: None,
+        color_by: None,
         is_lit: false,
         size: SIZE,
         clip: None,

@@ -18,8 +18,8 @@ use array::{
     Generation, Level, LevelOrigin, Meaning, Result, choose_blocks,
 };
 use corridor_render::{
-    Background, BlockPool, Camera, Cancel, ImageSize, Isosurface, Mode, OpacityPoint, Quality, Scene, Slice,
-    SpaceAxis, Tint, TransferFunction, VolumeView, cast,
+    Background, BlockPool, Camera, Cancel, ColorByArray, ImageSize, Isosurface, Mode, OpacityPoint, Quality,
+    Scene, Slice, SpaceAxis, TransferFunction, VolumeView, cast,
 };
 
 /// Pictures per measurement.
@@ -68,13 +68,17 @@ fn main() -> Result<()> {
 
     let is_wanted = |name: &str| wanted == "all" || wanted.split(',').any(|wanted| wanted == name);
     let all =
-        ["", "lit", "tinted"].into_iter().flat_map(|look| SCENES.iter().map(move |scene| (scene, look)));
+        ["", "lit", "colored_by"].into_iter().flat_map(|look| SCENES.iter().map(move |scene| (scene, look)));
     let has_colours = |(scene, look): &(&SceneOf, &str)| {
-        !(*look == "tinted" && matches!(scene.3, Mode::Maximum | Mode::Minimum))
+        !(*look == "colored_by" && matches!(scene.3, Mode::Maximum | Mode::Minimum))
     };
-    let tint =
-        Tint { view: Arc::clone(&view), colour_map: "magma".into(), range: [0.0, 255.0], finest_level: 0 };
-    let blocks = || pool.snapshot().tinted(&pool.snapshot());
+    let color_by = ColorByArray {
+        view: Arc::clone(&view),
+        colour_map: "magma".into(),
+        range: [0.0, 255.0],
+        finest_level: 0,
+    };
+    let blocks = || pool.snapshot().colored_by(&pool.snapshot());
     for ((name, points, isovalues, mode, slices), look) in
         all.filter(has_colours).filter(|scene| is_wanted(scene.0.0))
     {
@@ -86,7 +90,7 @@ fn main() -> Result<()> {
             slices: slices.iter().map(|&(axis, share)| slice(axis, share * side as f64)).collect(),
             wires: Default::default(),
             mode: *mode,
-            tint: (look == "tinted").then(|| tint.clone()),
+            color_by: (look == "colored_by").then(|| color_by.clone()),
             is_lit: look == "lit",
             size: ImageSize { width: 1024, height: 800 },
             clip: None,

@@ -47,6 +47,7 @@ pub use image::{Background, Image};
 pub use mesh::{Mesh, Mesher};
 pub use scene::Scene;
 pub use scene::camera::{Bounds, Camera, Projection};
+pub use scene::color_by::ColorByArray;
 pub use scene::colour::{
     colour_map_names, colour_map_table, is_categorical, label_colour, signed_label_color,
 };
@@ -58,7 +59,6 @@ pub use scene::quality::Quality;
 pub use scene::share::Share;
 pub use scene::slice::{Portion, Slice, SpaceAxis};
 pub use scene::surface::Isosurface;
-pub use scene::tint::Tint;
 pub use scene::transfer::{OpacityPoint, TransferFunction};
 pub use scene::truth::Truth;
 pub use scene::volume::{ViewLevel, VolumeView};

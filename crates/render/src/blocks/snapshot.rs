@@ -13,7 +13,7 @@ use crate::blocks::Blocks;
 pub struct Snapshot {
     pub(crate) blocks: AnyBlocks,
     /// Blocks that give colors to a picture of them, if another array does.
-    pub(crate) tint: Option<AnyBlocks>,
+    pub(crate) color_by: Option<AnyBlocks>,
 }
 
 /// Table of blocks of any element type.
@@ -42,14 +42,14 @@ pub(crate) use each_blocks;
 
 impl Snapshot {
     pub(crate) fn new(blocks: AnyBlocks) -> Self {
-        Self { blocks, tint: None }
+        Self { blocks, color_by: None }
     }
 
     /// Adds the blocks of another pool, for scenes that take their colors from its array: see
-    /// [`Scene::tint`].
+    /// [`Scene::color_by`].
     #[must_use]
-    pub fn tinted(self, by: &Self) -> Self {
-        Self { tint: Some(by.blocks.clone()), ..self }
+    pub fn colored_by(self, by: &Self) -> Self {
+        Self { color_by: Some(by.blocks.clone()), ..self }
     }
 
     /// Number of the finest level that has a block here and is not finer than that of the scene; `None` without one.

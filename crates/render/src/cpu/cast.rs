@@ -16,7 +16,7 @@ use rayon::prelude::*;
 use crate::blocks::snapshot::{Snapshot, each_blocks};
 use crate::blocks::voxel::Voxel;
 use crate::cpu::caster::Caster;
-use crate::cpu::color_by::Dye;
+use crate::cpu::color_by::ColorLookup;
 use crate::cpu::context::LEAPT;
 use crate::cpu::extreme::Project;
 use crate::cpu::extreme::height::NOTHING;
@@ -80,12 +80,12 @@ pub fn cast_part(scene: &Scene, part: &Part, blocks: &Snapshot, cancel: &Cancel)
 impl Snapshot {
     /// Draws a part of a scene; whatever has no value yet is said to be lacking.
     fn cast(&self, scene: &Scene, part: &Part, cancel: &Cancel, instructions: Instructions) -> Result<Drawn> {
-        let cast = |dye: Option<&dyn Dye>| {
+        let cast = |color_by: Option<&dyn ColorLookup>| {
             each_blocks!(&self.blocks, blocks => {
-                Caster::new(scene, part, blocks, dye, instructions)?.draw(cancel)
+                Caster::new(scene, part, blocks, color_by, instructions)?.draw(cancel)
             })
         };
-        let (mut drawn, lacking) = self.dyed(scene, part, instructions, cast)?;
+        let (mut drawn, lacking) = self.with_colors(scene, part, instructions, cast)?;
         drawn.tally.0.lack(lacking);
         Ok(drawn)
     }

@@ -5,7 +5,7 @@ use array::Result;
 use crate::blocks::Blocks;
 use crate::blocks::voxel::Voxel;
 use crate::cpu::box_lines::Wires;
-use crate::cpu::color_by::Dye;
+use crate::cpu::color_by::ColorLookup;
 use crate::cpu::context::CastContext;
 use crate::cpu::empty_space::sieve::Sieve;
 use crate::cpu::extreme::Extreme;
@@ -42,10 +42,10 @@ impl<'a, T: Voxel> Caster<'a, T> {
         scene: &'a Scene,
         part: &Part,
         blocks: &'a Blocks<T>,
-        dye: Option<&'a dyn Dye>,
+        color_by: Option<&'a dyn ColorLookup>,
         instructions: Instructions,
     ) -> Result<Self> {
-        let context = CastContext::new(scene, part, blocks, dye, instructions)?;
+        let context = CastContext::new(scene, part, blocks, color_by, instructions)?;
         let (surfaces, slices) = (Isosurfaces::prepare(&context), Slices::prepare(scene));
         let has_solids = slices.is_some() || !surfaces.is_empty();
         Ok(Self {

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use crate::blocks::Blocks;
 use crate::blocks::resident::Resident;
 use crate::blocks::voxel::Voxel;
-use crate::cpu::color_by::Dye;
+use crate::cpu::color_by::ColorLookup;
 use crate::cpu::empty_space::skip::Plan;
 use crate::cpu::packet::spacing::Spacing;
 use crate::cpu::samples::fade::Fade;
@@ -59,7 +59,7 @@ pub(crate) struct CastContext<'a, T> {
     /// empty where nobody asks.
     pub(crate) worked: Vec<AtomicU64>,
     /// Source of the colors, if another array gives them.
-    pub(crate) dye: Option<&'a dyn Dye>,
+    pub(crate) color_by: Option<&'a dyn ColorLookup>,
     pub(crate) instructions: Instructions,
 }
 
@@ -70,7 +70,7 @@ impl<'a, T: Voxel> CastContext<'a, T> {
         scene: &'a Scene,
         part: &Part,
         blocks: &'a Blocks<T>,
-        dye: Option<&'a dyn Dye>,
+        color_by: Option<&'a dyn ColorLookup>,
         instructions: Instructions,
     ) -> Result<Self> {
         if *blocks.view != *scene.view {
@@ -132,7 +132,7 @@ impl<'a, T: Voxel> CastContext<'a, T> {
             tables,
             plans,
             fades: blocks.all_slots().par_iter().map(fade).collect(),
-            dye,
+            color_by,
             instructions,
         })
     }
@@ -144,7 +144,14 @@ impl<'a, T: Voxel> CastContext<'a, T> {
         self.tables
             .by_stride
             .iter()
-            .map(|table| Shading { table, missing, opaque, nearest, metric: self.metric, dye: self.dye })
+            .map(|table| Shading {
+                table,
+                missing,
+                opaque,
+                nearest,
+                metric: self.metric,
+                color_by: self.color_by,
+            })
             .collect()
     }
 }

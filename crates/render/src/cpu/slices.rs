@@ -106,10 +106,10 @@ impl<S: Simd, T: Voxel> Step<S> for Cut<'_, '_, T> {
             for lane in 0..LANES {
                 found |= u32::from(meeting.has(lane) && !finds.places[lane].is_nan()) << lane;
             }
-            let dyes = context.dye.map(|dye| dye.colours(&meeting.at, found));
+            let colors = context.color_by.map(|color_by| color_by.colors_at(&meeting.at, found));
             for lane in (0..LANES).filter(|lane| found >> lane & 1 != 0) {
                 let own = hit(context, slices, shading, rays, &meeting, &finds, lane);
-                sheets[lane] = match &dyes {
+                sheets[lane] = match &colors {
                     None => Some(own),
                     Some([r, g, b, is_there]) if is_there[lane] > 0.0 => {
                         Some(Hit { colour: Vec4::new(r[lane], g[lane], b[lane], 1.0), ..own })

@@ -247,7 +247,7 @@ pub fn prepare(scene: &Scene, blocks: &Snapshot) -> Result<Prepared> {
     if !scene.wires.is_empty() {
         return Err(Error::unsupported("expected a scene without boxes as lines"));
     }
-    if scene.tint.is_some() {
+    if scene.color_by.is_some() {
         return Err(Error::unsupported(
             "expected colours by the array that is drawn for a graphics processor, found another array's",
         ));

@@ -22,14 +22,14 @@ pub trait Voxels: Sync {
 
 /// All pixels of a scene's picture, in the colours of its own values. What the scene says of quality is ignored but for the step.
 pub fn cast(scene: &Scene, voxels: &impl Voxels) -> Image {
-    cast_tinted(scene, voxels, None)
+    cast_colored_by(scene, voxels, None)
 }
 
 /// Draws all pixels of a scene's picture. If the scene takes its colors from another array, they are those of
-/// `tint`, an array of intensities.
-pub fn cast_tinted(scene: &Scene, voxels: &impl Voxels, tint: Option<&dyn Voxels>) -> Image {
+/// `color_by`, an array of intensities.
+pub fn cast_colored_by(scene: &Scene, voxels: &impl Voxels, color_by: Option<&dyn Voxels>) -> Image {
     let (width, height) = (scene.size.width, scene.size.height);
-    let caster = Caster { tint, ..Caster::new(scene, voxels) };
+    let caster = Caster { color_by, ..Caster::new(scene, voxels) };
     let rgba = (0..height).flat_map(|row| (0..width).map(move |column| [column, row]));
     Image { size: scene.size, rgba: rgba.map(|pixel| caster.pixel(pixel)).collect() }
 }
@@ -46,7 +46,7 @@ struct Caster<'a, V> {
     scene: &'a Scene,
     voxels: &'a V,
     /// Array that gives the colors, if another one does.
-    tint: Option<&'a dyn Voxels>,
+    color_by: Option<&'a dyn Voxels>,
     classes: Classes,
     step_world: f64,
     volume_from_world: DAffine3,
@@ -60,7 +60,7 @@ impl<'a, V: Voxels> Caster<'a, V> {
         let density = if matches!(scene.mode, Mode::Maximum | Mode::Minimum) { 2.0 } else { 1.0 };
         let step_world = scene.view.spacing_world(0) * scene.quality.step / density;
         let volume_from_world = scene.view.world_from_volume.inverse();
-        Self { scene, voxels, tint: None, classes: Classes::new(scene), step_world, volume_from_world }
+        Self { scene, voxels, color_by: None, classes: Classes::new(scene), step_world, volume_from_world }
     }
 
     fn pixel(&self, [column, row]: [u32; 2]) -> [f32; 4] {
@@ -94,10 +94,10 @@ impl<'a, V: Voxels> Caster<'a, V> {
     }
 
     /// A premultiplied colour as it is at a place, in the colours of the other array where one gives them.
-    fn dyed(&self, colour: DVec4, place: DVec3) -> DVec4 {
-        let tint = self.tint.zip(self.scene.tint.as_ref());
-        tint.map_or(colour, |(voxels, tint)| {
-            let [r, g, b] = tint.transfer().colour_at(trilinear(voxels, place)).map(f64::from);
+    fn recolored(&self, colour: DVec4, place: DVec3) -> DVec4 {
+        let color_by = self.color_by.zip(self.scene.color_by.as_ref());
+        color_by.map_or(colour, |(voxels, color_by)| {
+            let [r, g, b] = color_by.transfer().colour_at(trilinear(voxels, place)).map(f64::from);
             DVec4::new(r, g, b, 1.0) * colour.w
         })
     }
@@ -162,7 +162,7 @@ impl<V: Voxels> Ray<'_, '_, V> {
             let surfaces = surfaces::hits(self, start, end);
             let mut hits: Vec<Hit> = surfaces
                 .iter()
-                .map(|hit| (hit.at, self.lit(self.dyed(hit.colour(), hit.at.0), hit.at.0)))
+                .map(|hit| (hit.at, self.lit(self.recolored(hit.colour(), hit.at.0), hit.at.0)))
                 .chain(sheets().copied())
                 .collect();
             hits.sort_by(|a, b| a.0.0.total_cmp(&b.0.0));
@@ -224,7 +224,7 @@ impl<V: Voxels> Ray<'_, '_, V> {
         });
         let coloured = slices.filter(|(at, _)| at.is_finite()).map(|at| {
             let [r, g, b] = self.caster.scene.transfer.colour_at(at.1).map(f64::from);
-            (at, self.dyed(DVec4::new(r, g, b, 1.0), at.0))
+            (at, self.recolored(DVec4::new(r, g, b, 1.0), at.0))
         });
         coloured.collect()
     }
@@ -239,7 +239,7 @@ impl<V: Voxels> Ray<'_, '_, V> {
                 continue;
             }
             let opacity = if length == 1.0 { entry.w } else { 1.0 - (1.0 - entry.w).powf(length) };
-            let mut entry = self.dyed(entry * (opacity / entry.w), from.0 + length * share);
+            let mut entry = self.recolored(entry * (opacity / entry.w), from.0 + length * share);
             if self.caster.scene.is_lit {
                 entry = self.lit(entry, from.0 + length * share);
             }
@@ -248,8 +248,8 @@ impl<V: Voxels> Ray<'_, '_, V> {
         colour
     }
 
-    fn dyed(&self, colour: DVec4, i: f64) -> DVec4 {
-        self.caster.dyed(colour, self.place(i))
+    fn recolored(&self, colour: DVec4, i: f64) -> DVec4 {
+        self.caster.recolored(colour, self.place(i))
     }
 
     fn lit(&self, colour: DVec4, i: f64) -> DVec4 {

@@ -1,6 +1,7 @@
 //! A scene: everything that one picture needs besides the blocks.
 
 pub(crate) mod camera;
+pub(crate) mod color_by;
 pub(crate) mod colour;
 pub(crate) mod demand;
 pub(crate) mod first_camera;
@@ -12,7 +13,6 @@ pub(crate) mod quality;
 pub(crate) mod share;
 pub(crate) mod slice;
 pub(crate) mod surface;
-pub(crate) mod tint;
 pub(crate) mod transfer;
 pub(crate) mod truth;
 pub(crate) mod volume;
@@ -23,8 +23,8 @@ use std::sync::Arc;
 use array::{Error, Result};
 
 use crate::{
-    Bounds, Camera, ImageSize, Isosurface, MAX_BOXES, Mode, Portion, Quality, Slice, Tint, TransferFunction,
-    VolumeView, WireBoxes,
+    Bounds, Camera, ColorByArray, ImageSize, Isosurface, MAX_BOXES, Mode, Portion, Quality, Slice,
+    TransferFunction, VolumeView, WireBoxes,
 };
 
 /// Everything that one picture needs besides the blocks.
@@ -37,7 +37,7 @@ pub struct Scene {
     /// How values become colour and opacity.
     pub transfer: TransferFunction,
     /// Another array that gives the colours of all that is drawn but lines; opacity stays as `transfer` says.
-    pub tint: Option<Tint>,
+    pub color_by: Option<ColorByArray>,
     /// Surfaces in the volume, at most [`Isosurface::MAX_COUNT`]; labels have none.
     pub surfaces: Vec<Isosurface>,
     /// Planes in the volume, at most [`Slice::MAX_COUNT`].
@@ -71,8 +71,8 @@ impl Scene {
         Isosurface::check_of(&self.surfaces, &self.view)?;
         Slice::check_of(&self.slices, &self.view)?;
         self.mode.check_of(&self.view)?;
-        if let Some(tint) = &self.tint {
-            tint.check_of(&self.view, self.mode)?;
+        if let Some(color_by) = &self.color_by {
+            color_by.check_of(&self.view, self.mode)?;
         }
         if self.wires.len() > MAX_BOXES {
             let found = self.wires.len();
@@ -103,18 +103,18 @@ impl Scene {
     }
 
     /// Scene of a caster that looks up the values of the array that gives this scene its colors.
-    pub(crate) fn of_tint(&self, tint: &Tint) -> Self {
+    pub(crate) fn color_scene(&self, color_by: &ColorByArray) -> Self {
         Self {
-            view: Arc::clone(&tint.view),
-            transfer: tint.transfer(),
-            tint: None,
+            view: Arc::clone(&color_by.view),
+            transfer: color_by.transfer(),
+            color_by: None,
             surfaces: Vec::new(),
             // Blocks out of sight are not fetched and count as lacking nowhere, so not here either.
             slices: self.portion().slices.unwrap_or_default(),
             wires: WireBoxes::default(),
             mode: Mode::Surfaces,
             is_lit: false,
-            finest_level: tint.finest_level,
+            finest_level: color_by.finest_level,
             camera: self.camera,
             size: self.size,
             clip: self.clip,

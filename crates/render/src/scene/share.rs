@@ -89,8 +89,8 @@ impl Share {
     /// Returns the blocks that this share wants of the array that gives the colors, out of all that the
     /// picture wants of that array. Empty if the scene takes its colors from its own array.
     #[must_use]
-    pub fn demand_of_tint(&self, scene: &Scene, whole: &Demand) -> Demand {
-        let Some(tint) = &scene.tint else {
+    pub fn demand_of_color_by(&self, scene: &Scene, whole: &Demand) -> Demand {
+        let Some(color_by) = &scene.color_by else {
             return Demand { blocks: Vec::new(), pool_bytes: 0, ..whole.clone() };
         };
         // Rays look wherever their steps lie, which are those of the scene's own levels.
@@ -100,7 +100,7 @@ impl Share {
             low: (DVec3::from(self.low) - margin).into(),
             high: (DVec3::from(self.high) + margin).into(),
         };
-        wider.demand(&scene.of_tint(tint), whole)
+        wider.demand(&scene.color_scene(color_by), whole)
     }
 
     /// The pixels whose rays may pass through it.

@@ -10,7 +10,7 @@ use super::{Cutting, Slab, SlabRequest, Slabs, check_scene};
 use crate::blocks::snapshot::each_blocks;
 use crate::blocks::voxel::Voxel;
 use crate::cpu::caster::Caster;
-use crate::cpu::color_by::Dye;
+use crate::cpu::color_by::ColorLookup;
 use crate::cpu::context::CastContext;
 use crate::cpu::slab_layers::{Cuts, Sheets};
 use crate::scene::truth::Shown;
@@ -86,12 +86,12 @@ impl Snapshot {
         instructions: Instructions,
     ) -> Result<(Slabs, Tally)> {
         let part = Part::whole(scene);
-        let cast = |dye: Option<&dyn Dye>| {
+        let cast = |color_by: Option<&dyn ColorLookup>| {
             each_blocks!(&self.blocks, blocks => {
-                Caster::new(scene, &part, blocks, dye, instructions)?.draw_slabs(request, borders, cancel)
+                Caster::new(scene, &part, blocks, color_by, instructions)?.draw_slabs(request, borders, cancel)
             })
         };
-        let ((slabs, mut tally), lacking) = self.dyed(scene, &part, instructions, cast)?;
+        let ((slabs, mut tally), lacking) = self.with_colors(scene, &part, instructions, cast)?;
         tally.0.lack(lacking);
         Ok((slabs, tally))
     }

@@ -171,7 +171,7 @@ impl Synthetic {
             slices: Vec::new(),
             wires: Default::default(),
             mode: Mode::Composite,
-            tint: None,
+            color_by: None,
             is_lit: false,
             size: ImageSize { width: 96, height: 80 },
             clip: None,

@@ -23,6 +23,6 @@ pub(crate) fn cast(synthetic: &Synthetic, scene: &Scene) -> Image {
 
 /// In the colours of another one.
 #[allow(clippy::allow_attributes, dead_code, reason = "each test binary uses its part")]
-pub(crate) fn cast_tinted(synthetic: &Synthetic, colours: &Synthetic, scene: &Scene) -> Image {
-    reference::cast_tinted(scene, synthetic, Some(colours))
+pub(crate) fn cast_colored_by(synthetic: &Synthetic, colours: &Synthetic, scene: &Scene) -> Image {
+    reference::cast_colored_by(scene, synthetic, Some(colours))
 }

@@ -95,7 +95,7 @@ impl Subject {
         let under_way = all.into_iter().map(|volume| volume.begin_picture()).collect();
         let blocks = match &self.tint {
             None => self.volume.snapshot(),
-            Some(tint) => self.volume.snapshot().tinted(&tint.snapshot()),
+            Some(tint) => self.volume.snapshot().colored_by(&tint.snapshot()),
         };
         Picture { blocks, _under_way: under_way }
     }

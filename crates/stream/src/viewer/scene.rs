@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use array::{Dataset, Meaning, Result, Spread};
 use render::{
-    Bounds, Camera, ImageSize, Isosurface, Mode, OpacityPoint, Portion, Projection, Slice, SpaceAxis, Tint,
-    TransferFunction, VolumeView, first_camera, stereo,
+    Bounds, Camera, ColorByArray, ImageSize, Isosurface, Mode, OpacityPoint, Portion, Projection, Slice,
+    SpaceAxis, TransferFunction, VolumeView, first_camera, stereo,
 };
 use session::PictureSize;
 use view::{ColourBy, Transfer, View};
@@ -29,9 +29,9 @@ pub(crate) fn tint_volume_of(view: &View, dataset: &Dataset) -> Result<Option<Ar
 }
 
 /// The colours of a view by another array, whose finest level to take has this number.
-pub(crate) fn tint_of(by: &ColourBy, volume: &Arc<VolumeView>, finest_level: u8) -> Tint {
+pub(crate) fn tint_of(by: &ColourBy, volume: &Arc<VolumeView>, finest_level: u8) -> ColorByArray {
     let any = any_colours(volume.meaning);
-    Tint {
+    ColorByArray {
         view: Arc::clone(volume),
         colour_map: by.map.clone().unwrap_or(any.map),
         range: by.range.unwrap_or(any.range),

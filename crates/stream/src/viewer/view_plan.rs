@@ -192,7 +192,7 @@ impl Aim {
             view: Arc::clone(&self.watching.volume.view),
             camera: self.camera,
             transfer: transfer_of(view.transfer.as_ref().unwrap_or(&any_transfer()))?,
-            tint,
+            color_by: tint,
             surfaces: surfaces_of(view),
             slices: slices_of(view),
             wires: Arc::default(),

@@ -74,7 +74,7 @@ pub(super) fn scene(
         slices: Vec::new(),
         wires: Default::default(),
         mode: Mode::Composite,
-        tint: None,
+        color_by: None,
         is_lit: false,
         size,
         clip: Some(clip),

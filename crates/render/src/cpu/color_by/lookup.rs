@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use array::{Error, Result};
 use glam::DVec3;
 
-use super::{Dye, LocalMap, Near};
+use super::{ColorBlock, ColorLookup, LocalMap};
 use crate::blocks::Blocks;
 use crate::blocks::snapshot::{Snapshot, each_blocks};
 use crate::blocks::voxel::Voxel;
@@ -21,31 +21,31 @@ use crate::simd::{Instructions, Job, LANES, Simd, each_axis};
 use crate::{Part, Scene};
 
 impl Snapshot {
-    /// Casts with what dyes the scene, where another array gives its colours; and says how many samples count as lacking because
+    /// Casts with the colors of another array, where the scene has them; and says how many samples count as lacking because
     /// their colours are still to come: one stands for all.
-    pub(crate) fn dyed<R>(
+    pub(crate) fn with_colors<R>(
         &self,
         scene: &Scene,
         part: &Part,
         instructions: Instructions,
-        cast: impl FnOnce(Option<&dyn Dye>) -> Result<R>,
+        cast: impl FnOnce(Option<&dyn ColorLookup>) -> Result<R>,
     ) -> Result<(R, u64)> {
-        let Some(tint) = &scene.tint else { return Ok((cast(None)?, 0)) };
+        let Some(color_by) = &scene.color_by else { return Ok((cast(None)?, 0)) };
         let blocks = self
-            .tint
+            .color_by
             .as_ref()
             .ok_or_else(|| Error::invalid("expected the blocks of the array that gives the colours"))?;
-        let of_tint = scene.of_tint(tint);
+        let color_scene = scene.color_scene(color_by);
         each_blocks!(blocks, blocks => {
-            let dye = Dyer::new(&of_tint, part, blocks, instructions)?;
-            let drawn = cast(Some(&dye))?;
-            Ok((drawn, u64::from(dye.is_lacking())))
+            let colors = ArrayColors::new(&color_scene, part, blocks, instructions)?;
+            let drawn = cast(Some(&colors))?;
+            Ok((drawn, u64::from(colors.is_lacking())))
         })
     }
 }
 
 /// Lookup in the blocks of the array that gives the colors.
-pub(crate) struct Dyer<'a, T> {
+pub(crate) struct ArrayColors<'a, T> {
     context: CastContext<'a, T>,
     is_lacking: AtomicBool,
 }
@@ -53,8 +53,8 @@ pub(crate) struct Dyer<'a, T> {
 /// Color of a place whose value is still to come.
 const UNKNOWN: [f32; 4] = [0.5, 0.5, 0.5, 1.0];
 
-impl<'a, T: Voxel> Dyer<'a, T> {
-    /// `scene` is [`Scene::of_tint`].
+impl<'a, T: Voxel> ArrayColors<'a, T> {
+    /// `scene` is [`Scene::color_scene`].
     pub(crate) fn new(
         scene: &'a Scene,
         part: &Part,
@@ -74,7 +74,7 @@ impl<'a, T: Voxel> Dyer<'a, T> {
             opaque: 1.0,
             nearest: !self.context.scene.view.meaning.is_continuous(),
             metric: None,
-            dye: None,
+            color_by: None,
         }
     }
 
@@ -85,27 +85,27 @@ impl<'a, T: Voxel> Dyer<'a, T> {
     }
 }
 
-impl<T: Voxel> Dye for Dyer<'_, T> {
-    fn colours(&self, at: &[DVec3; LANES], wanted: u32) -> [[f32; LANES]; 4] {
-        self.context.instructions.run(Look { dyer: self, at, wanted })
+impl<T: Voxel> ColorLookup for ArrayColors<'_, T> {
+    fn colors_at(&self, at: &[DVec3; LANES], wanted: u32) -> [[f32; LANES]; 4] {
+        self.context.instructions.run(ColorsAnywhere { source: self, at, wanted })
     }
 
-    fn near(&self, at: DVec3, (scale, origin): LocalMap) -> Option<Near> {
+    fn block_around(&self, at: DVec3, (scale, origin): LocalMap) -> Option<ColorBlock> {
         let region = self.context.region(self.clamped(at));
         let slot = region.slot.filter(|&slot| !self.context.fades[slot as usize].any())?;
         let block = self.context.blocks.resident(slot);
         let (own_scale, own_origin) = self.context.scene.view.levels[block.rank].local_map(block.at);
         let scales = own_scale / scale;
         let local = |at: DVec3| (at * scale + origin).as_vec3().to_array();
-        Some(Near {
+        Some(ColorBlock {
             slot,
             map: [scales, own_origin - origin * scales].map(|part| part.as_vec3().to_array()),
             holds: [local(region.low), local(region.high)],
         })
     }
 
-    fn colours_near(&self, near: &Near, at: &[[f32; LANES]; 3]) -> [[f32; LANES]; 4] {
-        self.context.instructions.run(LookNear { dyer: self, near, at })
+    fn colors_in_block(&self, near: &ColorBlock, at: &[[f32; LANES]; 3]) -> [[f32; LANES]; 4] {
+        self.context.instructions.run(ColorsInBlock { source: self, near, at })
     }
 
     fn is_lacking(&self) -> bool {
@@ -113,32 +113,32 @@ impl<T: Voxel> Dye for Dyer<'_, T> {
     }
 }
 
-impl<T> fmt::Debug for Dyer<'_, T> {
+impl<T> fmt::Debug for ArrayColors<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Dyer")
+        f.write_str("ArrayColors")
     }
 }
 
 /// One look at sixteen places.
-struct Look<'a, 'b, T> {
-    dyer: &'a Dyer<'b, T>,
+struct ColorsAnywhere<'a, 'b, T> {
+    source: &'a ArrayColors<'b, T>,
     at: &'a [DVec3; LANES],
     wanted: u32,
 }
 
-impl<T: Voxel> Job for Look<'_, '_, T> {
+impl<T: Voxel> Job for ColorsAnywhere<'_, '_, T> {
     type Output = [[f32; LANES]; 4];
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) -> Self::Output {
-        let Self { dyer, at, wanted } = self;
-        let (context, shading) = (&dyer.context, dyer.shading());
+        let Self { source, at, wanted } = self;
+        let (context, shading) = (&source.context, source.shading());
         let mut places = *at;
-        places.iter_mut().for_each(|at| *at = dyer.clamped(*at));
+        places.iter_mut().for_each(|at| *at = source.clamped(*at));
         let (mut finds, mut unknown) = (Finds::NONE, 0);
         let heard = |region: &Region, rays: u32| {
             if region.is_lacking {
-                dyer.is_lacking.store(true, Ordering::Relaxed);
+                source.is_lacking.store(true, Ordering::Relaxed);
                 unknown |= if region.slot.is_none() { rays } else { 0 };
             }
         };
@@ -157,19 +157,19 @@ impl<T: Voxel> Job for Look<'_, '_, T> {
 }
 
 /// One look at sixteen places in one block.
-struct LookNear<'a, 'b, T> {
-    dyer: &'a Dyer<'b, T>,
-    near: &'a Near,
+struct ColorsInBlock<'a, 'b, T> {
+    source: &'a ArrayColors<'b, T>,
+    near: &'a ColorBlock,
     at: &'a [[f32; LANES]; 3],
 }
 
-impl<T: Voxel> Job for LookNear<'_, '_, T> {
+impl<T: Voxel> Job for ColorsInBlock<'_, '_, T> {
     type Output = [[f32; LANES]; 4];
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) -> Self::Output {
-        let Self { dyer, near: Near { slot, map: [scale, shift], .. }, at } = self;
-        let (block, shading) = (dyer.context.blocks.resident(*slot), dyer.shading());
+        let Self { source, near: ColorBlock { slot, map: [scale, shift], .. }, at } = self;
+        let (block, shading) = (source.context.blocks.resident(*slot), source.shading());
         let at = each_axis!(a => simd.mul_add(simd.load(&at[a]), simd.splat(scale[a]), simd.splat(shift[a])));
         let grid = Grid::new(block);
         if !shading.nearest {

@@ -14,19 +14,19 @@ use glam::{DVec3, Vec4};
 use crate::simd::{LANES, Simd, each_axis};
 
 /// Source of colors at places in volume space: red, green, blue, and 1 where there is a value, else 0.
-pub(crate) trait Dye: fmt::Debug + Send + Sync {
+pub(crate) trait ColorLookup: fmt::Debug + Send + Sync {
     /// Returns the colors of the `wanted` places, in whichever blocks they lie; 0 for the others.
-    fn colours(&self, at: &[DVec3; LANES], wanted: u32) -> [[f32; LANES]; 4];
+    fn colors_at(&self, at: &[DVec3; LANES], wanted: u32) -> [[f32; LANES]; 4];
 
     /// The block around a place, for those who stay there; `None` where there is none, or its values lead over to others.
-    fn near(&self, at: DVec3, map: LocalMap) -> Option<Near>;
+    fn block_around(&self, at: DVec3, map: LocalMap) -> Option<ColorBlock>;
 
     /// Returns the colors of places in such a block.
-    fn colours_near(&self, near: &Near, at: &[[f32; LANES]; 3]) -> [[f32; LANES]; 4];
+    fn colors_in_block(&self, near: &ColorBlock, at: &[[f32; LANES]; 3]) -> [[f32; LANES]; 4];
 
     /// Returns the color of one place, in whichever block it lies; transparent where there is no value.
-    fn colour(&self, at: DVec3) -> Vec4 {
-        let [r, g, b, is_there] = self.colours(&[at; LANES], 1);
+    fn color_at(&self, at: DVec3) -> Vec4 {
+        let [r, g, b, is_there] = self.colors_at(&[at; LANES], 1);
         Vec4::new(r[0], g[0], b[0], 1.0) * is_there[0]
     }
 
@@ -34,10 +34,10 @@ pub(crate) trait Dye: fmt::Debug + Send + Sync {
     fn is_lacking(&self) -> bool;
 }
 
-/// A premultiplied colour of one array as another one dyes it at a place.
-pub(crate) fn dyed(dye: Option<&dyn Dye>, colour: Vec4, at: DVec3) -> Vec4 {
-    match dye {
-        Some(dye) if colour.w > 0.0 => dye.colour(at) * colour.w,
+/// A premultiplied colour of one array in the color of another one at a place.
+pub(crate) fn recolored(color_by: Option<&dyn ColorLookup>, colour: Vec4, at: DVec3) -> Vec4 {
+    match color_by {
+        Some(color_by) if colour.w > 0.0 => color_by.color_at(at) * colour.w,
         _ => colour,
     }
 }
@@ -47,7 +47,7 @@ pub(crate) type LocalMap = (DVec3, DVec3);
 
 /// A block of the array that gives the colours: where local positions of somebody else lie in it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Near {
+pub(crate) struct ColorBlock {
     slot: u32,
     /// Positions in its voxels = the first * local positions + the second.
     map: [[f32; 3]; 2],
@@ -57,17 +57,17 @@ pub(crate) struct Near {
 
 /// Positions of the steps of sixteen rays, and the source of their colors.
 #[derive(Clone, Copy)]
-pub(crate) struct Dyed<'a, S: Simd> {
-    pub(crate) dye: &'a dyn Dye,
+pub(crate) struct StepColors<'a, S: Simd> {
+    pub(crate) color_by: &'a dyn ColorLookup,
     /// The block that the last ones lay in.
-    pub(crate) near: &'a Cell<Option<Near>>,
+    pub(crate) near: &'a Cell<Option<ColorBlock>>,
     pub(crate) map: LocalMap,
     /// Local positions where they begin, and their ways.
     pub(crate) from: [S::F; 3],
     pub(crate) way: [S::F; 3],
 }
 
-impl<S: Simd> Dyed<'_, S> {
+impl<S: Simd> StepColors<'_, S> {
     /// Premultiplied colours of `seen` rays in the colours of the places that lie such a share of the way behind its beginning.
     #[inline(always)]
     pub(crate) fn colours(&self, simd: S, entry: &[S::F; 4], seen: S::M, share: f32) -> [S::F; 4] {
@@ -81,7 +81,9 @@ impl<S: Simd> Dyed<'_, S> {
         let at = each_axis!(a => simd.mul_add(self.way[a], share, self.from[a]));
         let stored = [simd.store(at[0]), simd.store(at[1]), simd.store(at[2])];
         let [r, g, b, is_there] = match self.near.get() {
-            Some(near) if wanted & !inside(simd, &near, &at) == 0 => self.dye.colours_near(&near, &stored),
+            Some(near) if wanted & !inside(simd, &near, &at) == 0 => {
+                self.color_by.colors_in_block(&near, &stored)
+            }
             _ => self.look(&stored, wanted),
         };
         let opacity = simd.select(seen, simd.mul(entry[3], simd.load(&is_there)), zero);
@@ -102,14 +104,14 @@ impl<S: Simd> Dyed<'_, S> {
             *place =
                 (DVec3::new(at[0][lane].into(), at[1][lane].into(), at[2][lane].into()) - origin) / scale;
         }
-        self.near.set(self.dye.near(places[wanted.trailing_zeros() as usize], self.map));
-        self.dye.colours(&places, wanted)
+        self.near.set(self.color_by.block_around(places[wanted.trailing_zeros() as usize], self.map));
+        self.color_by.colors_at(&places, wanted)
     }
 }
 
 /// One bit for each ray whose local position a block holds.
 #[inline(always)]
-fn inside<S: Simd>(simd: S, near: &Near, at: &[S::F; 3]) -> u32 {
+fn inside<S: Simd>(simd: S, near: &ColorBlock, at: &[S::F; 3]) -> u32 {
     let [low, high] = &near.holds;
     let is_in = each_axis!(a => {
         simd.and(simd.ge(at[a], simd.splat(low[a])), simd.lt(at[a], simd.splat(high[a])))

@@ -4,7 +4,7 @@
 use glam::{DVec3, Vec3, Vec4};
 
 use crate::blocks::voxel::Voxel;
-use crate::cpu::color_by::dyed;
+use crate::cpu::color_by::recolored;
 use crate::cpu::context::CastContext;
 use crate::cpu::empty_space::skip::Plan;
 use crate::cpu::packet::march::March;
@@ -209,7 +209,7 @@ impl<T: Voxel> CastContext<'_, T> {
                 let place = self.faded(rays.at(lane, sample), slot, shading.table);
                 let middle = if before[lane].is_nan() { place } else { f32::midpoint(before[lane], place) };
                 let at = rays.at(lane, sample - 0.5);
-                let mut entry = dyed(self.dye, shading.table.entry(middle), at);
+                let mut entry = recolored(self.color_by, shading.table.entry(middle), at);
                 if self.metric.is_some() {
                     let own = self.slope_at(rays.at(lane, sample), slot, shading.table);
                     let last = Vec3::from_array([0, 1, 2].map(|axis| slopes[axis][lane]));

@@ -12,7 +12,7 @@ use std::cell::Cell;
 
 use crate::blocks::resident::Resident;
 use crate::blocks::voxel::Voxel;
-use crate::cpu::color_by::Near;
+use crate::cpu::color_by::ColorBlock;
 use crate::cpu::empty_space::leap::{CellWalk, Look, RUN};
 use crate::cpu::empty_space::pace::{BENT, DOUBLE, Guide};
 use crate::cpu::empty_space::skip::{Field, Plan};
@@ -45,7 +45,7 @@ enum Sampling {
     /// of the weight is present.
     Present,
     /// Trilinear, whatever is present, lit or not, in the colours of another array.
-    Dyed,
+    Recolored,
     /// The nearest voxel: labels are not interpolated. Each sample stands for itself alone.
     Nearest,
 }
@@ -54,7 +54,7 @@ impl Sampling {
     fn of<T>(shading: &Shading<'_, T>, has_missing: bool) -> Self {
         match (shading.nearest, has_missing, &shading.metric) {
             (true, _, _) => Self::Nearest,
-            _ if shading.dye.is_some() => Self::Dyed,
+            _ if shading.color_by.is_some() => Self::Recolored,
             (_, true, _) => Self::Present,
             (_, _, Some(_)) => Self::Lit,
             _ => Self::Linear,
@@ -165,7 +165,7 @@ impl<S: Simd, T: Voxel> Step<S> for March<'_, '_, S, T> {
                 },
                 Sampling::Linear => run.draw::<false>(simd),
                 Sampling::Lit => simd.call(Lit(run)),
-                Sampling::Present | Sampling::Dyed => simd.call(Present(run)),
+                Sampling::Present | Sampling::Recolored => simd.call(Present(run)),
                 Sampling::Nearest => simd.call(Labels(run)),
             };
             is_fresh = false;
@@ -189,7 +189,7 @@ struct Samples<'a, S: Simd, T> {
     shading: &'a Shading<'a, T>,
     sampling: Sampling,
     /// Block in which colors were found last, if another array gives them.
-    near: &'a Cell<Option<Near>>,
+    near: &'a Cell<Option<ColorBlock>>,
 }
 
 impl<S: Simd, T: Voxel> Samples<'_, S, T> {
@@ -221,15 +221,15 @@ impl<S: Simd, T: Voxel> Samples<'_, S, T> {
         bent: bool,
         gathered: Gathered<S>,
     ) -> Gathered<S> {
-        let Shading { table, dye, .. } = *self.shading;
+        let Shading { table, color_by, .. } = *self.shading;
         let (metric, direction) = (self.shading.metric.as_ref(), self.way.direction);
         #[expect(clippy::manual_map, reason = "a closure around vectors may not be inlined")]
-        let dyed = match dye {
-            Some(dye) => Some(self.way.dyed(simd, number, dye, self.near)),
+        let step_colors = match color_by {
+            Some(color_by) => Some(self.way.step_colors(simd, number, color_by, self.near)),
             None => None,
         };
-        let dyed = dyed.as_ref();
-        simd.call(Add { gathered, table, metric, direction, found, seen, bent, dyed })
+        let step_colors = step_colors.as_ref();
+        simd.call(Add { gathered, table, metric, direction, found, seen, bent, step_colors })
     }
 
     /// Draws the ways that lead from what is in sight to the first of the hidden samples from `from` to `end`: what
@@ -248,7 +248,14 @@ impl<S: Simd, T: Voxel> Samples<'_, S, T> {
         if self.sampling != Sampling::Linear {
             return self.add(simd, numbers, found, own, true, state);
         }
-        let leg = Leg { from: state.before, to: found.place, seen: own, bent: true, dyed: None, light: None };
+        let leg = Leg {
+            from: state.before,
+            to: found.place,
+            seen: own,
+            bent: true,
+            step_colors: None,
+            light: None,
+        };
         state.add_leg(simd, shading.table, &leg);
         state
     }
@@ -302,7 +309,7 @@ impl<S: Simd, T: Voxel> Run<'_, S, T> {
             state.add_leg(
                 simd,
                 shading.table,
-                &Leg { from: before, to: found.place, seen, bent, dyed: None, light },
+                &Leg { from: before, to: found.place, seen, bent, step_colors: None, light },
             );
             if LIT {
                 state.remember(simd, own, &found);
@@ -411,8 +418,9 @@ impl<S: Simd, T: Voxel> Step<S> for Labels<'_, S, T> {
             let labels = grid.nearest(simd, &way.at(simd, number));
             let [r, g, b, a] = label_colours(&labels, shading);
             let mut colours = [simd.load(&r), simd.load(&g), simd.load(&b), simd.load(&a)];
-            if let Some(dye) = shading.dye {
-                colours = way.dyed(simd, number, dye, samples.near).colours(simd, &colours, seen, 1.0);
+            if let Some(color_by) = shading.color_by {
+                colours =
+                    way.step_colors(simd, number, color_by, samples.near).colours(simd, &colours, seen, 1.0);
             }
             let through = simd.sub(simd.splat(1.0), state.rgba[3]);
             state.blend(simd, &colours, simd.select(seen, through, simd.splat(0.0)));

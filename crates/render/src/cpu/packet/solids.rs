@@ -10,11 +10,11 @@ use glam::{DVec3, Vec4};
 
 use crate::blocks::voxel::Voxel;
 use crate::cpu::box_lines::Strands;
-use crate::cpu::color_by::{Dye, Dyed, Near};
+use crate::cpu::color_by::{ColorBlock, ColorLookup, StepColors};
 use crate::cpu::context::CastContext;
 use crate::cpu::packet::rays::Rays;
 use crate::cpu::packet::size::Lanes;
-use crate::cpu::samples::gathered::{Gathered, size_of_dyed_parts, size_of_parts};
+use crate::cpu::samples::gathered::{Gathered, size_of_parts, size_of_recolored_parts};
 use crate::cpu::samples::lookup::Finds;
 use crate::cpu::samples::shading::Shading;
 use crate::cpu::samples::thin::thinned;
@@ -316,8 +316,8 @@ impl<S: Simd, T: Voxel> Meet<'_, '_, '_, S, T> {
         }
         let (from, to) = (simd.load(&start), simd.load(to));
         let mut size = size_of_parts(simd, table, from, to, seen);
-        if self.context.dye.is_some() {
-            size = size.max(size_of_dyed_parts(simd, table, from, to, seen));
+        if self.context.color_by.is_some() {
+            size = size.max(size_of_recolored_parts(simd, table, from, to, seen));
         }
         let parts = PARTS[size] as f32;
         let mut thickness = lengths;
@@ -326,8 +326,8 @@ impl<S: Simd, T: Voxel> Meet<'_, '_, '_, S, T> {
         }
         let near = Cell::new(None);
         #[expect(clippy::manual_map, reason = "a closure around vectors may not be inlined")]
-        let dyed = match self.context.dye {
-            Some(dye) => Some(self.dyed(simd, (dye, &near), begin, &lengths)),
+        let step_colors = match self.context.color_by {
+            Some(color_by) => Some(self.step_colors(simd, (color_by, &near), begin, &lengths)),
             None => None,
         };
         let light = if self.context.metric.is_some() { Some(lights(simd, cosines)) } else { None };
@@ -339,8 +339,8 @@ impl<S: Simd, T: Voxel> Meet<'_, '_, '_, S, T> {
             let mut entry = entries.at(simd, place);
             let opacity = simd.mul(entry[3], unit);
             if simd.bits(simd.and(seen, simd.lt(simd.splat(0.0), opacity))) != 0 {
-                if let Some(dyed) = &dyed {
-                    entry = dyed.colours(simd, &entry, seen, part / parts);
+                if let Some(step_colors) = &step_colors {
+                    entry = step_colors.colours(simd, &entry, seen, part / parts);
                 }
                 if let Some(light) = &light {
                     let opacity = entry[3];
@@ -363,13 +363,13 @@ impl<S: Simd, T: Voxel> Meet<'_, '_, '_, S, T> {
     /// `f32` can hold them.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "a part of one step, near its origin")]
-    fn dyed<'d>(
+    fn step_colors<'d>(
         &self,
         simd: S,
-        (dye, near): (&'d dyn Dye, &'d Cell<Option<Near>>),
+        (color_by, near): (&'d dyn ColorLookup, &'d Cell<Option<ColorBlock>>),
         from: &Lanes,
         lengths: &[f32; LANES],
-    ) -> Dyed<'d, S> {
+    ) -> StepColors<'d, S> {
         let (mut begin, mut way) = ([[0.0; LANES]; 3], [[0.0; LANES]; 3]);
         let mut origin = DVec3::ZERO;
         for lane in (0..LANES).rev().filter(|&lane| lengths[lane] > 0.0) {
@@ -383,6 +383,12 @@ impl<S: Simd, T: Voxel> Meet<'_, '_, '_, S, T> {
             }
         }
         let from = each_axis!(a => simd.load(&begin[a]));
-        Dyed { dye, near, map: (DVec3::ONE, -origin), from, way: each_axis!(a => simd.load(&way[a])) }
+        StepColors {
+            color_by,
+            near,
+            map: (DVec3::ONE, -origin),
+            from,
+            way: each_axis!(a => simd.load(&way[a])),
+        }
     }
 }

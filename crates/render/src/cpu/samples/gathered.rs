@@ -4,7 +4,7 @@
 
 use glam::Vec4;
 
-use crate::cpu::color_by::Dyed;
+use crate::cpu::color_by::StepColors;
 use crate::cpu::samples::sample::Found;
 use crate::cpu::table::{ENTRIES, ERROR_PER_BEND, Entries, PARTS, TOLERANCE, Table};
 use crate::scene::light::{Light, Metric};
@@ -33,7 +33,7 @@ pub(crate) struct Leg<'a, S: Simd> {
     /// It is cut up where opacity bends in between.
     pub(crate) bent: bool,
     /// In colours other than the table's.
-    pub(crate) dyed: Option<&'a Dyed<'a, S>>,
+    pub(crate) step_colors: Option<&'a StepColors<'a, S>>,
     pub(crate) light: Option<Light<S>>,
 }
 
@@ -99,14 +99,14 @@ impl<S: Simd> Gathered<S> {
     /// Adds a leg: its middle or, where opacity bends in between, as many parts as that asks for.
     #[inline(always)]
     pub(crate) fn add_leg(&mut self, simd: S, table: &Table, leg: &Leg<'_, S>) {
-        let Leg { from, to, seen, bent, dyed, light } = *leg;
+        let Leg { from, to, seen, bent, step_colors, light } = *leg;
         let mut size = if bent { size_of_parts(simd, table, from, to, seen) } else { 0 };
-        if dyed.is_some() {
-            size = size.max(size_of_dyed_parts(simd, table, from, to, seen));
+        if step_colors.is_some() {
+            size = size.max(size_of_recolored_parts(simd, table, from, to, seen));
         }
         if size == 0 {
             let middle = simd.mul_add(simd.sub(to, from), simd.splat(0.5), from);
-            self.add(simd, &table.parts[0], middle, seen, with_share(dyed, 0.5), light);
+            self.add(simd, &table.parts[0], middle, seen, with_share(step_colors, 0.5), light);
             return;
         }
         let parts = PARTS[size];
@@ -114,14 +114,14 @@ impl<S: Simd> Gathered<S> {
         let mut part = 0.5;
         while part < parts as f32 {
             let middle = simd.mul_add(step, simd.splat(part), from);
-            let dyed = with_share(dyed, part / parts as f32);
-            self.add(simd, &table.parts[size], middle, seen, dyed, light);
+            let step_colors = with_share(step_colors, part / parts as f32);
+            self.add(simd, &table.parts[size], middle, seen, step_colors, light);
             part += 1.0;
         }
     }
 
     /// Puts the table's entries at `places` behind what was gathered, for the rays in `seen`; in other colours, those of a share of
-    /// the way, where they are `dyed`.
+    /// the way, where they are `recolored`.
     #[inline(always)]
     pub(crate) fn add(
         &mut self,
@@ -129,12 +129,12 @@ impl<S: Simd> Gathered<S> {
         entries: &Entries,
         places: S::F,
         seen: S::M,
-        dyed: Option<(&Dyed<'_, S>, f32)>,
+        step_colors: Option<(&StepColors<'_, S>, f32)>,
         light: Option<Light<S>>,
     ) {
         let mut entry = entries.at(simd, places);
-        if let Some((dyed, share)) = dyed {
-            entry = dyed.colours(simd, &entry, seen, share);
+        if let Some((step_colors, share)) = step_colors {
+            entry = step_colors.colours(simd, &entry, seen, share);
         }
         if let Some(Light { scattered, mirrored }) = light {
             let opacity = entry[3];
@@ -161,9 +161,12 @@ impl<S: Simd> Gathered<S> {
 }
 
 #[inline(always)]
-fn with_share<'a, S: Simd>(dyed: Option<&'a Dyed<'a, S>>, share: f32) -> Option<(&'a Dyed<'a, S>, f32)> {
-    match dyed {
-        Some(dyed) => Some((dyed, share)),
+fn with_share<'a, S: Simd>(
+    step_colors: Option<&'a StepColors<'a, S>>,
+    share: f32,
+) -> Option<(&'a StepColors<'a, S>, f32)> {
+    match step_colors {
+        Some(step_colors) => Some((step_colors, share)),
         None => None,
     }
 }
@@ -179,7 +182,7 @@ pub(crate) struct Add<'a, S: Simd> {
     pub(crate) found: Found<S>,
     pub(crate) seen: S::M,
     pub(crate) bent: bool,
-    pub(crate) dyed: Option<&'a Dyed<'a, S>>,
+    pub(crate) step_colors: Option<&'a StepColors<'a, S>>,
 }
 
 impl<S: Simd> Step<S> for Add<'_, S> {
@@ -187,7 +190,7 @@ impl<S: Simd> Step<S> for Add<'_, S> {
 
     #[inline(always)]
     fn run(self, simd: S) -> Gathered<S> {
-        let Self { mut gathered, table, metric, direction, found, seen, bent, dyed } = self;
+        let Self { mut gathered, table, metric, direction, found, seen, bent, step_colors } = self;
         let (to, before) = (found.place, gathered.before);
         let from = simd.select(simd.eq(before, before), before, to);
         let seen = simd.and(seen, simd.eq(to, to));
@@ -195,7 +198,7 @@ impl<S: Simd> Step<S> for Add<'_, S> {
             Some(metric) => Some(gathered.light(simd, metric, &found, &direction)),
             None => None,
         };
-        gathered.add_leg(simd, table, &Leg { from, to, seen, bent, dyed, light });
+        gathered.add_leg(simd, table, &Leg { from, to, seen, bent, step_colors, light });
         gathered
     }
 }
@@ -221,12 +224,18 @@ pub(crate) fn size_of_parts<S: Simd>(simd: S, table: &Table, before: S::F, place
 
 /// Opacity of a step from which on it is cut into 4 or 16 parts where another array gives the colours, whatever these are: the
 /// first of them hide the last. A step of opacity `a` over which colour changes by `d` would be off by `a * a * d / 12` in one part.
-const DYED_PARTS: [f32; 2] = [0.25, 0.75];
+const RECOLORED_PARTS: [f32; 2] = [0.25, 0.75];
 
 /// Which of [`PARTS`] ways need for the order of the colours on them.
 #[inline(always)]
-pub(crate) fn size_of_dyed_parts<S: Simd>(simd: S, table: &Table, from: S::F, to: S::F, seen: S::M) -> usize {
-    let [few, many] = DYED_PARTS;
+pub(crate) fn size_of_recolored_parts<S: Simd>(
+    simd: S,
+    table: &Table,
+    from: S::F,
+    to: S::F,
+    seen: S::M,
+) -> usize {
+    let [few, many] = RECOLORED_PARTS;
     let (entries, unit) = (&table.parts[0], simd.splat(table.parts[0].unit));
     let opacity = simd.mul(simd.max(entries.at(simd, from)[3], entries.at(simd, to)[3]), unit);
     if simd.bits(simd.and(seen, simd.ge(opacity, simd.splat(many)))) != 0 {

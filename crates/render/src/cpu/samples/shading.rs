@@ -4,7 +4,7 @@
 use std::cell::Cell;
 
 use crate::blocks::voxel::Missing;
-use crate::cpu::color_by::{Dye, Dyed, LocalMap, Near};
+use crate::cpu::color_by::{ColorBlock, ColorLookup, LocalMap, StepColors};
 use crate::cpu::table::Table;
 use crate::scene::light::Metric;
 use crate::simd::{Simd, each_axis};
@@ -20,7 +20,7 @@ pub(crate) struct Shading<'a, T> {
     /// How gradients are lit; `None` where colours stay as they are.
     pub(crate) metric: Option<Metric>,
     /// Source of the colors, if another array gives them; `None` if the table does.
-    pub(crate) dye: Option<&'a dyn Dye>,
+    pub(crate) color_by: Option<&'a dyn ColorLookup>,
 }
 
 /// Sixteen rays in a block's voxels: sample `i` of each at `start + i * step`, its own from `first` to `end`.
@@ -47,17 +47,17 @@ impl<S: Simd> Way<S> {
         each_axis!(a => simd.mul_add(self.step[a], number, self.start[a]))
     }
 
-    /// The steps that lead up to these samples, with what dyes them.
+    /// The steps that lead up to these samples, with the colors there.
     #[inline(always)]
-    pub(crate) fn dyed<'a>(
+    pub(crate) fn step_colors<'a>(
         &self,
         simd: S,
         number: S::F,
-        dye: &'a dyn Dye,
-        near: &'a Cell<Option<Near>>,
-    ) -> Dyed<'a, S> {
+        color_by: &'a dyn ColorLookup,
+        near: &'a Cell<Option<ColorBlock>>,
+    ) -> StepColors<'a, S> {
         let from = self.at(simd, simd.sub(number, simd.splat(1.0)));
-        Dyed { dye, near, map: self.map, from, way: self.step }
+        StepColors { color_by, near, map: self.map, from, way: self.step }
     }
 
     /// The first sample at which all of these rays have begun, and the first at which one has ended.

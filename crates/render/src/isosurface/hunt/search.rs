@@ -9,7 +9,7 @@ use super::walk::{Ground, Walk, mask};
 use super::{Hit, Hunt, Surface, ahead};
 use crate::blocks::resident::Resident;
 use crate::blocks::voxel::Voxel;
-use crate::cpu::color_by::dyed;
+use crate::cpu::color_by::recolored;
 use crate::cpu::context::CastContext;
 use crate::cpu::packet::rays::Rays;
 use crate::cpu::packet::size::Lanes;
@@ -248,7 +248,7 @@ impl<T: Voxel> Search<'_, '_, T> {
             left &= left - 1;
             let (cosine, stored) = (cosines[lane], surface.stored);
             let at = place.from[lane] + at[lane];
-            let colour = dyed(context.dye, surface.colour, self.rays.at(lane, at));
+            let colour = recolored(context.color_by, surface.colour, self.rays.at(lane, at));
             let colour = lit(colour, cosine);
             self.hunt.note(lane, Hit { at, stored, colour, cosine, is_foreign: false });
         }

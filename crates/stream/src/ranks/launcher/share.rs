@@ -24,7 +24,7 @@ impl ShareDemand {
     /// `Invalid` for a transfer function that is none.
     pub(crate) fn of(aim: &Aim, tree: &Tree, rank: usize) -> Result<Self> {
         let (scene, share) = (aim.scene(&aim.view)?, tree.share(rank));
-        let tint = aim.tint.as_ref().map(|tint| share.demand_of_tint(&scene, &tint.demand));
+        let tint = aim.tint.as_ref().map(|tint| share.demand_of_color_by(&scene, &tint.demand));
         Ok(Self { own: share.demand(&scene, &aim.demand), tint })
     }
 

@@ -8,7 +8,7 @@ use crate::{Mode, OpacityPoint, TransferFunction, VolumeView};
 
 /// Which array gives the colours of a picture, and which colours. Where it has no value nothing is seen.
 #[derive(Clone, Debug)]
-pub struct Tint {
+pub struct ColorByArray {
     /// The array, seen as a volume whose voxels lie where those of the scene's view do.
     pub view: Arc<VolumeView>,
     /// Name of the colour map; see [`colour_map_names`](crate::colour_map_names).
@@ -19,7 +19,7 @@ pub struct Tint {
     pub finest_level: u8,
 }
 
-impl Tint {
+impl ColorByArray {
     /// The colours as a transfer function, of which opacity plays no part.
     pub(crate) fn transfer(&self) -> TransferFunction {
         TransferFunction {

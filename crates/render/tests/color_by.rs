@@ -10,8 +10,8 @@ mod reference;
 use array::{Decoding, Meaning, Scalar};
 use common::{Synthetic, covered, cubic, difference, linear, points, pool_of, rms};
 use corridor_render::{
-    Camera, Cancel, Frame, ImageSize, Instructions, Isosurface, Mode, Part, Rect, Scene, Share, Slice,
-    Snapshot, SpaceAxis, Tint, TransferFunction, cast, cast_part, cast_with, demand,
+    Camera, Cancel, ColorByArray, Frame, ImageSize, Instructions, Isosurface, Mode, Part, Rect, Scene, Share,
+    Slice, Snapshot, SpaceAxis, TransferFunction, cast, cast_part, cast_with, demand,
 };
 use glam::DVec3;
 
@@ -36,19 +36,19 @@ fn colours() -> Synthetic {
     Synthetic::new(SHAPE, [9, 28, 11], waves)
 }
 
-fn tint_of(colours: &Synthetic) -> Tint {
-    Tint { view: colours.view(), colour_map: "magma".into(), range: [20.0, 220.0], finest_level: 0 }
+fn color_by_of(colours: &Synthetic) -> ColorByArray {
+    ColorByArray { view: colours.view(), colour_map: "magma".into(), range: [20.0, 220.0], finest_level: 0 }
 }
 
 fn scene(shape: &Synthetic, colours: &Synthetic, transfer: TransferFunction) -> Scene {
     let scene = shape.scene();
     let camera = Camera::framing(&scene.view.bounds(), [0.3, -0.2, -0.9]);
     let size = ImageSize { width: 24, height: 20 };
-    Scene { camera, transfer, size, tint: Some(tint_of(colours)), ..scene }
+    Scene { camera, transfer, size, color_by: Some(color_by_of(colours)), ..scene }
 }
 
 fn blocks(shape: &Synthetic, colours: &Synthetic) -> Snapshot {
-    shape.full_pool().snapshot().tinted(&colours.full_pool().snapshot())
+    shape.full_pool().snapshot().colored_by(&colours.full_pool().snapshot())
 }
 
 fn draw(scene: &Scene, blocks: &Snapshot) -> Frame {
@@ -88,12 +88,12 @@ fn pictures_of_every_kind_agree_with_the_reference() {
         for (name, scene, bounds) in kinds(&shape, &colours) {
             let drawn = draw(&scene, &blocks);
             assert!(drawn.truth.is_complete() && covered(&drawn.image) > 0.15, "{name}");
-            let exact = reference::cast_tinted(&shape, &colours, &scene);
+            let exact = reference::cast_colored_by(&shape, &colours, &scene);
             let (worst, typical) = (difference(&drawn.image, &exact), rms(&drawn.image, &exact));
             if worst > bounds[0] || typical > bounds[1] {
                 problems.push(format!("{name}, {dtypes:?}: worst {worst}, rms {typical}"));
             }
-            let own = draw(&Scene { tint: None, ..scene }, &blocks).image;
+            let own = draw(&Scene { color_by: None, ..scene }, &blocks).image;
             assert!(rms(&own, &exact) > 5.0, "{name}: colours must differ for this to say anything");
             let apart = own.rgba.iter().zip(&drawn.image.rgba).map(|(a, b)| (a[3] - b[3]).abs());
             assert!(apart.fold(0.0, f32::max) < 0.05, "{name}: opacity is the array's own");
@@ -153,8 +153,9 @@ fn labels_colour_and_are_coloured() {
     // Values in the colours of segments: in front the label of each place, not one in between.
     let shape = shape();
     let mut scene = scene(&shape, &segments, opacity(&[(0.0, 1.0)]));
-    let tint = Tint { colour_map: "labels".into(), range: [0.0, 255.0], ..tint_of(&segments) };
-    scene.tint = Some(tint);
+    let color_by =
+        ColorByArray { colour_map: "labels".into(), range: [0.0, 255.0], ..color_by_of(&segments) };
+    scene.color_by = Some(color_by);
     scene.camera = Camera::framing(&scene.view.bounds(), [0.0, 0.0, -1.0]);
     let drawn = draw(&scene, &blocks(&shape, &segments));
     let table = corridor_render::colour_map_table("labels").unwrap();
@@ -166,10 +167,10 @@ fn labels_colour_and_are_coloured() {
     assert!(some * 100 > opaque.len() * 95, "{some} of {}", opaque.len());
     // Segments in the colours of values, which vary within each.
     let colours = colours();
-    let scene = Scene { tint: Some(tint_of(&colours)), ..segments.scene() };
+    let scene = Scene { color_by: Some(color_by_of(&colours)), ..segments.scene() };
     let scene = Scene { transfer: TransferFunction::labels(1.0), ..scene };
     let drawn = draw(&scene, &blocks(&segments, &colours));
-    let own = draw(&Scene { tint: None, ..scene }, &segments.full_pool().snapshot());
+    let own = draw(&Scene { color_by: None, ..scene }, &segments.full_pool().snapshot());
     assert!(drawn.image.rgba.iter().zip(&own.image.rgba).all(|(a, b)| (a[3] - b[3]).abs() < 1e-3));
     let kinds = |frame: &Frame| {
         let all = frame.image.rgba.iter().filter(|p| p[3] > 0.999);
@@ -204,7 +205,7 @@ fn what_is_to_come_is_grey_and_a_coarser_level_stands_in() {
     let drawn = |levels: &[u32]| {
         let all = levels.iter().flat_map(|&level| colours.blocks(level));
         let pool = pool_of(&colours, all);
-        draw(&scene, &shape.full_pool().snapshot().tinted(&pool.snapshot()))
+        draw(&scene, &shape.full_pool().snapshot().colored_by(&pool.snapshot()))
     };
     let nothing = drawn(&[]);
     assert!(!nothing.truth.is_complete());
@@ -232,10 +233,10 @@ fn slices_need_no_blocks_but_those_they_cut() {
     let some = [0, 1].into_iter().flat_map(|level| colours.blocks(level)).filter(is_wanted);
     let pool = pool_of(&colours, some);
     assert!(pool.block_count() < 40, "{}", pool.block_count());
-    let drawn = draw(&scene, &shape.full_pool().snapshot().tinted(&pool.snapshot()));
+    let drawn = draw(&scene, &shape.full_pool().snapshot().colored_by(&pool.snapshot()));
     assert!(drawn.truth.is_complete());
     let all = pool_of(&colours, [0, 1].into_iter().flat_map(|level| colours.blocks(level)));
-    let all = draw(&scene, &shape.full_pool().snapshot().tinted(&all.snapshot()));
+    let all = draw(&scene, &shape.full_pool().snapshot().colored_by(&all.snapshot()));
     assert!(difference(&drawn.image, &all.image) < 1e-3, "{}", difference(&drawn.image, &all.image));
 }
 
@@ -243,19 +244,19 @@ fn slices_need_no_blocks_but_those_they_cut() {
 fn what_cannot_colour_is_refused_with_the_reason() {
     let (shape, colours) = (shape(), colours());
     let fits = scene(&shape, &colours, opacity(&[(0.0, 0.5)]));
-    let tint = |change: fn(&mut Tint)| {
-        let mut tint = tint_of(&colours);
-        change(&mut tint);
-        Scene { tint: Some(tint), ..fits.clone() }
+    let color_by = |change: fn(&mut ColorByArray)| {
+        let mut color_by = color_by_of(&colours);
+        change(&mut color_by);
+        Scene { color_by: Some(color_by), ..fits.clone() }
     };
     let larger = Synthetic::new([28, 26, 31], [9, 28, 11], waves);
     let mut moved = colours.clone();
     moved.map = array::Affine([[1.0, 0.0, 0.0, 0.5], [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0]]);
-    let other = |other: &Synthetic| Scene { tint: Some(tint_of(other)), ..fits.clone() };
+    let other = |other: &Synthetic| Scene { color_by: Some(color_by_of(other)), ..fits.clone() };
     for (scene, says) in [
-        (tint(|t| t.range = [1.0, 1.0]), "low to high"),
-        (tint(|t| t.colour_map = "purple".into()), "`purple`"),
-        (tint(|t| t.finest_level = 1), "level below 1"),
+        (color_by(|t| t.range = [1.0, 1.0]), "low to high"),
+        (color_by(|t| t.colour_map = "purple".into()), "`purple`"),
+        (color_by(|t| t.finest_level = 1), "level below 1"),
         (other(&larger), "31]"),
         (other(&moved), "other places"),
         (Scene { mode: Mode::Maximum, ..fits.clone() }, "extreme values"),
@@ -268,6 +269,6 @@ fn what_cannot_colour_is_refused_with_the_reason() {
     let foreign = shape
         .full_pool()
         .snapshot()
-        .tinted(&Synthetic { levels: 2, ..colours.clone() }.full_pool().snapshot());
+        .colored_by(&Synthetic { levels: 2, ..colours.clone() }.full_pool().snapshot());
     assert!(cast(&fits, &foreign, &Cancel::new()).is_err());
 }
