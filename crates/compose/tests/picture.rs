@@ -12,8 +12,8 @@ use common::{Synthetic, covered, cubic, difference, draw, points, voxel_box};
 use corridor_compose::{Balance, Communicator, Composed, Method, Tree, draw as draw_together};
 use glam::DVec3;
 use render::{
-    Camera, Cancel, Demand, Image, ImageSize, Isosurface, Mode, Quality, Rect, Scene, Slice, SpaceAxis,
-    Truth, demand,
+    Camera, Cancel, Demand, Fidelity, Image, ImageSize, Isosurface, Mode, Quality, Rect, Scene, Slice,
+    SpaceAxis, demand,
 };
 use rig::together;
 
@@ -83,9 +83,10 @@ fn agrees(what: &str, synthetic: &Synthetic, scene: &Scene, tolerance: f64) -> f
         let off = difference(&one.image, &many);
         assert!(off <= tolerance, "{what}: {ranks} ranks by {method:?} are off by {off}");
         most = most.max(off);
-        let truth = parts[0].tally.truth(scene).expect("legal input");
-        let is_whole = |truth: &Truth| (truth.share_uncovered, truth.share_lacking, truth.finest_shown);
-        assert_eq!(is_whole(&truth), is_whole(&one.truth), "{what}");
+        let fidelity = parts[0].tally.fidelity(scene).expect("legal input");
+        let is_whole =
+            |fidelity: &Fidelity| (fidelity.share_uncovered, fidelity.share_lacking, fidelity.finest_shown);
+        assert_eq!(is_whole(&fidelity), is_whole(&one.fidelity), "{what}");
     }
     most
 }

@@ -4,7 +4,7 @@
 //! for is uploaded, nearest first, and the rays go on. So a picture needs no more than it shows, and is the same whatever
 //! the atlas holds (as Crassin and others, "GigaVoxels", 2009, and Hadwiger and others, "Interactive Volume Exploration
 //! of Petascale Microscopy Data Streams", 2012, page by what rays come to). A picture that must not wait draws coarser
-//! blocks instead, and its truth says so.
+//! blocks instead, and its fidelity says so.
 
 use std::collections::HashMap;
 
@@ -188,10 +188,10 @@ impl GpuCaster {
         for first in (0..size.height).step_by(rows as usize) {
             drawing.draw(&mut image, first, rows.min(size.height - first), cancel)?;
         }
-        let truth = drawing.truth();
+        let fidelity = drawing.fidelity();
         let mut work = drawing.work;
         work.atlas_bytes = drawing.state.store.bytes();
-        Ok((Frame { image, truth }, work))
+        Ok((Frame { image, fidelity }, work))
     }
 }
 
@@ -393,12 +393,12 @@ impl Drawing<'_> {
         Ok(())
     }
 
-    fn truth(&self) -> render::Truth {
+    fn fidelity(&self) -> render::Fidelity {
         let mut by_rank = vec![0; self.prepared.view.levels.len()];
         for (level, &samples) in self.prepared.levels.iter().zip(&self.shown) {
             by_rank[level.rank] = samples;
         }
-        self.prepared.truth(&by_rank, self.shown[MAX_LEVELS], self.shown[MAX_LEVELS + 1])
+        self.prepared.fidelity(&by_rank, self.shown[MAX_LEVELS], self.shown[MAX_LEVELS + 1])
     }
 }
 

@@ -12,7 +12,7 @@
 //!                                    |                                              |
 //!   Camera, TransferFunction --> Scene --> cast <-- Snapshot <-- BlockPool <-- Block -+
 //!                                           |
-//!                                         Frame: Image and Truth
+//!                                         Frame: Image and Fidelity
 //! ```
 //!
 //! A caster on another device takes [`device::prepare`] in the place of [`cast`]; several casters that share a volume take
@@ -52,6 +52,7 @@ pub use scene::colour::{
     colour_map_names, colour_map_table, is_categorical, label_colour, signed_label_color,
 };
 pub use scene::demand::{Demand, Demanded, Limit, demand, demand_of};
+pub use scene::fidelity::Fidelity;
 pub use scene::first_camera::first_camera;
 pub use scene::journey::{Way, predicted, through, turn};
 pub use scene::mode::Mode;
@@ -60,7 +61,6 @@ pub use scene::share::Share;
 pub use scene::slice::{Portion, Slice, SpaceAxis};
 pub use scene::surface::Isosurface;
 pub use scene::transfer::{OpacityPoint, TransferFunction};
-pub use scene::truth::Truth;
 pub use scene::volume::{ViewLevel, VolumeView};
 pub use scene::wires::{MAX_BOXES, WireBox, WireBoxes};
 pub use simd::Instructions;

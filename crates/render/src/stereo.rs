@@ -8,7 +8,7 @@
 use array::{Error, Result};
 
 use crate::image::annotate::{Notes, annotate};
-use crate::{Camera, Frame, Image, ImageSize, Projection, Scene, Truth};
+use crate::{Camera, Fidelity, Frame, Image, ImageSize, Projection, Scene};
 
 /// Largest such share.
 pub const MAX_PARALLAX: f64 = 0.5;
@@ -62,8 +62,8 @@ pub fn scenes(scene: &Scene, parallax: f64) -> Result<[Scene; 2]> {
 /// # Errors
 /// `Internal` for pictures that are not as large as [`size_of_eye`] says.
 pub fn beside([left, right]: [Frame; 2], size: ImageSize) -> Result<Frame> {
-    let truth = both(&left.truth, &right.truth);
-    Ok(Frame { image: joined(&[left.image, right.image], size)?, truth })
+    let fidelity = both(&left.fidelity, &right.fidelity);
+    Ok(Frame { image: joined(&[left.image, right.image], size)?, fidelity })
 }
 
 /// Writes notes into both eyes' halves of a picture, as [`annotate`] does into one; their camera is the one between the eyes.
@@ -107,16 +107,16 @@ fn joined([left, right]: &[Image; 2], size: ImageSize) -> Result<Image> {
 }
 
 /// Returns what both pictures show together.
-fn both(left: &Truth, right: &Truth) -> Truth {
-    let mean = |of: fn(&Truth) -> f64| f64::midpoint(of(left), of(right));
-    let shown = |of: fn(&Truth) -> Option<u8>| [of(left), of(right)].into_iter().flatten();
-    Truth {
+fn both(left: &Fidelity, right: &Fidelity) -> Fidelity {
+    let mean = |of: fn(&Fidelity) -> f64| f64::midpoint(of(left), of(right));
+    let shown = |of: fn(&Fidelity) -> Option<u8>| [of(left), of(right)].into_iter().flatten();
+    Fidelity {
         wanted_level: left.wanted_level,
-        finest_shown: shown(|truth| truth.finest_shown).min(),
-        coarsest_shown: shown(|truth| truth.coarsest_shown).max(),
-        share_at_wanted: mean(|truth| truth.share_at_wanted),
-        share_uncovered: mean(|truth| truth.share_uncovered),
-        share_lacking: mean(|truth| truth.share_lacking),
+        finest_shown: shown(|fidelity| fidelity.finest_shown).min(),
+        coarsest_shown: shown(|fidelity| fidelity.coarsest_shown).max(),
+        share_at_wanted: mean(|fidelity| fidelity.share_at_wanted),
+        share_uncovered: mean(|fidelity| fidelity.share_uncovered),
+        share_lacking: mean(|fidelity| fidelity.share_lacking),
     }
 }
 

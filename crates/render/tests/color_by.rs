@@ -87,7 +87,7 @@ fn pictures_of_every_kind_agree_with_the_reference() {
         let blocks = blocks(&shape, &colours);
         for (name, scene, bounds) in kinds(&shape, &colours) {
             let drawn = draw(&scene, &blocks);
-            assert!(drawn.truth.is_complete() && covered(&drawn.image) > 0.15, "{name}");
+            assert!(drawn.fidelity.is_complete() && covered(&drawn.image) > 0.15, "{name}");
             let exact = reference::cast_colored_by(&shape, &colours, &scene);
             let (worst, typical) = (difference(&drawn.image, &exact), rms(&drawn.image, &exact));
             if worst > bounds[0] || typical > bounds[1] {
@@ -190,7 +190,7 @@ fn nothing_is_seen_where_the_colour_is_missing() {
     for (name, scene, _) in kinds(&shape, &colours) {
         let scene = Scene { camera: from_front, ..scene };
         let drawn = draw(&scene, &blocks(&shape, &colours));
-        assert!(drawn.truth.is_complete(), "{name}: nothing is to come");
+        assert!(drawn.fidelity.is_complete(), "{name}: nothing is to come");
         let left = drawn.image.rgba.chunks(24).flat_map(|row| &row[..11]).map(|p| p[3]).fold(0.0, f32::max);
         assert!(left < 1e-6, "{name}: {left}");
         assert!(covered(&drawn.image) > 0.1, "{name}: the other half is seen");
@@ -208,11 +208,11 @@ fn what_is_to_come_is_grey_and_a_coarser_level_stands_in() {
         draw(&scene, &shape.full_pool().snapshot().colored_by(&pool.snapshot()))
     };
     let nothing = drawn(&[]);
-    assert!(!nothing.truth.is_complete());
+    assert!(!nothing.fidelity.is_complete());
     let grey = |p: &[f32; 4]| (p[0] - p[1]).abs() < 1e-5 && (p[0] - p[3] / 2.0).abs() < 1e-5;
     assert!(nothing.image.rgba.iter().all(grey) && covered(&nothing.image) > 0.2);
     let (coarse, fine) = (drawn(&[1]), drawn(&[0, 1]));
-    assert!(!coarse.truth.is_complete() && fine.truth.is_complete());
+    assert!(!coarse.fidelity.is_complete() && fine.fidelity.is_complete());
     // Of what is linear, the mean is as good.
     assert!(rms(&coarse.image, &fine.image) < 2.0 && rms(&nothing.image, &fine.image) > 10.0);
 }
@@ -234,7 +234,7 @@ fn slices_need_no_blocks_but_those_they_cut() {
     let pool = pool_of(&colours, some);
     assert!(pool.block_count() < 40, "{}", pool.block_count());
     let drawn = draw(&scene, &shape.full_pool().snapshot().colored_by(&pool.snapshot()));
-    assert!(drawn.truth.is_complete());
+    assert!(drawn.fidelity.is_complete());
     let all = pool_of(&colours, [0, 1].into_iter().flat_map(|level| colours.blocks(level)));
     let all = draw(&scene, &shape.full_pool().snapshot().colored_by(&all.snapshot()));
     assert!(difference(&drawn.image, &all.image) < 1e-3, "{}", difference(&drawn.image, &all.image));

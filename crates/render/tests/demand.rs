@@ -164,7 +164,7 @@ fn a_picture_of_what_is_wanted_is_complete() {
         let quality = corridor_render::Quality { skip_empty: false, ..scene.quality };
         let scene = corridor_render::Scene { quality, ..scene };
         let drawn = common::draw(&scene, &pool);
-        assert!(drawn.truth.is_complete(), "{:?} from {camera:?}", drawn.truth);
+        assert!(drawn.fidelity.is_complete(), "{:?} from {camera:?}", drawn.fidelity);
         assert!(drawn.image == common::draw(&scene, &everything).image, "from {camera:?}");
     }
 }

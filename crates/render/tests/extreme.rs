@@ -140,7 +140,7 @@ fn levels_do_not_show() {
         let fine = synthetic.blocks(0).into_iter().filter(|b| b.key.index % 3 != 1);
         let mixed = draw(&scene, &pool_of(&synthetic, fine.chain(synthetic.blocks(1))));
         let full = draw(&scene, &pool_of(&synthetic, synthetic.blocks(0)));
-        assert!(full.truth.is_complete() && !mixed.truth.is_complete());
+        assert!(full.fidelity.is_complete() && !mixed.fidelity.is_complete());
         let apart = difference(&full.image, &mixed.image);
         // Half a voxel at the border of the volume, where outermost values go on.
         assert!(apart <= 2.0, "{mode:?}: {apart}");

@@ -37,7 +37,7 @@ fn pictures_agree_with_the_reference() {
                 let apart = difference(&drawn.image, &reference::cast(&synthetic, &scene));
                 assert!(apart <= REFERENCE_TOLERANCE, "{apart} at {map:?}, {:?}", scene.camera.projection);
                 assert!(covered(&drawn.image) > 0.15, "something must be seen");
-                assert!(drawn.truth.is_complete());
+                assert!(drawn.fidelity.is_complete());
             }
         }
     }
@@ -113,13 +113,13 @@ fn what_little_is_to_be_seen_is_drawn_wherever_it_lies() {
             let apart = difference(&drawn.image, &reference::cast(&synthetic, &scene));
             // More than elsewhere: opacity bends in every step into an island.
             assert!(apart <= 2.0 * REFERENCE_TOLERANCE, "{apart} from {:?}", scene.camera);
-            assert!(drawn.truth.is_complete() && drawn.truth.finest_shown == Some(0));
+            assert!(drawn.fidelity.is_complete() && drawn.fidelity.finest_shown == Some(0));
         }
         // Nothing at all, of a volume that is all there.
         scene.transfer.opacity = points(&[(500.0, 0.0), (600.0, 0.3)]);
         let drawn = draw(&scene, &synthetic.full_pool());
-        assert!(covered(&drawn.image) == 0.0 && drawn.truth.is_complete());
-        assert_eq!((drawn.truth.finest_shown, drawn.truth.share_at_wanted), (Some(0), 1.0));
+        assert!(covered(&drawn.image) == 0.0 && drawn.fidelity.is_complete());
+        assert_eq!((drawn.fidelity.finest_shown, drawn.fidelity.share_at_wanted), (Some(0), 1.0));
     }
 }
 
@@ -173,7 +173,7 @@ fn the_order_of_arrival_leaves_no_trace() {
     let mixed = draw(&scene, &pool_of(&synthetic, blocks));
     assert_eq!(coarse_first.image, fine_first.image);
     assert_eq!(coarse_first.image, mixed.image);
-    assert!(coarse_first.truth.is_complete());
+    assert!(coarse_first.fidelity.is_complete());
 }
 
 /// A linear field is the same at every level, so blocks at mixed levels must give the picture of one level.
@@ -193,9 +193,9 @@ fn levels_that_meet_do_not_show_in_a_linear_field() {
             "{}",
             difference(&full.image, &mixed.image)
         );
-        assert_eq!((mixed.truth.finest_shown, mixed.truth.coarsest_shown), (Some(0), Some(2)));
-        assert!(mixed.truth.share_at_wanted > 0.1 && !mixed.truth.is_complete());
-        assert!(mixed.truth.share_uncovered == 0.0);
+        assert_eq!((mixed.fidelity.finest_shown, mixed.fidelity.coarsest_shown), (Some(0), Some(2)));
+        assert!(mixed.fidelity.share_at_wanted > 0.1 && !mixed.fidelity.is_complete());
+        assert!(mixed.fidelity.share_uncovered == 0.0);
     }
 }
 
@@ -221,8 +221,8 @@ fn levels_that_meet_do_not_show_in_a_wave() {
             corridor_render::Camera::framing(&scene.view.bounds(), direction).orthographic().zoom(1.6);
         let (sharp, mixed) = (draw(&scene, &synthetic.full_pool()), draw(&scene, &pool));
         let (within, across) = (largest_jump(&sharp.image), largest_jump(&mixed.image));
-        let share = mixed.truth.share_at_wanted;
-        assert!(share > 0.3 && share < 0.7, "{:?}", mixed.truth);
+        let share = mixed.fidelity.share_at_wanted;
+        assert!(share > 0.3 && share < 0.7, "{:?}", mixed.fidelity);
         // A little more than twice: what is shown lies half a sample before the slice, where levels differ more.
         assert!(within > 1.0 && across < 2.2 * within, "{across} where levels meet, {within} within one");
     }
@@ -247,7 +247,7 @@ fn finer_levels_than_wanted_are_left_out() {
     let coarse = draw(&scene, &pool_of(&synthetic, synthetic.blocks(1)));
     let both = draw(&scene, &pool_of(&synthetic, synthetic.blocks(1).into_iter().chain(synthetic.blocks(0))));
     assert_eq!(coarse.image, both.image);
-    assert!(coarse.truth.is_complete() && coarse.truth.wanted_level == 1);
+    assert!(coarse.fidelity.is_complete() && coarse.fidelity.wanted_level == 1);
 }
 
 #[test]
@@ -257,12 +257,12 @@ fn without_an_ancestor_a_missing_block_is_a_hole() {
     let whole = draw(&scene, &synthetic.full_pool());
     let most = pool_of(&synthetic, synthetic.blocks(0).into_iter().skip(4));
     let holed = draw(&scene, &most);
-    assert!(holed.truth.share_uncovered > 0.3 && holed.truth.share_at_wanted < 0.7);
+    assert!(holed.fidelity.share_uncovered > 0.3 && holed.fidelity.share_at_wanted < 0.7);
     assert!(difference(&whole.image, &holed.image) > 20.0);
     let nothing = draw(&scene, &pool_of(&synthetic, []));
     assert!(nothing.image.rgba.iter().all(|p| *p == [0.0; 4]));
-    assert_eq!(nothing.truth.finest_shown, None);
-    assert!(!nothing.truth.is_complete());
+    assert_eq!(nothing.fidelity.finest_shown, None);
+    assert!(!nothing.fidelity.is_complete());
 }
 
 #[test]
@@ -281,12 +281,15 @@ fn where_the_source_has_nothing_the_ancestor_stands_in() {
     let full = draw(&scene, &synthetic.full_pool()).image;
     let with_gaps = draw(&scene, &pool);
     assert!(difference(&full, &with_gaps.image) <= SEAMLESS);
-    assert!(with_gaps.truth.share_at_wanted < 0.9 && with_gaps.truth.is_complete(), "nothing more will come");
+    assert!(
+        with_gaps.fidelity.share_at_wanted < 0.9 && with_gaps.fidelity.is_complete(),
+        "nothing more will come"
+    );
     let nothing_fine = synthetic.blocks(0).into_iter().map(|b| Block { content: Content::NotCovered, ..b });
     let pool = pool_of(&synthetic, synthetic.blocks(1));
     nothing_fine.for_each(|b| assert_eq!(pool.insert(&b).unwrap(), Inserted::NotCovered));
-    assert!(draw(&scene, &pool).truth.is_complete());
-    assert!(!draw(&scene, &pool_of(&synthetic, synthetic.blocks(1))).truth.is_complete());
+    assert!(draw(&scene, &pool).fidelity.is_complete());
+    assert!(!draw(&scene, &pool_of(&synthetic, synthetic.blocks(1))).fidelity.is_complete());
 }
 
 /// A field of whole numbers that every type can hold, in both byte orders.

@@ -125,7 +125,7 @@ fn a_snapshot_does_not_change() {
     assert_eq!(before.image, cast(&snapshot).image);
     pool.set_limit(0);
     assert_eq!(before.image, cast(&snapshot).image);
-    assert_eq!(before.truth, cast(&snapshot).truth);
+    assert_eq!(before.fidelity, cast(&snapshot).fidelity);
 }
 
 /// Blocks that a picture keeps alive count against the limit: new blocks are refused while they need that

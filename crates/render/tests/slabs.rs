@@ -93,13 +93,13 @@ fn labels_gaps_clips_and_levels_are_cut_as_they_are_drawn() {
         let plain = draw(&scene, &pool);
         for cutting in cuttings(&scene) {
             let request = exact(scene.camera, cutting, 32);
-            let (slabs, truth) = cast_slabs(&scene, &request, &pool.snapshot(), &Cancel::new()).unwrap();
+            let (slabs, fidelity) = cast_slabs(&scene, &request, &pool.snapshot(), &Cancel::new()).unwrap();
             expect_near(
                 &slabs.draw(&scene.camera, scene.size).unwrap(),
                 &plain.image,
                 &format!("{name}, {cutting:?}"),
             );
-            assert_eq!(truth.is_complete(), plain.truth.is_complete(), "{name}");
+            assert_eq!(fidelity.is_complete(), plain.fidelity.is_complete(), "{name}");
         }
     }
 }

@@ -101,11 +101,11 @@ fn the_blocks_they_want_are_enough() {
         let is_wanted = |b: &array::Block| wanted.blocks.iter().any(|w| w.key == b.key);
         let some = pool_of(&synthetic, all().filter(is_wanted));
         let frame = draw(&scene, &some);
-        assert!(frame.truth.is_complete(), "{:?}", frame.truth);
+        assert!(frame.fidelity.is_complete(), "{:?}", frame.fidelity);
         let full = draw(&scene, &pool_of(&synthetic, all())).image;
         assert!(difference(&frame.image, &full) <= ALONE, "{list:?}: {}", difference(&frame.image, &full));
         let coarse = draw(&scene, &pool_of(&synthetic, synthetic.blocks(1)));
-        assert!(!coarse.truth.is_complete() && coarse.truth.finest_shown == Some(1));
+        assert!(!coarse.fidelity.is_complete() && coarse.fidelity.finest_shown == Some(1));
         assert!(covered(&coarse.image) > 0.1);
     }
 }

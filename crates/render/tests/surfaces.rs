@@ -271,5 +271,5 @@ fn a_hidden_volume_shows_its_surfaces_and_nothing_else() {
     let mixed = draw(&scene, &synthetic.full_pool());
     let alone = draw(&Scene { mode: Mode::Surfaces, ..scene }, &synthetic.full_pool());
     assert_eq!(mixed.image, alone.image);
-    assert!(alone.truth.is_complete() && covered(&alone.image) > 0.1);
+    assert!(alone.fidelity.is_complete() && covered(&alone.image) > 0.1);
 }

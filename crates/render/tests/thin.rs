@@ -84,7 +84,7 @@ fn an_opaque_image_has_no_holes_at_any_level_size_and_camera() {
                         "level {level}: {pixel:?}, way {way}"
                     );
                 }
-                assert!(frame.truth.finest_shown.is_some(), "it says what it shows");
+                assert!(frame.fidelity.finest_shown.is_some(), "it says what it shows");
             }
         }
     }

@@ -311,7 +311,7 @@ impl Film {
         };
         let (frame, slabs) = blocking(drawing).await??;
         let outlook = self.host.feed.outlook(aim.watching.who());
-        let mut facts = Facts::of(aim, outlook, Some(frame.truth));
+        let mut facts = Facts::of(aim, outlook, Some(frame.fidelity));
         facts.is_lossless = true;
         let mut truth = facts.truth();
         if let Some(lacks) = &boxes.lacks {

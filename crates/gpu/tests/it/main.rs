@@ -58,7 +58,7 @@ fn outliers(a: &Image, b: &Image) -> usize {
     pixels.filter(|(a, b)| a.iter().zip(*b).any(|(a, b)| a.abs_diff(*b) > 8)).count()
 }
 
-/// Draws both, leaves the pictures where `CORRIDOR_TEST_OUT` says, and compares pixels and truth.
+/// Draws both, leaves the pictures where `CORRIDOR_TEST_OUT` says, and compares pixels and fidelity.
 fn compare(caster: &GpuCaster, name: &str, scene: &Scene, pool: &BlockPool) -> Work {
     // Gradients jump from cell to cell: where a place lies on the border, rounding decides which one lights it.
     let is_lit = scene.is_lit || !scene.surfaces.is_empty();
@@ -87,7 +87,7 @@ fn compare_within(
     let is_same = mean <= 0.15 && most <= 2.0 && worst <= bound && outliers <= few;
     assert!(is_same, "{name}: mean {mean}, p99.9 {most}, max {worst}, {outliers} outliers");
     assert!(common::covered(&expected.image) > 0.02, "{name}: something is to be seen");
-    let (a, b) = (expected.truth, found.truth);
+    let (a, b) = (expected.fidelity, found.fidelity);
     assert_eq!(
         (a.wanted_level, a.finest_shown, a.coarsest_shown),
         (b.wanted_level, b.finest_shown, b.coarsest_shown)

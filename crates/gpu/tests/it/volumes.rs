@@ -141,18 +141,22 @@ fn a_picture_that_does_not_wait_says_what_it_lacks_and_the_next_has_it() {
     // Nothing is there that could stand in, so it waits.
     let (coarse, work) = cast(&pool);
     assert!(work.passes > 1 && common::covered(&coarse.image) > 0.02, "{work:?}");
-    assert!(coarse.truth.share_uncovered <= 0.0, "never a hole: {:?}", coarse.truth);
+    assert!(coarse.fidelity.share_uncovered <= 0.0, "never a hole: {:?}", coarse.fidelity);
     for block in synthetic.blocks(0) {
         pool.insert(&block).unwrap();
     }
     let (first, work) = cast(&pool);
     assert!(work.passes == 1 && work.lacking_blocks > 0 && work.blocks > 0, "{work:?}");
-    assert!(first.truth.share_lacking > 0.2 && first.truth.share_uncovered <= 0.0, "{:?}", first.truth);
-    assert!(first.truth.coarsest_shown == Some(2), "{:?}", first.truth);
+    assert!(
+        first.fidelity.share_lacking > 0.2 && first.fidelity.share_uncovered <= 0.0,
+        "{:?}",
+        first.fidelity
+    );
+    assert!(first.fidelity.coarsest_shown == Some(2), "{:?}", first.fidelity);
     let (last, work) = cast(&pool);
     assert_eq!((work.passes, work.lacking_blocks, work.blocks), (1, 0, 0));
     assert_eq!(last.image, draw_on(caster, &scene, &pool).0.image);
-    assert!(last.truth.is_complete(), "{:?}", last.truth);
+    assert!(last.fidelity.is_complete(), "{:?}", last.fidelity);
 }
 
 #[test]

@@ -24,7 +24,7 @@ use crate::cpu::packet::Solids;
 use crate::cpu::packet::size::{PACKET_PIXELS, PACKET_SIDE};
 use crate::cpu::slab_layers::{Deposit, Layers, Sheets};
 use crate::cpu::slices::{Cut, colours_of};
-use crate::scene::truth::{Shown, Truth};
+use crate::scene::fidelity::{Fidelity, Shown};
 use crate::simd::{Instructions, Job, LANES, Simd};
 use crate::{Cancel, Drawn, Image, Part, Piece, Rect, Scene, Tally};
 
@@ -34,7 +34,7 @@ pub struct Frame {
     /// Pixels.
     pub image: Image,
     /// Levels that the pixels show, and how complete they are.
-    pub truth: Truth,
+    pub fidelity: Fidelity,
 }
 
 /// Draws a scene from `blocks`, which belong to the scene's view. Takes no lock: meanwhile the pool they come
@@ -59,8 +59,8 @@ pub fn cast_with(
 ) -> Result<Frame> {
     scene.check()?;
     let drawn = blocks.cast(scene, &Part::whole(scene), cancel, instructions)?;
-    let truth = drawn.tally.truth(scene)?;
-    Ok(Frame { image: Image { size: scene.size, rgba: drawn.piece.finished(scene).rgba }, truth })
+    let fidelity = drawn.tally.fidelity(scene)?;
+    Ok(Frame { image: Image { size: scene.size, rgba: drawn.piece.finished(scene).rgba }, fidelity })
 }
 
 /// Draws a part of a scene from `blocks`, which belong to the scene's view and are those that the share

@@ -13,7 +13,7 @@ use crate::cpu::packet::size::PACKET_SIDE;
 use crate::cpu::slab_layers::Cuts;
 use crate::cpu::slices::Slices;
 use crate::isosurface::prepare::Isosurfaces;
-use crate::scene::truth::Shown;
+use crate::scene::fidelity::Shown;
 use crate::simd::Instructions;
 use crate::{Part, Rect, Scene};
 

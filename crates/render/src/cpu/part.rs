@@ -7,8 +7,8 @@
 use array::{BlockKey, Error, Result};
 
 use crate::cpu::extreme::height;
-use crate::scene::truth::Shown;
-use crate::{Rect, Scene, Share, Truth};
+use crate::scene::fidelity::Shown;
+use crate::{Fidelity, Rect, Scene, Share};
 
 /// Part of a picture that one of several casters draws.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -93,8 +93,8 @@ impl Tally {
     ///
     /// # Errors
     /// `Invalid` where the scene wants a level that its view has not.
-    pub fn truth(&self, scene: &Scene) -> Result<Truth> {
-        Ok(self.0.truth(&scene.view, scene.view.rank_of(scene.finest_level)?))
+    pub fn fidelity(&self, scene: &Scene) -> Result<Fidelity> {
+        Ok(self.0.fidelity(&scene.view, scene.view.rank_of(scene.finest_level)?))
     }
 }
 

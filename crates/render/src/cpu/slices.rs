@@ -13,7 +13,7 @@ use crate::cpu::palette::Palette;
 use crate::cpu::samples::lookup::Finds;
 use crate::cpu::samples::shading::Shading;
 use crate::isosurface::hunt::Hit;
-use crate::scene::truth::Shown;
+use crate::scene::fidelity::Shown;
 use crate::simd::{LANES, Simd, Step};
 use crate::{Scene, Slice};
 

@@ -26,9 +26,9 @@ use crate::cpu::extreme::{self, Extreme};
 use crate::cpu::palette::Palette;
 use crate::cpu::table::Table;
 use crate::isosurface::hunt::{Surface, Surfaces};
+use crate::scene::fidelity::Shown;
 use crate::scene::light::Metric;
-use crate::scene::truth::Shown;
-use crate::{Bounds, ImageSize, Instructions, Mode, Part, Scene, Slice, Truth, VolumeView};
+use crate::{Bounds, Fidelity, ImageSize, Instructions, Mode, Part, Scene, Slice, VolumeView};
 
 pub use crate::cpu::empty_space::skip::Field;
 pub use crate::cpu::extreme::height::{ALIKE, NOTHING, PEAK_STEP, TOP};
@@ -292,12 +292,12 @@ impl Prepared {
     /// Returns what a picture shows, from numbers of samples: by rank, where no block was, and where a block
     /// of the wanted level is still to come.
     #[must_use]
-    pub fn truth(&self, by_rank: &[u64], uncovered: u64, lacking: u64) -> Truth {
+    pub fn fidelity(&self, by_rank: &[u64], uncovered: u64, lacking: u64) -> Fidelity {
         let mut shown = Shown::default();
         by_rank.iter().enumerate().for_each(|(rank, &samples)| shown.count(Some(rank), false, samples));
         shown.count(None, false, uncovered);
         shown.lack(lacking);
-        shown.truth(&self.view, self.wanted_rank)
+        shown.fidelity(&self.view, self.wanted_rank)
     }
 }
 

@@ -4,6 +4,7 @@ pub(crate) mod camera;
 pub(crate) mod color_by;
 pub(crate) mod colour;
 pub(crate) mod demand;
+pub(crate) mod fidelity;
 pub(crate) mod first_camera;
 pub(crate) mod frustum;
 pub(crate) mod journey;
@@ -14,7 +15,6 @@ pub(crate) mod share;
 pub(crate) mod slice;
 pub(crate) mod surface;
 pub(crate) mod transfer;
-pub(crate) mod truth;
 pub(crate) mod volume;
 pub(crate) mod wires;
 

@@ -13,9 +13,9 @@ use crate::cpu::caster::Caster;
 use crate::cpu::color_by::ColorLookup;
 use crate::cpu::context::CastContext;
 use crate::cpu::slab_layers::{Cuts, Sheets};
-use crate::scene::truth::Shown;
+use crate::scene::fidelity::Shown;
 use crate::{
-    Cancel, Frame, ImageSize, Instructions, Part, Quality, Rect, Scene, Snapshot, Tally, Truth, cast,
+    Cancel, Fidelity, Frame, ImageSize, Instructions, Part, Quality, Rect, Scene, Snapshot, Tally, cast,
 };
 
 /// How much farther apart samples lie where texels are larger than pixels.
@@ -34,7 +34,7 @@ pub fn cast_slabs(
     request: &SlabRequest,
     blocks: &Snapshot,
     cancel: &Cancel,
-) -> Result<(Slabs, Truth)> {
+) -> Result<(Slabs, Fidelity)> {
     cast_with_instructions(scene, request, blocks, cancel, Instructions::best())
 }
 
@@ -59,7 +59,7 @@ fn cast_with_instructions(
     blocks: &Snapshot,
     cancel: &Cancel,
     instructions: Instructions,
-) -> Result<(Slabs, Truth)> {
+) -> Result<(Slabs, Fidelity)> {
     check_scene(scene)?;
     request.check(scene.size)?;
     let (camera, size) = request.seen_from(scene.size);
@@ -72,7 +72,7 @@ fn cast_with_instructions(
     let (thin, _) = blocks.cast_slabs(&small, &thin, None, cancel, instructions)?;
     let borders = spread(&thin.borders, &seen_in(&thin), request.count);
     let (slabs, tally) = blocks.cast_slabs(&scene, request, Some(borders), cancel, instructions)?;
-    Ok((slabs, tally.truth(&scene)?))
+    Ok((slabs, tally.fidelity(&scene)?))
 }
 
 impl Snapshot {

@@ -6,7 +6,7 @@
 //! camera that they were cast from they are the plain picture but for rounding.
 //!
 //! Slabs across an axis are the method of image-based rendering assisted volume rendering (Mueller, Shareef, Huang,
-//! Crawfis 1999) as Visapult used it; those parallel to the image are nearer to the truth for the same number.
+//! Crawfis 1999) as Visapult used it; those parallel to the image are nearer to the exact picture for the same number.
 //!
 //! Read [`SlabRequest`] first, then [`cast_slabs`](crate::cast_slabs); [`Slabs::draw`] is the compositor that others are measured by.
 //! Encoding is `stream`'s.

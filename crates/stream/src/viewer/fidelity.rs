@@ -51,7 +51,11 @@ pub(crate) struct Facts {
 impl Facts {
     /// Collects the facts of an aim, from the number of its blocks that are lacking, the problems with them,
     /// and the truth of the last picture.
-    pub(crate) fn of(aim: &Aim, (lacking, trouble): (u64, Trouble), picture: Option<render::Truth>) -> Self {
+    pub(crate) fn of(
+        aim: &Aim,
+        (lacking, trouble): (u64, Trouble),
+        picture: Option<render::Fidelity>,
+    ) -> Self {
         let blocks_total = aim.blocks_total();
         let facts = Self {
             level_drawn: None,
@@ -84,7 +88,7 @@ impl Facts {
 
     /// Replaces the facts that depend on the picture by those of `picture`, the truth of what was really
     /// cast.
-    pub(crate) fn showing(mut self, aim: &Aim, picture: Option<render::Truth>) -> Self {
+    pub(crate) fn showing(mut self, aim: &Aim, picture: Option<render::Fidelity>) -> Self {
         self.is_whole = picture.is_some_and(|p| p.is_complete());
         self.has_gaps = !self.is_whole && picture.is_some_and(|p| p.share_uncovered > 0.0);
         // Where the source has nothing at the wanted level, its ancestor is the best there is.

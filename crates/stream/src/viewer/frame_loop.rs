@@ -129,7 +129,7 @@ struct FrameLoop {
     /// It is our turn to draw.
     turn: Option<OwnedSemaphorePermit>,
     /// Truth of the last picture of this aim.
-    shown: Option<render::Truth>,
+    shown: Option<render::Fidelity>,
     /// The last facts told, and when.
     told: Option<(Truth, Instant)>,
     /// Basis of the last statistics of values that were sent.
@@ -380,7 +380,7 @@ impl FrameLoop {
                         Codec::Jpeg => &mut encoders.jpeg,
                         Codec::Png => &mut encoders.png,
                     };
-                    Ok((encoder.encode(&frame.image, background)?, frame.truth))
+                    Ok((encoder.encode(&frame.image, background)?, frame.fidelity))
                 }),
             };
             (encoders, drawn)
@@ -389,7 +389,7 @@ impl FrameLoop {
         drop(turn);
         self.encoders = Some(encoders);
         match drawn {
-            Ok((bytes, truth)) => self.send(bytes, &truth, plan, situation, facts, began),
+            Ok((bytes, fidelity)) => self.send(bytes, &fidelity, plan, situation, facts, began),
             Err(error) if error.kind() == ErrorKind::Cancelled => {}
             Err(error) => return Err(error),
         }
@@ -399,7 +399,7 @@ impl FrameLoop {
     fn send(
         &mut self,
         bytes: Bytes,
-        drawn: &render::Truth,
+        drawn: &render::Fidelity,
         plan: Plan,
         situation: Situation,
         mut facts: Facts,

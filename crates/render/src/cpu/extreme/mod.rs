@@ -20,7 +20,7 @@ use crate::cpu::samples::corners::Grid;
 use crate::cpu::samples::sample::Find;
 use crate::cpu::samples::shading::{Shading, Way};
 use crate::cpu::table::Table;
-use crate::scene::truth::Shown;
+use crate::scene::fidelity::Shown;
 use crate::simd::{LANES, Simd, Step};
 use height::{ALIKE, NOTHING, Sense, TOP};
 

@@ -25,7 +25,7 @@ use crate::cpu::samples::gathered::Gathered;
 use crate::cpu::samples::shading::Shading;
 use crate::cpu::slab_layers::Layers;
 use crate::cpu::slices::{Cut, Sheets};
-use crate::scene::truth::Shown;
+use crate::scene::fidelity::Shown;
 use crate::simd::{LANES, Simd, Step};
 
 impl<T: Voxel> Caster<'_, T> {

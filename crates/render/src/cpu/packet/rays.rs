@@ -11,7 +11,7 @@ use glam::{DAffine3, DVec3};
 use crate::blocks::voxel::Voxel;
 use crate::cpu::context::{CastContext, LEAPT};
 use crate::cpu::packet::size::{Lanes, PACKET_PIXELS};
-use crate::scene::truth::Shown;
+use crate::scene::fidelity::Shown;
 use crate::simd::LANES;
 use crate::{Bounds, Share};
 

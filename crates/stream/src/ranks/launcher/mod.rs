@@ -296,7 +296,7 @@ impl Crew {
         subject: &Subject,
         picture: &Picture,
         cancel: &Cancel,
-    ) -> Result<(Bytes, render::Truth)> {
+    ) -> Result<(Bytes, render::Fidelity)> {
         if picture.view.grids || picture.view.stereo.is_some() {
             return Err(Error::new(
                 ErrorKind::Unsupported,
@@ -325,7 +325,7 @@ impl Crew {
         subject: &Subject,
         Picture { scene, view, plan }: &Picture,
         cancel: &Cancel,
-    ) -> Result<(Bytes, render::Truth)> {
+    ) -> Result<(Bytes, render::Fidelity)> {
         let number = line.pictures;
         let shares = line.people.get_mut(&who).ok_or_else(|| Error::internal("expected shares to draw"))?;
         self.order(&Order::Draw { who, number, view: (**view).clone(), plan: *plan })?;
@@ -344,7 +344,7 @@ impl Crew {
         let strips: Vec<Strip> = std::iter::once(own).chain(theirs).collect();
         shares.record.add(strips.iter().map(|strip| strip.work));
         shares.took = part.work;
-        Ok((joined(plan.codec, scene.size, strips)?, part.tally.truth(scene)?))
+        Ok((joined(plan.codec, scene.size, strips)?, part.tally.fidelity(scene)?))
     }
 
     /// Draws a finished picture of what `who` is aimed at, of which each rank [has](Self::outlook) all that it needs. Blocks the thread.

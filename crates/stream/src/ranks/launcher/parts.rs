@@ -146,10 +146,10 @@ impl Canvas {
     /// The picture, of which rank 0 drew `own`.
     ///
     /// # Errors
-    /// Those of [`Tally::truth`](render::Tally::truth).
+    /// Those of [`Tally::fidelity`](render::Tally::fidelity).
     pub(super) fn finished(self, own: &Parts) -> Result<Frame> {
         let frame = |((scene, image), part): ((Scene, Image), &Composed)| {
-            Ok(Frame { image, truth: part.tally.truth(&scene)? })
+            Ok(Frame { image, fidelity: part.tally.fidelity(&scene)? })
         };
         let frames = self.eyes.into_iter().zip(&own.eyes).map(frame).collect::<Result<Vec<_>>>()?;
         match <[Frame; 2]>::try_from(frames) {

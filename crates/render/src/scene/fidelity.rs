@@ -1,11 +1,11 @@
-//! Truth of a picture: what it really shows, counted while it is drawn.
+//! Fidelity of a picture: what it really shows, counted while it is drawn.
 
 use crate::VolumeView;
 
 /// Levels that a picture really shows, and how much of it; shares are of the length of rays up to where they
 /// end.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Truth {
+pub struct Fidelity {
     /// Number of the level that was wanted.
     pub wanted_level: u8,
     /// Number of the finest level that was drawn; `None` when nothing was.
@@ -21,7 +21,7 @@ pub struct Truth {
     pub share_lacking: f64,
 }
 
-impl Truth {
+impl Fidelity {
     /// True when all of the picture shows the wanted level, or the best there is where the source has nothing
     /// at that level.
     #[must_use]
@@ -85,13 +85,13 @@ impl Shown {
     }
 
     #[expect(clippy::cast_precision_loss, reason = "shares")]
-    pub(crate) fn truth(&self, view: &VolumeView, wanted_rank: usize) -> Truth {
+    pub(crate) fn fidelity(&self, view: &VolumeView, wanted_rank: usize) -> Fidelity {
         let total = self.by_rank.iter().sum::<u64>() + self.uncovered;
         // A picture without the volume in it is complete.
         let share =
             |count: u64, of_nothing: f64| if total == 0 { of_nothing } else { count as f64 / total as f64 };
         let number = |rank: usize| view.levels[rank].number;
-        Truth {
+        Fidelity {
             wanted_level: number(wanted_rank),
             finest_shown: self.by_rank.iter().position(|&n| n > 0).map(number),
             coarsest_shown: self.by_rank.iter().rposition(|&n| n > 0).map(number),
