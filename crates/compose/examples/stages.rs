@@ -16,7 +16,10 @@ use array::Result;
 use common::Synthetic;
 use corridor_compose::{Balance, Method, Schedule, Tree, compose, draw, threads};
 use glam::DVec3;
-use render::{Cancel, Drawn, ImageSize, Part, Piece, Rect, Scene, Share, Snapshot, cast_part, demand, over};
+use render::{
+    Cancel, DrawnPart, ImagePart, ImageSize, PartialImage, Rect, Scene, Snapshot, SubVolume, cast_part,
+    demand, over,
+};
 use rustix::time::{ClockId, clock_gettime};
 
 /// Sides of the volumes and of their blocks, voxels.
@@ -116,7 +119,7 @@ fn exchange(method: Method) {
         for rank in threads(RANKS).unwrap() {
             let (schedule, order) = (&schedule, &order);
             let run = move || -> Result<()> {
-                let mut cast = |rect| Ok(Piece::transparent(rect, false));
+                let mut cast = |rect| Ok(PartialImage::transparent(rect, false));
                 compose(&rank, order, schedule, Rect::whole(SIZE), &mut cast).map(|_| ())
             };
             std::thread::Builder::new().name("rank".into()).spawn_scoped(scope, run).unwrap();
@@ -136,7 +139,7 @@ fn casting(side: u64, block: u64) {
         let plan = usual(|| drop(Balance::new().cut(&scene, &blocks, &all, ranks).unwrap()));
         let (mut one, mut whole, mut parts, mut busiest, mut samples) = (vec![], vec![], vec![], vec![], 0.0);
         for _ in 0..RUNS {
-            one.push(processor_ms(|| drop(cast(&scene, Share::WHOLE, Rect::whole(SIZE), &blocks))));
+            one.push(processor_ms(|| drop(cast(&scene, SubVolume::WHOLE, Rect::whole(SIZE), &blocks))));
             let (took, most, drawn) = casts(&scene, &tree, &blocks, 1);
             whole.push(took);
             busiest.push(most * ranks as f64 / took);
@@ -177,6 +180,6 @@ fn casts(scene: &Scene, tree: &Tree, blocks: &Snapshot, parts: usize) -> (f64, f
     (sum, most, samples)
 }
 
-fn cast(scene: &Scene, share: Share, rect: Rect, blocks: &Snapshot) -> Drawn {
-    cast_part(scene, &Part { share, rect, finest: None }, blocks, &Cancel::new()).unwrap()
+fn cast(scene: &Scene, share: SubVolume, rect: Rect, blocks: &Snapshot) -> DrawnPart {
+    cast_part(scene, &ImagePart { sub_volume: share, rect, finest: None }, blocks, &Cancel::new()).unwrap()
 }

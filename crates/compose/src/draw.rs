@@ -7,7 +7,7 @@
 //! somebody who has left. Only in the end all that has to be told is told, to rank 0.
 
 use array::{BlockKey, Error, ErrorKind, Result};
-use render::{Cancel, Image, ImageSize, Part, Piece, Rect, Scene, Snapshot, Tally, cast_part};
+use render::{Cancel, Image, ImagePart, ImageSize, PartialImage, Rect, Scene, Snapshot, Tally, cast_part};
 
 use crate::piece::{HEAD_BYTES, cut, from_message, stack, to_message};
 use crate::{Communicator, Method, Schedule, Tree, Viewpoint, broadcast, failure, reduce};
@@ -29,7 +29,7 @@ pub struct Composed {
     /// Its part of the image: all that is to be seen in this rectangle. What no rank's rectangle holds is transparent.
     pub region: Rect,
     /// The pixels, finished; where the piece is smaller than the region, the rest is transparent.
-    pub piece: Piece,
+    pub piece: PartialImage,
     /// Counts that tell what is shown: at rank 0 by the whole picture, at the others by what this rank drew.
     pub tally: Tally,
     /// Work that blocks made here, in samples drawn.
@@ -43,13 +43,13 @@ impl Composed {
     #[must_use]
     pub fn image(&self) -> Image {
         let Rect { width, height, .. } = self.region;
-        let whole = stack(vec![Piece::transparent(self.region, false), self.piece.clone()]);
+        let whole = stack(vec![PartialImage::transparent(self.region, false), self.piece.clone()]);
         Image { size: ImageSize { width, height }, rgba: whole.rgba }
     }
 }
 
 /// Draws one picture with all ranks, which make the same call with the same scene, tree and method, each with the `blocks`
-/// that its share [needs](render::Share::needs). Blocks the thread.
+/// that its share [needs](render::SubVolume::needs). Blocks the thread.
 ///
 /// # Errors
 /// Those of [`cast_part`] and of the communicator; rank 0's also those of the others, where the worst counts.
@@ -86,17 +86,17 @@ pub fn draw_by(
     let mut cast = |rect: Rect| {
         let rect = rect.intersection(&footprint);
         if rect.is_empty() || ending.failed.is_some() {
-            return Ok(Piece::default());
+            return Ok(PartialImage::default());
         }
-        match cast_part(scene, &Part { share, rect, finest }, blocks, cancel) {
+        match cast_part(scene, &ImagePart { sub_volume: share, rect, finest }, blocks, cancel) {
             Ok(drawn) => {
                 ending.tally.add(&drawn.tally);
                 work.extend(drawn.work);
-                Ok(drawn.piece)
+                Ok(drawn.image)
             }
             Err(error) => {
                 ending.failed = Some(error);
-                Ok(Piece::default())
+                Ok(PartialImage::default())
             }
         }
     };
@@ -146,7 +146,7 @@ impl Ending {
 
 /// Facts that all ranks must know before they begin.
 struct Agreed {
-    /// See [`Part::finest`].
+    /// See [`ImagePart::finest`].
     finest: Option<u8>,
     /// The part of the image in which anything may be seen.
     covered: Rect,
@@ -187,8 +187,8 @@ pub fn compose(
     order: &[usize],
     schedule: &Schedule,
     covered: Rect,
-    cast: &mut dyn FnMut(Rect) -> Result<Piece>,
-) -> Result<(Rect, Piece, Traffic)> {
+    cast: &mut dyn FnMut(Rect) -> Result<PartialImage>,
+) -> Result<(Rect, PartialImage, Traffic)> {
     assert_eq!([order.len(), schedule.ranks()], [ranks.size(); 2], "an order and a schedule for all ranks");
     let place = order.iter().position(|&rank| rank == ranks.rank()).expect("every rank has a place");
     let (mut region, mut held) = (covered, None);

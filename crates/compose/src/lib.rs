@@ -8,7 +8,7 @@
 //! the image to whom, and when), then [`draw`] (one picture by one of the ranks).
 //!
 //! ```text
-//!   work of blocks --> Balance --> Tree --+--> Share --> cast_part --> Piece --+
+//!   work of blocks --> Balance --> Tree --+--> SubVolume --> cast_part --> PartialImage --+
 //!          ^                              |                                    | part by part, while casting goes on
 //!          |                              '--> order of ranks, front first     v
 //!          '---------- what it really took ---------------- draw <-- Schedule: direct send, radix-k, binary swap

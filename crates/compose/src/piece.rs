@@ -1,20 +1,20 @@
 //! Pieces of images: cut, laid over one another, and as messages.
 
 use array::{Error, Result};
-use render::{Piece, Rect, over};
+use render::{PartialImage, Rect, over};
 
 /// Bytes before the pixels of a message: the rectangle, and whether there are heights.
 pub(crate) const HEAD_BYTES: usize = 5 * size_of::<u32>();
 
 /// The part of a piece that lies in a rectangle.
-pub(crate) fn cut(piece: &Piece, rect: &Rect) -> Piece {
+pub(crate) fn cut(piece: &PartialImage, rect: &Rect) -> PartialImage {
     let rect = piece.rect.intersection(rect);
     if rect == piece.rect {
         return piece.clone();
     }
     let width = rect.width as usize;
     let rows = (rect.top..rect.top + rect.height).map(|row| piece.rect.index(rect.left, row));
-    let mut part = Piece { rect, rgba: Vec::with_capacity(rect.pixels()), heights: Vec::new() };
+    let mut part = PartialImage { rect, rgba: Vec::with_capacity(rect.pixels()), heights: Vec::new() };
     for start in rows {
         part.rgba.extend(&piece.rgba[start..start + width]);
         if !piece.heights.is_empty() {
@@ -25,19 +25,19 @@ pub(crate) fn cut(piece: &Piece, rect: &Rect) -> Piece {
 }
 
 /// Pieces over one another, the nearest first.
-pub(crate) fn stack(pieces: Vec<Piece>) -> Piece {
+pub(crate) fn stack(pieces: Vec<PartialImage>) -> PartialImage {
     let rect = pieces.iter().fold(Rect::default(), |rect, piece| rect.union(&piece.rect));
     let has_heights = pieces.iter().any(|piece| !piece.heights.is_empty());
     let mut pieces = pieces.into_iter().filter(|piece| !piece.rect.is_empty()).peekable();
     // Most often all cover the same, and the nearest need not be copied.
     let first = pieces.next_if(|piece| piece.rect == rect && piece.heights.is_empty() != has_heights);
-    let mut all = first.unwrap_or_else(|| Piece::transparent(rect, has_heights));
+    let mut all = first.unwrap_or_else(|| PartialImage::transparent(rect, has_heights));
     pieces.for_each(|piece| put_behind(&mut all, &piece));
     all
 }
 
 /// Puts a piece behind another one that covers it, and has heights where it has any.
-fn put_behind(front: &mut Piece, behind: &Piece) {
+fn put_behind(front: &mut PartialImage, behind: &PartialImage) {
     let width = behind.rect.width as usize;
     for (number, row) in (behind.rect.top..behind.rect.top + behind.rect.height).enumerate() {
         let start = front.rect.index(behind.rect.left, row);
@@ -57,7 +57,7 @@ fn highest(heights: &mut [f32], others: &[f32]) {
 }
 
 /// A message, in this machine's byte order: ranks are processes of one program on machines of one kind.
-pub(crate) fn to_message(piece: &Piece) -> Vec<u8> {
+pub(crate) fn to_message(piece: &PartialImage) -> Vec<u8> {
     let Rect { left, top, width, height } = piece.rect;
     let head = [left, top, width, height, u32::from(!piece.heights.is_empty())];
     let mut message = Vec::with_capacity(HEAD_BYTES + piece.rgba.len() * 16 + piece.heights.len() * 4);
@@ -71,7 +71,7 @@ pub(crate) fn to_message(piece: &Piece) -> Vec<u8> {
 ///
 /// # Errors
 /// `Corrupt` for a message that is not one, or is of another part of the image.
-pub(crate) fn from_message(message: &[u8], region: &Rect) -> Result<Piece> {
+pub(crate) fn from_message(message: &[u8], region: &Rect) -> Result<PartialImage> {
     let (head, pixels) = message.split_first_chunk::<HEAD_BYTES>().ok_or_else(|| {
         Error::corrupt(format!("expected a piece of an image, found {} bytes", message.len()))
     })?;
@@ -96,7 +96,7 @@ pub(crate) fn from_message(message: &[u8], region: &Rect) -> Result<Piece> {
     }
     let rect = if rect.is_empty() { Rect::default() } else { rect };
     let (colours, heights) = pixels.split_at(colours);
-    let mut piece = Piece {
+    let mut piece = PartialImage {
         rect,
         rgba: vec![[0.0; 4]; rect.pixels()],
         heights: vec![0.0; heights.len() / size_of::<f32>()],
@@ -110,8 +110,8 @@ pub(crate) fn from_message(message: &[u8], region: &Rect) -> Result<Piece> {
 mod tests {
     use super::*;
 
-    fn piece(rect: Rect, has_heights: bool) -> Piece {
-        let mut piece = Piece::transparent(rect, has_heights);
+    fn piece(rect: Rect, has_heights: bool) -> PartialImage {
+        let mut piece = PartialImage::transparent(rect, has_heights);
         for (i, pixel) in (0u16..).zip(&mut piece.rgba) {
             *pixel = [0.1, 0.2, 0.3, 0.4].map(|v| v * f32::from(i % 7) / 6.0);
         }

@@ -6,7 +6,7 @@
 
 use array::{Error, Result};
 use glam::DVec3;
-use render::{Projection, Scene, Share, WorkPoint};
+use render::{Projection, Scene, SubVolume, WorkPoint};
 
 /// From where shares are seen, in volume space.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -108,7 +108,7 @@ impl Tree {
         Err(Error::invalid(format!("expected 1 to {} ranks, found {ranks}", Self::MAX_RANKS)))
     }
 
-    fn cut(&mut self, scene: &Scene, node: Node, within: &Share, points: &mut [WorkPoint]) {
+    fn cut(&mut self, scene: &Scene, node: Node, within: &SubVolume, points: &mut [WorkPoint]) {
         if node.is_leaf() {
             return;
         }
@@ -135,10 +135,10 @@ impl Tree {
     /// # Panics
     /// For a rank that is none of the tree's.
     #[must_use]
-    pub fn share(&self, rank: usize) -> Share {
+    pub fn share(&self, rank: usize) -> SubVolume {
         assert!(rank < self.ranks, "expected a rank below {}, found {rank}", self.ranks);
         let mut node = Node { first: 0, end: self.ranks, plane: 0 };
-        let mut share = Share::WHOLE;
+        let mut share = SubVolume::WHOLE;
         while !node.is_leaf() {
             let Plane { axis, at } = self.planes[node.plane];
             let sides = node.sides();
@@ -196,13 +196,13 @@ impl Tree {
 }
 
 /// The box of all voxels.
-fn volume_box(scene: &Scene) -> Share {
+fn volume_box(scene: &Scene) -> SubVolume {
     let [z, y, x] = scene.view.levels[0].shape;
-    Share { low: [-0.5; 3], high: [x, y, z].map(|n| n as f64 - 0.5) }
+    SubVolume { low: [-0.5; 3], high: [x, y, z].map(|n| n as f64 - 0.5) }
 }
 
 /// The axis along which work spreads farthest, in voxels; of the box where there is no work.
-fn longest_axis(within: &Share, points: &[WorkPoint]) -> usize {
+fn longest_axis(within: &SubVolume, points: &[WorkPoint]) -> usize {
     let (mut low, mut high) = (DVec3::INFINITY, DVec3::NEG_INFINITY);
     for point in points {
         (low, high) = (low.min(point.at.into()), high.max(point.at.into()));
@@ -214,7 +214,14 @@ fn longest_axis(within: &Share, points: &[WorkPoint]) -> usize {
 }
 
 /// Returns the place of a cut such that about this share of the work of sorted `points` lies below it.
-fn place(scene: &Scene, axis: usize, within: &Share, points: &[WorkPoint], share: f64, ranks: usize) -> f64 {
+fn place(
+    scene: &Scene,
+    axis: usize,
+    within: &SubVolume,
+    points: &[WorkPoint],
+    share: f64,
+    ranks: usize,
+) -> f64 {
     let total: f64 = points.iter().map(|point| point.work).sum();
     let (low, high) = (within.low[axis], within.high[axis]);
     // One point near the eye may be all the work of several ranks.
@@ -239,5 +246,5 @@ fn place(scene: &Scene, axis: usize, within: &Share, points: &[WorkPoint], share
 /// Returns the nearest places on both sides of `at` where a plane costs the fewest blocks.
 fn borders(scene: &Scene, axis: usize, at: f64) -> [f64; 2] {
     let rank = scene.view.rank_of(scene.finest_level).unwrap_or(0);
-    scene.view.levels[rank].block_starts_around(axis, at, Share::BORDER_IN_BLOCK)
+    scene.view.levels[rank].block_starts_around(axis, at, SubVolume::BORDER_IN_BLOCK)
 }

@@ -10,7 +10,7 @@ extern crate render as corridor_render;
 use common::{Synthetic, points, pool_of};
 use corridor_compose::{Balance, Communicator, Method, Tree, Viewpoint, draw};
 use glam::DVec3;
-use render::{BlockPool, Camera, Cancel, Demand, ImageSize, Scene, Share, demand};
+use render::{BlockPool, Camera, Cancel, Demand, ImageSize, Scene, SubVolume, demand};
 use rig::together;
 
 const SIDE: u64 = 96;
@@ -44,7 +44,7 @@ fn wanted(scene: &Scene) -> Demand {
 /// itself.
 fn imbalance(synthetic: &Synthetic, scene: &Scene, tree: &Tree) -> f64 {
     let volume_from_world = scene.view.world_from_volume.inverse();
-    let shares: Vec<Share> = (0..RANKS).map(|rank| tree.share(rank)).collect();
+    let shares: Vec<SubVolume> = (0..RANKS).map(|rank| tree.share(rank)).collect();
     let mut work = [0.0; RANKS];
     for row in 0..scene.size.height {
         for column in 0..scene.size.width {
@@ -182,7 +182,7 @@ fn few_points_are_enough_for_many_ranks() {
         [vec![], vec![point([5.0; 3])], vec![point([5.0; 3]); 3], vec![point([5.0; 3]), point([90.0; 3])]]
     {
         let tree = Tree::new(&scene, &points, 13).unwrap();
-        let shares: Vec<Share> = (0..13).map(|rank| tree.share(rank)).collect();
+        let shares: Vec<SubVolume> = (0..13).map(|rank| tree.share(rank)).collect();
         for at in [[0.0; 3], [5.0; 3], [50.0, 20.0, 80.0], [95.0; 3]] {
             assert_eq!(
                 shares.iter().filter(|share| share.holds(at)).count(),
@@ -205,7 +205,7 @@ fn the_order_is_that_of_all_rays() {
         let again = Tree::from_bytes(&tree.to_bytes(), ranks).unwrap();
         assert_eq!(tree, again);
         assert!(Tree::from_bytes(&tree.to_bytes(), ranks + 1).is_err());
-        let shares: Vec<Share> = (0..ranks).map(|rank| tree.share(rank)).collect();
+        let shares: Vec<SubVolume> = (0..ranks).map(|rank| tree.share(rank)).collect();
         for seed in 0..200u32 {
             let random =
                 |n: u32| f64::from(seed.wrapping_mul(2_654_435_761).rotate_left(n * 7) % 1000) / 1000.0;

@@ -9,14 +9,14 @@ use corridor_compose::{
     threads,
 };
 use proptest::prelude::*;
-use render::{Piece, Rect};
+use render::{PartialImage, Rect};
 use rig::together;
 
 const IMAGE: Rect = Rect { left: 0, top: 0, width: 64, height: 40 };
 
 /// A piece in which every pixel is its own, of this rank.
-fn piece_of(rank: usize, rect: Rect, opacity: f32) -> Piece {
-    let mut piece = Piece::transparent(rect, false);
+fn piece_of(rank: usize, rect: Rect, opacity: f32) -> PartialImage {
+    let mut piece = PartialImage::transparent(rect, false);
     for row in rect.top..rect.top + rect.height {
         for column in rect.left..rect.left + rect.width {
             let at = (column * 7 + row * 13) as usize + rank * 29;
@@ -30,9 +30,9 @@ fn piece_of(rank: usize, rect: Rect, opacity: f32) -> Piece {
 }
 
 /// The part of a piece in a rectangle, pixel by pixel.
-fn part(piece: &Piece, rect: Rect) -> Piece {
+fn part(piece: &PartialImage, rect: Rect) -> PartialImage {
     let common = piece.rect.intersection(&rect);
-    let mut part = Piece::transparent(common, false);
+    let mut part = PartialImage::transparent(common, false);
     for row in common.top..common.top + common.height {
         for column in common.left..common.left + common.width {
             part.rgba[common.index(column, row)] = piece.rgba[piece.rect.index(column, row)];
@@ -42,7 +42,7 @@ fn part(piece: &Piece, rect: Rect) -> Piece {
 }
 
 /// Returns the expected pixel, in double precision: one piece after the other.
-fn expected(pieces: &[Piece], order: &[usize], column: u32, row: u32) -> [f64; 4] {
+fn expected(pieces: &[PartialImage], order: &[usize], column: u32, row: u32) -> [f64; 4] {
     let mut sum = [0.0; 4];
     for &rank in order {
         let piece = &pieces[rank];
@@ -58,7 +58,11 @@ fn expected(pieces: &[Piece], order: &[usize], column: u32, row: u32) -> [f64; 4
 }
 
 /// Every rank's part of the image that its pieces make.
-fn composed(pieces: &[Piece], order: &[usize], schedule: &Schedule) -> Vec<(Rect, Piece, Traffic)> {
+fn composed(
+    pieces: &[PartialImage],
+    order: &[usize],
+    schedule: &Schedule,
+) -> Vec<(Rect, PartialImage, Traffic)> {
     together(pieces.len(), |ranks| {
         let own = &pieces[ranks.rank()];
         compose(ranks, order, schedule, IMAGE, &mut |rect| Ok(part(own, rect)))
@@ -69,7 +73,7 @@ fn composed(pieces: &[Piece], order: &[usize], schedule: &Schedule) -> Vec<(Rect
 }
 
 /// Checks all pixels.
-fn agrees(pieces: &[Piece], order: &[usize], method: Method) {
+fn agrees(pieces: &[PartialImage], order: &[usize], method: Method) {
     let schedule = Schedule::new(method, pieces.len()).expect("legal input");
     let parts = composed(pieces, order, &schedule);
     assert_eq!(parts.iter().map(|(region, ..)| region.pixels()).sum::<usize>(), IMAGE.pixels());
@@ -109,7 +113,7 @@ proptest! {
     #[test]
     fn any_ranks_in_any_order_give_the_picture((rects, order) in pieces(), radix in 2usize..9, opacity in 0.05f32..1.0) {
         let own = |(rank, rect): (usize, &Rect)| piece_of(rank, *rect, opacity);
-        let pieces: Vec<Piece> = rects.iter().enumerate().map(own).collect();
+        let pieces: Vec<PartialImage> = rects.iter().enumerate().map(own).collect();
         for method in [Method::DirectSend, Method::RadixK(radix), Method::BinarySwap] {
             if method != Method::BinarySwap || pieces.len().is_power_of_two() {
                 agrees(&pieces, &order, method);
@@ -124,7 +128,7 @@ proptest! {
 #[test]
 fn what_is_sent_is_what_theory_says() {
     for ranks in [2usize, 4, 8] {
-        let pieces: Vec<Piece> = (0..ranks).map(|rank| piece_of(rank, IMAGE, 0.5)).collect();
+        let pieces: Vec<PartialImage> = (0..ranks).map(|rank| piece_of(rank, IMAGE, 0.5)).collect();
         let order: Vec<usize> = (0..ranks).rev().collect();
         let image_bytes = IMAGE.pixels() * 16;
         let halves: usize = (1..=ranks.ilog2()).map(|round| image_bytes >> round).sum();
@@ -151,7 +155,7 @@ fn what_is_sent_is_what_theory_says() {
 #[test]
 fn what_is_not_covered_is_not_sent() {
     let rects = [0, 12, 24, 36].map(|left| Rect { left, top: 0, width: 12, height: 40 });
-    let pieces: Vec<Piece> =
+    let pieces: Vec<PartialImage> =
         rects.into_iter().enumerate().map(|(rank, rect)| piece_of(rank, rect, 0.9)).collect();
     let schedule = Schedule::new(Method::DirectSend, 4).unwrap();
     for (rank, (region, _, traffic)) in composed(&pieces, &[0, 1, 2, 3], &schedule).into_iter().enumerate() {

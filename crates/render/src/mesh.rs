@@ -35,7 +35,7 @@ pub struct Mesher {
 }
 
 /// A box of voxels that is marched through.
-struct Part<'a> {
+struct MeshPart<'a> {
     /// `[z, y, x]`, as is the shape.
     start: [u64; 3],
     shape: [usize; 3],
@@ -107,7 +107,7 @@ impl Mesher {
                 values.len()
             )));
         }
-        let mut part = Part { start, shape, values, own: HashMap::default() };
+        let mut part = MeshPart { start, shape, values, own: HashMap::default() };
         let cubes = shape.map(|n| n.saturating_sub(1));
         for z in 0..cubes[0] {
             for y in 0..cubes[1] {
@@ -126,7 +126,7 @@ impl Mesher {
         self.mesh
     }
 
-    fn march(&mut self, part: &mut Part<'_>, cube: [usize; 3]) {
+    fn march(&mut self, part: &mut MeshPart<'_>, cube: [usize; 3]) {
         let corner = |i: usize| [cube[0] + (i >> 2), cube[1] + (i >> 1 & 1), cube[2] + (i & 1)];
         let values: [f64; 8] = std::array::from_fn(|i| part.value(corner(i)));
         let is_above = values.map(|v| v >= self.value);
@@ -157,7 +157,13 @@ impl Mesher {
         clippy::cast_possible_truncation,
         reason = "checked after each plane: 2^32 vertices take more than any limit"
     )]
-    fn vertex(&mut self, part: &mut Part<'_>, from: [usize; 3], direction: usize, values: [f64; 2]) -> u32 {
+    fn vertex(
+        &mut self,
+        part: &mut MeshPart<'_>,
+        from: [usize; 3],
+        direction: usize,
+        values: [f64; 2],
+    ) -> u32 {
         let at: [u64; 3] = std::array::from_fn(|a| part.start[a] + from[a] as u64);
         let index = (at[0] * self.shape[1] + at[1]) * self.shape[2] + at[2];
         let known = if part.is_on_face(from, direction) { &mut self.shared } else { &mut part.own };
@@ -184,7 +190,7 @@ impl Mesher {
     }
 }
 
-impl Part<'_> {
+impl MeshPart<'_> {
     fn value(&self, [z, y, x]: [usize; 3]) -> f64 {
         self.values[(z * self.shape[1] + y) * self.shape[2] + x]
     }

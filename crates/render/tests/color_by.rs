@@ -10,8 +10,8 @@ mod reference;
 use array::{Decoding, Meaning, Scalar};
 use common::{Synthetic, covered, cubic, difference, linear, points, pool_of, rms};
 use corridor_render::{
-    Camera, Cancel, ColorByArray, Frame, ImageSize, Instructions, Isosurface, Mode, Part, Rect, Scene, Share,
-    Slice, Snapshot, SpaceAxis, TransferFunction, cast, cast_part, cast_with, demand,
+    Camera, Cancel, ColorByArray, Frame, ImagePart, ImageSize, Instructions, Isosurface, Mode, Rect, Scene,
+    Slice, Snapshot, SpaceAxis, SubVolume, TransferFunction, cast, cast_part, cast_with, demand,
 };
 use glam::DVec3;
 
@@ -128,12 +128,13 @@ fn several_casters_draw_the_picture_of_one() {
     for (name, scene, _) in kinds(&shape, &colours) {
         let whole = draw(&scene, &blocks).image;
         let middle = 13.0;
-        let [near, far] = [(f64::NEG_INFINITY, middle), (middle, f64::INFINITY)].map(|(low, high)| Share {
-            low: [f64::NEG_INFINITY, f64::NEG_INFINITY, low],
-            high: [f64::INFINITY, f64::INFINITY, high],
-        });
-        let part = |share| Part { share, rect: Rect::whole(scene.size), finest: Some(0) };
-        let drawn = |share| cast_part(&scene, &part(share), &blocks, &Cancel::new()).unwrap().piece;
+        let [near, far] =
+            [(f64::NEG_INFINITY, middle), (middle, f64::INFINITY)].map(|(low, high)| SubVolume {
+                low: [f64::NEG_INFINITY, f64::NEG_INFINITY, low],
+                high: [f64::INFINITY, f64::INFINITY, high],
+            });
+        let part = |sub_volume| ImagePart { sub_volume, rect: Rect::whole(scene.size), finest: Some(0) };
+        let drawn = |sub_volume| cast_part(&scene, &part(sub_volume), &blocks, &Cancel::new()).unwrap().image;
         // Seen from above: rays come from high z.
         let (front, back) = (drawn(far), drawn(near));
         let both = front.rgba.iter().zip(&back.rgba);

@@ -26,7 +26,7 @@ use crate::cpu::slab_layers::{Deposit, Layers, Sheets};
 use crate::cpu::slices::{Cut, colours_of};
 use crate::scene::fidelity::{Fidelity, Shown};
 use crate::simd::{Instructions, Job, LANES, Simd};
-use crate::{Cancel, Drawn, Image, Part, Piece, Rect, Scene, Tally};
+use crate::{Cancel, DrawnPart, Image, ImagePart, PartialImage, Rect, Scene, Tally};
 
 /// A picture and what it really shows.
 #[derive(Clone, Debug)]
@@ -58,28 +58,34 @@ pub fn cast_with(
     instructions: Instructions,
 ) -> Result<Frame> {
     scene.check()?;
-    let drawn = blocks.cast(scene, &Part::whole(scene), cancel, instructions)?;
+    let drawn = blocks.cast(scene, &ImagePart::whole(scene), cancel, instructions)?;
     let fidelity = drawn.tally.fidelity(scene)?;
-    Ok(Frame { image: Image { size: scene.size, rgba: drawn.piece.finished(scene).rgba }, fidelity })
+    Ok(Frame { image: Image { size: scene.size, rgba: drawn.image.finished(scene).rgba }, fidelity })
 }
 
-/// Draws a part of a scene from `blocks`, which belong to the scene's view and are those that the share
-/// [needs](crate::Share::needs).
+/// Draws a part of a scene from `blocks`, which belong to the scene's view and are those that the sub-volume
+/// [needs](crate::SubVolume::needs).
 ///
 /// # Errors
 /// As [`cast`].
-pub fn cast_part(scene: &Scene, part: &Part, blocks: &Snapshot, cancel: &Cancel) -> Result<Drawn> {
+pub fn cast_part(scene: &Scene, part: &ImagePart, blocks: &Snapshot, cancel: &Cancel) -> Result<DrawnPart> {
     scene.check()?;
     if !scene.wires.is_empty() {
         return Err(Error::unsupported("expected a scene without boxes as lines for one of several casters"));
     }
     let rect = part.rect.intersection(&Rect::whole(scene.size));
-    blocks.cast(scene, &Part { rect, ..*part }, cancel, Instructions::best())
+    blocks.cast(scene, &ImagePart { rect, ..*part }, cancel, Instructions::best())
 }
 
 impl Snapshot {
     /// Draws a part of a scene; whatever has no value yet is said to be lacking.
-    fn cast(&self, scene: &Scene, part: &Part, cancel: &Cancel, instructions: Instructions) -> Result<Drawn> {
+    fn cast(
+        &self,
+        scene: &Scene,
+        part: &ImagePart,
+        cancel: &Cancel,
+        instructions: Instructions,
+    ) -> Result<DrawnPart> {
         let cast = |color_by: Option<&dyn ColorLookup>| {
             each_blocks!(&self.blocks, blocks => {
                 Caster::new(scene, part, blocks, color_by, instructions)?.draw(cancel)
@@ -92,22 +98,22 @@ impl Snapshot {
 }
 
 impl<T: Voxel> Caster<'_, T> {
-    fn draw(&self, cancel: &Cancel) -> Result<Drawn> {
-        let piece = Mutex::new(Piece::transparent(self.context.part.rect, self.extreme.is_some()));
+    fn draw(&self, cancel: &Cancel) -> Result<DrawnPart> {
+        let image = Mutex::new(PartialImage::transparent(self.context.part.rect, self.extreme.is_some()));
         let draw = |tile: &Rect| {
             if cancel.is_cancelled() {
                 return Err(Error::cancelled());
             }
             let drawn = self.draw_tile(tile);
-            let mut piece = piece.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut image = image.lock().unwrap_or_else(PoisonError::into_inner);
             let width = tile.width as usize;
             for (number, row) in (tile.top..tile.top + tile.height).enumerate() {
-                let (start, own) = (piece.rect.index(tile.left, row), number * width..(number + 1) * width);
-                for (to, pixel) in piece.rgba[start..].iter_mut().zip(&drawn.pixels[own.clone()]) {
+                let (start, own) = (image.rect.index(tile.left, row), number * width..(number + 1) * width);
+                for (to, pixel) in image.rgba[start..].iter_mut().zip(&drawn.pixels[own.clone()]) {
                     *to = pixel.to_array();
                 }
                 if self.extreme.is_some() {
-                    piece.heights[start..start + width].copy_from_slice(&drawn.heights[own]);
+                    image.heights[start..start + width].copy_from_slice(&drawn.heights[own]);
                 }
             }
             Ok(drawn.shown)
@@ -118,8 +124,8 @@ impl<T: Voxel> Caster<'_, T> {
         };
         let shown = self.tiles().par_iter().map(draw).try_reduce(Shown::default, both)?;
         let shown = self.said(shown);
-        let piece = piece.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Ok(Drawn { piece, tally: Tally(shown), work: self.work() })
+        let image = image.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Ok(DrawnPart { image, tally: Tally(shown), work: self.work() })
     }
 
     /// The work that each block made, in samples drawn.

@@ -15,7 +15,7 @@ use crate::cpu::slices::Slices;
 use crate::isosurface::prepare::Isosurfaces;
 use crate::scene::fidelity::Shown;
 use crate::simd::Instructions;
-use crate::{Part, Rect, Scene};
+use crate::{ImagePart, Rect, Scene};
 
 /// Pixels along a side of a tile.
 const TILE: u32 = 32;
@@ -40,7 +40,7 @@ impl<'a, T: Voxel> Caster<'a, T> {
     /// Those of [`CastContext::new`].
     pub(crate) fn new(
         scene: &'a Scene,
-        part: &Part,
+        part: &ImagePart,
         blocks: &'a Blocks<T>,
         color_by: Option<&'a dyn ColorLookup>,
         instructions: Instructions,

@@ -20,7 +20,7 @@ use crate::scene::camera::Lens;
 use crate::scene::frustum::Sight;
 use crate::scene::light::{Lamp, Metric};
 use crate::simd::Instructions;
-use crate::{Mode, Part, Portion, Scene, Share};
+use crate::{ImagePart, Mode, Portion, Scene, SubVolume};
 
 /// How many samples are leapt over in the time that one is drawn.
 pub(crate) const LEAPT: u64 = 16;
@@ -28,8 +28,8 @@ pub(crate) const LEAPT: u64 = 16;
 /// What all rays of one picture share: blocks, steps, tables, and what of the blocks can be seen.
 pub(crate) struct CastContext<'a, T> {
     pub(crate) scene: &'a Scene,
-    pub(crate) part: Part,
-    /// Others draw what lies outside the part's share.
+    pub(crate) part: ImagePart,
+    /// Others draw what lies outside the part's sub-volume.
     pub(crate) is_shared: bool,
     pub(crate) blocks: &'a Blocks<T>,
     pub(crate) lens: Lens,
@@ -68,7 +68,7 @@ impl<'a, T: Voxel> CastContext<'a, T> {
     /// `Invalid` for an impossible camera or blocks of another view.
     pub(crate) fn new(
         scene: &'a Scene,
-        part: &Part,
+        part: &ImagePart,
         blocks: &'a Blocks<T>,
         color_by: Option<&'a dyn ColorLookup>,
         instructions: Instructions,
@@ -110,7 +110,7 @@ impl<'a, T: Voxel> CastContext<'a, T> {
             |slot: &Option<_>| slot.as_deref().map_or(Fade::FALSE, |b| blocks.fade_of(b, &sights[b.rank]));
         let sight = tables.by_stride[0].sight_of([f32::MIN, f32::MAX]);
         let volume_from_world = view.world_from_volume.inverse();
-        let is_shared = part.share != Share::WHOLE;
+        let is_shared = part.sub_volume != SubVolume::WHOLE;
         let counted = if is_shared { blocks.all_slots().len() } else { 0 };
         Ok(Self {
             shows_volume: is_composite && !sight.is_hidden(),
@@ -157,9 +157,9 @@ impl<'a, T: Voxel> CastContext<'a, T> {
 }
 
 /// Returns the part of the volume that may be seen, for each level by rank.
-fn sights(scene: &Scene, part: &Part, lens: &Lens, portion: &Portion) -> Vec<Sight> {
+fn sights(scene: &Scene, part: &ImagePart, lens: &Lens, portion: &Portion) -> Vec<Sight> {
     let sight = Sight::new(&scene.view, lens, portion);
-    let of_rank = |rank| part.share.restrict(sight.clone(), Share::margin(scene, rank));
+    let of_rank = |rank| part.sub_volume.restrict(sight.clone(), SubVolume::margin(scene, rank));
     (0..scene.view.levels.len()).map(of_rank).collect()
 }
 

@@ -3,7 +3,7 @@
 //! A ray costs by its samples in sight. So the guess is made of points spread evenly over the blocks, each of which
 //! stands for the samples that rays take around it, fully where something is to be seen and a little, or next to nothing, where not. What
 //! is seen there is taken from the finest level that is here, which may be a coarse one. What lies behind something
-//! opaque is not known to cost less; [`Worked`](crate::Drawn::work) tells afterwards.
+//! opaque is not known to cost less; [`Worked`](crate::DrawnPart::work) tells afterwards.
 
 use array::{BlockKey, Error, Result};
 use glam::DVec3;

@@ -28,7 +28,7 @@ use crate::cpu::table::Table;
 use crate::isosurface::hunt::{Surface, Surfaces};
 use crate::scene::fidelity::Shown;
 use crate::scene::light::Metric;
-use crate::{Bounds, Fidelity, ImageSize, Instructions, Mode, Part, Scene, Slice, VolumeView};
+use crate::{Bounds, Fidelity, ImagePart, ImageSize, Instructions, Mode, Scene, Slice, VolumeView};
 
 pub use crate::cpu::empty_space::skip::Field;
 pub use crate::cpu::extreme::height::{ALIKE, NOTHING, PEAK_STEP, TOP};
@@ -252,7 +252,7 @@ pub fn prepare(scene: &Scene, blocks: &Snapshot) -> Result<Prepared> {
             "expected colours by the array that is drawn for a graphics processor, found another array's",
         ));
     }
-    let part = Part::whole(scene);
+    let part = ImagePart::whole(scene);
     each_blocks!(&blocks.blocks, of_type => {
         Ok(CastContext::new(scene, &part, of_type, None, Instructions::best())?.prepared(blocks))
     })

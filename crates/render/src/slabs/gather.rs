@@ -15,7 +15,7 @@ use crate::cpu::context::CastContext;
 use crate::cpu::slab_layers::{Cuts, Sheets};
 use crate::scene::fidelity::Shown;
 use crate::{
-    Cancel, Fidelity, Frame, ImageSize, Instructions, Part, Quality, Rect, Scene, Snapshot, Tally, cast,
+    Cancel, Fidelity, Frame, ImagePart, ImageSize, Instructions, Quality, Rect, Scene, Snapshot, Tally, cast,
 };
 
 /// How much farther apart samples lie where texels are larger than pixels.
@@ -85,7 +85,7 @@ impl Snapshot {
         cancel: &Cancel,
         instructions: Instructions,
     ) -> Result<(Slabs, Tally)> {
-        let part = Part::whole(scene);
+        let part = ImagePart::whole(scene);
         let cast = |color_by: Option<&dyn ColorLookup>| {
             each_blocks!(&self.blocks, blocks => {
                 Caster::new(scene, &part, blocks, color_by, instructions)?.draw_slabs(request, borders, cancel)

@@ -11,7 +11,7 @@ use array::{Error, Result};
 use compose::{
     Balance, Communicator, Composed, Method, Schedule, broadcast, collect, compose, draw, reduce, threads,
 };
-use render::{Camera, Cancel, Piece, Rect, Scene, Snapshot, cast, demand};
+use render::{Camera, Cancel, PartialImage, Rect, Scene, Snapshot, cast, demand};
 use serde::{Deserialize, Serialize};
 
 use super::super::finished::Finished;
@@ -192,7 +192,7 @@ impl Stage {
             let clock = Clock::start();
             let mut cast = |rect: Rect| {
                 let rgba = vec![[0.1, 0.2, 0.1, 0.3]; rect.pixels()];
-                Ok(Piece { rect, rgba, heights: Vec::new() })
+                Ok(PartialImage { rect, rgba, heights: Vec::new() })
             };
             let (_, piece, traffic) = compose(&counted, &order, &schedule, image, &mut cast)?;
             secs.push(clock.read().wall_secs);

@@ -18,7 +18,7 @@ use crate::cpu::samples::sample::Find;
 use crate::cpu::samples::shading::Shading;
 use crate::cpu::table::Table;
 use crate::simd::{Instructions, Job, LANES, Simd, each_axis};
-use crate::{Part, Scene};
+use crate::{ImagePart, Scene};
 
 impl Snapshot {
     /// Casts with the colors of another array, where the scene has them; and says how many samples count as lacking because
@@ -26,7 +26,7 @@ impl Snapshot {
     pub(crate) fn with_colors<R>(
         &self,
         scene: &Scene,
-        part: &Part,
+        part: &ImagePart,
         instructions: Instructions,
         cast: impl FnOnce(Option<&dyn ColorLookup>) -> Result<R>,
     ) -> Result<(R, u64)> {
@@ -57,12 +57,12 @@ impl<'a, T: Voxel> ArrayColors<'a, T> {
     /// `scene` is [`Scene::color_scene`].
     pub(crate) fn new(
         scene: &'a Scene,
-        part: &Part,
+        part: &ImagePart,
         blocks: &'a Blocks<T>,
         instructions: Instructions,
     ) -> Result<Self> {
         // How fine the drawn array is says nothing of this one.
-        let part = Part { finest: None, ..*part };
+        let part = ImagePart { finest: None, ..*part };
         let context = CastContext::new(scene, &part, blocks, None, instructions)?;
         Ok(Self { context, is_lacking: AtomicBool::new(false) })
     }

@@ -3,7 +3,7 @@
 //!
 //! What may be visible is splatted: the sphere around each visible cell that lies beside a hidden one, or around a whole
 //! block where all is visible, covers packets of the image between two depths. Depths are along the camera's line of sight.
-//! Only of pictures, or of shares of them, in which every block is there, whole and at the wanted level: elsewhere it is counted what rays pass.
+//! Only of pictures, or of sub-volumes of them, in which every block is there, whole and at the wanted level: elsewhere it is counted what rays pass.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::cpu::packet::size::PACKET_SIDE;
 use crate::scene::frustum::Sight;
 use crate::scene::volume::xyz;
 use crate::simd::LANES;
-use crate::{ImageSize, Mode, Rect, Share};
+use crate::{ImageSize, Mode, Rect, SubVolume};
 
 /// Cells that are splatted one by one, for each packet of the image; with more, whole blocks are.
 const CELLS_PER_PACKET: usize = 2;
@@ -51,10 +51,10 @@ struct Sphere {
 impl Sieve {
     /// `None` where rays are to be followed from end to end, as they are to surfaces and slices.
     pub(crate) fn new<T: Voxel>(context: &CastContext<'_, T>, has_solids: bool) -> Option<Self> {
-        // Of a share what its rays look at: others have the other blocks.
-        let margin = Share::margin(context.scene, context.wanted_rank);
+        // Of a sub-volume what its rays look at: others have the other blocks.
+        let margin = SubVolume::margin(context.scene, context.wanted_rank);
         let sight = Sight::new(&context.scene.view, &context.lens, &context.scene.portion());
-        let sight = &context.part.share.restrict(sight, margin);
+        let sight = &context.part.sub_volume.restrict(sight, margin);
         if has_solids || !is_uniform(context, sight) {
             return None;
         }

@@ -13,7 +13,7 @@ use crate::cpu::context::{CastContext, LEAPT};
 use crate::cpu::packet::size::{Lanes, PACKET_PIXELS};
 use crate::scene::fidelity::Shown;
 use crate::simd::LANES;
-use crate::{Bounds, Share};
+use crate::{Bounds, SubVolume};
 
 /// Place of a ray's own samples in its steps: in the middle. On a face of a voxel, where a clipping box often ends, rounding would
 /// decide which of two values far apart is seen.
@@ -94,11 +94,11 @@ impl Rays {
         self.whole = self.reach;
     }
 
-    /// Leaves of each ray what lies in a share. There may be a surface between two samples, and none of the samples. Where a
-    /// ray crosses a plane is the same number for the shares on both its sides.
+    /// Leaves of each ray what lies in a sub-volume. There may be a surface between two samples, and none of the samples. Where a
+    /// ray crosses a plane is the same number for the sub-volumes on both its sides.
     #[inline(always)]
-    fn cut(&mut self, share: &Share) {
-        let box_of = (share.low.into(), share.high.into());
+    fn cut(&mut self, sub_volume: &SubVolume) {
+        let box_of = (sub_volume.low.into(), sub_volume.high.into());
         self.reach = self.whole;
         narrow(&mut self.reach, &self.origin, &self.step, &self.inverse, box_of);
         for lane in 0..LANES {
@@ -270,7 +270,7 @@ impl<T: Voxel> CastContext<'_, T> {
             rays.anchor();
         }
         if self.is_shared {
-            rays.cut(&self.part.share);
+            rays.cut(&self.part.sub_volume);
         }
         rays
     }

@@ -13,7 +13,7 @@ mod search;
 mod surfaces;
 mod walk;
 
-use crate::Share;
+use crate::SubVolume;
 use crate::blocks::voxel::Voxel;
 use crate::cpu::context::CastContext;
 use crate::cpu::packet::rays::{Rays, Region};
@@ -128,7 +128,7 @@ impl Hunt {
                 continue;
             }
             if (from, to) != (first, last) {
-                let beyond = Share::beyond(rays.step_of(lane), voxels_per_volume);
+                let beyond = SubVolume::beyond(rays.step_of(lane), voxels_per_volume);
                 (hunt.at[lane], hunt.end[lane]) = ((from - beyond).max(first), (to + beyond).min(last));
                 hunt.own[0][lane] = from;
                 hunt.own[1][lane] = if to < last { to } else { f64::INFINITY };

@@ -1,20 +1,20 @@
 //! A part of a picture: what one of several casters draws, and what becomes of it.
 //!
-//! [`cast_part`](crate::cast_part) is [`cast`](crate::cast) for a [`Share`] of the volume and a rectangle of the image. Put behind one another
-//! in the order in which rays meet the shares, the pieces are the picture: nothing of it is lit, cut or placed by
-//! what only one of the casters knows. A piece knows nothing of what lies before it, so its rays end later.
+//! [`cast_part`](crate::cast_part) is [`cast`](crate::cast) for a [`SubVolume`] and a rectangle of the image. Put behind one another
+//! in the order in which rays meet the sub-volumes, the partial images are the picture: nothing of it is lit, cut or placed by
+//! what only one of the casters knows. A partial image knows nothing of what lies before it, so its rays end later.
 
 use array::{BlockKey, Error, Result};
 
 use crate::cpu::extreme::height;
 use crate::scene::fidelity::Shown;
-use crate::{Fidelity, Rect, Scene, Share};
+use crate::{Fidelity, Rect, Scene, SubVolume};
 
 /// Part of a picture that one of several casters draws.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Part {
+pub struct ImagePart {
     /// Part of the volume.
-    pub share: Share,
+    pub sub_volume: SubVolume,
     /// Part of the image.
     pub rect: Rect,
     /// Number of the finest level, not finer than the scene's, of which any of the casters has a block
@@ -22,16 +22,16 @@ pub struct Part {
     pub finest: Option<u8>,
 }
 
-impl Part {
+impl ImagePart {
     /// All of a picture.
     pub(crate) fn whole(scene: &Scene) -> Self {
-        Self { share: Share::WHOLE, rect: Rect::whole(scene.size), finest: None }
+        Self { sub_volume: SubVolume::WHOLE, rect: Rect::whole(scene.size), finest: None }
     }
 }
 
 /// Pixels of a rectangle of an image, not finished yet: others may lie before and behind them.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Piece {
+pub struct PartialImage {
     /// Rectangle of the image that the pixels cover.
     pub rect: Rect,
     /// Premultiplied, sRGB-encoded RGBA, row by row.
@@ -41,7 +41,7 @@ pub struct Piece {
     pub heights: Vec<f32>,
 }
 
-impl Piece {
+impl PartialImage {
     /// One in which nothing is seen.
     #[must_use]
     pub fn transparent(rect: Rect, has_heights: bool) -> Self {
@@ -49,7 +49,7 @@ impl Piece {
         Self { rect, rgba: vec![[0.0; 4]; rect.pixels()], heights }
     }
 
-    /// Puts extreme values behind what else was drawn, once all pieces lie over one another.
+    /// Puts extreme values behind what else was drawn, once all partial images lie over one another.
     #[must_use]
     pub fn finished(mut self, scene: &Scene) -> Self {
         height::show(scene, &mut self.rgba, &self.heights);
@@ -58,7 +58,7 @@ impl Piece {
     }
 }
 
-/// Counts of a caster: they tell what its pieces show.
+/// Counts of a caster: they tell what its partial images show.
 #[derive(Clone, Debug, Default)]
 pub struct Tally(pub(crate) Shown);
 
@@ -89,7 +89,7 @@ impl Tally {
         })
     }
 
-    /// Returns what all pieces of a scene show whose tallies were added up.
+    /// Returns what all partial images of a scene show whose tallies were added up.
     ///
     /// # Errors
     /// `Invalid` where the scene wants a level that its view has not.
@@ -98,11 +98,11 @@ impl Tally {
     }
 }
 
-/// A piece of a picture, and what it took.
+/// A partial image of a picture, and what it took.
 #[derive(Clone, Debug)]
-pub struct Drawn {
+pub struct DrawnPart {
     /// Pixels.
-    pub piece: Piece,
+    pub image: PartialImage,
     /// Counts that tell what the pixels show.
     pub tally: Tally,
     /// Work that blocks made, in samples drawn.

@@ -1,9 +1,9 @@
-//! Shares: the box of a volume that one of several casters draws.
+//! Sub-volume: the box of a volume that one of several casters draws.
 //!
 //! Boxes are half-open, and where a ray passes from one to the next follows from the plane between them alone. So each
-//! sample and each meeting with a surface belongs to exactly one share, and one behind the other the shares give
+//! sample and each meeting with a surface belongs to exactly one sub-volume, and one behind the other the sub-volumes give
 //! what a single caster would. What a sample depends on around it (the sample before, voxels around both) may lie
-//! in other shares: see [`Share::needs`].
+//! in other sub-volumes: see [`SubVolume::needs`].
 
 use glam::DVec3;
 
@@ -14,25 +14,25 @@ use crate::{Demand, Rect, Scene, VolumeView};
 
 /// A half-open box in volume space, `(x, y, z)`; infinite where the volume ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Share {
+pub struct SubVolume {
     /// Smallest positions, which belong to it.
     pub low: [f64; 3],
     /// Largest positions, which do not.
     pub high: [f64; 3],
 }
 
-/// How far along its fastest axis a ray is followed beyond its share to find surfaces, voxels: the cell in which the
+/// How far along its fastest axis a ray is followed beyond its sub-volume to find surfaces, voxels: the cell in which the
 /// border lies is looked through from wall to wall by both neighbours, so that they find the same.
 const BEYOND: f64 = 2.0;
 /// More than rounding, voxels.
 const SLACK: f64 = 0.5;
 
-impl Share {
+impl SubVolume {
     /// All of a volume.
     pub const WHOLE: Self = Self { low: [f64::NEG_INFINITY; 3], high: [f64::INFINITY; 3] };
 
-    /// Best distance of a border behind the first voxel of a block, voxels. What rays of the share above the
-    /// border need in front of it is then in that block. The share below needs that block anyway, for what
+    /// Best distance of a border behind the first voxel of a block, voxels. What rays of the sub-volume above the
+    /// border need in front of it is then in that block. The sub-volume below needs that block anyway, for what
     /// follows the last voxel of the block before.
     pub const BORDER_IN_BLOCK: f64 = BEYOND + SLACK + 1.0;
 
@@ -51,7 +51,7 @@ impl Share {
         (0..3).all(|axis| at[axis] >= self.low[axis] && at[axis] < self.high[axis])
     }
 
-    /// True where a picture of this share needs the block at `[z, y, x]` of a rank: rays may look at its voxels.
+    /// True where a picture of this sub-volume needs the block at `[z, y, x]` of a rank: rays may look at its voxels.
     #[must_use]
     pub fn needs(&self, scene: &Scene, rank: usize, at: [u64; 3]) -> bool {
         let level = &scene.view.levels[rank];
@@ -62,7 +62,7 @@ impl Share {
         low.cmple(DVec3::from(self.high) + margin).all() && high.cmpgt(DVec3::from(self.low) - margin).all()
     }
 
-    /// How far beyond a share its rays may look at blocks of a rank, in volume space.
+    /// How far beyond a sub-volume its rays may look at blocks of a rank, in volume space.
     pub(crate) fn margin(scene: &Scene, rank: usize) -> DVec3 {
         let view = &scene.view;
         let voxel = view.levels[rank].voxel_size();
@@ -70,12 +70,12 @@ impl Share {
         (step_world / view.axis_spacing_world(0)).max(voxel * BEYOND) + voxel * SLACK
     }
 
-    /// Restricts what a camera sees to this share and up to `margin` beyond, in volume space.
+    /// Restricts what a camera sees to this sub-volume and up to `margin` beyond, in volume space.
     pub(crate) fn restrict(&self, sight: Sight, margin: DVec3) -> Sight {
         sight.within(DVec3::from(self.low) - margin, DVec3::from(self.high) + margin)
     }
 
-    /// Returns the blocks that a picture of this share wants, out of all that the picture wants.
+    /// Returns the blocks that a picture of this sub-volume wants, out of all that the picture wants.
     #[must_use]
     pub fn demand(&self, scene: &Scene, whole: &Demand) -> Demand {
         let is_needed = |block: &&crate::Demanded| {
@@ -86,7 +86,7 @@ impl Share {
         Demand { wanted: whole.wanted, limit: whole.limit, blocks, pool_bytes }
     }
 
-    /// Returns the blocks that this share wants of the array that gives the colors, out of all that the
+    /// Returns the blocks that this sub-volume wants of the array that gives the colors, out of all that the
     /// picture wants of that array. Empty if the scene takes its colors from its own array.
     #[must_use]
     pub fn demand_of_color_by(&self, scene: &Scene, whole: &Demand) -> Demand {
