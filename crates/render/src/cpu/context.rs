@@ -108,12 +108,12 @@ impl<'a, T: Voxel> CastContext<'a, T> {
         let sights = sights(scene, part, &lens, &portion);
         let fade =
             |slot: &Option<_>| slot.as_deref().map_or(Fade::FALSE, |b| blocks.fade_of(b, &sights[b.rank]));
-        let sight = tables.by_stride[0].sight_of([f32::MIN, f32::MAX]);
+        let visibility = tables.by_stride[0].visibility_of([f32::MIN, f32::MAX]);
         let volume_from_world = view.world_from_volume.inverse();
         let is_shared = part.sub_volume != SubVolume::WHOLE;
         let counted = if is_shared { blocks.all_slots().len() } else { 0 };
         Ok(Self {
-            shows_volume: is_composite && !sight.is_hidden(),
+            shows_volume: is_composite && !visibility.is_hidden(),
             lamp: Lamp::new(&volume_from_world),
             metric: (scene.is_lit && is_composite).then(|| Metric::new(&volume_from_world, step_world)),
             scene,

@@ -192,13 +192,15 @@ impl Table {
 
     /// Returns what can be seen of the stored values from `low` to `high`, and of all that is interpolated
     /// between them.
-    pub(crate) fn sight_of(&self, range: [f32; 2]) -> Sight {
-        let Some(Stretch { first, last, longest }) = self.stretch(range) else { return Sight::Absent };
+    pub(crate) fn visibility_of(&self, range: [f32; 2]) -> RangeVisibility {
+        let Some(Stretch { first, last, longest }) = self.stretch(range) else {
+            return RangeVisibility::Absent;
+        };
         if self.visible_before[last + 1] == self.visible_before[first] {
-            return Sight::Hidden { gap: self.visible_before[first] };
+            return RangeVisibility::Hidden { gap: self.visible_before[first] };
         }
         let missed = (self.bends[last] - self.bends[first]) * longest * ERROR_PER_BEND;
-        if missed > TOLERANCE { Sight::Bent } else { Sight::Even }
+        if missed > TOLERANCE { RangeVisibility::Bent } else { RangeVisibility::Even }
     }
 
     /// How densely a cell is to be sampled whose stored values lie from `low` to `high` and run so from voxel to voxel. One of
@@ -308,7 +310,7 @@ impl TableMemo {
 
 /// Visibility of a range of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sight {
+pub(crate) enum RangeVisibility {
     /// No value is there.
     Absent,
     /// Nothing. Between the values of two gaps there is something to be seen.
@@ -319,7 +321,7 @@ pub(crate) enum Sight {
     Bent,
 }
 
-impl Sight {
+impl RangeVisibility {
     /// True where there is nothing to be seen.
     pub(crate) fn is_hidden(self) -> bool {
         matches!(self, Self::Absent | Self::Hidden { .. })
@@ -416,13 +418,16 @@ mod tests {
         let tf = TransferFunction { opacity, ..TransferFunction::ramp(0.0, 10.0, 1.0) };
         for scale in [1.0, -1.0] {
             let table = Table::new(&tf, &decoding(scale, 0.0), 1.0);
-            let s =
-                |low: f32, high: f32| table.sight_of(if scale > 0.0 { [low, high] } else { [-high, -low] });
-            assert_eq!([s(0.0, 9.0), s(2.9, 3.05), s(3.9, 8.0)], [Sight::Bent; 3]);
-            assert_eq!([s(2.1, 2.2), s(2.95, 2.96)], [Sight::Even; 2]);
-            assert_eq!(table.sight_of([f32::INFINITY, f32::NEG_INFINITY]), Sight::Absent);
+            let s = |low: f32, high: f32| {
+                table.visibility_of(if scale > 0.0 { [low, high] } else { [-high, -low] })
+            };
+            assert_eq!([s(0.0, 9.0), s(2.9, 3.05), s(3.9, 8.0)], [RangeVisibility::Bent; 3]);
+            assert_eq!([s(2.1, 2.2), s(2.95, 2.96)], [RangeVisibility::Even; 2]);
+            assert_eq!(table.visibility_of([f32::INFINITY, f32::NEG_INFINITY]), RangeVisibility::Absent);
             let [below, above] = [s(0.0, 1.9), s(4.1, 1e9)];
-            assert!([below, above].iter().all(|s| matches!(s, Sight::Hidden { .. })) && below != above);
+            assert!(
+                [below, above].iter().all(|s| matches!(s, RangeVisibility::Hidden { .. })) && below != above
+            );
             assert_eq!(below, s(-1e9, 0.5));
         }
     }

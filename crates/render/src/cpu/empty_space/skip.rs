@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::blocks::cell_stats::CellStats;
 use crate::blocks::remembered::{REMEMBERED, Remembered};
 use crate::cpu::empty_space::pace::Guide;
-use crate::cpu::table::{Sight, Table};
+use crate::cpu::table::{RangeVisibility, Table};
 
 /// Cells of a block that can be seen.
 #[derive(Debug, PartialEq, Eq)]
@@ -35,20 +35,25 @@ impl Field {
     /// `skip_empty`: leap over what is hidden.
     pub(crate) fn new(stats: CellStats<'_>, table: &Table, skip_empty: bool) -> Self {
         let shape = stats.shape;
-        let mut sights: Vec<Sight> = stats.ranges.iter().map(|&range| table.sight_of(range)).collect();
-        show_between_gaps(&mut sights, shape);
-        let has = |sight: Sight| sights.contains(&sight);
-        if skip_empty && !has(Sight::Even) && !has(Sight::Bent) {
-            return Self::Hidden { gap: sights.iter().find_map(|sight| sight.gap()) };
+        let mut visibilities: Vec<RangeVisibility> =
+            stats.ranges.iter().map(|&range| table.visibility_of(range)).collect();
+        show_between_gaps(&mut visibilities, shape);
+        let has = |visibility: RangeVisibility| visibilities.contains(&visibility);
+        if skip_empty && !has(RangeVisibility::Even) && !has(RangeVisibility::Bent) {
+            return Self::Hidden { gap: visibilities.iter().find_map(|visibility| visibility.gap()) };
         }
-        let is_mixed = sights.iter().any(|sight| sight.is_hidden()) || has(Sight::Bent) && has(Sight::Even);
+        let is_mixed = visibilities.iter().any(|visibility| visibility.is_hidden())
+            || has(RangeVisibility::Bent) && has(RangeVisibility::Even);
         if !skip_empty || !is_mixed {
-            return Self::Full { bent: has(Sight::Bent) };
+            return Self::Full { bent: has(RangeVisibility::Bent) };
         }
-        let mut cells = distances(&sights.iter().map(|s| !s.is_hidden()).collect::<Vec<_>>(), shape);
+        let mut cells = distances(&visibilities.iter().map(|s| !s.is_hidden()).collect::<Vec<_>>(), shape);
         cells.iter_mut().for_each(|cell| *cell = (*cell).min(FARTHEST));
-        if has(Sight::Bent) {
-            let bent = distances(&sights.iter().map(|&s| s == Sight::Bent).collect::<Vec<_>>(), shape);
+        if has(RangeVisibility::Bent) {
+            let bent = distances(
+                &visibilities.iter().map(|&s| s == RangeVisibility::Bent).collect::<Vec<_>>(),
+                shape,
+            );
             for (cell, bent) in cells.iter_mut().zip(bent) {
                 *cell |= if bent <= 1 { BENT } else { 0 };
             }
@@ -64,9 +69,9 @@ impl Field {
 
 /// Neighbours share the voxels between them, so from one hidden cell to the next values stay in one gap. Not so where
 /// those voxels are missing: such cells count as visible.
-fn show_between_gaps(sights: &mut [Sight], [nz, ny, nx]: [usize; 3]) {
-    let Some(gap) = sights.iter().find_map(|sight| sight.gap()) else { return };
-    if sights.iter().all(|sight| sight.gap().is_none_or(|other| other == gap)) {
+fn show_between_gaps(visibilities: &mut [RangeVisibility], [nz, ny, nx]: [usize; 3]) {
+    let Some(gap) = visibilities.iter().find_map(|visibility| visibility.gap()) else { return };
+    if visibilities.iter().all(|visibility| visibility.gap().is_none_or(|other| other == gap)) {
         return;
     }
     let around = |i: usize, n: usize| i.saturating_sub(1)..(i + 2).min(n);
@@ -75,11 +80,12 @@ fn show_between_gaps(sights: &mut [Sight], [nz, ny, nx]: [usize; 3]) {
         let [z, y, x] = place(i);
         let near = around(z, nz).flat_map(|z| around(y, ny).map(move |y| (z * ny + y) * nx));
         let mut near = near.flat_map(|row| around(x, nx).map(move |x| row + x));
-        near.any(|j| sights[j].gap().is_some_and(|other| other != gap))
+        near.any(|j| visibilities[j].gap().is_some_and(|other| other != gap))
     };
-    let shown: Vec<usize> =
-        (0..sights.len()).filter(|&i| sights[i].gap().is_some_and(|gap| differs(i, gap))).collect();
-    shown.into_iter().for_each(|i| sights[i] = Sight::Bent);
+    let shown: Vec<usize> = (0..visibilities.len())
+        .filter(|&i| visibilities[i].gap().is_some_and(|gap| differs(i, gap)))
+        .collect();
+    shown.into_iter().for_each(|i| visibilities[i] = RangeVisibility::Bent);
 }
 
 /// The plans of a block for the last few transfer functions.
