@@ -17,7 +17,7 @@ use crate::cpu::samples::fade::Fade;
 use crate::cpu::samples::shading::Shading;
 use crate::cpu::table::{Recipe, Tables};
 use crate::scene::camera::Lens;
-use crate::scene::frustum::Sight;
+use crate::scene::frustum::Frustum;
 use crate::scene::light::{Lamp, Metric};
 use crate::simd::Instructions;
 use crate::{ImagePart, Mode, Portion, Scene, SubVolume};
@@ -105,9 +105,9 @@ impl<'a, T: Voxel> CastContext<'a, T> {
         let plans = blocks.all_slots().par_iter().map(plan).collect();
         let lens = Lens::new(&scene.camera, scene.size)?;
         let portion = scene.portion();
-        let sights = sights(scene, part, &lens, &portion);
+        let frusta = frusta(scene, part, &lens, &portion);
         let fade =
-            |slot: &Option<_>| slot.as_deref().map_or(Fade::FALSE, |b| blocks.fade_of(b, &sights[b.rank]));
+            |slot: &Option<_>| slot.as_deref().map_or(Fade::FALSE, |b| blocks.fade_of(b, &frusta[b.rank]));
         let visibility = tables.by_stride[0].visibility_of([f32::MIN, f32::MAX]);
         let volume_from_world = view.world_from_volume.inverse();
         let is_shared = part.sub_volume != SubVolume::WHOLE;
@@ -157,9 +157,9 @@ impl<'a, T: Voxel> CastContext<'a, T> {
 }
 
 /// Returns the part of the volume that may be seen, for each level by rank.
-fn sights(scene: &Scene, part: &ImagePart, lens: &Lens, portion: &Portion) -> Vec<Sight> {
-    let sight = Sight::new(&scene.view, lens, portion);
-    let of_rank = |rank| part.sub_volume.restrict(sight.clone(), SubVolume::margin(scene, rank));
+fn frusta(scene: &Scene, part: &ImagePart, lens: &Lens, portion: &Portion) -> Vec<Frustum> {
+    let frustum = Frustum::new(&scene.view, lens, portion);
+    let of_rank = |rank| part.sub_volume.restrict(frustum.clone(), SubVolume::margin(scene, rank));
     (0..scene.view.levels.len()).map(of_rank).collect()
 }
 

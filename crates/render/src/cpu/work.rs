@@ -14,7 +14,7 @@ use crate::blocks::snapshot::each_blocks;
 use crate::blocks::voxel::Voxel;
 use crate::cpu::context::LEAPT;
 use crate::scene::camera::Lens;
-use crate::scene::frustum::Sight;
+use crate::scene::frustum::Frustum;
 use crate::{Mode, Scene, Snapshot};
 
 /// A place in the volume and the work that rays make around it.
@@ -51,9 +51,9 @@ pub fn work(scene: &Scene, at_hand: &Snapshot, blocks: &[BlockKey]) -> Result<Ve
         )));
     }
     let lens = Lens::new(&scene.camera, scene.size)?;
-    let sight = Sight::new(&scene.view, &lens, &scene.portion());
+    let frustum = Frustum::new(&scene.view, &lens, &scene.portion());
     let count = u32::try_from(POINTS / blocks.len().max(1)).unwrap_or(MAX_OF_BLOCK).clamp(1, MAX_OF_BLOCK);
-    let survey = Survey { scene, lens, sight, count };
+    let survey = Survey { scene, lens, frustum, count };
     let of_block = |(number, key): (usize, &BlockKey)| survey.points(number, key);
     let mut points: Vec<WorkPoint> = blocks
         .par_iter()
@@ -76,7 +76,7 @@ pub fn work(scene: &Scene, at_hand: &Snapshot, blocks: &[BlockKey]) -> Result<Ve
 struct Survey<'a> {
     scene: &'a Scene,
     lens: Lens,
-    sight: Sight,
+    frustum: Frustum,
     /// Points in a block.
     count: u32,
 }
@@ -98,7 +98,7 @@ impl Survey<'_> {
         let mut points = Vec::new();
         for index in 0..self.count {
             let at = low + (high - low) * spread(u64::from(block) * u64::from(self.count) + u64::from(index));
-            let is_in = self.sight.low.cmple(at).all() && at.cmple(self.sight.high).all();
+            let is_in = self.frustum.low.cmple(at).all() && at.cmple(self.frustum.high).all();
             let world = view.world_from_volume.transform_point3(at);
             let pixel = self.lens.pixel_of(world).filter(|pixel| is_in && self.is_in_image(*pixel));
             let Some(depth) = self.lens.depth_of(world).filter(|_| pixel.is_some()) else { continue };

@@ -14,7 +14,7 @@ use glam::DVec3;
 use crate::blocks::resident::Layout;
 use crate::blocks::voxel::voxel_bytes;
 use crate::scene::camera::Lens;
-use crate::scene::frustum::Sight;
+use crate::scene::frustum::Frustum;
 use crate::{Camera, ImageSize, Portion, VolumeView};
 
 /// Reason why the wanted level is not finer.
@@ -121,7 +121,7 @@ fn is_candidate(view: &VolumeView, rank: usize) -> bool {
 struct Seer<'a> {
     view: &'a VolumeView,
     lens: Lens,
-    sight: Sight,
+    frustum: Frustum,
     /// Runs of blocks that may still be looked at.
     looks_left: Cell<usize>,
 }
@@ -138,7 +138,7 @@ impl<'a> Seer<'a> {
         let lenses = cameras.iter().map(|camera| Lens::new(camera, size)).collect::<Result<Vec<_>>>()?;
         let lens = *lenses.first().ok_or_else(|| Error::invalid("expected a camera, found none"))?;
         let looks_left = Cell::new(MAX_LOOKED_AT);
-        Ok(Self { view, lens, sight: Sight::of(view, &lenses, portion), looks_left })
+        Ok(Self { view, lens, frustum: Frustum::of(view, &lenses, portion), looks_left })
     }
 
     fn afresh(&self) -> &Self {
@@ -172,7 +172,7 @@ impl<'a> Seer<'a> {
         let eye = map.inverse().transform_point3(self.lens.eye);
         // The nearest point in volume space is the nearest in world space where the map is a rotation and
         // scaling; with shear it is near enough for the choice of a level.
-        let nearest = map.transform_point3(eye.max(self.sight.low).min(self.sight.high));
+        let nearest = map.transform_point3(eye.max(self.frustum.low).min(self.frustum.high));
         nearest.distance(self.lens.eye).max(self.view.spacing_world(0))
     }
 
@@ -240,7 +240,7 @@ impl<'a> Seer<'a> {
         let mut stack = vec![([0; 3], level.grid)];
         while let Some((from, to)) = stack.pop() {
             self.looks_left.set(self.looks_left.get().checked_sub(1)?);
-            let Some((low, high)) = self.sight.part_seen(level, from, to) else { continue };
+            let Some((low, high)) = self.frustum.part_seen(level, from, to) else { continue };
             let longest = (0..3).max_by_key(|&a| to[a] - from[a]).unwrap_or(0);
             let length = to[longest] - from[longest];
             if length > 1 {

@@ -11,15 +11,15 @@ const CLIP_SLACK: f64 = 1e-6;
 /// Part of a volume that may be seen in an image: inside the frustum of one of the cameras, inside the
 /// clipping box, and on slices if only these are drawn.
 #[derive(Clone, Debug)]
-pub(crate) struct Sight {
-    frusta: Vec<Frustum>,
+pub(crate) struct Frustum {
+    frusta: Vec<FrustumPlanes>,
     /// Lowest corner of the box that may be drawn, in volume space; `high` is its highest corner.
     pub(crate) low: DVec3,
     pub(crate) high: DVec3,
     slices: Option<Vec<Slice>>,
 }
 
-impl Sight {
+impl Frustum {
     pub(crate) fn new(view: &VolumeView, lens: &Lens, portion: &Portion) -> Self {
         Self::of(view, std::slice::from_ref(lens), portion)
     }
@@ -43,7 +43,7 @@ impl Sight {
             high[axis] = high[axis].min(most);
         }
         let slices = portion.slices.clone();
-        let frusta = lenses.iter().map(|lens| Frustum::new(lens, &view.world_from_volume)).collect();
+        let frusta = lenses.iter().map(|lens| FrustumPlanes::new(lens, &view.world_from_volume)).collect();
         Self { frusta, low, high, slices }
     }
 
@@ -87,12 +87,12 @@ fn clip_in_volume(view: &VolumeView, clip: &Bounds) -> (DVec3, DVec3) {
 
 /// The pyramid (or prism) of all rays of an image, in volume space.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Frustum {
+pub(crate) struct FrustumPlanes {
     /// A point is inside where every `plane.xyz * point + plane.w >= 0`.
     planes: [DVec4; 5],
 }
 
-impl Frustum {
+impl FrustumPlanes {
     pub(crate) fn new(lens: &Lens, world_from_volume: &DAffine3) -> Self {
         let [across, upward] = lens.half;
         let (left, right) = (across - lens.middle, across + lens.middle);
@@ -159,7 +159,7 @@ mod tests {
         for camera in [camera, camera.orthographic(), Camera { aside: 2.0, ..camera }] {
             let size = ImageSize { width: 60, height: 40 };
             let lens = Lens::new(&camera, size).unwrap();
-            let frustum = Frustum::new(&lens, &map);
+            let frustum = FrustumPlanes::new(&lens, &map);
             let sees = |p: DVec3| frustum.may_see(p, p);
             for (column, row) in [(0, 0), (59, 0), (30, 20), (0, 39), (59, 39)] {
                 let ray = lens.ray(column, row);

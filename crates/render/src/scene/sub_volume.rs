@@ -9,7 +9,7 @@ use glam::DVec3;
 
 use crate::cpu::packet::size::PACKET_SIDE;
 use crate::scene::camera::Lens;
-use crate::scene::frustum::Sight;
+use crate::scene::frustum::Frustum;
 use crate::{Demand, Rect, Scene, VolumeView};
 
 /// A half-open box in volume space, `(x, y, z)`; infinite where the volume ends.
@@ -71,8 +71,8 @@ impl SubVolume {
     }
 
     /// Restricts what a camera sees to this sub-volume and up to `margin` beyond, in volume space.
-    pub(crate) fn restrict(&self, sight: Sight, margin: DVec3) -> Sight {
-        sight.within(DVec3::from(self.low) - margin, DVec3::from(self.high) + margin)
+    pub(crate) fn restrict(&self, frustum: Frustum, margin: DVec3) -> Frustum {
+        frustum.within(DVec3::from(self.low) - margin, DVec3::from(self.high) + margin)
     }
 
     /// Returns the blocks that a picture of this sub-volume wants, out of all that the picture wants.
@@ -109,9 +109,9 @@ impl SubVolume {
     /// `Invalid` for an impossible camera.
     pub fn footprint(&self, scene: &Scene) -> array::Result<Rect> {
         let lens = Lens::new(&scene.camera, scene.size)?;
-        let sight = Sight::new(&scene.view, &lens, &scene.portion());
-        let low = sight.low.max(self.low.into());
-        let high = sight.high.min(self.high.into());
+        let frustum = Frustum::new(&scene.view, &lens, &scene.portion());
+        let low = frustum.low.max(self.low.into());
+        let high = frustum.high.min(self.high.into());
         let whole = Rect::whole(scene.size);
         if low.cmpgt(high).any() {
             return Ok(Rect::default());

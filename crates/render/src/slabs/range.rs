@@ -6,14 +6,14 @@ use crate::blocks::resident::{CELL, Resident};
 use crate::blocks::voxel::Voxel;
 use crate::cpu::context::CastContext;
 use crate::cpu::empty_space::skip::{BENT, Field};
-use crate::scene::frustum::Sight;
+use crate::scene::frustum::Frustum;
 
 impl<T: Voxel> CastContext<'_, T> {
     /// Least and largest of `slope * position` over the volume positions in the image where something may be seen, as far
     /// as cells and blocks tell; `None` where nothing is.
     pub(super) fn range_seen(&self, slope: DVec3) -> Option<[f64; 2]> {
         let scene = self.scene;
-        let sight = Sight::new(&scene.view, &self.lens, &scene.portion());
+        let frustum = Frustum::new(&scene.view, &self.lens, &scene.portion());
         let mut range = [f64::INFINITY, f64::NEG_INFINITY];
         let mut add = |low: DVec3, high: DVec3| {
             let (middle, reach) = (slope.dot((low + high) / 2.0), slope.abs().dot((high - low) / 2.0));
@@ -22,7 +22,7 @@ impl<T: Voxel> CastContext<'_, T> {
         for (slot, block) in self.blocks.occupied().filter(|(_, block)| self.ranks.contains(&block.rank)) {
             let Some(plan) = self.plans[slot as usize].as_deref() else { continue };
             let level = &scene.view.levels[block.rank];
-            let part = sight.part_seen(level, block.at, block.at.map(|n| n + 1));
+            let part = frustum.part_seen(level, block.at, block.at.map(|n| n + 1));
             let Some((low, high)) = part else { continue };
             match &*plan.field {
                 Field::Hidden { .. } => {}

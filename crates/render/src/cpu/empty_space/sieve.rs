@@ -16,7 +16,7 @@ use crate::cpu::context::CastContext;
 use crate::cpu::empty_space::skip::{BENT, Field};
 use crate::cpu::packet::rays::Rays;
 use crate::cpu::packet::size::PACKET_SIDE;
-use crate::scene::frustum::Sight;
+use crate::scene::frustum::Frustum;
 use crate::scene::volume::xyz;
 use crate::simd::LANES;
 use crate::{ImageSize, Mode, Rect, SubVolume};
@@ -53,16 +53,16 @@ impl Sieve {
     pub(crate) fn new<T: Voxel>(context: &CastContext<'_, T>, has_solids: bool) -> Option<Self> {
         // Of a sub-volume what its rays look at: others have the other blocks.
         let margin = SubVolume::margin(context.scene, context.wanted_rank);
-        let sight = Sight::new(&context.scene.view, &context.lens, &context.scene.portion());
-        let sight = &context.part.sub_volume.restrict(sight, margin);
-        if has_solids || !is_uniform(context, sight) {
+        let frustum = Frustum::new(&context.scene.view, &context.lens, &context.scene.portion());
+        let frustum = &context.part.sub_volume.restrict(frustum, margin);
+        if has_solids || !is_uniform(context, frustum) {
             return None;
         }
         let rect = context.part.rect;
         let [columns, rows] = [rect.width, rect.height].map(|side| side.div_ceil(PACKET_SIDE) as usize);
         let empty = Self { rect, columns, depths: vec![[f32::INFINITY, f32::NEG_INFINITY]; columns * rows] };
         let is_drawn =
-            |block: &Resident<T>| block.rank == context.wanted_rank && is_seen(context, sight, block.at);
+            |block: &Resident<T>| block.rank == context.wanted_rank && is_seen(context, frustum, block.at);
         let of = |(slot, block)| Some((block, &*context.plans[slot as usize].as_deref()?.field));
         let blocks: Vec<(&Arc<Resident<T>>, &Field)> =
             context.blocks.occupied().filter(|(_, block)| is_drawn(block)).filter_map(of).collect();
@@ -176,7 +176,7 @@ impl Rays {
 }
 
 /// True where all samples lie in whole blocks of the wanted level, and steps do not leap over cells.
-fn is_uniform<T: Voxel>(context: &CastContext<'_, T>, sight: &Sight) -> bool {
+fn is_uniform<T: Voxel>(context: &CastContext<'_, T>, frustum: &Frustum) -> bool {
     let CastContext { scene, blocks, wanted_rank: rank, .. } = *context;
     if scene.mode != Mode::Composite {
         return false;
@@ -193,13 +193,13 @@ fn is_uniform<T: Voxel>(context: &CastContext<'_, T>, sight: &Sight) -> bool {
     }
     let is_whole = |at: [u64; 3]| blocks.find(rank, at).is_some_and(|block| !block.has_missing);
     let mut all = (0..nz).flat_map(|z| (0..ny).flat_map(move |y| (0..nx).map(move |x| [z, y, x])));
-    all.all(|at| is_whole(at) || !is_seen(context, sight, at))
+    all.all(|at| is_whole(at) || !is_seen(context, frustum, at))
 }
 
 /// True where something of a block of the wanted level may be in the picture.
-fn is_seen<T>(context: &CastContext<'_, T>, sight: &Sight, at: [u64; 3]) -> bool {
+fn is_seen<T>(context: &CastContext<'_, T>, frustum: &Frustum, at: [u64; 3]) -> bool {
     let level = &context.scene.view.levels[context.wanted_rank];
-    sight.part_seen(level, at, at.map(|n| n + 1)).is_some()
+    frustum.part_seen(level, at, at.map(|n| n + 1)).is_some()
 }
 
 /// The visible cells of a block that lie at its surface or beside a hidden one: first voxel and size, `[z, y, x]`.

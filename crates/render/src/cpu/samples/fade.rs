@@ -9,7 +9,7 @@ use glam::{BVec3, DVec3};
 use crate::blocks::Blocks;
 use crate::blocks::resident::Resident;
 use crate::blocks::voxel::Voxel;
-use crate::scene::frustum::Sight;
+use crate::scene::frustum::Frustum;
 
 /// Along which of x, y, z a block begins beside a coarser one.
 pub(crate) type Fade = BVec3;
@@ -20,7 +20,7 @@ pub(crate) const REACH: f64 = 1.0;
 impl<T: Voxel> Blocks<T> {
     /// Returns the axes along which a block has no lower neighbor of its own level, although the volume goes
     /// on there, in sight.
-    pub(crate) fn fade_of(&self, block: &Resident<T>, sight: &Sight) -> Fade {
+    pub(crate) fn fade_of(&self, block: &Resident<T>, frustum: &Frustum) -> Fade {
         let coarser = block.rank + 1..self.view.levels.len();
         // Labels are not interpolated: their borders are meant to be sharp.
         if !self.view.meaning.is_continuous() || !coarser.clone().any(|rank| self.count_at(rank) > 0) {
@@ -32,7 +32,7 @@ impl<T: Voxel> Blocks<T> {
                 lower[axis] = before;
                 let level = &self.view.levels[block.rank];
                 let is_missing = self.slot_of(block.rank, lower).is_none();
-                is_missing && sight.part_seen(level, lower, lower.map(|n| n + 1)).is_some()
+                is_missing && frustum.part_seen(level, lower, lower.map(|n| n + 1)).is_some()
             })
         };
         Fade::new(begins_alone(2), begins_alone(1), begins_alone(0))
