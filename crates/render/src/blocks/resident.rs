@@ -12,7 +12,7 @@ use crate::blocks::remembered::REMEMBERED;
 use crate::blocks::survey::Survey;
 use crate::blocks::voxel::{Missing, Voxel, read_labels, read_run};
 use crate::cpu::empty_space::skip::Plans;
-use crate::isosurface::crossed::Crossed;
+use crate::isosurface::active_cells::ActiveCells;
 use crate::isosurface::sides::LastSides;
 use crate::scene::volume::{ViewLevel, VolumeView};
 use crate::simd::{Instructions, READ_AHEAD};
@@ -73,7 +73,7 @@ impl Layout {
     pub(crate) fn size_bytes(&self, voxel_bytes: usize) -> usize {
         // A plan has two bytes for each, sides one.
         let cell_bytes = size_of::<[f32; 2]>() + size_of::<Course>() + 2 * REMEMBERED + 1;
-        let voxels = self.len() * voxel_bytes + Crossed::size_bytes(self.shape);
+        let voxels = self.len() * voxel_bytes + ActiveCells::size_bytes(self.shape);
         voxels + self.cell_count() * cell_bytes + OVERHEAD_BYTES
     }
 }

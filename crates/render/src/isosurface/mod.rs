@@ -1,7 +1,7 @@
-//! Isosurfaces along rays: cells that are crossed, crossings in them, and what is seen there.
+//! Isosurfaces along rays: active cells, crossings in them, and what is seen there.
 
+pub(crate) mod active_cells;
 pub(crate) mod cell;
-pub(crate) mod crossed;
 pub(crate) mod hunt;
 pub(crate) mod prepare;
 pub(crate) mod sides;

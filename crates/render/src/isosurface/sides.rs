@@ -10,7 +10,7 @@ use crate::blocks::remembered::Remembered;
 use crate::blocks::resident::Resident;
 use crate::blocks::voxel::{Missing, Voxel};
 use crate::cpu::empty_space::skip::distances;
-use crate::isosurface::crossed::{Cross, Crossed};
+use crate::isosurface::active_cells::{ActiveCells, FindActiveCells};
 use crate::isosurface::hunt::Surfaces;
 use crate::simd::{Instructions, READ_AHEAD};
 
@@ -40,7 +40,7 @@ pub(crate) struct Cells {
     /// Distance times [`SIDES`] and side by cell. C order; [`READ_AHEAD`] bytes follow.
     pub(crate) around: Vec<u8>,
     /// Found when the first ray asks: none may come.
-    crossed: OnceLock<Crossed>,
+    active: OnceLock<ActiveCells>,
 }
 
 /// The sides of a block of the isovalues, stored, that were last asked for.
@@ -86,22 +86,22 @@ impl Sides {
             *cell = (*cell).min(FARTHEST) * SIDES + side.unwrap_or(UNKNOWN);
         }
         around.resize(around.len() + READ_AHEAD, 0);
-        Self::Cells(Cells { around, crossed: OnceLock::new() })
+        Self::Cells(Cells { around, active: OnceLock::new() })
     }
 }
 
 impl Cells {
     /// Which cells of eight voxels lie on several sides, of the block and the isovalues that this was made of.
-    pub(crate) fn crossed<T: Voxel>(
+    pub(crate) fn active<T: Voxel>(
         &self,
         block: &Resident<T>,
         missing: &Missing<T>,
         surfaces: &Surfaces,
-    ) -> &Crossed {
+    ) -> &ActiveCells {
         let find = || {
             let isovalues = &surfaces.isovalues();
-            Instructions::best().run(Cross { block, missing, isovalues })
+            Instructions::best().run(FindActiveCells { block, missing, isovalues })
         };
-        self.crossed.get_or_init(find)
+        self.active.get_or_init(find)
     }
 }

@@ -210,7 +210,7 @@ impl<S: Simd, T: Voxel> Step<S> for Seek<'_, '_, T> {
             let mut cells = None;
             match sides {
                 Sides::Cells(sides) => {
-                    cells = Some((&sides.around[..], sides.crossed(block, missing, &surfaces.values)));
+                    cells = Some((&sides.around[..], sides.active(block, missing, &surfaces.values)));
                 }
                 Sides::Even(side) => {
                     let side = if *side == UNKNOWN { f32::NAN } else { f32::from(*side) };

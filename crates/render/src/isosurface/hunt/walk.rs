@@ -4,7 +4,7 @@
 //! ten thousandth of a voxel to an edge may miss the sliver that it cuts off there. Whoever looks into cells carries
 //! along on which side of the isovalues a ray is, so that no crossing is lost to that. Cells of voxels (`resident.rs`) that lie on one
 //! side are leapt over as [`Sides`](crate::isosurface::sides::Sides) say; in the others a bit tells for each cell of eight voxels whether it is
-//! to be looked into (`crossed.rs`). Where a ray comes into a block its first cell's voxels are asked: the block before may end on
+//! to be looked into (`active_cells.rs`). Where a ray comes into a block its first cell's voxels are asked: the block before may end on
 //! another side.
 
 #![expect(unsafe_code, reason = "cells are read at places that were clamped before")]
@@ -12,7 +12,7 @@
 use crate::blocks::resident::{CELL, Resident};
 use crate::blocks::voxel::{Missing, Scale, Voxel};
 use crate::cpu::samples::corners::Grid;
-use crate::isosurface::crossed::Crossed;
+use crate::isosurface::active_cells::ActiveCells;
 use crate::isosurface::sides::{SIDES, UNKNOWN};
 use crate::simd::{LANES, Offsets, READ_AHEAD, Simd, each_axis};
 
@@ -48,7 +48,7 @@ pub(crate) struct Ground<'a, T> {
 #[derive(Clone, Copy)]
 struct Maps<'a> {
     around: &'a [u8],
-    crossed: &'a Crossed,
+    active: &'a ActiveCells,
 }
 
 impl<'a, T: Voxel> Ground<'a, T> {
@@ -56,7 +56,7 @@ impl<'a, T: Voxel> Ground<'a, T> {
     pub(crate) fn new(
         block: &'a Resident<T>,
         missing: &'a Missing<T>,
-        cells: Option<(&'a [u8], &'a Crossed)>,
+        cells: Option<(&'a [u8], &'a ActiveCells)>,
         marks: &'a [f32],
         scale: &'a Scale,
     ) -> Self {
@@ -69,7 +69,7 @@ impl<'a, T: Voxel> Ground<'a, T> {
         Self {
             grid: Grid::new(block),
             missing,
-            maps: cells.map(|(around, crossed)| Maps { around, crossed }),
+            maps: cells.map(|(around, active)| Maps { around, active }),
             marks,
             scale,
             cells: [nx as f32, ny as f32, nz as f32],
@@ -175,7 +175,7 @@ impl<S: Simd> Walk<S> {
     #[inline(always)]
     fn look<T: Voxel>(&mut self, simd: S, ground: &Ground<'_, T>, live: u32) -> u32 {
         match ground.maps {
-            Some(Maps { crossed, .. }) if !self.is_new => simd.bits(crossed.at(simd, &self.cell)),
+            Some(Maps { active, .. }) if !self.is_new => simd.bits(active.at(simd, &self.cell)),
             _ => {
                 self.is_new = false;
                 simd.bits(self.is_mixed(simd, ground, mask(simd, live)))

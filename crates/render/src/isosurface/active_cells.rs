@@ -9,7 +9,7 @@ use crate::simd::{Job, READ_AHEAD, Simd, each_axis};
 
 /// Bit set over the cells of eight voxels of a block: set where a surface or a missing voxel may be.
 #[derive(Debug)]
-pub(crate) struct Crossed {
+pub(crate) struct ActiveCells {
     /// Rows along x of whole bytes, the lowest bit first; C order. [`READ_AHEAD`] bytes follow.
     bits: Vec<u8>,
     /// Distances of neighbouring cells along z and y, bytes.
@@ -25,7 +25,7 @@ const BITS: usize = 8;
 const ABSENT: u8 = u8::MAX;
 const _: () = assert!(crate::Isosurface::MAX_COUNT < ABSENT as usize, "a side in a byte");
 
-impl Crossed {
+impl ActiveCells {
     /// Returns the memory for a block of this shape, bytes.
     pub(crate) fn size_bytes([nz, ny, nx]: [usize; 3]) -> usize {
         nz * ny * nx.div_ceil(BITS) + READ_AHEAD
@@ -73,27 +73,27 @@ impl Crossed {
 const HALVINGS: [[f32; 2]; 3] = [[4.0, 1.0 / 16.0], [2.0, 0.25], [1.0, 0.5]];
 
 /// Finds them in a block.
-pub(crate) struct Cross<'a, T> {
+pub(crate) struct FindActiveCells<'a, T> {
     pub(crate) block: &'a Resident<T>,
     pub(crate) missing: &'a Missing<T>,
     /// Stored.
     pub(crate) isovalues: &'a [f64],
 }
 
-impl<T: Voxel> Job for Cross<'_, T> {
-    type Output = Crossed;
+impl<T: Voxel> Job for FindActiveCells<'_, T> {
+    type Output = ActiveCells;
 
     #[inline(always)]
-    fn run<S: Simd>(self, _: S) -> Crossed {
+    fn run<S: Simd>(self, _: S) -> ActiveCells {
         let Self { block, missing, isovalues } = self;
         let missing = block.has_missing.then_some(missing);
         let Layout { shape, extent, .. } = block.layout;
         let ([nz, ny, nx], width) = (shape, extent[2]);
-        let mut crossed = Crossed::none(shape);
+        let mut active = ActiveCells::none(shape);
         // Of a plane of voxels and the one before it.
         let mut sides = [vec![0; extent[1] * width], vec![0; extent[1] * width]];
         let mut flags = vec![0; nx.div_ceil(BITS) * BITS];
-        let mut rows = crossed.bits.chunks_exact_mut(nx.div_ceil(BITS));
+        let mut rows = active.bits.chunks_exact_mut(nx.div_ceil(BITS));
         for z in 0..=nz {
             sides.swap(0, 1);
             let [before, here] = &mut sides;
@@ -113,7 +113,7 @@ impl<T: Voxel> Job for Cross<'_, T> {
                 pack(&flags, rows.next().expect("a row of bits for each of cells"));
             }
         }
-        crossed
+        active
     }
 }
 
@@ -164,7 +164,7 @@ mod tests {
     use crate::simd::Instructions;
 
     /// Asks for each cell of a row, and one beyond it at both ends.
-    struct Ask<'a>(&'a Crossed);
+    struct Ask<'a>(&'a ActiveCells);
 
     impl Job for Ask<'_> {
         type Output = Vec<u32>;
@@ -181,11 +181,11 @@ mod tests {
     fn flags_become_bits_that_are_found_again() {
         let mut flags: Vec<u8> = (0..48).map(|i| u8::from(i * i % 7 < 3)).collect();
         flags[45..].fill(0);
-        let mut crossed = Crossed::none([1, 2, 45]);
-        pack(&flags, &mut crossed.bits[6..12]);
+        let mut active = ActiveCells::none([1, 2, 45]);
+        pack(&flags, &mut active.bits[6..12]);
         let expected = [&flags[..1], &flags[..45], &flags[44..45]].concat();
         for &set in Instructions::available() {
-            let found = set.run(Ask(&crossed));
+            let found = set.run(Ask(&active));
             assert_eq!(found, expected.iter().map(|&flag| u32::from(flag) * 0xFFFF).collect::<Vec<_>>());
         }
     }
