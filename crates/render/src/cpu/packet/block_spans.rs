@@ -14,7 +14,7 @@ use crate::cpu::samples::gathered::Gathered;
 use crate::cpu::samples::shading::{Shading, Way};
 use crate::cpu::slab_layers::{Inside, Layers, Leave};
 use crate::cpu::table::Table;
-use crate::isosurface::cell::gradient;
+use crate::isosurface::cubic::gradient;
 use crate::scene::light::lit;
 use crate::simd::{LANES, Simd, each_axis};
 

@@ -13,7 +13,7 @@ use crate::cpu::color_by::recolored;
 use crate::cpu::context::CastContext;
 use crate::cpu::packet::rays::Rays;
 use crate::cpu::packet::size::Lanes;
-use crate::isosurface::cell::{Corners, Cubic, Cubics, gradient};
+use crate::isosurface::cubic::{Corners, Cubic, Cubics, gradient};
 use crate::isosurface::prepare::Isosurfaces;
 use crate::scene::light::lit;
 use crate::simd::{LANES, Simd};
