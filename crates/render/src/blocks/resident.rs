@@ -13,7 +13,7 @@ use crate::blocks::survey::Survey;
 use crate::blocks::voxel::{Missing, Voxel, read_labels, read_run};
 use crate::cpu::empty_space::skip::Plans;
 use crate::isosurface::active_cells::ActiveCells;
-use crate::isosurface::sides::LastSides;
+use crate::isosurface::cell_sides::LastSides;
 use crate::scene::volume::{ViewLevel, VolumeView};
 use crate::simd::{Instructions, READ_AHEAD};
 

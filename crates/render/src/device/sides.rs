@@ -3,7 +3,7 @@
 //! A *side* is how many surfaces have no higher value. Values whose sides are one have no surface between them.
 
 use super::PreparedSurface;
-use crate::isosurface::sides::Side;
+use crate::isosurface::cell_sides::Side;
 
 /// The side where no value is present.
 pub const NO_SIDE: u8 = u8::MAX;

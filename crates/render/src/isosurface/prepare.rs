@@ -7,15 +7,15 @@ use rayon::prelude::*;
 use crate::blocks::resident::Resident;
 use crate::blocks::voxel::Voxel;
 use crate::cpu::context::CastContext;
+use crate::isosurface::cell_sides::CellSides;
 use crate::isosurface::hunt::Surfaces;
-use crate::isosurface::sides::Sides;
 
 /// Isosurfaces of one picture: the values, and on which side of them its blocks lie.
 #[derive(Debug)]
 pub(crate) struct Isosurfaces {
     pub(crate) values: Surfaces,
     /// On which side of the isovalues each block lies, by slot, `None` for empty ones; empty without isovalues.
-    pub(crate) sides: Vec<Option<Arc<Sides>>>,
+    pub(crate) sides: Vec<Option<Arc<CellSides>>>,
 }
 
 impl Isosurfaces {
@@ -26,7 +26,7 @@ impl Isosurfaces {
         if !values.is_empty() {
             let isovalues = values.isovalues();
             let sides_of =
-                |block: &Arc<Resident<T>>| block.sides.of(&isovalues, || Sides::new(block, &values));
+                |block: &Arc<Resident<T>>| block.sides.of(&isovalues, || CellSides::new(block, &values));
             let sides_of = |slot: &Option<_>| slot.as_ref().map(sides_of);
             sides = context.blocks.all_slots().par_iter().map(sides_of).collect();
         }

@@ -18,8 +18,8 @@ use crate::blocks::voxel::Voxel;
 use crate::cpu::context::CastContext;
 use crate::cpu::packet::rays::{Rays, Region};
 use crate::cpu::packet::size::Lanes;
+use crate::isosurface::cell_sides::{CellSides, UNKNOWN};
 use crate::isosurface::prepare::Isosurfaces;
-use crate::isosurface::sides::{Sides, UNKNOWN};
 use crate::simd::{LANES, Simd, Step};
 use search::{Local, Search};
 pub(crate) use surfaces::{Hit, Surface, Surfaces};
@@ -30,7 +30,7 @@ pub(crate) struct Hunt {
     /// Up to where each was looked along, in steps.
     pub(crate) at: Lanes,
     end: Lanes,
-    /// On which side of the isovalues each is there, as [`Sides`] count; NaN where it begins and behind missing values.
+    /// On which side of the isovalues each is there, as [`CellSides`] count; NaN where it begins and behind missing values.
     pub(crate) side: [f32; LANES],
     found: Found,
     /// Share of light that passes all hits found on a ray; a ray ends when this falls to `enough`.
@@ -209,10 +209,10 @@ impl<S: Simd, T: Voxel> Step<S> for Seek<'_, '_, T> {
             let missing = &context.blocks.missing;
             let mut cells = None;
             match sides {
-                Sides::Cells(sides) => {
+                CellSides::Cells(sides) => {
                     cells = Some((&sides.around[..], sides.active(block, missing, &surfaces.values)));
                 }
-                Sides::Even(side) => {
+                CellSides::Even(side) => {
                     let side = if *side == UNKNOWN { f32::NAN } else { f32::from(*side) };
                     // Not where a side is not known.
                     let mut differs = 0;

@@ -3,7 +3,7 @@
 //! From cell to cell of eight voxels, each ray by itself and all at once; in `f32`, so that a ray that comes nearer than a
 //! ten thousandth of a voxel to an edge may miss the sliver that it cuts off there. Whoever looks into cells carries
 //! along on which side of the isovalues a ray is, so that no crossing is lost to that. Cells of voxels (`resident.rs`) that lie on one
-//! side are leapt over as [`Sides`](crate::isosurface::sides::Sides) say; in the others a bit tells for each cell of eight voxels whether it is
+//! side are leapt over as [`CellSides`](crate::isosurface::cell_sides::CellSides) say; in the others a bit tells for each cell of eight voxels whether it is
 //! to be looked into (`active_cells.rs`). Where a ray comes into a block its first cell's voxels are asked: the block before may end on
 //! another side.
 
@@ -13,7 +13,7 @@ use crate::blocks::resident::{CELL, Resident};
 use crate::blocks::voxel::{Missing, Scale, Voxel};
 use crate::cpu::samples::corners::Grid;
 use crate::isosurface::active_cells::ActiveCells;
-use crate::isosurface::sides::{SIDES, UNKNOWN};
+use crate::isosurface::cell_sides::{SIDES, UNKNOWN};
 use crate::simd::{LANES, Offsets, READ_AHEAD, Simd, each_axis};
 
 /// Cells of eight voxels that are looked at between two looks for leaps.
@@ -31,7 +31,7 @@ const FARTHEST: f32 = 2e9;
 pub(crate) struct Ground<'a, T> {
     grid: Grid<'a, T>,
     missing: &'a Missing<T>,
-    /// As [`Cells`](crate::isosurface::sides::Cells) tell; without them the voxels of each cell of eight are looked at.
+    /// As [`SidesByCell`](crate::isosurface::cell_sides::SidesByCell) tell; without them the voxels of each cell of eight are looked at.
     maps: Option<Maps<'a>>,
     /// Isovalues as voxels are [loaded](Voxel::pairs), ascending.
     marks: &'a [f32],

@@ -14,7 +14,7 @@ use crate::isosurface::active_cells::{ActiveCells, FindActiveCells};
 use crate::isosurface::hunt::Surfaces;
 use crate::simd::{Instructions, READ_AHEAD};
 
-/// Factor of the distance in a byte of [`Sides::Cells`]. The byte is the distance to the nearest cell to be
+/// Factor of the distance in a byte of [`CellSides::Cells`]. The byte is the distance to the nearest cell to be
 /// looked into, times this factor, plus the side. Distances are in cells, as
 /// [`Field::Cells`](crate::cpu::empty_space::skip::Field) counts them; 0 for such cells themselves.
 pub(crate) const SIDES: u8 = 32;
@@ -25,18 +25,18 @@ const _: () = assert!(crate::Isosurface::MAX_COUNT < UNKNOWN as usize, "a side i
 /// Farthest distance that is told.
 const FARTHEST: u8 = u8::MAX / SIDES;
 
-/// Sides of the isovalues on which the cells of a block lie.
+/// CellSides of the isovalues on which the cells of a block lie.
 #[derive(Debug)]
-pub(crate) enum Sides {
+pub(crate) enum CellSides {
     /// All of the block lies on one side, or [`UNKNOWN`].
     Even(u8),
     /// It does not.
-    Cells(Cells),
+    Cells(SidesByCell),
 }
 
 /// The sides of the cells of a block.
 #[derive(Debug)]
-pub(crate) struct Cells {
+pub(crate) struct SidesByCell {
     /// Distance times [`SIDES`] and side by cell. C order; [`READ_AHEAD`] bytes follow.
     pub(crate) around: Vec<u8>,
     /// Found when the first ray asks: none may come.
@@ -44,7 +44,7 @@ pub(crate) struct Cells {
 }
 
 /// The sides of a block of the isovalues, stored, that were last asked for.
-pub(crate) type LastSides = Remembered<Arc<[f64]>, Sides, 1>;
+pub(crate) type LastSides = Remembered<Arc<[f64]>, CellSides, 1>;
 
 /// On which side some values lie.
 pub(crate) enum Side {
@@ -67,7 +67,7 @@ impl Side {
     }
 }
 
-impl Sides {
+impl CellSides {
     pub(crate) fn new<T>(block: &Resident<T>, surfaces: &Surfaces) -> Self {
         let side = |&range: &[f32; 2]| match Side::of(range, |value| surfaces.side_of(value)) {
             Side::Several => None,
@@ -86,11 +86,11 @@ impl Sides {
             *cell = (*cell).min(FARTHEST) * SIDES + side.unwrap_or(UNKNOWN);
         }
         around.resize(around.len() + READ_AHEAD, 0);
-        Self::Cells(Cells { around, active: OnceLock::new() })
+        Self::Cells(SidesByCell { around, active: OnceLock::new() })
     }
 }
 
-impl Cells {
+impl SidesByCell {
     /// Which cells of eight voxels lie on several sides, of the block and the isovalues that this was made of.
     pub(crate) fn active<T: Voxel>(
         &self,
