@@ -20,7 +20,7 @@ use crate::cpu::color_by::ColorLookup;
 use crate::cpu::context::LEAPT;
 use crate::cpu::extreme::Project;
 use crate::cpu::extreme::height::NOTHING;
-use crate::cpu::packet::Solids;
+use crate::cpu::packet::SolidsAlone;
 use crate::cpu::packet::size::{PACKET_PIXELS, PACKET_SIDE};
 use crate::cpu::slab_layers::{Deposit, Layers, Sheets};
 use crate::cpu::slices::{Cut, colours_of};
@@ -208,7 +208,7 @@ impl<T: Voxel> Job for TileJob<'_, '_, T> {
                         let mut colours = [Vec4::ZERO; LANES];
                         if caster.has_solids() || strands.is_some() {
                             let shown = &mut *shown;
-                            colours = simd.call(Solids { caster, rays: &rays, shading, shown, strands });
+                            colours = simd.call(SolidsAlone { caster, rays: &rays, shading, shown, strands });
                             rays.end_where(&colours.map(|colour| colour.w), shading.opaque);
                         }
                         best = simd.call(Project { context, extreme, rays, shading, shown });

@@ -12,7 +12,7 @@ use crate::cpu::packet::size::Lanes;
 use crate::cpu::palette::Palette;
 use crate::cpu::samples::lookup::Finds;
 use crate::cpu::samples::shading::Shading;
-use crate::isosurface::hunt::Hit;
+use crate::isosurface::hits::Hit;
 use crate::scene::fidelity::Shown;
 use crate::simd::{LANES, Simd, Step};
 use crate::{Scene, Slice};

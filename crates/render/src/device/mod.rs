@@ -25,7 +25,7 @@ use crate::cpu::context::CastContext;
 use crate::cpu::extreme::{self, Extreme};
 use crate::cpu::palette::Palette;
 use crate::cpu::table::Table;
-use crate::isosurface::hunt::{Surface, Surfaces};
+use crate::isosurface::hits::{Surface, Surfaces};
 use crate::scene::fidelity::Shown;
 use crate::scene::light::Metric;
 use crate::{Bounds, Fidelity, ImagePart, ImageSize, Instructions, Mode, Scene, Slice, VolumeView};

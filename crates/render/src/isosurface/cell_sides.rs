@@ -11,7 +11,7 @@ use crate::blocks::resident::Resident;
 use crate::blocks::voxel::{Missing, Voxel};
 use crate::cpu::empty_space::skip::distances;
 use crate::isosurface::active_cells::{ActiveCells, FindActiveCells};
-use crate::isosurface::hunt::Surfaces;
+use crate::isosurface::hits::Surfaces;
 use crate::simd::{Instructions, READ_AHEAD};
 
 /// Factor of the distance in a byte of [`CellSides::Cells`]. The byte is the distance to the nearest cell to be

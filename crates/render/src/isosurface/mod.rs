@@ -3,5 +3,5 @@
 pub(crate) mod active_cells;
 pub(crate) mod cell_sides;
 pub(crate) mod cubic;
-pub(crate) mod hunt;
+pub(crate) mod hits;
 pub(crate) mod prepare;

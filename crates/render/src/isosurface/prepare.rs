@@ -8,7 +8,7 @@ use crate::blocks::resident::Resident;
 use crate::blocks::voxel::Voxel;
 use crate::cpu::context::CastContext;
 use crate::isosurface::cell_sides::CellSides;
-use crate::isosurface::hunt::Surfaces;
+use crate::isosurface::hits::Surfaces;
 
 /// Isosurfaces of one picture: the values, and on which side of them its blocks lie.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! Isosurfaces: where the decoded values of a volume cross one value.
 //!
-//! Values a person sets; how they are found on a ray is told in `hunt/mod.rs`.
+//! Values a person sets; how they are found on a ray is told in `isosurface/hits/mod.rs`.
 
 use array::{Error, Result};
 use serde::{Deserialize, Serialize};

@@ -19,7 +19,7 @@ use crate::cpu::box_lines::Strands;
 use crate::cpu::caster::Caster;
 use crate::cpu::empty_space::skip::{Field, Plan};
 use crate::cpu::packet::rays::{Rays, Spans};
-use crate::cpu::packet::solids::{Hunts, Meet};
+use crate::cpu::packet::solids::{DrawSolids, SolidHits};
 use crate::cpu::packet::spacing::lengthened;
 use crate::cpu::samples::gathered::Gathered;
 use crate::cpu::samples::shading::Shading;
@@ -47,15 +47,15 @@ impl<T: Voxel> Caster<'_, T> {
         }
         // What each ray has come through last.
         let mut gaps = [None; LANES];
-        let mut hunts = None;
+        let mut solids = None;
         if self.has_solids() || strands.is_some() {
-            hunts = Some(self.hunts(rays, self.sheets(simd, rays, &shadings[0], shown), strands));
+            solids = Some(self.solids(rays, self.sheets(simd, rays, &shadings[0], shown), strands));
         }
         loop {
-            if let Some(hunts) = &mut hunts {
+            if let Some(solids) = &mut solids {
                 let opaque = simd.splat(shadings[0].opaque);
                 let goes_on = simd.lt(gathered.rgba[3], opaque);
-                hunts.send(simd, context, rays, simd.bits(goes_on));
+                solids.send(simd, context, rays, simd.bits(goes_on));
             }
             loop {
                 let opacity = simd.store(gathered.rgba[3]);
@@ -82,9 +82,9 @@ impl<T: Voxel> Caster<'_, T> {
                     *last = if spans.from[lane] < spans.to[lane] { gap } else { *last };
                 }
             }
-            let Some(hunts) = &mut hunts else { break };
+            let Some(solids) = &mut solids else { break };
             let (shading, gathered) = (&shadings[0], &mut gathered);
-            if !simd.call(Meet { hunts, context, rays, shading, gathered }) {
+            if !simd.call(DrawSolids { solids, context, rays, shading, gathered }) {
                 break;
             }
         }
@@ -93,20 +93,20 @@ impl<T: Voxel> Caster<'_, T> {
         for (lane, colour) in colours.iter_mut().enumerate() {
             *colour = Vec4::new(rgba[0][lane], rgba[1][lane], rgba[2][lane], rgba[3][lane]);
         }
-        if context.is_thin && hunts.is_none() {
+        if context.is_thin && solids.is_none() {
             for (colour, &times) in colours.iter_mut().zip(&rays.stretch) {
                 *colour = lengthened(*colour, times);
             }
         }
-        if let Some(mut strands) = hunts.and_then(|hunts| hunts.strands) {
+        if let Some(mut strands) = solids.and_then(|solids| solids.strands) {
             strands.rest(&mut colours);
         }
         colours
     }
 
-    /// Starts the hunts along sixteen rays.
-    fn hunts<'s>(&'s self, rays: &Rays, sheets: Sheets, strands: Option<Strands<'s>>) -> Hunts<'s> {
-        Hunts::new(&self.context, &self.surfaces, rays, sheets, strands)
+    /// Starts the search for surfaces, slices and edges along sixteen rays.
+    fn solids<'s>(&'s self, rays: &Rays, sheets: Sheets, strands: Option<Strands<'s>>) -> SolidHits<'s> {
+        SolidHits::new(&self.context, &self.surfaces, rays, sheets, strands)
     }
 
     /// The nearest slice of each ray.
@@ -142,7 +142,7 @@ impl<T: Voxel> Caster<'_, T> {
 }
 
 /// Job that draws what has a place on sixteen rays, without the volume: surfaces, slices and edges of boxes.
-pub(crate) struct Solids<'a, 'b, T> {
+pub(crate) struct SolidsAlone<'a, 'b, T> {
     pub(crate) caster: &'a Caster<'b, T>,
     pub(crate) rays: &'a Rays,
     pub(crate) shading: &'a Shading<'a, T>,
@@ -150,13 +150,13 @@ pub(crate) struct Solids<'a, 'b, T> {
     pub(crate) strands: Option<Strands<'a>>,
 }
 
-impl<S: Simd, T: Voxel> Step<S> for Solids<'_, '_, T> {
+impl<S: Simd, T: Voxel> Step<S> for SolidsAlone<'_, '_, T> {
     type Output = [Vec4; LANES];
 
     #[inline(always)]
     fn run(self, simd: S) -> Self::Output {
         let Self { caster, rays, shading, shown, strands } = self;
         let sheets = caster.sheets(simd, rays, shading, shown);
-        caster.hunts(rays, sheets, strands).alone(simd, &caster.context, rays, shading.opaque)
+        caster.solids(rays, sheets, strands).alone(simd, &caster.context, rays, shading.opaque)
     }
 }

@@ -20,16 +20,16 @@ use crate::cpu::samples::shading::Shading;
 use crate::cpu::samples::thin::thinned;
 use crate::cpu::slices::Sheets;
 use crate::cpu::table::{PARTS, Table};
-use crate::isosurface::hunt::{Hit, Hunt, Seek};
+use crate::isosurface::hits::{FindHits, Hit, HitSearch};
 use crate::isosurface::prepare::Isosurfaces;
 use crate::scene::light::lights;
 use crate::simd::{LANES, Simd, Step, each_axis};
 
-/// The hunts along the rays of one packet, each up to its slice.
-pub(crate) struct Hunts<'s> {
+/// Surfaces, slices and edges of boxes along the rays of one packet.
+pub(crate) struct SolidHits<'s> {
     surfaces: &'s Isosurfaces,
-    hunt: Hunt,
-    /// The slices behind what they hunt.
+    search: HitSearch,
+    /// Slices, up to which surfaces are searched for.
     sheets: Sheets,
     /// Edges of boxes among them.
     pub(crate) strands: Option<Strands<'s>>,
@@ -37,7 +37,7 @@ pub(crate) struct Hunts<'s> {
     end: Lanes,
 }
 
-impl<'s> Hunts<'s> {
+impl<'s> SolidHits<'s> {
     pub(crate) fn new<T: Voxel>(
         context: &CastContext<'_, T>,
         surfaces: &'s Isosurfaces,
@@ -45,31 +45,37 @@ impl<'s> Hunts<'s> {
         sheets: Sheets,
         strands: Option<Strands<'s>>,
     ) -> Self {
-        Self { surfaces, hunt: Hunt::new(context, rays, &sheets), sheets, strands, end: rays.end }
+        Self { surfaces, search: HitSearch::new(context, rays, &sheets), sheets, strands, end: rays.end }
     }
 
     /// Looks for what the `wanted` rays meet next.
     #[inline(always)]
-    fn seek<S: Simd, T: Voxel>(&mut self, simd: S, context: &CastContext<'_, T>, rays: &Rays, wanted: u32) {
+    fn find_hits<S: Simd, T: Voxel>(
+        &mut self,
+        simd: S,
+        context: &CastContext<'_, T>,
+        rays: &Rays,
+        wanted: u32,
+    ) {
         if !self.surfaces.is_empty() {
-            simd.call(Seek { hunt: &mut self.hunt, context, surfaces: self.surfaces, rays, wanted });
+            simd.call(FindHits { search: &mut self.search, context, surfaces: self.surfaces, rays, wanted });
         }
     }
 
-    /// Returns what a ray meets next, as far as the hunt has [looked](Hunts::seek).
+    /// Returns what a ray meets next, as far as the search has [looked](SolidHits::find_hits).
     fn next(&self, lane: usize) -> Option<Hit> {
-        let hit = self.hunt.next(lane).or(self.sheets[lane]);
+        let hit = self.search.next(lane).or(self.sheets[lane]);
         match self.strands.as_ref().and_then(|strands| strands.peek(lane)) {
             Some((at, colour)) if hit.is_none_or(|hit| at <= hit.at) => Some(Hit::of_edge(at, colour)),
             _ => hit,
         }
     }
 
-    /// Takes what [`Hunts::next`] gave.
+    /// Takes what [`SolidHits::next`] gave.
     fn take(&mut self, lane: usize, hit: &Hit) {
         match &mut self.strands {
             Some(strands) if hit.is_edge() => strands.take(lane),
-            _ if self.hunt.take(lane).is_none() => self.sheets[lane] = None,
+            _ if self.search.take(lane).is_none() => self.sheets[lane] = None,
             _ => {}
         }
     }
@@ -83,7 +89,7 @@ impl<'s> Hunts<'s> {
         rays: &mut Rays,
         wanted: u32,
     ) {
-        self.seek(simd, context, rays, wanted);
+        self.find_hits(simd, context, rays, wanted);
         for lane in (0..LANES).filter(|lane| wanted >> lane & 1 != 0) {
             let stop = self.next(lane).map_or(f64::INFINITY, |hit| hit.at.floor() + 1.0);
             rays.end[lane] = stop.min(self.end[lane]);
@@ -102,7 +108,7 @@ impl<'s> Hunts<'s> {
         let mut colours = self.strands.as_mut().map_or([Vec4::ZERO; LANES], Strands::before);
         let mut going = ALL;
         while going != 0 {
-            self.seek(simd, context, rays, going);
+            self.find_hits(simd, context, rays, going);
             let mut still = 0;
             for (lane, colour) in colours.iter_mut().enumerate() {
                 let is_going = going >> lane & 1 != 0 && colour.w < opaque;
@@ -126,8 +132,8 @@ const ALL: u32 = (1 << LANES) - 1;
 
 /// Draws what rays meet that have come to the sample before it, and the rest of the step it lies in; false where there is
 /// none.
-pub(crate) struct Meet<'a, 'b, 's, S: Simd, T> {
-    pub(crate) hunts: &'a mut Hunts<'s>,
+pub(crate) struct DrawSolids<'a, 'b, 's, S: Simd, T> {
+    pub(crate) solids: &'a mut SolidHits<'s>,
     pub(crate) context: &'a CastContext<'b, T>,
     pub(crate) rays: &'a mut Rays,
     pub(crate) shading: &'a Shading<'a, T>,
@@ -135,7 +141,7 @@ pub(crate) struct Meet<'a, 'b, 's, S: Simd, T> {
 }
 
 /// How far rays are in the steps in which they meet something.
-struct Ways {
+struct StepProgress {
     /// The sample before.
     whole: Lanes,
     at: Lanes,
@@ -145,7 +151,7 @@ struct Ways {
     cosine: [f32; LANES],
 }
 
-impl<S: Simd, T: Voxel> Step<S> for Meet<'_, '_, '_, S, T> {
+impl<S: Simd, T: Voxel> Step<S> for DrawSolids<'_, '_, '_, S, T> {
     type Output = bool;
 
     #[inline(always)]
@@ -153,58 +159,58 @@ impl<S: Simd, T: Voxel> Step<S> for Meet<'_, '_, '_, S, T> {
         let opaque = simd.splat(self.shading.opaque);
         let mut met = 0;
         let transparent = simd.bits(simd.lt(self.gathered.rgba[3], opaque));
-        let mut ways = Ways {
+        let mut progress = StepProgress {
             whole: [0.0; LANES],
             at: [0.0; LANES],
             place: simd.store(self.gathered.before),
             cosine: [1.0; LANES],
         };
         for lane in (0..LANES).filter(|lane| transparent >> lane & 1 != 0) {
-            if let Some(hit) = self.hunts.next(lane) {
+            if let Some(hit) = self.solids.next(lane) {
                 met |= 1 << lane;
-                ways.whole[lane] = hit.at.floor();
-                ways.cosine[lane] = hit.cosine;
+                progress.whole[lane] = hit.at.floor();
+                progress.cosine[lane] = hit.cosine;
             }
         }
         if met == 0 {
             return false;
         }
-        ways.at = ways.whole;
+        progress.at = progress.whole;
         if self.context.shows_volume {
             let mut unknown = 0;
             for lane in 0..LANES {
-                unknown |= u32::from(ways.place[lane].is_nan()) << lane;
+                unknown |= u32::from(progress.place[lane].is_nan()) << lane;
             }
-            self.find(simd, &ways.whole, met & unknown, &mut ways.place);
+            self.find(simd, &progress.whole, met & unknown, &mut progress.place);
         }
         let mut going = met;
         while going != 0 {
-            let (hits, meeting) = self.hits(going, &ways);
-            self.draw_to(simd, &mut ways, &hits, meeting);
+            let (hits, meeting) = self.hits(going, &progress);
+            self.draw_to(simd, &mut progress, &hits, meeting);
             let still = meeting & simd.bits(simd.lt(self.gathered.rgba[3], opaque));
             // The rest have nothing more in this step.
-            self.go_on(simd, &mut ways, going & !meeting, met);
-            self.hunts.seek(simd, self.context, self.rays, still);
+            self.go_on(simd, &mut progress, going & !meeting, met);
+            self.solids.find_hits(simd, self.context, self.rays, still);
             going = still;
         }
         true
     }
 }
 
-impl<S: Simd, T: Voxel> Meet<'_, '_, '_, S, T> {
+impl<S: Simd, T: Voxel> DrawSolids<'_, '_, '_, S, T> {
     /// Takes the next hit of each `going` ray within its current step. Returns the hits, and one bit for each
     /// ray that has one.
     #[inline(always)]
-    fn hits(&mut self, going: u32, ways: &Ways) -> ([Hit; LANES], u32) {
+    fn hits(&mut self, going: u32, progress: &StepProgress) -> ([Hit; LANES], u32) {
         let (mut hits, mut meeting) = ([Hit::NONE; LANES], 0);
         let mut left = going;
         while left != 0 {
             let lane = left.trailing_zeros() as usize;
             left &= left - 1;
-            if let Some(hit) = self.hunts.next(lane)
-                && hit.at < ways.whole[lane] + 1.0
+            if let Some(hit) = self.solids.next(lane)
+                && hit.at < progress.whole[lane] + 1.0
             {
-                self.hunts.take(lane, &hit);
+                self.solids.take(lane, &hit);
                 meeting |= 1 << lane;
                 hits[lane] = hit;
             }
@@ -214,9 +220,14 @@ impl<S: Simd, T: Voxel> Meet<'_, '_, '_, S, T> {
 
     /// Draws the ways to what rays meet, and that.
     #[inline(always)]
-    fn draw_to(&mut self, simd: S, ways: &mut Ways, hits: &[Hit; LANES], meeting: u32) {
+    fn draw_to(&mut self, simd: S, progress: &mut StepProgress, hits: &[Hit; LANES], meeting: u32) {
         let draws = self.context.shows_volume;
-        let mut next = Ways { whole: ways.whole, at: ways.at, place: ways.place, cosine: ways.cosine };
+        let mut next = StepProgress {
+            whole: progress.whole,
+            at: progress.at,
+            place: progress.place,
+            cosine: progress.cosine,
+        };
         let (mut edges, mut own) = (0, 0);
         let mut colours = [[0.0; LANES]; 4];
         for lane in (0..LANES).filter(|lane| meeting >> lane & 1 != 0) {
@@ -234,18 +245,18 @@ impl<S: Simd, T: Voxel> Meet<'_, '_, '_, S, T> {
             self.find(simd, &next.at, edges, &mut next.place);
         }
         if draws {
-            self.stretch(simd, [&ways.place, &next.place], [&ways.at, &next.at], own, &next.cosine);
+            self.stretch(simd, [&progress.place, &next.place], [&progress.at, &next.at], own, &next.cosine);
         }
         let colours =
             [simd.load(&colours[0]), simd.load(&colours[1]), simd.load(&colours[2]), simd.load(&colours[3])];
         let through = simd.sub(simd.splat(1.0), self.gathered.rgba[3]);
         self.gathered.blend(simd, &colours, through);
-        *ways = next;
+        *progress = next;
     }
 
     /// Lets rays go on behind what they met, at the sample behind or, where that is drawn, behind that.
     #[inline(always)]
-    fn go_on(&mut self, simd: S, ways: &mut Ways, rays: u32, met: u32) {
+    fn go_on(&mut self, simd: S, progress: &mut StepProgress, rays: u32, met: u32) {
         if rays == 0 {
             return;
         }
@@ -253,16 +264,16 @@ impl<S: Simd, T: Voxel> Meet<'_, '_, '_, S, T> {
         let mut behind = [0.0; LANES];
         let (mut drawn, mut before) = (0, [f32::NAN; LANES]);
         for lane in (0..LANES).filter(|lane| rays >> lane & 1 != 0) {
-            behind[lane] = ways.whole[lane] + 1.0;
+            behind[lane] = progress.whole[lane] + 1.0;
             self.rays.next[lane] = behind[lane];
-            if self.context.shows_volume && behind[lane] < self.hunts.end[lane] {
+            if self.context.shows_volume && behind[lane] < self.solids.end[lane] {
                 drawn |= 1 << lane;
                 self.rays.next[lane] = behind[lane] + 1.0;
             }
         }
         if drawn != 0 {
             self.find(simd, &behind, drawn, &mut before);
-            self.stretch(simd, [&ways.place, &before], [&ways.at, &behind], drawn, &ways.cosine);
+            self.stretch(simd, [&progress.place, &before], [&progress.at, &behind], drawn, &progress.cosine);
         }
         let mut passed = [0.0; LANES];
         for (lane, passed) in passed.iter_mut().enumerate() {

@@ -1,12 +1,12 @@
 //! Sixteen rays on their way through one block: from cell to cell in which they may meet a surface, and what they meet there.
 //!
-//! Which cells these are is asked sixteen at once in `f32` (`walk.rs`); where a surface is met in them, in `f64`, lane by lane
+//! Which cells these are is asked sixteen at once in `f32` (`traversal.rs`); where a surface is met in them, in `f64`, lane by lane
 //! in loops that become vectors.
 
 use glam::DVec3;
 
-use super::walk::{Ground, Walk, mask};
-use super::{Hit, Hunt, Surface, ahead};
+use super::traversal::{CellTraversal, TraversedBlock, mask};
+use super::{Hit, HitSearch, Surface, ahead};
 use crate::blocks::resident::Resident;
 use crate::blocks::voxel::Voxel;
 use crate::cpu::color_by::recolored;
@@ -19,7 +19,7 @@ use crate::scene::light::lit;
 use crate::simd::{LANES, Simd};
 
 /// Sixteen rays in a block's voxels, per axis x, y, z: `origin + t * step`.
-pub(crate) struct Local {
+pub(crate) struct LocalRays {
     origin: [Lanes; 3],
     step: [Lanes; 3],
     inverse: [Lanes; 3],
@@ -27,7 +27,7 @@ pub(crate) struct Local {
     scale: DVec3,
 }
 
-impl Local {
+impl LocalRays {
     #[inline(always)]
     pub(crate) fn new<T: Voxel>(context: &CastContext<'_, T>, rays: &Rays, block: &Resident<T>) -> Self {
         let (scale, shift) = context.scene.view.levels[block.rank].local_map(block.at);
@@ -59,49 +59,50 @@ impl Local {
 }
 
 /// Rays on their way through one block.
-pub(crate) struct Search<'a, 'b, T> {
-    pub(crate) hunt: &'a mut Hunt,
+pub(crate) struct BlockSearch<'a, 'b, T> {
+    pub(crate) search: &'a mut HitSearch,
     pub(crate) context: &'a CastContext<'b, T>,
     pub(crate) surfaces: &'a Isosurfaces,
     pub(crate) rays: &'a Rays,
     pub(crate) block: &'a Resident<T>,
-    pub(crate) local: Local,
+    pub(crate) local: LocalRays,
     pub(crate) members: u32,
     /// Places where the rays leave the block, in steps.
     pub(crate) exit: Lanes,
 }
 
-impl<T: Voxel> Search<'_, '_, T> {
+impl<T: Voxel> BlockSearch<'_, '_, T> {
     /// Lets each of the members go on to the end of the block, or until it has found something.
     #[inline(always)]
-    pub(crate) fn run<S: Simd>(&mut self, simd: S, ground: &Ground<'_, T>) {
-        let mut walk = self.walk(simd, ground);
+    pub(crate) fn run<S: Simd>(&mut self, simd: S, traversed: &TraversedBlock<'_, T>) {
+        let mut traversal = self.traversal(simd, traversed);
         let mut going = self.members;
         loop {
-            let arrived = walk.go(simd, ground, going);
+            let arrived = traversal.go(simd, traversed, going);
             if arrived == 0 {
                 break;
             }
-            self.hunt.side = simd.store(walk.side);
-            let cells = [simd.store(walk.cell[0]), simd.store(walk.cell[1]), simd.store(walk.cell[2])];
+            self.search.side = simd.store(traversal.side);
+            let cells =
+                [simd.store(traversal.cell[0]), simd.store(traversal.cell[1]), simd.store(traversal.cell[2])];
             self.look_into(&cells, arrived);
-            going &= self.hunt.open();
-            walk.side = simd.load(&self.hunt.side);
-            walk.pass(simd, mask(simd, arrived));
+            going &= self.search.open();
+            traversal.side = simd.load(&self.search.side);
+            traversal.pass(simd, mask(simd, arrived));
         }
-        let side = simd.store(walk.side);
+        let side = simd.store(traversal.side);
         for (lane, side) in side.into_iter().enumerate() {
             let is_out = going >> lane & 1 != 0;
-            self.hunt.at[lane] = if is_out { self.exit[lane] } else { self.hunt.at[lane] };
+            self.search.at[lane] = if is_out { self.exit[lane] } else { self.search.at[lane] };
             let is_own = self.members >> lane & 1 != 0;
-            self.hunt.side[lane] = if is_own { side } else { self.hunt.side[lane] };
+            self.search.side[lane] = if is_own { side } else { self.search.side[lane] };
         }
     }
 
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "positions are f32")]
-    fn walk<S: Simd>(&self, simd: S, ground: &Ground<'_, T>) -> Walk<S> {
-        let (local, at) = (&self.local, &self.hunt.at);
+    fn traversal<S: Simd>(&self, simd: S, traversed: &TraversedBlock<'_, T>) -> CellTraversal<S> {
+        let (local, at) = (&self.local, &self.search.at);
         let [mut start, mut step, mut cell] = [[[0.0; LANES]; 3]; 3];
         let mut until = [0.0; LANES];
         for axis in 0..3 {
@@ -115,7 +116,7 @@ impl<T: Voxel> Search<'_, '_, T> {
         for lane in 0..LANES {
             until[lane] = (self.exit[lane] - at[lane]) as f32;
         }
-        Walk::new(simd, ground, [&start, &step, &cell], &until, &self.hunt.side)
+        CellTraversal::new(simd, traversed, [&start, &step, &cell], &until, &self.search.side)
     }
 
     /// Notes all that the `arrived` rays meet in the cells that they are in.
@@ -128,14 +129,14 @@ impl<T: Voxel> Search<'_, '_, T> {
         while left != 0 {
             let lane = left.trailing_zeros() as usize;
             left &= left - 1;
-            self.hunt.at[lane] = to[lane];
+            self.search.at[lane] = to[lane];
             // Beyond the block's last cell values stay what they are, without a slope: what lies there is the next block's.
             if ahead(from[lane]) >= self.exit[lane] {
                 continue;
             }
             let found = self.block.corners([0, 1, 2].map(|axis| whole_number(cells[axis][lane])));
             if self.block.has_missing && self.context.blocks.missing.any(&found) {
-                self.hunt.side[lane] = f32::NAN;
+                self.search.side[lane] = f32::NAN;
                 continue;
             }
             whole |= 1 << lane;
@@ -157,7 +158,7 @@ impl<T: Voxel> Search<'_, '_, T> {
         }
         let hairs = hairs(&corners);
         let mut side = [0.0; LANES];
-        let place = Place { cells, corners: &corners, from: &from };
+        let place = EnteredCells { cells, corners: &corners, from: &from };
         for number in 0..self.surfaces.values.sorted.len() {
             let surface = self.surfaces.values.sorted[number];
             let mut isovalue = [surface.stored; LANES];
@@ -191,7 +192,7 @@ impl<T: Voxel> Search<'_, '_, T> {
         }
         for (lane, side) in side.into_iter().enumerate() {
             let is_own = whole >> lane & 1 != 0;
-            self.hunt.side[lane] = if is_own { side } else { self.hunt.side[lane] };
+            self.search.side[lane] = if is_own { side } else { self.search.side[lane] };
         }
     }
 
@@ -199,7 +200,7 @@ impl<T: Voxel> Search<'_, '_, T> {
     #[inline(always)]
     fn way(&self, cells: &[[f32; LANES]; 3]) -> [Lanes; 2] {
         let local = &self.local;
-        let [mut from, mut to] = [self.hunt.at, self.exit];
+        let [mut from, mut to] = [self.search.at, self.exit];
         for (axis, cells) in cells.iter().enumerate() {
             for lane in 0..LANES {
                 let (step, inverse) = (local.step[axis][lane], local.inverse[axis][lane]);
@@ -223,7 +224,7 @@ impl<T: Voxel> Search<'_, '_, T> {
     fn sides_before(&self, number: usize, values: &Lanes, isovalue: &Lanes) -> u32 {
         let mut bits = 0;
         for lane in 0..LANES {
-            let side = self.hunt.side[lane];
+            let side = self.search.side[lane];
             let is_above = if side.is_nan() { values[lane] >= isovalue[lane] } else { side > number as f32 };
             bits |= u32::from(is_above) << lane;
         }
@@ -233,7 +234,7 @@ impl<T: Voxel> Search<'_, '_, T> {
     /// Notes that rays meet a surface, so many steps behind where they entered their cells.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "colours are f32")]
-    fn note(&mut self, place: &Place<'_>, surface: &Surface, at: &Lanes, crossed: u32) {
+    fn note(&mut self, place: &EnteredCells<'_>, surface: &Surface, at: &Lanes, crossed: u32) {
         let (context, local) = (self.context, &self.local);
         let mut cosines = [0.0; LANES];
         for lane in 0..LANES {
@@ -250,13 +251,13 @@ impl<T: Voxel> Search<'_, '_, T> {
             let at = place.from[lane] + at[lane];
             let colour = recolored(context.color_by, surface.colour, self.rays.at(lane, at));
             let colour = lit(colour, cosine);
-            self.hunt.note(lane, Hit { at, stored, colour, cosine, is_foreign: false });
+            self.search.note(lane, Hit { at, stored, colour, cosine, is_foreign: false });
         }
     }
 }
 
 /// The cells that sixteen rays are in, and where they entered them.
-struct Place<'a> {
+struct EnteredCells<'a> {
     cells: &'a [[f32; LANES]; 3],
     corners: &'a [Lanes; 8],
     from: &'a Lanes,

@@ -1,4 +1,4 @@
-//! The hunt for surfaces along sixteen rays: region by region, cell by cell, front to back.
+//! Search for surfaces along sixteen rays: region by region, cell by cell, front to back.
 //!
 //! Between the centres of eight voxels the surface is that of their trilinear interpolant, exactly (`cubic.rs`); beyond
 //! the volume's outermost centres values stay what they are there. Each ray carries along on which side of the isovalues it
@@ -6,12 +6,12 @@
 //! between cells or blocks, and where a fine block ends beside a coarse one the step between their values is part of
 //! the surface: no cracks. Cells with a missing voxel hold no surface, and no side is carried over them.
 //!
-//! All rays that have come to a region go through it together (`walk.rs`) until each has come to a cell in which it may meet a
+//! All rays that have come to a region go through it together (`traversal.rs`) until each has come to a cell in which it may meet a
 //! surface; then these cells are looked into, all at once and in `f64`. A ray that has found something waits until that is taken.
 
 mod search;
 mod surfaces;
-mod walk;
+mod traversal;
 
 use crate::SubVolume;
 use crate::blocks::voxel::Voxel;
@@ -21,18 +21,18 @@ use crate::cpu::packet::size::Lanes;
 use crate::isosurface::cell_sides::{CellSides, UNKNOWN};
 use crate::isosurface::prepare::Isosurfaces;
 use crate::simd::{LANES, Simd, Step};
-use search::{Local, Search};
+use search::{BlockSearch, LocalRays};
 pub(crate) use surfaces::{Hit, Surface, Surfaces};
-use walk::Ground;
+use traversal::TraversedBlock;
 
-/// How far the hunts along sixteen rays are.
-pub(crate) struct Hunt {
+/// How far the searches along sixteen rays are.
+pub(crate) struct HitSearch {
     /// Up to where each was looked along, in steps.
     pub(crate) at: Lanes,
     end: Lanes,
     /// On which side of the isovalues each is there, as [`CellSides`] count; NaN where it begins and behind missing values.
     pub(crate) side: [f32; LANES],
-    found: Found,
+    found: FoundHits,
     /// Share of light that passes all hits found on a ray; a ray ends when this falls to `enough`.
     through: [f32; LANES],
     enough: f32,
@@ -43,7 +43,7 @@ pub(crate) struct Hunt {
 
 /// Hits that were found on each ray and not taken yet: one linked list for each ray, the nearest hit first,
 /// all in one vector.
-struct Found {
+struct FoundHits {
     /// With the place of the next one of the ray.
     hits: Vec<(Hit, usize)>,
     /// Places of the first ones.
@@ -53,7 +53,7 @@ struct Found {
     count: [u32; LANES],
 }
 
-impl Found {
+impl FoundHits {
     const END: usize = usize::MAX;
 
     fn new() -> Self {
@@ -99,8 +99,8 @@ pub(crate) fn ahead(at: f64) -> f64 {
     at + if rounding > AHEAD { rounding } else { AHEAD }
 }
 
-impl Hunt {
-    /// Hunts from where rays enter what is drawn to where they leave it, or to `ends`. In a share of a picture they begin and
+impl HitSearch {
+    /// Searches from where rays enter what is drawn to where they leave it, or to `ends`. In a sub-volume they begin and
     /// end so far before and behind that all is found as it is without its borders.
     pub(crate) fn new<T: Voxel>(
         context: &CastContext<'_, T>,
@@ -109,11 +109,11 @@ impl Hunt {
     ) -> Self {
         // Voxels of the finest level drawn per voxel of level 0.
         let voxels_per_volume = context.scene.view.levels[context.finest_rank].scale;
-        let mut hunt = Self {
+        let mut search = Self {
             at: rays.reach[0],
             end: rays.reach[1],
             side: [f32::NAN; LANES],
-            found: Found::new(),
+            found: FoundHits::new(),
             through: [1.0; LANES],
             // Half of what ends it, for rounding.
             enough: context.scene.quality.termination / 2.0,
@@ -124,18 +124,18 @@ impl Hunt {
             let [first, last] = [0, 1].map(|end| rays.whole[end][lane]);
             // Rays without samples have no surfaces.
             if !rays.has_samples(lane) {
-                hunt.end[lane] = from;
+                search.end[lane] = from;
                 continue;
             }
             if (from, to) != (first, last) {
                 let beyond = SubVolume::beyond(rays.step_of(lane), voxels_per_volume);
-                (hunt.at[lane], hunt.end[lane]) = ((from - beyond).max(first), (to + beyond).min(last));
-                hunt.own[0][lane] = from;
-                hunt.own[1][lane] = if to < last { to } else { f64::INFINITY };
+                (search.at[lane], search.end[lane]) = ((from - beyond).max(first), (to + beyond).min(last));
+                search.own[0][lane] = from;
+                search.own[1][lane] = if to < last { to } else { f64::INFINITY };
             }
-            hunt.end[lane] = sheet.map_or(hunt.end[lane], |sheet| sheet.at);
+            search.end[lane] = sheet.map_or(search.end[lane], |sheet| sheet.at);
         }
-        hunt
+        search
     }
 
     /// Returns the next hit that was found on a ray, without taking it.
@@ -172,37 +172,37 @@ impl Hunt {
 }
 
 /// Looks on along the `wanted` rays until each has found something or is at its end.
-pub(crate) struct Seek<'a, 'b, T> {
-    pub(crate) hunt: &'a mut Hunt,
+pub(crate) struct FindHits<'a, 'b, T> {
+    pub(crate) search: &'a mut HitSearch,
     pub(crate) context: &'a CastContext<'b, T>,
     pub(crate) surfaces: &'a Isosurfaces,
     pub(crate) rays: &'a Rays,
     pub(crate) wanted: u32,
 }
 
-impl<S: Simd, T: Voxel> Step<S> for Seek<'_, '_, T> {
+impl<S: Simd, T: Voxel> Step<S> for FindHits<'_, '_, T> {
     type Output = ();
 
     #[inline(always)]
     fn run(self, simd: S) {
-        let Self { hunt, context, surfaces, rays, wanted } = self;
+        let Self { search, context, surfaces, rays, wanted } = self;
         let (marks, count) = surfaces.values.marks::<T>();
         loop {
-            let open = hunt.open();
-            if open & wanted & !hunt.found.rays == 0 {
+            let open = search.open();
+            if open & wanted & !search.found.rays == 0 {
                 return;
             }
             let mut leader = open.trailing_zeros() as usize;
             for lane in 0..LANES {
-                let is_nearer = open >> lane & 1 != 0 && hunt.at[lane] < hunt.at[leader];
+                let is_nearer = open >> lane & 1 != 0 && search.at[lane] < search.at[leader];
                 leader = if is_nearer { lane } else { leader };
             }
-            let region = context.region(rays.at(leader, ahead(hunt.at[leader])));
-            let (exit, inside) = exits(hunt, rays, &region);
+            let region = context.region(rays.at(leader, ahead(search.at[leader])));
+            let (exit, inside) = exits(search, rays, &region);
             let mut members = open & (inside | 1 << leader);
             let sides = |slot: u32| surfaces.sides[slot as usize].as_deref().map(|sides| (slot, sides));
             let Some((slot, sides)) = region.slot.and_then(sides) else {
-                hunt.leave(members, &exit, f32::NAN);
+                search.leave(members, &exit, f32::NAN);
                 continue;
             };
             let block = context.blocks.resident(slot);
@@ -217,19 +217,20 @@ impl<S: Simd, T: Voxel> Step<S> for Seek<'_, '_, T> {
                     // Not where a side is not known.
                     let mut differs = 0;
                     for lane in 0..LANES {
-                        differs |= u32::from((hunt.side[lane] - side).abs() > 0.0) << lane;
+                        differs |= u32::from((search.side[lane] - side).abs() > 0.0) << lane;
                     }
-                    hunt.leave(members & !differs, &exit, side);
+                    search.leave(members & !differs, &exit, side);
                     members &= differs;
                 }
             }
             if members == 0 {
                 continue;
             }
-            let ground = Ground::new(block, missing, cells, &marks[..count], &surfaces.values.scale);
-            let local = Local::new(context, rays, block);
-            Search { hunt: &mut *hunt, context, surfaces, rays, block, local, members, exit }
-                .run(simd, &ground);
+            let traversed =
+                TraversedBlock::new(block, missing, cells, &marks[..count], &surfaces.values.scale);
+            let local = LocalRays::new(context, rays, block);
+            BlockSearch { search: &mut *search, context, surfaces, rays, block, local, members, exit }
+                .run(simd, &traversed);
         }
     }
 }
@@ -237,13 +238,13 @@ impl<S: Simd, T: Voxel> Step<S> for Seek<'_, '_, T> {
 /// Returns the places where rays leave a region, at least a little ahead of where the rays are; and one bit
 /// for each ray that is inside the region a little ahead.
 #[inline(always)]
-fn exits(hunt: &Hunt, rays: &Rays, region: &Region) -> (Lanes, u32) {
+fn exits(search: &HitSearch, rays: &Rays, region: &Region) -> (Lanes, u32) {
     let (low, high) = (region.low.to_array(), region.high.to_array());
-    let (mut exit, mut is_inside) = (hunt.end, [true; LANES]);
+    let (mut exit, mut is_inside) = (search.end, [true; LANES]);
     for axis in 0..3 {
         for (lane, exit) in exit.iter_mut().enumerate() {
             let (origin, step) = (rays.origin[axis][lane], rays.step[axis][lane]);
-            let at = origin + step * ahead(hunt.at[lane]);
+            let at = origin + step * ahead(search.at[lane]);
             is_inside[lane] &= at >= low[axis] && at < high[axis];
             let wall = if step >= 0.0 { high[axis] } else { low[axis] };
             let leaves = (wall - origin) * rays.inverse[axis][lane];
@@ -252,15 +253,15 @@ fn exits(hunt: &Hunt, rays: &Rays, region: &Region) -> (Lanes, u32) {
     }
     let mut inside = 0;
     for (lane, exit) in exit.iter_mut().enumerate() {
-        let least = ahead(hunt.at[lane]);
-        let least = if least < hunt.end[lane] { least } else { hunt.end[lane] };
+        let least = ahead(search.at[lane]);
+        let least = if least < search.end[lane] { least } else { search.end[lane] };
         *exit = if *exit > least { *exit } else { least };
         inside |= u32::from(is_inside[lane]) << lane;
     }
     (exit, inside)
 }
 
-impl Hunt {
+impl HitSearch {
     /// Lets rays pass what lies on one side.
     #[inline(always)]
     fn leave(&mut self, rays: u32, exit: &Lanes, side: f32) {

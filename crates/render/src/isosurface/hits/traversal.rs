@@ -27,12 +27,12 @@ const FAR: f32 = 1e30;
 /// No block is longer, voxels.
 const FARTHEST: f32 = 2e9;
 
-/// Block that rays walk through, and the isovalues.
-pub(crate) struct Ground<'a, T> {
+/// Block that rays go through, and the isovalues.
+pub(crate) struct TraversedBlock<'a, T> {
     grid: Grid<'a, T>,
     missing: &'a Missing<T>,
     /// As [`SidesByCell`](crate::isosurface::cell_sides::SidesByCell) tell; without them the voxels of each cell of eight are looked at.
-    maps: Option<Maps<'a>>,
+    maps: Option<CellMaps<'a>>,
     /// Isovalues as voxels are [loaded](Voxel::pairs), ascending.
     marks: &'a [f32],
     scale: &'a Scale,
@@ -46,12 +46,12 @@ pub(crate) struct Ground<'a, T> {
 
 /// Tables of the cells of a block that need not be looked into.
 #[derive(Clone, Copy)]
-struct Maps<'a> {
+struct CellMaps<'a> {
     around: &'a [u8],
     active: &'a ActiveCells,
 }
 
-impl<'a, T: Voxel> Ground<'a, T> {
+impl<'a, T: Voxel> TraversedBlock<'a, T> {
     #[expect(clippy::cast_possible_truncation, reason = "a block has fewer than 2^31 voxels")]
     pub(crate) fn new(
         block: &'a Resident<T>,
@@ -69,7 +69,7 @@ impl<'a, T: Voxel> Ground<'a, T> {
         Self {
             grid: Grid::new(block),
             missing,
-            maps: cells.map(|(around, active)| Maps { around, active }),
+            maps: cells.map(|(around, active)| CellMaps { around, active }),
             marks,
             scale,
             cells: [nx as f32, ny as f32, nz as f32],
@@ -81,7 +81,7 @@ impl<'a, T: Voxel> Ground<'a, T> {
 }
 
 /// Sixteen rays on their way through the voxels of a block.
-pub(crate) struct Walk<S: Simd> {
+pub(crate) struct CellTraversal<S: Simd> {
     /// Positions of rays at step 0, voxels of the block along x, y, z.
     start: [S::F; 3],
     step: [S::F; 3],
@@ -90,7 +90,7 @@ pub(crate) struct Walk<S: Simd> {
     forward: [S::F; 3],
     /// The lowest of the eight voxels around each ray.
     pub(crate) cell: [S::F; 3],
-    /// Places where each ray enters its cell, and, in `until`, where it leaves what is walked through; steps.
+    /// Places where each ray enters its cell, and, in `until`, where it leaves what is traversed; steps.
     now: S::F,
     until: S::F,
     /// On which side each is; NaN where that is not known.
@@ -101,12 +101,12 @@ pub(crate) struct Walk<S: Simd> {
     is_new: bool,
 }
 
-impl<S: Simd> Walk<S> {
+impl<S: Simd> CellTraversal<S> {
     /// Rays at `start`, in `cell`, that go on `until` so many steps from there.
     #[inline(always)]
     pub(crate) fn new<T: Voxel>(
         simd: S,
-        ground: &Ground<'_, T>,
+        traversed: &TraversedBlock<'_, T>,
         [start, step, cell]: [&[[f32; LANES]; 3]; 3],
         until: &[f32; LANES],
         side: &[f32; LANES],
@@ -129,14 +129,14 @@ impl<S: Simd> Walk<S> {
             now: simd.splat(0.0),
             until: simd.load(until),
             side: simd.load(side),
-            left: ground.most,
+            left: traversed.most,
             is_new: true,
         }
     }
 
     /// Lets the `going` rays go on until each has come out, or to a cell to be looked into; one bit for each of these.
     #[inline(always)]
-    pub(crate) fn go<T: Voxel>(&mut self, simd: S, ground: &Ground<'_, T>, mut going: u32) -> u32 {
+    pub(crate) fn go<T: Voxel>(&mut self, simd: S, traversed: &TraversedBlock<'_, T>, mut going: u32) -> u32 {
         let mut arrived = 0;
         // Beside a cell that was looked into there is no room to leap.
         let mut has_room = self.is_new;
@@ -145,10 +145,10 @@ impl<S: Simd> Walk<S> {
             if going == 0 || self.left == 0 {
                 return arrived;
             }
-            if let Some(Maps { around, .. }) = ground.maps
+            if let Some(CellMaps { around, .. }) = traversed.maps
                 && has_room
             {
-                let (leaps, differs) = self.leap(simd, ground, around, mask(simd, going));
+                let (leaps, differs) = self.leap(simd, traversed, around, mask(simd, going));
                 arrived |= differs;
                 going &= !differs;
                 if leaps {
@@ -159,7 +159,7 @@ impl<S: Simd> Walk<S> {
             has_room = true;
             let (mut live, mut run) = (going, 0);
             while run < RUN && self.left > 0 && live != 0 {
-                let stops = live & self.look(simd, ground, live);
+                let stops = live & self.look(simd, traversed, live);
                 arrived |= stops;
                 going &= !stops;
                 live &= !stops;
@@ -173,12 +173,12 @@ impl<S: Simd> Walk<S> {
 
     /// One bit for each ray whose cell is to be looked into; of those that are not `live` it does not matter.
     #[inline(always)]
-    fn look<T: Voxel>(&mut self, simd: S, ground: &Ground<'_, T>, live: u32) -> u32 {
-        match ground.maps {
-            Some(Maps { active, .. }) if !self.is_new => simd.bits(active.at(simd, &self.cell)),
+    fn look<T: Voxel>(&mut self, simd: S, traversed: &TraversedBlock<'_, T>, live: u32) -> u32 {
+        match traversed.maps {
+            Some(CellMaps { active, .. }) if !self.is_new => simd.bits(active.at(simd, &self.cell)),
             _ => {
                 self.is_new = false;
-                simd.bits(self.is_mixed(simd, ground, mask(simd, live)))
+                simd.bits(self.is_mixed(simd, traversed, mask(simd, live)))
             }
         }
     }
@@ -202,13 +202,13 @@ impl<S: Simd> Walk<S> {
     /// True where the eight voxels around a ray lie on several sides, or on another side than the ray, or where some are missing.
     /// Rays know afterwards on which side the others are.
     #[inline(always)]
-    fn is_mixed<T: Voxel>(&mut self, simd: S, ground: &Ground<'_, T>, live: S::M) -> S::M {
+    fn is_mixed<T: Voxel>(&mut self, simd: S, traversed: &TraversedBlock<'_, T>, live: S::M) -> S::M {
         let (zero, one) = (simd.splat(0.0), simd.splat(1.0));
-        let Ground { grid, missing, scale, .. } = ground;
+        let TraversedBlock { grid, missing, scale, .. } = traversed;
         let corners = grid.around(simd, &self.cell);
         let [low, high] = grid.range(simd, &corners, scale, missing);
         let (mut below, mut above) = (zero, zero);
-        for &mark in ground.marks {
+        for &mark in traversed.marks {
             let mark = simd.splat(mark);
             // What is rounded to the isovalue may lie on either side of it.
             let is_above = if T::WIDE { simd.lt(mark, low) } else { simd.ge(low, mark) };
@@ -230,17 +230,23 @@ impl<S: Simd> Walk<S> {
     /// Lets rays leap to the end of what lies on one side around them. Whether some can; and one bit for each that cannot because
     /// it comes from another side.
     #[inline(always)]
-    fn leap<T: Voxel>(&mut self, simd: S, ground: &Ground<'_, T>, around: &[u8], live: S::M) -> (bool, u32) {
+    fn leap<T: Voxel>(
+        &mut self,
+        simd: S,
+        traversed: &TraversedBlock<'_, T>,
+        around: &[u8],
+        live: S::M,
+    ) -> (bool, u32) {
         const PER_VOXEL: f32 = 1.0 / CELL as f32;
         let (zero, one) = (simd.splat(0.0), simd.splat(1.0));
         let place = each_axis!(a => {
             let place = simd.max(simd.mul(self.cell[a], simd.splat(PER_VOXEL)), zero);
-            simd.truncate(simd.min(place, simd.splat(ground.cells[a] - 1.0)))
+            simd.truncate(simd.min(place, simd.splat(traversed.cells[a] - 1.0)))
         });
-        let plane = simd.mul_u(place[2], simd.splat_u(ground.strides[0]));
-        let row = simd.mul_u(place[1], simd.splat_u(ground.strides[1]));
+        let plane = simd.mul_u(place[2], simd.splat_u(traversed.strides[0]));
+        let row = simd.mul_u(place[1], simd.splat_u(traversed.strides[1]));
         let index: Offsets = simd.store_u(simd.add_u(simd.add_u(plane, row), place[0]));
-        debug_assert!(index.iter().all(|&index| (index as usize) < ground.count), "a cell of the block");
+        debug_assert!(index.iter().all(|&index| (index as usize) < traversed.count), "a cell of the block");
         // SAFETY: numbers of cells are below their count, so many bytes and READ_AHEAD more are there.
         let [here, _] = unsafe { simd.pairs_u8(around.as_ptr(), &index) };
         let reach = simd.to_float(simd.truncate(simd.mul(here, simd.splat(1.0 / f32::from(SIDES)))));
@@ -261,7 +267,7 @@ impl<S: Simd> Walk<S> {
             // Beyond the outermost cells there is only the end of the block.
             let is_outermost = simd.select(
                 is_forward,
-                simd.select(simd.ge(high, simd.splat(ground.cells[a])), one, zero),
+                simd.select(simd.ge(high, simd.splat(traversed.cells[a])), one, zero),
                 simd.select(simd.ge(zero, low), one, zero),
             );
             let ahead = simd.mul(simd.sub(wall, self.start[a]), self.inverse[a]);
