@@ -180,8 +180,8 @@ impl<T: Voxel> Job for TileJob<'_, '_, T> {
                     [PACKET_SIDE.min(tile.width - left), PACKET_SIDE.min(tile.height - top)];
                 let corner = [tile.left + left, tile.top + top];
                 let wires = caster.wires.as_ref().filter(|wires| wires.touch(corner));
-                let sieve = caster.sieve.as_ref().filter(|_| wires.is_none());
-                let depths = sieve.map(|sieve| sieve.depths(corner));
+                let depth_bounds = caster.depth_bounds.as_ref().filter(|_| wires.is_none());
+                let depths = depth_bounds.map(|depth_bounds| depth_bounds.depths(corner));
                 if depths == Some(None) {
                     continue;
                 }

@@ -7,7 +7,7 @@ use crate::blocks::voxel::Voxel;
 use crate::cpu::box_lines::Wires;
 use crate::cpu::color_by::ColorLookup;
 use crate::cpu::context::CastContext;
-use crate::cpu::empty_space::sieve::Sieve;
+use crate::cpu::empty_space::depth_bounds::DepthBounds;
 use crate::cpu::extreme::Extreme;
 use crate::cpu::packet::size::PACKET_SIDE;
 use crate::cpu::slab_layers::Cuts;
@@ -30,7 +30,7 @@ pub(crate) struct Caster<'a, T> {
     /// Data for a picture of extreme values; `None` for other pictures.
     pub(crate) extreme: Option<Extreme>,
     /// Depths between which rays can see something; `None` where they are not known.
-    pub(crate) sieve: Option<Sieve>,
+    pub(crate) depth_bounds: Option<DepthBounds>,
     /// Slab borders, at which rays hand over the color that they gathered; `None` unless slabs are cast.
     pub(crate) cuts: Option<Cuts>,
 }
@@ -51,7 +51,7 @@ impl<'a, T: Voxel> Caster<'a, T> {
         Ok(Self {
             wires: Wires::new(scene, &context.lens),
             extreme: Extreme::new(scene, blocks, &context.tables.by_stride[0]),
-            sieve: Sieve::new(&context, has_solids),
+            depth_bounds: DepthBounds::new(&context, has_solids),
             cuts: None,
             surfaces,
             slices,
@@ -70,10 +70,13 @@ impl<'a, T: Voxel> Caster<'a, T> {
         self.slices.is_some() || !self.surfaces.is_empty()
     }
 
-    /// Returns the counts to report for a picture. If there is a sieve and it lets no ray pass, but rays meet
+    /// Returns the counts to report for a picture. If there are depth bounds and they leave nothing of any ray, but rays meet
     /// the volume, it counts one sample of the wanted level, so that the shown level is reported.
     pub(crate) fn said(&self, mut shown: Shown) -> Shown {
-        if self.sieve.is_some() && shown.is_nothing() && self.tiles().iter().any(|tile| self.is_met(tile)) {
+        if self.depth_bounds.is_some()
+            && shown.is_nothing()
+            && self.tiles().iter().any(|tile| self.is_met(tile))
+        {
             shown.count(Some(self.context.wanted_rank), false, 1);
         }
         shown

@@ -28,10 +28,10 @@ pub struct WorkPoint {
     pub work: f64,
 }
 
-/// Guessed cost of a sample where nothing is seen and rays need not pass ([sieve](crate::cpu::empty_space::sieve)), as a share
+/// Guessed cost of a sample where nothing is seen and rays need not pass ([depth bounds](crate::cpu::empty_space::depth_bounds)), as a share
 /// of the cost of a sample that is drawn. It is not zero, because what is known of the values there may be
 /// coarse.
-const SIEVED: f64 = 1.0 / 256.0;
+const OUTSIDE_BOUNDS: f64 = 1.0 / 256.0;
 /// Points that are enough for a thousand ranks; where there are more blocks each has one, as many as a picture may have
 /// blocks; and most in a block.
 const POINTS: usize = 1 << 16;
@@ -63,8 +63,9 @@ pub fn work(scene: &Scene, at_hand: &Snapshot, blocks: &[BlockKey]) -> Result<Ve
         .into_iter()
         .flatten()
         .collect();
-    let is_sieved = scene.mode == Mode::Composite && scene.surfaces.is_empty() && scene.slices.is_empty();
-    let unseen = if is_sieved { SIEVED } else { 1.0 / LEAPT as f64 };
+    let has_depth_bounds =
+        scene.mode == Mode::Composite && scene.surfaces.is_empty() && scene.slices.is_empty();
+    let unseen = if has_depth_bounds { OUTSIDE_BOUNDS } else { 1.0 / LEAPT as f64 };
     let places: Vec<DVec3> = points.iter().map(|point| point.at.into()).collect();
     let seen = each_blocks!(&at_hand.blocks, blocks => blocks.seen_at(scene, &places));
     for (point, is_seen) in points.iter_mut().zip(seen) {

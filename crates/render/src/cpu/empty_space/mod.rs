@@ -1,6 +1,6 @@
 //! Skipping what the transfer function hides.
 
+pub(crate) mod depth_bounds;
 pub(crate) mod leap;
 pub(crate) mod pace;
-pub(crate) mod sieve;
 pub(crate) mod skip;

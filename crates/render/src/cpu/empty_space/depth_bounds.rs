@@ -32,7 +32,7 @@ const ROUNDING: f64 = 1.001;
 
 /// Depths between which the rays of each packet can meet something visible.
 #[derive(Clone, Debug)]
-pub(crate) struct Sieve {
+pub(crate) struct DepthBounds {
     /// Part of the image that is drawn.
     rect: Rect,
     /// Packets in a row of it.
@@ -48,7 +48,7 @@ struct Sphere {
     radius: f64,
 }
 
-impl Sieve {
+impl DepthBounds {
     /// `None` where rays are to be followed from end to end, as they are to surfaces and slices.
     pub(crate) fn new<T: Voxel>(context: &CastContext<'_, T>, has_solids: bool) -> Option<Self> {
         // Of a sub-volume what its rays look at: others have the other blocks.
@@ -70,7 +70,7 @@ impl Sieve {
         let count: usize = cells.map(|(block, _)| block.layout.cell_count()).sum();
         let is_fine = count <= CELLS_PER_PACKET * columns * rows;
         let splatted = |some: &[(&Arc<Resident<T>>, &Field)]| {
-            let mut sieve = empty.clone();
+            let mut bounds = empty.clone();
             for (block, field) in some {
                 let spheres = match field {
                     Field::Hidden { .. } => continue,
@@ -78,18 +78,18 @@ impl Sieve {
                     Field::Cells(_) | Field::Full { .. } => vec![([0; 3], block.layout.shape)],
                 };
                 for (first, size) in spheres {
-                    sieve.splat(context, &sphere(context, block, first, size))?;
+                    bounds.splat(context, &sphere(context, block, first, size))?;
                 }
             }
-            Some(sieve)
+            Some(bounds)
         };
         // Each thread has its own, all are joined.
         let each = blocks.len().div_ceil(rayon::current_num_threads()).max(1);
         let all = blocks.par_chunks(each).map(splatted);
-        all.try_reduce(|| empty.clone(), |sieve, other| Some(sieve.joined(&other)))
+        all.try_reduce(|| empty.clone(), |bounds, other| Some(bounds.joined(&other)))
     }
 
-    /// Lets pass what either does.
+    /// Widens the bounds to those of both.
     fn joined(mut self, other: &Self) -> Self {
         for ([nearest, farthest], [near, far]) in self.depths.iter_mut().zip(&other.depths) {
             *nearest = nearest.min(*near);
