@@ -7,7 +7,7 @@ use array::{Error, Result};
 use bytemuck::{Pod, Zeroable};
 use glam::{DMat3, DVec3};
 use render::device::{
-    Field, NO_SIDE, Prepared, PreparedBlock, PreparedLevel, PreparedSurface, SEVERAL_SIDES, Sides,
+    NO_SIDE, Prepared, PreparedBlock, PreparedLevel, PreparedSurface, SEVERAL_SIDES, Sides, VisibleCells,
     VoxelFormat,
 };
 use render::{Isosurface, Slice};
@@ -389,12 +389,12 @@ fn block_entry(prepared: &Prepared, levels: &[Level], block: &PreparedBlock, iso
     }
     let mut gap = NO_GAP;
     match block.field.as_deref() {
-        Some(Field::Hidden { gap: own }) => {
+        Some(VisibleCells::Hidden { gap: own }) => {
             flags |= HIDDEN;
             gap = own.unwrap_or(NO_GAP);
         }
-        Some(Field::Full { bent }) => flags |= if *bent { FULL | FULL_BENT } else { FULL },
-        Some(Field::Cells(_)) | None => {}
+        Some(VisibleCells::Full { bent }) => flags |= if *bent { FULL | FULL_BENT } else { FULL },
+        Some(VisibleCells::Cells(_)) | None => {}
     }
     let side = match block.sides {
         Some(Sides::One(side)) => side,

@@ -3,7 +3,7 @@
 //! Bounded by the memory it was given; a dispatch is preceded by no more than [`UPLOAD_BYTES_PER_PASS`].
 
 use array::{Error, Result};
-use render::device::{Field, Prepared, PreparedBlock, Sides};
+use render::device::{Prepared, PreparedBlock, Sides, VisibleCells};
 
 use crate::atlas::{Atlas, CELL_LISTS, Growth, PageAt, Room, Shelf, SlotSize, slot_count};
 use crate::gpu::Gpu;
@@ -269,7 +269,7 @@ impl Store {
 /// on which sides of surfaces they lie; `None` for a list that is not needed.
 fn cells_of(block: &PreparedBlock) -> [Option<&[u8]>; CELL_LISTS] {
     let field = match block.field.as_deref() {
-        Some(Field::Cells(cells)) => Some(cells.as_slice()),
+        Some(VisibleCells::Cells(cells)) => Some(cells.as_slice()),
         _ => block.peaks.as_ref().map(|peaks| peaks.cells.as_slice()),
     };
     let sides = match &block.sides {

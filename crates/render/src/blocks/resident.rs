@@ -11,7 +11,7 @@ use crate::blocks::charge::Charge;
 use crate::blocks::remembered::REMEMBERED;
 use crate::blocks::survey::Survey;
 use crate::blocks::voxel::{Missing, Voxel, read_labels, read_run};
-use crate::cpu::empty_space::skip::Plans;
+use crate::cpu::empty_space::visible_cells::SamplingPlans;
 use crate::isosurface::active_cells::ActiveCells;
 use crate::isosurface::cell_sides::LastSides;
 use crate::scene::volume::{ViewLevel, VolumeView};
@@ -119,7 +119,7 @@ pub(crate) struct Resident<T> {
     /// True when some voxel, apron included, is missing.
     pub(crate) has_missing: bool,
     /// Parts of it that can be seen, for the last few transfer functions.
-    pub(crate) plans: Plans,
+    pub(crate) plans: SamplingPlans,
     /// On which sides of isovalues it lies.
     pub(crate) sides: LastSides,
     /// Origins of the voxels in the apron, by the bits of the part (1 x, 2 y, 4 z); entry 0 is unused.
@@ -201,7 +201,7 @@ impl<T: Voxel> Resident<T> {
             cells,
             courses,
             has_missing,
-            plans: Plans::default(),
+            plans: SamplingPlans::default(),
             sides: LastSides::default(),
             fills,
             _charge: charge,

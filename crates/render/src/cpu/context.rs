@@ -11,7 +11,7 @@ use crate::blocks::Blocks;
 use crate::blocks::resident::Resident;
 use crate::blocks::voxel::Voxel;
 use crate::cpu::color_by::ColorLookup;
-use crate::cpu::empty_space::skip::Plan;
+use crate::cpu::empty_space::visible_cells::SamplingPlan;
 use crate::cpu::packet::spacing::Spacing;
 use crate::cpu::samples::fade::Fade;
 use crate::cpu::samples::shading::Shading;
@@ -47,7 +47,7 @@ pub(crate) struct CastContext<'a, T> {
     /// Tables for samples that stand for 1, 2, 4, ... steps.
     pub(crate) tables: Arc<Tables>,
     /// Visible cells of each block, by slot; `None` for empty slots.
-    pub(crate) plans: Vec<Option<Arc<Plan>>>,
+    pub(crate) plans: Vec<Option<Arc<SamplingPlan>>>,
     /// Axes along which each block begins beside a coarser one, by slot.
     pub(crate) fades: Vec<Fade>,
     /// The transfer function shows something.
@@ -97,7 +97,8 @@ impl<'a, T: Voxel> CastContext<'a, T> {
         };
         let tables = blocks.tables.of(recipe, &view.decoding);
         let plan = |block: &Arc<Resident<T>>| {
-            let make = || Plan::new(block.cell_stats(), &tables.by_stride[0], scene.quality.skip_empty);
+            let make =
+                || SamplingPlan::new(block.cell_stats(), &tables.by_stride[0], scene.quality.skip_empty);
             block.plans.of(&tables.number, make)
         };
         let is_composite = scene.mode == Mode::Composite;

@@ -30,16 +30,16 @@ use crate::scene::fidelity::Shown;
 use crate::scene::light::Metric;
 use crate::{Bounds, Fidelity, ImagePart, ImageSize, Instructions, Mode, Scene, Slice, VolumeView};
 
-pub use crate::cpu::empty_space::skip::Field;
+pub use crate::cpu::empty_space::visible_cells::VisibleCells;
 pub use crate::cpu::extreme::height::{ALIKE, NOTHING, PEAK_STEP, TOP};
 pub use crate::scene::colour::COLOURS;
 pub use prepared::{ABSENT, Peaks, PreparedPalette, PreparedSurface, Relative, VoxelFormat};
 pub use sides::{NO_SIDE, SEVERAL_SIDES, Sides};
 
-/// Voxels along a side of a cell of [`Field::Cells`].
+/// Voxels along a side of a cell of [`VisibleCells::Cells`].
 pub const CELL: usize = crate::blocks::resident::CELL;
-/// Set in cells of [`Field::Cells`] where opacity bends; the other bits are the distance to the nearest visible cell.
-pub const BENT: u8 = crate::cpu::empty_space::skip::BENT;
+/// Set in cells of [`VisibleCells::Cells`] where opacity bends; the other bits are the distance to the nearest visible cell.
+pub const BENT: u8 = crate::cpu::empty_space::visible_cells::BENT;
 /// Samples between two looks at what can be skipped.
 pub const RUN: u32 = crate::cpu::empty_space::leap::RUN;
 /// Entries of a table.
@@ -114,7 +114,7 @@ pub struct PreparedBlock {
     pub has_missing: bool,
     /// Parts of the block that the transfer function shows; `None` if the picture shows nothing by the
     /// transfer function.
-    pub field: Option<Arc<Field>>,
+    pub field: Option<Arc<VisibleCells>>,
     /// Sides of the surfaces on which the block's values lie, which tell where surfaces may be; `None` if the
     /// picture has none.
     pub sides: Option<Sides>,

@@ -9,14 +9,14 @@ use std::sync::{Arc, OnceLock};
 use crate::blocks::remembered::Remembered;
 use crate::blocks::resident::Resident;
 use crate::blocks::voxel::{Missing, Voxel};
-use crate::cpu::empty_space::skip::distances;
+use crate::cpu::empty_space::visible_cells::distances;
 use crate::isosurface::active_cells::{ActiveCells, FindActiveCells};
 use crate::isosurface::hits::Surfaces;
 use crate::simd::{Instructions, READ_AHEAD};
 
 /// Factor of the distance in a byte of [`CellSides::Cells`]. The byte is the distance to the nearest cell to be
 /// looked into, times this factor, plus the side. Distances are in cells, as
-/// [`Field::Cells`](crate::cpu::empty_space::skip::Field) counts them; 0 for such cells themselves.
+/// [`VisibleCells::Cells`](crate::cpu::empty_space::visible_cells::VisibleCells) counts them; 0 for such cells themselves.
 pub(crate) const SIDES: u8 = 32;
 /// The side that is not known. More than there are isovalues.
 pub(crate) const UNKNOWN: u8 = SIDES - 1;

@@ -5,7 +5,7 @@ use glam::DVec3;
 use crate::blocks::resident::{CELL, Resident};
 use crate::blocks::voxel::Voxel;
 use crate::cpu::context::CastContext;
-use crate::cpu::empty_space::skip::{BENT, Field};
+use crate::cpu::empty_space::visible_cells::{BENT, VisibleCells};
 use crate::scene::frustum::Frustum;
 
 impl<T: Voxel> CastContext<'_, T> {
@@ -25,9 +25,9 @@ impl<T: Voxel> CastContext<'_, T> {
             let part = frustum.part_seen(level, block.at, block.at.map(|n| n + 1));
             let Some((low, high)) = part else { continue };
             match &*plan.field {
-                Field::Hidden { .. } => {}
-                Field::Full { .. } => add(low, high),
-                Field::Cells(cells) => {
+                VisibleCells::Hidden { .. } => {}
+                VisibleCells::Full { .. } => add(low, high),
+                VisibleCells::Cells(cells) => {
                     for number in (0..cells.len()).filter(|&i| cells[i] & !BENT == 0) {
                         let (from, to) = self.cell_box(block, number);
                         let (from, to) = (from.max(low), to.min(high));

@@ -13,7 +13,7 @@ use rayon::prelude::*;
 use crate::blocks::resident::{CELL, Resident};
 use crate::blocks::voxel::Voxel;
 use crate::cpu::context::CastContext;
-use crate::cpu::empty_space::skip::{BENT, Field};
+use crate::cpu::empty_space::visible_cells::{BENT, VisibleCells};
 use crate::cpu::packet::rays::Rays;
 use crate::cpu::packet::size::PACKET_SIDE;
 use crate::scene::frustum::Frustum;
@@ -64,18 +64,18 @@ impl DepthBounds {
         let is_drawn =
             |block: &Resident<T>| block.rank == context.wanted_rank && is_seen(context, frustum, block.at);
         let of = |(slot, block)| Some((block, &*context.plans[slot as usize].as_deref()?.field));
-        let blocks: Vec<(&Arc<Resident<T>>, &Field)> =
+        let blocks: Vec<(&Arc<Resident<T>>, &VisibleCells)> =
             context.blocks.occupied().filter(|(_, block)| is_drawn(block)).filter_map(of).collect();
-        let cells = blocks.iter().filter(|(_, field)| matches!(field, Field::Cells(_)));
+        let cells = blocks.iter().filter(|(_, field)| matches!(field, VisibleCells::Cells(_)));
         let count: usize = cells.map(|(block, _)| block.layout.cell_count()).sum();
         let is_fine = count <= CELLS_PER_PACKET * columns * rows;
-        let splatted = |some: &[(&Arc<Resident<T>>, &Field)]| {
+        let splatted = |some: &[(&Arc<Resident<T>>, &VisibleCells)]| {
             let mut bounds = empty.clone();
             for (block, field) in some {
                 let spheres = match field {
-                    Field::Hidden { .. } => continue,
-                    Field::Cells(cells) if is_fine => edge_cells(cells, block.layout.cells),
-                    Field::Cells(_) | Field::Full { .. } => vec![([0; 3], block.layout.shape)],
+                    VisibleCells::Hidden { .. } => continue,
+                    VisibleCells::Cells(cells) if is_fine => edge_cells(cells, block.layout.cells),
+                    VisibleCells::Cells(_) | VisibleCells::Full { .. } => vec![([0; 3], block.layout.shape)],
                 };
                 for (first, size) in spheres {
                     bounds.splat(context, &sphere(context, block, first, size))?;

@@ -3,4 +3,4 @@
 pub(crate) mod depth_bounds;
 pub(crate) mod leap;
 pub(crate) mod pace;
-pub(crate) mod skip;
+pub(crate) mod visible_cells;

@@ -5,7 +5,7 @@
 //! voxel in a cell ([`Course`](crate::blocks::cell_stats::Course)) and by the slope of opacity and colour over the cell's range ([`Table::pace_of`]).
 
 use crate::blocks::cell_stats::CellStats;
-use crate::cpu::empty_space::skip::Field;
+use crate::cpu::empty_space::visible_cells::VisibleCells;
 use crate::cpu::table::Table;
 use crate::simd::READ_AHEAD;
 
@@ -19,7 +19,7 @@ pub(crate) const DOUBLE: u8 = 2;
 pub(crate) const QUADRUPLE: u8 = 3;
 
 /// Factor of the distance in a byte of [`Guide::Cells`]. The byte is the distance to the nearest visible
-/// cell, as in [`Field::Cells`], times this factor, plus the pace.
+/// cell, as in [`VisibleCells::Cells`], times this factor, plus the pace.
 pub(crate) const PACES: u8 = 4;
 
 /// Farthest distance that is told.
@@ -38,8 +38,8 @@ pub(crate) enum Guide {
 impl Guide {
     /// Creates the guide for `field`, from the value ranges and courses of the block's cells; `leaps` allows
     /// several steps at once.
-    pub(crate) fn new(stats: CellStats<'_>, table: &Table, field: &Field, leaps: bool) -> Self {
-        if matches!(field, Field::Hidden { .. }) {
+    pub(crate) fn new(stats: CellStats<'_>, table: &Table, field: &VisibleCells, leaps: bool) -> Self {
+        if matches!(field, VisibleCells::Hidden { .. }) {
             return Self::Even(QUADRUPLE);
         }
         let fastest = if leaps { QUADRUPLE } else { SINGLE };
@@ -48,9 +48,9 @@ impl Guide {
         let mut cells = slowest_around(own.collect(), stats.shape);
         let is_even = cells.iter().all(|&pace| pace == cells[0]);
         match field {
-            Field::Cells(distances) => {
+            VisibleCells::Cells(distances) => {
                 for (cell, distance) in cells.iter_mut().zip(distances) {
-                    *cell += PACES * (distance & !crate::cpu::empty_space::skip::BENT).min(FARTHEST);
+                    *cell += PACES * (distance & !crate::cpu::empty_space::visible_cells::BENT).min(FARTHEST);
                 }
             }
             _ if is_even => return Self::Even(cells[0]),

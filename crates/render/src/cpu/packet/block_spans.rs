@@ -6,7 +6,7 @@ use glam::{DVec3, Vec3, Vec4};
 use crate::blocks::voxel::Voxel;
 use crate::cpu::color_by::recolored;
 use crate::cpu::context::CastContext;
-use crate::cpu::empty_space::skip::Plan;
+use crate::cpu::empty_space::visible_cells::SamplingPlan;
 use crate::cpu::packet::march::March;
 use crate::cpu::packet::rays::{Rays, Spans};
 use crate::cpu::samples::fade;
@@ -35,7 +35,7 @@ impl<T: Voxel> CastContext<'_, T> {
         simd: S,
         rays: &Rays,
         spans: &Spans,
-        (slot, plan): (u32, &Plan),
+        (slot, plan): (u32, &SamplingPlan),
         shadings: &[Shading<'_, T>],
         (gathered, mut layers): (&mut Gathered<S>, Option<&mut Layers<'_>>),
     ) -> u64 {

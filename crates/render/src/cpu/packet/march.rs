@@ -15,7 +15,7 @@ use crate::blocks::voxel::Voxel;
 use crate::cpu::color_by::ColorBlock;
 use crate::cpu::empty_space::leap::{CellWalk, Look, RUN};
 use crate::cpu::empty_space::pace::{BENT, DOUBLE, Guide};
-use crate::cpu::empty_space::skip::{Field, Plan};
+use crate::cpu::empty_space::visible_cells::{SamplingPlan, VisibleCells};
 use crate::cpu::samples::corners::Grid;
 use crate::cpu::samples::gathered::{Add, Gathered, Leg};
 use crate::cpu::samples::sample::{Find, Found};
@@ -65,7 +65,7 @@ impl Sampling {
 /// Draws sixteen rays through one block behind what they have gathered.
 pub(crate) struct March<'a, 'b, S: Simd, T> {
     pub(crate) block: &'a Resident<T>,
-    pub(crate) plan: &'a Plan,
+    pub(crate) plan: &'a SamplingPlan,
     pub(crate) way: &'a Way<S>,
     pub(crate) shading: &'a Shading<'a, T>,
     pub(crate) gathered: &'a mut Gathered<S>,
@@ -119,7 +119,7 @@ impl<S: Simd, T: Voxel> Step<S> for March<'_, '_, S, T> {
             let rays = simd.bits(live);
             if i >= looked.until || rays & !looked.rays != 0 {
                 let look = match (&*plan.field, &plan.guide) {
-                    (Field::Hidden { .. }, _) => Look::Skip(way.count - i),
+                    (VisibleCells::Hidden { .. }, _) => Look::Skip(way.count - i),
                     (_, Guide::Even(pace)) => Look::Draw { pace: *pace },
                     (_, Guide::Cells(cells)) => walk.look(simd, cells, &way.at(simd, number), live),
                 };

@@ -17,7 +17,7 @@ use glam::Vec4;
 use crate::blocks::voxel::Voxel;
 use crate::cpu::box_lines::Strands;
 use crate::cpu::caster::Caster;
-use crate::cpu::empty_space::skip::{Field, Plan};
+use crate::cpu::empty_space::visible_cells::{SamplingPlan, VisibleCells};
 use crate::cpu::packet::rays::{Rays, Spans};
 use crate::cpu::packet::solids::{DrawSolids, SolidHits};
 use crate::cpu::packet::spacing::lengthened;
@@ -125,11 +125,11 @@ impl<T: Voxel> Caster<'_, T> {
         &self,
         simd: S,
         spans: &Spans,
-        (slot, plan): (u32, &Plan),
+        (slot, plan): (u32, &SamplingPlan),
         gaps: &[Option<u32>; LANES],
         gathered: &Gathered<S>,
     ) -> bool {
-        let Field::Hidden { gap } = *plan.field else { return false };
+        let VisibleCells::Hidden { gap } = *plan.field else { return false };
         if self.context.fades[slot as usize].any() || spans.bits() & gathered.known(simd) != 0 {
             return false;
         }

@@ -9,7 +9,7 @@ use crate::cpu::table::{RangeVisibility, Table};
 
 /// Cells of a block that can be seen.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Field {
+pub enum VisibleCells {
     /// Nothing: all values lie in one gap between visible ones; `None` where there is no value.
     Hidden {
         /// Its number, in the order of values.
@@ -31,7 +31,7 @@ pub(crate) const BENT: u8 = 0x80;
 /// Farthest distance that is told.
 const FARTHEST: u8 = 0x7F;
 
-impl Field {
+impl VisibleCells {
     /// `skip_empty`: leap over what is hidden.
     pub(crate) fn new(stats: CellStats<'_>, table: &Table, skip_empty: bool) -> Self {
         let shape = stats.shape;
@@ -89,18 +89,18 @@ fn show_between_gaps(visibilities: &mut [RangeVisibility], [nz, ny, nx]: [usize;
 }
 
 /// The plans of a block for the last few transfer functions.
-pub(crate) type Plans = Remembered<u64, Plan, REMEMBERED>;
+pub(crate) type SamplingPlans = Remembered<u64, SamplingPlan, REMEMBERED>;
 
 /// Cells of a block that a transfer function shows, and how densely to sample them.
 #[derive(Debug)]
-pub(crate) struct Plan {
-    pub(crate) field: Arc<Field>,
+pub(crate) struct SamplingPlan {
+    pub(crate) field: Arc<VisibleCells>,
     pub(crate) guide: Guide,
 }
 
-impl Plan {
+impl SamplingPlan {
     pub(crate) fn new(stats: CellStats<'_>, table: &Table, skip_empty: bool) -> Self {
-        let field = Arc::new(Field::new(stats, table, skip_empty));
+        let field = Arc::new(VisibleCells::new(stats, table, skip_empty));
         Self { guide: Guide::new(stats, table, &field, skip_empty), field }
     }
 }
