@@ -18,7 +18,7 @@ use crate::TransferFunction;
 use crate::blocks::cell_stats::Course;
 use crate::blocks::remembered::REMEMBERED;
 use crate::blocks::voxel::Scale;
-use crate::cpu::empty_space::pace::{BENT, DOUBLE, QUADRUPLE, SINGLE};
+use crate::cpu::empty_space::sampling_rate::{BENT, DOUBLE, QUADRUPLE, SINGLE};
 use crate::scene::colour::OwnColours;
 use crate::scene::transfer::interpolate;
 use crate::simd::Simd;
@@ -37,7 +37,7 @@ pub(crate) const TOLERANCE: f32 = 1.0 / 512.0;
 
 /// Opacity that a sample for several steps may lack, if the values between samples were taken to run straight: they are
 /// not, so what is really lost is far less.
-const PACE_TOLERANCE: f32 = 1.0 / 256.0;
+const RATE_TOLERANCE: f32 = 1.0 / 256.0;
 
 /// Bound of the error when the entry in the middle of a way stands for the mean of the way: at most the bend
 /// times the way's length in entries times this (one bend in the middle of a way of length `l` lifts the mean
@@ -204,9 +204,9 @@ impl Table {
     }
 
     /// How densely a cell is to be sampled whose stored values lie from `low` to `high` and run so from voxel to voxel. One of
-    /// [`crate::cpu::empty_space::pace`]'s.
+    /// [`crate::cpu::empty_space::sampling_rate`]'s.
     #[expect(clippy::cast_possible_truncation, reason = "compared only; saturates")]
-    pub(crate) fn pace_of(&self, range: [f32; 2], course: &Course) -> u8 {
+    pub(crate) fn sampling_rate_of(&self, range: [f32; 2], course: &Course) -> u8 {
         let Some(Stretch { first, last, longest }) = self.stretch(range) else { return QUADRUPLE };
         if self.visible_before[last + 1] == self.visible_before[first] {
             return QUADRUPLE;
@@ -226,7 +226,7 @@ impl Table {
         let is_enough = |steps: f32| {
             let lost = apart * steps * steps * slope * steps * 2.0 / 3.0;
             // Ways are longer, the opacities that bend higher: for each step as much is missed as for one.
-            lost <= PACE_TOLERANCE && missed * steps * steps <= TOLERANCE * steps
+            lost <= RATE_TOLERANCE && missed * steps * steps <= TOLERANCE * steps
         };
         if is_enough(4.0) {
             QUADRUPLE
@@ -391,15 +391,16 @@ mod tests {
         let points = [(0.0, 0.0), (20.0, 0.0), (100.0, 0.05)];
         let opacity = points.map(|(value, opacity)| OpacityPoint { value, opacity }).to_vec();
         let tf = TransferFunction { opacity, ..TransferFunction::ramp(0.0, 100.0, 1.0) };
-        let paces = |thickness| {
+        let rates = |thickness| {
             let table = Table::new(&tf, &decoding(1.0, 0.0), thickness);
-            [0.0, 1.0, 40.0, f32::NAN].map(|bow| table.pace_of([60.0, 62.0], &Course { rise: 1.0, bow }))
+            [0.0, 1.0, 40.0, f32::NAN]
+                .map(|bow| table.sampling_rate_of([60.0, 62.0], &Course { rise: 1.0, bow }))
         };
-        assert_eq!(paces(1.0), [QUADRUPLE, DOUBLE, SINGLE, SINGLE]);
-        assert_eq!(paces(0.25)[1], QUADRUPLE, "four short steps are one long one");
+        assert_eq!(rates(1.0), [QUADRUPLE, DOUBLE, SINGLE, SINGLE]);
+        assert_eq!(rates(0.25)[1], QUADRUPLE, "four short steps are one long one");
         let table = Table::new(&tf, &decoding(1.0, 0.0), 1.0);
         assert_eq!(
-            table.pace_of([2.0, 10.0], &Course { rise: 8.0, bow: 40.0 }),
+            table.sampling_rate_of([2.0, 10.0], &Course { rise: 8.0, bow: 40.0 }),
             QUADRUPLE,
             "nothing is seen"
         );
@@ -407,8 +408,8 @@ mod tests {
         let opacity = points.map(|(value, opacity)| OpacityPoint { value, opacity }).to_vec();
         let table = Table::new(&TransferFunction { opacity, ..tf }, &decoding(1.0, 0.0), 1.0);
         let rises = [0.05, 0.2, 0.4, 1.0, f32::NAN];
-        let paces = rises.map(|rise| table.pace_of([40.0, 60.0], &Course { rise, bow: 0.0 }));
-        assert_eq!(paces, [QUADRUPLE, DOUBLE, SINGLE, BENT, BENT], "what matters is how far a step leads");
+        let rates = rises.map(|rise| table.sampling_rate_of([40.0, 60.0], &Course { rise, bow: 0.0 }));
+        assert_eq!(rates, [QUADRUPLE, DOUBLE, SINGLE, BENT, BENT], "what matters is how far a step leads");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "cells are read at places that were clamped before")]
 
 use crate::blocks::resident::{CELL, Resident};
-use crate::cpu::empty_space::pace::{PACES, QUADRUPLE, SINGLE};
+use crate::cpu::empty_space::sampling_rate::{QUADRUPLE, RATES, SINGLE};
 use crate::cpu::samples::shading::Way;
 use crate::simd::{Offsets, READ_AHEAD, Simd, each_axis};
 
@@ -16,8 +16,8 @@ const _: () = assert!(RUN as usize <= CELL, "a run ends in a neighbouring cell")
 pub(crate) enum Look {
     /// Nothing to be seen for so many samples.
     Skip(u32),
-    /// Something, to be sampled at one of [`crate::cpu::empty_space::pace`]'s.
-    Draw { pace: u8 },
+    /// Something, to be sampled at one of [`crate::cpu::empty_space::sampling_rate`]'s.
+    Draw { rate: u8 },
 }
 
 /// Steps of sixteen rays through the cells of a block.
@@ -65,7 +65,7 @@ impl<S: Simd> CellWalk<S> {
         }
     }
 
-    /// Looks at the cells that the `live` rays are in, as [`Guide::Cells`](crate::cpu::empty_space::pace::Guide) tells of them.
+    /// Looks at the cells that the `live` rays are in, as [`SamplingRates::Cells`](crate::cpu::empty_space::sampling_rate::SamplingRates) tells of them.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 3")]
     pub(crate) fn look(&self, simd: S, cells: &[u8], at: &[S::F; 3], live: S::M) -> Look {
@@ -74,14 +74,14 @@ impl<S: Simd> CellWalk<S> {
         assert!(cells.len() >= self.count + READ_AHEAD, "a byte for each cell, and what is read beyond");
         // SAFETY: numbers of cells are below their count.
         let [here, _] = unsafe { simd.pairs_u8(cells.as_ptr(), &index) };
-        let paces = simd.splat(f32::from(PACES));
-        let distance = simd.to_float(simd.truncate(simd.mul(here, simd.splat(1.0 / f32::from(PACES)))));
-        if simd.bits(simd.and(live, simd.lt(here, paces))) == 0 {
+        let rates = simd.splat(f32::from(RATES));
+        let distance = simd.to_float(simd.truncate(simd.mul(here, simd.splat(1.0 / f32::from(RATES)))));
+        if simd.bits(simd.and(live, simd.lt(here, rates))) == 0 {
             return Look::Skip(self.samples_to_exit(simd, at, cell, distance, live));
         }
-        let pace = simd.sub(here, simd.mul(distance, paces));
-        let slowest = simd.least(simd.select(live, pace, simd.splat(f32::from(QUADRUPLE))));
-        Look::Draw { pace: slowest as u8 }
+        let rate = simd.sub(here, simd.mul(distance, rates));
+        let slowest = simd.least(simd.select(live, rate, simd.splat(f32::from(QUADRUPLE))));
+        Look::Draw { rate: slowest as u8 }
     }
 
     /// Looks whether one of the cells that the `live` rays are in is higher than what the ray knows.
@@ -94,7 +94,7 @@ impl<S: Simd> CellWalk<S> {
             let lane = rays.trailing_zeros() as usize;
             rays &= rays - 1;
             if cells[index[lane] as usize] > known[lane] {
-                return Look::Draw { pace: SINGLE };
+                return Look::Draw { rate: SINGLE };
             }
         }
         Look::Skip(self.samples_to_exit(simd, at, cell, simd.splat(1.0), live))

@@ -2,5 +2,5 @@
 
 pub(crate) mod depth_bounds;
 pub(crate) mod leap;
-pub(crate) mod pace;
+pub(crate) mod sampling_rate;
 pub(crate) mod visible_cells;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::blocks::cell_stats::CellStats;
 use crate::blocks::remembered::{REMEMBERED, Remembered};
-use crate::cpu::empty_space::pace::Guide;
+use crate::cpu::empty_space::sampling_rate::SamplingRates;
 use crate::cpu::table::{RangeVisibility, Table};
 
 /// Cells of a block that can be seen.
@@ -95,13 +95,13 @@ pub(crate) type SamplingPlans = Remembered<u64, SamplingPlan, REMEMBERED>;
 #[derive(Debug)]
 pub(crate) struct SamplingPlan {
     pub(crate) field: Arc<VisibleCells>,
-    pub(crate) guide: Guide,
+    pub(crate) rates: SamplingRates,
 }
 
 impl SamplingPlan {
     pub(crate) fn new(stats: CellStats<'_>, table: &Table, skip_empty: bool) -> Self {
         let field = Arc::new(VisibleCells::new(stats, table, skip_empty));
-        Self { guide: Guide::new(stats, table, &field, skip_empty), field }
+        Self { rates: SamplingRates::new(stats, table, &field, skip_empty), field }
     }
 }
 

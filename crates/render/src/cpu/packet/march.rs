@@ -14,7 +14,7 @@ use crate::blocks::resident::Resident;
 use crate::blocks::voxel::Voxel;
 use crate::cpu::color_by::ColorBlock;
 use crate::cpu::empty_space::leap::{CellWalk, Look, RUN};
-use crate::cpu::empty_space::pace::{BENT, DOUBLE, Guide};
+use crate::cpu::empty_space::sampling_rate::{BENT, DOUBLE, SamplingRates};
 use crate::cpu::empty_space::visible_cells::{SamplingPlan, VisibleCells};
 use crate::cpu::samples::corners::Grid;
 use crate::cpu::samples::gathered::{Add, Gathered, Leg};
@@ -23,10 +23,10 @@ use crate::cpu::samples::shading::{Shading, Way};
 use crate::cpu::slab_layers::Inside;
 use crate::simd::{LANES, Simd, Step, each_axis};
 
-/// Result of the last look ahead: the pace at which `rays` go on, up to the sample `until`. Borders of slabs
+/// Result of the last look ahead: the rate at which `rays` go on, up to the sample `until`. Borders of slabs
 /// end runs of samples earlier.
 struct Looked {
-    pace: u8,
+    rate: u8,
     rays: u32,
     until: u32,
 }
@@ -96,7 +96,7 @@ impl<S: Simd, T: Voxel> Step<S> for March<'_, '_, S, T> {
         let mut i = 0;
         // The first sample in another slab.
         let mut cut = inside.as_ref().map_or(u32::MAX, |inside| inside.next);
-        let mut looked = Looked { pace: BENT, rays: 0, until: 0 };
+        let mut looked = Looked { rate: BENT, rays: 0, until: 0 };
         while i < way.count {
             if let Some(inside) = &mut inside
                 && i >= cut
@@ -118,13 +118,13 @@ impl<S: Simd, T: Voxel> Step<S> for March<'_, '_, S, T> {
             }
             let rays = simd.bits(live);
             if i >= looked.until || rays & !looked.rays != 0 {
-                let look = match (&*plan.field, &plan.guide) {
+                let look = match (&*plan.field, &plan.rates) {
                     (VisibleCells::Hidden { .. }, _) => Look::Skip(way.count - i),
-                    (_, Guide::Even(pace)) => Look::Draw { pace: *pace },
-                    (_, Guide::Cells(cells)) => walk.look(simd, cells, &way.at(simd, number), live),
+                    (_, SamplingRates::Even(rate)) => Look::Draw { rate: *rate },
+                    (_, SamplingRates::Cells(cells)) => walk.look(simd, cells, &way.at(simd, number), live),
                 };
                 match look {
-                    Look::Draw { pace } => looked = Looked { pace, rays, until: i + walk.run },
+                    Look::Draw { rate } => looked = Looked { rate, rays, until: i + walk.run },
                     Look::Skip(count) => {
                         let end = simd.splat((i + count.min(way.count - i)) as f32);
                         state = samples.land(simd, [number, end], state);
@@ -140,13 +140,13 @@ impl<S: Simd, T: Voxel> Step<S> for March<'_, '_, S, T> {
             // The way into a block comes from another one, where opacity may bend; from then on several steps may be taken at once,
             // until a ray leaves.
             let enters = i <= begun;
-            let pace = if enters { BENT } else { looked.pace };
+            let rate = if enters { BENT } else { looked.rate };
             if enters {
                 end = end.min(begun + 1);
-            } else if pace >= DOUBLE && i < left {
+            } else if rate >= DOUBLE && i < left {
                 end = end.min(left);
             }
-            let is_even = pace >= DOUBLE && sampling == Sampling::Linear;
+            let is_even = rate >= DOUBLE && sampling == Sampling::Linear;
             let is_long = is_even && end - i == RUN;
             let is_short = is_even && !is_long && end - i >= HALF_RUN;
             if is_short {
@@ -156,10 +156,10 @@ impl<S: Simd, T: Voxel> Step<S> for March<'_, '_, S, T> {
                 state = samples.look_back(simd, number, state);
             }
             let opacity = state.rgba[3];
-            let run = Run { samples, numbers: [i, end], bent: pace == BENT, state };
+            let run = Run { samples, numbers: [i, end], bent: rate == BENT, state };
             state = match sampling {
                 Sampling::Linear if is_short && run.is_whole(simd) => run.stride::<2, 2>(simd),
-                Sampling::Linear if is_long && run.is_whole(simd) => match pace {
+                Sampling::Linear if is_long && run.is_whole(simd) => match rate {
                     DOUBLE => run.stride::<4, 2>(simd),
                     _ => run.stride::<2, 4>(simd),
                 },

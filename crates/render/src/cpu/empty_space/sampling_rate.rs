@@ -2,7 +2,7 @@
 //!
 //! Where values run nearly evenly and opacity with them, two or four steps are taken at once: what samples in between
 //! would add is found from how the values around turn. What is lost is bounded by how much values rise and bend from voxel to
-//! voxel in a cell ([`Course`](crate::blocks::cell_stats::Course)) and by the slope of opacity and colour over the cell's range ([`Table::pace_of`]).
+//! voxel in a cell ([`Course`](crate::blocks::cell_stats::Course)) and by the slope of opacity and colour over the cell's range ([`Table::sampling_rate_of`]).
 
 use crate::blocks::cell_stats::CellStats;
 use crate::cpu::empty_space::visible_cells::VisibleCells;
@@ -18,25 +18,25 @@ pub(crate) const DOUBLE: u8 = 2;
 /// One for four.
 pub(crate) const QUADRUPLE: u8 = 3;
 
-/// Factor of the distance in a byte of [`Guide::Cells`]. The byte is the distance to the nearest visible
-/// cell, as in [`VisibleCells::Cells`], times this factor, plus the pace.
-pub(crate) const PACES: u8 = 4;
+/// Factor of the distance in a byte of [`SamplingRates::Cells`]. The byte is the distance to the nearest visible
+/// cell, as in [`VisibleCells::Cells`], times this factor, plus the rate.
+pub(crate) const RATES: u8 = 4;
 
 /// Farthest distance that is told.
-const FARTHEST: u8 = u8::MAX / PACES;
+const FARTHEST: u8 = u8::MAX / RATES;
 
 /// Sampling density of the cells of a block, and how far the nearest visible cell is.
 #[derive(Debug)]
-pub(crate) enum Guide {
+pub(crate) enum SamplingRates {
     /// All cells are visible and alike.
     Even(u8),
-    /// Distance times [`PACES`] and pace by cell, the slowest of those around it, as a run of samples may end beside where it
+    /// Distance times [`RATES`] and rate by cell, the slowest of those around it, as a run of samples may end beside where it
     /// began. C order; [`READ_AHEAD`] bytes follow.
     Cells(Vec<u8>),
 }
 
-impl Guide {
-    /// Creates the guide for `field`, from the value ranges and courses of the block's cells; `leaps` allows
+impl SamplingRates {
+    /// Creates the rates for `field`, from the value ranges and courses of the block's cells; `leaps` allows
     /// several steps at once.
     pub(crate) fn new(stats: CellStats<'_>, table: &Table, field: &VisibleCells, leaps: bool) -> Self {
         if matches!(field, VisibleCells::Hidden { .. }) {
@@ -44,13 +44,13 @@ impl Guide {
         }
         let fastest = if leaps { QUADRUPLE } else { SINGLE };
         let own = stats.ranges.iter().zip(stats.courses);
-        let own = own.map(|(&range, course)| table.pace_of(range, course).min(fastest));
+        let own = own.map(|(&range, course)| table.sampling_rate_of(range, course).min(fastest));
         let mut cells = slowest_around(own.collect(), stats.shape);
-        let is_even = cells.iter().all(|&pace| pace == cells[0]);
+        let is_even = cells.iter().all(|&rate| rate == cells[0]);
         match field {
             VisibleCells::Cells(distances) => {
                 for (cell, distance) in cells.iter_mut().zip(distances) {
-                    *cell += PACES * (distance & !crate::cpu::empty_space::visible_cells::BENT).min(FARTHEST);
+                    *cell += RATES * (distance & !crate::cpu::empty_space::visible_cells::BENT).min(FARTHEST);
                 }
             }
             _ if is_even => return Self::Even(cells[0]),
@@ -88,10 +88,10 @@ mod tests {
         let mut cells = vec![QUADRUPLE; 60];
         cells[(4 + 2) * 5 + 1] = BENT;
         let found = slowest_around(cells, shape);
-        for (i, &pace) in found.iter().enumerate() {
+        for (i, &rate) in found.iter().enumerate() {
             let at = [i / 20, i / 5 % 4, i % 5];
             let is_beside = [1, 2, 1].iter().zip(at).all(|(&a, b)| b.abs_diff(a) <= 1);
-            assert_eq!(pace, if is_beside { BENT } else { QUADRUPLE }, "{at:?}");
+            assert_eq!(rate, if is_beside { BENT } else { QUADRUPLE }, "{at:?}");
         }
     }
 }
