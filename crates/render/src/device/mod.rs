@@ -41,7 +41,7 @@ pub const CELL: usize = crate::blocks::resident::CELL;
 /// Set in cells of [`VisibleCells::Cells`] where opacity bends; the other bits are the distance to the nearest visible cell.
 pub const BENT: u8 = crate::cpu::empty_space::visible_cells::BENT;
 /// Samples between two looks at what can be skipped.
-pub const RUN: u32 = crate::cpu::empty_space::leap::RUN;
+pub const RUN: u32 = crate::cpu::empty_space::skip_ahead::RUN;
 /// Entries of a table.
 pub const ENTRIES: usize = crate::cpu::table::ENTRIES;
 /// Into how many parts the way between two samples may be cut.

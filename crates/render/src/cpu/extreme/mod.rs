@@ -14,7 +14,7 @@ use crate::blocks::Blocks;
 use crate::blocks::resident::Resident;
 use crate::blocks::voxel::Voxel;
 use crate::cpu::context::CastContext;
-use crate::cpu::empty_space::leap::{CellWalk, Look};
+use crate::cpu::empty_space::skip_ahead::{CellLookup, LookAhead};
 use crate::cpu::packet::rays::{Rays, Spans};
 use crate::cpu::samples::corners::Grid;
 use crate::cpu::samples::sample::Find;
@@ -184,7 +184,7 @@ impl<S: Simd, T: Voxel> Step<S> for Climb<'_, S, T> {
     fn run(self, simd: S) -> S::F {
         let Self { block, peaks, way, shading, sense, mut best } = self;
         let grid = Grid::new(block);
-        let walk = CellWalk::new(simd, block, way);
+        let lookup = CellLookup::new(simd, block, way);
         let enough = simd.splat(peaks.highest - ALIKE);
         let mut i = 0;
         while i < way.count {
@@ -194,12 +194,13 @@ impl<S: Simd, T: Voxel> Step<S> for Climb<'_, S, T> {
                 break;
             }
             let known = simd.add(best, simd.splat(ALIKE));
-            if let Look::Skip(count) = walk.look_above(simd, &peaks.cells, &way.at(simd, number), known, live)
+            if let LookAhead::Skip(count) =
+                lookup.look_above(simd, &peaks.cells, &way.at(simd, number), known, live)
             {
                 i = i.saturating_add(count);
                 continue;
             }
-            let end = way.count.min(i + walk.run);
+            let end = way.count.min(i + lookup.run);
             for number in i..end {
                 let number = simd.splat(number as f32);
                 let at = way.at(simd, number);

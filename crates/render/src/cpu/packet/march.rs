@@ -13,8 +13,8 @@ use std::cell::Cell;
 use crate::blocks::resident::Resident;
 use crate::blocks::voxel::Voxel;
 use crate::cpu::color_by::ColorBlock;
-use crate::cpu::empty_space::leap::{CellWalk, Look, RUN};
 use crate::cpu::empty_space::sampling_rate::{BENT, DOUBLE, SamplingRates};
+use crate::cpu::empty_space::skip_ahead::{CellLookup, LookAhead, RUN};
 use crate::cpu::empty_space::visible_cells::{SamplingPlan, VisibleCells};
 use crate::cpu::samples::corners::Grid;
 use crate::cpu::samples::gathered::{Add, Gathered, Leg};
@@ -84,7 +84,7 @@ impl<S: Simd, T: Voxel> Step<S> for March<'_, '_, S, T> {
         let sampling = Sampling::of(shading, grid.has_missing);
         let near = Cell::new(None);
         let samples = Samples { grid, way, shading, sampling, near: &near };
-        let walk = CellWalk::new(simd, block, way);
+        let lookup = CellLookup::new(simd, block, way);
         let opaque = simd.splat(shading.opaque);
         // A copy, of which nobody else knows: it stays in registers.
         let mut state = *gathered;
@@ -119,13 +119,13 @@ impl<S: Simd, T: Voxel> Step<S> for March<'_, '_, S, T> {
             let rays = simd.bits(live);
             if i >= looked.until || rays & !looked.rays != 0 {
                 let look = match (&*plan.field, &plan.rates) {
-                    (VisibleCells::Hidden { .. }, _) => Look::Skip(way.count - i),
-                    (_, SamplingRates::Even(rate)) => Look::Draw { rate: *rate },
-                    (_, SamplingRates::Cells(cells)) => walk.look(simd, cells, &way.at(simd, number), live),
+                    (VisibleCells::Hidden { .. }, _) => LookAhead::Skip(way.count - i),
+                    (_, SamplingRates::Even(rate)) => LookAhead::Draw { rate: *rate },
+                    (_, SamplingRates::Cells(cells)) => lookup.look(simd, cells, &way.at(simd, number), live),
                 };
                 match look {
-                    Look::Draw { rate } => looked = Looked { rate, rays, until: i + walk.run },
-                    Look::Skip(count) => {
+                    LookAhead::Draw { rate } => looked = Looked { rate, rays, until: i + lookup.run },
+                    LookAhead::Skip(count) => {
                         let end = simd.splat((i + count.min(way.count - i)) as f32);
                         state = samples.land(simd, [number, end], state);
                         i = i.saturating_add(count);

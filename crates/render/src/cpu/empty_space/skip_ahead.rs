@@ -1,4 +1,4 @@
-//! Leaps over what the transfer function hides: how far sixteen rays may go on through the cells of a block.
+//! Skipping ahead over what the transfer function hides: how far sixteen rays may go on through the cells of a block.
 
 #![expect(unsafe_code, reason = "cells are read at places that were clamped before")]
 
@@ -13,7 +13,7 @@ pub(crate) const RUN: u32 = 8;
 const _: () = assert!(RUN as usize <= CELL, "a run ends in a neighbouring cell");
 
 /// Result of a look ahead.
-pub(crate) enum Look {
+pub(crate) enum LookAhead {
     /// Nothing to be seen for so many samples.
     Skip(u32),
     /// Something, to be sampled at one of [`crate::cpu::empty_space::sampling_rate`]'s.
@@ -21,7 +21,7 @@ pub(crate) enum Look {
 }
 
 /// Steps of sixteen rays through the cells of a block.
-pub(crate) struct CellWalk<S: Simd> {
+pub(crate) struct CellLookup<S: Simd> {
     /// Per axis x, y, z.
     cells: [f32; 3],
     strides: [u32; 2],
@@ -32,7 +32,7 @@ pub(crate) struct CellWalk<S: Simd> {
     pub(crate) run: u32,
 }
 
-impl<S: Simd> CellWalk<S> {
+impl<S: Simd> CellLookup<S> {
     #[inline(always)]
     #[expect(
         clippy::cast_possible_truncation,
@@ -68,7 +68,7 @@ impl<S: Simd> CellWalk<S> {
     /// Looks at the cells that the `live` rays are in, as [`SamplingRates::Cells`](crate::cpu::empty_space::sampling_rate::SamplingRates) tells of them.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 3")]
-    pub(crate) fn look(&self, simd: S, cells: &[u8], at: &[S::F; 3], live: S::M) -> Look {
+    pub(crate) fn look(&self, simd: S, cells: &[u8], at: &[S::F; 3], live: S::M) -> LookAhead {
         let cell = self.cells_at(simd, at);
         let index = self.indices(simd, &cell);
         assert!(cells.len() >= self.count + READ_AHEAD, "a byte for each cell, and what is read beyond");
@@ -77,16 +77,23 @@ impl<S: Simd> CellWalk<S> {
         let rates = simd.splat(f32::from(RATES));
         let distance = simd.to_float(simd.truncate(simd.mul(here, simd.splat(1.0 / f32::from(RATES)))));
         if simd.bits(simd.and(live, simd.lt(here, rates))) == 0 {
-            return Look::Skip(self.samples_to_exit(simd, at, cell, distance, live));
+            return LookAhead::Skip(self.samples_to_exit(simd, at, cell, distance, live));
         }
         let rate = simd.sub(here, simd.mul(distance, rates));
         let slowest = simd.least(simd.select(live, rate, simd.splat(f32::from(QUADRUPLE))));
-        Look::Draw { rate: slowest as u8 }
+        LookAhead::Draw { rate: slowest as u8 }
     }
 
     /// Looks whether one of the cells that the `live` rays are in is higher than what the ray knows.
     #[inline(always)]
-    pub(crate) fn look_above(&self, simd: S, cells: &[f32], at: &[S::F; 3], known: S::F, live: S::M) -> Look {
+    pub(crate) fn look_above(
+        &self,
+        simd: S,
+        cells: &[f32],
+        at: &[S::F; 3],
+        known: S::F,
+        live: S::M,
+    ) -> LookAhead {
         let cell = self.cells_at(simd, at);
         let (index, known) = (self.indices(simd, &cell), simd.store(known));
         let mut rays = simd.bits(live);
@@ -94,10 +101,10 @@ impl<S: Simd> CellWalk<S> {
             let lane = rays.trailing_zeros() as usize;
             rays &= rays - 1;
             if cells[index[lane] as usize] > known[lane] {
-                return Look::Draw { rate: SINGLE };
+                return LookAhead::Draw { rate: SINGLE };
             }
         }
-        Look::Skip(self.samples_to_exit(simd, at, cell, simd.splat(1.0), live))
+        LookAhead::Skip(self.samples_to_exit(simd, at, cell, simd.splat(1.0), live))
     }
 
     /// The cells that positions lie in.
