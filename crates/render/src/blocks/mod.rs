@@ -7,8 +7,8 @@
 pub(crate) mod apron;
 pub(crate) mod cell_stats;
 pub(crate) mod charge;
+pub(crate) mod memo;
 pub(crate) mod pool;
-pub(crate) mod remembered;
 pub(crate) mod resident;
 pub(crate) mod snapshot;
 pub(crate) mod survey;

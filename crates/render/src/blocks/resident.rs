@@ -8,7 +8,7 @@ use glam::DVec3;
 
 use crate::blocks::cell_stats::{CellStats, Course};
 use crate::blocks::charge::Charge;
-use crate::blocks::remembered::REMEMBERED;
+use crate::blocks::memo::MEMO_SIZE;
 use crate::blocks::survey::Survey;
 use crate::blocks::voxel::{Missing, Voxel, read_labels, read_run};
 use crate::cpu::empty_space::visible_cells::SamplingPlans;
@@ -72,7 +72,7 @@ impl Layout {
     /// Returns the memory of a block of this layout in the pool, bytes.
     pub(crate) fn size_bytes(&self, voxel_bytes: usize) -> usize {
         // A plan has two bytes for each, sides one.
-        let cell_bytes = size_of::<[f32; 2]>() + size_of::<Course>() + 2 * REMEMBERED + 1;
+        let cell_bytes = size_of::<[f32; 2]>() + size_of::<Course>() + 2 * MEMO_SIZE + 1;
         let voxels = self.len() * voxel_bytes + ActiveCells::size_bytes(self.shape);
         voxels + self.cell_count() * cell_bytes + OVERHEAD_BYTES
     }

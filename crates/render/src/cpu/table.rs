@@ -16,7 +16,7 @@ use glam::{Vec3, Vec4};
 
 use crate::TransferFunction;
 use crate::blocks::cell_stats::Course;
-use crate::blocks::remembered::REMEMBERED;
+use crate::blocks::memo::MEMO_SIZE;
 use crate::blocks::voxel::Scale;
 use crate::cpu::empty_space::sampling_rate::{BENT, DOUBLE, QUADRUPLE, SINGLE};
 use crate::scene::colour::OwnColours;
@@ -286,9 +286,9 @@ pub(crate) struct Recipe {
 /// The tables of the last few pictures that differed in them, so that not every picture makes its own. Clones share
 /// what is remembered.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct TableMemo(Arc<Mutex<Vec<Remembered>>>);
+pub(crate) struct TableMemo(Arc<Mutex<Vec<KeptTables>>>);
 
-type Remembered = (Recipe, Arc<Tables>);
+type KeptTables = (Recipe, Arc<Tables>);
 
 impl TableMemo {
     pub(crate) fn of(&self, recipe: Recipe, decoding: &Decoding) -> Arc<Tables> {
@@ -302,7 +302,7 @@ impl TableMemo {
             number: NUMBERS.fetch_add(1, Ordering::Relaxed),
             by_stride: (0..=recipe.coarsest_log2).map(table).collect(),
         });
-        remembered.truncate(REMEMBERED - 1);
+        remembered.truncate(MEMO_SIZE - 1);
         remembered.insert(0, (recipe, Arc::clone(&tables)));
         tables
     }

@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use crate::blocks::remembered::Remembered;
+use crate::blocks::memo::Memo;
 use crate::blocks::resident::Resident;
 use crate::blocks::voxel::{Missing, Voxel};
 use crate::cpu::empty_space::visible_cells::distances;
@@ -44,7 +44,7 @@ pub(crate) struct SidesByCell {
 }
 
 /// The sides of a block of the isovalues, stored, that were last asked for.
-pub(crate) type LastSides = Remembered<Arc<[f64]>, CellSides, 1>;
+pub(crate) type LastSides = Memo<Arc<[f64]>, CellSides, 1>;
 
 /// On which side some values lie.
 pub(crate) enum Side {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::blocks::cell_stats::CellStats;
-use crate::blocks::remembered::{REMEMBERED, Remembered};
+use crate::blocks::memo::{MEMO_SIZE, Memo};
 use crate::cpu::empty_space::sampling_rate::SamplingRates;
 use crate::cpu::table::{RangeVisibility, Table};
 
@@ -89,7 +89,7 @@ fn show_between_gaps(visibilities: &mut [RangeVisibility], [nz, ny, nx]: [usize;
 }
 
 /// The plans of a block for the last few transfer functions.
-pub(crate) type SamplingPlans = Remembered<u64, SamplingPlan, REMEMBERED>;
+pub(crate) type SamplingPlans = Memo<u64, SamplingPlan, MEMO_SIZE>;
 
 /// Cells of a block that a transfer function shows, and how densely to sample them.
 #[derive(Debug)]

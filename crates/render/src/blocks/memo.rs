@@ -3,13 +3,13 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Plans that a block remembers, by the number of the table they are for; and tables that are remembered.
-pub(crate) const REMEMBERED: usize = 2;
+pub(crate) const MEMO_SIZE: usize = 2;
 
 /// The last `COUNT` values that were made, by what they were made for: so many views of one block may differ in that.
 #[derive(Debug)]
-pub(crate) struct Remembered<K, V, const COUNT: usize>(Mutex<Vec<(K, Arc<V>)>>);
+pub(crate) struct Memo<K, V, const COUNT: usize>(Mutex<Vec<(K, Arc<V>)>>);
 
-impl<K: Clone + PartialEq, V, const COUNT: usize> Remembered<K, V, COUNT> {
+impl<K: Clone + PartialEq, V, const COUNT: usize> Memo<K, V, COUNT> {
     /// The value for a key, made if it is not remembered.
     pub(crate) fn of(&self, key: &K, make: impl FnOnce() -> V) -> Arc<V> {
         let mut remembered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -27,14 +27,14 @@ impl<K: Clone + PartialEq, V, const COUNT: usize> Remembered<K, V, COUNT> {
     }
 }
 
-impl<K, V, const COUNT: usize> Default for Remembered<K, V, COUNT> {
+impl<K, V, const COUNT: usize> Default for Memo<K, V, COUNT> {
     fn default() -> Self {
         Self(Mutex::default())
     }
 }
 
 /// A copy of a block begins without: it is made because the block changes.
-impl<K, V, const COUNT: usize> Clone for Remembered<K, V, COUNT> {
+impl<K, V, const COUNT: usize> Clone for Memo<K, V, COUNT> {
     fn clone(&self) -> Self {
         Self::default()
     }
@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn a_value_is_made_once_until_it_is_pushed_out() {
-        let remembered = Remembered::<u64, u64, 2>::default();
+        let remembered = Memo::<u64, u64, 2>::default();
         let mut made = 0;
         for key in [1, 1, 2, 1, 2, 3, 3, 1] {
             let value = remembered.of(&key, || {
