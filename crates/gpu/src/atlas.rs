@@ -54,8 +54,8 @@ pub(crate) fn slot_sizes(prepared: &Prepared) -> (Vec<SlotSize>, Vec<usize>) {
     for level in &prepared.levels {
         let block: [u64; 3] = [0, 1, 2].map(|axis| level.block[axis].min(level.shape[axis]));
         let extent = [0, 1, 2].map(|axis| {
-            let apron = u64::from(axis == 2 || level.shape[axis] > 1);
-            u32::try_from(block[axis] + apron).expect("sides of blocks are below 2^21")
+            let ghost = u64::from(axis == 2 || level.shape[axis] > 1);
+            u32::try_from(block[axis] + ghost).expect("sides of blocks are below 2^21")
         });
         let own = SlotSize { extent, voxel_bytes };
         let count: u64 = (0..3).map(|axis| level.shape[axis].div_ceil(block[axis])).product();
@@ -345,7 +345,7 @@ mod tests {
         }
     }
 
-    /// 64 GB and aprons: all of it has room on a device of 80 GiB, on a smaller one a part, and the rest is paged.
+    /// 64 GB and ghost voxels: all of it has room on a device of 80 GiB, on a smaller one a part, and the rest is paged.
     #[test]
     fn four_thousand_voxels_a_side_fit_a_large_device() {
         let room = |gib: u64| Room {

@@ -160,7 +160,7 @@ fn block_borders_do_not_show() {
     }
 }
 
-/// Aprons are refreshed as neighbours arrive, so the order of arrival leaves no trace.
+/// Ghost voxels are refreshed as neighbours arrive, so the order of arrival leaves no trace.
 #[test]
 fn the_order_of_arrival_leaves_no_trace() {
     let synthetic = Synthetic { levels: 3, ..Synthetic::new([48; 3], [16; 3], cubic) };

@@ -154,7 +154,7 @@ fn the_limit_holds_while_a_picture_is_cast() {
     assert_eq!(pool.used_bytes(), 0);
 }
 
-/// Aprons that change under a picture are copied, and become what they would have been without it.
+/// Ghost voxels that change under a picture are copied, and become what they would have been without it.
 #[test]
 fn pictures_under_way_leave_no_trace() {
     let synthetic = pyramid();
@@ -263,7 +263,7 @@ fn axes_in_any_order_give_the_same_picture() {
     assert!(apart < 0.01, "{apart}");
 }
 
-/// Aprons of blocks that came together are refreshed once, which leaves no trace in a picture, of a part of the blocks neither.
+/// Ghost voxels of blocks that came together are refreshed once, which leaves no trace in a picture, of a part of the blocks neither.
 #[test]
 fn blocks_inserted_together_look_as_those_inserted_one_by_one() {
     let synthetic = pyramid();
@@ -287,9 +287,9 @@ fn blocks_inserted_together_look_as_those_inserted_one_by_one() {
     assert_eq!(one_by_one.used_bytes(), together.used_bytes());
 }
 
-/// An apron is refreshed after the pictures that leave no room for a copy.
+/// Ghost voxels are refreshed after the pictures that leave no room for a copy.
 #[test]
-fn aprons_that_find_no_room_are_refreshed_later() {
+fn ghost_voxels_that_find_no_room_are_refreshed_later() {
     let synthetic = pyramid();
     let scene = synthetic.scene();
     let blocks = synthetic.blocks(0);

@@ -4,9 +4,9 @@
 //! table and each block in it are shared between the two and copied only when one changes that the other still
 //! holds. What is copied is counted: see [`Charge`](crate::blocks::charge::Charge).
 
-pub(crate) mod apron;
 pub(crate) mod cell_stats;
 pub(crate) mod charge;
+pub(crate) mod ghost;
 pub(crate) mod memo;
 pub(crate) mod pool;
 pub(crate) mod resident;

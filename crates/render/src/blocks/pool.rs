@@ -1,12 +1,12 @@
 //! The pool: blocks made ready for drawing, under a hard limit of bytes.
 //!
 //! One pool belongs to one view. Blocks come in any order at any level; each is copied once into its own type
-//! and the host's byte order, with an apron (`apron.rs`). When room is short, what was not wanted longest
+//! and the host's byte order, with ghost voxels (`ghost.rs`). When room is short, what was not wanted longest
 //! goes first, finer before coarser, and a block that matters less than everything here is turned away.
 //! Pictures are cast from a [`Snapshot`], so that nobody waits for a picture. The pool is locked for one block at a time, and
 //! voxels are copied and surveyed outside of the lock, so that whoever begins a picture hardly waits.
 //!
-//! A block that arrives makes aprons of its neighbours *stale*: they are refreshed when all blocks that came together have
+//! A block that arrives makes ghost voxels of its neighbors *stale*: they are refreshed when all blocks that came together have
 //! been placed, each once.
 
 use std::cmp::Reverse;
@@ -17,8 +17,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use array::{Block, BlockKey, Content, ElementType, Result};
 use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
 
-use crate::blocks::apron::Ranks;
 use crate::blocks::charge::Charge;
+use crate::blocks::ghost::Ranks;
 use crate::blocks::resident::{Layout, Resident};
 use crate::blocks::snapshot::{AnyBlocks, Snapshot};
 use crate::blocks::voxel::Voxel;
@@ -101,12 +101,12 @@ impl BlockPool {
     }
 
     /// Takes over several blocks, each as [`insert`](Self::insert) does; outcomes in the order of the blocks. Costs less than
-    /// one after the other: aprons around them are refreshed once.
+    /// one after the other: ghost voxels around them are refreshed once.
     pub fn insert_all(&self, blocks: &[&Block]) -> Vec<Result<Inserted>> {
         each_type!(&self.typed, shared => shared.insert_all(blocks))
     }
 
-    /// Refreshes aprons that blocks inserted earlier made stale, where the limit left no room for copies of what pictures
+    /// Refreshes ghost voxels that blocks inserted earlier made stale, where the limit left no room for copies of what pictures
     /// hold; true when none is stale any more.
     pub fn refresh(&self) -> bool {
         each_type!(&self.typed, shared => shared.refresh())
@@ -197,7 +197,7 @@ impl<T: Voxel> Shared<T> {
 
     fn insert_all(&self, blocks: &[&Block]) -> Vec<Result<Inserted>> {
         let view = Arc::clone(&self.pool.read().blocks.view);
-        // Finer aprons are filled from coarser blocks, and each block's from its upper neighbours: these go first.
+        // Finer ghost voxels are filled from coarser blocks, and each block's from its upper neighbours: these go first.
         let order = |&i: &usize| Reverse(view.locate(&blocks[i].key));
         let mut places: Vec<usize> = (0..blocks.len()).collect();
         places.sort_by_cached_key(order);
@@ -212,7 +212,7 @@ impl<T: Voxel> Shared<T> {
         outcomes
     }
 
-    /// Takes a block over; aprons around it are stale then.
+    /// Takes a block over; ghost voxels around it are stale then.
     fn insert(&self, block: &Block) -> Result<Inserted> {
         let _alone = self.changing.lock();
         let admitted = self.pool.write().admit(block);
@@ -226,7 +226,7 @@ impl<T: Voxel> Shared<T> {
         }
     }
 
-    /// Refreshes stale aprons; false where some stay stale for want of room.
+    /// Refreshes stale ghost voxels; false where some stay stale for want of room.
     fn refresh(&self) -> bool {
         let _alone = self.changing.lock();
         let mut from = 0;
@@ -283,13 +283,13 @@ impl<T: Voxel> Vacancy<T> {
     fn fill(self, bytes: &[u8]) -> Result<(Resident<T>, Vec<u32>)> {
         let Self { blocks, rank, at, neighbours, charge } = self;
         let mut resident = Resident::load(&blocks.view, rank, at, bytes, &blocks.missing, charge)?;
-        blocks.fill_apron(&mut resident);
+        blocks.fill_ghosts(&mut resident);
         resident.update_cells(0, &blocks.missing);
         Ok((resident, neighbours))
     }
 }
 
-/// Outcome of refreshing the next stale apron.
+/// Outcome of refreshing the ghost voxels of the next stale block.
 enum Refreshed<T> {
     /// There was none.
     None,
@@ -299,7 +299,7 @@ enum Refreshed<T> {
     Held(Held<T>),
 }
 
-/// A block whose apron is stale and that a picture holds.
+/// A block whose ghost voxels are stale and that a picture holds.
 struct Held<T> {
     slot: u32,
     block: Arc<Resident<T>>,
@@ -323,7 +323,7 @@ pub(crate) struct Pool<T> {
     /// When what is in a slot was last wanted.
     last_used: Vec<u64>,
     wanted: HashSet<u64, IdHash>,
-    /// Slots of blocks whose aprons blocks of these ranks may improve.
+    /// Slots of blocks whose ghost voxels blocks of these ranks may improve.
     stale: BTreeMap<u32, Ranks>,
     epoch: u64,
     /// Bytes of all blocks that are alive: in the table, or in that of a picture.
@@ -388,7 +388,7 @@ impl<T: Voxel> Pool<T> {
         }
     }
 
-    /// Refreshes the first stale apron from slot `from` on, or gives what has to be copied for it. Pictures that began since its
+    /// Refreshes the stale ghost voxels of the first block from slot `from` on, or gives what has to be copied for it. Pictures that began since its
     /// neighbour was admitted may have taken the room for that: then it stays stale.
     fn refresh_next(&mut self, from: u32) -> Refreshed<T> {
         let Some((&slot, &arrived)) = self.stale.range(from..).next() else { return Refreshed::None };

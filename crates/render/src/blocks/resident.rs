@@ -1,7 +1,7 @@
-//! One block in the pool: its voxels with an apron, and the value ranges of its cells.
+//! One block in the pool: its voxels with ghost voxels, and the value ranges of its cells.
 //!
-//! The apron is one more voxel at the upper end of each axis, so that every sample between this block's first
-//! voxel and the next block's first voxel finds its eight neighbours here. See `apron.rs` for what fills it.
+//! Ghost voxels are one more layer at the upper end of each axis, so that every sample between this block's first
+//! voxel and the next block's first voxel finds its eight neighbours here. See `ghost.rs` for what fills them.
 
 use array::{Error, Result};
 use glam::DVec3;
@@ -25,9 +25,9 @@ pub(crate) const CELL: usize = 8;
 pub(crate) struct Layout {
     /// Voxels of the block itself.
     pub(crate) shape: [usize; 3],
-    /// With the apron; axes z and y of a level one voxel thick have none.
+    /// With the ghost voxels; axes z and y of a level one voxel thick have none.
     pub(crate) extent: [usize; 3],
-    /// Distance of neighbours in memory; 0 along an axis without an apron.
+    /// Distance of neighbours in memory; 0 along an axis without ghost voxels.
     pub(crate) strides: [usize; 3],
     /// Cells.
     pub(crate) cells: [usize; 3],
@@ -58,7 +58,7 @@ impl Layout {
         (z * self.extent[1] + y) * self.pitch() + x
     }
 
-    /// Strides along z and y; a block's voxels, apron included, are fewer than 2^31.
+    /// Strides along z and y; a block's voxels, ghost voxels included, are fewer than 2^31.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "see above")]
     pub(crate) fn strides_zy(&self) -> [u32; 2] {
@@ -82,9 +82,9 @@ impl Layout {
 /// rounded up.
 const OVERHEAD_BYTES: usize = 512;
 
-/// Origin of the voxels in a part of the apron.
+/// Origin of a part of the ghost voxels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fill {
+pub(crate) enum GhostFill {
     /// Voxels of the same level: nothing better will come.
     Exact,
     /// Interpolated from this rank.
@@ -93,7 +93,7 @@ pub(crate) enum Fill {
     Own,
 }
 
-impl Fill {
+impl GhostFill {
     /// Whether a block of a coarser rank would fill it better.
     pub(crate) fn is_better_from(self, rank: usize) -> bool {
         match self {
@@ -116,14 +116,14 @@ pub(crate) struct Resident<T> {
     pub(crate) cells: Vec<[f32; 2]>,
     /// How they run in between. As `cells`.
     pub(crate) courses: Vec<Course>,
-    /// True when some voxel, apron included, is missing.
+    /// True when some voxel, ghost voxels included, is missing.
     pub(crate) has_missing: bool,
     /// Parts of it that can be seen, for the last few transfer functions.
     pub(crate) plans: SamplingPlans,
     /// On which sides of isovalues it lies.
     pub(crate) sides: LastSides,
-    /// Origins of the voxels in the apron, by the bits of the part (1 x, 2 y, 4 z); entry 0 is unused.
-    pub(crate) fills: [Fill; 8],
+    /// Origins of the ghost voxels, by the bits of the part (1 x, 2 y, 4 z); entry 0 is unused.
+    pub(crate) fills: [GhostFill; 8],
     _charge: Charge,
 }
 
@@ -150,7 +150,7 @@ impl Gather {
 }
 
 impl<T: Voxel> Resident<T> {
-    /// Takes over a block's elements, swapping bytes once; the apron repeats the outermost voxels. What it costs
+    /// Takes over a block's elements, swapping bytes once; its ghost voxels repeat the outermost voxels. What it costs
     /// is charged as long as it lives.
     ///
     /// # Errors
@@ -183,11 +183,11 @@ impl<T: Voxel> Resident<T> {
                 read(view.dtype, from, gather.strides[2], &mut data[to..to + layout.shape[2]]);
             }
         }
-        let mut fills = [Fill::Own; 8];
+        let mut fills = [GhostFill::Own; 8];
         for (part, fill) in fills.iter_mut().enumerate() {
             let flat = part & 4 != 0 && layout.strides[0] == 0 || part & 2 != 0 && layout.strides[1] == 0;
             if part == 0 || flat {
-                *fill = Fill::Exact;
+                *fill = GhostFill::Exact;
             }
         }
         let cells = vec![[f32::INFINITY, f32::NEG_INFINITY]; layout.cell_count()];
@@ -208,8 +208,8 @@ impl<T: Voxel> Resident<T> {
         })
     }
 
-    /// Fills a part of the apron; `values` in C order of [`Layout::part`].
-    pub(crate) fn patch(&mut self, part: usize, fill: Fill, values: &[T], missing: &Missing<T>) {
+    /// Fills a part of the ghost voxels; `values` in C order of [`Layout::part`].
+    pub(crate) fn patch(&mut self, part: usize, fill: GhostFill, values: &[T], missing: &Missing<T>) {
         let [z, y, x] = self.layout.part(part);
         let mut from = 0;
         for z in z {
@@ -223,7 +223,7 @@ impl<T: Voxel> Resident<T> {
         self.has_missing |= missing.any(values);
     }
 
-    /// Updates value ranges and courses of the cells that a part of the apron touches, and forgets what was
+    /// Updates value ranges and courses of the cells that a part of the ghost voxels touches, and forgets what was
     /// derived from them; part 0 is the whole block.
     pub(crate) fn update_cells(&mut self, part: usize, missing: &Missing<T>) {
         self.plans.forget();
@@ -259,7 +259,7 @@ impl<T: Voxel> Resident<T> {
     }
 
     /// The eight voxels around a cell `(x, y, z)`, bits of their number: 1 x, 2 y, 4 z. Beyond the first voxel and
-    /// the apron these go on.
+    /// the ghost voxels these go on.
     #[inline(always)]
     pub(crate) fn corners(&self, [x, y, z]: [isize; 3]) -> [T; 8] {
         let Layout { shape: [nz, ny, nx], strides: [sz, sy, sx], .. } = self.layout;
@@ -291,7 +291,7 @@ impl<T: Voxel> Resident<T> {
     }
 }
 
-/// Returns the offsets in memory of two neighbors along an axis, of which `last` is the apron; positions
+/// Returns the offsets in memory of two neighbors along an axis, of which `last` is a ghost voxel; positions
 /// beyond are clamped.
 #[inline(always)]
 fn pair(lower: isize, last: usize, stride: usize) -> [usize; 2] {
@@ -307,7 +307,7 @@ fn trilinear<T: Voxel>(corners: &[T; 8], share: DVec3) -> f64 {
 }
 
 impl Layout {
-    /// The voxels of a part of the apron (bits 1 x, 2 y, 4 z): one layer along its axes, all along the others.
+    /// The voxels of a part of the ghost layer (bits 1 x, 2 y, 4 z): one layer along its axes, all along the others.
     pub(crate) fn part(&self, part: usize) -> [std::ops::Range<usize>; 3] {
         [(0, 4), (1, 2), (2, 1)].map(|(axis, bit)| {
             let n = self.shape[axis];

@@ -8,7 +8,7 @@ use crate::blocks::resident::{CELL, Resident};
 use crate::blocks::voxel::{Missing, Voxel};
 use crate::simd::{Job, Simd};
 
-/// Finds value ranges and courses of the cells that a part of the apron touches; part 0 is the whole block.
+/// Finds value ranges and courses of the cells that a part of the ghost voxels touches; part 0 is the whole block.
 pub(crate) struct Survey<'a, T> {
     pub(crate) block: &'a mut Resident<T>,
     pub(crate) part: usize,

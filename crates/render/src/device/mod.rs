@@ -104,9 +104,9 @@ pub struct PreparedBlock {
     pub rank: usize,
     /// Its place `[z, y, x]` in the level's grid.
     pub at: [u64; 3],
-    /// Voxels without the apron.
+    /// Voxels without the ghost voxels.
     pub shape: [usize; 3],
-    /// Voxels with the apron, as they lie in [`Prepared::voxels`] but for the pitch.
+    /// Voxels with the ghost voxels, as they lie in [`Prepared::voxels`] but for the pitch.
     pub extent: [usize; 3],
     /// Voxels from one row to the next.
     pub pitch: usize,
@@ -259,7 +259,7 @@ pub fn prepare(scene: &Scene, blocks: &Snapshot) -> Result<Prepared> {
 }
 
 impl Prepared {
-    /// The voxels of a block with its apron: rows of `pitch` voxels, `extent` of them each.
+    /// The voxels of a block with its ghost voxels: rows of `pitch` voxels, `extent` of them each.
     ///
     /// # Panics
     /// With a block of another picture.

@@ -98,7 +98,7 @@ impl<T: Voxel> Job for FindActiveCells<'_, T> {
             sides.swap(0, 1);
             let [before, here] = &mut sides;
             for (y, sides) in here.chunks_exact_mut(width).enumerate() {
-                // A level that is one voxel thick has no apron: its only plane is its own neighbour.
+                // A level that is one voxel thick has no ghost voxels: its only plane is its own neighbour.
                 let row = block.layout.index(z.min(extent[0] - 1), y, 0);
                 tell_sides(&block.data[row..row + width], isovalues, missing, sides);
             }

@@ -13,7 +13,7 @@ use rayon::prelude::*;
 use render::reference::Voxels;
 use render::{BlockPool, Inserted, VolumeView};
 
-/// Aprons and cells cost a pool less than this share of the voxels.
+/// Ghost voxels and cells cost a pool less than this share of the voxels.
 const OVERHEAD: f64 = 0.5;
 /// Counterpart of [`OVERHEAD`] for blocks that are small for the sake of a skewed volume.
 const SKEWED_OVERHEAD: f64 = 4.0;

@@ -15,7 +15,7 @@ pub(crate) struct Grid<'a, T> {
     data: &'a [T],
     /// Distance of neighbours in memory along z and y.
     strides: [u32; 2],
-    /// The greatest position `(x, y, z)` whose upper neighbours are still in the apron.
+    /// The greatest position `(x, y, z)` whose upper neighbours are still in the ghost voxels.
     last: [f32; 3],
     /// Some voxels are missing.
     pub(crate) has_missing: bool,
@@ -38,7 +38,7 @@ impl<'a, T: Voxel> Grid<'a, T> {
         let highest = (z + 1) * sz as usize + (y + 1) * sy as usize + x;
         assert!(
             highest + READ_AHEAD <= block.data.len() && i32::try_from(block.data.len()).is_ok(),
-            "a block with its apron"
+            "a block with its ghost voxels"
         );
         let [nz, ny, nx] = block.layout.shape.map(|n| (n as f32).next_down());
         let has_missing = block.has_missing;
@@ -235,7 +235,7 @@ impl<'a, T: Voxel> Grid<'a, T> {
     #[inline(always)]
     pub(crate) fn nearest<S: Simd>(&self, simd: S, at: &[S::F; 3]) -> [T; LANES] {
         let half = simd.splat(0.5);
-        // Rounding is cutting off half a voxel farther on; the upper half of the last voxel is the apron's.
+        // Rounding is cutting off half a voxel farther on; the upper half of the last voxel is a ghost voxel's.
         let cell = each_axis!(a => {
             let farther = simd.add(simd.max(at[a], simd.splat(0.0)), half);
             simd.truncate(simd.min(farther, simd.splat((self.last[a] + 1.0).next_down())))

@@ -2,7 +2,7 @@
 //! values lead over to its own, so that the border does not show.
 //!
 //! Only needed while blocks are missing that the picture wants, so it is written to be short, not fast. At a
-//! block's upper faces the apron does the same (`apron.rs`). Labels are not interpolated and do not fade.
+//! block's upper faces the ghost voxels do the same (`ghost.rs`). Labels are not interpolated and do not fade.
 
 use glam::{BVec3, DVec3};
 

@@ -1,8 +1,8 @@
-//! Values in the aprons: voxels of the same level's neighbors where these are resident, else of the finest
+//! Values of ghost voxels: voxels of the same level's neighbors where these are resident, else of the finest
 //! coarser level that is resident, else the block's own outermost voxels.
 //!
-//! Parts of an apron are numbered by the axes along which they lie beyond the block: bit 1 x, 2 y, 4 z. An
-//! arriving block fills its own apron; the aprons of other blocks that it can improve are refreshed
+//! Parts of the ghost voxels are numbered by the axes along which they lie beyond the block: bit 1 x, 2 y, 4 z. An
+//! arriving block fills its own ghost voxels; the ghost voxels of other blocks that it can improve are refreshed
 //! afterwards. If all neighbors are resident, a picture of many blocks equals that of one block. Where a
 //! finer block ends at a coarser one, the finer block's last samples lead over to the coarser values;
 //! `fade.rs` does the same where it begins.
@@ -12,10 +12,10 @@ use std::sync::Arc;
 use glam::DVec3;
 
 use crate::blocks::Blocks;
-use crate::blocks::resident::{Fill, Layout, Resident};
+use crate::blocks::resident::{GhostFill, Layout, Resident};
 use crate::blocks::voxel::Voxel;
 
-/// Every part of an apron.
+/// Every part of the ghost voxels.
 const PARTS: std::ops::Range<usize> = 1..8;
 
 /// A set of ranks: one bit for each of at most [`array::MAX_LEVELS`] levels.
@@ -39,16 +39,16 @@ impl Ranks {
 }
 
 impl<T: Voxel> Blocks<T> {
-    /// Fills the whole apron of a block that is about to be placed.
-    pub(crate) fn fill_apron(&self, block: &mut Resident<T>) {
+    /// Fills all ghost voxels of a block that is about to be placed.
+    pub(crate) fn fill_ghosts(&self, block: &mut Resident<T>) {
         for part in PARTS {
-            if block.fills[part] != Fill::Exact && !self.complete(block, part) {
+            if block.fills[part] != GhostFill::Exact && !self.complete(block, part) {
                 self.approximate(block, part);
             }
         }
     }
 
-    /// Refreshes the apron of the block in a slot, in its place: it is copied only where a picture holds it.
+    /// Refreshes the ghost voxels of the block in a slot, in its place: it is copied only where a picture holds it.
     pub(crate) fn refresh(&mut self, slot: u32, arrived: Ranks) {
         // The block leaves its slot so that its neighbours can be read while it changes.
         let Some(mut shared) = self.take(slot) else { return };
@@ -56,7 +56,7 @@ impl<T: Voxel> Blocks<T> {
         self.put(slot, shared);
     }
 
-    /// Refreshes a block's apron after blocks of these ranks were placed that [improve](Self::improvable) it.
+    /// Refreshes a block's ghost voxels after blocks of these ranks were placed that [improve](Self::improvable) it.
     pub(crate) fn refresh_block(&self, block: &mut Resident<T>, arrived: Ranks) {
         let improved: Vec<usize> = PARTS.filter(|&part| self.improve(block, part, arrived)).collect();
         // The cells that a part touches are some of those that a part along fewer axes touches.
@@ -81,7 +81,7 @@ impl<T: Voxel> Blocks<T> {
 
     /// Fills one part better than it is, if blocks of these ranks allow that; false where they do not.
     fn improve(&self, block: &mut Resident<T>, part: usize, arrived: Ranks) -> bool {
-        if block.fills[part] == Fill::Exact {
+        if block.fills[part] == GhostFill::Exact {
             return false;
         }
         if arrived.has(block.rank) && self.complete(block, part) {
@@ -103,7 +103,7 @@ impl<T: Voxel> Blocks<T> {
     /// Fills one part for good, if the same level has all of it.
     fn complete(&self, block: &mut Resident<T>, part: usize) -> bool {
         let Some(values) = self.exact_values(block, part) else { return false };
-        block.patch(part, Fill::Exact, &values, &self.missing);
+        block.patch(part, GhostFill::Exact, &values, &self.missing);
         true
     }
 
@@ -136,7 +136,7 @@ impl<T: Voxel> Blocks<T> {
     }
 
     /// Values of a part from coarser levels, voxel by voxel; own voxels where there are none.
-    fn coarser_values(&self, block: &Resident<T>, part: usize) -> (Fill, Vec<T>) {
+    fn coarser_values(&self, block: &Resident<T>, part: usize) -> (GhostFill, Vec<T>) {
         let level = &self.view.levels[block.rank];
         let start = DVec3::from_array(block_start(level.block, block.at));
         let ranges = block.layout.part(part);
@@ -153,7 +153,7 @@ impl<T: Voxel> Blocks<T> {
                 }
             }
         }
-        (coarsest.map_or(Fill::Own, Fill::Coarser), values)
+        (coarsest.map_or(GhostFill::Own, GhostFill::Coarser), values)
     }
 
     /// The value at a volume position in the finest resident level from `rank` on, and that level's rank.
@@ -163,18 +163,18 @@ impl<T: Voxel> Blocks<T> {
         Some((rank, block.interpolate(local, is_labels, &self.missing)))
     }
 
-    /// Blocks whose aprons begin in this one and have other values there so far.
+    /// Blocks whose ghost voxels begin in this one and have other values there so far.
     fn lower_waiting(&self, rank: usize, at: [u64; 3]) -> Vec<u32> {
         let waiting = |part: usize| {
             let back = |axis: usize, bit: usize| at[axis].checked_sub(u64::from(part & bit != 0));
             let lower = [back(0, 4)?, back(1, 2)?, back(2, 1)?];
             let slot = self.slot_of(rank, lower)?;
-            (self.resident(slot).fills[part] != Fill::Exact).then_some(slot)
+            (self.resident(slot).fills[part] != GhostFill::Exact).then_some(slot)
         };
         PARTS.filter_map(waiting).collect()
     }
 
-    /// Finer blocks that touch this one and whose apron could be better for it.
+    /// Finer blocks that touch this one and whose ghost voxels could be better for it.
     fn finer_waiting(&self, rank: usize, at: [u64; 3]) -> Vec<u32> {
         let (low, high) = self.volume_span(rank, at);
         let touches = |other: &Resident<T>| {
@@ -187,7 +187,7 @@ impl<T: Voxel> Blocks<T> {
         self.occupied().filter(|(_, r)| waiting(r)).map(|(slot, _)| slot).collect()
     }
 
-    /// Box in volume space from a block's first voxel to its apron.
+    /// Box in volume space from a block's first voxel to its ghost voxels.
     fn volume_span(&self, rank: usize, at: [u64; 3]) -> (DVec3, DVec3) {
         let level = &self.view.levels[rank];
         let start = DVec3::from_array(block_start(level.block, at));
