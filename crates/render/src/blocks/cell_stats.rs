@@ -3,11 +3,11 @@
 /// How the stored values of a cell run from voxel to voxel, in `f32`; infinite or NaN where that is beyond it. Zero where voxels of the
 /// block are missing: nothing is asked there.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Course {
+pub(crate) struct ValueVariation {
     /// The greatest difference of two neighbours along x, y or z.
-    pub(crate) rise: f32,
+    pub(crate) first_difference: f32,
     /// The greatest difference of neighbouring differences at a voxel, along x, y or z. Voxels before the block are not asked.
-    pub(crate) bow: f32,
+    pub(crate) second_difference: f32,
 }
 
 /// Statistics of all cells of a block.
@@ -18,5 +18,5 @@ pub(crate) struct CellStats<'a> {
     /// Smallest and largest stored value, rounded outwards; low > high where nothing is present. C order.
     pub(crate) ranges: &'a [[f32; 2]],
     /// How values run in between. As `ranges`.
-    pub(crate) courses: &'a [Course],
+    pub(crate) variations: &'a [ValueVariation],
 }

@@ -6,7 +6,7 @@
 use array::{Error, Result};
 use glam::DVec3;
 
-use crate::blocks::cell_stats::{CellStats, Course};
+use crate::blocks::cell_stats::{CellStats, ValueVariation};
 use crate::blocks::charge::Charge;
 use crate::blocks::memo::MEMO_SIZE;
 use crate::blocks::survey::Survey;
@@ -72,7 +72,7 @@ impl Layout {
     /// Returns the memory of a block of this layout in the pool, bytes.
     pub(crate) fn size_bytes(&self, voxel_bytes: usize) -> usize {
         // A plan has two bytes for each, sides one.
-        let cell_bytes = size_of::<[f32; 2]>() + size_of::<Course>() + 2 * MEMO_SIZE + 1;
+        let cell_bytes = size_of::<[f32; 2]>() + size_of::<ValueVariation>() + 2 * MEMO_SIZE + 1;
         let voxels = self.len() * voxel_bytes + ActiveCells::size_bytes(self.shape);
         voxels + self.cell_count() * cell_bytes + OVERHEAD_BYTES
     }
@@ -115,7 +115,7 @@ pub(crate) struct Resident<T> {
     /// nothing is present. C order over `layout.cells`.
     pub(crate) cells: Vec<[f32; 2]>,
     /// How they run in between. As `cells`.
-    pub(crate) courses: Vec<Course>,
+    pub(crate) variations: Vec<ValueVariation>,
     /// True when some voxel, ghost voxels included, is missing.
     pub(crate) has_missing: bool,
     /// Parts of it that can be seen, for the last few transfer functions.
@@ -129,13 +129,13 @@ pub(crate) struct Resident<T> {
 
 /// How a block of an n-D array holds the voxels of a view: byte offset and byte strides `[z, y, x]`.
 #[derive(Clone, Copy, Debug)]
-struct Gather {
+struct VoxelStrides {
     start: usize,
     strides: [usize; 3],
     total: usize,
 }
 
-impl Gather {
+impl VoxelStrides {
     fn new(view: &VolumeView, level: &ViewLevel, at: [u64; 3]) -> Result<Self> {
         let shape = level.array_block_shape(&view.axes, at);
         let strides = array::c_strides(&shape, view.dtype.size_bytes());
@@ -165,11 +165,11 @@ impl<T: Voxel> Resident<T> {
     ) -> Result<Self> {
         let level = &view.levels[rank];
         let layout = Layout::new(level, at);
-        let gather = Gather::new(view, level, at)?;
-        if bytes.len() != gather.total {
+        let source = VoxelStrides::new(view, level, at)?;
+        if bytes.len() != source.total {
             return Err(Error::corrupt(format!(
                 "expected a block of {} bytes at level {}, found {}",
-                gather.total,
+                source.total,
                 level.number,
                 bytes.len()
             )));
@@ -178,9 +178,9 @@ impl<T: Voxel> Resident<T> {
         let read = if view.meaning == array::Meaning::Labels { read_labels } else { read_run };
         for z in 0..layout.shape[0] {
             for y in 0..layout.shape[1] {
-                let from = &bytes[gather.start + z * gather.strides[0] + y * gather.strides[1]..];
+                let from = &bytes[source.start + z * source.strides[0] + y * source.strides[1]..];
                 let to = layout.index(z, y, 0);
-                read(view.dtype, from, gather.strides[2], &mut data[to..to + layout.shape[2]]);
+                read(view.dtype, from, source.strides[2], &mut data[to..to + layout.shape[2]]);
             }
         }
         let mut fills = [GhostFill::Own; 8];
@@ -191,7 +191,7 @@ impl<T: Voxel> Resident<T> {
             }
         }
         let cells = vec![[f32::INFINITY, f32::NEG_INFINITY]; layout.cell_count()];
-        let courses = vec![Course::default(); layout.cell_count()];
+        let variations = vec![ValueVariation::default(); layout.cell_count()];
         let has_missing = missing.any(&data);
         Ok(Self {
             rank,
@@ -199,7 +199,7 @@ impl<T: Voxel> Resident<T> {
             layout,
             data,
             cells,
-            courses,
+            variations,
             has_missing,
             plans: SamplingPlans::default(),
             sides: LastSides::default(),
@@ -223,7 +223,7 @@ impl<T: Voxel> Resident<T> {
         self.has_missing |= missing.any(values);
     }
 
-    /// Updates value ranges and courses of the cells that a part of the ghost voxels touches, and forgets what was
+    /// Updates value ranges and variations of the cells that a part of the ghost voxels touches, and forgets what was
     /// derived from them; part 0 is the whole block.
     pub(crate) fn update_cells(&mut self, part: usize, missing: &Missing<T>) {
         self.plans.forget();
@@ -232,7 +232,7 @@ impl<T: Voxel> Resident<T> {
     }
 
     pub(crate) fn cell_stats(&self) -> CellStats<'_> {
-        CellStats { shape: self.layout.cells, ranges: &self.cells, courses: &self.courses }
+        CellStats { shape: self.layout.cells, ranges: &self.cells, variations: &self.variations }
     }
 
     pub(crate) fn size_bytes(&self) -> usize {

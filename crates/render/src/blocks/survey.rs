@@ -3,12 +3,12 @@
 //! Voxels are read row by row, column by column, whatever their values are, by the instructions that the
 //! machine has.
 
-use crate::blocks::cell_stats::Course;
+use crate::blocks::cell_stats::ValueVariation;
 use crate::blocks::resident::{CELL, Resident};
 use crate::blocks::voxel::{Missing, Voxel};
 use crate::simd::{Job, Simd};
 
-/// Finds value ranges and courses of the cells that a part of the ghost voxels touches; part 0 is the whole block.
+/// Finds value ranges and variations of the cells that a part of the ghost voxels touches; part 0 is the whole block.
 pub(crate) struct Survey<'a, T> {
     pub(crate) block: &'a mut Resident<T>,
     pub(crate) part: usize,
@@ -49,7 +49,7 @@ impl<T: Voxel> Job for Survey<'_, T> {
                     let span = from..columns.len().min(from + CELL + 1);
                     let cell = (cz * all[1] + cy) * all[2] + cx;
                     block.cells[cell] = ranges.of(span.clone());
-                    block.courses[cell] = runs.of(span);
+                    block.variations[cell] = runs.of(span);
                 }
             }
         }
@@ -141,10 +141,13 @@ impl Runs {
         }
     }
 
-    /// Returns the course of some columns.
-    fn of(&self, columns: std::ops::Range<usize>) -> Course {
+    /// Returns the variation of some columns.
+    fn of(&self, columns: std::ops::Range<usize>) -> ValueVariation {
         let greatest = |bits: &[u32]| f32::from_bits(bits.iter().copied().max().unwrap_or(0));
-        Course { rise: greatest(&self.rises[columns.clone()]), bow: greatest(&self.bows[columns]) }
+        ValueVariation {
+            first_difference: greatest(&self.rises[columns.clone()]),
+            second_difference: greatest(&self.bows[columns]),
+        }
     }
 }
 

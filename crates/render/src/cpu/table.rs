@@ -15,7 +15,7 @@ use array::Decoding;
 use glam::{Vec3, Vec4};
 
 use crate::TransferFunction;
-use crate::blocks::cell_stats::Course;
+use crate::blocks::cell_stats::ValueVariation;
 use crate::blocks::memo::MEMO_SIZE;
 use crate::blocks::voxel::Scale;
 use crate::cpu::empty_space::sampling_rate::{BENT, DOUBLE, QUADRUPLE, SINGLE};
@@ -206,7 +206,7 @@ impl Table {
     /// How densely a cell is to be sampled whose stored values lie from `low` to `high` and run so from voxel to voxel. One of
     /// [`crate::cpu::empty_space::sampling_rate`]'s.
     #[expect(clippy::cast_possible_truncation, reason = "compared only; saturates")]
-    pub(crate) fn sampling_rate_of(&self, range: [f32; 2], course: &Course) -> u8 {
+    pub(crate) fn sampling_rate_of(&self, range: [f32; 2], variation: &ValueVariation) -> u8 {
         let Some(Stretch { first, last, longest }) = self.stretch(range) else { return QUADRUPLE };
         if self.visible_before[last + 1] == self.visible_before[first] {
             return QUADRUPLE;
@@ -214,7 +214,7 @@ impl Table {
         let bends = self.bends[last] - self.bends[first];
         let gain = (self.thickness * self.scale.gain.abs()) as f32;
         // What is interpolated between voxels changes by no more than the rise along each axis.
-        let way = longest.min(gain * course.rise * SQRT_3);
+        let way = longest.min(gain * variation.first_difference * SQRT_3);
         let missed = bends * way * ERROR_PER_BEND;
         if missed > TOLERANCE {
             return BENT;
@@ -222,7 +222,7 @@ impl Table {
         let slope = (self.changes[last] - self.changes[first]) / (last - first).max(1) as f32 + bends;
         // Between samples so far apart a parabola of this bow leaves the straight line by so many entries, two thirds on
         // average; opacity of so many steps is off by that.
-        let apart = gain * self.thickness as f32 / 8.0 * course.bow;
+        let apart = gain * self.thickness as f32 / 8.0 * variation.second_difference;
         let is_enough = |steps: f32| {
             let lost = apart * steps * steps * slope * steps * 2.0 / 3.0;
             // Ways are longer, the opacities that bend higher: for each step as much is missed as for one.
@@ -393,14 +393,21 @@ mod tests {
         let tf = TransferFunction { opacity, ..TransferFunction::ramp(0.0, 100.0, 1.0) };
         let rates = |thickness| {
             let table = Table::new(&tf, &decoding(1.0, 0.0), thickness);
-            [0.0, 1.0, 40.0, f32::NAN]
-                .map(|bow| table.sampling_rate_of([60.0, 62.0], &Course { rise: 1.0, bow }))
+            [0.0, 1.0, 40.0, f32::NAN].map(|bow| {
+                table.sampling_rate_of(
+                    [60.0, 62.0],
+                    &ValueVariation { first_difference: 1.0, second_difference: bow },
+                )
+            })
         };
         assert_eq!(rates(1.0), [QUADRUPLE, DOUBLE, SINGLE, SINGLE]);
         assert_eq!(rates(0.25)[1], QUADRUPLE, "four short steps are one long one");
         let table = Table::new(&tf, &decoding(1.0, 0.0), 1.0);
         assert_eq!(
-            table.sampling_rate_of([2.0, 10.0], &Course { rise: 8.0, bow: 40.0 }),
+            table.sampling_rate_of(
+                [2.0, 10.0],
+                &ValueVariation { first_difference: 8.0, second_difference: 40.0 }
+            ),
             QUADRUPLE,
             "nothing is seen"
         );
@@ -408,7 +415,12 @@ mod tests {
         let opacity = points.map(|(value, opacity)| OpacityPoint { value, opacity }).to_vec();
         let table = Table::new(&TransferFunction { opacity, ..tf }, &decoding(1.0, 0.0), 1.0);
         let rises = [0.05, 0.2, 0.4, 1.0, f32::NAN];
-        let rates = rises.map(|rise| table.sampling_rate_of([40.0, 60.0], &Course { rise, bow: 0.0 }));
+        let rates = rises.map(|rise| {
+            table.sampling_rate_of(
+                [40.0, 60.0],
+                &ValueVariation { first_difference: rise, second_difference: 0.0 },
+            )
+        });
         assert_eq!(rates, [QUADRUPLE, DOUBLE, SINGLE, BENT, BENT], "what matters is how far a step leads");
     }
 

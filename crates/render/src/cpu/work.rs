@@ -53,7 +53,7 @@ pub fn work(scene: &Scene, at_hand: &Snapshot, blocks: &[BlockKey]) -> Result<Ve
     let lens = Lens::new(&scene.camera, scene.size)?;
     let frustum = Frustum::new(&scene.view, &lens, &scene.portion());
     let count = u32::try_from(POINTS / blocks.len().max(1)).unwrap_or(MAX_OF_BLOCK).clamp(1, MAX_OF_BLOCK);
-    let survey = Survey { scene, lens, frustum, count };
+    let survey = WorkSurvey { scene, lens, frustum, count };
     let of_block = |(number, key): (usize, &BlockKey)| survey.points(number, key);
     let mut points: Vec<WorkPoint> = blocks
         .par_iter()
@@ -74,7 +74,7 @@ pub fn work(scene: &Scene, at_hand: &Snapshot, blocks: &[BlockKey]) -> Result<Ve
     Ok(points)
 }
 
-struct Survey<'a> {
+struct WorkSurvey<'a> {
     scene: &'a Scene,
     lens: Lens,
     frustum: Frustum,
@@ -82,7 +82,7 @@ struct Survey<'a> {
     count: u32,
 }
 
-impl Survey<'_> {
+impl WorkSurvey<'_> {
     /// Points in a block; those out of sight are left out.
     fn points(&self, number: usize, key: &BlockKey) -> Result<Vec<WorkPoint>> {
         let view = &self.scene.view;

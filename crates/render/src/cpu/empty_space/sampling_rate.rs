@@ -2,7 +2,7 @@
 //!
 //! Where values run nearly evenly and opacity with them, two or four steps are taken at once: what samples in between
 //! would add is found from how the values around turn. What is lost is bounded by how much values rise and bend from voxel to
-//! voxel in a cell ([`Course`](crate::blocks::cell_stats::Course)) and by the slope of opacity and colour over the cell's range ([`Table::sampling_rate_of`]).
+//! voxel in a cell ([`ValueVariation`](crate::blocks::cell_stats::ValueVariation)) and by the slope of opacity and colour over the cell's range ([`Table::sampling_rate_of`]).
 
 use crate::blocks::cell_stats::CellStats;
 use crate::cpu::empty_space::visible_cells::VisibleCells;
@@ -36,15 +36,15 @@ pub(crate) enum SamplingRates {
 }
 
 impl SamplingRates {
-    /// Creates the rates for `field`, from the value ranges and courses of the block's cells; `leaps` allows
+    /// Creates the rates for `field`, from the value ranges and variations of the block's cells; `leaps` allows
     /// several steps at once.
     pub(crate) fn new(stats: CellStats<'_>, table: &Table, field: &VisibleCells, leaps: bool) -> Self {
         if matches!(field, VisibleCells::Hidden { .. }) {
             return Self::Even(QUADRUPLE);
         }
         let fastest = if leaps { QUADRUPLE } else { SINGLE };
-        let own = stats.ranges.iter().zip(stats.courses);
-        let own = own.map(|(&range, course)| table.sampling_rate_of(range, course).min(fastest));
+        let own = stats.ranges.iter().zip(stats.variations);
+        let own = own.map(|(&range, variation)| table.sampling_rate_of(range, variation).min(fastest));
         let mut cells = slowest_around(own.collect(), stats.shape);
         let is_even = cells.iter().all(|&rate| rate == cells[0]);
         match field {
