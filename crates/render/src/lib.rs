@@ -47,6 +47,7 @@ pub use image::{Background, Image};
 pub use mesh::{Mesh, Mesher};
 pub use scene::Scene;
 pub use scene::camera::{Bounds, Camera, Projection};
+pub use scene::camera_path::{CameraPath, predicted, through, turn};
 pub use scene::color_by::ColorByArray;
 pub use scene::colour::{
     colour_map_names, colour_map_table, is_categorical, label_colour, signed_label_color,
@@ -54,7 +55,6 @@ pub use scene::colour::{
 pub use scene::demand::{Demand, Demanded, Limit, demand, demand_of};
 pub use scene::fidelity::Fidelity;
 pub use scene::first_camera::first_camera;
-pub use scene::journey::{Way, predicted, through, turn};
 pub use scene::mode::Mode;
 pub use scene::quality::Quality;
 pub use scene::slice::{Portion, Slice, SpaceAxis};

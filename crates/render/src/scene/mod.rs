@@ -1,13 +1,13 @@
 //! A scene: everything that one picture needs besides the blocks.
 
 pub(crate) mod camera;
+pub(crate) mod camera_path;
 pub(crate) mod color_by;
 pub(crate) mod colour;
 pub(crate) mod demand;
 pub(crate) mod fidelity;
 pub(crate) mod first_camera;
 pub(crate) mod frustum;
-pub(crate) mod journey;
 pub(crate) mod light;
 pub(crate) mod mode;
 pub(crate) mod quality;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use array::{Error, Result};
-use render::{Camera, Way};
+use render::{Camera, CameraPath};
 use serde_json::{Map, Value};
 
 use super::MAX_PICTURES;
@@ -81,7 +81,7 @@ pub enum Journey {
     /// About what it looks at, by so many degrees.
     Turn(f64),
     /// Through the cameras of a JSON file: a list of cameras as in a view, or of views.
-    Through(PathBuf, Way),
+    Through(PathBuf, CameraPath),
 }
 
 impl FromStr for Journey {
@@ -92,8 +92,8 @@ impl FromStr for Journey {
         let degrees = match text.split_once(':') {
             None if text == "turn" => "360",
             Some(("turn", degrees)) => degrees,
-            Some(("straight", file)) => return Ok(Self::Through(file.into(), Way::Straight)),
-            _ => return Ok(Self::Through(text.into(), Way::Smooth)),
+            Some(("straight", file)) => return Ok(Self::Through(file.into(), CameraPath::Straight)),
+            _ => return Ok(Self::Through(text.into(), CameraPath::Smooth)),
         };
         let degrees: Option<f64> = degrees.trim().parse().ok().filter(|d: &f64| d.is_finite());
         degrees.map(Self::Turn).ok_or_else(|| {
@@ -175,8 +175,8 @@ mod tests {
         assert_eq!(read("turn").unwrap(), Journey::Turn(360.0));
         assert_eq!(read("turn:-90").unwrap(), Journey::Turn(-90.0));
         let through = |file: &str, way| Journey::Through(file.into(), way);
-        assert_eq!(read("ways/to.json").unwrap(), through("ways/to.json", Way::Smooth));
-        assert_eq!(read("straight:to.json").unwrap(), through("to.json", Way::Straight));
+        assert_eq!(read("ways/to.json").unwrap(), through("ways/to.json", CameraPath::Smooth));
+        assert_eq!(read("straight:to.json").unwrap(), through("to.json", CameraPath::Straight));
         read("turn:x").unwrap_err();
         read("turn:nan").unwrap_err();
     }

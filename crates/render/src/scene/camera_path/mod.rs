@@ -10,7 +10,7 @@ use crate::scene::camera::{Camera, Projection};
 
 /// How a camera goes from place to place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Way {
+pub enum CameraPath {
     /// Along a curve that has no bend at any place; the camera never jumps to another speed.
     #[default]
     Smooth,
@@ -33,7 +33,7 @@ pub fn turn(camera: &Camera, degrees: f64, pictures: u32) -> Vec<Camera> {
 ///
 /// # Errors
 /// `Invalid` for no place, one that is no camera ([`Camera::check`]), or places with different projections.
-pub fn through(places: &[Camera], pictures: u32, way: Way) -> Result<Vec<Camera>> {
+pub fn through(places: &[Camera], pictures: u32, way: CameraPath) -> Result<Vec<Camera>> {
     let none = || Error::invalid("expected a camera or several, found none");
     let first = places.first().ok_or_else(none)?;
     places.iter().try_for_each(Camera::check)?;
@@ -45,8 +45,8 @@ pub fn through(places: &[Camera], pictures: u32, way: Way) -> Result<Vec<Camera>
     }
     let shares = (0..pictures).map(|number| f64::from(number) / f64::from(pictures.max(2) - 1));
     Ok(match way {
-        Way::Straight => shares.map(|share| straight(places, share)).collect(),
-        Way::Smooth => {
+        CameraPath::Straight => shares.map(|share| straight(places, share)).collect(),
+        CameraPath::Smooth => {
             let smooth = Smooth::new(places).ok_or_else(none)?;
             shares.map(|share| smooth.at(share)).collect()
         }
@@ -62,7 +62,7 @@ fn straight(places: &[Camera], share: f64) -> Camera {
 }
 
 /// Predicts where a camera that moved from `before` to `now` will be after `ahead` times the time of that
-/// move. It continues as on a [straight](Way::Straight) journey, by at most 30 degrees and to at most twice
+/// move. It continues as on a [straight](CameraPath::Straight) journey, by at most 30 degrees and to at most twice
 /// or half the distance. If the two cameras have different projections, or one of them is not legal, it stays
 /// at `now`.
 #[must_use]
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn a_way_begins_and_ends_at_its_places_and_passes_the_others() {
-        for way in [Way::Smooth, Way::Straight] {
+        for way in [CameraPath::Smooth, CameraPath::Straight] {
             for places in [places(), places().map(|place| place.orthographic())] {
                 let cameras = through(&places, 41, way).unwrap();
                 cameras.iter().try_for_each(Camera::check).unwrap();
@@ -189,7 +189,7 @@ mod tests {
     }
 
     /// How much of the speed changes at the place where it changes most: of the eye, what is looked at, up and zoom.
-    fn largest_jump(places: &[Camera], way: Way) -> f64 {
+    fn largest_jump(places: &[Camera], way: CameraPath) -> f64 {
         const STEPS: u32 = 1000;
         let legs = u32::try_from(places.len() - 1).unwrap();
         let cameras = through(places, legs * STEPS + 1, way).unwrap();
@@ -216,7 +216,7 @@ mod tests {
     fn a_smooth_way_has_no_bend_and_no_jump_of_speed_at_a_place() {
         for places in [places(), places().map(|place| place.orthographic())] {
             let (smooth, straight) =
-                (largest_jump(&places, Way::Smooth), largest_jump(&places, Way::Straight));
+                (largest_jump(&places, CameraPath::Smooth), largest_jump(&places, CameraPath::Straight));
             assert!(smooth < 0.005 && straight > 0.1, "{smooth} {straight}");
         }
     }
@@ -224,20 +224,21 @@ mod tests {
     #[test]
     fn a_smooth_way_stands_where_a_place_follows_itself_and_never_goes_back() {
         let [a, b, ..] = places();
-        let cameras = through(&[a, b, b, a.zoom(3.0)], 31, Way::Smooth).unwrap();
+        let cameras = through(&[a, b, b, a.zoom(3.0)], 31, CameraPath::Smooth).unwrap();
         assert!(cameras[10..=20].iter().all(|camera| is_near(camera.eye, b.eye)));
-        let same = through(&[a; 3], 5, Way::Smooth).unwrap();
+        let same = through(&[a; 3], 5, CameraPath::Smooth).unwrap();
         assert!(same.iter().all(|camera| is_near(camera.eye, a.eye) && axes_part(camera, &a) < 1e-9));
         // Along one line of sight, in legs of very different lengths.
         let places = [1.0, 1.1, 30.0, 33.0].map(|factor| a.zoom(factor));
-        let distances: Vec<f64> = through(&places, 100, Way::Smooth).unwrap().iter().map(length).collect();
+        let distances: Vec<f64> =
+            through(&places, 100, CameraPath::Smooth).unwrap().iter().map(length).collect();
         assert!(distances.is_sorted_by(|nearer, far| nearer >= far), "{distances:?}");
     }
 
     #[test]
     fn two_places_are_a_straight_way() {
         let [a, b, ..] = places();
-        let ways = [Way::Smooth, Way::Straight].map(|way| through(&[a, b], 9, way).unwrap());
+        let ways = [CameraPath::Smooth, CameraPath::Straight].map(|way| through(&[a, b], 9, way).unwrap());
         for (smooth, straight) in ways[0].iter().zip(&ways[1]) {
             assert!(is_near(smooth.eye, straight.eye) && axes_part(smooth, straight) < 1e-6, "{smooth:?}");
         }
@@ -249,7 +250,7 @@ mod tests {
     #[test]
     fn a_way_needs_places_of_one_kind() {
         let place = camera([0.0, 1.0, 0.0]);
-        for way in [Way::Smooth, Way::Straight] {
+        for way in [CameraPath::Smooth, CameraPath::Straight] {
             through(&[], 3, way).unwrap_err();
             through(&[place, place.orthographic()], 3, way).unwrap_err();
             through(&[place, Camera { eye: place.target, ..place }], 3, way).unwrap_err();
