@@ -5,7 +5,7 @@
 //! arriving block fills its own ghost voxels; the ghost voxels of other blocks that it can improve are refreshed
 //! afterwards. If all neighbors are resident, a picture of many blocks equals that of one block. Where a
 //! finer block ends at a coarser one, the finer block's last samples lead over to the coarser values;
-//! `fade.rs` does the same where it begins.
+//! `level_fade.rs` does the same where it begins.
 
 use std::sync::Arc;
 

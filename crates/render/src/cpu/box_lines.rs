@@ -147,7 +147,7 @@ impl Strands<'_> {
         self.left[lane] = self.left[lane].get(1..).unwrap_or_default();
     }
 
-    /// Draws what crosses a ray before `end`, behind what it has gathered.
+    /// Draws what crosses a ray before `end`, behind what it has accumulated.
     fn draw_until(&mut self, lane: usize, end: f64, colour: &mut Vec4) {
         while let Some((_, own)) = self.next(lane, end) {
             *colour += own * (1.0 - colour.w);
@@ -164,7 +164,7 @@ impl Strands<'_> {
         colours
     }
 
-    /// Draws what is left behind what rays have gathered.
+    /// Draws what is left behind what rays have accumulated.
     pub(crate) fn rest(&mut self, colours: &mut [Vec4; LANES]) {
         for (lane, colour) in colours.iter_mut().enumerate() {
             self.draw_until(lane, f64::INFINITY, colour);

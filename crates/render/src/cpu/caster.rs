@@ -31,7 +31,7 @@ pub(crate) struct Caster<'a, T> {
     pub(crate) extreme: Option<Extreme>,
     /// Depths between which rays can see something; `None` where they are not known.
     pub(crate) depth_bounds: Option<DepthBounds>,
-    /// Slab borders, at which rays hand over the color that they gathered; `None` unless slabs are cast.
+    /// Slab borders, at which rays hand over the color that they accumulated; `None` unless slabs are cast.
     pub(crate) cuts: Option<Cuts>,
 }
 

@@ -13,7 +13,7 @@ use crate::blocks::voxel::Voxel;
 use crate::cpu::color_by::ColorLookup;
 use crate::cpu::empty_space::visible_cells::SamplingPlan;
 use crate::cpu::packet::spacing::Spacing;
-use crate::cpu::samples::fade::Fade;
+use crate::cpu::samples::level_fade::Fade;
 use crate::cpu::samples::shading::Shading;
 use crate::cpu::table::{Recipe, Tables};
 use crate::scene::camera::Lens;

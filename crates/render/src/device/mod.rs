@@ -52,7 +52,7 @@ pub const TOLERANCE: f32 = crate::cpu::table::TOLERANCE;
 pub const ERROR_PER_BEND: f32 = crate::cpu::table::ERROR_PER_BEND;
 /// How far the transition to a coarser block reaches, voxels.
 #[expect(clippy::cast_possible_truncation, reason = "a small whole number")]
-pub const FADE_REACH: f32 = crate::cpu::samples::fade::REACH as f32;
+pub const FADE_REACH: f32 = crate::cpu::samples::level_fade::REACH as f32;
 /// Words of one table in [`Prepared::table_words`].
 pub const TABLE_WORDS: usize = (2 * PARTS.len() + 1) * ENTRIES + 4;
 /// Light from everywhere, scattered from the lamp, mirrored; and how often the squared cosine is squared for the last.

@@ -9,8 +9,8 @@ use crate::cpu::context::CastContext;
 use crate::cpu::empty_space::visible_cells::SamplingPlan;
 use crate::cpu::packet::march::March;
 use crate::cpu::packet::rays::{Rays, Spans};
-use crate::cpu::samples::fade;
-use crate::cpu::samples::gathered::Gathered;
+use crate::cpu::samples::accumulated::Accumulated;
+use crate::cpu::samples::level_fade;
 use crate::cpu::samples::shading::{Shading, Way};
 use crate::cpu::slab_layers::{Inside, Layers, Leave};
 use crate::cpu::table::Table;
@@ -37,7 +37,7 @@ impl<T: Voxel> CastContext<'_, T> {
         spans: &Spans,
         (slot, plan): (u32, &SamplingPlan),
         shadings: &[Shading<'_, T>],
-        (gathered, mut layers): (&mut Gathered<S>, Option<&mut Layers<'_>>),
+        (accumulated, mut layers): (&mut Accumulated<S>, Option<&mut Layers<'_>>),
     ) -> u64 {
         let log2 = self.strides_log2[self.blocks.resident(slot).rank];
         let (whole, pieces);
@@ -50,18 +50,18 @@ impl<T: Voxel> CastContext<'_, T> {
         };
         let mut drawn = 0;
         for (spans, how) in pieces {
-            let unknown = spans.bits() & !gathered.known(simd);
-            self.find_before(simd, rays, &spans.from, unknown, &shadings[0], gathered);
+            let unknown = spans.bits() & !accumulated.known(simd);
+            self.find_before(simd, rays, &spans.from, unknown, &shadings[0], accumulated);
             match *how {
                 How::Faded => {
                     drawn += spans.count();
                     match layers.as_deref_mut() {
-                        None => self.draw_faded(simd, rays, spans, slot, &shadings[0], gathered),
+                        None => self.draw_faded(simd, rays, spans, slot, &shadings[0], accumulated),
                         Some(layers) => {
                             for (slab, part) in layers.parts(spans) {
-                                self.draw_faded(simd, rays, &part, slot, &shadings[0], gathered);
-                                gathered.rgba =
-                                    simd.call(Leave { layers: &mut *layers, slab, rgba: gathered.rgba });
+                                self.draw_faded(simd, rays, &part, slot, &shadings[0], accumulated);
+                                accumulated.rgba =
+                                    simd.call(Leave { layers: &mut *layers, slab, rgba: accumulated.rgba });
                             }
                         }
                     }
@@ -72,11 +72,11 @@ impl<T: Voxel> CastContext<'_, T> {
                     let shading = &shadings[log2];
                     let stride = f64::from(1u32 << log2);
                     let inside = layers.as_deref_mut().map(|layers| Inside::new(layers, way.base, stride));
-                    drawn += simd.call(March { block, plan, way: &way, shading, gathered, inside });
+                    drawn += simd.call(March { block, plan, way: &way, shading, accumulated, inside });
                     if log2 > 0 {
                         // The sample before the next one is one step away, not half a stride.
-                        let known = spans.bits() & gathered.known(simd);
-                        self.find_before(simd, rays, &spans.to, known, &shadings[0], gathered);
+                        let known = spans.bits() & accumulated.known(simd);
+                        self.find_before(simd, rays, &spans.to, known, &shadings[0], accumulated);
                     }
                 }
             }
@@ -112,8 +112,12 @@ impl<T: Voxel> CastContext<'_, T> {
             let (from, to) = (spans.from[lane], spans.to[lane]);
             let step = DVec3::from_array([0, 1, 2].map(|a| rays.step[a][lane])) * level.scale;
             #[expect(clippy::cast_possible_truncation, reason = "numbers of samples are whole")]
-            let outside =
-                fade::outside(fade, level.local(block.at, rays.at(lane, from)), step, (to - from) as i64);
+            let outside = level_fade::outside(
+                fade,
+                level.local(block.at, rays.at(lane, from)),
+                step,
+                (to - from) as i64,
+            );
             (first[lane], end[lane]) = (from + outside.start as f64, from + outside.end as f64);
         }
         [
@@ -197,11 +201,11 @@ impl<T: Voxel> CastContext<'_, T> {
         spans: &Spans,
         slot: u32,
         shading: &Shading<'_, T>,
-        gathered: &mut Gathered<S>,
+        accumulated: &mut Accumulated<S>,
     ) {
-        let mut rgba = gathered.store(simd);
-        let mut before = simd.store(gathered.before);
-        let mut slopes = each_axis!(a => simd.store(gathered.slope[a]));
+        let mut rgba = accumulated.store(simd);
+        let mut before = simd.store(accumulated.before);
+        let mut slopes = each_axis!(a => simd.store(accumulated.slope[a]));
         for lane in 0..LANES {
             let mut colour = Vec4::new(rgba[0][lane], rgba[1][lane], rgba[2][lane], rgba[3][lane]);
             let mut sample = spans.from[lane];
@@ -223,9 +227,10 @@ impl<T: Voxel> CastContext<'_, T> {
             }
             (0..4).for_each(|part| rgba[part][lane] = colour[part]);
         }
-        gathered.rgba = [simd.load(&rgba[0]), simd.load(&rgba[1]), simd.load(&rgba[2]), simd.load(&rgba[3])];
-        gathered.before = simd.load(&before);
-        gathered.slope = each_axis!(a => simd.load(&slopes[a]));
+        accumulated.rgba =
+            [simd.load(&rgba[0]), simd.load(&rgba[1]), simd.load(&rgba[2]), simd.load(&rgba[3])];
+        accumulated.before = simd.load(&before);
+        accumulated.slope = each_axis!(a => simd.load(&slopes[a]));
     }
 
     /// How places in the table change around a volume position in a block, in volume space, by the block's own values.

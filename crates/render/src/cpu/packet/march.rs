@@ -16,8 +16,8 @@ use crate::cpu::color_by::ColorBlock;
 use crate::cpu::empty_space::sampling_rate::{BENT, DOUBLE, SamplingRates};
 use crate::cpu::empty_space::skip_ahead::{CellLookup, LookAhead, RUN};
 use crate::cpu::empty_space::visible_cells::{SamplingPlan, VisibleCells};
+use crate::cpu::samples::accumulated::{Accumulated, Add, Leg};
 use crate::cpu::samples::corners::Grid;
-use crate::cpu::samples::gathered::{Add, Gathered, Leg};
 use crate::cpu::samples::sample::{Find, Found};
 use crate::cpu::samples::shading::{Shading, Way};
 use crate::cpu::slab_layers::Inside;
@@ -62,13 +62,13 @@ impl Sampling {
     }
 }
 
-/// Draws sixteen rays through one block behind what they have gathered.
+/// Draws sixteen rays through one block behind what they have accumulated.
 pub(crate) struct March<'a, 'b, S: Simd, T> {
     pub(crate) block: &'a Resident<T>,
     pub(crate) plan: &'a SamplingPlan,
     pub(crate) way: &'a Way<S>,
     pub(crate) shading: &'a Shading<'a, T>,
-    pub(crate) gathered: &'a mut Gathered<S>,
+    pub(crate) accumulated: &'a mut Accumulated<S>,
     /// Rays' way through the slabs; `None` unless slabs are cast.
     pub(crate) inside: Option<Inside<'a, 'b>>,
 }
@@ -79,7 +79,7 @@ impl<S: Simd, T: Voxel> Step<S> for March<'_, '_, S, T> {
 
     #[inline(always)]
     fn run(self, simd: S) -> u64 {
-        let Self { block, plan, way, shading, gathered, mut inside } = self;
+        let Self { block, plan, way, shading, accumulated, mut inside } = self;
         let grid = Grid::new(block);
         let sampling = Sampling::of(shading, grid.has_missing);
         let near = Cell::new(None);
@@ -87,7 +87,7 @@ impl<S: Simd, T: Voxel> Step<S> for March<'_, '_, S, T> {
         let lookup = CellLookup::new(simd, block, way);
         let opaque = simd.splat(shading.opaque);
         // A copy, of which nobody else knows: it stays in registers.
-        let mut state = *gathered;
+        let mut state = *accumulated;
         // Rays that are elsewhere keep what they know.
         let mine = simd.lt(way.first, way.end);
         let [begun, left] = way.common(simd, mine);
@@ -176,7 +176,7 @@ impl<S: Simd, T: Voxel> Step<S> for March<'_, '_, S, T> {
         if let Some(inside) = &mut inside {
             state.rgba = inside.leave(simd, way.count, state.rgba);
         }
-        *gathered = state;
+        *accumulated = state;
         drawn
     }
 }
@@ -219,8 +219,8 @@ impl<S: Simd, T: Voxel> Samples<'_, S, T> {
         found: Found<S>,
         seen: S::M,
         bent: bool,
-        gathered: Gathered<S>,
-    ) -> Gathered<S> {
+        accumulated: Accumulated<S>,
+    ) -> Accumulated<S> {
         let Shading { table, color_by, .. } = *self.shading;
         let (metric, direction) = (self.shading.metric.as_ref(), self.way.direction);
         #[expect(clippy::manual_map, reason = "a closure around vectors may not be inlined")]
@@ -229,13 +229,13 @@ impl<S: Simd, T: Voxel> Samples<'_, S, T> {
             None => None,
         };
         let step_colors = step_colors.as_ref();
-        simd.call(Add { gathered, table, metric, direction, found, seen, bent, step_colors })
+        simd.call(Add { accumulated, table, metric, direction, found, seen, bent, step_colors })
     }
 
     /// Draws the ways that lead from what is in sight to the first of the hidden samples from `from` to `end`: what
     /// lies between may be seen.
     #[inline(always)]
-    fn land(&self, simd: S, [from, end]: [S::F; 2], mut state: Gathered<S>) -> Gathered<S> {
+    fn land(&self, simd: S, [from, end]: [S::F; 2], mut state: Accumulated<S>) -> Accumulated<S> {
         let Self { way, shading, .. } = *self;
         let numbers = simd.max(way.first, from);
         let is_known = simd.eq(state.before, state.before);
@@ -262,7 +262,7 @@ impl<S: Simd, T: Voxel> Samples<'_, S, T> {
 
     /// Finds the place of the sample before `number` for rays that have leapt over it.
     #[inline(always)]
-    fn look_back(&self, simd: S, number: S::F, mut state: Gathered<S>) -> Gathered<S> {
+    fn look_back(&self, simd: S, number: S::F, mut state: Accumulated<S>) -> Accumulated<S> {
         let before = simd.sub(number, simd.splat(1.0));
         let found = self.find(simd, &self.way.at(simd, before));
         let is_known = simd.eq(state.before, state.before);
@@ -281,13 +281,13 @@ struct Run<'a, S: Simd, T> {
     numbers: [u32; 2],
     /// The way between two samples is cut up where opacity bends in between.
     bent: bool,
-    state: Gathered<S>,
+    state: Accumulated<S>,
 }
 
 impl<S: Simd, T: Voxel> Run<'_, S, T> {
     /// Samples between voxels that are all there.
     #[inline(always)]
-    fn draw<const LIT: bool>(self, simd: S) -> Gathered<S> {
+    fn draw<const LIT: bool>(self, simd: S) -> Accumulated<S> {
         let Self { samples, numbers: [from, end], bent, mut state } = self;
         let Samples { grid, way, shading, .. } = samples;
         let opaque = simd.splat(shading.opaque);
@@ -337,7 +337,7 @@ impl<S: Simd, T: Voxel> Run<'_, S, T> {
     /// that of the cubic through those around: the middle of its ends, less a 24th of how the values turn at both.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "2 or 4")]
-    fn stride<const LEGS: usize, const SPACING: u32>(self, simd: S) -> Gathered<S> {
+    fn stride<const LEGS: usize, const SPACING: u32>(self, simd: S) -> Accumulated<S> {
         let Self { samples, numbers: [from, _], mut state, .. } = self;
         let Samples { way, shading, .. } = samples;
         let entries = &shading.table.longer[usize::from(SPACING == 4)];
@@ -370,10 +370,10 @@ impl<S: Simd, T: Voxel> Run<'_, S, T> {
 struct Lit<'a, S: Simd, T>(Run<'a, S, T>);
 
 impl<S: Simd, T: Voxel> Step<S> for Lit<'_, S, T> {
-    type Output = Gathered<S>;
+    type Output = Accumulated<S>;
 
     #[inline(always)]
-    fn run(self, simd: S) -> Gathered<S> {
+    fn run(self, simd: S) -> Accumulated<S> {
         self.0.draw::<true>(simd)
     }
 }
@@ -382,10 +382,10 @@ impl<S: Simd, T: Voxel> Step<S> for Lit<'_, S, T> {
 struct Present<'a, S: Simd, T>(Run<'a, S, T>);
 
 impl<S: Simd, T: Voxel> Step<S> for Present<'_, S, T> {
-    type Output = Gathered<S>;
+    type Output = Accumulated<S>;
 
     #[inline(always)]
-    fn run(self, simd: S) -> Gathered<S> {
+    fn run(self, simd: S) -> Accumulated<S> {
         let Run { samples, numbers: [from, end], bent, mut state } = self.0;
         let way = samples.way;
         let opaque = simd.splat(samples.shading.opaque);
@@ -405,10 +405,10 @@ impl<S: Simd, T: Voxel> Step<S> for Present<'_, S, T> {
 struct Labels<'a, S: Simd, T>(Run<'a, S, T>);
 
 impl<S: Simd, T: Voxel> Step<S> for Labels<'_, S, T> {
-    type Output = Gathered<S>;
+    type Output = Accumulated<S>;
 
     #[inline(always)]
-    fn run(self, simd: S) -> Gathered<S> {
+    fn run(self, simd: S) -> Accumulated<S> {
         let Run { samples, numbers: [from, end], mut state, .. } = self.0;
         let Samples { grid, way, shading, .. } = samples;
         let opaque = simd.splat(shading.opaque);

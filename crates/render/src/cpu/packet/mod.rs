@@ -21,7 +21,7 @@ use crate::cpu::empty_space::visible_cells::{SamplingPlan, VisibleCells};
 use crate::cpu::packet::rays::{Rays, Spans};
 use crate::cpu::packet::solids::{DrawSolids, SolidHits};
 use crate::cpu::packet::spacing::lengthened;
-use crate::cpu::samples::gathered::Gathered;
+use crate::cpu::samples::accumulated::Accumulated;
 use crate::cpu::samples::shading::Shading;
 use crate::cpu::slab_layers::Layers;
 use crate::cpu::slices::{Cut, Sheets};
@@ -41,9 +41,9 @@ impl<T: Voxel> Caster<'_, T> {
         mut strands: Option<Strands<'_>>,
     ) -> [Vec4; LANES] {
         let context = &self.context;
-        let mut gathered = Gathered::new(simd);
+        let mut accumulated = Accumulated::new(simd);
         if let Some(strands) = &mut strands {
-            gathered.begin(simd, &strands.before());
+            accumulated.begin(simd, &strands.before());
         }
         // What each ray has come through last.
         let mut gaps = [None; LANES];
@@ -54,11 +54,11 @@ impl<T: Voxel> Caster<'_, T> {
         loop {
             if let Some(solids) = &mut solids {
                 let opaque = simd.splat(shadings[0].opaque);
-                let goes_on = simd.lt(gathered.rgba[3], opaque);
+                let goes_on = simd.lt(accumulated.rgba[3], opaque);
                 solids.send(simd, context, rays, simd.bits(goes_on));
             }
             loop {
-                let opacity = simd.store(gathered.rgba[3]);
+                let opacity = simd.store(accumulated.rgba[3]);
                 let Some(leader) = rays.nearest(&opacity, shadings[0].opaque) else { break };
                 rays.end_where(&opacity, shadings[0].opaque);
                 let region = context.region(rays.at(leader, rays.next[leader]));
@@ -66,13 +66,13 @@ impl<T: Voxel> Caster<'_, T> {
                 let plan = |slot: u32| context.plans[slot as usize].as_deref().map(|plan| (slot, plan));
                 let seen = region.slot.filter(|_| context.shows_volume).and_then(plan);
                 let drawn = match seen {
-                    Some(seen) if self.is_unseen(simd, &spans, seen, &gaps, &gathered) => 0,
+                    Some(seen) if self.is_unseen(simd, &spans, seen, &gaps, &accumulated) => 0,
                     Some(seen) => {
-                        let into = (&mut gathered, layers.as_deref_mut());
+                        let into = (&mut accumulated, layers.as_deref_mut());
                         context.draw_block(simd, rays, &spans, seen, shadings, into)
                     }
                     None => {
-                        gathered.forget(simd, spans.are_any());
+                        accumulated.forget(simd, spans.are_any());
                         0
                     }
                 };
@@ -83,13 +83,13 @@ impl<T: Voxel> Caster<'_, T> {
                 }
             }
             let Some(solids) = &mut solids else { break };
-            let (shading, gathered) = (&shadings[0], &mut gathered);
-            if !simd.call(DrawSolids { solids, context, rays, shading, gathered }) {
+            let (shading, accumulated) = (&shadings[0], &mut accumulated);
+            if !simd.call(DrawSolids { solids, context, rays, shading, accumulated }) {
                 break;
             }
         }
         let mut colours = [Vec4::ZERO; LANES];
-        let rgba = gathered.store(simd);
+        let rgba = accumulated.store(simd);
         for (lane, colour) in colours.iter_mut().enumerate() {
             *colour = Vec4::new(rgba[0][lane], rgba[1][lane], rgba[2][lane], rgba[3][lane]);
         }
@@ -127,10 +127,10 @@ impl<T: Voxel> Caster<'_, T> {
         spans: &Spans,
         (slot, plan): (u32, &SamplingPlan),
         gaps: &[Option<u32>; LANES],
-        gathered: &Gathered<S>,
+        accumulated: &Accumulated<S>,
     ) -> bool {
         let VisibleCells::Hidden { gap } = *plan.field else { return false };
-        if self.context.fades[slot as usize].any() || spans.bits() & gathered.known(simd) != 0 {
+        if self.context.fades[slot as usize].any() || spans.bits() & accumulated.known(simd) != 0 {
             return false;
         }
         let mut differ = false;

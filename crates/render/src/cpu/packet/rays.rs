@@ -128,13 +128,13 @@ impl Rays {
         DVec3::from_array([0, 1, 2].map(|axis| self.step[axis][lane]))
     }
 
-    /// The ray whose next sample is nearest, of those that go on: that have not gathered `enough` yet.
+    /// The ray whose next sample is nearest, of those that go on: that have not accumulated `enough` yet.
     #[inline(always)]
-    pub(crate) fn nearest(&self, gathered: &[f32; LANES], enough: f32) -> Option<usize> {
+    pub(crate) fn nearest(&self, accumulated: &[f32; LANES], enough: f32) -> Option<usize> {
         let mut nearest = None;
         let mut least = f64::INFINITY;
-        for (lane, &gathered) in gathered.iter().enumerate() {
-            let goes_on = self.next[lane] < self.end[lane] && gathered < enough;
+        for (lane, &accumulated) in accumulated.iter().enumerate() {
+            let goes_on = self.next[lane] < self.end[lane] && accumulated < enough;
             if goes_on && self.next[lane] < least {
                 (nearest, least) = (Some(lane), self.next[lane]);
             }
@@ -142,11 +142,11 @@ impl Rays {
         nearest
     }
 
-    /// Ends the rays that have gathered `enough`.
+    /// Ends the rays that have accumulated `enough`.
     #[inline(always)]
-    pub(crate) fn end_where(&mut self, gathered: &[f32; LANES], enough: f32) {
-        for (lane, &gathered) in gathered.iter().enumerate() {
-            self.end[lane] = if gathered >= enough { self.next[lane] } else { self.end[lane] };
+    pub(crate) fn end_where(&mut self, accumulated: &[f32; LANES], enough: f32) {
+        for (lane, &accumulated) in accumulated.iter().enumerate() {
+            self.end[lane] = if accumulated >= enough { self.next[lane] } else { self.end[lane] };
         }
     }
 

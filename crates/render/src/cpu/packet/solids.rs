@@ -14,10 +14,10 @@ use crate::cpu::color_by::{ColorBlock, ColorLookup, StepColors};
 use crate::cpu::context::CastContext;
 use crate::cpu::packet::rays::Rays;
 use crate::cpu::packet::size::Lanes;
-use crate::cpu::samples::gathered::{Gathered, size_of_parts, size_of_recolored_parts};
+use crate::cpu::samples::accumulated::{Accumulated, size_of_parts, size_of_recolored_parts};
 use crate::cpu::samples::lookup::Finds;
+use crate::cpu::samples::opacity_correction::corrected_ratios;
 use crate::cpu::samples::shading::Shading;
-use crate::cpu::samples::thin::thinned;
 use crate::cpu::slices::Sheets;
 use crate::cpu::table::{PARTS, Table};
 use crate::isosurface::hits::{FindHits, Hit, HitSearch};
@@ -137,7 +137,7 @@ pub(crate) struct DrawSolids<'a, 'b, 's, S: Simd, T> {
     pub(crate) context: &'a CastContext<'b, T>,
     pub(crate) rays: &'a mut Rays,
     pub(crate) shading: &'a Shading<'a, T>,
-    pub(crate) gathered: &'a mut Gathered<S>,
+    pub(crate) accumulated: &'a mut Accumulated<S>,
 }
 
 /// How far rays are in the steps in which they meet something.
@@ -158,11 +158,11 @@ impl<S: Simd, T: Voxel> Step<S> for DrawSolids<'_, '_, '_, S, T> {
     fn run(mut self, simd: S) -> bool {
         let opaque = simd.splat(self.shading.opaque);
         let mut met = 0;
-        let transparent = simd.bits(simd.lt(self.gathered.rgba[3], opaque));
+        let transparent = simd.bits(simd.lt(self.accumulated.rgba[3], opaque));
         let mut progress = StepProgress {
             whole: [0.0; LANES],
             at: [0.0; LANES],
-            place: simd.store(self.gathered.before),
+            place: simd.store(self.accumulated.before),
             cosine: [1.0; LANES],
         };
         for lane in (0..LANES).filter(|lane| transparent >> lane & 1 != 0) {
@@ -187,7 +187,7 @@ impl<S: Simd, T: Voxel> Step<S> for DrawSolids<'_, '_, '_, S, T> {
         while going != 0 {
             let (hits, meeting) = self.hits(going, &progress);
             self.draw_to(simd, &mut progress, &hits, meeting);
-            let still = meeting & simd.bits(simd.lt(self.gathered.rgba[3], opaque));
+            let still = meeting & simd.bits(simd.lt(self.accumulated.rgba[3], opaque));
             // The rest have nothing more in this step.
             self.go_on(simd, &mut progress, going & !meeting, met);
             self.solids.find_hits(simd, self.context, self.rays, still);
@@ -249,8 +249,8 @@ impl<S: Simd, T: Voxel> DrawSolids<'_, '_, '_, S, T> {
         }
         let colours =
             [simd.load(&colours[0]), simd.load(&colours[1]), simd.load(&colours[2]), simd.load(&colours[3])];
-        let through = simd.sub(simd.splat(1.0), self.gathered.rgba[3]);
-        self.gathered.blend(simd, &colours, through);
+        let through = simd.sub(simd.splat(1.0), self.accumulated.rgba[3]);
+        self.accumulated.blend(simd, &colours, through);
         *progress = next;
     }
 
@@ -279,9 +279,9 @@ impl<S: Simd, T: Voxel> DrawSolids<'_, '_, '_, S, T> {
         for (lane, passed) in passed.iter_mut().enumerate() {
             *passed = if rays >> lane & 1 != 0 { 1.0 } else { 0.0 };
         }
-        self.gathered.forget(simd, passed);
+        self.accumulated.forget(simd, passed);
         let is_passed = simd.ge(simd.load(&passed), simd.splat(1.0));
-        self.gathered.before = simd.select(is_passed, simd.load(&before), self.gathered.before);
+        self.accumulated.before = simd.select(is_passed, simd.load(&before), self.accumulated.before);
     }
 
     /// Finds the places in the table at samples of the `wanted` rays, whichever block they lie in.
@@ -360,10 +360,10 @@ impl<S: Simd, T: Voxel> DrawSolids<'_, '_, '_, S, T> {
                         each_axis!(c => simd.min(simd.mul_add(entry[c], light.scattered, white), opacity));
                     entry = [lit[0], lit[1], lit[2], opacity];
                 }
-                let ratio = simd.load(&thinned(&simd.store(opacity), &thickness));
-                let through = simd.mul(simd.sub(simd.splat(1.0), self.gathered.rgba[3]), unit);
+                let ratio = simd.load(&corrected_ratios(&simd.store(opacity), &thickness));
+                let through = simd.mul(simd.sub(simd.splat(1.0), self.accumulated.rgba[3]), unit);
                 let weight = simd.select(seen, simd.mul(through, ratio), simd.splat(0.0));
-                self.gathered.blend(simd, &entry, weight);
+                self.accumulated.blend(simd, &entry, weight);
             }
             part += 1.0;
         }

@@ -59,7 +59,7 @@ fn thickness_world(view: &VolumeView) -> (f64, f64) {
     (across(0).min(across(1)).min(across(2)), diagonal)
 }
 
-/// Colour of a ray whose path is so many times as long as the one it was gathered along.
+/// Colour of a ray whose path is so many times as long as the one it was accumulated along.
 pub(crate) fn lengthened(colour: Vec4, times: f64) -> Vec4 {
     let opacity = f64::from(colour.w);
     if opacity <= 0.0 || opacity >= 1.0 {

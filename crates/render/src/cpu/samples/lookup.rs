@@ -6,9 +6,9 @@ use crate::blocks::voxel::Voxel;
 use crate::cpu::context::CastContext;
 use crate::cpu::packet::rays::{Rays, Region};
 use crate::cpu::packet::size::Lanes;
+use crate::cpu::samples::accumulated::Accumulated;
 use crate::cpu::samples::corners::Grid;
-use crate::cpu::samples::fade;
-use crate::cpu::samples::gathered::Gathered;
+use crate::cpu::samples::level_fade;
 use crate::cpu::samples::sample::Find;
 use crate::cpu::samples::shading::Shading;
 use crate::cpu::table::Table;
@@ -40,7 +40,7 @@ impl<T: Voxel> CastContext<'_, T> {
         samples: &Lanes,
         wanted: u32,
         shading: &Shading<'_, T>,
-        gathered: &mut Gathered<S>,
+        accumulated: &mut Accumulated<S>,
     ) {
         if wanted == 0 || shading.nearest {
             return;
@@ -52,13 +52,13 @@ impl<T: Voxel> CastContext<'_, T> {
             *at = rays.at(lane, samples[lane] - 1.0).max(low).min(high);
         }
         let mut finds = Finds {
-            places: simd.store(gathered.before),
-            slopes: each_axis!(a => simd.store(gathered.slope[a])),
+            places: simd.store(accumulated.before),
+            slopes: each_axis!(a => simd.store(accumulated.slope[a])),
             ..Finds::NONE
         };
         self.find_at(simd, &at, wanted, shading, &mut finds, |_, _| {});
-        gathered.before = simd.load(&finds.places);
-        gathered.slope = each_axis!(a => simd.load(&finds.slopes[a]));
+        accumulated.before = simd.load(&finds.places);
+        accumulated.slope = each_axis!(a => simd.load(&finds.slopes[a]));
     }
 
     /// Finds the places in the table at volume positions of the `wanted` rays, whichever block they lie in; `found` hears
@@ -142,7 +142,7 @@ impl<T: Voxel> CastContext<'_, T> {
         let fade = self.fades[slot as usize];
         fade.any() && {
             let block = self.blocks.resident(slot);
-            fade::holds(fade, self.scene.view.levels[block.rank].local(block.at, volume))
+            level_fade::holds(fade, self.scene.view.levels[block.rank].local(block.at, volume))
         }
     }
 

@@ -1,6 +1,6 @@
 //! Color and opacity that sixteen rays gather in each slab.
 //!
-//! A ray carries the color that it has gathered in its current slab. At the border it adds this color to the
+//! A ray carries the color that it has accumulated in its current slab. At the border it adds this color to the
 //! slab, behind what the slab already has, so that it may do so in several parts. The opacity of all slabs
 //! together tells how much the ray sees of what follows; when this is nothing, the ray goes on for a few
 //! slabs, and ends.
@@ -18,7 +18,7 @@ use cuts::Walk;
 /// Red, green, blue and opacity of sixteen rays.
 type Rgba = [[f32; LANES]; 4];
 
-/// Color and opacity that sixteen rays have gathered, by slab.
+/// Color and opacity that sixteen rays have accumulated, by slab.
 pub(crate) struct Layers<'a> {
     cuts: &'a Cuts,
     walk: Walk<'a>,
@@ -102,7 +102,7 @@ impl<'a> Layers<'a> {
     }
 }
 
-/// Puts what the rays at `corner` of a tile, `size` of them, have gathered into its sheets, in 8 bits, and forgets it. What
+/// Puts what the rays at `corner` of a tile, `size` of them, have accumulated into its sheets, in 8 bits, and forgets it. What
 /// rounding takes from one slab is given to the next one behind: of many faint slabs nothing would be left else, and the sum
 /// is that of the picture.
 pub(crate) struct Deposit<'a, 'b> {
@@ -146,7 +146,7 @@ impl<S: Simd> Step<S> for Deposit<'_, '_> {
     }
 }
 
-/// Leaves in a slab what rays have gathered; gives what they carry on: nothing, or opacity where they have ended.
+/// Leaves in a slab what rays have accumulated; gives what they carry on: nothing, or opacity where they have ended.
 pub(crate) struct Leave<'a, 'b, S: Simd> {
     pub(crate) layers: &'a mut Layers<'b>,
     pub(crate) slab: usize,

@@ -6,11 +6,11 @@ use crate::simd::LANES;
 /// Lengths from 0 to 1; to a hundred millionth.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "opacities are f32")]
-pub(crate) fn thinned(opacities: &[f32; LANES], lengths: &[f32; LANES]) -> [f32; LANES] {
+pub(crate) fn corrected_ratios(opacities: &[f32; LANES], lengths: &[f32; LANES]) -> [f32; LANES] {
     // What lets less through than this is opaque, and what is fainter is so in proportion to its length.
     const OPAQUE: f64 = 1e-30;
     const FAINT: f64 = 1e-12;
-    let mut thinned = [0.0; LANES];
+    let mut corrected_ratios = [0.0; LANES];
     for lane in 0..LANES {
         let (opacity, length) = (f64::from(opacities[lane]), f64::from(lengths[lane]));
         let through = 1.0 - opacity;
@@ -18,9 +18,9 @@ pub(crate) fn thinned(opacities: &[f32; LANES], lengths: &[f32; LANES]) -> [f32;
         let own = 1.0 - exp(logarithm * length);
         let own = if through > OPAQUE { own } else { 1.0 };
         let ratio = own / (if opacity > FAINT { opacity } else { 1.0 });
-        thinned[lane] = (if opacity > FAINT { ratio } else { length }) as f32;
+        corrected_ratios[lane] = (if opacity > FAINT { ratio } else { length }) as f32;
     }
-    thinned
+    corrected_ratios
 }
 
 /// Natural logarithm of numbers from [`f64::MIN_POSITIVE`] on.
@@ -65,7 +65,7 @@ mod tests {
     fn opacities_are_those_of_powers() {
         for opacity in [0.0, 1e-13, 1e-6, 0.001, 0.1, 0.3, 0.5, 0.75, 0.999, 1.0 - f32::EPSILON / 2.0, 1.0] {
             let lengths: [f32; LANES] = std::array::from_fn(|lane| lane as f32 / 15.0);
-            for (found, length) in thinned(&[opacity; LANES], &lengths).into_iter().zip(lengths) {
+            for (found, length) in corrected_ratios(&[opacity; LANES], &lengths).into_iter().zip(lengths) {
                 let own = f64::from(opacity);
                 let expected = -(f64::from(length) * (-own).ln_1p()).exp_m1() / own;
                 let expected = match opacity {

@@ -10,9 +10,9 @@ use crate::cpu::table::{ENTRIES, ERROR_PER_BEND, Entries, PARTS, TOLERANCE, Tabl
 use crate::scene::light::{Light, Metric};
 use crate::simd::{LANES, Simd, Step, each_axis};
 
-/// Color and opacity that sixteen rays have gathered so far, and the last sample of each.
+/// Color and opacity that sixteen rays have accumulated so far, and the last sample of each.
 #[derive(Clone, Copy)]
-pub(crate) struct Gathered<S: Simd> {
+pub(crate) struct Accumulated<S: Simd> {
     /// Premultiplied red, green, blue, and opacity.
     pub(crate) rgba: [S::F; 4],
     /// Place in the table of each ray's sample before its next one; NaN where it is missing or was skipped.
@@ -37,7 +37,7 @@ pub(crate) struct Leg<'a, S: Simd> {
     pub(crate) light: Option<Light<S>>,
 }
 
-impl<S: Simd> Gathered<S> {
+impl<S: Simd> Accumulated<S> {
     #[inline(always)]
     pub(crate) fn new(simd: S) -> Self {
         let zero = simd.splat(0.0);
@@ -120,7 +120,7 @@ impl<S: Simd> Gathered<S> {
         }
     }
 
-    /// Puts the table's entries at `places` behind what was gathered, for the rays in `seen`; in other colours, those of a share of
+    /// Puts the table's entries at `places` behind what was accumulated, for the rays in `seen`; in other colours, those of a share of
     /// the way, where they are `recolored`.
     #[inline(always)]
     pub(crate) fn add(
@@ -171,10 +171,10 @@ fn with_share<'a, S: Simd>(
     }
 }
 
-/// [`Gathered::add_leg`] as a function of its own, for legs that are few: into a block and out of what is in sight,
+/// [`Accumulated::add_leg`] as a function of its own, for legs that are few: into a block and out of what is in sight,
 /// and where voxels are missing.
 pub(crate) struct Add<'a, S: Simd> {
-    pub(crate) gathered: Gathered<S>,
+    pub(crate) accumulated: Accumulated<S>,
     pub(crate) table: &'a Table,
     /// To light the leg by, with the rays' directions.
     pub(crate) metric: Option<&'a Metric>,
@@ -186,20 +186,20 @@ pub(crate) struct Add<'a, S: Simd> {
 }
 
 impl<S: Simd> Step<S> for Add<'_, S> {
-    type Output = Gathered<S>;
+    type Output = Accumulated<S>;
 
     #[inline(always)]
-    fn run(self, simd: S) -> Gathered<S> {
-        let Self { mut gathered, table, metric, direction, found, seen, bent, step_colors } = self;
-        let (to, before) = (found.place, gathered.before);
+    fn run(self, simd: S) -> Accumulated<S> {
+        let Self { mut accumulated, table, metric, direction, found, seen, bent, step_colors } = self;
+        let (to, before) = (found.place, accumulated.before);
         let from = simd.select(simd.eq(before, before), before, to);
         let seen = simd.and(seen, simd.eq(to, to));
         let light = match metric {
-            Some(metric) => Some(gathered.light(simd, metric, &found, &direction)),
+            Some(metric) => Some(accumulated.light(simd, metric, &found, &direction)),
             None => None,
         };
-        gathered.add_leg(simd, table, &Leg { from, to, seen, bent, step_colors, light });
-        gathered
+        accumulated.add_leg(simd, table, &Leg { from, to, seen, bent, step_colors, light });
+        accumulated
     }
 }
 
