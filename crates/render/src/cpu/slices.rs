@@ -10,7 +10,7 @@ use crate::cpu::context::CastContext;
 use crate::cpu::packet::rays::{Rays, Region};
 use crate::cpu::packet::size::Lanes;
 use crate::cpu::palette::Palette;
-use crate::cpu::samples::lookup::Finds;
+use crate::cpu::samples::lookup::PlaceValues;
 use crate::cpu::samples::shading::Shading;
 use crate::isosurface::hits::Hit;
 use crate::scene::fidelity::Shown;
@@ -91,24 +91,24 @@ impl<S: Simd, T: Voxel> Step<S> for Cut<'_, '_, T> {
         let mut sheets = [None; LANES];
         for &slice in &slices.slices {
             let meeting = Meeting::new(rays, slice, &sheets);
-            let mut finds = Finds::NONE;
+            let mut values = PlaceValues::NONE;
             let count = |region: &Region, rays: u32| {
                 if slices.are_alone {
                     shown.count(region.rank, region.is_lacking, u64::from(rays.count_ones()));
                 }
             };
             if shading.nearest {
-                context.find_labels(&meeting.at, meeting.rays, shading, &mut finds, count);
+                context.find_labels(&meeting.at, meeting.rays, shading, &mut values, count);
             } else {
-                context.find_at(simd, &meeting.at, meeting.rays, shading, &mut finds, count);
+                context.find_at(simd, &meeting.at, meeting.rays, shading, &mut values, count);
             }
             let mut found = 0;
             for lane in 0..LANES {
-                found |= u32::from(meeting.has(lane) && !finds.places[lane].is_nan()) << lane;
+                found |= u32::from(meeting.has(lane) && !values.places[lane].is_nan()) << lane;
             }
             let colors = context.color_by.map(|color_by| color_by.colors_at(&meeting.at, found));
             for lane in (0..LANES).filter(|lane| found >> lane & 1 != 0) {
-                let own = hit(context, slices, shading, rays, &meeting, &finds, lane);
+                let own = hit(context, slices, shading, rays, &meeting, &values, lane);
                 sheets[lane] = match &colors {
                     None => Some(own),
                     Some([r, g, b, is_there]) if is_there[lane] > 0.0 => {
@@ -135,16 +135,16 @@ fn hit<T: Voxel>(
     shading: &Shading<'_, T>,
     rays: &Rays,
     meeting: &Meeting,
-    finds: &Finds,
+    values: &PlaceValues,
     lane: usize,
 ) -> Hit {
-    let slope = DVec3::from_array([0, 1, 2].map(|axis| f64::from(finds.slopes[axis][lane])));
-    let place = finds.places[lane];
+    let slope = DVec3::from_array([0, 1, 2].map(|axis| f64::from(values.slopes[axis][lane])));
+    let place = values.places[lane];
     Hit {
         at: meeting.steps[lane],
         stored: shading.table.scale.stored(place),
         colour: if shading.nearest {
-            slices.palette.of_label(finds.labels[lane], place)
+            slices.palette.of_label(values.labels[lane], place)
         } else {
             slices.palette.of_place(place)
         },

@@ -13,8 +13,8 @@ use crate::blocks::voxel::Voxel;
 use crate::cpu::context::CastContext;
 use crate::cpu::packet::rays::Region;
 use crate::cpu::samples::corners::Grid;
-use crate::cpu::samples::lookup::Finds;
-use crate::cpu::samples::sample::Find;
+use crate::cpu::samples::lookup::PlaceValues;
+use crate::cpu::samples::sample::TakeSamples;
 use crate::cpu::samples::shading::Shading;
 use crate::cpu::table::Table;
 use crate::simd::{Instructions, Job, LANES, Simd, each_axis};
@@ -135,7 +135,7 @@ impl<T: Voxel> Job for ColorsAnywhere<'_, '_, T> {
         let (context, shading) = (&source.context, source.shading());
         let mut places = *at;
         places.iter_mut().for_each(|at| *at = source.clamped(*at));
-        let (mut finds, mut unknown) = (Finds::NONE, 0);
+        let (mut values, mut unknown) = (PlaceValues::NONE, 0);
         let heard = |region: &Region, rays: u32| {
             if region.is_lacking {
                 source.is_lacking.store(true, Ordering::Relaxed);
@@ -143,11 +143,11 @@ impl<T: Voxel> Job for ColorsAnywhere<'_, '_, T> {
             }
         };
         let mut found = if shading.nearest {
-            context.find_labels(&places, wanted, &shading, &mut finds, heard);
-            of_labels(&finds, &shading)
+            context.find_labels(&places, wanted, &shading, &mut values, heard);
+            of_labels(&values, &shading)
         } else {
-            context.find_at(simd, &places, wanted, &shading, &mut finds, heard);
-            of_places(simd, simd.load(&finds.places), shading.table)
+            context.find_at(simd, &places, wanted, &shading, &mut values, heard);
+            of_places(simd, simd.load(&values.places), shading.table)
         };
         for lane in (0..LANES).filter(|lane| unknown >> lane & 1 != 0) {
             (0..4).for_each(|part| found[part][lane] = UNKNOWN[part]);
@@ -174,17 +174,17 @@ impl<T: Voxel> Job for ColorsInBlock<'_, '_, T> {
         let grid = Grid::new(block);
         if !shading.nearest {
             // Where no slopes are asked for, scales play no part.
-            let find = Find { grid, at, scale: [1.0; 3], shading: &shading };
+            let find = TakeSamples { grid, at, scale: [1.0; 3], shading: &shading };
             return of_places(simd, simd.call(find).place, shading.table);
         }
-        let mut finds = Finds::NONE;
+        let mut values = PlaceValues::NONE;
         for (lane, label) in grid.nearest(simd, &at).into_iter().enumerate() {
             if !shading.missing.is_missing(label) {
-                finds.places[lane] = shading.table.scale.place(label.to_f64());
-                finds.labels[lane] = label.label();
+                values.places[lane] = shading.table.scale.place(label.to_f64());
+                values.labels[lane] = label.label();
             }
         }
-        of_labels(&finds, &shading)
+        of_labels(&values, &shading)
     }
 }
 
@@ -205,10 +205,10 @@ fn of_places<S: Simd>(simd: S, places: S::F, table: &Table) -> [[f32; LANES]; 4]
 
 /// The colours of labels; nothing where their places are NaN.
 #[inline(never)]
-fn of_labels<T>(finds: &Finds, shading: &Shading<'_, T>) -> [[f32; LANES]; 4] {
+fn of_labels<T>(values: &PlaceValues, shading: &Shading<'_, T>) -> [[f32; LANES]; 4] {
     let mut found = [[0.0; LANES]; 4];
-    for lane in (0..LANES).filter(|&lane| !finds.places[lane].is_nan()) {
-        let colour = shading.table.label_entry(finds.places[lane], finds.labels[lane]);
+    for lane in (0..LANES).filter(|&lane| !values.places[lane].is_nan()) {
+        let colour = shading.table.label_entry(values.places[lane], values.labels[lane]);
         (0..4).for_each(|part| found[part][lane] = colour[part]);
     }
     found

@@ -64,7 +64,7 @@ pub(crate) struct StepColors<'a, S: Simd> {
     pub(crate) map: LocalMap,
     /// Local positions where they begin, and their ways.
     pub(crate) from: [S::F; 3],
-    pub(crate) way: [S::F; 3],
+    pub(crate) step: [S::F; 3],
 }
 
 impl<S: Simd> StepColors<'_, S> {
@@ -78,7 +78,7 @@ impl<S: Simd> StepColors<'_, S> {
             return [zero; 4];
         }
         let share = simd.splat(share);
-        let at = each_axis!(a => simd.mul_add(self.way[a], share, self.from[a]));
+        let at = each_axis!(a => simd.mul_add(self.step[a], share, self.from[a]));
         let stored = [simd.store(at[0]), simd.store(at[1]), simd.store(at[2])];
         let [r, g, b, is_there] = match self.near.get() {
             Some(near) if wanted & !inside(simd, &near, &at) == 0 => {

@@ -4,7 +4,7 @@
 
 use crate::blocks::resident::{CELL, Resident};
 use crate::cpu::empty_space::sampling_rate::{QUADRUPLE, RATES, SINGLE};
-use crate::cpu::samples::shading::Way;
+use crate::cpu::samples::shading::BlockRays;
 use crate::simd::{Offsets, READ_AHEAD, Simd, each_axis};
 
 /// Samples between two looks at what can be skipped: fewer where they are more than a voxel apart, so that a run ends
@@ -39,14 +39,14 @@ impl<S: Simd> CellLookup<S> {
         clippy::cast_sign_loss,
         reason = "1 to 8; a block has fewer than 2^31 voxels"
     )]
-    pub(crate) fn new<T>(simd: S, block: &Resident<T>, way: &Way<S>) -> Self {
+    pub(crate) fn new<T>(simd: S, block: &Resident<T>, block_rays: &BlockRays<S>) -> Self {
         // A ray that stands still along an axis never leaves through it: a large number, not infinity,
         // which would make 0 * infinity of it.
         const NEVER: f32 = 1e30;
         const STILL: f32 = 1e-20;
         let [nz, ny, nx] = block.layout.cells;
         let samples_per_voxel = each_axis!(a => {
-            let step = way.step[a];
+            let step = block_rays.step[a];
             let moves = simd.or(simd.ge(step, simd.splat(STILL)), simd.ge(simd.splat(-STILL), step));
             simd.select(moves, simd.div(simd.splat(1.0), step), simd.splat(NEVER))
         });

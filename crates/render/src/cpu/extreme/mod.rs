@@ -17,8 +17,8 @@ use crate::cpu::context::CastContext;
 use crate::cpu::empty_space::skip_ahead::{CellLookup, LookAhead};
 use crate::cpu::packet::rays::{Rays, Spans};
 use crate::cpu::samples::corners::Grid;
-use crate::cpu::samples::sample::Find;
-use crate::cpu::samples::shading::{Shading, Way};
+use crate::cpu::samples::sample::TakeSamples;
+use crate::cpu::samples::shading::{BlockRays, Shading};
 use crate::cpu::table::Table;
 use crate::scene::fidelity::Shown;
 use crate::simd::{LANES, Simd, Step};
@@ -161,9 +161,9 @@ impl<T: Voxel> Pass<'_, '_, T> {
             return best;
         }
         // Coarser blocks, too, are sampled at every step: few do not leap, and no sample stands for others.
-        let Some(way) = context.way(simd, rays, spans, slot, 0) else { return best };
+        let Some(block_rays) = context.block_rays(simd, rays, spans, slot, 0) else { return best };
         let block = context.blocks.resident(slot);
-        simd.call(Climb { block, peaks, way: &way, shading, sense: extreme.sense, best })
+        simd.call(Climb { block, peaks, block_rays: &block_rays, shading, sense: extreme.sense, best })
     }
 }
 
@@ -171,7 +171,7 @@ impl<T: Voxel> Pass<'_, '_, T> {
 struct Climb<'a, S: Simd, T> {
     block: &'a Resident<T>,
     peaks: &'a Peaks,
-    way: &'a Way<S>,
+    block_rays: &'a BlockRays<S>,
     shading: &'a Shading<'a, T>,
     sense: Sense,
     best: S::F,
@@ -182,34 +182,34 @@ impl<S: Simd, T: Voxel> Step<S> for Climb<'_, S, T> {
 
     #[inline(always)]
     fn run(self, simd: S) -> S::F {
-        let Self { block, peaks, way, shading, sense, mut best } = self;
+        let Self { block, peaks, block_rays, shading, sense, mut best } = self;
         let grid = Grid::new(block);
-        let lookup = CellLookup::new(simd, block, way);
+        let lookup = CellLookup::new(simd, block, block_rays);
         let enough = simd.splat(peaks.highest - ALIKE);
         let mut i = 0;
-        while i < way.count {
+        while i < block_rays.count {
             let number = simd.splat(i as f32);
-            let live = simd.and(simd.lt(number, way.end), simd.lt(best, enough));
+            let live = simd.and(simd.lt(number, block_rays.end), simd.lt(best, enough));
             if simd.bits(live) == 0 {
                 break;
             }
             let known = simd.add(best, simd.splat(ALIKE));
             if let LookAhead::Skip(count) =
-                lookup.look_above(simd, &peaks.cells, &way.at(simd, number), known, live)
+                lookup.look_above(simd, &peaks.cells, &block_rays.at(simd, number), known, live)
             {
                 i = i.saturating_add(count);
                 continue;
             }
-            let end = way.count.min(i + lookup.run);
+            let end = block_rays.count.min(i + lookup.run);
             for number in i..end {
                 let number = simd.splat(number as f32);
-                let at = way.at(simd, number);
+                let at = block_rays.at(simd, number);
                 let place = if grid.has_missing {
-                    simd.call(Find { grid, at, scale: way.scale, shading }).place
+                    simd.call(TakeSamples { grid, at, scale: block_rays.scale, shading }).place
                 } else {
                     grid.linear(simd, &grid.around(simd, &at), &shading.table.scale)
                 };
-                best = sense.best(simd, best, place, way.has(simd, number));
+                best = sense.best(simd, best, place, block_rays.has(simd, number));
             }
             i = end;
         }

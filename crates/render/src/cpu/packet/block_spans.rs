@@ -11,7 +11,7 @@ use crate::cpu::packet::march::March;
 use crate::cpu::packet::rays::{Rays, Spans};
 use crate::cpu::samples::accumulated::Accumulated;
 use crate::cpu::samples::level_fade;
-use crate::cpu::samples::shading::{Shading, Way};
+use crate::cpu::samples::shading::{BlockRays, Shading};
 use crate::cpu::slab_layers::{Inside, Layers, Leave};
 use crate::cpu::table::Table;
 use crate::isosurface::cubic::gradient;
@@ -67,12 +67,20 @@ impl<T: Voxel> CastContext<'_, T> {
                     }
                 }
                 How::Strided(log2) => {
-                    let Some(way) = self.way(simd, rays, spans, slot, log2) else { continue };
+                    let Some(block_rays) = self.block_rays(simd, rays, spans, slot, log2) else { continue };
                     let block = self.blocks.resident(slot);
                     let shading = &shadings[log2];
                     let stride = f64::from(1u32 << log2);
-                    let inside = layers.as_deref_mut().map(|layers| Inside::new(layers, way.base, stride));
-                    drawn += simd.call(March { block, plan, way: &way, shading, accumulated, inside });
+                    let inside =
+                        layers.as_deref_mut().map(|layers| Inside::new(layers, block_rays.base, stride));
+                    drawn += simd.call(March {
+                        block,
+                        plan,
+                        block_rays: &block_rays,
+                        shading,
+                        accumulated,
+                        inside,
+                    });
                     if log2 > 0 {
                         // The sample before the next one is one step away, not half a stride.
                         let known = spans.bits() & accumulated.known(simd);
@@ -134,14 +142,14 @@ impl<T: Voxel> CastContext<'_, T> {
         clippy::cast_sign_loss,
         reason = "positions are f32; saturates"
     )]
-    pub(crate) fn way<S: Simd>(
+    pub(crate) fn block_rays<S: Simd>(
         &self,
         simd: S,
         rays: &Rays,
         spans: &Spans,
         slot: u32,
         log2: usize,
-    ) -> Option<Way<S>> {
+    ) -> Option<BlockRays<S>> {
         let block = self.blocks.resident(slot);
         let level = &self.scene.view.levels[block.rank];
         let (scale, origin) = level.local_map(block.at);
@@ -178,7 +186,7 @@ impl<T: Voxel> CastContext<'_, T> {
                 }
             }
         }
-        Some(Way {
+        Some(BlockRays {
             start: each_axis!(a => simd.load(&start[a])),
             step: each_axis!(a => simd.load(&step[a])),
             base,

@@ -18,8 +18,8 @@ use crate::cpu::empty_space::skip_ahead::{CellLookup, LookAhead, RUN};
 use crate::cpu::empty_space::visible_cells::{SamplingPlan, VisibleCells};
 use crate::cpu::samples::accumulated::{Accumulated, Add, Leg};
 use crate::cpu::samples::corners::Grid;
-use crate::cpu::samples::sample::{Find, Found};
-use crate::cpu::samples::shading::{Shading, Way};
+use crate::cpu::samples::sample::{PacketSamples, TakeSamples};
+use crate::cpu::samples::shading::{BlockRays, Shading};
 use crate::cpu::slab_layers::Inside;
 use crate::simd::{LANES, Simd, Step, each_axis};
 
@@ -66,7 +66,7 @@ impl Sampling {
 pub(crate) struct March<'a, 'b, S: Simd, T> {
     pub(crate) block: &'a Resident<T>,
     pub(crate) plan: &'a SamplingPlan,
-    pub(crate) way: &'a Way<S>,
+    pub(crate) block_rays: &'a BlockRays<S>,
     pub(crate) shading: &'a Shading<'a, T>,
     pub(crate) accumulated: &'a mut Accumulated<S>,
     /// Rays' way through the slabs; `None` unless slabs are cast.
@@ -79,25 +79,25 @@ impl<S: Simd, T: Voxel> Step<S> for March<'_, '_, S, T> {
 
     #[inline(always)]
     fn run(self, simd: S) -> u64 {
-        let Self { block, plan, way, shading, accumulated, mut inside } = self;
+        let Self { block, plan, block_rays, shading, accumulated, mut inside } = self;
         let grid = Grid::new(block);
         let sampling = Sampling::of(shading, grid.has_missing);
         let near = Cell::new(None);
-        let samples = Samples { grid, way, shading, sampling, near: &near };
-        let lookup = CellLookup::new(simd, block, way);
+        let samples = Samples { grid, block_rays, shading, sampling, near: &near };
+        let lookup = CellLookup::new(simd, block, block_rays);
         let opaque = simd.splat(shading.opaque);
         // A copy, of which nobody else knows: it stays in registers.
         let mut state = *accumulated;
         // Rays that are elsewhere keep what they know.
-        let mine = simd.lt(way.first, way.end);
-        let [begun, left] = way.common(simd, mine);
+        let mine = simd.lt(block_rays.first, block_rays.end);
+        let [begun, left] = block_rays.common(simd, mine);
         let (own_rays, mut drawn) = (simd.bits(mine), 0);
         let mut is_fresh = false;
         let mut i = 0;
         // The first sample in another slab.
         let mut cut = inside.as_ref().map_or(u32::MAX, |inside| inside.next);
         let mut looked = Looked { rate: BENT, rays: 0, until: 0 };
-        while i < way.count {
+        while i < block_rays.count {
             if let Some(inside) = &mut inside
                 && i >= cut
             {
@@ -105,38 +105,40 @@ impl<S: Simd, T: Voxel> Step<S> for March<'_, '_, S, T> {
                 cut = inside.next;
             }
             let number = simd.splat(i as f32);
-            let live = simd.and(simd.lt(number, way.end), simd.lt(state.rgba[3], opaque));
+            let live = simd.and(simd.lt(number, block_rays.end), simd.lt(state.rgba[3], opaque));
             if simd.bits(live) == 0 {
-                if cut >= way.count {
+                if cut >= block_rays.count {
                     break;
                 }
                 // The slab is opaque here; the next one is not.
                 i = cut;
                 is_fresh = sampling != Sampling::Nearest;
-                state.forget_where(simd, simd.and(mine, simd.lt(way.first, simd.splat(i as f32))));
+                state.forget_where(simd, simd.and(mine, simd.lt(block_rays.first, simd.splat(i as f32))));
                 continue;
             }
             let rays = simd.bits(live);
             if i >= looked.until || rays & !looked.rays != 0 {
                 let look = match (&*plan.field, &plan.rates) {
-                    (VisibleCells::Hidden { .. }, _) => LookAhead::Skip(way.count - i),
+                    (VisibleCells::Hidden { .. }, _) => LookAhead::Skip(block_rays.count - i),
                     (_, SamplingRates::Even(rate)) => LookAhead::Draw { rate: *rate },
-                    (_, SamplingRates::Cells(cells)) => lookup.look(simd, cells, &way.at(simd, number), live),
+                    (_, SamplingRates::Cells(cells)) => {
+                        lookup.look(simd, cells, &block_rays.at(simd, number), live)
+                    }
                 };
                 match look {
                     LookAhead::Draw { rate } => looked = Looked { rate, rays, until: i + lookup.run },
                     LookAhead::Skip(count) => {
-                        let end = simd.splat((i + count.min(way.count - i)) as f32);
+                        let end = simd.splat((i + count.min(block_rays.count - i)) as f32);
                         state = samples.land(simd, [number, end], state);
                         i = i.saturating_add(count);
                         is_fresh = sampling != Sampling::Nearest;
                         // Those that have begun know of no sample before their next one.
-                        state.forget_where(simd, simd.and(mine, simd.lt(way.first, end)));
+                        state.forget_where(simd, simd.and(mine, simd.lt(block_rays.first, end)));
                         continue;
                     }
                 }
             }
-            let mut end = way.count.min(looked.until).min(cut);
+            let mut end = block_rays.count.min(looked.until).min(cut);
             // The way into a block comes from another one, where opacity may bend; from then on several steps may be taken at once,
             // until a ray leaves.
             let enters = i <= begun;
@@ -174,7 +176,7 @@ impl<S: Simd, T: Voxel> Step<S> for March<'_, '_, S, T> {
             i = end;
         }
         if let Some(inside) = &mut inside {
-            state.rgba = inside.leave(simd, way.count, state.rgba);
+            state.rgba = inside.leave(simd, block_rays.count, state.rgba);
         }
         *accumulated = state;
         drawn
@@ -185,7 +187,7 @@ impl<S: Simd, T: Voxel> Step<S> for March<'_, '_, S, T> {
 #[derive(Clone, Copy)]
 struct Samples<'a, S: Simd, T> {
     grid: Grid<'a, T>,
-    way: &'a Way<S>,
+    block_rays: &'a BlockRays<S>,
     shading: &'a Shading<'a, T>,
     sampling: Sampling,
     /// Block in which colors were found last, if another array gives them.
@@ -195,19 +197,19 @@ struct Samples<'a, S: Simd, T> {
 impl<S: Simd, T: Voxel> Samples<'_, S, T> {
     /// Takes samples by trilinear interpolation among voxels that are all there, without slopes.
     #[inline(always)]
-    fn linear(&self, simd: S, at: &[S::F; 3]) -> Found<S> {
+    fn linear(&self, simd: S, at: &[S::F; 3]) -> PacketSamples<S> {
         let corners = self.grid.around(simd, at);
-        Found::unsloped(simd, self.grid.linear(simd, &corners, &self.shading.table.scale))
+        PacketSamples::unsloped(simd, self.grid.linear(simd, &corners, &self.shading.table.scale))
     }
 
     /// Takes samples of any kind.
     #[inline(always)]
-    fn find(&self, simd: S, at: &[S::F; 3]) -> Found<S> {
+    fn find(&self, simd: S, at: &[S::F; 3]) -> PacketSamples<S> {
         if self.sampling == Sampling::Linear {
             return self.linear(simd, at);
         }
-        let Self { grid, way, shading, .. } = *self;
-        simd.call(Find { grid, at: *at, scale: way.scale, shading })
+        let Self { grid, block_rays, shading, .. } = *self;
+        simd.call(TakeSamples { grid, at: *at, scale: block_rays.scale, shading })
     }
 
     /// Adds the ways from the samples before to what any samples found.
@@ -216,16 +218,16 @@ impl<S: Simd, T: Voxel> Samples<'_, S, T> {
         &self,
         simd: S,
         number: S::F,
-        found: Found<S>,
+        found: PacketSamples<S>,
         seen: S::M,
         bent: bool,
         accumulated: Accumulated<S>,
     ) -> Accumulated<S> {
         let Shading { table, color_by, .. } = *self.shading;
-        let (metric, direction) = (self.shading.metric.as_ref(), self.way.direction);
+        let (metric, direction) = (self.shading.metric.as_ref(), self.block_rays.direction);
         #[expect(clippy::manual_map, reason = "a closure around vectors may not be inlined")]
         let step_colors = match color_by {
-            Some(color_by) => Some(self.way.step_colors(simd, number, color_by, self.near)),
+            Some(color_by) => Some(self.block_rays.step_colors(simd, number, color_by, self.near)),
             None => None,
         };
         let step_colors = step_colors.as_ref();
@@ -236,15 +238,15 @@ impl<S: Simd, T: Voxel> Samples<'_, S, T> {
     /// lies between may be seen.
     #[inline(always)]
     fn land(&self, simd: S, [from, end]: [S::F; 2], mut state: Accumulated<S>) -> Accumulated<S> {
-        let Self { way, shading, .. } = *self;
-        let numbers = simd.max(way.first, from);
+        let Self { block_rays, shading, .. } = *self;
+        let numbers = simd.max(block_rays.first, from);
         let is_known = simd.eq(state.before, state.before);
         let goes_on = simd.lt(state.rgba[3], simd.splat(shading.opaque));
-        let own = simd.and(simd.lt(numbers, simd.min(way.end, end)), simd.and(is_known, goes_on));
+        let own = simd.and(simd.lt(numbers, simd.min(block_rays.end, end)), simd.and(is_known, goes_on));
         if simd.bits(own) == 0 {
             return state;
         }
-        let found = self.find(simd, &way.at(simd, numbers));
+        let found = self.find(simd, &block_rays.at(simd, numbers));
         if self.sampling != Sampling::Linear {
             return self.add(simd, numbers, found, own, true, state);
         }
@@ -264,11 +266,11 @@ impl<S: Simd, T: Voxel> Samples<'_, S, T> {
     #[inline(always)]
     fn look_back(&self, simd: S, number: S::F, mut state: Accumulated<S>) -> Accumulated<S> {
         let before = simd.sub(number, simd.splat(1.0));
-        let found = self.find(simd, &self.way.at(simd, before));
+        let found = self.find(simd, &self.block_rays.at(simd, before));
         let is_known = simd.eq(state.before, state.before);
         let place = simd.select(is_known, state.before, found.place);
         let slope = each_axis!(a => simd.select(is_known, state.slope[a], found.slope[a]));
-        state.remember(simd, self.way.has(simd, before), &Found { place, slope });
+        state.remember(simd, self.block_rays.has(simd, before), &PacketSamples { place, slope });
         state
     }
 }
@@ -289,21 +291,21 @@ impl<S: Simd, T: Voxel> Run<'_, S, T> {
     #[inline(always)]
     fn draw<const LIT: bool>(self, simd: S) -> Accumulated<S> {
         let Self { samples, numbers: [from, end], bent, mut state } = self;
-        let Samples { grid, way, shading, .. } = samples;
+        let Samples { grid, block_rays, shading, .. } = samples;
         let opaque = simd.splat(shading.opaque);
         for number in from..end {
             let number = simd.splat(number as f32);
-            let at = way.at(simd, number);
-            let own = way.has(simd, number);
+            let at = block_rays.at(simd, number);
+            let own = block_rays.has(simd, number);
             let seen = simd.and(own, simd.lt(state.rgba[3], opaque));
             let found = if LIT {
-                Found::sloped(simd, &grid, &at, &way.scale, shading)
+                PacketSamples::sloped(simd, &grid, &at, &block_rays.scale, shading)
             } else {
                 samples.linear(simd, &at)
             };
             let before = simd.select(simd.eq(state.before, state.before), state.before, found.place);
             let light = match &shading.metric {
-                Some(metric) if LIT => Some(state.light(simd, metric, &found, &way.direction)),
+                Some(metric) if LIT => Some(state.light(simd, metric, &found, &block_rays.direction)),
                 _ => None,
             };
             state.add_leg(
@@ -325,10 +327,10 @@ impl<S: Simd, T: Voxel> Run<'_, S, T> {
     /// True where each ray has all of its samples or none, and the one before them is known.
     #[inline(always)]
     fn is_whole(&self, simd: S) -> bool {
-        let Self { samples: Samples { way, .. }, numbers, state, .. } = self;
+        let Self { samples: Samples { block_rays, .. }, numbers, state, .. } = self;
         let (from, end) = (simd.splat(numbers[0] as f32), simd.splat(numbers[1] as f32));
-        let all = simd.and(simd.ge(from, way.first), simd.ge(way.end, end));
-        let none = simd.or(simd.ge(way.first, end), simd.ge(from, way.end));
+        let all = simd.and(simd.ge(from, block_rays.first), simd.ge(block_rays.end, end));
+        let none = simd.or(simd.ge(block_rays.first, end), simd.ge(from, block_rays.end));
         let known = simd.and(all, simd.eq(state.before, state.before));
         simd.bits(simd.or(known, none)) == (1 << LANES) - 1
     }
@@ -339,13 +341,13 @@ impl<S: Simd, T: Voxel> Run<'_, S, T> {
     #[expect(clippy::cast_possible_truncation, reason = "2 or 4")]
     fn stride<const LEGS: usize, const SPACING: u32>(self, simd: S) -> Accumulated<S> {
         let Self { samples, numbers: [from, _], mut state, .. } = self;
-        let Samples { way, shading, .. } = samples;
+        let Samples { block_rays, shading, .. } = samples;
         let entries = &shading.table.longer[usize::from(SPACING == 4)];
-        let own = way.has(simd, simd.splat(from as f32));
+        let own = block_rays.has(simd, simd.splat(from as f32));
         let mut places = [state.before; 5];
         for leg in 0..LEGS {
             let number = from + (leg as u32 + 1) * SPACING - 1;
-            places[leg + 1] = samples.linear(simd, &way.at(simd, simd.splat(number as f32))).place;
+            places[leg + 1] = samples.linear(simd, &block_rays.at(simd, simd.splat(number as f32))).place;
         }
         let mut turns = [simd.splat(0.0); 5];
         for at in 1..LEGS {
@@ -387,13 +389,13 @@ impl<S: Simd, T: Voxel> Step<S> for Present<'_, S, T> {
     #[inline(always)]
     fn run(self, simd: S) -> Accumulated<S> {
         let Run { samples, numbers: [from, end], bent, mut state } = self.0;
-        let way = samples.way;
+        let block_rays = samples.block_rays;
         let opaque = simd.splat(samples.shading.opaque);
         for number in from..end {
             let number = simd.splat(number as f32);
-            let own = way.has(simd, number);
+            let own = block_rays.has(simd, number);
             let seen = simd.and(own, simd.lt(state.rgba[3], opaque));
-            let found = samples.find(simd, &way.at(simd, number));
+            let found = samples.find(simd, &block_rays.at(simd, number));
             state = samples.add(simd, number, found, seen, bent, state);
             state.remember(simd, own, &found);
         }
@@ -410,17 +412,18 @@ impl<S: Simd, T: Voxel> Step<S> for Labels<'_, S, T> {
     #[inline(always)]
     fn run(self, simd: S) -> Accumulated<S> {
         let Run { samples, numbers: [from, end], mut state, .. } = self.0;
-        let Samples { grid, way, shading, .. } = samples;
+        let Samples { grid, block_rays, shading, .. } = samples;
         let opaque = simd.splat(shading.opaque);
         for number in from..end {
             let number = simd.splat(number as f32);
-            let seen = simd.and(way.has(simd, number), simd.lt(state.rgba[3], opaque));
-            let labels = grid.nearest(simd, &way.at(simd, number));
+            let seen = simd.and(block_rays.has(simd, number), simd.lt(state.rgba[3], opaque));
+            let labels = grid.nearest(simd, &block_rays.at(simd, number));
             let [r, g, b, a] = label_colours(&labels, shading);
             let mut colours = [simd.load(&r), simd.load(&g), simd.load(&b), simd.load(&a)];
             if let Some(color_by) = shading.color_by {
-                colours =
-                    way.step_colors(simd, number, color_by, samples.near).colours(simd, &colours, seen, 1.0);
+                colours = block_rays
+                    .step_colors(simd, number, color_by, samples.near)
+                    .colours(simd, &colours, seen, 1.0);
             }
             let through = simd.sub(simd.splat(1.0), state.rgba[3]);
             state.blend(simd, &colours, simd.select(seen, through, simd.splat(0.0)));

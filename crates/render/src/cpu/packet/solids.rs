@@ -15,7 +15,7 @@ use crate::cpu::context::CastContext;
 use crate::cpu::packet::rays::Rays;
 use crate::cpu::packet::size::Lanes;
 use crate::cpu::samples::accumulated::{Accumulated, size_of_parts, size_of_recolored_parts};
-use crate::cpu::samples::lookup::Finds;
+use crate::cpu::samples::lookup::PlaceValues;
 use crate::cpu::samples::opacity_correction::corrected_ratios;
 use crate::cpu::samples::shading::Shading;
 use crate::cpu::slices::Sheets;
@@ -296,9 +296,9 @@ impl<S: Simd, T: Voxel> DrawSolids<'_, '_, '_, S, T> {
             // Outside the volume its outermost voxels go on.
             *at = self.rays.at(lane, samples[lane]).max(low).min(high);
         }
-        let mut finds = Finds { places: *places, ..Finds::NONE };
-        self.context.find_at(simd, &at, wanted, self.shading, &mut finds, |_, _| {});
-        *places = finds.places;
+        let mut values = PlaceValues { places: *places, ..PlaceValues::NONE };
+        self.context.find_at(simd, &at, wanted, self.shading, &mut values, |_, _| {});
+        *places = values.places;
     }
 
     /// Draws ways of the `wanted` rays along which the place in the table runs evenly, between places in steps; nothing where they
@@ -381,7 +381,7 @@ impl<S: Simd, T: Voxel> DrawSolids<'_, '_, '_, S, T> {
         from: &Lanes,
         lengths: &[f32; LANES],
     ) -> StepColors<'d, S> {
-        let (mut begin, mut way) = ([[0.0; LANES]; 3], [[0.0; LANES]; 3]);
+        let (mut begin, mut step_of_lanes) = ([[0.0; LANES]; 3], [[0.0; LANES]; 3]);
         let mut origin = DVec3::ZERO;
         for lane in (0..LANES).rev().filter(|&lane| lengths[lane] > 0.0) {
             origin = self.rays.at(lane, from[lane]);
@@ -390,7 +390,7 @@ impl<S: Simd, T: Voxel> DrawSolids<'_, '_, '_, S, T> {
             let (at, step) = (self.rays.at(lane, from[lane]) - origin, self.rays.step_of(lane));
             for axis in 0..3 {
                 begin[axis][lane] = at[axis] as f32;
-                way[axis][lane] = step[axis] as f32 * lengths[lane];
+                step_of_lanes[axis][lane] = step[axis] as f32 * lengths[lane];
             }
         }
         let from = each_axis!(a => simd.load(&begin[a]));
@@ -399,7 +399,7 @@ impl<S: Simd, T: Voxel> DrawSolids<'_, '_, '_, S, T> {
             near,
             map: (DVec3::ONE, -origin),
             from,
-            way: each_axis!(a => simd.load(&way[a])),
+            step: each_axis!(a => simd.load(&step_of_lanes[a])),
         }
     }
 }

@@ -5,7 +5,7 @@
 use glam::Vec4;
 
 use crate::cpu::color_by::StepColors;
-use crate::cpu::samples::sample::Found;
+use crate::cpu::samples::sample::PacketSamples;
 use crate::cpu::table::{ENTRIES, ERROR_PER_BEND, Entries, PARTS, TOLERANCE, Table};
 use crate::scene::light::{Light, Metric};
 use crate::simd::{LANES, Simd, Step, each_axis};
@@ -78,7 +78,7 @@ impl<S: Simd> Accumulated<S> {
 
     /// These rays have come to a sample, of which they know this.
     #[inline(always)]
-    pub(crate) fn remember(&mut self, simd: S, own: S::M, found: &Found<S>) {
+    pub(crate) fn remember(&mut self, simd: S, own: S::M, found: &PacketSamples<S>) {
         self.before = simd.select(own, found.place, self.before);
         self.slope = each_axis!(a => simd.select(own, found.slope[a], self.slope[a]));
     }
@@ -89,7 +89,7 @@ impl<S: Simd> Accumulated<S> {
         &self,
         simd: S,
         metric: &Metric,
-        found: &Found<S>,
+        found: &PacketSamples<S>,
         direction: &[S::F; 3],
     ) -> Light<S> {
         let slope = each_axis!(a => simd.add(found.slope[a], self.slope[a]));
@@ -179,7 +179,7 @@ pub(crate) struct Add<'a, S: Simd> {
     /// To light the leg by, with the rays' directions.
     pub(crate) metric: Option<&'a Metric>,
     pub(crate) direction: [S::F; 3],
-    pub(crate) found: Found<S>,
+    pub(crate) found: PacketSamples<S>,
     pub(crate) seen: S::M,
     pub(crate) bent: bool,
     pub(crate) step_colors: Option<&'a StepColors<'a, S>>,

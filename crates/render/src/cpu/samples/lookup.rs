@@ -9,22 +9,22 @@ use crate::cpu::packet::size::Lanes;
 use crate::cpu::samples::accumulated::Accumulated;
 use crate::cpu::samples::corners::Grid;
 use crate::cpu::samples::level_fade;
-use crate::cpu::samples::sample::Find;
+use crate::cpu::samples::sample::TakeSamples;
 use crate::cpu::samples::shading::Shading;
 use crate::cpu::table::Table;
 use crate::simd::{LANES, Simd, each_axis};
 
 /// Values found at sixteen places in the volume.
-pub(crate) struct Finds {
+pub(crate) struct PlaceValues {
     /// Place in the table; NaN where nothing is.
     pub(crate) places: [f32; LANES],
-    /// Slope of the value, per axis x, y, z; see [`crate::cpu::samples::sample::Found`].
+    /// Slope of the value, per axis x, y, z; see [`crate::cpu::samples::sample::PacketSamples`].
     pub(crate) slopes: [[f32; LANES]; 3],
     /// Label nearest to the place, per lane.
     pub(crate) labels: [u32; LANES],
 }
 
-impl Finds {
+impl PlaceValues {
     pub(crate) const NONE: Self =
         Self { places: [f32::NAN; LANES], slopes: [[0.0; LANES]; 3], labels: [0; LANES] };
 }
@@ -51,14 +51,14 @@ impl<T: Voxel> CastContext<'_, T> {
             // Outside the volume its outermost voxels go on.
             *at = rays.at(lane, samples[lane] - 1.0).max(low).min(high);
         }
-        let mut finds = Finds {
+        let mut values = PlaceValues {
             places: simd.store(accumulated.before),
             slopes: each_axis!(a => simd.store(accumulated.slope[a])),
-            ..Finds::NONE
+            ..PlaceValues::NONE
         };
-        self.find_at(simd, &at, wanted, shading, &mut finds, |_, _| {});
-        accumulated.before = simd.load(&finds.places);
-        accumulated.slope = each_axis!(a => simd.load(&finds.slopes[a]));
+        self.find_at(simd, &at, wanted, shading, &mut values, |_, _| {});
+        accumulated.before = simd.load(&values.places);
+        accumulated.slope = each_axis!(a => simd.load(&values.slopes[a]));
     }
 
     /// Finds the places in the table at volume positions of the `wanted` rays, whichever block they lie in; `found` hears
@@ -71,7 +71,7 @@ impl<T: Voxel> CastContext<'_, T> {
         at: &[DVec3; LANES],
         mut wanted: u32,
         shading: &Shading<'_, T>,
-        finds: &mut Finds,
+        values: &mut PlaceValues,
         mut found_in: impl FnMut(&Region, u32),
     ) {
         while wanted != 0 {
@@ -89,7 +89,7 @@ impl<T: Voxel> CastContext<'_, T> {
                 }
                 let at = each_axis!(a => simd.load(&local[a]));
                 let scale = scale.as_vec3().to_array();
-                let sample = simd.call(Find { grid: Grid::new(block), at, scale, shading });
+                let sample = simd.call(TakeSamples { grid: Grid::new(block), at, scale, shading });
                 found = simd.store(sample.place);
                 if shading.metric.is_some() {
                     slopes = each_axis!(a => simd.store(sample.slope[a]));
@@ -102,11 +102,11 @@ impl<T: Voxel> CastContext<'_, T> {
                     continue;
                 }
                 wanted &= !(1 << lane);
-                finds.places[lane] = match region.slot {
+                values.places[lane] = match region.slot {
                     Some(slot) if self.is_fading(slot, at[lane]) => self.faded(at[lane], slot, shading.table),
                     _ => found[lane],
                 };
-                (0..3).for_each(|axis| finds.slopes[axis][lane] = slopes[axis][lane]);
+                (0..3).for_each(|axis| values.slopes[axis][lane] = slopes[axis][lane]);
             }
             found_in(&region, before & !wanted);
         }
@@ -119,7 +119,7 @@ impl<T: Voxel> CastContext<'_, T> {
         at: &[DVec3; LANES],
         wanted: u32,
         shading: &Shading<'_, T>,
-        finds: &mut Finds,
+        values: &mut PlaceValues,
         mut found: impl FnMut(&Region, u32),
     ) {
         for (lane, &at) in at.iter().enumerate().filter(|(lane, _)| wanted >> lane & 1 != 0) {
@@ -130,8 +130,8 @@ impl<T: Voxel> CastContext<'_, T> {
             let local = self.scene.view.levels[block.rank].local(block.at, at);
             let label = block.interpolate(local, true, shading.missing);
             if !shading.missing.is_missing(label) {
-                finds.places[lane] = shading.table.scale.place(label.to_f64());
-                finds.labels[lane] = label.label();
+                values.places[lane] = shading.table.scale.place(label.to_f64());
+                values.labels[lane] = label.label();
             }
         }
     }

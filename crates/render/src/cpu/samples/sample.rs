@@ -8,12 +8,12 @@ use crate::simd::{Simd, Step, each_axis};
 /// Result of a sample: its place in the table, NaN where nothing is present, and how places change around it,
 /// in volume space; slopes are 0 where nothing is present.
 #[derive(Clone, Copy)]
-pub(crate) struct Found<S: Simd> {
+pub(crate) struct PacketSamples<S: Simd> {
     pub(crate) place: S::F,
     pub(crate) slope: [S::F; 3],
 }
 
-impl<S: Simd> Found<S> {
+impl<S: Simd> PacketSamples<S> {
     /// Creates samples from places alone, with slopes of 0.
     #[inline(always)]
     pub(crate) fn unsloped(simd: S, place: S::F) -> Self {
@@ -60,7 +60,7 @@ impl<S: Simd> Found<S> {
 }
 
 /// Samples at positions in any block of a volume whose values are interpolated.
-pub(crate) struct Find<'a, S: Simd, T> {
+pub(crate) struct TakeSamples<'a, S: Simd, T> {
     pub(crate) grid: Grid<'a, T>,
     pub(crate) at: [S::F; 3],
     /// Voxels of the block per voxel of level 0.
@@ -68,18 +68,18 @@ pub(crate) struct Find<'a, S: Simd, T> {
     pub(crate) shading: &'a Shading<'a, T>,
 }
 
-impl<S: Simd, T: Voxel> Step<S> for Find<'_, S, T> {
-    type Output = Found<S>;
+impl<S: Simd, T: Voxel> Step<S> for TakeSamples<'_, S, T> {
+    type Output = PacketSamples<S>;
 
     #[inline(always)]
-    fn run(self, simd: S) -> Found<S> {
+    fn run(self, simd: S) -> PacketSamples<S> {
         let Self { grid, at, scale, shading } = self;
         if grid.has_missing {
-            return Found::among_present(simd, &grid, &at, &scale, shading);
+            return PacketSamples::among_present(simd, &grid, &at, &scale, shading);
         }
         if shading.metric.is_some() {
-            return Found::sloped(simd, &grid, &at, &scale, shading);
+            return PacketSamples::sloped(simd, &grid, &at, &scale, shading);
         }
-        Found::unsloped(simd, grid.linear(simd, &grid.around(simd, &at), &shading.table.scale))
+        PacketSamples::unsloped(simd, grid.linear(simd, &grid.around(simd, &at), &shading.table.scale))
     }
 }

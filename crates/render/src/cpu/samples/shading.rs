@@ -1,5 +1,5 @@
 //! Parameters of samples: those that all samples of a picture share ([`Shading`]), and the positions of sixteen rays in a block
-//! ([`Way`]).
+//! ([`BlockRays`]).
 
 use std::cell::Cell;
 
@@ -25,7 +25,7 @@ pub(crate) struct Shading<'a, T> {
 
 /// Sixteen rays in a block's voxels: sample `i` of each at `start + i * step`, its own from `first` to `end`.
 #[derive(Clone, Copy)]
-pub(crate) struct Way<S: Simd> {
+pub(crate) struct BlockRays<S: Simd> {
     pub(crate) start: [S::F; 3],
     pub(crate) step: [S::F; 3],
     /// The ray's sample that is number 0 here.
@@ -41,7 +41,7 @@ pub(crate) struct Way<S: Simd> {
     pub(crate) map: LocalMap,
 }
 
-impl<S: Simd> Way<S> {
+impl<S: Simd> BlockRays<S> {
     #[inline(always)]
     pub(crate) fn at(&self, simd: S, number: S::F) -> [S::F; 3] {
         each_axis!(a => simd.mul_add(self.step[a], number, self.start[a]))
@@ -57,7 +57,7 @@ impl<S: Simd> Way<S> {
         near: &'a Cell<Option<ColorBlock>>,
     ) -> StepColors<'a, S> {
         let from = self.at(simd, simd.sub(number, simd.splat(1.0)));
-        StepColors { color_by, near, map: self.map, from, way: self.step }
+        StepColors { color_by, near, map: self.map, from, step: self.step }
     }
 
     /// The first sample at which all of these rays have begun, and the first at which one has ended.
