@@ -22,7 +22,7 @@ use crate::cpu::extreme::Project;
 use crate::cpu::extreme::height::NOTHING;
 use crate::cpu::packet::SolidsAlone;
 use crate::cpu::packet::size::{PACKET_PIXELS, PACKET_SIDE};
-use crate::cpu::slab_layers::{Deposit, Layers, Sheets};
+use crate::cpu::slab_layers::{DepositLayers, SlabLayers, SlabTile};
 use crate::cpu::slices::{Cut, colours_of};
 use crate::scene::fidelity::{Fidelity, Shown};
 use crate::simd::{Instructions, Job, LANES, Simd};
@@ -157,7 +157,7 @@ pub(crate) struct DrawnTile {
     /// Best height per pixel; empty except in pictures of extreme values.
     heights: Vec<f32>,
     /// Pictures of the slabs; `None` unless slabs are cast.
-    pub(crate) sheets: Option<Sheets>,
+    pub(crate) slab_tile: Option<SlabTile>,
     pub(crate) shown: Shown,
 }
 
@@ -172,8 +172,8 @@ impl<T: Voxel> Job for TileJob<'_, '_, T> {
         let mut shown = Shown::default();
         let mut pixels = vec![Vec4::ZERO; tile.pixels()];
         let mut heights = vec![NOTHING; if caster.extreme.is_some() { tile.pixels() } else { 0 }];
-        let mut sheets = caster.cuts.as_ref().map(|cuts| Sheets::new(*tile, cuts.count()));
-        let mut layers = caster.cuts.as_ref().map(Layers::new);
+        let mut slab_tile = caster.slab_borders.as_ref().map(|borders| SlabTile::new(*tile, borders.count()));
+        let mut layers = caster.slab_borders.as_ref().map(SlabLayers::new);
         for top in (0..tile.height).step_by(PACKET_SIDE as usize) {
             for left in (0..tile.width).step_by(PACKET_SIDE as usize) {
                 let [width, height] =
@@ -215,9 +215,9 @@ impl<T: Voxel> Job for TileJob<'_, '_, T> {
                         colours
                     }
                 };
-                if let (Some(layers), Some(sheets)) = (&mut layers, &mut sheets) {
+                if let (Some(layers), Some(tile)) = (&mut layers, &mut slab_tile) {
                     let (corner, size) = ([left, top], [width, height]);
-                    simd.call(Deposit { layers, sheets, corner, size });
+                    simd.call(DepositLayers { layers, tile, corner, size });
                     continue;
                 }
                 for ([column, row], (colour, height_met)) in
@@ -234,6 +234,6 @@ impl<T: Voxel> Job for TileJob<'_, '_, T> {
                 }
             }
         }
-        DrawnTile { pixels, heights, sheets, shown }
+        DrawnTile { pixels, heights, slab_tile, shown }
     }
 }

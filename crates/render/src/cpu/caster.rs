@@ -10,7 +10,7 @@ use crate::cpu::context::CastContext;
 use crate::cpu::empty_space::depth_bounds::DepthBounds;
 use crate::cpu::extreme::Extreme;
 use crate::cpu::packet::size::PACKET_SIDE;
-use crate::cpu::slab_layers::Cuts;
+use crate::cpu::slab_layers::SlabBorders;
 use crate::cpu::slices::Slices;
 use crate::isosurface::prepare::Isosurfaces;
 use crate::scene::fidelity::Shown;
@@ -32,7 +32,7 @@ pub(crate) struct Caster<'a, T> {
     /// Depths between which rays can see something; `None` where they are not known.
     pub(crate) depth_bounds: Option<DepthBounds>,
     /// Slab borders, at which rays hand over the color that they accumulated; `None` unless slabs are cast.
-    pub(crate) cuts: Option<Cuts>,
+    pub(crate) slab_borders: Option<SlabBorders>,
 }
 
 impl<'a, T: Voxel> Caster<'a, T> {
@@ -52,17 +52,17 @@ impl<'a, T: Voxel> Caster<'a, T> {
             wires: Wires::new(scene, &context.lens),
             extreme: Extreme::new(scene, blocks, &context.tables.by_stride[0]),
             depth_bounds: DepthBounds::new(&context, has_solids),
-            cuts: None,
+            slab_borders: None,
             surfaces,
             slices,
             context,
         })
     }
 
-    /// Cuts what rays gather into slabs. All rays have whole steps then, also in thin volumes.
-    pub(crate) fn cut(&mut self, cuts: Cuts) {
+    /// Cuts what rays accumulate into slabs. All rays have whole steps then, also in thin volumes.
+    pub(crate) fn cut_at(&mut self, borders: SlabBorders) {
         self.context.is_thin = false;
-        self.cuts = Some(cuts);
+        self.slab_borders = Some(borders);
     }
 
     /// True where something has a place on the ray.

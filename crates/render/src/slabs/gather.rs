@@ -12,7 +12,7 @@ use crate::blocks::voxel::Voxel;
 use crate::cpu::caster::Caster;
 use crate::cpu::color_by::ColorLookup;
 use crate::cpu::context::CastContext;
-use crate::cpu::slab_layers::{Cuts, Sheets};
+use crate::cpu::slab_layers::{SlabBorders, SlabTile};
 use crate::scene::fidelity::Shown;
 use crate::{
     Cancel, Fidelity, Frame, ImagePart, ImageSize, Instructions, Quality, Rect, Scene, Snapshot, Tally, cast,
@@ -111,20 +111,19 @@ impl<T: Voxel> Caster<'_, T> {
         let borders = borders.unwrap_or_else(even);
         let opaque = 1.0 - context.scene.quality.termination;
         let world_from_volume = &context.scene.view.world_from_volume;
-        self.cut(Cuts::new(world_from_volume, normal, borders.clone(), request.behind, opaque));
+        self.cut_at(SlabBorders::new(world_from_volume, normal, borders.clone(), request.behind, opaque));
         let draw = |tile: &Rect| {
             if cancel.is_cancelled() {
                 return Err(Error::cancelled());
             }
             let drawn = self.draw_tile(tile);
-            Ok((drawn.sheets, drawn.shown))
+            Ok((drawn.slab_tile, drawn.shown))
         };
         let drawn: Vec<_> = self.tiles().par_iter().map(draw).collect::<Result<_>>()?;
         let mut shown = Shown::default();
         drawn.iter().for_each(|(_, of_tile)| shown.add(of_tile));
-        let sheets: Vec<Sheets> = drawn.into_iter().filter_map(|(sheets, _)| sheets).collect();
-        let slabs =
-            (0..request.count as usize).into_par_iter().map(|slab| assembled(&sheets, slab)).collect();
+        let tiles: Vec<SlabTile> = drawn.into_iter().filter_map(|(tile, _)| tile).collect();
+        let slabs = (0..request.count as usize).into_par_iter().map(|slab| assembled(&tiles, slab)).collect();
         let slabs = Slabs {
             cutting,
             camera: self.context.scene.camera,
@@ -177,16 +176,16 @@ impl<T: Voxel> CastContext<'_, T> {
 }
 
 /// One slab's picture of all tiles.
-fn assembled(sheets: &[Sheets], slab: usize) -> Slab {
-    let shown = sheets.iter().map(|sheet| shown_in(&sheet.rect, &sheet.rgba[slab]));
+fn assembled(tiles: &[SlabTile], slab: usize) -> Slab {
+    let shown = tiles.iter().map(|tile| shown_in(&tile.rect, &tile.rgba[slab]));
     let rect = shown.fold(Rect::default(), |all, tile| all.union(&tile));
     let mut rgba = vec![0; rect.pixels() * 4];
-    for sheet in sheets.iter().filter(|sheet| !sheet.rgba[slab].is_empty()) {
-        let common = rect.intersection(&sheet.rect);
+    for tile in tiles.iter().filter(|tile| !tile.rgba[slab].is_empty()) {
+        let common = rect.intersection(&tile.rect);
         let bytes = common.width as usize * 4;
         for row in common.top..common.top + common.height {
-            let (from, to) = (4 * sheet.rect.index(common.left, row), 4 * rect.index(common.left, row));
-            rgba[to..to + bytes].copy_from_slice(&sheet.rgba[slab][from..from + bytes]);
+            let (from, to) = (4 * tile.rect.index(common.left, row), 4 * rect.index(common.left, row));
+            rgba[to..to + bytes].copy_from_slice(&tile.rgba[slab][from..from + bytes]);
         }
     }
     Slab { rect, rgba }
@@ -212,15 +211,15 @@ mod tests {
 
     #[test]
     fn a_slab_is_cropped_to_what_its_tiles_show() {
-        let sheet = |left: u32, dots: &[(u32, u32)]| {
+        let tile = |left: u32, dots: &[(u32, u32)]| {
             let rect = Rect { left, top: 4, width: 4, height: 3 };
             let mut rgba = vec![0; if dots.is_empty() { 0 } else { 48 }];
             dots.iter().for_each(|&(column, row)| rgba[((row * 4 + column) * 4) as usize + 3] = 9);
-            Sheets { rect, rgba: vec![Vec::new(), rgba] }
+            SlabTile { rect, rgba: vec![Vec::new(), rgba] }
         };
-        let sheets = [sheet(0, &[(3, 1)]), sheet(4, &[(1, 0), (0, 1)]), sheet(8, &[])];
-        assert_eq!(assembled(&sheets, 0), Slab::default());
-        let slab = assembled(&sheets, 1);
+        let tiles = [tile(0, &[(3, 1)]), tile(4, &[(1, 0), (0, 1)]), tile(8, &[])];
+        assert_eq!(assembled(&tiles, 0), Slab::default());
+        let slab = assembled(&tiles, 1);
         assert_eq!(slab.rect, Rect { left: 3, top: 4, width: 3, height: 2 });
         let alphas: Vec<u8> = slab.rgba.chunks(4).map(|texel| texel[3]).collect();
         assert_eq!(alphas, [0, 0, 9, 9, 9, 0]);

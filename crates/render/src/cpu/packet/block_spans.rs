@@ -12,7 +12,7 @@ use crate::cpu::packet::rays::{Rays, Spans};
 use crate::cpu::samples::accumulated::Accumulated;
 use crate::cpu::samples::level_fade;
 use crate::cpu::samples::shading::{BlockRays, Shading};
-use crate::cpu::slab_layers::{Inside, Layers, Leave};
+use crate::cpu::slab_layers::{CurrentSlab, LeaveSlab, SlabLayers};
 use crate::cpu::table::Table;
 use crate::isosurface::cubic::gradient;
 use crate::scene::light::lit;
@@ -37,7 +37,7 @@ impl<T: Voxel> CastContext<'_, T> {
         spans: &Spans,
         (slot, plan): (u32, &SamplingPlan),
         shadings: &[Shading<'_, T>],
-        (accumulated, mut layers): (&mut Accumulated<S>, Option<&mut Layers<'_>>),
+        (accumulated, mut layers): (&mut Accumulated<S>, Option<&mut SlabLayers<'_>>),
     ) -> u64 {
         let log2 = self.strides_log2[self.blocks.resident(slot).rank];
         let (whole, pieces);
@@ -60,8 +60,11 @@ impl<T: Voxel> CastContext<'_, T> {
                         Some(layers) => {
                             for (slab, part) in layers.parts(spans) {
                                 self.draw_faded(simd, rays, &part, slot, &shadings[0], accumulated);
-                                accumulated.rgba =
-                                    simd.call(Leave { layers: &mut *layers, slab, rgba: accumulated.rgba });
+                                accumulated.rgba = simd.call(LeaveSlab {
+                                    layers: &mut *layers,
+                                    slab,
+                                    rgba: accumulated.rgba,
+                                });
                             }
                         }
                     }
@@ -72,7 +75,7 @@ impl<T: Voxel> CastContext<'_, T> {
                     let shading = &shadings[log2];
                     let stride = f64::from(1u32 << log2);
                     let inside =
-                        layers.as_deref_mut().map(|layers| Inside::new(layers, block_rays.base, stride));
+                        layers.as_deref_mut().map(|layers| CurrentSlab::new(layers, block_rays.base, stride));
                     drawn += simd.call(March {
                         block,
                         plan,

@@ -20,7 +20,7 @@ use crate::cpu::samples::accumulated::{Accumulated, Add, Leg};
 use crate::cpu::samples::corners::Grid;
 use crate::cpu::samples::sample::{PacketSamples, TakeSamples};
 use crate::cpu::samples::shading::{BlockRays, Shading};
-use crate::cpu::slab_layers::Inside;
+use crate::cpu::slab_layers::CurrentSlab;
 use crate::simd::{LANES, Simd, Step, each_axis};
 
 /// Result of the last look ahead: the rate at which `rays` go on, up to the sample `until`. Borders of slabs
@@ -70,7 +70,7 @@ pub(crate) struct March<'a, 'b, S: Simd, T> {
     pub(crate) shading: &'a Shading<'a, T>,
     pub(crate) accumulated: &'a mut Accumulated<S>,
     /// Rays' way through the slabs; `None` unless slabs are cast.
-    pub(crate) inside: Option<Inside<'a, 'b>>,
+    pub(crate) inside: Option<CurrentSlab<'a, 'b>>,
 }
 
 impl<S: Simd, T: Voxel> Step<S> for March<'_, '_, S, T> {

@@ -23,7 +23,7 @@ use crate::cpu::packet::solids::{DrawSolids, SolidHits};
 use crate::cpu::packet::spacing::lengthened;
 use crate::cpu::samples::accumulated::Accumulated;
 use crate::cpu::samples::shading::Shading;
-use crate::cpu::slab_layers::Layers;
+use crate::cpu::slab_layers::SlabLayers;
 use crate::cpu::slices::{Cut, Sheets};
 use crate::scene::fidelity::Shown;
 use crate::simd::{LANES, Simd, Step};
@@ -37,7 +37,7 @@ impl<T: Voxel> Caster<'_, T> {
         rays: &mut Rays,
         shadings: &[Shading<'_, T>],
         shown: &mut Shown,
-        mut layers: Option<&mut Layers<'_>>,
+        mut layers: Option<&mut SlabLayers<'_>>,
         mut strands: Option<Strands<'_>>,
     ) -> [Vec4; LANES] {
         let context = &self.context;

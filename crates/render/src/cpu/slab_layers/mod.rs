@@ -5,23 +5,23 @@
 //! together tells how much the ray sees of what follows; when this is nothing, the ray goes on for a few
 //! slabs, and ends.
 
-mod cuts;
+mod borders;
 
 use crate::cpu::packet::rays::{Rays, Spans};
 use crate::cpu::packet::size::PACKET_SIDE;
 use crate::image::rect::Rect;
 use crate::simd::{LANES, Simd, Step};
 
-pub(crate) use cuts::Cuts;
-use cuts::Walk;
+pub(crate) use borders::SlabBorders;
+use borders::SlabPath;
 
 /// Red, green, blue and opacity of sixteen rays.
 type Rgba = [[f32; LANES]; 4];
 
 /// Color and opacity that sixteen rays have accumulated, by slab.
-pub(crate) struct Layers<'a> {
-    cuts: &'a Cuts,
-    walk: Walk<'a>,
+pub(crate) struct SlabLayers<'a> {
+    borders: &'a SlabBorders,
+    path: SlabPath<'a>,
     /// By slab.
     rgba: Vec<Rgba>,
     /// One bit for each slab in which there is something.
@@ -34,12 +34,12 @@ pub(crate) struct Layers<'a> {
     ended: [f32; LANES],
 }
 
-impl<'a> Layers<'a> {
-    pub(crate) fn new(cuts: &'a Cuts) -> Self {
+impl<'a> SlabLayers<'a> {
+    pub(crate) fn new(borders: &'a SlabBorders) -> Self {
         Self {
-            cuts,
-            walk: cuts.start(),
-            rgba: vec![[[0.0; LANES]; 4]; cuts.count()],
+            borders,
+            path: borders.start(),
+            rgba: vec![[[0.0; LANES]; 4]; borders.count()],
             touched: 0,
             total: [0.0; LANES],
             hidden_from: [None; LANES],
@@ -50,7 +50,7 @@ impl<'a> Layers<'a> {
     /// Makes ready for other rays.
     #[inline(always)]
     pub(crate) fn begin(&mut self, rays: &Rays) {
-        self.walk = self.cuts.walk(rays);
+        self.path = self.borders.path(rays);
         self.total = [0.0; LANES];
         self.hidden_from = [None; LANES];
         self.ended = [0.0; LANES];
@@ -59,7 +59,7 @@ impl<'a> Layers<'a> {
     /// Parts of spans that lie in one slab each.
     #[inline(never)]
     pub(crate) fn parts(&self, spans: &Spans) -> Vec<(usize, Spans)> {
-        let walk = self.walk.of_march(0.0, 1.0);
+        let path = self.path.of_march(0.0, 1.0);
         let (mut first, mut end) = (f64::INFINITY, f64::NEG_INFINITY);
         for lane in (0..LANES).filter(|&lane| spans.from[lane] < spans.to[lane]) {
             first = first.min(spans.from[lane]);
@@ -67,8 +67,8 @@ impl<'a> Layers<'a> {
         }
         let mut parts = Vec::new();
         while first < end {
-            let slab = walk.slab(first);
-            let next = walk.next(first, slab).min(end);
+            let slab = path.slab(first);
+            let next = path.next(first, slab).min(end);
             let (from, to) =
                 (spans.from.map(|v| v.clamp(first, next)), spans.to.map(|v| v.clamp(first, next)));
             parts.push((slab, Spans { from, to }));
@@ -81,9 +81,9 @@ impl<'a> Layers<'a> {
     #[inline(never)]
     fn end(&mut self, slab: usize) {
         for lane in 0..LANES {
-            if self.total[lane] >= self.cuts.opaque {
+            if self.total[lane] >= self.borders.opaque {
                 let from = *self.hidden_from[lane].get_or_insert(slab);
-                let is_over = slab.abs_diff(from) >= self.cuts.behind as usize;
+                let is_over = slab.abs_diff(from) >= self.borders.behind as usize;
                 self.ended[lane] = if is_over { 1.0 } else { self.ended[lane] };
             }
         }
@@ -91,7 +91,7 @@ impl<'a> Layers<'a> {
 
     /// The slabs in which there is something, the nearest first; none afterwards.
     fn touched(&mut self) -> impl Iterator<Item = usize> + use<> {
-        let (mut bits, is_reversed) = (std::mem::take(&mut self.touched), self.walk.is_reversed());
+        let (mut bits, is_reversed) = (std::mem::take(&mut self.touched), self.path.is_reversed());
         std::iter::from_fn(move || {
             (bits != 0).then(|| {
                 let slab = if is_reversed { bits.ilog2() } else { bits.trailing_zeros() };
@@ -102,12 +102,12 @@ impl<'a> Layers<'a> {
     }
 }
 
-/// Puts what the rays at `corner` of a tile, `size` of them, have accumulated into its sheets, in 8 bits, and forgets it. What
+/// Puts what the rays at `corner` of a tile, `size` of them, have accumulated into its tile, in 8 bits, and forgets it. What
 /// rounding takes from one slab is given to the next one behind: of many faint slabs nothing would be left else, and the sum
 /// is that of the picture.
-pub(crate) struct Deposit<'a, 'b> {
-    pub(crate) layers: &'a mut Layers<'b>,
-    pub(crate) sheets: &'a mut Sheets,
+pub(crate) struct DepositLayers<'a, 'b> {
+    pub(crate) layers: &'a mut SlabLayers<'b>,
+    pub(crate) tile: &'a mut SlabTile,
     pub(crate) corner: [u32; 2],
     pub(crate) size: [u32; 2],
 }
@@ -118,12 +118,12 @@ const LEAST_SEEN: f32 = 0.25;
 /// More than this rounding does not take.
 const MOST_LOST: f32 = 1.0 / 255.0;
 
-impl<S: Simd> Step<S> for Deposit<'_, '_> {
+impl<S: Simd> Step<S> for DepositLayers<'_, '_> {
     type Output = ();
 
     #[inline(always)]
     fn run(self, simd: S) {
-        let Self { layers, sheets, corner, size } = self;
+        let Self { layers, tile, corner, size } = self;
         let (zero, one, half) = (simd.splat(0.0), simd.splat(1.0), simd.splat(0.5));
         let (full, unit) = (simd.splat(255.0), simd.splat(1.0 / 255.0));
         let mut left = [zero; 4];
@@ -141,19 +141,19 @@ impl<S: Simd> Step<S> for Deposit<'_, '_> {
                 left[part] = simd.min(simd.max(lost, simd.splat(-MOST_LOST)), simd.splat(MOST_LOST));
                 texels = simd.add_u(texels, simd.mul_u(byte, simd.splat_u(1 << (8 * part))));
             }
-            sheets.put(slab, corner, size, &simd.store_u(texels));
+            tile.put(slab, corner, size, &simd.store_u(texels));
         }
     }
 }
 
 /// Leaves in a slab what rays have accumulated; gives what they carry on: nothing, or opacity where they have ended.
-pub(crate) struct Leave<'a, 'b, S: Simd> {
-    pub(crate) layers: &'a mut Layers<'b>,
+pub(crate) struct LeaveSlab<'a, 'b, S: Simd> {
+    pub(crate) layers: &'a mut SlabLayers<'b>,
     pub(crate) slab: usize,
     pub(crate) rgba: [S::F; 4],
 }
 
-impl<S: Simd> Step<S> for Leave<'_, '_, S> {
+impl<S: Simd> Step<S> for LeaveSlab<'_, '_, S> {
     type Output = [S::F; 4];
 
     #[inline(always)]
@@ -175,7 +175,7 @@ impl<S: Simd> Step<S> for Leave<'_, '_, S> {
             layers.touched |= 1 << slab;
         }
         let total = simd.load(&layers.total);
-        if simd.bits(simd.ge(total, simd.splat(layers.cuts.opaque))) != 0 {
+        if simd.bits(simd.ge(total, simd.splat(layers.borders.opaque))) != 0 {
             layers.end(slab);
         }
         [zero, zero, zero, simd.load(&layers.ended)]
@@ -183,20 +183,20 @@ impl<S: Simd> Step<S> for Leave<'_, '_, S> {
 }
 
 /// Sixteen rays on their march through a block.
-pub(crate) struct Inside<'a, 'b> {
-    layers: &'a mut Layers<'b>,
-    walk: Walk<'b>,
+pub(crate) struct CurrentSlab<'a, 'b> {
+    layers: &'a mut SlabLayers<'b>,
+    path: SlabPath<'b>,
     slab: usize,
     /// The number of the march's first sample in another slab.
     pub(crate) next: u32,
 }
 
-impl<'a, 'b> Inside<'a, 'b> {
+impl<'a, 'b> CurrentSlab<'a, 'b> {
     /// Enters a march whose sample `i` stands for the `stride` steps from `base + i * stride` on.
     #[inline(always)]
-    pub(crate) fn new(layers: &'a mut Layers<'b>, base: f64, stride: f64) -> Self {
-        let walk = layers.walk.of_march(base, stride);
-        let mut inside = Self { layers, walk, slab: 0, next: 0 };
+    pub(crate) fn new(layers: &'a mut SlabLayers<'b>, base: f64, stride: f64) -> Self {
+        let path = layers.path.of_march(base, stride);
+        let mut inside = Self { layers, path, slab: 0, next: 0 };
         inside.come_to(0);
         inside
     }
@@ -204,28 +204,28 @@ impl<'a, 'b> Inside<'a, 'b> {
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
     fn come_to(&mut self, sample: u32) {
-        self.slab = self.walk.slab(f64::from(sample));
-        self.next = self.walk.next(f64::from(sample), self.slab) as u32;
+        self.slab = self.path.slab(f64::from(sample));
+        self.next = self.path.next(f64::from(sample), self.slab) as u32;
     }
 
     /// Leaves the slab, on coming to a sample of another one or at the end; gives what rays carry on.
     #[inline(always)]
     pub(crate) fn leave<S: Simd>(&mut self, simd: S, sample: u32, rgba: [S::F; 4]) -> [S::F; 4] {
-        let rgba = simd.call(Leave { layers: &mut *self.layers, slab: self.slab, rgba });
+        let rgba = simd.call(LeaveSlab { layers: &mut *self.layers, slab: self.slab, rgba });
         self.come_to(sample);
         rgba
     }
 }
 
 /// The pictures of slabs in one tile of an image.
-pub(crate) struct Sheets {
+pub(crate) struct SlabTile {
     /// Rectangle of the tile.
     pub(crate) rect: Rect,
     /// By slab RGBA of 8 bits, row by row; empty where nothing was put.
     pub(crate) rgba: Vec<Vec<u8>>,
 }
 
-impl Sheets {
+impl SlabTile {
     pub(crate) fn new(rect: Rect, count: usize) -> Self {
         Self { rect, rgba: vec![Vec::new(); count] }
     }
@@ -235,15 +235,15 @@ impl Sheets {
         if texels.iter().all(|&texel| texel == 0) {
             return;
         }
-        let sheet = &mut self.rgba[slab];
-        if sheet.is_empty() {
-            sheet.resize(self.rect.pixels() * 4, 0);
+        let pixels = &mut self.rgba[slab];
+        if pixels.is_empty() {
+            pixels.resize(self.rect.pixels() * 4, 0);
         }
         let side = PACKET_SIDE as usize;
         for row in 0..height as usize {
             let start = 4 * ((top as usize + row) * self.rect.width as usize + left as usize);
             let own = &texels[row * side..row * side + width as usize];
-            for (to, texel) in sheet[start..].chunks_exact_mut(4).zip(own) {
+            for (to, texel) in pixels[start..].chunks_exact_mut(4).zip(own) {
                 to.copy_from_slice(&texel.to_le_bytes());
             }
         }
@@ -257,7 +257,7 @@ mod tests {
 
     /// Leaves opacity after opacity in slab after slab, for all rays alike; tells what ray 3 has in each, and whether it goes on.
     struct Through<'a> {
-        layers: Layers<'a>,
+        layers: SlabLayers<'a>,
         opacities: &'a [(usize, f32)],
     }
 
@@ -271,7 +271,7 @@ mod tests {
             for &(slab, opacity) in self.opacities {
                 let alpha = simd.max(simd.splat(opacity), ended);
                 let rgba = [alpha, alpha, alpha, alpha];
-                ended = simd.call(Leave { layers: &mut self.layers, slab, rgba })[3];
+                ended = simd.call(LeaveSlab { layers: &mut self.layers, slab, rgba })[3];
                 told.push((self.layers.rgba[slab][3][3], simd.store(ended)[3] < 0.5));
             }
             told
@@ -280,17 +280,22 @@ mod tests {
 
     fn through(behind: u32, opacities: &[(usize, f32)]) -> Vec<(f32, bool)> {
         let borders = (0..9).map(f64::from).collect();
-        let cuts = Cuts::new(&glam::DAffine3::IDENTITY, glam::DVec3::Z, borders, behind, 0.99);
-        Instructions::Scalar.run(Through { layers: Layers::new(&cuts), opacities })
+        let borders = SlabBorders::new(&glam::DAffine3::IDENTITY, glam::DVec3::Z, borders, behind, 0.99);
+        Instructions::Scalar.run(Through { layers: SlabLayers::new(&borders), opacities })
     }
 
     #[test]
     fn slabs_are_listed_from_the_eye_in_both_directions() {
-        let cuts =
-            Cuts::new(&glam::DAffine3::IDENTITY, glam::DVec3::Z, (0..9).map(f64::from).collect(), 8, 0.99);
+        let borders = SlabBorders::new(
+            &glam::DAffine3::IDENTITY,
+            glam::DVec3::Z,
+            (0..9).map(f64::from).collect(),
+            8,
+            0.99,
+        );
         for (stride, expected) in [(1.0, [1, 3, 5]), (-1.0, [5, 3, 1])] {
-            let mut layers = Layers::new(&cuts);
-            layers.walk.per_sample = stride;
+            let mut layers = SlabLayers::new(&borders);
+            layers.path.per_sample = stride;
             layers.touched = 0b10_1010;
             assert_eq!(layers.touched().collect::<Vec<_>>(), expected);
             assert_eq!(layers.touched().next(), None, "none are left");

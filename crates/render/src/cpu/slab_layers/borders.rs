@@ -11,7 +11,7 @@ use crate::simd::LANES;
 
 /// Slabs one behind the other.
 #[derive(Clone, Debug)]
-pub(crate) struct Cuts {
+pub(crate) struct SlabBorders {
     /// Borders of the slabs: the start of each, and the end of the last; distance along the normal, world
     /// units. Ascending.
     pub(crate) borders: Vec<f64>,
@@ -26,14 +26,14 @@ pub(crate) struct Cuts {
 
 /// The slabs along sixteen rays.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Walk<'a> {
+pub(crate) struct SlabPath<'a> {
     /// Distance of sample 0, and how much more that of the next one is.
     pub(super) at: f64,
     pub(super) per_sample: f64,
     pub(super) borders: &'a [f64],
 }
 
-impl Cuts {
+impl SlabBorders {
     /// `normal` has unit length.
     pub(crate) fn new(
         world_from_volume: &DAffine3,
@@ -53,13 +53,13 @@ impl Cuts {
     }
 
     /// Before any ray.
-    pub(crate) fn start(&self) -> Walk<'_> {
-        Walk { at: 0.0, per_sample: 0.0, borders: &self.borders }
+    pub(crate) fn start(&self) -> SlabPath<'_> {
+        SlabPath { at: 0.0, per_sample: 0.0, borders: &self.borders }
     }
 
     /// Returns the way of sixteen rays through the slabs, along the mean of the rays.
     #[inline(always)]
-    pub(crate) fn walk(&self, rays: &Rays) -> Walk<'_> {
+    pub(crate) fn path(&self, rays: &Rays) -> SlabPath<'_> {
         let (mut at, mut per_sample) = (0.0, 0.0);
         for axis in 0..3 {
             let (mut origins, mut steps) = (0.0, 0.0);
@@ -71,11 +71,11 @@ impl Cuts {
             per_sample += self.slope[axis] * steps;
         }
         let count = LANES as f64;
-        Walk { at: at / count + self.offset, per_sample: per_sample / count, borders: &self.borders }
+        SlabPath { at: at / count + self.offset, per_sample: per_sample / count, borders: &self.borders }
     }
 }
 
-impl Walk<'_> {
+impl SlabPath<'_> {
     /// Returns the same way for a march whose sample `i` stands for the `stride` steps from `base + i *
     /// stride` on. A step is the way to its sample from the one before.
     #[inline(always)]
@@ -118,21 +118,21 @@ mod tests {
     const BORDERS: [f64; 7] = [0.0, 1.0, 1.5, 3.0, 3.1, 4.0, 5.0];
 
     #[test]
-    fn each_sample_is_in_the_slab_that_cuts_say() {
+    fn each_sample_is_in_the_slab_that_borders_say() {
         // Where rounding does not decide: beside a border it may be one sample off.
         for (at, per_sample) in [(-3.2, 0.17), (9.71, -0.3), (0.5, 2.5), (4.0, 1.0), (2.5, 0.0), (5.0, -1.0)]
         {
-            let walk = Walk { at, per_sample, borders: &BORDERS };
-            let (mut sample, mut next) = (0.0, walk.next(0.0, walk.slab(0.0)));
+            let path = SlabPath { at, per_sample, borders: &BORDERS };
+            let (mut sample, mut next) = (0.0, path.next(0.0, path.slab(0.0)));
             while sample < 200.0 {
                 let distance = at + sample * per_sample;
                 let expected = BORDERS[1..6].iter().filter(|&&border| border <= distance).count();
-                assert_eq!(walk.slab(sample), expected, "{at} {per_sample} {sample}");
-                let changes = walk.slab(sample + 1.0) != expected;
+                assert_eq!(path.slab(sample), expected, "{at} {per_sample} {sample}");
+                let changes = path.slab(sample + 1.0) != expected;
                 assert!(!changes || next <= sample + 1.0, "a cut was missed: {at} {per_sample} {sample}");
                 sample += 1.0;
                 if next <= sample {
-                    next = walk.next(sample, walk.slab(sample));
+                    next = path.next(sample, path.slab(sample));
                 }
             }
         }
@@ -140,11 +140,11 @@ mod tests {
 
     #[test]
     fn a_step_belongs_to_the_slab_that_its_middle_is_in() {
-        let walk = Walk { at: 0.0, per_sample: 0.25, borders: &[0.0, 1.0, 2.0] };
+        let path = SlabPath { at: 0.0, per_sample: 0.25, borders: &[0.0, 1.0, 2.0] };
         // Sample 4 ends the way from 3 to 4, which lies in slab 0.
-        let march = walk.of_march(4.0, 1.0);
+        let march = path.of_march(4.0, 1.0);
         assert_eq!((march.slab(0.0), march.slab(1.0)), (0, 1));
         // A sample for two steps, from 3 to 5, whose middle is 4.
-        assert_eq!(walk.of_march(4.0, 2.0).slab(0.0), 1);
+        assert_eq!(path.of_march(4.0, 2.0).slab(0.0), 1);
     }
 }
