@@ -11,7 +11,7 @@ use glam::{DVec3, Vec4};
 
 use crate::cpu::packet::rays::Rays;
 use crate::cpu::packet::size::{Lanes, PACKET_PIXELS, PACKET_SIDE};
-use crate::cpu::slices::Sheets;
+use crate::cpu::slices::SliceHits;
 use crate::image::raster::line;
 use crate::scene::camera::Lens;
 use crate::simd::LANES;
@@ -172,11 +172,11 @@ impl Strands<'_> {
     }
 
     /// Draws before and behind slices, which are opaque.
-    pub(crate) fn around(mut self, sheets: &Sheets) -> [Vec4; LANES] {
+    pub(crate) fn around(mut self, slice_hits: &SliceHits) -> [Vec4; LANES] {
         let mut colours = [Vec4::ZERO; LANES];
         for (lane, colour) in colours.iter_mut().enumerate() {
-            self.draw_until(lane, sheets[lane].map_or(f64::INFINITY, |sheet| sheet.at), colour);
-            *colour += sheets[lane].map_or(Vec4::ZERO, |sheet| sheet.colour) * (1.0 - colour.w);
+            self.draw_until(lane, slice_hits[lane].map_or(f64::INFINITY, |slice_hit| slice_hit.at), colour);
+            *colour += slice_hits[lane].map_or(Vec4::ZERO, |slice_hit| slice_hit.colour) * (1.0 - colour.w);
         }
         colours
     }

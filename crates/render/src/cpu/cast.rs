@@ -23,7 +23,7 @@ use crate::cpu::extreme::height::NOTHING;
 use crate::cpu::packet::SolidsAlone;
 use crate::cpu::packet::size::{PACKET_PIXELS, PACKET_SIDE};
 use crate::cpu::slab_layers::{DepositLayers, SlabLayers, SlabTile};
-use crate::cpu::slices::{Cut, colours_of};
+use crate::cpu::slices::{IntersectSlices, colours_of};
 use crate::scene::fidelity::{Fidelity, Shown};
 use crate::simd::{Instructions, Job, LANES, Simd};
 use crate::{Cancel, DrawnPart, Image, ImagePart, PartialImage, Rect, Scene, Tally};
@@ -197,8 +197,8 @@ impl<T: Voxel> Job for TileJob<'_, '_, T> {
                 let colours = match (&caster.extreme, &caster.slices) {
                     (None, Some(slices)) if slices.are_alone => {
                         let (rays, shading, shown) = (&rays, &shadings[0], &mut shown);
-                        let sheets = simd.call(Cut { context, slices, rays, shading, shown });
-                        strands.map_or_else(|| colours_of(&sheets), |strands| strands.around(&sheets))
+                        let slice_hits = simd.call(IntersectSlices { context, slices, rays, shading, shown });
+                        strands.map_or_else(|| colours_of(&slice_hits), |strands| strands.around(&slice_hits))
                     }
                     (None, _) => {
                         caster.trace(simd, &mut rays, &shadings, &mut shown, layers.as_mut(), strands)

@@ -18,7 +18,7 @@ use crate::simd::{LANES, Simd, Step};
 use crate::{Scene, Slice};
 
 /// The nearest slice of each ray.
-pub(crate) type Sheets = [Option<Hit>; LANES];
+pub(crate) type SliceHits = [Option<Hit>; LANES];
 
 /// Slices of a picture, and their palette.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ impl Slices {
 }
 
 /// Intersections of sixteen rays with one slice.
-struct Meeting {
+struct PlaneHits {
     /// In steps of the ray.
     steps: Lanes,
     /// In volume space.
@@ -48,33 +48,33 @@ struct Meeting {
     rays: u32,
 }
 
-impl Meeting {
+impl PlaneHits {
     fn has(&self, lane: usize) -> bool {
         self.rays >> lane & 1 != 0
     }
 
-    fn new(rays: &Rays, slice: Slice, sheets: &Sheets) -> Self {
+    fn new(rays: &Rays, slice: Slice, slice_hits: &SliceHits) -> Self {
         let axis = slice.axis.index();
-        let mut meeting = Self { steps: [0.0; LANES], at: [DVec3::ZERO; LANES], rays: 0 };
-        for (lane, sheet) in sheets.iter().enumerate() {
+        let mut plane_hits = Self { steps: [0.0; LANES], at: [DVec3::ZERO; LANES], rays: 0 };
+        for (lane, slice_hit) in slice_hits.iter().enumerate() {
             if rays.step[axis][lane] == 0.0 {
                 continue;
             }
             let steps = (slice.at - rays.origin[axis][lane]) * rays.inverse[axis][lane];
-            let is_first = sheet.is_none_or(|sheet| steps < sheet.at);
+            let is_first = slice_hit.is_none_or(|slice_hit| steps < slice_hit.at);
             if rays.reach[0][lane] < rays.reach[1][lane] && rays.owns(lane, steps) && is_first {
-                meeting.rays |= 1 << lane;
-                meeting.steps[lane] = steps;
-                meeting.at[lane] = rays.at(lane, steps);
-                meeting.at[lane][axis] = slice.at;
+                plane_hits.rays |= 1 << lane;
+                plane_hits.steps[lane] = steps;
+                plane_hits.at[lane] = rays.at(lane, steps);
+                plane_hits.at[lane][axis] = slice.at;
             }
         }
-        meeting
+        plane_hits
     }
 }
 
 /// Looks for the slices of sixteen rays.
-pub(crate) struct Cut<'a, 'b, T> {
+pub(crate) struct IntersectSlices<'a, 'b, T> {
     pub(crate) context: &'a CastContext<'b, T>,
     pub(crate) slices: &'a Slices,
     pub(crate) rays: &'a Rays,
@@ -82,15 +82,15 @@ pub(crate) struct Cut<'a, 'b, T> {
     pub(crate) shown: &'a mut Shown,
 }
 
-impl<S: Simd, T: Voxel> Step<S> for Cut<'_, '_, T> {
-    type Output = Sheets;
+impl<S: Simd, T: Voxel> Step<S> for IntersectSlices<'_, '_, T> {
+    type Output = SliceHits;
 
     #[inline(always)]
-    fn run(self, simd: S) -> Sheets {
+    fn run(self, simd: S) -> SliceHits {
         let Self { context, slices, rays, shading, shown } = self;
-        let mut sheets = [None; LANES];
+        let mut slice_hits = [None; LANES];
         for &slice in &slices.slices {
-            let meeting = Meeting::new(rays, slice, &sheets);
+            let plane_hits = PlaneHits::new(rays, slice, &slice_hits);
             let mut values = PlaceValues::NONE;
             let count = |region: &Region, rays: u32| {
                 if slices.are_alone {
@@ -98,33 +98,33 @@ impl<S: Simd, T: Voxel> Step<S> for Cut<'_, '_, T> {
                 }
             };
             if shading.nearest {
-                context.find_labels(&meeting.at, meeting.rays, shading, &mut values, count);
+                context.find_labels(&plane_hits.at, plane_hits.rays, shading, &mut values, count);
             } else {
-                context.find_at(simd, &meeting.at, meeting.rays, shading, &mut values, count);
+                context.find_at(simd, &plane_hits.at, plane_hits.rays, shading, &mut values, count);
             }
             let mut found = 0;
             for lane in 0..LANES {
-                found |= u32::from(meeting.has(lane) && !values.places[lane].is_nan()) << lane;
+                found |= u32::from(plane_hits.has(lane) && !values.places[lane].is_nan()) << lane;
             }
-            let colors = context.color_by.map(|color_by| color_by.colors_at(&meeting.at, found));
+            let colors = context.color_by.map(|color_by| color_by.colors_at(&plane_hits.at, found));
             for lane in (0..LANES).filter(|lane| found >> lane & 1 != 0) {
-                let own = hit(context, slices, shading, rays, &meeting, &values, lane);
-                sheets[lane] = match &colors {
+                let own = hit(context, slices, shading, rays, &plane_hits, &values, lane);
+                slice_hits[lane] = match &colors {
                     None => Some(own),
                     Some([r, g, b, is_there]) if is_there[lane] > 0.0 => {
                         Some(Hit { colour: Vec4::new(r[lane], g[lane], b[lane], 1.0), ..own })
                     }
-                    Some(_) => sheets[lane],
+                    Some(_) => slice_hits[lane],
                 };
             }
         }
-        sheets
+        slice_hits
     }
 }
 
 /// The colours of slices alone.
-pub(crate) fn colours_of(sheets: &Sheets) -> [Vec4; LANES] {
-    sheets.map(|sheet| sheet.map_or(Vec4::ZERO, |hit| hit.colour))
+pub(crate) fn colours_of(slice_hits: &SliceHits) -> [Vec4; LANES] {
+    slice_hits.map(|slice_hit| slice_hit.map_or(Vec4::ZERO, |hit| hit.colour))
 }
 
 /// Returns the hit of one ray on a slice.
@@ -134,14 +134,14 @@ fn hit<T: Voxel>(
     slices: &Slices,
     shading: &Shading<'_, T>,
     rays: &Rays,
-    meeting: &Meeting,
+    plane_hits: &PlaneHits,
     values: &PlaceValues,
     lane: usize,
 ) -> Hit {
     let slope = DVec3::from_array([0, 1, 2].map(|axis| f64::from(values.slopes[axis][lane])));
     let place = values.places[lane];
     Hit {
-        at: meeting.steps[lane],
+        at: plane_hits.steps[lane],
         stored: shading.table.scale.stored(place),
         colour: if shading.nearest {
             slices.palette.of_label(values.labels[lane], place)

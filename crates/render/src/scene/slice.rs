@@ -1,6 +1,6 @@
 //! Slices: planes across one axis of the volume, and which part of a volume a picture shows.
 //!
-//! Values a person sets; how a ray meets a slice is told in `cut.rs`.
+//! Values a person sets; how a ray meets a slice is told in `cpu/slices.rs`.
 
 use array::{Error, Result};
 

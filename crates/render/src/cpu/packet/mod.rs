@@ -24,7 +24,7 @@ use crate::cpu::packet::spacing::lengthened;
 use crate::cpu::samples::accumulated::Accumulated;
 use crate::cpu::samples::shading::Shading;
 use crate::cpu::slab_layers::SlabLayers;
-use crate::cpu::slices::{Cut, Sheets};
+use crate::cpu::slices::{IntersectSlices, SliceHits};
 use crate::scene::fidelity::Shown;
 use crate::simd::{LANES, Simd, Step};
 
@@ -49,7 +49,7 @@ impl<T: Voxel> Caster<'_, T> {
         let mut gaps = [None; LANES];
         let mut solids = None;
         if self.has_solids() || strands.is_some() {
-            solids = Some(self.solids(rays, self.sheets(simd, rays, &shadings[0], shown), strands));
+            solids = Some(self.solids(rays, self.slice_hits(simd, rays, &shadings[0], shown), strands));
         }
         loop {
             if let Some(solids) = &mut solids {
@@ -105,15 +105,28 @@ impl<T: Voxel> Caster<'_, T> {
     }
 
     /// Starts the search for surfaces, slices and edges along sixteen rays.
-    fn solids<'s>(&'s self, rays: &Rays, sheets: Sheets, strands: Option<Strands<'s>>) -> SolidHits<'s> {
-        SolidHits::new(&self.context, &self.surfaces, rays, sheets, strands)
+    fn solids<'s>(
+        &'s self,
+        rays: &Rays,
+        slice_hits: SliceHits,
+        strands: Option<Strands<'s>>,
+    ) -> SolidHits<'s> {
+        SolidHits::new(&self.context, &self.surfaces, rays, slice_hits, strands)
     }
 
     /// The nearest slice of each ray.
     #[inline(always)]
-    fn sheets<S: Simd>(&self, simd: S, rays: &Rays, shading: &Shading<'_, T>, shown: &mut Shown) -> Sheets {
+    fn slice_hits<S: Simd>(
+        &self,
+        simd: S,
+        rays: &Rays,
+        shading: &Shading<'_, T>,
+        shown: &mut Shown,
+    ) -> SliceHits {
         match &self.slices {
-            Some(slices) => simd.call(Cut { context: &self.context, slices, rays, shading, shown }),
+            Some(slices) => {
+                simd.call(IntersectSlices { context: &self.context, slices, rays, shading, shown })
+            }
             None => [None; LANES],
         }
     }
@@ -156,7 +169,7 @@ impl<S: Simd, T: Voxel> Step<S> for SolidsAlone<'_, '_, T> {
     #[inline(always)]
     fn run(self, simd: S) -> Self::Output {
         let Self { caster, rays, shading, shown, strands } = self;
-        let sheets = caster.sheets(simd, rays, shading, shown);
-        caster.solids(rays, sheets, strands).alone(simd, &caster.context, rays, shading.opaque)
+        let slice_hits = caster.slice_hits(simd, rays, shading, shown);
+        caster.solids(rays, slice_hits, strands).alone(simd, &caster.context, rays, shading.opaque)
     }
 }

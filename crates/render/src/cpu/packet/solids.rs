@@ -18,7 +18,7 @@ use crate::cpu::samples::accumulated::{Accumulated, size_of_parts, size_of_recol
 use crate::cpu::samples::lookup::PlaceValues;
 use crate::cpu::samples::opacity_correction::corrected_ratios;
 use crate::cpu::samples::shading::Shading;
-use crate::cpu::slices::Sheets;
+use crate::cpu::slices::SliceHits;
 use crate::cpu::table::{PARTS, Table};
 use crate::isosurface::hits::{FindHits, Hit, HitSearch};
 use crate::isosurface::prepare::Isosurfaces;
@@ -30,7 +30,7 @@ pub(crate) struct SolidHits<'s> {
     surfaces: &'s Isosurfaces,
     search: HitSearch,
     /// Slices, up to which surfaces are searched for.
-    sheets: Sheets,
+    slice_hits: SliceHits,
     /// Edges of boxes among them.
     pub(crate) strands: Option<Strands<'s>>,
     /// Real end of each ray; [`Rays::end`] is the end of its way to the next hit.
@@ -42,10 +42,16 @@ impl<'s> SolidHits<'s> {
         context: &CastContext<'_, T>,
         surfaces: &'s Isosurfaces,
         rays: &Rays,
-        sheets: Sheets,
+        slice_hits: SliceHits,
         strands: Option<Strands<'s>>,
     ) -> Self {
-        Self { surfaces, search: HitSearch::new(context, rays, &sheets), sheets, strands, end: rays.end }
+        Self {
+            surfaces,
+            search: HitSearch::new(context, rays, &slice_hits),
+            slice_hits,
+            strands,
+            end: rays.end,
+        }
     }
 
     /// Looks for what the `wanted` rays meet next.
@@ -64,7 +70,7 @@ impl<'s> SolidHits<'s> {
 
     /// Returns what a ray meets next, as far as the search has [looked](SolidHits::find_hits).
     fn next(&self, lane: usize) -> Option<Hit> {
-        let hit = self.search.next(lane).or(self.sheets[lane]);
+        let hit = self.search.next(lane).or(self.slice_hits[lane]);
         match self.strands.as_ref().and_then(|strands| strands.peek(lane)) {
             Some((at, colour)) if hit.is_none_or(|hit| at <= hit.at) => Some(Hit::of_edge(at, colour)),
             _ => hit,
@@ -75,7 +81,7 @@ impl<'s> SolidHits<'s> {
     fn take(&mut self, lane: usize, hit: &Hit) {
         match &mut self.strands {
             Some(strands) if hit.is_edge() => strands.take(lane),
-            _ if self.search.take(lane).is_none() => self.sheets[lane] = None,
+            _ if self.search.take(lane).is_none() => self.slice_hits[lane] = None,
             _ => {}
         }
     }

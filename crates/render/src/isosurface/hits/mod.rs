@@ -119,7 +119,7 @@ impl HitSearch {
             enough: context.scene.quality.termination / 2.0,
             own: [[f64::NEG_INFINITY; LANES], [f64::INFINITY; LANES]],
         };
-        for (lane, sheet) in ends.iter().enumerate() {
+        for (lane, slice_hit) in ends.iter().enumerate() {
             let [from, to] = [0, 1].map(|end| rays.reach[end][lane]);
             let [first, last] = [0, 1].map(|end| rays.whole[end][lane]);
             // Rays without samples have no surfaces.
@@ -133,7 +133,7 @@ impl HitSearch {
                 search.own[0][lane] = from;
                 search.own[1][lane] = if to < last { to } else { f64::INFINITY };
             }
-            search.end[lane] = sheet.map_or(search.end[lane], |sheet| sheet.at);
+            search.end[lane] = slice_hit.map_or(search.end[lane], |slice_hit| slice_hit.at);
         }
         search
     }
