@@ -1,8 +1,8 @@
 //! Boxes as lines in the picture: where rays meet their edges.
 //!
-//! Edges are projected and cut into *crossings*: a pixel, how far away the edge is there, how much of the pixel it covers. The caster
+//! Edges are projected and cut into *fragments*: a pixel, how far away the edge is there, how much of the pixel it covers. The caster
 //! mixes them with what each ray gathers where they lie on it, so that what is before an edge dims it, and opaque surfaces hide it.
-//! Edges that several boxes have are drawn once. The list of boxes has an order, and where there are too many crossings the last
+//! Edges that several boxes have are drawn once. The list of boxes has an order, and where there are too many fragments the last
 //! boxes are left out.
 
 use std::collections::HashSet;
@@ -17,16 +17,16 @@ use crate::scene::camera::Lens;
 use crate::simd::LANES;
 use crate::{Bounds, ImageSize, Scene};
 
-/// Most crossings of a picture: 48 MiB.
-const MAX_CROSSINGS: usize = 4 << 20;
+/// Most fragments of a picture: 48 MiB.
+const MAX_FRAGMENTS: usize = 4 << 20;
 /// Opacity of lines.
 const OPACITY: f32 = 0.85;
 /// Share of the distance to the target; edges nearer to the eye than this are not drawn.
 const NEAR_SHARE: f64 = 1e-3;
 
-/// Crossing of a pixel's ray and an edge.
+/// Fragment of an edge in a pixel.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Crossing {
+pub(crate) struct LineFragment {
     pixel: u32,
     /// Along the line of sight, world units.
     depth: f32,
@@ -35,7 +35,7 @@ pub(crate) struct Crossing {
     covered: u8,
 }
 
-impl Crossing {
+impl LineFragment {
     /// Premultiplied.
     fn colour(&self) -> Vec4 {
         let [r, g, b] = self.colour.map(|c| f32::from(c) / 255.0);
@@ -43,58 +43,58 @@ impl Crossing {
     }
 }
 
-/// Crossings of all pixels with the edges of boxes.
+/// Fragments of all pixels with the edges of boxes.
 #[derive(Debug)]
-pub(crate) struct Wires {
+pub(crate) struct BoxLines {
     size: ImageSize,
     /// By pixel, the nearest first.
-    crossings: Vec<Crossing>,
-    /// Index of each pixel's first crossing, and, at the end, the number of crossings.
+    fragments: Vec<LineFragment>,
+    /// Index of each pixel's first fragment, and, at the end, the number of fragments.
     starts: Vec<u32>,
 }
 
-impl Wires {
+impl BoxLines {
     /// `None` where no edge is in the picture.
     pub(crate) fn new(scene: &Scene, lens: &Lens) -> Option<Self> {
         let near = NEAR_SHARE * DVec3::from(scene.camera.eye).distance(scene.camera.target.into());
         let mut known = HashSet::new();
-        let mut crossings = Vec::new();
+        let mut fragments = Vec::new();
         for wire in scene.wires.iter() {
             for [low, high] in edges(&wire.bounds) {
                 let is_new = known.insert([low, high].map(|end| end.to_array().map(f64::to_bits)));
                 let part = scene.clip.map_or(Some([low, high]), |clip| inside([low, high], &clip));
                 if let Some(part) = part.filter(|_| is_new) {
-                    cross(lens, near, part, wire.colour, &mut crossings, scene.size);
+                    cross(lens, near, part, wire.colour, &mut fragments, scene.size);
                 }
             }
-            if crossings.len() > MAX_CROSSINGS {
+            if fragments.len() > MAX_FRAGMENTS {
                 break;
             }
         }
-        if crossings.is_empty() {
+        if fragments.is_empty() {
             return None;
         }
-        crossings.sort_unstable_by(|a, b| a.pixel.cmp(&b.pixel).then(a.depth.total_cmp(&b.depth)));
+        fragments.sort_unstable_by(|a, b| a.pixel.cmp(&b.pixel).then(a.depth.total_cmp(&b.depth)));
         let (mut starts, mut next) = (Vec::new(), 0);
         let pixels = u32::try_from(u64::from(scene.size.width) * u64::from(scene.size.height)).ok()?;
         for pixel in 0..=pixels {
-            while crossings.get(next).is_some_and(|crossing| crossing.pixel < pixel) {
+            while fragments.get(next).is_some_and(|fragment| fragment.pixel < pixel) {
                 next += 1;
             }
             starts.push(u32::try_from(next).ok()?);
         }
-        Some(Self { size: scene.size, crossings, starts })
+        Some(Self { size: scene.size, fragments, starts })
     }
 
     /// Those of a pixel, the nearest first; none outside the image.
-    fn of(&self, [column, row]: [u32; 2]) -> &[Crossing] {
+    fn of(&self, [column, row]: [u32; 2]) -> &[LineFragment] {
         let ImageSize { width, height } = self.size;
         if column >= width || row >= height {
             return &[];
         }
         let pixel = row as usize * width as usize + column as usize;
         let [from, to] = [pixel, pixel + 1].map(|at| self.starts.get(at).map_or(0, |&start| start as usize));
-        self.crossings.get(from..to).unwrap_or_default()
+        self.fragments.get(from..to).unwrap_or_default()
     }
 
     /// True where a ray of a packet meets an edge.
@@ -107,21 +107,21 @@ impl Wires {
         })
     }
 
-    /// Returns the crossings of the rays of a packet.
-    pub(crate) fn strands(&self, [left, top]: [u32; 2], rays: &Rays) -> Strands<'_> {
+    /// Returns the fragments of the rays of a packet.
+    pub(crate) fn packet_lines(&self, [left, top]: [u32; 2], rays: &Rays) -> PacketLines<'_> {
         let mut reach = rays.reach;
         // Rays that miss the volume have everything before it.
         for lane in (0..LANES).filter(|&lane| !rays.has_samples(lane)) {
             reach[0][lane] = f64::INFINITY;
         }
         let left = PACKET_PIXELS.map(|[column, row]| self.of([left + column, top + row]));
-        Strands { left, length: rays.length, depth: rays.depth, reach }
+        PacketLines { left, length: rays.length, depth: rays.depth, reach }
     }
 }
 
-/// The crossings of sixteen rays that are still to be drawn.
-pub(crate) struct Strands<'a> {
-    left: [&'a [Crossing]; LANES],
+/// The fragments of sixteen rays that are still to be drawn.
+pub(crate) struct PacketLines<'a> {
+    left: [&'a [LineFragment]; LANES],
     /// Length of a step along the camera's line of sight, and where sample 0 lies on it.
     length: Lanes,
     depth: Lanes,
@@ -129,15 +129,15 @@ pub(crate) struct Strands<'a> {
     reach: [Lanes; 2],
 }
 
-impl Strands<'_> {
-    /// Returns the next crossing of a ray before `end`: its place, in steps, and its color.
+impl PacketLines<'_> {
+    /// Returns the next fragment of a ray before `end`: its place, in steps, and its color.
     fn next(&self, lane: usize, end: f64) -> Option<(f64, Vec4)> {
-        let crossing = self.left[lane].first()?;
-        let at = (f64::from(crossing.depth) - self.depth[lane]) / self.length[lane];
-        (at < end).then(|| (at, crossing.colour()))
+        let fragment = self.left[lane].first()?;
+        let at = (f64::from(fragment.depth) - self.depth[lane]) / self.length[lane];
+        (at < end).then(|| (at, fragment.colour()))
     }
 
-    /// Returns the next crossing of a ray before it leaves the volume: its place, in steps, and its color.
+    /// Returns the next fragment of a ray before it leaves the volume: its place, in steps, and its color.
     pub(crate) fn peek(&self, lane: usize) -> Option<(f64, Vec4)> {
         self.next(lane, self.reach[1][lane])
     }
@@ -155,7 +155,7 @@ impl Strands<'_> {
         }
     }
 
-    /// Draws the crossings of the rays before they enter the volume.
+    /// Draws the fragments of the rays before they enter the volume.
     pub(crate) fn before(&mut self) -> [Vec4; LANES] {
         let mut colours = [Vec4::ZERO; LANES];
         for (lane, colour) in colours.iter_mut().enumerate() {
@@ -208,7 +208,7 @@ fn cross(
     near: f64,
     [low, high]: [DVec3; 2],
     colour: [u8; 3],
-    into: &mut Vec<Crossing>,
+    into: &mut Vec<LineFragment>,
     size: ImageSize,
 ) {
     let depth = |point: DVec3| (point - lens.eye).dot(lens.forward);
@@ -233,7 +233,7 @@ fn cross(
         let covered = (covered * 255.0 + 0.5) as u8;
         let is_inside =
             (0..i64::from(size.width)).contains(&column) && (0..i64::from(size.height)).contains(&row);
-        if !is_inside || covered == 0 || into.len() > MAX_CROSSINGS {
+        if !is_inside || covered == 0 || into.len() > MAX_FRAGMENTS {
             return;
         }
         // Along a projected line the inverse of the distance changes evenly.
@@ -243,6 +243,6 @@ fn cross(
             depths[0] + (depths[1] - depths[0]) * share
         };
         let pixel = (row * i64::from(size.width) + column) as u32;
-        into.push(Crossing { pixel, depth: depth as f32, colour, covered });
+        into.push(LineFragment { pixel, depth: depth as f32, colour, covered });
     });
 }

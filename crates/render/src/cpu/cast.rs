@@ -179,8 +179,8 @@ impl<T: Voxel> Job for TileJob<'_, '_, T> {
                 let [width, height] =
                     [PACKET_SIDE.min(tile.width - left), PACKET_SIDE.min(tile.height - top)];
                 let corner = [tile.left + left, tile.top + top];
-                let wires = caster.wires.as_ref().filter(|wires| wires.touch(corner));
-                let depth_bounds = caster.depth_bounds.as_ref().filter(|_| wires.is_none());
+                let box_lines = caster.box_lines.as_ref().filter(|lines| lines.touch(corner));
+                let depth_bounds = caster.depth_bounds.as_ref().filter(|_| box_lines.is_none());
                 let depths = depth_bounds.map(|depth_bounds| depth_bounds.depths(corner));
                 if depths == Some(None) {
                     continue;
@@ -189,7 +189,7 @@ impl<T: Voxel> Job for TileJob<'_, '_, T> {
                 if let Some(depths) = depths.flatten() {
                     shown.count(Some(context.wanted_rank), false, rays.trim(depths));
                 }
-                let strands = wires.map(|wires| wires.strands(corner, &rays));
+                let lines = box_lines.map(|lines| lines.packet_lines(corner, &rays));
                 if let Some(layers) = &mut layers {
                     layers.begin(&rays);
                 }
@@ -198,17 +198,15 @@ impl<T: Voxel> Job for TileJob<'_, '_, T> {
                     (None, Some(slices)) if slices.are_alone => {
                         let (rays, shading, shown) = (&rays, &shadings[0], &mut shown);
                         let slice_hits = simd.call(IntersectSlices { context, slices, rays, shading, shown });
-                        strands.map_or_else(|| colours_of(&slice_hits), |strands| strands.around(&slice_hits))
+                        lines.map_or_else(|| colours_of(&slice_hits), |lines| lines.around(&slice_hits))
                     }
-                    (None, _) => {
-                        caster.trace(simd, &mut rays, &shadings, &mut shown, layers.as_mut(), strands)
-                    }
+                    (None, _) => caster.trace(simd, &mut rays, &shadings, &mut shown, layers.as_mut(), lines),
                     (Some(extreme), _) => {
                         let (shading, shown) = (&shadings[0], &mut shown);
                         let mut colours = [Vec4::ZERO; LANES];
-                        if caster.has_solids() || strands.is_some() {
+                        if caster.has_solids() || lines.is_some() {
                             let shown = &mut *shown;
-                            colours = simd.call(SolidsAlone { caster, rays: &rays, shading, shown, strands });
+                            colours = simd.call(SolidsAlone { caster, rays: &rays, shading, shown, lines });
                             rays.end_where(&colours.map(|colour| colour.w), shading.opaque);
                         }
                         best = simd.call(Project { context, extreme, rays, shading, shown });

@@ -4,7 +4,7 @@ use array::Result;
 
 use crate::blocks::Blocks;
 use crate::blocks::voxel::Voxel;
-use crate::cpu::box_lines::Wires;
+use crate::cpu::box_lines::BoxLines;
 use crate::cpu::color_by::ColorLookup;
 use crate::cpu::context::CastContext;
 use crate::cpu::empty_space::depth_bounds::DepthBounds;
@@ -26,7 +26,7 @@ pub(crate) struct Caster<'a, T> {
     pub(crate) surfaces: Isosurfaces,
     pub(crate) slices: Option<Slices>,
     /// Boxes as lines, where any are in the picture.
-    pub(crate) wires: Option<Wires>,
+    pub(crate) box_lines: Option<BoxLines>,
     /// Data for a picture of extreme values; `None` for other pictures.
     pub(crate) extreme: Option<Extreme>,
     /// Depths between which rays can see something; `None` where they are not known.
@@ -49,7 +49,7 @@ impl<'a, T: Voxel> Caster<'a, T> {
         let (surfaces, slices) = (Isosurfaces::prepare(&context), Slices::prepare(scene));
         let has_solids = slices.is_some() || !surfaces.is_empty();
         Ok(Self {
-            wires: Wires::new(scene, &context.lens),
+            box_lines: BoxLines::new(scene, &context.lens),
             extreme: Extreme::new(scene, blocks, &context.tables.by_stride[0]),
             depth_bounds: DepthBounds::new(&context, has_solids),
             slab_borders: None,

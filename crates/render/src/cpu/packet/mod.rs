@@ -15,7 +15,7 @@ pub(crate) mod spacing;
 use glam::Vec4;
 
 use crate::blocks::voxel::Voxel;
-use crate::cpu::box_lines::Strands;
+use crate::cpu::box_lines::PacketLines;
 use crate::cpu::caster::Caster;
 use crate::cpu::empty_space::visible_cells::{SamplingPlan, VisibleCells};
 use crate::cpu::packet::rays::{Rays, Spans};
@@ -38,18 +38,18 @@ impl<T: Voxel> Caster<'_, T> {
         shadings: &[Shading<'_, T>],
         shown: &mut Shown,
         mut layers: Option<&mut SlabLayers<'_>>,
-        mut strands: Option<Strands<'_>>,
+        mut lines: Option<PacketLines<'_>>,
     ) -> [Vec4; LANES] {
         let context = &self.context;
         let mut accumulated = Accumulated::new(simd);
-        if let Some(strands) = &mut strands {
-            accumulated.begin(simd, &strands.before());
+        if let Some(lines) = &mut lines {
+            accumulated.begin(simd, &lines.before());
         }
         // What each ray has come through last.
         let mut gaps = [None; LANES];
         let mut solids = None;
-        if self.has_solids() || strands.is_some() {
-            solids = Some(self.solids(rays, self.slice_hits(simd, rays, &shadings[0], shown), strands));
+        if self.has_solids() || lines.is_some() {
+            solids = Some(self.solids(rays, self.slice_hits(simd, rays, &shadings[0], shown), lines));
         }
         loop {
             if let Some(solids) = &mut solids {
@@ -98,8 +98,8 @@ impl<T: Voxel> Caster<'_, T> {
                 *colour = lengthened(*colour, times);
             }
         }
-        if let Some(mut strands) = solids.and_then(|solids| solids.strands) {
-            strands.rest(&mut colours);
+        if let Some(mut lines) = solids.and_then(|solids| solids.lines) {
+            lines.rest(&mut colours);
         }
         colours
     }
@@ -109,9 +109,9 @@ impl<T: Voxel> Caster<'_, T> {
         &'s self,
         rays: &Rays,
         slice_hits: SliceHits,
-        strands: Option<Strands<'s>>,
+        lines: Option<PacketLines<'s>>,
     ) -> SolidHits<'s> {
-        SolidHits::new(&self.context, &self.surfaces, rays, slice_hits, strands)
+        SolidHits::new(&self.context, &self.surfaces, rays, slice_hits, lines)
     }
 
     /// The nearest slice of each ray.
@@ -160,7 +160,7 @@ pub(crate) struct SolidsAlone<'a, 'b, T> {
     pub(crate) rays: &'a Rays,
     pub(crate) shading: &'a Shading<'a, T>,
     pub(crate) shown: &'a mut Shown,
-    pub(crate) strands: Option<Strands<'a>>,
+    pub(crate) lines: Option<PacketLines<'a>>,
 }
 
 impl<S: Simd, T: Voxel> Step<S> for SolidsAlone<'_, '_, T> {
@@ -168,8 +168,8 @@ impl<S: Simd, T: Voxel> Step<S> for SolidsAlone<'_, '_, T> {
 
     #[inline(always)]
     fn run(self, simd: S) -> Self::Output {
-        let Self { caster, rays, shading, shown, strands } = self;
+        let Self { caster, rays, shading, shown, lines } = self;
         let slice_hits = caster.slice_hits(simd, rays, shading, shown);
-        caster.solids(rays, slice_hits, strands).alone(simd, &caster.context, rays, shading.opaque)
+        caster.solids(rays, slice_hits, lines).alone(simd, &caster.context, rays, shading.opaque)
     }
 }

@@ -9,7 +9,7 @@ use std::cell::Cell;
 use glam::{DVec3, Vec4};
 
 use crate::blocks::voxel::Voxel;
-use crate::cpu::box_lines::Strands;
+use crate::cpu::box_lines::PacketLines;
 use crate::cpu::color_by::{ColorBlock, ColorLookup, StepColors};
 use crate::cpu::context::CastContext;
 use crate::cpu::packet::rays::Rays;
@@ -32,7 +32,7 @@ pub(crate) struct SolidHits<'s> {
     /// Slices, up to which surfaces are searched for.
     slice_hits: SliceHits,
     /// Edges of boxes among them.
-    pub(crate) strands: Option<Strands<'s>>,
+    pub(crate) lines: Option<PacketLines<'s>>,
     /// Real end of each ray; [`Rays::end`] is the end of its way to the next hit.
     end: Lanes,
 }
@@ -43,13 +43,13 @@ impl<'s> SolidHits<'s> {
         surfaces: &'s Isosurfaces,
         rays: &Rays,
         slice_hits: SliceHits,
-        strands: Option<Strands<'s>>,
+        lines: Option<PacketLines<'s>>,
     ) -> Self {
         Self {
             surfaces,
             search: HitSearch::new(context, rays, &slice_hits),
             slice_hits,
-            strands,
+            lines,
             end: rays.end,
         }
     }
@@ -71,7 +71,7 @@ impl<'s> SolidHits<'s> {
     /// Returns what a ray meets next, as far as the search has [looked](SolidHits::find_hits).
     fn next(&self, lane: usize) -> Option<Hit> {
         let hit = self.search.next(lane).or(self.slice_hits[lane]);
-        match self.strands.as_ref().and_then(|strands| strands.peek(lane)) {
+        match self.lines.as_ref().and_then(|lines| lines.peek(lane)) {
             Some((at, colour)) if hit.is_none_or(|hit| at <= hit.at) => Some(Hit::of_edge(at, colour)),
             _ => hit,
         }
@@ -79,8 +79,8 @@ impl<'s> SolidHits<'s> {
 
     /// Takes what [`SolidHits::next`] gave.
     fn take(&mut self, lane: usize, hit: &Hit) {
-        match &mut self.strands {
-            Some(strands) if hit.is_edge() => strands.take(lane),
+        match &mut self.lines {
+            Some(lines) if hit.is_edge() => lines.take(lane),
             _ if self.search.take(lane).is_none() => self.slice_hits[lane] = None,
             _ => {}
         }
@@ -111,7 +111,7 @@ impl<'s> SolidHits<'s> {
         rays: &Rays,
         opaque: f32,
     ) -> [Vec4; LANES] {
-        let mut colours = self.strands.as_mut().map_or([Vec4::ZERO; LANES], Strands::before);
+        let mut colours = self.lines.as_mut().map_or([Vec4::ZERO; LANES], PacketLines::before);
         let mut going = ALL;
         while going != 0 {
             self.find_hits(simd, context, rays, going);
@@ -126,8 +126,8 @@ impl<'s> SolidHits<'s> {
             }
             going = still;
         }
-        if let Some(strands) = &mut self.strands {
-            strands.rest(&mut colours);
+        if let Some(lines) = &mut self.lines {
+            lines.rest(&mut colours);
         }
         colours
     }
