@@ -271,7 +271,7 @@ fn head(prepared: &Prepared, [eye_world, origin, anchor]: [DVec3; 3]) -> Head {
         wanted_is_here: u32::from(prepared.levels.iter().any(|l| l.rank == prepared.wanted_rank)),
         middle: lens.middle as f32,
         is_thin: u32::from(prepared.is_thin),
-        sense: prepared.sense,
+        sense: prepared.height_scale,
         palette: prepared.palette.map.map(|v| v as f32),
         palette_at: 0,
         surface_count: prepared.surfaces.len() as u32,

@@ -18,7 +18,7 @@ use crate::blocks::voxel::Voxel;
 use crate::cpu::caster::Caster;
 use crate::cpu::color_by::ColorLookup;
 use crate::cpu::context::LEAPT;
-use crate::cpu::extreme::Project;
+use crate::cpu::extreme::ProjectExtremes;
 use crate::cpu::extreme::height::NOTHING;
 use crate::cpu::packet::SolidsAlone;
 use crate::cpu::packet::size::{PACKET_PIXELS, PACKET_SIDE};
@@ -209,7 +209,7 @@ impl<T: Voxel> Job for TileJob<'_, '_, T> {
                             colours = simd.call(SolidsAlone { caster, rays: &rays, shading, shown, lines });
                             rays.end_where(&colours.map(|colour| colour.w), shading.opaque);
                         }
-                        best = simd.call(Project { context, extreme, rays, shading, shown });
+                        best = simd.call(ProjectExtremes { context, extreme, rays, shading, shown });
                         colours
                     }
                 };

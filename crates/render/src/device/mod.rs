@@ -22,7 +22,7 @@ use crate::blocks::resident::Resident;
 use crate::blocks::snapshot::{Snapshot, each_blocks};
 use crate::blocks::voxel::{Missing, Scale, Voxel, above, below};
 use crate::cpu::context::CastContext;
-use crate::cpu::extreme::{self, Extreme};
+use crate::cpu::extreme::{BlockPeaks, Extreme};
 use crate::cpu::palette::Palette;
 use crate::cpu::table::Table;
 use crate::isosurface::hits::{Surface, Surfaces};
@@ -222,7 +222,7 @@ pub struct Prepared {
     /// The colours of slices and of extreme values.
     pub palette: PreparedPalette,
     /// In pictures of extreme values: height = the first * place + the second.
-    pub sense: [f32; 2],
+    pub height_scale: [f32; 2],
     /// Tells the fields, sides and peaks of its blocks from those of other pictures.
     pub cells_of: CellsOf,
     table_words: Vec<u32>,
@@ -352,7 +352,7 @@ impl<T: Voxel> CastContext<'_, T> {
             slices: self.scene.slices.clone(),
             slices_are_alone: self.scene.portion().slices.is_some(),
             palette: Palette::new(&self.scene.transfer).prepared(),
-            sense: extreme.as_ref().map_or([0.0; 2], Extreme::sense),
+            height_scale: extreme.as_ref().map_or([0.0; 2], Extreme::height_scale),
             cells_of: self.cells_of(&surfaces),
             surfaces,
             table_words: tables.iter().flat_map(Table::words).chain(tables[0].label_words()).collect(),
@@ -406,7 +406,7 @@ fn voxels_of<'a, T: Voxel>(blocks: &'a Blocks<T>, block: &PreparedBlock) -> Voxe
 
 /// How high a block reaches as a caster on another device takes it.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 255, else saturates")]
-fn prepared_peaks(extreme::Peaks { cells, highest }: &extreme::Peaks) -> Peaks {
+fn prepared_peaks(BlockPeaks { cells, highest }: &BlockPeaks) -> Peaks {
     let rounded_up = |&peak: &f32| {
         if peak < 0.0 { 0 } else { ((peak / PEAK_STEP).ceil() + 1.0) as u8 }
     };

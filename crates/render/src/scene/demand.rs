@@ -90,14 +90,14 @@ pub fn demand_of(
     max_bytes: usize,
 ) -> Result<Demand> {
     size.check()?;
-    let seer = Seer::new(view, cameras, size, portion)?;
-    let first = forced.map_or_else(|| Ok(seer.sufficient_rank()), |number| view.rank_of(number))?;
+    let finder = BlockFinder::new(view, cameras, size, portion)?;
+    let first = forced.map_or_else(|| Ok(finder.sufficient_rank()), |number| view.rank_of(number))?;
     let coarser = (first + 1..view.levels.len()).filter(|&r| is_candidate(view, r));
     let coarsest = view.levels.len() - 1;
     let (rank, (blocks, pool_bytes)) = std::iter::once(first)
         .chain(coarser)
-        .find_map(|rank| seer.ladder(rank, max_bytes).map(|found| (rank, found)))
-        .unwrap_or_else(|| (coarsest, seer.afresh().climb(&[coarsest], usize::MAX).unwrap_or_default()));
+        .find_map(|rank| finder.ladder(rank, max_bytes).map(|found| (rank, found)))
+        .unwrap_or_else(|| (coarsest, finder.afresh().climb(&[coarsest], usize::MAX).unwrap_or_default()));
     let limit = match rank {
         r if r > first => Limit::Memory,
         0 => Limit::Finest,
@@ -118,7 +118,7 @@ fn is_candidate(view: &VolumeView, rank: usize) -> bool {
 }
 
 /// View as the cameras see it: searched for the blocks in sight, level by level.
-struct Seer<'a> {
+struct BlockFinder<'a> {
     view: &'a VolumeView,
     lens: Lens,
     frustum: Frustum,
@@ -127,13 +127,13 @@ struct Seer<'a> {
 }
 
 /// A block that is seen and where.
-struct Seen {
+struct VisibleBlock {
     at: [u64; 3],
     /// 1 at the image's centre and near the eye, down to 0.
     prominence: f32,
 }
 
-impl<'a> Seer<'a> {
+impl<'a> BlockFinder<'a> {
     fn new(view: &'a VolumeView, cameras: &[Camera], size: ImageSize, portion: &Portion) -> Result<Self> {
         let lenses = cameras.iter().map(|camera| Lens::new(camera, size)).collect::<Result<Vec<_>>>()?;
         let lens = *lenses.first().ok_or_else(|| Error::invalid("expected a camera, found none"))?;
@@ -233,7 +233,13 @@ impl<'a> Seer<'a> {
 
     /// Blocks of a rank that may be seen; `None` as soon as they cost more than `max_bytes` or are more than `most`. Adds
     /// what they cost to `bytes`. Halves the grid recursively, so that the work follows what is seen, not what exists.
-    fn visible(&self, rank: usize, max_bytes: usize, most: usize, bytes: &mut usize) -> Option<Vec<Seen>> {
+    fn visible(
+        &self,
+        rank: usize,
+        max_bytes: usize,
+        most: usize,
+        bytes: &mut usize,
+    ) -> Option<Vec<VisibleBlock>> {
         let level = &self.view.levels[rank];
         let mut seen = Vec::new();
         let mut cost = 0usize;
@@ -257,7 +263,7 @@ impl<'a> Seer<'a> {
             if cost > max_bytes || seen.len() == most {
                 return None;
             }
-            seen.push(Seen { at: from, prominence: self.prominence((low + high) / 2.0) });
+            seen.push(VisibleBlock { at: from, prominence: self.prominence((low + high) / 2.0) });
         }
         *bytes += cost;
         Some(seen)

@@ -18,12 +18,12 @@ pub const ALIKE: f32 = 1.0 / 16.0;
 
 /// Height = `sign * place + origin`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sense {
+pub(super) struct HeightScale {
     pub(super) sign: f32,
     pub(super) origin: f32,
 }
 
-impl Sense {
+impl HeightScale {
     /// `None` for pictures of other things.
     pub(super) fn of(mode: Mode) -> Option<Self> {
         match mode {
@@ -49,13 +49,13 @@ impl Sense {
 
 /// Puts the colours of heights, if a scene has any, behind what else was drawn.
 pub(crate) fn show(scene: &Scene, pixels: &mut [[f32; 4]], heights: &[f32]) {
-    let Some(sense) = Sense::of(scene.mode) else { return };
+    let Some(scale) = HeightScale::of(scene.mode) else { return };
     let palette = Palette::new(&scene.transfer);
     for (pixel, &height) in pixels.iter_mut().zip(heights) {
         // Nothing where there was no value.
         if height >= 0.0 {
             let before = Vec4::from(*pixel);
-            let own = palette.of_place((height - sense.origin) * sense.sign);
+            let own = palette.of_place((height - scale.origin) * scale.sign);
             *pixel = (before + own * (1.0 - before.w)).to_array();
         }
     }

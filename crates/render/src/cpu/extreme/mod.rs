@@ -22,27 +22,27 @@ use crate::cpu::samples::shading::{BlockRays, Shading};
 use crate::cpu::table::Table;
 use crate::scene::fidelity::Shown;
 use crate::simd::{LANES, Simd, Step};
-use height::{ALIKE, NOTHING, Sense, TOP};
+use height::{ALIKE, HeightScale, NOTHING, TOP};
 
 /// Data of a picture of extreme values: how places become heights, and how high each block reaches.
 #[derive(Debug)]
 pub(crate) struct Extreme {
-    sense: Sense,
+    height_scale: HeightScale,
     /// How high the cells of each block reach, by slot; `None` for empty slots.
-    peaks: Vec<Option<Peaks>>,
+    peaks: Vec<Option<BlockPeaks>>,
 }
 
 /// How high a block reaches.
 #[derive(Debug)]
-pub(crate) struct Peaks {
+pub(crate) struct BlockPeaks {
     /// By cell; [`NOTHING`] where nothing is present.
     pub(crate) cells: Vec<f32>,
     pub(crate) highest: f32,
 }
 
-impl Peaks {
+impl BlockPeaks {
     /// `leaps`: false where every cell is to be looked into.
-    fn new<T: Voxel>(block: &Resident<T>, table: &Table, sense: Sense, leaps: bool) -> Self {
+    fn new<T: Voxel>(block: &Resident<T>, table: &Table, height_scale: HeightScale, leaps: bool) -> Self {
         let height = |&[low, high]: &[f32; 2]| {
             if !leaps {
                 return f32::INFINITY;
@@ -50,7 +50,7 @@ impl Peaks {
             if low > high {
                 return NOTHING;
             }
-            let [low, high] = [low, high].map(|v| sense.height(table.scale.place(f64::from(v))));
+            let [low, high] = [low, high].map(|v| height_scale.height(table.scale.place(f64::from(v))));
             low.max(high)
         };
         let cells: Vec<f32> = block.cells.iter().map(height).collect();
@@ -62,27 +62,28 @@ impl Peaks {
 impl Extreme {
     /// `None` for pictures of other things.
     pub(crate) fn new<T: Voxel>(scene: &Scene, blocks: &Blocks<T>, table: &Table) -> Option<Self> {
-        let sense = Sense::of(scene.mode)?;
-        let peaks = |block: &Resident<T>| Peaks::new(block, table, sense, scene.quality.skip_empty);
+        let height_scale = HeightScale::of(scene.mode)?;
+        let peaks =
+            |block: &Resident<T>| BlockPeaks::new(block, table, height_scale, scene.quality.skip_empty);
         Some(Self {
-            sense,
+            height_scale,
             peaks: blocks.all_slots().par_iter().map(|slot| slot.as_deref().map(peaks)).collect(),
         })
     }
 
-    /// As [`Prepared::sense`](crate::device::Prepared::sense) says.
-    pub(crate) fn sense(&self) -> [f32; 2] {
-        [self.sense.sign, self.sense.origin]
+    /// As [`Prepared::height_scale`](crate::device::Prepared::height_scale) says.
+    pub(crate) fn height_scale(&self) -> [f32; 2] {
+        [self.height_scale.sign, self.height_scale.origin]
     }
 
     /// How high a block reaches; `None` for an empty slot.
-    pub(crate) fn peaks(&self, slot: u32) -> Option<&Peaks> {
+    pub(crate) fn peaks(&self, slot: u32) -> Option<&BlockPeaks> {
         self.peaks[slot as usize].as_ref()
     }
 }
 
 /// Job that follows sixteen rays; returns the best heights along them.
-pub(crate) struct Project<'a, 'b, T> {
+pub(crate) struct ProjectExtremes<'a, 'b, T> {
     pub(crate) context: &'a CastContext<'b, T>,
     pub(crate) extreme: &'a Extreme,
     pub(crate) rays: Rays,
@@ -90,7 +91,7 @@ pub(crate) struct Project<'a, 'b, T> {
     pub(crate) shown: &'a mut Shown,
 }
 
-impl<S: Simd, T: Voxel> Step<S> for Project<'_, '_, T> {
+impl<S: Simd, T: Voxel> Step<S> for ProjectExtremes<'_, '_, T> {
     type Output = [f32; LANES];
 
     #[inline(always)]
@@ -107,14 +108,14 @@ impl<S: Simd, T: Voxel> Step<S> for Project<'_, '_, T> {
             let spans = rays.pass(&region, leader);
             context.count(&region, &spans, spans.count(), shown);
             let Some(slot) = region.slot else { continue };
-            let pass = Pass { context, extreme, rays: &rays, shading, slot };
+            let pass = BlockPass { context, extreme, rays: &rays, shading, slot };
             best = pass.climb(simd, &spans, best);
         }
     }
 }
 
 /// Rays on their way through one block.
-struct Pass<'a, 'b, T> {
+struct BlockPass<'a, 'b, T> {
     context: &'a CastContext<'b, T>,
     extreme: &'a Extreme,
     rays: &'a Rays,
@@ -122,7 +123,7 @@ struct Pass<'a, 'b, T> {
     slot: u32,
 }
 
-impl<T: Voxel> Pass<'_, '_, T> {
+impl<T: Voxel> BlockPass<'_, '_, T> {
     /// The best heights after spans of the block.
     #[inline(always)]
     fn climb<S: Simd>(&self, simd: S, spans: &Spans, best: S::F) -> S::F {
@@ -148,7 +149,7 @@ impl<T: Voxel> Pass<'_, '_, T> {
     }
 
     fn height(&self, place: f32) -> f32 {
-        self.extreme.sense.height(place)
+        self.extreme.height_scale.height(place)
     }
 
     /// Returns the best heights after spans of the block that lie outside the transition to coarser blocks.
@@ -163,26 +164,33 @@ impl<T: Voxel> Pass<'_, '_, T> {
         // Coarser blocks, too, are sampled at every step: few do not leap, and no sample stands for others.
         let Some(block_rays) = context.block_rays(simd, rays, spans, slot, 0) else { return best };
         let block = context.blocks.resident(slot);
-        simd.call(Climb { block, peaks, block_rays: &block_rays, shading, sense: extreme.sense, best })
+        simd.call(ClimbBlock {
+            block,
+            peaks,
+            block_rays: &block_rays,
+            shading,
+            height_scale: extreme.height_scale,
+            best,
+        })
     }
 }
 
 /// Sixteen rays through one block.
-struct Climb<'a, S: Simd, T> {
+struct ClimbBlock<'a, S: Simd, T> {
     block: &'a Resident<T>,
-    peaks: &'a Peaks,
+    peaks: &'a BlockPeaks,
     block_rays: &'a BlockRays<S>,
     shading: &'a Shading<'a, T>,
-    sense: Sense,
+    height_scale: HeightScale,
     best: S::F,
 }
 
-impl<S: Simd, T: Voxel> Step<S> for Climb<'_, S, T> {
+impl<S: Simd, T: Voxel> Step<S> for ClimbBlock<'_, S, T> {
     type Output = S::F;
 
     #[inline(always)]
     fn run(self, simd: S) -> S::F {
-        let Self { block, peaks, block_rays, shading, sense, mut best } = self;
+        let Self { block, peaks, block_rays, shading, height_scale, mut best } = self;
         let grid = Grid::new(block);
         let lookup = CellLookup::new(simd, block, block_rays);
         let enough = simd.splat(peaks.highest - ALIKE);
@@ -209,7 +217,7 @@ impl<S: Simd, T: Voxel> Step<S> for Climb<'_, S, T> {
                 } else {
                     grid.linear(simd, &grid.around(simd, &at), &shading.table.scale)
                 };
-                best = sense.best(simd, best, place, block_rays.has(simd, number));
+                best = height_scale.best(simd, best, place, block_rays.has(simd, number));
             }
             i = end;
         }

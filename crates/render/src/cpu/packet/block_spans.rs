@@ -20,7 +20,7 @@ use crate::simd::{LANES, Simd, each_axis};
 
 /// How spans of a block are drawn.
 #[derive(Clone, Copy)]
-enum How {
+enum SpanMode {
     /// In the transition to a coarser block.
     Faded,
     /// Each sample stands for so many steps (logarithm to the base of 2).
@@ -41,8 +41,8 @@ impl<T: Voxel> CastContext<'_, T> {
     ) -> u64 {
         let log2 = self.strides_log2[self.blocks.resident(slot).rank];
         let (whole, pieces);
-        let pieces: &[(Spans, How)] = if log2 == 0 && !self.fades[slot as usize].any() {
-            whole = [(*spans, How::Strided(0))];
+        let pieces: &[(Spans, SpanMode)] = if log2 == 0 && !self.fades[slot as usize].any() {
+            whole = [(*spans, SpanMode::Strided(0))];
             &whole
         } else {
             pieces = self.pieces(rays, spans, slot, log2);
@@ -53,7 +53,7 @@ impl<T: Voxel> CastContext<'_, T> {
             let unknown = spans.bits() & !accumulated.known(simd);
             self.find_before(simd, rays, &spans.from, unknown, &shadings[0], accumulated);
             match *how {
-                How::Faded => {
+                SpanMode::Faded => {
                     drawn += spans.count();
                     match layers.as_deref_mut() {
                         None => self.draw_faded(simd, rays, spans, slot, &shadings[0], accumulated),
@@ -69,7 +69,7 @@ impl<T: Voxel> CastContext<'_, T> {
                         }
                     }
                 }
-                How::Strided(log2) => {
+                SpanMode::Strided(log2) => {
                     let Some(block_rays) = self.block_rays(simd, rays, spans, slot, log2) else { continue };
                     let block = self.blocks.resident(slot);
                     let shading = &shadings[log2];
@@ -99,16 +99,20 @@ impl<T: Voxel> CastContext<'_, T> {
     /// lies in their middle, and single steps lead up to whole multiples at both ends, so that no step is left
     /// out or counted twice.
     #[inline(never)]
-    fn pieces(&self, rays: &Rays, spans: &Spans, slot: u32, log2: usize) -> Vec<(Spans, How)> {
+    fn pieces(&self, rays: &Rays, spans: &Spans, slot: u32, log2: usize) -> Vec<(Spans, SpanMode)> {
         let [before, within, behind] = self.split_fade(rays, spans, slot);
-        let mut pieces = vec![(before, How::Faded)];
+        let mut pieces = vec![(before, SpanMode::Faded)];
         if log2 == 0 {
-            pieces.push((within, How::Strided(0)));
+            pieces.push((within, SpanMode::Strided(0)));
         } else {
             let [head, body, tail] = within.split(f64::from(1u32 << log2));
-            pieces.extend([(head, How::Strided(0)), (body, How::Strided(log2)), (tail, How::Strided(0))]);
+            pieces.extend([
+                (head, SpanMode::Strided(0)),
+                (body, SpanMode::Strided(log2)),
+                (tail, SpanMode::Strided(0)),
+            ]);
         }
-        pieces.push((behind, How::Faded));
+        pieces.push((behind, SpanMode::Faded));
         pieces
     }
 
