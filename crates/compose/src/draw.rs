@@ -154,7 +154,7 @@ struct Agreed {
 
 /// Rank 0 says what part of the image matters, so that rounding on another kind of machine changes nothing.
 fn agree(ranks: &dyn Communicator, scene: &Scene, tree: &Tree, blocks: &Snapshot) -> Result<Agreed> {
-    let place = |number| scene.view.rank_of(number).ok().and_then(|rank| u8::try_from(rank).ok());
+    let place = |number| scene.view.level_index_of(number).ok().and_then(|rank| u8::try_from(rank).ok());
     let own = blocks.finest_level(scene).and_then(place).unwrap_or(u8::MAX);
     let finest = reduce(ranks, vec![own], |a, b| Ok(a.into_iter().chain(b).min().into_iter().collect()))?;
     let mut message = finest;

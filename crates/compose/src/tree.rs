@@ -245,6 +245,6 @@ fn place(
 
 /// Returns the nearest places on both sides of `at` where a plane costs the fewest blocks.
 fn borders(scene: &Scene, axis: usize, at: f64) -> [f64; 2] {
-    let rank = scene.view.rank_of(scene.finest_level).unwrap_or(0);
+    let rank = scene.view.level_index_of(scene.finest_level).unwrap_or(0);
     scene.view.levels[rank].block_starts_around(axis, at, SubVolume::BORDER_IN_BLOCK)
 }

@@ -357,14 +357,17 @@ impl Drawing<'_> {
                 (0..prepared.blocks.len()).filter(|&i| told.marks[i] & bit != 0).collect();
             let coarse_first = |i: usize| match self.patience {
                 Patience::Complete => 0,
-                Patience::StandIns => usize::MAX - prepared.blocks[i].rank,
+                Patience::StandIns => usize::MAX - prepared.blocks[i].level_index,
             };
             let distances = &self.picture.distances;
             asked.sort_by(|&a, &b| {
                 coarse_first(a).cmp(&coarse_first(b)).then(distances[a].total_cmp(&distances[b]))
             });
-            let sized: Vec<_> =
-                asked.into_iter().map(|i| &prepared.blocks[i]).map(|b| (b, self.size_of(b.rank))).collect();
+            let sized: Vec<_> = asked
+                .into_iter()
+                .map(|i| &prepared.blocks[i])
+                .map(|b| (b, self.size_of(b.level_index)))
+                .collect();
             self.state.store.upload(
                 self.gpu,
                 prepared,
@@ -379,8 +382,8 @@ impl Drawing<'_> {
         uploaded
     }
 
-    fn size_of(&self, rank: usize) -> SlotSize {
-        let level = self.prepared.levels.iter().position(|level| level.rank == rank);
+    fn size_of(&self, level_index: usize) -> SlotSize {
+        let level = self.prepared.levels.iter().position(|level| level.level_index == level_index);
         self.sizes[self.size_of_level[level.expect("a level that is drawn")]]
     }
 
@@ -394,11 +397,11 @@ impl Drawing<'_> {
     }
 
     fn fidelity(&self) -> render::Fidelity {
-        let mut by_rank = vec![0; self.prepared.view.levels.len()];
+        let mut by_level = vec![0; self.prepared.view.levels.len()];
         for (level, &samples) in self.prepared.levels.iter().zip(&self.shown) {
-            by_rank[level.rank] = samples;
+            by_level[level.level_index] = samples;
         }
-        self.prepared.fidelity(&by_rank, self.shown[MAX_LEVELS], self.shown[MAX_LEVELS + 1])
+        self.prepared.fidelity(&by_level, self.shown[MAX_LEVELS], self.shown[MAX_LEVELS + 1])
     }
 }
 

@@ -172,7 +172,7 @@ impl Picture {
         let eye = prepared.volume_from_world.transform_point3(eye_world);
         let (low, high) = prepared.volume_box;
         let anchor = eye.clamp(low, high).round();
-        let level = |l: &PreparedLevel| level_entry(l, anchor, l.rank == prepared.wanted_rank);
+        let level = |l: &PreparedLevel| level_entry(l, anchor, l.level_index == prepared.wanted_level_index);
         let levels: Vec<Level> = prepared.levels.iter().map(level).collect();
         let mut words = Words::new(prepared);
         let block = |b: &PreparedBlock| block_entry(prepared, &levels, b, words.isovalues(b));
@@ -268,7 +268,9 @@ fn head(prepared: &Prepared, [eye_world, origin, anchor]: [DVec3; 3]) -> Head {
         missing_at: 0,
         missing_count: prepared.missing.len() as u32,
         labels_at: if prepared.has_label_colours() { labels as u32 } else { 0 },
-        wanted_is_here: u32::from(prepared.levels.iter().any(|l| l.rank == prepared.wanted_rank)),
+        wanted_is_here: u32::from(
+            prepared.levels.iter().any(|l| l.level_index == prepared.wanted_level_index),
+        ),
         middle: lens.middle as f32,
         is_thin: u32::from(prepared.is_thin),
         sense: prepared.height_scale,
@@ -379,7 +381,7 @@ fn level_entry(level: &PreparedLevel, anchor: DVec3, is_wanted: bool) -> Level {
 
 #[expect(clippy::cast_possible_truncation, reason = "sides of blocks are below 2^21")]
 fn block_entry(prepared: &Prepared, levels: &[Level], block: &PreparedBlock, isovalues: u32) -> BlockEntry {
-    let level = level_number(prepared, block.rank);
+    let level = level_number(prepared, block.level_index);
     let entry = &levels[level];
     let xyz = |zyx: [usize; 3]| [zyx[2] as u32, zyx[1] as u32, zyx[0] as u32];
     let start = |axis: usize| block.at[2 - axis] as i32 * entry.block[axis] - entry.anchor[axis];
@@ -425,14 +427,14 @@ fn block_entry(prepared: &Prepared, levels: &[Level], block: &PreparedBlock, iso
     }
 }
 
-fn level_number(prepared: &Prepared, rank: usize) -> usize {
-    prepared.levels.iter().position(|level| level.rank == rank).expect("a level that is drawn")
+fn level_number(prepared: &Prepared, level_index: usize) -> usize {
+    prepared.levels.iter().position(|level| level.level_index == level_index).expect("a level that is drawn")
 }
 
 /// From the eye to a block's middle, voxels of level 0.
 #[expect(clippy::cast_possible_truncation, reason = "for sorting")]
 fn distance(prepared: &Prepared, block: &PreparedBlock, eye: DVec3) -> f32 {
-    let level = &prepared.levels[level_number(prepared, block.rank)];
+    let level = &prepared.levels[level_number(prepared, block.level_index)];
     let middle = |axis: usize| (block.at[axis] * level.block[axis]) as f64 + block.shape[axis] as f64 / 2.0;
     let voxel = DVec3::new(middle(2), middle(1), middle(0));
     ((voxel - level.shift) / level.scale).distance(eye) as f32
@@ -444,8 +446,8 @@ fn places(prepared: &Prepared) -> Vec<Place> {
     let count = prepared.blocks.len() + prepared.gaps.len();
     let empty = Place { at: [0; 3], level: NO_LEVEL, block: 0, spare: [0; 3] };
     let mut places = vec![empty; (2 * count).next_power_of_two().max(2)];
-    let mut put = |rank: usize, at: [u64; 3], block: u32| {
-        let level = level_number(prepared, rank) as u32;
+    let mut put = |level_index: usize, at: [u64; 3], block: u32| {
+        let level = level_number(prepared, level_index) as u32;
         let at = [at[2] as i32, at[1] as i32, at[0] as i32];
         let mut i = hash(at, level) as usize & (places.len() - 1);
         while places[i].level != NO_LEVEL {
@@ -454,11 +456,11 @@ fn places(prepared: &Prepared) -> Vec<Place> {
         places[i] = Place { at, level, block, spare: [0; 3] };
     };
     for (number, block) in prepared.blocks.iter().enumerate() {
-        put(block.rank, block.at, number as u32);
+        put(block.level_index, block.at, number as u32);
     }
     // Without the level itself nobody asks.
-    if prepared.levels.iter().any(|level| level.rank == prepared.wanted_rank) {
-        prepared.gaps.iter().for_each(|&at| put(prepared.wanted_rank, at, NOT_COVERED));
+    if prepared.levels.iter().any(|level| level.level_index == prepared.wanted_level_index) {
+        prepared.gaps.iter().for_each(|&at| put(prepared.wanted_level_index, at, NOT_COVERED));
     }
     places
 }

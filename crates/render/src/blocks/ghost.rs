@@ -18,23 +18,23 @@ use crate::blocks::voxel::Voxel;
 /// Every part of the ghost voxels.
 const PARTS: std::ops::Range<usize> = 1..8;
 
-/// A set of ranks: one bit for each of at most [`array::MAX_LEVELS`] levels.
+/// A set of levels: one bit for each of at most [`array::MAX_LEVELS`] levels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Ranks(u64);
+pub(crate) struct LevelSet(u64);
 
 const _: () = assert!(array::MAX_LEVELS <= u64::BITS as usize);
 
-impl Ranks {
-    pub(crate) fn add(&mut self, rank: usize) {
-        self.0 |= 1 << rank;
+impl LevelSet {
+    pub(crate) fn add(&mut self, level_index: usize) {
+        self.0 |= 1 << level_index;
     }
 
-    fn has(self, rank: usize) -> bool {
-        self.0 >> rank & 1 == 1
+    fn has(self, level_index: usize) -> bool {
+        self.0 >> level_index & 1 == 1
     }
 
-    fn coarser_than(self, rank: usize) -> impl Iterator<Item = usize> {
-        (rank + 1..array::MAX_LEVELS).filter(move |&rank| self.has(rank))
+    fn coarser_than(self, level_index: usize) -> impl Iterator<Item = usize> {
+        (level_index + 1..array::MAX_LEVELS).filter(move |&level_index| self.has(level_index))
     }
 }
 
@@ -49,15 +49,15 @@ impl<T: Voxel> Blocks<T> {
     }
 
     /// Refreshes the ghost voxels of the block in a slot, in its place: it is copied only where a picture holds it.
-    pub(crate) fn refresh(&mut self, slot: u32, arrived: Ranks) {
+    pub(crate) fn refresh(&mut self, slot: u32, arrived: LevelSet) {
         // The block leaves its slot so that its neighbours can be read while it changes.
         let Some(mut shared) = self.take(slot) else { return };
         self.refresh_block(Arc::make_mut(&mut shared), arrived);
         self.put(slot, shared);
     }
 
-    /// Refreshes a block's ghost voxels after blocks of these ranks were placed that [improve](Self::improvable) it.
-    pub(crate) fn refresh_block(&self, block: &mut Resident<T>, arrived: Ranks) {
+    /// Refreshes a block's ghost voxels after blocks of these levels were placed that [improve](Self::improvable) it.
+    pub(crate) fn refresh_block(&self, block: &mut Resident<T>, arrived: LevelSet) {
         let improved: Vec<usize> = PARTS.filter(|&part| self.improve(block, part, arrived)).collect();
         // The cells that a part touches are some of those that a part along fewer axes touches.
         let is_within = |part: usize, other: usize| part != other && part & other == other;
@@ -73,21 +73,23 @@ impl<T: Voxel> Blocks<T> {
     }
 
     /// Blocks that one at this place makes better: its lower neighbours and finer ones beside it.
-    pub(crate) fn improvable(&self, rank: usize, at: [u64; 3]) -> Vec<u32> {
-        let mut slots = self.lower_waiting(rank, at);
-        slots.extend(self.finer_waiting(rank, at));
+    pub(crate) fn improvable(&self, level_index: usize, at: [u64; 3]) -> Vec<u32> {
+        let mut slots = self.lower_waiting(level_index, at);
+        slots.extend(self.finer_waiting(level_index, at));
         slots
     }
 
-    /// Fills one part better than it is, if blocks of these ranks allow that; false where they do not.
-    fn improve(&self, block: &mut Resident<T>, part: usize, arrived: Ranks) -> bool {
+    /// Fills one part better than it is, if blocks of these levels allow that; false where they do not.
+    fn improve(&self, block: &mut Resident<T>, part: usize, arrived: LevelSet) -> bool {
         if block.fills[part] == GhostFill::Exact {
             return false;
         }
-        if arrived.has(block.rank) && self.complete(block, part) {
+        if arrived.has(block.level_index) && self.complete(block, part) {
             return true;
         }
-        let is_better = arrived.coarser_than(block.rank).any(|rank| block.fills[part].is_better_from(rank));
+        let is_better = arrived
+            .coarser_than(block.level_index)
+            .any(|level_index| block.fills[part].is_better_from(level_index));
         if is_better {
             self.approximate(block, part);
         }
@@ -110,7 +112,7 @@ impl<T: Voxel> Blocks<T> {
     /// Values of a part from the same level: from the neighbour that holds it, or from the block itself at
     /// the volume's end, where the outermost voxel is repeated.
     fn exact_values(&self, block: &Resident<T>, part: usize) -> Option<Vec<T>> {
-        let level = &self.view.levels[block.rank];
+        let level = &self.view.levels[block.level_index];
         let mut at = block.at;
         let mut beyond = [false; 3];
         for (axis, bit) in [(0, 4), (1, 2), (2, 1)] {
@@ -119,7 +121,7 @@ impl<T: Voxel> Blocks<T> {
                 beyond[axis] = true;
             }
         }
-        let holder = if at == block.at { block } else { self.find(block.rank, at)? };
+        let holder = if at == block.at { block } else { self.find(block.level_index, at)? };
         let ranges = block.layout.part(part);
         // Index in the holder of an index of this block.
         let index = |axis: usize, i: usize| {
@@ -137,7 +139,7 @@ impl<T: Voxel> Blocks<T> {
 
     /// Values of a part from coarser levels, voxel by voxel; own voxels where there are none.
     fn coarser_values(&self, block: &Resident<T>, part: usize) -> (GhostFill, Vec<T>) {
-        let level = &self.view.levels[block.rank];
+        let level = &self.view.levels[block.level_index];
         let start = DVec3::from_array(block_start(level.block, block.at));
         let ranges = block.layout.part(part);
         let mut values = Vec::with_capacity(ranges.iter().map(ExactSizeIterator::len).product());
@@ -147,7 +149,7 @@ impl<T: Voxel> Blocks<T> {
                 for x in ranges[2].clone() {
                     let voxel = start + DVec3::new(x as f64, y as f64, z as f64);
                     let volume = (voxel - level.shift) / level.scale;
-                    let found = self.sample_coarser(block.rank + 1, volume);
+                    let found = self.sample_coarser(block.level_index + 1, volume);
                     coarsest = coarsest.zip(found).map(|(a, (b, _))| a.max(b));
                     values.push(found.map_or_else(|| own_voxel(block, z, y, x), |(_, value)| value));
                 }
@@ -156,40 +158,42 @@ impl<T: Voxel> Blocks<T> {
         (coarsest.map_or(GhostFill::Own, GhostFill::Coarser), values)
     }
 
-    /// The value at a volume position in the finest resident level from `rank` on, and that level's rank.
-    fn sample_coarser(&self, rank: usize, volume: DVec3) -> Option<(usize, T)> {
-        let (rank, block, local) = self.finest_from(rank, volume)?;
+    /// The value at a volume position in the finest resident level from `level_index` on, and the index of that level.
+    fn sample_coarser(&self, level_index: usize, volume: DVec3) -> Option<(usize, T)> {
+        let (level_index, block, local) = self.finest_from(level_index, volume)?;
         let is_labels = !self.view.meaning.is_continuous();
-        Some((rank, block.interpolate(local, is_labels, &self.missing)))
+        Some((level_index, block.interpolate(local, is_labels, &self.missing)))
     }
 
     /// Blocks whose ghost voxels begin in this one and have other values there so far.
-    fn lower_waiting(&self, rank: usize, at: [u64; 3]) -> Vec<u32> {
+    fn lower_waiting(&self, level_index: usize, at: [u64; 3]) -> Vec<u32> {
         let waiting = |part: usize| {
             let back = |axis: usize, bit: usize| at[axis].checked_sub(u64::from(part & bit != 0));
             let lower = [back(0, 4)?, back(1, 2)?, back(2, 1)?];
-            let slot = self.slot_of(rank, lower)?;
+            let slot = self.slot_of(level_index, lower)?;
             (self.resident(slot).fills[part] != GhostFill::Exact).then_some(slot)
         };
         PARTS.filter_map(waiting).collect()
     }
 
     /// Finer blocks that touch this one and whose ghost voxels could be better for it.
-    fn finer_waiting(&self, rank: usize, at: [u64; 3]) -> Vec<u32> {
-        let (low, high) = self.volume_span(rank, at);
+    fn finer_waiting(&self, level_index: usize, at: [u64; 3]) -> Vec<u32> {
+        let (low, high) = self.volume_span(level_index, at);
         let touches = |other: &Resident<T>| {
-            let (a, b) = self.volume_span(other.rank, other.at);
+            let (a, b) = self.volume_span(other.level_index, other.at);
             a.cmple(high).all() && b.cmpge(low).all()
         };
         let waiting = |r: &Resident<T>| {
-            r.rank < rank && r.fills.iter().any(|fill| fill.is_better_from(rank)) && touches(r)
+            r.level_index < level_index
+                && r.fills.iter().any(|fill| fill.is_better_from(level_index))
+                && touches(r)
         };
         self.occupied().filter(|(_, r)| waiting(r)).map(|(slot, _)| slot).collect()
     }
 
     /// Box in volume space from a block's first voxel to its ghost voxels.
-    fn volume_span(&self, rank: usize, at: [u64; 3]) -> (DVec3, DVec3) {
-        let level = &self.view.levels[rank];
+    fn volume_span(&self, level_index: usize, at: [u64; 3]) -> (DVec3, DVec3) {
+        let level = &self.view.levels[level_index];
         let start = DVec3::from_array(block_start(level.block, at));
         let [z, y, x] = level.block_shape(at);
         let end = start + DVec3::new(x as f64, y as f64, z as f64);

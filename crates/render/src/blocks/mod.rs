@@ -39,11 +39,11 @@ pub(crate) struct Blocks<T> {
     slots: HashMap<u64, u32, IdHash>,
     /// Blocks that the source has nothing for.
     not_covered: BTreeSet<u64>,
-    count_by_rank: Vec<usize>,
+    count_by_level: Vec<usize>,
 }
 
-/// Bits of an id below the rank.
-const RANK_SHIFT: u32 = 56;
+/// Bits of an id below the level.
+const LEVEL_SHIFT: u32 = 56;
 
 impl<T: Voxel> Blocks<T> {
     pub(crate) fn new(view: Arc<VolumeView>) -> Self {
@@ -54,14 +54,14 @@ impl<T: Voxel> Blocks<T> {
             free: Vec::new(),
             slots: HashMap::default(),
             not_covered: BTreeSet::new(),
-            count_by_rank: vec![0; view.levels.len()],
+            count_by_level: vec![0; view.levels.len()],
             view,
         }
     }
 
-    /// Rank and place in one number.
-    pub(crate) fn id(&self, rank: usize, at: [u64; 3]) -> u64 {
-        (rank as u64) << RANK_SHIFT | self.view.levels[rank].linear(at)
+    /// Level index and place in one number.
+    pub(crate) fn id(&self, level_index: usize, at: [u64; 3]) -> u64 {
+        (level_index as u64) << LEVEL_SHIFT | self.view.levels[level_index].linear(at)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -73,18 +73,22 @@ impl<T: Voxel> Blocks<T> {
     }
 
     #[inline]
-    pub(crate) fn slot_of(&self, rank: usize, at: [u64; 3]) -> Option<u32> {
-        self.slot_of_id(self.id(rank, at))
+    pub(crate) fn slot_of(&self, level_index: usize, at: [u64; 3]) -> Option<u32> {
+        self.slot_of_id(self.id(level_index, at))
     }
 
-    pub(crate) fn find(&self, rank: usize, at: [u64; 3]) -> Option<&Resident<T>> {
-        self.slot_of(rank, at).and_then(|slot| self.residents[slot as usize].as_deref())
+    pub(crate) fn find(&self, level_index: usize, at: [u64; 3]) -> Option<&Resident<T>> {
+        self.slot_of(level_index, at).and_then(|slot| self.residents[slot as usize].as_deref())
     }
 
-    /// The finest block from `rank` on that holds a volume position, with its rank, and the position in its
+    /// The finest block from `level_index` on that holds a volume position, with its level, and the position in its
     /// voxels.
-    pub(crate) fn finest_from(&self, rank: usize, volume: DVec3) -> Option<(usize, &Resident<T>, DVec3)> {
-        (rank..self.view.levels.len()).filter(|&r| self.count_at(r) > 0).find_map(|r| {
+    pub(crate) fn finest_from(
+        &self,
+        level_index: usize,
+        volume: DVec3,
+    ) -> Option<(usize, &Resident<T>, DVec3)> {
+        (level_index..self.view.levels.len()).filter(|&r| self.count_at(r) > 0).find_map(|r| {
             let (at, local) = self.view.levels[r].place_of(volume);
             self.find(r, at).map(|block| (r, block, local))
         })
@@ -105,13 +109,13 @@ impl<T: Voxel> Blocks<T> {
         (0u32..).zip(&self.residents).filter_map(|(slot, r)| r.as_ref().map(|r| (slot, r)))
     }
 
-    pub(crate) fn count_at(&self, rank: usize) -> usize {
-        self.count_by_rank[rank]
+    pub(crate) fn count_at(&self, level_index: usize) -> usize {
+        self.count_by_level[level_index]
     }
 
     /// Puts a block that is not here into a slot.
     pub(crate) fn place(&mut self, id: u64, resident: Resident<T>) -> u32 {
-        self.count_by_rank[resident.rank] += 1;
+        self.count_by_level[resident.level_index] += 1;
         let slot = self.free.pop().unwrap_or_else(|| {
             self.residents.push(None);
             u32::try_from(self.residents.len() - 1).expect("blocks cost more than 512 bytes each")
@@ -124,8 +128,8 @@ impl<T: Voxel> Blocks<T> {
     /// Empties a slot for good.
     pub(crate) fn remove(&mut self, slot: u32) {
         let Some(resident) = self.take(slot) else { return };
-        self.count_by_rank[resident.rank] -= 1;
-        self.slots.remove(&self.id(resident.rank, resident.at));
+        self.count_by_level[resident.level_index] -= 1;
+        self.slots.remove(&self.id(resident.level_index, resident.at));
         self.free.push(slot);
     }
 
@@ -155,18 +159,18 @@ impl<T: Voxel> Blocks<T> {
         self.not_covered.contains(&id)
     }
 
-    /// Places `[z, y, x]` of a rank for which the source has nothing.
-    pub(crate) fn gaps_at(&self, rank: usize) -> Vec<[u64; 3]> {
-        let first = (rank as u64) << RANK_SHIFT;
-        let [_, ny, nx] = self.view.levels[rank].grid;
-        let gaps = self.not_covered.range(first..first + (1 << RANK_SHIFT)).map(|id| id - first);
+    /// Places `[z, y, x]` of a level for which the source has nothing.
+    pub(crate) fn gaps_at(&self, level_index: usize) -> Vec<[u64; 3]> {
+        let first = (level_index as u64) << LEVEL_SHIFT;
+        let [_, ny, nx] = self.view.levels[level_index].grid;
+        let gaps = self.not_covered.range(first..first + (1 << LEVEL_SHIFT)).map(|id| id - first);
         gaps.map(|at| [at / (ny * nx), at / nx % ny, at % nx]).collect()
     }
 
-    /// True when the source has nothing for some block of a rank.
-    pub(crate) fn has_gaps(&self, rank: usize) -> bool {
-        let first = (rank as u64) << RANK_SHIFT;
-        self.not_covered.range(first..first + (1 << RANK_SHIFT)).next().is_some()
+    /// True when the source has nothing for some block of a level.
+    pub(crate) fn has_gaps(&self, level_index: usize) -> bool {
+        let first = (level_index as u64) << LEVEL_SHIFT;
+        self.not_covered.range(first..first + (1 << LEVEL_SHIFT)).next().is_some()
     }
 }
 

@@ -18,7 +18,7 @@ use array::{Block, BlockKey, Content, ElementType, Result};
 use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
 
 use crate::blocks::charge::Charge;
-use crate::blocks::ghost::Ranks;
+use crate::blocks::ghost::LevelSet;
 use crate::blocks::resident::{Layout, Resident};
 use crate::blocks::snapshot::{AnyBlocks, Snapshot};
 use crate::blocks::voxel::Voxel;
@@ -202,8 +202,8 @@ impl<T: Voxel> Shared<T> {
         let mut places: Vec<usize> = (0..blocks.len()).collect();
         places.sort_by_cached_key(order);
         let mut outcomes: Vec<Result<Inserted>> = blocks.iter().map(|_| Ok(Inserted::Foreign)).collect();
-        let rank = |&i: &usize| view.locate(&blocks[i].key).map(|(rank, _)| rank);
-        for alike in places.chunk_by(|a, b| rank(a) == rank(b)) {
+        let level_index = |&i: &usize| view.locate(&blocks[i].key).map(|(level_index, _)| level_index);
+        for alike in places.chunk_by(|a, b| level_index(a) == level_index(b)) {
             for &i in alike {
                 outcomes[i] = self.insert(blocks[i]);
             }
@@ -268,7 +268,7 @@ enum Admitted<'a, T> {
 struct Vacancy<T> {
     /// Table of blocks, with the neighbors of the new one.
     blocks: Arc<Blocks<T>>,
-    rank: usize,
+    level_index: usize,
     at: [u64; 3],
     /// Slots of those that the block makes better.
     neighbours: Vec<u32>,
@@ -281,8 +281,8 @@ impl<T: Voxel> Vacancy<T> {
     /// # Errors
     /// Those of [`Resident::load`].
     fn fill(self, bytes: &[u8]) -> Result<(Resident<T>, Vec<u32>)> {
-        let Self { blocks, rank, at, neighbours, charge } = self;
-        let mut resident = Resident::load(&blocks.view, rank, at, bytes, &blocks.missing, charge)?;
+        let Self { blocks, level_index, at, neighbours, charge } = self;
+        let mut resident = Resident::load(&blocks.view, level_index, at, bytes, &blocks.missing, charge)?;
         blocks.fill_ghosts(&mut resident);
         resident.update_cells(0, &blocks.missing);
         Ok((resident, neighbours))
@@ -303,7 +303,7 @@ enum Refreshed<T> {
 struct Held<T> {
     slot: u32,
     block: Arc<Resident<T>>,
-    arrived: Ranks,
+    arrived: LevelSet,
     blocks: Arc<Blocks<T>>,
 }
 
@@ -323,8 +323,8 @@ pub(crate) struct Pool<T> {
     /// When what is in a slot was last wanted.
     last_used: Vec<u64>,
     wanted: HashSet<u64, IdHash>,
-    /// Slots of blocks whose ghost voxels blocks of these ranks may improve.
-    stale: BTreeMap<u32, Ranks>,
+    /// Slots of blocks whose ghost voxels blocks of these levels may improve.
+    stale: BTreeMap<u32, LevelSet>,
     epoch: u64,
     /// Bytes of all blocks that are alive: in the table, or in that of a picture.
     meter: Arc<AtomicUsize>,
@@ -352,10 +352,10 @@ impl<T: Voxel> Pool<T> {
 
     /// Makes room for a block, and for what its neighbours will take when they are refreshed.
     fn admit<'a>(&mut self, block: &'a Block) -> Admitted<'a, T> {
-        let Some((rank, at)) = self.blocks.view.locate(&block.key) else {
+        let Some((level_index, at)) = self.blocks.view.locate(&block.key) else {
             return Admitted::Not(Inserted::Foreign);
         };
-        let id = self.blocks.id(rank, at);
+        let id = self.blocks.id(level_index, at);
         if self.blocks.slot_of_id(id).is_some() {
             return Admitted::Not(Inserted::Present);
         }
@@ -364,27 +364,27 @@ impl<T: Voxel> Pool<T> {
         };
         // From here on what a picture holds can be told from what is only here.
         let blocks = Arc::make_mut(&mut self.blocks);
-        let own = Layout::new(&blocks.view.levels[rank], at).size_bytes(T::BYTES);
-        let neighbours = blocks.improvable(rank, at);
+        let own = Layout::new(&blocks.view.levels[level_index], at).size_bytes(T::BYTES);
+        let neighbours = blocks.improvable(level_index, at);
         let needed = own.saturating_add(blocks.copies_bytes(&neighbours));
-        if !self.make_room(needed, (self.last_used_of(id), rank)) {
+        if !self.make_room(needed, (self.last_used_of(id), level_index)) {
             return Admitted::Not(Inserted::NoRoom);
         }
         let charge = Charge::new(&self.meter, own);
-        Admitted::At(Vacancy { blocks: Arc::clone(&self.blocks), rank, at, neighbours, charge }, bytes)
+        Admitted::At(Vacancy { blocks: Arc::clone(&self.blocks), level_index, at, neighbours, charge }, bytes)
     }
 
     /// Puts an [admitted](Self::admit) block to the others.
     fn place(&mut self, resident: Resident<T>, neighbours: &[u32]) {
-        let rank = resident.rank;
-        let id = self.blocks.id(rank, resident.at);
+        let level_index = resident.level_index;
+        let id = self.blocks.id(level_index, resident.at);
         let last_used = self.last_used_of(id);
         let blocks = Arc::make_mut(&mut self.blocks);
         let slot = blocks.place(id, resident);
         self.last_used.resize(blocks.all_slots().len(), 0);
         self.last_used[slot as usize] = last_used;
         for &neighbour in neighbours {
-            self.stale.entry(neighbour).or_default().add(rank);
+            self.stale.entry(neighbour).or_default().add(level_index);
         }
     }
 
@@ -399,7 +399,7 @@ impl<T: Voxel> Pool<T> {
             self.stale.remove(&slot);
             return Refreshed::One(slot);
         }
-        let merit = (self.last_used[slot as usize], blocks.resident(slot).rank);
+        let merit = (self.last_used[slot as usize], blocks.resident(slot).level_index);
         if !self.make_room(needed, merit) {
             return Refreshed::One(slot);
         }
@@ -443,7 +443,7 @@ impl<T: Voxel> Pool<T> {
         let mut victims: Vec<(Merit, u32, usize)> = self
             .blocks
             .occupied()
-            .map(|(slot, r)| ((self.last_used[slot as usize], r.rank), slot, r, r.size_bytes()))
+            .map(|(slot, r)| ((self.last_used[slot as usize], r.level_index), slot, r, r.size_bytes()))
             .filter(|(own, _, block, _)| *own < merit && may_go(block))
             .map(|(own, slot, _, size)| (own, slot, size))
             .collect();
@@ -468,8 +468,8 @@ impl<T: Voxel> Pool<T> {
     }
 
     fn contains(&self, key: &BlockKey) -> bool {
-        self.blocks.view.locate(key).is_some_and(|(rank, at)| {
-            let id = self.blocks.id(rank, at);
+        self.blocks.view.locate(key).is_some_and(|(level_index, at)| {
+            let id = self.blocks.id(level_index, at);
             self.blocks.slot_of_id(id).is_some() || self.blocks.is_not_covered(id)
         })
     }
@@ -478,8 +478,8 @@ impl<T: Voxel> Pool<T> {
         self.epoch += 1;
         self.wanted.clear();
         for key in keys {
-            let Some((rank, at)) = self.blocks.view.locate(&key) else { continue };
-            let id = self.blocks.id(rank, at);
+            let Some((level_index, at)) = self.blocks.view.locate(&key) else { continue };
+            let id = self.blocks.id(level_index, at);
             self.wanted.insert(id);
             if let Some(slot) = self.blocks.slot_of_id(id) {
                 self.last_used[slot as usize] = self.epoch;

@@ -87,18 +87,18 @@ const OVERHEAD_BYTES: usize = 512;
 pub(crate) enum GhostFill {
     /// Voxels of the same level: nothing better will come.
     Exact,
-    /// Interpolated from this rank.
+    /// Interpolated from this level.
     Coarser(usize),
     /// The block's own outermost voxels, for want of anything else.
     Own,
 }
 
 impl GhostFill {
-    /// Whether a block of a coarser rank would fill it better.
-    pub(crate) fn is_better_from(self, rank: usize) -> bool {
+    /// Whether a block of a coarser level would fill it better.
+    pub(crate) fn is_better_from(self, level_index: usize) -> bool {
         match self {
             Self::Exact => false,
-            Self::Coarser(from) => from > rank,
+            Self::Coarser(from) => from > level_index,
             Self::Own => true,
         }
     }
@@ -107,7 +107,7 @@ impl GhostFill {
 /// One block in the pool.
 #[derive(Clone, Debug)]
 pub(crate) struct Resident<T> {
-    pub(crate) rank: usize,
+    pub(crate) level_index: usize,
     pub(crate) at: [u64; 3],
     pub(crate) layout: Layout,
     pub(crate) data: Vec<T>,
@@ -157,13 +157,13 @@ impl<T: Voxel> Resident<T> {
     /// `Corrupt` when `bytes` has not the size of the block.
     pub(crate) fn load(
         view: &VolumeView,
-        rank: usize,
+        level_index: usize,
         at: [u64; 3],
         bytes: &[u8],
         missing: &Missing<T>,
         charge: Charge,
     ) -> Result<Self> {
-        let level = &view.levels[rank];
+        let level = &view.levels[level_index];
         let layout = Layout::new(level, at);
         let source = VoxelStrides::new(view, level, at)?;
         if bytes.len() != source.total {
@@ -194,7 +194,7 @@ impl<T: Voxel> Resident<T> {
         let variations = vec![ValueVariation::default(); layout.cell_count()];
         let has_missing = missing.any(&data);
         Ok(Self {
-            rank,
+            level_index,
             at,
             layout,
             data,

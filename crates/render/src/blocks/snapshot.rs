@@ -55,8 +55,9 @@ impl Snapshot {
     /// Number of the finest level that has a block here and is not finer than that of the scene; `None` without one.
     #[must_use]
     pub fn finest_level(&self, scene: &Scene) -> Option<u8> {
-        let wanted = scene.view.rank_of(scene.finest_level).ok()?;
-        let has_blocks = |&rank: &usize| each_blocks!(&self.blocks, blocks => blocks.count_at(rank) > 0);
+        let wanted = scene.view.level_index_of(scene.finest_level).ok()?;
+        let has_blocks =
+            |&level_index: &usize| each_blocks!(&self.blocks, blocks => blocks.count_at(level_index) > 0);
         let finest = (wanted..scene.view.levels.len()).find(has_blocks)?;
         Some(scene.view.levels[finest].number)
     }

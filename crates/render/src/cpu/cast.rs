@@ -134,7 +134,7 @@ impl<T: Voxel> Caster<'_, T> {
         let one = |(slot, worked): (usize, &AtomicU64)| {
             let block = self.context.blocks.all_slots()[slot].as_ref()?;
             let worked = worked.load(Ordering::Relaxed);
-            let key = || self.context.scene.view.key(block.rank, block.at);
+            let key = || self.context.scene.view.key(block.level_index, block.at);
             (worked > 0).then(|| (key(), worked as f64 / LEAPT as f64))
         };
         self.context.worked.iter().enumerate().filter_map(one).collect()
@@ -187,7 +187,7 @@ impl<T: Voxel> Job for TileJob<'_, '_, T> {
                 }
                 let mut rays = context.rays(corner, [width, height]);
                 if let Some(depths) = depths.flatten() {
-                    shown.count(Some(context.wanted_rank), false, rays.trim(depths));
+                    shown.count(Some(context.wanted_level_index), false, rays.trim(depths));
                 }
                 let lines = box_lines.map(|lines| lines.packet_lines(corner, &rays));
                 if let Some(layers) = &mut layers {

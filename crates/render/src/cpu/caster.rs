@@ -77,7 +77,7 @@ impl<'a, T: Voxel> Caster<'a, T> {
             && shown.is_nothing()
             && self.tiles().iter().any(|tile| self.is_met(tile))
         {
-            shown.count(Some(self.context.wanted_rank), false, 1);
+            shown.count(Some(self.context.wanted_level_index), false, 1);
         }
         shown
     }

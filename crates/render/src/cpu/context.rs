@@ -34,15 +34,15 @@ pub(crate) struct CastContext<'a, T> {
     pub(crate) blocks: &'a Blocks<T>,
     pub(crate) lens: Lens,
     pub(crate) volume_from_world: DAffine3,
-    /// Ranks that are drawn and have blocks (or known gaps), finest first.
-    pub(crate) ranks: Vec<usize>,
-    pub(crate) wanted_rank: usize,
+    /// Levels that are drawn and have blocks (or known gaps), finest first.
+    pub(crate) level_indices: Vec<usize>,
+    pub(crate) wanted_level_index: usize,
     /// The finest that any caster of the picture has a block of.
-    pub(crate) finest_rank: usize,
+    pub(crate) finest_level_index: usize,
     pub(crate) step_world: f64,
     /// Each ray has samples of its own: see `spacing.rs`.
     pub(crate) is_thin: bool,
-    /// Per rank the logarithm of how many steps one sample stands for: coarser blocks need fewer samples.
+    /// Per level the logarithm of how many steps one sample stands for: coarser blocks need fewer samples.
     pub(crate) strides_log2: Vec<usize>,
     /// Tables for samples that stand for 1, 2, 4, ... steps.
     pub(crate) tables: Arc<Tables>,
@@ -77,18 +77,18 @@ impl<'a, T: Voxel> CastContext<'a, T> {
             return Err(Error::invalid("expected blocks of the scene's own view"));
         }
         let view = &scene.view;
-        let wanted_rank = view.rank_of(scene.finest_level)?;
+        let wanted_level_index = view.level_index_of(scene.finest_level)?;
         let is_drawn = |r: &usize| blocks.count_at(*r) > 0;
-        let here = (wanted_rank..view.levels.len()).find(is_drawn).unwrap_or(wanted_rank);
-        let finest = part.finest.map_or(Ok(here), |number| view.rank_of(number))?;
+        let here = (wanted_level_index..view.levels.len()).find(is_drawn).unwrap_or(wanted_level_index);
+        let finest = part.finest.map_or(Ok(here), |number| view.level_index_of(number))?;
         // Gaps in the wanted level are no lack, so it is looked at even where it has no block.
-        let is_asked = |r: &usize| is_drawn(r) || *r == wanted_rank && blocks.has_gaps(*r);
-        let ranks: Vec<usize> = (wanted_rank..view.levels.len()).filter(is_asked).collect();
+        let is_asked = |r: &usize| is_drawn(r) || *r == wanted_level_index && blocks.has_gaps(*r);
+        let level_indices: Vec<usize> = (wanted_level_index..view.levels.len()).filter(is_asked).collect();
         let step = scene.quality.step * scene.mode.step();
         let Spacing { step_world, is_thin } = Spacing::of(scene, finest, step);
         let stride = |r: usize| if is_thin { 0 } else { stride_log2(view.step_world(r, step), step_world) };
         let strides_log2: Vec<usize> = (0..view.levels.len()).map(stride).collect();
-        let coarsest = ranks.iter().map(|&r| strides_log2[r]).max().unwrap_or(0);
+        let coarsest = level_indices.iter().map(|&r| strides_log2[r]).max().unwrap_or(0);
         let recipe = Recipe {
             transfer: scene.transfer.clone(),
             thickness: step_world / view.spacing_world(0),
@@ -107,8 +107,9 @@ impl<'a, T: Voxel> CastContext<'a, T> {
         let lens = Lens::new(&scene.camera, scene.size)?;
         let portion = scene.portion();
         let frusta = frusta(scene, part, &lens, &portion);
-        let fade =
-            |slot: &Option<_>| slot.as_deref().map_or(Fade::FALSE, |b| blocks.fade_of(b, &frusta[b.rank]));
+        let fade = |slot: &Option<_>| {
+            slot.as_deref().map_or(Fade::FALSE, |b| blocks.fade_of(b, &frusta[b.level_index]))
+        };
         let visibility = tables.by_stride[0].visibility_of([f32::MIN, f32::MAX]);
         let volume_from_world = view.world_from_volume.inverse();
         let is_shared = part.sub_volume != SubVolume::WHOLE;
@@ -120,13 +121,13 @@ impl<'a, T: Voxel> CastContext<'a, T> {
             scene,
             part: *part,
             is_shared,
-            finest_rank: finest,
+            finest_level_index: finest,
             worked: std::iter::repeat_with(AtomicU64::default).take(counted).collect(),
             blocks,
             lens,
             volume_from_world,
-            ranks,
-            wanted_rank,
+            level_indices,
+            wanted_level_index,
             step_world,
             is_thin,
             strides_log2,
@@ -157,11 +158,12 @@ impl<'a, T: Voxel> CastContext<'a, T> {
     }
 }
 
-/// Returns the part of the volume that may be seen, for each level by rank.
+/// Returns the part of the volume that may be seen, for each level.
 fn frusta(scene: &Scene, part: &ImagePart, lens: &Lens, portion: &Portion) -> Vec<Frustum> {
     let frustum = Frustum::new(&scene.view, lens, portion);
-    let of_rank = |rank| part.sub_volume.restrict(frustum.clone(), SubVolume::margin(scene, rank));
-    (0..scene.view.levels.len()).map(of_rank).collect()
+    let of_level =
+        |level_index| part.sub_volume.restrict(frustum.clone(), SubVolume::margin(scene, level_index));
+    (0..scene.view.levels.len()).map(of_level).collect()
 }
 
 /// Logarithm of the largest power of two of steps that is no longer than `coarse_world`.

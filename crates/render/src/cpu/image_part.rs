@@ -94,7 +94,7 @@ impl Tally {
     /// # Errors
     /// `Invalid` where the scene wants a level that its view has not.
     pub fn fidelity(&self, scene: &Scene) -> Result<Fidelity> {
-        Ok(self.0.fidelity(&scene.view, scene.view.rank_of(scene.finest_level)?))
+        Ok(self.0.fidelity(&scene.view, scene.view.level_index_of(scene.finest_level)?))
     }
 }
 

@@ -94,7 +94,7 @@ impl<S: Simd, T: Voxel> Step<S> for IntersectSlices<'_, '_, T> {
             let mut values = PlaceValues::NONE;
             let count = |region: &Region, rays: u32| {
                 if slices.are_alone {
-                    shown.count(region.rank, region.is_lacking, u64::from(rays.count_ones()));
+                    shown.count(region.level_index, region.is_lacking, u64::from(rays.count_ones()));
                 }
             };
             if shading.nearest {

@@ -32,7 +32,7 @@ pub struct WorkPoint {
 /// of the cost of a sample that is drawn. It is not zero, because what is known of the values there may be
 /// coarse.
 const OUTSIDE_BOUNDS: f64 = 1.0 / 256.0;
-/// Points that are enough for a thousand ranks; where there are more blocks each has one, as many as a picture may have
+/// Points that are enough for a thousand processes; where there are more blocks each has one, as many as a picture may have
 /// blocks; and most in a block.
 const POINTS: usize = 1 << 16;
 const MAX_POINTS: usize = 1 << 18;
@@ -86,15 +86,15 @@ impl WorkSurvey<'_> {
     /// Points in a block; those out of sight are left out.
     fn points(&self, number: usize, key: &BlockKey) -> Result<Vec<WorkPoint>> {
         let view = &self.scene.view;
-        let Some((rank, place)) = view.locate(key) else {
+        let Some((level_index, place)) = view.locate(key) else {
             return Err(Error::invalid("expected blocks of the scene's own view"));
         };
-        let (low, high) = view.levels[rank].block_box(place);
+        let (low, high) = view.levels[level_index].block_box(place);
         let (bottom, top) = view.volume_box();
         let (low, high) = (low.max(bottom), high.min(top));
         let axes = view.world_from_volume.matrix3;
         let share_world = (axes.determinant() * (high - low).element_product()).abs() / f64::from(self.count);
-        let step_world = view.step_world(rank, self.scene.quality.step);
+        let step_world = view.step_world(level_index, self.scene.quality.step);
         let block = u32::try_from(number).unwrap_or(u32::MAX);
         let mut points = Vec::new();
         for index in 0..self.count {

@@ -84,7 +84,7 @@ pub struct PreparedLens {
 #[derive(Clone, Debug)]
 pub struct PreparedLevel {
     /// Its place in [`VolumeView::levels`].
-    pub rank: usize,
+    pub level_index: usize,
     /// Voxel position = `scale * volume position + shift`.
     pub scale: DVec3,
     /// See `scale`.
@@ -100,8 +100,8 @@ pub struct PreparedLevel {
 /// A block that can be drawn. Vectors are `(x, y, z)`, shapes `[z, y, x]`.
 #[derive(Clone, Debug)]
 pub struct PreparedBlock {
-    /// Rank of its level.
-    pub rank: usize,
+    /// Index of its level in [`VolumeView::levels`].
+    pub level_index: usize,
     /// Its place `[z, y, x]` in the level's grid.
     pub at: [u64; 3],
     /// Voxels without the ghost voxels.
@@ -188,8 +188,8 @@ pub struct Prepared {
     pub opaque: f32,
     /// Levels that have blocks or known gaps, finest first.
     pub levels: Vec<PreparedLevel>,
-    /// Rank of the level that is wanted.
-    pub wanted_rank: usize,
+    /// Index of the level that is wanted in [`VolumeView::levels`].
+    pub wanted_level_index: usize,
     /// All blocks of those levels.
     pub blocks: Vec<PreparedBlock>,
     /// Places `[z, y, x]` of the wanted level for which the source has nothing.
@@ -289,15 +289,18 @@ impl Prepared {
         self.table_words.len() > self.table_count() * TABLE_WORDS
     }
 
-    /// Returns what a picture shows, from numbers of samples: by rank, where no block was, and where a block
+    /// Returns what a picture shows, from numbers of samples: by level, where no block was, and where a block
     /// of the wanted level is still to come.
     #[must_use]
-    pub fn fidelity(&self, by_rank: &[u64], uncovered: u64, lacking: u64) -> Fidelity {
+    pub fn fidelity(&self, by_level: &[u64], uncovered: u64, lacking: u64) -> Fidelity {
         let mut shown = Shown::default();
-        by_rank.iter().enumerate().for_each(|(rank, &samples)| shown.count(Some(rank), false, samples));
+        by_level
+            .iter()
+            .enumerate()
+            .for_each(|(level_index, &samples)| shown.count(Some(level_index), false, samples));
         shown.count(None, false, uncovered);
         shown.lack(lacking);
-        shown.fidelity(&self.view, self.wanted_rank)
+        shown.fidelity(&self.view, self.wanted_level_index)
     }
 }
 
@@ -308,11 +311,11 @@ impl<T: Voxel> CastContext<'_, T> {
     /// Creates the result of [`prepare`].
     fn prepared(&self, at_hand: &Snapshot) -> Prepared {
         let view = &self.scene.view;
-        let levels = self.ranks.iter().map(|&rank| {
-            let level = &view.levels[rank];
-            let stride_log2 = self.strides_log2[rank];
+        let levels = self.level_indices.iter().map(|&level_index| {
+            let level = &view.levels[level_index];
+            let stride_log2 = self.strides_log2[level_index];
             let (scale, shift) = (level.scale, level.shift);
-            PreparedLevel { rank, scale, shift, shape: level.shape, block: level.block, stride_log2 }
+            PreparedLevel { level_index, scale, shift, shape: level.shape, block: level.block, stride_log2 }
         });
         let tables = &self.tables.by_stride;
         let missing = &self.blocks.missing;
@@ -337,9 +340,9 @@ impl<T: Voxel> CastContext<'_, T> {
             is_thin: self.is_thin,
             opaque: 1.0 - self.scene.quality.termination,
             levels: levels.collect(),
-            wanted_rank: self.wanted_rank,
+            wanted_level_index: self.wanted_level_index,
             blocks: self.prepared_blocks(&surfaces, extreme.as_ref()),
-            gaps: self.blocks.gaps_at(self.wanted_rank),
+            gaps: self.blocks.gaps_at(self.wanted_level_index),
             format: T::FORMAT,
             missing: missing.values.iter().map(|value| value.to_f32()).collect(),
             valid: missing.valid.map(|(low, high)| [above(low), below(high)]),
@@ -374,7 +377,7 @@ impl<T: Voxel> CastContext<'_, T> {
             let block: &Arc<Resident<T>> = block;
             let any: Arc<dyn Any + Send + Sync> = Arc::<Resident<T>>::clone(block);
             PreparedBlock {
-                rank: block.rank,
+                level_index: block.level_index,
                 at: block.at,
                 shape: block.layout.shape,
                 extent: block.layout.extent,
@@ -389,8 +392,11 @@ impl<T: Voxel> CastContext<'_, T> {
                 slot,
             }
         };
-        let blocks: Vec<_> =
-            self.blocks.occupied().filter(|(_, block)| self.ranks.contains(&block.rank)).collect();
+        let blocks: Vec<_> = self
+            .blocks
+            .occupied()
+            .filter(|(_, block)| self.level_indices.contains(&block.level_index))
+            .collect();
         blocks.into_par_iter().map(prepared).collect()
     }
 }

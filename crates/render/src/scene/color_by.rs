@@ -36,7 +36,7 @@ impl ColorByArray {
     /// `Invalid`, naming what is wrong.
     pub fn check_of(&self, view: &VolumeView, mode: Mode) -> Result<()> {
         self.transfer().check()?;
-        self.view.rank_of(self.finest_level)?;
+        self.view.level_index_of(self.finest_level)?;
         if mode.is_extreme() {
             return Err(Error::invalid(
                 "expected no other array's colours for extreme values, which show their own",

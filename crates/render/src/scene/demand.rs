@@ -91,24 +91,25 @@ pub fn demand_of(
 ) -> Result<Demand> {
     size.check()?;
     let finder = BlockFinder::new(view, cameras, size, portion)?;
-    let first = forced.map_or_else(|| Ok(finder.sufficient_rank()), |number| view.rank_of(number))?;
+    let first =
+        forced.map_or_else(|| Ok(finder.sufficient_level_index()), |number| view.level_index_of(number))?;
     let coarser = (first + 1..view.levels.len()).filter(|&r| is_candidate(view, r));
     let coarsest = view.levels.len() - 1;
-    let (rank, (blocks, pool_bytes)) = std::iter::once(first)
+    let (level_index, (blocks, pool_bytes)) = std::iter::once(first)
         .chain(coarser)
-        .find_map(|rank| finder.ladder(rank, max_bytes).map(|found| (rank, found)))
+        .find_map(|level_index| finder.ladder(level_index, max_bytes).map(|found| (level_index, found)))
         .unwrap_or_else(|| (coarsest, finder.afresh().climb(&[coarsest], usize::MAX).unwrap_or_default()));
-    let limit = match rank {
+    let limit = match level_index {
         r if r > first => Limit::Memory,
         0 => Limit::Finest,
         _ => Limit::Screen,
     };
-    Ok(Demand { wanted: view.levels[rank].number, limit, blocks, pool_bytes })
+    Ok(Demand { wanted: view.levels[level_index].number, limit, blocks, pool_bytes })
 }
 
 /// A sampled level is wanted in the end only where there is no other of its resolution, corners of blocks never: others are there.
-fn is_candidate(view: &VolumeView, rank: usize) -> bool {
-    let level = &view.levels[rank];
+fn is_candidate(view: &VolumeView, level_index: usize) -> bool {
+    let level = &view.levels[level_index];
     let twin = |l: &crate::ViewLevel| !l.origin.is_quick_look() && l.factor.abs_diff_eq(level.factor, 1e-6);
     match level.origin {
         LevelOrigin::Corners => false,
@@ -146,14 +147,14 @@ impl<'a> BlockFinder<'a> {
         self
     }
 
-    /// The coarsest rank that looks as sharp as the finest.
-    fn sufficient_rank(&self) -> usize {
+    /// The coarsest level that looks as sharp as the finest.
+    fn sufficient_level_index(&self) -> usize {
         let pixel_world = self.lens.pixel_world(self.nearest_world());
         let finest = self.view.levels[0].factor;
         let thick = self.view.thick_axes();
-        let error_px = |rank: usize| {
-            let spacing = self.view.axis_spacing_world(rank);
-            let factor = self.view.levels[rank].factor;
+        let error_px = |level_index: usize| {
+            let spacing = self.view.axis_spacing_world(level_index);
+            let factor = self.view.levels[level_index].factor;
             // An axis that is no coarser than at level 0 loses nothing.
             (0..3)
                 .filter(|&a| thick[a] && factor[a] > finest[a] * 1.001)
@@ -162,7 +163,9 @@ impl<'a> BlockFinder<'a> {
         };
         (0..self.view.levels.len())
             .rev()
-            .find(|&rank| is_candidate(self.view, rank) && error_px(rank) <= SCREEN_ERROR_PX)
+            .find(|&level_index| {
+                is_candidate(self.view, level_index) && error_px(level_index) <= SCREEN_ERROR_PX
+            })
             .unwrap_or(0)
     }
 
@@ -176,30 +179,30 @@ impl<'a> BlockFinder<'a> {
         nearest.distance(self.lens.eye).max(self.view.spacing_world(0))
     }
 
-    /// Visible blocks of a rank and of the coarser ones that come first; `None` when they exceed `max_bytes`.
+    /// Visible blocks of a level and of the coarser ones that come first; `None` when they exceed `max_bytes`.
     /// A quick look costs memory too: it is as sharp as what remains allows.
-    fn ladder(&self, rank: usize, max_bytes: usize) -> Option<(Vec<Demanded>, usize)> {
-        let looks = self.quick_looks(rank);
-        looks.into_iter().find_map(|look| self.climb(&self.steps(rank, look), max_bytes))
+    fn ladder(&self, level_index: usize, max_bytes: usize) -> Option<(Vec<Demanded>, usize)> {
+        let looks = self.quick_looks(level_index);
+        looks.into_iter().find_map(|look| self.climb(&self.steps(level_index, look), max_bytes))
     }
 
-    /// Ranks of samples or corners that may stand in for a rank until it is there, the sharpest first; `None` is none but
+    /// Levels of samples or corners that may stand in for a level until it is there, the sharpest first; `None` is none but
     /// the cheapest. Means and modes cost reading all that they are made of, samples a small part of it; what
     /// the source has is there as soon as a sample of it would be.
-    fn quick_looks(&self, rank: usize) -> Vec<Option<usize>> {
+    fn quick_looks(&self, level_index: usize) -> Vec<Option<usize>> {
         let levels = &self.view.levels;
-        let is_made = matches!(levels[rank].origin, LevelOrigin::Mean | LevelOrigin::Mode);
-        let sampled = (rank + 1..levels.len()).filter(|&r| levels[r].origin.is_quick_look());
+        let is_made = matches!(levels[level_index].origin, LevelOrigin::Mean | LevelOrigin::Mode);
+        let sampled = (level_index + 1..levels.len()).filter(|&r| levels[r].origin.is_quick_look());
         sampled.filter(|_| is_made).map(Some).chain([None]).collect()
     }
 
-    /// Ranks in the order in which they are fetched, ending with `rank`, and before it `quick_look`. With
+    /// Levels in the order in which they are fetched, ending with `level_index`, and before it `quick_look`. With
     /// samples or corners at hand the first picture comes from the cheapest of them, and means, which cost
-    /// reading the whole array, are made only for `rank` itself.
-    fn steps(&self, rank: usize, quick_look: Option<usize>) -> Vec<usize> {
+    /// reading the whole array, are made only for `level_index` itself.
+    fn steps(&self, level_index: usize, quick_look: Option<usize>) -> Vec<usize> {
         let levels = &self.view.levels;
-        let sampled = (rank + 1..levels.len()).filter(|&r| levels[r].origin.is_quick_look()).max();
-        let coarser = (rank + 1..levels.len()).rev().filter(|&r| match (sampled, levels[r].origin) {
+        let sampled = (level_index + 1..levels.len()).filter(|&r| levels[r].origin.is_quick_look()).max();
+        let coarser = (level_index + 1..levels.len()).rev().filter(|&r| match (sampled, levels[r].origin) {
             (_, LevelOrigin::Sampled | LevelOrigin::Corners) => [sampled, quick_look].contains(&Some(r)),
             (Some(_), origin) => origin == LevelOrigin::Stored,
             (None, _) => true,
@@ -208,11 +211,11 @@ impl<'a> BlockFinder<'a> {
         if let Some(first) = sampled.and_then(|s| steps.iter().position(|&r| r == s)) {
             steps[..=first].rotate_right(1);
         }
-        steps.push(rank);
+        steps.push(level_index);
         steps
     }
 
-    /// Visible blocks of ranks in the order of `steps`, and what they cost; `None` beyond `max_bytes`.
+    /// Visible blocks of levels in the order of `steps`, and what they cost; `None` beyond `max_bytes`.
     fn climb(&self, steps: &[usize], max_bytes: usize) -> Option<(Vec<Demanded>, usize)> {
         let mut blocks = Vec::new();
         let mut bytes = 0;
@@ -231,16 +234,16 @@ impl<'a> BlockFinder<'a> {
         Some((blocks, bytes))
     }
 
-    /// Blocks of a rank that may be seen; `None` as soon as they cost more than `max_bytes` or are more than `most`. Adds
+    /// Blocks of a level that may be seen; `None` as soon as they cost more than `max_bytes` or are more than `most`. Adds
     /// what they cost to `bytes`. Halves the grid recursively, so that the work follows what is seen, not what exists.
     fn visible(
         &self,
-        rank: usize,
+        level_index: usize,
         max_bytes: usize,
         most: usize,
         bytes: &mut usize,
     ) -> Option<Vec<VisibleBlock>> {
-        let level = &self.view.levels[rank];
+        let level = &self.view.levels[level_index];
         let mut seen = Vec::new();
         let mut cost = 0usize;
         let mut stack = vec![([0; 3], level.grid)];

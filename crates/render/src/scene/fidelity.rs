@@ -30,24 +30,24 @@ impl Fidelity {
     }
 }
 
-/// How many samples came from which rank, and how many should have come from a better one.
+/// How many samples came from which level, and how many should have come from a better one.
 #[derive(Clone, Debug)]
 pub(crate) struct Shown {
-    by_rank: [u64; array::MAX_LEVELS],
+    by_level: [u64; array::MAX_LEVELS],
     uncovered: u64,
     lacking: u64,
 }
 
 impl Default for Shown {
     fn default() -> Self {
-        Self { by_rank: [0; array::MAX_LEVELS], uncovered: 0, lacking: 0 }
+        Self { by_level: [0; array::MAX_LEVELS], uncovered: 0, lacking: 0 }
     }
 }
 
 impl Shown {
-    /// Counts samples from a block of a rank, or from none; `is_lacking` where the wanted level's is to come.
-    pub(crate) fn count(&mut self, rank: Option<usize>, is_lacking: bool, samples: u64) {
-        *rank.map_or(&mut self.uncovered, |rank| &mut self.by_rank[rank]) += samples;
+    /// Counts samples from a block of a level, or from none; `is_lacking` where the wanted level's is to come.
+    pub(crate) fn count(&mut self, level_index: Option<usize>, is_lacking: bool, samples: u64) {
+        *level_index.map_or(&mut self.uncovered, |level_index| &mut self.by_level[level_index]) += samples;
         self.lacking += if is_lacking { samples } else { 0 };
     }
 
@@ -61,23 +61,23 @@ impl Shown {
 
     /// All counts.
     pub(crate) fn words(&self) -> impl Iterator<Item = u64> {
-        self.by_rank.into_iter().chain([self.uncovered, self.lacking])
+        self.by_level.into_iter().chain([self.uncovered, self.lacking])
     }
 
     /// Restores counts from [`Shown::words`]; `None` if there are more or fewer.
     pub(crate) fn from_words(words: &[u64]) -> Option<Self> {
-        let (by_rank, rest) = words.split_first_chunk()?;
+        let (by_level, rest) = words.split_first_chunk()?;
         let &[uncovered, lacking] = rest else { return None };
-        Some(Self { by_rank: *by_rank, uncovered, lacking })
+        Some(Self { by_level: *by_level, uncovered, lacking })
     }
 
     /// True where no sample was counted.
     pub(crate) fn is_nothing(&self) -> bool {
-        self.uncovered == 0 && self.by_rank.iter().all(|&n| n == 0)
+        self.uncovered == 0 && self.by_level.iter().all(|&n| n == 0)
     }
 
     pub(crate) fn add(&mut self, other: &Self) {
-        for (sum, count) in self.by_rank.iter_mut().zip(&other.by_rank) {
+        for (sum, count) in self.by_level.iter_mut().zip(&other.by_level) {
             *sum += count;
         }
         self.uncovered += other.uncovered;
@@ -85,17 +85,17 @@ impl Shown {
     }
 
     #[expect(clippy::cast_precision_loss, reason = "shares")]
-    pub(crate) fn fidelity(&self, view: &VolumeView, wanted_rank: usize) -> Fidelity {
-        let total = self.by_rank.iter().sum::<u64>() + self.uncovered;
+    pub(crate) fn fidelity(&self, view: &VolumeView, wanted_level_index: usize) -> Fidelity {
+        let total = self.by_level.iter().sum::<u64>() + self.uncovered;
         // A picture without the volume in it is complete.
         let share =
             |count: u64, of_nothing: f64| if total == 0 { of_nothing } else { count as f64 / total as f64 };
-        let number = |rank: usize| view.levels[rank].number;
+        let number = |level_index: usize| view.levels[level_index].number;
         Fidelity {
-            wanted_level: number(wanted_rank),
-            finest_shown: self.by_rank.iter().position(|&n| n > 0).map(number),
-            coarsest_shown: self.by_rank.iter().rposition(|&n| n > 0).map(number),
-            share_at_wanted: share(self.by_rank[wanted_rank], 1.0),
+            wanted_level: number(wanted_level_index),
+            finest_shown: self.by_level.iter().position(|&n| n > 0).map(number),
+            coarsest_shown: self.by_level.iter().rposition(|&n| n > 0).map(number),
+            share_at_wanted: share(self.by_level[wanted_level_index], 1.0),
             share_uncovered: share(self.uncovered, 0.0),
             share_lacking: share(self.lacking, 0.0),
         }

@@ -93,7 +93,7 @@ impl Scene {
         {
             return Err(Error::invalid(format!("expected a finite clipping box, found {clip:?}")));
         }
-        self.view.rank_of(self.finest_level).map(|_| ())
+        self.view.level_index_of(self.finest_level).map(|_| ())
     }
 
     /// The part of the volume that it shows.

@@ -51,22 +51,22 @@ impl SubVolume {
         (0..3).all(|axis| at[axis] >= self.low[axis] && at[axis] < self.high[axis])
     }
 
-    /// True where a picture of this sub-volume needs the block at `[z, y, x]` of a rank: rays may look at its voxels.
+    /// True where a picture of this sub-volume needs the block at `[z, y, x]` of a level: rays may look at its voxels.
     #[must_use]
-    pub fn needs(&self, scene: &Scene, rank: usize, at: [u64; 3]) -> bool {
-        let level = &scene.view.levels[rank];
-        let margin = Self::margin(scene, rank);
+    pub fn needs(&self, scene: &Scene, level_index: usize, at: [u64; 3]) -> bool {
+        let level = &scene.view.levels[level_index];
+        let margin = Self::margin(scene, level_index);
         let (low, high) = level.block_box(at);
         // Its first voxels are also the last ones of the blocks before it.
         let low = low - level.voxel_size();
         low.cmple(DVec3::from(self.high) + margin).all() && high.cmpgt(DVec3::from(self.low) - margin).all()
     }
 
-    /// How far beyond a sub-volume its rays may look at blocks of a rank, in volume space.
-    pub(crate) fn margin(scene: &Scene, rank: usize) -> DVec3 {
+    /// How far beyond a sub-volume its rays may look at blocks of a level, in volume space.
+    pub(crate) fn margin(scene: &Scene, level_index: usize) -> DVec3 {
         let view = &scene.view;
-        let voxel = view.levels[rank].voxel_size();
-        let step_world = view.step_world(rank, scene.quality.step * scene.mode.step());
+        let voxel = view.levels[level_index].voxel_size();
+        let step_world = view.step_world(level_index, scene.quality.step * scene.mode.step());
         (step_world / view.axis_spacing_world(0)).max(voxel * BEYOND) + voxel * SLACK
     }
 
@@ -79,7 +79,7 @@ impl SubVolume {
     #[must_use]
     pub fn demand(&self, scene: &Scene, whole: &Demand) -> Demand {
         let is_needed = |block: &&crate::Demanded| {
-            scene.view.locate(&block.key).is_some_and(|(rank, at)| self.needs(scene, rank, at))
+            scene.view.locate(&block.key).is_some_and(|(level_index, at)| self.needs(scene, level_index, at))
         };
         let blocks: Vec<_> = whole.blocks.iter().filter(is_needed).copied().collect();
         let pool_bytes = blocks.iter().map(|block| scene.view.pool_bytes(&block.key)).sum();
@@ -94,8 +94,8 @@ impl SubVolume {
             return Demand { blocks: Vec::new(), pool_bytes: 0, ..whole.clone() };
         };
         // Rays look wherever their steps lie, which are those of the scene's own levels.
-        let rank = scene.view.rank_of(scene.finest_level).unwrap_or(0);
-        let margin = Self::margin(scene, rank);
+        let level_index = scene.view.level_index_of(scene.finest_level).unwrap_or(0);
+        let margin = Self::margin(scene, level_index);
         let wider = Self {
             low: (DVec3::from(self.low) - margin).into(),
             high: (DVec3::from(self.high) + margin).into(),
@@ -154,8 +154,8 @@ impl VolumeView {
     #[must_use]
     pub fn pool_bytes(&self, key: &array::BlockKey) -> usize {
         let voxel_bytes = crate::blocks::voxel::voxel_bytes(self.dtype.element());
-        self.locate(key).map_or(0, |(rank, at)| {
-            crate::blocks::resident::Layout::new(&self.levels[rank], at).size_bytes(voxel_bytes)
+        self.locate(key).map_or(0, |(level_index, at)| {
+            crate::blocks::resident::Layout::new(&self.levels[level_index], at).size_bytes(voxel_bytes)
         })
     }
 }

@@ -14,7 +14,7 @@ use glam::{DAffine3, DMat3, DVec3};
 
 use crate::Bounds;
 
-/// Most blocks of one level in one view: what fits beside the rank in a 64-bit number.
+/// Most blocks of one level in one view: what fits beside the level in a 64-bit number.
 const MAX_BLOCKS: u64 = 1 << 56;
 /// Most blocks of the coarsest level: it is wanted whatever it costs, so all of it may be listed. As many as a volume of
 /// 64 voxels a side has where every voxel is a block of its own.
@@ -159,38 +159,38 @@ impl VolumeView {
     ///
     /// # Errors
     /// `Invalid` when there is no such level.
-    pub fn rank_of(&self, number: u8) -> Result<usize> {
+    pub fn level_index_of(&self, number: u8) -> Result<usize> {
         self.levels.iter().position(|l| l.number == number).ok_or_else(|| {
             Error::invalid(format!("expected a level below {}, found {number}", self.levels.len()))
         })
     }
 
-    /// Smallest distance of neighbouring voxels at this rank, world units; axes of one voxel do not count.
+    /// Smallest distance of neighbouring voxels at this level, world units; axes of one voxel do not count.
     #[must_use]
-    pub fn spacing_world(&self, rank: usize) -> f64 {
-        let per_axis = self.axis_spacing_world(rank);
+    pub fn spacing_world(&self, level_index: usize) -> f64 {
+        let per_axis = self.axis_spacing_world(level_index);
         let thick = self.thick_axes();
         let smallest = (0..3).filter(|&a| thick[a]).map(|a| per_axis[a]).fold(f64::INFINITY, f64::min);
         if smallest.is_finite() { smallest } else { per_axis.min_element() }
     }
 
-    /// Distance of samples for a picture whose finest blocks are of this rank, world units: the smallest voxel
+    /// Distance of samples for a picture whose finest blocks are of this level, world units: the smallest voxel
     /// spacing times `multiple`. Bounded from below, so that a ray along a much longer spacing does not take
     /// hundreds of samples per voxel.
     #[must_use]
-    pub fn step_world(&self, rank: usize, multiple: f64) -> f64 {
+    pub fn step_world(&self, level_index: usize, multiple: f64) -> f64 {
         const MOST_PER_VOXEL_SIDE: f64 = 4.0;
         let (low, high) = self.volume_box();
         let edges_world = self.axis_spacing_world(0) * (high - low);
-        let shape = xyz(self.levels[rank].shape);
+        let shape = xyz(self.levels[level_index].shape);
         let shortest = edges_world.length() / (MOST_PER_VOXEL_SIDE * (shape.x + shape.y + shape.z));
-        (self.spacing_world(rank) * multiple).max(shortest)
+        (self.spacing_world(level_index) * multiple).max(shortest)
     }
 
-    /// The key of the block at `[z, y, x]` of the grid of a rank.
+    /// The key of the block at `[z, y, x]` of the grid of a level.
     #[must_use]
-    pub fn key(&self, rank: usize, at: [u64; 3]) -> BlockKey {
-        let level = &self.levels[rank];
+    pub fn key(&self, level_index: usize, at: [u64; 3]) -> BlockKey {
+        let level = &self.levels[level_index];
         let mut place = level.grid_origin.clone();
         for (axis, &p) in self.axes.iter().zip(&at) {
             if let Some(axis) = *axis {
@@ -207,14 +207,14 @@ impl VolumeView {
         }
     }
 
-    /// Rank and place `[z, y, x]` in its grid of a block; `None` when it is not part of this view.
+    /// Level index and place `[z, y, x]` in its grid of a block; `None` when it is not part of this view.
     #[must_use]
     pub fn locate(&self, key: &BlockKey) -> Option<(usize, [u64; 3])> {
         if (key.dataset, key.generation, key.array) != (self.dataset, self.generation, self.array) {
             return None;
         }
-        let rank = self.levels.iter().position(|l| l.number == key.level)?;
-        let level = &self.levels[rank];
+        let level_index = self.levels.iter().position(|l| l.number == key.level)?;
+        let level = &self.levels[level_index];
         let mut rest = key.index;
         let mut place = level.grid_origin.clone();
         for axis in (0..place.len()).rev() {
@@ -226,7 +226,7 @@ impl VolumeView {
                 return None;
             }
         }
-        (rest == 0).then(|| (rank, self.axes.map(|a| a.map_or(0, |a| place[a]))))
+        (rest == 0).then(|| (level_index, self.axes.map(|a| a.map_or(0, |a| place[a]))))
     }
 
     /// The volume's box in volume space: half a voxel around the outermost centres.
@@ -234,10 +234,10 @@ impl VolumeView {
         (DVec3::splat(-0.5), xyz(self.levels[0].shape) - 0.5)
     }
 
-    /// World length of one voxel of a rank along x, y, z.
-    pub(crate) fn axis_spacing_world(&self, rank: usize) -> DVec3 {
+    /// World length of one voxel of a level along x, y, z.
+    pub(crate) fn axis_spacing_world(&self, level_index: usize) -> DVec3 {
         let m = self.world_from_volume.matrix3;
-        DVec3::new(m.x_axis.length(), m.y_axis.length(), m.z_axis.length()) / self.levels[rank].scale
+        DVec3::new(m.x_axis.length(), m.y_axis.length(), m.z_axis.length()) / self.levels[level_index].scale
     }
 
     /// Which of x, y, z have more than one voxel at level 0.
@@ -614,8 +614,8 @@ pub(crate) mod tests {
         let mut found = 0;
         for index in 0..data.arrays[0].levels[0].block_count() {
             let key = BlockKey { index, ..view.key(0, [0, 0, 0]) };
-            if let Some((rank, at)) = view.locate(&key) {
-                assert_eq!(view.key(rank, at), key);
+            if let Some((level_index, at)) = view.locate(&key) {
+                assert_eq!(view.key(level_index, at), key);
                 let place = data.arrays[0].levels[0].grid_position(index).unwrap();
                 assert_eq!((place[0], place[2]), (1, 4));
                 assert_eq!(at, [0, place[1], place[3]]);
@@ -636,7 +636,7 @@ pub(crate) mod tests {
         let view = VolumeView::new(&dataset(&ZYX, "<f4".parse().unwrap(), levels), 0, &[]).unwrap();
         let p = view.levels[1].voxel_from_volume(DVec3::new(0.5, 2.5, 4.5));
         assert!(p.abs_diff_eq(DVec3::new(0.0, 1.0, 2.0), 1e-9), "{p}");
-        assert!(view.rank_of(1).unwrap() == 1 && view.rank_of(2).is_err());
+        assert!(view.level_index_of(1).unwrap() == 1 && view.level_index_of(2).is_err());
     }
 
     #[test]

@@ -19,9 +19,11 @@ impl<T: Voxel> CastContext<'_, T> {
             let (middle, reach) = (slope.dot((low + high) / 2.0), slope.abs().dot((high - low) / 2.0));
             range = [range[0].min(middle - reach), range[1].max(middle + reach)];
         };
-        for (slot, block) in self.blocks.occupied().filter(|(_, block)| self.ranks.contains(&block.rank)) {
+        for (slot, block) in
+            self.blocks.occupied().filter(|(_, block)| self.level_indices.contains(&block.level_index))
+        {
             let Some(plan) = self.plans[slot as usize].as_deref() else { continue };
-            let level = &scene.view.levels[block.rank];
+            let level = &scene.view.levels[block.level_index];
             let part = frustum.part_seen(level, block.at, block.at.map(|n| n + 1));
             let Some((low, high)) = part else { continue };
             match &*plan.field {
@@ -46,7 +48,7 @@ impl<T: Voxel> CastContext<'_, T> {
         let [_, ny, nx] = block.layout.cells;
         let at = [number % nx, number / nx % ny, number / (nx * ny)];
         let first = DVec3::from_array(at.map(|i| (i * CELL) as f64));
-        let (scale, shift) = self.scene.view.levels[block.rank].local_map(block.at);
+        let (scale, shift) = self.scene.view.levels[block.level_index].local_map(block.at);
         let (a, b) = ((first - 0.5 - shift) / scale, (first + CELL as f64 + 0.5 - shift) / scale);
         (a.min(b), a.max(b))
     }

@@ -46,7 +46,7 @@ impl Overview {
     /// # Errors
     /// `Corrupt` when it holds no whole number of elements.
     pub(crate) fn add(&mut self, block: &Block, volume: &VolumeView) -> Result<()> {
-        let Ok(rank) = volume.rank_of(block.key.level) else { return Ok(()) };
+        let Ok(rank) = volume.level_index_of(block.key.level) else { return Ok(()) };
         let has_corners = |rank: usize| volume.levels[rank].origin == LevelOrigin::Corners;
         let standing = |rank: usize| (!has_corners(rank), keeps_layers(volume, rank), rank);
         if self.rank.is_none_or(|known| standing(known) < standing(rank)) {

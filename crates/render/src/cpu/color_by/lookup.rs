@@ -94,7 +94,7 @@ impl<T: Voxel> ColorLookup for ArrayColors<'_, T> {
         let region = self.context.region(self.clamped(at));
         let slot = region.slot.filter(|&slot| !self.context.fades[slot as usize].any())?;
         let block = self.context.blocks.resident(slot);
-        let (own_scale, own_origin) = self.context.scene.view.levels[block.rank].local_map(block.at);
+        let (own_scale, own_origin) = self.context.scene.view.levels[block.level_index].local_map(block.at);
         let scales = own_scale / scale;
         let local = |at: DVec3| (at * scale + origin).as_vec3().to_array();
         Some(ColorBlock {

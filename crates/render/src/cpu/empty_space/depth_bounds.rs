@@ -52,7 +52,7 @@ impl DepthBounds {
     /// `None` where rays are to be followed from end to end, as they are to surfaces and slices.
     pub(crate) fn new<T: Voxel>(context: &CastContext<'_, T>, has_solids: bool) -> Option<Self> {
         // Of a sub-volume what its rays look at: others have the other blocks.
-        let margin = SubVolume::margin(context.scene, context.wanted_rank);
+        let margin = SubVolume::margin(context.scene, context.wanted_level_index);
         let frustum = Frustum::new(&context.scene.view, &context.lens, &context.scene.portion());
         let frustum = &context.part.sub_volume.restrict(frustum, margin);
         if has_solids || !is_uniform(context, frustum) {
@@ -61,8 +61,9 @@ impl DepthBounds {
         let rect = context.part.rect;
         let [columns, rows] = [rect.width, rect.height].map(|side| side.div_ceil(PACKET_SIDE) as usize);
         let empty = Self { rect, columns, depths: vec![[f32::INFINITY, f32::NEG_INFINITY]; columns * rows] };
-        let is_drawn =
-            |block: &Resident<T>| block.rank == context.wanted_rank && is_seen(context, frustum, block.at);
+        let is_drawn = |block: &Resident<T>| {
+            block.level_index == context.wanted_level_index && is_seen(context, frustum, block.at)
+        };
         let of = |(slot, block)| Some((block, &*context.plans[slot as usize].as_deref()?.field));
         let blocks: Vec<(&Arc<Resident<T>>, &VisibleCells)> =
             context.blocks.occupied().filter(|(_, block)| is_drawn(block)).filter_map(of).collect();
@@ -177,28 +178,28 @@ impl Rays {
 
 /// True where all samples lie in whole blocks of the wanted level, and steps do not leap over cells.
 fn is_uniform<T: Voxel>(context: &CastContext<'_, T>, frustum: &Frustum) -> bool {
-    let CastContext { scene, blocks, wanted_rank: rank, .. } = *context;
+    let CastContext { scene, blocks, wanted_level_index: level_index, .. } = *context;
     if scene.mode != Mode::Composite {
         return false;
     }
-    let level = &scene.view.levels[rank];
+    let level = &scene.view.levels[level_index];
     let thinnest = level.block.map(|side| match side % CELL as u64 {
         0 => CELL as u64,
         rest => rest,
     });
-    let step = DVec3::splat(context.step_world) / scene.view.axis_spacing_world(rank);
+    let step = DVec3::splat(context.step_world) / scene.view.axis_spacing_world(level_index);
     let [nz, ny, nx] = level.grid;
     if !step.cmple(xyz(thinnest)).all() || nz * ny * nx > MOST_BLOCKS {
         return false;
     }
-    let is_whole = |at: [u64; 3]| blocks.find(rank, at).is_some_and(|block| !block.has_missing);
+    let is_whole = |at: [u64; 3]| blocks.find(level_index, at).is_some_and(|block| !block.has_missing);
     let mut all = (0..nz).flat_map(|z| (0..ny).flat_map(move |y| (0..nx).map(move |x| [z, y, x])));
     all.all(|at| is_whole(at) || !is_seen(context, frustum, at))
 }
 
 /// True where something of a block of the wanted level may be in the picture.
 fn is_seen<T>(context: &CastContext<'_, T>, frustum: &Frustum, at: [u64; 3]) -> bool {
-    let level = &context.scene.view.levels[context.wanted_rank];
+    let level = &context.scene.view.levels[context.wanted_level_index];
     frustum.part_seen(level, at, at.map(|n| n + 1)).is_some()
 }
 
@@ -223,7 +224,7 @@ fn sphere<T: Voxel>(
     size: [usize; 3],
 ) -> Sphere {
     let view = &context.scene.view;
-    let (scale, shift) = view.levels[block.rank].local_map(block.at);
+    let (scale, shift) = view.levels[block.level_index].local_map(block.at);
     let xyz = |zyx: [usize; 3]| xyz(zyx.map(|n| n as u64));
     // Half a voxel more: the volume begins and ends so far beyond its outermost ones.
     let half = xyz(size) / 2.0 + 0.5;

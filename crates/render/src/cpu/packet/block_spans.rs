@@ -39,7 +39,7 @@ impl<T: Voxel> CastContext<'_, T> {
         shadings: &[Shading<'_, T>],
         (accumulated, mut layers): (&mut Accumulated<S>, Option<&mut SlabLayers<'_>>),
     ) -> u64 {
-        let log2 = self.strides_log2[self.blocks.resident(slot).rank];
+        let log2 = self.strides_log2[self.blocks.resident(slot).level_index];
         let (whole, pieces);
         let pieces: &[(Spans, SpanMode)] = if log2 == 0 && !self.fades[slot as usize].any() {
             whole = [(*spans, SpanMode::Strided(0))];
@@ -121,7 +121,7 @@ impl<T: Voxel> CastContext<'_, T> {
     pub(crate) fn split_fade(&self, rays: &Rays, spans: &Spans, slot: u32) -> [Spans; 3] {
         let fade = self.fades[slot as usize];
         let block = self.blocks.resident(slot);
-        let level = &self.scene.view.levels[block.rank];
+        let level = &self.scene.view.levels[block.level_index];
         let (mut first, mut end) = (spans.from, spans.to);
         for lane in 0..LANES {
             let (from, to) = (spans.from[lane], spans.to[lane]);
@@ -158,7 +158,7 @@ impl<T: Voxel> CastContext<'_, T> {
         log2: usize,
     ) -> Option<BlockRays<S>> {
         let block = self.blocks.resident(slot);
-        let level = &self.scene.view.levels[block.rank];
+        let level = &self.scene.view.levels[block.level_index];
         let (scale, origin) = level.local_map(block.at);
         let stride = f64::from(1u32 << log2);
         let mut base = f64::INFINITY;
@@ -253,7 +253,7 @@ impl<T: Voxel> CastContext<'_, T> {
     #[expect(clippy::cast_possible_truncation, reason = "slopes are f32; positions saturate")]
     fn slope_at(&self, volume: DVec3, slot: u32, table: &Table) -> Vec3 {
         let block = self.blocks.resident(slot);
-        let level = &self.scene.view.levels[block.rank];
+        let level = &self.scene.view.levels[block.level_index];
         let local = level.local(block.at, volume);
         let corners = block.corners(local.floor().to_array().map(|i| i as isize));
         if block.has_missing && self.blocks.missing.any(&corners) {

@@ -56,7 +56,7 @@ pub(crate) struct Region {
     pub(crate) high: DVec3,
     /// The finest resident block.
     pub(crate) slot: Option<u32>,
-    pub(crate) rank: Option<usize>,
+    pub(crate) level_index: Option<usize>,
     /// The block of the wanted level is still to come.
     pub(crate) is_lacking: bool,
 }
@@ -308,27 +308,27 @@ impl<T: Voxel> CastContext<'_, T> {
     /// The region that holds a place.
     #[inline]
     pub(crate) fn region(&self, at: DVec3) -> Region {
-        let mut is_lacking = !self.ranks.contains(&self.wanted_rank);
+        let mut is_lacking = !self.level_indices.contains(&self.wanted_level_index);
         let (mut low, mut high) = (DVec3::NEG_INFINITY, DVec3::INFINITY);
-        for &rank in &self.ranks {
-            let level = &self.scene.view.levels[rank];
+        for &level_index in &self.level_indices {
+            let level = &self.scene.view.levels[level_index];
             let (place, _) = level.place_of(at);
             let (block_low, block_high) = level.block_box(place);
             (low, high) = (low.max(block_low), high.min(block_high));
-            if let Some(slot) = self.blocks.slot_of(rank, place) {
-                return Region { low, high, slot: Some(slot), rank: Some(rank), is_lacking };
+            if let Some(slot) = self.blocks.slot_of(level_index, place) {
+                return Region { low, high, slot: Some(slot), level_index: Some(level_index), is_lacking };
             }
-            let is_gap = || self.blocks.is_not_covered(self.blocks.id(rank, place));
-            is_lacking |= rank == self.wanted_rank && !is_gap();
+            let is_gap = || self.blocks.is_not_covered(self.blocks.id(level_index, place));
+            is_lacking |= level_index == self.wanted_level_index && !is_gap();
         }
-        Region { low, high, slot: None, rank: None, is_lacking }
+        Region { low, high, slot: None, level_index: None, is_lacking }
     }
 
     /// Counts what rays passed, and how many samples of that were drawn.
     #[inline(always)]
     pub(crate) fn count(&self, region: &Region, spans: &Spans, drawn: u64, shown: &mut Shown) {
         let passed = spans.count();
-        shown.count(region.rank, region.is_lacking, passed);
+        shown.count(region.level_index, region.is_lacking, passed);
         if let Some(slot) = region.slot.filter(|_| !self.worked.is_empty()) {
             self.worked[slot as usize].fetch_add(passed + LEAPT * drawn, Ordering::Relaxed);
         }

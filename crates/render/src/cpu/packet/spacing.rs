@@ -30,9 +30,9 @@ pub(crate) struct Spacing {
 }
 
 impl Spacing {
-    /// Spacing for a picture whose finest blocks are of this rank; `multiple` lengthens the steps.
-    pub(crate) fn of(scene: &Scene, rank: usize, multiple: f64) -> Self {
-        let usual = scene.view.step_world(rank, multiple);
+    /// Spacing for a picture whose finest blocks are of this level; `multiple` lengthens the steps.
+    pub(crate) fn of(scene: &Scene, level_index: usize, multiple: f64) -> Self {
+        let usual = scene.view.step_world(level_index, multiple);
         let (thickness, diagonal) = thickness_world(&scene.view);
         let clipped = scene.clip.map_or(f64::INFINITY, |clip| {
             (DVec3::from(clip.max) - DVec3::from(clip.min)).max(DVec3::ZERO).min_element()

@@ -21,17 +21,19 @@ impl<T: Voxel> Blocks<T> {
     /// Returns the axes along which a block has no lower neighbor of its own level, although the volume goes
     /// on there, in sight.
     pub(crate) fn fade_of(&self, block: &Resident<T>, frustum: &Frustum) -> Fade {
-        let coarser = block.rank + 1..self.view.levels.len();
+        let coarser = block.level_index + 1..self.view.levels.len();
         // Labels are not interpolated: their borders are meant to be sharp.
-        if !self.view.meaning.is_continuous() || !coarser.clone().any(|rank| self.count_at(rank) > 0) {
+        if !self.view.meaning.is_continuous()
+            || !coarser.clone().any(|level_index| self.count_at(level_index) > 0)
+        {
             return Fade::FALSE;
         }
         let begins_alone = |axis: usize| {
             let mut lower = block.at;
             block.at[axis].checked_sub(1).is_some_and(|before| {
                 lower[axis] = before;
-                let level = &self.view.levels[block.rank];
-                let is_missing = self.slot_of(block.rank, lower).is_none();
+                let level = &self.view.levels[block.level_index];
+                let is_missing = self.slot_of(block.level_index, lower).is_none();
                 is_missing && frustum.part_seen(level, lower, lower.map(|n| n + 1)).is_some()
             })
         };
@@ -43,14 +45,14 @@ impl<T: Voxel> Blocks<T> {
     pub(crate) fn faded(&self, block: &Resident<T>, fade: Fade, local: DVec3, volume: DVec3) -> Option<f64> {
         let own = block.value_at(local, &self.missing)?;
         let share = DVec3::select(fade, local / REACH, DVec3::ONE).min_element().clamp(0.0, 1.0);
-        let coarser = self.coarser_value(block.rank + 1, volume);
+        let coarser = self.coarser_value(block.level_index + 1, volume);
         Some(coarser.map_or(own, |coarser| coarser + (own - coarser) * share))
     }
 
-    /// The value at a volume position in the finest resident level from `rank` on; `None` where some of it is
+    /// The value at a volume position in the finest resident level from `level_index` on; `None` where some of it is
     /// missing.
-    fn coarser_value(&self, rank: usize, volume: DVec3) -> Option<f64> {
-        let (_, block, local) = self.finest_from(rank, volume)?;
+    fn coarser_value(&self, level_index: usize, volume: DVec3) -> Option<f64> {
+        let (_, block, local) = self.finest_from(level_index, volume)?;
         block.value_at(local, &self.missing)
     }
 }

@@ -80,7 +80,7 @@ impl<T: Voxel> CastContext<'_, T> {
             let (mut found, mut slopes) = ([f32::NAN; LANES], [[0.0; LANES]; 3]);
             if let Some(slot) = region.slot {
                 let block = self.blocks.resident(slot);
-                let (scale, origin) = self.scene.view.levels[block.rank].local_map(block.at);
+                let (scale, origin) = self.scene.view.levels[block.level_index].local_map(block.at);
                 let mut local = [[0.0; LANES]; 3];
                 for axis in 0..3 {
                     for lane in 0..LANES {
@@ -127,7 +127,7 @@ impl<T: Voxel> CastContext<'_, T> {
             found(&region, 1 << lane);
             let Some(slot) = region.slot else { continue };
             let block = self.blocks.resident(slot);
-            let local = self.scene.view.levels[block.rank].local(block.at, at);
+            let local = self.scene.view.levels[block.level_index].local(block.at, at);
             let label = block.interpolate(local, true, shading.missing);
             if !shading.missing.is_missing(label) {
                 values.places[lane] = shading.table.scale.place(label.to_f64());
@@ -142,7 +142,7 @@ impl<T: Voxel> CastContext<'_, T> {
         let fade = self.fades[slot as usize];
         fade.any() && {
             let block = self.blocks.resident(slot);
-            level_fade::holds(fade, self.scene.view.levels[block.rank].local(block.at, volume))
+            level_fade::holds(fade, self.scene.view.levels[block.level_index].local(block.at, volume))
         }
     }
 
@@ -150,7 +150,7 @@ impl<T: Voxel> CastContext<'_, T> {
     #[inline(never)]
     pub(crate) fn faded(&self, volume: DVec3, slot: u32, table: &Table) -> f32 {
         let block = self.blocks.resident(slot);
-        let local = self.scene.view.levels[block.rank].local(block.at, volume);
+        let local = self.scene.view.levels[block.level_index].local(block.at, volume);
         let value = self.blocks.faded(block, self.fades[slot as usize], local, volume);
         value.map_or(f32::NAN, |value| table.scale.place(value))
     }

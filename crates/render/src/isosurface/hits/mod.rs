@@ -108,7 +108,7 @@ impl HitSearch {
         ends: &[Option<Hit>; LANES],
     ) -> Self {
         // Voxels of the finest level drawn per voxel of level 0.
-        let voxels_per_volume = context.scene.view.levels[context.finest_rank].scale;
+        let voxels_per_volume = context.scene.view.levels[context.finest_level_index].scale;
         let mut search = Self {
             at: rays.reach[0],
             end: rays.reach[1],

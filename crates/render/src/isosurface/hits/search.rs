@@ -30,7 +30,7 @@ pub(crate) struct LocalRays {
 impl LocalRays {
     #[inline(always)]
     pub(crate) fn new<T: Voxel>(context: &CastContext<'_, T>, rays: &Rays, block: &Resident<T>) -> Self {
-        let (scale, shift) = context.scene.view.levels[block.rank].local_map(block.at);
+        let (scale, shift) = context.scene.view.levels[block.level_index].local_map(block.at);
         let mut local = Self { origin: rays.origin, step: rays.step, inverse: rays.inverse, scale };
         for axis in 0..3 {
             for lane in 0..LANES {

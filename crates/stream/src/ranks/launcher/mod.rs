@@ -466,7 +466,7 @@ pub(crate) fn scene_for(aim: &Aim, plan: &Plan) -> Result<Scene> {
 /// The quality of a scene that moves, by what its pixels span where the camera looks at.
 fn moving(scene: &Scene) -> Result<Quality> {
     let pixel_world = scene.camera.height_at_target() / f64::from(scene.size.height.max(1));
-    let step_world = scene.view.step_world(scene.view.rank_of(scene.finest_level)?, 1.0);
+    let step_world = scene.view.step_world(scene.view.level_index_of(scene.finest_level)?, 1.0);
     Ok(Quality::moving(pixel_world / step_world))
 }
 

@@ -79,7 +79,7 @@ pub(crate) fn first_look(aim: &Aim) -> (Demand, Option<Demand>) {
 
 /// Whether a block is of the coarsest level that is wanted.
 fn coarsest(view: &VolumeView, whole: &Demand) -> impl Fn(&Demanded) -> bool {
-    let rank = |block: &Demanded| view.rank_of(block.key.level).unwrap_or(0);
+    let rank = |block: &Demanded| view.level_index_of(block.key.level).unwrap_or(0);
     let coarsest = whole.blocks.iter().map(rank).max();
     move |block| Some(rank(block)) == coarsest
 }
