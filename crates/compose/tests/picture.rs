@@ -154,7 +154,7 @@ fn peaks_narrower_than_steps() {
 
 #[test]
 fn surfaces_alone_and_in_a_volume() {
-    let surface = |value, opacity| Isosurface { value, colour: [0.9, 0.2, 0.1], opacity };
+    let surface = |value, opacity| Isosurface { value, color: [0.9, 0.2, 0.1], opacity };
     for (map, block) in [(Affine::IDENTITY, [16; 3]), (SKEWED, [9, 21, 12])] {
         let synthetic = Synthetic { map, ..Synthetic::new([40, 44, 48], block, cubic) };
         for mode in [Mode::Surfaces, Mode::Composite] {
@@ -173,7 +173,7 @@ fn surfaces_alone_and_in_a_volume() {
 fn surfaces_on_the_very_border_are_drawn_once() {
     let synthetic = Synthetic::new([32; 3], [8; 3], |p| p.x).typed("|u1".parse().unwrap());
     for value in [8.0, 11.0, 11.5, 12.0, 15.5, 16.0, 19.5, 24.0] {
-        let surfaces = vec![Isosurface { value, colour: [0.3, 0.9, 0.2], opacity: 0.5 }];
+        let surfaces = vec![Isosurface { value, color: [0.3, 0.9, 0.2], opacity: 0.5 }];
         let camera = Camera::framing(&synthetic.view().bounds(), [0.9, 0.3, -0.2]);
         let scene = Scene { camera, mode: Mode::Surfaces, surfaces, ..scene_of(&synthetic) };
         agrees(&format!("a plane at {value}"), &synthetic, &scene, 0.01);
@@ -201,7 +201,7 @@ fn extreme_values() {
     let synthetic = Synthetic::new([40; 3], [16; 3], ripples).typed("|u1".parse().unwrap());
     for mode in [Mode::Maximum, Mode::Minimum] {
         for camera in cameras(&synthetic.scene()) {
-            let surfaces = vec![Isosurface { value: 140.0, colour: [0.2, 0.3, 0.9], opacity: 0.4 }];
+            let surfaces = vec![Isosurface { value: 140.0, color: [0.2, 0.3, 0.9], opacity: 0.4 }];
             let plain = Scene { camera, mode, ..scene_of(&synthetic) };
             let behind = Scene { surfaces, ..plain.clone() };
             // A 32,000th of the domain, whose colours span some hundreds of 255ths, may count as none.

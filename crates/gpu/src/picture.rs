@@ -267,7 +267,7 @@ fn head(prepared: &Prepared, [eye_world, origin, anchor]: [DVec3; 3]) -> Head {
         valid: prepared.valid.unwrap_or([f32::MIN, f32::MAX]),
         missing_at: 0,
         missing_count: prepared.missing.len() as u32,
-        labels_at: if prepared.has_label_colours() { labels as u32 } else { 0 },
+        labels_at: if prepared.has_label_colors() { labels as u32 } else { 0 },
         wanted_is_here: u32::from(
             prepared.levels.iter().any(|l| l.level_index == prepared.wanted_level_index),
         ),
@@ -280,7 +280,7 @@ fn head(prepared: &Prepared, [eye_world, origin, anchor]: [DVec3; 3]) -> Head {
         slice_count: prepared.slices.len() as u32,
         slices_are_alone: u32::from(prepared.slices_are_alone),
         surfaces: entries(&prepared.surfaces, |surface: &PreparedSurface| SurfaceEntry {
-            colour: surface.colour,
+            colour: surface.color,
             place: surface.place,
             spare: [0.0; 3],
         }),
@@ -316,7 +316,7 @@ impl<'a> Words<'a> {
         let missing_at = prepared.table_words().len();
         let palette_at = missing_at + prepared.missing.len();
         let mut words: Vec<u32> = prepared.missing.iter().map(|value| value.to_bits()).collect();
-        let colours = prepared.palette.colours.iter().flat_map(|&[r, g, b]| [r, g, b, 1.0]);
+        let colours = prepared.palette.colors.iter().flat_map(|&[r, g, b]| [r, g, b, 1.0]);
         words.extend(colours.map(f32::to_bits));
         let isovalues_at = (missing_at + words.len()) as u32;
         let (missing_at, palette_at) = (missing_at as u32, palette_at as u32);

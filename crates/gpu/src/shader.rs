@@ -103,7 +103,7 @@ impl Variant {
             ("SQUARINGS", u64::from(squarings)),
             ("MAX_SURFACES", MAX_SURFACES as u64),
             ("MAX_SLICES", MAX_SLICES as u64),
-            ("COLOURS", device::COLOURS as u64),
+            ("COLORS", device::COLORS as u64),
             ("NO_SIDE", u64::from(device::NO_SIDE)),
             ("SEVERAL_SIDES", u64::from(device::SEVERAL_SIDES)),
         ];

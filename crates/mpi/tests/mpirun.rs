@@ -131,7 +131,7 @@ fn scene(view: &Arc<VolumeView>, number: usize) -> Scene {
         view: Arc::clone(view),
         camera: Camera::framing(&view.bounds(), Camera::DEFAULT_DIRECTION).orbit(TURN * number as f64, 0.0),
         transfer: TransferFunction::ramp(20.0, 250.0, 0.1),
-        surfaces: vec![Isosurface { value: 180.0, colour: [0.9, 0.3, 0.2], opacity: 0.6 }],
+        surfaces: vec![Isosurface { value: 180.0, color: [0.9, 0.3, 0.2], opacity: 0.6 }],
         slices: Vec::new(),
         wires: Default::default(),
         mode: Mode::Composite,

@@ -3,7 +3,7 @@
 //! Scenes: `haze` (most of the volume faintly visible), `dense` (about a third visible, rays end early), `fog`
 //! (everything faintly visible), `sparse` (a few thin shells), `solid` (an opaque surface), `iso` (an isosurface alone),
 //! `mixed` (an isosurface seen through another one in a haze), `largest` and `smallest` values along rays, `planes` (three
-//! slices alone), `cut` (slices in a haze). Each as it is, lit, and but for extreme values in the colours of another array (here
+//! slices alone), `cut` (slices in a haze). Each as it is, lit, and but for extreme values in the colors of another array (here
 //! of the same one, from end to end).
 
 #![expect(clippy::print_stdout, reason = "an example talks to a terminal")]
@@ -69,18 +69,18 @@ fn main() -> Result<()> {
     let is_wanted = |name: &str| wanted == "all" || wanted.split(',').any(|wanted| wanted == name);
     let all =
         ["", "lit", "colored_by"].into_iter().flat_map(|look| SCENES.iter().map(move |scene| (scene, look)));
-    let has_colours = |(scene, look): &(&SceneOf, &str)| {
+    let has_colors = |(scene, look): &(&SceneOf, &str)| {
         !(*look == "colored_by" && matches!(scene.3, Mode::Maximum | Mode::Minimum))
     };
     let color_by = ColorByArray {
         view: Arc::clone(&view),
-        colour_map: "magma".into(),
+        color_map: "magma".into(),
         range: [0.0, 255.0],
         finest_level: 0,
     };
     let blocks = || pool.snapshot().colored_by(&pool.snapshot());
     for ((name, points, isovalues, mode, slices), look) in
-        all.filter(has_colours).filter(|scene| is_wanted(scene.0.0))
+        all.filter(has_colors).filter(|scene| is_wanted(scene.0.0))
     {
         let opacity = points.iter().map(|&(value, opacity)| OpacityPoint { value, opacity }).collect();
         let scene = Scene {
@@ -122,7 +122,7 @@ fn slice(axis: SpaceAxis, at: f64) -> Slice {
 }
 
 fn surface(value: f64, opacity: f32) -> Isosurface {
-    Isosurface { value, colour: [0.9, 0.75, 0.6], opacity }
+    Isosurface { value, color: [0.9, 0.75, 0.6], opacity }
 }
 
 fn dataset(side: u64, dtype: DType) -> Dataset {

@@ -18,7 +18,7 @@
 //! A caster on another device takes [`device::prepare`] in the place of [`cast`]; several casters that share a volume take
 //! [`cast_part`]; [`cast_slabs`] casts pictures that can be looked at from elsewhere too.
 //!
-//! Order of axes: shapes are `[z, y, x]`, positions `(x, y, z)` as in [`array::Affine`]. Colours are
+//! Order of axes: shapes are `[z, y, x]`, positions `(x, y, z)` as in [`array::Affine`]. Colors are
 //! sRGB-encoded and composited premultiplied.
 
 mod blocks;
@@ -49,8 +49,8 @@ pub use scene::Scene;
 pub use scene::camera::{Bounds, Camera, Projection};
 pub use scene::camera_path::{CameraPath, predicted, through, turn};
 pub use scene::color_by::ColorByArray;
-pub use scene::colour::{
-    colour_map_names, colour_map_table, is_categorical, label_colour, signed_label_color,
+pub use scene::color_map::{
+    color_map_names, color_map_table, is_categorical, label_color, signed_label_color,
 };
 pub use scene::demand::{Demand, Demanded, Limit, demand, demand_of};
 pub use scene::fidelity::Fidelity;

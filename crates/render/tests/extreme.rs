@@ -96,7 +96,7 @@ fn ball(p: DVec3) -> f64 {
 }
 
 #[test]
-fn where_nothing_is_there_is_no_colour() {
+fn where_nothing_is_there_is_no_color() {
     let synthetic = with_holes(ball);
     for mode in MODES {
         let scene = scene(&synthetic, mode);
@@ -107,7 +107,7 @@ fn where_nothing_is_there_is_no_colour() {
         // In the middle of the picture the ray goes through the ball.
         let middle = frame.image.rgba[10 * 24 + 12];
         let value = if mode == Mode::Maximum { 180.0 } else { 100.0 };
-        let expected = scene.transfer.colour_at(value);
+        let expected = scene.transfer.color_at(value);
         let apart = (0..3).map(|c| (middle[c] - expected[c]).abs()).fold(0.0, f32::max);
         assert!(apart < 0.1, "{mode:?}: {middle:?}, not {expected:?}");
         assert!(difference(&frame.image, &draw(&exhaustive(&scene), &synthetic.full_pool()).image) <= OFF);
@@ -151,7 +151,7 @@ fn levels_do_not_show() {
 fn surfaces_stand_before_them() {
     let synthetic = Synthetic::new([28; 3], [16; 3], cubic);
     let mut scene = scene(&synthetic, Mode::Maximum);
-    scene.surfaces = vec![Isosurface { value: 112.0, colour: [1.0, 0.0, 0.0], opacity: 0.5 }];
+    scene.surfaces = vec![Isosurface { value: 112.0, color: [1.0, 0.0, 0.0], opacity: 0.5 }];
     for camera in [scene.camera, scene.camera.orthographic()] {
         scene.camera = camera;
         let drawn = draw(&scene, &synthetic.full_pool()).image;

@@ -96,14 +96,14 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn surface()(value in value(), colour in [0.0..=1.0f32, 0.0..=1.0f32, 0.0..=1.0f32], opacity in 0.0..=1.0f32) -> Isosurface {
-        Isosurface { value, colour, opacity }
+    fn surface()(value in value(), color in [0.0..=1.0f32, 0.0..=1.0f32, 0.0..=1.0f32], opacity in 0.0..=1.0f32) -> Isosurface {
+        Isosurface { value, color, opacity }
     }
 }
 
 prop_compose! {
-    fn wire()(min in triple(), max in triple(), colour in any::<[u8; 3]>()) -> WireBox {
-        WireBox { bounds: Bounds { min, max }, colour }
+    fn wire()(min in triple(), max in triple(), color in any::<[u8; 3]>()) -> WireBox {
+        WireBox { bounds: Bounds { min, max }, color }
     }
 }
 

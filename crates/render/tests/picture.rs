@@ -228,7 +228,7 @@ fn levels_that_meet_do_not_show_in_a_wave() {
     }
 }
 
-/// The largest difference of the colours of neighbouring opaque pixels, in 255ths.
+/// The largest difference of the colors of neighbouring opaque pixels, in 255ths.
 fn largest_jump(image: &Image) -> f64 {
     let columns = image.size.width as usize;
     let pairs = (0..image.rgba.len()).flat_map(|i| [(i, i + 1), (i, i + columns)]);
@@ -382,8 +382,8 @@ fn missing_values_are_transparent_and_do_not_bleed() {
     assert_eq!(images[0], images[1]);
     assert_eq!(images[0], images[2]);
     let image = &images[0];
-    // One colour only: nothing between -999 and 100 was ever interpolated.
-    let expected = TransferFunction::ramp(0.0, 200.0, 0.08).colour_at(100.0);
+    // One color only: nothing between -999 and 100 was ever interpolated.
+    let expected = TransferFunction::ramp(0.0, 200.0, 0.08).color_at(100.0);
     for pixel in image.rgba.iter().filter(|p| p[3] > 0.0) {
         assert!((0..3).all(|c| (pixel[c] / pixel[3] - expected[c]).abs() < 2e-3), "{pixel:?}");
     }
@@ -419,14 +419,14 @@ fn labels_are_not_interpolated() {
     let mut scene = synthetic.scene();
     scene.transfer = TransferFunction::labels(1.0);
     let image = draw(&scene, &synthetic.full_pool()).image;
-    let colours: std::collections::BTreeSet<[u8; 3]> = image
+    let colors: std::collections::BTreeSet<[u8; 3]> = image
         .rgba
         .iter()
         .filter(|p| p[3] > 0.5)
         .map(|p| [0, 1, 2].map(|c| (p[c] / p[3] * 255.0).round() as u8))
         .collect();
-    let table = corridor_render::colour_map_table("labels").unwrap();
-    assert_eq!(colours, [table[3], table[200]].into_iter().collect());
+    let table = corridor_render::color_map_table("labels").unwrap();
+    assert_eq!(colors, [table[3], table[200]].into_iter().collect());
 }
 
 #[test]

@@ -25,7 +25,7 @@ type Function = (&'static str, &'static [(f64, f64)], [f64; 2]);
 /// Why these: `fog` is bounded by the early end (half of one) and the tables alone. `typical` and `dense` bend once: ways
 /// over the bend are cut only where they would be off by more than a 512th of opacity, which adds up over the samples of a
 /// ray, the more the steeper the ramp. `saturating` becomes opaque within a way: which of 16 parts does so decides its
-/// colour, so a surface may lie a 32nd of a step beside its place. `sparse` is a peak of 4 in ways of up to 70 values, no
+/// color, so a surface may lie a 32nd of a step beside its place. `sparse` is a peak of 4 in ways of up to 70 values, no
 /// wider than one part, so it may be met by one part more or less. `step` at the rim of what it shows makes a pixel all
 /// or nothing, so only its mean says anything.
 const FUNCTIONS: [Function; 6] = [
@@ -187,13 +187,13 @@ fn several_steps_at_once_are_not_seen() {
     }
 }
 
-/// Rings on a surface would be jumps of colour: on one of a single opaque value there is one colour.
+/// Rings on a surface would be jumps of color: on one of a single opaque value there is one color.
 #[test]
-fn an_opaque_surface_has_one_colour() {
+fn an_opaque_surface_has_one_color() {
     let ball = |p: DVec3| 255.0 - 8.0 * p.distance(DVec3::splat(15.5));
     let synthetic = Synthetic::new([32; 3], [16; 3], ball);
     let transfer = opacity(&[(170.0, 0.0), (170.0, 1.0)]);
-    let expected = transfer.colour_at(170.0);
+    let expected = transfer.color_at(170.0);
     let scene = Scene {
         size: ImageSize { width: 96, height: 80 },
         ..scene(&synthetic, Camera::DEFAULT_DIRECTION, transfer)
@@ -203,7 +203,7 @@ fn an_opaque_surface_has_one_colour() {
         let opaque: Vec<_> = image.rgba.iter().filter(|p| p[3] > 0.99).collect();
         assert!(opaque.len() > 500);
         for pixel in opaque {
-            // Half a part of a way of 8 values is less than one colour of the map; samples alone would be off by eight.
+            // Half a part of a way of 8 values is less than one color of the map; samples alone would be off by eight.
             let apart = (0..3).map(|c| (pixel[c] - expected[c]).abs() * 255.0).fold(0.0, f32::max);
             assert!(apart < 2.0, "{set:?}: {apart} at {pixel:?}, not {expected:?}");
         }

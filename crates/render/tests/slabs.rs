@@ -294,7 +294,7 @@ fn what_cannot_be_cut_is_refused() {
     }
     let large = Scene { size: ImageSize { width: 4000, height: 4000 }, ..scene.clone() };
     assert_eq!(kind(&large, SlabRequest { reduction: 1, count: 64, ..request }), Err(ErrorKind::Invalid));
-    let surface = Isosurface { value: 100.0, colour: [1.0; 3], opacity: 1.0 };
+    let surface = Isosurface { value: 100.0, color: [1.0; 3], opacity: 1.0 };
     for unfit in
         [Scene { surfaces: vec![surface], ..scene.clone() }, Scene { mode: Mode::Maximum, ..scene.clone() }]
     {

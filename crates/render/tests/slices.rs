@@ -46,7 +46,7 @@ fn apart(a: &Image, b: &Image, bound: f64) -> usize {
 #[test]
 fn pictures_of_every_kind_agree_with_the_reference() {
     let skewed = array::Affine([[0.8, -0.5, 0.1, 12.0], [0.45, 0.9, 0.0, -7.0], [0.05, 0.1, 2.5, 3.0]]);
-    let surface = Isosurface { value: 118.0, colour: [1.0, 0.5, 0.0], opacity: 0.6 };
+    let surface = Isosurface { value: 118.0, color: [1.0, 0.5, 0.0], opacity: 0.6 };
     for (dtype, map) in [("|u1", array::Affine::IDENTITY), ("<f8", skewed)] {
         let synthetic = Synthetic { map, ..Synthetic::new([28; 3], [12, 16, 28], cubic) };
         let synthetic = synthetic.typed(dtype.parse().unwrap());
@@ -130,7 +130,7 @@ fn where_nothing_is_there_they_have_holes() {
 }
 
 #[test]
-fn labels_keep_their_own_colours() {
+fn labels_keep_their_own_colors() {
     let stripes = |p: DVec3| (p.x / 4.0).floor() + 1.0;
     let synthetic = Synthetic { meaning: Meaning::Labels, ..Synthetic::new([28; 3], [16; 3], stripes) };
     let synthetic = synthetic.typed("|u1".parse().unwrap());
@@ -139,12 +139,12 @@ fn labels_keep_their_own_colours() {
         camera: Camera::framing(&synthetic.view().bounds(), [0.0, 0.0, -1.0]),
         ..scene(&synthetic, &[(SpaceAxis::Z, 14.0)])
     };
-    let colours: Vec<[f32; 3]> = (0..=8).map(|label| scene.transfer.colour_at(f64::from(label))).collect();
+    let colors: Vec<[f32; 3]> = (0..=8).map(|label| scene.transfer.color_at(f64::from(label))).collect();
     let image = draw(&scene, &synthetic.full_pool()).image;
     assert!(covered(&image) > 0.2);
     for pixel in image.rgba.iter().filter(|p| p[3] > 0.0) {
         let is_one = |c: &[f32; 3]| (0..3).all(|i| (c[i] - pixel[i]).abs() < 1e-3);
-        assert!(colours.iter().any(is_one), "{pixel:?}");
+        assert!(colors.iter().any(is_one), "{pixel:?}");
     }
 }
 

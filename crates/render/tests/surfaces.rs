@@ -18,7 +18,7 @@ const SKEWED: Affine = Affine([[0.8, -0.5, 0.1, 12.0], [0.45, 0.9, 0.0, -7.0], [
 const RED: [f32; 3] = [0.9, 0.2, 0.1];
 
 fn surface(value: f64, opacity: f32) -> Isosurface {
-    Isosurface { value, colour: RED, opacity }
+    Isosurface { value, color: RED, opacity }
 }
 
 fn scene(synthetic: &Synthetic, surfaces: Vec<Isosurface>, mode: Mode) -> Scene {

@@ -22,7 +22,7 @@ fn even(_: DVec3) -> f64 {
 /// A square across y, so large about the volume's middle.
 fn square(y: f64, half: f64) -> WireBox {
     let (low, high) = (15.5 - half, 15.5 + half);
-    WireBox { bounds: Bounds { min: [low, y, low], max: [high, y, high] }, colour: RED }
+    WireBox { bounds: Bounds { min: [low, y, low], max: [high, y, high] }, color: RED }
 }
 
 /// Seen along y, a pixel for each voxel's half.
@@ -48,7 +48,7 @@ fn red(image: &Image) -> usize {
 #[test]
 fn opaque_surfaces_hide_what_lies_behind_them() {
     let synthetic = Synthetic::new([32; 3], [16; 3], ball);
-    let surface = Isosurface { value: 10.0, colour: [0.2, 0.9, 0.9], opacity: 1.0 };
+    let surface = Isosurface { value: 10.0, color: [0.2, 0.9, 0.9], opacity: 1.0 };
     for perspective in [false, true] {
         let of = |wires: &[WireBox]| {
             let mut scene =
@@ -110,7 +110,7 @@ fn lines_are_drawn_beside_the_volume_on_slices_and_before_extreme_values() {
     let sliced = |y| {
         let slices = vec![Slice { axis: SpaceAxis::Y, at: 15.0 }];
         let transfer =
-            TransferFunction { colour_map: "gray".into(), ..TransferFunction::ramp(0.0, 20.0, 0.5) };
+            TransferFunction { color_map: "gray".into(), ..TransferFunction::ramp(0.0, 20.0, 0.5) };
         let scene = Scene { slices, transfer, mode: Mode::Surfaces, ..scene(&synthetic, &[square(y, 8.0)]) };
         red(&drawn(&synthetic, &scene))
     };

@@ -88,7 +88,7 @@ async fn colours_of_another_array_are_chosen_fetched_once_and_shown_with_the_sam
     };
     let still = render_still(data.source(), request.clone(), |_, _| {}).await.unwrap();
     let background = ada.view.background.map(|c| f32::from(c) / 255.0);
-    assert!(still.image.to_png(Background::Colour(background)).unwrap() == coloured, "the same pixels");
+    assert!(still.image.to_png(Background::Color(background)).unwrap() == coloured, "the same pixels");
     // Another map needs no block, and none at all the way back.
     let asked = data.asked().len();
     ada.change(&json!({"colour_by": {"array": "heat", "map": "magma", "range": [low, high]}}), false);
@@ -97,7 +97,7 @@ async fn colours_of_another_array_are_chosen_fetched_once_and_shown_with_the_sam
     let magma = StillRequest { colour_map: Some("magma".into()), ..request };
     let still = render_still(data.source(), magma, |_, _| {}).await.unwrap();
     assert!(
-        still.image.to_png(Background::Colour(background)).unwrap() == ada.bulk,
+        still.image.to_png(Background::Color(background)).unwrap() == ada.bulk,
         "its map is the one meant"
     );
     ada.change(&json!({"colour_by": null}), false);

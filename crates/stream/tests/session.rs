@@ -129,7 +129,7 @@ async fn the_last_picture_is_exact_and_equals_a_still() {
     };
     let still = render_still(data.source(), request, |_, _| {}).await.unwrap();
     let background = ada.view.background.map(|c| f32::from(c) / 255.0);
-    let png = still.image.to_png(Background::Colour(background)).unwrap();
+    let png = still.image.to_png(Background::Color(background)).unwrap();
     assert!(png == ada.bulk, "the same pixels");
     assert!(still.truth.exact);
 }

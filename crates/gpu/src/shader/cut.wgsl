@@ -62,8 +62,8 @@ fn look_at_slice(at: f32, volume: vec3f) {
 
 // The colour of a place where opacity plays no part.
 fn palette_colour(place: f32) -> vec4f {
-    let at = clamp(fma(place, picture.palette.y, picture.palette.x), 0.0, f32(COLOURS - 1u));
-    let low = min(u32(at), COLOURS - 2u);
+    let at = clamp(fma(place, picture.palette.y, picture.palette.x), 0.0, f32(COLORS - 1u));
+    let low = min(u32(at), COLORS - 2u);
     return mix(colour_at(picture.palette_at + 4u * low), colour_at(picture.palette_at + 4u * low + 4u), at - f32(low));
 }
 

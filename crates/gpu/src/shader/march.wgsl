@@ -69,7 +69,7 @@ fn colour_at(word: u32) -> vec4f {
 
 // The colour of a label, as colour.rs has it.
 fn label_colour(label: u32) -> vec4f {
-    if label < COLOURS {
+    if label < COLORS {
         return colour_at(picture.labels_at + 4u * label);
     }
     var bits = label;

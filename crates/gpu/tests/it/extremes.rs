@@ -21,7 +21,7 @@ fn largest_and_smallest_values() {
         compare(caster, &format!("{mode:?}"), &scene, &pool);
         let quality = Quality { skip_empty: false, ..Quality::STILL };
         compare(caster, &format!("{mode:?}-every-sample"), &Scene { quality, ..scene.clone() }, &pool);
-        let surfaces = vec![Isosurface { value: 170.5, colour: [0.9, 0.2, 0.1], opacity: 0.5 }];
+        let surfaces = vec![Isosurface { value: 170.5, color: [0.9, 0.2, 0.1], opacity: 0.5 }];
         compare(caster, &format!("{mode:?}-surfaces"), &Scene { surfaces, ..scene }, &pool);
     }
     let (stand_ins, pool) = crate::volumes::with_stand_ins();

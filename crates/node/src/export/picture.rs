@@ -408,8 +408,8 @@ fn is_json(text: &str) -> bool {
 /// The colour map that is asked for by its name.
 pub(crate) fn colour_map(request: &PictureRequest) -> Result<Option<String>> {
     let Some(name) = request.transfer.as_deref().filter(|text| !is_json(text)) else { return Ok(None) };
-    if render::colour_map_table(name).is_none() {
-        let names = render::colour_map_names();
+    if render::color_map_table(name).is_none() {
+        let names = render::color_map_names();
         return Err(Error::invalid(format!(
             "expected JSON or one of the colour maps {names:?}, found `{name}`"
         )));

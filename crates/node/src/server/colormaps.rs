@@ -6,10 +6,10 @@ use crate::server::base64;
 /// The JSON text, in the order of the menu.
 pub(crate) fn json() -> String {
     let entry = |name: &&str| {
-        let table = render::colour_map_table(name)?;
+        let table = render::color_map_table(name)?;
         Some(format!("\"{name}\":\"{}\"", base64::encode(table.as_flattened(), base64::STANDARD)))
     };
-    let entries: Vec<String> = render::colour_map_names().iter().filter_map(entry).collect();
+    let entries: Vec<String> = render::color_map_names().iter().filter_map(entry).collect();
     format!("{{{}}}", entries.join(","))
 }
 
@@ -19,7 +19,7 @@ mod tests {
     fn every_map_has_all_its_colours() {
         let maps: serde_json::Value = serde_json::from_str(&super::json()).unwrap();
         let maps = maps.as_object().unwrap();
-        assert_eq!(maps.len(), render::colour_map_names().len());
+        assert_eq!(maps.len(), render::color_map_names().len());
         assert!(maps.values().all(|v| v.as_str().unwrap().len() == 1024));
     }
 }

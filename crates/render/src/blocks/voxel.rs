@@ -9,7 +9,7 @@
 use array::{ByteOrder, DType, Decoding, ElementType, Meaning, Scalar};
 
 use crate::device::VoxelFormat;
-use crate::scene::colour::{label_of, signed_label, unsigned_label};
+use crate::scene::color_map::{label_of, signed_label, unsigned_label};
 use crate::simd::{FAR, LANES, Offsets, Simd};
 
 /// One voxel in the pool. See the module.
@@ -35,7 +35,7 @@ pub(crate) trait Voxel: bytemuck::Pod + PartialOrd + Send + Sync {
     fn from_f64(value: f64) -> Self;
     /// Converts a scalar to this type; `None` if this type does not have its value.
     fn from_scalar(value: Scalar) -> Option<Self>;
-    /// The value as a label, by which its colour is found.
+    /// The value as a label, by which its color is found.
     fn label(self) -> u32;
     /// False for NaN and infinities.
     fn is_finite(self) -> bool;

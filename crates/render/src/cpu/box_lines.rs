@@ -30,15 +30,15 @@ pub(crate) struct LineFragment {
     pixel: u32,
     /// Along the line of sight, world units.
     depth: f32,
-    colour: [u8; 3],
+    color: [u8; 3],
     /// 255ths.
     covered: u8,
 }
 
 impl LineFragment {
     /// Premultiplied.
-    fn colour(&self) -> Vec4 {
-        let [r, g, b] = self.colour.map(|c| f32::from(c) / 255.0);
+    fn color(&self) -> Vec4 {
+        let [r, g, b] = self.color.map(|c| f32::from(c) / 255.0);
         Vec4::new(r, g, b, 1.0) * (OPACITY * f32::from(self.covered) / 255.0)
     }
 }
@@ -64,7 +64,7 @@ impl BoxLines {
                 let is_new = known.insert([low, high].map(|end| end.to_array().map(f64::to_bits)));
                 let part = scene.clip.map_or(Some([low, high]), |clip| inside([low, high], &clip));
                 if let Some(part) = part.filter(|_| is_new) {
-                    cross(lens, near, part, wire.colour, &mut fragments, scene.size);
+                    cross(lens, near, part, wire.color, &mut fragments, scene.size);
                 }
             }
             if fragments.len() > MAX_FRAGMENTS {
@@ -134,7 +134,7 @@ impl PacketLines<'_> {
     fn next(&self, lane: usize, end: f64) -> Option<(f64, Vec4)> {
         let fragment = self.left[lane].first()?;
         let at = (f64::from(fragment.depth) - self.depth[lane]) / self.length[lane];
-        (at < end).then(|| (at, fragment.colour()))
+        (at < end).then(|| (at, fragment.color()))
     }
 
     /// Returns the next fragment of a ray before it leaves the volume: its place, in steps, and its color.
@@ -148,37 +148,37 @@ impl PacketLines<'_> {
     }
 
     /// Draws what crosses a ray before `end`, behind what it has accumulated.
-    fn draw_until(&mut self, lane: usize, end: f64, colour: &mut Vec4) {
+    fn draw_until(&mut self, lane: usize, end: f64, color: &mut Vec4) {
         while let Some((_, own)) = self.next(lane, end) {
-            *colour += own * (1.0 - colour.w);
+            *color += own * (1.0 - color.w);
             self.take(lane);
         }
     }
 
     /// Draws the fragments of the rays before they enter the volume.
     pub(crate) fn before(&mut self) -> [Vec4; LANES] {
-        let mut colours = [Vec4::ZERO; LANES];
-        for (lane, colour) in colours.iter_mut().enumerate() {
-            self.draw_until(lane, self.reach[0][lane], colour);
+        let mut colors = [Vec4::ZERO; LANES];
+        for (lane, color) in colors.iter_mut().enumerate() {
+            self.draw_until(lane, self.reach[0][lane], color);
         }
-        colours
+        colors
     }
 
     /// Draws what is left behind what rays have accumulated.
-    pub(crate) fn rest(&mut self, colours: &mut [Vec4; LANES]) {
-        for (lane, colour) in colours.iter_mut().enumerate() {
-            self.draw_until(lane, f64::INFINITY, colour);
+    pub(crate) fn rest(&mut self, colors: &mut [Vec4; LANES]) {
+        for (lane, color) in colors.iter_mut().enumerate() {
+            self.draw_until(lane, f64::INFINITY, color);
         }
     }
 
     /// Draws before and behind slices, which are opaque.
     pub(crate) fn around(mut self, slice_hits: &SliceHits) -> [Vec4; LANES] {
-        let mut colours = [Vec4::ZERO; LANES];
-        for (lane, colour) in colours.iter_mut().enumerate() {
-            self.draw_until(lane, slice_hits[lane].map_or(f64::INFINITY, |slice_hit| slice_hit.at), colour);
-            *colour += slice_hits[lane].map_or(Vec4::ZERO, |slice_hit| slice_hit.colour) * (1.0 - colour.w);
+        let mut colors = [Vec4::ZERO; LANES];
+        for (lane, color) in colors.iter_mut().enumerate() {
+            self.draw_until(lane, slice_hits[lane].map_or(f64::INFINITY, |slice_hit| slice_hit.at), color);
+            *color += slice_hits[lane].map_or(Vec4::ZERO, |slice_hit| slice_hit.color) * (1.0 - color.w);
         }
-        colours
+        colors
     }
 }
 
@@ -207,7 +207,7 @@ fn cross(
     lens: &Lens,
     near: f64,
     [low, high]: [DVec3; 2],
-    colour: [u8; 3],
+    color: [u8; 3],
     into: &mut Vec<LineFragment>,
     size: ImageSize,
 ) {
@@ -243,6 +243,6 @@ fn cross(
             depths[0] + (depths[1] - depths[0]) * share
         };
         let pixel = (row * i64::from(size.width) + column) as u32;
-        into.push(LineFragment { pixel, depth: depth as f32, colour, covered });
+        into.push(LineFragment { pixel, depth: depth as f32, color, covered });
     });
 }

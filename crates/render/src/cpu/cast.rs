@@ -23,7 +23,7 @@ use crate::cpu::extreme::height::NOTHING;
 use crate::cpu::packet::SolidsAlone;
 use crate::cpu::packet::size::{PACKET_PIXELS, PACKET_SIDE};
 use crate::cpu::slab_layers::{DepositLayers, SlabLayers, SlabTile};
-use crate::cpu::slices::{IntersectSlices, colours_of};
+use crate::cpu::slices::{IntersectSlices, colors_of};
 use crate::scene::fidelity::{Fidelity, Shown};
 use crate::simd::{Instructions, Job, LANES, Simd};
 use crate::{Cancel, DrawnPart, Image, ImagePart, PartialImage, Rect, Scene, Tally};
@@ -194,23 +194,23 @@ impl<T: Voxel> Job for TileJob<'_, '_, T> {
                     layers.begin(&rays);
                 }
                 let mut best = [NOTHING; LANES];
-                let colours = match (&caster.extreme, &caster.slices) {
+                let colors = match (&caster.extreme, &caster.slices) {
                     (None, Some(slices)) if slices.are_alone => {
                         let (rays, shading, shown) = (&rays, &shadings[0], &mut shown);
                         let slice_hits = simd.call(IntersectSlices { context, slices, rays, shading, shown });
-                        lines.map_or_else(|| colours_of(&slice_hits), |lines| lines.around(&slice_hits))
+                        lines.map_or_else(|| colors_of(&slice_hits), |lines| lines.around(&slice_hits))
                     }
                     (None, _) => caster.trace(simd, &mut rays, &shadings, &mut shown, layers.as_mut(), lines),
                     (Some(extreme), _) => {
                         let (shading, shown) = (&shadings[0], &mut shown);
-                        let mut colours = [Vec4::ZERO; LANES];
+                        let mut colors = [Vec4::ZERO; LANES];
                         if caster.has_solids() || lines.is_some() {
                             let shown = &mut *shown;
-                            colours = simd.call(SolidsAlone { caster, rays: &rays, shading, shown, lines });
-                            rays.end_where(&colours.map(|colour| colour.w), shading.opaque);
+                            colors = simd.call(SolidsAlone { caster, rays: &rays, shading, shown, lines });
+                            rays.end_where(&colors.map(|color| color.w), shading.opaque);
                         }
                         best = simd.call(ProjectExtremes { context, extreme, rays, shading, shown });
-                        colours
+                        colors
                     }
                 };
                 if let (Some(layers), Some(tile)) = (&mut layers, &mut slab_tile) {
@@ -218,14 +218,14 @@ impl<T: Voxel> Job for TileJob<'_, '_, T> {
                     simd.call(DepositLayers { layers, tile, corner, size });
                     continue;
                 }
-                for ([column, row], (colour, height_met)) in
-                    PACKET_PIXELS.into_iter().zip(colours.into_iter().zip(best))
+                for ([column, row], (color, height_met)) in
+                    PACKET_PIXELS.into_iter().zip(colors.into_iter().zip(best))
                 {
                     if column >= width || row >= height {
                         continue;
                     }
                     let pixel = ((top + row) * tile.width + left + column) as usize;
-                    pixels[pixel] = colour;
+                    pixels[pixel] = color;
                     if caster.extreme.is_some() {
                         heights[pixel] = height_met;
                     }

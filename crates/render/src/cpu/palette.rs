@@ -1,37 +1,37 @@
-//! The colours of values where opacity plays no part: of extreme values along rays, and on slices.
+//! The colors of values where opacity plays no part: of extreme values along rays, and on slices.
 
 use glam::Vec4;
 
 use crate::TransferFunction;
 use crate::cpu::table::ENTRIES;
 use crate::device::PreparedPalette;
-use crate::scene::colour::OwnColours;
+use crate::scene::color_map::OwnColors;
 use crate::scene::transfer::interpolate;
 
 /// Colors of values and labels, without opacity.
 #[derive(Debug)]
 pub(crate) struct Palette {
-    colours: Vec<[f32; 3]>,
+    colors: Vec<[f32; 3]>,
     range: [f64; 2],
     domain: [f64; 2],
-    own: Option<OwnColours>,
+    own: Option<OwnColors>,
 }
 
 impl Palette {
     pub(crate) fn new(transfer: &TransferFunction) -> Self {
-        let colours = transfer.colours();
-        let own = OwnColours::new(&transfer.colour_map, &colours);
-        Self { colours, range: transfer.range, domain: transfer.domain(), own }
+        let colors = transfer.colors();
+        let own = OwnColors::new(&transfer.color_map, &colors);
+        Self { colors, range: transfer.range, domain: transfer.domain(), own }
     }
 
-    /// The colour at a place in the transfer function's table.
+    /// The color at a place in the transfer function's table.
     pub(crate) fn of_place(&self, place: f32) -> Vec4 {
         let [low, high] = self.domain;
         let share = f64::from(place) / (ENTRIES - 1) as f64;
-        self.opaque(interpolate(&self.colours, self.range, low + share * (high - low)))
+        self.opaque(interpolate(&self.colors, self.range, low + share * (high - low)))
     }
 
-    /// The colour of a label at a place in that table: where the map is categorical, that of its number.
+    /// The color of a label at a place in that table: where the map is categorical, that of its number.
     pub(crate) fn of_label(&self, label: u32, place: f32) -> Vec4 {
         self.own.as_ref().map_or_else(|| self.of_place(place), |own| self.opaque(own.of(label)))
     }
@@ -39,9 +39,9 @@ impl Palette {
     /// As a caster on another device takes it.
     pub(crate) fn prepared(&self) -> PreparedPalette {
         let ([low, high], [first, last]) = (self.domain, self.range);
-        let per_value = (self.colours.len() - 1) as f64 / (last - first);
+        let per_value = (self.colors.len() - 1) as f64 / (last - first);
         let per_place = per_value * (high - low) / (ENTRIES - 1) as f64;
-        PreparedPalette { colours: self.colours.clone(), map: [(low - first) * per_value, per_place] }
+        PreparedPalette { colors: self.colors.clone(), map: [(low - first) * per_value, per_place] }
     }
 
     fn opaque(&self, [r, g, b]: [f32; 3]) -> Vec4 {

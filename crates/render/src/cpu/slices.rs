@@ -112,7 +112,7 @@ impl<S: Simd, T: Voxel> Step<S> for IntersectSlices<'_, '_, T> {
                 slice_hits[lane] = match &colors {
                     None => Some(own),
                     Some([r, g, b, is_there]) if is_there[lane] > 0.0 => {
-                        Some(Hit { colour: Vec4::new(r[lane], g[lane], b[lane], 1.0), ..own })
+                        Some(Hit { color: Vec4::new(r[lane], g[lane], b[lane], 1.0), ..own })
                     }
                     Some(_) => slice_hits[lane],
                 };
@@ -122,9 +122,9 @@ impl<S: Simd, T: Voxel> Step<S> for IntersectSlices<'_, '_, T> {
     }
 }
 
-/// The colours of slices alone.
-pub(crate) fn colours_of(slice_hits: &SliceHits) -> [Vec4; LANES] {
-    slice_hits.map(|slice_hit| slice_hit.map_or(Vec4::ZERO, |hit| hit.colour))
+/// The colors of slices alone.
+pub(crate) fn colors_of(slice_hits: &SliceHits) -> [Vec4; LANES] {
+    slice_hits.map(|slice_hit| slice_hit.map_or(Vec4::ZERO, |hit| hit.color))
 }
 
 /// Returns the hit of one ray on a slice.
@@ -143,7 +143,7 @@ fn hit<T: Voxel>(
     Hit {
         at: plane_hits.steps[lane],
         stored: shading.table.scale.stored(place),
-        colour: if shading.nearest {
+        color: if shading.nearest {
             slices.palette.of_label(values.labels[lane], place)
         } else {
             slices.palette.of_place(place)

@@ -1,7 +1,7 @@
 //! The transfer function as a table over stored values, made once per picture.
 //!
-//! Decoding, range, colour, opacity and step length are folded into one look-up: a stored value becomes a
-//! place in the table, the entry there is the premultiplied colour of one sample. An entry is 64 bits: red, green,
+//! Decoding, range, color, opacity and step length are folded into one look-up: a stored value becomes a
+//! place in the table, the entry there is the premultiplied color of one sample. An entry is 64 bits: red, green,
 //! blue and opacity in 16 bits each, scaled so that the table's highest opacity uses them all.
 //!
 //! Between two samples of a ray the value is taken to run evenly. Where opacity is linear in between, the entry in
@@ -19,7 +19,7 @@ use crate::blocks::cell_stats::ValueVariation;
 use crate::blocks::memo::MEMO_SIZE;
 use crate::blocks::voxel::Scale;
 use crate::cpu::empty_space::sampling_rate::{BENT, DOUBLE, QUADRUPLE, SINGLE};
-use crate::scene::colour::OwnColours;
+use crate::scene::color_map::OwnColors;
 use crate::scene::transfer::interpolate;
 use crate::simd::Simd;
 
@@ -44,7 +44,7 @@ const RATE_TOLERANCE: f32 = 1.0 / 256.0;
 /// by a slope of `bend / 2` over `l / 2`, halved).
 pub(crate) const ERROR_PER_BEND: f32 = 1.0 / 8.0;
 
-/// Premultiplied colours and opacities of samples of one length.
+/// Premultiplied colors and opacities of samples of one length.
 #[derive(Debug)]
 pub(crate) struct Entries {
     /// Red, green, blue, opacity, the first lowest.
@@ -53,8 +53,8 @@ pub(crate) struct Entries {
     pub(crate) unit: f32,
 }
 
-/// Within a way that is nearly opaque its first colours hide the others, so that the colour in the middle is not that of
-/// the whole: what a change of colour counts as bend, times the square of opacity.
+/// Within a way that is nearly opaque its first colors hide the others, so that the color in the middle is not that of
+/// the whole: what a change of color counts as bend, times the square of opacity.
 const ORDER_BEND: f64 = 1.0 / 32.0;
 
 /// Table of a transfer function over stored values, for samples of one length.
@@ -64,10 +64,10 @@ pub(crate) struct Table {
     pub(crate) parts: [Entries; 3],
     /// For 2 and 4 whole samples at once.
     pub(crate) longer: [Entries; 2],
-    /// Sum of what the slope of opacity (of whole samples, per entry) changes by, and of changes of colour where
+    /// Sum of what the slope of opacity (of whole samples, per entry) changes by, and of changes of color where
     /// opacity is high (see [`ORDER_BEND`]), up to and with each entry.
     pub(crate) bends: Box<[f32; ENTRIES]>,
-    /// Sum of what opacity, and colour times opacity, change by from entry to entry, up to and with each.
+    /// Sum of what opacity, and color times opacity, change by from entry to entry, up to and with each.
     changes: Vec<f32>,
     /// Length of a whole sample, smallest voxel spacings of level 0.
     thickness: f64,
@@ -76,8 +76,8 @@ pub(crate) struct Table {
     pub(crate) scale: Scale,
     /// How many entries before this one can be seen.
     visible_before: Vec<u32>,
-    /// Colours where the map is categorical; their opacity is 1.
-    own: Option<OwnColours>,
+    /// Colors where the map is categorical; their opacity is 1.
+    own: Option<OwnColors>,
 }
 
 impl Entries {
@@ -124,11 +124,11 @@ impl Table {
     #[expect(clippy::cast_possible_truncation, reason = "opacities are drawn in f32")]
     pub(crate) fn new(transfer: &TransferFunction, decoding: &Decoding, thickness: f64) -> Self {
         let [low, high] = transfer.domain();
-        let colours = transfer.colours();
+        let colors = transfer.colors();
         let per_value = (ENTRIES - 1) as f64 / (high - low);
         let value = |i: usize| low + i as f64 / per_value;
         let samples: Vec<([f32; 3], f64)> = (0..ENTRIES)
-            .map(|i| (interpolate(&colours, transfer.range, value(i)), transfer.opacity_at(value(i))))
+            .map(|i| (interpolate(&colors, transfer.range, value(i)), transfer.opacity_at(value(i))))
             .collect();
         let entries = |thickness: f64| {
             Entries::new(|i| premultiplied(samples[i].0, corrected(samples[i].1, thickness)))
@@ -143,10 +143,10 @@ impl Table {
             let next = opacities[(i + 1).min(ENTRIES - 1)];
             sum += (opacities[i - 1] - 2.0 * opacities[i] + next).abs();
             let [before, here] = [i - 1, i].map(|i| Vec3::from(samples[i].0));
-            let recoloured = opacities[i] * f64::from((here - before).abs().max_element());
-            sum += ORDER_BEND * opacities[i] * recoloured;
+            let recolored = opacities[i] * f64::from((here - before).abs().max_element());
+            sum += ORDER_BEND * opacities[i] * recolored;
             bends[i] = sum as f32;
-            changes[i] = changes[i - 1] + (opacities[i] - opacities[i - 1]).abs() as f32 + recoloured as f32;
+            changes[i] = changes[i - 1] + (opacities[i] - opacities[i - 1]).abs() as f32 + recolored as f32;
         }
         // A little less than exact, for rounding.
         let longest_even = 0.999 * TOLERANCE / (sum as f32 * ERROR_PER_BEND);
@@ -154,7 +154,7 @@ impl Table {
         for (i, &opacity) in opacities.iter().enumerate() {
             visible_before[i + 1] = visible_before[i] + u32::from(opacity > 0.0);
         }
-        let own = OwnColours::new(&transfer.colour_map, &colours);
+        let own = OwnColors::new(&transfer.color_map, &colors);
         let scale = Scale::new((low - decoding.offset) / decoding.scale, decoding.scale * per_value);
         Self { parts, longer, bends, changes, thickness, longest_even, scale, visible_before, own }
     }
@@ -168,11 +168,11 @@ impl Table {
         entries.chain(self.bends.iter().map(|bend| bend.to_bits())).chain(units).chain([0])
     }
 
-    /// Colours by label, four words each.
+    /// Colors by label, four words each.
     pub(crate) fn label_words(&self) -> impl Iterator<Item = u32> + '_ {
         let table = match &self.own {
-            Some(OwnColours::OfLabels(table)) => table.as_slice(),
-            Some(OwnColours::Packed) | None => &[],
+            Some(OwnColors::OfLabels(table)) => table.as_slice(),
+            Some(OwnColors::Packed) | None => &[],
         };
         table.iter().flat_map(|&[r, g, b]| [r, g, b, 1.0].map(f32::to_bits))
     }
@@ -182,12 +182,12 @@ impl Table {
         if place.is_nan() { Vec4::ZERO } else { self.parts[0].entry(place) }
     }
 
-    /// The colour of one sample of a label at a place.
+    /// The color of one sample of a label at a place.
     #[inline]
     pub(crate) fn label_entry(&self, place: f32, label: u32) -> Vec4 {
         let entry = self.parts[0].entry(place);
-        let coloured = |own: &OwnColours| Vec3::from(own.of(label)).extend(1.0) * entry.w;
-        self.own.as_ref().map_or(entry, coloured)
+        let colored = |own: &OwnColors| Vec3::from(own.of(label)).extend(1.0) * entry.w;
+        self.own.as_ref().map_or(entry, colored)
     }
 
     /// Returns what can be seen of the stored values from `low` to `high`, and of all that is interpolated

@@ -32,7 +32,7 @@ use crate::{Bounds, Fidelity, ImagePart, ImageSize, Instructions, Mode, Scene, S
 
 pub use crate::cpu::empty_space::visible_cells::VisibleCells;
 pub use crate::cpu::extreme::height::{ALIKE, NOTHING, PEAK_STEP, TOP};
-pub use crate::scene::colour::COLOURS;
+pub use crate::scene::color_map::COLORS;
 pub use prepared::{ABSENT, Peaks, PreparedPalette, PreparedSurface, Relative, VoxelFormat};
 pub use sides::{NO_SIDE, SEVERAL_SIDES, Sides};
 
@@ -219,7 +219,7 @@ pub struct Prepared {
     pub slices: Vec<Slice>,
     /// They are all that is drawn.
     pub slices_are_alone: bool,
-    /// The colours of slices and of extreme values.
+    /// The colors of slices and of extreme values.
     pub palette: PreparedPalette,
     /// In pictures of extreme values: height = the first * place + the second.
     pub height_scale: [f32; 2],
@@ -241,7 +241,7 @@ pub struct PreparedLight {
 /// Prepares a scene that is to be drawn from `blocks`.
 ///
 /// # Errors
-/// Those of [`crate::cast`]; `Unsupported` for a scene with boxes as lines, or in the colours of another array.
+/// Those of [`crate::cast`]; `Unsupported` for a scene with boxes as lines, or in the colors of another array.
 pub fn prepare(scene: &Scene, blocks: &Snapshot) -> Result<Prepared> {
     scene.check()?;
     if !scene.wires.is_empty() {
@@ -249,7 +249,7 @@ pub fn prepare(scene: &Scene, blocks: &Snapshot) -> Result<Prepared> {
     }
     if scene.color_by.is_some() {
         return Err(Error::unsupported(
-            "expected colours by the array that is drawn for a graphics processor, found another array's",
+            "expected colors by the array that is drawn for a graphics processor, found another array's",
         ));
     }
     let part = ImagePart::whole(scene);
@@ -271,7 +271,7 @@ impl Prepared {
     /// The tables, for samples that stand for 1, 2, 4, ... steps, each of [`TABLE_WORDS`]: for whole samples and for
     /// each of [`PARTS`] the entries, two words each (16 bits of red, green, blue, opacity, the first lowest), then what
     /// opacity bends up to each entry (`f32`), then what one of the 16 bits is worth for each of [`PARTS`], and one word.
-    /// At the end the colours of 256 labels (`f32`, red, green, blue, 1) where the map is one of labels.
+    /// At the end the colors of 256 labels (`f32`, red, green, blue, 1) where the map is one of labels.
     #[must_use]
     pub fn table_words(&self) -> &[u32] {
         &self.table_words
@@ -283,9 +283,9 @@ impl Prepared {
         self.table_words.len() / TABLE_WORDS
     }
 
-    /// True where labels have colours of their own.
+    /// True where labels have colors of their own.
     #[must_use]
-    pub fn has_label_colours(&self) -> bool {
+    pub fn has_label_colors(&self) -> bool {
         self.table_words.len() > self.table_count() * TABLE_WORDS
     }
 
@@ -421,11 +421,11 @@ fn prepared_peaks(BlockPeaks { cells, highest }: &BlockPeaks) -> Peaks {
 
 /// Surfaces as a caster on another device takes them.
 fn prepared_surfaces(surfaces: &Surfaces, scale: &Scale) -> Vec<PreparedSurface> {
-    let one = |&Surface { stored, colour }: &Surface| PreparedSurface {
+    let one = |&Surface { stored, color }: &Surface| PreparedSurface {
         stored,
         least: above(stored),
         place: scale.place(stored),
-        colour: colour.to_array(),
+        color: color.to_array(),
     };
     surfaces.sorted.iter().map(one).collect()
 }

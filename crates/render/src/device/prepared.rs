@@ -69,14 +69,14 @@ pub struct PreparedSurface {
     /// Its place in the table.
     pub place: f32,
     /// Premultiplied, before it is lit.
-    pub colour: [f32; 4],
+    pub color: [f32; 4],
 }
 
-/// Colours where opacity plays no part: see `palette.rs`.
+/// Colors where opacity plays no part: see `palette.rs`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PreparedPalette {
     /// Evenly spaced, in between they are linear.
-    pub colours: Vec<[f32; 3]>,
+    pub colors: Vec<[f32; 3]>,
     /// Number of a place in the table among them = the first + the second * place, before it is cut off.
     pub map: [f64; 2],
 }

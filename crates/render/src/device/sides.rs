@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn cells_between_two_surfaces_have_one_side() {
-        let surface = |stored| PreparedSurface { stored, least: 0.0, place: 0.0, colour: [0.0; 4] };
+        let surface = |stored| PreparedSurface { stored, least: 0.0, place: 0.0, color: [0.0; 4] };
         let surfaces = [10.0, 20.0, 20.0].map(surface);
         let absent = [f32::INFINITY, f32::NEG_INFINITY];
         for (range, expected) in [

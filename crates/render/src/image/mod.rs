@@ -19,15 +19,16 @@ use crate::ImageSize;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Background {
-    /// One sRGB colour, components 0 to 1.
-    Colour([f32; 3]),
+    /// One sRGB color, components 0 to 1.
+    #[serde(rename = "colour")]
+    Color([f32; 3]),
     /// Nothing: the image keeps its alpha.
     Transparent,
 }
 
 impl Background {
     /// Black.
-    pub const BLACK: Self = Self::Colour([0.0; 3]);
+    pub const BLACK: Self = Self::Color([0.0; 3]);
 }
 
 /// A picture in full precision: premultiplied, sRGB-encoded RGBA, row 0 at the top.
@@ -40,7 +41,7 @@ pub struct Image {
 }
 
 impl Image {
-    /// 8-bit RGB over a colour, three bytes per pixel.
+    /// 8-bit RGB over a color, three bytes per pixel.
     #[must_use]
     pub fn to_rgb8(&self, background: [f32; 3]) -> Vec<u8> {
         let behind = Vec4::new(background[0], background[1], background[2], 0.0);
@@ -59,25 +60,25 @@ impl Image {
     pub fn to_rgba8(&self) -> Vec<u8> {
         let straight = |&pixel: &[f32; 4]| {
             let pixel = Vec4::from(pixel);
-            let colour = if pixel.w > 0.0 { pixel / pixel.w } else { Vec4::ZERO };
-            to_bytes(Vec4::new(colour.x, colour.y, colour.z, pixel.w))
+            let color = if pixel.w > 0.0 { pixel / pixel.w } else { Vec4::ZERO };
+            to_bytes(Vec4::new(color.x, color.y, color.z, pixel.w))
         };
         self.rgba.iter().flat_map(straight).collect()
     }
 
-    /// An exact PNG: RGB over a colour, or RGBA without background. The same image gives the same bytes.
+    /// An exact PNG: RGB over a color, or RGBA without background. The same image gives the same bytes.
     ///
     /// # Errors
     /// `Internal` when encoding fails.
     pub fn to_png(&self, background: Background) -> Result<Vec<u8>> {
         match background {
-            Background::Colour(colour) => png_of(self.size, &self.to_rgb8(colour), png::ColorType::Rgb),
+            Background::Color(color) => png_of(self.size, &self.to_rgb8(color), png::ColorType::Rgb),
             Background::Transparent => png_of(self.size, &self.to_rgba8(), png::ColorType::Rgba),
         }
     }
 
     /// An OpenEXR picture in single precision: RGBA without background, premultiplied, in linear light as the format has it.
-    /// What a pixel covers in part is made linear as the colour that it is, and premultiplied again.
+    /// What a pixel covers in part is made linear as the color that it is, and premultiplied again.
     ///
     /// # Errors
     /// `Internal` when encoding fails.
@@ -121,8 +122,8 @@ fn png_of(size: ImageSize, bytes: &[u8], kind: png::ColorType) -> Result<Vec<u8>
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to a byte")]
-fn to_bytes(colour: Vec4) -> [u8; 4] {
-    (colour.clamp(Vec4::ZERO, Vec4::ONE) * 255.0 + 0.5).to_array().map(|v| v as u8)
+fn to_bytes(color: Vec4) -> [u8; 4] {
+    (color.clamp(Vec4::ZERO, Vec4::ONE) * 255.0 + 0.5).to_array().map(|v| v as u8)
 }
 
 #[cfg(test)]
@@ -172,7 +173,7 @@ mod tests {
             let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
             reader.next_frame(&mut pixels).unwrap();
             let expected = match background {
-                Background::Colour(c) => image().to_rgb8(c),
+                Background::Color(c) => image().to_rgb8(c),
                 Background::Transparent => image().to_rgba8(),
             };
             assert_eq!(pixels, expected);

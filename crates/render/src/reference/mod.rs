@@ -3,7 +3,7 @@
 //! The definition of a picture, written a second time: no blocks, no table of its own resolution, no skipping, no early
 //! end, no packets. Samples at multiples of the step from the eye, trilinear between the eight nearest voxels (the
 //! outermost ones repeated); from each sample to the next the value runs evenly, and that way is composited in many parts,
-//! colour and opacity from the transfer function, opacity corrected for the length of a part, premultiplied, front to
+//! color and opacity from the transfer function, opacity corrected for the length of a part, premultiplied, front to
 //! back. For tests and benchmarks: it takes minutes where the caster takes milliseconds.
 
 mod surfaces;
@@ -20,7 +20,7 @@ pub trait Voxels: Sync {
     fn value(&self, voxel: [u64; 3]) -> f64;
 }
 
-/// All pixels of a scene's picture, in the colours of its own values. What the scene says of quality is ignored but for the step.
+/// All pixels of a scene's picture, in the colors of its own values. What the scene says of quality is ignored but for the step.
 pub fn cast(scene: &Scene, voxels: &impl Voxels) -> Image {
     cast_colored_by(scene, voxels, None)
 }
@@ -69,7 +69,7 @@ impl<'a, V: Voxels> Caster<'a, V> {
         let upward = 1.0 - 2.0 * (f64::from(row) + 0.5) / height;
         let (origin, direction) = self.ray(across, upward);
         let ray = Ray { caster: self, origin, step: direction * self.step_world };
-        ray.colour().as_vec4().to_array()
+        ray.color().as_vec4().to_array()
     }
 
     fn ray(&self, across: f64, upward: f64) -> (DVec3, DVec3) {
@@ -93,12 +93,12 @@ impl<'a, V: Voxels> Caster<'a, V> {
         trilinear(self.voxels, place)
     }
 
-    /// A premultiplied colour as it is at a place, in the colours of the other array where one gives them.
-    fn recolored(&self, colour: DVec4, place: DVec3) -> DVec4 {
+    /// A premultiplied color as it is at a place, in the colors of the other array where one gives them.
+    fn recolored(&self, color: DVec4, place: DVec3) -> DVec4 {
         let color_by = self.color_by.zip(self.scene.color_by.as_ref());
-        color_by.map_or(colour, |(voxels, color_by)| {
-            let [r, g, b] = color_by.transfer().colour_at(trilinear(voxels, place)).map(f64::from);
-            DVec4::new(r, g, b, 1.0) * colour.w
+        color_by.map_or(color, |(voxels, color_by)| {
+            let [r, g, b] = color_by.transfer().color_at(trilinear(voxels, place)).map(f64::from);
+            DVec4::new(r, g, b, 1.0) * color.w
         })
     }
 }
@@ -132,7 +132,7 @@ struct Ray<'a, 'b, V> {
 }
 
 impl<V: Voxels> Ray<'_, '_, V> {
-    fn colour(&self) -> DVec4 {
+    fn color(&self) -> DVec4 {
         let scene = self.caster.scene;
         let values = || self.samples().filter(|&i| self.is_drawn(i)).map(|i| self.value_at(i));
         let extreme = match scene.mode {
@@ -141,17 +141,17 @@ impl<V: Voxels> Ray<'_, '_, V> {
             Mode::Composite | Mode::Surfaces => None,
         };
         let has_depth = extreme.is_none() || !scene.surfaces.is_empty() || !scene.slices.is_empty();
-        let colour = if has_depth { self.front_to_back() } else { DVec4::ZERO };
+        let color = if has_depth { self.front_to_back() } else { DVec4::ZERO };
         // It has no depth, and stands behind all else.
-        extreme.map_or(colour, |value| {
-            let [r, g, b] = scene.transfer.colour_at(value).map(f64::from);
-            colour + DVec4::new(r, g, b, 1.0) * (1.0 - colour.w)
+        extreme.map_or(color, |value| {
+            let [r, g, b] = scene.transfer.color_at(value).map(f64::from);
+            color + DVec4::new(r, g, b, 1.0) * (1.0 - color.w)
         })
     }
 
     fn front_to_back(&self) -> DVec4 {
         let draws_volume = self.caster.scene.mode == Mode::Composite;
-        let (sheets, mut colour) = (self.sheets(), DVec4::ZERO);
+        let (sheets, mut color) = (self.sheets(), DVec4::ZERO);
         for end in self.samples() {
             let start = end - 1.0;
             let sheets = || sheets.iter().filter(|sheet| (start..end).contains(&sheet.0.0));
@@ -162,23 +162,23 @@ impl<V: Voxels> Ray<'_, '_, V> {
             let surfaces = surfaces::hits(self, start, end);
             let mut hits: Vec<Hit> = surfaces
                 .iter()
-                .map(|hit| (hit.at, self.lit(self.recolored(hit.colour(), hit.at.0), hit.at.0)))
+                .map(|hit| (hit.at, self.lit(self.recolored(hit.color(), hit.at.0), hit.at.0)))
                 .chain(sheets().copied())
                 .collect();
             hits.sort_by(|a, b| a.0.0.total_cmp(&b.0.0));
             for (at, hit) in hits.into_iter().filter(|hit| self.is_drawn(hit.0.0)) {
                 if draws_volume {
-                    colour = self.stretch(colour, from, at);
+                    color = self.stretch(color, from, at);
                 }
-                colour += hit * (1.0 - colour.w);
+                color += hit * (1.0 - color.w);
                 from = at;
             }
             // A step belongs to the sample at its end.
             if draws_volume && self.is_drawn(end) {
-                colour = self.stretch(colour, from, (end, self.value_at(end)));
+                color = self.stretch(color, from, (end, self.value_at(end)));
             }
         }
-        colour
+        color
     }
 
     /// Whole samples from before the volume to behind it; parallel rays may begin behind the eye.
@@ -222,15 +222,15 @@ impl<V: Voxels> Ray<'_, '_, V> {
             let at = (slice.at - first) / (second - first);
             (at, self.value_at(at))
         });
-        let coloured = slices.filter(|(at, _)| at.is_finite()).map(|at| {
-            let [r, g, b] = self.caster.scene.transfer.colour_at(at.1).map(f64::from);
+        let colored = slices.filter(|(at, _)| at.is_finite()).map(|at| {
+            let [r, g, b] = self.caster.scene.transfer.color_at(at.1).map(f64::from);
             (at, self.recolored(DVec4::new(r, g, b, 1.0), at.0))
         });
-        coloured.collect()
+        colored.collect()
     }
 
     /// A way on which the value runs evenly, between two places along the ray with their values.
-    fn stretch(&self, mut colour: DVec4, from: (f64, f64), to: (f64, f64)) -> DVec4 {
+    fn stretch(&self, mut color: DVec4, from: (f64, f64), to: (f64, f64)) -> DVec4 {
         let length = to.0 - from.0;
         for part in 0..PARTS {
             let share = (f64::from(part) + 0.5) / f64::from(PARTS);
@@ -243,24 +243,24 @@ impl<V: Voxels> Ray<'_, '_, V> {
             if self.caster.scene.is_lit {
                 entry = self.lit(entry, from.0 + length * share);
             }
-            colour += entry * (1.0 - colour.w);
+            color += entry * (1.0 - color.w);
         }
-        colour
+        color
     }
 
-    fn recolored(&self, colour: DVec4, i: f64) -> DVec4 {
-        self.caster.recolored(colour, self.place(i))
+    fn recolored(&self, color: DVec4, i: f64) -> DVec4 {
+        self.caster.recolored(color, self.place(i))
     }
 
-    fn lit(&self, colour: DVec4, i: f64) -> DVec4 {
-        surfaces::lit(self.caster, colour, self.place(i), self.step)
+    fn lit(&self, color: DVec4, i: f64) -> DVec4 {
+        surfaces::lit(self.caster, color, self.place(i), self.step)
     }
 }
 
 /// Parts of the way between two samples.
 const PARTS: u32 = 64;
 
-/// The premultiplied colours of parts by value, eight times as fine as the caster's own table.
+/// The premultiplied colors of parts by value, eight times as fine as the caster's own table.
 struct Classes {
     low: f64,
     per_value: f64,
@@ -278,7 +278,7 @@ impl Classes {
             let value = low + i as f64 / per_value;
             let thickness = scene.quality.step / f64::from(PARTS);
             let opacity = 1.0 - (1.0 - transfer.opacity_at(value)).powf(thickness);
-            let [r, g, b] = transfer.colour_at(value).map(f64::from);
+            let [r, g, b] = transfer.color_at(value).map(f64::from);
             DVec4::new(r, g, b, 1.0) * opacity
         };
         Self { low, per_value, entries: (0..Self::ENTRIES).map(entry).collect() }

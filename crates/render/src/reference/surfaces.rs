@@ -46,14 +46,14 @@ pub(super) fn hits<V: Voxels>(ray: &Ray<'_, '_, V>, start: f64, end: f64) -> Vec
 
 impl Hit {
     /// Returns the color of its surface, premultiplied.
-    pub(super) fn colour(&self) -> DVec4 {
-        let [r, g, b] = self.surface.colour.map(f64::from);
+    pub(super) fn color(&self) -> DVec4 {
+        let [r, g, b] = self.surface.color.map(f64::from);
         DVec4::new(r, g, b, 1.0) * f64::from(self.surface.opacity)
     }
 }
 
-/// A premultiplied colour in the light at a place in voxels of level 0, seen along `step` (world).
-pub(super) fn lit<V: Voxels>(caster: &Caster<'_, V>, colour: DVec4, p: DVec3, step: DVec3) -> DVec4 {
+/// A premultiplied color in the light at a place in voxels of level 0, seen along `step` (world).
+pub(super) fn lit<V: Voxels>(caster: &Caster<'_, V>, color: DVec4, p: DVec3, step: DVec3) -> DVec4 {
     const NEAR: f64 = 1e-6;
     let cell = p.floor();
     let inside = p.clamp(cell + 2.0 * NEAR, cell + 1.0 - 2.0 * NEAR);
@@ -63,6 +63,6 @@ pub(super) fn lit<V: Voxels>(caster: &Caster<'_, V>, colour: DVec4, p: DVec3, st
     let gradient = DVec3::new(slope(DVec3::X), slope(DVec3::Y), slope(DVec3::Z));
     let normal = caster.scene.view.world_from_volume.matrix3.inverse().transpose() * gradient;
     let cosine = normal.try_normalize().map_or(1.0, |normal| normal.dot(step.normalize()).abs());
-    let scattered = colour.truncate() * (0.3 + 0.7 * cosine) + 0.25 * cosine.powi(32) * colour.w;
-    scattered.min(DVec3::splat(colour.w)).extend(colour.w)
+    let scattered = color.truncate() * (0.3 + 0.7 * cosine) + 0.25 * cosine.powi(32) * color.w;
+    scattered.min(DVec3::splat(color.w)).extend(color.w)
 }

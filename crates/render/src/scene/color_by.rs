@@ -6,31 +6,31 @@ use array::{Error, Result};
 
 use crate::{Mode, OpacityPoint, TransferFunction, VolumeView};
 
-/// Which array gives the colours of a picture, and which colours. Where it has no value nothing is seen.
+/// Which array gives the colors of a picture, and which colors. Where it has no value nothing is seen.
 #[derive(Clone, Debug)]
 pub struct ColorByArray {
     /// The array, seen as a volume whose voxels lie where those of the scene's view do.
     pub view: Arc<VolumeView>,
-    /// Name of the colour map; see [`colour_map_names`](crate::colour_map_names).
-    pub colour_map: String,
-    /// Decoded values at the ends of the colour map, the low one first.
+    /// Name of the color map; see [`color_map_names`](crate::color_map_names).
+    pub color_map: String,
+    /// Decoded values at the ends of the color map, the low one first.
     pub range: [f64; 2],
     /// Number of the finest level to take, as [`Demand::wanted`](crate::Demand::wanted) says.
     pub finest_level: u8,
 }
 
 impl ColorByArray {
-    /// The colours as a transfer function, of which opacity plays no part.
+    /// The colors as a transfer function, of which opacity plays no part.
     pub(crate) fn transfer(&self) -> TransferFunction {
         TransferFunction {
-            colour_map: self.colour_map.clone(),
+            color_map: self.color_map.clone(),
             reversed: false,
             range: self.range,
             opacity: vec![OpacityPoint { value: self.range[0], opacity: 1.0 }],
         }
     }
 
-    /// Checks that it can colour a scene of a view.
+    /// Checks that it can color a scene of a view.
     ///
     /// # Errors
     /// `Invalid`, naming what is wrong.
@@ -39,13 +39,13 @@ impl ColorByArray {
         self.view.level_index_of(self.finest_level)?;
         if mode.is_extreme() {
             return Err(Error::invalid(
-                "expected no other array's colours for extreme values, which show their own",
+                "expected no other array's colors for extreme values, which show their own",
             ));
         }
         let place = |view: &VolumeView| (view.levels[0].shape, view.world_from_volume);
         if place(view) != place(&self.view) {
             return Err(Error::invalid(format!(
-                "expected colours by an array whose voxels lie where the scene's do, found {:?} and {:?} voxels, or other places",
+                "expected colors by an array whose voxels lie where the scene's do, found {:?} and {:?} voxels, or other places",
                 self.view.levels[0].shape, view.levels[0].shape
             )));
         }

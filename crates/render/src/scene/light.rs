@@ -2,7 +2,7 @@
 //!
 //! Blinn's model for a headlight: light, line of sight and the half-way vector are one, so that all depends on one
 //! cosine: that between the line of sight and the gradient of the decoded values in world space. Nothing casts a
-//! shadow. Components are those of the sRGB-encoded, premultiplied colours that everything here is composited in.
+//! shadow. Components are those of the sRGB-encoded, premultiplied colors that everything here is composited in.
 
 use glam::{DAffine3, DMat3, DVec3, Vec4};
 
@@ -10,7 +10,7 @@ use crate::simd::{LANES, Simd};
 
 /// Light that comes from everywhere.
 pub(crate) const AMBIENT: f32 = 0.3;
-/// Light of the lamp, scattered evenly. With [`AMBIENT`] it leaves a colour that faces the eye as it is.
+/// Light of the lamp, scattered evenly. With [`AMBIENT`] it leaves a color that faces the eye as it is.
 pub(crate) const DIFFUSE: f32 = 1.0 - AMBIENT;
 /// Light of the lamp, mirrored: white.
 pub(crate) const SPECULAR: f32 = 0.25;
@@ -51,14 +51,14 @@ pub(crate) struct Metric {
     pub(crate) step_length: f64,
 }
 
-/// Light of sixteen ways: what colours are multiplied by, and what is added for each part of opacity.
+/// Light of sixteen ways: what colors are multiplied by, and what is added for each part of opacity.
 #[derive(Clone, Copy)]
 pub(crate) struct Light<S: Simd> {
     pub(crate) scattered: S::F,
     pub(crate) mirrored: S::F,
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "colours are f32")]
+#[expect(clippy::cast_possible_truncation, reason = "colors are f32")]
 impl Metric {
     pub(crate) fn new(volume_from_world: &DAffine3, step_world: f64) -> Self {
         let all = volume_from_world.matrix3;
@@ -124,11 +124,11 @@ pub(crate) fn lights<S: Simd>(simd: S, cosines: &[f32; LANES]) -> Light<S> {
     }
 }
 
-/// A premultiplied colour as it looks under light at a cosine.
-pub(crate) fn lit(colour: Vec4, cosine: f32) -> Vec4 {
-    let mirrored = (0..=SQUARINGS).fold(cosine, |power, _| power * power) * SPECULAR * colour.w;
+/// A premultiplied color as it looks under light at a cosine.
+pub(crate) fn lit(color: Vec4, cosine: f32) -> Vec4 {
+    let mirrored = (0..=SQUARINGS).fold(cosine, |power, _| power * power) * SPECULAR * color.w;
     let scattered = AMBIENT + DIFFUSE * cosine;
-    (colour * scattered + mirrored).min(Vec4::splat(colour.w)).with_w(colour.w)
+    (color * scattered + mirrored).min(Vec4::splat(color.w)).with_w(color.w)
 }
 
 #[cfg(test)]
@@ -136,11 +136,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_faces_the_eye_keeps_its_colour_and_what_does_not_is_darker() {
-        let colour = Vec4::new(0.1, 0.2, 0.4, 0.5);
-        assert!(lit(colour, 1.0).cmpge(colour).all() && lit(colour, 1.0).max_element() <= 0.5);
-        assert_eq!(lit(colour, 0.0), (colour * AMBIENT).with_w(0.5));
-        let steps: Vec<f32> = (0..=20u8).map(|i| lit(colour, f32::from(i) / 20.0).x).collect();
+    fn what_faces_the_eye_keeps_its_color_and_what_does_not_is_darker() {
+        let color = Vec4::new(0.1, 0.2, 0.4, 0.5);
+        assert!(lit(color, 1.0).cmpge(color).all() && lit(color, 1.0).max_element() <= 0.5);
+        assert_eq!(lit(color, 0.0), (color * AMBIENT).with_w(0.5));
+        let steps: Vec<f32> = (0..=20u8).map(|i| lit(color, f32::from(i) / 20.0).x).collect();
         assert!(steps.is_sorted());
     }
 

@@ -3,7 +3,7 @@
 pub(crate) mod camera;
 pub(crate) mod camera_path;
 pub(crate) mod color_by;
-pub(crate) mod colour;
+pub(crate) mod color_map;
 pub(crate) mod demand;
 pub(crate) mod fidelity;
 pub(crate) mod first_camera;
@@ -34,9 +34,9 @@ pub struct Scene {
     pub view: Arc<VolumeView>,
     /// Seen from where.
     pub camera: Camera,
-    /// How values become colour and opacity.
+    /// How values become color and opacity.
     pub transfer: TransferFunction,
-    /// Another array that gives the colours of all that is drawn but lines; opacity stays as `transfer` says.
+    /// Another array that gives the colors of all that is drawn but lines; opacity stays as `transfer` says.
     pub color_by: Option<ColorByArray>,
     /// Surfaces in the volume, at most [`Isosurface::MAX_COUNT`]; labels have none.
     pub surfaces: Vec<Isosurface>,

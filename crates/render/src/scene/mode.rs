@@ -12,7 +12,7 @@ pub enum Mode {
     Composite,
     /// Nothing.
     Surfaces,
-    /// The largest value along each ray in its colour, opaque, behind all surfaces and slices; nothing where no value is.
+    /// The largest value along each ray in its color, opaque, behind all surfaces and slices; nothing where no value is.
     Maximum,
     /// The smallest value along each ray, drawn as [`Mode::Maximum`] draws the largest.
     Minimum,

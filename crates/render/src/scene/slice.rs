@@ -17,7 +17,7 @@ pub enum SpaceAxis {
     Z,
 }
 
-/// A plane across one axis of the volume, opaque in the colours of the transfer function: between voxels values are
+/// A plane across one axis of the volume, opaque in the colors of the transfer function: between voxels values are
 /// interpolated, those of labels are the nearest ones. There is nothing where no value is, nor outside of the clipping
 /// box; light and the transfer function's opacity change nothing.
 #[derive(Clone, Copy, Debug, PartialEq)]

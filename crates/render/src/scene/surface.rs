@@ -13,7 +13,8 @@ pub struct Isosurface {
     /// Decoded value.
     pub value: f64,
     /// sRGB, components 0 to 1.
-    pub colour: [f32; 3],
+    #[serde(rename = "colour")]
+    pub color: [f32; 3],
     /// Share of the light from behind that the surface absorbs, 0 to 1; it does not depend on how thin the
     /// voxels are.
     pub opacity: f32,
@@ -41,11 +42,10 @@ impl Isosurface {
             )));
         }
         let is_share = |v: &f32| (0.0..=1.0).contains(v);
-        let is_legal =
-            |s: &Self| s.value.is_finite() && s.colour.iter().all(is_share) && is_share(&s.opacity);
+        let is_legal = |s: &Self| s.value.is_finite() && s.color.iter().all(is_share) && is_share(&s.opacity);
         match surfaces.iter().find(|s| !is_legal(s)) {
             Some(bad) => Err(Error::invalid(format!(
-                "expected an isosurface of a finite value with colour and opacity from 0 to 1, found {bad:?}"
+                "expected an isosurface of a finite value with color and opacity from 0 to 1, found {bad:?}"
             ))),
             None => Ok(()),
         }

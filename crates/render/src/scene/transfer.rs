@@ -1,13 +1,13 @@
-//! The transfer function: how decoded values become colour and opacity.
+//! The transfer function: how decoded values become color and opacity.
 //!
 //! A value the person sets and links carry. Opacity is piecewise linear between control points and holds
-//! beyond the outermost ones; colour comes from a map spread over a range and holds beyond it. To hide values
+//! beyond the outermost ones; color comes from a map spread over a range and holds beyond it. To hide values
 //! outside a range, end the opacity points with zeros.
 
 use array::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::scene::colour::{COLOURS, colour_map_names, colour_map_table};
+use crate::scene::color_map::{COLORS, color_map_names, color_map_table};
 
 /// A control point: this opacity at this decoded value.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -18,15 +18,16 @@ pub struct OpacityPoint {
     pub opacity: f64,
 }
 
-/// How decoded values become colour and opacity; see the module.
+/// How decoded values become color and opacity; see the module.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TransferFunction {
-    /// Name of the colour map; see [`colour_map_names`].
-    pub colour_map: String,
-    /// Runs the colour map from high to low.
+    /// Name of the color map; see [`color_map_names`].
+    #[serde(rename = "colour_map")]
+    pub color_map: String,
+    /// Runs the color map from high to low.
     #[serde(default)]
     pub reversed: bool,
-    /// Decoded values at the ends of the colour map, the low one first.
+    /// Decoded values at the ends of the color map, the low one first.
     pub range: [f64; 2],
     /// Control points by increasing value; two at one value make a step.
     pub opacity: Vec<OpacityPoint>,
@@ -47,7 +48,7 @@ impl TransferFunction {
         let (low, high) = if low < high { (low, high) } else { (low - 0.5, low + 0.5) };
         let point = |share: f64, opacity| OpacityPoint { value: low + (high - low) * share, opacity };
         Self {
-            colour_map: "viridis".into(),
+            color_map: "viridis".into(),
             reversed: false,
             range: [low, high],
             opacity: vec![point(0.0, 0.0), point(0.1, 0.0), point(1.0, opacity)],
@@ -59,7 +60,7 @@ impl TransferFunction {
     pub fn labels(opacity: f64) -> Self {
         let point = |value, opacity| OpacityPoint { value, opacity };
         Self {
-            colour_map: "labels".into(),
+            color_map: "labels".into(),
             reversed: false,
             range: [0.0, 255.0],
             // Negative labels are things too: values below the first point have its opacity.
@@ -78,11 +79,11 @@ impl TransferFunction {
     /// # Errors
     /// `Invalid`, naming what is wrong.
     pub fn check(&self) -> Result<()> {
-        if !colour_map_names().contains(&self.colour_map.as_str()) {
+        if !color_map_names().contains(&self.color_map.as_str()) {
             return Err(Error::invalid(format!(
                 "expected one of the colour maps {:?}, found `{}`",
-                colour_map_names(),
-                self.colour_map
+                color_map_names(),
+                self.color_map
             )));
         }
         let [low, high] = self.range;
@@ -136,31 +137,31 @@ impl TransferFunction {
         [if is_step && (low - room).is_finite() { low - room } else { low }, high]
     }
 
-    /// The map's colours as 0 to 1, in the direction of use.
-    pub(crate) fn colours(&self) -> Vec<[f32; 3]> {
-        let table = colour_map_table(&self.colour_map).unwrap_or([[0; 3]; COLOURS]);
-        let mut colours: Vec<_> = table.iter().map(|c| c.map(|v| f32::from(v) / 255.0)).collect();
+    /// The map's colors as 0 to 1, in the direction of use.
+    pub(crate) fn colors(&self) -> Vec<[f32; 3]> {
+        let table = color_map_table(&self.color_map).unwrap_or([[0; 3]; COLORS]);
+        let mut colors: Vec<_> = table.iter().map(|c| c.map(|v| f32::from(v) / 255.0)).collect();
         if self.reversed {
-            colours.reverse();
+            colors.reverse();
         }
-        colours
+        colors
     }
 
-    /// sRGB colour of a decoded value, interpolated in the map.
+    /// sRGB color of a decoded value, interpolated in the map.
     #[must_use]
-    pub fn colour_at(&self, value: f64) -> [f32; 3] {
-        interpolate(&self.colours(), self.range, value)
+    pub fn color_at(&self, value: f64) -> [f32; 3] {
+        interpolate(&self.colors(), self.range, value)
     }
 }
 
-/// The colour at the place of `value` in `range`, interpolated linearly.
+/// The color at the place of `value` in `range`, interpolated linearly.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the table")]
-pub(crate) fn interpolate(colours: &[[f32; 3]], [low, high]: [f64; 2], value: f64) -> [f32; 3] {
-    let last = colours.len() - 1;
+pub(crate) fn interpolate(colors: &[[f32; 3]], [low, high]: [f64; 2], value: f64) -> [f32; 3] {
+    let last = colors.len() - 1;
     let place = ((value - low) / (high - low)).clamp(0.0, 1.0) * last as f64;
     let index = (place as usize).min(last - 1);
     let share = (place - index as f64) as f32;
-    std::array::from_fn(|c| colours[index][c] + (colours[index + 1][c] - colours[index][c]) * share)
+    std::array::from_fn(|c| colors[index][c] + (colors[index + 1][c] - colors[index][c]) * share)
 }
 
 #[cfg(test)]
@@ -217,12 +218,12 @@ mod tests {
     }
 
     #[test]
-    fn colours_follow_the_range_and_its_direction() {
-        let tf = TransferFunction { colour_map: "gray".into(), range: [10.0, 20.0], ..points(&[(0.0, 1.0)]) };
-        assert!((tf.colour_at(15.0)[0] - 0.5).abs() < 0.01);
-        assert!((tf.colour_at(99.0)[1] - 1.0).abs() < 1e-6);
+    fn colors_follow_the_range_and_its_direction() {
+        let tf = TransferFunction { color_map: "gray".into(), range: [10.0, 20.0], ..points(&[(0.0, 1.0)]) };
+        assert!((tf.color_at(15.0)[0] - 0.5).abs() < 0.01);
+        assert!((tf.color_at(99.0)[1] - 1.0).abs() < 1e-6);
         let reversed = TransferFunction { reversed: true, ..tf };
-        assert!((reversed.colour_at(12.5)[2] - 0.75).abs() < 0.01);
+        assert!((reversed.color_at(12.5)[2] - 0.75).abs() < 0.01);
     }
 
     #[test]
@@ -232,7 +233,7 @@ mod tests {
         TransferFunction::labels(1.0).check().unwrap();
         TransferFunction::ramp(3.0, 3.0, 0.5).check().unwrap();
         let bad = [
-            TransferFunction { colour_map: "jet".into(), ..good.clone() },
+            TransferFunction { color_map: "jet".into(), ..good.clone() },
             TransferFunction { range: [1.0, 1.0], ..good.clone() },
             TransferFunction { range: [0.0, f64::INFINITY], ..good.clone() },
             TransferFunction { opacity: Vec::new(), ..good.clone() },

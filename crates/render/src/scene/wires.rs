@@ -13,7 +13,7 @@ pub struct WireBox {
     /// Position and size, world space.
     pub bounds: Bounds,
     /// sRGB.
-    pub colour: [u8; 3],
+    pub color: [u8; 3],
 }
 
 /// Boxes, at most [`MAX_BOXES`]; the last are drawn last.

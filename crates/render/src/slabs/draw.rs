@@ -111,7 +111,7 @@ impl Stage<'_> {
         }
         let seen = self.seen(&ray);
         let start = self.normal.dot(ray.origin);
-        let mut colour = Vec4::ZERO;
+        let mut color = Vec4::ZERO;
         let count = self.planes.len();
         for number in 0..count {
             let (slab, middle) = self.planes[if along > 0.0 { number } else { count - 1 - number }];
@@ -125,12 +125,12 @@ impl Stage<'_> {
                 continue;
             }
             let texel = lengthened(texel, self.cast_along(&ray, distance) / along.abs());
-            colour += texel * (1.0 - colour.w);
-            if colour.w >= OPAQUE {
+            color += texel * (1.0 - color.w);
+            if color.w >= OPAQUE {
                 break;
             }
         }
-        colour.to_array()
+        color.to_array()
     }
 
     fn seen(&self, ray: &Ray) -> Seen {
@@ -163,13 +163,13 @@ impl Stage<'_> {
 }
 
 /// A texel whose matter is passed on a way `times` as long.
-#[expect(clippy::cast_possible_truncation, reason = "colours are f32")]
+#[expect(clippy::cast_possible_truncation, reason = "colors are f32")]
 fn lengthened(texel: Vec4, times: f64) -> Vec4 {
     let through = (1.0 - texel.w).max(0.0);
     texel * ((1.0 - through.powf(times as f32)) / texel.w)
 }
 
-/// A slab's colour between four texels; nothing is beyond its edges.
+/// A slab's color between four texels; nothing is beyond its edges.
 #[expect(clippy::cast_possible_truncation, reason = "within a texel of the rectangle; places are f32")]
 fn interpolated(slab: &Slab, [column, row]: [f64; 2]) -> Vec4 {
     let Rect { left, top, width, height } = slab.rect;
@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn between_texels_colours_are_mixed_and_beyond_the_edge_is_nothing() {
+    fn between_texels_colors_are_mixed_and_beyond_the_edge_is_nothing() {
         let rect = Rect { left: 10, top: 20, width: 2, height: 1 };
         let slab = Slab { rect, rgba: vec![255, 0, 0, 255, 0, 0, 255, 255] };
         assert_eq!(interpolated(&slab, [10.5, 20.5]), Vec4::new(1.0, 0.0, 0.0, 1.0));

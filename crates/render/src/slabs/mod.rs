@@ -152,7 +152,7 @@ pub struct Slabs {
 pub struct Slab {
     /// Which part of the image it is; empty where nothing is seen.
     pub rect: Rect,
-    /// The square root of each component of premultiplied, sRGB-encoded RGBA, in 8 bits, row by row: faint colours need the
+    /// The square root of each component of premultiplied, sRGB-encoded RGBA, in 8 bits, row by row: faint colors need the
     /// finer steps, because many of them lie behind one another.
     pub rgba: Vec<u8>,
 }

@@ -21,8 +21,8 @@ pub(crate) fn cast(synthetic: &Synthetic, scene: &Scene) -> Image {
     reference::cast(scene, synthetic)
 }
 
-/// In the colours of another one.
+/// In the colors of another one.
 #[allow(clippy::allow_attributes, dead_code, reason = "each test binary uses its part")]
-pub(crate) fn cast_colored_by(synthetic: &Synthetic, colours: &Synthetic, scene: &Scene) -> Image {
-    reference::cast_colored_by(scene, synthetic, Some(colours))
+pub(crate) fn cast_colored_by(synthetic: &Synthetic, colors: &Synthetic, scene: &Scene) -> Image {
+    reference::cast_colored_by(scene, synthetic, Some(colors))
 }

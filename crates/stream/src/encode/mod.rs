@@ -71,7 +71,7 @@ impl Encoder for Png {
     }
 
     fn encode(&mut self, image: &Image, background: [u8; 3]) -> Result<Bytes> {
-        Ok(image.to_png(Background::Colour(unit(background)))?.into())
+        Ok(image.to_png(Background::Color(unit(background)))?.into())
     }
 }
 

@@ -126,7 +126,7 @@ async fn elements(
 fn boxes(grids: &[GridBox], all: u64, levels: usize) -> Boxes {
     let wire = |grid: &GridBox| WireBox {
         bounds: Bounds { min: grid.lower, max: grid.upper },
-        colour: grid_colour(grid.level.into(), levels),
+        color: grid_colour(grid.level.into(), levels),
     };
     let drawn = grids.len() as u64;
     let finest = grids.iter().map(|grid| grid.level).min().unwrap_or(0);

@@ -33,7 +33,7 @@ pub(crate) fn tint_of(by: &ColourBy, volume: &Arc<VolumeView>, finest_level: u8)
     let any = any_colours(volume.meaning);
     ColorByArray {
         view: Arc::clone(volume),
-        colour_map: by.map.clone().unwrap_or(any.map),
+        color_map: by.map.clone().unwrap_or(any.map),
         range: by.range.unwrap_or(any.range),
         finest_level,
     }
@@ -92,7 +92,7 @@ pub(crate) fn shared_camera(camera: &Camera) -> view::Camera {
 pub(crate) fn transfer_of(transfer: &Transfer) -> Result<TransferFunction> {
     let point = |&[value, opacity]: &[f64; 2]| OpacityPoint { value, opacity };
     let function = TransferFunction {
-        colour_map: transfer.map.clone(),
+        color_map: transfer.map.clone(),
         reversed: false,
         range: transfer.range,
         opacity: transfer.opacity.iter().map(point).collect(),
@@ -106,7 +106,7 @@ pub(crate) fn transfer_of(transfer: &Transfer) -> Result<TransferFunction> {
 pub(crate) fn surfaces_of(view: &View) -> Vec<Isosurface> {
     let surface = |s: &view::Surface| Isosurface {
         value: s.value,
-        colour: s.colour.map(|c| f32::from(c) / 255.0),
+        color: s.colour.map(|c| f32::from(c) / 255.0),
         opacity: s.opacity as f32,
     };
     view.surfaces.iter().map(surface).collect()

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use array::{Error, Result};
 use render::{
     Bounds, Camera, ImageSize, Mode, OpacityPoint, Projection, Quality, Scene, TransferFunction, VolumeView,
-    colour_map_table,
+    color_map_table,
 };
 use serde_json::{Value, json};
 
@@ -100,7 +100,7 @@ pub(super) fn told(scene: &Scene) -> Result<Value> {
         "up": scene.camera.up,
         "fov_y_degrees": fov_y_rad.to_degrees(),
         "range": scene.transfer.range,
-        "colours": colour_map_table(&scene.transfer.colour_map).map(|table| table.to_vec()),
+        "colours": color_map_table(&scene.transfer.color_map).map(|table| table.to_vec()),
         "opacity": opacity,
     }))
 }

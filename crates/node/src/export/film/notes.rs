@@ -16,7 +16,7 @@ pub(super) fn notes(view: &View, size: ImageSize, dataset: &Dataset) -> Result<N
     };
     let own = values_of(array, &position);
     let legend = |map: &str, range| TransferFunction {
-        colour_map: map.to_owned(),
+        color_map: map.to_owned(),
         reversed: false,
         range,
         opacity: Vec::new(),
@@ -29,7 +29,7 @@ pub(super) fn notes(view: &View, size: ImageSize, dataset: &Dataset) -> Result<N
         Some((values_of(array, &at), legend(by.map.as_deref()?, by.range?)))
     });
     let colour_of = |level: usize| Key {
-        colour: grid_colour(level, array.levels.len()),
+        color: grid_colour(level, array.levels.len()),
         text: format!("grids of level {level}"),
     };
     let surfaces: Vec<Key> =
@@ -187,7 +187,7 @@ mod tests {
         let found = of(&dataset);
         let texts: Vec<&str> = found.keys.iter().map(|key| key.text.as_str()).collect();
         assert_eq!(texts, ["0.5 kg", "-2e-7 kg", "grids of level 0"]);
-        assert_eq!(found.keys[0].colour, [1, 2, 3]);
+        assert_eq!(found.keys[0].color, [1, 2, 3]);
         assert!(found.title.ends_with("[kg]   2001-02-04 06:00"), "{}", found.title);
         dataset.arrays[0].axes[0].units = "minutes since 2001-02-03".into();
         assert!(of(&dataset).title.ends_with("2001-02-03 00:30"));
@@ -222,7 +222,7 @@ mod tests {
         let found = notes(&View::parse(&view.to_string()).unwrap(), size, &dataset).unwrap();
         let legend = found.transfer.unwrap();
         assert_eq!(
-            (found.values.as_str(), legend.colour_map.as_str(), legend.range),
+            (found.values.as_str(), legend.color_map.as_str(), legend.range),
             ("heat [K]", "magma", [3.0, 9.0])
         );
         let name = &dataset.arrays[0].name;

@@ -63,7 +63,7 @@ impl Kind {
     fn encode(self, image: &Image, background: [u8; 3]) -> Result<Vec<u8>> {
         match self {
             Self::Exr => image.to_exr(),
-            _ => image.to_png(Background::Colour(background.map(|c| f32::from(c) / 255.0))),
+            _ => image.to_png(Background::Color(background.map(|c| f32::from(c) / 255.0))),
         }
     }
 }

@@ -22,7 +22,7 @@ use crate::{ImagePart, Scene};
 
 impl Snapshot {
     /// Casts with the colors of another array, where the scene has them; and says how many samples count as lacking because
-    /// their colours are still to come: one stands for all.
+    /// their colors are still to come: one stands for all.
     pub(crate) fn with_colors<R>(
         &self,
         scene: &Scene,
@@ -34,7 +34,7 @@ impl Snapshot {
         let blocks = self
             .color_by
             .as_ref()
-            .ok_or_else(|| Error::invalid("expected the blocks of the array that gives the colours"))?;
+            .ok_or_else(|| Error::invalid("expected the blocks of the array that gives the colors"))?;
         let color_scene = scene.color_scene(color_by);
         each_blocks!(blocks, blocks => {
             let colors = ArrayColors::new(&color_scene, part, blocks, instructions)?;
@@ -188,7 +188,7 @@ impl<T: Voxel> Job for ColorsInBlock<'_, '_, T> {
     }
 }
 
-/// The colours of places in the table; nothing where they are NaN.
+/// The colors of places in the table; nothing where they are NaN.
 #[inline(always)]
 fn of_places<S: Simd>(simd: S, places: S::F, table: &Table) -> [[f32; LANES]; 4] {
     let entries = &table.parts[0];
@@ -203,13 +203,13 @@ fn of_places<S: Simd>(simd: S, places: S::F, table: &Table) -> [[f32; LANES]; 4]
     ]
 }
 
-/// The colours of labels; nothing where their places are NaN.
+/// The colors of labels; nothing where their places are NaN.
 #[inline(never)]
 fn of_labels<T>(values: &PlaceValues, shading: &Shading<'_, T>) -> [[f32; LANES]; 4] {
     let mut found = [[0.0; LANES]; 4];
     for lane in (0..LANES).filter(|&lane| !values.places[lane].is_nan()) {
-        let colour = shading.table.label_entry(values.places[lane], values.labels[lane]);
-        (0..4).for_each(|part| found[part][lane] = colour[part]);
+        let color = shading.table.label_entry(values.places[lane], values.labels[lane]);
+        (0..4).for_each(|part| found[part][lane] = color[part]);
     }
     found
 }

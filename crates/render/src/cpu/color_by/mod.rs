@@ -2,7 +2,7 @@
 //!
 //! The other array has blocks, levels and transitions between levels of its own; [`lookup`] finds its values, sixteen places at once,
 //! wherever they lie. Voxels of both lie at the same places, so positions in volume space are the same. Between two samples a part
-//! of the way takes the colour in its middle.
+//! of the way takes the color in its middle.
 
 pub(crate) mod lookup;
 
@@ -34,18 +34,18 @@ pub(crate) trait ColorLookup: fmt::Debug + Send + Sync {
     fn is_lacking(&self) -> bool;
 }
 
-/// A premultiplied colour of one array in the color of another one at a place.
-pub(crate) fn recolored(color_by: Option<&dyn ColorLookup>, colour: Vec4, at: DVec3) -> Vec4 {
+/// A premultiplied color of one array in the color of another one at a place.
+pub(crate) fn recolored(color_by: Option<&dyn ColorLookup>, color: Vec4, at: DVec3) -> Vec4 {
     match color_by {
-        Some(color_by) if colour.w > 0.0 => color_by.color_at(at) * colour.w,
-        _ => colour,
+        Some(color_by) if color.w > 0.0 => color_by.color_at(at) * color.w,
+        _ => color,
     }
 }
 
 /// Local positions = the first * positions in volume space + the second.
 pub(crate) type LocalMap = (DVec3, DVec3);
 
-/// A block of the array that gives the colours: where local positions of somebody else lie in it.
+/// A block of the array that gives the colors: where local positions of somebody else lie in it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ColorBlock {
     slot: u32,
@@ -68,9 +68,9 @@ pub(crate) struct StepColors<'a, S: Simd> {
 }
 
 impl<S: Simd> StepColors<'_, S> {
-    /// Premultiplied colours of `seen` rays in the colours of the places that lie such a share of the way behind its beginning.
+    /// Premultiplied colors of `seen` rays in the colors of the places that lie such a share of the way behind its beginning.
     #[inline(always)]
-    pub(crate) fn colours(&self, simd: S, entry: &[S::F; 4], seen: S::M, share: f32) -> [S::F; 4] {
+    pub(crate) fn colors(&self, simd: S, entry: &[S::F; 4], seen: S::M, share: f32) -> [S::F; 4] {
         let zero = simd.splat(0.0);
         let seen = simd.and(seen, simd.lt(zero, entry[3]));
         let wanted = simd.bits(seen);

@@ -2,7 +2,7 @@
 //!
 //! Where values run nearly evenly and opacity with them, two or four steps are taken at once: what samples in between
 //! would add is found from how the values around turn. What is lost is bounded by how much values rise and bend from voxel to
-//! voxel in a cell ([`ValueVariation`](crate::blocks::cell_stats::ValueVariation)) and by the slope of opacity and colour over the cell's range ([`Table::sampling_rate_of`]).
+//! voxel in a cell ([`ValueVariation`](crate::blocks::cell_stats::ValueVariation)) and by the slope of opacity and color over the cell's range ([`Table::sampling_rate_of`]).
 
 use crate::blocks::cell_stats::CellStats;
 use crate::cpu::empty_space::visible_cells::VisibleCells;

@@ -47,7 +47,7 @@ impl HeightScale {
     }
 }
 
-/// Puts the colours of heights, if a scene has any, behind what else was drawn.
+/// Puts the colors of heights, if a scene has any, behind what else was drawn.
 pub(crate) fn show(scene: &Scene, pixels: &mut [[f32; 4]], heights: &[f32]) {
     let Some(scale) = HeightScale::of(scene.mode) else { return };
     let palette = Palette::new(&scene.transfer);

@@ -1,4 +1,4 @@
-//! The largest, or the smallest, value along each ray, drawn in its colour: maximum and minimum intensity projection.
+//! The largest, or the smallest, value along each ray, drawn in its color: maximum and minimum intensity projection.
 //!
 //! Samples lie half as far apart as otherwise. Of each ray only the best *height* so far is kept: the place in the table, counted
 //! so that the better one is the higher. Blocks, and cells of blocks, that reach no higher than that are leapt over,

@@ -208,7 +208,7 @@ impl<T: Voxel> CastContext<'_, T> {
 
     /// Draws samples one by one, each between its block's value and that of a coarser one.
     #[inline(always)]
-    #[expect(clippy::cast_possible_truncation, reason = "colours are f32")]
+    #[expect(clippy::cast_possible_truncation, reason = "colors are f32")]
     fn draw_faded<S: Simd>(
         &self,
         simd: S,
@@ -222,9 +222,9 @@ impl<T: Voxel> CastContext<'_, T> {
         let mut before = simd.store(accumulated.before);
         let mut slopes = each_axis!(a => simd.store(accumulated.slope[a]));
         for lane in 0..LANES {
-            let mut colour = Vec4::new(rgba[0][lane], rgba[1][lane], rgba[2][lane], rgba[3][lane]);
+            let mut color = Vec4::new(rgba[0][lane], rgba[1][lane], rgba[2][lane], rgba[3][lane]);
             let mut sample = spans.from[lane];
-            while sample < spans.to[lane] && colour.w < shading.opaque {
+            while sample < spans.to[lane] && color.w < shading.opaque {
                 let place = self.faded(rays.at(lane, sample), slot, shading.table);
                 let middle = if before[lane].is_nan() { place } else { f32::midpoint(before[lane], place) };
                 let at = rays.at(lane, sample - 0.5);
@@ -236,11 +236,11 @@ impl<T: Voxel> CastContext<'_, T> {
                     entry = lit(entry, cosine as f32);
                     (0..3).for_each(|axis| slopes[axis][lane] = own[axis]);
                 }
-                colour += entry * (1.0 - colour.w);
+                color += entry * (1.0 - color.w);
                 before[lane] = place;
                 sample += 1.0;
             }
-            (0..4).for_each(|part| rgba[part][lane] = colour[part]);
+            (0..4).for_each(|part| rgba[part][lane] = color[part]);
         }
         accumulated.rgba =
             [simd.load(&rgba[0]), simd.load(&rgba[1]), simd.load(&rgba[2]), simd.load(&rgba[3])];

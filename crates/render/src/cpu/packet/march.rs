@@ -44,7 +44,7 @@ enum Sampling {
     /// Trilinear among the voxels that are present, their weights scaled up to one; nothing where less than half
     /// of the weight is present.
     Present,
-    /// Trilinear, whatever is present, lit or not, in the colours of another array.
+    /// Trilinear, whatever is present, lit or not, in the colors of another array.
     Recolored,
     /// The nearest voxel: labels are not interpolated. Each sample stands for itself alone.
     Nearest,
@@ -380,7 +380,7 @@ impl<S: Simd, T: Voxel> Step<S> for Lit<'_, S, T> {
     }
 }
 
-/// Samples among voxels of which some are missing, or in the colours of another array; lit or not.
+/// Samples among voxels of which some are missing, or in the colors of another array; lit or not.
 struct Present<'a, S: Simd, T>(Run<'a, S, T>);
 
 impl<S: Simd, T: Voxel> Step<S> for Present<'_, S, T> {
@@ -403,7 +403,7 @@ impl<S: Simd, T: Voxel> Step<S> for Present<'_, S, T> {
     }
 }
 
-/// Labels, by their own colours.
+/// Labels, by their own colors.
 struct Labels<'a, S: Simd, T>(Run<'a, S, T>);
 
 impl<S: Simd, T: Voxel> Step<S> for Labels<'_, S, T> {
@@ -418,15 +418,15 @@ impl<S: Simd, T: Voxel> Step<S> for Labels<'_, S, T> {
             let number = simd.splat(number as f32);
             let seen = simd.and(block_rays.has(simd, number), simd.lt(state.rgba[3], opaque));
             let labels = grid.nearest(simd, &block_rays.at(simd, number));
-            let [r, g, b, a] = label_colours(&labels, shading);
-            let mut colours = [simd.load(&r), simd.load(&g), simd.load(&b), simd.load(&a)];
+            let [r, g, b, a] = label_colors(&labels, shading);
+            let mut colors = [simd.load(&r), simd.load(&g), simd.load(&b), simd.load(&a)];
             if let Some(color_by) = shading.color_by {
-                colours = block_rays
+                colors = block_rays
                     .step_colors(simd, number, color_by, samples.near)
-                    .colours(simd, &colours, seen, 1.0);
+                    .colors(simd, &colors, seen, 1.0);
             }
             let through = simd.sub(simd.splat(1.0), state.rgba[3]);
-            state.blend(simd, &colours, simd.select(seen, through, simd.splat(0.0)));
+            state.blend(simd, &colors, simd.select(seen, through, simd.splat(0.0)));
         }
         state
     }
@@ -434,17 +434,17 @@ impl<S: Simd, T: Voxel> Step<S> for Labels<'_, S, T> {
 
 /// Red, green, blue and opacity of labels.
 #[inline(never)]
-fn label_colours<T: Voxel>(labels: &[T; LANES], shading: &Shading<'_, T>) -> [[f32; LANES]; 4] {
-    let mut colours = [[0.0; LANES]; 4];
+fn label_colors<T: Voxel>(labels: &[T; LANES], shading: &Shading<'_, T>) -> [[f32; LANES]; 4] {
+    let mut colors = [[0.0; LANES]; 4];
     for (lane, &label) in labels.iter().enumerate() {
         if shading.missing.is_missing(label) {
             continue;
         }
         let place = shading.table.scale.place(label.to_f64());
         let entry = shading.table.label_entry(place, label.label()).to_array();
-        for (colour, entry) in colours.iter_mut().zip(entry) {
-            colour[lane] = entry;
+        for (color, entry) in colors.iter_mut().zip(entry) {
+            color[lane] = entry;
         }
     }
-    colours
+    colors
 }

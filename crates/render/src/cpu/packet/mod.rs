@@ -29,7 +29,7 @@ use crate::scene::fidelity::Shown;
 use crate::simd::{LANES, Simd, Step};
 
 impl<T: Voxel> Caster<'_, T> {
-    /// Sixteen rays, front to back; into `layers`, where there are any, and then without colours.
+    /// Sixteen rays, front to back; into `layers`, where there are any, and then without colors.
     #[inline(always)]
     pub(crate) fn trace<S: Simd>(
         &self,
@@ -88,20 +88,20 @@ impl<T: Voxel> Caster<'_, T> {
                 break;
             }
         }
-        let mut colours = [Vec4::ZERO; LANES];
+        let mut colors = [Vec4::ZERO; LANES];
         let rgba = accumulated.store(simd);
-        for (lane, colour) in colours.iter_mut().enumerate() {
-            *colour = Vec4::new(rgba[0][lane], rgba[1][lane], rgba[2][lane], rgba[3][lane]);
+        for (lane, color) in colors.iter_mut().enumerate() {
+            *color = Vec4::new(rgba[0][lane], rgba[1][lane], rgba[2][lane], rgba[3][lane]);
         }
         if context.is_thin && solids.is_none() {
-            for (colour, &times) in colours.iter_mut().zip(&rays.stretch) {
-                *colour = lengthened(*colour, times);
+            for (color, &times) in colors.iter_mut().zip(&rays.stretch) {
+                *color = lengthened(*color, times);
             }
         }
         if let Some(mut lines) = solids.and_then(|solids| solids.lines) {
-            lines.rest(&mut colours);
+            lines.rest(&mut colors);
         }
-        colours
+        colors
     }
 
     /// Starts the search for surfaces, slices and edges along sixteen rays.

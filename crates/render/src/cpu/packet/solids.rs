@@ -72,7 +72,7 @@ impl<'s> SolidHits<'s> {
     fn next(&self, lane: usize) -> Option<Hit> {
         let hit = self.search.next(lane).or(self.slice_hits[lane]);
         match self.lines.as_ref().and_then(|lines| lines.peek(lane)) {
-            Some((at, colour)) if hit.is_none_or(|hit| at <= hit.at) => Some(Hit::of_edge(at, colour)),
+            Some((at, color)) if hit.is_none_or(|hit| at <= hit.at) => Some(Hit::of_edge(at, color)),
             _ => hit,
         }
     }
@@ -102,7 +102,7 @@ impl<'s> SolidHits<'s> {
         }
     }
 
-    /// The colours of surfaces, slices and edges alone, up to where a ray is `opaque`.
+    /// The colors of surfaces, slices and edges alone, up to where a ray is `opaque`.
     #[inline(always)]
     pub(crate) fn alone<S: Simd, T: Voxel>(
         mut self,
@@ -111,15 +111,15 @@ impl<'s> SolidHits<'s> {
         rays: &Rays,
         opaque: f32,
     ) -> [Vec4; LANES] {
-        let mut colours = self.lines.as_mut().map_or([Vec4::ZERO; LANES], PacketLines::before);
+        let mut colors = self.lines.as_mut().map_or([Vec4::ZERO; LANES], PacketLines::before);
         let mut going = ALL;
         while going != 0 {
             self.find_hits(simd, context, rays, going);
             let mut still = 0;
-            for (lane, colour) in colours.iter_mut().enumerate() {
-                let is_going = going >> lane & 1 != 0 && colour.w < opaque;
+            for (lane, color) in colors.iter_mut().enumerate() {
+                let is_going = going >> lane & 1 != 0 && color.w < opaque;
                 if let Some(hit) = self.next(lane).filter(|_| is_going) {
-                    *colour += if hit.is_foreign { Vec4::ZERO } else { hit.colour * (1.0 - colour.w) };
+                    *color += if hit.is_foreign { Vec4::ZERO } else { hit.color * (1.0 - color.w) };
                     self.take(lane, &hit);
                     still |= 1 << lane;
                 }
@@ -127,9 +127,9 @@ impl<'s> SolidHits<'s> {
             going = still;
         }
         if let Some(lines) = &mut self.lines {
-            lines.rest(&mut colours);
+            lines.rest(&mut colors);
         }
-        colours
+        colors
     }
 }
 
@@ -235,7 +235,7 @@ impl<S: Simd, T: Voxel> DrawSolids<'_, '_, '_, S, T> {
             cosine: progress.cosine,
         };
         let (mut edges, mut own) = (0, 0);
-        let mut colours = [[0.0; LANES]; 4];
+        let mut colors = [[0.0; LANES]; 4];
         for lane in (0..LANES).filter(|lane| meeting >> lane & 1 != 0) {
             let hit = &hits[lane];
             next.at[lane] = hit.at;
@@ -244,7 +244,7 @@ impl<S: Simd, T: Voxel> DrawSolids<'_, '_, '_, S, T> {
             edges |= u32::from(hit.is_edge()) << lane;
             if !hit.is_foreign {
                 own |= 1 << lane;
-                (0..4).for_each(|part| colours[part][lane] = hit.colour[part]);
+                (0..4).for_each(|part| colors[part][lane] = hit.color[part]);
             }
         }
         if draws && edges != 0 {
@@ -253,10 +253,10 @@ impl<S: Simd, T: Voxel> DrawSolids<'_, '_, '_, S, T> {
         if draws {
             self.stretch(simd, [&progress.place, &next.place], [&progress.at, &next.at], own, &next.cosine);
         }
-        let colours =
-            [simd.load(&colours[0]), simd.load(&colours[1]), simd.load(&colours[2]), simd.load(&colours[3])];
+        let colors =
+            [simd.load(&colors[0]), simd.load(&colors[1]), simd.load(&colors[2]), simd.load(&colors[3])];
         let through = simd.sub(simd.splat(1.0), self.accumulated.rgba[3]);
-        self.accumulated.blend(simd, &colours, through);
+        self.accumulated.blend(simd, &colors, through);
         *progress = next;
     }
 
@@ -357,7 +357,7 @@ impl<S: Simd, T: Voxel> DrawSolids<'_, '_, '_, S, T> {
             let opacity = simd.mul(entry[3], unit);
             if simd.bits(simd.and(seen, simd.lt(simd.splat(0.0), opacity))) != 0 {
                 if let Some(step_colors) = &step_colors {
-                    entry = step_colors.colours(simd, &entry, seen, part / parts);
+                    entry = step_colors.colors(simd, &entry, seen, part / parts);
                 }
                 if let Some(light) = &light {
                     let opacity = entry[3];

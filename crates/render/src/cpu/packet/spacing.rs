@@ -3,9 +3,9 @@
 //! Samples at multiples of one step from the eye hit a thin slab once, twice or not at all, depending on the ray, which shows as
 //! rings. So where the volume is less than [`FEW_ACROSS`] steps thick each ray has samples of its own: equal steps from its entry to
 //! its exit, at least one, as near to the usual length as that allows. The ratio of the two lengths is
-//! [`Rays::stretch`](crate::cpu::packet::rays::Rays). Each sample counts for a step of the usual length, so the colour of the ray is corrected to
+//! [`Rays::stretch`](crate::cpu::packet::rays::Rays). Each sample counts for a step of the usual length, so the color of the ray is corrected to
 //! its true path length at the end ([`lengthened`]). Steps are at most a [`FEWEST_ACROSS`]th of the thickness, so that the error of
-//! correcting the sum instead of each colour cannot be seen. Where surfaces, slices or lines, which have no thickness, are in the
+//! correcting the sum instead of each color cannot be seen. Where surfaces, slices or lines, which have no thickness, are in the
 //! picture too, path lengths are not corrected.
 
 use glam::{DVec3, Vec4};
@@ -59,16 +59,16 @@ fn thickness_world(view: &VolumeView) -> (f64, f64) {
     (across(0).min(across(1)).min(across(2)), diagonal)
 }
 
-/// Colour of a ray whose path is so many times as long as the one it was accumulated along.
-pub(crate) fn lengthened(colour: Vec4, times: f64) -> Vec4 {
-    let opacity = f64::from(colour.w);
+/// Color of a ray whose path is so many times as long as the one it was accumulated along.
+pub(crate) fn lengthened(color: Vec4, times: f64) -> Vec4 {
+    let opacity = f64::from(color.w);
     if opacity <= 0.0 || opacity >= 1.0 {
-        return colour;
+        return color;
     }
     let own = -(times * (-opacity).ln_1p()).exp_m1();
     #[expect(clippy::cast_possible_truncation, reason = "opacities are drawn in f32")]
     let share = (own / opacity) as f32;
-    colour * share
+    color * share
 }
 
 #[cfg(test)]
@@ -77,10 +77,10 @@ mod tests {
 
     #[test]
     fn lengths_add_up() {
-        let colour = Vec4::new(0.1, 0.2, 0.3, 0.4);
-        let both = lengthened(colour, 2.0);
+        let color = Vec4::new(0.1, 0.2, 0.3, 0.4);
+        let both = lengthened(color, 2.0);
         assert!((both.w - (1.0 - 0.6 * 0.6)).abs() < 1e-6, "{both}");
-        assert!((both.x / both.w - colour.x / colour.w).abs() < 1e-6, "{both}");
+        assert!((both.x / both.w - color.x / color.w).abs() < 1e-6, "{both}");
         assert_eq!(lengthened(Vec4::ONE, 0.25), Vec4::ONE);
         assert_eq!(lengthened(Vec4::ZERO, 3.0), Vec4::ZERO);
     }

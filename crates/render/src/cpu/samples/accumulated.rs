@@ -32,7 +32,7 @@ pub(crate) struct Leg<'a, S: Simd> {
     pub(crate) seen: S::M,
     /// It is cut up where opacity bends in between.
     pub(crate) bent: bool,
-    /// In colours other than the table's.
+    /// In colors other than the table's.
     pub(crate) step_colors: Option<&'a StepColors<'a, S>>,
     pub(crate) light: Option<Light<S>>,
 }
@@ -44,10 +44,10 @@ impl<S: Simd> Accumulated<S> {
         Self { rgba: [zero; 4], before: simd.splat(f32::NAN), slope: [zero; 3] }
     }
 
-    /// Rays begin behind these colours.
+    /// Rays begin behind these colors.
     #[inline(always)]
-    pub(crate) fn begin(&mut self, simd: S, colours: &[Vec4; LANES]) {
-        self.rgba = std::array::from_fn(|part| simd.load(&colours.map(|colour| colour[part])));
+    pub(crate) fn begin(&mut self, simd: S, colors: &[Vec4; LANES]) {
+        self.rgba = std::array::from_fn(|part| simd.load(&colors.map(|color| color[part])));
     }
 
     /// Red, green, blue and opacity of each ray.
@@ -120,7 +120,7 @@ impl<S: Simd> Accumulated<S> {
         }
     }
 
-    /// Puts the table's entries at `places` behind what was accumulated, for the rays in `seen`; in other colours, those of a share of
+    /// Puts the table's entries at `places` behind what was accumulated, for the rays in `seen`; in other colors, those of a share of
     /// the way, where they are `recolored`.
     #[inline(always)]
     pub(crate) fn add(
@@ -134,7 +134,7 @@ impl<S: Simd> Accumulated<S> {
     ) {
         let mut entry = entries.at(simd, places);
         if let Some((step_colors, share)) = step_colors {
-            entry = step_colors.colours(simd, &entry, seen, share);
+            entry = step_colors.colors(simd, &entry, seen, share);
         }
         if let Some(Light { scattered, mirrored }) = light {
             let opacity = entry[3];
@@ -149,13 +149,13 @@ impl<S: Simd> Accumulated<S> {
     }
 
     #[inline(always)]
-    pub(crate) fn blend(&mut self, simd: S, colour: &[S::F; 4], weight: S::F) {
+    pub(crate) fn blend(&mut self, simd: S, color: &[S::F; 4], weight: S::F) {
         let sum = &self.rgba;
         self.rgba = [
-            simd.mul_add(colour[0], weight, sum[0]),
-            simd.mul_add(colour[1], weight, sum[1]),
-            simd.mul_add(colour[2], weight, sum[2]),
-            simd.mul_add(colour[3], weight, sum[3]),
+            simd.mul_add(color[0], weight, sum[0]),
+            simd.mul_add(color[1], weight, sum[1]),
+            simd.mul_add(color[2], weight, sum[2]),
+            simd.mul_add(color[3], weight, sum[3]),
         ];
     }
 }
@@ -222,11 +222,11 @@ pub(crate) fn size_of_parts<S: Simd>(simd: S, table: &Table, before: S::F, place
     usize::from(simd.bits(simd.and(seen, simd.ge(error, simd.splat(few)))) != 0)
 }
 
-/// Opacity of a step from which on it is cut into 4 or 16 parts where another array gives the colours, whatever these are: the
-/// first of them hide the last. A step of opacity `a` over which colour changes by `d` would be off by `a * a * d / 12` in one part.
+/// Opacity of a step from which on it is cut into 4 or 16 parts where another array gives the colors, whatever these are: the
+/// first of them hide the last. A step of opacity `a` over which color changes by `d` would be off by `a * a * d / 12` in one part.
 const RECOLORED_PARTS: [f32; 2] = [0.25, 0.75];
 
-/// Which of [`PARTS`] ways need for the order of the colours on them.
+/// Which of [`PARTS`] ways need for the order of the colors on them.
 #[inline(always)]
 pub(crate) fn size_of_recolored_parts<S: Simd>(
     simd: S,

@@ -17,7 +17,7 @@ pub(crate) struct Shading<'a, T> {
     /// Opacity at which a ray ends.
     pub(crate) opaque: f32,
     pub(crate) nearest: bool,
-    /// How gradients are lit; `None` where colours stay as they are.
+    /// How gradients are lit; `None` where colors stay as they are.
     pub(crate) metric: Option<Metric>,
     /// Source of the colors, if another array gives them; `None` if the table does.
     pub(crate) color_by: Option<&'a dyn ColorLookup>,

@@ -6,11 +6,11 @@ use glam::DVec2;
 use super::text::Place;
 use super::{Area, Depth, Notes, Pen, number_text};
 
-/// A colour, and what it stands for.
+/// A color, and what it stands for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Key {
     /// sRGB.
-    pub colour: [u8; 3],
+    pub color: [u8; 3],
     /// In a few words.
     pub text: String,
 }
@@ -18,8 +18,8 @@ pub struct Key {
 impl Key {
     /// Creates the key of a value, with units that may be empty.
     #[must_use]
-    pub fn of_value(colour: [u8; 3], value: f64, units: &str) -> Self {
-        Self { colour, text: format!("{} {units}", number_text(value)).trim_end().to_owned() }
+    pub fn of_value(color: [u8; 3], value: f64, units: &str) -> Self {
+        Self { color, text: format!("{} {units}", number_text(value)).trim_end().to_owned() }
     }
 }
 
@@ -41,7 +41,7 @@ pub(super) fn draw(pen: &mut Pen<'_>, notes: &Notes) {
         if at.y > lowest {
             return;
         }
-        square(pen, at, letters, key.colour);
+        square(pen, at, letters, key.color);
         pen.write(&key.text, at + DVec2::new(1.5 * letters, 0.0), Place::Left);
         at.y += SPACING * letters;
     }
@@ -49,14 +49,14 @@ pub(super) fn draw(pen: &mut Pen<'_>, notes: &Notes) {
 
 /// A square beside whose middle a row of text stands.
 #[expect(clippy::cast_possible_truncation, reason = "within the image")]
-fn square(pen: &mut Pen<'_>, at: DVec2, side: f64, colour: [u8; 3]) {
-    let colour = colour.map(|c| f32::from(c) / 255.0);
+fn square(pen: &mut Pen<'_>, at: DVec2, side: f64, color: [u8; 3]) {
+    let color = color.map(|c| f32::from(c) / 255.0);
     let corner = DVec2::new(at.x, at.y - side / 2.0);
     pen.taken.push(Area { from: corner, to: corner + DVec2::splat(side) });
     let (left, top, side) = (at.x as i64, (at.y - side / 2.0) as i64, side as i64);
     for y in top..top + side {
         for x in left..left + side {
-            pen.dot(x, y, colour, 1.0, Depth::Before);
+            pen.dot(x, y, color, 1.0, Depth::Before);
         }
     }
 }

@@ -15,7 +15,7 @@ use glam::DVec2;
 use crate::image::Image;
 use crate::image::raster::line;
 use crate::scene::camera::{Bounds, Camera, Lens};
-use crate::scene::colour::{COLOURS, colour_map_table, is_categorical};
+use crate::scene::color_map::{COLORS, color_map_table, is_categorical};
 use crate::scene::transfer::TransferFunction;
 pub use keys::Key;
 use text::{Place, Writer};
@@ -39,7 +39,7 @@ pub struct Notes {
     pub title: String,
     /// Meanings of colors that are not on a scale, such as those of isosurfaces.
     pub keys: Vec<Key>,
-    /// Their colours; no legend where `None`, nor for labels.
+    /// Their colors; no legend where `None`, nor for labels.
     pub transfer: Option<TransferFunction>,
     /// Whether the picture lies over something dark.
     pub is_dark: bool,
@@ -64,7 +64,7 @@ const ROWS_PER_LINE: u32 = 45;
 const LETTERS: (f32, f32) = (11.0, 40.0);
 /// How much of the image's width a scale bar may take.
 const SCALE_SHARE: f64 = 0.2;
-/// Height of the legend's colours, as a share of the image's.
+/// Height of the legend's colors, as a share of the image's.
 const LEGEND_SHARE: f64 = 0.4;
 
 /// Writes the notes into a picture.
@@ -130,15 +130,15 @@ impl Pen<'_> {
         (i64::from(self.image.size.width), i64::from(self.image.size.height))
     }
 
-    /// Puts a colour onto a pixel, if there is such a pixel.
-    fn dot(&mut self, x: i64, y: i64, colour: [f32; 3], opacity: f32, depth: Depth) {
+    /// Puts a color onto a pixel, if there is such a pixel.
+    fn dot(&mut self, x: i64, y: i64, color: [f32; 3], opacity: f32, depth: Depth) {
         let (width, height) = self.size();
         if !(0..width).contains(&x) || !(0..height).contains(&y) {
             return;
         }
         let Ok(at) = usize::try_from(y * width + x) else { return };
         let Some(pixel) = self.image.rgba.get_mut(at) else { return };
-        let [r, g, b] = colour.map(|c| c * opacity);
+        let [r, g, b] = color.map(|c| c * opacity);
         let dot = [r, g, b, opacity];
         let (front, back) = if depth == Depth::Before { (dot, *pixel) } else { (*pixel, dot) };
         *pixel = std::array::from_fn(|c| front[c] + back[c] * (1.0 - front[3]));
@@ -219,13 +219,13 @@ fn round_values([from, to]: [f64; 2], count: f64) -> Vec<f64> {
     values.filter(|&value| value > low + room && value < high - room).collect()
 }
 
-/// The colour map from the top down, with values at its ends and round ones between.
+/// The color map from the top down, with values at its ends and round ones between.
 struct Legend<'a> {
     transfer: &'a TransferFunction,
-    colours: [[u8; 3]; COLOURS],
+    colors: [[u8; 3]; COLORS],
     /// Share of the height from below, and the value there.
     labels: Vec<(f64, String)>,
-    /// Upper left corner and height of the colours, pixels.
+    /// Upper left corner and height of the colors, pixels.
     left: f64,
     top: f64,
     rows: f64,
@@ -234,8 +234,8 @@ struct Legend<'a> {
 impl<'a> Legend<'a> {
     /// None for labels, which have no order.
     fn of(pen: &Pen<'_>, notes: &'a Notes) -> Option<Self> {
-        let transfer = notes.transfer.as_ref().filter(|t| !is_categorical(&t.colour_map))?;
-        let colours = colour_map_table(&transfer.colour_map)?;
+        let transfer = notes.transfer.as_ref().filter(|t| !is_categorical(&t.color_map))?;
+        let colors = color_map_table(&transfer.color_map)?;
         let (width, height) = pen.size();
         let letters = f64::from(pen.writer.letters());
         let [low, high] = transfer.range;
@@ -249,7 +249,7 @@ impl<'a> Legend<'a> {
             between.filter(|(share, _)| (near..1.0 - near).contains(share)).chain(ends).collect();
         let widest = labels.iter().map(|(_, text)| pen.writer.width(text)).fold(0.0, f64::max);
         let left = width as f64 - 3.0 * letters - widest;
-        Some(Self { transfer, colours, labels, left, top: (height as f64 - rows) / 2.0, rows })
+        Some(Self { transfer, colors, labels, left, top: (height as f64 - rows) / 2.0, rows })
     }
 
     fn draw(&self, pen: &mut Pen<'_>, notes: &Notes) {
@@ -263,10 +263,10 @@ impl<'a> Legend<'a> {
             let share = 1.0 - row as f64 / (count - 1).max(1) as f64;
             let share = if self.transfer.reversed { 1.0 - share } else { share };
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 255")]
-            let colour = self.colours[((share * (COLOURS - 1) as f64).round() as usize).min(COLOURS - 1)];
-            let colour = colour.map(|c| f32::from(c) / 255.0);
+            let color = self.colors[((share * (COLORS - 1) as f64).round() as usize).min(COLORS - 1)];
+            let color = color.map(|c| f32::from(c) / 255.0);
             for column in 0..columns {
-                pen.dot(first.0 + column, first.1 + row, colour, 1.0, Depth::Before);
+                pen.dot(first.0 + column, first.1 + row, color, 1.0, Depth::Before);
             }
         }
         for (share, text) in &self.labels {
@@ -347,13 +347,13 @@ mod tests {
     }
 
     #[test]
-    fn the_legend_has_the_colours_of_the_map() {
+    fn the_legend_has_the_colors_of_the_map() {
         let image = annotated(filled([0.0; 4]), Camera::framing(&bounds(), [0.0, 1.0, 0.0]));
-        let table = colour_map_table("viridis").unwrap();
-        for colour in [table[0], table[255]] {
-            let colour = colour.map(|c| f32::from(c) / 255.0);
-            let found = image.rgba.iter().filter(|pixel| pixel[3] == 1.0 && pixel[..3] == colour).count();
-            assert!(found >= 5, "{colour:?}: {found}");
+        let table = color_map_table("viridis").unwrap();
+        for color in [table[0], table[255]] {
+            let color = color.map(|c| f32::from(c) / 255.0);
+            let found = image.rgba.iter().filter(|pixel| pixel[3] == 1.0 && pixel[..3] == color).count();
+            assert!(found >= 5, "{color:?}: {found}");
         }
     }
 
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn every_pixel_stays_a_colour_from_wherever_it_is_seen() {
+    fn every_pixel_stays_a_color_from_wherever_it_is_seen() {
         let inside = Camera {
             eye: [50.0, 30.0, 20.0],
             target: [50.0, 31.0, 20.0],
@@ -407,29 +407,26 @@ mod tests {
         let near = Camera::framing(&bounds(), [1.0, 1.0, 1.0]).zoom(1e6);
         for camera in [inside, far, near, inside.orthographic(), far.orthographic(), near.orthographic()] {
             let image = annotated(filled([0.1, 0.1, 0.1, 0.5]), camera);
-            let is_colour =
+            let is_color =
                 |pixel: &[f32; 4]| pixel.iter().all(|c| (0.0..=1.0001).contains(c)) && pixel[3] >= 0.5;
-            assert!(image.rgba.iter().all(is_colour), "{camera:?}");
+            assert!(image.rgba.iter().all(is_color), "{camera:?}");
         }
     }
 
     #[test]
-    fn keys_have_their_colours_one_below_the_other_and_end_above_the_scale_bar() {
+    fn keys_have_their_colors_one_below_the_other_and_end_above_the_scale_bar() {
         let camera = Camera::framing(&bounds(), [0.0, 1.0, 0.0]);
-        let colours: Vec<[u8; 3]> = (0..40).map(|n| [250, 5 * n, 40]).collect();
-        let keys = colours.iter().map(|&colour| Key::of_value(colour, 0.25, "kg")).collect();
+        let colors: Vec<[u8; 3]> = (0..40).map(|n| [250, 5 * n, 40]).collect();
+        let keys = colors.iter().map(|&color| Key::of_value(color, 0.25, "kg")).collect();
         let mut image = filled([0.0; 4]);
         let notes = Notes { title: "2001-02-03".into(), keys, transfer: None, ..notes(camera) };
         annotate(&mut image, &notes).unwrap();
-        let rows: Vec<Option<usize>> = colours
+        let rows: Vec<Option<usize>> = colors
             .iter()
-            .map(|colour| {
+            .map(|color| {
                 let is_it = |pixel: &[f32; 4]| {
                     pixel[3] == 1.0
-                        && pixel[..3]
-                            .iter()
-                            .zip(colour)
-                            .all(|(p, c)| (p * 255.0 - f32::from(*c)).abs() < 0.01)
+                        && pixel[..3].iter().zip(color).all(|(p, c)| (p * 255.0 - f32::from(*c)).abs() < 0.01)
                 };
                 image.rgba.iter().position(is_it).map(|at| at / SIZE.width as usize)
             })

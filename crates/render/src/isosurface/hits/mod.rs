@@ -155,7 +155,7 @@ impl HitSearch {
         let is_foreign = hit.at < from;
         if hit.at < until && (!is_foreign || hit.at >= from.ceil() - 1.0) {
             self.found.add(lane, Hit { is_foreign, ..hit });
-            self.through[lane] *= if is_foreign { 1.0 } else { 1.0 - hit.colour.w };
+            self.through[lane] *= if is_foreign { 1.0 } else { 1.0 - hit.color.w };
         }
     }
 

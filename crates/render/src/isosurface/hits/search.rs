@@ -233,7 +233,7 @@ impl<T: Voxel> BlockSearch<'_, '_, T> {
 
     /// Notes that rays meet a surface, so many steps behind where they entered their cells.
     #[inline(always)]
-    #[expect(clippy::cast_possible_truncation, reason = "colours are f32")]
+    #[expect(clippy::cast_possible_truncation, reason = "colors are f32")]
     fn note(&mut self, place: &EnteredCells<'_>, surface: &Surface, at: &Lanes, crossed: u32) {
         let (context, local) = (self.context, &self.local);
         let mut cosines = [0.0; LANES];
@@ -249,9 +249,9 @@ impl<T: Voxel> BlockSearch<'_, '_, T> {
             left &= left - 1;
             let (cosine, stored) = (cosines[lane], surface.stored);
             let at = place.from[lane] + at[lane];
-            let colour = recolored(context.color_by, surface.colour, self.rays.at(lane, at));
-            let colour = lit(colour, cosine);
-            self.search.note(lane, Hit { at, stored, colour, cosine, is_foreign: false });
+            let color = recolored(context.color_by, surface.color, self.rays.at(lane, at));
+            let color = lit(color, cosine);
+            self.search.note(lane, Hit { at, stored, color, cosine, is_foreign: false });
         }
     }
 }

@@ -20,7 +20,7 @@ pub(crate) struct Surfaces {
 pub(crate) struct Surface {
     pub(crate) stored: f64,
     /// Premultiplied.
-    pub(crate) colour: Vec4,
+    pub(crate) color: Vec4,
 }
 
 /// A place at which a ray meets a surface.
@@ -31,7 +31,7 @@ pub(crate) struct Hit {
     /// Stored value that is crossed; NaN at an edge of a box, where no value was looked up.
     pub(crate) stored: f64,
     /// Lit, premultiplied.
-    pub(crate) colour: Vec4,
+    pub(crate) color: Vec4,
     /// Between the gradient there and the ray; see [`Lamp::cosine`](crate::scene::light::Lamp::cosine).
     pub(crate) cosine: f32,
     /// Another caster draws it; here it only says where the step begins that it lies in.
@@ -40,11 +40,11 @@ pub(crate) struct Hit {
 
 impl Hit {
     pub(crate) const NONE: Self =
-        Self { at: f64::INFINITY, stored: f64::NAN, colour: Vec4::ZERO, cosine: 1.0, is_foreign: false };
+        Self { at: f64::INFINITY, stored: f64::NAN, color: Vec4::ZERO, cosine: 1.0, is_foreign: false };
 
     /// Creates the hit of a ray on an edge of a box, which is not lit.
-    pub(crate) fn of_edge(at: f64, colour: Vec4) -> Self {
-        Self { at, colour, ..Self::NONE }
+    pub(crate) fn of_edge(at: f64, color: Vec4) -> Self {
+        Self { at, color, ..Self::NONE }
     }
 
     pub(crate) fn is_edge(&self) -> bool {
@@ -56,7 +56,7 @@ impl Surfaces {
     pub(crate) fn new(surfaces: &[Isosurface], view: &VolumeView) -> Self {
         let surface = |s: &Isosurface| Surface {
             stored: (s.value - view.decoding.offset) / view.decoding.scale,
-            colour: Vec4::new(s.colour[0], s.colour[1], s.colour[2], 1.0) * s.opacity,
+            color: Vec4::new(s.color[0], s.color[1], s.color[2], 1.0) * s.opacity,
         };
         let mut sorted: Vec<Surface> = surfaces.iter().map(surface).collect();
         sorted.sort_by(|a, b| a.stored.total_cmp(&b.stored));

@@ -159,7 +159,7 @@ impl Colors {
 fn label_color(label: Scalar, colors: &HashMap<i128, [u8; 4]>) -> [u8; 4] {
     let (number, own): (i128, _) = match label {
         Scalar::Signed(value) => (value.into(), render::signed_label_color(value)),
-        Scalar::Unsigned(value) => (value.into(), render::label_colour(value)),
+        Scalar::Unsigned(value) => (value.into(), render::label_color(value)),
         Scalar::Float(_) => return [0; 4],
     };
     match (colors.get(&number), own) {

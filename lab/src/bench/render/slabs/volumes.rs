@@ -89,5 +89,5 @@ async fn first_look(source: &Arc<dyn Source>) -> Result<TransferFunction> {
     let chosen = chosen.ok_or_else(|| Error::internal("expected a picture to have a transfer function"))?;
     let point = |&[value, opacity]: &[f64; 2]| OpacityPoint { value, opacity };
     let opacity = chosen.opacity.iter().map(point).collect();
-    Ok(TransferFunction { colour_map: chosen.map, reversed: false, range: chosen.range, opacity })
+    Ok(TransferFunction { color_map: chosen.map, reversed: false, range: chosen.range, opacity })
 }

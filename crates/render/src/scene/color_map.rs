@@ -1,30 +1,30 @@
-//! Colour maps: tables of 256 sRGB colours by name, the same in the caster and in the browser.
+//! Color maps: tables of 256 sRGB colors by name, the same in the caster and in the browser.
 //!
 //! Sources: `viridis`, `magma`, `plasma`, `inferno` after S. van der Walt and N. Smith (released as CC0),
 //! `cividis` after Nuñez, Anderton and Renslow (2018), `coolwarm` after K. Moreland (2009): every fifth
-//! colour of the published tables, interpolated linearly. `gray` and the categorical `labels` are computed: the first 256 labels have the
-//! colours of a table, in which neighbours are far apart; the colour of any other is made from all bits of its number.
-//! `rgb` is for packed colours ([`array::Meaning::Colors`]): each value has the colour in its own lower 24 bits. Its table is that of `gray`.
+//! color of the published tables, interpolated linearly. `gray` and the categorical `labels` are computed: the first 256 labels have the
+//! colors of a table, in which neighbours are far apart; the color of any other is made from all bits of its number.
+//! `rgb` is for packed colors ([`array::Meaning::Colors`]): each value has the color in its own lower 24 bits. Its table is that of `gray`.
 
 use std::sync::LazyLock;
 
 use array::mix64;
 
-/// Entries of a colour map.
-pub const COLOURS: usize = 256;
+/// Entries of a color map.
+pub const COLORS: usize = 256;
 
 const NAMES: [&str; 9] =
     ["viridis", "magma", "plasma", "inferno", "cividis", "gray", "coolwarm", "labels", "rgb"];
 
-/// Names of all colour maps, in the order a menu shows them.
+/// Names of all color maps, in the order a menu shows them.
 #[must_use]
-pub fn colour_map_names() -> &'static [&'static str] {
+pub fn color_map_names() -> &'static [&'static str] {
     &NAMES
 }
 
-/// The 256 sRGB colours of a map, low values first; `None` for an unknown name.
+/// The 256 sRGB colors of a map, low values first; `None` for an unknown name.
 #[must_use]
-pub fn colour_map_table(name: &str) -> Option<[[u8; 3]; COLOURS]> {
+pub fn color_map_table(name: &str) -> Option<[[u8; 3]; COLORS]> {
     let knots = match name {
         "viridis" => VIRIDIS,
         "magma" => MAGMA,
@@ -33,29 +33,29 @@ pub fn colour_map_table(name: &str) -> Option<[[u8; 3]; COLOURS]> {
         "cividis" => CIVIDIS,
         "coolwarm" => COOLWARM,
         "gray" | "rgb" => "000000ffffff",
-        "labels" => return Some(*LABEL_COLOURS),
+        "labels" => return Some(*LABEL_COLORS),
         _ => return None,
     };
     Some(interpolated(knots))
 }
 
-/// True for maps whose colour is chosen by the value itself instead of its place in the range.
+/// True for maps whose color is chosen by the value itself instead of its place in the range.
 #[must_use]
 pub fn is_categorical(name: &str) -> bool {
     matches!(name, "labels" | "rgb")
 }
 
-/// Colours of values that stand for themselves: see [`is_categorical`].
+/// Colors of values that stand for themselves: see [`is_categorical`].
 #[derive(Clone, Debug)]
-pub(crate) enum OwnColours {
-    /// Colours of labels, with the table of the first 256.
+pub(crate) enum OwnColors {
+    /// Colors of labels, with the table of the first 256.
     OfLabels(Vec<[f32; 3]>),
     /// Packed in the value.
     Packed,
 }
 
-impl OwnColours {
-    /// For a colour map and its table; `None` where it is not categorical.
+impl OwnColors {
+    /// For a color map and its table; `None` where it is not categorical.
     pub(crate) fn new(name: &str, table: &[[f32; 3]]) -> Option<Self> {
         match name {
             "labels" => Some(Self::OfLabels(table.to_vec())),
@@ -64,12 +64,10 @@ impl OwnColours {
         }
     }
 
-    /// The colour of a value, given as [`crate::blocks::voxel::Voxel::label`] gives it.
+    /// The color of a value, given as [`crate::blocks::voxel::Voxel::label`] gives it.
     pub(crate) fn of(&self, value: u32) -> [f32; 3] {
         match self {
-            Self::OfLabels(table) => {
-                table.get(value as usize).copied().unwrap_or_else(|| mixed_colour(value))
-            }
+            Self::OfLabels(table) => table.get(value as usize).copied().unwrap_or_else(|| mixed_color(value)),
             Self::Packed => {
                 let [_, r, g, b] = value.to_be_bytes();
                 [r, g, b].map(|part| f32::from(part) / 255.0)
@@ -78,18 +76,18 @@ impl OwnColours {
     }
 }
 
-/// The colour of a label as the map `labels` has it, sRGB.
+/// The color of a label as the map `labels` has it, sRGB.
 #[must_use]
-pub fn label_colour(label: u64) -> [u8; 3] {
-    let known = usize::try_from(label).ok().and_then(|label| LABEL_COLOURS.get(label).copied());
-    known.unwrap_or_else(|| to_bytes(mixed_colour(label_number(label))))
+pub fn label_color(label: u64) -> [u8; 3] {
+    let known = usize::try_from(label).ok().and_then(|label| LABEL_COLORS.get(label).copied());
+    known.unwrap_or_else(|| to_bytes(mixed_color(label_number(label))))
 }
 
-/// The colour of a label that may be negative as the map `labels` has it, sRGB.
+/// The color of a label that may be negative as the map `labels` has it, sRGB.
 #[must_use]
 pub fn signed_label_color(label: i64) -> [u8; 3] {
-    let mixed = || to_bytes(mixed_colour(label_of(signed_label(label))));
-    u64::try_from(label).map_or_else(|_| mixed(), label_colour)
+    let mixed = || to_bytes(mixed_color(label_of(signed_label(label))));
+    u64::try_from(label).map_or_else(|_| mixed(), label_color)
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 255")]
@@ -97,15 +95,15 @@ fn to_bytes(color: [f32; 3]) -> [u8; 3] {
     color.map(|part| (part * 255.0).round() as u8)
 }
 
-/// Colours between knots of six hexadecimal digits each.
+/// Colors between knots of six hexadecimal digits each.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 255")]
-fn interpolated(knots: &str) -> [[u8; 3]; COLOURS] {
+fn interpolated(knots: &str) -> [[u8; 3]; COLORS] {
     let digit = |i: usize| f64::from(u8::from_str_radix(&knots[2 * i..2 * i + 2], 16).unwrap_or(0));
     let last = knots.len() / 6 - 1;
     std::array::from_fn(|i| {
         let steps = i * last;
-        let knot = (steps / (COLOURS - 1)).min(last - 1);
-        let share = (steps - knot * (COLOURS - 1)) as f64 / (COLOURS - 1) as f64;
+        let knot = (steps / (COLORS - 1)).min(last - 1);
+        let share = (steps - knot * (COLORS - 1)) as f64 / (COLORS - 1) as f64;
         [0, 1, 2].map(|c| {
             let (a, b) = (digit(3 * knot + c), digit(3 * knot + 3 + c));
             (a + (b - a) * share).round() as u8
@@ -115,7 +113,7 @@ fn interpolated(knots: &str) -> [[u8; 3]; COLOURS] {
 
 /// Distinct neighbours: hues a golden angle apart, in three lightnesses; label 0 is black.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 255")]
-static LABEL_COLOURS: LazyLock<[[u8; 3]; COLOURS]> = LazyLock::new(|| {
+static LABEL_COLORS: LazyLock<[[u8; 3]; COLORS]> = LazyLock::new(|| {
     const GOLDEN_TURN: f64 = 0.381_966_011_250_105;
     std::array::from_fn(|label| {
         if label == 0 {
@@ -131,11 +129,11 @@ static LABEL_COLOURS: LazyLock<[[u8; 3]; COLOURS]> = LazyLock::new(|| {
     })
 });
 
-/// The colour of a label beyond the table: from the bits of its number.
+/// The color of a label beyond the table: from the bits of its number.
 #[expect(clippy::cast_precision_loss, reason = "parts of 16 bits and fewer")]
-fn mixed_colour(label: u32) -> [f32; 3] {
+fn mixed_color(label: u32) -> [f32; 3] {
     let bits = mix32(label);
-    // Bright and saturated, so that none is the colour of a background; all bits count, so that few are alike.
+    // Bright and saturated, so that none is the color of a background; all bits count, so that few are alike.
     let value = 0.75 + (bits >> 16 & 0xFF) as f32 * (0.25 / 255.0);
     let saturation = 0.4 + (bits >> 24) as f32 * (0.5 / 255.0);
     let hue = (bits & 0xFFFF) as f32 * (6.0 / 65536.0);
@@ -163,18 +161,18 @@ fn large_label(bits: u64) -> f64 {
     (EXACT + 2 * (mix64(bits) >> 12)) as f64
 }
 
-/// The number by which the colour of a stored label is found.
+/// The number by which the color of a stored label is found.
 fn label_number(label: u64) -> u32 {
     label_of(unsigned_label(label))
 }
 
-/// The number by which the colour of a label is found: the label itself below 2^32, else a mixture of all its bits.
+/// The number by which the color of a label is found: the label itself below 2^32, else a mixture of all its bits.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in range, or folded")]
 pub(crate) fn label_of(value: f64) -> u32 {
     if (f64::from(i32::MIN)..4_294_967_296.0).contains(&value) {
         return value as i64 as u32;
     }
-    // The lowest 256 numbers have colours by number.
+    // The lowest 256 numbers have colors by number.
     mix64(value.to_bits()) as u32 | 1 << 31
 }
 
@@ -223,25 +221,25 @@ mod tests {
 
     #[test]
     fn every_name_has_a_table_and_nothing_else_has() {
-        for name in colour_map_names() {
-            assert!(colour_map_table(name).is_some(), "{name}");
+        for name in color_map_names() {
+            assert!(color_map_table(name).is_some(), "{name}");
         }
-        assert!(colour_map_table("jet").is_none());
+        assert!(color_map_table("jet").is_none());
     }
 
     #[test]
-    fn tables_hit_published_colours() {
-        let viridis = colour_map_table("viridis").unwrap();
+    fn tables_hit_published_colors() {
+        let viridis = color_map_table("viridis").unwrap();
         assert_eq!((viridis[0], viridis[255]), ([68, 1, 84], [253, 231, 37]));
         assert_eq!(viridis[130], [32, 146, 140]);
-        assert_eq!(colour_map_table("gray").unwrap()[128], [128; 3]);
-        assert_eq!(colour_map_table("coolwarm").unwrap()[0], [59, 76, 192]);
+        assert_eq!(color_map_table("gray").unwrap()[128], [128; 3]);
+        assert_eq!(color_map_table("coolwarm").unwrap()[0], [59, 76, 192]);
     }
 
     #[test]
     fn perceptual_maps_grow_lighter() {
         for name in ["viridis", "magma", "plasma", "inferno", "cividis", "gray"] {
-            let table = colour_map_table(name).unwrap();
+            let table = color_map_table(name).unwrap();
             let luma =
                 |c: [u8; 3]| 0.2126 * f64::from(c[0]) + 0.7152 * f64::from(c[1]) + 0.0722 * f64::from(c[2]);
             assert!(table.windows(8).all(|w| luma(w[7]) > luma(w[0])), "{name}");
@@ -249,16 +247,16 @@ mod tests {
     }
 
     #[test]
-    fn every_label_has_a_colour_of_its_own_and_never_that_of_nothing() {
-        let table = colour_map_table("labels").unwrap().map(|c| c.map(|v| f32::from(v) / 255.0));
-        let colours = OwnColours::new("labels", &table).unwrap();
-        let colour = |label: u32| colours.of(label).map(|v| (v * 255.0).round());
+    fn every_label_has_a_color_of_its_own_and_never_that_of_nothing() {
+        let table = color_map_table("labels").unwrap().map(|c| c.map(|v| f32::from(v) / 255.0));
+        let colors = OwnColors::new("labels", &table).unwrap();
+        let color = |label: u32| colors.of(label).map(|v| (v * 255.0).round());
         let labels = (1..20_000).chain((1..200).map(|i| i * 256)).chain((0..500).map(|i| u32::MAX - i));
         let labels: std::collections::BTreeSet<u32> = labels.collect();
         let mut seen = std::collections::BTreeMap::new();
         let mut alike = 0;
         for &label in &labels {
-            let [r, g, b] = colour(label);
+            let [r, g, b] = color(label);
             assert!(
                 r.max(g).max(b) > 120.0 && r.max(g).max(b) - r.min(g).min(b) > 40.0,
                 "{label}: {r} {g} {b}"
@@ -269,30 +267,30 @@ mod tests {
     }
 
     #[test]
-    fn packed_colours_are_their_own() {
-        let colours = OwnColours::new("rgb", &[]).unwrap();
-        assert_eq!(colours.of(0xFF80_2040).map(|v| (v * 255.0).round()), [128.0, 32.0, 64.0]);
-        assert_eq!(colours.of(0x0100_0000), [0.0; 3]);
-        assert!(OwnColours::new("gray", &[]).is_none());
+    fn packed_colors_are_their_own() {
+        let colors = OwnColors::new("rgb", &[]).unwrap();
+        assert_eq!(colors.of(0xFF80_2040).map(|v| (v * 255.0).round()), [128.0, 32.0, 64.0]);
+        assert_eq!(colors.of(0x0100_0000), [0.0; 3]);
+        assert!(OwnColors::new("gray", &[]).is_none());
     }
 
     #[test]
-    fn a_label_has_the_same_colour_alone_as_in_a_picture() {
-        let table = colour_map_table("labels").unwrap().map(|c| c.map(|v| f32::from(v) / 255.0));
-        let colours = OwnColours::new("labels", &table).unwrap();
+    fn a_label_has_the_same_color_alone_as_in_a_picture() {
+        let table = color_map_table("labels").unwrap().map(|c| c.map(|v| f32::from(v) / 255.0));
+        let colors = OwnColors::new("labels", &table).unwrap();
         for label in [1, 255, 256, 70_000, u64::from(u32::MAX), 1 << 40, u64::MAX] {
-            let in_picture = colours.of(label_number(label)).map(|v| (v * 255.0).round());
-            assert_eq!(label_colour(label).map(f32::from), in_picture, "{label}");
+            let in_picture = colors.of(label_number(label)).map(|v| (v * 255.0).round());
+            assert_eq!(label_color(label).map(f32::from), in_picture, "{label}");
         }
         for label in [1, 256, 1 << 40, -1, -300, i64::from(i32::MIN), -(1 << 40), i64::MIN] {
-            let in_picture = colours.of(label_of(signed_label(label))).map(|v| (v * 255.0).round());
+            let in_picture = colors.of(label_of(signed_label(label))).map(|v| (v * 255.0).round());
             assert_eq!(signed_label_color(label).map(f32::from), in_picture, "{label}");
         }
     }
 
     #[test]
     fn labels_differ() {
-        let table = colour_map_table("labels").unwrap();
+        let table = color_map_table("labels").unwrap();
         let distinct: std::collections::BTreeSet<_> = table.iter().collect();
         assert!(distinct.len() > 250, "{}", distinct.len());
     }
