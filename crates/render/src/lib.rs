@@ -1,6 +1,6 @@
-//! How data becomes an image: the CPU ray caster over resident blocks.
+//! Rendering of volumes: the CPU ray caster over resident blocks.
 //!
-//! The stage between caches and people. Blocks arrive in any order at any level; every frame is complete,
+//! This stage lies between caches and people. Blocks arrive in any order at any level; every frame is complete,
 //! because the finest resident ancestor stands in where a block is missing. This crate fetches nothing and
 //! knows of no network: [`demand`] says which blocks a picture wants, somebody brings them to
 //! [`BlockPool::insert`], and [`cast`] draws what is there and says what it drew.
@@ -14,6 +14,29 @@
 //!                                           |
 //!                                         Frame: Image and Fidelity
 //! ```
+//!
+//! Modules, each above those that it uses:
+//!
+//! ```text
+//!   slabs                     device            slabs of a scene; a picture as plain numbers for another device
+//!     |                         |
+//!   cpu::cast                   |               tiles of a picture, on all threads
+//!     |                         |
+//!   cpu::caster                 |               features of one picture, in the order in which rays meet them
+//!     |                         |
+//!   isosurface   cpu::slices   cpu::extreme     features: each is prepared once and traced packet by packet
+//!   cpu::box_lines   cpu::color_by
+//!     |
+//!   cpu::context                                what all rays share: steps, tables, visible cells
+//!   cpu::packet   cpu::samples                  sixteen rays; samples in a block, accumulated color
+//!   cpu::empty_space   cpu::table               cells to skip; the transfer function as a table
+//!     |
+//!   blocks                                      pool, ghost voxels, snapshots
+//!     |
+//!   scene   image   simd                        description of a picture; pixels; vector instructions
+//! ```
+//!
+//! Beside them: [`Mesher`] (isosurfaces as triangles), [`stereo`] (pairs of pictures), [`mod@reference`] (a slow caster that tests compare with).
 //!
 //! A caster on another device takes [`device::prepare`] in the place of [`cast`]; several casters that share a volume take
 //! [`cast_part`]; [`cast_slabs`] casts pictures that can be looked at from elsewhere too.

@@ -25,7 +25,7 @@ pub(crate) const CELL: usize = 8;
 pub(crate) struct Layout {
     /// Voxels of the block itself.
     pub(crate) shape: [usize; 3],
-    /// With the ghost voxels; axes z and y of a level one voxel thick have none.
+    /// Voxels with the ghost voxels; axes z and y of a level one voxel thick have none.
     pub(crate) extent: [usize; 3],
     /// Distance of neighbours in memory; 0 along an axis without ghost voxels.
     pub(crate) strides: [usize; 3],
@@ -120,7 +120,7 @@ pub(crate) struct Resident<T> {
     pub(crate) has_missing: bool,
     /// Parts of it that can be seen, for the last few transfer functions.
     pub(crate) plans: SamplingPlans,
-    /// On which sides of isovalues it lies.
+    /// Sides of isovalues on which it lies.
     pub(crate) sides: LastSides,
     /// Origins of the ghost voxels, by the bits of the part (1 x, 2 y, 4 z); entry 0 is unused.
     pub(crate) fills: [GhostFill; 8],

@@ -127,7 +127,7 @@ read_bits! {
     read_u64: u64;
 }
 
-/// From stored values to places in the table of a transfer function.
+/// Map from stored values to places in the table of a transfer function.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scale {
     /// Place = `(stored - origin) * gain`.
@@ -160,7 +160,7 @@ impl Scale {
         if T::WIDE { self.place(value.to_f64()) } else { value.to_f32() }
     }
 
-    /// By how much places change where what is loaded of type `T` changes by one.
+    /// Change of places where what is loaded of type `T` changes by one.
     #[inline(always)]
     pub(crate) fn gain_of_loaded<T: Voxel>(&self) -> f32 {
         if T::WIDE { 1.0 } else { self.gain as f32 }

@@ -28,7 +28,7 @@ const NEAR_SHARE: f64 = 1e-3;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LineFragment {
     pixel: u32,
-    /// Along the line of sight, world units.
+    /// Depth along the line of sight, world units.
     depth: f32,
     color: [u8; 3],
     /// 255ths.
@@ -47,7 +47,7 @@ impl LineFragment {
 #[derive(Debug)]
 pub(crate) struct BoxLines {
     size: ImageSize,
-    /// By pixel, the nearest first.
+    /// Fragments by pixel, the nearest first.
     fragments: Vec<LineFragment>,
     /// Index of each pixel's first fragment, and, at the end, the number of fragments.
     starts: Vec<u32>,

@@ -25,7 +25,7 @@ use crate::{ImagePart, Mode, Portion, Scene, SubVolume};
 /// How many samples are leapt over in the time that one is drawn.
 pub(crate) const LEAPT: u64 = 16;
 
-/// What all rays of one picture share: blocks, steps, tables, and what of the blocks can be seen.
+/// Context that all rays of one picture share: blocks, steps, tables, and what of the blocks can be seen.
 pub(crate) struct CastContext<'a, T> {
     pub(crate) scene: &'a Scene,
     pub(crate) part: ImagePart,

@@ -36,7 +36,7 @@ pub struct PartialImage {
     pub rect: Rect,
     /// Premultiplied, sRGB-encoded RGBA, row by row.
     pub rgba: Vec<[f32; 4]>,
-    /// In pictures of extreme values the best height along each ray, -1 where no value was met: it is shown behind
+    /// Best height along each ray of pictures of extreme values, -1 where no value was met: it is shown behind
     /// everything else, so that the largest of all casters counts. Empty in other pictures.
     pub heights: Vec<f32>,
 }
@@ -71,7 +71,7 @@ impl Tally {
         self.0.add(&other.0);
     }
 
-    /// For other processes; little-endian.
+    /// Bytes for other processes; little-endian.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         self.0.words().flat_map(u64::to_le_bytes).collect()

@@ -36,7 +36,7 @@ impl Palette {
         self.own.as_ref().map_or_else(|| self.of_place(place), |own| self.opaque(own.of(label)))
     }
 
-    /// As a caster on another device takes it.
+    /// Palette as a caster on another device takes it.
     pub(crate) fn prepared(&self) -> PreparedPalette {
         let ([low, high], [first, last]) = (self.domain, self.range);
         let per_value = (self.colors.len() - 1) as f64 / (last - first);

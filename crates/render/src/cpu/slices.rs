@@ -40,9 +40,9 @@ impl Slices {
 
 /// Intersections of sixteen rays with one slice.
 struct PlaneHits {
-    /// In steps of the ray.
+    /// Distances in steps of the ray.
     steps: Lanes,
-    /// In volume space.
+    /// Positions in volume space.
     at: [DVec3; LANES],
     /// One bit per ray that meets it, before any other slice.
     rays: u32,

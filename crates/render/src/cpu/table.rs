@@ -27,7 +27,7 @@ use crate::simd::Simd;
 /// to 1/4094 of the transfer function's domain.
 pub(crate) const ENTRIES: usize = 2048;
 
-/// Into how many parts the way between two samples may be cut.
+/// Numbers of parts into which the interval between two samples may be cut.
 pub(crate) const PARTS: [u32; 3] = [1, 4, 16];
 
 const SQRT_3: f32 = 1.732_051;
@@ -60,9 +60,9 @@ const ORDER_BEND: f64 = 1.0 / 32.0;
 /// Table of a transfer function over stored values, for samples of one length.
 #[derive(Debug)]
 pub(crate) struct Table {
-    /// For whole samples and for parts: see [`PARTS`].
+    /// Entries for whole samples and for parts: see [`PARTS`].
     pub(crate) parts: [Entries; 3],
-    /// For 2 and 4 whole samples at once.
+    /// Entries for 2 and 4 whole samples at once.
     pub(crate) longer: [Entries; 2],
     /// Sum of what the slope of opacity (of whole samples, per entry) changes by, and of changes of color where
     /// opacity is high (see [`ORDER_BEND`]), up to and with each entry.
@@ -159,7 +159,7 @@ impl Table {
         Self { parts, longer, bends, changes, thickness, longest_even, scale, visible_before, own }
     }
 
-    /// As [`crate::device::Prepared::table_words`] says.
+    /// Words as in [`crate::device::Prepared::table_words`].
     #[expect(clippy::cast_possible_truncation, reason = "the lower half is what is meant")]
     pub(crate) fn words(&self) -> impl Iterator<Item = u32> + '_ {
         let halves = |&entry: &u64| [entry as u32, (entry >> 32) as u32];

@@ -20,11 +20,11 @@ use crate::{Mode, Scene, Snapshot};
 /// A place in the volume and the work that rays make around it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WorkPoint {
-    /// In volume space, `(x, y, z)`.
+    /// Position in volume space, `(x, y, z)`.
     pub at: [f64; 3],
     /// Number of the block among those that were asked about.
     pub block: u32,
-    /// In samples drawn.
+    /// Work in samples drawn.
     pub work: f64,
 }
 

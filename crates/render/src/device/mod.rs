@@ -44,7 +44,7 @@ pub const BENT: u8 = crate::cpu::empty_space::visible_cells::BENT;
 pub const RUN: u32 = crate::cpu::empty_space::skip_ahead::RUN;
 /// Entries of a table.
 pub const ENTRIES: usize = crate::cpu::table::ENTRIES;
-/// Into how many parts the way between two samples may be cut.
+/// Numbers of parts into which the interval between two samples may be cut.
 pub const PARTS: [u32; 3] = crate::cpu::table::PARTS;
 /// Opacity of a sample that may be missed for want of parts.
 pub const TOLERANCE: f32 = crate::cpu::table::TOLERANCE;
@@ -120,11 +120,11 @@ pub struct PreparedBlock {
     pub sides: Option<Sides>,
     /// How high it reaches; `None` but for pictures of extreme values.
     pub peaks: Option<Peaks>,
-    /// Along which axes it begins beside a coarser block.
+    /// Axes along which it begins beside a coarser block.
     pub fade: BVec3,
     /// Tells its present content from all others.
     pub stamp: Stamp,
-    /// For [`VoxelFormat::Relative`]: stored value = `low + span * voxel`.
+    /// Range of [`VoxelFormat::Relative`]: stored value = `low + span * voxel`.
     pub relative: Option<Relative>,
     slot: u32,
 }
@@ -213,7 +213,7 @@ pub struct Prepared {
     pub is_lit: bool,
     /// How what is lit is lit.
     pub light: PreparedLight,
-    /// By increasing stored value.
+    /// Surfaces by increasing stored value.
     pub surfaces: Vec<PreparedSurface>,
     /// Slices.
     pub slices: Vec<Slice>,
@@ -221,7 +221,7 @@ pub struct Prepared {
     pub slices_are_alone: bool,
     /// The colors of slices and of extreme values.
     pub palette: PreparedPalette,
-    /// In pictures of extreme values: height = the first * place + the second.
+    /// Scale of pictures of extreme values: height = the first * place + the second.
     pub height_scale: [f32; 2],
     /// Tells the fields, sides and peaks of its blocks from those of other pictures.
     pub cells_of: CellsOf,
@@ -229,7 +229,7 @@ pub struct Prepared {
     blocks_at_hand: Snapshot,
 }
 
-/// How samples are lit: see `light.rs`.
+/// Lighting of samples: see `light.rs`.
 #[derive(Clone, Copy, Debug)]
 pub struct PreparedLight {
     /// The square of a volume gradient's length: of xx, yy, zz, xy, xz, yz.

@@ -55,7 +55,7 @@ impl Relative {
 pub struct Peaks {
     /// The highest of all; [`NOTHING`](super::NOTHING) where nothing is present.
     pub highest: f32,
-    /// By cell, C order: 0 where nothing is present, else 1 and how many [`PEAK_STEP`](super::PEAK_STEP)s it reaches, rounded up.
+    /// Height by cell, C order: 0 where nothing is present, else 1 and how many [`PEAK_STEP`](super::PEAK_STEP)s it reaches, rounded up.
     pub cells: Vec<u8>,
 }
 

@@ -1,4 +1,4 @@
-//! On which side of the surfaces of a picture the values of a block lie: where none can be, no ray need look.
+//! Sides of the surfaces of a picture on which the values of a block lie: where none can be, no ray need look.
 //!
 //! A *side* is how many surfaces have no higher value. Values whose sides are one have no surface between them.
 
@@ -7,7 +7,7 @@ use crate::isosurface::cell_sides::Side;
 
 /// The side where no value is present.
 pub const NO_SIDE: u8 = u8::MAX;
-/// In [`Sides::Cells`]: values of several sides, so that a surface may lie in the cell.
+/// Cells of [`Sides::Cells`] with values of several sides, so that a surface may lie in the cell.
 pub const SEVERAL_SIDES: u8 = u8::MAX - 1;
 
 /// The sides of a block's values.
@@ -15,7 +15,7 @@ pub const SEVERAL_SIDES: u8 = u8::MAX - 1;
 pub enum Sides {
     /// All values lie on this one; [`NO_SIDE`] where there is none.
     One(u8),
-    /// By cell, C order: its side, [`NO_SIDE`] or [`SEVERAL_SIDES`].
+    /// Side by cell, C order, [`NO_SIDE`] or [`SEVERAL_SIDES`].
     Cells(Vec<u8>),
 }
 

@@ -78,7 +78,7 @@ impl Image {
     }
 
     /// An OpenEXR picture in single precision: RGBA without background, premultiplied, in linear light as the format has it.
-    /// What a pixel covers in part is made linear as the color that it is, and premultiplied again.
+    /// A color that a pixel has in part is made linear as the color that it is, and premultiplied again.
     ///
     /// # Errors
     /// `Internal` when encoding fails.

@@ -30,7 +30,7 @@ impl Rect {
     /// Size of [`Rect::to_bytes`].
     pub const BYTES: usize = 4 * size_of::<u32>();
 
-    /// For other processes: left, top, width, height, little-endian.
+    /// Bytes for other processes: left, top, width, height, little-endian.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; Self::BYTES] {
         let Self { left, top, width, height } = self;

@@ -1,4 +1,4 @@
-//! Which cells of eight voxels of a block lie on several sides of the isovalues: one bit for each, so that rays need look at
+//! Active cells of a block, of eight voxels each, which lie on several sides of the isovalues: one bit for each, so that rays need look at
 //! the voxels of no other.
 
 #![expect(unsafe_code, reason = "bits are read at places that were clamped before")]
@@ -41,7 +41,7 @@ impl ActiveCells {
         }
     }
 
-    /// In which of these cells `(x, y, z)`, whole numbers, a surface or a missing voxel may be. Beyond the block its outermost
+    /// Mask of the cells `(x, y, z)`, whole numbers, in which a surface or a missing voxel may be. Beyond the block its outermost
     /// cells go on.
     #[inline(always)]
     pub(crate) fn at<S: Simd>(&self, simd: S, cell: &[S::F; 3]) -> S::M {
@@ -117,7 +117,7 @@ impl<T: Voxel> Job for FindActiveCells<'_, T> {
     }
 }
 
-/// On which sides the voxels of a row lie.
+/// Finds the sides on which the voxels of a row lie.
 #[inline(always)]
 fn tell_sides<T: Voxel>(voxels: &[T], isovalues: &[f64], missing: Option<&Missing<T>>, sides: &mut [u8]) {
     sides.fill(0);

@@ -1,4 +1,4 @@
-//! On which side of the isovalues the cells of a block lie, and how far the nearest cell is that lies on both sides of one.
+//! Sides of the isovalues on which the cells of a block lie, and how far the nearest cell is that lies on both sides of one.
 //!
 //! A side is counted: how many isovalues lie at or below a value. Neighbouring cells share the voxels between them, so that
 //! all around a cell, as far as it is told, values are on its own side; not so in blocks with missing voxels, where no side
@@ -46,7 +46,7 @@ pub(crate) struct SidesByCell {
 /// The sides of a block of the isovalues, stored, that were last asked for.
 pub(crate) type LastSides = Memo<Arc<[f64]>, CellSides, 1>;
 
-/// On which side some values lie.
+/// Side on which some values lie.
 pub(crate) enum Side {
     /// No value is there.
     Absent,

@@ -61,14 +61,14 @@ impl Cubic {
     }
 }
 
-/// Along an edge in x: value, and its change.
+/// Value along an edge in x, and its change.
 #[inline(always)]
 fn edge(corners: &Corners, i: usize, start: DVec3, step: DVec3) -> [f64; 2] {
     let rise = corners[i + 1] - corners[i];
     [corners[i] + rise * start.x, rise * step.x]
 }
 
-/// In a face across z: coefficients of what lies between two edges.
+/// Coefficients of the values between two edges in a face across z.
 #[inline(always)]
 fn face([a0, a1]: [f64; 2], [b0, b1]: [f64; 2], start: DVec3, step: DVec3) -> [f64; 3] {
     let rise = [b0 - a0, b1 - a1];

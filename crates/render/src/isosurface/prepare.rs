@@ -14,7 +14,7 @@ use crate::isosurface::hits::Surfaces;
 #[derive(Debug)]
 pub(crate) struct Isosurfaces {
     pub(crate) values: Surfaces,
-    /// On which side of the isovalues each block lies, by slot, `None` for empty ones; empty without isovalues.
+    /// Side of the isovalues on which each block lies, by slot, `None` for empty ones; empty without isovalues.
     pub(crate) sides: Vec<Option<Arc<CellSides>>>,
 }
 

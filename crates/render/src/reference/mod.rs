@@ -103,7 +103,7 @@ impl<'a, V: Voxels> Caster<'a, V> {
     }
 }
 
-/// Between the eight voxels around a place in voxels of level 0; outside, the outermost ones go on.
+/// Interpolates between the eight voxels around a place in voxels of level 0; outside, the outermost ones go on.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the shape")]
 fn trilinear<V: Voxels + ?Sized>(voxels: &V, place: DVec3) -> f64 {
     let [z, y, x] = voxels.shape().map(|n| n as f64 - 1.0);

@@ -14,7 +14,7 @@ pub(super) struct Hit {
 /// Parts of a step in which a value is crossed once at most.
 const PARTS: u32 = 64;
 
-/// By how much surfaces lie below their isovalue, as a share of it.
+/// Distance of surfaces below their isovalue, as a share of it.
 const HAIR: f64 = 1e-10;
 
 /// All crossings from `start` on, before `end`, in order.

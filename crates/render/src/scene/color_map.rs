@@ -55,7 +55,7 @@ pub(crate) enum OwnColors {
 }
 
 impl OwnColors {
-    /// For a color map and its table; `None` where it is not categorical.
+    /// Colors of a color map and its table; `None` where it is not categorical.
     pub(crate) fn new(name: &str, table: &[[f32; 3]]) -> Option<Self> {
         match name {
             "labels" => Some(Self::OfLabels(table.to_vec())),

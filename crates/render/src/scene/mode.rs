@@ -25,7 +25,7 @@ impl Mode {
         matches!(self, Self::Maximum | Self::Minimum)
     }
 
-    /// By how much steps are shorter than those of other pictures. A ray's extreme value is a peak, which samples meet or
+    /// Factor by which steps are shorter than those of other pictures. A ray's extreme value is a peak, which samples meet or
     /// miss: with one for each voxel rings show, with two hardly.
     pub(crate) fn step(self) -> f64 {
         match self {

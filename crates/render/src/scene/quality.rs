@@ -14,16 +14,16 @@ pub struct Quality {
 }
 
 impl Quality {
-    /// For pictures that stay.
+    /// Quality of pictures that stay.
     pub const STILL: Self = Self { termination: 1.0 / 512.0, step: 1.0, skip_empty: true };
-    /// For pictures that are replaced at once.
+    /// Quality of pictures that are replaced at once.
     pub const MOVING: Self = Self { termination: 0.01, step: 1.5, skip_empty: true };
     /// How long it is beside the width of pixels.
     const STEP_OF_PIXELS: f64 = 4.0 / 3.0;
     /// The longest step of those: a picture with it is still 45 dB from the full one (docs/benchmarks.md, at VTK's dB).
     const LONGEST_MOVING_STEP: f64 = 4.0;
 
-    /// For pictures that are replaced at once and whose pixels are as wide as so many samples are apart with a step of 1: along
+    /// Quality of pictures that are replaced at once and whose pixels are as wide as so many samples are apart with a step of 1: along
     /// rays, where opacity is known for all of a step, samples may lie a little farther apart than pixels.
     #[must_use]
     pub fn moving(pixel_steps: f64) -> Self {

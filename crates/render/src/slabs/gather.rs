@@ -155,7 +155,7 @@ impl<T: Voxel> CastContext<'_, T> {
         (0..=count).map(|border| nearest + f64::from(border) * thickness).collect()
     }
 
-    /// From where to where there is something to be seen, `normal` by world positions. Nothing parallel to the image lies
+    /// Range in which there is something to be seen, `normal` by world positions. Nothing parallel to the image lies
     /// behind the eye.
     fn extent(&self, normal: DVec3, cutting: Cutting) -> [f64; 2] {
         let view = &self.scene.view;

@@ -33,17 +33,17 @@ pub enum Cutting {
 /// Slabs that are wanted beside a picture.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SlabRequest {
-    /// Along what the volume is cut.
+    /// Planes along which the volume is cut.
     pub cutting: Cutting,
-    /// Into how many slabs, 1 to [`Slabs::MAX_COUNT`].
+    /// Number of slabs, 1 to [`Slabs::MAX_COUNT`].
     pub count: u32,
-    /// From where: the camera as it will be when somebody sees them ([`predicted`](crate::predicted)).
+    /// Camera as it will be when somebody sees them ([`predicted`](crate::predicted)).
     pub camera: Camera,
     /// Pixels of the picture along a side of each texel: 1 for full, 2 for half resolution; at most 8.
     pub reduction: u32,
-    /// By how much they reach beyond the picture on each side, as a share of its width and height; 0 to 1.
+    /// Guard band: how far they reach beyond the picture on each side, as a share of its width and height; 0 to 1.
     pub guard: f64,
-    /// How many slabs are still drawn behind the one in which a ray becomes opaque: what comes into sight at edges when the
+    /// Slabs that are still drawn behind the one in which a ray becomes opaque: what comes into sight at edges when the
     /// camera turns.
     pub behind: u32,
 }
@@ -130,13 +130,13 @@ impl SlabRequest {
 /// Pictures of slabs, and where their planes lie.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slabs {
-    /// Along what they were cut.
+    /// Planes along which they were cut.
     pub cutting: Cutting,
     /// The camera that they were cast from: a texel's place on its plane is where the camera sees it.
     pub camera: Camera,
     /// Size of the camera's whole image, texels.
     pub size: ImageSize,
-    /// By how much that image reaches beyond the picture on each side, as in [`SlabRequest`].
+    /// Guard band: how far that image reaches beyond the picture on each side, as in [`SlabRequest`].
     pub guard: f64,
     /// Across the slabs, away from the camera: unit length, world space.
     pub normal: [f64; 3],
@@ -150,7 +150,7 @@ pub struct Slabs {
 /// The picture of a slab, cropped to what it shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Slab {
-    /// Which part of the image it is; empty where nothing is seen.
+    /// Part of the image that it covers; empty where nothing is seen.
     pub rect: Rect,
     /// The square root of each component of premultiplied, sRGB-encoded RGBA, in 8 bits, row by row: faint colors need the
     /// finer steps, because many of them lie behind one another.

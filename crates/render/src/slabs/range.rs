@@ -1,4 +1,4 @@
-//! Between which planes what may be seen lies: slabs need not reach beyond.
+//! Range between two planes in which all that may be seen lies: slabs need not reach beyond.
 
 use glam::DVec3;
 

@@ -1,4 +1,4 @@
-//! Between which depths the rays of each packet can meet something to be seen, so that they neither begin before nor go on
+//! Depths between which the rays of each packet can meet something to be seen, so that they neither begin before nor go on
 //! behind: most rays of a picture in which little is seen have nothing to do at all.
 //!
 //! What may be visible is splatted: the sphere around each visible cell that lies beside a hidden one, or around a whole
@@ -27,7 +27,7 @@ const CELLS_PER_PACKET: usize = 2;
 /// Levels of more blocks are not looked through.
 const MOST_BLOCKS: u64 = 1 << 16;
 
-/// By how much spheres are larger than what they hold: rounding of positions in `f32`.
+/// Factor by which spheres are larger than what they hold: rounding of positions in `f32`.
 const ROUNDING: f64 = 1.001;
 
 /// Depths between which the rays of each packet can meet something visible.

@@ -35,7 +35,7 @@ pub(crate) struct Extreme {
 /// How high a block reaches.
 #[derive(Debug)]
 pub(crate) struct BlockPeaks {
-    /// By cell; [`NOTHING`] where nothing is present.
+    /// Heights by cell; [`NOTHING`] where nothing is present.
     pub(crate) cells: Vec<f32>,
     pub(crate) highest: f32,
 }
@@ -71,7 +71,7 @@ impl Extreme {
         })
     }
 
-    /// As [`Prepared::height_scale`](crate::device::Prepared::height_scale) says.
+    /// Coefficients as in [`Prepared::height_scale`](crate::device::Prepared::height_scale).
     pub(crate) fn height_scale(&self) -> [f32; 2] {
         [self.height_scale.sign, self.height_scale.origin]
     }

@@ -18,10 +18,10 @@ use crate::isosurface::cubic::gradient;
 use crate::scene::light::lit;
 use crate::simd::{LANES, Simd, each_axis};
 
-/// How spans of a block are drawn.
+/// Mode in which spans of a block are drawn.
 #[derive(Clone, Copy)]
 enum SpanMode {
-    /// In the transition to a coarser block.
+    /// Transition to a coarser block.
     Faded,
     /// Each sample stands for so many steps (logarithm to the base of 2).
     Strided(usize),

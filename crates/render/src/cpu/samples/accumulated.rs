@@ -32,7 +32,7 @@ pub(crate) struct Leg<'a, S: Simd> {
     pub(crate) seen: S::M,
     /// It is cut up where opacity bends in between.
     pub(crate) bent: bool,
-    /// In colors other than the table's.
+    /// Colors other than the table's.
     pub(crate) step_colors: Option<&'a StepColors<'a, S>>,
     pub(crate) light: Option<Light<S>>,
 }

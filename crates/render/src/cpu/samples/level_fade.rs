@@ -11,7 +11,7 @@ use crate::blocks::resident::Resident;
 use crate::blocks::voxel::Voxel;
 use crate::scene::frustum::Frustum;
 
-/// Along which of x, y, z a block begins beside a coarser one.
+/// Axes x, y, z along which a block begins beside a coarser one.
 pub(crate) type Fade = BVec3;
 
 /// How far the transition reaches, voxels.

@@ -34,7 +34,7 @@ pub(crate) struct BlockRays<S: Simd> {
     pub(crate) end: S::F,
     /// The largest `end`.
     pub(crate) count: u32,
-    /// As [`Metric::direction`] says, and voxels of the block per voxel of level 0; used only where samples are lit.
+    /// Direction as in [`Metric::direction`], and voxels of the block per voxel of level 0; used only where samples are lit.
     pub(crate) direction: [S::F; 3],
     pub(crate) scale: [f32; 3],
     /// Position in the block = the first * position in volume space + the second.

@@ -22,7 +22,7 @@ type Rgba = [[f32; LANES]; 4];
 pub(crate) struct SlabLayers<'a> {
     borders: &'a SlabBorders,
     path: SlabPath<'a>,
-    /// By slab.
+    /// Color and opacity by slab.
     rgba: Vec<Rgba>,
     /// One bit for each slab in which there is something.
     touched: u64,
@@ -221,7 +221,7 @@ impl<'a, 'b> CurrentSlab<'a, 'b> {
 pub(crate) struct SlabTile {
     /// Rectangle of the tile.
     pub(crate) rect: Rect,
-    /// By slab RGBA of 8 bits, row by row; empty where nothing was put.
+    /// RGBA of 8 bits by slab, row by row; empty where nothing was put.
     pub(crate) rgba: Vec<Vec<u8>>,
 }
 

@@ -11,7 +11,7 @@ use super::{Area, Depth, Notes, Pen, number_text};
 pub struct Key {
     /// sRGB.
     pub color: [u8; 3],
-    /// In a few words.
+    /// A few words.
     pub text: String,
 }
 
@@ -23,7 +23,7 @@ impl Key {
     }
 }
 
-/// From row to row, in heights of letters.
+/// Distance of rows, in heights of letters.
 const SPACING: f64 = 1.5;
 
 /// Draws them; rows that do not fit are left out.

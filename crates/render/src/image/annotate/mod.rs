@@ -35,7 +35,7 @@ pub struct Notes {
     pub spans: [Option<Span>; 3],
     /// Name and units of the values, written over the legend.
     pub values: String,
-    /// In the upper left corner, such as a time; may be empty.
+    /// Text in the upper left corner, such as a time; may be empty.
     pub title: String,
     /// Meanings of colors that are not on a scale, such as those of isosurfaces.
     pub keys: Vec<Key>,

@@ -30,7 +30,7 @@ pub(crate) struct HitSearch {
     /// Up to where each was looked along, in steps.
     pub(crate) at: Lanes,
     end: Lanes,
-    /// On which side of the isovalues each is there, as [`CellSides`] count; NaN where it begins and behind missing values.
+    /// Side of the isovalues on which each is there, as [`CellSides`] count; NaN where it begins and behind missing values.
     pub(crate) side: [f32; LANES],
     found: FoundHits,
     /// Share of light that passes all hits found on a ray; a ray ends when this falls to `enough`.
@@ -44,7 +44,7 @@ pub(crate) struct HitSearch {
 /// Hits that were found on each ray and not taken yet: one linked list for each ray, the nearest hit first,
 /// all in one vector.
 struct FoundHits {
-    /// With the place of the next one of the ray.
+    /// Hits, each with the place of the next one of its ray.
     hits: Vec<(Hit, usize)>,
     /// Places of the first ones.
     first: [usize; LANES],

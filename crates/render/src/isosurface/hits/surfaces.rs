@@ -26,13 +26,13 @@ pub(crate) struct Surface {
 /// A place at which a ray meets a surface.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hit {
-    /// In steps of the ray.
+    /// Distance in steps of the ray.
     pub(crate) at: f64,
     /// Stored value that is crossed; NaN at an edge of a box, where no value was looked up.
     pub(crate) stored: f64,
     /// Lit, premultiplied.
     pub(crate) color: Vec4,
-    /// Between the gradient there and the ray; see [`Lamp::cosine`](crate::scene::light::Lamp::cosine).
+    /// Cosine between the gradient there and the ray; see [`Lamp::cosine`](crate::scene::light::Lamp::cosine).
     pub(crate) cosine: f32,
     /// Another caster draws it; here it only says where the step begins that it lies in.
     pub(crate) is_foreign: bool,

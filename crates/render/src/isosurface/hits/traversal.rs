@@ -93,7 +93,7 @@ pub(crate) struct CellTraversal<S: Simd> {
     /// Places where each ray enters its cell, and, in `until`, where it leaves what is traversed; steps.
     now: S::F,
     until: S::F,
-    /// On which side each is; NaN where that is not known.
+    /// Side on which each is; NaN where that is not known.
     pub(crate) side: S::F,
     /// Cells that may still be looked at.
     left: u32,

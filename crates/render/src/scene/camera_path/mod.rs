@@ -11,7 +11,7 @@ use crate::scene::camera::{Camera, Projection};
 /// How a camera goes from place to place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CameraPath {
-    /// Along a curve that has no bend at any place; the camera never jumps to another speed.
+    /// A curve that has no bend at any place; the camera never jumps to another speed.
     #[default]
     Smooth,
     /// Straight, with a bend at each place: what is looked at moves evenly along a line, the line of sight and up turn evenly about one
@@ -28,7 +28,7 @@ pub fn turn(camera: &Camera, degrees: f64, pictures: u32) -> Vec<Camera> {
     (0..pictures).map(|number| camera.orbit(f64::from(number) * step_rad, 0.0)).collect()
 }
 
-/// From the first of several places through all others to the last one: `pictures` cameras at even shares of the way's time, each leg
+/// Cameras from the first of several places through all others to the last one: `pictures` of them at even shares of the way's time, each leg
 /// of which takes as long as the others. Every place is passed exactly, by a picture where pictures and legs come out even.
 ///
 /// # Errors

@@ -1,6 +1,6 @@
 //! A way through cameras without a bend at any of them.
 //!
-//! What is looked at, how far it is and what the image spans follow a centripetal Catmull-Rom spline (Yuksel, Schaefer and Keyser
+//! The target, its distance and the span of the image follow a centripetal Catmull-Rom spline (Yuksel, Schaefer and Keyser
 //! 2011), the line of sight and up Bézier curves of rotations (Shoemake 1985) with the same rule for how fast they turn at a
 //! place. Each leg takes as long as the others; how far it is got when is a monotone cubic (Fritsch and Butland 1984), so that the
 //! camera never goes back, and stands where a place follows itself.
@@ -123,7 +123,7 @@ fn blend(before: Rates, after: Rates) -> (State, DVec3) {
     (speed, before.turning.lerp(after.turning, share))
 }
 
-/// From one rotation to another the short way: an axis as long as the angle, in the axes of either.
+/// Shortest rotation from one orientation to another: an axis as long as the angle, in the axes of either.
 fn turn_between(a: &Stop, b: &Stop) -> DVec3 {
     let between = a.rotation.inverse() * b.rotation;
     (if between.w < 0.0 { -between } else { between }).to_scaled_axis()
