@@ -70,7 +70,7 @@ impl Rays {
 
     /// Gives each ray samples of its own, from its entry to its exit: see `spacing.rs`.
     #[inline(never)]
-    fn anchor(&mut self) {
+    fn space_own_samples(&mut self) {
         for lane in 0..LANES {
             let [enters, leaves] = [self.reach[0][lane], self.reach[1][lane]];
             let is_met = enters < leaves;
@@ -267,7 +267,7 @@ impl<T: Voxel> CastContext<'_, T> {
         let mut rays =
             Rays { origin, step, inverse, next, end, reach, whole: reach, aside, length, depth, stretch };
         if self.is_thin {
-            rays.anchor();
+            rays.space_own_samples();
         }
         if self.is_shared {
             rays.cut(&self.part.sub_volume);
