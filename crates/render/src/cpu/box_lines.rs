@@ -9,7 +9,7 @@ use std::collections::HashSet;
 
 use glam::{DVec3, Vec4};
 
-use crate::cpu::packet::rays::Rays;
+use crate::cpu::packet::rays::PacketRays;
 use crate::cpu::packet::size::{Lanes, PACKET_PIXELS, PACKET_SIDE};
 use crate::cpu::slices::SliceHits;
 use crate::image::raster::line;
@@ -108,7 +108,7 @@ impl BoxLines {
     }
 
     /// Returns the fragments of the rays of a packet.
-    pub(crate) fn packet_lines(&self, [left, top]: [u32; 2], rays: &Rays) -> PacketLines<'_> {
+    pub(crate) fn packet_lines(&self, [left, top]: [u32; 2], rays: &PacketRays) -> PacketLines<'_> {
         let mut reach = rays.reach;
         // Rays that miss the volume have everything before it.
         for lane in (0..LANES).filter(|&lane| !rays.has_samples(lane)) {

@@ -12,7 +12,7 @@ use crate::blocks::resident::Resident;
 use crate::blocks::voxel::Voxel;
 use crate::cpu::color_by::ColorLookup;
 use crate::cpu::empty_space::visible_cells::SamplingPlan;
-use crate::cpu::packet::spacing::Spacing;
+use crate::cpu::packet::spacing::SampleSpacing;
 use crate::cpu::samples::level_fade::Fade;
 use crate::cpu::samples::shading::Shading;
 use crate::cpu::table::{Recipe, Tables};
@@ -85,7 +85,7 @@ impl<'a, T: Voxel> CastContext<'a, T> {
         let is_asked = |r: &usize| is_drawn(r) || *r == wanted_level_index && blocks.has_gaps(*r);
         let level_indices: Vec<usize> = (wanted_level_index..view.levels.len()).filter(is_asked).collect();
         let step = scene.quality.step * scene.mode.step();
-        let Spacing { step_world, is_thin } = Spacing::of(scene, finest, step);
+        let SampleSpacing { step_world, is_thin } = SampleSpacing::of(scene, finest, step);
         let stride = |r: usize| if is_thin { 0 } else { stride_log2(view.step_world(r, step), step_world) };
         let strides_log2: Vec<usize> = (0..view.levels.len()).map(stride).collect();
         let coarsest = level_indices.iter().map(|&r| strides_log2[r]).max().unwrap_or(0);

@@ -7,7 +7,7 @@ use glam::{DVec3, Vec4};
 
 use crate::blocks::voxel::Voxel;
 use crate::cpu::context::CastContext;
-use crate::cpu::packet::rays::{Rays, Region};
+use crate::cpu::packet::rays::{PacketRays, UniformRegion};
 use crate::cpu::packet::size::Lanes;
 use crate::cpu::palette::Palette;
 use crate::cpu::samples::lookup::PlaceValues;
@@ -53,7 +53,7 @@ impl PlaneHits {
         self.rays >> lane & 1 != 0
     }
 
-    fn new(rays: &Rays, slice: Slice, slice_hits: &SliceHits) -> Self {
+    fn new(rays: &PacketRays, slice: Slice, slice_hits: &SliceHits) -> Self {
         let axis = slice.axis.index();
         let mut plane_hits = Self { steps: [0.0; LANES], at: [DVec3::ZERO; LANES], rays: 0 };
         for (lane, slice_hit) in slice_hits.iter().enumerate() {
@@ -77,7 +77,7 @@ impl PlaneHits {
 pub(crate) struct IntersectSlices<'a, 'b, T> {
     pub(crate) context: &'a CastContext<'b, T>,
     pub(crate) slices: &'a Slices,
-    pub(crate) rays: &'a Rays,
+    pub(crate) rays: &'a PacketRays,
     pub(crate) shading: &'a Shading<'a, T>,
     pub(crate) shown: &'a mut Shown,
 }
@@ -92,7 +92,7 @@ impl<S: Simd, T: Voxel> Step<S> for IntersectSlices<'_, '_, T> {
         for &slice in &slices.slices {
             let plane_hits = PlaneHits::new(rays, slice, &slice_hits);
             let mut values = PlaceValues::NONE;
-            let count = |region: &Region, rays: u32| {
+            let count = |region: &UniformRegion, rays: u32| {
                 if slices.are_alone {
                     shown.count(region.level_index, region.is_lacking, u64::from(rays.count_ones()));
                 }
@@ -133,7 +133,7 @@ fn hit<T: Voxel>(
     context: &CastContext<'_, T>,
     slices: &Slices,
     shading: &Shading<'_, T>,
-    rays: &Rays,
+    rays: &PacketRays,
     plane_hits: &PlaneHits,
     values: &PlaceValues,
     lane: usize,

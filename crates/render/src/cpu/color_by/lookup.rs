@@ -11,7 +11,7 @@ use crate::blocks::Blocks;
 use crate::blocks::snapshot::{Snapshot, each_blocks};
 use crate::blocks::voxel::Voxel;
 use crate::cpu::context::CastContext;
-use crate::cpu::packet::rays::Region;
+use crate::cpu::packet::rays::UniformRegion;
 use crate::cpu::samples::corners::Grid;
 use crate::cpu::samples::lookup::PlaceValues;
 use crate::cpu::samples::sample::TakeSamples;
@@ -136,7 +136,7 @@ impl<T: Voxel> Job for ColorsAnywhere<'_, '_, T> {
         let mut places = *at;
         places.iter_mut().for_each(|at| *at = source.clamped(*at));
         let (mut values, mut unknown) = (PlaceValues::NONE, 0);
-        let heard = |region: &Region, rays: u32| {
+        let heard = |region: &UniformRegion, rays: u32| {
             if region.is_lacking {
                 source.is_lacking.store(true, Ordering::Relaxed);
                 unknown |= if region.slot.is_none() { rays } else { 0 };

@@ -14,7 +14,7 @@ use crate::blocks::resident::{CELL, Resident};
 use crate::blocks::voxel::Voxel;
 use crate::cpu::context::CastContext;
 use crate::cpu::empty_space::visible_cells::{BENT, VisibleCells};
-use crate::cpu::packet::rays::Rays;
+use crate::cpu::packet::rays::PacketRays;
 use crate::cpu::packet::size::PACKET_SIDE;
 use crate::scene::frustum::Frustum;
 use crate::scene::volume::xyz;
@@ -151,7 +151,7 @@ impl DepthBounds {
     }
 }
 
-impl Rays {
+impl PacketRays {
     /// Lets them begin and end where they can see what lies between two depths; tells how many samples they need not take
     /// before.
     #[inline(always)]

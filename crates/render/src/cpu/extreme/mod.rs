@@ -15,7 +15,7 @@ use crate::blocks::resident::Resident;
 use crate::blocks::voxel::Voxel;
 use crate::cpu::context::CastContext;
 use crate::cpu::empty_space::skip_ahead::{CellLookup, LookAhead};
-use crate::cpu::packet::rays::{Rays, Spans};
+use crate::cpu::packet::rays::{PacketRays, Spans};
 use crate::cpu::samples::corners::Grid;
 use crate::cpu::samples::sample::TakeSamples;
 use crate::cpu::samples::shading::{BlockRays, Shading};
@@ -86,7 +86,7 @@ impl Extreme {
 pub(crate) struct ProjectExtremes<'a, 'b, T> {
     pub(crate) context: &'a CastContext<'b, T>,
     pub(crate) extreme: &'a Extreme,
-    pub(crate) rays: Rays,
+    pub(crate) rays: PacketRays,
     pub(crate) shading: &'a Shading<'a, T>,
     pub(crate) shown: &'a mut Shown,
 }
@@ -118,7 +118,7 @@ impl<S: Simd, T: Voxel> Step<S> for ProjectExtremes<'_, '_, T> {
 struct BlockPass<'a, 'b, T> {
     context: &'a CastContext<'b, T>,
     extreme: &'a Extreme,
-    rays: &'a Rays,
+    rays: &'a PacketRays,
     shading: &'a Shading<'a, T>,
     slot: u32,
 }

@@ -8,7 +8,7 @@ use crate::cpu::color_by::recolored;
 use crate::cpu::context::CastContext;
 use crate::cpu::empty_space::visible_cells::SamplingPlan;
 use crate::cpu::packet::march::March;
-use crate::cpu::packet::rays::{Rays, Spans};
+use crate::cpu::packet::rays::{PacketRays, Spans};
 use crate::cpu::samples::accumulated::Accumulated;
 use crate::cpu::samples::level_fade;
 use crate::cpu::samples::shading::{BlockRays, Shading};
@@ -33,7 +33,7 @@ impl<T: Voxel> CastContext<'_, T> {
     pub(crate) fn draw_block<S: Simd>(
         &self,
         simd: S,
-        rays: &Rays,
+        rays: &PacketRays,
         spans: &Spans,
         (slot, plan): (u32, &SamplingPlan),
         shadings: &[Shading<'_, T>],
@@ -99,7 +99,7 @@ impl<T: Voxel> CastContext<'_, T> {
     /// lies in their middle, and single steps lead up to whole multiples at both ends, so that no step is left
     /// out or counted twice.
     #[inline(never)]
-    fn pieces(&self, rays: &Rays, spans: &Spans, slot: u32, log2: usize) -> Vec<(Spans, SpanMode)> {
+    fn pieces(&self, rays: &PacketRays, spans: &Spans, slot: u32, log2: usize) -> Vec<(Spans, SpanMode)> {
         let [before, within, behind] = self.split_fade(rays, spans, slot);
         let mut pieces = vec![(before, SpanMode::Faded)];
         if log2 == 0 {
@@ -118,7 +118,7 @@ impl<T: Voxel> CastContext<'_, T> {
 
     /// Splits spans into three: the part in the transition to coarser blocks in front, the part outside it,
     /// the part in the transition behind.
-    pub(crate) fn split_fade(&self, rays: &Rays, spans: &Spans, slot: u32) -> [Spans; 3] {
+    pub(crate) fn split_fade(&self, rays: &PacketRays, spans: &Spans, slot: u32) -> [Spans; 3] {
         let fade = self.fades[slot as usize];
         let block = self.blocks.resident(slot);
         let level = &self.scene.view.levels[block.level_index];
@@ -152,7 +152,7 @@ impl<T: Voxel> CastContext<'_, T> {
     pub(crate) fn block_rays<S: Simd>(
         &self,
         simd: S,
-        rays: &Rays,
+        rays: &PacketRays,
         spans: &Spans,
         slot: u32,
         log2: usize,
@@ -212,7 +212,7 @@ impl<T: Voxel> CastContext<'_, T> {
     fn draw_faded<S: Simd>(
         &self,
         simd: S,
-        rays: &Rays,
+        rays: &PacketRays,
         spans: &Spans,
         slot: u32,
         shading: &Shading<'_, T>,

@@ -18,7 +18,7 @@ use crate::blocks::voxel::Voxel;
 use crate::cpu::box_lines::PacketLines;
 use crate::cpu::caster::Caster;
 use crate::cpu::empty_space::visible_cells::{SamplingPlan, VisibleCells};
-use crate::cpu::packet::rays::{Rays, Spans};
+use crate::cpu::packet::rays::{PacketRays, Spans};
 use crate::cpu::packet::solids::{DrawSolids, SolidHits};
 use crate::cpu::packet::spacing::lengthened;
 use crate::cpu::samples::accumulated::Accumulated;
@@ -34,7 +34,7 @@ impl<T: Voxel> Caster<'_, T> {
     pub(crate) fn trace<S: Simd>(
         &self,
         simd: S,
-        rays: &mut Rays,
+        rays: &mut PacketRays,
         shadings: &[Shading<'_, T>],
         shown: &mut Shown,
         mut layers: Option<&mut SlabLayers<'_>>,
@@ -107,7 +107,7 @@ impl<T: Voxel> Caster<'_, T> {
     /// Starts the search for surfaces, slices and edges along sixteen rays.
     fn solids<'s>(
         &'s self,
-        rays: &Rays,
+        rays: &PacketRays,
         slice_hits: SliceHits,
         lines: Option<PacketLines<'s>>,
     ) -> SolidHits<'s> {
@@ -119,7 +119,7 @@ impl<T: Voxel> Caster<'_, T> {
     fn slice_hits<S: Simd>(
         &self,
         simd: S,
-        rays: &Rays,
+        rays: &PacketRays,
         shading: &Shading<'_, T>,
         shown: &mut Shown,
     ) -> SliceHits {
@@ -157,7 +157,7 @@ impl<T: Voxel> Caster<'_, T> {
 /// Job that draws what has a place on sixteen rays, without the volume: surfaces, slices and edges of boxes.
 pub(crate) struct SolidsAlone<'a, 'b, T> {
     pub(crate) caster: &'a Caster<'b, T>,
-    pub(crate) rays: &'a Rays,
+    pub(crate) rays: &'a PacketRays,
     pub(crate) shading: &'a Shading<'a, T>,
     pub(crate) shown: &'a mut Shown,
     pub(crate) lines: Option<PacketLines<'a>>,

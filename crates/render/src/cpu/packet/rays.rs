@@ -20,7 +20,7 @@ use crate::{Bounds, SubVolume};
 const MIDDLE: f64 = 0.5;
 
 /// Sixteen rays in volume space: sample `i` at `origin + i * step`. Sample numbers are whole.
-pub(crate) struct Rays {
+pub(crate) struct PacketRays {
     /// Per axis x, y, z.
     pub(crate) origin: [Lanes; 3],
     pub(crate) step: [Lanes; 3],
@@ -51,7 +51,7 @@ pub(crate) struct Spans {
 }
 
 /// A box in volume space of which every place has the same answer.
-pub(crate) struct Region {
+pub(crate) struct UniformRegion {
     pub(crate) low: DVec3,
     pub(crate) high: DVec3,
     /// The finest resident block.
@@ -61,7 +61,7 @@ pub(crate) struct Region {
     pub(crate) is_lacking: bool,
 }
 
-impl Rays {
+impl PacketRays {
     #[inline(always)]
     pub(crate) fn at(&self, lane: usize, sample: f64) -> DVec3 {
         let axis = |a: usize| self.origin[a][lane] + self.step[a][lane] * sample;
@@ -152,7 +152,7 @@ impl Rays {
 
     /// Moves all rays that have come to a region to its end, the `leader` among them; tells what they passed.
     #[inline(always)]
-    pub(crate) fn pass(&mut self, region: &Region, leader: usize) -> Spans {
+    pub(crate) fn pass(&mut self, region: &UniformRegion, leader: usize) -> Spans {
         let (low, high) = (region.low.to_array(), region.high.to_array());
         let mut exit = [f64::INFINITY; LANES];
         let mut is_inside = [true; LANES];
@@ -228,7 +228,7 @@ impl Spans {
 impl<T: Voxel> CastContext<'_, T> {
     /// The rays of `size` pixels, columns and rows from `corner` on.
     #[inline(always)]
-    pub(crate) fn rays(&self, corner: [u32; 2], size: [u32; 2]) -> Rays {
+    pub(crate) fn rays(&self, corner: [u32; 2], size: [u32; 2]) -> PacketRays {
         let (mut aside, mut length) = ([[0.0; LANES]; 2], [self.step_world; LANES]);
         for (lane, [column, row]) in PACKET_PIXELS.into_iter().enumerate() {
             [aside[0][lane], aside[1][lane]] = self.lens.aside([corner[0] + column, corner[1] + row]);
@@ -264,8 +264,19 @@ impl<T: Voxel> CastContext<'_, T> {
             (reach[0][lane], reach[1][lane]) = if is_met { (enters, leaves) } else { (0.0, 0.0) };
         }
         let (depth, stretch) = ([0.0; LANES], [1.0; LANES]);
-        let mut rays =
-            Rays { origin, step, inverse, next, end, reach, whole: reach, aside, length, depth, stretch };
+        let mut rays = PacketRays {
+            origin,
+            step,
+            inverse,
+            next,
+            end,
+            reach,
+            whole: reach,
+            aside,
+            length,
+            depth,
+            stretch,
+        };
         if self.is_thin {
             rays.space_own_samples();
         }
@@ -296,7 +307,7 @@ impl<T: Voxel> CastContext<'_, T> {
     }
 
     /// The direction of a ray in world space, of unit length.
-    pub(crate) fn direction_of(&self, rays: &Rays, lane: usize) -> DVec3 {
+    pub(crate) fn direction_of(&self, rays: &PacketRays, lane: usize) -> DVec3 {
         let lens = &self.lens;
         if !lens.perspective {
             return lens.forward;
@@ -307,7 +318,7 @@ impl<T: Voxel> CastContext<'_, T> {
 
     /// The region that holds a place.
     #[inline]
-    pub(crate) fn region(&self, at: DVec3) -> Region {
+    pub(crate) fn region(&self, at: DVec3) -> UniformRegion {
         let mut is_lacking = !self.level_indices.contains(&self.wanted_level_index);
         let (mut low, mut high) = (DVec3::NEG_INFINITY, DVec3::INFINITY);
         for &level_index in &self.level_indices {
@@ -316,17 +327,23 @@ impl<T: Voxel> CastContext<'_, T> {
             let (block_low, block_high) = level.block_box(place);
             (low, high) = (low.max(block_low), high.min(block_high));
             if let Some(slot) = self.blocks.slot_of(level_index, place) {
-                return Region { low, high, slot: Some(slot), level_index: Some(level_index), is_lacking };
+                return UniformRegion {
+                    low,
+                    high,
+                    slot: Some(slot),
+                    level_index: Some(level_index),
+                    is_lacking,
+                };
             }
             let is_gap = || self.blocks.is_not_covered(self.blocks.id(level_index, place));
             is_lacking |= level_index == self.wanted_level_index && !is_gap();
         }
-        Region { low, high, slot: None, level_index: None, is_lacking }
+        UniformRegion { low, high, slot: None, level_index: None, is_lacking }
     }
 
     /// Counts what rays passed, and how many samples of that were drawn.
     #[inline(always)]
-    pub(crate) fn count(&self, region: &Region, spans: &Spans, drawn: u64, shown: &mut Shown) {
+    pub(crate) fn count(&self, region: &UniformRegion, spans: &Spans, drawn: u64, shown: &mut Shown) {
         let passed = spans.count();
         shown.count(region.level_index, region.is_lacking, passed);
         if let Some(slot) = region.slot.filter(|_| !self.worked.is_empty()) {

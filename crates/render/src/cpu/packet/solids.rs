@@ -12,7 +12,7 @@ use crate::blocks::voxel::Voxel;
 use crate::cpu::box_lines::PacketLines;
 use crate::cpu::color_by::{ColorBlock, ColorLookup, StepColors};
 use crate::cpu::context::CastContext;
-use crate::cpu::packet::rays::Rays;
+use crate::cpu::packet::rays::PacketRays;
 use crate::cpu::packet::size::Lanes;
 use crate::cpu::samples::accumulated::{Accumulated, size_of_parts, size_of_recolored_parts};
 use crate::cpu::samples::lookup::PlaceValues;
@@ -33,7 +33,7 @@ pub(crate) struct SolidHits<'s> {
     slice_hits: SliceHits,
     /// Edges of boxes among them.
     pub(crate) lines: Option<PacketLines<'s>>,
-    /// Real end of each ray; [`Rays::end`] is the end of its way to the next hit.
+    /// Real end of each ray; [`PacketRays::end`] is the end of its way to the next hit.
     end: Lanes,
 }
 
@@ -41,7 +41,7 @@ impl<'s> SolidHits<'s> {
     pub(crate) fn new<T: Voxel>(
         context: &CastContext<'_, T>,
         surfaces: &'s Isosurfaces,
-        rays: &Rays,
+        rays: &PacketRays,
         slice_hits: SliceHits,
         lines: Option<PacketLines<'s>>,
     ) -> Self {
@@ -60,7 +60,7 @@ impl<'s> SolidHits<'s> {
         &mut self,
         simd: S,
         context: &CastContext<'_, T>,
-        rays: &Rays,
+        rays: &PacketRays,
         wanted: u32,
     ) {
         if !self.surfaces.is_empty() {
@@ -92,7 +92,7 @@ impl<'s> SolidHits<'s> {
         &mut self,
         simd: S,
         context: &CastContext<'_, T>,
-        rays: &mut Rays,
+        rays: &mut PacketRays,
         wanted: u32,
     ) {
         self.find_hits(simd, context, rays, wanted);
@@ -108,7 +108,7 @@ impl<'s> SolidHits<'s> {
         mut self,
         simd: S,
         context: &CastContext<'_, T>,
-        rays: &Rays,
+        rays: &PacketRays,
         opaque: f32,
     ) -> [Vec4; LANES] {
         let mut colors = self.lines.as_mut().map_or([Vec4::ZERO; LANES], PacketLines::before);
@@ -141,7 +141,7 @@ const ALL: u32 = (1 << LANES) - 1;
 pub(crate) struct DrawSolids<'a, 'b, 's, S: Simd, T> {
     pub(crate) solids: &'a mut SolidHits<'s>,
     pub(crate) context: &'a CastContext<'b, T>,
-    pub(crate) rays: &'a mut Rays,
+    pub(crate) rays: &'a mut PacketRays,
     pub(crate) shading: &'a Shading<'a, T>,
     pub(crate) accumulated: &'a mut Accumulated<S>,
 }

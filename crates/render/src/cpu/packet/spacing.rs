@@ -3,7 +3,7 @@
 //! Samples at multiples of one step from the eye hit a thin slab once, twice or not at all, depending on the ray, which shows as
 //! rings. So where the volume is less than [`FEW_ACROSS`] steps thick each ray has samples of its own: equal steps from its entry to
 //! its exit, at least one, as near to the usual length as that allows. The ratio of the two lengths is
-//! [`Rays::stretch`](crate::cpu::packet::rays::Rays). Each sample counts for a step of the usual length, so the color of the ray is corrected to
+//! [`PacketRays::stretch`](crate::cpu::packet::rays::PacketRays). Each sample counts for a step of the usual length, so the color of the ray is corrected to
 //! its true path length at the end ([`lengthened`]). Steps are at most a [`FEWEST_ACROSS`]th of the thickness, so that the error of
 //! correcting the sum instead of each color cannot be seen. Where surfaces, slices or lines, which have no thickness, are in the
 //! picture too, path lengths are not corrected.
@@ -22,14 +22,14 @@ const MOST_ALONG: f64 = (1u64 << 20) as f64;
 
 /// Distance of the samples of a picture.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Spacing {
+pub(crate) struct SampleSpacing {
     /// World units.
     pub(crate) step_world: f64,
     /// Each ray has samples of its own.
     pub(crate) is_thin: bool,
 }
 
-impl Spacing {
+impl SampleSpacing {
     /// Spacing for a picture whose finest blocks are of this level; `multiple` lengthens the steps.
     pub(crate) fn of(scene: &Scene, level_index: usize, multiple: f64) -> Self {
         let usual = scene.view.step_world(level_index, multiple);

@@ -4,7 +4,7 @@ use glam::DVec3;
 
 use crate::blocks::voxel::Voxel;
 use crate::cpu::context::CastContext;
-use crate::cpu::packet::rays::{Rays, Region};
+use crate::cpu::packet::rays::{PacketRays, UniformRegion};
 use crate::cpu::packet::size::Lanes;
 use crate::cpu::samples::accumulated::Accumulated;
 use crate::cpu::samples::corners::Grid;
@@ -36,7 +36,7 @@ impl<T: Voxel> CastContext<'_, T> {
     pub(crate) fn find_before<S: Simd>(
         &self,
         simd: S,
-        rays: &Rays,
+        rays: &PacketRays,
         samples: &Lanes,
         wanted: u32,
         shading: &Shading<'_, T>,
@@ -72,7 +72,7 @@ impl<T: Voxel> CastContext<'_, T> {
         mut wanted: u32,
         shading: &Shading<'_, T>,
         values: &mut PlaceValues,
-        mut found_in: impl FnMut(&Region, u32),
+        mut found_in: impl FnMut(&UniformRegion, u32),
     ) {
         while wanted != 0 {
             let leader = wanted.trailing_zeros() as usize;
@@ -120,7 +120,7 @@ impl<T: Voxel> CastContext<'_, T> {
         wanted: u32,
         shading: &Shading<'_, T>,
         values: &mut PlaceValues,
-        mut found: impl FnMut(&Region, u32),
+        mut found: impl FnMut(&UniformRegion, u32),
     ) {
         for (lane, &at) in at.iter().enumerate().filter(|(lane, _)| wanted >> lane & 1 != 0) {
             let region = self.region(at);

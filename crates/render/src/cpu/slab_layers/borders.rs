@@ -6,7 +6,7 @@
 
 use glam::{DAffine3, DVec3};
 
-use crate::cpu::packet::rays::Rays;
+use crate::cpu::packet::rays::PacketRays;
 use crate::simd::LANES;
 
 /// Slabs one behind the other.
@@ -59,7 +59,7 @@ impl SlabBorders {
 
     /// Returns the way of sixteen rays through the slabs, along the mean of the rays.
     #[inline(always)]
-    pub(crate) fn path(&self, rays: &Rays) -> SlabPath<'_> {
+    pub(crate) fn path(&self, rays: &PacketRays) -> SlabPath<'_> {
         let (mut at, mut per_sample) = (0.0, 0.0);
         for axis in 0..3 {
             let (mut origins, mut steps) = (0.0, 0.0);

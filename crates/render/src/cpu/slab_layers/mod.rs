@@ -7,7 +7,7 @@
 
 mod borders;
 
-use crate::cpu::packet::rays::{Rays, Spans};
+use crate::cpu::packet::rays::{PacketRays, Spans};
 use crate::cpu::packet::size::PACKET_SIDE;
 use crate::image::rect::Rect;
 use crate::simd::{LANES, Simd, Step};
@@ -49,7 +49,7 @@ impl<'a> SlabLayers<'a> {
 
     /// Makes ready for other rays.
     #[inline(always)]
-    pub(crate) fn begin(&mut self, rays: &Rays) {
+    pub(crate) fn begin(&mut self, rays: &PacketRays) {
         self.path = self.borders.path(rays);
         self.total = [0.0; LANES];
         self.hidden_from = [None; LANES];

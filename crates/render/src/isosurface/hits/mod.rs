@@ -16,7 +16,7 @@ mod traversal;
 use crate::SubVolume;
 use crate::blocks::voxel::Voxel;
 use crate::cpu::context::CastContext;
-use crate::cpu::packet::rays::{Rays, Region};
+use crate::cpu::packet::rays::{PacketRays, UniformRegion};
 use crate::cpu::packet::size::Lanes;
 use crate::isosurface::cell_sides::{CellSides, UNKNOWN};
 use crate::isosurface::prepare::Isosurfaces;
@@ -104,7 +104,7 @@ impl HitSearch {
     /// end so far before and behind that all is found as it is without its borders.
     pub(crate) fn new<T: Voxel>(
         context: &CastContext<'_, T>,
-        rays: &Rays,
+        rays: &PacketRays,
         ends: &[Option<Hit>; LANES],
     ) -> Self {
         // Voxels of the finest level drawn per voxel of level 0.
@@ -176,7 +176,7 @@ pub(crate) struct FindHits<'a, 'b, T> {
     pub(crate) search: &'a mut HitSearch,
     pub(crate) context: &'a CastContext<'b, T>,
     pub(crate) surfaces: &'a Isosurfaces,
-    pub(crate) rays: &'a Rays,
+    pub(crate) rays: &'a PacketRays,
     pub(crate) wanted: u32,
 }
 
@@ -238,7 +238,7 @@ impl<S: Simd, T: Voxel> Step<S> for FindHits<'_, '_, T> {
 /// Returns the places where rays leave a region, at least a little ahead of where the rays are; and one bit
 /// for each ray that is inside the region a little ahead.
 #[inline(always)]
-fn exits(search: &HitSearch, rays: &Rays, region: &Region) -> (Lanes, u32) {
+fn exits(search: &HitSearch, rays: &PacketRays, region: &UniformRegion) -> (Lanes, u32) {
     let (low, high) = (region.low.to_array(), region.high.to_array());
     let (mut exit, mut is_inside) = (search.end, [true; LANES]);
     for axis in 0..3 {

@@ -11,7 +11,7 @@ use crate::blocks::resident::Resident;
 use crate::blocks::voxel::Voxel;
 use crate::cpu::color_by::recolored;
 use crate::cpu::context::CastContext;
-use crate::cpu::packet::rays::Rays;
+use crate::cpu::packet::rays::PacketRays;
 use crate::cpu::packet::size::Lanes;
 use crate::isosurface::cubic::{Corners, Cubic, Cubics, gradient};
 use crate::isosurface::prepare::Isosurfaces;
@@ -29,7 +29,11 @@ pub(crate) struct LocalRays {
 
 impl LocalRays {
     #[inline(always)]
-    pub(crate) fn new<T: Voxel>(context: &CastContext<'_, T>, rays: &Rays, block: &Resident<T>) -> Self {
+    pub(crate) fn new<T: Voxel>(
+        context: &CastContext<'_, T>,
+        rays: &PacketRays,
+        block: &Resident<T>,
+    ) -> Self {
         let (scale, shift) = context.scene.view.levels[block.level_index].local_map(block.at);
         let mut local = Self { origin: rays.origin, step: rays.step, inverse: rays.inverse, scale };
         for axis in 0..3 {
@@ -63,7 +67,7 @@ pub(crate) struct BlockSearch<'a, 'b, T> {
     pub(crate) search: &'a mut HitSearch,
     pub(crate) context: &'a CastContext<'b, T>,
     pub(crate) surfaces: &'a Isosurfaces,
-    pub(crate) rays: &'a Rays,
+    pub(crate) rays: &'a PacketRays,
     pub(crate) block: &'a Resident<T>,
     pub(crate) local: LocalRays,
     pub(crate) members: u32,
