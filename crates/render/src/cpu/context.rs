@@ -15,7 +15,7 @@ use crate::cpu::empty_space::visible_cells::SamplingPlan;
 use crate::cpu::packet::spacing::SampleSpacing;
 use crate::cpu::samples::level_fade::Fade;
 use crate::cpu::samples::shading::Shading;
-use crate::cpu::table::{Recipe, Tables};
+use crate::cpu::table::{Recipe, TransferTables};
 use crate::scene::camera::Lens;
 use crate::scene::frustum::Frustum;
 use crate::scene::light::{Lamp, Metric};
@@ -45,7 +45,7 @@ pub(crate) struct CastContext<'a, T> {
     /// Per level the logarithm of how many steps one sample stands for: coarser blocks need fewer samples.
     pub(crate) strides_log2: Vec<usize>,
     /// Tables for samples that stand for 1, 2, 4, ... steps.
-    pub(crate) tables: Arc<Tables>,
+    pub(crate) tables: Arc<TransferTables>,
     /// Visible cells of each block, by slot; `None` for empty slots.
     pub(crate) plans: Vec<Option<Arc<SamplingPlan>>>,
     /// Axes along which each block begins beside a coarser one, by slot.

@@ -6,7 +6,7 @@
 //!
 //! Between two samples of a ray the value is taken to run evenly. Where opacity is linear in between, the entry in
 //! the middle is all there is; where it bends, the way is cut into 4 or 16 parts, for which there are tables of
-//! their own. [`Table::bends`] says how much it bends (see [`ERROR_PER_BEND`]).
+//! their own. [`TransferTable::bends`] says how much it bends (see [`ERROR_PER_BEND`]).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -59,7 +59,7 @@ const ORDER_BEND: f64 = 1.0 / 32.0;
 
 /// Table of a transfer function over stored values, for samples of one length.
 #[derive(Debug)]
-pub(crate) struct Table {
+pub(crate) struct TransferTable {
     /// Entries for whole samples and for parts: see [`PARTS`].
     pub(crate) parts: [Entries; 3],
     /// Entries for 2 and 4 whole samples at once.
@@ -119,7 +119,7 @@ impl Entries {
     }
 }
 
-impl Table {
+impl TransferTable {
     /// `thickness`: length of a step in smallest voxel spacings of level 0.
     #[expect(clippy::cast_possible_truncation, reason = "opacities are drawn in f32")]
     pub(crate) fn new(transfer: &TransferFunction, decoding: &Decoding, thickness: f64) -> Self {
@@ -193,7 +193,7 @@ impl Table {
     /// Returns what can be seen of the stored values from `low` to `high`, and of all that is interpolated
     /// between them.
     pub(crate) fn visibility_of(&self, range: [f32; 2]) -> RangeVisibility {
-        let Some(Stretch { first, last, longest }) = self.stretch(range) else {
+        let Some(EntryRange { first, last, longest }) = self.stretch(range) else {
             return RangeVisibility::Absent;
         };
         if self.visible_before[last + 1] == self.visible_before[first] {
@@ -207,7 +207,7 @@ impl Table {
     /// [`crate::cpu::empty_space::sampling_rate`]'s.
     #[expect(clippy::cast_possible_truncation, reason = "compared only; saturates")]
     pub(crate) fn sampling_rate_of(&self, range: [f32; 2], variation: &ValueVariation) -> u8 {
-        let Some(Stretch { first, last, longest }) = self.stretch(range) else { return QUADRUPLE };
+        let Some(EntryRange { first, last, longest }) = self.stretch(range) else { return QUADRUPLE };
         if self.visible_before[last + 1] == self.visible_before[first] {
             return QUADRUPLE;
         }
@@ -239,7 +239,7 @@ impl Table {
 
     /// Returns the entries of a range of stored values; `None` if the range is empty.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the table")]
-    fn stretch(&self, [low, high]: [f32; 2]) -> Option<Stretch> {
+    fn stretch(&self, [low, high]: [f32; 2]) -> Option<EntryRange> {
         if low > high {
             return None;
         }
@@ -251,12 +251,12 @@ impl Table {
         let last = ((b + 0.5).floor() + 1.0).clamp(0.0, end) as usize;
         // From one sample to the next values hardly ever run through more than half of a cell's range.
         let longest = ((b - a) / 2.0).min(f64::from(f32::MAX)) as f32;
-        Some(Stretch { first, last, longest })
+        Some(EntryRange { first, last, longest })
     }
 }
 
 /// The entries of a cell's values, from the first to the last.
-struct Stretch {
+struct EntryRange {
     first: usize,
     last: usize,
     /// The longest way from one sample to the next, entries.
@@ -265,10 +265,10 @@ struct Stretch {
 
 /// The tables of one picture: for samples that stand for 1, 2, 4, ... steps.
 #[derive(Debug)]
-pub(crate) struct Tables {
+pub(crate) struct TransferTables {
     /// Tells them from all others of this process.
     pub(crate) number: u64,
-    pub(crate) by_stride: Vec<Table>,
+    pub(crate) by_stride: Vec<TransferTable>,
 }
 
 /// Parameters that tables are made from, besides the view's decoding.
@@ -288,17 +288,18 @@ pub(crate) struct Recipe {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TableMemo(Arc<Mutex<Vec<KeptTables>>>);
 
-type KeptTables = (Recipe, Arc<Tables>);
+type KeptTables = (Recipe, Arc<TransferTables>);
 
 impl TableMemo {
-    pub(crate) fn of(&self, recipe: Recipe, decoding: &Decoding) -> Arc<Tables> {
+    pub(crate) fn of(&self, recipe: Recipe, decoding: &Decoding) -> Arc<TransferTables> {
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
         let mut remembered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, tables)) = remembered.iter().find(|(other, _)| *other == recipe) {
             return Arc::clone(tables);
         }
-        let table = |log2| Table::new(&recipe.transfer, decoding, f64::from(1u32 << log2) * recipe.thickness);
-        let tables = Arc::new(Tables {
+        let table =
+            |log2| TransferTable::new(&recipe.transfer, decoding, f64::from(1u32 << log2) * recipe.thickness);
+        let tables = Arc::new(TransferTables {
             number: NUMBERS.fetch_add(1, Ordering::Relaxed),
             by_stride: (0..=recipe.coarsest_log2).map(table).collect(),
         });
@@ -357,7 +358,7 @@ mod tests {
     fn entries_follow_decoded_values() {
         let tf = TransferFunction::ramp(0.0, 100.0, 0.5);
         for (scale, offset) in [(1.0, 0.0), (0.5, -20.0), (-2.0, 7.0)] {
-            let table = Table::new(&tf, &decoding(scale, offset), 1.0);
+            let table = TransferTable::new(&tf, &decoding(scale, offset), 1.0);
             for value in [-10.0, 0.0, 5.0, 33.0, 50.0, 99.0, 200.0] {
                 let expected = tf.opacity_at(value) as f32;
                 let found = table.entry(table.scale.place((value - offset) / scale)).w;
@@ -369,9 +370,9 @@ mod tests {
     #[test]
     fn opacity_of_two_half_steps_and_of_all_parts_is_that_of_one() {
         let tf = TransferFunction::ramp(0.0, 1.0, 0.8);
-        let table = Table::new(&tf, &decoding(1.0, 0.0), 1.0);
+        let table = TransferTable::new(&tf, &decoding(1.0, 0.0), 1.0);
         let one = table.parts[0].entry(1500.0).w;
-        let half = Table::new(&tf, &decoding(1.0, 0.0), 0.5).parts[0].entry(1500.0).w;
+        let half = TransferTable::new(&tf, &decoding(1.0, 0.0), 0.5).parts[0].entry(1500.0).w;
         assert!((1.0 - (1.0 - half) * (1.0 - half) - one).abs() < 2e-5);
         for (parts, entries) in PARTS.into_iter().zip(&table.parts) {
             let all = 1.0 - (1.0 - entries.entry(1500.0).w).powi(parts.cast_signed());
@@ -382,7 +383,7 @@ mod tests {
     #[test]
     fn faint_entries_keep_their_digits() {
         let tf = TransferFunction::ramp(0.0, 1.0, 1e-5);
-        let entry = Table::new(&tf, &decoding(1.0, 0.0), 1.0).parts[0].entry(2047.0).w;
+        let entry = TransferTable::new(&tf, &decoding(1.0, 0.0), 1.0).parts[0].entry(2047.0).w;
         assert!((entry / 1e-5 - 1.0).abs() < 1e-4, "{entry}");
     }
 
@@ -392,7 +393,7 @@ mod tests {
         let opacity = points.map(|(value, opacity)| OpacityPoint { value, opacity }).to_vec();
         let tf = TransferFunction { opacity, ..TransferFunction::ramp(0.0, 100.0, 1.0) };
         let rates = |thickness| {
-            let table = Table::new(&tf, &decoding(1.0, 0.0), thickness);
+            let table = TransferTable::new(&tf, &decoding(1.0, 0.0), thickness);
             [0.0, 1.0, 40.0, f32::NAN].map(|bow| {
                 table.sampling_rate_of(
                     [60.0, 62.0],
@@ -402,7 +403,7 @@ mod tests {
         };
         assert_eq!(rates(1.0), [QUADRUPLE, DOUBLE, SINGLE, SINGLE]);
         assert_eq!(rates(0.25)[1], QUADRUPLE, "four short steps are one long one");
-        let table = Table::new(&tf, &decoding(1.0, 0.0), 1.0);
+        let table = TransferTable::new(&tf, &decoding(1.0, 0.0), 1.0);
         assert_eq!(
             table.sampling_rate_of(
                 [2.0, 10.0],
@@ -413,7 +414,7 @@ mod tests {
         );
         let points = [(50.0, 0.0), (100.0, 1.0)];
         let opacity = points.map(|(value, opacity)| OpacityPoint { value, opacity }).to_vec();
-        let table = Table::new(&TransferFunction { opacity, ..tf }, &decoding(1.0, 0.0), 1.0);
+        let table = TransferTable::new(&TransferFunction { opacity, ..tf }, &decoding(1.0, 0.0), 1.0);
         let rises = [0.05, 0.2, 0.4, 1.0, f32::NAN];
         let rates = rises.map(|rise| {
             table.sampling_rate_of(
@@ -430,7 +431,7 @@ mod tests {
         let opacity = points.map(|(value, opacity)| OpacityPoint { value, opacity }).to_vec();
         let tf = TransferFunction { opacity, ..TransferFunction::ramp(0.0, 10.0, 1.0) };
         for scale in [1.0, -1.0] {
-            let table = Table::new(&tf, &decoding(scale, 0.0), 1.0);
+            let table = TransferTable::new(&tf, &decoding(scale, 0.0), 1.0);
             let s = |low: f32, high: f32| {
                 table.visibility_of(if scale > 0.0 { [low, high] } else { [-high, -low] })
             };

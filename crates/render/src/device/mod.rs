@@ -24,8 +24,8 @@ use crate::blocks::voxel::{Missing, Scale, Voxel, above, below};
 use crate::cpu::context::CastContext;
 use crate::cpu::extreme::{BlockPeaks, Extreme};
 use crate::cpu::palette::Palette;
-use crate::cpu::table::Table;
-use crate::isosurface::hits::{Surface, Surfaces};
+use crate::cpu::table::TransferTable;
+use crate::isosurface::hits::{StoredSurface, Surfaces};
 use crate::scene::fidelity::Shown;
 use crate::scene::light::Metric;
 use crate::{Bounds, Fidelity, ImagePart, ImageSize, Instructions, Mode, Scene, Slice, VolumeView};
@@ -358,7 +358,11 @@ impl<T: Voxel> CastContext<'_, T> {
             height_scale: extreme.as_ref().map_or([0.0; 2], Extreme::height_scale),
             cells_of: self.cells_of(&surfaces),
             surfaces,
-            table_words: tables.iter().flat_map(Table::words).chain(tables[0].label_words()).collect(),
+            table_words: tables
+                .iter()
+                .flat_map(TransferTable::words)
+                .chain(tables[0].label_words())
+                .collect(),
             blocks_at_hand: at_hand.clone(),
             view: Arc::clone(view),
         }
@@ -421,7 +425,7 @@ fn prepared_peaks(BlockPeaks { cells, highest }: &BlockPeaks) -> Peaks {
 
 /// Surfaces as a caster on another device takes them.
 fn prepared_surfaces(surfaces: &Surfaces, scale: &Scale) -> Vec<PreparedSurface> {
-    let one = |&Surface { stored, color }: &Surface| PreparedSurface {
+    let one = |&StoredSurface { stored, color }: &StoredSurface| PreparedSurface {
         stored,
         least: above(stored),
         place: scale.place(stored),

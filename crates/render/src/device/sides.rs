@@ -3,7 +3,7 @@
 //! A *side* is how many surfaces have no higher value. Values whose sides are one have no surface between them.
 
 use super::PreparedSurface;
-use crate::isosurface::cell_sides::Side;
+use crate::isosurface::cell_sides::ValueSide;
 
 /// The side where no value is present.
 pub const NO_SIDE: u8 = u8::MAX;
@@ -36,10 +36,10 @@ impl Sides {
 /// The side of all values from the lowest to the highest.
 fn side_of(range: [f32; 2], surfaces: &[PreparedSurface]) -> u8 {
     let below = |value: f64| surfaces.partition_point(|surface| surface.stored <= value);
-    match Side::of(range, |value| u8::try_from(below(value)).unwrap_or(SEVERAL_SIDES)) {
-        Side::Absent => NO_SIDE,
-        Side::One(side) => side,
-        Side::Several => SEVERAL_SIDES,
+    match ValueSide::of(range, |value| u8::try_from(below(value)).unwrap_or(SEVERAL_SIDES)) {
+        ValueSide::Absent => NO_SIDE,
+        ValueSide::One(side) => side,
+        ValueSide::Several => SEVERAL_SIDES,
     }
 }
 

@@ -47,7 +47,7 @@ pub(crate) struct SidesByCell {
 pub(crate) type LastSides = Memo<Arc<[f64]>, CellSides, 1>;
 
 /// Side on which some values lie.
-pub(crate) enum Side {
+pub(crate) enum ValueSide {
     /// No value is there.
     Absent,
     One(u8),
@@ -55,7 +55,7 @@ pub(crate) enum Side {
     Several,
 }
 
-impl Side {
+impl ValueSide {
     /// Returns the side of all values from the lowest to the highest; `below` counts the isovalues at or
     /// below a value.
     pub(crate) fn of([low, high]: [f32; 2], below: impl Fn(f64) -> u8) -> Self {
@@ -69,10 +69,10 @@ impl Side {
 
 impl CellSides {
     pub(crate) fn new<T>(block: &Resident<T>, surfaces: &Surfaces) -> Self {
-        let side = |&range: &[f32; 2]| match Side::of(range, |value| surfaces.side_of(value)) {
-            Side::Several => None,
-            Side::One(side) if !block.has_missing => Some(side),
-            Side::Absent | Side::One(_) => Some(UNKNOWN),
+        let side = |&range: &[f32; 2]| match ValueSide::of(range, |value| surfaces.side_of(value)) {
+            ValueSide::Several => None,
+            ValueSide::One(side) if !block.has_missing => Some(side),
+            ValueSide::Absent | ValueSide::One(_) => Some(UNKNOWN),
         };
         let sides: Vec<Option<u8>> = block.cells.iter().map(side).collect();
         if let Some(first) = sides[0]

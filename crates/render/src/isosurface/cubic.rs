@@ -16,9 +16,9 @@ pub(crate) type Corners = [f64; 8];
 
 /// `c[0] + c[1] s + c[2] s^2 + c[3] s^3`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Cubic([f64; 4]);
+pub(crate) struct RayCubic([f64; 4]);
 
-impl Cubic {
+impl RayCubic {
     /// The values at `start + s * step`, in shares of the cell along x, y, z.
     #[inline(always)]
     pub(crate) fn new(corners: &Corners, start: DVec3, step: DVec3) -> Self {
@@ -75,7 +75,7 @@ fn face([a0, a1]: [f64; 2], [b0, b1]: [f64; 2], start: DVec3, step: DVec3) -> [f
     [a0 + rise[0] * start.y, a1 + rise[1] * start.y + rise[0] * step.y, rise[1] * step.y]
 }
 
-/// One [`Cubic`] for each of sixteen rays.
+/// One [`RayCubic`] for each of sixteen rays.
 #[derive(Clone, Debug)]
 pub(crate) struct Cubics([Lanes; 4]);
 
@@ -83,16 +83,16 @@ impl Cubics {
     pub(crate) const ZERO: Self = Self([[0.0; LANES]; 4]);
 
     #[inline(always)]
-    pub(crate) fn set(&mut self, lane: usize, cubic: Cubic) {
+    pub(crate) fn set(&mut self, lane: usize, cubic: RayCubic) {
         for (all, own) in self.0.iter_mut().zip(cubic.0) {
             all[lane] = own;
         }
     }
 
     #[inline(always)]
-    pub(crate) fn of(&self, lane: usize) -> Cubic {
+    pub(crate) fn of(&self, lane: usize) -> RayCubic {
         let [a, b, c, d] = &self.0;
-        Cubic([a[lane], b[lane], c[lane], d[lane]])
+        RayCubic([a[lane], b[lane], c[lane], d[lane]])
     }
 
     /// Returns, for each lane, the place between `low` and `high` where the cubic crosses `values`. The
@@ -177,10 +177,10 @@ mod tests {
     }
 
     /// In each lane, beside others that need more steps.
-    fn crossing(cubic: &Cubic, value: f64, low: f64, high: f64) -> f64 {
+    fn crossing(cubic: &RayCubic, value: f64, low: f64, high: f64) -> f64 {
         let mut cubics = Cubics::ZERO;
         (0..LANES).step_by(2).for_each(|lane| cubics.set(lane, *cubic));
-        (1..LANES).step_by(2).for_each(|lane| cubics.set(lane, Cubic([value - 1e-9, 0.0, 0.0, 1.0])));
+        (1..LANES).step_by(2).for_each(|lane| cubics.set(lane, RayCubic([value - 1e-9, 0.0, 0.0, 1.0])));
         let found = cubics.crossing(&[value; LANES], [low; LANES], [high; LANES]);
         assert!(found.iter().step_by(2).all(|&at| at.to_bits() == found[0].to_bits()));
         found[0]
@@ -201,7 +201,7 @@ mod tests {
             value in -9.0..9.0f64,
         ) {
             const PARTS: u32 = 4000;
-            let cubic = Cubic::new(&corners, from, to - from);
+            let cubic = RayCubic::new(&corners, from, to - from);
             let at = |s: f64| trilinear(&corners, from + (to - from) * s);
             let ends = cubic.pieces(1.0);
             prop_assert!(ends.is_sorted());
@@ -236,11 +236,11 @@ mod tests {
     #[test]
     fn a_straight_line_and_a_flat_cell_have_no_turning_points() {
         let rising = [0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0];
-        let cubic = Cubic::new(&rising, DVec3::ZERO, DVec3::new(0.5, 0.5, 0.5));
+        let cubic = RayCubic::new(&rising, DVec3::ZERO, DVec3::new(0.5, 0.5, 0.5));
         assert_eq!(cubic.pieces(2.0), [0.0, 0.0, 0.0, 2.0]);
         assert!((crossing(&cubic, 0.25, 0.0, 2.0) - 0.5).abs() < 1e-12);
-        assert_eq!(Cubic::new(&[7.0; 8], DVec3::ZERO, DVec3::ONE).pieces(1.0), [0.0, 0.0, 0.0, 1.0]);
+        assert_eq!(RayCubic::new(&[7.0; 8], DVec3::ZERO, DVec3::ONE).pieces(1.0), [0.0, 0.0, 0.0, 1.0]);
         let huge = [f64::MAX, -f64::MAX, f64::MAX, 1.0, 0.0, -f64::MAX, f64::MAX, -1.0];
-        assert!(Cubic::new(&huge, DVec3::ZERO, DVec3::ONE).pieces(1.0).is_sorted());
+        assert!(RayCubic::new(&huge, DVec3::ZERO, DVec3::ONE).pieces(1.0).is_sorted());
     }
 }

@@ -12,11 +12,11 @@ use crate::blocks::snapshot::{Snapshot, each_blocks};
 use crate::blocks::voxel::Voxel;
 use crate::cpu::context::CastContext;
 use crate::cpu::packet::rays::UniformRegion;
-use crate::cpu::samples::corners::Grid;
+use crate::cpu::samples::corners::VoxelGrid;
 use crate::cpu::samples::lookup::PlaceValues;
 use crate::cpu::samples::sample::TakeSamples;
 use crate::cpu::samples::shading::Shading;
-use crate::cpu::table::Table;
+use crate::cpu::table::TransferTable;
 use crate::simd::{Instructions, Job, LANES, Simd, each_axis};
 use crate::{ImagePart, Scene};
 
@@ -171,7 +171,7 @@ impl<T: Voxel> Job for ColorsInBlock<'_, '_, T> {
         let Self { source, near: ColorBlock { slot, map: [scale, shift], .. }, at } = self;
         let (block, shading) = (source.context.blocks.resident(*slot), source.shading());
         let at = each_axis!(a => simd.mul_add(simd.load(&at[a]), simd.splat(scale[a]), simd.splat(shift[a])));
-        let grid = Grid::new(block);
+        let grid = VoxelGrid::new(block);
         if !shading.nearest {
             // Where no slopes are asked for, scales play no part.
             let find = TakeSamples { grid, at, scale: [1.0; 3], shading: &shading };
@@ -190,7 +190,7 @@ impl<T: Voxel> Job for ColorsInBlock<'_, '_, T> {
 
 /// The colors of places in the table; nothing where they are NaN.
 #[inline(always)]
-fn of_places<S: Simd>(simd: S, places: S::F, table: &Table) -> [[f32; LANES]; 4] {
+fn of_places<S: Simd>(simd: S, places: S::F, table: &TransferTable) -> [[f32; LANES]; 4] {
     let entries = &table.parts[0];
     let entry = entries.at(simd, places);
     // All are opaque.

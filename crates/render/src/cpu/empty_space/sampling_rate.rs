@@ -2,11 +2,11 @@
 //!
 //! Where values run nearly evenly and opacity with them, two or four steps are taken at once: what samples in between
 //! would add is found from how the values around turn. What is lost is bounded by how much values rise and bend from voxel to
-//! voxel in a cell ([`ValueVariation`](crate::blocks::cell_stats::ValueVariation)) and by the slope of opacity and color over the cell's range ([`Table::sampling_rate_of`]).
+//! voxel in a cell ([`ValueVariation`](crate::blocks::cell_stats::ValueVariation)) and by the slope of opacity and color over the cell's range ([`TransferTable::sampling_rate_of`]).
 
 use crate::blocks::cell_stats::CellStats;
 use crate::cpu::empty_space::visible_cells::VisibleCells;
-use crate::cpu::table::Table;
+use crate::cpu::table::TransferTable;
 use crate::simd::READ_AHEAD;
 
 /// Opacity bends: ways between samples are cut into parts where it does.
@@ -38,7 +38,12 @@ pub(crate) enum SamplingRates {
 impl SamplingRates {
     /// Creates the rates for `field`, from the value ranges and variations of the block's cells; `leaps` allows
     /// several steps at once.
-    pub(crate) fn new(stats: CellStats<'_>, table: &Table, field: &VisibleCells, leaps: bool) -> Self {
+    pub(crate) fn new(
+        stats: CellStats<'_>,
+        table: &TransferTable,
+        field: &VisibleCells,
+        leaps: bool,
+    ) -> Self {
         if matches!(field, VisibleCells::Hidden { .. }) {
             return Self::Even(QUADRUPLE);
         }

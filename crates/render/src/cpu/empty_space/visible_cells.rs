@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::blocks::cell_stats::CellStats;
 use crate::blocks::memo::{MEMO_SIZE, Memo};
 use crate::cpu::empty_space::sampling_rate::SamplingRates;
-use crate::cpu::table::{RangeVisibility, Table};
+use crate::cpu::table::{RangeVisibility, TransferTable};
 
 /// Cells of a block that can be seen.
 #[derive(Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ const FARTHEST: u8 = 0x7F;
 
 impl VisibleCells {
     /// `skip_empty`: leap over what is hidden.
-    pub(crate) fn new(stats: CellStats<'_>, table: &Table, skip_empty: bool) -> Self {
+    pub(crate) fn new(stats: CellStats<'_>, table: &TransferTable, skip_empty: bool) -> Self {
         let shape = stats.shape;
         let mut visibilities: Vec<RangeVisibility> =
             stats.ranges.iter().map(|&range| table.visibility_of(range)).collect();
@@ -99,7 +99,7 @@ pub(crate) struct SamplingPlan {
 }
 
 impl SamplingPlan {
-    pub(crate) fn new(stats: CellStats<'_>, table: &Table, skip_empty: bool) -> Self {
+    pub(crate) fn new(stats: CellStats<'_>, table: &TransferTable, skip_empty: bool) -> Self {
         let field = Arc::new(VisibleCells::new(stats, table, skip_empty));
         Self { rates: SamplingRates::new(stats, table, &field, skip_empty), field }
     }

@@ -16,10 +16,10 @@ use crate::blocks::voxel::Voxel;
 use crate::cpu::context::CastContext;
 use crate::cpu::empty_space::skip_ahead::{CellLookup, LookAhead};
 use crate::cpu::packet::rays::{PacketRays, Spans};
-use crate::cpu::samples::corners::Grid;
+use crate::cpu::samples::corners::VoxelGrid;
 use crate::cpu::samples::sample::TakeSamples;
 use crate::cpu::samples::shading::{BlockRays, Shading};
-use crate::cpu::table::Table;
+use crate::cpu::table::TransferTable;
 use crate::scene::fidelity::Shown;
 use crate::simd::{LANES, Simd, Step};
 use height::{ALIKE, HeightScale, NOTHING, TOP};
@@ -42,7 +42,12 @@ pub(crate) struct BlockPeaks {
 
 impl BlockPeaks {
     /// `leaps`: false where every cell is to be looked into.
-    fn new<T: Voxel>(block: &Resident<T>, table: &Table, height_scale: HeightScale, leaps: bool) -> Self {
+    fn new<T: Voxel>(
+        block: &Resident<T>,
+        table: &TransferTable,
+        height_scale: HeightScale,
+        leaps: bool,
+    ) -> Self {
         let height = |&[low, high]: &[f32; 2]| {
             if !leaps {
                 return f32::INFINITY;
@@ -61,7 +66,7 @@ impl BlockPeaks {
 
 impl Extreme {
     /// `None` for pictures of other things.
-    pub(crate) fn new<T: Voxel>(scene: &Scene, blocks: &Blocks<T>, table: &Table) -> Option<Self> {
+    pub(crate) fn new<T: Voxel>(scene: &Scene, blocks: &Blocks<T>, table: &TransferTable) -> Option<Self> {
         let height_scale = HeightScale::of(scene.mode)?;
         let peaks =
             |block: &Resident<T>| BlockPeaks::new(block, table, height_scale, scene.quality.skip_empty);
@@ -191,7 +196,7 @@ impl<S: Simd, T: Voxel> Step<S> for ClimbBlock<'_, S, T> {
     #[inline(always)]
     fn run(self, simd: S) -> S::F {
         let Self { block, peaks, block_rays, shading, height_scale, mut best } = self;
-        let grid = Grid::new(block);
+        let grid = VoxelGrid::new(block);
         let lookup = CellLookup::new(simd, block, block_rays);
         let enough = simd.splat(peaks.highest - ALIKE);
         let mut i = 0;

@@ -13,7 +13,7 @@ use crate::cpu::samples::accumulated::Accumulated;
 use crate::cpu::samples::level_fade;
 use crate::cpu::samples::shading::{BlockRays, Shading};
 use crate::cpu::slab_layers::{CurrentSlab, LeaveSlab, SlabLayers};
-use crate::cpu::table::Table;
+use crate::cpu::table::TransferTable;
 use crate::isosurface::cubic::gradient;
 use crate::scene::light::lit;
 use crate::simd::{LANES, Simd, each_axis};
@@ -251,7 +251,7 @@ impl<T: Voxel> CastContext<'_, T> {
     /// How places in the table change around a volume position in a block, in volume space, by the block's own values.
     #[inline(never)]
     #[expect(clippy::cast_possible_truncation, reason = "slopes are f32; positions saturate")]
-    fn slope_at(&self, volume: DVec3, slot: u32, table: &Table) -> Vec3 {
+    fn slope_at(&self, volume: DVec3, slot: u32, table: &TransferTable) -> Vec3 {
         let block = self.blocks.resident(slot);
         let level = &self.scene.view.levels[block.level_index];
         let local = level.local(block.at, volume);

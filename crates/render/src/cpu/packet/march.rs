@@ -17,7 +17,7 @@ use crate::cpu::empty_space::sampling_rate::{BENT, DOUBLE, SamplingRates};
 use crate::cpu::empty_space::skip_ahead::{CellLookup, LookAhead, RUN};
 use crate::cpu::empty_space::visible_cells::{SamplingPlan, VisibleCells};
 use crate::cpu::samples::accumulated::{Accumulated, Add, Leg};
-use crate::cpu::samples::corners::Grid;
+use crate::cpu::samples::corners::VoxelGrid;
 use crate::cpu::samples::sample::{PacketSamples, TakeSamples};
 use crate::cpu::samples::shading::{BlockRays, Shading};
 use crate::cpu::slab_layers::CurrentSlab;
@@ -36,7 +36,7 @@ const HALF_RUN: u32 = RUN / 2;
 
 /// How samples are taken.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Sampling {
+enum SamplingKind {
     /// Trilinear, all voxels being there.
     Linear,
     /// Trilinear, all voxels being there, lit by the gradient.
@@ -50,7 +50,7 @@ enum Sampling {
     Nearest,
 }
 
-impl Sampling {
+impl SamplingKind {
     fn of<T>(shading: &Shading<'_, T>, has_missing: bool) -> Self {
         match (shading.nearest, has_missing, &shading.metric) {
             (true, _, _) => Self::Nearest,
@@ -80,10 +80,10 @@ impl<S: Simd, T: Voxel> Step<S> for March<'_, '_, S, T> {
     #[inline(always)]
     fn run(self, simd: S) -> u64 {
         let Self { block, plan, block_rays, shading, accumulated, mut inside } = self;
-        let grid = Grid::new(block);
-        let sampling = Sampling::of(shading, grid.has_missing);
+        let grid = VoxelGrid::new(block);
+        let sampling = SamplingKind::of(shading, grid.has_missing);
         let near = Cell::new(None);
-        let samples = Samples { grid, block_rays, shading, sampling, near: &near };
+        let samples = BlockSamples { grid, block_rays, shading, sampling, near: &near };
         let lookup = CellLookup::new(simd, block, block_rays);
         let opaque = simd.splat(shading.opaque);
         // A copy, of which nobody else knows: it stays in registers.
@@ -112,7 +112,7 @@ impl<S: Simd, T: Voxel> Step<S> for March<'_, '_, S, T> {
                 }
                 // The slab is opaque here; the next one is not.
                 i = cut;
-                is_fresh = sampling != Sampling::Nearest;
+                is_fresh = sampling != SamplingKind::Nearest;
                 state.forget_where(simd, simd.and(mine, simd.lt(block_rays.first, simd.splat(i as f32))));
                 continue;
             }
@@ -131,7 +131,7 @@ impl<S: Simd, T: Voxel> Step<S> for March<'_, '_, S, T> {
                         let end = simd.splat((i + count.min(block_rays.count - i)) as f32);
                         state = samples.land(simd, [number, end], state);
                         i = i.saturating_add(count);
-                        is_fresh = sampling != Sampling::Nearest;
+                        is_fresh = sampling != SamplingKind::Nearest;
                         // Those that have begun know of no sample before their next one.
                         state.forget_where(simd, simd.and(mine, simd.lt(block_rays.first, end)));
                         continue;
@@ -148,7 +148,7 @@ impl<S: Simd, T: Voxel> Step<S> for March<'_, '_, S, T> {
             } else if rate >= DOUBLE && i < left {
                 end = end.min(left);
             }
-            let is_even = rate >= DOUBLE && sampling == Sampling::Linear;
+            let is_even = rate >= DOUBLE && sampling == SamplingKind::Linear;
             let is_long = is_even && end - i == RUN;
             let is_short = is_even && !is_long && end - i >= HALF_RUN;
             if is_short {
@@ -158,17 +158,17 @@ impl<S: Simd, T: Voxel> Step<S> for March<'_, '_, S, T> {
                 state = samples.look_back(simd, number, state);
             }
             let opacity = state.rgba[3];
-            let run = Run { samples, numbers: [i, end], bent: rate == BENT, state };
+            let run = SampleRun { samples, numbers: [i, end], bent: rate == BENT, state };
             state = match sampling {
-                Sampling::Linear if is_short && run.is_whole(simd) => run.stride::<2, 2>(simd),
-                Sampling::Linear if is_long && run.is_whole(simd) => match rate {
+                SamplingKind::Linear if is_short && run.is_whole(simd) => run.stride::<2, 2>(simd),
+                SamplingKind::Linear if is_long && run.is_whole(simd) => match rate {
                     DOUBLE => run.stride::<4, 2>(simd),
                     _ => run.stride::<2, 4>(simd),
                 },
-                Sampling::Linear => run.draw::<false>(simd),
-                Sampling::Lit => simd.call(Lit(run)),
-                Sampling::Present | Sampling::Recolored => simd.call(Present(run)),
-                Sampling::Nearest => simd.call(Labels(run)),
+                SamplingKind::Linear => run.draw::<false>(simd),
+                SamplingKind::Lit => simd.call(Lit(run)),
+                SamplingKind::Present | SamplingKind::Recolored => simd.call(Present(run)),
+                SamplingKind::Nearest => simd.call(Labels(run)),
             };
             is_fresh = false;
             let seen = simd.bits(simd.lt(opacity, state.rgba[3]));
@@ -185,16 +185,16 @@ impl<S: Simd, T: Voxel> Step<S> for March<'_, '_, S, T> {
 
 /// Positions of the samples of sixteen rays in a block, and how the samples are taken.
 #[derive(Clone, Copy)]
-struct Samples<'a, S: Simd, T> {
-    grid: Grid<'a, T>,
+struct BlockSamples<'a, S: Simd, T> {
+    grid: VoxelGrid<'a, T>,
     block_rays: &'a BlockRays<S>,
     shading: &'a Shading<'a, T>,
-    sampling: Sampling,
+    sampling: SamplingKind,
     /// Block in which colors were found last, if another array gives them.
     near: &'a Cell<Option<ColorBlock>>,
 }
 
-impl<S: Simd, T: Voxel> Samples<'_, S, T> {
+impl<S: Simd, T: Voxel> BlockSamples<'_, S, T> {
     /// Takes samples by trilinear interpolation among voxels that are all there, without slopes.
     #[inline(always)]
     fn linear(&self, simd: S, at: &[S::F; 3]) -> PacketSamples<S> {
@@ -205,7 +205,7 @@ impl<S: Simd, T: Voxel> Samples<'_, S, T> {
     /// Takes samples of any kind.
     #[inline(always)]
     fn find(&self, simd: S, at: &[S::F; 3]) -> PacketSamples<S> {
-        if self.sampling == Sampling::Linear {
+        if self.sampling == SamplingKind::Linear {
             return self.linear(simd, at);
         }
         let Self { grid, block_rays, shading, .. } = *self;
@@ -247,7 +247,7 @@ impl<S: Simd, T: Voxel> Samples<'_, S, T> {
             return state;
         }
         let found = self.find(simd, &block_rays.at(simd, numbers));
-        if self.sampling != Sampling::Linear {
+        if self.sampling != SamplingKind::Linear {
             return self.add(simd, numbers, found, own, true, state);
         }
         let leg = Leg {
@@ -277,8 +277,8 @@ impl<S: Simd, T: Voxel> Samples<'_, S, T> {
 
 /// Some samples of sixteen rays, in sight.
 #[derive(Clone, Copy)]
-struct Run<'a, S: Simd, T> {
-    samples: Samples<'a, S, T>,
+struct SampleRun<'a, S: Simd, T> {
+    samples: BlockSamples<'a, S, T>,
     /// Numbers of the first sample, and of the first one behind the run.
     numbers: [u32; 2],
     /// The way between two samples is cut up where opacity bends in between.
@@ -286,12 +286,12 @@ struct Run<'a, S: Simd, T> {
     state: Accumulated<S>,
 }
 
-impl<S: Simd, T: Voxel> Run<'_, S, T> {
+impl<S: Simd, T: Voxel> SampleRun<'_, S, T> {
     /// Samples between voxels that are all there.
     #[inline(always)]
     fn draw<const LIT: bool>(self, simd: S) -> Accumulated<S> {
         let Self { samples, numbers: [from, end], bent, mut state } = self;
-        let Samples { grid, block_rays, shading, .. } = samples;
+        let BlockSamples { grid, block_rays, shading, .. } = samples;
         let opaque = simd.splat(shading.opaque);
         for number in from..end {
             let number = simd.splat(number as f32);
@@ -323,11 +323,11 @@ impl<S: Simd, T: Voxel> Run<'_, S, T> {
     }
 }
 
-impl<S: Simd, T: Voxel> Run<'_, S, T> {
+impl<S: Simd, T: Voxel> SampleRun<'_, S, T> {
     /// True where each ray has all of its samples or none, and the one before them is known.
     #[inline(always)]
     fn is_whole(&self, simd: S) -> bool {
-        let Self { samples: Samples { block_rays, .. }, numbers, state, .. } = self;
+        let Self { samples: BlockSamples { block_rays, .. }, numbers, state, .. } = self;
         let (from, end) = (simd.splat(numbers[0] as f32), simd.splat(numbers[1] as f32));
         let all = simd.and(simd.ge(from, block_rays.first), simd.ge(block_rays.end, end));
         let none = simd.or(simd.ge(block_rays.first, end), simd.ge(from, block_rays.end));
@@ -341,7 +341,7 @@ impl<S: Simd, T: Voxel> Run<'_, S, T> {
     #[expect(clippy::cast_possible_truncation, reason = "2 or 4")]
     fn stride<const LEGS: usize, const SPACING: u32>(self, simd: S) -> Accumulated<S> {
         let Self { samples, numbers: [from, _], mut state, .. } = self;
-        let Samples { block_rays, shading, .. } = samples;
+        let BlockSamples { block_rays, shading, .. } = samples;
         let entries = &shading.table.longer[usize::from(SPACING == 4)];
         let own = block_rays.has(simd, simd.splat(from as f32));
         let mut places = [state.before; 5];
@@ -369,7 +369,7 @@ impl<S: Simd, T: Voxel> Run<'_, S, T> {
 }
 
 /// Lit samples.
-struct Lit<'a, S: Simd, T>(Run<'a, S, T>);
+struct Lit<'a, S: Simd, T>(SampleRun<'a, S, T>);
 
 impl<S: Simd, T: Voxel> Step<S> for Lit<'_, S, T> {
     type Output = Accumulated<S>;
@@ -381,14 +381,14 @@ impl<S: Simd, T: Voxel> Step<S> for Lit<'_, S, T> {
 }
 
 /// Samples among voxels of which some are missing, or in the colors of another array; lit or not.
-struct Present<'a, S: Simd, T>(Run<'a, S, T>);
+struct Present<'a, S: Simd, T>(SampleRun<'a, S, T>);
 
 impl<S: Simd, T: Voxel> Step<S> for Present<'_, S, T> {
     type Output = Accumulated<S>;
 
     #[inline(always)]
     fn run(self, simd: S) -> Accumulated<S> {
-        let Run { samples, numbers: [from, end], bent, mut state } = self.0;
+        let SampleRun { samples, numbers: [from, end], bent, mut state } = self.0;
         let block_rays = samples.block_rays;
         let opaque = simd.splat(samples.shading.opaque);
         for number in from..end {
@@ -404,15 +404,15 @@ impl<S: Simd, T: Voxel> Step<S> for Present<'_, S, T> {
 }
 
 /// Labels, by their own colors.
-struct Labels<'a, S: Simd, T>(Run<'a, S, T>);
+struct Labels<'a, S: Simd, T>(SampleRun<'a, S, T>);
 
 impl<S: Simd, T: Voxel> Step<S> for Labels<'_, S, T> {
     type Output = Accumulated<S>;
 
     #[inline(always)]
     fn run(self, simd: S) -> Accumulated<S> {
-        let Run { samples, numbers: [from, end], mut state, .. } = self.0;
-        let Samples { grid, block_rays, shading, .. } = samples;
+        let SampleRun { samples, numbers: [from, end], mut state, .. } = self.0;
+        let BlockSamples { grid, block_rays, shading, .. } = samples;
         let opaque = simd.splat(shading.opaque);
         for number in from..end {
             let number = simd.splat(number as f32);

@@ -19,7 +19,7 @@ use crate::cpu::samples::lookup::PlaceValues;
 use crate::cpu::samples::opacity_correction::corrected_ratios;
 use crate::cpu::samples::shading::Shading;
 use crate::cpu::slices::SliceHits;
-use crate::cpu::table::{PARTS, Table};
+use crate::cpu::table::{PARTS, TransferTable};
 use crate::isosurface::hits::{FindHits, Hit, HitSearch};
 use crate::isosurface::prepare::Isosurfaces;
 use crate::scene::light::lights;
@@ -319,7 +319,7 @@ impl<S: Simd, T: Voxel> DrawSolids<'_, '_, '_, S, T> {
         wanted: u32,
         cosines: &[f32; LANES],
     ) {
-        let table: &Table = self.shading.table;
+        let table: &TransferTable = self.shading.table;
         let (mut start, mut seen, mut lengths) = (*to, [0.0; LANES], [0.0; LANES]);
         for lane in 0..LANES {
             start[lane] = if from[lane].is_nan() { to[lane] } else { from[lane] };

@@ -6,7 +6,7 @@ use glam::Vec4;
 
 use crate::cpu::color_by::StepColors;
 use crate::cpu::samples::sample::PacketSamples;
-use crate::cpu::table::{ENTRIES, ERROR_PER_BEND, Entries, PARTS, TOLERANCE, Table};
+use crate::cpu::table::{ENTRIES, ERROR_PER_BEND, Entries, PARTS, TOLERANCE, TransferTable};
 use crate::scene::light::{Light, Metric};
 use crate::simd::{LANES, Simd, Step, each_axis};
 
@@ -98,7 +98,7 @@ impl<S: Simd> Accumulated<S> {
 
     /// Adds a leg: its middle or, where opacity bends in between, as many parts as that asks for.
     #[inline(always)]
-    pub(crate) fn add_leg(&mut self, simd: S, table: &Table, leg: &Leg<'_, S>) {
+    pub(crate) fn add_leg(&mut self, simd: S, table: &TransferTable, leg: &Leg<'_, S>) {
         let Leg { from, to, seen, bent, step_colors, light } = *leg;
         let mut size = if bent { size_of_parts(simd, table, from, to, seen) } else { 0 };
         if step_colors.is_some() {
@@ -175,7 +175,7 @@ fn with_share<'a, S: Simd>(
 /// and where voxels are missing.
 pub(crate) struct Add<'a, S: Simd> {
     pub(crate) accumulated: Accumulated<S>,
-    pub(crate) table: &'a Table,
+    pub(crate) table: &'a TransferTable,
     /// To light the leg by, with the rays' directions.
     pub(crate) metric: Option<&'a Metric>,
     pub(crate) direction: [S::F; 3],
@@ -205,7 +205,13 @@ impl<S: Simd> Step<S> for Add<'_, S> {
 
 /// Which of [`PARTS`] the ways of some ray need.
 #[inline(always)]
-pub(crate) fn size_of_parts<S: Simd>(simd: S, table: &Table, before: S::F, place: S::F, seen: S::M) -> usize {
+pub(crate) fn size_of_parts<S: Simd>(
+    simd: S,
+    table: &TransferTable,
+    before: S::F,
+    place: S::F,
+    seen: S::M,
+) -> usize {
     let (low, high) = (simd.min(before, place), simd.max(before, place));
     let length = simd.sub(high, low);
     if simd.bits(simd.and(seen, simd.ge(length, simd.splat(table.longest_even)))) == 0 {
@@ -230,7 +236,7 @@ const RECOLORED_PARTS: [f32; 2] = [0.25, 0.75];
 #[inline(always)]
 pub(crate) fn size_of_recolored_parts<S: Simd>(
     simd: S,
-    table: &Table,
+    table: &TransferTable,
     from: S::F,
     to: S::F,
     seen: S::M,
@@ -246,7 +252,7 @@ pub(crate) fn size_of_recolored_parts<S: Simd>(
 
 /// How much opacity bends below places in the table.
 #[inline(always)]
-fn bend<S: Simd>(simd: S, table: &Table, place: S::F) -> S::F {
+fn bend<S: Simd>(simd: S, table: &TransferTable, place: S::F) -> S::F {
     let last = simd.splat((ENTRIES - 1) as f32);
     let at = simd.store_u(simd.truncate(simd.min(simd.max(place, simd.splat(0.0)), last)));
     // SAFETY: `at` lies between 0 and `ENTRIES - 1`; NaN became 0.

@@ -11,7 +11,7 @@ use crate::simd::{LANES, Offsets, READ_AHEAD, Simd, each_axis};
 
 /// A block's voxels, ready to be read by sixteen lanes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Grid<'a, T> {
+pub(crate) struct VoxelGrid<'a, T> {
     data: &'a [T],
     /// Distance of neighbours in memory along z and y.
     strides: [u32; 2],
@@ -22,14 +22,14 @@ pub(crate) struct Grid<'a, T> {
 }
 
 /// Voxels around sixteen positions in the grid that made it.
-pub(crate) struct Corners<S: Simd> {
+pub(crate) struct VoxelCorners<S: Simd> {
     /// The lowest voxel of each.
     lowest: Offsets,
     /// Shares of the upper neighbours along x, y, z.
     share: [S::F; 3],
 }
 
-impl<'a, T: Voxel> Grid<'a, T> {
+impl<'a, T: Voxel> VoxelGrid<'a, T> {
     #[inline]
     pub(crate) fn new(block: &'a Resident<T>) -> Self {
         let [z, y, x] = block.layout.shape.map(|n| n - 1);
@@ -47,7 +47,7 @@ impl<'a, T: Voxel> Grid<'a, T> {
 
     /// The voxels around positions `(x, y, z)`, which are clamped to the block.
     #[inline(always)]
-    pub(crate) fn around<S: Simd>(&self, simd: S, at: &[S::F; 3]) -> Corners<S> {
+    pub(crate) fn around<S: Simd>(&self, simd: S, at: &[S::F; 3]) -> VoxelCorners<S> {
         // NaN becomes 0.
         let at = each_axis!(a => {
             simd.min(simd.max(at[a], simd.splat(0.0)), simd.splat(self.last[a]))
@@ -55,7 +55,7 @@ impl<'a, T: Voxel> Grid<'a, T> {
         let cell = each_axis!(a => simd.truncate(at[a]));
         let lowest = self.offsets(simd, &cell);
         let share = each_axis!(a => simd.sub(at[a], simd.to_float(cell[a])));
-        Corners { lowest, share }
+        VoxelCorners { lowest, share }
     }
 
     /// Offsets of voxels `(x, y, z)`.
@@ -79,7 +79,7 @@ impl<'a, T: Voxel> Grid<'a, T> {
 
     /// Places of what is interpolated between the eight.
     #[inline(always)]
-    pub(crate) fn linear<S: Simd>(&self, simd: S, corners: &Corners<S>, scale: &Scale) -> S::F {
+    pub(crate) fn linear<S: Simd>(&self, simd: S, corners: &VoxelCorners<S>, scale: &Scale) -> S::F {
         let [_, y, z] = corners.share;
         let [r0, r1, r2, r3] = self.rows();
         let near = mix(simd, along_x(simd, r0, corners, scale), along_x(simd, r1, corners, scale), y);
@@ -109,12 +109,12 @@ impl<'a, T: Voxel> Grid<'a, T> {
         (mix(simd, near, far, z), [along_x, along_y, simd.sub(far, near)])
     }
 
-    /// [`Grid::linear`], and the slopes of what is interpolated as it was loaded.
+    /// [`VoxelGrid::linear`], and the slopes of what is interpolated as it was loaded.
     #[inline(always)]
     pub(crate) fn linear_sloped<S: Simd>(
         &self,
         simd: S,
-        corners: &Corners<S>,
+        corners: &VoxelCorners<S>,
         scale: &Scale,
     ) -> (S::F, [S::F; 3]) {
         let rows = self.rows();
@@ -136,7 +136,7 @@ impl<'a, T: Voxel> Grid<'a, T> {
     pub(crate) fn slopes_present<S: Simd>(
         &self,
         simd: S,
-        corners: &Corners<S>,
+        corners: &VoxelCorners<S>,
         scale: &Scale,
         missing: &Missing<T>,
         place: S::F,
@@ -171,7 +171,7 @@ impl<'a, T: Voxel> Grid<'a, T> {
     pub(crate) fn linear_present<S: Simd>(
         &self,
         simd: S,
-        corners: &Corners<S>,
+        corners: &VoxelCorners<S>,
         scale: &Scale,
         missing: &Missing<T>,
     ) -> (S::F, S::M) {
@@ -202,7 +202,7 @@ impl<'a, T: Voxel> Grid<'a, T> {
     pub(crate) fn range<S: Simd>(
         &self,
         simd: S,
-        corners: &Corners<S>,
+        corners: &VoxelCorners<S>,
         scale: &Scale,
         missing: &Missing<T>,
     ) -> [S::F; 2] {
@@ -252,8 +252,8 @@ fn mix<S: Simd>(simd: S, a: S::F, b: S::F, share: S::F) -> S::F {
 
 /// Interpolates along x in one row.
 #[inline(always)]
-fn along_x<S: Simd, T: Voxel>(simd: S, row: *const T, corners: &Corners<S>, scale: &Scale) -> S::F {
-    // SAFETY: offsets in `Corners` are clamped; with the row's they stay below `highest` of `Grid::new`.
+fn along_x<S: Simd, T: Voxel>(simd: S, row: *const T, corners: &VoxelCorners<S>, scale: &Scale) -> S::F {
+    // SAFETY: offsets in `VoxelCorners` are clamped; with the row's they stay below `highest` of `VoxelGrid::new`.
     let [a, b] = unsafe { T::pairs(simd, row, &corners.lowest, scale) };
     mix(simd, a, b, corners.share[0])
 }

@@ -7,11 +7,11 @@ use crate::cpu::context::CastContext;
 use crate::cpu::packet::rays::{PacketRays, UniformRegion};
 use crate::cpu::packet::size::Lanes;
 use crate::cpu::samples::accumulated::Accumulated;
-use crate::cpu::samples::corners::Grid;
+use crate::cpu::samples::corners::VoxelGrid;
 use crate::cpu::samples::level_fade;
 use crate::cpu::samples::sample::TakeSamples;
 use crate::cpu::samples::shading::Shading;
-use crate::cpu::table::Table;
+use crate::cpu::table::TransferTable;
 use crate::simd::{LANES, Simd, each_axis};
 
 /// Values found at sixteen places in the volume.
@@ -89,7 +89,7 @@ impl<T: Voxel> CastContext<'_, T> {
                 }
                 let at = each_axis!(a => simd.load(&local[a]));
                 let scale = scale.as_vec3().to_array();
-                let sample = simd.call(TakeSamples { grid: Grid::new(block), at, scale, shading });
+                let sample = simd.call(TakeSamples { grid: VoxelGrid::new(block), at, scale, shading });
                 found = simd.store(sample.place);
                 if shading.metric.is_some() {
                     slopes = each_axis!(a => simd.store(sample.slope[a]));
@@ -148,7 +148,7 @@ impl<T: Voxel> CastContext<'_, T> {
 
     /// The place in the table at a volume position in the transition of a block; NaN where something is missing.
     #[inline(never)]
-    pub(crate) fn faded(&self, volume: DVec3, slot: u32, table: &Table) -> f32 {
+    pub(crate) fn faded(&self, volume: DVec3, slot: u32, table: &TransferTable) -> f32 {
         let block = self.blocks.resident(slot);
         let local = self.scene.view.levels[block.level_index].local(block.at, volume);
         let value = self.blocks.faded(block, self.fades[slot as usize], local, volume);

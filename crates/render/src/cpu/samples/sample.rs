@@ -1,7 +1,7 @@
 //! Samples at sixteen positions in a block: places in the table, and how places change around them.
 
 use crate::blocks::voxel::Voxel;
-use crate::cpu::samples::corners::Grid;
+use crate::cpu::samples::corners::VoxelGrid;
 use crate::cpu::samples::shading::Shading;
 use crate::simd::{Simd, Step, each_axis};
 
@@ -24,7 +24,7 @@ impl<S: Simd> PacketSamples<S> {
     #[inline(always)]
     pub(crate) fn sloped<T: Voxel>(
         simd: S,
-        grid: &Grid<'_, T>,
+        grid: &VoxelGrid<'_, T>,
         at: &[S::F; 3],
         scale: &[f32; 3],
         shading: &Shading<'_, T>,
@@ -39,7 +39,7 @@ impl<S: Simd> PacketSamples<S> {
     #[inline(always)]
     fn among_present<T: Voxel>(
         simd: S,
-        grid: &Grid<'_, T>,
+        grid: &VoxelGrid<'_, T>,
         at: &[S::F; 3],
         scale: &[f32; 3],
         shading: &Shading<'_, T>,
@@ -61,7 +61,7 @@ impl<S: Simd> PacketSamples<S> {
 
 /// Samples at positions in any block of a volume whose values are interpolated.
 pub(crate) struct TakeSamples<'a, S: Simd, T> {
-    pub(crate) grid: Grid<'a, T>,
+    pub(crate) grid: VoxelGrid<'a, T>,
     pub(crate) at: [S::F; 3],
     /// Voxels of the block per voxel of level 0.
     pub(crate) scale: [f32; 3],

@@ -5,14 +5,14 @@ use std::cell::Cell;
 
 use crate::blocks::voxel::Missing;
 use crate::cpu::color_by::{ColorBlock, ColorLookup, LocalMap, StepColors};
-use crate::cpu::table::Table;
+use crate::cpu::table::TransferTable;
 use crate::scene::light::Metric;
 use crate::simd::{Simd, each_axis};
 
 /// Parameters that all samples of a picture share.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shading<'a, T> {
-    pub(crate) table: &'a Table,
+    pub(crate) table: &'a TransferTable,
     pub(crate) missing: &'a Missing<T>,
     /// Opacity at which a ray ends.
     pub(crate) opaque: f32,

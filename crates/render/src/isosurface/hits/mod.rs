@@ -22,7 +22,7 @@ use crate::isosurface::cell_sides::{CellSides, UNKNOWN};
 use crate::isosurface::prepare::Isosurfaces;
 use crate::simd::{LANES, Simd, Step};
 use search::{BlockSearch, LocalRays};
-pub(crate) use surfaces::{Hit, Surface, Surfaces};
+pub(crate) use surfaces::{Hit, StoredSurface, Surfaces};
 use traversal::TraversedBlock;
 
 /// How far the searches along sixteen rays are.

@@ -6,14 +6,14 @@
 use glam::DVec3;
 
 use super::traversal::{CellTraversal, TraversedBlock, mask};
-use super::{Hit, HitSearch, Surface, ahead};
+use super::{Hit, HitSearch, StoredSurface, ahead};
 use crate::blocks::resident::Resident;
 use crate::blocks::voxel::Voxel;
 use crate::cpu::color_by::recolored;
 use crate::cpu::context::CastContext;
 use crate::cpu::packet::rays::PacketRays;
 use crate::cpu::packet::size::Lanes;
-use crate::isosurface::cubic::{Corners, Cubic, Cubics, gradient};
+use crate::isosurface::cubic::{Corners, Cubics, RayCubic, gradient};
 use crate::isosurface::prepare::Isosurfaces;
 use crate::scene::light::lit;
 use crate::simd::{LANES, Simd};
@@ -153,7 +153,7 @@ impl<T: Voxel> BlockSearch<'_, '_, T> {
         let mut values = [[0.0; LANES]; 4];
         for lane in 0..LANES {
             let (share, step) = (self.local.share(cells, lane, from[lane]), self.local.step_of(lane));
-            let cubic = Cubic::new(&of_lane(&corners, lane), share, step);
+            let cubic = RayCubic::new(&of_lane(&corners, lane), share, step);
             let [a, b, c, d] = cubic.pieces(to[lane] - from[lane]);
             (ends[0][lane], ends[1][lane], ends[2][lane], ends[3][lane]) = (a, b, c, d);
             (values[0][lane], values[1][lane]) = (cubic.at(a), cubic.at(b));
@@ -238,7 +238,7 @@ impl<T: Voxel> BlockSearch<'_, '_, T> {
     /// Notes that rays meet a surface, so many steps behind where they entered their cells.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "colors are f32")]
-    fn note(&mut self, place: &EnteredCells<'_>, surface: &Surface, at: &Lanes, crossed: u32) {
+    fn note(&mut self, place: &EnteredCells<'_>, surface: &StoredSurface, at: &Lanes, crossed: u32) {
         let (context, local) = (self.context, &self.local);
         let mut cosines = [0.0; LANES];
         for lane in 0..LANES {

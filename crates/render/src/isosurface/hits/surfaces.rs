@@ -11,13 +11,13 @@ use crate::{Isosurface, VolumeView};
 #[derive(Debug)]
 pub(crate) struct Surfaces {
     /// By increasing stored value.
-    pub(crate) sorted: Vec<Surface>,
+    pub(crate) sorted: Vec<StoredSurface>,
     /// How voxels that `f32` cannot hold are compared: to the first of them.
     pub(super) scale: Scale,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Surface {
+pub(crate) struct StoredSurface {
     pub(crate) stored: f64,
     /// Premultiplied.
     pub(crate) color: Vec4,
@@ -54,11 +54,11 @@ impl Hit {
 
 impl Surfaces {
     pub(crate) fn new(surfaces: &[Isosurface], view: &VolumeView) -> Self {
-        let surface = |s: &Isosurface| Surface {
+        let surface = |s: &Isosurface| StoredSurface {
             stored: (s.value - view.decoding.offset) / view.decoding.scale,
             color: Vec4::new(s.color[0], s.color[1], s.color[2], 1.0) * s.opacity,
         };
-        let mut sorted: Vec<Surface> = surfaces.iter().map(surface).collect();
+        let mut sorted: Vec<StoredSurface> = surfaces.iter().map(surface).collect();
         sorted.sort_by(|a, b| a.stored.total_cmp(&b.stored));
         let scale = Scale::new(sorted.first().map_or(0.0, |first| first.stored), 1.0);
         Self { sorted, scale }

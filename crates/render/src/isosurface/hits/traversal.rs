@@ -11,7 +11,7 @@
 
 use crate::blocks::resident::{CELL, Resident};
 use crate::blocks::voxel::{Missing, Scale, Voxel};
-use crate::cpu::samples::corners::Grid;
+use crate::cpu::samples::corners::VoxelGrid;
 use crate::isosurface::active_cells::ActiveCells;
 use crate::isosurface::cell_sides::{SIDES, UNKNOWN};
 use crate::simd::{LANES, Offsets, READ_AHEAD, Simd, each_axis};
@@ -29,7 +29,7 @@ const FARTHEST: f32 = 2e9;
 
 /// Block that rays go through, and the isovalues.
 pub(crate) struct TraversedBlock<'a, T> {
-    grid: Grid<'a, T>,
+    grid: VoxelGrid<'a, T>,
     missing: &'a Missing<T>,
     /// As [`SidesByCell`](crate::isosurface::cell_sides::SidesByCell) tell; without them the voxels of each cell of eight are looked at.
     maps: Option<CellMaps<'a>>,
@@ -67,7 +67,7 @@ impl<'a, T: Voxel> TraversedBlock<'a, T> {
             "a byte for each cell, and what is read beyond"
         );
         Self {
-            grid: Grid::new(block),
+            grid: VoxelGrid::new(block),
             missing,
             maps: cells.map(|(around, active)| CellMaps { around, active }),
             marks,
