@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use glam::DVec3;
 
-use crate::blocks::Blocks;
-use crate::blocks::resident::{GhostFill, Layout, Resident};
+use crate::blocks::BlockTable;
+use crate::blocks::resident::{BlockLayout, GhostFill, Resident};
 use crate::blocks::voxel::Voxel;
 
 /// Every part of the ghost voxels.
@@ -38,7 +38,7 @@ impl LevelSet {
     }
 }
 
-impl<T: Voxel> Blocks<T> {
+impl<T: Voxel> BlockTable<T> {
     /// Fills all ghost voxels of a block that is about to be placed.
     pub(crate) fn fill_ghosts(&self, block: &mut Resident<T>) {
         for part in PARTS {
@@ -208,6 +208,6 @@ fn block_start(block: [u64; 3], at: [u64; 3]) -> [f64; 3] {
 }
 
 fn own_voxel<T: Voxel>(block: &Resident<T>, z: usize, y: usize, x: usize) -> T {
-    let Layout { shape, .. } = block.layout;
+    let BlockLayout { shape, .. } = block.layout;
     block.data[block.layout.index(z.min(shape[0] - 1), y.min(shape[1] - 1), x.min(shape[2] - 1))]
 }

@@ -1,6 +1,6 @@
 //! The blocks that can be drawn, by place: what a picture is cast from.
 //!
-//! A [`Pool`](crate::blocks::pool::Pool) changes its table; a picture holds it as it was when the picture began. The
+//! A [`TypedPool`](crate::blocks::pool::TypedPool) changes its table; a picture holds it as it was when the picture began. The
 //! table and each block in it are shared between the two and copied only when one changes that the other still
 //! holds. What is copied is counted: see [`Charge`](crate::blocks::charge::Charge).
 
@@ -21,7 +21,7 @@ use std::sync::Arc;
 use glam::DVec3;
 
 use crate::blocks::resident::Resident;
-use crate::blocks::voxel::{Missing, Voxel};
+use crate::blocks::voxel::{MissingValues, Voxel};
 use crate::cpu::table::TableMemo;
 use crate::scene::volume::VolumeView;
 
@@ -30,9 +30,9 @@ pub(crate) type IdHash = BuildHasherDefault<IdHasher>;
 
 /// Table of the blocks that can be drawn, with the view that they belong to.
 #[derive(Clone, Debug)]
-pub(crate) struct Blocks<T> {
+pub(crate) struct BlockTable<T> {
     pub(crate) view: Arc<VolumeView>,
-    pub(crate) missing: Missing<T>,
+    pub(crate) missing: MissingValues<T>,
     pub(crate) tables: TableMemo,
     residents: Vec<Option<Arc<Resident<T>>>>,
     free: Vec<u32>,
@@ -45,10 +45,10 @@ pub(crate) struct Blocks<T> {
 /// Bits of an id below the level.
 const LEVEL_SHIFT: u32 = 56;
 
-impl<T: Voxel> Blocks<T> {
+impl<T: Voxel> BlockTable<T> {
     pub(crate) fn new(view: Arc<VolumeView>) -> Self {
         Self {
-            missing: Missing::new(&view.decoding, view.meaning),
+            missing: MissingValues::new(&view.decoding, view.meaning),
             tables: TableMemo::default(),
             residents: Vec::new(),
             free: Vec::new(),
@@ -95,7 +95,7 @@ impl<T: Voxel> Blocks<T> {
     }
 
     /// # Panics
-    /// When nothing is there; slots come from [`Blocks::slot_of`] and [`Blocks::place`].
+    /// When nothing is there; slots come from [`BlockTable::slot_of`] and [`BlockTable::place`].
     pub(crate) fn resident(&self, slot: u32) -> &Resident<T> {
         self.residents[slot as usize].as_ref().expect("a slot in use")
     }

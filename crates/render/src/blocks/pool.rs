@@ -19,10 +19,10 @@ use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
 
 use crate::blocks::charge::Charge;
 use crate::blocks::ghost::LevelSet;
-use crate::blocks::resident::{Layout, Resident};
-use crate::blocks::snapshot::{AnyBlocks, Snapshot};
+use crate::blocks::resident::{BlockLayout, Resident};
+use crate::blocks::snapshot::{AnyBlockTable, Snapshot};
 use crate::blocks::voxel::Voxel;
-use crate::blocks::{Blocks, IdHash};
+use crate::blocks::{BlockTable, IdHash};
 use crate::scene::demand::{Demand, Demanded};
 use crate::scene::volume::VolumeView;
 
@@ -50,11 +50,11 @@ pub struct BlockPool {
 
 #[derive(Debug)]
 enum Typed {
-    U8(Shared<u8>),
-    U16(Shared<u16>),
-    I16(Shared<i16>),
-    F32(Shared<f32>),
-    F64(Shared<f64>),
+    U8(SharedPool<u8>),
+    U16(SharedPool<u16>),
+    I16(SharedPool<i16>),
+    F32(SharedPool<f32>),
+    F64(SharedPool<f64>),
 }
 
 /// Evaluates `$body` with `$shared` bound to the pool of whatever type.
@@ -75,12 +75,12 @@ impl BlockPool {
     #[must_use]
     pub fn new(view: Arc<VolumeView>, limit_bytes: usize) -> Self {
         let typed = match view.dtype.element() {
-            ElementType::Bool | ElementType::U8 => Typed::U8(Shared::new(&view, limit_bytes)),
-            ElementType::U16 => Typed::U16(Shared::new(&view, limit_bytes)),
-            ElementType::I8 | ElementType::I16 => Typed::I16(Shared::new(&view, limit_bytes)),
-            ElementType::F16 | ElementType::F32 => Typed::F32(Shared::new(&view, limit_bytes)),
+            ElementType::Bool | ElementType::U8 => Typed::U8(SharedPool::new(&view, limit_bytes)),
+            ElementType::U16 => Typed::U16(SharedPool::new(&view, limit_bytes)),
+            ElementType::I8 | ElementType::I16 => Typed::I16(SharedPool::new(&view, limit_bytes)),
+            ElementType::F16 | ElementType::F32 => Typed::F32(SharedPool::new(&view, limit_bytes)),
             ElementType::I32 | ElementType::U32 | ElementType::I64 | ElementType::U64 | ElementType::F64 => {
-                Typed::F64(Shared::new(&view, limit_bytes))
+                Typed::F64(SharedPool::new(&view, limit_bytes))
             }
         };
         Self { view, typed }
@@ -154,11 +154,11 @@ impl BlockPool {
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         Snapshot::new(match &self.typed {
-            Typed::U8(shared) => AnyBlocks::U8(shared.blocks()),
-            Typed::U16(shared) => AnyBlocks::U16(shared.blocks()),
-            Typed::I16(shared) => AnyBlocks::I16(shared.blocks()),
-            Typed::F32(shared) => AnyBlocks::F32(shared.blocks()),
-            Typed::F64(shared) => AnyBlocks::F64(shared.blocks()),
+            Typed::U8(shared) => AnyBlockTable::U8(shared.blocks()),
+            Typed::U16(shared) => AnyBlockTable::U16(shared.blocks()),
+            Typed::I16(shared) => AnyBlockTable::I16(shared.blocks()),
+            Typed::F32(shared) => AnyBlockTable::F32(shared.blocks()),
+            Typed::F64(shared) => AnyBlockTable::F64(shared.blocks()),
         })
     }
 
@@ -179,19 +179,19 @@ impl Demand {
 
 /// A [`BlockPool`] of one element type, for several threads.
 #[derive(Debug)]
-struct Shared<T> {
+struct SharedPool<T> {
     /// Held by whoever changes which blocks are here, also while they prepare that: what they found stays true.
     changing: Mutex<()>,
-    pool: RwLock<Pool<T>>,
+    pool: RwLock<TypedPool<T>>,
 }
 
-impl<T: Voxel> Shared<T> {
+impl<T: Voxel> SharedPool<T> {
     fn new(view: &Arc<VolumeView>, limit_bytes: usize) -> Self {
-        Self { changing: Mutex::new(()), pool: RwLock::new(Pool::new(Arc::clone(view), limit_bytes)) }
+        Self { changing: Mutex::new(()), pool: RwLock::new(TypedPool::new(Arc::clone(view), limit_bytes)) }
     }
 
     /// The blocks that are here now.
-    fn blocks(&self) -> Arc<Blocks<T>> {
+    fn blocks(&self) -> Arc<BlockTable<T>> {
         Arc::clone(&self.pool.read().blocks)
     }
 
@@ -234,7 +234,7 @@ impl<T: Voxel> Shared<T> {
             from = match self.change(|pool| pool.refresh_next(from)) {
                 Refreshed::None => return self.pool.read().stale.is_empty(),
                 Refreshed::One(slot) => slot + 1,
-                Refreshed::Held(copy) => {
+                Refreshed::HeldBlock(copy) => {
                     let (slot, resident) = copy.refresh();
                     self.change(|pool| pool.put(slot, resident));
                     slot + 1
@@ -244,7 +244,7 @@ impl<T: Voxel> Shared<T> {
     }
 
     /// Changes one block of the pool; whoever waits for the lock then gets it before the next change.
-    fn change<R>(&self, change: impl FnOnce(&mut Pool<T>) -> R) -> R {
+    fn change<R>(&self, change: impl FnOnce(&mut TypedPool<T>) -> R) -> R {
         let mut pool = self.pool.write();
         let result = change(&mut pool);
         RwLockWriteGuard::unlock_fair(pool);
@@ -267,7 +267,7 @@ enum Admitted<'a, T> {
 /// Room for a block.
 struct Vacancy<T> {
     /// Table of blocks, with the neighbors of the new one.
-    blocks: Arc<Blocks<T>>,
+    blocks: Arc<BlockTable<T>>,
     level_index: usize,
     at: [u64; 3],
     /// Slots of those that the block makes better.
@@ -296,18 +296,18 @@ enum Refreshed<T> {
     /// The one of the block in this slot was refreshed, or has to stay stale for want of room.
     One(u32),
     /// A picture holds the block: a copy of it is to be refreshed.
-    Held(Held<T>),
+    HeldBlock(HeldBlock<T>),
 }
 
 /// A block whose ghost voxels are stale and that a picture holds.
-struct Held<T> {
+struct HeldBlock<T> {
     slot: u32,
     block: Arc<Resident<T>>,
     arrived: LevelSet,
-    blocks: Arc<Blocks<T>>,
+    blocks: Arc<BlockTable<T>>,
 }
 
-impl<T: Voxel> Held<T> {
+impl<T: Voxel> HeldBlock<T> {
     /// A refreshed copy, and its slot.
     fn refresh(self) -> (u32, Resident<T>) {
         let mut copy = (*self.block).clone();
@@ -318,8 +318,8 @@ impl<T: Voxel> Held<T> {
 
 /// The blocks, which matter, and the limit.
 #[derive(Debug)]
-pub(crate) struct Pool<T> {
-    blocks: Arc<Blocks<T>>,
+pub(crate) struct TypedPool<T> {
+    blocks: Arc<BlockTable<T>>,
     /// When what is in a slot was last wanted.
     last_used: Vec<u64>,
     wanted: HashSet<u64, IdHash>,
@@ -337,10 +337,10 @@ type Merit = (u64, usize);
 /// Memory of one entry of the blocks that are not covered, bytes.
 const NOT_COVERED_BYTES: usize = 64;
 
-impl<T: Voxel> Pool<T> {
+impl<T: Voxel> TypedPool<T> {
     fn new(view: Arc<VolumeView>, limit_bytes: usize) -> Self {
         Self {
-            blocks: Arc::new(Blocks::new(view)),
+            blocks: Arc::new(BlockTable::new(view)),
             last_used: Vec::new(),
             wanted: HashSet::default(),
             stale: BTreeMap::new(),
@@ -364,7 +364,7 @@ impl<T: Voxel> Pool<T> {
         };
         // From here on what a picture holds can be told from what is only here.
         let blocks = Arc::make_mut(&mut self.blocks);
-        let own = Layout::new(&blocks.view.levels[level_index], at).size_bytes(T::BYTES);
+        let own = BlockLayout::new(&blocks.view.levels[level_index], at).size_bytes(T::BYTES);
         let neighbours = blocks.improvable(level_index, at);
         let needed = own.saturating_add(blocks.copies_bytes(&neighbours));
         if !self.make_room(needed, (self.last_used_of(id), level_index)) {
@@ -404,7 +404,7 @@ impl<T: Voxel> Pool<T> {
             return Refreshed::One(slot);
         }
         let Some(block) = self.blocks.all_slots()[slot as usize].clone() else { return Refreshed::One(slot) };
-        Refreshed::Held(Held { slot, block, arrived, blocks: Arc::clone(&self.blocks) })
+        Refreshed::HeldBlock(HeldBlock { slot, block, arrived, blocks: Arc::clone(&self.blocks) })
     }
 
     /// Puts a refreshed copy into its block's slot.
@@ -506,7 +506,7 @@ mod tests {
     use crate::scene::volume::tests::{ZYX, dataset};
 
     /// Eight blocks of 8^3 bytes, from the first to the last.
-    fn eight() -> (Shared<u8>, Vec<Block>) {
+    fn eight() -> (SharedPool<u8>, Vec<Block>) {
         let level = Level {
             shape: vec![16; 3],
             block: vec![8; 3],
@@ -521,11 +521,11 @@ mod tests {
             key: BlockKey { index, ..view.key(0, [0; 3]) },
             content: Content::Data { bytes: vec![7; 8 * 8 * 8].into(), range: None },
         };
-        (Shared::new(&view, 1 << 20), (0..8).map(block).collect())
+        (SharedPool::new(&view, 1 << 20), (0..8).map(block).collect())
     }
 
     /// Blocks of one table that are not those of another.
-    fn differing(a: &Blocks<u8>, b: &Blocks<u8>) -> usize {
+    fn differing(a: &BlockTable<u8>, b: &BlockTable<u8>) -> usize {
         let is_same = |slot: usize| match (a.all_slots().get(slot), b.all_slots().get(slot)) {
             (Some(Some(a)), Some(Some(b))) => Arc::ptr_eq(a, b),
             (a, b) => a.is_some_and(Option::is_some) == b.is_some_and(Option::is_some),
@@ -538,7 +538,7 @@ mod tests {
     fn the_pool_is_locked_for_one_block_at_a_time() {
         let (shared, blocks) = eight();
         let mut before = shared.blocks();
-        let mut is_one_step = |shared: &Shared<u8>| {
+        let mut is_one_step = |shared: &SharedPool<u8>| {
             let now = shared.blocks();
             let changed = differing(&before, &now);
             before = now;
@@ -558,7 +558,7 @@ mod tests {
             from = match shared.change(|pool| pool.refresh_next(from)) {
                 Refreshed::None => break,
                 Refreshed::One(slot) => slot + 1,
-                Refreshed::Held(held) => {
+                Refreshed::HeldBlock(held) => {
                     assert!(is_one_step(&shared), "voxels are copied outside of the lock");
                     let (slot, resident) = held.refresh();
                     shared.change(|pool| pool.put(slot, resident));

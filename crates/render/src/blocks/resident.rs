@@ -10,7 +10,7 @@ use crate::blocks::cell_stats::{CellStats, ValueVariation};
 use crate::blocks::charge::Charge;
 use crate::blocks::memo::MEMO_SIZE;
 use crate::blocks::survey::Survey;
-use crate::blocks::voxel::{Missing, Voxel, read_labels, read_run};
+use crate::blocks::voxel::{MissingValues, Voxel, read_labels, read_run};
 use crate::cpu::empty_space::visible_cells::SamplingPlans;
 use crate::isosurface::active_cells::ActiveCells;
 use crate::isosurface::cell_sides::LastSides;
@@ -22,7 +22,7 @@ pub(crate) const CELL: usize = 8;
 
 /// Layout of the voxels of a resident block in memory; all `[z, y, x]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Layout {
+pub(crate) struct BlockLayout {
     /// Voxels of the block itself.
     pub(crate) shape: [usize; 3],
     /// Voxels with the ghost voxels; axes z and y of a level one voxel thick have none.
@@ -33,7 +33,7 @@ pub(crate) struct Layout {
     pub(crate) cells: [usize; 3],
 }
 
-impl Layout {
+impl BlockLayout {
     pub(crate) fn new(level: &ViewLevel, at: [u64; 3]) -> Self {
         let shape = level.block_shape(at);
         let flat = [level.shape[0] == 1, level.shape[1] == 1, false];
@@ -109,7 +109,7 @@ impl GhostFill {
 pub(crate) struct Resident<T> {
     pub(crate) level_index: usize,
     pub(crate) at: [u64; 3],
-    pub(crate) layout: Layout,
+    pub(crate) layout: BlockLayout,
     pub(crate) data: Vec<T>,
     /// Smallest and largest stored value a sample in the cell can meet, rounded outwards; low > high where
     /// nothing is present. C order over `layout.cells`.
@@ -160,11 +160,11 @@ impl<T: Voxel> Resident<T> {
         level_index: usize,
         at: [u64; 3],
         bytes: &[u8],
-        missing: &Missing<T>,
+        missing: &MissingValues<T>,
         charge: Charge,
     ) -> Result<Self> {
         let level = &view.levels[level_index];
-        let layout = Layout::new(level, at);
+        let layout = BlockLayout::new(level, at);
         let source = VoxelStrides::new(view, level, at)?;
         if bytes.len() != source.total {
             return Err(Error::corrupt(format!(
@@ -208,8 +208,8 @@ impl<T: Voxel> Resident<T> {
         })
     }
 
-    /// Fills a part of the ghost voxels; `values` in C order of [`Layout::part`].
-    pub(crate) fn patch(&mut self, part: usize, fill: GhostFill, values: &[T], missing: &Missing<T>) {
+    /// Fills a part of the ghost voxels; `values` in C order of [`BlockLayout::part`].
+    pub(crate) fn patch(&mut self, part: usize, fill: GhostFill, values: &[T], missing: &MissingValues<T>) {
         let [z, y, x] = self.layout.part(part);
         let mut from = 0;
         for z in z {
@@ -225,7 +225,7 @@ impl<T: Voxel> Resident<T> {
 
     /// Updates value ranges and variations of the cells that a part of the ghost voxels touches, and forgets what was
     /// derived from them; part 0 is the whole block.
-    pub(crate) fn update_cells(&mut self, part: usize, missing: &Missing<T>) {
+    pub(crate) fn update_cells(&mut self, part: usize, missing: &MissingValues<T>) {
         self.plans.forget();
         self.sides.forget();
         Instructions::best().run(Survey { block: self, part, missing });
@@ -241,7 +241,7 @@ impl<T: Voxel> Resident<T> {
 
     /// The value at a position in this block's voxels, interpolated in stored values; the nearest voxel's
     /// where `nearest` says so or one of the eight is missing.
-    pub(crate) fn interpolate(&self, local: DVec3, nearest: bool, missing: &Missing<T>) -> T {
+    pub(crate) fn interpolate(&self, local: DVec3, nearest: bool, missing: &MissingValues<T>) -> T {
         let (corners, share) = self.around(local);
         if nearest || self.has_missing && missing.any(&corners) {
             let upper = |share: f64, bit: usize| if share >= 0.5 { bit } else { 0 };
@@ -252,7 +252,7 @@ impl<T: Voxel> Resident<T> {
 
     /// The value at a position in this block's voxels, not rounded to their type; `None` where one of the eight
     /// is missing.
-    pub(crate) fn value_at(&self, local: DVec3, missing: &Missing<T>) -> Option<f64> {
+    pub(crate) fn value_at(&self, local: DVec3, missing: &MissingValues<T>) -> Option<f64> {
         let (corners, share) = self.around(local);
         let is_whole = !(self.has_missing && missing.any(&corners));
         is_whole.then(|| trilinear(&corners, share))
@@ -262,7 +262,7 @@ impl<T: Voxel> Resident<T> {
     /// the ghost voxels these go on.
     #[inline(always)]
     pub(crate) fn corners(&self, [x, y, z]: [isize; 3]) -> [T; 8] {
-        let Layout { shape: [nz, ny, nx], strides: [sz, sy, sx], .. } = self.layout;
+        let BlockLayout { shape: [nz, ny, nx], strides: [sz, sy, sx], .. } = self.layout;
         let (z, y, x) = (pair(z, nz, sz), pair(y, ny, sy), pair(x, nx, sx));
         let [a, b, c, d] = [z[0] + y[0], z[0] + y[1], z[1] + y[0], z[1] + y[1]];
         let data = &self.data[..];
@@ -306,7 +306,7 @@ fn trilinear<T: Voxel>(corners: &[T; 8], share: DVec3) -> f64 {
     mix(along_y(0), along_y(4), share.z)
 }
 
-impl Layout {
+impl BlockLayout {
     /// The voxels of a part of the ghost layer (bits 1 x, 2 y, 4 z): one layer along its axes, all along the others.
     pub(crate) fn part(&self, part: usize) -> [std::ops::Range<usize>; 3] {
         [(0, 4), (1, 2), (2, 1)].map(|(axis, bit)| {

@@ -4,44 +4,44 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::Scene;
-use crate::blocks::Blocks;
+use crate::blocks::BlockTable;
 
 /// Blocks of a pool as they were at one moment: what a picture is cast from while the pool goes on changing. They
 /// count against the pool's limit as long as a snapshot holds them. Making one costs next to nothing; clones
 /// share it.
 #[derive(Clone)]
 pub struct Snapshot {
-    pub(crate) blocks: AnyBlocks,
+    pub(crate) blocks: AnyBlockTable,
     /// Blocks that give colors to a picture of them, if another array does.
-    pub(crate) color_by: Option<AnyBlocks>,
+    pub(crate) color_by: Option<AnyBlockTable>,
 }
 
 /// Table of blocks of any element type.
 #[derive(Clone)]
-pub(crate) enum AnyBlocks {
-    U8(Arc<Blocks<u8>>),
-    U16(Arc<Blocks<u16>>),
-    I16(Arc<Blocks<i16>>),
-    F32(Arc<Blocks<f32>>),
-    F64(Arc<Blocks<f64>>),
+pub(crate) enum AnyBlockTable {
+    U8(Arc<BlockTable<u8>>),
+    U16(Arc<BlockTable<u16>>),
+    I16(Arc<BlockTable<i16>>),
+    F32(Arc<BlockTable<f32>>),
+    F64(Arc<BlockTable<f64>>),
 }
 
-/// Evaluates `$body` with `$blocks` bound to the [`Blocks`] of whatever type.
+/// Evaluates `$body` with `$blocks` bound to the [`BlockTable`] of whatever type.
 macro_rules! each_blocks {
     ($any:expr, $blocks:ident => $body:expr) => {
         match $any {
-            $crate::blocks::snapshot::AnyBlocks::U8($blocks) => $body,
-            $crate::blocks::snapshot::AnyBlocks::U16($blocks) => $body,
-            $crate::blocks::snapshot::AnyBlocks::I16($blocks) => $body,
-            $crate::blocks::snapshot::AnyBlocks::F32($blocks) => $body,
-            $crate::blocks::snapshot::AnyBlocks::F64($blocks) => $body,
+            $crate::blocks::snapshot::AnyBlockTable::U8($blocks) => $body,
+            $crate::blocks::snapshot::AnyBlockTable::U16($blocks) => $body,
+            $crate::blocks::snapshot::AnyBlockTable::I16($blocks) => $body,
+            $crate::blocks::snapshot::AnyBlockTable::F32($blocks) => $body,
+            $crate::blocks::snapshot::AnyBlockTable::F64($blocks) => $body,
         }
     };
 }
 pub(crate) use each_blocks;
 
 impl Snapshot {
-    pub(crate) fn new(blocks: AnyBlocks) -> Self {
+    pub(crate) fn new(blocks: AnyBlockTable) -> Self {
         Self { blocks, color_by: None }
     }
 

@@ -5,14 +5,14 @@
 
 use crate::blocks::cell_stats::ValueVariation;
 use crate::blocks::resident::{CELL, Resident};
-use crate::blocks::voxel::{Missing, Voxel};
+use crate::blocks::voxel::{MissingValues, Voxel};
 use crate::simd::{Job, Simd};
 
 /// Finds value ranges and variations of the cells that a part of the ghost voxels touches; part 0 is the whole block.
 pub(crate) struct Survey<'a, T> {
     pub(crate) block: &'a mut Resident<T>,
     pub(crate) part: usize,
-    pub(crate) missing: &'a Missing<T>,
+    pub(crate) missing: &'a MissingValues<T>,
 }
 
 impl<T: Voxel> Job for Survey<'_, T> {
@@ -71,7 +71,7 @@ impl<T: Voxel> Ranges<T> {
 
     /// Widens them by a row; comparisons with NaN are false, so it never counts.
     #[inline(always)]
-    fn add(&mut self, row: &[T], missing: Option<&Missing<T>>) {
+    fn add(&mut self, row: &[T], missing: Option<&MissingValues<T>>) {
         for ((low, high), &value) in self.low.iter_mut().zip(&mut self.high).zip(row) {
             if let Some(missing) = missing
                 && missing.is_missing(value)

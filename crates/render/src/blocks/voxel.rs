@@ -40,11 +40,11 @@ pub(crate) trait Voxel: bytemuck::Pod + PartialOrd + Send + Sync {
     /// False for NaN and infinities.
     fn is_finite(self) -> bool;
 
-    /// The elements at every offset, and those after them, as what is interpolated: see [`Scale::load`].
+    /// The elements at every offset, and those after them, as what is interpolated: see [`PlaceScale::load`].
     ///
     /// # Safety
     /// `data` can be read from every offset on for [`crate::simd::READ_AHEAD`] elements.
-    unsafe fn pairs<S: Simd>(simd: S, data: *const Self, at: &Offsets, scale: &Scale) -> [S::F; 2];
+    unsafe fn pairs<S: Simd>(simd: S, data: *const Self, at: &Offsets, scale: &PlaceScale) -> [S::F; 2];
 }
 
 /// Returns the memory of an element of a type in the pool, bytes.
@@ -129,7 +129,7 @@ read_bits! {
 
 /// Map from stored values to places in the table of a transfer function.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Scale {
+pub(crate) struct PlaceScale {
     /// Place = `(stored - origin) * gain`.
     pub(crate) origin: f64,
     pub(crate) gain: f64,
@@ -138,7 +138,7 @@ pub(crate) struct Scale {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "cut off; places in the table are f32")]
-impl Scale {
+impl PlaceScale {
     pub(crate) fn new(origin: f64, gain: f64) -> Self {
         Self { origin, gain, narrow: [origin as f32, gain as f32] }
     }
@@ -149,7 +149,7 @@ impl Scale {
         ((stored - self.origin) * self.gain).clamp(-FAR, FAR) as f32
     }
 
-    /// The stored value of a place: the reverse of [`Scale::place`].
+    /// The stored value of a place: the reverse of [`PlaceScale::place`].
     pub(crate) fn stored(&self, place: f32) -> f64 {
         f64::from(place) / self.gain + self.origin
     }
@@ -166,7 +166,7 @@ impl Scale {
         if T::WIDE { 1.0 } else { self.gain as f32 }
     }
 
-    /// Converts a place back to what was interpolated: the reverse of [`Scale::places`].
+    /// Converts a place back to what was interpolated: the reverse of [`PlaceScale::places`].
     #[inline(always)]
     pub(crate) fn loaded<T: Voxel, S: Simd>(&self, simd: S, place: S::F) -> S::F {
         if T::WIDE {
@@ -208,7 +208,7 @@ macro_rules! read_by_order {
 macro_rules! native_pairs {
     ($method:ident $(, $part:ident)*) => {
         #[inline(always)]
-        unsafe fn pairs<S: Simd>(simd: S, data: *const Self, at: &Offsets, _scale: &Scale) -> [S::F; 2] {
+        unsafe fn pairs<S: Simd>(simd: S, data: *const Self, at: &Offsets, _scale: &PlaceScale) -> [S::F; 2] {
             // SAFETY: as the caller says.
             unsafe { simd.$method(data, at $(, _scale.$part)*) }
         }
@@ -342,12 +342,12 @@ float!(f64, true, Relative, pairs_f64, origin, gain);
 /// Which stored values mean that nothing is there. NaN always does; infinities cannot be interpolated and
 /// are left out too.
 #[derive(Clone, Debug)]
-pub(crate) struct Missing<T> {
+pub(crate) struct MissingValues<T> {
     pub(crate) values: Vec<T>,
     pub(crate) valid: Option<(f64, f64)>,
 }
 
-impl<T: Voxel> Missing<T> {
+impl<T: Voxel> MissingValues<T> {
     pub(crate) fn new(decoding: &Decoding, meaning: Meaning) -> Self {
         // As `read_labels` reads them.
         let pooled = |&value: &Scalar| match value {
@@ -370,7 +370,7 @@ impl<T: Voxel> Missing<T> {
     }
 
     /// Per lane whether a loaded value is there. Of types that are [`Voxel::WIDE`] places are loaded, and NaN where
-    /// nothing is: see [`Missing::pairs`].
+    /// nothing is: see [`MissingValues::pairs`].
     #[inline(always)]
     fn present<S: Simd>(&self, simd: S, loaded: S::F) -> S::M {
         // False for NaN and infinities.
@@ -400,7 +400,7 @@ impl<T: Voxel> Missing<T> {
         simd: S,
         data: *const T,
         at: &Offsets,
-        scale: &Scale,
+        scale: &PlaceScale,
     ) -> [(S::F, S::M); 2] {
         let loaded = if T::WIDE {
             let load = |value: T| if self.is_missing(value) { f32::NAN } else { scale.load(value) };
@@ -450,12 +450,12 @@ mod tests {
         let mut decoding = Decoding::identity("<i2".parse::<DType>().unwrap());
         decoding.missing = vec![Scalar::Float(-32768.0), Scalar::Unsigned(70_000), Scalar::Float(1.5)];
         decoding.valid = Some((Scalar::Signed(-100), Scalar::Signed(100)));
-        let missing = Missing::<i16>::new(&decoding, Meaning::Intensity);
+        let missing = MissingValues::<i16>::new(&decoding, Meaning::Intensity);
         for (value, expected) in [(-32768, true), (1, false), (100, false), (101, true), (-101, true)] {
             assert_eq!(missing.is_missing(value), expected, "{value}");
         }
         let identity = Decoding::identity("<f4".parse::<DType>().unwrap());
-        let missing = Missing::<f32>::new(&identity, Meaning::Intensity);
+        let missing = MissingValues::<f32>::new(&identity, Meaning::Intensity);
         assert!(missing.any(&[0.0, f32::NAN]) && missing.any(&[f32::INFINITY]) && !missing.any(&[1e38]));
     }
 
@@ -463,7 +463,7 @@ mod tests {
     fn labels_too_large_for_doubles_are_missing_where_they_are_the_fill_value() {
         let dtype: DType = "<u8".parse().unwrap();
         let decoding = Decoding { missing: vec![Scalar::Unsigned(u64::MAX)], ..Decoding::identity(dtype) };
-        let missing = Missing::<f64>::new(&decoding, Meaning::Labels);
+        let missing = MissingValues::<f64>::new(&decoding, Meaning::Labels);
         let bytes: Vec<u8> = [u64::MAX, u64::MAX - 1, 7].into_iter().flat_map(u64::to_le_bytes).collect();
         let mut labels = [0.0; 3];
         read_labels(dtype, &bytes, 8, &mut labels);

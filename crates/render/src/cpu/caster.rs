@@ -2,7 +2,7 @@
 
 use array::Result;
 
-use crate::blocks::Blocks;
+use crate::blocks::BlockTable;
 use crate::blocks::voxel::Voxel;
 use crate::cpu::box_lines::BoxLines;
 use crate::cpu::color_by::ColorLookup;
@@ -41,7 +41,7 @@ impl<'a, T: Voxel> Caster<'a, T> {
     pub(crate) fn new(
         scene: &'a Scene,
         part: &ImagePart,
-        blocks: &'a Blocks<T>,
+        blocks: &'a BlockTable<T>,
         color_by: Option<&'a dyn ColorLookup>,
         instructions: Instructions,
     ) -> Result<Self> {

@@ -7,7 +7,7 @@ use array::{Error, Result};
 use glam::DAffine3;
 use rayon::prelude::*;
 
-use crate::blocks::Blocks;
+use crate::blocks::BlockTable;
 use crate::blocks::resident::Resident;
 use crate::blocks::voxel::Voxel;
 use crate::cpu::color_by::ColorLookup;
@@ -31,7 +31,7 @@ pub(crate) struct CastContext<'a, T> {
     pub(crate) part: ImagePart,
     /// Others draw what lies outside the part's sub-volume.
     pub(crate) is_shared: bool,
-    pub(crate) blocks: &'a Blocks<T>,
+    pub(crate) blocks: &'a BlockTable<T>,
     pub(crate) lens: Lens,
     pub(crate) volume_from_world: DAffine3,
     /// Levels that are drawn and have blocks (or known gaps), finest first.
@@ -69,7 +69,7 @@ impl<'a, T: Voxel> CastContext<'a, T> {
     pub(crate) fn new(
         scene: &'a Scene,
         part: &ImagePart,
-        blocks: &'a Blocks<T>,
+        blocks: &'a BlockTable<T>,
         color_by: Option<&'a dyn ColorLookup>,
         instructions: Instructions,
     ) -> Result<Self> {

@@ -17,7 +17,7 @@ use glam::{Vec3, Vec4};
 use crate::TransferFunction;
 use crate::blocks::cell_stats::ValueVariation;
 use crate::blocks::memo::MEMO_SIZE;
-use crate::blocks::voxel::Scale;
+use crate::blocks::voxel::PlaceScale;
 use crate::cpu::empty_space::sampling_rate::{BENT, DOUBLE, QUADRUPLE, SINGLE};
 use crate::scene::color_map::OwnColors;
 use crate::scene::transfer::interpolate;
@@ -73,7 +73,7 @@ pub(crate) struct TransferTable {
     thickness: f64,
     /// The middle of a shorter way is enough wherever it lies, entries: all bends together would not ask for parts.
     pub(crate) longest_even: f32,
-    pub(crate) scale: Scale,
+    pub(crate) scale: PlaceScale,
     /// How many entries before this one can be seen.
     visible_before: Vec<u32>,
     /// Colors where the map is categorical; their opacity is 1.
@@ -155,7 +155,7 @@ impl TransferTable {
             visible_before[i + 1] = visible_before[i] + u32::from(opacity > 0.0);
         }
         let own = OwnColors::new(&transfer.color_map, &colors);
-        let scale = Scale::new((low - decoding.offset) / decoding.scale, decoding.scale * per_value);
+        let scale = PlaceScale::new((low - decoding.offset) / decoding.scale, decoding.scale * per_value);
         Self { parts, longer, bends, changes, thickness, longest_even, scale, visible_before, own }
     }
 

@@ -9,7 +9,7 @@ use array::{BlockKey, Error, Result};
 use glam::DVec3;
 use rayon::prelude::*;
 
-use crate::blocks::Blocks;
+use crate::blocks::BlockTable;
 use crate::blocks::snapshot::each_blocks;
 use crate::blocks::voxel::Voxel;
 use crate::cpu::context::LEAPT;
@@ -128,7 +128,7 @@ fn spread(number: u64) -> DVec3 {
     (STEPS * number as f64 + 0.5).fract()
 }
 
-impl<T: Voxel> Blocks<T> {
+impl<T: Voxel> BlockTable<T> {
     /// Whether something is to be seen at places, by the finest blocks that are here; true where none is.
     pub(crate) fn seen_at(&self, scene: &Scene, places: &[DVec3]) -> Vec<bool> {
         let nearest = !self.view.meaning.is_continuous();

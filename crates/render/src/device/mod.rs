@@ -17,10 +17,10 @@ use array::{Error, Result};
 use glam::{BVec3, DAffine3, DVec3};
 use rayon::prelude::*;
 
-use crate::blocks::Blocks;
+use crate::blocks::BlockTable;
 use crate::blocks::resident::Resident;
 use crate::blocks::snapshot::{Snapshot, each_blocks};
-use crate::blocks::voxel::{Missing, Scale, Voxel, above, below};
+use crate::blocks::voxel::{MissingValues, PlaceScale, Voxel, above, below};
 use crate::cpu::context::CastContext;
 use crate::cpu::extreme::{BlockPeaks, Extreme};
 use crate::cpu::palette::Palette;
@@ -406,7 +406,7 @@ impl<T: Voxel> CastContext<'_, T> {
 }
 
 /// Voxels of a block as [`Prepared::voxels`] gives them.
-fn voxels_of<'a, T: Voxel>(blocks: &'a Blocks<T>, block: &PreparedBlock) -> Voxels<'a> {
+fn voxels_of<'a, T: Voxel>(blocks: &'a BlockTable<T>, block: &PreparedBlock) -> Voxels<'a> {
     let data = &blocks.resident(block.slot).data;
     match block.relative {
         Some(relative) => Voxels::Owned(relative_bytes(data, relative, &blocks.missing)),
@@ -424,7 +424,7 @@ fn prepared_peaks(BlockPeaks { cells, highest }: &BlockPeaks) -> Peaks {
 }
 
 /// Surfaces as a caster on another device takes them.
-fn prepared_surfaces(surfaces: &Surfaces, scale: &Scale) -> Vec<PreparedSurface> {
+fn prepared_surfaces(surfaces: &Surfaces, scale: &PlaceScale) -> Vec<PreparedSurface> {
     let one = |&StoredSurface { stored, color }: &StoredSurface| PreparedSurface {
         stored,
         least: above(stored),
@@ -450,7 +450,7 @@ fn relative_to(cells: &[[f32; 2]]) -> Relative {
 const WIDEST: f64 = f32::MAX as f64;
 
 /// Values of 64 bits as [`VoxelFormat::Relative`] says.
-fn relative_bytes<T: Voxel>(data: &[T], to: Relative, missing: &Missing<T>) -> Vec<u8> {
+fn relative_bytes<T: Voxel>(data: &[T], to: Relative, missing: &MissingValues<T>) -> Vec<u8> {
     let one = |&value: &T| {
         let share = to.of(value.to_f64()).clamp(0.0, 1.0);
         if missing.is_missing(value) { ABSENT } else { share }

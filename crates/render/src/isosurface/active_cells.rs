@@ -3,8 +3,8 @@
 
 #![expect(unsafe_code, reason = "bits are read at places that were clamped before")]
 
-use crate::blocks::resident::{Layout, Resident};
-use crate::blocks::voxel::{Missing, Voxel, above};
+use crate::blocks::resident::{BlockLayout, Resident};
+use crate::blocks::voxel::{MissingValues, Voxel, above};
 use crate::simd::{Job, READ_AHEAD, Simd, each_axis};
 
 /// Bit set over the cells of eight voxels of a block: set where a surface or a missing voxel may be.
@@ -75,7 +75,7 @@ const HALVINGS: [[f32; 2]; 3] = [[4.0, 1.0 / 16.0], [2.0, 0.25], [1.0, 0.5]];
 /// Finds them in a block.
 pub(crate) struct FindActiveCells<'a, T> {
     pub(crate) block: &'a Resident<T>,
-    pub(crate) missing: &'a Missing<T>,
+    pub(crate) missing: &'a MissingValues<T>,
     /// Stored.
     pub(crate) isovalues: &'a [f64],
 }
@@ -87,7 +87,7 @@ impl<T: Voxel> Job for FindActiveCells<'_, T> {
     fn run<S: Simd>(self, _: S) -> ActiveCells {
         let Self { block, missing, isovalues } = self;
         let missing = block.has_missing.then_some(missing);
-        let Layout { shape, extent, .. } = block.layout;
+        let BlockLayout { shape, extent, .. } = block.layout;
         let ([nz, ny, nx], width) = (shape, extent[2]);
         let mut active = ActiveCells::none(shape);
         // Of a plane of voxels and the one before it.
@@ -119,7 +119,12 @@ impl<T: Voxel> Job for FindActiveCells<'_, T> {
 
 /// Finds the sides on which the voxels of a row lie.
 #[inline(always)]
-fn tell_sides<T: Voxel>(voxels: &[T], isovalues: &[f64], missing: Option<&Missing<T>>, sides: &mut [u8]) {
+fn tell_sides<T: Voxel>(
+    voxels: &[T],
+    isovalues: &[f64],
+    missing: Option<&MissingValues<T>>,
+    sides: &mut [u8],
+) {
     sides.fill(0);
     for &isovalue in isovalues {
         let least = above(isovalue);

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::blocks::memo::Memo;
 use crate::blocks::resident::Resident;
-use crate::blocks::voxel::{Missing, Voxel};
+use crate::blocks::voxel::{MissingValues, Voxel};
 use crate::cpu::empty_space::visible_cells::distances;
 use crate::isosurface::active_cells::{ActiveCells, FindActiveCells};
 use crate::isosurface::hits::Surfaces;
@@ -95,7 +95,7 @@ impl SidesByCell {
     pub(crate) fn active<T: Voxel>(
         &self,
         block: &Resident<T>,
-        missing: &Missing<T>,
+        missing: &MissingValues<T>,
         surfaces: &Surfaces,
     ) -> &ActiveCells {
         let find = || {

@@ -11,7 +11,7 @@ use std::cell::Cell;
 use array::{BlockKey, Error, LevelOrigin, Priority, Result};
 use glam::DVec3;
 
-use crate::blocks::resident::Layout;
+use crate::blocks::resident::BlockLayout;
 use crate::blocks::voxel::voxel_bytes;
 use crate::scene::camera::Lens;
 use crate::scene::frustum::Frustum;
@@ -261,8 +261,9 @@ impl<'a> BlockFinder<'a> {
                 stack.push((from, left_to));
                 continue;
             }
-            cost = cost
-                .saturating_add(Layout::new(level, from).size_bytes(voxel_bytes(self.view.dtype.element())));
+            cost = cost.saturating_add(
+                BlockLayout::new(level, from).size_bytes(voxel_bytes(self.view.dtype.element())),
+            );
             if cost > max_bytes || seen.len() == most {
                 return None;
             }

@@ -155,7 +155,7 @@ impl VolumeView {
     pub fn pool_bytes(&self, key: &array::BlockKey) -> usize {
         let voxel_bytes = crate::blocks::voxel::voxel_bytes(self.dtype.element());
         self.locate(key).map_or(0, |(level_index, at)| {
-            crate::blocks::resident::Layout::new(&self.levels[level_index], at).size_bytes(voxel_bytes)
+            crate::blocks::resident::BlockLayout::new(&self.levels[level_index], at).size_bytes(voxel_bytes)
         })
     }
 }

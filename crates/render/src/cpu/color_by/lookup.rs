@@ -7,7 +7,7 @@ use array::{Error, Result};
 use glam::DVec3;
 
 use super::{ColorBlock, ColorLookup, LocalMap};
-use crate::blocks::Blocks;
+use crate::blocks::BlockTable;
 use crate::blocks::snapshot::{Snapshot, each_blocks};
 use crate::blocks::voxel::Voxel;
 use crate::cpu::context::CastContext;
@@ -58,7 +58,7 @@ impl<'a, T: Voxel> ArrayColors<'a, T> {
     pub(crate) fn new(
         scene: &'a Scene,
         part: &ImagePart,
-        blocks: &'a Blocks<T>,
+        blocks: &'a BlockTable<T>,
         instructions: Instructions,
     ) -> Result<Self> {
         // How fine the drawn array is says nothing of this one.

@@ -10,7 +10,7 @@ pub(crate) mod height;
 use rayon::prelude::*;
 
 use crate::Scene;
-use crate::blocks::Blocks;
+use crate::blocks::BlockTable;
 use crate::blocks::resident::Resident;
 use crate::blocks::voxel::Voxel;
 use crate::cpu::context::CastContext;
@@ -66,7 +66,11 @@ impl BlockPeaks {
 
 impl Extreme {
     /// `None` for pictures of other things.
-    pub(crate) fn new<T: Voxel>(scene: &Scene, blocks: &Blocks<T>, table: &TransferTable) -> Option<Self> {
+    pub(crate) fn new<T: Voxel>(
+        scene: &Scene,
+        blocks: &BlockTable<T>,
+        table: &TransferTable,
+    ) -> Option<Self> {
         let height_scale = HeightScale::of(scene.mode)?;
         let peaks =
             |block: &Resident<T>| BlockPeaks::new(block, table, height_scale, scene.quality.skip_empty);

@@ -6,7 +6,7 @@
 #![expect(unsafe_code, reason = "voxels are read at offsets that were clamped before")]
 
 use crate::blocks::resident::Resident;
-use crate::blocks::voxel::{Missing, Scale, Voxel};
+use crate::blocks::voxel::{MissingValues, PlaceScale, Voxel};
 use crate::simd::{LANES, Offsets, READ_AHEAD, Simd, each_axis};
 
 /// A block's voxels, ready to be read by sixteen lanes.
@@ -79,7 +79,7 @@ impl<'a, T: Voxel> VoxelGrid<'a, T> {
 
     /// Places of what is interpolated between the eight.
     #[inline(always)]
-    pub(crate) fn linear<S: Simd>(&self, simd: S, corners: &VoxelCorners<S>, scale: &Scale) -> S::F {
+    pub(crate) fn linear<S: Simd>(&self, simd: S, corners: &VoxelCorners<S>, scale: &PlaceScale) -> S::F {
         let [_, y, z] = corners.share;
         let [r0, r1, r2, r3] = self.rows();
         let near = mix(simd, along_x(simd, r0, corners, scale), along_x(simd, r1, corners, scale), y);
@@ -115,7 +115,7 @@ impl<'a, T: Voxel> VoxelGrid<'a, T> {
         &self,
         simd: S,
         corners: &VoxelCorners<S>,
-        scale: &Scale,
+        scale: &PlaceScale,
     ) -> (S::F, [S::F; 3]) {
         let rows = self.rows();
         // SAFETY: as in `along_x`.
@@ -137,8 +137,8 @@ impl<'a, T: Voxel> VoxelGrid<'a, T> {
         &self,
         simd: S,
         corners: &VoxelCorners<S>,
-        scale: &Scale,
-        missing: &Missing<T>,
+        scale: &PlaceScale,
+        missing: &MissingValues<T>,
         place: S::F,
     ) -> [S::F; 3] {
         let rows = self.rows();
@@ -172,8 +172,8 @@ impl<'a, T: Voxel> VoxelGrid<'a, T> {
         &self,
         simd: S,
         corners: &VoxelCorners<S>,
-        scale: &Scale,
-        missing: &Missing<T>,
+        scale: &PlaceScale,
+        missing: &MissingValues<T>,
     ) -> (S::F, S::M) {
         let (zero, one) = (simd.splat(0.0), simd.splat(1.0));
         let (mut sum, mut weights) = (zero, zero);
@@ -203,8 +203,8 @@ impl<'a, T: Voxel> VoxelGrid<'a, T> {
         &self,
         simd: S,
         corners: &VoxelCorners<S>,
-        scale: &Scale,
-        missing: &Missing<T>,
+        scale: &PlaceScale,
+        missing: &MissingValues<T>,
     ) -> [S::F; 2] {
         let (mut low, mut high) = (simd.splat(f32::INFINITY), simd.splat(f32::NEG_INFINITY));
         let mut is_whole = simd.ge(high, high);
@@ -252,7 +252,7 @@ fn mix<S: Simd>(simd: S, a: S::F, b: S::F, share: S::F) -> S::F {
 
 /// Interpolates along x in one row.
 #[inline(always)]
-fn along_x<S: Simd, T: Voxel>(simd: S, row: *const T, corners: &VoxelCorners<S>, scale: &Scale) -> S::F {
+fn along_x<S: Simd, T: Voxel>(simd: S, row: *const T, corners: &VoxelCorners<S>, scale: &PlaceScale) -> S::F {
     // SAFETY: offsets in `VoxelCorners` are clamped; with the row's they stay below `highest` of `VoxelGrid::new`.
     let [a, b] = unsafe { T::pairs(simd, row, &corners.lowest, scale) };
     mix(simd, a, b, corners.share[0])

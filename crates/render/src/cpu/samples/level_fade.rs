@@ -6,7 +6,7 @@
 
 use glam::{BVec3, DVec3};
 
-use crate::blocks::Blocks;
+use crate::blocks::BlockTable;
 use crate::blocks::resident::Resident;
 use crate::blocks::voxel::Voxel;
 use crate::scene::frustum::Frustum;
@@ -17,7 +17,7 @@ pub(crate) type Fade = BVec3;
 /// How far the transition reaches, voxels.
 pub(crate) const REACH: f64 = 1.0;
 
-impl<T: Voxel> Blocks<T> {
+impl<T: Voxel> BlockTable<T> {
     /// Returns the axes along which a block has no lower neighbor of its own level, although the volume goes
     /// on there, in sight.
     pub(crate) fn fade_of(&self, block: &Resident<T>, frustum: &Frustum) -> Fade {

@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 
-use crate::blocks::voxel::Missing;
+use crate::blocks::voxel::MissingValues;
 use crate::cpu::color_by::{ColorBlock, ColorLookup, LocalMap, StepColors};
 use crate::cpu::table::TransferTable;
 use crate::scene::light::Metric;
@@ -13,7 +13,7 @@ use crate::simd::{Simd, each_axis};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shading<'a, T> {
     pub(crate) table: &'a TransferTable,
-    pub(crate) missing: &'a Missing<T>,
+    pub(crate) missing: &'a MissingValues<T>,
     /// Opacity at which a ray ends.
     pub(crate) opaque: f32,
     pub(crate) nearest: bool,

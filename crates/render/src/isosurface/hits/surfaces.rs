@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use glam::Vec4;
 
-use crate::blocks::voxel::{Scale, Voxel, above};
+use crate::blocks::voxel::{PlaceScale, Voxel, above};
 use crate::{Isosurface, VolumeView};
 
 /// The surfaces of a picture, in stored values.
@@ -13,7 +13,7 @@ pub(crate) struct Surfaces {
     /// By increasing stored value.
     pub(crate) sorted: Vec<StoredSurface>,
     /// How voxels that `f32` cannot hold are compared: to the first of them.
-    pub(super) scale: Scale,
+    pub(super) scale: PlaceScale,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -60,7 +60,7 @@ impl Surfaces {
         };
         let mut sorted: Vec<StoredSurface> = surfaces.iter().map(surface).collect();
         sorted.sort_by(|a, b| a.stored.total_cmp(&b.stored));
-        let scale = Scale::new(sorted.first().map_or(0.0, |first| first.stored), 1.0);
+        let scale = PlaceScale::new(sorted.first().map_or(0.0, |first| first.stored), 1.0);
         Self { sorted, scale }
     }
 

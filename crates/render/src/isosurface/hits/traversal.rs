@@ -10,7 +10,7 @@
 #![expect(unsafe_code, reason = "cells are read at places that were clamped before")]
 
 use crate::blocks::resident::{CELL, Resident};
-use crate::blocks::voxel::{Missing, Scale, Voxel};
+use crate::blocks::voxel::{MissingValues, PlaceScale, Voxel};
 use crate::cpu::samples::corners::VoxelGrid;
 use crate::isosurface::active_cells::ActiveCells;
 use crate::isosurface::cell_sides::{SIDES, UNKNOWN};
@@ -30,12 +30,12 @@ const FARTHEST: f32 = 2e9;
 /// Block that rays go through, and the isovalues.
 pub(crate) struct TraversedBlock<'a, T> {
     grid: VoxelGrid<'a, T>,
-    missing: &'a Missing<T>,
+    missing: &'a MissingValues<T>,
     /// As [`SidesByCell`](crate::isosurface::cell_sides::SidesByCell) tell; without them the voxels of each cell of eight are looked at.
     maps: Option<CellMaps<'a>>,
     /// Isovalues as voxels are [loaded](Voxel::pairs), ascending.
     marks: &'a [f32],
-    scale: &'a Scale,
+    scale: &'a PlaceScale,
     /// Cells of voxels along x, y, z, and their distance in memory along z and y.
     cells: [f32; 3],
     strides: [u32; 2],
@@ -55,10 +55,10 @@ impl<'a, T: Voxel> TraversedBlock<'a, T> {
     #[expect(clippy::cast_possible_truncation, reason = "a block has fewer than 2^31 voxels")]
     pub(crate) fn new(
         block: &'a Resident<T>,
-        missing: &'a Missing<T>,
+        missing: &'a MissingValues<T>,
         cells: Option<(&'a [u8], &'a ActiveCells)>,
         marks: &'a [f32],
-        scale: &'a Scale,
+        scale: &'a PlaceScale,
     ) -> Self {
         let [nz, ny, nx] = block.layout.cells;
         let count = nz * ny * nx;
