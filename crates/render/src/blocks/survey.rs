@@ -27,9 +27,12 @@ impl<T: Voxel> Job for Survey<'_, T> {
             [(0, 4), (1, 2), (2, 1)].map(|(axis, bit)| if part & bit == 0 { 0 } else { all[axis] - 1 });
         let columns = first[2] * CELL..layout.extent[2];
         let mut ranges =
-            Ranges { low: vec![T::HIGHEST; columns.len()], high: vec![T::LOWEST; columns.len()] };
-        let mut runs =
-            Runs { rises: vec![0; columns.len()], bows: vec![0; columns.len()], first: columns.start };
+            RangeRows { low: vec![T::HIGHEST; columns.len()], high: vec![T::LOWEST; columns.len()] };
+        let mut runs = DifferenceRows {
+            rises: vec![0; columns.len()],
+            bows: vec![0; columns.len()],
+            first: columns.start,
+        };
         for cz in first[0]..all[0] {
             for cy in first[1]..all[1] {
                 ranges.forget();
@@ -57,12 +60,12 @@ impl<T: Voxel> Job for Survey<'_, T> {
 }
 
 /// Smallest and largest values of some rows, column by column.
-struct Ranges<T> {
+struct RangeRows<T> {
     low: Vec<T>,
     high: Vec<T>,
 }
 
-impl<T: Voxel> Ranges<T> {
+impl<T: Voxel> RangeRows<T> {
     #[inline(always)]
     fn forget(&mut self) {
         self.low.fill(T::HIGHEST);
@@ -102,13 +105,13 @@ impl<T: Voxel> Ranges<T> {
 
 /// How values run at the voxels of some rows, column by column from `first` on. As bits of numbers without sign, of which NaN is
 /// the greatest.
-struct Runs {
+struct DifferenceRows {
     rises: Vec<u32>,
     bows: Vec<u32>,
     first: usize,
 }
 
-impl Runs {
+impl DifferenceRows {
     #[inline(always)]
     fn forget(&mut self) {
         self.rises.fill(0);

@@ -24,7 +24,7 @@ use crate::cpu::packet::SolidsAlone;
 use crate::cpu::packet::size::{PACKET_PIXELS, PACKET_SIDE};
 use crate::cpu::slab_layers::{DepositLayers, SlabLayers, SlabTile};
 use crate::cpu::slices::{IntersectSlices, colors_of};
-use crate::scene::fidelity::{Fidelity, Shown};
+use crate::scene::fidelity::{Fidelity, ShownSamples};
 use crate::simd::{Instructions, Job, LANES, Simd};
 use crate::{Cancel, DrawnPart, Image, ImagePart, PartialImage, Rect, Scene, Tally};
 
@@ -118,11 +118,11 @@ impl<T: Voxel> Caster<'_, T> {
             }
             Ok(drawn.shown)
         };
-        let both = |mut shown: Shown, other: Shown| {
+        let both = |mut shown: ShownSamples, other: ShownSamples| {
             shown.add(&other);
             Ok(shown)
         };
-        let shown = self.tiles().par_iter().map(draw).try_reduce(Shown::default, both)?;
+        let shown = self.tiles().par_iter().map(draw).try_reduce(ShownSamples::default, both)?;
         let shown = self.said(shown);
         let image = image.into_inner().unwrap_or_else(PoisonError::into_inner);
         Ok(DrawnPart { image, tally: Tally(shown), work: self.work() })
@@ -158,7 +158,7 @@ pub(crate) struct DrawnTile {
     heights: Vec<f32>,
     /// Pictures of the slabs; `None` unless slabs are cast.
     pub(crate) slab_tile: Option<SlabTile>,
-    pub(crate) shown: Shown,
+    pub(crate) shown: ShownSamples,
 }
 
 impl<T: Voxel> Job for TileJob<'_, '_, T> {
@@ -169,7 +169,7 @@ impl<T: Voxel> Job for TileJob<'_, '_, T> {
         let Self { caster, tile } = self;
         let context = &caster.context;
         let shadings = context.shadings();
-        let mut shown = Shown::default();
+        let mut shown = ShownSamples::default();
         let mut pixels = vec![Vec4::ZERO; tile.pixels()];
         let mut heights = vec![NOTHING; if caster.extreme.is_some() { tile.pixels() } else { 0 }];
         let mut slab_tile = caster.slab_borders.as_ref().map(|borders| SlabTile::new(*tile, borders.count()));

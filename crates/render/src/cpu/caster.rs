@@ -13,7 +13,7 @@ use crate::cpu::packet::size::PACKET_SIDE;
 use crate::cpu::slab_layers::SlabBorders;
 use crate::cpu::slices::Slices;
 use crate::isosurface::prepare::Isosurfaces;
-use crate::scene::fidelity::Shown;
+use crate::scene::fidelity::ShownSamples;
 use crate::simd::Instructions;
 use crate::{ImagePart, Rect, Scene};
 
@@ -72,7 +72,7 @@ impl<'a, T: Voxel> Caster<'a, T> {
 
     /// Returns the counts to report for a picture. If there are depth bounds and they leave nothing of any ray, but rays meet
     /// the volume, it counts one sample of the wanted level, so that the shown level is reported.
-    pub(crate) fn said(&self, mut shown: Shown) -> Shown {
+    pub(crate) fn said(&self, mut shown: ShownSamples) -> ShownSamples {
         if self.depth_bounds.is_some()
             && shown.is_nothing()
             && self.tiles().iter().any(|tile| self.is_met(tile))

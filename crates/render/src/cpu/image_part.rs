@@ -7,7 +7,7 @@
 use array::{BlockKey, Error, Result};
 
 use crate::cpu::extreme::height;
-use crate::scene::fidelity::Shown;
+use crate::scene::fidelity::ShownSamples;
 use crate::{Fidelity, Rect, Scene, SubVolume};
 
 /// Part of a picture that one of several casters draws.
@@ -60,11 +60,11 @@ impl PartialImage {
 
 /// Counts of a caster: they tell what its partial images show.
 #[derive(Clone, Debug, Default)]
-pub struct Tally(pub(crate) Shown);
+pub struct Tally(pub(crate) ShownSamples);
 
 impl Tally {
     /// Size of [`Tally::to_bytes`].
-    pub const BYTES: usize = Shown::WORDS * size_of::<u64>();
+    pub const BYTES: usize = ShownSamples::WORDS * size_of::<u64>();
 
     /// Adds what another caster counted.
     pub fn add(&mut self, other: &Self) {
@@ -83,7 +83,7 @@ impl Tally {
     /// `Corrupt` when it is not of that size.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let words: Vec<u64> = bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
-        let shown = Shown::from_words(&words).filter(|_| bytes.len() == Self::BYTES);
+        let shown = ShownSamples::from_words(&words).filter(|_| bytes.len() == Self::BYTES);
         shown.map(Self).ok_or_else(|| {
             Error::corrupt(format!("expected a tally of {} bytes, found {}", Self::BYTES, bytes.len()))
         })

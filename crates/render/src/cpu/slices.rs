@@ -13,7 +13,7 @@ use crate::cpu::palette::Palette;
 use crate::cpu::samples::lookup::PlaceValues;
 use crate::cpu::samples::shading::Shading;
 use crate::isosurface::hits::Hit;
-use crate::scene::fidelity::Shown;
+use crate::scene::fidelity::ShownSamples;
 use crate::simd::{LANES, Simd, Step};
 use crate::{Scene, Slice};
 
@@ -79,7 +79,7 @@ pub(crate) struct IntersectSlices<'a, 'b, T> {
     pub(crate) slices: &'a Slices,
     pub(crate) rays: &'a PacketRays,
     pub(crate) shading: &'a Shading<'a, T>,
-    pub(crate) shown: &'a mut Shown,
+    pub(crate) shown: &'a mut ShownSamples,
 }
 
 impl<S: Simd, T: Voxel> Step<S> for IntersectSlices<'_, '_, T> {

@@ -26,7 +26,7 @@ use crate::cpu::extreme::{BlockPeaks, Extreme};
 use crate::cpu::palette::Palette;
 use crate::cpu::table::TransferTable;
 use crate::isosurface::hits::{StoredSurface, Surfaces};
-use crate::scene::fidelity::Shown;
+use crate::scene::fidelity::ShownSamples;
 use crate::scene::light::Metric;
 use crate::{Bounds, Fidelity, ImagePart, ImageSize, Instructions, Mode, Scene, Slice, VolumeView};
 
@@ -293,7 +293,7 @@ impl Prepared {
     /// of the wanted level is still to come.
     #[must_use]
     pub fn fidelity(&self, by_level: &[u64], uncovered: u64, lacking: u64) -> Fidelity {
-        let mut shown = Shown::default();
+        let mut shown = ShownSamples::default();
         by_level
             .iter()
             .enumerate()

@@ -12,7 +12,7 @@ use crate::cpu::packet::size::Lanes;
 use crate::simd::LANES;
 
 /// Eight values; bits of their number: 1 x, 2 y, 4 z.
-pub(crate) type Corners = [f64; 8];
+pub(crate) type CellCorners = [f64; 8];
 
 /// `c[0] + c[1] s + c[2] s^2 + c[3] s^3`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,7 +21,7 @@ pub(crate) struct RayCubic([f64; 4]);
 impl RayCubic {
     /// The values at `start + s * step`, in shares of the cell along x, y, z.
     #[inline(always)]
-    pub(crate) fn new(corners: &Corners, start: DVec3, step: DVec3) -> Self {
+    pub(crate) fn new(corners: &CellCorners, start: DVec3, step: DVec3) -> Self {
         let [a, b, c, d] = [
             edge(corners, 0, start, step),
             edge(corners, 2, start, step),
@@ -63,7 +63,7 @@ impl RayCubic {
 
 /// Value along an edge in x, and its change.
 #[inline(always)]
-fn edge(corners: &Corners, i: usize, start: DVec3, step: DVec3) -> [f64; 2] {
+fn edge(corners: &CellCorners, i: usize, start: DVec3, step: DVec3) -> [f64; 2] {
     let rise = corners[i + 1] - corners[i];
     [corners[i] + rise * start.x, rise * step.x]
 }
@@ -144,7 +144,7 @@ const PRECISION: f64 = 1e-12;
 
 /// The gradient of what is interpolated between the corners, at shares of the cell; per voxel along x, y, z.
 #[inline(always)]
-pub(crate) fn gradient(corners: &Corners, share: DVec3) -> DVec3 {
+pub(crate) fn gradient(corners: &CellCorners, share: DVec3) -> DVec3 {
     let [c0, c1, c2, c3, c4, c5, c6, c7] = *corners;
     let DVec3 { x, y, z } = share;
     DVec3::new(
@@ -165,7 +165,7 @@ mod tests {
 
     use super::*;
 
-    fn trilinear(corners: &Corners, p: DVec3) -> f64 {
+    fn trilinear(corners: &CellCorners, p: DVec3) -> f64 {
         let weight = |i: usize| {
             [p.x, p.y, p.z]
                 .iter()

@@ -29,7 +29,7 @@ pub fn cast(scene: &Scene, voxels: &impl Voxels) -> Image {
 /// `color_by`, an array of intensities.
 pub fn cast_colored_by(scene: &Scene, voxels: &impl Voxels, color_by: Option<&dyn Voxels>) -> Image {
     let (width, height) = (scene.size.width, scene.size.height);
-    let caster = Caster { color_by, ..Caster::new(scene, voxels) };
+    let caster = ReferenceCaster { color_by, ..ReferenceCaster::new(scene, voxels) };
     let rgba = (0..height).flat_map(|row| (0..width).map(move |column| [column, row]));
     Image { size: scene.size, rgba: rgba.map(|pixel| caster.pixel(pixel)).collect() }
 }
@@ -37,12 +37,12 @@ pub fn cast_colored_by(scene: &Scene, voxels: &impl Voxels, color_by: Option<&dy
 /// Some `[column, row]` of it, on all threads: premultiplied RGBA.
 pub fn cast_pixels(scene: &Scene, voxels: &impl Voxels, pixels: &[[u32; 2]]) -> Vec<[f32; 4]> {
     use rayon::prelude::*;
-    let caster = Caster::new(scene, voxels);
+    let caster = ReferenceCaster::new(scene, voxels);
     pixels.par_iter().map(|&pixel| caster.pixel(pixel)).collect()
 }
 
 /// Data that all rays share.
-struct Caster<'a, V> {
+struct ReferenceCaster<'a, V> {
     scene: &'a Scene,
     voxels: &'a V,
     /// Array that gives the colors, if another one does.
@@ -53,9 +53,9 @@ struct Caster<'a, V> {
 }
 
 /// Hit of a ray: place along the ray with the value there, and the color.
-type Hit = ((f64, f64), DVec4);
+type PlacedColor = ((f64, f64), DVec4);
 
-impl<'a, V: Voxels> Caster<'a, V> {
+impl<'a, V: Voxels> ReferenceCaster<'a, V> {
     fn new(scene: &'a Scene, voxels: &'a V) -> Self {
         let density = if matches!(scene.mode, Mode::Maximum | Mode::Minimum) { 2.0 } else { 1.0 };
         let step_world = scene.view.spacing_world(0) * scene.quality.step / density;
@@ -68,7 +68,7 @@ impl<'a, V: Voxels> Caster<'a, V> {
         let across = (2.0 * (f64::from(column) + 0.5) / width - 1.0) * width / height;
         let upward = 1.0 - 2.0 * (f64::from(row) + 0.5) / height;
         let (origin, direction) = self.ray(across, upward);
-        let ray = Ray { caster: self, origin, step: direction * self.step_world };
+        let ray = ReferenceRay { caster: self, origin, step: direction * self.step_world };
         ray.color().as_vec4().to_array()
     }
 
@@ -125,13 +125,13 @@ fn trilinear<V: Voxels + ?Sized>(voxels: &V, place: DVec3) -> f64 {
 }
 
 /// One ray: sample `i` at `origin + i * step`, in world space.
-struct Ray<'a, 'b, V> {
-    caster: &'a Caster<'b, V>,
+struct ReferenceRay<'a, 'b, V> {
+    caster: &'a ReferenceCaster<'b, V>,
     origin: DVec3,
     step: DVec3,
 }
 
-impl<V: Voxels> Ray<'_, '_, V> {
+impl<V: Voxels> ReferenceRay<'_, '_, V> {
     fn color(&self) -> DVec4 {
         let scene = self.caster.scene;
         let values = || self.samples().filter(|&i| self.is_drawn(i)).map(|i| self.value_at(i));
@@ -160,7 +160,7 @@ impl<V: Voxels> Ray<'_, '_, V> {
             }
             let mut from = (start, self.value_at(start));
             let surfaces = surfaces::hits(self, start, end);
-            let mut hits: Vec<Hit> = surfaces
+            let mut hits: Vec<PlacedColor> = surfaces
                 .iter()
                 .map(|hit| (hit.at, self.lit(self.recolored(hit.color(), hit.at.0), hit.at.0)))
                 .chain(sheets().copied())
@@ -215,7 +215,7 @@ impl<V: Voxels> Ray<'_, '_, V> {
     }
 
     /// Returns the hits of the ray on slices.
-    fn sheets(&self) -> Vec<Hit> {
+    fn sheets(&self) -> Vec<PlacedColor> {
         let slices = self.caster.scene.slices.iter().map(|slice| {
             let axis = slice.axis.index();
             let (first, second) = (self.place(0.0)[axis], self.place(1.0)[axis]);

@@ -2,11 +2,11 @@
 
 use glam::{DVec3, DVec4};
 
-use super::{Caster, Ray, Voxels};
+use super::{ReferenceCaster, ReferenceRay, Voxels};
 use crate::Isosurface;
 
 /// A crossing: where along the ray and at which value, and of which surface.
-pub(super) struct Hit {
+pub(super) struct ReferenceHit {
     pub(super) at: (f64, f64),
     surface: Isosurface,
 }
@@ -18,7 +18,7 @@ const PARTS: u32 = 64;
 const HAIR: f64 = 1e-10;
 
 /// All crossings from `start` on, before `end`, in order.
-pub(super) fn hits<V: Voxels>(ray: &Ray<'_, '_, V>, start: f64, end: f64) -> Vec<Hit> {
+pub(super) fn hits<V: Voxels>(ray: &ReferenceRay<'_, '_, V>, start: f64, end: f64) -> Vec<ReferenceHit> {
     let wanted = &ray.caster.scene.surfaces;
     let part = |i: u32| start + (end - start) * f64::from(i) / f64::from(PARTS);
     let values: Vec<f64> =
@@ -37,14 +37,14 @@ pub(super) fn hits<V: Voxels>(ray: &Ray<'_, '_, V>, start: f64, end: f64) -> Vec
                 let middle = f64::midpoint(low, high);
                 *(if side(ray.value_at(middle)) == side(pair[0]) { &mut low } else { &mut high }) = middle;
             }
-            hits.push(Hit { at: (low, surface.value), surface: *surface });
+            hits.push(ReferenceHit { at: (low, surface.value), surface: *surface });
         }
     }
     hits.sort_by(|a, b| a.at.0.total_cmp(&b.at.0));
     hits
 }
 
-impl Hit {
+impl ReferenceHit {
     /// Returns the color of its surface, premultiplied.
     pub(super) fn color(&self) -> DVec4 {
         let [r, g, b] = self.surface.color.map(f64::from);
@@ -53,7 +53,7 @@ impl Hit {
 }
 
 /// A premultiplied color in the light at a place in voxels of level 0, seen along `step` (world).
-pub(super) fn lit<V: Voxels>(caster: &Caster<'_, V>, color: DVec4, p: DVec3, step: DVec3) -> DVec4 {
+pub(super) fn lit<V: Voxels>(caster: &ReferenceCaster<'_, V>, color: DVec4, p: DVec3, step: DVec3) -> DVec4 {
     const NEAR: f64 = 1e-6;
     let cell = p.floor();
     let inside = p.clamp(cell + 2.0 * NEAR, cell + 1.0 - 2.0 * NEAR);

@@ -32,19 +32,19 @@ impl Fidelity {
 
 /// How many samples came from which level, and how many should have come from a better one.
 #[derive(Clone, Debug)]
-pub(crate) struct Shown {
+pub(crate) struct ShownSamples {
     by_level: [u64; array::MAX_LEVELS],
     uncovered: u64,
     lacking: u64,
 }
 
-impl Default for Shown {
+impl Default for ShownSamples {
     fn default() -> Self {
         Self { by_level: [0; array::MAX_LEVELS], uncovered: 0, lacking: 0 }
     }
 }
 
-impl Shown {
+impl ShownSamples {
     /// Counts samples from a block of a level, or from none; `is_lacking` where the wanted level's is to come.
     pub(crate) fn count(&mut self, level_index: Option<usize>, is_lacking: bool, samples: u64) {
         *level_index.map_or(&mut self.uncovered, |level_index| &mut self.by_level[level_index]) += samples;
@@ -56,7 +56,7 @@ impl Shown {
         self.lacking += samples;
     }
 
-    /// Numbers in [`Shown::words`].
+    /// Numbers in [`ShownSamples::words`].
     pub(crate) const WORDS: usize = array::MAX_LEVELS + 2;
 
     /// All counts.
@@ -64,7 +64,7 @@ impl Shown {
         self.by_level.into_iter().chain([self.uncovered, self.lacking])
     }
 
-    /// Restores counts from [`Shown::words`]; `None` if there are more or fewer.
+    /// Restores counts from [`ShownSamples::words`]; `None` if there are more or fewer.
     pub(crate) fn from_words(words: &[u64]) -> Option<Self> {
         let (by_level, rest) = words.split_first_chunk()?;
         let &[uncovered, lacking] = rest else { return None };

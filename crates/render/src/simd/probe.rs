@@ -32,7 +32,7 @@ pub(super) fn avx2() -> Gather {
 /// Work that is timed, as samples of bytes do it: positions in registers become offsets, four rows of pairs
 /// are mixed, and the result is looked up in the table.
 #[derive(Clone, Copy)]
-struct Trial<'a> {
+struct ProbeTrial<'a> {
     voxels: &'a [u8; SIZE],
     table: &'a [u64; SIZE],
 }
@@ -44,7 +44,7 @@ const ROUNDS: u16 = 1000;
 /// Tries of each way, in turn; the best counts, so that pauses do not.
 const TRIES: usize = 16;
 
-impl Job for Trial<'_> {
+impl Job for ProbeTrial<'_> {
     type Output = f32;
 
     #[inline(always)]
@@ -82,12 +82,12 @@ impl Job for Trial<'_> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "what is measured is time")]
-fn faster(run: impl Fn(Gather, Trial<'_>) -> f32) -> Gather {
+fn faster(run: impl Fn(Gather, ProbeTrial<'_>) -> f32) -> Gather {
     let (mut voxels, table) = ([0; SIZE], [1; SIZE]);
     for (voxel, i) in voxels.iter_mut().zip(0u32..) {
         *voxel = (i.wrapping_mul(97) >> 3).to_le_bytes()[0];
     }
-    let trial = Trial { voxels: &voxels, table: &table };
+    let trial = ProbeTrial { voxels: &voxels, table: &table };
     let took = |gather: Gather| -> Duration {
         let start = Instant::now();
         std::hint::black_box(run(gather, std::hint::black_box(trial)));

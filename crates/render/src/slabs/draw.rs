@@ -19,7 +19,7 @@ const OPAQUE: f32 = 1.0 - 1.0 / 1024.0;
 const ALONG: f64 = 1e-6;
 
 /// Data that all pixels share.
-struct Stage<'a> {
+struct DrawStage<'a> {
     slabs: &'a Slabs,
     view: Lens,
     source: Lens,
@@ -29,7 +29,7 @@ struct Stage<'a> {
 }
 
 /// A line as the slabs' camera sees it: right, up and ahead of it, at the line's origin and for each unit of its length.
-struct Seen {
+struct SeenTexel {
     origin: DVec3,
     direction: DVec3,
 }
@@ -43,7 +43,7 @@ impl Slabs {
         self.check()?;
         size.check()?;
         let planes = self.slabs.iter().enumerate().filter(|(_, slab)| !slab.rect.is_empty());
-        let stage = Stage {
+        let stage = DrawStage {
             slabs: self,
             view: Lens::new(camera, size)?,
             source: Lens::new(&self.camera, self.size)?,
@@ -102,7 +102,7 @@ impl Slabs {
     }
 }
 
-impl Stage<'_> {
+impl DrawStage<'_> {
     fn pixel(&self, column: u32, row: u32) -> [f32; 4] {
         let ray = self.view.ray(column, row);
         let along = self.normal.dot(ray.direction);
@@ -133,14 +133,14 @@ impl Stage<'_> {
         color.to_array()
     }
 
-    fn seen(&self, ray: &Ray) -> Seen {
+    fn seen(&self, ray: &Ray) -> SeenTexel {
         let Lens { eye, right, up, forward, .. } = self.source;
         let of = |v: DVec3| DVec3::new(v.dot(right), v.dot(up), v.dot(forward));
-        Seen { origin: of(ray.origin - eye), direction: of(ray.direction) }
+        SeenTexel { origin: of(ray.origin - eye), direction: of(ray.direction) }
     }
 
     /// Column and row, from the image's corner, where the slabs' camera sees a place on a line.
-    fn texel_at(&self, seen: &Seen, distance: f64) -> Option<[f64; 2]> {
+    fn texel_at(&self, seen: &SeenTexel, distance: f64) -> Option<[f64; 2]> {
         let at = seen.origin + seen.direction * distance;
         let spread = if self.source.perspective { at.z } else { 1.0 };
         if spread <= 0.0 {

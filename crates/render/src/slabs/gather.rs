@@ -13,7 +13,7 @@ use crate::cpu::caster::Caster;
 use crate::cpu::color_by::ColorLookup;
 use crate::cpu::context::CastContext;
 use crate::cpu::slab_layers::{SlabBorders, SlabTile};
-use crate::scene::fidelity::Shown;
+use crate::scene::fidelity::ShownSamples;
 use crate::{
     Cancel, Fidelity, Frame, ImagePart, ImageSize, Instructions, Quality, Rect, Scene, Snapshot, Tally, cast,
 };
@@ -120,7 +120,7 @@ impl<T: Voxel> Caster<'_, T> {
             Ok((drawn.slab_tile, drawn.shown))
         };
         let drawn: Vec<_> = self.tiles().par_iter().map(draw).collect::<Result<_>>()?;
-        let mut shown = Shown::default();
+        let mut shown = ShownSamples::default();
         drawn.iter().for_each(|(_, of_tile)| shown.add(of_tile));
         let tiles: Vec<SlabTile> = drawn.into_iter().filter_map(|(tile, _)| tile).collect();
         let slabs = (0..request.count as usize).into_par_iter().map(|slab| assembled(&tiles, slab)).collect();

@@ -20,7 +20,7 @@ use crate::cpu::samples::corners::VoxelGrid;
 use crate::cpu::samples::sample::TakeSamples;
 use crate::cpu::samples::shading::{BlockRays, Shading};
 use crate::cpu::table::TransferTable;
-use crate::scene::fidelity::Shown;
+use crate::scene::fidelity::ShownSamples;
 use crate::simd::{LANES, Simd, Step};
 use height::{ALIKE, HeightScale, NOTHING, TOP};
 
@@ -97,7 +97,7 @@ pub(crate) struct ProjectExtremes<'a, 'b, T> {
     pub(crate) extreme: &'a Extreme,
     pub(crate) rays: PacketRays,
     pub(crate) shading: &'a Shading<'a, T>,
-    pub(crate) shown: &'a mut Shown,
+    pub(crate) shown: &'a mut ShownSamples,
 }
 
 impl<S: Simd, T: Voxel> Step<S> for ProjectExtremes<'_, '_, T> {

@@ -25,7 +25,7 @@ use crate::cpu::samples::accumulated::Accumulated;
 use crate::cpu::samples::shading::Shading;
 use crate::cpu::slab_layers::SlabLayers;
 use crate::cpu::slices::{IntersectSlices, SliceHits};
-use crate::scene::fidelity::Shown;
+use crate::scene::fidelity::ShownSamples;
 use crate::simd::{LANES, Simd, Step};
 
 impl<T: Voxel> Caster<'_, T> {
@@ -36,7 +36,7 @@ impl<T: Voxel> Caster<'_, T> {
         simd: S,
         rays: &mut PacketRays,
         shadings: &[Shading<'_, T>],
-        shown: &mut Shown,
+        shown: &mut ShownSamples,
         mut layers: Option<&mut SlabLayers<'_>>,
         mut lines: Option<PacketLines<'_>>,
     ) -> [Vec4; LANES] {
@@ -121,7 +121,7 @@ impl<T: Voxel> Caster<'_, T> {
         simd: S,
         rays: &PacketRays,
         shading: &Shading<'_, T>,
-        shown: &mut Shown,
+        shown: &mut ShownSamples,
     ) -> SliceHits {
         match &self.slices {
             Some(slices) => {
@@ -159,7 +159,7 @@ pub(crate) struct SolidsAlone<'a, 'b, T> {
     pub(crate) caster: &'a Caster<'b, T>,
     pub(crate) rays: &'a PacketRays,
     pub(crate) shading: &'a Shading<'a, T>,
-    pub(crate) shown: &'a mut Shown,
+    pub(crate) shown: &'a mut ShownSamples,
     pub(crate) lines: Option<PacketLines<'a>>,
 }
 

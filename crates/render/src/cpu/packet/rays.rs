@@ -11,7 +11,7 @@ use glam::{DAffine3, DVec3};
 use crate::blocks::voxel::Voxel;
 use crate::cpu::context::{CastContext, LEAPT};
 use crate::cpu::packet::size::{Lanes, PACKET_PIXELS};
-use crate::scene::fidelity::Shown;
+use crate::scene::fidelity::ShownSamples;
 use crate::simd::LANES;
 use crate::{Bounds, SubVolume};
 
@@ -343,7 +343,7 @@ impl<T: Voxel> CastContext<'_, T> {
 
     /// Counts what rays passed, and how many samples of that were drawn.
     #[inline(always)]
-    pub(crate) fn count(&self, region: &UniformRegion, spans: &Spans, drawn: u64, shown: &mut Shown) {
+    pub(crate) fn count(&self, region: &UniformRegion, spans: &Spans, drawn: u64, shown: &mut ShownSamples) {
         let passed = spans.count();
         shown.count(region.level_index, region.is_lacking, passed);
         if let Some(slot) = region.slot.filter(|_| !self.worked.is_empty()) {

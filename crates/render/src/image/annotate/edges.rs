@@ -2,7 +2,7 @@
 
 use glam::{DVec2, DVec3};
 
-use super::text::Place;
+use super::text::TextPlace;
 use super::{Depth, Notes, Pen, number_text, round_values};
 use crate::ImageSize;
 use crate::scene::camera::{Bounds, Lens};
@@ -100,9 +100,9 @@ pub(super) fn ticks(pen: &mut Pen<'_>, lens: &Lens, notes: &Notes, edges: &Edges
             pen.line(at, at + outward * letters * 0.4, Depth::Before);
             let text = number_text(value);
             let (beside, far) = match outward.x {
-                x if x > 0.5 => (Place::Left, 0.6),
-                x if x < -0.5 => (Place::Right, 0.6),
-                _ => (Place::Middle, 1.1),
+                x if x > 0.5 => (TextPlace::Left, 0.6),
+                x if x < -0.5 => (TextPlace::Right, 0.6),
+                _ => (TextPlace::Middle, 1.1),
             };
             let to = at + outward * letters * far;
             if is_free(pen, &text, to, beside, edges) {
@@ -119,7 +119,7 @@ fn free_place(
     edges: &Edges,
     axis: usize,
     centre: DVec2,
-) -> Option<(DVec2, Place)> {
+) -> Option<(DVec2, TextPlace)> {
     let letters = f64::from(pen.writer.letters());
     // Of an axis that is looked along nothing can be said at its edges.
     let is_long = |ends: &&[DVec2; 2]| ends[0].distance(ends[1]) >= 2.0 * letters;
@@ -131,9 +131,9 @@ fn free_place(
     let places = tries.map(|(ends, factor, share)| {
         let outward = ((ends[0] + ends[1]) / 2.0 - centre).normalize_or_zero();
         let (place, far) = match outward.x {
-            x if x > 0.5 => (Place::Left, 0.8),
-            x if x < -0.5 => (Place::Right, 0.8),
-            _ => (Place::Middle, 1.3),
+            x if x > 0.5 => (TextPlace::Left, 0.8),
+            x if x < -0.5 => (TextPlace::Right, 0.8),
+            _ => (TextPlace::Middle, 1.3),
         };
         (ends[0].lerp(ends[1], share) + outward * letters * far * factor, place)
     });
@@ -141,7 +141,7 @@ fn free_place(
 }
 
 /// Whether nothing is written where a label would be, and no edge crosses it.
-fn is_free(pen: &Pen<'_>, label: &str, at: DVec2, place: Place, edges: &Edges) -> bool {
+fn is_free(pen: &Pen<'_>, label: &str, at: DVec2, place: TextPlace, edges: &Edges) -> bool {
     let (_, mut area) = pen.room(label, at, place);
     let gap = DVec2::splat(GAP * f64::from(pen.writer.letters()));
     (area.from, area.to) = (area.from - gap, area.to + gap);

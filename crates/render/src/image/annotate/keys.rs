@@ -3,7 +3,7 @@
 
 use glam::DVec2;
 
-use super::text::Place;
+use super::text::TextPlace;
 use super::{Area, Depth, Notes, Pen, number_text};
 
 /// A color, and what it stands for.
@@ -34,7 +34,7 @@ pub(super) fn draw(pen: &mut Pen<'_>, notes: &Notes) {
     // The scale bar stands below.
     let lowest = height as f64 - 4.5 * letters;
     if !notes.title.is_empty() {
-        pen.write(&notes.title, at, Place::Left);
+        pen.write(&notes.title, at, TextPlace::Left);
         at.y += SPACING * letters;
     }
     for key in &notes.keys {
@@ -42,7 +42,7 @@ pub(super) fn draw(pen: &mut Pen<'_>, notes: &Notes) {
             return;
         }
         square(pen, at, letters, key.color);
-        pen.write(&key.text, at + DVec2::new(1.5 * letters, 0.0), Place::Left);
+        pen.write(&key.text, at + DVec2::new(1.5 * letters, 0.0), TextPlace::Left);
         at.y += SPACING * letters;
     }
 }

@@ -18,7 +18,7 @@ use crate::scene::camera::{Bounds, Camera, Lens};
 use crate::scene::color_map::{COLORS, color_map_table, is_categorical};
 use crate::scene::transfer::TransferFunction;
 pub use keys::Key;
-use text::{Place, Writer};
+use text::{TextPlace, TextWriter};
 
 /// Facts about a picture that are written into it.
 #[derive(Clone, Debug)]
@@ -75,7 +75,7 @@ pub fn annotate(image: &mut Image, notes: &Notes) -> Result<()> {
     let lens = Lens::new(&notes.camera, image.size)?;
     let ink = if notes.is_dark { [0.85; 3] } else { [0.1; 3] };
     let letters = (image.size.height as f32 / ROWS_PER_LINE as f32).clamp(LETTERS.0, LETTERS.1);
-    let mut pen = Pen { writer: Writer::new(letters), image, ink, taken: Vec::new() };
+    let mut pen = Pen { writer: TextWriter::new(letters), image, ink, taken: Vec::new() };
     let edges = draw_all_but_labels(&mut pen, &lens, notes);
     // Last, as they give way to all others.
     edges::label(&mut pen, &lens, notes, &edges);
@@ -99,7 +99,7 @@ fn draw_all_but_labels(pen: &mut Pen<'_>, lens: &Lens, notes: &Notes) -> edges::
 /// Draws onto an image.
 struct Pen<'a> {
     image: &'a mut Image,
-    writer: Writer,
+    writer: TextWriter,
     ink: [f32; 3],
     /// Areas of the image in which something is written.
     taken: Vec<Area>,
@@ -152,7 +152,7 @@ impl Pen<'_> {
     }
 
     /// A row of text; `place` says which part of it lies at `at`. It is moved into the image where it fits.
-    fn write(&mut self, text: &str, at: DVec2, place: Place) {
+    fn write(&mut self, text: &str, at: DVec2, place: TextPlace) {
         let ink = self.ink;
         let (at, area) = self.room(text, at, place);
         self.taken.push(area);
@@ -162,12 +162,12 @@ impl Pen<'_> {
     }
 
     /// Returns the position of a row of text after it is moved into the image, and the area that it covers.
-    fn room(&self, text: &str, mut at: DVec2, place: Place) -> (DVec2, Area) {
+    fn room(&self, text: &str, mut at: DVec2, place: TextPlace) -> (DVec2, Area) {
         let (long, (width, height)) = (self.writer.width(text), self.size());
         let before = match place {
-            Place::Left => 0.0,
-            Place::Middle => long / 2.0,
-            Place::Right => long,
+            TextPlace::Left => 0.0,
+            TextPlace::Middle => long / 2.0,
+            TextPlace::Right => long,
         };
         let letters = f64::from(self.writer.letters());
         let edge = letters / 2.0;
@@ -193,7 +193,7 @@ fn draw_scale(pen: &mut Pen<'_>, notes: &Notes) {
         pen.line(a, b, Depth::Before);
     }
     let label = format!("{} {}", number_text(length), notes.world_units);
-    pen.write(label.trim_end(), (left + right) / 2.0 - DVec2::new(0.0, margin * 0.6), Place::Middle);
+    pen.write(label.trim_end(), (left + right) / 2.0 - DVec2::new(0.0, margin * 0.6), TextPlace::Middle);
 }
 
 /// The largest of 1, 2 and 5 times a power of ten that is no more than this.
@@ -272,10 +272,10 @@ impl<'a> Legend<'a> {
         for (share, text) in &self.labels {
             let at = DVec2::new(left + letters, top + rows * (1.0 - share));
             pen.line(at, at + DVec2::new(letters * 0.3, 0.0), Depth::Before);
-            pen.write(text, at + DVec2::new(letters * 0.5, 0.0), Place::Left);
+            pen.write(text, at + DVec2::new(letters * 0.5, 0.0), TextPlace::Left);
         }
         let title = DVec2::new(width as f64 - 1.5 * letters, top - 1.5 * letters);
-        pen.write(&notes.values, title, Place::Right);
+        pen.write(&notes.values, title, TextPlace::Right);
     }
 }
 
@@ -363,7 +363,7 @@ mod tests {
         let mut image = Image { size, rgba };
         let lens = Lens::new(&notes.camera, size).unwrap();
         let mut pen =
-            Pen { writer: Writer::new(LETTERS.0), image: &mut image, ink: [1.0; 3], taken: Vec::new() };
+            Pen { writer: TextWriter::new(LETTERS.0), image: &mut image, ink: [1.0; 3], taken: Vec::new() };
         let edges = draw_all_but_labels(&mut pen, &lens, notes);
         let others = pen.taken.clone();
         edges::label(&mut pen, &lens, notes, &edges);

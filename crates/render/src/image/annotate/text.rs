@@ -10,20 +10,20 @@ const MAX_LETTERS: usize = 120;
 
 /// Which part of a text lies at its place; the middle of its height does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum TextPlace {
     Left,
     Middle,
     Right,
 }
 
 /// Writes letters of one size.
-pub(super) struct Writer {
+pub(super) struct TextWriter {
     /// `None` if the face could not be read; then nothing is written.
     face: Option<FontRef<'static>>,
     scale: PxScale,
 }
 
-impl Writer {
+impl TextWriter {
     /// `letters`: height of a line, pixels.
     pub(super) fn new(letters: f32) -> Self {
         Self { face: FontRef::try_from_slice(FACE).ok(), scale: PxScale::from(letters) }
@@ -43,16 +43,16 @@ impl Writer {
 
     /// The pixels of a text, column, row and how much of each it covers.
     #[expect(clippy::cast_possible_truncation, reason = "pixels")]
-    pub(super) fn pixels(&self, text: &str, at: DVec2, place: Place) -> Vec<(i64, i64, f32)> {
+    pub(super) fn pixels(&self, text: &str, at: DVec2, place: TextPlace) -> Vec<(i64, i64, f32)> {
         let Some(face) = &self.face else { return Vec::new() };
         if !at.is_finite() || at.abs().max_element() > 1e6 {
             return Vec::new();
         }
         let scaled = face.as_scaled(self.scale);
         let left = match place {
-            Place::Left => at.x,
-            Place::Middle => at.x - self.width(text) / 2.0,
-            Place::Right => at.x - self.width(text),
+            TextPlace::Left => at.x,
+            TextPlace::Middle => at.x - self.width(text) / 2.0,
+            TextPlace::Right => at.x - self.width(text),
         };
         let baseline = at.y as f32 + (scaled.ascent() + scaled.descent()) / 2.0;
         let mut pen = left as f32;
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn texts_lie_where_they_are_placed() {
-        let writer = Writer::new(20.0);
+        let writer = TextWriter::new(20.0);
         let width = writer.width("Temperature [K]");
         assert!(width > 100.0 && width < 250.0, "{width}");
         let columns = |place| {
@@ -93,21 +93,21 @@ mod tests {
             assert!(rows.clone().min().unwrap() > 80 && rows.max().unwrap() < 120);
             (pixels.iter().map(|p| p.0).min().unwrap(), pixels.iter().map(|p| p.0).max().unwrap())
         };
-        assert!(columns(Place::Left).0 >= 499);
-        assert!(columns(Place::Right).1 <= 501);
-        let (low, high) = columns(Place::Middle);
+        assert!(columns(TextPlace::Left).0 >= 499);
+        assert!(columns(TextPlace::Right).1 <= 501);
+        let (low, high) = columns(TextPlace::Middle);
         assert!((low + high - 1000).abs() < 8);
     }
 
     #[test]
     fn signs_of_units_are_known_and_others_do_no_harm() {
-        let writer = Writer::new(20.0);
+        let writer = TextWriter::new(20.0);
         let face = writer.face.as_ref().unwrap();
         for sign in "µ°²³·–−Åαλσ₂⁻¹".chars() {
             assert_ne!(face.glyph_id(sign).0, 0, "{sign}");
         }
-        assert!(!writer.pixels("汉\n\u{0}x", DVec2::new(5.0, 5.0), Place::Left).is_empty());
-        assert!(writer.pixels("x", DVec2::new(f64::NAN, 5.0), Place::Left).is_empty());
+        assert!(!writer.pixels("汉\n\u{0}x", DVec2::new(5.0, 5.0), TextPlace::Left).is_empty());
+        assert!(writer.pixels("x", DVec2::new(f64::NAN, 5.0), TextPlace::Left).is_empty());
         assert!(writer.width(&"m".repeat(10_000)) < 10_000.0, "long texts are cut");
     }
 }

@@ -13,7 +13,7 @@ use crate::cpu::color_by::recolored;
 use crate::cpu::context::CastContext;
 use crate::cpu::packet::rays::PacketRays;
 use crate::cpu::packet::size::Lanes;
-use crate::isosurface::cubic::{Corners, Cubics, RayCubic, gradient};
+use crate::isosurface::cubic::{CellCorners, Cubics, RayCubic, gradient};
 use crate::isosurface::prepare::Isosurfaces;
 use crate::scene::light::lit;
 use crate::simd::{LANES, Simd};
@@ -268,7 +268,7 @@ struct EnteredCells<'a> {
 }
 
 #[inline(always)]
-fn of_lane(corners: &[Lanes; 8], lane: usize) -> Corners {
+fn of_lane(corners: &[Lanes; 8], lane: usize) -> CellCorners {
     let [a, b, c, d, e, f, g, h] = corners;
     [a[lane], b[lane], c[lane], d[lane], e[lane], f[lane], g[lane], h[lane]]
 }

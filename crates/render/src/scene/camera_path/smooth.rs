@@ -16,7 +16,7 @@ type State = [f64; 6];
 
 /// A place, and how the camera passes it.
 #[derive(Clone, Copy, Debug)]
-struct Stop {
+struct PathStop {
     /// How far along the way.
     along: f64,
     state: State,
@@ -30,7 +30,7 @@ struct Stop {
 #[derive(Clone, Debug)]
 pub(super) struct Smooth {
     /// Those places that are not where the one before them is.
-    stops: Vec<Stop>,
+    stops: Vec<PathStop>,
     /// How far along each place is, and how fast the camera passes it, for each leg's time.
     along: Vec<f64>,
     pace: Vec<f64>,
@@ -42,13 +42,13 @@ impl Smooth {
     /// Through legal cameras of one projection; `None` for no camera.
     pub(super) fn new(places: &[Camera]) -> Option<Self> {
         let first = *places.first()?;
-        let (mut stops, mut along): (Vec<Stop>, Vec<f64>) = (Vec::new(), Vec::new());
+        let (mut stops, mut along): (Vec<PathStop>, Vec<f64>) = (Vec::new(), Vec::new());
         for place in places {
             let (state, rotation) = (state(place), turned(place)?);
-            let here = Stop { along: 0.0, state, rotation, speed: [0.0; 6], turning: DVec3::ZERO };
+            let here = PathStop { along: 0.0, state, rotation, speed: [0.0; 6], turning: DVec3::ZERO };
             let at = stops.last().map_or(0.0, |before| before.along + parting(before, &here).sqrt());
             if stops.last().is_none_or(|before| at > before.along) {
-                stops.push(Stop { along: at, ..here });
+                stops.push(PathStop { along: at, ..here });
             }
             along.push(at);
         }
@@ -107,7 +107,7 @@ struct Rates {
     far: f64,
 }
 
-fn rates(a: &Stop, b: &Stop) -> Rates {
+fn rates(a: &PathStop, b: &PathStop) -> Rates {
     let far = b.along - a.along;
     Rates {
         speed: std::array::from_fn(|n| (b.state[n] - a.state[n]) / far),
@@ -124,13 +124,13 @@ fn blend(before: Rates, after: Rates) -> (State, DVec3) {
 }
 
 /// Shortest rotation from one orientation to another: an axis as long as the angle, in the axes of either.
-fn turn_between(a: &Stop, b: &Stop) -> DVec3 {
+fn turn_between(a: &PathStop, b: &PathStop) -> DVec3 {
     let between = a.rotation.inverse() * b.rotation;
     (if between.w < 0.0 { -between } else { between }).to_scaled_axis()
 }
 
 /// How different two places look: by how much of the image what is looked at moves, by angle, and by zoom.
-fn parting(a: &Stop, b: &Stop) -> f64 {
+fn parting(a: &PathStop, b: &PathStop) -> f64 {
     let moved = DVec3::from_slice(&a.state[..3]).distance(DVec3::from_slice(&b.state[..3]));
     let nearer = (a.state[3] - b.state[3]).abs() + (a.state[4] - b.state[4]).abs();
     let wide = ((a.state[3] + b.state[3]) / 2.0).exp();
