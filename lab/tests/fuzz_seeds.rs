@@ -13,7 +13,16 @@ use std::path::Path;
 use link::datagram;
 use node::{export::selection_text, url};
 
-// The decoders of `chunk` name it from the root of their crate.
+#[path = "../../crates/store/src/formats/common/shuffle.rs"]
+mod shuffle;
+
+/// Stand-ins for names in the crate `store` that the decoders of `chunk` use.
+mod formats {
+    pub(crate) mod common {
+        pub(crate) use crate::shuffle;
+    }
+}
+
 #[path = "../fuzz/src/chunk.rs"]
 mod chunk;
 #[path = "../fuzz/src/client.rs"]
@@ -34,8 +43,6 @@ mod pair;
 mod script;
 #[path = "../fuzz/src/server.rs"]
 mod server;
-#[path = "../../crates/store/src/formats/common/shuffle.rs"]
-mod shuffle;
 #[path = "../fuzz/src/talk.rs"]
 mod talk;
 #[path = "../fuzz/src/texts.rs"]

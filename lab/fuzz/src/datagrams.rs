@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use wire::{Chunk, ItemHead, OpId, Said};
 
-use crate::lossy::{LEAST_DATAGRAM_BYTES, MAX_RUNS, Packet, Receiver, Record, Sender};
+use crate::datagram::{LEAST_DATAGRAM_BYTES, MAX_RUNS, Packet, Receiver, Record, Sender};
 
 /// Bytes of the item that the sender has from the start.
 const ITEM_BYTES: u64 = 20_000;

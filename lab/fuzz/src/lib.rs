@@ -29,15 +29,21 @@ pub mod zarr;
 // The parsers stand on `array` alone; taken from where they are, so that no target has to build the whole node.
 #[path = "../../../crates/node/src/export/selection_text.rs"]
 #[expect(dead_code, reason = "picks are not applied to data sets here")]
-mod pick;
-// The decoders of `chunk` name it from the root of their crate.
+mod selection_text;
 #[path = "../../../crates/store/src/formats/common/shuffle.rs"]
 mod shuffle;
+
+/// Stand-ins for names in the crate `store` that the decoders of `chunk` use.
+mod formats {
+    pub(crate) mod common {
+        pub(crate) use crate::shuffle;
+    }
+}
 #[path = "../../../crates/link/src/server/bulk_apart.rs"]
 mod apart;
 #[path = "../../../crates/link/src/datagram/mod.rs"]
 #[expect(dead_code, unused_imports, reason = "the node counts what happened, a test what is left")]
-mod lossy;
+mod datagram;
 #[path = "../../../crates/node/src/url.rs"]
 mod url;
 #[path = "../../../crates/node/src/client/ssh/address.rs"]

@@ -2,7 +2,7 @@
 
 use array::Indexing;
 
-use crate::pick::Pick;
+use crate::selection_text::Pick;
 use crate::url::{Location, Url};
 
 /// Shapes that selections are tried on.
