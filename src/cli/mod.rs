@@ -393,10 +393,9 @@ pub(crate) struct Render {
     /// --pictures, --fps and --size.
     #[arg(value_name = "PATH|URL")]
     pub(crate) location: String,
-    /// File to write: a picture (`.png`, `.exr`), several (`x-%04d.png`), or a film (`.mp4`, `.webm`).
+    /// File to write: a picture (`.png`, `.exr`), several (`x-%04d.png`), or a film (`.mp4`).
     ///
-    /// `.exr` has floats in linear light and no background. `.mp4` is H.264; `.webm` is AV1, which is smaller and
-    /// slower to write.
+    /// `.exr` has floats in linear light and no background. Films are H.264, or AV1 with `--codec av1`.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
     /// Width and height of the picture, pixels.
@@ -492,6 +491,9 @@ pub(crate) struct Render {
     /// Quality of a film, from 1 (small file) to 100 (best) [default: 75].
     #[arg(long, value_name = "1-100")]
     pub(crate) quality: Option<String>,
+    /// Format of a film: `h264`, which plays everywhere, or `av1`, smaller and slower to write [default: h264].
+    #[arg(long, value_name = "h264|av1")]
+    pub(crate) codec: Option<String>,
     /// Level to draw; 0 is full resolution [default: the finest that is visible and fits into memory].
     #[arg(long, value_name = "LEVEL")]
     pub(crate) level: Option<u8>,

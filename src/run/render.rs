@@ -39,7 +39,7 @@ pub(crate) async fn run(options: &Render, ranks: Option<Ranks>) -> Result<()> {
     // Where any process could not begin, the first one says why.
     let Some(Order { request, size, company, stack, means }) = order else { return Ok(()) };
     let painter = Arc::clone(means.painter());
-    let is_several = request.is_several() || is_film(&options.output);
+    let is_several = request.is_several() || is_film(&options.output)?;
     let (unit, what) = if is_several { (Unit::Pictures, "drawing") } else { (Unit::Blocks, "fetching") };
     let meter = Meter::new(unit, progress);
     let on_progress = |done, total| meter.set(what, done, total);
@@ -199,16 +199,21 @@ async fn look(options: &Render, is_by_ranks: bool) -> Result<()> {
 
 /// How a film is written; what only films have is told of other outputs.
 fn track(options: &Render) -> Result<Track> {
-    let Some(text) = &options.quality else {
-        return Ok(Track { pictures_per_sec: options.fps, ..Track::default() });
-    };
-    if !is_film(&options.output) {
+    let of_films = [("--quality", &options.quality), ("--codec", &options.codec)];
+    let given = of_films.iter().find(|(_, value)| value.is_some());
+    if let Some((name, _)) = given
+        && !is_film(&options.output)?
+    {
         return Err(Error::invalid(format!(
-            "expected `--quality` for a film (.mp4, .webm) only, as pictures are exact, found `{}`",
+            "expected `{name}` for a film (.mp4) only, as pictures are exact, found `{}`",
             options.output.display()
         )));
     }
-    Ok(Track { pictures_per_sec: options.fps, quality: text.parse()? })
+    Ok(Track {
+        pictures_per_sec: options.fps,
+        quality: options.quality.as_deref().map(str::parse).transpose()?.unwrap_or_default(),
+        codec: options.codec.as_deref().map(str::parse).transpose()?.unwrap_or_default(),
+    })
 }
 
 /// One time step, or several.

@@ -26,12 +26,13 @@ use self::notes::notes;
 use self::sink::{Kind, Sink, check_numbered, numbered_or_as_is, write};
 pub use self::sink::{Track, check_output, is_film};
 use crate::assemble::Stack;
+pub use crate::export::output::mp4::VideoCodec;
 use crate::export::picture::{PictureRequest, colour_map, view_of};
 
 /// Most pictures of one command: a quarter of an hour at 25 a second.
 pub const MAX_PICTURES: u32 = 22_500;
 /// Examples of names for several outputs, as error messages give them.
-const PICTURES_SUCH_AS: &str = "`x-%04d.png`, or a film, `x.mp4` or `x.webm`,";
+const PICTURES_SUCH_AS: &str = "`x-%04d.png`, or a film, `x.mp4`,";
 /// Pictures of a camera's journey where nobody says how many.
 const JOURNEY_PICTURES: u32 = 100;
 
@@ -109,7 +110,7 @@ pub struct Drawn {
 }
 
 /// Draws pictures into files: `output` ends in `.png` or `.exr`, with `%d` or `%04d` in its name for several (numbers from 0),
-/// or in `.mp4` or `.webm`. Of a `company` of processes, which all make the same call, rank 0 writes them and the others get `None`.
+/// or in `.mp4`. Of a `company` of processes, which all make the same call, rank 0 writes them and the others get `None`.
 /// `progress` hears blocks present and wanted of a single picture, else pictures done and asked for.
 ///
 /// # Errors

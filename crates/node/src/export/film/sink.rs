@@ -8,8 +8,7 @@ use rustix::fs::{Access, access};
 use stream::{Av1, H264, Quality, check_film};
 
 use crate::export::output::Draft;
-use crate::export::output::mp4::Mp4;
-use crate::export::output::webm::WebM;
+use crate::export::output::mp4::{DecoderSetup, Mp4, VideoCodec};
 
 /// How a film is written.
 #[derive(Clone, Copy, Debug)]
@@ -18,12 +17,14 @@ pub struct Track {
     pub pictures_per_sec: f64,
     /// How true to the pictures; only of films.
     pub quality: Quality,
+    /// Format of the pictures in it.
+    pub codec: VideoCodec,
 }
 
 impl Default for Track {
-    /// 25 pictures a second.
+    /// 25 pictures a second, H.264.
     fn default() -> Self {
-        Self { pictures_per_sec: 25.0, quality: Quality::default() }
+        Self { pictures_per_sec: 25.0, quality: Quality::default(), codec: VideoCodec::default() }
     }
 }
 
@@ -34,10 +35,8 @@ pub(super) enum Kind {
     Png,
     /// Floats without background, linear light.
     Exr,
-    /// A film, H.264.
+    /// A film.
     Mp4,
-    /// A film, AV1.
-    WebM,
 }
 
 impl Kind {
@@ -47,16 +46,19 @@ impl Kind {
             "png" => Ok(Self::Png),
             "exr" => Ok(Self::Exr),
             "mp4" => Ok(Self::Mp4),
-            "webm" => Ok(Self::WebM),
+            "webm" => Err(Error::invalid(format!(
+                "WebM files are not written; name the film .mp4 and add `--codec av1` for AV1: `{}`",
+                path.display()
+            ))),
             _ => Err(Error::invalid(format!(
-                "expected an output that ends in .png or .exr (pictures), .mp4 or .webm (films), found `{}`",
+                "expected an output that ends in .png or .exr (pictures) or .mp4 (films), found `{}`",
                 path.display()
             ))),
         }
     }
 
     pub(super) fn is_film(self) -> bool {
-        matches!(self, Self::Mp4 | Self::WebM)
+        self == Self::Mp4
     }
 
     /// Encodes one picture.
@@ -69,9 +71,11 @@ impl Kind {
 }
 
 /// Whether an output of this name is a film.
-#[must_use]
-pub fn is_film(path: &Path) -> bool {
-    Kind::of(path).is_ok_and(Kind::is_film)
+///
+/// # Errors
+/// `Invalid` for names of files that are not written, saying what works.
+pub fn is_film(path: &Path) -> Result<bool> {
+    Kind::of(path).map(Kind::is_film)
 }
 
 /// Whether an output can be written, before anything is asked of anybody: its ending, its folder, and of a film the pictures'
@@ -121,24 +125,26 @@ pub(super) fn check_place(path: &Path) -> Result<()> {
 /// Output of pictures.
 pub(super) enum Sink {
     Files { output: PathBuf, kind: Kind },
-    Mp4 { file: Box<Mp4>, encoder: Box<H264> },
-    WebM { file: Box<WebM>, encoder: Box<Av1> },
+    H264 { file: Box<Mp4>, encoder: Box<H264> },
+    Av1 { file: Box<Mp4>, encoder: Box<Av1> },
 }
 
 impl Sink {
     pub(super) fn open(output: &Path, kind: Kind, size: ImageSize, track: &Track) -> Result<Self> {
-        let (rate, pixels) = (track.pictures_per_sec, (size.width, size.height));
-        match kind {
-            Kind::Mp4 => {
-                let encoder = Box::new(H264::new(size, rate, track.quality)?);
-                Ok(Self::Mp4 { file: Box::new(Mp4::create(output, pixels, rate)?), encoder })
+        if !kind.is_film() {
+            return Ok(Self::Files { output: output.to_owned(), kind });
+        }
+        let Track { pictures_per_sec: rate, quality, codec } = *track;
+        let create = || Mp4::create(output, (size.width, size.height), rate, codec).map(Box::new);
+        match codec {
+            VideoCodec::H264 => {
+                let encoder = Box::new(H264::new(size, rate, quality)?);
+                Ok(Self::H264 { file: create()?, encoder })
             }
-            Kind::WebM => {
-                let encoder = Box::new(Av1::new(size, rate, track.quality)?);
-                let file = WebM::create(output, pixels, rate, &encoder.configuration())?;
-                Ok(Self::WebM { file: Box::new(file), encoder })
+            VideoCodec::Av1 => {
+                let encoder = Box::new(Av1::new(size, rate, quality)?);
+                Ok(Self::Av1 { file: create()?, encoder })
             }
-            Kind::Png | Kind::Exr => Ok(Self::Files { output: output.to_owned(), kind }),
         }
     }
 
@@ -147,8 +153,8 @@ impl Sink {
             Self::Files { output, kind } => {
                 write(&numbered_or_as_is(output, number), &kind.encode(image, background)?)
             }
-            Self::Mp4 { file, encoder } => file.add(&encoder.encode(image, background)?),
-            Self::WebM { file, encoder } => {
+            Self::H264 { file, encoder } => file.add(&encoder.encode(image, background)?),
+            Self::Av1 { file, encoder } => {
                 encoder.encode(image, background)?.iter().try_for_each(|sample| file.add(sample))
             }
         }
@@ -157,10 +163,10 @@ impl Sink {
     pub(super) fn finish(self) -> Result<()> {
         match self {
             Self::Files { .. } => Ok(()),
-            Self::Mp4 { file, encoder } => file.finish(encoder.sets()),
-            Self::WebM { mut file, mut encoder } => {
+            Self::H264 { file, encoder } => file.finish(encoder.sets().map(DecoderSetup::H264)),
+            Self::Av1 { mut file, mut encoder } => {
                 encoder.finish()?.iter().try_for_each(|sample| file.add(sample))?;
-                file.finish()
+                file.finish(Some(DecoderSetup::Av1(&encoder.configuration())))
             }
         }
     }
@@ -175,7 +181,7 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
 /// Checks that `count` files get different names, unless they are one film. `such_as` is an example of a name for the
 /// error.
 pub(super) fn check_numbered(path: &Path, count: u32, such_as: &str) -> Result<()> {
-    if count <= 1 || is_film(path) || numbered(path, 0).is_some() {
+    if count <= 1 || is_film(path).unwrap_or(false) || numbered(path, 0).is_some() {
         return Ok(());
     }
     Err(Error::invalid(format!(
@@ -213,8 +219,9 @@ mod tests {
         };
         std::fs::create_dir(folder.path().join("there.png")).unwrap();
         for (name, width, rate, kind, says) in [
-            ("x.gif", 64, 25.0, ErrorKind::Invalid, ".mp4 or .webm"),
-            ("x.webm", 63, 25.0, ErrorKind::Invalid, "even sizes"),
+            ("x.gif", 64, 25.0, ErrorKind::Invalid, ".mp4 (films)"),
+            ("x.WebM", 64, 25.0, ErrorKind::Invalid, ".mp4 and add `--codec av1`"),
+            ("x.mp4", 63, 25.0, ErrorKind::Invalid, "even sizes"),
             ("x.mp4", 64, 0.0, ErrorKind::Invalid, "pictures a second"),
             ("there.png", 64, 25.0, ErrorKind::Invalid, "choose another name"),
             ("no/x.png", 64, 25.0, ErrorKind::NotFound, "make it first"),
@@ -222,7 +229,7 @@ mod tests {
             let (found, text) = said(name, width, rate);
             assert!(found == Some(kind) && text.contains(says), "{name}: {found:?} {text}");
         }
-        for (name, width) in [("x.png", 63), ("x-%04d.exr", 63), ("x.WebM", 64)] {
+        for (name, width) in [("x.png", 63), ("x-%04d.exr", 63), ("x.Mp4", 64)] {
             assert_eq!(said(name, width, 25.0).0, None, "{name}");
         }
         check_place(Path::new("here.png")).unwrap();

@@ -9,7 +9,6 @@ pub(crate) mod mp4;
 pub(crate) mod netcdf;
 pub(crate) mod npy;
 pub(crate) mod scales;
-pub(crate) mod webm;
 pub(crate) mod zarr;
 
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
