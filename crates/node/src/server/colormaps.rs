@@ -1,13 +1,14 @@
 //! The renderer's colour maps as the viewer's page reads them: an object of names, each with the base64 of 256 RGB
 //! triples.
 
-use crate::server::base64;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 
 /// The JSON text, in the order of the menu.
 pub(crate) fn json() -> String {
     let entry = |name: &&str| {
         let table = render::color_map_table(name)?;
-        Some(format!("\"{name}\":\"{}\"", base64::encode(table.as_flattened(), base64::STANDARD)))
+        Some(format!("\"{name}\":\"{}\"", STANDARD.encode(table.as_flattened())))
     };
     let entries: Vec<String> = render::color_map_names().iter().filter_map(entry).collect();
     format!("{{{}}}", entries.join(","))

@@ -2,7 +2,6 @@
 
 pub mod admission;
 pub(crate) mod assets;
-pub(crate) mod base64;
 pub(crate) mod colormaps;
 pub mod connection;
 pub mod connections;

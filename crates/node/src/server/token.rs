@@ -3,9 +3,9 @@
 use std::fmt;
 
 use array::{Error, ErrorKind, Result};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use tokio_rustls::rustls::crypto::aws_lc_rs;
-
-use crate::server::base64;
 
 /// Randomness in a fresh token, bytes.
 const RANDOM_BYTES: usize = 24;
@@ -36,7 +36,7 @@ impl Token {
     /// `Io` when the system gives no randomness.
     pub fn random() -> Result<Self> {
         let bytes: [u8; RANDOM_BYTES] = random_bytes()?;
-        Ok(Self(base64::encode(&bytes, base64::URL_SAFE)))
+        Ok(Self(URL_SAFE_NO_PAD.encode(bytes)))
     }
 
     /// One that a person chose.

@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use array::{ArrayInfo, Attribute, Attributes, Axis, Dataset, Error, Result, Scalar};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 use super::files;
 use super::tree::path_of;
 use crate::export::output::zarr::{array_document, number};
 use crate::export::output::{meant_attributes, scale_and_offset};
-use crate::server::base64;
 use crate::world;
 
 /// Most bytes of documents in the root's document; where there would be more, they are found by their own.
@@ -224,7 +225,7 @@ pub(crate) fn written(attributes: &Attributes) -> Value {
 fn fill_value(value: Scalar) -> Value {
     match value {
         Scalar::Unsigned(_) | Scalar::Signed(_) => number(value),
-        Scalar::Float(v) => base64::encode(&v.to_le_bytes(), base64::STANDARD).into(),
+        Scalar::Float(v) => STANDARD.encode(v.to_le_bytes()).into(),
     }
 }
 
