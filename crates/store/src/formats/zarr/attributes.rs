@@ -1,6 +1,6 @@
 //! Attributes of groups and arrays, which are JSON: as descriptions have them, and as CF's conventions read them.
 
-use array::{Attribute, Attributes, DType, ElementType, Scalar};
+use array::{Attribute, Attributes, DType, ElementType, Scalar, float_of_text};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
@@ -60,19 +60,9 @@ fn word(text: &str) -> Option<&'static str> {
     WORDS.into_iter().find(|word| *word == rest)
 }
 
-/// The float that a bare word or, in documents of arrays, a text stands for.
-pub(super) fn float_of(text: &str) -> Option<f64> {
-    match text {
-        "NaN" => Some(f64::NAN),
-        "Infinity" => Some(f64::INFINITY),
-        "-Infinity" => Some(f64::NEG_INFINITY),
-        _ => None,
-    }
-}
-
 /// The float that was a bare word.
 fn bare(value: &Value) -> Option<f64> {
-    value.as_str().and_then(word).and_then(float_of)
+    value.as_str().and_then(word).and_then(float_of_text)
 }
 
 /// Most bytes of the attributes of a whole store, as JSON.
@@ -180,7 +170,7 @@ pub(super) fn fill_attribute(map: &Map<String, Value>, dtype: DType) -> Option<S
 #[expect(clippy::cast_possible_truncation, reason = "an element of single precision is one")]
 pub(super) fn fill_v2(document: &Value, dtype: DType) -> Option<Scalar> {
     let value = document.get("fill_value")?;
-    let float = value.as_f64().or_else(|| value.as_str().and_then(float_of));
+    let float = value.as_f64().or_else(|| value.as_str().and_then(float_of_text));
     match dtype.element() {
         ElementType::Bool => None,
         ElementType::F32 => float.map(|v| Scalar::Float(f64::from(v as f32))),

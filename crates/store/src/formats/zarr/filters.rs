@@ -702,7 +702,7 @@ fn number(value: &Value, dtype: DType) -> Option<Vec<u8>> {
             (None, Some(v)) => Scalar::Unsigned(v),
             (None, None) => Scalar::Float(n.as_f64()?),
         },
-        Value::String(text) => match (super::attributes::float_of(text), text.strip_prefix("0x")) {
+        Value::String(text) => match (array::float_of_text(text), text.strip_prefix("0x")) {
             (Some(float), _) => Scalar::Float(float),
             (None, Some(digits)) if digits.len() == 2 * dtype.size_bytes() => {
                 let raw = u64::from_str_radix(digits, 16).ok()?.to_be_bytes();
