@@ -225,12 +225,6 @@ where
 /// All that a server of ours speaks over TCP, the favourite first.
 pub const SERVED: [&[u8]; 4] = [ALPN_STREAMS, ALPN_WIRE, ALPN_JOIN, ALPN_HTTP];
 
-/// True when the client chose the wire itself, by one stream, and not HTTP.
-#[must_use]
-pub fn is_wire(session: &server::TlsStream<TcpStream>) -> bool {
-    session.get_ref().1.alpn_protocol() == Some(ALPN_WIRE)
-}
-
 pub(crate) async fn connect(
     stream: TcpStream,
     host: &str,

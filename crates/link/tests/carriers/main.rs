@@ -73,7 +73,7 @@ async fn links(kind: Kind) -> (Link, Link) {
             Kind::Local | Kind::Quic | Kind::Plain => tcp::over(stream, "client"),
             Kind::Tls => {
                 let session = tls::accept(stream, config).await.unwrap();
-                assert!(tls::is_wire(&session));
+                assert_eq!(session.get_ref().1.alpn_protocol(), Some(tls::ALPN_WIRE));
                 tcp::over(session, "client")
             }
             Kind::WebSocket => {
@@ -82,7 +82,7 @@ async fn links(kind: Kind) -> (Link, Link) {
             }
             Kind::SecureWebSocket => {
                 let session = tls::accept(stream, config).await.unwrap();
-                assert!(!tls::is_wire(&session));
+                assert_ne!(session.get_ref().1.alpn_protocol(), Some(tls::ALPN_WIRE));
                 let socket = tokio_tungstenite::accept_async_with_config(session, Some(ws::config()));
                 ws::over(socket.await.unwrap(), "client")
             }

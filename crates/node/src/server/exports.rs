@@ -554,12 +554,6 @@ impl Exports {
         Arc::clone(&self.all.lock())
     }
 
-    /// Whether there are folders, whose data sets may change.
-    #[must_use]
-    pub fn has_folders(&self) -> bool {
-        !self.folders.is_empty()
-    }
-
     fn known(&self, name: &str) -> Result<Arc<Export>> {
         let all = self.all();
         match (name, &*all) {
