@@ -1,6 +1,6 @@
 //! A [`Pace`] as QUIC's stack wants it: a congestion controller whose window is all or nothing, and a poller that
 //! knows whom to wake. This leans on the order of calls inside quinn 0.11.12 (ask, send, acknowledge), which is why
-//! its version is pinned; `tests/quic.rs` counts what it lets through.
+//! its version is pinned: the test below fails with a version that calls in another order.
 
 use std::any::Any;
 use std::fmt;
@@ -142,5 +142,154 @@ impl Controller for Paced {
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, SocketAddr};
+
+    use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
+    use quinn::{ClientConfig, Connection, Endpoint, ServerConfig, TransportConfig};
+
+    use super::*;
+    use crate::quic::pace::{ASKS_PER_PACKET, MOST_PACKETS_PER_BATCH};
+    use crate::tls::{self, ALPN_WIRE, Identity, Trust};
+
+    /// Size of all packets, as nothing larger is tried.
+    const PACKET_BYTES: u64 = 1200;
+
+    /// A call of the stack.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum Called {
+        Asked,
+        Sent(u64),
+        Acked,
+        AcksEnded,
+    }
+
+    /// A controller that lets everything go and notes the calls.
+    #[derive(Clone, Default)]
+    struct Noting(Arc<Mutex<Vec<Called>>>);
+
+    impl Noting {
+        fn note(&self, call: Called) {
+            self.0.lock().unwrap().push(call);
+        }
+
+        fn take(&self) -> Vec<Called> {
+            std::mem::take(&mut *self.0.lock().unwrap())
+        }
+    }
+
+    impl ControllerFactory for Noting {
+        fn build(self: Arc<Self>, _now: Instant, _current_mtu: u16) -> Box<dyn Controller> {
+            self.clone_box()
+        }
+    }
+
+    impl Controller for Noting {
+        fn on_sent(&mut self, _now: Instant, bytes: u64, _last_packet_number: u64) {
+            self.note(Called::Sent(bytes));
+        }
+
+        fn on_ack(
+            &mut self,
+            _now: Instant,
+            _sent: Instant,
+            _bytes: u64,
+            _app_limited: bool,
+            _rtt: &quinn_proto::RttEstimator,
+        ) {
+            self.note(Called::Acked);
+        }
+
+        fn on_end_acks(&mut self, _now: Instant, _in_flight: u64, _app_limited: bool, _largest: Option<u64>) {
+            self.note(Called::AcksEnded);
+        }
+
+        fn on_congestion_event(&mut self, _now: Instant, _sent: Instant, _is_persistent: bool, _bytes: u64) {}
+
+        fn on_mtu_update(&mut self, _new_mtu: u16) {}
+
+        fn window(&self) -> u64 {
+            self.note(Called::Asked);
+            OPEN_WINDOW_BYTES
+        }
+
+        fn clone_box(&self) -> Box<dyn Controller> {
+            Box::new(self.clone())
+        }
+
+        fn initial_window(&self) -> u64 {
+            OPEN_WINDOW_BYTES
+        }
+
+        fn into_any(self: Box<Self>) -> Box<dyn Any> {
+            self
+        }
+    }
+
+    /// Both ends of a connection on this host, the server's first, with their endpoints.
+    async fn connected(noting: &Noting) -> [(Connection, Endpoint); 2] {
+        let identity = Identity::self_signed(&["localhost".into()]).unwrap();
+        let crypto = rustls::ServerConfig::clone(&*identity.server_config(&[ALPN_WIRE]).unwrap());
+        let mut config = ServerConfig::with_crypto(Arc::new(QuicServerConfig::try_from(crypto).unwrap()));
+        let mut transport = TransportConfig::default();
+        transport.mtu_discovery_config(None).congestion_controller_factory(Arc::new(noting.clone()));
+        config.transport_config(Arc::new(transport));
+        let here = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let (server, client) = (Endpoint::server(config, here).unwrap(), Endpoint::client(here).unwrap());
+        let mut crypto = tls::client_config(&Trust::Fingerprint(identity.fingerprint())).unwrap();
+        crypto.alpn_protocols = vec![ALPN_WIRE.to_vec()];
+        let config = ClientConfig::new(Arc::new(QuicClientConfig::try_from(crypto).unwrap()));
+        let connecting = client.connect_with(config, server.local_addr().unwrap(), "localhost").unwrap();
+        let accepting = async { server.accept().await.unwrap().await.unwrap() };
+        let (far, near) = tokio::join!(accepting, async { connecting.await.unwrap() });
+        [(far, server), (near, client)]
+    }
+
+    #[tokio::test]
+    async fn the_stack_asks_before_each_packet_and_tells_of_batches_and_of_acknowledgements() {
+        const BYTES: usize = 1 << 20;
+        let noting = Noting::default();
+        let [(far, _server), (near, _client)] = connected(&noting).await;
+        drop(noting.take());
+        let sending = async {
+            let mut stream = far.open_uni().await.unwrap();
+            stream.write_all(&vec![7; BYTES]).await.unwrap();
+            stream.finish().unwrap();
+            // Until all is acknowledged.
+            stream.stopped().await.unwrap();
+        };
+        let receiving = async { near.accept_uni().await.unwrap().read_to_end(BYTES).await.unwrap().len() };
+        assert_eq!(tokio::join!(sending, receiving).1, BYTES);
+
+        let calls = noting.take();
+        let (mut asks, mut sent_bytes, mut asked_bytes) = (0, 0, 0);
+        for call in &calls {
+            match *call {
+                Called::Asked => asks += 1,
+                Called::Sent(bytes) => {
+                    assert!(bytes <= MOST_PACKETS_PER_BATCH * PACKET_BYTES, "{bytes} bytes at once");
+                    sent_bytes += bytes;
+                    if asks == ASKS_PER_PACKET * bytes.div_ceil(PACKET_BYTES) {
+                        asked_bytes += bytes;
+                    }
+                    asks = 0;
+                }
+                Called::Acked | Called::AcksEnded => {}
+            }
+        }
+        // Probes and bare acknowledgements go unasked.
+        assert!(sent_bytes >= BYTES as u64, "{sent_bytes} bytes sent");
+        assert!(
+            asked_bytes * 10 > sent_bytes * 9,
+            "asked for {asked_bytes} of {sent_bytes} bytes as expected"
+        );
+        let is_in_turn = |pair: &[Called]| {
+            pair[0] != Called::Acked || matches!(pair[1], Called::Acked | Called::AcksEnded)
+        };
+        assert!(calls.contains(&Called::Acked) && calls.windows(2).all(is_in_turn), "{calls:?}");
     }
 }

@@ -29,9 +29,9 @@ pub(super) const SIGNALS: &[Signal] =
 /// The most that may be in flight, whatever the controller says: the stack keeps an account of each packet. 10 Gb/s over 200 ms.
 const MAX_IN_FLIGHT_BYTES: u64 = 256 << 20;
 /// Packets that QUIC's stack puts together at most.
-const MOST_PACKETS_PER_BATCH: u64 = 10;
+pub(super) const MOST_PACKETS_PER_BATCH: u64 = 10;
 /// How often it asks per packet of a batch.
-const ASKS_PER_PACKET: u64 = 2;
+pub(super) const ASKS_PER_PACKET: u64 = 2;
 /// A quantum that was begun and not finished within this time is over.
 const QUANTUM_WITHIN: Duration = Duration::from_millis(5);
 /// A batch that was allowed is sent within this time, or was only asked about.
