@@ -21,6 +21,9 @@ mod formats {
     pub(crate) mod common {
         pub(crate) use crate::shuffle;
     }
+    pub(crate) mod hdf5 {
+        pub(crate) use crate::chunk::filters;
+    }
 }
 
 #[path = "../fuzz/src/chunk.rs"]

@@ -8,7 +8,7 @@ use wire::compression::Compressed;
 // The decoders stand on `array` alone; taken from where they are, because nobody else needs them.
 #[path = "../../../crates/store/src/formats/hdf5/filters/mod.rs"]
 #[expect(dead_code, reason = "budgets and names are not asked for here")]
-mod filters;
+pub(crate) mod filters;
 #[path = "../../../crates/store/src/formats/zarr/packing.rs"]
 #[expect(dead_code, reason = "as above")]
 mod packing;
@@ -78,9 +78,6 @@ fn of_zarr(steps: &[u8], chunk_bytes: usize, stored: &[u8]) {
     let plain = json!({"name": "bytes", "configuration": {"endian": "little"}});
     let mut codecs: Vec<Value> = [plain].into_iter().chain(steps.iter().map(codec)).collect();
     let packing = packing::Packing::take_from(&mut codecs);
-    if packing::check_rest(&codecs).is_err() {
-        return;
-    }
     let Ok(plain) = packing.undo(stored.to_vec(), chunk_bytes) else { return };
     if let Some(packing) = packing.portable().filter(|_| plain.len() == chunk_bytes) {
         check_restored(packing, 1, stored, &plain);

@@ -38,6 +38,9 @@ mod formats {
     pub(crate) mod common {
         pub(crate) use crate::shuffle;
     }
+    pub(crate) mod hdf5 {
+        pub(crate) use crate::chunk::filters;
+    }
 }
 #[path = "../../../crates/link/src/server/bulk_apart.rs"]
 mod apart;

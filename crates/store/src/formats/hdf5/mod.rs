@@ -20,7 +20,7 @@
 mod coordinates;
 mod describe;
 mod files;
-mod filters;
+pub(crate) mod filters;
 mod hexadecimal;
 mod index;
 mod library;

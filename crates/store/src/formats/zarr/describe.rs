@@ -11,9 +11,9 @@ use array::{
 use super::attributes::{DIMENSIONS, Reader, cf_values, fill_attribute, fill_v2, say_fill, with_fill};
 use super::directory::Directory;
 use super::filters::{NOT_A_TIME, Reading, TimeType};
+use super::identity;
 use super::nodes::{Kind, Node, Nodes, join};
 use super::ome::{self, Pyramid};
-use super::states;
 use super::stored::{MAX_TEXT_CHUNKS, Stored};
 use crate::cache::chunk_cache::ChunkStore;
 use crate::{Cancel, Scratch, formats::common::cf, formats::common::describe, formats::common::text};
@@ -62,7 +62,7 @@ pub(super) fn describe(directory: &Arc<Directory>, nodes: Nodes, scratch: &Scrat
         scratch,
     };
     builder.open_arrays(directory);
-    let chunks = states::identity(directory, &builder.described.stored)?;
+    let chunks = identity::identity(directory, &builder.described.stored)?;
     // Its name, not where it lies: copies on several hosts are the same data set.
     let name = builder.described.dataset.name.clone().into_bytes();
     let parts = std::iter::once(name).chain(nodes.identity.iter().cloned()).chain([chunks]);

@@ -6,9 +6,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use array::{Error, ErrorKind, Result};
-use bytes::Bytes;
-use zarrs::storage::byte_range::{ByteRange, ByteRangeIterator};
-use zarrs::storage::{MaybeBytesIterator, ReadableStorageTraits, StorageError, StoreKey};
 
 use super::archive::Archive;
 use super::attributes::quoted;
@@ -16,8 +13,6 @@ use super::states::States;
 use crate::io::byte_store::Stamp;
 use crate::{ByteStore, FileBytes};
 
-/// Largest piece of a file that is read at once, bytes: a chunk and some more.
-const MAX_PIECE_BYTES: u64 = (1 << 30) + (1 << 28);
 /// Largest metadata document, bytes.
 const MAX_DOCUMENT_BYTES: u64 = 64 << 20;
 
@@ -283,48 +278,5 @@ impl Directory {
             }
             Err(e) => Err(e.into()),
         }
-    }
-
-    fn piece(file: &StoredFile, range: ByteRange) -> Result<Bytes> {
-        let size = file.size_bytes();
-        let (start, length) = match range {
-            ByteRange::FromStart(start, Some(length)) => (start, length),
-            ByteRange::FromStart(start, None) => (start, size.saturating_sub(start)),
-            ByteRange::Suffix(length) => (size.saturating_sub(length), length),
-        };
-        let fits = start.checked_add(length).is_some_and(|end| end <= size) && length <= MAX_PIECE_BYTES;
-        if !fits {
-            return Err(Error::corrupt(format!(
-                "expected {length} bytes from {start}, at most {MAX_PIECE_BYTES}, found a file of {size}"
-            )));
-        }
-        let mut bytes = vec![0; usize::try_from(length).unwrap_or(usize::MAX)];
-        file.read_at(start, &mut bytes)?;
-        Ok(bytes.into())
-    }
-}
-
-fn storage_error(error: Error) -> StorageError {
-    StorageError::Other(error.to_string())
-}
-
-impl ReadableStorageTraits for Directory {
-    fn get_partial_many<'a>(
-        &'a self,
-        key: &StoreKey,
-        byte_ranges: ByteRangeIterator<'a>,
-    ) -> std::result::Result<MaybeBytesIterator<'a>, StorageError> {
-        let Some(file) = self.file(key.as_str()).map_err(storage_error)? else { return Ok(None) };
-        let pieces = byte_ranges.map(move |range| Self::piece(&file, range).map_err(storage_error));
-        Ok(Some(Box::new(pieces)))
-    }
-
-    fn size_key(&self, key: &StoreKey) -> std::result::Result<Option<u64>, StorageError> {
-        let file = self.file(key.as_str()).map_err(storage_error)?;
-        Ok(file.map(|file| file.size_bytes()))
-    }
-
-    fn supports_get_partial(&self) -> bool {
-        true
     }
 }

@@ -1,5 +1,4 @@
-//! Chunks whose element type or codecs zarrs has not: the filters of numcodecs, order, and elements that are texts, complex
-//! numbers, dates or structures.
+//! Elements of chunks: numbers, texts, complex numbers, dates and structures; the filters of numcodecs, and order.
 //!
 //! `packing` undoes the last compressor first. What is left are filters over elements, each with the type that it gives, and
 //! the elements in the order of the file. The result has this crate's form: numbers of one type, or texts as rows of bytes
@@ -10,6 +9,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
+use super::nested::Nested;
 use super::packing::{name, unshuffled};
 
 /// Longest fixed text of an element, and largest structure, bytes.
@@ -264,15 +264,20 @@ enum Filter {
 }
 
 /// How the elements of a chunk are put together, once what packed it is undone.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Chain {
+    /// As stored.
     form: Form,
+    /// Type of the elements as they are given: of version 3 in the host's order.
+    dtype: DType,
     /// In the order in which they are undone.
     filters: Vec<Filter>,
     /// Which axis of the chunk comes at which place in the file; C order where there is none.
     order: Option<Vec<usize>>,
     /// One element as it is given.
     fill: Vec<u8>,
+    /// Shards within the chunk, where there are.
+    nested: Option<Box<Nested>>,
 }
 
 impl Chain {
@@ -283,13 +288,13 @@ impl Chain {
     pub(super) fn of_v2(document: &Value, form: Form, axes: usize) -> Result<Self> {
         let listed = document.get("filters").and_then(Value::as_array);
         let filters = filters(listed.into_iter().flatten(), &form)?;
-        let is_fortran = document.get("order").and_then(Value::as_str) == Some("F");
+        let is_fortran = axes > 1 && document.get("order").and_then(Value::as_str) == Some("F");
         let order = is_fortran.then(|| (0..axes).rev().collect());
         let fill = fill(document.get("fill_value"), &form, true)?;
-        Ok(Self { form, filters, order, fill })
+        Ok(Self { dtype: form.dtype(), form, filters, order, fill, nested: None })
     }
 
-    /// Makes the chain of the codecs that are left of an array of version 3.
+    /// Makes the chain of the codecs that are left of a chunk of version 3 of `shape` elements, which is in `depth` shards.
     ///
     /// # Errors
     /// `Unsupported`, naming a codec.
@@ -297,16 +302,11 @@ impl Chain {
         codecs: &[Value],
         fill_value: Option<&Value>,
         form: Form,
-        axes: usize,
+        shape: &[u64],
+        depth: usize,
     ) -> Result<Self> {
         let Some((last, before)) = codecs.split_last() else {
             return Err(Error::corrupt("expected codecs of an array, found none"));
-        };
-        let is_variable = matches!(form, Form::Variable(_));
-        let form = match name(last) {
-            "bytes" if !is_variable => ordered(form, last),
-            "vlen-utf8" if is_variable => form,
-            other => return Err(Error::unsupported(format!("codec `{other}` of this element type"))),
         };
         let is_transpose = |codec: &&Value| name(codec) == "transpose";
         // Filters are undone before axes are put in order, which gives other sums of differences.
@@ -314,17 +314,49 @@ impl Chain {
         if first_delta < before.iter().rposition(|codec| is_transpose(&codec)) && first_delta.is_some() {
             return Err(Error::unsupported("filter `delta` before a transposition"));
         }
-        let filters = filters(before.iter().filter(|codec| !is_transpose(codec)), &form)?;
         let mut order: Option<Vec<usize>> = None;
         for codec in before.iter().filter(is_transpose) {
-            let axes = permutation(codec, axes)?;
+            let axes = permutation(codec, shape.len())?;
             order = Some(match order {
                 Some(first) => axes.iter().map(|&axis| first[axis]).collect(),
                 None => axes,
             });
         }
-        let fill = fill(fill_value, &form, false)?;
-        Ok(Self { form, filters, order, fill })
+        let (dtype, fill) = (form.dtype(), fill(fill_value, &form, false)?);
+        let is_variable = matches!(form, Form::Variable(_));
+        let (form, nested) = match name(last) {
+            "bytes" if !is_variable => (ordered(form, last), None),
+            "vlen-utf8" if is_variable => (form, None),
+            "sharding_indexed" if !is_variable => {
+                let shape = permuted(shape, order.as_deref());
+                let nested = Nested::of(last, fill_value, form.clone(), &shape, depth)?;
+                (form, Some(Box::new(nested)))
+            }
+            other => return Err(Error::unsupported(format!("codec `{other}` of this element type"))),
+        };
+        let filters = filters(before.iter().filter(|codec| !is_transpose(codec)), &form)?;
+        if nested.is_some() && !filters.is_empty() {
+            return Err(Error::unsupported("filters before shards"));
+        }
+        Ok(Self { form, dtype, filters, order, fill, nested })
+    }
+
+    /// Type of the elements as they are given.
+    pub(super) fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// Whether numbers are stored as they are given.
+    pub(super) fn is_plain(&self) -> bool {
+        self.form == Form::Number(self.dtype)
+            && self.filters.is_empty()
+            && self.order.is_none()
+            && self.nested.is_none()
+    }
+
+    /// How many shards lie within one another in a chunk.
+    pub(super) fn depth(&self) -> u64 {
+        self.nested.as_ref().map_or(0, |nested| 1 + nested.chain().depth())
     }
 
     /// One element as it is given.
@@ -347,6 +379,9 @@ impl Chain {
     /// Most bytes of a chunk of so many elements in the file, before it was packed; none for texts of any length.
     pub(super) fn stored_bytes(&self, elements: usize) -> Option<usize> {
         let own = self.form.item_bytes()?.checked_mul(elements)?;
+        if let Some(nested) = &self.nested {
+            return own.checked_add(nested.index_bytes());
+        }
         // The types of filters are of eight bytes at most, and so may be those of the elements.
         Some(if self.filters.is_empty() {
             own
@@ -384,7 +419,9 @@ impl Chain {
         let elements = shape.iter().try_fold(1usize, |n, &s| n.checked_mul(usize::try_from(s).ok()?));
         let elements = elements.ok_or_else(|| Error::too_large("a chunk beyond memory"))?;
         let mut bytes = stored;
-        if let Form::Variable(width) = self.form {
+        if let Some(nested) = &self.nested {
+            bytes = nested.undo(&bytes, &permuted(shape, self.order.as_deref()))?;
+        } else if let Form::Variable(width) = self.form {
             bytes = rows(&self.texts(&bytes, elements)?, width)?;
         } else {
             for filter in &self.filters {
@@ -396,6 +433,9 @@ impl Chain {
                 return Err(Error::corrupt(format!("expected a chunk of {expected} bytes, found {found}")));
             }
             bytes = self.given(bytes);
+            if self.form.dtype().order() != self.dtype.order() {
+                self.form.dtype().to_native(&mut bytes);
+            }
         }
         match &self.order {
             Some(order) => Ok(in_c_order(&bytes, shape, order, self.form.given_bytes())),
@@ -451,6 +491,11 @@ fn rows(texts: &[&[u8]], width: usize) -> Result<Vec<u8>> {
     Ok(out)
 }
 
+/// Sizes of axes in the order in which they lie in the file.
+fn permuted(shape: &[u64], order: Option<&[usize]>) -> Vec<u64> {
+    order.map_or_else(|| shape.to_vec(), |order| order.iter().map(|&axis| shape[axis]).collect())
+}
+
 /// Elements whose axes lie in the file in another order.
 fn in_c_order(bytes: &[u8], shape: &[u64], order: &[usize], item_bytes: usize) -> Vec<u8> {
     let sizes: Vec<usize> = shape.iter().map(|&n| usize::try_from(n).unwrap_or(usize::MAX)).collect();
@@ -460,10 +505,18 @@ fn in_c_order(bytes: &[u8], shape: &[u64], order: &[usize], item_bytes: usize) -
         strides[axis] = stride;
         stride *= sizes[axis];
     }
-    let (mut out, mut at, mut from) = (Vec::with_capacity(bytes.len()), vec![0; sizes.len()], 0);
+    let Some((&row, outer)) = sizes.split_last() else { return bytes.to_vec() };
+    let push = match item_bytes {
+        1 => push_row::<1>,
+        2 => push_row::<2>,
+        4 => push_row::<4>,
+        8 => push_row::<8>,
+        _ => push_items,
+    };
+    let (mut out, mut at, mut from) = (Vec::with_capacity(bytes.len()), vec![0; outer.len()], 0);
     while out.len() < bytes.len() {
-        out.extend_from_slice(&bytes[from..from + item_bytes]);
-        for axis in (0..sizes.len()).rev() {
+        push(&mut out, &bytes[from..], StridedRow { stride: strides[outer.len()], count: row, item_bytes });
+        for axis in (0..outer.len()).rev() {
             at[axis] += 1;
             from += strides[axis];
             if at[axis] < sizes[axis] {
@@ -474,6 +527,29 @@ fn in_c_order(bytes: &[u8], shape: &[u64], order: &[usize], item_bytes: usize) -
         }
     }
     out
+}
+
+/// A row of elements: bytes from one to the next, their number, and bytes of each.
+#[derive(Clone, Copy)]
+struct StridedRow {
+    stride: usize,
+    count: usize,
+    item_bytes: usize,
+}
+
+/// Appends a row of elements of `N` bytes, which is quicker than [`push_items`].
+fn push_row<const N: usize>(out: &mut Vec<u8>, bytes: &[u8], row: StridedRow) {
+    for item in 0..row.count {
+        let found = bytes.get(item * row.stride..).and_then(|rest| rest.first_chunk::<N>());
+        out.extend_from_slice(found.unwrap_or(&[0; N]));
+    }
+}
+
+fn push_items(out: &mut Vec<u8>, bytes: &[u8], row: StridedRow) {
+    for item in 0..row.count {
+        let start = item * row.stride;
+        out.extend_from_slice(&bytes[start..start + row.item_bytes]);
+    }
 }
 
 /// The `bytes` codec says the order of bytes in version 3.

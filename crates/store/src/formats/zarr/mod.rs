@@ -1,16 +1,15 @@
 //! Zarr stores of versions 2 and 3 in a directory, among them OME-Zarr pyramids and climate stores.
 //!
-//! Codecs are those of zarrs; the hierarchy, its bounds and its conventions are handled here. Values are given
-//! as stored: in version 2 in the byte order its `dtype` names, in version 3, which has none, in the host's.
+//! Values are given as stored: in version 2 in the byte order its `dtype` names, in version 3, which has none, in the host's.
 //! Every array can be reached by its path; a pyramid is besides one array with its levels. Which rewritten chunks are
-//! noticed, and which are not, is said in `states`.
+//! noticed, and which are not, is said in `identity`.
 //!
 //! ```text
 //! directory   files below one directory, links out of it refused; or in an archive (archive)
 //! nodes       groups and arrays with their metadata     stored     one array and its chunks
 //! shards      the index of files with many chunks       packing    what packed chunks last, undone within bounds
-//! filters     elements that zarrs has not
-//! states      whether chunks are still what they were
+//! filters     elements, their order, and filters        nested     shards within chunks
+//! identity    whether chunks are still what they were   states     the same while a store is open
 //! ome         pyramids and labels                       attributes what groups and arrays say besides
 //! describe    the description
 //! ```
@@ -20,6 +19,8 @@ mod attributes;
 mod describe;
 mod directory;
 mod filters;
+mod identity;
+mod nested;
 mod nodes;
 mod ome;
 mod packing;

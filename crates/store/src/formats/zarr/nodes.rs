@@ -28,6 +28,34 @@ pub(super) enum Kind {
     ArrayV3(Value),
 }
 
+/// Values of a list; none where there is no list.
+pub(super) fn listed(value: Option<&Value>) -> Vec<Value> {
+    value.and_then(Value::as_array).cloned().unwrap_or_default()
+}
+
+/// Sizes along all axes.
+///
+/// # Errors
+/// `Corrupt` for what is no list of whole numbers.
+pub(super) fn sizes(value: Option<&Value>) -> Result<Vec<u64>> {
+    let found = value.and_then(Value::as_array).map(|sizes| sizes.iter().map(Value::as_u64).collect());
+    found
+        .flatten()
+        .ok_or_else(|| Error::corrupt("expected metadata of an array with a shape and chunks, found none"))
+}
+
+/// Sizes of chunks along `axes` axes.
+///
+/// # Errors
+/// `Corrupt` for sizes of zero, and of another number of axes.
+pub(super) fn chunk_sizes(value: Option<&Value>, axes: usize) -> Result<Vec<u64>> {
+    let found = sizes(value)?;
+    if found.len() == axes && !found.contains(&0) {
+        return Ok(found);
+    }
+    Err(Error::corrupt(format!("expected chunks of at least one element along {axes} axes, found {found:?}")))
+}
+
 /// A group or an array.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Node {

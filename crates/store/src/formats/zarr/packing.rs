@@ -1,21 +1,14 @@
-//! Undoes what packed a chunk last: compressors and checksums, each giving no more than a chunk may hold.
-//!
-//! zarrs could do this as well, but it unpacks whatever comes: a chunk of a few kilobytes can become gigabytes.
-//! So these steps are taken off the end of an array's chain of codecs and undone here; zarrs does the rest.
-//! Blosc stays with zarrs, but where it stands before what zarrs has not: its header says the unpacked size, which is
-//! checked before.
+//! Undoes what packed a chunk last: compressors and checksums, each giving no more than a chunk may hold. A chunk of a few
+//! kilobytes could become gigabytes otherwise.
 
-use std::borrow::Cow;
 use std::io::Read;
 
 use array::{Error, Result};
-use serde_json::{Value, json};
-use zarrs::array::{ArrayToBytesCodecTraits, CodecChain, CodecOptions, FillValue, data_type};
+use serde_json::Value;
 
+use crate::formats::hdf5::filters::blosc;
 use crate::formats::common::shuffle::unshuffle;
 
-/// Codecs of which zarrs would believe anything.
-const COMPRESSORS: [&str; 5] = ["gzip", "zlib", "bz2", "zstd", "blosc"];
 /// Codecs of arrays that keep the number of bytes.
 const SIZE_KEEPING: [&str; 3] = ["bytes", "endian", "transpose"];
 const CHECKSUM_BYTES: usize = 4;
@@ -35,6 +28,7 @@ enum Step {
     Shuffle(usize),
     Crc32c,
     /// numcodecs' checksums, which stand before the bytes.
+    Crc32cFirst,
     Crc32,
     Adler32,
 }
@@ -42,70 +36,30 @@ enum Step {
 /// Most memory that unpacking LZMA may take beside what comes out, bytes: its strongest preset's, and some more.
 const MAX_LZMA_BYTES: u64 = 96 << 20;
 
-/// Last codecs of an array's chain, which are undone here; zarrs undoes the codecs before them.
+/// Last codecs of an array's chain, which are undone first.
 #[derive(Debug, Default)]
 pub(super) struct Packing {
     /// In the order in which they are undone.
     steps: Vec<Step>,
-    /// The first codec that zarrs has to undo is blosc.
-    is_blosc: bool,
-    /// The codecs left for zarrs, other than that blosc, keep the number of bytes.
+    /// The codecs before them keep the number of bytes.
     is_exact: bool,
-    /// The codecs left for zarrs keep the bytes as they are.
-    is_plain: bool,
 }
 
 impl Packing {
-    /// Takes steps off the end of a chain of codecs of version 3.
+    /// Takes steps off the end of a chain of codecs.
     pub(super) fn take_from(codecs: &mut Vec<Value>) -> Self {
-        Self::take(codecs, false)
-    }
-
-    /// As [`take_from`](Self::take_from), where nothing is left for zarrs.
-    pub(super) fn take_all_from(codecs: &mut Vec<Value>) -> Self {
-        Self::take(codecs, true)
-    }
-
-    fn take(codecs: &mut Vec<Value>, with_blosc: bool) -> Self {
         let mut steps = Vec::new();
-        let step = |codec: &Value| step(codec).filter(|step| with_blosc || *step != Step::Blosc);
         while let Some(step) = codecs.last().and_then(step) {
             steps.push(step);
             codecs.pop();
         }
-        let is_blosc = codecs.last().is_some_and(|codec| name(codec) == "blosc");
-        let rest = &codecs[..codecs.len() - usize::from(is_blosc)];
-        let is_exact = rest.iter().all(|codec| SIZE_KEEPING.contains(&name(codec)));
-        let is_plain = matches!(&codecs[..], [only] if keeps_bytes(only));
-        Self { steps, is_blosc, is_exact, is_plain }
-    }
-
-    /// Takes the compressor out of a version 2 document.
-    ///
-    /// # Errors
-    /// `Unsupported` when a filter is a compressor too.
-    pub(super) fn take_from_v2(document: &mut Value) -> Result<Self> {
-        let filters = document.get("filters").and_then(Value::as_array).cloned().unwrap_or_default();
-        refuse_compressors(&filters)?;
-        let compressor = document.get_mut("compressor").filter(|compressor| compressor.is_object());
-        let mut codecs: Vec<Value> = compressor.as_deref().cloned().into_iter().collect();
-        let packing = Self::take_from(&mut codecs);
-        if let (Some(compressor), [_, ..]) = (compressor, &packing.steps[..]) {
-            *compressor = Value::Null;
-        }
-        let is_c_order = document.get("order").and_then(Value::as_str) == Some("C");
-        Ok(Self { is_exact: filters.is_empty(), is_plain: filters.is_empty() && is_c_order, ..packing })
-    }
-
-    /// Whether nothing was taken off.
-    pub(super) fn is_empty(&self) -> bool {
-        self.steps.is_empty()
+        let is_exact = codecs.iter().all(|codec| SIZE_KEEPING.contains(&name(codec)));
+        Self { steps, is_exact }
     }
 
     /// How others can undo it, where nothing else is to be done.
     pub(super) fn portable(&self) -> Option<array::Packing> {
         match self.steps[..] {
-            _ if !self.is_plain => None,
             [Step::Gzip] => Some(array::Packing::Gzip),
             [Step::Zlib] => Some(array::Packing::Zlib),
             [Step::Zstd] => Some(array::Packing::Zstd),
@@ -113,7 +67,7 @@ impl Packing {
         }
     }
 
-    /// Most bytes that decoding takes at a time, with what is stored, and what zarrs does behind.
+    /// Most bytes that decoding takes at a time, with what is stored, and what the codecs before do.
     pub(super) fn needed_bytes(&self, stored_bytes: u64, chunk_bytes: u64) -> u64 {
         let unpacked = self.steps.iter().map(|_| self.most_bytes(chunk_bytes, false)).max();
         let unpacked = unpacked.unwrap_or(0).max(chunk_bytes);
@@ -124,13 +78,13 @@ impl Packing {
     /// checksums and indexes.
     fn most_bytes(&self, chunk_bytes: u64, is_last: bool) -> u64 {
         let is_single = self.steps.iter().filter(|step| !step.is_checksum()).count() <= 1;
-        if self.is_exact && !self.is_blosc && (is_last || is_single) {
+        if self.is_exact && (is_last || is_single) {
             return chunk_bytes;
         }
         chunk_bytes.saturating_add(chunk_bytes / 8).saturating_add(1 << 20)
     }
 
-    /// Undoes the steps; what comes out is for zarrs.
+    /// Undoes the steps.
     ///
     /// # Errors
     /// `Corrupt` when the bytes are not what the steps write, or more than a chunk holds.
@@ -142,17 +96,6 @@ impl Packing {
             let checksums = self.steps[number + 1..].iter().filter(|step| step.is_checksum()).count();
             let most = usize::try_from(most).unwrap_or(usize::MAX).saturating_add(checksums * CHECKSUM_BYTES);
             bytes = step.undo(bytes, most)?;
-        }
-        if self.is_blosc {
-            let promised = bytes.get(4..8).and_then(|raw| raw.first_chunk::<4>());
-            let promised = promised.map(|raw| u64::from(u32::from_le_bytes(*raw)));
-            let most =
-                if self.is_exact { chunk_bytes as u64 } else { self.most_bytes(chunk_bytes as u64, true) };
-            match promised {
-                Some(promised) if promised <= most => {}
-                Some(promised) => return Err(too_much("blosc", most, promised)),
-                None => return Err(Error::corrupt("expected a chunk packed by blosc")),
-            }
         }
         Ok(bytes)
     }
@@ -169,13 +112,6 @@ pub(super) fn name(codec: &Value) -> &str {
     name.strip_prefix("numcodecs.").unwrap_or(name)
 }
 
-/// Whether a codec of version 3 gives elements as they are in memory here.
-fn keeps_bytes(codec: &Value) -> bool {
-    let order = codec.pointer("/configuration/endian").and_then(Value::as_str);
-    let native = if cfg!(target_endian = "little") { "little" } else { "big" };
-    name(codec) == "bytes" && order.is_none_or(|order| order == native)
-}
-
 fn step(codec: &Value) -> Option<Step> {
     match name(codec) {
         "gzip" => Some(Step::Gzip),
@@ -190,8 +126,8 @@ fn step(codec: &Value) -> Option<Step> {
             let size = setting(codec, "elementsize").and_then(Value::as_u64).unwrap_or(4);
             usize::try_from(size).ok().filter(|size| (1..=MAX_SHUFFLED).contains(size)).map(Step::Shuffle)
         }
-        // A checksum may also stand before the bytes; that one is left to zarrs.
         "crc32c" if setting(codec, "location").is_none_or(|at| at == "end") => Some(Step::Crc32c),
+        "crc32c" if setting(codec, "location").is_some_and(|at| at == "start") => Some(Step::Crc32cFirst),
         "crc32" if setting(codec, "location").is_none_or(|at| at == "start") => Some(Step::Crc32),
         "adler32" if setting(codec, "location").is_none_or(|at| at == "start") => Some(Step::Adler32),
         _ => None,
@@ -206,46 +142,18 @@ fn setting<'a>(codec: &'a Value, name: &str) -> Option<&'a Value> {
     codec.get("configuration").unwrap_or(codec).get(name)
 }
 
-/// Checks that the codecs left for zarrs hold no compressor but blosc, and that one only at the end.
-///
-/// # Errors
-/// `Unsupported`, naming it.
-pub(super) fn check_rest(codecs: &[Value]) -> Result<()> {
-    match codecs.split_last() {
-        Some((last, rest)) if name(last) == "blosc" => refuse_compressors(rest),
-        _ => refuse_compressors(codecs),
-    }
-}
-
-fn refuse_compressors(codecs: &[Value]) -> Result<()> {
-    for codec in codecs {
-        if COMPRESSORS.contains(&name(codec)) {
-            return Err(Error::unsupported(format!("compressor `{}` before other codecs", name(codec))));
-        }
-        for inner in ["/configuration/codecs", "/configuration/index_codecs"] {
-            let inner = codec.pointer(inner).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-            if let Some(packed) = inner.iter().map(name).find(|name| COMPRESSORS.contains(name)) {
-                return Err(Error::unsupported(format!(
-                    "compressor `{packed}` in shards within other codecs, or whose index is stored in an unusual way"
-                )));
-            }
-            refuse_compressors(inner)?;
-        }
-    }
-    Ok(())
-}
-
 impl Step {
     fn is_checksum(self) -> bool {
-        matches!(self, Self::Crc32c | Self::Crc32 | Self::Adler32)
+        matches!(self, Self::Crc32c | Self::Crc32cFirst | Self::Crc32 | Self::Adler32)
     }
 
     fn undo(self, bytes: Vec<u8>, most: usize) -> Result<Vec<u8>> {
         match self {
             Self::Lz4 => unpack_lz4(&bytes, most),
             Self::Lzma => unpack("lzma", lzma(&bytes)?, most),
-            Self::Blosc => unpack_blosc(bytes, most),
+            Self::Blosc => unpack_blosc(&bytes, most),
             Self::Shuffle(size) => Ok(unshuffled(&bytes, size)),
+            Self::Crc32cFirst => verify_first(&bytes, crc32c::crc32c),
             Self::Crc32 => verify_first(&bytes, |data| {
                 let mut sum = flate2::Crc::new();
                 sum.update(data);
@@ -325,24 +233,16 @@ fn unpack_lz4(packed: &[u8], most: usize) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// By zarrs, as bytes of no type: the size that the header promises is checked before.
-fn unpack_blosc(packed: Vec<u8>, most: usize) -> Result<Vec<u8>> {
-    let corrupt =
-        |e: &dyn std::fmt::Display| Error::corrupt(format!("expected a chunk packed by blosc, found: {e}"));
+/// The size that the header promises is checked before.
+fn unpack_blosc(packed: &[u8], most: usize) -> Result<Vec<u8>> {
     let promised = packed.get(4..8).and_then(|raw| raw.first_chunk::<4>()).copied().map(u32::from_le_bytes);
-    let promised = u64::from(promised.ok_or_else(|| corrupt(&"less than a header"))?);
-    if promised > most as u64 {
-        return Err(too_much("blosc", most as u64, promised));
+    let promised = promised
+        .ok_or_else(|| Error::corrupt("expected a chunk packed by blosc, found less than a header"))?
+        as usize;
+    if promised > most {
+        return Err(too_much("blosc", most as u64, promised as u64));
     }
-    let Some(size) = std::num::NonZeroU64::new(promised) else { return Ok(Vec::new()) };
-    let settings = json!({"cname": "lz4", "clevel": 5, "shuffle": "noshuffle", "blocksize": 0});
-    let codecs = json!([{"name": "bytes"}, {"name": "blosc", "configuration": settings}]);
-    let codecs: Vec<_> = serde_json::from_value(codecs).map_err(|e| corrupt(&e))?;
-    let chain = CodecChain::from_metadata(&codecs).map_err(|e| corrupt(&e))?;
-    let (options, fill) = (CodecOptions::default().with_concurrent_target(1), FillValue::from(0u8));
-    let decoded = chain.decode(Cow::Owned(packed), &[size], &data_type::uint8(), &fill, &options);
-    let bytes = decoded.map_err(|e| corrupt(&e))?.into_fixed().map_err(|e| corrupt(&e))?;
-    Ok(bytes.into_owned())
+    if promised == 0 { Ok(Vec::new()) } else { blosc::decode(packed, promised) }
 }
 
 /// Undoes a shuffle; bytes behind the last whole element are not shuffled.

@@ -10,6 +10,8 @@ use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::directory::{Directory, Place, StoredFile};
+use super::nodes::{chunk_sizes, listed};
+use super::packing::name;
 
 /// Most chunks of a shard: its index takes 16 bytes for each.
 const MAX_INNER_CHUNKS: u64 = 1 << 20;
@@ -40,35 +42,40 @@ pub(super) struct Shards {
 }
 
 impl Shards {
-    /// From the configuration of the codec; `None` when the index is stored in an unusual way.
+    /// Takes the codec `sharding_indexed` of shards of so many elements. Returns the shape of the chunks within, and their
+    /// codecs.
     ///
     /// # Errors
-    /// `Unsupported` when a shard has too many chunks.
-    pub(super) fn of(configuration: &Value, shard: &[u64], chunk: &[u64]) -> Result<Option<Self>> {
-        let names = |codec: &Value| codec.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let codecs = configuration.get("index_codecs").and_then(Value::as_array);
-        let codecs: Vec<&Value> = codecs.into_iter().flatten().collect();
+    /// `Corrupt` for chunks that are none; `Unsupported` when a shard has too many, or an index stored in an unusual way.
+    pub(super) fn of(codec: &Value, shard: &[u64]) -> Result<(Vec<u64>, Self, Vec<Value>)> {
+        let configuration = codec.get("configuration").unwrap_or(&Value::Null);
+        let chunk = chunk_sizes(configuration.get("chunk_shape"), shard.len())?;
+        let unusual = || Error::unsupported("index of shards in an unusual form");
+        let codecs = listed(configuration.get("index_codecs"));
         let order = codecs.first().and_then(|c| c.pointer("/configuration/endian")).and_then(Value::as_str);
-        let checksum = match &codecs.iter().map(|c| names(c)).collect::<Vec<_>>()[..] {
-            [bytes] if bytes == "bytes" => false,
-            [bytes, sum] if bytes == "bytes" && sum == "crc32c" => true,
-            _ => return Ok(None),
+        let checksum = match codecs.iter().map(name).collect::<Vec<_>>()[..] {
+            ["bytes"] => false,
+            ["bytes", "crc32c"] => true,
+            _ => return Err(unusual()),
         };
         let at_end = configuration.get("index_location").and_then(Value::as_str) != Some("start");
-        let grid: Vec<u64> = shard.iter().zip(chunk).map(|(s, c)| s / c).collect();
-        let whole = shard.iter().zip(chunk).all(|(s, c)| s % c == 0);
+        let grid: Vec<u64> = shard.iter().zip(&chunk).map(|(s, c)| s / c).collect();
+        let whole = shard.iter().zip(&chunk).all(|(s, c)| s % c == 0);
         let is_big_endian = match order {
             Some("little") => false,
             Some("big") => true,
-            _ => return Ok(None),
+            _ => return Err(unusual()),
         };
         if !whole {
-            return Ok(None);
+            return Err(Error::corrupt(format!(
+                "expected shards of whole chunks, found {chunk:?} in {shard:?}"
+            )));
         }
         if grid.iter().try_fold(1u64, |n, &g| n.checked_mul(g)).is_none_or(|n| n > MAX_INNER_CHUNKS) {
             return Err(Error::unsupported(format!("shards of more than {MAX_INNER_CHUNKS} chunks")));
         }
-        Ok(Some(Self { grid, checksum, is_big_endian, at_end, kept: Mutex::default() }))
+        let shards = Self { grid, checksum, is_big_endian, at_end, kept: Mutex::default() };
+        Ok((chunk, shards, listed(configuration.get("codecs"))))
     }
 
     /// Place of the shard that holds a chunk, and the chunk's number in it.
@@ -119,19 +126,56 @@ impl Shards {
         Ok(index)
     }
 
-    fn read_index(&self, file: &StoredFile) -> Result<Vec<(u64, u64)>> {
+    /// Chunks of a shard per axis.
+    pub(super) fn grid(&self) -> &[u64] {
+        &self.grid
+    }
+
+    /// Bytes of an index.
+    pub(super) fn index_bytes(&self) -> usize {
         let count = usize::try_from(self.grid.iter().product::<u64>()).unwrap_or(usize::MAX);
-        let size = count * ENTRY_BYTES + if self.checksum { CHECKSUM_BYTES } else { 0 };
-        let start = if self.at_end { file.size_bytes().checked_sub(size as u64) } else { Some(0) };
-        let start = start.ok_or_else(|| {
+        count.saturating_mul(ENTRY_BYTES) + if self.checksum { CHECKSUM_BYTES } else { 0 }
+    }
+
+    /// Where the index begins in a shard of so many bytes.
+    fn index_start(&self, shard_bytes: u64) -> Result<u64> {
+        let size = self.index_bytes();
+        let last = shard_bytes.checked_sub(size as u64).ok_or_else(|| {
             Error::corrupt(format!(
-                "expected a shard with an index of {size} bytes, found {} in all",
-                file.size_bytes()
+                "expected a shard with an index of {size} bytes, found {shard_bytes} in all"
             ))
         })?;
-        let mut bytes = vec![0; size];
-        file.read_at(start, &mut bytes)?;
-        let (entries, sum) = bytes.split_at(count * ENTRY_BYTES);
+        Ok(if self.at_end { last } else { 0 })
+    }
+
+    fn read_index(&self, file: &StoredFile) -> Result<Vec<(u64, u64)>> {
+        let mut bytes = vec![0; self.index_bytes()];
+        file.read_at(self.index_start(file.size_bytes())?, &mut bytes)?;
+        self.entries(&bytes)
+    }
+
+    /// The chunks of a shard in memory, C order; `None` for those that were never written.
+    ///
+    /// # Errors
+    /// `Corrupt` when index or chunk lie outside the shard, or the checksum is wrong.
+    pub(super) fn chunks_in<'a>(&self, shard: &'a [u8]) -> Result<Vec<Option<&'a [u8]>>> {
+        let start = usize::try_from(self.index_start(shard.len() as u64)?).unwrap_or(usize::MAX);
+        let index = shard.get(start..).and_then(|rest| rest.get(..self.index_bytes())).unwrap_or_default();
+        let chunk = |(offset, size_bytes): (u64, u64)| {
+            if (offset, size_bytes) == MISSING {
+                return Ok(None);
+            }
+            let [offset, size] = [offset, size_bytes].map(|n| usize::try_from(n).unwrap_or(usize::MAX));
+            let found = shard.get(offset..).and_then(|rest| rest.get(..size));
+            let beyond = || Error::corrupt("expected chunks within their shard, found one beyond its end");
+            found.map(Some).ok_or_else(beyond)
+        };
+        self.entries(index)?.into_iter().map(chunk).collect()
+    }
+
+    fn entries(&self, index: &[u8]) -> Result<Vec<(u64, u64)>> {
+        let sum_bytes = if self.checksum { CHECKSUM_BYTES } else { 0 };
+        let (entries, sum) = index.split_at(index.len().saturating_sub(sum_bytes));
         if let Some(stored) = sum.first_chunk::<CHECKSUM_BYTES>() {
             let (stored, computed) = (u32::from_le_bytes(*stored), crc32c::crc32c(entries));
             if stored != computed {

@@ -1,24 +1,18 @@
-//! One stored array: its metadata made ready, and reading its chunks through zarrs.
+//! One stored array: its metadata made ready, and reading its chunks.
 //!
 //! Chunks are the units that can be decoded alone: inner chunks where an array is sharded. What packed them last is
-//! undone here, within the size of a chunk; see `packing`. What zarrs has not is undone here altogether; see `filters`.
+//! undone within the size of a chunk, see `packing`; the codecs before are those of `filters`.
 
-use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use array::{
-    DType, ElementType, Error, MAX_TEXT_BYTES, MAX_TEXT_ELEMENTS, PackedChunk, Region, Result, Selection,
-};
-use serde_json::{Value, json};
-use zarrs::array::{
-    Array, ArrayMetadata, ArrayShardedExt, ArrayToBytesCodecTraits, ChunkShape, CodecChain, CodecOptions,
-};
+use array::{DType, Error, MAX_TEXT_BYTES, MAX_TEXT_ELEMENTS, PackedChunk, Region, Result, Selection};
+use serde_json::Value;
 
 use super::directory::{Directory, Place};
 use super::filters::{self, Chain, Form, Reading};
-use super::nodes::Kind;
-use super::packing::{Packing, check_rest, name};
+use super::nodes::{Kind, chunk_sizes, listed, sizes};
+use super::packing::{Packing, name};
 use super::shards::Shards;
 use super::states::at;
 use crate::cache::chunk_cache::{ChunkStore, Decoded};
@@ -31,33 +25,20 @@ pub(super) const MAX_TEXT_CHUNKS: u64 = 65_536;
 
 /// An array of a store.
 pub(super) struct Stored {
-    array: Array<Directory>,
+    directory: Arc<Directory>,
+    keys: Keys,
     pub(super) dtype: DType,
     /// Elements per axis; of texts with one more axis, of their bytes.
     shape: Vec<u64>,
     /// Elements per axis of what is decoded at once.
     pub(super) chunk: Vec<u64>,
     /// Elements per axis of what is decoded at once, without the bytes of texts.
-    chunk_shape: ChunkShape,
+    chunk_shape: Vec<u64>,
     /// Files per axis, of chunks or shards.
     files: Vec<u64>,
-    shards: Option<Shards>,
     codecs: Codecs,
-    /// Last codecs of the chunks, which are undone here.
-    packing: Packing,
-    /// One element as stored.
+    /// One element as it is given.
     fill: Vec<u8>,
-    options: CodecOptions,
-}
-
-/// How the elements of a chunk are put together.
-enum Codecs {
-    /// As zarrs has it from the array's document.
-    OfArray,
-    /// As zarrs has it from that of a shard's inner chunks.
-    OfInner(CodecChain),
-    /// By ourselves.
-    Own(Chain),
 }
 
 impl Stored {
@@ -78,78 +59,61 @@ impl Stored {
             Kind::ArrayV3(document) => (document, false),
             Kind::Group => return Err(Error::internal("a group is no array")),
         };
-        let mut readings = filters::readings(document, is_v2)?;
-        if let [Reading { form: Form::Number(_), time: None, .. }] = &readings[..]
-            && !has_filters(document)
-        {
-            let stored = Self::open(directory, path, kind)?;
-            return Ok(readings.pop().map(|reading| (reading, stored)).into_iter().collect());
-        }
         let open = |reading: Reading| {
-            let stored = Self::open_own(directory, path, kind, reading.form.clone(), scratch, text_chunks)?;
+            let mut stored = Self::open(directory, path, (document, is_v2), reading.form.clone())?;
+            stored.take_texts(scratch, text_chunks)?;
+            chunk_bytes(&stored.chunk, stored.dtype)?;
             Ok((reading, stored))
         };
-        readings.into_iter().map(open).collect()
+        filters::readings(document, is_v2)?.into_iter().map(open).collect()
     }
 
-    /// An array whose codecs or elements zarrs has not; it is told of an array of bytes instead, for its grid and keys.
-    fn open_own(
+    fn open(
         directory: &Arc<Directory>,
         path: &str,
-        kind: &Kind,
+        (document, is_v2): (&Value, bool),
         form: Form,
-        scratch: &Scratch,
-        text_chunks: &mut u64,
     ) -> Result<Self> {
-        let array = opened(directory, path, metadata(&plain(kind)?)?.0)?;
-        let outer = outer_shape(&array)?;
-        let axes = array.shape().len();
-        let parsed = Parsed::of(kind, form, axes)?;
-        let sizes = |shape: &ChunkShape| shape.iter().map(|n| n.get()).collect::<Vec<u64>>();
-        let (chunk_shape, shards) = match &parsed.sharding {
-            None => (outer.clone(), None),
-            Some(configuration) => {
-                let inner = configuration.get("chunk_shape").cloned().unwrap_or_default();
-                let inner: ChunkShape = serde_json::from_value(inner)
-                    .map_err(|e| Error::corrupt(format!("expected a shape of chunks, found: {e}")))?;
-                if inner.len() != axes {
-                    return Err(Error::corrupt("expected chunks with the axes of the array"));
-                }
-                let shards = Shards::of(configuration, &sizes(&outer), &sizes(&inner))?;
-                let shards =
-                    shards.ok_or_else(|| Error::unsupported("index of shards in an unusual form"))?;
-                (inner, Some(shards))
-            }
+        let keys = Keys::of(path, document, is_v2)?;
+        let shape = shape(document)?;
+        let (outer, codecs) = if is_v2 {
+            let outer = chunk_sizes(document.get("chunks"), shape.len())?;
+            let codecs = Codecs::of_v2(document, form, outer.clone())?;
+            (outer, codecs)
+        } else {
+            check_v3(document)?;
+            let outer = chunk_sizes(document.pointer("/chunk_grid/configuration/chunk_shape"), shape.len())?;
+            let codecs = Codecs::of_v3(document, form, outer.clone())?;
+            (outer, codecs)
         };
-        let (shape, files) = (array.shape().to_vec(), files(&array, &outer));
-        let mut stored = Self {
-            dtype: parsed.chain.form().dtype(),
+        Ok(Self {
+            directory: Arc::clone(directory),
+            keys,
+            dtype: codecs.chain.dtype(),
+            files: shape.iter().zip(&outer).map(|(&n, &chunk)| n.div_ceil(chunk)).collect(),
             shape,
-            chunk: sizes(&chunk_shape),
-            chunk_shape,
-            files,
-            shards,
-            packing: parsed.packing,
+            chunk: codecs.chunk.clone(),
+            chunk_shape: codecs.chunk.clone(),
             fill: Vec::new(),
-            options: CodecOptions::default().with_concurrent_target(1),
-            codecs: Codecs::Own(parsed.chain),
-            array,
-        };
-        guarded(|| stored.measure_texts(scratch, text_chunks))?;
-        if let Codecs::Own(chain) = &stored.codecs {
-            stored.fill = chain.fill().to_vec();
-            if let Some(bytes) = chain.form().text_bytes() {
-                stored.shape.push(bytes as u64);
-                stored.chunk.push(bytes as u64);
-            }
+            codecs,
+        })
+    }
+
+    /// Takes the fill value, and the bytes of texts as another axis.
+    fn take_texts(&mut self, scratch: &Scratch, text_chunks: &mut u64) -> Result<()> {
+        guarded(|| self.measure_texts(scratch, text_chunks))?;
+        let chain = &self.codecs.chain;
+        self.fill = chain.fill().to_vec();
+        if let Some(bytes) = chain.form().text_bytes() {
+            self.shape.push(bytes as u64);
+            self.chunk.push(bytes as u64);
         }
-        chunk_bytes(&stored.chunk, stored.dtype)?;
-        Ok(stored)
+        Ok(())
     }
 
     /// Reads all texts that have lengths of their own, for the longest.
     fn measure_texts(&mut self, scratch: &Scratch, text_chunks: &mut u64) -> Result<()> {
-        let Codecs::Own(chain) = &self.codecs else { return Ok(()) };
+        let Codecs { chain, packing, .. } = &self.codecs;
         if !matches!(chain.form(), Form::Variable(_)) {
             return Ok(());
         }
@@ -175,7 +139,7 @@ impl Stored {
             let unpack = |most: u64| {
                 let room = scratch.reserve(0, most, &cancel)?;
                 let most = usize::try_from(most).unwrap_or(usize::MAX);
-                self.packing.undo(stored.clone(), most).map(|bytes| (bytes, room))
+                packing.undo(stored.clone(), most).map(|bytes| (bytes, room))
             };
             let (bytes, _room) = unpack(few.min(MAX_TEXT_BYTES)).or_else(|_| unpack(MAX_TEXT_BYTES))?;
             longest = chain.texts(&bytes, chunk_texts)?.iter().map(|t| t.len()).fold(longest, usize::max);
@@ -186,36 +150,8 @@ impl Stored {
                 "texts of at most {longest} bytes that take {padded}, more than {MAX_TEXT_BYTES}, as long as the longest"
             )));
         }
-        if let Codecs::Own(chain) = &mut self.codecs {
-            chain.set_text_bytes(longest);
-        }
+        self.codecs.chain.set_text_bytes(longest);
         Ok(())
-    }
-
-    fn open(directory: &Arc<Directory>, path: &str, kind: &Kind) -> Result<Self> {
-        let dtype = dtype(kind)?;
-        let (metadata, packing, rest) = metadata(kind)?;
-        let array = opened(directory, path, metadata)?;
-        let outer = outer_shape(&array)?;
-        let files = files(&array, &outer);
-        let inner = if packing.is_empty() { guarded(|| inner(&array, kind, &outer))? } else { None };
-        let (chunk_shape, packing, codecs, shards) = match inner {
-            Some((shape, packing, codecs, shards)) => (shape, packing, Codecs::OfInner(codecs), Some(shards)),
-            None => {
-                check_rest(&rest)?;
-                (outer, packing, Codecs::OfArray, None)
-            }
-        };
-        let chunk: Vec<u64> = chunk_shape.iter().map(|n| n.get()).collect();
-        chunk_bytes(&chunk, dtype)?;
-        let mut fill = array.fill_value().as_ne_bytes().to_vec();
-        if fill.len() != dtype.size_bytes() {
-            return Err(Error::corrupt("expected a fill value of the array's type"));
-        }
-        dtype.to_native(&mut fill);
-        let options = CodecOptions::default().with_concurrent_target(1);
-        let shape = array.shape().to_vec();
-        Ok(Self { array, dtype, shape, chunk, chunk_shape, files, shards, codecs, packing, fill, options })
     }
 
     pub(super) fn shape(&self) -> &[u64] {
@@ -234,7 +170,7 @@ impl Stored {
 
     /// Returns the key of one of these files in the store.
     pub(super) fn key(&self, file: &[u64]) -> String {
-        self.array.chunk_key(file).as_str().to_owned()
+        self.keys.of_file(file)
     }
 
     /// Reads a selection, chunk by chunk.
@@ -267,13 +203,10 @@ impl Stored {
     /// # Errors
     /// As [`read`](Self::read).
     pub(super) fn packed(&self, selection: &Selection) -> Result<Option<PackedChunk>> {
-        let (Some(position), Some(packing)) = (whole_chunk(selection, &self.chunk), self.packing.portable())
-        else {
+        let packing = self.codecs.packing.portable().filter(|_| self.codecs.chain.is_plain());
+        let (Some(position), Some(packing)) = (whole_chunk(selection, &self.chunk), packing) else {
             return Ok(None);
         };
-        if matches!(self.codecs, Codecs::Own(_)) {
-            return Ok(None);
-        }
         let size = chunk_bytes(&self.chunk, self.dtype)?;
         let place = guarded(|| self.place(&position, size as u64))?;
         let is_smaller = |place: &Place| (1..size as u64).contains(&place.size_bytes);
@@ -283,16 +216,15 @@ impl Stored {
 
     /// Finds a chunk, if it exists.
     fn place(&self, position: &[u64], chunk_bytes: u64) -> Result<Option<Place>> {
-        let directory = self.array.storage();
         let most = most_encoded_bytes(chunk_bytes);
         // The bytes of texts are no axis of the file.
         let position = &position[..self.chunk_shape.len()];
-        match &self.shards {
+        match &self.codecs.shards {
             Some(shards) => {
                 let (shard, number) = shards.place(position);
-                shards.chunk(&directory, self.array.chunk_key(&shard).as_str(), number, most)
+                shards.chunk(&self.directory, &self.keys.of_file(&shard), number, most)
             }
-            None => directory.object(self.array.chunk_key(position).as_str(), most),
+            None => self.directory.object(&self.keys.of_file(position), most),
         }
     }
 
@@ -312,11 +244,11 @@ impl Stored {
 
     /// Most bytes of a chunk before it was packed.
     fn stored_bytes(&self, chunk_bytes: usize) -> usize {
-        let Codecs::Own(chain) = &self.codecs else { return chunk_bytes };
-        let elements = self.chunk_shape.iter().fold(1u64, |n, s| n.saturating_mul(s.get()));
+        let elements = self.chunk_shape.iter().fold(1u64, |n, &s| n.saturating_mul(s));
         let elements = usize::try_from(elements).unwrap_or(usize::MAX);
         // Texts have their lengths before them.
-        chain.stored_bytes(elements).unwrap_or_else(|| chunk_bytes.saturating_add(4 * elements + 4))
+        let stored = self.codecs.chain.stored_bytes(elements);
+        stored.unwrap_or_else(|| chunk_bytes.saturating_add(4 * elements + 4))
     }
 
     /// C order over the grid.
@@ -327,45 +259,21 @@ impl Stored {
 
     /// The elements of a chunk as stored; empty when it does not exist.
     fn decode(&self, position: &[u64], size: usize, store: &ChunkStore, cancel: &Cancel) -> Result<Decoded> {
-        let corrupt = |e: &dyn std::fmt::Display| {
-            Error::corrupt(format!("expected a chunk as its codecs write it, found: {e}"))
-        };
+        let Codecs { packing, chain, .. } = &self.codecs;
         let stored_bytes = self.stored_bytes(size);
         let Some(place) = self.place(position, stored_bytes as u64)? else {
             return self.missing(size, store, cancel);
         };
-        let needed_bytes = self.packing.needed_bytes(place.size_bytes, stored_bytes.max(size) as u64);
+        let needed_bytes = packing.needed_bytes(place.size_bytes, stored_bytes.max(size) as u64);
+        // Shards within a chunk are put together beside it.
+        let needed_bytes = needed_bytes.saturating_add(chain.depth().saturating_mul(size as u64));
         let room = store.scratch().reserve(size as u64, needed_bytes, cancel)?;
-        let encoded = self.packing.undo(place.read()?, stored_bytes)?;
-        let whole = self.array.codecs();
-        let codecs = match &self.codecs {
-            Codecs::OfArray => &*whole,
-            Codecs::OfInner(codecs) => codecs,
-            Codecs::Own(chain) => {
-                let elements: Vec<u64> = self.chunk_shape.iter().map(|n| n.get()).collect();
-                return Ok(Decoded::new(chain.undo(encoded, &elements)?, room));
-            }
-        };
-        let decoded = codecs
-            .decode(
-                Cow::Owned(encoded),
-                &self.chunk_shape,
-                self.array.data_type(),
-                self.array.fill_value(),
-                &self.options,
-            )
-            .map_err(|e| corrupt(&e))?;
-        let mut bytes = decoded.into_fixed().map_err(|e| corrupt(&e))?.into_owned();
-        if bytes.len() != size {
-            return Err(Error::corrupt(format!("expected a chunk of {size} bytes, found {}", bytes.len())));
-        }
-        // zarrs gives the host's order; swapping is its own inverse.
-        self.dtype.to_native(&mut bytes);
+        let bytes = chain.undo(packing.undo(place.read()?, stored_bytes)?, &self.chunk_shape)?;
         Ok(Decoded::new(bytes, room))
     }
 }
 
-/// zarrs is careful, and so are we: a panic in it becomes an error.
+/// A panic in a decoder becomes an error of the chunk.
 fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
         Err(Error::corrupt("expected a chunk that can be decoded, found one that cannot"))
@@ -384,149 +292,109 @@ fn most_encoded_bytes(chunk_bytes: u64) -> u64 {
     chunk_bytes.saturating_mul(2).saturating_add(1 << 20)
 }
 
-fn opened(directory: &Arc<Directory>, path: &str, metadata: ArrayMetadata) -> Result<Array<Directory>> {
-    let array = guarded(|| {
-        Array::new_with_metadata(Arc::clone(directory), &format!("/{path}"), metadata)
-            .map_err(|e| Error::unsupported(e.to_string()))
-    })?;
+/// Sizes along the axes of an array.
+fn shape(document: &Value) -> Result<Vec<u64>> {
+    let shape = sizes(document.get("shape"))?;
     // Texts get one more.
-    if array.shape().len() >= array::MAX_AXES {
-        return Err(Error::unsupported(format!("array of {} axes", array.shape().len())));
+    if shape.len() >= array::MAX_AXES {
+        return Err(Error::unsupported(format!("array of {} axes", shape.len())));
     }
     // Before all chunks of the store are counted.
-    let elements = array.shape().iter().try_fold(1u64, |n, &size| n.checked_mul(size));
+    let elements = shape.iter().try_fold(1u64, |n, &size| n.checked_mul(size));
     if elements.is_none_or(|n| n > i64::MAX as u64) {
-        return Err(Error::too_large(format!("shape {:?} exceeds 2^63 elements", array.shape())));
+        return Err(Error::too_large(format!("shape {shape:?} exceeds 2^63 elements")));
     }
-    Ok(array)
+    Ok(shape)
 }
 
-fn outer_shape(array: &Array<Directory>) -> Result<ChunkShape> {
-    guarded(|| {
-        let first = vec![0; array.shape().len()];
-        array.chunk_shape(&first).map_err(|e| Error::unsupported(e.to_string()))
-    })
+/// Keys of the files of an array.
+#[derive(Debug)]
+struct Keys {
+    /// Path of the array, with a slash behind it; nothing at the root. Version 3 has another word behind it.
+    before: String,
+    separator: char,
+    /// Key of the only chunk of an array without axes, behind the path.
+    alone: &'static str,
 }
 
-/// Files per axis.
-fn files(array: &Array<Directory>, outer: &ChunkShape) -> Vec<u64> {
-    array.shape().iter().zip(outer.iter()).map(|(&n, chunk)| n.div_ceil(chunk.get())).collect()
+impl Keys {
+    fn of(path: &str, document: &Value, is_v2: bool) -> Result<Self> {
+        let encoding = document.get("chunk_key_encoding");
+        let encoding_name = encoding.and_then(|e| e.as_str().or_else(|| e.get("name")?.as_str()));
+        let (separator, alone) = match encoding_name {
+            _ if is_v2 => (document.get("dimension_separator"), "0"),
+            Some("v2") => (encoding.and_then(|e| e.pointer("/configuration/separator")), "0"),
+            Some("default") => (encoding.and_then(|e| e.pointer("/configuration/separator")), "c"),
+            other => {
+                let what = format!("chunk key encoding `{}`", other.unwrap_or("unnamed"));
+                return Err(Error::unsupported(what));
+            }
+        };
+        let separator = match separator {
+            None | Some(Value::Null) if alone == "c" => '/',
+            None | Some(Value::Null) => '.',
+            Some(Value::String(text)) if text == "/" => '/',
+            Some(Value::String(text)) if text == "." => '.',
+            Some(other) => {
+                return Err(Error::corrupt(format!("expected the separator `.` or `/`, found {other}")));
+            }
+        };
+        let folder = if path.is_empty() { String::new() } else { format!("{path}/") };
+        let before = if alone == "c" { format!("{folder}c{separator}") } else { folder };
+        Ok(Self { before, separator, alone })
+    }
+
+    /// Key of a file of chunks or of a shard.
+    fn of_file(&self, file: &[u64]) -> String {
+        let before = &self.before;
+        match file.split_first() {
+            // Without a separator behind the word.
+            None if self.alone == "c" => before[..before.len() - 1].to_owned(),
+            None => format!("{before}{}", self.alone),
+            Some((first, rest)) => rest
+                .iter()
+                .fold(format!("{before}{first}"), |key, place| format!("{key}{}{place}", self.separator)),
+        }
+    }
 }
 
-/// Codecs of numcodecs that zarrs has not, before what packs chunks.
-fn has_filters(document: &Value) -> bool {
-    const OWN: [&str; 7] =
-        ["delta", "fixedscaleoffset", "quantize", "astype", "packbits", "bitround", "shuffle"];
-    let listed = |name: &str| document.get(name).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    let inner = |codec: &Value| codec.pointer("/configuration/codecs").and_then(Value::as_array).cloned();
-    let is_own = |codec: &Value| OWN.contains(&name(codec));
-    let codecs = listed("codecs");
-    !listed("filters").is_empty()
-        || codecs.iter().any(is_own)
-        || codecs.iter().filter_map(inner).flatten().any(|codec| is_own(&codec))
-}
-
-/// Parsed metadata of an array that is read without zarrs.
-struct Parsed {
-    chain: Chain,
+/// How the elements of chunks are stored.
+#[derive(Debug)]
+struct Codecs {
+    /// Elements per axis of what is decoded at once.
+    chunk: Vec<u64>,
+    /// How files hold many chunks, if they do.
+    shards: Option<Shards>,
+    /// Last codecs of the chunks.
     packing: Packing,
-    /// How shards are laid out, where there are.
-    sharding: Option<Value>,
+    /// The codecs before.
+    chain: Chain,
 }
 
-impl Parsed {
-    fn of(kind: &Kind, form: Form, axes: usize) -> Result<Self> {
-        let listed = |value: Option<&Value>| value.and_then(Value::as_array).cloned().unwrap_or_default();
-        match kind {
-            Kind::ArrayV2(document) => {
-                let mut codecs = listed(document.get("filters"));
-                codecs.extend(document.get("compressor").filter(|c| c.is_object()).cloned());
-                let packing = Packing::take_all_from(&mut codecs);
-                let mut document = document.clone();
-                document["filters"] = codecs.into();
-                Ok(Self { chain: Chain::of_v2(&document, form, axes)?, packing, sharding: None })
-            }
-            Kind::ArrayV3(document) => {
-                check_grid(document)?;
-                let mut codecs = listed(document.get("codecs"));
-                let mut sharding = None;
-                if let [only] = &codecs[..]
-                    && name(only) == "sharding_indexed"
-                {
-                    let configuration = only.get("configuration").cloned().unwrap_or_default();
-                    codecs = listed(configuration.get("codecs"));
-                    sharding = Some(configuration);
-                }
-                let packing = Packing::take_all_from(&mut codecs);
-                let chain = Chain::of_v3(&codecs, document.get("fill_value"), form, axes)?;
-                Ok(Self { chain, packing, sharding })
-            }
-            Kind::Group => Err(Error::internal("a group is no array")),
-        }
-    }
-}
-
-/// The document of an array of bytes with the same grid and keys.
-fn plain(kind: &Kind) -> Result<Kind> {
-    let replaced = |document: &Value, fields: Value| {
+impl Codecs {
+    fn of_v2(document: &Value, form: Form, chunk: Vec<u64>) -> Result<Self> {
+        let mut codecs = listed(document.get("filters"));
+        codecs.extend(document.get("compressor").filter(|c| c.is_object()).cloned());
+        let packing = Packing::take_from(&mut codecs);
         let mut document = document.clone();
-        for (name, value) in fields.as_object().into_iter().flatten() {
-            document[name] = value.clone();
-        }
-        document
-    };
-    Ok(match kind {
-        Kind::ArrayV2(document) => {
-            let fields =
-                json!({"dtype": "|u1", "filters": null, "compressor": null, "fill_value": 0, "order": "C"});
-            Kind::ArrayV2(replaced(document, fields))
-        }
-        Kind::ArrayV3(document) => {
-            let fields = json!({"data_type": "uint8", "codecs": [{"name": "bytes"}], "fill_value": 0});
-            Kind::ArrayV3(replaced(document, fields))
-        }
-        Kind::Group => return Err(Error::internal("a group is no array")),
-    })
-}
-
-/// Version 2 names types as numpy does, byte order and all; version 3 has no byte order of its own.
-fn dtype(kind: &Kind) -> Result<DType> {
-    let name = match kind {
-        Kind::ArrayV2(document) => document.get("dtype"),
-        Kind::ArrayV3(document) => document.get("data_type"),
-        Kind::Group => None,
-    };
-    let Some(name) = name.and_then(Value::as_str) else {
-        return Err(Error::unsupported("compound or extension element type"));
-    };
-    match kind {
-        Kind::ArrayV2(_) => name.parse().map_err(|_| Error::unsupported(format!("element type `{name}`"))),
-        _ => {
-            let element = ElementType::ALL.into_iter().find(|e| e.name() == name);
-            element.map(DType::native).ok_or_else(|| Error::unsupported(format!("element type `{name}`")))
-        }
+        document["filters"] = codecs.into();
+        let chain = Chain::of_v2(&document, form, chunk.len())?;
+        Ok(Self { chunk, shards: None, packing, chain })
     }
-}
 
-/// Returns the metadata of an array for zarrs, the codecs that are undone here, and, for version 3, the
-/// codecs that are left.
-fn metadata(kind: &Kind) -> Result<(ArrayMetadata, Packing, Vec<Value>)> {
-    let wrong = |e: serde_json::Error| Error::corrupt(format!("expected metadata of an array, found: {e}"));
-    match kind {
-        Kind::ArrayV2(document) => {
-            let mut document = document.clone();
-            let packing = Packing::take_from_v2(&mut document)?;
-            Ok((ArrayMetadata::V2(serde_json::from_value(document).map_err(wrong)?), packing, Vec::new()))
-        }
-        Kind::ArrayV3(document) => {
-            check_grid(document)?;
-            let mut document = document.clone();
-            let mut codecs = document.get("codecs").and_then(Value::as_array).cloned().unwrap_or_default();
-            let packing = Packing::take_from(&mut codecs);
-            document["codecs"] = Value::Array(codecs.clone());
-            Ok((ArrayMetadata::V3(serde_json::from_value(document).map_err(wrong)?), packing, codecs))
-        }
-        Kind::Group => Err(Error::internal("a group is no array")),
+    /// `outer`: elements per axis of a file.
+    fn of_v3(document: &Value, form: Form, outer: Vec<u64>) -> Result<Self> {
+        let codecs = listed(document.get("codecs"));
+        let (chunk, shards, mut codecs) = match &codecs[..] {
+            [only] if name(only) == "sharding_indexed" => {
+                let (chunk, shards, codecs) = Shards::of(only, &outer)?;
+                (chunk, Some(shards), codecs)
+            }
+            _ => (outer, None, codecs),
+        };
+        let packing = Packing::take_from(&mut codecs);
+        let chain = Chain::of_v3(&codecs, document.get("fill_value"), form, &chunk, 0)?;
+        Ok(Self { chunk, shards, packing, chain })
     }
 }
 
@@ -546,10 +414,13 @@ const KNOWN_FIELDS: [&str; 12] = [
     "consolidated_metadata",
 ];
 
-fn check_grid(document: &Value) -> Result<()> {
+fn check_v3(document: &Value) -> Result<()> {
     let grid = document.pointer("/chunk_grid/name").and_then(Value::as_str);
     if grid != Some("regular") {
         return Err(Error::unsupported(format!("chunk grid `{}`", grid.unwrap_or("unnamed"))));
+    }
+    if let Some(transformer) = listed(document.get("storage_transformers")).first() {
+        return Err(Error::unsupported(format!("storage transformer `{}`", name(transformer))));
     }
     check_known(document)
 }
@@ -563,22 +434,4 @@ fn check_known(document: &Value) -> Result<()> {
         Some(name) => Err(Error::unsupported(format!("field `{name}`, which must be understood"))),
         None => Ok(()),
     }
-}
-
-/// Inner chunks, where shards have no codec around them: shape, what packed them, how to read and find them.
-type Sharded = (ChunkShape, Packing, CodecChain, Shards);
-
-fn inner(array: &Array<Directory>, kind: &Kind, outer: &ChunkShape) -> Result<Option<Sharded>> {
-    let (true, Kind::ArrayV3(document)) = (array.is_exclusively_sharded(), kind) else { return Ok(None) };
-    let Some(shape) = array.effective_subchunk_shape() else { return Ok(None) };
-    let Some(configuration) = document.pointer("/codecs/0/configuration") else { return Ok(None) };
-    let sizes = |shape: &ChunkShape| shape.iter().map(|n| n.get()).collect::<Vec<u64>>();
-    let Some(shards) = Shards::of(configuration, &sizes(outer), &sizes(&shape))? else { return Ok(None) };
-    let mut codecs = configuration.get("codecs").and_then(Value::as_array).cloned().unwrap_or_default();
-    let packing = Packing::take_from(&mut codecs);
-    check_rest(&codecs)?;
-    let parsed: Vec<_> = serde_json::from_value(Value::Array(codecs))
-        .map_err(|e| Error::corrupt(format!("expected codecs of a shard, found: {e}")))?;
-    let chain = CodecChain::from_metadata(&parsed).map_err(|e| Error::unsupported(e.to_string()))?;
-    Ok(Some((shape, packing, chain, shards)))
 }

@@ -386,7 +386,7 @@ fn unpack_blosclz(packed: &[u8], out: &mut [u8]) -> Result<()> {
 ///
 /// # Errors
 /// `Corrupt` unless just `expected` bytes come out.
-pub(super) fn decode(packed: &[u8], expected: usize) -> Result<Vec<u8>> {
+pub(crate) fn decode(packed: &[u8], expected: usize) -> Result<Vec<u8>> {
     let chunk = Chunk::parse(packed)?;
     if chunk.size_bytes != expected {
         return Err(bad(&format!("{} bytes instead of {expected}", chunk.size_bytes)));

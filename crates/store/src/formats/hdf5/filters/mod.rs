@@ -6,7 +6,7 @@
 
 mod aec;
 mod blocks;
-mod blosc;
+pub(crate) mod blosc;
 mod blosc2;
 mod szip;
 

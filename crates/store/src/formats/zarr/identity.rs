@@ -1,0 +1,73 @@
+//! Whether the chunks of a store are still what they were: sizes and times of modification, without reading any.
+//!
+//! *When a store is opened*, its identity takes in the state of every file of chunks, if there are at most
+//! [`MAX_LOOKS`]. Of larger stores it takes in the folders in which these files lie, at most as many, evenly chosen: a
+//! folder changes when a file in it is made, deleted or replaced, which is how careful writers write.
+//! *While it is open*, the state of each file that is read is noted: see [`states`](super::states).
+//!
+//! Not noticed: a file overwritten in place in a store of more than [`MAX_LOOKS`] files while it is closed, or before
+//! it was read; one that keeps its size and time; a file whose block is in some cache and is not read again. Such a
+//! store needs to be touched: any change of its metadata documents makes it another.
+
+use array::Result;
+
+use super::directory::Directory;
+use super::states::at;
+use super::stored::Stored;
+use crate::io::byte_store::Stamp;
+
+/// Most files or folders whose state is looked at when a store is opened: a few milliseconds on a local disk.
+const MAX_LOOKS: u64 = 1024;
+
+/// The state of all chunks, as far as it is looked at.
+///
+/// # Errors
+/// `Stale` when a file changes meanwhile.
+pub(super) fn identity(directory: &Directory, arrays: &[Stored]) -> Result<Vec<u8>> {
+    let count = |sizes: &[u64]| sizes.iter().fold(1u64, |n, &size| n.saturating_mul(size));
+    let sum = |counts: &mut dyn Iterator<Item = u64>| counts.fold(0, u64::saturating_add);
+    let mut identity = Vec::new();
+    let mut look = |key: &str| -> Result<()> {
+        let stamp = directory.look(key)?.map(Stamp::to_bytes);
+        identity.extend(stamp.unwrap_or_default());
+        Ok(())
+    };
+    if sum(&mut arrays.iter().map(|array| count(array.files()))) <= MAX_LOOKS {
+        for array in arrays {
+            (0..count(array.files())).try_for_each(|number| look(&array.key(&at(number, array.files()))))?;
+        }
+        return Ok(identity);
+    }
+    let grids: Vec<Vec<u64>> = arrays.iter().map(folders).collect();
+    let step = sum(&mut grids.iter().map(|grid| count(grid))).div_ceil(MAX_LOOKS).max(1);
+    // Every `step`th of all, whatever array it is of.
+    let mut skip = 0;
+    for (array, grid) in arrays.iter().zip(&grids) {
+        let mut number = skip;
+        while number < count(grid) {
+            look(folder(&array.key(&at(number, grid))))?;
+            number = number.saturating_add(step);
+        }
+        skip = number - count(grid);
+    }
+    Ok(identity)
+}
+
+/// The grid of files with one file for each folder that there is.
+fn folders(array: &Stored) -> Vec<u64> {
+    let mut files = array.files().to_vec();
+    let mut other = vec![0; files.len()];
+    let first = array.key(&other);
+    if let [.., before_last, _] = &mut other[..] {
+        *before_last = 1;
+    }
+    // Whether the last axis alone makes the name of a file, or all axes do.
+    let is_nested = folder(&first) != folder(&array.key(&other));
+    let one = if is_nested { files.len().saturating_sub(1) } else { 0 };
+    files[one..].iter_mut().for_each(|n| *n = (*n).min(1));
+    files
+}
+
+fn folder(key: &str) -> &str {
+    key.rsplit_once('/').map_or("", |(folder, _)| folder)
+}

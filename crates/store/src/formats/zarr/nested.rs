@@ -1,0 +1,95 @@
+//! Shards within a chunk: shards of shards, and shards behind other codecs. A chunk is read as a whole, and put together
+//! from the chunks in it.
+
+use array::{Error, Result};
+use serde_json::Value;
+
+use super::filters::{Chain, Form};
+use super::packing::Packing;
+use super::shards::Shards;
+use super::states::at;
+
+/// Most shards within one another, the outermost left out: memory for as many chunks is taken at a time.
+const MAX_DEPTH: usize = 2;
+
+/// How a chunk is put together from shards in it.
+#[derive(Debug)]
+pub(super) struct Nested {
+    shards: Shards,
+    /// Elements per axis of the chunks within.
+    chunk: Vec<u64>,
+    packing: Packing,
+    chain: Chain,
+}
+
+impl Nested {
+    /// Takes the codec of a chunk of `shape` elements, which is in `depth` others.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Unsupported` for what cannot be undone.
+    pub(super) fn of(
+        codec: &Value,
+        fill_value: Option<&Value>,
+        form: Form,
+        shape: &[u64],
+        depth: usize,
+    ) -> Result<Self> {
+        if depth >= MAX_DEPTH {
+            return Err(Error::unsupported(format!("more than {} shards within one another", MAX_DEPTH + 1)));
+        }
+        let (chunk, shards, mut codecs) = Shards::of(codec, shape)?;
+        let packing = Packing::take_from(&mut codecs);
+        let chain = Chain::of_v3(&codecs, fill_value, form, &chunk, depth + 1)?;
+        Ok(Self { shards, chunk, packing, chain })
+    }
+
+    /// How the elements within are put together.
+    pub(super) fn chain(&self) -> &Chain {
+        &self.chain
+    }
+
+    /// Bytes that a chunk has beside those of its elements.
+    pub(super) fn index_bytes(&self) -> usize {
+        self.shards.index_bytes()
+    }
+
+    /// The elements of a chunk of `shape`, C order, as they are given.
+    ///
+    /// # Errors
+    /// `Corrupt`.
+    pub(super) fn undo(&self, stored: &[u8], shape: &[u64]) -> Result<Vec<u8>> {
+        let too_large = || Error::too_large("a chunk beyond memory");
+        let fill = self.chain.fill();
+        let elements = count(shape).ok_or_else(too_large)?;
+        let inner = count(&self.chunk).and_then(|n| self.chain.stored_bytes(n)).ok_or_else(too_large)?;
+        let bytes = elements.checked_mul(fill.len()).ok_or_else(too_large)?;
+        let mut out: Vec<u8> = fill.iter().copied().cycle().take(bytes).collect();
+        for (number, chunk) in (0..).zip(self.shards.chunks_in(stored)?) {
+            let Some(chunk) = chunk else { continue };
+            let elements = self.chain.undo(self.packing.undo(chunk.to_vec(), inner)?, &self.chunk)?;
+            self.put(&elements, &at(number, self.shards.grid()), shape, &mut out);
+        }
+        Ok(out)
+    }
+
+    /// Puts a chunk to its place, row by row along the last axis.
+    fn put(&self, chunk: &[u8], position: &[u64], shape: &[u64], out: &mut [u8]) {
+        let item_bytes = self.chain.fill().len();
+        let mut rows = self.chunk.clone();
+        let row = rows.last_mut().map_or(1, |last| std::mem::replace(last, 1));
+        let row_bytes = usize::try_from(row).unwrap_or(usize::MAX).saturating_mul(item_bytes).max(1);
+        for (number, bytes) in (0..).zip(chunk.chunks_exact(row_bytes)) {
+            let within = at(number, &rows);
+            let axes = position.iter().zip(&self.chunk).zip(&within).zip(shape);
+            let start = axes.fold(0, |n, (((&p, &c), &w), &size)| n * size + p * c + w);
+            let start = usize::try_from(start).unwrap_or(usize::MAX).saturating_mul(item_bytes);
+            let place = out.get_mut(start..).and_then(|rest| rest.get_mut(..bytes.len()));
+            place.into_iter().for_each(|place| place.copy_from_slice(bytes));
+        }
+    }
+}
+
+/// Elements of a shape, if memory could hold them.
+fn count(shape: &[u64]) -> Option<usize> {
+    shape.iter().try_fold(1usize, |n, &size| n.checked_mul(usize::try_from(size).ok()?))
+}
