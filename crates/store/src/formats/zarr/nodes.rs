@@ -177,7 +177,7 @@ fn node_v3(mut document: Value) -> Option<Node> {
     let attributes = document.get_mut("attributes").map(|a| object(a.take())).unwrap_or_default();
     let kind = match document.get("node_type").and_then(Value::as_str) {
         Some("array") => {
-            // Attributes are kept beside: zarrs need not look at them.
+            // Attributes are kept beside.
             document.as_object_mut()?.remove("attributes");
             Kind::ArrayV3(plain(document))
         }
