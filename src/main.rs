@@ -16,7 +16,9 @@ use array::{Error, ErrorKind, Result, Retry};
 use clap::FromArgMatches;
 use node::export::film::Method;
 use stream::Ranks;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::cli::{Cli, Command};
 #[cfg(feature = "lab")]
@@ -165,21 +167,21 @@ fn ignores_hangup() -> bool {
 }
 
 fn start_log(verbose: u8) {
-    let level = match verbose {
-        0 => "warn",
-        1 => "info,corridor_node=debug",
-        _ => "trace",
+    let asked = std::env::var("CORRIDOR_LOG").ok().and_then(|text| text.parse().ok());
+    let usual = match verbose {
+        0 => Targets::new().with_default(LevelFilter::WARN),
+        1 => Targets::new().with_default(LevelFilter::INFO).with_target("corridor_node", LevelFilter::DEBUG),
+        _ => Targets::new().with_default(LevelFilter::TRACE),
     };
-    let filter = EnvFilter::try_from_env("CORRIDOR_LOG").unwrap_or_else(|_| EnvFilter::new(level));
-    let log = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let filtered = tracing_subscriber::registry().with(asked.unwrap_or(usual));
+    let log = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal());
     // Times and places in the code are for those who asked how it goes.
     if verbose == 0 {
-        log.without_time().with_target(false).init();
+        filtered.with(log.without_time().with_target(false)).init();
     } else {
-        log.init();
+        filtered.with(log).init();
     }
 }
 
