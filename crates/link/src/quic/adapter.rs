@@ -153,8 +153,8 @@ mod tests {
     use quinn::{ClientConfig, Connection, Endpoint, ServerConfig, TransportConfig};
 
     use super::*;
+    use crate::carrier::tls::{self, ALPN_WIRE, Identity, Trust};
     use crate::quic::pace::{ASKS_PER_PACKET, MOST_PACKETS_PER_BATCH};
-    use crate::tls::{self, ALPN_WIRE, Identity, Trust};
 
     /// Size of all packets, as nothing larger is tried.
     const PACKET_BYTES: u64 = 1200;

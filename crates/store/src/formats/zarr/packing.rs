@@ -6,8 +6,8 @@ use std::io::Read;
 use array::{Error, Result};
 use serde_json::Value;
 
-use crate::formats::hdf5::filters::blosc;
 use crate::formats::common::shuffle::unshuffle;
+use crate::formats::hdf5::filters::blosc;
 
 /// Codecs of arrays that keep the number of bytes.
 const SIZE_KEEPING: [&str; 3] = ["bytes", "endian", "transpose"];
