@@ -8,7 +8,7 @@ use array::{Error, Meaning, Result};
 use node::assemble::{Context, Stack, assemble};
 use node::client::dial::{Reach, Words, parse_rate};
 use node::client::servers::Sharing;
-use node::describe::size;
+use node::client::text::{plain, size};
 use node::memory::{Budget, MIN_BUDGET_BYTES, parse_size};
 use node::node::{Listen, Node, Options};
 use node::places::Places;
@@ -32,7 +32,7 @@ const SAFE_TOKEN_CHARS: usize = 16;
 /// want it.
 pub(crate) fn say(line: &str) {
     for line in without_tokens(line).lines() {
-        writeln!(std::io::stderr(), "{}", node::describe::plain(line)).unwrap_or_default();
+        writeln!(std::io::stderr(), "{}", plain(line)).unwrap_or_default();
     }
 }
 

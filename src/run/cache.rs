@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use array::Result;
-use node::describe::size;
+use node::client::text::{plain, size};
 use node::places::Places;
 use serde_json::json;
 use store::{SIDE_CACHE_BYTES, SideCache};
@@ -17,7 +17,7 @@ pub(crate) fn run(options: &Cache) -> Result<()> {
         None => Places::of_user()?.cache,
     };
     let side = SideCache::new(&folder, SIDE_CACHE_BYTES);
-    let shown = node::describe::plain(&folder.display().to_string());
+    let shown = plain(&folder.display().to_string());
     if matches!(options.action, Some(CacheAction::Clear)) {
         let (count, size_bytes) = side.clear();
         let (left, left_bytes) = side.usage();

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use array::{Error, ErrorKind, Result, Source};
 use node::client::remote::Carried;
-use node::describe::{self, size};
+use node::client::text::{plain, size};
 use node::export::get::{GetRequest, get};
 use node::export::mesh::{self, MeshReport, MeshRequest};
 use node::export::selection_text::Pick;
@@ -140,7 +140,7 @@ async fn run_once(options: &Get, output: &Path) -> Result<()> {
     }
     let is_piped = output != options.output;
     let output =
-        if is_piped { "standard output".to_owned() } else { describe::plain(&output.display().to_string()) };
+        if is_piped { "standard output".to_owned() } else { plain(&output.display().to_string()) };
     let what = match done.selections.len() {
         1 => format!("shape {:?}, {}", done.shape, done.dtype),
         count => format!("{count} selections, one after another"),
@@ -175,7 +175,7 @@ async fn export_mesh(
         let said = json!({"output": options.output, "vertices": vertices, "triangles": triangles});
         return print(&said.to_string());
     }
-    let output = describe::plain(&options.output.display().to_string());
+    let output = plain(&options.output.display().to_string());
     say(&format!("{output}: {vertices} vertices, {triangles} triangles"));
     Ok(())
 }

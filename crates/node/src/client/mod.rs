@@ -17,4 +17,5 @@ pub mod reverse;
 pub mod servers;
 pub(crate) mod shared_failure;
 pub mod ssh;
+pub mod text;
 pub(crate) mod upstream;

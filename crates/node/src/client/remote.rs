@@ -27,7 +27,6 @@ use crate::client::read_sink::{Done, Landing, put};
 use crate::client::requests::Ask;
 use crate::client::retry::Again;
 use crate::client::servers::{Replica, Rest};
-use crate::export::read_slabs::Slab;
 
 /// Requests of one call under way; far more than any path needs to stay full with blocks of 256 KiB.
 const MAX_BLOCKS_UNDER_WAY: usize = 512;
@@ -316,8 +315,9 @@ fn missing(
     let mut parts = Vec::new();
     while let Some((part, region)) = rest.take(PART_BYTES) {
         let of_whole = part.ranges().iter().zip(selection.ranges());
-        let start = of_whole.map(|(part, whole)| (part.start - whole.start) / whole.step.max(1)).collect();
-        let (bytes, rows) = Slab { start, selection: part.clone() }.stretches(&shape, item_bytes);
+        let start: Vec<u64> =
+            of_whole.map(|(part, whole)| (part.start - whole.start) / whole.step.max(1)).collect();
+        let (bytes, rows) = Rows::of_box(&start, &part.shape(), &shape, item_bytes);
         if !rows.into_iter().all(|start| done.has(start, bytes)) {
             parts.push((part, region));
         }

@@ -57,16 +57,7 @@ impl Slab {
     /// How it lies in the C-order result of `shape`: the bytes of one stretch, and where in the result they begin. The
     /// stretches are the slab's own elements, cut into equal parts.
     pub fn stretches(&self, shape: &[u64], item_bytes: usize) -> (u64, Rows) {
-        let counts = self.selection.shape();
-        // The last axis that is not whole, and all after it.
-        let outer = (0..counts.len()).rev().find(|&axis| counts[axis] < shape[axis]).unwrap_or(0);
-        let item = item_bytes as u64;
-        let stride = |axis: usize| shape[axis + 1..].iter().fold(item, |n, &v| n.saturating_mul(v));
-        let strides: Vec<u64> = (0..counts.len()).map(stride).collect();
-        let first: u64 = self.start.iter().zip(&strides).map(|(s, stride)| s.saturating_mul(*stride)).sum();
-        let stretch_bytes = counts[outer..].iter().fold(item, |n, &v| n.saturating_mul(v));
-        let axes = counts.into_iter().zip(strides).take(outer).collect();
-        (stretch_bytes, Rows { offset_bytes: first, axes })
+        Rows::of_box(&self.start, &self.selection.shape(), shape, item_bytes)
     }
 }
 

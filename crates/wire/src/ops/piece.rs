@@ -26,6 +26,21 @@ impl Rows {
         Self { offset_bytes, axes: Vec::new() }
     }
 
+    /// Rows of a box in the C-order result of `shape`, and the bytes of each. The box begins at `start` and has `counts`
+    /// elements per axis; the rows are its own elements, cut into equal parts.
+    #[must_use]
+    pub fn of_box(start: &[u64], counts: &[u64], shape: &[u64], item_bytes: usize) -> (u64, Self) {
+        // The last axis that is not whole, and all after it.
+        let outer = (0..counts.len()).rev().find(|&axis| counts[axis] < shape[axis]).unwrap_or(0);
+        let item = item_bytes as u64;
+        let stride = |axis: usize| shape[axis + 1..].iter().fold(item, |n, &v| n.saturating_mul(v));
+        let strides: Vec<u64> = (0..counts.len()).map(stride).collect();
+        let first: u64 = start.iter().zip(&strides).map(|(s, stride)| s.saturating_mul(*stride)).sum();
+        let row_bytes = counts[outer..].iter().fold(item, |n, &v| n.saturating_mul(v));
+        let axes = counts.iter().copied().zip(strides).take(outer).collect();
+        (row_bytes, Self { offset_bytes: first, axes })
+    }
+
     /// Rows of all axes.
     #[must_use]
     pub fn count(&self) -> u64 {

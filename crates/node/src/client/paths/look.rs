@@ -17,7 +17,7 @@ use super::{Paths, Seen, host, learn, now, probe};
 use crate::assemble::{self, Context};
 use crate::client::dial::{self, Protocol};
 use crate::client::requests::{Ask, List};
-use crate::describe::size;
+use crate::client::text::size;
 use crate::ops::Shared;
 use crate::runtime;
 use crate::url::Url;

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::Recalled;
 use super::watching::OF_OTHER_HOST;
-use crate::describe::size;
+use crate::client::text::size;
 
 /// Report of what is known of the path between this host and another. Rates are bytes per second, times seconds.
 #[derive(Debug, Serialize)]

@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 
 use super::Address;
 use super::greeting::{Greeted, Greeting, Wish};
-use crate::describe::plain;
+use crate::client::text::plain;
 
 /// Names the `ssh` program, with options that come first; words are separated by blanks.
 const PROGRAM_VARIABLE: &str = "CORRIDOR_SSH";

@@ -1,0 +1,36 @@
+//! Text for people: safe for a terminal, and sizes in words.
+
+/// Text that moves no cursor, forges no line and does not turn the direction of reading.
+#[must_use]
+pub fn plain(text: &str) -> String {
+    let is_harmful = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    text.chars().map(|c| if is_harmful(c) { '\u{fffd}' } else { c }).collect()
+}
+
+/// A size for people.
+#[must_use]
+#[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+pub fn size(bytes: u64) -> String {
+    let mut value = bytes as f64;
+    for unit in ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB"] {
+        if value < 1024.0 {
+            return if unit == "bytes" { format!("{bytes} bytes") } else { format!("{value:.1} {unit}") };
+        }
+        value /= 1024.0;
+    }
+    format!("{value:.1} EiB")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_from_files_reach_no_terminal_unchanged() {
+        assert_eq!(plain("a\u{1b}[31mb\nc\u{9b}d\u{202e}e"), "a\u{fffd}[31mb\u{fffd}c\u{fffd}d\u{fffd}e");
+        assert_eq!(plain("Temperatur in °C, 温度"), "Temperatur in °C, 温度");
+    }
+}
