@@ -7,15 +7,15 @@ use std::path::Path;
 use array::{Error, Meaning, Result};
 use node::assemble::{Context, Stack, assemble};
 use node::client::dial::{Reach, Words, parse_rate};
+use node::client::places::Places;
 use node::client::servers::Sharing;
 use node::client::text::{plain, size};
+use node::client::url::{DEFAULT_PORT, Location, without_tokens};
 use node::memory::{Budget, MIN_BUDGET_BYTES, parse_size};
 use node::node::{Listen, Node, Options};
-use node::places::Places;
 use node::server::identity::IdentityChoice;
 use node::server::public_address::Front;
 use node::server::token::{Admission, Token};
-use node::url::{DEFAULT_PORT, Location, without_tokens};
 use serde_json::{Value, json};
 use stream::Device;
 

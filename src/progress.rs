@@ -10,7 +10,7 @@ use array::Error;
 use indicatif::{ProgressBar, ProgressStyle};
 use node::assemble::OnAwait;
 use node::client::reverse;
-use node::url::Url;
+use node::client::url::Url;
 use serde_json::json;
 use store::OnProgress;
 

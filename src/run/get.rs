@@ -139,8 +139,7 @@ async fn run_once(options: &Get, output: &Path) -> Result<()> {
         return print(&said.to_string());
     }
     let is_piped = output != options.output;
-    let output =
-        if is_piped { "standard output".to_owned() } else { plain(&output.display().to_string()) };
+    let output = if is_piped { "standard output".to_owned() } else { plain(&output.display().to_string()) };
     let what = match done.selections.len() {
         1 => format!("shape {:?}, {}", done.shape, done.dtype),
         count => format!("{count} selections, one after another"),

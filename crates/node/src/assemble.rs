@@ -22,19 +22,19 @@ use crate::client::catalogue::{self, Catalogue, Entry, Found, Host};
 use crate::client::dial::{self, Dialer, Protocol, Reach};
 use crate::client::paths::Paths;
 use crate::client::peers::{self, CHAIN_WITHIN};
+use crate::client::places::Places;
 use crate::client::remote::{Carried, RemoteSource};
 use crate::client::requests::{Ask, List};
 use crate::client::reverse::{self, Awaiting};
+use crate::client::runtime;
 use crate::client::servers::{MAX_SERVERS, Replica, Rule, Server, ServerState, Servers, Sharing};
 use crate::client::upstream::{Having, Parts, Told, Upstream, Whole, another_may_answer, ask_one};
+use crate::client::url::{Location, Url};
 use crate::export::statistics;
 use crate::growing::{Growing, Renew};
 use crate::memory::Budget;
-use crate::places::Places;
-use crate::runtime;
 use crate::server::exports::ASK_AGAIN_AFTER;
 use crate::server::identity::{self, IdentityChoice};
-use crate::url::{Location, Url};
 
 /// Data sets of several servers that are compared at a time.
 const CHECKED_AT_ONCE: usize = 64;

@@ -12,11 +12,11 @@ use tokio::task::JoinSet;
 use wire::{ClientConfig, ops};
 
 use crate::assemble::Context;
+use crate::client::places::private_folder;
+use crate::client::url::Location;
 use crate::memory::Budget;
 use crate::node::{self, Listen, Node, Options};
 use crate::ops::Registry;
-use crate::places::private_folder;
-use crate::url::Location;
 use crate::view;
 
 /// The bundled volume.

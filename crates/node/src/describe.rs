@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::client::servers::ServerState;
 use crate::client::text::{plain, size};
-use crate::url::without_tokens;
+use crate::client::url::without_tokens;
 use crate::world;
 
 /// Attributes shown to people, per array.

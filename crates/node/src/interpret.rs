@@ -67,8 +67,8 @@ impl Handler for Interpret {
 mod tests {
     use super::*;
     use crate::assemble::Context;
+    use crate::client::places::Places;
     use crate::memory::Budget;
-    use crate::places::Places;
     use crate::server::exports::Exports;
 
     #[tokio::test]

@@ -22,10 +22,7 @@ pub mod join;
 pub mod memory;
 pub mod node;
 pub mod ops;
-pub mod places;
-pub mod runtime;
 pub mod server;
-pub mod url;
 #[cfg(test)]
 mod vectors;
 pub mod view;

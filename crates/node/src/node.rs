@@ -9,8 +9,9 @@ use link::quic;
 use crate::assemble::Context;
 use crate::client::peers::check_chain;
 use crate::client::reverse::Offering;
+use crate::client::runtime::{self, Note, Posted};
+use crate::client::url::{Location, Url};
 use crate::ops::{Registry, Shared};
-use crate::runtime::{self, Note, Posted};
 use crate::server::admission::Gate;
 use crate::server::colormaps;
 use crate::server::connection::Service;
@@ -25,7 +26,6 @@ use crate::server::port::{Port, Sites};
 use crate::server::public_address::{Front, Names};
 use crate::server::token::Admission;
 use crate::server::zarr;
-use crate::url::{Location, Url};
 
 /// Address to listen on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -261,7 +261,8 @@ impl Node {
     /// The page's link, with the token in the fragment.
     #[must_use]
     pub fn page(&self) -> String {
-        let fragment = self.token().map_or_else(String::new, |t| format!("#token={}", crate::url::encode(t)));
+        let fragment =
+            self.token().map_or_else(String::new, |t| format!("#token={}", crate::client::url::encode(t)));
         format!("{}{fragment}", self.site())
     }
 

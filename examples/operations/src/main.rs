@@ -4,10 +4,10 @@ use std::io::Write;
 
 use array::{Error, Result};
 use node::assemble::Context;
+use node::client::places::Places;
 use node::memory::Budget;
 use node::node::{Listen, Options, open, start};
 use node::ops::Registry;
-use node::places::Places;
 use node::server::identity::IdentityChoice;
 use node::server::public_address::Front;
 use node::server::token::{Admission, Token};

@@ -8,7 +8,7 @@ use array::{Error, Priority, ReadRequest, Result, Selection, Source, Target};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use node::client::dial::{Dialer, Server};
 use node::client::remote::RemoteSource;
-use node::url::Url;
+use node::client::url::Url;
 
 use super::options::Options;
 use super::process::Running;

@@ -7,9 +7,9 @@ use std::time::Instant;
 
 use array::{Priority, ReadRequest, Result, Selection, Source, Target};
 use node::assemble::{Context, Stack, assemble};
+use node::client::places::Places;
+use node::client::url::Location;
 use node::memory::Budget;
-use node::places::Places;
-use node::url::Location;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};

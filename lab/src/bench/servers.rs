@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use array::{Error, Priority, ReadRequest, Result, Selection, Source, Target};
 use node::assemble::{Context, assemble};
 use node::client::dial::{Compression, Reach};
+use node::client::places::Places;
+use node::client::url::{Location, Url};
 use node::memory::Budget;
-use node::places::Places;
-use node::url::{Location, Url};
 use tempfile::TempDir;
 
 use super::options::Options;

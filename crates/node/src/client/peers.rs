@@ -18,9 +18,9 @@ use crate::assemble::Stack;
 use crate::client::remote::RemoteSource;
 use crate::client::requests::Ask;
 use crate::client::servers::MAX_SERVERS;
+use crate::client::url::Url;
 use crate::ops::{Begun, Call, Handler, OpStream, decode_json, encode_json};
 use crate::server::exports::Export;
-use crate::url::Url;
 
 /// The operation's name.
 pub const PEERS: &str = "peers";

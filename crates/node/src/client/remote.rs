@@ -16,7 +16,7 @@ use link::{Asking, ClientHandle, Receiver};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use wire::compression::Compressed;
-use wire::ops::{self, BlockBody, BlockPlace, Describe, Read, ReadBlock};
+use wire::ops::{self, BlockBody, BlockPlace, Describe, Read, ReadBlock, Rows};
 
 use crate::client::block_fetches::one_by_one;
 pub use crate::client::decompression::Carried;

@@ -13,7 +13,7 @@ use crate::client::peers::{self, CHAIN_WITHIN};
 use crate::client::remote::RemoteSource;
 use crate::client::requests::Ask;
 use crate::client::servers::{Replica, ServerState, Servers};
-use crate::url::Url;
+use crate::client::url::Url;
 
 /// Data sets of a catalogue that are asked for at a time, whether they are others now.
 const ASKED_AT_ONCE: usize = 64;

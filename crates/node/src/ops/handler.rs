@@ -12,13 +12,13 @@ use wire::ops::{ReadBody, encode_json};
 
 use crate::client::call_by_name::{Elements, Of, Progress, Said};
 use crate::client::paths::Paths;
+use crate::client::url::Url;
 use crate::export::bounded_scan::Scan;
 use crate::server::admission::{ClientId, Entry, Gate};
 use crate::server::exports::Exports;
 use crate::server::metrics::{self, Metrics};
 use crate::server::operation_limit::Place;
 use crate::server::response_compression::Outlet;
-use crate::url::Url;
 
 /// Most bulk bytes of one piece.
 const PIECE_BYTES: usize = 4 << 20;

@@ -19,8 +19,8 @@ use wire::ops::{self, BlockPlace, ListEntry};
 
 use crate::assemble::{Context, Stack, assemble};
 use crate::client::peers;
+use crate::client::url::{self, Location};
 use crate::server::folder_scan::{Folder, Found, Look, State};
-use crate::url::{self, Location};
 
 /// How often at most a file is looked at for changes, and a folder for new files.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
@@ -690,8 +690,8 @@ mod tests {
     use futures::future::{BoxFuture, pending};
 
     use super::*;
+    use crate::client::places::Places;
     use crate::memory::Budget;
-    use crate::places::Places;
 
     /// Never says what it is.
     struct Hanging;

@@ -5,7 +5,8 @@ use std::fmt;
 use array::{Error, ErrorKind, Result};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use tokio_rustls::rustls::crypto::aws_lc_rs;
+
+use crate::client::random::random_bytes;
 
 /// Randomness in a fresh token, bytes.
 const RANDOM_BYTES: usize = 24;
@@ -13,17 +14,6 @@ const RANDOM_BYTES: usize = 24;
 const MAX_BYTES: usize = 512;
 /// Most sites whose pages may read.
 const MAX_SITES: usize = 64;
-
-/// Random bytes from the operating system, which nobody can guess.
-///
-/// # Errors
-/// `Io` when the system gives no randomness.
-pub(crate) fn random_bytes<const N: usize>() -> Result<[u8; N]> {
-    let mut bytes = [0; N];
-    let filled = aws_lc_rs::default_provider().secure_random.fill(&mut bytes);
-    filled.map_err(|_| Error::new(ErrorKind::Io, "the system gave no randomness"))?;
-    Ok(bytes)
-}
 
 /// A secret that names nobody. What it allows, [`Admission`] says.
 #[derive(Clone)]

@@ -9,12 +9,12 @@ use array::{Error, ErrorKind, Priority, Result, Selection, Source, Urgency};
 use bytes::Bytes;
 use node::assemble::{Stack, assemble};
 use node::client::peers::{MAX_CHAIN, PEERS, Peers};
+use node::client::places::Places;
 use node::client::servers::Sharing;
+use node::client::url::{Location, Url};
 use node::node::{Listen, Options};
 use node::ops::{Begun, Call, Handler, Registry, encode_json};
-use node::places::Places;
 use node::server::connections::Limits;
-use node::url::{Location, Url};
 
 use wire::ops::{BlockPlace, StatsRequest};
 

@@ -9,15 +9,15 @@ use std::time::Duration;
 use array::{ErrorKind, Priority, ReadRequest, Result, Selection, Source, Target};
 use node::assemble::{Context, Stack, assemble};
 use node::client::dial::{Dialer, Server};
+use node::client::places::Places;
+use node::client::url::{Location, Url};
 use node::memory::Budget;
 use node::node::{Listen, Options};
 use node::ops::Registry;
-use node::places::Places;
 use node::server::connections::Limits;
 use node::server::identity::IdentityChoice;
 use node::server::public_address::Front;
 use node::server::token::{Admission, Token};
-use node::url::{Location, Url};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use array::conformance::{check_source, fetch};
 use array::{BlockKey, Content, ErrorKind, Priority, Result, Selection, Source, Urgency};
+use node::client::places::Places;
 use node::client::remote::RemoteSource;
+use node::client::url::Url;
 use node::node::{Listen, Options};
-use node::places::Places;
-use node::url::Url;
 use wire::ops::{BlockPlace, StatsRequest};
 
 use crate::common::{Served, local, read};

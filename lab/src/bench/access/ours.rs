@@ -7,9 +7,9 @@ use array::{Dataset, Error, Priority, ReadRequest, Region, Result, Selection, So
 use futures::stream::StreamExt;
 use node::assemble::{Context, assemble};
 use node::client::dial::{Compression, Reach};
+use node::client::places::Places;
+use node::client::url::Location;
 use node::memory::Budget;
-use node::places::Places;
-use node::url::Location;
 use tokio::task::JoinSet;
 
 /// Memory of the client, bytes: an eighth of it is the window of the connection, more than any of our links hold.

@@ -19,7 +19,7 @@ use array::{Error, Priority, Result, Selection, Urgency};
 use bytes::Bytes;
 use futures::future::{BoxFuture, try_join_all};
 use node::client::dial::{Dialer, Server};
-use node::url::Location;
+use node::client::url::Location;
 use wire::ops::{self, BlockPlace, Read};
 
 use super::access::Field;

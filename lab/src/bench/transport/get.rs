@@ -11,9 +11,9 @@ use std::process::Stdio;
 use array::{BlockKey, Content, Error, Priority, Result, Source, Urgency, want};
 use futures::StreamExt;
 use node::assemble::{Context, assemble};
+use node::client::places::Places;
+use node::client::url::Location;
 use node::memory::Budget;
-use node::places::Places;
-use node::url::Location;
 use tempfile::TempDir;
 
 use super::super::process::{Running, command};

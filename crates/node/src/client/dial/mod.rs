@@ -39,7 +39,7 @@ pub use link::{Protocol, Refusal, parse_rate};
 pub use plan::Carrying;
 use wire::compression::{COMPRESS, DEFLATE, LZ4, ZSTD};
 
-use crate::url::Url;
+use crate::client::url::Url;
 
 /// Pause after the first attempt in vain; doubled after each further one.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);

@@ -16,7 +16,7 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
 use super::Recalled;
 use super::turns::refused;
-use crate::places::private_folder;
+use crate::client::places::private_folder;
 
 /// Hosts that are remembered; the one that was not heard of longest makes room.
 const MAX_HOSTS: u32 = 1024;

@@ -17,10 +17,10 @@ use super::{Paths, Seen, host, learn, now, probe};
 use crate::assemble::{self, Context};
 use crate::client::dial::{self, Protocol};
 use crate::client::requests::{Ask, List};
+use crate::client::runtime;
 use crate::client::text::size;
+use crate::client::url::Url;
 use crate::ops::Shared;
-use crate::runtime;
-use crate::url::Url;
 
 /// Round trips that are measured; the first is not counted, for it may find things cold.
 const ROUND_TRIPS: u32 = 5;

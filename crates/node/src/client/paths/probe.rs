@@ -17,8 +17,8 @@ use wire::frames::probe::{self, Probe, Probed, Way};
 use wire::ops;
 
 use super::Paths;
+use crate::client::random::random_bytes;
 use crate::ops::{Begun, Call, Handler};
-use crate::server::token::random_bytes;
 
 /// A train of which nothing has arrived when it was said to be sent does not come any more.
 const FIRST_WITHIN: Duration = Duration::from_millis(500);

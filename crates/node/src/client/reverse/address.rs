@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use array::{Error, Result};
 
-use crate::url::{DEFAULT_PORT, decode, encode};
+use crate::client::url::{DEFAULT_PORT, decode, encode};
 
 /// The scheme with its slashes.
 pub(crate) const SCHEME: &str = "await://";

@@ -10,7 +10,7 @@ pub(crate) use address::SCHEME;
 pub(crate) use awaiting::Awaiting;
 pub(crate) use offering::Offering;
 
-use crate::url::Url;
+use crate::client::url::Url;
 
 /// Returns a hint with the command that a person runs where the data are, for a client that waits at `url`. The text
 /// contains the token.

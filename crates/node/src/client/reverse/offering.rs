@@ -9,10 +9,10 @@ use link::offer::offer;
 use link::{Link, Trust};
 
 use crate::client::dial::trust_of;
+use crate::client::url::Url;
 use crate::server::connection::Service;
 use crate::server::connections::Lobby;
 use crate::server::token::{Admission, Token};
-use crate::url::Url;
 
 /// Pause before coming again, whatever came of the last time; doubled after each attempt in vain.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);

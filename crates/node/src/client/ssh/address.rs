@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use array::{Error, Result};
 
-use crate::url::{decode, encode};
+use crate::client::url::{decode, encode};
 
 /// The scheme with its slashes.
 pub(crate) const SCHEME: &str = "ssh://";

@@ -12,6 +12,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use super::greeting::{Direct, Greeting, MAX_LINE_BYTES, Told, Wish};
 use super::stdio;
 use crate::assemble::Context;
+use crate::client::url::Location;
 use crate::node::{self, Listen, Node, Options};
 use crate::ops::{Registry, Shared};
 use crate::server::connection::Service;
@@ -19,7 +20,6 @@ use crate::server::connections::{Limits, Lobby};
 use crate::server::identity::IdentityChoice;
 use crate::server::public_address::Front;
 use crate::server::token::{Admission, Token};
-use crate::url::Location;
 
 /// From the start until the wish is known. It came with the login.
 const WISH_WITHIN: Duration = Duration::from_secs(10);

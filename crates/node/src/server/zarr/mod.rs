@@ -92,7 +92,7 @@ async fn path_to_caller(
 
 /// URL path of a data set's Zarr hierarchy, below the site.
 pub(crate) fn path(export: &str) -> String {
-    format!("/zarr/{}", crate::url::encode(export).replace('/', "%2F"))
+    format!("/zarr/{}", crate::client::url::encode(export).replace('/', "%2F"))
 }
 
 /// A document or a chunk of the hierarchy of arrays, or these bytes of it, for a program in this process, of the data as

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use array::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::places::{private_folder, read_private, write_private};
-use crate::url::Url;
+use crate::client::places::{private_folder, read_private, write_private};
+use crate::client::url::Url;
 
 /// Longest note read, bytes.
 const MAX_NOTE_BYTES: u64 = 16 << 10;

@@ -1,0 +1,15 @@
+//! Randomness of the operating system.
+
+use array::{Error, ErrorKind, Result};
+use tokio_rustls::rustls::crypto::aws_lc_rs;
+
+/// Random bytes from the operating system, which nobody can guess.
+///
+/// # Errors
+/// `Io` when the system gives no randomness.
+pub fn random_bytes<const N: usize>() -> Result<[u8; N]> {
+    let mut bytes = [0; N];
+    let filled = aws_lc_rs::default_provider().secure_random.fill(&mut bytes);
+    filled.map_err(|_| Error::new(ErrorKind::Io, "the system gave no randomness"))?;
+    Ok(bytes)
+}
