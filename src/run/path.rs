@@ -12,7 +12,7 @@ pub(crate) async fn run(options: &Path) -> Result<()> {
     let target: Target = options.target.parse()?;
     let context = context(Budget::viewing(MIN_BUDGET_BYTES), None, &options.reaching, Progress::JsonAside)?;
     let probing = if options.probe { Probing::Always } else { Probing::WhereUnknown };
-    let report = look(&target, &context, probing).await?;
+    let report = look(&target, &context.look_settings(), probing).await?;
     if options.json {
         let text = serde_json::to_string_pretty(&report)
             .map_err(|e| Error::internal(format!("a path in JSON: {e}")))?;

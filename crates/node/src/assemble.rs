@@ -20,7 +20,7 @@ use wire::ops::{ListEntry, Stats, StatsRequest};
 use crate::client::call_by_name::{CallAnswer, Called};
 use crate::client::catalogue::{self, Catalogue, Entry, Found, Host};
 use crate::client::dial::{self, Dialer, Protocol, Reach};
-use crate::client::paths::Paths;
+use crate::client::paths::{LookSettings, Paths};
 use crate::client::peers::{self, CHAIN_WITHIN};
 use crate::client::places::Places;
 use crate::client::remote::{Carried, RemoteSource};
@@ -123,6 +123,17 @@ impl Context {
     #[must_use]
     pub fn within(&self, budget: Budget) -> Self {
         Self { budget, scratch: store::Scratch::new(budget.scratch), ..self.clone() }
+    }
+
+    /// Settings for looking at network paths, as this context has them.
+    #[must_use]
+    pub fn look_settings(&self) -> LookSettings {
+        LookSettings {
+            runtime: self.places.runtime.clone(),
+            paths: self.paths.clone(),
+            reach: self.reach,
+            receive_bytes: self.budget.receive,
+        }
     }
 
     /// Returns a copy of this context for one of `count` data sets that share the memory.
@@ -235,7 +246,7 @@ pub async fn exports(url: &Url, context: &Context) -> Result<Vec<ListEntry>> {
 }
 
 /// The server of a URL, reached as the context says.
-pub(crate) fn server(url: &Url, window_bytes: u64, context: &Context) -> Result<dial::Server> {
+fn server(url: &Url, window_bytes: u64, context: &Context) -> Result<dial::Server> {
     let server = dial::Server::of(url, window_bytes)?;
     Ok(server.by(context.reach).remembering(context.paths.clone()))
 }

@@ -5,6 +5,8 @@ mod describe;
 mod forward;
 mod handler;
 mod list;
+pub(crate) mod path;
+mod probe;
 mod read;
 mod read_block;
 mod read_packed;
@@ -21,11 +23,12 @@ use futures::future::{BoxFuture, FutureExt, join_all};
 pub use link::{Change, Item, OpStream, Operation, Reply};
 pub use wire::ops::{BlockPlace, decode_json, encode_json};
 
-use crate::client::paths::{TakePart, TellPath};
 use crate::client::peers::TellPeers;
 use forward::{Forwarded, forward};
 use handler::end;
 pub use handler::{Begun, Call, Handler, Shared};
+use path::TellPath;
+use probe::TakePart;
 
 /// Operations by name.
 #[derive(Clone, Default)]

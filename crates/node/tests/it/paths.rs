@@ -41,7 +41,7 @@ async fn look_at(target: &str, context: &Context) -> Report {
 }
 
 async fn probe_or_look_at(target: &str, context: &Context, probing: Probing) -> Report {
-    look(&target.parse().expect("a target"), context, probing).await.expect("a report")
+    look(&target.parse().expect("a target"), &context.look_settings(), probing).await.expect("a report")
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -46,7 +46,7 @@ impl Ask for AskPath {
 ///
 /// # Errors
 /// `Corrupt` when it is not a report.
-pub(crate) fn read(report: &[u8]) -> Result<Told> {
+pub fn read(report: &[u8]) -> Result<Told> {
     Ok(decode_json::<Theirs>(report, "what is known of a path")?.to)
 }
 

@@ -1,12 +1,12 @@
 //! Looking at a path on purpose: `corridor path HOST`, and what a server says of the path to whoever asks.
 
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
 use array::{Error, ErrorKind, Priority, Result, Urgency};
 use link::ClientHandle;
-use link::quic::Rejecting;
 use plan::Measurement;
 use plan::text::time;
 use tokio::net::TcpStream;
@@ -14,13 +14,11 @@ use tokio::time::{Instant, timeout};
 
 use super::report::Report;
 use super::{Paths, Seen, host, learn, now, probe};
-use crate::assemble::{self, Context};
-use crate::client::dial::{self, Protocol};
+use crate::client::dial::{self, Protocol, Reach, Server};
 use crate::client::requests::{Ask, List};
 use crate::client::runtime;
 use crate::client::text::size;
 use crate::client::url::Url;
-use crate::ops::Shared;
 
 /// Round trips that are measured; the first is not counted, for it may find things cold.
 const ROUND_TRIPS: u32 = 5;
@@ -67,6 +65,26 @@ pub enum Probing {
     Always,
 }
 
+/// Settings for looking at a path: how servers are found and reached.
+#[derive(Clone, Debug)]
+pub struct LookSettings {
+    /// Folder with the notes of running servers.
+    pub runtime: PathBuf,
+    /// Memory of the network paths to other hosts.
+    pub paths: Paths,
+    /// How servers are reached.
+    pub reach: Reach,
+    /// Bulk bytes that may be on their way to here.
+    pub receive_bytes: u64,
+}
+
+impl LookSettings {
+    fn server(&self, url: &Url) -> Result<Server> {
+        let server = Server::of(url, self.receive_bytes)?;
+        Ok(server.by(self.reach).remembering(self.paths.clone()))
+    }
+}
+
 /// Reports what is known of the path to `target`, after a few round trips if somebody answers there: a server whose
 /// token is known (from the URL, or left by a server of this user), else whatever accepts connections at the port
 /// that was named.
@@ -76,14 +94,14 @@ pub enum Probing {
 ///
 /// # Cancel safety
 /// Safe: what was measured until then is remembered.
-pub async fn look(target: &Target, context: &Context, probing: Probing) -> Result<Report> {
-    let url = runtime::complete(&context.places.runtime, target.url.clone());
+pub async fn look(target: &Target, settings: &LookSettings, probing: Probing) -> Result<Report> {
+    let url = runtime::complete(&settings.runtime, target.url.clone());
     let address = address_of(&url).await?;
-    let paths = &context.paths;
+    let paths = &settings.paths;
     let measuring = async {
         if url.token.is_some() || url.fingerprint.is_some() {
-            let asked = ask_server(&url, address, context).await?;
-            let probed = probed(&url, address, context, probing).await;
+            let asked = ask_server(&url, address, settings).await?;
+            let probed = probed(&url, address, settings, probing).await;
             Ok(format!("{asked}{}", probed.unwrap_or_default()))
         } else if target.has_port {
             connect(address, paths).await
@@ -96,11 +114,15 @@ pub async fn look(target: &Target, context: &Context, probing: Probing) -> Resul
     of_host(paths, address.ip(), measured).await
 }
 
-/// Reports what this host knows of the path to a client that asks, with counts of the packets that its UDP port
-/// rejected.
-pub(crate) async fn of_client(node: &Shared, client: IpAddr) -> Result<Report> {
-    let report = of_host(&node.paths, client, "from connections so far".into()).await?;
-    Ok(report.rejecting(node.rejecting.get().map(Rejecting::so_far)))
+/// Reports what a server knows of the path to a client that asks.
+///
+/// # Errors
+/// `Internal` when the facts of this host cannot be had.
+///
+/// # Cancel safety
+/// Safe: nothing is changed.
+pub async fn of_client(paths: &Paths, client: IpAddr) -> Result<Report> {
+    of_host(paths, client, "from connections so far".into()).await
 }
 
 async fn of_host(paths: &Paths, host: IpAddr, measured: String) -> Result<Report> {
@@ -131,12 +153,12 @@ async fn address_of(url: &Url) -> Result<SocketAddr> {
 }
 
 /// Operations that a server answers at once. The connection is watched besides, and what it showed is told when it ends.
-async fn ask_server(url: &Url, address: SocketAddr, context: &Context) -> Result<String> {
-    let server = assemble::server(url, context.budget.receive, context)?;
+async fn ask_server(url: &Url, address: SocketAddr, settings: &LookSettings) -> Result<String> {
+    let server = settings.server(url)?;
     let (handle, driving) = dial::open(&server).await?;
     let asking = async {
-        let least = ask(&handle, address.ip(), &context.paths).await?;
-        let told = match learn::ask(&handle, &context.paths, address.ip()).await {
+        let least = ask(&handle, address.ip(), &settings.paths).await?;
+        let told = match learn::ask(&handle, &settings.paths, address.ip()).await {
             Ok(true) => "it said what it sees of its sending to here".into(),
             Ok(false) => "it knows nothing of its sending to here yet".into(),
             Err(error) => format!("what it sees of its sending to here it does not say: {error}"),
@@ -150,14 +172,14 @@ async fn ask_server(url: &Url, address: SocketAddr, context: &Context) -> Result
 }
 
 /// Packet trains, where they are wanted; how that went, as the end of a sentence.
-async fn probed(url: &Url, address: SocketAddr, context: &Context, probing: Probing) -> Option<String> {
+async fn probed(url: &Url, address: SocketAddr, settings: &LookSettings, probing: Probing) -> Option<String> {
     let host = address.ip().to_canonical();
-    if probing == Probing::WhereUnknown && (host.is_loopback() || context.paths.knows_rates(host).await) {
+    if probing == Probing::WhereUnknown && (host.is_loopback() || settings.paths.knows_rates(host).await) {
         return None;
     }
     let mut sum = probe::Sum::default();
     let done = async {
-        let mut server = assemble::server(url, context.budget.receive, context)?;
+        let mut server = settings.server(url)?;
         server.reach.protocol = Protocol::Quic;
         let opening = timeout(OPENED_WITHIN, dial::open_watched(&server)).await;
         let none = |_| Error::new(ErrorKind::TimedOut, "UDP did not get through");
@@ -165,7 +187,7 @@ async fn probed(url: &Url, address: SocketAddr, context: &Context, probing: Prob
         let none = || Error::unsupported("expected a link by QUIC that says how it goes");
         let flow = flow.ok_or_else(none)?;
         tokio::select! {
-            done = probe::probe(&handle, &*flow, &context.paths, &mut sum) => done,
+            done = probe::probe(&handle, &*flow, &settings.paths, &mut sum) => done,
             () = driving => Err(handle.closed().await),
         }
     };

@@ -13,9 +13,8 @@ mod database;
 mod host;
 mod learn;
 mod look;
-mod probe;
+pub mod probe;
 mod report;
-mod theirs;
 mod turns;
 mod watching;
 
@@ -34,13 +33,10 @@ use tokio::sync::oneshot;
 
 use database::{Database, Spending};
 pub(crate) use learn::learn;
-#[cfg(test)]
-pub(crate) use learn::read as read_told;
-pub(crate) use look::of_client;
-pub use look::{Probing, Target, look};
-pub(crate) use probe::TakePart;
+pub use learn::read as read_told;
+pub use look::{LookSettings, Probing, Target, look, of_client};
 pub use report::Report;
-pub(crate) use theirs::TellPath;
+pub use turns::Turn;
 pub(crate) use watching::Watching;
 
 /// Jobs that may wait for the thread; further ones are left out.

@@ -7,9 +7,9 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use array::{Error, ErrorKind, Priority, Result, Urgency};
+use array::{Error, Priority, Result, Urgency};
 use bytes::Bytes;
-use link::quic::{Prober, TRAIN_WITHIN};
+use link::quic::Prober;
 use link::{ClientHandle, Flow, OpStream};
 use plan::Direction;
 use plan::train::{Arrival, TRAINS, Train, next_length};
@@ -18,7 +18,6 @@ use wire::ops;
 
 use super::Paths;
 use crate::client::random::random_bytes;
-use crate::ops::{Begun, Call, Handler};
 
 /// A train of which nothing has arrived when it was said to be sent does not come any more.
 const FIRST_WITHIN: Duration = Duration::from_millis(500);
@@ -124,7 +123,9 @@ fn random_train() -> Result<u64> {
     random_bytes().map(u64::from_le_bytes)
 }
 
-fn arrived(packets: u16, arrivals: &[probe::Arrival]) -> Train {
+/// A train of `packets` packets, of which these arrived.
+#[must_use]
+pub fn arrived(packets: u16, arrivals: &[probe::Arrival]) -> Train {
     let arrival = |arrival: &probe::Arrival| Arrival {
         number: arrival.number,
         size_bytes: arrival.size_bytes,
@@ -132,48 +133,4 @@ fn arrived(packets: u16, arrivals: &[probe::Arrival]) -> Train {
         received: Duration::from_micros(arrival.received_micros),
     };
     Train { packets, arrivals: arrivals.iter().map(arrival).collect() }
-}
-
-/// Sends trains to whoever asks, and says what arrived of his.
-pub(crate) struct TakePart;
-
-impl Handler for TakePart {
-    type Work = Probe;
-
-    fn name(&self) -> &'static str {
-        ops::PROBE
-    }
-
-    fn begin(&self, parameters: Bytes) -> Result<Begun<Probe>> {
-        let invalid = |error: Error| Error::new(ErrorKind::Invalid, error.message());
-        Probe::decode(parameters).map(Begun::Work).map_err(invalid)
-    }
-
-    async fn run(&self, asked: Probe, call: &Call) -> Result<()> {
-        let flow = call.flow.as_deref();
-        let found = flow.and_then(|flow| flow.prober().zip(flow.peer()));
-        let none = "expected a connection by QUIC, beside which trains travel, found another one";
-        let (prober, peer) = found.ok_or_else(|| Error::unsupported(none))?;
-        let Probe { way, train, packets } = asked;
-        let paths = &call.node.paths;
-        let _turn = paths.take_turn(peer.ip())?;
-        paths.spend(peer.ip(), u64::from(packets) * u64::from(prober.packet_bytes())).await?;
-        let say = async |probed: Probed| call.operation.item(probed.encode(), Bytes::new()).await;
-        match way {
-            Way::Down => {
-                let sent = prober.send(train, packets).await?;
-                say(Probed { sent, arrivals: Vec::new() }).await
-            }
-            Way::Up => {
-                let listening = prober.listen(train)?;
-                say(Probed::default()).await?;
-                let arrivals = listening.arrived(packets, TRAIN_WITHIN).await;
-                let came = arrived(packets, &arrivals);
-                if came.counts() {
-                    paths.tell(peer.ip(), came.measurements(Direction::Down));
-                }
-                say(Probed { sent: 0, arrivals }).await
-            }
-        }
-    }
 }

@@ -104,7 +104,7 @@ impl Report {
 
     /// Returns this report with the counts of packets that a server's UDP port rejected.
     #[must_use]
-    pub(super) fn rejecting(self, rejected: Option<Rejected>) -> Self {
+    pub fn rejecting(self, rejected: Option<Rejected>) -> Self {
         let told = |Rejected { unknown, oversized, unauthenticated, replayed, stray }| Rejections {
             unknown,
             oversized,

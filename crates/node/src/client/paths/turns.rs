@@ -25,7 +25,7 @@ impl Drop for Alone {
 }
 
 /// A train of somebody behind this bottleneck is under way until this is dropped.
-pub(super) struct Turn {
+pub struct Turn {
     paths: Paths,
     network: Network,
 }
@@ -50,7 +50,10 @@ impl Paths {
     ///
     /// # Errors
     /// `Busy` when too much was sent lately; it says how long to wait.
-    pub(super) async fn spend(&self, host: IpAddr, bytes: u64) -> Result<()> {
+    ///
+    /// # Cancel safety
+    /// Bytes that were counted stay counted.
+    pub async fn spend(&self, host: IpAddr, bytes: u64) -> Result<()> {
         self.spending(host, Spending::Bytes(bytes)).await
     }
 
@@ -68,7 +71,7 @@ impl Paths {
     ///
     /// # Errors
     /// `Busy` while another train is under way there.
-    pub(super) fn take_turn(&self, host: IpAddr) -> Result<Turn> {
+    pub fn take_turn(&self, host: IpAddr) -> Result<Turn> {
         let network = Network::of(host);
         let mut turns = self.0.turns.lock();
         if turns.contains(&network) {

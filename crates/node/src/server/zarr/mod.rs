@@ -34,7 +34,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get};
 pub use bytes::Bytes;
 
-use crate::client::paths;
+use crate::ops::path::of_client;
 use crate::server::admission::ClientId;
 use crate::server::connection::Service;
 use crate::server::connections::Visit;
@@ -79,7 +79,7 @@ async fn path_to_caller(
     State(service): State<Arc<Service>>,
     Extension(caller): Extension<Caller>,
 ) -> Response {
-    let known = paths::of_client(&service.shared, caller.from).await;
+    let known = of_client(&service.shared, caller.from).await;
     let text = known.and_then(|report| {
         serde_json::to_string(&report).map_err(|e| Error::internal(format!("a path in JSON: {e}")))
     });

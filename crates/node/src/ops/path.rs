@@ -1,12 +1,22 @@
 //! Handler of the operation by which a server tells whoever shows the token what it knows of the path to him. The document is
 //! that of `GET /path`.
 
+use std::net::IpAddr;
+
 use array::{Error, Result};
 use bytes::Bytes;
+use link::quic::Rejecting;
 use wire::ops::{self, encode_json};
 
-use super::of_client;
-use crate::ops::{Begun, Call, Handler};
+use super::{Begun, Call, Handler, Shared};
+use crate::client::paths::{self, Report};
+
+/// Reports what this host knows of the path to a client that asks, with counts of the packets that its UDP port
+/// rejected.
+pub(crate) async fn of_client(node: &Shared, client: IpAddr) -> Result<Report> {
+    let report = paths::of_client(&node.paths, client).await?;
+    Ok(report.rejecting(node.rejecting.get().map(Rejecting::so_far)))
+}
 
 /// Tells what is known of the path to whoever asks.
 pub(crate) struct TellPath;

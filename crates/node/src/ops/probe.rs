@@ -1,0 +1,56 @@
+//! `probe`: a client probes the path to this server by packet trains, and the server takes part; see
+//! [`client::paths::probe`](crate::client::paths::probe).
+
+use array::{Error, ErrorKind, Result};
+use bytes::Bytes;
+use link::quic::TRAIN_WITHIN;
+use plan::Direction;
+use wire::frames::probe::{Probe, Probed, Way};
+use wire::ops;
+
+use super::{Begun, Call, Handler};
+use crate::client::paths::probe::arrived;
+
+/// Sends trains to whoever asks, and says what arrived of his.
+pub(crate) struct TakePart;
+
+impl Handler for TakePart {
+    type Work = Probe;
+
+    fn name(&self) -> &'static str {
+        ops::PROBE
+    }
+
+    fn begin(&self, parameters: Bytes) -> Result<Begun<Probe>> {
+        let invalid = |error: Error| Error::new(ErrorKind::Invalid, error.message());
+        Probe::decode(parameters).map(Begun::Work).map_err(invalid)
+    }
+
+    async fn run(&self, asked: Probe, call: &Call) -> Result<()> {
+        let flow = call.flow.as_deref();
+        let found = flow.and_then(|flow| flow.prober().zip(flow.peer()));
+        let none = "expected a connection by QUIC, beside which trains travel, found another one";
+        let (prober, peer) = found.ok_or_else(|| Error::unsupported(none))?;
+        let Probe { way, train, packets } = asked;
+        let paths = &call.node.paths;
+        let _turn = paths.take_turn(peer.ip())?;
+        paths.spend(peer.ip(), u64::from(packets) * u64::from(prober.packet_bytes())).await?;
+        let say = async |probed: Probed| call.operation.item(probed.encode(), Bytes::new()).await;
+        match way {
+            Way::Down => {
+                let sent = prober.send(train, packets).await?;
+                say(Probed { sent, arrivals: Vec::new() }).await
+            }
+            Way::Up => {
+                let listening = prober.listen(train)?;
+                say(Probed::default()).await?;
+                let arrivals = listening.arrived(packets, TRAIN_WITHIN).await;
+                let came = arrived(packets, &arrivals);
+                if came.counts() {
+                    paths.tell(peer.ip(), came.measurements(Direction::Down));
+                }
+                say(Probed { sent: 0, arrivals }).await
+            }
+        }
+    }
+}
