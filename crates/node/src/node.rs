@@ -7,7 +7,6 @@ use array::Result;
 use link::quic;
 
 use crate::assemble::Context;
-use crate::client::peers::check_chain;
 use crate::client::reverse::Offering;
 use crate::client::runtime::{self, Note, Posted};
 use crate::client::url::{Location, Url};
@@ -22,6 +21,7 @@ use crate::server::identity::{self, IdentityChoice};
 use crate::server::listen::listen;
 use crate::server::metrics::Metrics;
 use crate::server::open_files;
+use crate::server::peers::check_chain;
 use crate::server::port::{Port, Sites};
 use crate::server::public_address::{Front, Names};
 use crate::server::token::Admission;

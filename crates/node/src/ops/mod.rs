@@ -23,7 +23,7 @@ use futures::future::{BoxFuture, FutureExt, join_all};
 pub use link::{Change, Item, OpStream, Operation, Reply};
 pub use wire::ops::{BlockPlace, decode_json, encode_json};
 
-use crate::client::peers::TellPeers;
+use crate::server::peers::TellPeers;
 use forward::{Forwarded, forward};
 use handler::end;
 pub use handler::{Begun, Call, Handler, Shared};

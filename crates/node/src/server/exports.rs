@@ -18,9 +18,9 @@ use tokio::time::Instant;
 use wire::ops::{self, BlockPlace, ListEntry};
 
 use crate::assemble::{Context, Stack, assemble};
-use crate::client::peers;
 use crate::client::url::{self, Location};
 use crate::server::folder_scan::{Folder, Found, Look, State};
+use crate::server::peers;
 
 /// How often at most a file is looked at for changes, and a folder for new files.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);

@@ -13,6 +13,7 @@ pub(crate) mod listen;
 pub mod metrics;
 pub(crate) mod open_files;
 pub(crate) mod operation_limit;
+pub(crate) mod peers;
 pub mod port;
 pub mod public_address;
 pub(crate) mod response_compression;
