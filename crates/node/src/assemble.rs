@@ -25,7 +25,7 @@ use crate::client::peers::{self, CHAIN_WITHIN};
 use crate::client::places::Places;
 use crate::client::remote::{Carried, RemoteSource};
 use crate::client::requests::{Ask, List};
-use crate::client::reverse::{self, Awaiting};
+use crate::client::reverse;
 use crate::client::runtime;
 use crate::client::servers::{MAX_SERVERS, Replica, Rule, Server, ServerState, Servers, Sharing};
 use crate::client::upstream::{Having, Parts, Told, Upstream, Whole, another_may_answer, ask_one};
@@ -35,6 +35,7 @@ use crate::growing::{Growing, Renew};
 use crate::memory::Budget;
 use crate::server::exports::ASK_AGAIN_AFTER;
 use crate::server::identity::{self, IdentityChoice};
+use crate::server::reverse::wait_at;
 
 /// Data sets of several servers that are compared at a time.
 const CHECKED_AT_ONCE: usize = 64;
@@ -218,14 +219,14 @@ async fn awaited(at: &reverse::Address, context: &Context) -> Result<Dialer> {
     }
     let machine = runtime::machine_name();
     let identity = identity::load(&IdentityChoice::Own, &context.places.identity, &machine)?;
-    let awaiting = Awaiting::listen(at, &identity).await?;
+    let awaiting = wait_at(at, &identity).await?;
     let address = awaiting.address();
     let url = Url {
         host: runtime::reachable_host(address),
         port: address.port(),
         dataset: String::new(),
         array: String::new(),
-        token: Some(awaiting.token().secret().to_owned()),
+        token: Some(awaiting.token().to_owned()),
         fingerprint: Some(identity.fingerprint().to_string()),
         replicas: Vec::new(),
     };

@@ -7,7 +7,6 @@ use array::Result;
 use link::quic;
 
 use crate::assemble::Context;
-use crate::client::reverse::Offering;
 use crate::client::runtime::{self, Note, Posted};
 use crate::client::url::{Location, Url};
 use crate::ops::{Registry, Shared};
@@ -24,6 +23,7 @@ use crate::server::open_files;
 use crate::server::peers::check_chain;
 use crate::server::port::{Port, Sites};
 use crate::server::public_address::{Front, Names};
+use crate::server::reverse::Offering;
 use crate::server::token::Admission;
 use crate::server::zarr;
 

@@ -17,6 +17,7 @@ pub(crate) mod peers;
 pub mod port;
 pub mod public_address;
 pub(crate) mod response_compression;
+pub mod reverse;
 pub mod token;
 pub(crate) mod write_timeout;
 pub mod zarr;

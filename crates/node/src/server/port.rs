@@ -27,11 +27,11 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_rustls::rustls;
 
-use crate::client::reverse::Offering;
 use crate::server::connection::Service;
 use crate::server::connections::{Limits, Lobby, Visit};
 use crate::server::http::Handover;
 use crate::server::public_address::{CameFrom, Names, Stripped};
+use crate::server::reverse::Offering;
 use crate::server::write_timeout::Patience;
 use crate::server::zarr::Caller;
 

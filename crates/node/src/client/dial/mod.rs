@@ -460,7 +460,7 @@ impl Dialer {
             }
             Way::Awaited { awaiting, window_bytes, compression } => {
                 let link = awaiting.next().await.map_err(|e| e.context(self.way.name()))?;
-                let token = awaiting.token().secret().to_owned();
+                let token = awaiting.token().to_owned();
                 let mut config =
                     ClientConfig { token, window_bytes: *window_bytes, ..ClientConfig::default() };
                 config.capabilities.extend(compression.capabilities());

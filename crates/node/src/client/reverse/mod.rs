@@ -3,12 +3,10 @@
 
 mod address;
 mod awaiting;
-mod offering;
 
 pub use address::Address;
 pub(crate) use address::SCHEME;
-pub(crate) use awaiting::Awaiting;
-pub(crate) use offering::Offering;
+pub use awaiting::Awaiting;
 
 use crate::client::url::Url;
 

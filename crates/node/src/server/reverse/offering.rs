@@ -20,7 +20,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const MAX_PAUSE: Duration = Duration::from_secs(5);
 
 /// A client that is served wherever it waits.
-pub(crate) struct Offering {
+pub struct Offering {
     host: String,
     port: u16,
     trust: Trust,
@@ -34,7 +34,7 @@ impl Offering {
     ///
     /// # Errors
     /// `Invalid` for a URL of several servers, or without its token.
-    pub(crate) fn of(url: &Url, most_bytes_per_sec: Option<f64>) -> Result<Self> {
+    pub fn of(url: &Url, most_bytes_per_sec: Option<f64>) -> Result<Self> {
         let bad = |what: &str| {
             Error::invalid(format!("expected the whole URL that the waiting client printed, {what}"))
         };
@@ -50,7 +50,7 @@ impl Offering {
     ///
     /// # Cancel safety
     /// Dropping it ends the connection.
-    pub(crate) async fn run(&self, service: Arc<Service>, lobby: &Lobby) {
+    pub async fn run(&self, service: Arc<Service>, lobby: &Lobby) {
         let mut pause = FIRST_PAUSE;
         let mut told: Option<ErrorKind> = None;
         loop {

@@ -1,0 +1,91 @@
+//! A port on which servers may offer themselves to a client in this process.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use array::{Error, Result};
+use link::Identity;
+use link::offer::{ALPN_OFFER, Offer, hear};
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use crate::client::reverse::{Address, Awaiting};
+use crate::server::connections::{Limits, Lobby};
+use crate::server::listen::listen;
+use crate::server::token::Token;
+
+/// Connections that have not shown the token yet.
+const MAX_HEARD: usize = 64;
+/// Servers that wait to be taken; more are sent away, and come again.
+const MAX_OFFERS: usize = 8;
+/// Shortest time between two warnings about peers that are not the awaited server.
+const WARN_AGAIN_AFTER: Duration = Duration::from_secs(10);
+/// Pause after the system refused a connection: it will not be better at once.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// Listens for servers, which come by the returned queue, until that is dropped.
+///
+/// # Errors
+/// `Io` when the address cannot be had, `Invalid` for a token that is none.
+pub async fn wait_at(at: &Address, identity: &Identity) -> Result<Awaiting> {
+    let token = at.token.as_deref().map_or_else(Token::random, Token::chosen)?;
+    let config = identity.server_config(&[ALPN_OFFER])?;
+    let listener = listen(&[at.address]).await?;
+    let address = listener.local_addr()?;
+    let (tell, coming) = mpsc::channel(MAX_OFFERS);
+    let mut listening = JoinSet::new();
+    listening.spawn(accept(listener, config, token.clone(), tell));
+    Ok(Awaiting::new(address, token.secret().to_owned(), coming, listening))
+}
+
+/// Hears whoever connects; who keeps silent keeps nobody out.
+async fn accept(
+    listener: TcpListener,
+    config: Arc<tokio_rustls::rustls::ServerConfig>,
+    token: Token,
+    tell: mpsc::Sender<Offer>,
+) {
+    let lobby = Lobby::new(Limits { most_visitors: MAX_HEARD, ..Limits::default() });
+    let mut heard: JoinSet<std::result::Result<(), (SocketAddr, Error)>> = JoinSet::new();
+    let mut warned: Option<Instant> = None;
+    loop {
+        tokio::select! {
+            Some(done) = heard.join_next() => {
+                let Ok(Err((peer, error))) = done else { continue };
+                // Anybody can make many of them.
+                if warned.is_some_and(|at| at.elapsed() < WARN_AGAIN_AFTER) {
+                    tracing::debug!(%peer, %error, "another that is no server that is waited for");
+                    continue;
+                }
+                warned = Some(Instant::now());
+                tracing::warn!(
+                    "{peer} is no server that is waited for: {error}; start it with the command printed above, or give both the \
+                     same `#token=`"
+                );
+            }
+            // Those who were dismissed for others end at once.
+            accepted = listener.accept(), if heard.len() < 2 * MAX_HEARD => {
+                let Ok((stream, peer)) = accepted else {
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                    continue;
+                };
+                let (config, token, tell) = (Arc::clone(&config), token.clone(), tell.clone());
+                let visit = lobby.enter(peer.ip());
+                heard.spawn(async move {
+                    let hearing = hear(stream, config, |shown| token.matches(shown));
+                    let offer = tokio::select! {
+                        heard = hearing => heard.map_err(|error| (peer, error))?,
+                        // Nothing is wrong with it, as far as is known.
+                        _ = visit.over() => return Ok(()),
+                    };
+                    // Where too many wait already it is dropped, and comes again.
+                    drop(tell.try_send(offer));
+                    Ok(())
+                });
+            }
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! Connections that a server makes to clients that wait for it, and the port at which a client waits; see
+//! [`client::reverse`](crate::client::reverse).
+
+mod awaiting;
+mod offering;
+
+pub use awaiting::wait_at;
+pub use offering::Offering;
