@@ -1,12 +1,12 @@
 //! `corridor serve`
 
 use array::{Error, Result};
-use node::client::ssh;
 use node::memory::Budget;
 use node::node::{Node, open, start};
 use node::ops::Registry;
 use node::server::connections::Limits;
 use node::server::token::{Admission, Token, ZarrReaders};
+use node::ssh;
 use serde_json::json;
 
 use crate::cli::Serve;

@@ -23,6 +23,7 @@ pub mod memory;
 pub mod node;
 pub mod ops;
 pub mod server;
+pub mod ssh;
 #[cfg(test)]
 mod vectors;
 pub mod view;

@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 /// Beginning of the line that comes back.
 const MARK: &str = "corridor-stdio ";
 /// Longest line, bytes.
-pub(super) const MAX_LINE_BYTES: usize = 64 << 10;
+pub const MAX_LINE_BYTES: usize = 64 << 10;
 /// Most that a login may print before that line, bytes.
 const MAX_NOISE_BYTES: usize = 256 << 10;
 /// Bytes read at once while nothing has come yet.
@@ -25,11 +25,11 @@ const READ_BYTES: usize = 8 << 10;
 
 /// Request to the other side.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Wish {
+pub struct Wish {
     /// Path to open there; `~/` is the home folder.
-    pub(crate) path: String,
+    pub path: String,
     /// To listen for a direct link.
-    pub(crate) direct: bool,
+    pub direct: bool,
 }
 
 impl Wish {
@@ -37,7 +37,7 @@ impl Wish {
     ///
     /// # Errors
     /// `Internal` when it cannot be said in JSON.
-    pub(crate) fn line(&self) -> Result<String> {
+    pub fn line(&self) -> Result<String> {
         Ok(format!("{}\n", text(self)?))
     }
 
@@ -45,7 +45,7 @@ impl Wish {
     ///
     /// # Errors
     /// `Corrupt` when it is something else.
-    pub(crate) fn read(line: &[u8]) -> Result<Self> {
+    pub fn read(line: &[u8]) -> Result<Self> {
         let wrong = |e| Error::corrupt(format!("expected a wish in JSON, found {e}"));
         serde_json::from_slice(line).map_err(wrong)
     }
@@ -57,18 +57,18 @@ fn text(value: &impl Serialize) -> Result<String> {
 
 /// Answer of the other side, which says what it is.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Greeting {
+pub struct Greeting {
     /// Name and version of the program.
-    pub(crate) program: String,
+    pub program: String,
     /// Name of the array that the path ended with; empty if none.
     #[serde(default)]
-    pub(crate) array: String,
+    pub array: String,
     /// Address of a direct link, if it listens for one.
     #[serde(default)]
-    pub(crate) direct: Option<Direct>,
+    pub direct: Option<Direct>,
     /// Why it could not open the path.
     #[serde(default)]
-    pub(crate) error: Option<Told>,
+    pub error: Option<Told>,
 }
 
 impl Greeting {
@@ -76,12 +76,12 @@ impl Greeting {
     ///
     /// # Errors
     /// `Internal` when it cannot be said in JSON.
-    pub(crate) fn line(&self) -> Result<String> {
+    pub fn line(&self) -> Result<String> {
         Ok(format!("{MARK}{}\n", text(self)?))
     }
 
     /// From a line; `None` for one that is something else, such as what a login prints.
-    pub(crate) fn read(line: &[u8]) -> Option<Result<Self>> {
+    pub fn read(line: &[u8]) -> Option<Result<Self>> {
         let text = line.strip_prefix(MARK.as_bytes())?;
         let wrong = |e| Error::corrupt(format!("expected a greeting in JSON, found {e}"));
         Some(serde_json::from_slice(text).map_err(wrong))
@@ -90,18 +90,18 @@ impl Greeting {
 
 /// Address of a direct link, and what is needed to connect there.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Direct {
+pub struct Direct {
     /// Address and port.
-    pub(crate) address: std::net::SocketAddr,
+    pub address: std::net::SocketAddr,
     /// Token that lets a client in.
-    pub(crate) token: String,
+    pub token: String,
     /// Fingerprint of its certificate.
-    pub(crate) fingerprint: String,
+    pub fingerprint: String,
 }
 
 /// An error in JSON.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Told {
+pub struct Told {
     kind: u16,
     retry: bool,
     message: String,

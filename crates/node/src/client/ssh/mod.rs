@@ -10,13 +10,10 @@
 
 mod address;
 mod channel;
-pub(crate) mod greeting;
+pub mod greeting;
 mod login;
-mod serve;
-mod stdio;
 
 pub use address::Address;
 pub(crate) use address::SCHEME;
-pub use serve::serve;
 
 pub(crate) use login::Login;

@@ -1,4 +1,6 @@
-//! The far end: one data set for whoever started this process, on standard input and output, until they end.
+//! The far end of `ssh://`: one data set for whoever started this process, on standard input and output, until they end.
+
+mod stdio;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -9,9 +11,8 @@ use array::{Error, ErrorKind, Result};
 use bytes::BytesMut;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 
-use super::greeting::{Direct, Greeting, MAX_LINE_BYTES, Told, Wish};
-use super::stdio;
 use crate::assemble::Context;
+use crate::client::ssh::greeting::{Direct, Greeting, MAX_LINE_BYTES, Told, Wish};
 use crate::client::url::Location;
 use crate::node::{self, Listen, Node, Options};
 use crate::ops::{Registry, Shared};
