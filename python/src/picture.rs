@@ -122,7 +122,7 @@ pub(crate) fn render<'py>(
     let slabs = slabs.map(|(is_across_axis, count, reduction)| SlabWish { is_across_axis, count, reduction });
     let (bytes, lacks, slabs) = wait(py, async move {
         let means = Means::open(device, memory_bytes).await?;
-        let still = picture::still(&stack, &request, size, means, slabs, |_, _| ()).await?;
+        let still = picture::still(&stack.source, &request, size, means, slabs, |_, _| ()).await?;
         let (bytes, lacks) = drawn(&still, &pixels);
         Ok((bytes, lacks, still.slabs))
     })?;

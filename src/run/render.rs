@@ -43,7 +43,7 @@ pub(crate) async fn run(options: &Render, ranks: Option<Ranks>) -> Result<()> {
     let (unit, what) = if is_several { (Unit::Pictures, "drawing") } else { (Unit::Blocks, "fetching") };
     let meter = Meter::new(unit, progress);
     let on_progress = |done, total| meter.set(what, done, total);
-    let drawn = draw(&stack, &request, size, means, company, &options.output, on_progress).await;
+    let drawn = draw(&stack.source, &request, size, means, company, &options.output, on_progress).await;
     meter.clear();
     // The first of several processes has the pictures, and says so.
     drawn?.map_or(Ok(()), |drawn| report(options, &painter, is_several, drawn))

@@ -10,7 +10,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::stream::Regridded;
 use array::{Dataset, Error, ErrorKind, LongWork, Meaning, Priority, Result, Source, Urgency};
 use cache::Cached;
 use futures::FutureExt;
@@ -300,14 +299,6 @@ fn synthetic_name(text: &str) -> String {
 }
 
 impl Stack {
-    /// The source with all arrays on even grids, as pictures are drawn from; nothing else reads through it.
-    ///
-    /// # Errors
-    /// Those of [`Regridded::open`].
-    pub async fn regridded(&self) -> Result<Regridded> {
-        Regridded::open(Arc::clone(&self.source)).await
-    }
-
     /// Statistics of decoded values, gathered in `memory_bytes` of memory where they are computed here.
     ///
     /// # Errors

@@ -12,8 +12,6 @@ use stream::{ColourRange, Film, FilmRequest, Means, Pixels, Regridded, SlabWish}
 pub use view::Mode as ViewMode;
 use view::{MAX_PARALLAX, SpaceAxis, View};
 
-use crate::assemble::Stack;
-
 /// Request for a picture, as a person writes it on the command line.
 #[derive(Clone, Debug, Default)]
 pub struct PictureRequest {
@@ -231,14 +229,14 @@ pub fn parse_parallax(text: &str) -> Result<f64> {
 /// What does not fit in the view, blocks that cannot be had; `Unsupported` for what has no slabs: stereo pairs, isosurfaces,
 /// slices, extreme values.
 pub async fn still(
-    stack: &Stack,
+    source: &Arc<dyn Source>,
     request: &PictureRequest,
     size: ImageSize,
     means: Means,
     slabs: Option<SlabWish>,
     progress: impl FnMut(u64, u64),
 ) -> Result<Still> {
-    let source = stack.regridded().await?;
+    let source = Regridded::open(Arc::clone(source)).await?;
     let dataset = source.describe().await?;
     let views = vec![view_of(request, size, &dataset, &source)?];
     let request = FilmRequest {

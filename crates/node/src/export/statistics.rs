@@ -9,7 +9,7 @@ use wire::ops::{Histogram, Stats, StatsRequest};
 use crate::export::bounded_scan::{MOST_PART_BYTES, PARTS_IN_MEMORY, Part, Scan};
 
 /// More memory than this makes it no faster, bytes.
-pub(crate) const MOST_BYTES: u64 = PARTS_IN_MEMORY * MOST_PART_BYTES;
+pub const MOST_BYTES: u64 = PARTS_IN_MEMORY * MOST_PART_BYTES;
 
 /// Reads what `request` names and counts it, in `memory_bytes` of memory.
 ///
@@ -18,7 +18,7 @@ pub(crate) const MOST_BYTES: u64 = PARTS_IN_MEMORY * MOST_PART_BYTES;
 ///
 /// # Cancel safety
 /// Dropping it stops reading.
-pub(crate) async fn gather(
+pub async fn gather(
     source: &Arc<dyn Source>,
     request: &StatsRequest,
     urgency: Urgency,

@@ -28,7 +28,9 @@ async fn naming_the_colour_map_that_is_chosen_anyway_changes_no_pixel() {
         let output = folder.path().join(format!("{}.png", map.unwrap_or("chosen")));
         let request = PictureRequest { transfer: map.map(Into::into), ..PictureRequest::default() };
         let size = ImageSize { width: 64, height: 48 };
-        draw(&stack, &request.into(), size, (64 << 20).into(), None, &output, |_, _| ()).await.unwrap();
+        draw(&stack.source, &request.into(), size, (64 << 20).into(), None, &output, |_, _| ())
+            .await
+            .unwrap();
         std::fs::read(output).unwrap()
     };
     let chosen = png(None).await;

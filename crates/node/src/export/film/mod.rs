@@ -25,7 +25,6 @@ pub use self::looked::{LookRequest, check_slabs_output, is_slabs, look, read_sla
 use self::notes::notes;
 use self::sink::{Kind, Sink, check_numbered, numbered_or_as_is, write};
 pub use self::sink::{Track, check_output, is_film};
-use crate::assemble::Stack;
 pub use crate::export::output::mp4::VideoCodec;
 use crate::export::picture::{PictureRequest, colour_map, view_of};
 
@@ -120,7 +119,7 @@ pub struct Drawn {
 /// # Cancel safety
 /// Dropping it leaves the pictures that are finished; of a film nothing.
 pub async fn draw(
-    stack: &Stack,
+    source: &Arc<dyn Source>,
     request: &PicturesRequest,
     size: ImageSize,
     means: Means,
@@ -130,10 +129,10 @@ pub async fn draw(
 ) -> Result<Option<Drawn>> {
     let kind = Kind::of(output)?;
     if let Some(Company::Processes(ranks)) = company.as_ref().filter(|company| company.is_led_elsewhere()) {
-        follow(Arc::new(stack.regridded().await?), means, ranks.clone()).await?;
+        follow(Arc::new(Regridded::open(Arc::clone(source)).await?), means, ranks.clone()).await?;
         return Ok(None);
     }
-    let source = stack.regridded().await?;
+    let source = Regridded::open(Arc::clone(source)).await?;
     let dataset = source.describe().await?;
     let views = views(request, size, &dataset, &source, kind)?;
     let count = u32::try_from(views.len()).unwrap_or(u32::MAX);

@@ -9,7 +9,7 @@ pub(crate) mod mp4;
 pub(crate) mod netcdf;
 pub(crate) mod npy;
 pub(crate) mod scales;
-pub(crate) mod zarr;
+pub mod zarr;
 
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -68,7 +68,8 @@ impl FileKind {
 /// Attributes of an array in the form that all readers accept: `_FillValue` is one number that an element can have, in the
 /// type of the elements (signed where `_Unsigned` changes the sign, as readers expect). Another fill value becomes
 /// `missing_value`, which may be any value but NaN: NaN equals nothing, and JSON has no number for it.
-pub(crate) fn meant_attributes(array: &ArrayInfo) -> Attributes {
+#[must_use]
+pub fn meant_attributes(array: &ArrayInfo) -> Attributes {
     let mut all = array.attributes.clone();
     if array.meaning == Meaning::Text {
         // It tells xarray to decode characters; the elements are texts that are decoded already, or plain bytes.
@@ -105,7 +106,7 @@ pub(crate) fn meant_attributes(array: &ArrayInfo) -> Attributes {
 
 /// How stored values become the meant ones, in CF's words: only what changes them, for readers take whatever is said for
 /// a reason to make doubles of integers and of single precision.
-pub(crate) fn scale_and_offset(decoding: &Decoding) -> impl Iterator<Item = (String, Attribute)> {
+pub fn scale_and_offset(decoding: &Decoding) -> impl Iterator<Item = (String, Attribute)> {
     [("scale_factor", decoding.scale, 1.0), ("add_offset", decoding.offset, 0.0)]
         .into_iter()
         .filter(|(_, value, absent)| value != absent)

@@ -3,11 +3,14 @@
 use std::fs;
 use std::path::Path;
 
-use array::{ByteOrder, DType, Error, Result, Scalar, Selection, Target, c_strides, cut_by_grid};
+use array::{
+    Attribute, Attributes, ByteOrder, DType, Error, Result, Scalar, Selection, Target, c_strides, cut_by_grid,
+};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
 use super::{Draft, Written};
-use crate::server::zarr::attributes;
 
 /// Largest chunk, bytes.
 pub(crate) const MAX_CHUNK_BYTES: u64 = 4 << 20;
@@ -41,7 +44,7 @@ impl ZarrFolder {
 
     fn metadata(&self, what: &Written) -> serde_json::Value {
         let mut document = array_document(what.dtype, &what.shape, &self.chunk, &what.axes, None);
-        document["attributes"] = attributes(&what.attributes);
+        document["attributes"] = written(&what.attributes);
         document
     }
 
@@ -99,7 +102,7 @@ impl ZarrFolder {
 }
 
 /// A number as Zarr has it: an integer is one however large, and what JSON has no number for is a word.
-pub(crate) fn number(value: Scalar) -> serde_json::Value {
+fn number(value: Scalar) -> serde_json::Value {
     match value {
         Scalar::Unsigned(value) => value.into(),
         Scalar::Signed(value) => value.into(),
@@ -108,7 +111,8 @@ pub(crate) fn number(value: Scalar) -> serde_json::Value {
 }
 
 /// An array's `zarr.json`, uncompressed, without attributes. `fill` stands for chunks that are not there; zero if none.
-pub(crate) fn array_document(
+#[must_use]
+pub fn array_document(
     dtype: DType,
     shape: &[u64],
     chunk: &[u64],
@@ -143,7 +147,10 @@ pub(crate) fn array_document(
 
 /// A whole chunk of zeros with the box `counts`, whose elements are taken from `bytes` by strides (bytes per axis), at
 /// its origin.
-pub(crate) fn whole_chunk(
+///
+/// # Errors
+/// `TooLarge`, `Internal` for a chunk beyond memory; `Invalid` where elements are missing.
+pub fn whole_chunk(
     chunk: &[u64],
     counts: &[u64],
     item_bytes: usize,
@@ -158,6 +165,30 @@ pub(crate) fn whole_chunk(
     rest.write_strided(bytes, strides)?;
     drop(rest);
     target.into_vec()
+}
+
+/// Attributes as a document has them, in xarray's words.
+#[must_use]
+pub fn written(attributes: &Attributes) -> serde_json::Value {
+    let mut value = said(attributes);
+    if let Some(Attribute::Number(fill, _)) = attributes.get("_FillValue") {
+        value["_FillValue"] = fill_value(*fill);
+    }
+    value
+}
+
+/// As xarray writes it for Zarr v3: floats as base64 of their eight bytes.
+fn fill_value(value: Scalar) -> serde_json::Value {
+    match value {
+        Scalar::Unsigned(_) | Scalar::Signed(_) => number(value),
+        Scalar::Float(v) => STANDARD.encode(v.to_le_bytes()).into(),
+    }
+}
+
+/// Attributes as JSON.
+#[must_use]
+pub fn said(attributes: &Attributes) -> serde_json::Value {
+    attributes.iter().map(|(name, attribute)| (name.clone(), attribute.to_json())).collect()
 }
 
 #[cfg(test)]

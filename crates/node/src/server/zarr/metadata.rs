@@ -2,14 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use array::{ArrayInfo, Attribute, Attributes, Axis, Dataset, Error, Result, Scalar};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use array::{ArrayInfo, Attribute, Attributes, Axis, Dataset, Error, Result};
 use serde_json::{Map, Value, json};
 
 use super::files;
 use super::tree::path_of;
-use crate::export::output::zarr::{array_document, number};
+use crate::export::output::zarr::{array_document, said, written};
 use crate::export::output::{meant_attributes, scale_and_offset};
 use crate::world;
 
@@ -210,27 +208,6 @@ fn attributes(array: &ArrayInfo) -> Value {
         all.insert("_FillValue".into(), Attribute::Number(fill, Some(array.dtype.element())));
     }
     written(&all)
-}
-
-/// Attributes as a document has them, in xarray's words.
-pub(crate) fn written(attributes: &Attributes) -> Value {
-    let mut value = said(attributes);
-    if let Some(Attribute::Number(fill, _)) = attributes.get("_FillValue") {
-        value["_FillValue"] = fill_value(*fill);
-    }
-    value
-}
-
-/// As xarray writes it for Zarr v3: floats as base64 of their eight bytes.
-fn fill_value(value: Scalar) -> Value {
-    match value {
-        Scalar::Unsigned(_) | Scalar::Signed(_) => number(value),
-        Scalar::Float(v) => STANDARD.encode(v.to_le_bytes()).into(),
-    }
-}
-
-fn said(attributes: &Attributes) -> Value {
-    attributes.iter().map(|(name, attribute)| (name.clone(), attribute.to_json())).collect()
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ use crate::server::public_address::Names;
 
 pub use folder::{Entry, MAX_LISTED, list, look};
 use guard::Door;
-pub(crate) use metadata::{root_document, written as attributes};
+pub(crate) use metadata::root_document;
 use range::Asked;
 use tree::{Chunk, Document, Place};
 
