@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
 use array::{Error, Meaning, Result};
-use node::assemble::{Context, Stack, assemble};
+use node::assemble::{Context, assemble};
 use node::client::dial::{Reach, Words, parse_rate};
 use node::client::places::Places;
 use node::client::servers::Sharing;
@@ -15,6 +15,7 @@ use node::memory::{Budget, MIN_BUDGET_BYTES, parse_size};
 use node::node::{Listen, Node, Options};
 use node::server::identity::IdentityChoice;
 use node::server::public_address::Front;
+use node::server::stack::Stack;
 use node::server::token::{Admission, Token};
 use serde_json::{Value, json};
 use stream::Device;

@@ -6,13 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use array::{Dataset, Error, Meaning, Priority, Result, Urgency};
 use futures::future::FutureExt;
-use node::assemble::{Context, Stack, assemble, exports};
+use node::assemble::{Context, assemble, exports};
 use node::client::call_by_name::{CallAnswer, Called, Of, Progress};
 use node::client::dial::Words;
 use node::client::places::Places;
 use node::client::reverse;
 use node::client::url::{Location, Url};
 use node::memory::{Budget, parse_size};
+use node::server::stack::Stack;
 use node::server::zarr::{self, Bytes, Entry};
 use numpy::PyArray1;
 use pyo3::prelude::*;

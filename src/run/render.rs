@@ -4,7 +4,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use array::{Error, Result};
-use node::assemble::Stack;
 use node::export::film::{
     self, Company, Drawn, LookRequest, PicturesRequest, Times, Track, agreed, check_output,
     check_slabs_output, draw, is_film,
@@ -13,6 +12,7 @@ use node::export::picture::{
     PictureRequest, ViewMode, parse_parallax, parse_range, parse_size, parse_slice, parse_surface,
 };
 use node::memory::Budget;
+use node::server::stack::Stack;
 use render::ImageSize;
 use serde_json::json;
 use stream::{Device, Means, Painter, Ranks};

@@ -10,31 +10,31 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use array::{Dataset, Error, ErrorKind, LongWork, Meaning, Priority, Result, Source, Urgency};
+use array::{Error, ErrorKind, LongWork, Meaning, Priority, Result, Source, Urgency};
 use cache::Cached;
 use futures::FutureExt;
+use futures::future::BoxFuture;
 use futures::stream::{self, StreamExt, TryStreamExt};
-use wire::ops::{ListEntry, Stats, StatsRequest};
+use wire::ops::ListEntry;
 
-use crate::client::call_by_name::{CallAnswer, Called};
 use crate::client::catalogue::{self, Catalogue, Entry, Found, Host};
 use crate::client::dial::{self, Dialer, Protocol, Reach};
 use crate::client::paths::{LookSettings, Paths};
 use crate::client::peers::{self, CHAIN_WITHIN};
 use crate::client::places::Places;
-use crate::client::remote::{Carried, RemoteSource};
-use crate::client::requests::{Ask, List};
+use crate::client::remote::RemoteSource;
+use crate::client::requests::List;
 use crate::client::reverse;
 use crate::client::runtime;
-use crate::client::servers::{MAX_SERVERS, Replica, Rule, Server, ServerState, Servers, Sharing};
-use crate::client::upstream::{Having, Parts, Told, Upstream, Whole, another_may_answer, ask_one};
+use crate::client::servers::{MAX_SERVERS, Replica, Rule, Server, Servers, Sharing};
+use crate::client::upstream::{Having, Parts, Told, Upstream, Whole};
 use crate::client::url::{Location, Url};
-use crate::export::statistics;
 use crate::growing::{Growing, Renew};
 use crate::memory::Budget;
-use crate::server::exports::ASK_AGAIN_AFTER;
+use crate::server::exports::{ASK_AGAIN_AFTER, Opener};
 use crate::server::identity::{self, IdentityChoice};
 use crate::server::reverse::wait_at;
+use crate::server::stack::Stack;
 
 /// Data sets of several servers that are compared at a time.
 const CHECKED_AT_ONCE: usize = 64;
@@ -90,11 +90,6 @@ impl Context {
         }
     }
 
-    /// Returns this context for files in an exported folder.
-    pub(crate) fn in_folder(self, folder: PathBuf) -> Self {
-        Self { folder: Some(folder), ..self }
-    }
-
     /// Returns this context with other servers reached by `reach`.
     #[must_use]
     pub fn reaching(self, reach: Reach) -> Self {
@@ -143,20 +138,27 @@ impl Context {
     }
 }
 
-/// A data set, ready to be asked.
-#[derive(Clone)]
-pub struct Stack {
-    /// Its name for people and in URLs.
-    pub name: String,
-    /// Source that answers reads and describes the data.
-    pub source: Arc<dyn Source>,
-    /// The cache in it, for its counters.
-    pub cached: Cached,
-    /// How far long work behind the source is, for viewers; nothing where another process does it.
-    pub work: LongWork,
-    /// Name of the array that the location ended with, where only the other side can know; else empty.
-    pub array: String,
-    upstream: Upstream,
+impl Opener for Context {
+    fn open(&self, location: Location, meaning: Option<Meaning>) -> BoxFuture<'static, Result<Stack>> {
+        let context = self.clone().meaning(meaning);
+        async move { assemble(&location, &context).await }.boxed()
+    }
+
+    fn said_meaning(&self) -> Option<Meaning> {
+        self.meaning
+    }
+
+    fn asks_again_after(&self) -> Duration {
+        self.ask_again_after
+    }
+
+    fn for_one_of(&self, count: usize) -> Arc<dyn Opener> {
+        Arc::new(self.share_of(count))
+    }
+
+    fn for_folder(&self, folder: PathBuf) -> Arc<dyn Opener> {
+        Arc::new(Self { folder: Some(folder), ..self.clone() })
+    }
 }
 
 /// Builds the stack for a location. Reads headers only; of a server, the description.
@@ -296,93 +298,6 @@ async fn open(location: &str, context: &Context, work: &LongWork) -> Result<Arc<
 fn synthetic_name(text: &str) -> String {
     let rest = text.strip_prefix("synthetic:").unwrap_or(text);
     rest.split('?').next().unwrap_or(rest).to_owned()
-}
-
-impl Stack {
-    /// Statistics of decoded values, gathered in `memory_bytes` of memory where they are computed here.
-    ///
-    /// # Errors
-    /// The source's; `Invalid` for a place that is none.
-    pub async fn stats(&self, request: &StatsRequest, urgency: Urgency, memory_bytes: u64) -> Result<Stats> {
-        let (remotes, place) = self.upstream.computing(&request.place).await?;
-        match ask_one(&remotes, &StatsRequest { place, ..request.clone() }, urgency).await {
-            Some(answer) => answer,
-            None => statistics::gather(&self.source, request, urgency, memory_bytes).await,
-        }
-    }
-
-    /// Asks a server that has the data for something else than reading; another one where one cannot answer now.
-    ///
-    /// # Errors
-    /// The operation's, or why there is no connection; `Unsupported` for data that are read here, or of which several
-    /// servers have a part each.
-    ///
-    /// # Cancel safety
-    /// Dropping it cancels the operation.
-    pub async fn ask<A: Ask + Clone>(&self, ask: A, urgency: Urgency) -> Result<A::Answer> {
-        ask_one(&self.upstream.whole(), &ask, urgency)
-            .await
-            .unwrap_or_else(|| Err(self.nobody_computes(ask.name())))
-    }
-
-    /// Asks whoever has the elements that an operation names.
-    ///
-    /// # Errors
-    /// As [`ask`](Self::ask); `Stale` when the data are others now.
-    ///
-    /// # Cancel safety
-    /// Dropping it cancels the operation.
-    pub async fn call(&self, mut called: Called, urgency: Urgency) -> Result<CallAnswer> {
-        let (remotes, there) = self.upstream.computing(&called.asked.of.place()).await?;
-        called.asked.of = called.asked.of.at(there);
-        ask_one(&remotes, &called, urgency).await.unwrap_or_else(|| Err(self.nobody_computes(called.name())))
-    }
-
-    fn nobody_computes(&self, operation: &str) -> Error {
-        Error::unsupported(format!(
-            "expected data that one server has as a whole for the operation `{operation}`; those of `{}` are read here",
-            self.name
-        ))
-    }
-
-    /// The description as it is now: asked anew where a server has all of the data, else the one that is known.
-    ///
-    /// # Errors
-    /// Those of describing.
-    pub async fn described_now(&self) -> Result<Arc<Dataset>> {
-        let mut last = None;
-        for remote in self.upstream.whole() {
-            match remote.described_now().await {
-                Err(error) if another_may_answer(&error) => last = Some(error),
-                answer => return answer,
-            }
-        }
-        match last {
-            Some(error) => Err(error),
-            None => self.source.describe().await,
-        }
-    }
-
-    /// State of each of several servers so far, with the name of its data set if each has its own. Empty where data
-    /// are read here.
-    #[must_use]
-    pub fn servers(&self) -> Vec<(Option<String>, ServerState)> {
-        self.upstream.states()
-    }
-
-    /// Bytes of data received over the network, and the bytes that carried them; `None` where data are read here.
-    #[must_use]
-    pub fn carried(&self) -> Option<Carried> {
-        self.upstream.readers().map(RemoteSource::carried).reduce(|a, b| Carried {
-            data_bytes: a.data_bytes + b.data_bytes,
-            carried_bytes: a.carried_bytes + b.carried_bytes,
-        })
-    }
-
-    /// Origin of the data: read in this process, or received from servers.
-    pub(crate) fn upstream(&self) -> &Upstream {
-        &self.upstream
-    }
 }
 
 /// The servers of a URL as one source: of the same data, or of data sets of their own.

@@ -45,7 +45,7 @@ fn say_attributes(entry: &mut Value, attributes: &Attributes) {
     entry["attribute_types"] = Value::Object(types.collect());
 }
 
-/// Converts the states of several servers, from [`Stack::servers`](crate::assemble::Stack::servers), to JSON.
+/// Converts the states of several servers, from [`Stack::servers`](crate::server::stack::Stack::servers), to JSON.
 #[must_use]
 pub fn servers(states: &[(Option<String>, ServerState)]) -> Value {
     let one = |(dataset, state): &(Option<String>, ServerState)| {

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use array::{ErrorKind, Priority, ReadRequest, Result, Selection, Target, Urgency, elements};
-use node::assemble::{Context, Stack, assemble};
+use node::assemble::{Context, assemble};
 use node::client::call_by_name::{Called, Of};
 use node::client::places::Places;
 use node::client::url::Location;
@@ -14,6 +14,7 @@ use node::node::{Listen, Options, open, start};
 use node::ops::{BlockPlace, Registry};
 use node::server::identity::IdentityChoice;
 use node::server::public_address::Front;
+use node::server::stack::Stack;
 use node::server::token::{Admission, Token};
 use operations::{CellCounts, IsosurfaceCells, Method, Percentile, Resample};
 use tempfile::TempDir;

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use array::{Priority, ReadRequest, Result, Selection, Source, Target};
-use node::assemble::{Context, Stack, assemble};
+use node::assemble::{Context, assemble};
 use node::client::places::Places;
 use node::client::url::Location;
 use node::memory::Budget;
+use node::server::stack::Stack;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};

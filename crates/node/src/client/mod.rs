@@ -21,5 +21,5 @@ pub mod servers;
 pub(crate) mod shared_failure;
 pub mod ssh;
 pub mod text;
-pub(crate) mod upstream;
+pub mod upstream;
 pub mod url;

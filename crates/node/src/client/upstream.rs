@@ -20,7 +20,7 @@ const ASKED_AT_ONCE: usize = 64;
 
 /// Origin of the data.
 #[derive(Clone)]
-pub(crate) enum Upstream {
+pub enum Upstream {
     /// They are read here.
     Here,
     /// These servers have all of them.
@@ -30,46 +30,55 @@ pub(crate) enum Upstream {
 }
 
 /// Servers that have all of the data.
-pub(crate) struct Whole {
-    pub(crate) remotes: Vec<RemoteSource>,
+pub struct Whole {
+    /// The data as each of them has them.
+    pub remotes: Vec<RemoteSource>,
     /// These servers as one source, where there are several.
-    pub(crate) servers: Option<Servers>,
+    pub servers: Option<Servers>,
     /// Other servers that the first one named; `None` where it was not asked.
-    pub(crate) told: Option<Told>,
+    pub told: Option<Told>,
 }
 
 /// A server, and the others that it has told of.
-pub(crate) struct Told {
-    pub(crate) by: Url,
-    pub(crate) others: Vec<Url>,
+pub struct Told {
+    /// The server.
+    pub by: Url,
+    /// Servers that it named.
+    pub others: Vec<Url>,
 }
 
 /// Servers that each have some data sets.
-pub(crate) struct Parts {
-    pub(crate) catalogue: Catalogue,
+pub struct Parts {
+    /// All data sets as one.
+    pub catalogue: Catalogue,
     /// Servers of each data set, in the order of the catalogue.
-    pub(crate) entries: Vec<Having>,
-    /// The servers that were asked, for which data set (any where it is empty), and what they had.
-    pub(crate) hosts: Vec<Host>,
-    pub(crate) dataset: String,
-    pub(crate) found: Vec<Found>,
+    pub entries: Vec<Having>,
+    /// The servers that were asked.
+    pub hosts: Vec<Host>,
+    /// Data set that they were asked for; any where it is empty.
+    pub dataset: String,
+    /// Data sets that they had.
+    pub found: Vec<Found>,
 }
 
 /// The servers of one data set.
-pub(crate) struct Having {
-    pub(crate) name: String,
-    pub(crate) servers: Servers,
-    pub(crate) remotes: Vec<RemoteSource>,
+pub struct Having {
+    /// Its name.
+    pub name: String,
+    /// The servers as one source.
+    pub servers: Servers,
+    /// The data set as each of them has it.
+    pub remotes: Vec<RemoteSource>,
 }
 
 impl Upstream {
     /// One server that is not asked for others.
-    pub(crate) fn only(remote: RemoteSource) -> Self {
+    pub fn only(remote: RemoteSource) -> Self {
         Self::Whole(Arc::new(Whole { remotes: vec![remote], servers: None, told: None }))
     }
 
     /// Everything that is read from: each data set of each server.
-    pub(crate) fn readers(&self) -> impl Iterator<Item = &RemoteSource> {
+    pub fn readers(&self) -> impl Iterator<Item = &RemoteSource> {
         let (whole, parts) = match self {
             Self::Here => (&[][..], &[][..]),
             Self::Whole(whole) => (whole.remotes.as_slice(), &[][..]),
@@ -83,7 +92,7 @@ impl Upstream {
     ///
     /// # Errors
     /// Those of describing; `Stale` for a place of other data.
-    pub(crate) async fn computing(&self, place: &BlockPlace) -> Result<(Vec<&RemoteSource>, BlockPlace)> {
+    pub async fn computing(&self, place: &BlockPlace) -> Result<(Vec<&RemoteSource>, BlockPlace)> {
         match self {
             Self::Here | Self::Whole(..) => Ok((self.whole(), *place)),
             Self::Parts(parts) => Ok(match parts.catalogue.place_there(place).await? {
@@ -97,7 +106,7 @@ impl Upstream {
     }
 
     /// The servers that have all of the data; those last that did not answer lately.
-    pub(crate) fn whole(&self) -> Vec<&RemoteSource> {
+    pub fn whole(&self) -> Vec<&RemoteSource> {
         match self {
             Self::Whole(whole) => in_turn(&whole.remotes, whole.servers.as_ref()),
             Self::Here | Self::Parts(_) => Vec::new(),
@@ -106,7 +115,7 @@ impl Upstream {
 
     /// Whether the servers have other data now, or name other peers, than when they were asked last; false while that
     /// cannot be known.
-    pub(crate) async fn has_changed(&self) -> bool {
+    pub async fn has_changed(&self) -> bool {
         match self {
             Self::Here => false,
             Self::Whole(whole) => whole.tells_of_others().await || whole.has_other_data().await,
@@ -118,7 +127,7 @@ impl Upstream {
     }
 
     /// State of each of several servers so far, with the name of its data set where each has its own.
-    pub(crate) fn states(&self) -> Vec<(Option<String>, ServerState)> {
+    pub fn states(&self) -> Vec<(Option<String>, ServerState)> {
         match self {
             Self::Here => Vec::new(),
             Self::Whole(whole) => {
@@ -198,7 +207,7 @@ fn states_now<'a>(
 }
 
 /// Whether another server of the same data may answer what this one could not: it is busy or gone, or has other data now.
-pub(crate) fn another_may_answer(error: &Error) -> bool {
+pub fn another_may_answer(error: &Error) -> bool {
     error.retry() == Retry::MayHelp || error.kind() == ErrorKind::Stale
 }
 
@@ -209,7 +218,7 @@ pub(crate) fn another_may_answer(error: &Error) -> bool {
 ///
 /// # Cancel safety
 /// Dropping it cancels the operation.
-pub(crate) async fn ask_one<A: Ask + Clone>(
+pub async fn ask_one<A: Ask + Clone>(
     remotes: &[&RemoteSource],
     ask: &A,
     urgency: Urgency,

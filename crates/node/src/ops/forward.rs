@@ -30,7 +30,7 @@ pub(super) async fn forward(call: &Call) -> Result<Forwarded> {
     let Some(asked) = called(&call.operation.parameters()) else { return Ok(Forwarded::NotThere) };
     let (stack, _) = call.node.exports.at(&asked.of.place()).await?;
     let mut last = None;
-    let (remotes, there) = stack.upstream().computing(&asked.of.place()).await?;
+    let (remotes, there) = stack.upstream.computing(&asked.of.place()).await?;
     let parameters = Asked { of: asked.of.at(there), ..asked }.encode()?;
     for remote in remotes {
         match pass_on(call, remote, &parameters).await {

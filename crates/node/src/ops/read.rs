@@ -14,10 +14,10 @@ use wire::ops::{self, BlockPlace, Piece, ReadBody, Rows};
 
 use super::read_together::{MAX_TOGETHER, answer_together, is_small};
 use super::{Begun, Call, Handler};
-use crate::assemble::Stack;
 use crate::export::read_slabs::{Slab, slabs};
 use crate::server::admission::Entry;
 use crate::server::response_compression::{Kind, LEAST_BYTES};
+use crate::server::stack::Stack;
 
 /// Most bulk bytes of one item.
 const PIECE_BYTES: usize = 4 << 20;

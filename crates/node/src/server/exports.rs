@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use array::{Dataset, DatasetId, Error, ErrorKind, Generation, Meaning, Result};
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use futures::stream::{self, FuturesUnordered, StreamExt};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
@@ -17,17 +18,17 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use wire::ops::{self, BlockPlace, ListEntry};
 
-use crate::assemble::{Context, Stack, assemble};
 use crate::client::url::{self, Location};
 use crate::server::folder_scan::{Folder, Found, Look, State};
 use crate::server::peers;
+use crate::server::stack::Stack;
 
 /// How often at most a file is looked at for changes, and a folder for new files.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
 /// Pause between two looks through a folder, as a multiple of the time that a look takes.
 const LOOKING_SHARE: u32 = 10;
 /// How often at most other servers are asked again what they have, and who else has it.
-pub(crate) const ASK_AGAIN_AFTER: Duration = Duration::from_secs(30);
+pub const ASK_AGAIN_AFTER: Duration = Duration::from_secs(30);
 /// Data sets of folders that are open at a time; the one that was used longest ago gives way.
 pub const MAX_OPEN: usize = 16;
 /// Data sets of folders that are opened when the server starts, so that broken ones are left out then; the others are opened
@@ -38,12 +39,31 @@ const TRIED_FOR: Duration = Duration::from_secs(10);
 /// Data sets that are tried at a time.
 const TRIED_AT_ONCE: usize = 4;
 
+/// A way to open data sets, with the settings and the memory that they share.
+pub trait Opener: Send + Sync {
+    /// Opens a location, with its values taken as of `meaning`; `None`: as the file and its names say. Reads headers only;
+    /// of a server, the description.
+    fn open(&self, location: Location, meaning: Option<Meaning>) -> BoxFuture<'static, Result<Stack>>;
+
+    /// Meaning of the arrays of files, as given by the user.
+    fn said_meaning(&self) -> Option<Meaning>;
+
+    /// How often at most other servers are asked again what they have, and who else has it.
+    fn asks_again_after(&self) -> Duration;
+
+    /// This opener for one of `count` data sets that share the memory.
+    fn for_one_of(&self, count: usize) -> Arc<dyn Opener>;
+
+    /// This opener for files in an exported folder, which may lead to one another.
+    fn for_folder(&self, folder: PathBuf) -> Arc<dyn Opener>;
+}
+
 /// One data set under its name.
 pub struct Export {
     /// Its name, unique in the node.
     pub name: String,
     location: Location,
-    context: Context,
+    opener: Arc<dyn Opener>,
     /// Meaning of its values as a person said it; `None` as the file and its names say.
     meaning: Mutex<Option<Meaning>>,
     /// Stack that serves it; `None` while a data set of a folder is closed.
@@ -96,12 +116,12 @@ impl Said {
 }
 
 impl Export {
-    fn new(name: String, location: Location, context: Context, lazy: Option<Lazy>) -> Self {
+    fn new(name: String, location: Location, opener: Arc<dyn Opener>, lazy: Option<Lazy>) -> Self {
         Self {
             name,
             location,
-            meaning: Mutex::new(context.meaning),
-            context,
+            meaning: Mutex::new(opener.said_meaning()),
+            opener,
             current: Arc::default(),
             lazy,
             opening: tokio::sync::Mutex::default(),
@@ -120,7 +140,7 @@ impl Export {
     /// they are asked again from time to time in the background.
     #[must_use]
     pub fn open_stack(&self) -> Option<Arc<Stack>> {
-        if matches!(self.location, Location::Remote(_)) && self.is_time(self.context.ask_again_after) {
+        if matches!(self.location, Location::Remote(_)) && self.is_time(self.opener.asks_again_after()) {
             self.ask_again();
         }
         self.current.lock().clone()
@@ -142,7 +162,7 @@ impl Export {
         if let Some(stack) = self.open_stack() {
             return Ok(stack);
         }
-        let stack = Arc::new(assemble(&self.location, &self.context()).await?);
+        let stack = Arc::new(self.open().await?);
         *self.looked_at.lock() = Instant::now();
         *self.current.lock() = Some(Arc::clone(&stack));
         self.used();
@@ -150,15 +170,17 @@ impl Export {
     }
 
     /// The file or folder that it is read from, where that is on this machine.
-    pub(crate) fn path(&self) -> Option<&Path> {
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
         match &self.location {
             Location::Path(path) => Some(path),
             _ => None,
         }
     }
 
-    fn context(&self) -> Context {
-        self.context.clone().meaning(*self.meaning.lock())
+    /// Opens it as it is now, with the meaning that was said last.
+    fn open(&self) -> BoxFuture<'static, Result<Stack>> {
+        self.opener.open(self.location.clone(), *self.meaning.lock())
     }
 
     /// Opens a file again with its values taken as of this meaning; `None`: as the file and its names say. True where that makes
@@ -169,7 +191,7 @@ impl Export {
     ///
     /// # Cancel safety
     /// Safe: the next description is made with the meaning that was said last.
-    pub(crate) async fn interpret(self: &Arc<Self>, meaning: Option<Meaning>) -> Result<bool> {
+    pub async fn interpret(self: &Arc<Self>, meaning: Option<Meaning>) -> Result<bool> {
         if !matches!(self.location, Location::Path(_)) {
             return Err(Error::unsupported(
                 "expected a file on this machine: of a server's data it is said there, \
@@ -204,14 +226,14 @@ impl Export {
         while asking.try_join_next().is_some() {}
         // One who asks at a time; none without a runtime, as on a thread that draws.
         let (true, Ok(runtime)) = (asking.is_empty(), Handle::try_current()) else { return };
-        let (name, location, context) = (self.name.clone(), self.location.clone(), self.context.clone());
+        let (name, location, opener) = (self.name.clone(), self.location.clone(), Arc::clone(&self.opener));
         let (current, server_name) = (Arc::clone(&self.current), self.server_name.get().cloned());
         let again = async move {
             let Some(known) = current.lock().clone() else { return };
-            if !known.upstream().has_changed().await {
+            if !known.upstream.has_changed().await {
                 return;
             }
-            match fresh(&location, &context, server_name.as_deref()).await {
+            match fresh(location, &*opener, server_name.as_deref()).await {
                 Ok(stack) => *current.lock() = Some(Arc::new(stack)),
                 Err(error) => tracing::warn!(%error, "`{name}` has changed, and cannot be opened again"),
             }
@@ -226,7 +248,7 @@ impl Export {
     pub async fn describe(self: &Arc<Self>) -> Result<Arc<Dataset>> {
         let stack = self.stack().await?;
         if matches!(self.location, Location::Path(_)) && self.is_time(LOOK_AGAIN_AFTER) {
-            let fresh = assemble(&self.location, &self.context()).await?;
+            let fresh = self.open().await?;
             let (old, new) = (stack.source.describe().await?, fresh.source.describe().await?);
             if (old.id, old.generation) != (new.id, new.generation) {
                 *self.current.lock() = Some(Arc::new(fresh));
@@ -306,8 +328,8 @@ impl Export {
 }
 
 /// A stack that can be described, and whose data do not come from the server of this name.
-async fn fresh(location: &Location, context: &Context, server_name: Option<&str>) -> Result<Stack> {
-    let stack = assemble(location, context).await?;
+async fn fresh(location: Location, opener: &dyn Opener, server_name: Option<&str>) -> Result<Stack> {
+    let stack = opener.open(location, opener.said_meaning()).await?;
     stack.source.describe().await?;
     if let Some(server_name) = server_name {
         peers::check_upstream(&stack, server_name).await?;
@@ -341,13 +363,13 @@ pub struct Exports {
     /// Data sets of folders that are open, the one used last at the end.
     open: Arc<Mutex<Vec<Arc<Export>>>>,
     /// For one of a folder.
-    context: Context,
+    opener: Arc<dyn Opener>,
     all: Mutex<Arc<[Arc<Export>]>>,
 }
 
 /// Opening is cheap, describing checks that it works, so that errors show at the start.
-async fn described(location: &Location, context: &Context) -> Result<(Stack, Arc<Dataset>)> {
-    let stack = assemble(location, context).await?;
+async fn described(location: &Location, opener: &dyn Opener) -> Result<(Stack, Arc<Dataset>)> {
+    let stack = opener.open(location.clone(), opener.said_meaning()).await?;
     let dataset = stack.source.describe().await?;
     Ok((stack, dataset))
 }
@@ -375,7 +397,7 @@ impl Exports {
     ///
     /// # Errors
     /// The first location's that cannot be opened for another reason, or where none is left.
-    pub async fn open(locations: &[Location], context: &Context, explores: bool) -> Result<Self> {
+    pub async fn open(locations: &[Location], opener: &dyn Opener, explores: bool) -> Result<Self> {
         let mut folders = Vec::new();
         let mut files = Vec::new();
         for location in locations {
@@ -385,12 +407,12 @@ impl Exports {
             }
         }
         let shares = files.len() + if folders.is_empty() { 0 } else { MAX_OPEN };
-        let context = context.share_of(shares);
+        let opener = opener.for_one_of(shares);
         let mut fixed: Vec<Arc<Export>> = Vec::with_capacity(files.len());
         let mut names = BTreeSet::new();
         let mut left_out = Vec::new();
         for location in files {
-            let (stack, dataset) = match described(location, &context).await {
+            let (stack, dataset) = match described(location, &*opener).await {
                 Err(error) if is_of_the_data(&error) && locations.len() > 1 => {
                     left_out.push(error);
                     continue;
@@ -402,7 +424,7 @@ impl Exports {
                 tracing::warn!("served as `{name}`: another one has the name `{}`", stack.name);
             }
             names.insert(name.clone());
-            let export = Export::new(name, location.clone(), context.clone(), None);
+            let export = Export::new(name, location.clone(), Arc::clone(&opener), None);
             *export.described.lock() = Some((dataset.id, dataset.generation));
             *export.current.lock() = Some(Arc::new(stack));
             fixed.push(Arc::new(export));
@@ -424,7 +446,7 @@ impl Exports {
             _ => {}
         }
         let this =
-            Self { all: Mutex::new(fixed.clone().into()), fixed, folders, open: Arc::default(), context };
+            Self { all: Mutex::new(fixed.clone().into()), fixed, folders, open: Arc::default(), opener };
         for watched in &this.folders {
             this.look_through(watched).await;
         }
@@ -509,8 +531,8 @@ impl Exports {
                     let lazy = Lazy { format, arrays: Mutex::default(), open: Arc::clone(&self.open) };
                     let own = format!("{}{name}", watched.prefix);
                     // Files of the folder may lead to one another.
-                    let context = self.context.clone().in_folder(root.clone());
-                    Arc::new(Export::new(own, Location::Path(path), context, Some(lazy)))
+                    let opener = self.opener.for_folder(root.clone());
+                    Arc::new(Export::new(own, Location::Path(path), opener, Some(lazy)))
                 }
             };
             now.insert(name, (at, export));
@@ -685,13 +707,50 @@ fn unused(name: &str, taken: &BTreeSet<String>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use array::{Completions, ReadRequest, Region, Source, Want};
+    use array::{Completions, LongWork, ReadRequest, Region, Source, Want};
+    use cache::Cached;
     use futures::FutureExt;
-    use futures::future::{BoxFuture, pending};
+    use futures::future::pending;
 
     use super::*;
-    use crate::client::places::Places;
-    use crate::memory::Budget;
+    use crate::client::upstream::Upstream;
+
+    /// Opens files and computed fields, each with a cache of its own.
+    struct OpensHere;
+
+    impl Opener for OpensHere {
+        fn open(&self, location: Location, _: Option<Meaning>) -> BoxFuture<'static, Result<Stack>> {
+            let text = match location {
+                Location::Path(path) => path.to_string_lossy().into_owned(),
+                Location::Synthetic(text) => text,
+                other => panic!("{other:?} is not read here"),
+            };
+            async move {
+                let cached = Cached::new(store::open(&text, &store::OpenOptions::default())?, 1 << 20);
+                let name =
+                    text.trim_start_matches("synthetic:").split('?').next().unwrap_or(&text).to_owned();
+                let (source, upstream) = (Arc::new(cached.clone()), Upstream::Here);
+                Ok(Stack { name, source, cached, work: LongWork::default(), array: String::new(), upstream })
+            }
+            .boxed()
+        }
+
+        fn said_meaning(&self) -> Option<Meaning> {
+            None
+        }
+
+        fn asks_again_after(&self) -> Duration {
+            ASK_AGAIN_AFTER
+        }
+
+        fn for_one_of(&self, _: usize) -> Arc<dyn Opener> {
+            Arc::new(Self)
+        }
+
+        fn for_folder(&self, _: PathBuf) -> Arc<dyn Opener> {
+            Arc::new(Self)
+        }
+    }
 
     /// Never says what it is.
     struct Hanging;
@@ -712,11 +771,9 @@ mod tests {
 
     #[tokio::test]
     async fn an_export_that_hangs_holds_up_nobody_who_reads_others() {
-        let folder = tempfile::tempdir().unwrap();
-        let context = Context::new(Places::below(folder.path()), Budget::viewing(64 << 20), None);
         let locations =
             ["synthetic:waves?shape=4,5,6", "synthetic:noise?shape=4,5,6"].map(|l| l.parse().unwrap());
-        let exports = Exports::open(&locations, &context, false).await.unwrap();
+        let exports = Exports::open(&locations, &OpensHere, false).await.unwrap();
         let dataset = exports.find("noise").await.unwrap().describe().await.unwrap();
         let all = exports.all();
         let mut hanging = (*all[0].stack().await.unwrap()).clone();
@@ -734,11 +791,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let notes = folder.path().join("notes.txt");
         std::fs::write(&notes, "not data").unwrap();
-        let context = Context::new(Places::below(folder.path()), Budget::viewing(64 << 20), None);
         let notes = notes.to_string_lossy().into_owned();
         let open = async |locations: &[&str]| {
             let locations: Vec<_> = locations.iter().map(|l| l.parse().expect("a location")).collect();
-            Exports::open(&locations, &context, false).await.map(|exports| exports.all().len())
+            Exports::open(&locations, &OpensHere, false).await.map(|exports| exports.all().len())
         };
         assert_eq!(open(&[&notes, "synthetic:waves?shape=4,5,6"]).await.unwrap(), 1);
         assert_eq!(open(&[&notes, &notes]).await.unwrap_err().kind(), ErrorKind::Unsupported);

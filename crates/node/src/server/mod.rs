@@ -18,6 +18,7 @@ pub mod port;
 pub mod public_address;
 pub(crate) mod response_compression;
 pub mod reverse;
+pub mod stack;
 pub mod token;
 pub(crate) mod write_timeout;
 pub mod zarr;

@@ -10,11 +10,11 @@ use futures::future::join_all;
 use tokio::time::Instant;
 use wire::ops::{Describe, encode_json};
 
-use crate::assemble::Stack;
 use crate::client::peers::{CHAIN_WITHIN, MAX_CHAIN, PEERS, Peers, of};
 use crate::client::url::Url;
 use crate::ops::{Begun, Call, Handler};
 use crate::server::exports::Export;
+use crate::server::stack::Stack;
 
 /// Time for which an answer about a chain is taken as valid.
 const CHAIN_HOLDS: Duration = Duration::from_secs(1);
@@ -84,7 +84,7 @@ async fn behind(export: &Export, within: Duration) -> Vec<String> {
 /// The servers through which a stack has its data, as they say within a time, and whether all have answered.
 async fn heard(stack: &Stack, within: Duration) -> (Vec<String>, bool) {
     // Every data set of every server has a chain of its own.
-    let asked = join_all(stack.upstream().readers().map(|remote| of(remote, within))).await;
+    let asked = join_all(stack.upstream.readers().map(|remote| of(remote, within))).await;
     let is_whole = asked.iter().all(Result::is_ok);
     (asked.into_iter().flatten().flat_map(|peers| peers.chain).collect(), is_whole)
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use array::conformance::check_source;
 use array::{Error, ErrorKind, Priority, Result, Selection, Source, Urgency};
 use bytes::Bytes;
-use node::assemble::{Stack, assemble};
+use node::assemble::assemble;
 use node::client::peers::{MAX_CHAIN, PEERS, Peers};
 use node::client::places::Places;
 use node::client::servers::Sharing;
@@ -15,6 +15,7 @@ use node::client::url::{Location, Url};
 use node::node::{Listen, Options};
 use node::ops::{Begun, Call, Handler, Registry, encode_json};
 use node::server::connections::Limits;
+use node::server::stack::Stack;
 
 use wire::ops::{BlockPlace, StatsRequest};
 

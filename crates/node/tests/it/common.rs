@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use array::{ErrorKind, Priority, ReadRequest, Result, Selection, Source, Target};
-use node::assemble::{Context, Stack, assemble};
+use node::assemble::{Context, assemble};
 use node::client::dial::{Dialer, Server};
 use node::client::places::Places;
 use node::client::url::{Location, Url};
@@ -17,6 +17,7 @@ use node::ops::Registry;
 use node::server::connections::Limits;
 use node::server::identity::IdentityChoice;
 use node::server::public_address::Front;
+use node::server::stack::Stack;
 use node::server::token::{Admission, Token};
 use tempfile::TempDir;
 use tokio::task::JoinSet;

@@ -10,10 +10,10 @@ use array::{
 };
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use node::assemble::Stack;
 use node::client::remote::RemoteSource;
 use node::export::get::{GetRequest, get};
 use node::export::selection_text::Pick;
+use node::server::stack::Stack;
 use parking_lot::Mutex;
 
 use crate::common::{Served, local, read};
