@@ -10,9 +10,9 @@ use array::{
     decode,
 };
 use futures::stream::{self, BoxStream, Stream, StreamExt};
-use node::ops::BlockPlace;
 use pyo3::prelude::*;
 use store::on_pool;
+use wire::ops::BlockPlace;
 
 /// Reads that ended together and are finished by one job, at most; so that small ones share its costs.
 const MAX_TOGETHER: usize = 256;

@@ -3,7 +3,7 @@
 use array::{Error, Result};
 use node::memory::Budget;
 use node::node::{Node, open, start};
-use node::ops::Registry;
+use node::operations::of_data_server;
 use node::server::connections::Limits;
 use node::server::token::{Admission, Token, ZarrReaders};
 use node::ssh;
@@ -31,7 +31,7 @@ pub(crate) async fn run(options: &Serve) -> Result<()> {
     options.waiting_clients = clients?;
     options.most_bytes_per_sec = most;
     let shared = open(&options).await?;
-    let node = start(&options, shared, Registry::of_data_server()).await?;
+    let node = start(&options, shared, of_data_server()).await?;
     tell_exports(&node, is_json)?;
     warn_of_port(&node);
     node.with_limits(limits).run().await;
@@ -76,7 +76,7 @@ async fn serve_stdio(options: &Serve) -> Result<()> {
     // Standard error is somebody's terminal on another host.
     let context =
         context(budget, resources.cache_dir.as_deref(), &options.listening.reaching, Progress::Bar)?;
-    ssh::serve(context, Registry::of_data_server()).await
+    ssh::serve(context, of_data_server()).await
 }
 
 fn line(node: &Node, export: &str, is_json: bool) -> String {

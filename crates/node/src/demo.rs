@@ -16,7 +16,7 @@ use crate::client::places::private_folder;
 use crate::client::url::Location;
 use crate::memory::Budget;
 use crate::node::{self, Listen, Node, Options};
-use crate::ops::Registry;
+use crate::operations::of_data_server;
 use crate::view;
 
 /// The bundled volume.
@@ -78,7 +78,7 @@ pub async fn start(options: &Options) -> Result<Demo> {
         ..options.clone()
     };
     let shared = node::open(&serving).await?;
-    let server = node::start(&serving, shared, Registry::of_data_server()).await?;
+    let server = node::start(&serving, shared, of_data_server()).await?;
     let url = server.url("tooth.nhdr");
     let mut running = JoinSet::new();
     running.spawn(server.run());

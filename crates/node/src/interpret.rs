@@ -8,7 +8,7 @@ use serde::Deserialize;
 use stream::Session;
 use wire::ops;
 
-use crate::ops::{Begun, Call, Handler};
+use crate::server::ops::{Begun, Call, Handler};
 
 /// Changes the meaning for everybody in the session.
 pub(crate) struct Interpret {

@@ -9,7 +9,7 @@ use session::Role;
 use stream::{Participant, Session};
 use wire::ops;
 
-use crate::ops::{Begun, Call, Handler};
+use crate::server::ops::{Begun, Call, Handler};
 
 /// Name of the one session a node has.
 const MAIN: &str = "main";

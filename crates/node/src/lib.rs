@@ -21,8 +21,9 @@ mod interpret;
 pub mod join;
 pub mod memory;
 pub mod node;
-pub mod ops;
+pub mod operations;
 pub mod server;
+mod servers;
 pub mod ssh;
 #[cfg(test)]
 mod vectors;

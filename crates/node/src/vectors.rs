@@ -12,7 +12,7 @@ use array::{AxisRange, DatasetId, Error, ErrorKind, Generation, Result, Retry, S
 use bytes::Bytes;
 use serde_json::{Value, json};
 use wire::frames::probe::{Arrival, Packet, Probe, Probed, Way};
-use wire::ops::{BlockPlace, Describe, ReadBody, decode_json};
+use wire::ops::{BlockPlace, Describe, ReadBody, decode_json, encode_json};
 
 use crate::client::call_by_name::{Asked, Elements, Of, Progress, Said};
 use crate::client::paths;
@@ -20,7 +20,7 @@ use crate::client::peers::Peers;
 use crate::client::servers::ServerState;
 use crate::client::ssh::greeting::{Direct, Greeting, Told, Wish};
 use crate::describe;
-use crate::ops::{encode_json, servers};
+use crate::servers;
 
 const HEADER: &str = "\
 # Golden vectors of what nodes say to each other beyond the operations in wire.txt (docs/wire.md). One per line: name, bytes

@@ -16,9 +16,9 @@ use crate::client::read_batches;
 use crate::interpret::Interpret;
 use crate::join::Join;
 use crate::node::{self, Node, Options};
-use crate::ops::Registry;
-use crate::ops::servers::TellServers;
+use crate::operations::of_data_server;
 use crate::server::exports::Export;
+use crate::servers::TellServers;
 
 /// How often a file that is viewed is looked at for changes.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
@@ -54,7 +54,7 @@ pub async fn start(
         None => Session::begin(dataset, source, means, first_view, work)?,
     }
     .telling_axes(regridded);
-    let mut registry = Registry::of_data_server();
+    let mut registry = of_data_server();
     let session = Arc::new(session);
     if let Some(path) = export.path() {
         session.run_beside(follow_file(path.to_owned(), Arc::downgrade(&session)));

@@ -7,7 +7,7 @@ use node::assemble::Context;
 use node::client::places::Places;
 use node::memory::Budget;
 use node::node::{Listen, Options, open, start};
-use node::ops::Registry;
+use node::operations::of_data_server;
 use node::server::identity::IdentityChoice;
 use node::server::public_address::Front;
 use node::server::token::{Admission, Token};
@@ -42,7 +42,7 @@ async fn serve() -> Result<()> {
         context: Context::new(Places::of_user()?, Budget::serving(Budget::default_bytes()), None),
     };
     let shared = open(&options).await?;
-    let mut registry = Registry::of_data_server();
+    let mut registry = of_data_server();
     operations::add_to(&mut registry);
     let node = start(&options, shared, registry).await?;
     for export in node.exports().all().iter() {

@@ -11,7 +11,7 @@ use array::{ArrayInfo, Result};
 use bytes::Bytes;
 use node::client::call_by_name::{Asked, Of, Question};
 use node::export::bounded_scan::{MOST_PART_BYTES, PARTS_IN_MEMORY, Part, Scan};
-use node::ops::{Begun, Call, Handler};
+use node::server::ops::{Begun, Call, Handler};
 use serde::{Deserialize, Serialize};
 
 use crate::OneOrMany;

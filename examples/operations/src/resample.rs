@@ -14,8 +14,8 @@ use bytes::Bytes;
 use node::client::call_by_name::{Asked, Elements, Of, Question};
 use node::export::bounded_scan::{PARTS_IN_MEMORY, Part, Scan};
 use node::export::read_slabs::{Slab, slabs};
-use node::ops::{Begun, Call, Handler};
 use node::server::admission::Entry;
+use node::server::ops::{Begun, Call, Handler};
 use serde::{Deserialize, Serialize};
 
 /// More memory than this makes nothing faster, bytes.

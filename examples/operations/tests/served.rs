@@ -11,7 +11,7 @@ use node::client::places::Places;
 use node::client::url::Location;
 use node::memory::{Budget, MIN_BUDGET_BYTES};
 use node::node::{Listen, Options, open, start};
-use node::ops::{BlockPlace, Registry};
+use node::operations::of_data_server;
 use node::server::identity::IdentityChoice;
 use node::server::public_address::Front;
 use node::server::stack::Stack;
@@ -19,6 +19,7 @@ use node::server::token::{Admission, Token};
 use operations::{CellCounts, IsosurfaceCells, Method, Percentile, Resample};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
+use wire::ops::BlockPlace;
 
 struct Served {
     stack: Stack,
@@ -46,7 +47,7 @@ impl Served {
             most_bytes_per_sec: None,
             context: context.clone(),
         };
-        let mut registry = Registry::of_data_server();
+        let mut registry = of_data_server();
         operations::add_to(&mut registry);
         let node = start(&options, open(&options).await.unwrap(), registry).await.unwrap();
         let url = node.url(&node.exports().all()[0].name);

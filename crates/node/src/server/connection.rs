@@ -13,11 +13,11 @@ use wire::limits::HIGHEST_TIER;
 use wire::{Hello, ServerConfig};
 
 use crate::client::paths::Watching;
-use crate::ops::{Call, Registry, Shared};
 use crate::server::admission::ClientId;
 use crate::server::connections::Visit;
 use crate::server::metrics;
 use crate::server::operation_limit::UnderWay;
+use crate::server::ops::{Call, Registry, Shared};
 use crate::server::response_compression::Outlet;
 use crate::server::token::Admission;
 

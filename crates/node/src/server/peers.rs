@@ -12,15 +12,15 @@ use wire::ops::{Describe, encode_json};
 
 use crate::client::peers::{CHAIN_WITHIN, MAX_CHAIN, PEERS, Peers, of};
 use crate::client::url::Url;
-use crate::ops::{Begun, Call, Handler};
 use crate::server::exports::Export;
+use crate::server::ops::{Begun, Call, Handler};
 use crate::server::stack::Stack;
 
 /// Time for which an answer about a chain is taken as valid.
 const CHAIN_HOLDS: Duration = Duration::from_secs(1);
 
 /// Tells the peers of a data set, and the servers that it comes through.
-pub(crate) struct TellPeers;
+pub struct TellPeers;
 
 impl Handler for TellPeers {
     type Work = Describe;
@@ -93,7 +93,7 @@ async fn heard(stack: &Stack, within: Duration) -> (Vec<String>, bool) {
 ///
 /// # Errors
 /// `Invalid` for a loop, or a chain of more than [`MAX_CHAIN`] servers.
-pub(crate) async fn check_chain(export: &Export, name: &str) -> Result<()> {
+pub async fn check_chain(export: &Export, name: &str) -> Result<()> {
     export.server_name.get_or_init(|| name.to_owned());
     check(&behind(export, CHAIN_WITHIN).await, &export.name, name)
 }

@@ -15,10 +15,10 @@ use crate::assemble::Context;
 use crate::client::ssh::greeting::{Direct, Greeting, MAX_LINE_BYTES, Told, Wish};
 use crate::client::url::Location;
 use crate::node::{self, Listen, Node, Options};
-use crate::ops::{Registry, Shared};
 use crate::server::connection::Service;
 use crate::server::connections::{Limits, Lobby};
 use crate::server::identity::IdentityChoice;
+use crate::server::ops::{Registry, Shared};
 use crate::server::public_address::Front;
 use crate::server::token::{Admission, Token};
 

@@ -13,9 +13,11 @@ use node::client::places::Places;
 use node::client::servers::Sharing;
 use node::client::url::{Location, Url};
 use node::node::{Listen, Options};
-use node::ops::{Begun, Call, Handler, Registry, encode_json};
+use node::operations::of_data_server;
 use node::server::connections::Limits;
+use node::server::ops::{Begun, Call, Handler};
 use node::server::stack::Stack;
+use wire::ops::encode_json;
 
 use wire::ops::{BlockPlace, StatsRequest};
 
@@ -141,7 +143,7 @@ async fn half_of_a_series_is_never_taken_for_all_of_it() {
     let first = Served::start(&[&early]).await;
     let mut gone = Served::start(&[&late]).await;
     gone.task.shutdown().await;
-    let mut registry = Registry::of_data_server();
+    let mut registry = of_data_server();
     registry.add(Failing("describe"));
     // It says what it has, and then no more.
     let broken = Served::with(&[&late], registry, Limits::default()).await;
@@ -198,7 +200,7 @@ impl Handler for Through {
 
 /// A server of data that come through so many others.
 async fn through(location: &str, servers: std::ops::Range<usize>) -> Served {
-    let mut registry = Registry::of_data_server();
+    let mut registry = of_data_server();
     registry.add(Through(servers.map(|n| format!("server-{n}")).collect()));
     Served::with(&[location], registry, Limits::default()).await
 }

@@ -7,12 +7,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use array::conformance::fetch;
 use array::{ArrayInfo, BlockKey, Error, ErrorKind, Priority, Result, Selection, Urgency};
 use bytes::Bytes;
+use link::OpStream;
 use node::client::call_by_name::{Asked, Called, Elements, Of, Question};
 use node::client::requests::Ask;
 use node::client::url::Url;
 use node::export::bounded_scan::Part;
-use node::ops::{Begun, Call, Handler, OpStream, Registry};
+use node::operations::of_data_server;
 use node::server::connections::Limits;
+use node::server::ops::{Begun, Call, Handler};
 use node::server::stack::Stack;
 use serde::{Deserialize, Serialize};
 use tokio::net::{TcpListener, TcpStream};
@@ -76,7 +78,7 @@ impl Handler for Summing {
 
 /// A server of one location; with the operation, or without.
 async fn serve(location: &str, counted: Option<&Arc<AtomicU64>>) -> Served {
-    let mut registry = Registry::of_data_server();
+    let mut registry = of_data_server();
     if let Some(count) = counted {
         registry.add(Summing(Arc::clone(count)));
     }
@@ -214,7 +216,7 @@ impl Handler for Changed {
 #[tokio::test(flavor = "multi_thread")]
 async fn of_several_servers_one_that_has_other_data_now_is_passed_over() {
     let (computed, changed) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
-    let mut registry = Registry::of_data_server();
+    let mut registry = of_data_server();
     registry.add(Changed(Arc::clone(&changed)));
     let other = Served::with(&[WAVES], registry, Limits::default()).await;
     let origin = serve(WAVES, Some(&computed)).await;
@@ -286,7 +288,7 @@ impl Ask for Anything {
 
 async fn busy(name: &'static str, times: u64) -> (Served, Arc<AtomicU64>) {
     let asked = Arc::new(AtomicU64::new(0));
-    let mut registry = Registry::of_data_server();
+    let mut registry = of_data_server();
     registry.add(Busy { name, left: Arc::new(AtomicU64::new(times)), asked: Arc::clone(&asked) });
     (Served::with(&[WAVES], registry, Limits::default()).await, asked)
 }

@@ -13,9 +13,10 @@ use node::client::places::Places;
 use node::client::url::{Location, Url};
 use node::memory::Budget;
 use node::node::{Listen, Options};
-use node::ops::Registry;
+use node::operations::of_data_server;
 use node::server::connections::Limits;
 use node::server::identity::IdentityChoice;
+use node::server::ops::Registry;
 use node::server::public_address::Front;
 use node::server::stack::Stack;
 use node::server::token::{Admission, Token};
@@ -58,7 +59,7 @@ impl Served {
     }
 
     pub(crate) async fn with_limits(locations: &[&str], limits: Limits) -> Self {
-        Self::with(locations, Registry::of_data_server(), limits).await
+        Self::with(locations, of_data_server(), limits).await
     }
 
     pub(crate) async fn with(locations: &[&str], registry: Registry, limits: Limits) -> Self {
@@ -72,7 +73,7 @@ impl Served {
         let folder = tempfile::tempdir().unwrap();
         let mut options = options(folder.path(), locations);
         change(&mut options);
-        Self::run(folder, &options, Registry::of_data_server(), Limits::default()).await
+        Self::run(folder, &options, of_data_server(), Limits::default()).await
     }
 
     /// A server that will end and start again: at a loopback address of its own, where meanwhile nobody else takes its port.
@@ -91,7 +92,7 @@ impl Served {
         options.listen = Listen::At(url.authority().parse().unwrap());
         options.admission = Admission::Token(Token::chosen(url.token.as_deref().unwrap()).unwrap());
         change(&mut options);
-        Self::run(folder, &options, Registry::of_data_server(), Limits::default()).await.unwrap()
+        Self::run(folder, &options, of_data_server(), Limits::default()).await.unwrap()
     }
 
     async fn run(folder: TempDir, options: &Options, registry: Registry, limits: Limits) -> Result<Self> {

@@ -9,8 +9,9 @@ use std::time::Duration;
 use array::{ErrorKind, Priority, Result, Urgency};
 use bytes::Bytes;
 use link::{ClientHandle, Trust, quic};
-use node::ops::{Begun, Call, Handler, Registry};
+use node::operations::of_data_server;
 use node::server::connections::Limits;
+use node::server::ops::{Begun, Call, Handler};
 use tokio::net::UdpSocket;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -91,7 +92,7 @@ async fn connect(address: SocketAddr, served: &Served, tasks: &mut JoinSet<()>) 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_does_more_than_read_waits_until_it_is_proven_who_asks() {
     let (look, act) = (Arc::<AtomicU64>::default(), Arc::<AtomicU64>::default());
-    let mut registry = Registry::of_data_server();
+    let mut registry = of_data_server();
     registry.add(Counting { name: "look", only_reads: true, begun: Arc::clone(&look) });
     registry.add(Counting { name: "act", only_reads: false, begun: Arc::clone(&act) });
     let served = Served::with(&[WAVES], registry, Limits::default()).await;
@@ -125,7 +126,7 @@ async fn what_does_more_than_read_waits_until_it_is_proven_who_asks() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_is_not_proven_yet_takes_no_place_of_a_client_and_leaves_where_there_is_none() {
     let look = Arc::<AtomicU64>::default();
-    let mut registry = Registry::of_data_server();
+    let mut registry = of_data_server();
     registry.add(Counting { name: "look", only_reads: true, begun: Arc::clone(&look) });
     let served = Served::with(&[WAVES], registry, Limits { most_members: 1, ..Limits::default() }).await;
     let (opening, is_open) = watch::channel(true);

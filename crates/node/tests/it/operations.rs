@@ -7,10 +7,12 @@ use std::time::Duration;
 
 use array::{Error, ErrorKind, Priority, Result, Urgency};
 use bytes::Bytes;
+use link::OpStream;
 use link::Said;
 use node::client::requests::Ask;
-use node::ops::{Begun, Call, Handler, OpStream, Registry};
+use node::operations::of_data_server;
 use node::server::connections::Limits;
+use node::server::ops::{Begun, Call, Handler};
 use tokio::sync::Semaphore;
 
 use crate::common::Served;
@@ -83,7 +85,7 @@ impl Ask for AskAdd {
 
 async fn served() -> (Served, Arc<Totals>) {
     let totals = Arc::new(Totals::default());
-    let mut registry = Registry::of_data_server();
+    let mut registry = of_data_server();
     registry.add(Add(Arc::clone(&totals)));
     (Served::with(&[WAVES], registry, Limits::default()).await, totals)
 }
@@ -172,7 +174,7 @@ impl Handler for OneIsHeld {
 async fn of_those_that_begin_together_each_gives_its_place_back_when_it_ends() {
     const MANY: usize = 3_000;
     let gate = Arc::new(Semaphore::new(0));
-    let mut registry = Registry::of_data_server();
+    let mut registry = of_data_server();
     registry.add(OneIsHeld(Arc::clone(&gate)));
     let served = Served::with(&[WAVES], registry, Limits::default()).await;
     let dialer = served.dialer();

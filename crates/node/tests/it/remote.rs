@@ -127,7 +127,7 @@ async fn a_server_that_went_away_is_unreachable_and_found_again() {
     let token = node::server::token::Token::chosen(url.token.as_deref().unwrap()).unwrap();
     options.admission = node::server::token::Admission::Token(token);
     let shared = node::node::open(&options).await.unwrap();
-    let node = node::node::start(&options, shared, node::ops::Registry::of_data_server()).await.unwrap();
+    let node = node::node::start(&options, shared, node::operations::of_data_server()).await.unwrap();
     let mut task = tokio::task::JoinSet::new();
     task.spawn(node.run());
     assert_eq!(read(&source, 0, selection).await.unwrap(), expect);

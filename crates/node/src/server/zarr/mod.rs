@@ -34,10 +34,10 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get};
 pub use bytes::Bytes;
 
-use crate::ops::path::of_client;
 use crate::server::admission::ClientId;
 use crate::server::connection::Service;
 use crate::server::connections::Visit;
+use crate::server::ops::path::of_client;
 use crate::server::public_address::Names;
 
 pub use folder::{Entry, MAX_LISTED, list, look};

@@ -12,7 +12,7 @@ use super::{Begun, Call, Handler};
 use crate::client::paths::probe::arrived;
 
 /// Sends trains to whoever asks, and says what arrived of his.
-pub(crate) struct TakePart;
+pub struct TakePart;
 
 impl Handler for TakePart {
     type Work = Probe;

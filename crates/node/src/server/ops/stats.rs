@@ -7,7 +7,8 @@ use wire::ops::{self, StatsRequest};
 use super::{Begun, Call, Handler};
 use crate::export::statistics::MOST_BYTES;
 
-pub(super) struct Stats;
+/// Answers `stats`: statistics of decoded values.
+pub struct Stats;
 
 impl Handler for Stats {
     type Work = StatsRequest;

@@ -19,7 +19,7 @@ pub(crate) async fn of_client(node: &Shared, client: IpAddr) -> Result<Report> {
 }
 
 /// Tells what is known of the path to whoever asks.
-pub(crate) struct TellPath;
+pub struct TellPath;
 
 impl Handler for TellPath {
     type Work = ();

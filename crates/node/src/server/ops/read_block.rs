@@ -14,7 +14,8 @@ use crate::server::admission::Entry;
 use crate::server::response_compression::Kind;
 use crate::server::stack::Stack;
 
-pub(super) struct ReadBlock;
+/// Answers `read_block`: one block.
+pub struct ReadBlock;
 
 impl Handler for ReadBlock {
     type Work = BlockKey;

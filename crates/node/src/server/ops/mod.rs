@@ -11,7 +11,6 @@ mod read;
 mod read_block;
 mod read_packed;
 mod read_together;
-pub(crate) mod servers;
 mod stats;
 
 use std::collections::BTreeMap;
@@ -20,36 +19,23 @@ use std::sync::Arc;
 use array::{Error, ErrorKind, Result};
 use bytes::Bytes;
 use futures::future::{BoxFuture, FutureExt, join_all};
-pub use link::{Change, Item, OpStream, Operation, Reply};
-pub use wire::ops::{BlockPlace, decode_json, encode_json};
 
-use crate::server::peers::TellPeers;
+pub use describe::Describe;
 use forward::{Forwarded, forward};
 use handler::end;
 pub use handler::{Begun, Call, Handler, Shared};
-use path::TellPath;
-use probe::TakePart;
+pub use list::List;
+pub use path::TellPath;
+pub use probe::TakePart;
+pub use read::Read;
+pub use read_block::ReadBlock;
+pub use stats::Stats;
 
 /// Operations by name.
 #[derive(Clone, Default)]
 pub struct Registry(BTreeMap<&'static str, Arc<dyn AnyHandler>>);
 
 impl Registry {
-    /// Registry of the operations that every data server answers.
-    #[must_use]
-    pub fn of_data_server() -> Self {
-        let mut registry = Self::default();
-        registry.add(list::List);
-        registry.add(describe::Describe);
-        registry.add(read::Read);
-        registry.add(read_block::ReadBlock);
-        registry.add(stats::Stats);
-        registry.add(TellPeers);
-        registry.add(TellPath);
-        registry.add(TakePart);
-        registry
-    }
-
     /// Adds an operation, or replaces the one of its name.
     pub fn add(&mut self, handler: impl Handler) {
         self.0.insert(handler.name(), Arc::new(handler));

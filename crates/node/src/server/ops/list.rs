@@ -6,7 +6,8 @@ use wire::ops::{self, ListEntry};
 
 use super::{Begun, Call, Handler};
 
-pub(super) struct List;
+/// Answers `list`: the data sets there are.
+pub struct List;
 
 impl Handler for List {
     type Work = ();

@@ -30,7 +30,8 @@ const MAX_STRETCHES: u64 = 16_384;
 /// Slabs under way in one operation.
 const SLABS_UNDER_WAY: usize = 2;
 
-pub(super) struct Read;
+/// Answers `read`: the elements of a selection.
+pub struct Read;
 
 impl Handler for Read {
     type Work = ops::Read;

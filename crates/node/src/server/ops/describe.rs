@@ -7,7 +7,8 @@ use wire::ops;
 
 use super::{Begun, Call, Handler};
 
-pub(super) struct Describe;
+/// Answers `describe`: the description of one data set.
+pub struct Describe;
 
 impl Handler for Describe {
     type Work = ops::Describe;

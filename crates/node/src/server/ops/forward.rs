@@ -3,9 +3,10 @@
 
 use array::{Error, ErrorKind, Result};
 use bytes::Bytes;
+use link::{OpStream, Reply};
 use serde_json::Value;
 
-use super::{Call, OpStream, Reply};
+use super::Call;
 use crate::client::call_by_name::Asked;
 use crate::client::remote::RemoteSource;
 use crate::client::upstream::another_may_answer;
