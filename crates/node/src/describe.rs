@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::client::servers::ServerState;
 use crate::client::text::{plain, size};
 use crate::client::url::without_tokens;
-use crate::world;
+use crate::server::zarr::world;
 
 /// Attributes shown to people, per array.
 const MAX_ATTRIBUTES: usize = 20;

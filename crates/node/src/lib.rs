@@ -28,6 +28,5 @@ pub mod ssh;
 #[cfg(test)]
 mod vectors;
 pub mod view;
-mod world;
 
 pub use export::output::FileKind;

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use link::OpStream;
 use wire::ops::{self, Describe, ListEntry, Stats, StatsRequest};
 
-/// One operation as a client asks for it; the server has a [`Handler`](crate::server::ops::Handler) of the same name.
+/// One operation as a client asks for it; the server has a handler of the same name.
 ///
 /// [`Dialer::ask`](crate::client::dial::Dialer::ask) waits for the answer, [`Dialer::tell`](crate::client::dial::Dialer::tell) asks
 /// one-way.

@@ -19,6 +19,7 @@ mod metadata;
 mod ome;
 mod range;
 mod tree;
+pub mod world;
 
 use std::net::IpAddr;
 use std::ops::Range;

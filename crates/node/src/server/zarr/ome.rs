@@ -4,7 +4,7 @@ use array::{Affine, ArrayInfo, Attribute, Axis, AxisKind, Coordinates, Dataset, 
 use serde_json::{Value, json};
 
 use super::tree::{labels_of, path_of, pyramid};
-use crate::world;
+use super::world;
 
 /// The group that holds an array's levels.
 ///

@@ -8,13 +8,15 @@ use serde_json::{Value, json};
 const WITH_MAP: [&str; 4] = ["NIfTI", "Analyze", "MGH", "NRRD"];
 
 /// Whether attributes of the data set's arrays say their maps.
-pub(crate) fn has_maps(dataset: &Dataset) -> bool {
+#[must_use]
+pub fn has_maps(dataset: &Dataset) -> bool {
     WITH_MAP.contains(&dataset.format.as_str())
 }
 
 /// The attributes of an array of such a data set, at a level: `world_from_voxel`, four rows of four numbers that take an index
 /// along z, y, x, and 1, to x, y, z in the world, and 1; and `world_units`.
-pub(crate) fn attributes(array: &ArrayInfo, level: &Level) -> [(&'static str, Value); 2] {
+#[must_use]
+pub fn attributes(array: &ArrayInfo, level: &Level) -> [(&'static str, Value); 2] {
     [("world_from_voxel", json!(matrix(&level.world_from_voxel))), ("world_units", json!(array.world_units))]
 }
 
@@ -25,7 +27,8 @@ fn matrix(map: &Affine) -> [[f64; 4]; 4] {
 }
 
 /// Whether the map leads along the axes of the world, each in its own direction: it is then a scale and a place per axis.
-pub(crate) fn is_upright(map: &Affine) -> bool {
+#[must_use]
+pub fn is_upright(map: &Affine) -> bool {
     let at = |row: usize, column: usize| map.0[row][column];
     (0..3).all(|row| {
         (0..3).all(|column| if row == column { at(row, column) > 0.0 } else { at(row, column) == 0.0 })
@@ -33,7 +36,8 @@ pub(crate) fn is_upright(map: &Affine) -> bool {
 }
 
 /// The map for people, where coordinates of the axes do not say it already.
-pub(crate) fn text(array: &ArrayInfo) -> Option<String> {
+#[must_use]
+pub fn text(array: &ArrayInfo) -> Option<String> {
     let map = &array.levels.first()?.world_from_voxel;
     let is_said = |kind: AxisKind, place: usize| {
         let Some(axis) = array.axes.iter().find(|axis| axis.kind == kind) else { return true };
