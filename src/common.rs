@@ -5,8 +5,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
 use array::{Error, Meaning, Result};
+use link::parse_rate;
 use node::assemble::{Context, assemble};
-use node::client::dial::{Reach, Words, parse_rate};
+use node::client::dial::{Reach, Words};
 use node::client::places::Places;
 use node::client::servers::Sharing;
 use node::client::text::{plain, size};

@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use array::{Error, ErrorKind, Result, Retry};
 use clap::FromArgMatches;
-use node::export::film::Method;
 use stream::Ranks;
+use stream::compose::Method;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;

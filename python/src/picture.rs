@@ -2,11 +2,10 @@
 
 use ::render::{Image, ImageSize};
 use array::{Error, Result};
-use node::export::picture::{
-    self, Limit, PictureRequest, parse_mode, parse_range, parse_slice, parse_surface,
-};
+use node::export::picture::{self, PictureRequest, parse_mode, parse_range, parse_slice, parse_surface};
 use numpy::PyArray1;
 use pyo3::prelude::*;
+use session::Limit;
 use stream::{Device, Means, SlabWish, Still};
 
 use crate::connection::Connection;

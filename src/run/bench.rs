@@ -6,8 +6,8 @@ use array::{Error, Result};
 use lab::bench::access::serve_ceiling;
 use lab::bench::options::{Company, Options};
 use lab::bench::{self, transport};
-use node::export::film::Communicator;
 use serde_json::json;
+use stream::compose::Communicator;
 
 use crate::cli::Bench;
 use crate::common::print;

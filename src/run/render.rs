@@ -5,17 +5,18 @@ use std::sync::Arc;
 
 use array::{Error, Result};
 use node::export::film::{
-    self, Company, Drawn, LookRequest, PicturesRequest, Times, Track, agreed, check_output,
-    check_slabs_output, draw, is_film,
+    self, Drawn, LookRequest, PicturesRequest, Times, Track, agreed, check_output, check_slabs_output, draw,
+    is_film,
 };
 use node::export::picture::{
-    PictureRequest, ViewMode, parse_parallax, parse_range, parse_size, parse_slice, parse_surface,
+    PictureRequest, parse_parallax, parse_range, parse_size, parse_slice, parse_surface,
 };
 use node::memory::Budget;
 use node::server::stack::Stack;
 use render::ImageSize;
 use serde_json::json;
-use stream::{Device, Means, Painter, Ranks};
+use stream::{Company, Device, Means, Painter, Ranks};
+use view::Mode as ViewMode;
 
 use crate::cli::{self, Mode, Render, Switch};
 use crate::common::{context, device, memory, open, print, say};

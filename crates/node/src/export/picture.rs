@@ -6,11 +6,8 @@ use std::sync::Arc;
 use array::{ArrayInfo, AxisKind, Dataset, Error, Result, Source};
 use render::{ImageSize, VolumeView, stereo};
 use serde_json::{Map, Value, json};
-pub use session::Limit;
-pub use stream::Still;
-use stream::{ColourRange, Film, FilmRequest, Means, Pixels, Regridded, SlabWish};
-pub use view::Mode as ViewMode;
-use view::{MAX_PARALLAX, SpaceAxis, View};
+use stream::{ColourRange, Film, FilmRequest, Means, Pixels, Regridded, SlabWish, Still};
+use view::{MAX_PARALLAX, Mode as ViewMode, SpaceAxis, View};
 
 /// Request for a picture, as a person writes it on the command line.
 #[derive(Clone, Debug, Default)]

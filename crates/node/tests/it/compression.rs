@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use array::conformance::check_source;
 use array::{AxisRange, Selection, Source};
-use node::client::dial::{Compression, Dialer, Protocol, Reach, Server};
+use link::Protocol;
+use node::client::dial::{Compression, Dialer, Reach, Server};
 use node::client::remote::RemoteSource;
 use node::export::get::{GetRequest, get};
 use node::export::selection_text::Pick;

@@ -9,7 +9,8 @@ use array::{
 };
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt};
-use node::client::dial::{Compression, Dialer, Protocol, Reach, Server};
+use link::Protocol;
+use node::client::dial::{Compression, Dialer, Reach, Server};
 use node::client::remote::RemoteSource;
 use render::ImageSize;
 use stream::{StillRequest, render_still};

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use array::{ErrorKind, Priority, Result, Selection, Urgency};
 use bytes::Bytes;
-use link::OpStream;
+use link::{OpStream, Protocol};
 use node::assemble::{Context, assemble};
-use node::client::dial::{Dialer, Protocol, Reach, Server};
+use node::client::dial::{Dialer, Reach, Server};
 use node::client::paths::{Paths, Probing, Recalled, Report, Target, look};
 use node::client::requests::Ask;
 use node::client::url::{Location, Url};

@@ -6,9 +6,11 @@ use std::time::Duration;
 use array::conformance::check_source;
 use array::{BlockKey, Content, ErrorKind, Priority, Selection, Source, Urgency, want};
 use futures::StreamExt;
-use node::client::dial::{Carrying, Compression, Dialer, Protocol, Reach, Server, Streams};
+use link::Protocol;
+use node::client::dial::{Compression, Dialer, Reach, Server, Streams};
 use node::client::remote::RemoteSource;
 use node::node::Options;
+use plan::Carrying;
 use tokio::time::Instant;
 
 use crate::common::{Served, local, read};

@@ -15,18 +15,15 @@ use std::time::Duration;
 use array::{Error, ErrorKind, Result, Urgency};
 use bytes::Bytes;
 use futures::future::{BoxFuture, OptionFuture};
-use link::multistream::MAX_STREAMS;
-pub use link::multistream::Rails;
-use link::{Choice, ClientHandle, Flow, OpStream, Remembered, Trust, Ways};
+use link::multistream::{MAX_STREAMS, Rails};
+use link::{Choice, ClientHandle, Flow, OpStream, Protocol, Refusal, Remembered, Trust, Ways};
+use plan::Carrying;
 use tokio::sync::{Mutex, watch as signal};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio::time::error::Elapsed;
+use wire::compression::{COMPRESS, DEFLATE, LZ4, ZSTD};
 use wire::{ClientConfig, SentAhead};
-
-use advised::{Connected, Later};
-use changing::Changing;
-pub(crate) use changing::Current;
 
 use crate::client::paths::{Paths, Watching, learn};
 use crate::client::receive_limit;
@@ -35,11 +32,10 @@ use crate::client::retry::Again;
 use crate::client::reverse::Awaiting;
 use crate::client::shared_failure::InVain;
 use crate::client::ssh::{Address, Login};
-pub use link::{Protocol, Refusal, parse_rate};
-pub use plan::Carrying;
-use wire::compression::{COMPRESS, DEFLATE, LZ4, ZSTD};
-
 use crate::client::url::Url;
+use advised::{Connected, Later};
+use changing::Changing;
+pub(crate) use changing::Current;
 
 /// Pause after the first attempt in vain; doubled after each further one.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use array::{Error, ErrorKind, Priority, Result, Urgency};
-use link::ClientHandle;
+use link::{ClientHandle, Protocol};
 use plan::Measurement;
 use plan::text::time;
 use tokio::net::TcpStream;
@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout};
 
 use super::report::Report;
 use super::{Paths, Seen, host, learn, now, probe};
-use crate::client::dial::{self, Protocol, Reach, Server};
+use crate::client::dial::{self, Reach, Server};
 use crate::client::requests::{Ask, List};
 use crate::client::runtime;
 use crate::client::text::size;

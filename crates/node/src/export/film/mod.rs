@@ -14,10 +14,10 @@ use array::{Dataset, Error, Result, Source};
 use render::{ImageSize, stereo};
 use serde_json::{Map, json};
 use session::{Truth, Values};
-pub use stream::Company;
-pub use stream::Quality;
-pub use stream::compose::{self, Communicator, Method};
-use stream::{Film, FilmRequest, Means, Pixels, Regridded, SlabWish, camera_in, encode_slabs, follow};
+use stream::compose::{self, Communicator};
+use stream::{
+    Company, Film, FilmRequest, Means, Pixels, Regridded, SlabWish, camera_in, encode_slabs, follow,
+};
 use view::View;
 
 pub use self::journey::{Journey, Times};

@@ -3,9 +3,7 @@
 use array::{ArrayInfo, Attribute, Axis, AxisKind, Coordinates, Dataset, Result};
 use render::{ImageSize, Key, Notes, Span, TransferFunction, VolumeView};
 use stream::{camera_in, grid_colour};
-use view::View;
-
-use crate::export::picture::ViewMode;
+use view::{Mode as ViewMode, View};
 
 /// Returns the annotations for the picture of a finished view.
 pub(super) fn notes(view: &View, size: ImageSize, dataset: &Dataset) -> Result<Notes> {
