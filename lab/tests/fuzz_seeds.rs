@@ -10,8 +10,9 @@
 use std::path::Path;
 
 // What the targets build without the node.
+use export::selection_text;
 use link::datagram;
-use node::{export::selection_text, url};
+use node::client::url;
 
 #[path = "../../crates/store/src/formats/common/shuffle.rs"]
 mod shuffle;

@@ -2,7 +2,7 @@
 
 use ::render::{Image, ImageSize};
 use array::{Error, Result};
-use node::export::picture::{self, PictureRequest, parse_mode, parse_range, parse_slice, parse_surface};
+use export::picture::{self, PictureRequest, parse_mode, parse_range, parse_slice, parse_surface};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use session::Limit;

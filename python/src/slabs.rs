@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use array::{Error, Result};
-use node::export::film::read_slabs;
+use export::film::read_slabs;
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

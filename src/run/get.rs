@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use array::{Error, ErrorKind, Result, Source};
+use export::get::{GetRequest, get};
+use export::mesh::{self, MeshReport, MeshRequest};
+use export::selection_text::Pick;
 use node::client::remote::Carried;
 use node::client::text::{plain, size};
-use node::export::get::{GetRequest, get};
-use node::export::mesh::{self, MeshReport, MeshRequest};
-use node::export::selection_text::Pick;
 use node::memory::Budget;
 use serde_json::json;
 

@@ -4,13 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use array::{Error, Result};
-use node::export::film::{
+use export::film::{
     self, Drawn, LookRequest, PicturesRequest, Times, Track, agreed, check_output, check_slabs_output, draw,
     is_film,
 };
-use node::export::picture::{
-    PictureRequest, parse_parallax, parse_range, parse_size, parse_slice, parse_surface,
-};
+use export::picture::{PictureRequest, parse_parallax, parse_range, parse_size, parse_slice, parse_surface};
 use node::memory::Budget;
 use node::server::stack::Stack;
 use render::ImageSize;

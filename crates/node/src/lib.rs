@@ -15,7 +15,6 @@ pub mod assemble;
 pub mod client;
 pub mod demo;
 pub mod describe;
-pub mod export;
 mod growing;
 mod interpret;
 pub mod join;
@@ -28,5 +27,3 @@ pub mod ssh;
 #[cfg(test)]
 mod vectors;
 pub mod view;
-
-pub use export::output::FileKind;

@@ -21,13 +21,17 @@ pub mod frames;
 pub mod operations;
 pub mod pair;
 mod script;
-pub mod server;
+#[path = "server.rs"]
+mod server_machine;
 pub mod talk;
 pub mod texts;
 pub mod zarr;
 
 // The parsers stand on `array` alone; taken from where they are, so that no target has to build the whole node.
-#[path = "../../../crates/node/src/export/selection_text.rs"]
+#[path = "../../../crates/export/src/coordinate_selection.rs"]
+#[expect(dead_code, reason = "picks are not applied to data sets here")]
+mod coordinate_selection;
+#[path = "../../../crates/export/src/selection_text.rs"]
 #[expect(dead_code, reason = "picks are not applied to data sets here")]
 mod selection_text;
 #[path = "../../../crates/store/src/formats/common/shuffle.rs"]
@@ -53,6 +57,12 @@ mod url;
 mod address;
 #[path = "../../../crates/node/src/client/reverse/address.rs"]
 mod offer_address;
+
+/// The machine of a server, and a name that datagrams use from the rest of their crate.
+pub mod server {
+    pub(crate) use crate::apart as bulk_apart;
+    pub use crate::server_machine::play;
+}
 
 /// Stand-ins for the names that the parsers use from the rest of the node.
 mod ssh {

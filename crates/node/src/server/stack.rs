@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use array::{Dataset, Error, LongWork, Result, Source, Urgency};
 use cache::Cached;
+use export::statistics;
 use wire::ops::{Stats, StatsRequest};
 
 use crate::client::call_by_name::{CallAnswer, Called};
@@ -11,7 +12,6 @@ use crate::client::remote::{Carried, RemoteSource};
 use crate::client::requests::Ask;
 use crate::client::servers::ServerState;
 use crate::client::upstream::{Upstream, another_may_answer, ask_one};
-use crate::export::statistics;
 
 /// A data set, ready to be asked.
 #[derive(Clone)]

@@ -1,8 +1,8 @@
 //! The whole path in one process: data server, encrypted connection, viewing node, WebSocket, picture.
 
+use export::film::draw;
+use export::picture::PictureRequest;
 use node::assemble::assemble;
-use node::export::film::draw;
-use node::export::picture::PictureRequest;
 use render::ImageSize;
 
 use crate::common::options;

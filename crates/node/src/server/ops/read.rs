@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use array::{ReadRequest, Result, Selection, Target};
 use bytes::Bytes;
+use export::read_slabs::{Slab, slabs};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use wire::limits::MAX_PIECE_ROWS;
 use wire::ops::{self, BlockPlace, Piece, ReadBody, Rows};
 
 use super::read_together::{MAX_TOGETHER, answer_together, is_small};
 use super::{Begun, Call, Handler};
-use crate::export::read_slabs::{Slab, slabs};
 use crate::server::admission::Entry;
 use crate::server::response_compression::{Kind, LEAST_BYTES};
 use crate::server::stack::Stack;

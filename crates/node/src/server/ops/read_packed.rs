@@ -1,13 +1,13 @@
 //! Chunks that are stored packed pass as they rest, where the client can undo it: nobody decodes them here.
 
 use array::{PackedChunk, ReadRequest, Result, Selection};
+use export::read_slabs::{Slab, slabs};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use wire::compression::Compressed;
 use wire::limits::MAX_ITEM_BULK_BYTES;
 use wire::ops::Piece;
 
 use super::read::Reading;
-use crate::export::read_slabs::{Slab, slabs};
 
 /// Chunks under way in one operation.
 const CHUNKS_UNDER_WAY: usize = 8;

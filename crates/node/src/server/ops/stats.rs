@@ -2,10 +2,10 @@
 
 use array::Result;
 use bytes::Bytes;
+use export::statistics::MOST_BYTES;
 use wire::ops::{self, StatsRequest};
 
 use super::{Begun, Call, Handler};
-use crate::export::statistics::MOST_BYTES;
 
 /// Answers `stats`: statistics of decoded values.
 pub struct Stats;

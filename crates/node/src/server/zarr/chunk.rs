@@ -8,12 +8,12 @@ use array::{
     c_strides, want,
 };
 use bytes::Bytes;
+use export::output::zarr::whole_chunk;
 use futures::StreamExt;
 
 use super::files;
 use super::range::boxes;
 use super::tree::{Chunk, chunk_bytes};
-use crate::export::output::zarr::whole_chunk;
 use crate::server::admission::{ClientId, Gate};
 
 /// The bytes of a chunk, which stay counted at the gate until they are sent; `None` where the data cover nothing.

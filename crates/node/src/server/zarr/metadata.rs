@@ -3,13 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use array::{ArrayInfo, Attribute, Attributes, Axis, Dataset, Error, Result};
+use export::output::zarr::{array_document, said, written};
+use export::output::{meant_attributes, scale_and_offset};
 use serde_json::{Map, Value, json};
 
-use super::files;
 use super::tree::path_of;
-use super::world;
-use crate::export::output::zarr::{array_document, said, written};
-use crate::export::output::{meant_attributes, scale_and_offset};
+use super::{files, world};
 
 /// Most bytes of documents in the root's document; where there would be more, they are found by their own.
 const MAX_CONSOLIDATED_BYTES: usize = 64 << 20;

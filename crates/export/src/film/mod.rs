@@ -1,6 +1,6 @@
 //! Pictures in files: one, or many of time steps and of a camera that travels, numbered or as a film.
 //!
-//! What a picture shows is [`picture`](crate::export::picture)'s business; here is which pictures there are, and how each is written.
+//! What a picture shows is [`picture`](crate::picture)'s business; here is which pictures there are, and how each is written.
 
 mod journey;
 mod looked;
@@ -25,8 +25,8 @@ pub use self::looked::{LookRequest, check_slabs_output, is_slabs, look, read_sla
 use self::notes::notes;
 use self::sink::{Kind, Sink, check_numbered, numbered_or_as_is, write};
 pub use self::sink::{Track, check_output, is_film};
-pub use crate::export::output::mp4::VideoCodec;
-use crate::export::picture::{PictureRequest, colour_map, view_of};
+pub use crate::output::mp4::VideoCodec;
+use crate::picture::{PictureRequest, colour_map, view_of};
 
 /// Most pictures of one command: a quarter of an hour at 25 a second.
 pub const MAX_PICTURES: u32 = 22_500;

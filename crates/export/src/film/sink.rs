@@ -7,8 +7,8 @@ use render::{Background, Image, ImageSize};
 use rustix::fs::{Access, access};
 use stream::{Av1, H264, Quality, check_film};
 
-use crate::export::output::Draft;
-use crate::export::output::mp4::{DecoderSetup, Mp4, VideoCodec};
+use crate::output::Draft;
+use crate::output::mp4::{DecoderSetup, Mp4, VideoCodec};
 
 /// How a film is written.
 #[derive(Clone, Copy, Debug)]

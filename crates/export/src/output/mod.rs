@@ -1,6 +1,6 @@
 //! Files that `get` writes: `.npy`, `.raw`, `.nc`, `.h5`, `.zarr`, `.csv`. Written beside their place and renamed when whole.
 //!
-//! A flat file is a header and then the elements in C order ([`flat`]); Zarr is a folder of chunks ([`zarr`]).
+//! A flat file is a header and then the elements in C order (`flat`); Zarr is a folder of chunks ([`zarr`]).
 
 pub(crate) mod csv;
 pub(crate) mod flat;

@@ -1,5 +1,5 @@
 //! `render`: what a person wrote on the command line becomes a view, and the view a picture. Files of pictures, and films, are
-//! [`film`](crate::export::film)'s.
+//! [`film`](crate::film)'s.
 
 use std::sync::Arc;
 

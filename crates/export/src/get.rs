@@ -12,13 +12,13 @@ use array::{
 };
 use futures::stream::{self, StreamExt, TryStreamExt};
 
-use crate::export::coordinate_selection;
-use crate::export::output::flat::Flat;
-use crate::export::output::scales::{Copied, Scale};
-use crate::export::output::zarr::{MAX_CHUNK_BYTES, ZarrFolder};
-use crate::export::output::{FileKind, Written, csv, hdf5, meant_attributes, netcdf, npy, scale_and_offset};
-use crate::export::read_slabs::{Slab, slabs};
-use crate::export::selection_text::Pick;
+use crate::coordinate_selection;
+use crate::output::flat::Flat;
+use crate::output::scales::{Copied, Scale};
+use crate::output::zarr::{MAX_CHUNK_BYTES, ZarrFolder};
+use crate::output::{FileKind, Written, csv, hdf5, meant_attributes, netcdf, npy, scale_and_offset};
+use crate::read_slabs::{Slab, slabs};
+use crate::selection_text::Pick;
 
 /// Slabs read at a time, at least: enough to keep a path busy with many small selections. More where there is memory: 256 MiB
 /// fill 10 Gb/s over 200 ms.

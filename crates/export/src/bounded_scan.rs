@@ -10,7 +10,7 @@ use array::{
 use futures::stream::{self, Stream, StreamExt, TryStreamExt};
 use wire::ops::BlockPlace;
 
-use crate::export::read_slabs::{Slab, slabs};
+use crate::read_slabs::{Slab, slabs};
 
 /// Parts being read.
 const PARTS_UNDER_WAY: usize = 2;

@@ -9,9 +9,9 @@ use array::{ArrayInfo, Error, Priority, Result, Selection, Source};
 use render::{Mesh, Mesher};
 use wire::ops::BlockPlace;
 
-use crate::export::bounded_scan::{PARTS_IN_MEMORY, Part, Scan};
-use crate::export::output::Draft;
-use crate::export::selection_text::Pick;
+use crate::bounded_scan::{PARTS_IN_MEMORY, Part, Scan};
+use crate::output::Draft;
+use crate::selection_text::Pick;
 use formats::MeshKind;
 
 /// Share of the memory that parts being read may take: one part in so many; the mesh takes the rest.

@@ -6,7 +6,7 @@ use array::values::stats::Accumulator;
 use array::{ArrayInfo, Result, Scalar, Source, Urgency};
 use wire::ops::{Histogram, Stats, StatsRequest};
 
-use crate::export::bounded_scan::{MOST_PART_BYTES, PARTS_IN_MEMORY, Part, Scan};
+use crate::bounded_scan::{MOST_PART_BYTES, PARTS_IN_MEMORY, Part, Scan};
 
 /// More memory than this makes it no faster, bytes.
 pub const MOST_BYTES: u64 = PARTS_IN_MEMORY * MOST_PART_BYTES;

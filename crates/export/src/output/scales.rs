@@ -8,8 +8,8 @@ use array::{
     ReadRequest, Resolved, Result, Selection, Source, Target,
 };
 
-use crate::export::coordinate_selection::coordinate_array;
-use crate::export::get::{attributes, reverse_axis};
+use crate::coordinate_selection::coordinate_array;
+use crate::get::{attributes, reverse_axis};
 
 /// Largest coordinate array that is copied, and all of them together, bytes.
 const MAX_BYTES: u64 = 64 << 20;

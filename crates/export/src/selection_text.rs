@@ -1,11 +1,11 @@
 //! Selections of elements as text: `u[0:10, ::2, 3, :]`, `grid/rho`, `[::4]`, `"a [b]"[0]`; or by coordinates,
-//! `tas(time=2001-03, lat=40:60)`, see [`sel`](crate::export::coordinate_selection).
+//! `tas(time=2001-03, lat=40:60)`, see [`sel`](crate::coordinate_selection).
 
 use std::sync::Arc;
 
 use array::{ArrayInfo, Dataset, Error, Indexing, Resolved, Result, Source};
 
-use crate::export::coordinate_selection::ByCoordinate;
+use crate::coordinate_selection::ByCoordinate;
 
 /// A parsed pick, not yet checked against a data set.
 #[derive(Clone, Debug, PartialEq, Eq)]
