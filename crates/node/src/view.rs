@@ -12,7 +12,7 @@ use futures::future::{BoxFuture, FutureExt};
 use stream::{Device, Means, Ranks, Regridded, Session, follow};
 use view::View;
 
-use crate::client::read_batches;
+use crate::client::reading::read_batches;
 use crate::interpret::Interpret;
 use crate::join::Join;
 use crate::node::{self, Node, Options};

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use wire::ops::{BlockPlace, decode_json, encode_json};
 
-use crate::client::read_sink::Landing;
+use crate::client::reading::read_sink::Landing;
 use crate::client::requests::Ask;
 
 /// Elements to which an operation is applied: a selection of one array and level of a data set.

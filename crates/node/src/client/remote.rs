@@ -18,14 +18,14 @@ use tokio::sync::oneshot;
 use wire::compression::Compressed;
 use wire::ops::{self, BlockBody, BlockPlace, Describe, Read, ReadBlock, Rows};
 
-use crate::client::block_fetches::one_by_one;
-pub use crate::client::decompression::Carried;
-use crate::client::decompression::{Backlog, Tally};
+use crate::client::dial::retry::Again;
 use crate::client::dial::{Current, Dialer};
-use crate::client::read_batches::{BySize, Numbered, all_fail};
-use crate::client::read_sink::{Done, Landing, put};
+use crate::client::reading::block_fetches::one_by_one;
+pub use crate::client::reading::decompression::Carried;
+use crate::client::reading::decompression::{Backlog, Tally};
+use crate::client::reading::read_batches::{BySize, Numbered, all_fail};
+use crate::client::reading::read_sink::{Done, Landing, put};
 use crate::client::requests::Ask;
-use crate::client::retry::Again;
 use crate::client::servers::{Replica, Rest};
 
 /// Requests of one call under way; far more than any path needs to stay full with blocks of 256 KiB.

@@ -8,7 +8,7 @@ use futures::FutureExt;
 use futures::stream::{self, StreamExt};
 
 use super::{Catalogue, MAX_STRETCHES_UNDER_WAY, Part};
-use crate::client::read_batches::all_fail;
+use crate::client::reading::read_batches::all_fail;
 
 /// Ends for which one look shows that their data set has not changed.
 const PROVEN_TOGETHER: usize = 256;

@@ -26,8 +26,8 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use parking_lot::Mutex;
 use wire::ops::{BlockPlace, encode_dataset};
 
-use crate::client::block_fetches::{one_block, one_by_one};
-use crate::client::shared_failure::InVain;
+use crate::client::dial::shared_failure::InVain;
+use crate::client::reading::block_fetches::{one_block, one_by_one};
 pub use found::MAX_DATASETS;
 use found::described;
 pub(crate) use found::{Found, Host, find, is_one, same_everywhere};

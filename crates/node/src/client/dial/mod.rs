@@ -5,6 +5,8 @@
 
 mod advised;
 mod changing;
+pub(crate) mod retry;
+pub(crate) mod shared_failure;
 
 use std::fmt;
 use std::str::FromStr;
@@ -25,12 +27,12 @@ use tokio::time::error::Elapsed;
 use wire::compression::{COMPRESS, DEFLATE, LZ4, ZSTD};
 use wire::{ClientConfig, SentAhead};
 
+use crate::client::dial::retry::Again;
+use crate::client::dial::shared_failure::InVain;
 use crate::client::paths::{Paths, Watching, learn};
 use crate::client::receive_limit;
 use crate::client::requests::Ask;
-use crate::client::retry::Again;
 use crate::client::reverse::Awaiting;
-use crate::client::shared_failure::InVain;
 use crate::client::ssh::{Address, Login};
 use crate::client::url::Url;
 use advised::{Connected, Later};

@@ -9,7 +9,7 @@ use futures::stream;
 use super::first_answer::{Asked, Candidates, Piece, first_answer};
 use super::group::{Group, Replica};
 use super::{Rule, homes};
-use crate::client::block_fetches::one_block;
+use crate::client::reading::block_fetches::one_block;
 
 /// Wants of one call that stand in line or are under way; what servers have in hand is bounded by their windows.
 const MAX_WANTS: usize = 1024;

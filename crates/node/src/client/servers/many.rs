@@ -13,7 +13,7 @@ use super::first_answer::{Asked, Candidates, Piece, first_answer};
 use super::group::{Group, Replica};
 use super::reads::{Place, read_of};
 use super::shares::Need;
-use crate::client::read_batches::{BySize, Numbered, all_fail};
+use crate::client::reading::read_batches::{BySize, Numbered, all_fail};
 
 /// Reads that are asked of a server together: enough of 24 bytes that its window keeps a round trip of 150 ms full.
 const MAX_TOGETHER: usize = 4_096;

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use wire::compression::Compressed;
 use wire::ops::{Piece, ReadBody, Rows};
 
-use crate::client::decompression::{Backlog, Restored, Restoring, Tally};
+use crate::client::reading::decompression::{Backlog, Restored, Restoring, Tally};
 
 /// Separate stretches of a result that may be there before the gaps between them close.
 const MAX_STRETCHES: usize = 65_536;
