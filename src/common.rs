@@ -5,13 +5,13 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
 use array::{Error, Meaning, Result};
+use client::dial::{Reach, Words};
+use client::places::Places;
+use client::servers::Sharing;
+use client::text::{plain, size};
+use client::url::{DEFAULT_PORT, Location, without_tokens};
 use link::parse_rate;
 use node::assemble::{Context, assemble};
-use node::client::dial::{Reach, Words};
-use node::client::places::Places;
-use node::client::servers::Sharing;
-use node::client::text::{plain, size};
-use node::client::url::{DEFAULT_PORT, Location, without_tokens};
 use node::memory::{Budget, MIN_BUDGET_BYTES, parse_size};
 use node::node::{Listen, Node, Options};
 use node::server::identity::IdentityChoice;
@@ -109,7 +109,7 @@ pub(crate) fn context(
     let context = Context::new(places, budget, Some(progress::of_opening(progress)));
     let context = context.telling(progress::of_awaiting(progress));
     if let Some(most) = reaching.receive_rate.as_deref() {
-        node::client::receive_limit::receive_at_most(rate(most)?)?;
+        client::receive_limit::receive_at_most(rate(most)?)?;
     }
     let meaning = reaching.meaning.map(|said| match said {
         cli::Meaning::Labels => Meaning::Labels,

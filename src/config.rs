@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use array::{Error, ErrorKind, Result};
 use clap::{ArgMatches, Command, CommandFactory};
-use node::client::places::Places;
+use client::places::Places;
 
 use crate::cli::Cli;
 

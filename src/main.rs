@@ -187,7 +187,7 @@ fn start_log(verbose: u8) {
 
 fn failed(error: &Error) -> ExitCode {
     // One line: names out of files stand in it.
-    common::say(&format!("error: {}", node::client::text::plain(&error.to_string())));
+    common::say(&format!("error: {}", client::text::plain(&error.to_string())));
     if error.retry() == Retry::MayHelp {
         common::say("hint: trying again may help");
     }

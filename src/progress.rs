@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use array::Error;
+use client::reverse;
+use client::url::Url;
 use indicatif::{ProgressBar, ProgressStyle};
 use node::assemble::OnAwait;
-use node::client::reverse;
-use node::client::url::Url;
 use serde_json::json;
 use store::OnProgress;
 

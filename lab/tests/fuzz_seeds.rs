@@ -10,9 +10,9 @@
 use std::path::Path;
 
 // What the targets build without the node.
+use ::client::url;
 use export::selection_text;
 use link::datagram;
-use node::client::url;
 
 #[path = "../../crates/store/src/formats/common/shuffle.rs"]
 mod shuffle;

@@ -5,13 +5,13 @@ use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use array::{Dataset, Error, Meaning, Priority, Result, Urgency};
+use client::call_by_name::{CallAnswer, Called, Of, Progress};
+use client::dial::Words;
+use client::places::Places;
+use client::reverse;
+use client::url::{Location, Url};
 use futures::future::FutureExt;
 use node::assemble::{Context, assemble, exports};
-use node::client::call_by_name::{CallAnswer, Called, Of, Progress};
-use node::client::dial::Words;
-use node::client::places::Places;
-use node::client::reverse;
-use node::client::url::{Location, Url};
 use node::memory::{Budget, parse_size};
 use node::server::stack::Stack;
 use node::server::zarr::{self, Bytes, Entry};

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use array::Result;
-use node::client::places::Places;
-use node::client::text::{plain, size};
+use client::places::Places;
+use client::text::{plain, size};
 use serde_json::json;
 use store::{SIDE_CACHE_BYTES, SideCache};
 

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use array::{Error, ErrorKind, Result, Source};
+use client::remote::Carried;
+use client::text::{plain, size};
 use export::get::{GetRequest, get};
 use export::mesh::{self, MeshReport, MeshRequest};
 use export::selection_text::Pick;
-use node::client::remote::Carried;
-use node::client::text::{plain, size};
 use node::memory::Budget;
 use serde_json::json;
 

@@ -1,7 +1,7 @@
 //! `corridor path`
 
 use array::{Error, Result};
-use node::client::paths::{Probing, Target, look};
+use client::paths::{Probing, Target, look};
 use node::memory::{Budget, MIN_BUDGET_BYTES};
 
 use crate::cli::Path;

@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use array::{Error, ErrorKind, Priority, Result, Urgency};
+use client::places::private_folder;
+use client::url::Location;
 use link::{ClientHandle, Trust};
 use session::{FrameInfo, Item, Join, State};
 use tokio::task::JoinSet;
 use wire::{ClientConfig, ops};
 
 use crate::assemble::Context;
-use crate::client::places::private_folder;
-use crate::client::url::Location;
 use crate::memory::Budget;
 use crate::node::{self, Listen, Node, Options};
 use crate::operations::of_data_server;

@@ -6,11 +6,11 @@ use array::{
     ArrayInfo, Attribute, Attributes, Dataset, Decoding, ElementType, Error, Level, LevelOrigin, Meaning,
     Result, Scalar,
 };
+use client::servers::ServerState;
+use client::text::{plain, size};
+use client::url::without_tokens;
 use serde_json::{Value, json};
 
-use crate::client::servers::ServerState;
-use crate::client::text::{plain, size};
-use crate::client::url::without_tokens;
 use crate::server::zarr::world;
 
 /// Attributes shown to people, per array.

@@ -67,9 +67,9 @@ impl Handler for Interpret {
 mod tests {
     use super::*;
     use crate::assemble::Context;
-    use crate::client::places::Places;
     use crate::memory::Budget;
     use crate::server::exports::Exports;
+    use client::places::Places;
 
     #[tokio::test]
     async fn a_meaning_that_the_values_have_already_changes_nothing() {

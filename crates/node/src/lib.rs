@@ -12,7 +12,6 @@
 //! ```
 
 pub mod assemble;
-pub mod client;
 pub mod demo;
 pub mod describe;
 mod growing;

@@ -4,13 +4,12 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, OnceLock};
 
 use array::Result;
+use client::runtime::{self, Note, Posted};
+use client::url::{Location, Url};
 use link::quic;
 
 use crate::assemble::Context;
-use crate::client::runtime::{self, Note, Posted};
-use crate::client::url::{Location, Url};
 use crate::server::admission::Gate;
-use crate::server::colormaps;
 use crate::server::connection::Service;
 use crate::server::connections::Limits;
 use crate::server::exports::Exports;
@@ -18,14 +17,13 @@ use crate::server::http::{Site, redirect_router, router};
 use crate::server::identity::{self, IdentityChoice};
 use crate::server::listen::listen;
 use crate::server::metrics::Metrics;
-use crate::server::open_files;
 use crate::server::ops::{Registry, Shared};
 use crate::server::peers::check_chain;
 use crate::server::port::{Port, Sites};
 use crate::server::public_address::{Front, Names};
 use crate::server::reverse::Offering;
 use crate::server::token::Admission;
-use crate::server::zarr;
+use crate::server::{colormaps, open_files, zarr};
 
 /// Address to listen on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -262,7 +260,7 @@ impl Node {
     #[must_use]
     pub fn page(&self) -> String {
         let fragment =
-            self.token().map_or_else(String::new, |t| format!("#token={}", crate::client::url::encode(t)));
+            self.token().map_or_else(String::new, |t| format!("#token={}", client::url::encode(t)));
         format!("{}{fragment}", self.site())
     }
 

@@ -10,17 +10,16 @@ use std::path::PathBuf;
 
 use array::{AxisRange, DatasetId, Error, ErrorKind, Generation, Result, Retry, Selection};
 use bytes::Bytes;
+use client::call_by_name::{Asked, Elements, Of, Progress, Said};
+use client::paths;
+use client::peers::Peers;
+use client::servers::ServerState;
+use client::ssh::greeting::{Direct, Greeting, Told, Wish};
 use serde_json::{Value, json};
 use wire::frames::probe::{Arrival, Packet, Probe, Probed, Way};
 use wire::ops::{BlockPlace, Describe, ReadBody, decode_json, encode_json};
 
-use crate::client::call_by_name::{Asked, Elements, Of, Progress, Said};
-use crate::client::paths;
-use crate::client::peers::Peers;
-use crate::client::servers::ServerState;
-use crate::client::ssh::greeting::{Direct, Greeting, Told, Wish};
-use crate::describe;
-use crate::servers;
+use crate::{describe, servers};
 
 const HEADER: &str = "\
 # Golden vectors of what nodes say to each other beyond the operations in wire.txt (docs/wire.md). One per line: name, bytes

@@ -7,12 +7,12 @@ use std::time::Duration;
 use array::{
     Completion, Completions, Dataset, Error, PackedChunk, ReadEnds, ReadRequest, Region, Result, Source, Want,
 };
+use client::reading::read_batches;
 use futures::StreamExt;
 use futures::future::{BoxFuture, FutureExt};
 use stream::{Device, Means, Ranks, Regridded, Session, follow};
 use view::View;
 
-use crate::client::reading::read_batches;
 use crate::interpret::Interpret;
 use crate::join::Join;
 use crate::node::{self, Node, Options};

@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use array::{Error, Result};
+use client::places::Places;
 use node::assemble::Context;
-use node::client::places::Places;
 use node::memory::Budget;
 use node::node::{Listen, Options, open, start};
 use node::operations::of_data_server;

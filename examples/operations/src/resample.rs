@@ -11,9 +11,9 @@ use std::ops::Range;
 
 use array::{ArrayInfo, DType, ElementType, Error, MAX_AXES, Result, Selection};
 use bytes::Bytes;
+use client::call_by_name::{Asked, Elements, Of, Question};
 use export::bounded_scan::{PARTS_IN_MEMORY, Part, Scan};
 use export::read_slabs::{Slab, slabs};
-use node::client::call_by_name::{Asked, Elements, Of, Question};
 use node::server::admission::Entry;
 use node::server::ops::{Begun, Call, Handler};
 use serde::{Deserialize, Serialize};

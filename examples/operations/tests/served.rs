@@ -5,10 +5,10 @@
 use std::time::Duration;
 
 use array::{ErrorKind, Priority, ReadRequest, Result, Selection, Target, Urgency, elements};
+use client::call_by_name::{Called, Of};
+use client::places::Places;
+use client::url::Location;
 use node::assemble::{Context, assemble};
-use node::client::call_by_name::{Called, Of};
-use node::client::places::Places;
-use node::client::url::Location;
 use node::memory::{Budget, MIN_BUDGET_BYTES};
 use node::node::{Listen, Options, open, start};
 use node::operations::of_data_server;
@@ -16,10 +16,11 @@ use node::server::identity::IdentityChoice;
 use node::server::public_address::Front;
 use node::server::stack::Stack;
 use node::server::token::{Admission, Token};
-use operations::{CellCounts, IsosurfaceCells, Method, Percentile, Resample};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 use wire::ops::BlockPlace;
+
+use operations::{CellCounts, IsosurfaceCells, Method, Percentile, Resample};
 
 struct Served {
     stack: Stack,
@@ -74,7 +75,7 @@ impl Served {
         elements::<f32>(&bytes, order).map(f64::from).collect()
     }
 
-    async fn call(&self, name: &str, with: &str) -> Result<node::client::call_by_name::CallAnswer> {
+    async fn call(&self, name: &str, with: &str) -> Result<client::call_by_name::CallAnswer> {
         self.stack.ask(Called::new(name, self.of(""), with, 1 << 20).unwrap(), normal()).await
     }
 }

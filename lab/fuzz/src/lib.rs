@@ -51,12 +51,12 @@ mod apart;
 #[path = "../../../crates/link/src/datagram/mod.rs"]
 #[expect(dead_code, unused_imports, reason = "the node counts what happened, a test what is left")]
 mod datagram;
-#[path = "../../../crates/node/src/url.rs"]
+#[path = "../../../crates/client/src/url.rs"]
 mod url;
-#[path = "../../../crates/node/src/client/ssh/address.rs"]
+#[path = "../../../crates/client/src/ssh/address.rs"]
 mod address;
-#[path = "../../../crates/node/src/client/reverse/address.rs"]
-mod offer_address;
+#[path = "../../../crates/client/src/reverse/address.rs"]
+mod reverse_address;
 
 /// The machine of a server, and a name that datagrams use from the rest of their crate.
 pub mod server {
@@ -70,8 +70,8 @@ mod ssh {
 }
 
 /// Likewise.
-mod offer {
-    pub(crate) use crate::offer_address::{Address, SCHEME};
+mod reverse {
+    pub(crate) use crate::reverse_address::{Address, SCHEME};
 }
 
 /// Likewise.

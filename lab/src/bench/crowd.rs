@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use array::{Error, Priority, ReadRequest, Result, Selection, Source, Target};
+use client::dial::{Dialer, Server};
+use client::remote::RemoteSource;
+use client::url::Url;
 use futures::stream::{self, StreamExt, TryStreamExt};
-use node::client::dial::{Dialer, Server};
-use node::client::remote::RemoteSource;
-use node::client::url::Url;
 
 use super::options::Options;
 use super::process::Running;

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use array::{Priority, ReadRequest, Result, Selection, Source, Target};
+use client::places::Places;
+use client::url::Location;
 use node::assemble::{Context, assemble};
-use node::client::places::Places;
-use node::client::url::Location;
 use node::memory::Budget;
 use node::server::stack::Stack;
 use tempfile::TempDir;

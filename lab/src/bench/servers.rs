@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use array::{Error, Priority, ReadRequest, Result, Selection, Source, Target};
+use client::dial::{Compression, Reach};
+use client::places::Places;
+use client::url::{Location, Url};
 use node::assemble::{Context, assemble};
-use node::client::dial::{Compression, Reach};
-use node::client::places::Places;
-use node::client::url::{Location, Url};
 use node::memory::Budget;
 use tempfile::TempDir;
 

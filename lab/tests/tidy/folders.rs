@@ -22,7 +22,7 @@ const LARGER_FOLDERS: &[(&str, usize)] = &[
 const MODULES_BESIDE_THEIR_FOLDERS: &[&str] = &[
     "crates/array/src/conformance.rs",
     "crates/cache/src/table.rs",
-    "crates/node/src/client/servers/tests.rs",
+    "crates/client/src/servers/tests.rs",
     "crates/store/src/formats/common/cf.rs",
     "crates/store/src/io/gzip.rs",
     "crates/store/src/pyramid",

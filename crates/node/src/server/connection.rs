@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use array::{Error, ErrorKind, Result};
+use client::paths::Watching;
 use futures::future::OptionFuture;
 use link::{Flow, Link, Operation, WaitingRoom};
 use tokio::task::JoinSet;
 use wire::limits::HIGHEST_TIER;
 use wire::{Hello, ServerConfig};
 
-use crate::client::paths::Watching;
 use crate::server::admission::ClientId;
 use crate::server::connections::Visit;
 use crate::server::metrics;

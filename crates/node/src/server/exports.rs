@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use array::{Dataset, DatasetId, Error, ErrorKind, Generation, Meaning, Result};
 use bytes::Bytes;
+use client::url::{self, Location};
 use futures::future::BoxFuture;
 use futures::stream::{self, FuturesUnordered, StreamExt};
 use parking_lot::Mutex;
@@ -18,7 +19,6 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use wire::ops::{self, BlockPlace, ListEntry};
 
-use crate::client::url::{self, Location};
 use crate::server::folder_scan::{Folder, Found, Look, State};
 use crate::server::peers;
 use crate::server::stack::Stack;
@@ -713,7 +713,7 @@ mod tests {
     use futures::future::pending;
 
     use super::*;
-    use crate::client::upstream::Upstream;
+    use client::upstream::Upstream;
 
     /// Opens files and computed fields, each with a cache of its own.
     struct OpensHere;

@@ -4,9 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use array::{Error, ErrorKind, Result};
+use client::places::{private_folder, read_private, write_private};
 use link::Identity;
-
-use crate::client::places::{private_folder, read_private, write_private};
 
 /// Longest file read, bytes; certificates with a chain have a few KiB.
 const MAX_PEM_BYTES: u64 = 256 << 10;

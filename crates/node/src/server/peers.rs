@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use array::{Error, Result};
 use bytes::Bytes;
+use client::peers::{CHAIN_WITHIN, MAX_CHAIN, PEERS, Peers, of};
+use client::url::Url;
 use futures::future::join_all;
 use tokio::time::Instant;
 use wire::ops::{Describe, encode_json};
 
-use crate::client::peers::{CHAIN_WITHIN, MAX_CHAIN, PEERS, Peers, of};
-use crate::client::url::Url;
 use crate::server::exports::Export;
 use crate::server::ops::{Begun, Call, Handler};
 use crate::server::stack::Stack;

@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use array::{Dataset, Error, LongWork, Result, Source, Urgency};
 use cache::Cached;
+use client::call_by_name::{CallAnswer, Called};
+use client::remote::{Carried, RemoteSource};
+use client::requests::Ask;
+use client::servers::ServerState;
+use client::upstream::{Upstream, another_may_answer, ask_one};
 use export::statistics;
 use wire::ops::{Stats, StatsRequest};
-
-use crate::client::call_by_name::{CallAnswer, Called};
-use crate::client::remote::{Carried, RemoteSource};
-use crate::client::requests::Ask;
-use crate::client::servers::ServerState;
-use crate::client::upstream::{Upstream, another_may_answer, ask_one};
 
 /// A data set, ready to be asked.
 #[derive(Clone)]

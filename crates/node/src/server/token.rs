@@ -5,8 +5,7 @@ use std::fmt;
 use array::{Error, ErrorKind, Result};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-
-use crate::client::random::random_bytes;
+use client::random::random_bytes;
 
 /// Randomness in a fresh token, bytes.
 const RANDOM_BYTES: usize = 24;

@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use array::{Error, ErrorKind, Result};
 use bytes::BytesMut;
+use client::ssh::greeting::{Direct, Greeting, MAX_LINE_BYTES, Told, Wish};
+use client::url::Location;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 
 use crate::assemble::Context;
-use crate::client::ssh::greeting::{Direct, Greeting, MAX_LINE_BYTES, Told, Wish};
-use crate::client::url::Location;
 use crate::node::{self, Listen, Node, Options};
 use crate::server::connection::Service;
 use crate::server::connections::{Limits, Lobby};

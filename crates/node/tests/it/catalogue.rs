@@ -7,19 +7,17 @@ use std::time::Duration;
 use array::conformance::check_source;
 use array::{Error, ErrorKind, Priority, Result, Selection, Source, Urgency};
 use bytes::Bytes;
+use client::peers::{MAX_CHAIN, PEERS, Peers};
+use client::places::Places;
+use client::servers::Sharing;
+use client::url::{Location, Url};
 use node::assemble::assemble;
-use node::client::peers::{MAX_CHAIN, PEERS, Peers};
-use node::client::places::Places;
-use node::client::servers::Sharing;
-use node::client::url::{Location, Url};
 use node::node::{Listen, Options};
 use node::operations::of_data_server;
 use node::server::connections::Limits;
 use node::server::ops::{Begun, Call, Handler};
 use node::server::stack::Stack;
-use wire::ops::encode_json;
-
-use wire::ops::{BlockPlace, StatsRequest};
+use wire::ops::{BlockPlace, StatsRequest, encode_json};
 
 use crate::common::{Served, context, local, read};
 

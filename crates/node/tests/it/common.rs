@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use array::{ErrorKind, Priority, ReadRequest, Result, Selection, Source, Target};
+use client::dial::{Dialer, Server};
+use client::places::Places;
+use client::url::{Location, Url};
 use node::assemble::{Context, assemble};
-use node::client::dial::{Dialer, Server};
-use node::client::places::Places;
-use node::client::url::{Location, Url};
 use node::memory::Budget;
 use node::node::{Listen, Options};
 use node::operations::of_data_server;

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use array::conformance::check_source;
 use array::{AxisRange, Selection, Source};
+use client::dial::{Compression, Dialer, Reach, Server};
+use client::remote::RemoteSource;
 use export::get::{GetRequest, get};
 use export::selection_text::Pick;
 use link::Protocol;
-use node::client::dial::{Compression, Dialer, Reach, Server};
-use node::client::remote::RemoteSource;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::task::JoinSet;

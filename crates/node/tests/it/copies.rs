@@ -8,11 +8,11 @@ use array::conformance::{MemorySource, one_array};
 use array::{
     Completions, Dataset, Indexing, ReadRequest, Region, Result, Selection, Source, Want, cut_by_grid,
 };
+use client::remote::RemoteSource;
 use export::get::{GetRequest, get};
 use export::selection_text::Pick;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use node::client::remote::RemoteSource;
 use node::server::stack::Stack;
 use parking_lot::Mutex;
 

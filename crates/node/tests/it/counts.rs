@@ -7,11 +7,11 @@ use array::{
     BlockKey, Completions, Dataset, Priority, ReadRequest, Region, Result, Selection, Source, Target,
     Urgency, Want, want,
 };
+use client::dial::{Compression, Dialer, Reach, Server};
+use client::remote::RemoteSource;
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt};
 use link::Protocol;
-use node::client::dial::{Compression, Dialer, Reach, Server};
-use node::client::remote::RemoteSource;
 use render::ImageSize;
 use stream::{StillRequest, render_still};
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use array::{AxisRange, ErrorKind, Priority, Selection, Source, Target, Urgency};
-use node::client::remote::RemoteSource;
+use client::remote::RemoteSource;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use wire::ops::{self, BlockPlace, Read};
@@ -24,9 +24,9 @@ async fn still_answers(served: &Served) {
 async fn a_wrong_token_or_fingerprint_is_denied() {
     let served = Served::start(&[HUGE]).await;
     for token in [None, Some("wrong".to_owned()), Some("x".repeat(512))] {
-        let url = node::client::url::Url { token, ..served.url().clone() };
+        let url = client::url::Url { token, ..served.url().clone() };
         let source = RemoteSource::new(
-            node::client::dial::Dialer::new(node::client::dial::Server::of(&url, 1 << 20).unwrap()),
+            client::dial::Dialer::new(client::dial::Server::of(&url, 1 << 20).unwrap()),
             String::new(),
         );
         let error = source.describe().await.unwrap_err();
@@ -34,12 +34,12 @@ async fn a_wrong_token_or_fingerprint_is_denied() {
         assert!(error.to_string().contains("token"), "{error}");
     }
     let fingerprint = Some(format!("sha256:{}", "0".repeat(64)));
-    let url = node::client::url::Url { fingerprint, ..served.url().clone() };
+    let url = client::url::Url { fingerprint, ..served.url().clone() };
     let error = served.stack_of(url).await.err().map(|e| e.kind());
     let described = match error {
         Some(kind) => kind,
         None => {
-            let url = node::client::url::Url {
+            let url = client::url::Url {
                 fingerprint: Some(format!("sha256:{}", "0".repeat(64))),
                 ..served.url().clone()
             };

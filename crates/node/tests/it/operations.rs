@@ -7,9 +7,8 @@ use std::time::Duration;
 
 use array::{Error, ErrorKind, Priority, Result, Urgency};
 use bytes::Bytes;
-use link::OpStream;
-use link::Said;
-use node::client::requests::Ask;
+use client::requests::Ask;
+use link::{OpStream, Said};
 use node::operations::of_data_server;
 use node::server::connections::Limits;
 use node::server::ops::{Begun, Call, Handler};

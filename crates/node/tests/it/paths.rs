@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use array::{ErrorKind, Priority, Result, Selection, Urgency};
 use bytes::Bytes;
+use client::dial::{Dialer, Reach, Server};
+use client::paths::{Paths, Probing, Recalled, Report, Target, look};
+use client::requests::Ask;
+use client::url::{Location, Url};
 use link::{OpStream, Protocol};
 use node::assemble::{Context, assemble};
-use node::client::dial::{Dialer, Reach, Server};
-use node::client::paths::{Paths, Probing, Recalled, Report, Target, look};
-use node::client::requests::Ask;
-use node::client::url::{Location, Url};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::task::JoinSet;

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use array::conformance::check_source;
 use array::{BlockKey, Content, ErrorKind, Priority, Selection, Source, Urgency, want};
+use client::dial::{Compression, Dialer, Reach, Server, Streams};
+use client::remote::RemoteSource;
 use futures::StreamExt;
 use link::Protocol;
-use node::client::dial::{Compression, Dialer, Reach, Server, Streams};
-use node::client::remote::RemoteSource;
 use node::node::Options;
 use plan::Carrying;
 use tokio::time::Instant;

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use array::conformance::check_source;
 use array::{ErrorKind, Priority, Retry, Selection, Source, Urgency};
-use node::client::dial::{Dialer, Reach, Server};
-use node::client::remote::RemoteSource;
-use node::client::requests::List;
+use client::dial::{Dialer, Reach, Server};
+use client::remote::RemoteSource;
+use client::requests::List;
 
 use crate::common::{Served, local, read};
 

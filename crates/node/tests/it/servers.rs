@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use array::conformance::{check_source, fetch};
 use array::{BlockKey, Content, ErrorKind, Priority, Result, Selection, Source, Urgency};
-use node::client::places::Places;
-use node::client::remote::RemoteSource;
-use node::client::url::Url;
+use client::places::Places;
+use client::remote::RemoteSource;
+use client::url::Url;
 use node::node::{Listen, Options};
 use wire::ops::{BlockPlace, StatsRequest};
 
@@ -92,7 +92,7 @@ async fn peers_that_a_server_names_after_it_was_away_are_used() {
     let often = |options: &mut Options| options.context.ask_again_after = Duration::from_millis(50);
     let middle = serve(&upstream, often).await.unwrap();
     let asked = RemoteSource::new(middle.dialer(), String::new());
-    let through = async || node::client::peers::of(&asked, Duration::from_secs(5)).await.unwrap().chain.len();
+    let through = async || client::peers::of(&asked, Duration::from_secs(5)).await.unwrap().chain.len();
     assert_eq!(through().await, 2, "itself and the first");
     let told = peer.url().clone();
     let mut first = first.again(&[WAVES], |options| options.peers = vec![told]).await;

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use array::{Error, Result, Selection, Target};
+use client::dial::Compression;
 use futures::future::try_join_all;
-use node::client::dial::Compression;
 
 use super::super::options::Options;
 use super::super::process::{Running, Side, command};

@@ -4,11 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use array::{Dataset, Error, Priority, ReadRequest, Region, Result, Selection, Source, Target};
+use client::dial::{Compression, Reach};
+use client::places::Places;
+use client::url::Location;
 use futures::stream::StreamExt;
 use node::assemble::{Context, assemble};
-use node::client::dial::{Compression, Reach};
-use node::client::places::Places;
-use node::client::url::Location;
 use node::memory::Budget;
 use tokio::task::JoinSet;
 

@@ -17,9 +17,9 @@ use std::time::{Duration, Instant};
 
 use array::{Error, Priority, Result, Selection, Urgency};
 use bytes::Bytes;
+use client::dial::{Dialer, Server};
+use client::url::Location;
 use futures::future::{BoxFuture, try_join_all};
-use node::client::dial::{Dialer, Server};
-use node::client::url::Location;
 use wire::ops::{self, BlockPlace, Read};
 
 use super::access::Field;

@@ -11,10 +11,10 @@ use std::path::Path;
 use std::time::Instant;
 
 use array::{Error, Result};
+use client::dial::{Compression, Reach};
+use client::places::Places;
+use client::url::{Location, Url};
 use node::assemble::{Context, assemble};
-use node::client::dial::{Compression, Reach};
-use node::client::places::Places;
-use node::client::url::{Location, Url};
 use node::memory::Budget;
 use render::ImageSize;
 use stream::{Device, Film, FilmRequest, Means, Pixels};

@@ -9,10 +9,10 @@ use std::path::Path;
 use std::process::Stdio;
 
 use array::{BlockKey, Content, Error, Priority, Result, Source, Urgency, want};
+use client::places::Places;
+use client::url::Location;
 use futures::StreamExt;
 use node::assemble::{Context, assemble};
-use node::client::places::Places;
-use node::client::url::Location;
 use node::memory::Budget;
 use tempfile::TempDir;
 

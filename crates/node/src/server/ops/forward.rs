@@ -3,13 +3,13 @@
 
 use array::{Error, ErrorKind, Result};
 use bytes::Bytes;
+use client::call_by_name::Asked;
+use client::remote::RemoteSource;
+use client::upstream::another_may_answer;
 use link::{OpStream, Reply};
 use serde_json::Value;
 
 use super::Call;
-use crate::client::call_by_name::Asked;
-use crate::client::remote::RemoteSource;
-use crate::client::upstream::another_may_answer;
 use crate::server::admission::Entry;
 
 /// Result of forwarding a call to another server.

@@ -5,15 +5,15 @@ use std::sync::{Arc, OnceLock};
 
 use array::{Result, Selection};
 use bytes::Bytes;
+use client::call_by_name::{Elements, Of, Progress, Said};
+use client::paths::Paths;
+use client::url::Url;
 use export::bounded_scan::Scan;
 use link::quic::Rejecting;
 use link::{Flow, Operation};
 use serde::Serialize;
 use wire::ops::{ReadBody, encode_json};
 
-use crate::client::call_by_name::{Elements, Of, Progress, Said};
-use crate::client::paths::Paths;
-use crate::client::url::Url;
 use crate::server::admission::{ClientId, Entry, Gate};
 use crate::server::exports::Exports;
 use crate::server::metrics::{self, Metrics};

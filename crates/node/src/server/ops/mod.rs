@@ -1,5 +1,5 @@
 //! The operations a node answers, registered by name. A user's own operation is one more [`Handler`] here and one
-//! more [`Ask`](crate::client::requests::Ask) on the other side; `examples/operations` has three.
+//! more [`Ask`](client::requests::Ask) on the other side; `examples/operations` has three.
 
 mod describe;
 mod forward;

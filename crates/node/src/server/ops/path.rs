@@ -5,11 +5,11 @@ use std::net::IpAddr;
 
 use array::{Error, Result};
 use bytes::Bytes;
+use client::paths::{self, Report};
 use link::quic::Rejecting;
 use wire::ops::{self, encode_json};
 
 use super::{Begun, Call, Handler, Shared};
-use crate::client::paths::{self, Report};
 
 /// Reports what this host knows of the path to a client that asks, with counts of the packets that its UDP port
 /// rejected.

@@ -1,15 +1,15 @@
 //! `probe`: a client probes the path to this server by packet trains, and the server takes part; see
-//! [`client::paths::probe`](crate::client::paths::probe).
+//! [`client::paths::probe`](client::paths::probe).
 
 use array::{Error, ErrorKind, Result};
 use bytes::Bytes;
+use client::paths::probe::arrived;
 use link::quic::TRAIN_WITHIN;
 use plan::Direction;
 use wire::frames::probe::{Probe, Probed, Way};
 use wire::ops;
 
 use super::{Begun, Call, Handler};
-use crate::client::paths::probe::arrived;
 
 /// Sends trains to whoever asks, and says what arrived of his.
 pub struct TakePart;

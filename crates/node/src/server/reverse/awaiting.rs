@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use array::{Error, Result};
+use client::reverse::{Address, Awaiting};
 use link::Identity;
 use link::offer::{ALPN_OFFER, Offer, hear};
 use tokio::net::TcpListener;
@@ -12,7 +13,6 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::client::reverse::{Address, Awaiting};
 use crate::server::connections::{Limits, Lobby};
 use crate::server::listen::listen;
 use crate::server::token::Token;

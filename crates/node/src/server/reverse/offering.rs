@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use array::{Error, ErrorKind, Result};
+use client::dial::trust_of;
+use client::url::Url;
 use link::offer::offer;
 use link::{Link, Trust};
 
-use crate::client::dial::trust_of;
-use crate::client::url::Url;
 use crate::server::connection::Service;
 use crate::server::connections::Lobby;
 use crate::server::token::{Admission, Token};

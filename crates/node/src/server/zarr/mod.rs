@@ -26,21 +26,19 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use array::{Dataset, Error, ErrorKind, Priority, Result, Source, Urgency};
-use axum::Router;
 use axum::body::Body;
 use axum::extract::{Extension, Path, State};
 use axum::http::{HeaderMap, Method, StatusCode, header};
-use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get};
-pub use bytes::Bytes;
+use axum::{Router, middleware};
 
 use crate::server::admission::ClientId;
 use crate::server::connection::Service;
 use crate::server::connections::Visit;
 use crate::server::ops::path::of_client;
 use crate::server::public_address::Names;
-
+pub use bytes::Bytes;
 pub use folder::{Entry, MAX_LISTED, list, look};
 use guard::Door;
 pub(crate) use metadata::root_document;
@@ -93,7 +91,7 @@ async fn path_to_caller(
 
 /// URL path of a data set's Zarr hierarchy, below the site.
 pub(crate) fn path(export: &str) -> String {
-    format!("/zarr/{}", crate::client::url::encode(export).replace('/', "%2F"))
+    format!("/zarr/{}", client::url::encode(export).replace('/', "%2F"))
 }
 
 /// A document or a chunk of the hierarchy of arrays, or these bytes of it, for a program in this process, of the data as

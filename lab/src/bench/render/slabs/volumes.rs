@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use array::{Error, Priority, Result, Source, Urgency, want};
+use client::places::Places;
+use client::url::Location;
 use futures::StreamExt;
 use node::assemble::{Context, assemble};
-use node::client::places::Places;
-use node::client::url::Location;
 use node::memory::Budget;
 use render::{BlockPool, ImageSize, Inserted, OpacityPoint, TransferFunction, VolumeView};
 use stream::{Device, Means, StillRequest, render_still};

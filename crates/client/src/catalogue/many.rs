@@ -1,0 +1,120 @@
+//! Many reads of one call over a catalogue: each data set is asked once for all that lies in it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use array::{Error, ReadEnds, ReadRequest, Region, Result, Source};
+use futures::FutureExt;
+use futures::stream::{self, StreamExt};
+
+use super::{Catalogue, MAX_STRETCHES_UNDER_WAY, Part};
+use crate::reading::read_batches::all_fail;
+
+/// Ends for which one look shows that their data set has not changed.
+const PROVEN_TOGETHER: usize = 256;
+
+type Ends = Vec<(usize, Result<()>)>;
+
+/// Reads of stretches that lie in one data set, with the numbers of the caller's reads that they belong to.
+struct There {
+    part: Arc<Part>,
+    numbers: Vec<usize>,
+    reads: Vec<(ReadRequest, Region)>,
+}
+
+/// Reads of which some stretches have not ended.
+struct Unfinished {
+    /// Stretches of each.
+    left: Vec<usize>,
+    failed: BTreeMap<usize, Error>,
+}
+
+impl Unfinished {
+    /// A stretch has ended; with the last one so has its read.
+    fn ended(&mut self, number: usize, end: Result<()>) -> Option<(usize, Result<()>)> {
+        if let Err(error) = end {
+            self.failed.entry(number).or_insert(error);
+        }
+        let left = self.left.get_mut(number)?;
+        *left -= 1;
+        (*left == 0).then(|| (number, self.failed.remove(&number).map_or(Ok(()), Err)))
+    }
+}
+
+impl Catalogue {
+    /// Reads each from where it lies.
+    ///
+    /// # Cancel safety
+    /// Dropping it withdraws what has not ended.
+    pub(super) async fn read_each(self, reads: Vec<(ReadRequest, Region)>) -> ReadEnds {
+        let joined = match self.joined().await {
+            Ok(joined) => joined,
+            Err(error) => return all_fail(reads.len(), error),
+        };
+        let mut there: BTreeMap<usize, There> = BTreeMap::new();
+        let mut unfinished = Unfinished { left: vec![0; reads.len()], failed: BTreeMap::new() };
+        let mut ended = Vec::new();
+        // Times that are counted from another day are read by themselves: they are few.
+        let mut shifted = Vec::new();
+        for (number, (request, into)) in reads.into_iter().enumerate() {
+            if let Err(error) = request.check(&joined.dataset, &into) {
+                ended.push((number, Err(error)));
+            } else if request.selection.is_empty() {
+                ended.push((number, Ok(())));
+            } else {
+                for (part, selection, region) in joined.stretches(request.array, &request.selection, into) {
+                    let request = ReadRequest { array: part.array, selection, ..request.clone() };
+                    if part.shift.is_some() {
+                        unfinished.left[number] += 1;
+                        shifted.push((number, part.clone(), request, region));
+                        continue;
+                    }
+                    let new =
+                        || There { part: Arc::new(part.clone()), numbers: Vec::new(), reads: Vec::new() };
+                    let there = there.entry(part.entry).or_insert_with(new);
+                    there.numbers.push(number);
+                    there.reads.push((request, region));
+                    unfinished.left[number] += 1;
+                }
+            }
+        }
+        let this = self.clone();
+        let each = stream::iter(there.into_values()).map(move |there| this.clone().read_there(there));
+        let alone = stream::iter(shifted).map(move |(number, part, request, region)| {
+            let this = self.clone();
+            async move { (number, this.stretch(&part, request, region).await) }
+        });
+        let alone = alone.buffer_unordered(MAX_STRETCHES_UNDER_WAY);
+        let stretches = stream::select(each.flatten_unordered(MAX_STRETCHES_UNDER_WAY), alone);
+        let whole = stretches.filter_map(move |(n, end)| std::future::ready(unfinished.ended(n, end)));
+        stream::iter(ended).chain(whole).boxed()
+    }
+
+    /// Reads what lies in one data set; before and afterwards it must be in the state that was joined.
+    fn read_there(self, There { part, numbers, reads }: There) -> ReadEnds {
+        let count = reads.len();
+        let this = self.clone();
+        let begun = async move {
+            if let Err(error) = this.unchanged(&part).await {
+                return all_fail(count, error);
+            }
+            let source = &this.0.entries[part.entry].source;
+            let ended = source.read_many(reads).ready_chunks(PROVEN_TOGETHER);
+            let proven = ended.then(move |ended| {
+                let (this, part) = (this.clone(), Arc::clone(&part));
+                async move { this.proven(&part, ended).await }
+            });
+            proven.flat_map(stream::iter).boxed()
+        };
+        begun.flatten_stream().map(move |(n, end)| (numbers[n], end)).boxed()
+    }
+
+    /// Ends of reads of one data set, of which one look shows that it has not changed.
+    async fn proven(&self, part: &Part, ended: Ends) -> Ends {
+        let proof = self.unchanged(part).await;
+        let of_dataset = |(n, end): (usize, Result<()>)| {
+            (n, end.map_err(|error| self.heed(part, error)).and_then(|()| proof.clone()))
+        };
+        ended.into_iter().map(of_dataset).collect()
+    }
+}

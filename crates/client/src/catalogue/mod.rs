@@ -1,0 +1,262 @@
+//! A catalogue: data sets of several servers as one [`Source`], and those that follow one another in time as one array.
+//!
+//! - `found` asks servers what they have.
+//! - `clock` (pure) tells which data sets follow one another in time, whatever day they count from.
+//! - `join` (pure) makes one description of many, and says where each stretch of an array lies.
+//! - `many` asks each data set once for all that many reads have there.
+//!
+//! It knows no network: every data set is a [`Source`], of one server or of several that have it. Nothing is ever put
+//! together from two states of a data set: when one changes, all of the catalogue is stale.
+
+mod clock;
+mod found;
+mod join;
+mod many;
+
+use std::sync::Arc;
+
+use array::values::stats::value_range;
+use array::{
+    Block, BlockInfo, BlockKey, Completion, Completions, Content, Dataset, Error, ErrorKind, ReadEnds,
+    ReadRequest, Region, Result, Selection, Source, Target, Urgency, Want,
+};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use futures::stream::{self, StreamExt, TryStreamExt};
+use parking_lot::Mutex;
+use wire::ops::{BlockPlace, encode_dataset};
+
+use crate::dial::shared_failure::InVain;
+use crate::reading::block_fetches::{one_block, one_by_one};
+use found::described;
+pub use found::{Found, Host, MAX_DATASETS, find, is_one, same_everywhere};
+use join::{Joined, Part};
+
+/// Data sets that are described at a time.
+const DESCRIBED_AT_ONCE: usize = 32;
+/// Descriptions of all data sets together, as they travel, bytes.
+const MAX_DESCRIBED_BYTES: usize = 64 << 20;
+/// Blocks of one call that are under way.
+const MAX_BLOCKS_UNDER_WAY: usize = 512;
+/// Stretches of one read that are under way, and data sets of which many reads are: each is cut further by whoever has it.
+const MAX_STRETCHES_UNDER_WAY: usize = 64;
+
+/// One data set of a catalogue.
+#[derive(Clone)]
+pub struct Entry {
+    /// Its name where it is.
+    pub name: String,
+    /// How it is asked.
+    pub source: Arc<dyn Source>,
+}
+
+/// Several data sets as one. Clones share everything.
+#[derive(Clone)]
+pub struct Catalogue(Arc<Inner>);
+
+struct Inner {
+    entries: Vec<Entry>,
+    known: Mutex<Option<Arc<Joined>>>,
+    in_vain: InVain,
+    describing: tokio::sync::Mutex<()>,
+}
+
+impl Catalogue {
+    /// Creates a catalogue of these data sets; asks nothing yet.
+    ///
+    /// # Errors
+    /// `Invalid` for none, `TooLarge` for more than [`MAX_DATASETS`].
+    pub fn new(entries: Vec<Entry>) -> Result<Self> {
+        if entries.is_empty() {
+            return Err(Error::invalid("expected data sets for a catalogue, found none"));
+        }
+        if entries.len() > MAX_DATASETS {
+            let found = entries.len();
+            return Err(Error::too_large(format!(
+                "expected at most {MAX_DATASETS} data sets, found {found}"
+            )));
+        }
+        Ok(Self(Arc::new(Inner {
+            entries,
+            known: Mutex::default(),
+            in_vain: InVain::default(),
+            describing: tokio::sync::Mutex::default(),
+        })))
+    }
+
+    async fn joined(&self) -> Result<Arc<Joined>> {
+        if let Some(known) = self.0.known.lock().clone() {
+            return Ok(known);
+        }
+        let before = self.0.in_vain.count();
+        let _only_one_asks = self.0.describing.lock().await;
+        if let Some(known) = self.0.known.lock().clone() {
+            return Ok(known);
+        }
+        if let Some(error) = self.0.in_vain.since(before) {
+            return Err(error);
+        }
+        let joined = self.join().await;
+        match &joined {
+            Ok(joined) => *self.0.known.lock() = Some(Arc::clone(joined)),
+            Err(error) => self.0.in_vain.note(error),
+        }
+        joined
+    }
+
+    /// Describes all and joins them.
+    async fn join(&self) -> Result<Arc<Joined>> {
+        let mut describing = stream::iter(self.0.entries.clone())
+            .map(|entry| async move {
+                let dataset = described(&*entry.source).await.map_err(|e| of_dataset(e, &entry.name))?;
+                Ok::<_, Error>((entry.name, dataset))
+            })
+            .buffered(DESCRIBED_AT_ONCE);
+        let (mut described, mut size_bytes) = (Vec::new(), 0);
+        while let Some((name, dataset)) = describing.try_next().await? {
+            size_bytes += encode_dataset(&dataset)?.len();
+            if size_bytes > MAX_DESCRIBED_BYTES {
+                return Err(Error::too_large(format!(
+                    "expected data sets whose descriptions take at most {MAX_DESCRIBED_BYTES} bytes together, found more \
+                     with `{name}`; open some of them by their names"
+                )));
+            }
+            described.push((name, dataset));
+        }
+        Ok(Arc::new(join::join(&described)?))
+    }
+
+    /// Returns the number of the data set that has all of an array, and the array's place in it; `None` if several
+    /// have parts.
+    ///
+    /// # Errors
+    /// Those of describing; `Stale` for a place of another state.
+    pub(crate) async fn place_there(&self, place: &BlockPlace) -> Result<Option<(usize, BlockPlace)>> {
+        let joined = self.joined().await?;
+        if (place.dataset, place.generation) != (joined.dataset.id, joined.dataset.generation) {
+            return Err(Error::new(ErrorKind::Stale, "the catalogue is another one now; describe it again"));
+        }
+        Ok(joined.place_there(place))
+    }
+
+    /// Says of which data set an error is. A stale one means that what is known of all is old.
+    fn heed(&self, part: &Part, error: Error) -> Error {
+        if error.kind() == ErrorKind::Stale {
+            *self.0.known.lock() = None;
+        }
+        of_dataset(error, &self.0.entries[part.entry].name)
+    }
+
+    /// One block; `None` when it was withdrawn.
+    async fn one(&self, want: Want) -> Option<Completion> {
+        let result = want.drive(self.fetch(&want), |_| ()).await?;
+        Some(Completion { key: want.key(), result })
+    }
+
+    async fn fetch(&self, want: &Want) -> Result<Arc<Block>> {
+        let key = want.key();
+        let joined = self.joined().await?;
+        let info = joined.dataset.block(key)?;
+        let content = match joined.block_there(key, &info.selection) {
+            Some((part, there)) => {
+                let source = Arc::clone(&self.0.entries[part.entry].source);
+                let block = one_block(source, there, want.urgency(), want).await;
+                block.map_err(|e| self.heed(part, e))?.content.clone()
+            }
+            None => self.gathered(&joined, key, &info, want.urgency()).await?,
+        };
+        Ok(Arc::new(Block { key, content }))
+    }
+
+    /// A block that no data set has as one.
+    async fn gathered(
+        &self,
+        joined: &Arc<Joined>,
+        key: BlockKey,
+        info: &BlockInfo<'_>,
+        urgency: Urgency,
+    ) -> Result<Content> {
+        let (dtype, selection) = (info.array.dtype, info.selection.clone());
+        let (target, region) = Target::new(&selection.shape(), dtype.size_bytes())?;
+        let request =
+            ReadRequest { array: key.array, level: key.level, selection, priority: urgency.priority };
+        self.stretches(joined, request, region).await?;
+        let bytes = target.into_vec()?;
+        let range = value_range(&bytes, dtype, &info.array.decoding);
+        Ok(Content::Data { bytes: bytes.into(), range })
+    }
+
+    /// Reads every stretch from where it lies.
+    async fn stretches(&self, joined: &Joined, request: ReadRequest, into: Region) -> Result<()> {
+        let stretches = joined.stretches(request.array, &request.selection, into);
+        let reads = stretches.into_iter().map(|(part, selection, region)| {
+            let request = ReadRequest { array: part.array, selection, ..request.clone() };
+            self.stretch(part, request, region).boxed()
+        });
+        let reads: Vec<BoxFuture<'_, Result<()>>> = reads.collect();
+        stream::iter(reads).buffer_unordered(MAX_STRETCHES_UNDER_WAY).try_collect().await
+    }
+
+    /// Reads one stretch; afterwards its data set must still be in the state that was joined.
+    async fn stretch(&self, part: &Part, request: ReadRequest, into: Region) -> Result<()> {
+        self.unchanged(part).await?;
+        let source = &self.0.entries[part.entry].source;
+        let Some(shift) = &part.shift else {
+            source.read(request, into).await.map_err(|error| self.heed(part, error))?;
+            return self.unchanged(part).await;
+        };
+        let (target, own) = Target::new(&request.selection.shape(), into.item_bytes())?;
+        source.read(request, own).await.map_err(|error| self.heed(part, error))?;
+        let mut bytes = target.into_vec()?;
+        shift.apply(&mut bytes)?;
+        let mut into = into;
+        into.write_all(&bytes)?;
+        self.unchanged(part).await
+    }
+
+    /// Whether a data set is in the state that was joined.
+    async fn unchanged(&self, part: &Part) -> Result<()> {
+        let found = self.0.entries[part.entry].source.describe().await;
+        found.and_then(|found| part.check_same(&found)).map_err(|error| self.heed(part, error))
+    }
+
+    async fn read_into(&self, request: ReadRequest, into: Region) -> Result<()> {
+        let joined = self.joined().await?;
+        request.check(&joined.dataset, &into)?;
+        if Selection::is_empty(&request.selection) {
+            return Ok(());
+        }
+        self.stretches(&joined, request, into).await
+    }
+}
+
+fn of_dataset(error: Error, name: &str) -> Error {
+    error.context(format!("data set `{name}` of the catalogue"))
+}
+
+impl Source for Catalogue {
+    fn describe(&self) -> BoxFuture<'static, Result<Arc<Dataset>>> {
+        let this = self.clone();
+        async move { Ok(Arc::clone(&this.joined().await?.dataset)) }.boxed()
+    }
+
+    fn blocks(&self, wants: Vec<Want>) -> Completions {
+        let this = self.clone();
+        one_by_one(wants, MAX_BLOCKS_UNDER_WAY, move |want| {
+            let this = this.clone();
+            async move { this.one(want).await }
+        })
+    }
+
+    fn read(&self, request: ReadRequest, into: Region) -> BoxFuture<'static, Result<()>> {
+        let this = self.clone();
+        async move { this.read_into(request, into).await }.boxed()
+    }
+
+    fn read_many(&self, reads: Vec<(ReadRequest, Region)>) -> ReadEnds {
+        self.clone().read_each(reads).flatten_stream().boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,256 @@
+//! Which protocol a link is made by where none was asked for: what is remembered of the path decides, and where too little
+//! is, the round trip. QUIC is never waited for where TCP gets through; that it does not get through is remembered.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use array::{ErrorKind, Result};
+use futures::future::BoxFuture;
+use link::multistream::MAX_STREAMS;
+use link::quic::{Options, Start};
+use link::{LONG_RTT, Link, Protocol, Raced, Trust, Ways, race};
+use plan::{Advised, Measurement, link_protocol, link_streams};
+use tokio::time::timeout;
+
+use super::Server;
+use crate::paths::{Paths, now};
+
+/// How long QUIC has to get through while TCP carries. Lost first packets are sent again after one second.
+pub(super) const QUIC_WITHIN: Duration = Duration::from_secs(3);
+
+/// A link, and the one by QUIC that may still come.
+pub(super) struct Connected {
+    pub(super) link: Link,
+    pub(super) later: Option<Later>,
+}
+
+/// A link by QUIC, if it gets through in time.
+pub(super) type Later = BoxFuture<'static, Option<Link>>;
+
+/// Connects as is best for the path.
+///
+/// # Errors
+/// Those of [`link::dial`]; where both protocols fail, the advised one's.
+///
+/// # Cancel safety
+/// Dropping it closes the sockets.
+pub(super) async fn connect(server: &Server, ways: Ways, options: &Options) -> Result<Connected> {
+    if let Some(paths) = &server.paths
+        && !matches!(server.trust, Trust::Plain)
+        && let Some(host) = address_of(server).await.filter(|host| !host.is_loopback())
+        && let Some(known) = paths.recall(host, None).await
+    {
+        return connect_by(&link_protocol(&known.path, now()), server, (ways, options), paths, host).await;
+    }
+    let raced = race(&server.host, server.port, &server.trust, ways, options, LONG_RTT).await?;
+    let later = raced.later.map(|later| -> Later { Box::pin(async move { in_time(later).await.ok() }) });
+    Ok(Connected { link: raced.link, later })
+}
+
+/// By how many streams a link by TCP is best made, as far as the path is known; one on this machine.
+pub(super) async fn streams(server: &Server) -> u32 {
+    let Some(paths) = &server.paths else { return 1 };
+    let Some(host) = address_of(server).await.filter(|host| !host.is_loopback()) else { return 1 };
+    let Some(known) = paths.recall_soon(host, None).await else { return 1 };
+    let advised = link_streams(&known.path, now());
+    tracing::debug!(%host, streams = advised.value, why = advised.basis);
+    advised.value.map_or(1, |streams| streams.clamp(1, MAX_STREAMS))
+}
+
+async fn address_of(server: &Server) -> Option<IpAddr> {
+    let found = tokio::net::lookup_host((server.host.as_str(), server.port)).await;
+    Some(found.ok()?.next()?.ip().to_canonical())
+}
+
+async fn connect_by(
+    advised: &Advised<&'static str>,
+    server: &Server,
+    (ways, options): (Ways, &Options),
+    paths: &Paths,
+    host: IpAddr,
+) -> Result<Connected> {
+    tracing::debug!(%host, link = advised.value, why = advised.basis);
+    let quic_from = match advised.value {
+        Some("tcp") => return by_tcp(server, ways, options).await,
+        Some("quic") => Duration::ZERO,
+        _ => LONG_RTT,
+    };
+    let Raced { link, later } =
+        race(&server.host, server.port, &server.trust, ways, options, quic_from).await?;
+    let paths = paths.clone();
+    let later = later.map(|later| -> Later {
+        Box::pin(async move {
+            match in_time(later).await {
+                Ok(link) => Some(link),
+                Err(unheard) => {
+                    if unheard {
+                        tracing::info!(%host, "QUIC does not get through: by TCP");
+                        paths.tell(host, vec![Measurement::Udp(false)]);
+                    }
+                    None
+                }
+            }
+        })
+    });
+    Ok(Connected { link, later })
+}
+
+/// TCP, as advised; QUIC where that cannot be reached.
+async fn by_tcp(server: &Server, ways: Ways, options: &Options) -> Result<Connected> {
+    let Server { host, port, trust, .. } = server;
+    let error = match link::dial(host, *port, trust, Protocol::Tcp, ways, options).await {
+        Err(error) if is_unreached(&error) => error,
+        done => return done.map(|link| Connected { link, later: None }),
+    };
+    let link = timeout(QUIC_WITHIN, by_quic(server, options)).await.unwrap_or_else(|_| Err(error.clone()));
+    let link = link.map_err(|also| error.context(format!("QUIC did not get through either ({also})")))?;
+    tracing::warn!(host, "TCP was advised and did not get through: by QUIC");
+    Ok(Connected { link, later: None })
+}
+
+/// By QUIC, with an answer: a ticket of an earlier connection says nothing of today's path.
+pub(super) async fn by_quic(server: &Server, options: &Options) -> Result<Link> {
+    let options = Options { start: Start::Proven, ..*options };
+    let Server { host, port, trust, .. } = server;
+    link::dial(host, *port, trust, Protocol::Quic, Ways::default(), &options).await
+}
+
+/// The link; true as the error where nobody was heard. Silence means that UDP is swallowed on the way, as often as not: it is not
+/// waited for as long as TCP is.
+async fn in_time(later: BoxFuture<'static, Result<Link>>) -> std::result::Result<Link, bool> {
+    match timeout(QUIC_WITHIN, later).await {
+        Ok(Ok(link)) => Ok(link),
+        Ok(Err(error)) => Err(is_unreached(&error)),
+        Err(_) => Err(true),
+    }
+}
+
+/// Nobody was heard: another protocol may get through.
+fn is_unreached(error: &array::Error) -> bool {
+    matches!(error.kind(), ErrorKind::Unreachable | ErrorKind::TimedOut)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::dial::Reach;
+    use link::{Identity, quic};
+    use plan::Path;
+    use tokio::net::{TcpListener, UdpSocket};
+    use tokio::task::JoinSet;
+    use wire::{ClientConfig, ServerConfig};
+
+    fn advised(value: &'static str) -> Advised<&'static str> {
+        Advised {
+            value: Some(value),
+            basis: "so the test says".into(),
+            ..link_protocol(&Path::default(), now())
+        }
+    }
+
+    /// A server's address which serves TLS over TCP; nothing listens to UDP there.
+    async fn by_tcp(identity: &Identity) -> (Server, SocketAddr, JoinSet<()>) {
+        let config = identity.server_config(&[link::carrier::tls::ALPN_WIRE]).expect("an identity");
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async move {
+            let mut sessions = Vec::new();
+            while let Ok((stream, _)) = listener.accept().await {
+                sessions.push(link::carrier::tls::accept(stream, Arc::clone(&config)).await);
+            }
+        });
+        let server = Server {
+            host: "127.0.0.1".into(),
+            port: address.port(),
+            trust: Trust::Fingerprint(identity.fingerprint()),
+            token: String::new(),
+            window_bytes: 1 << 20,
+            reach: Reach::default(),
+            paths: None,
+        };
+        (server, address, tasks)
+    }
+
+    fn identity() -> Identity {
+        Identity::self_signed(&["localhost".into()]).expect("an identity")
+    }
+
+    fn at_once() -> Options {
+        Options { start: Start::AtOnce, ..Options::default() }
+    }
+
+    /// A server's UDP port for one visit, of which this process keeps a ticket.
+    async fn visit(server: &Server, address: SocketAddr, identity: &Identity) {
+        let listener = quic::Listener::bind(address, identity, at_once()).expect("the same port of UDP");
+        let serving = async {
+            let link = listener.accept().await.expect("a client").establish().await.expect("a handshake");
+            let (connection, driver) = link::serve(link, ServerConfig::default()).expect("a link");
+            let welcoming = async {
+                connection.hello().await.expect("a hello");
+                connection.accept();
+                while connection.next().await.is_some() {}
+            };
+            tokio::join!(driver, welcoming);
+        };
+        let asking = async {
+            let link = quic::connect(&server.host, server.port, &server.trust, &at_once()).await;
+            let (client, driver) =
+                link::connect(link.expect("a link"), ClientConfig::default()).expect("a client");
+            tokio::select! {
+                () = driver => {}
+                welcome = client.welcomed() => drop(welcome.expect("a welcome")),
+            }
+        };
+        tokio::select! {
+            () = serving => {}
+            () = asking => {}
+        }
+    }
+
+    /// A UDP port that swallows everything, once nobody else has it.
+    async fn swallowing(address: SocketAddr) -> UdpSocket {
+        loop {
+            match UdpSocket::bind(address).await {
+                Ok(socket) => return socket,
+                Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn where_udp_is_blocked_tcp_is_taken_and_that_is_remembered() {
+        let identity = identity();
+        let (server, address, _tasks) = by_tcp(&identity).await;
+        let _udp = swallowing(address).await;
+        let folder = tempfile::tempdir().unwrap();
+        let paths = Paths::in_folder(folder.path());
+        let host: IpAddr = "192.0.2.7".parse().unwrap();
+        let Connected { link, later } =
+            connect_by(&advised("quic"), &server, (Ways::default(), &Options::default()), &paths, host)
+                .await
+                .unwrap();
+        assert_eq!(link.flow().unwrap().statistics().protocol, "tcp");
+        assert!(later.unwrap().await.is_none(), "QUIC is still tried while TCP carries");
+        let known = paths.recall(host, None).await.unwrap().path;
+        let next = link_protocol(&known, now());
+        assert_eq!(next.value, Some("tcp"));
+        assert!(next.basis.contains("did not get through"), "{}", next.basis);
+    }
+    #[tokio::test]
+    async fn a_ticket_from_before_udp_was_blocked_is_not_taken_for_an_answer() {
+        let identity = identity();
+        let (server, address, _tasks) = by_tcp(&identity).await;
+        visit(&server, address, &identity).await;
+        let _udp = swallowing(address).await;
+        let folder = tempfile::tempdir().unwrap();
+        let paths = Paths::in_folder(folder.path());
+        let host: IpAddr = "192.0.2.8".parse().unwrap();
+        let Connected { link, .. } =
+            connect_by(&advised("quic"), &server, (Ways::default(), &at_once()), &paths, host).await.unwrap();
+        assert_eq!(link.flow().unwrap().statistics().protocol, "tcp");
+    }
+}

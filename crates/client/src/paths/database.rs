@@ -1,0 +1,378 @@
+//! The file in which paths are remembered: SQLite, one row for each host, shared by all processes of this user.
+//!
+//! Bounded in rows and bytes, aged out. A file that is broken or somebody else's is moved aside with a warning, one of a
+//! newer Corridor left alone; then, and where there is no folder, what is told is kept in memory.
+
+use std::net::IpAddr;
+use std::path::Path as FilePath;
+use std::time::Duration;
+
+use array::{Error, Result};
+use plan::{
+    ALL_BYTES_PER_HOUR, Budget, Direction, MAX_AGE, Measurement, Network, PATH_BYTES_PER_HOUR, Path,
+    Signature,
+};
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+
+use super::Recalled;
+use super::turns::refused;
+use crate::places::private_folder;
+
+/// Hosts that are remembered; the one that was not heard of longest makes room.
+const MAX_HOSTS: u32 = 1024;
+/// Most hosts remembered of one network, so that a person who has all its addresses cannot push out hosts of other
+/// networks.
+const MAX_HOSTS_PER_NETWORK: u32 = 128;
+/// Hosts of one network that are compared.
+const MAX_NEIGHBOURS: u32 = 32;
+/// Longest text of a path, bytes.
+const MAX_PATH_BYTES: u32 = 256 << 10;
+/// How long another process may keep the file to itself.
+const BUSY_WITHIN: Duration = Duration::from_secs(2);
+/// Says that a file is ours: "Corr".
+const APPLICATION_ID: i32 = 0x436f_7272;
+/// Version of the schema below.
+const VERSION: i32 = 1;
+const TABLE: &str = "
+    CREATE TABLE IF NOT EXISTS path (
+        host TEXT PRIMARY KEY, network TEXT NOT NULL, told_at INTEGER NOT NULL, known TEXT NOT NULL) STRICT;
+    CREATE INDEX IF NOT EXISTS path_network ON path (network, told_at);
+    CREATE TABLE IF NOT EXISTS probing (network TEXT PRIMARY KEY, at INTEGER NOT NULL, budget TEXT NOT NULL) STRICT;";
+/// The row of what probes of all networks cost together.
+const ALL_NETWORKS: &str = "all";
+/// Age at which spent probe bytes are deleted and no longer count.
+const SPENT_WITHIN: Duration = Duration::from_secs(2 * 3600);
+
+/// Change to the budget of probes.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Spending {
+    /// A probe begins.
+    Begin,
+    /// So much is to be sent.
+    Bytes(u64),
+    /// The probe has ended.
+    End,
+}
+
+/// An open database.
+pub(super) struct Database(Connection);
+
+/// Why a file is not used.
+enum Unusable {
+    /// It is no database of ours, or broken: moved aside.
+    Foreign(String),
+    /// It cannot be used now, and is left alone.
+    Now(String),
+}
+
+impl From<rusqlite::Error> for Unusable {
+    fn from(error: rusqlite::Error) -> Self {
+        use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
+        match error.sqlite_error_code() {
+            Some(DatabaseCorrupt | NotADatabase) => Self::Foreign(error.to_string()),
+            _ => Self::Now(error.to_string()),
+        }
+    }
+}
+
+fn failed(error: impl std::fmt::Display) -> Error {
+    Error::internal(format!("the memory of paths: {error}"))
+}
+
+impl Database {
+    /// The one in `folder`, else one in memory.
+    pub(super) fn open(folder: &FilePath) -> Self {
+        let file = folder.join("paths.sqlite");
+        let opened = private_folder(folder).map_err(|e| Unusable::Now(e.to_string())).and_then(|()| {
+            try_open(&file).or_else(|unusable| match unusable {
+                Unusable::Foreign(why) => {
+                    move_aside(&file, &why)?;
+                    try_open(&file)
+                }
+                now @ Unusable::Now(_) => Err(now),
+            })
+        });
+        let connection = opened.or_else(|unusable| {
+            let (Unusable::Foreign(why) | Unusable::Now(why)) = unusable;
+            tracing::warn!(why, file = %file.display(), "paths are remembered by this process only");
+            let connection = Connection::open_in_memory()?;
+            connection.execute_batch(TABLE)?;
+            Ok::<_, rusqlite::Error>(connection)
+        });
+        #[expect(clippy::expect_used, reason = "a database in memory needs nothing but memory")]
+        Self(connection.expect("a database in memory"))
+    }
+
+    /// Adds measurements to what is known of the path to `host`.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(super) fn tell(&mut self, host: IpAddr, at: Duration, measured: Vec<Measurement>) -> Result<()> {
+        let change = self.0.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+        let mut path = read(&change, host).unwrap_or_default();
+        for one in measured {
+            path.tell(at, one);
+        }
+        let text = serde_json::to_string(&path).map_err(failed)?;
+        if text.len() > MAX_PATH_BYTES as usize {
+            return Err(Error::internal(format!("expected a path of at most {MAX_PATH_BYTES} bytes")));
+        }
+        let row = params![host.to_string(), Network::of(host).to_string(), seconds(at), text];
+        let put = "INSERT OR REPLACE INTO path (host, network, told_at, known) VALUES (?1, ?2, ?3, ?4)";
+        change.execute(put, row).map_err(failed)?;
+        let oldest = seconds(at.saturating_sub(MAX_AGE));
+        change.execute("DELETE FROM path WHERE told_at < ?1", [oldest]).map_err(failed)?;
+        let surplus = "DELETE FROM path WHERE host IN
+            (SELECT host FROM path WHERE network = ?1 ORDER BY told_at DESC, rowid DESC LIMIT -1 OFFSET ?2)";
+        let network = Network::of(host).to_string();
+        change.execute(surplus, params![network, MAX_HOSTS_PER_NETWORK]).map_err(failed)?;
+        let surplus = "DELETE FROM path WHERE host IN
+            (SELECT host FROM path ORDER BY told_at DESC, rowid DESC LIMIT -1 OFFSET ?1)";
+        change.execute(surplus, [MAX_HOSTS]).map_err(failed)?;
+        change.commit().map_err(failed)
+    }
+
+    /// Counts what probing the way to `host` costs.
+    ///
+    /// # Errors
+    /// Why not now; or the file cannot be written: nothing is probed that is not counted.
+    pub(super) fn spend(&mut self, host: IpAddr, at: Duration, what: Spending) -> Result<()> {
+        let change = self.0.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+        let network = Network::of(host).to_string();
+        let (mut of_path, mut of_all) = (budget(&change, &network), budget(&change, ALL_NETWORKS));
+        match what {
+            Spending::Begin => of_path.begin(at).map_err(refused)?,
+            Spending::Bytes(bytes) => {
+                of_path.spend(at, bytes, PATH_BYTES_PER_HOUR).map_err(refused)?;
+                of_all.spend(at, bytes, ALL_BYTES_PER_HOUR).map_err(refused)?;
+            }
+            Spending::End => of_path.end(),
+        }
+        for (network, budget) in [(network.as_str(), of_path), (ALL_NETWORKS, of_all)] {
+            let text = serde_json::to_string(&budget).map_err(failed)?;
+            let put = "INSERT OR REPLACE INTO probing (network, at, budget) VALUES (?1, ?2, ?3)";
+            change.execute(put, params![network, seconds(at), text]).map_err(failed)?;
+        }
+        let oldest = seconds(at.saturating_sub(SPENT_WITHIN));
+        change.execute("DELETE FROM probing WHERE at < ?1", [oldest]).map_err(failed)?;
+        change.commit().map_err(failed)
+    }
+
+    /// Returns what is known of the path to `host`, or else, if `rtt_secs` is known, of the path to another host of
+    /// its network that is behind the same bottleneck.
+    pub(super) fn recall(&self, host: IpAddr, rtt_secs: Option<f64>, now: Duration) -> Option<Recalled> {
+        if let Some(path) = read(&self.0, host) {
+            return Some(Recalled { path, of_neighbour: None });
+        }
+        let signature = Signature { rtt_secs: rtt_secs?, capacity_bytes_per_sec: None };
+        let hosts = self.neighbours(host).unwrap_or_default();
+        let mut known = hosts.into_iter().filter_map(|of| Some((of, read(&self.0, of)?)));
+        let fits =
+            |path: &Path| path.signature(now, Direction::Up).is_some_and(|known| known.fits(&signature));
+        let (of, path) = known.find(|(_, path)| fits(path))?;
+        Some(Recalled { path, of_neighbour: Some(of) })
+    }
+
+    /// Hosts of the same network, the one heard of last first.
+    fn neighbours(&self, host: IpAddr) -> rusqlite::Result<Vec<IpAddr>> {
+        let find = "SELECT host FROM path WHERE network = ?1 ORDER BY told_at DESC LIMIT ?2";
+        let mut rows = self.0.prepare(find)?;
+        let found = rows.query_map(params![Network::of(host).to_string(), MAX_NEIGHBOURS], |row| {
+            Ok(row.get_ref(0)?.as_str()?.parse().ok())
+        })?;
+        Ok(found.flatten().flatten().collect())
+    }
+}
+
+/// A row, if it is one that can have come from here.
+fn read(connection: &Connection, host: IpAddr) -> Option<Path> {
+    let find = "SELECT known FROM path WHERE host = ?1 AND length(known) <= ?2";
+    let text = connection
+        .query_row(find, params![host.to_string(), MAX_PATH_BYTES], |row| row.get::<_, String>(0))
+        .optional()
+        .inspect_err(|error| tracing::debug!(%error, "a path could not be read"))
+        .ok()??;
+    serde_json::from_str(&text).ok().filter(Path::is_sound)
+}
+
+/// Reads what was spent on probes of a network; nothing if there is no row, or its content is not valid.
+fn budget(connection: &Connection, network: &str) -> Budget {
+    let find = "SELECT budget FROM probing WHERE network = ?1";
+    let text = connection.query_row(find, [network], |row| row.get::<_, String>(0)).optional();
+    let found = text.ok().flatten().and_then(|text| serde_json::from_str(&text).ok());
+    found.filter(Budget::is_sound).unwrap_or_default()
+}
+
+fn seconds(at: Duration) -> i64 {
+    i64::try_from(at.as_secs()).unwrap_or(i64::MAX)
+}
+
+fn try_open(file: &FilePath) -> std::result::Result<Connection, Unusable> {
+    let connection = Connection::open(file)?;
+    connection.busy_timeout(BUSY_WITHIN)?;
+    let number = |name: &str| connection.query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, i32>(0));
+    let tables: u32 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    if tables > 0 && number("application_id")? != APPLICATION_ID {
+        return Err(Unusable::Foreign("expected a memory of paths, found another database".into()));
+    }
+    let version = number("user_version")?;
+    if version > VERSION {
+        return Err(Unusable::Now(format!("expected version {VERSION} of the file, found {version}")));
+    }
+    let check: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    if check != "ok" {
+        return Err(Unusable::Foreign(check));
+    }
+    // Not the journal that readers map into memory: where a file system takes back what is mapped, that ends the process.
+    connection.pragma_update_and_check(None, "journal_mode", "DELETE", |_| Ok(()))?;
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    if tables == 0 {
+        connection.pragma_update(None, "application_id", APPLICATION_ID)?;
+        connection.pragma_update(None, "user_version", VERSION)?;
+    }
+    connection.execute_batch(TABLE)?;
+    Ok(connection)
+}
+
+/// Keeps a file that is not ours under another name; the last such one only.
+fn move_aside(file: &FilePath, why: &str) -> std::result::Result<(), Unusable> {
+    let aside = file.with_extension("sqlite.broken");
+    tracing::warn!(why, aside = %aside.display(), "the memory of paths begins anew; the old file was moved aside");
+    std::fs::rename(file, &aside).map_err(|e| Unusable::Now(e.to_string()))?;
+    // What goes with the old file would be taken for the new one's.
+    for beside in ["sqlite-journal", "sqlite-wal", "sqlite-shm"] {
+        if let Err(error) = std::fs::remove_file(file.with_extension(beside))
+            && error.kind() != std::io::ErrorKind::NotFound
+        {
+            return Err(Unusable::Now(error.to_string()));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AT: Duration = Duration::from_secs(2_000_000_000);
+
+    fn host(n: u32) -> IpAddr {
+        std::net::Ipv4Addr::from_bits(0xc633_6400 + n).into()
+    }
+
+    /// One each of different networks.
+    fn apart(n: u32) -> IpAddr {
+        host(n * 256)
+    }
+
+    fn told(database: &mut Database, of: IpAddr, at: Duration) {
+        database.tell(of, at, vec![Measurement::RoundTrip(0.02)]).unwrap();
+    }
+
+    fn rows(database: &Database) -> u32 {
+        database.0.query_row("SELECT count(*) FROM path", [], |row| row.get(0)).unwrap()
+    }
+
+    #[test]
+    fn files_that_are_not_ours_are_moved_aside_and_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("paths.sqlite");
+        let foreign = Connection::open(&file).unwrap();
+        foreign.execute_batch("CREATE TABLE letters (text TEXT)").unwrap();
+        drop(foreign);
+        let as_foreign = std::fs::read(&file).unwrap();
+        for content in [b"no database at all, but long enough to look like something".repeat(40), as_foreign]
+        {
+            std::fs::write(&file, &content).unwrap();
+            let mut database = Database::open(folder.path());
+            told(&mut database, host(1), AT);
+            assert_eq!(rows(&Database::open(folder.path())), 1, "it is used anew");
+            assert_eq!(std::fs::read(folder.path().join("paths.sqlite.broken")).unwrap(), content);
+            drop(database);
+            for beside in ["sqlite-journal", "sqlite-wal", "sqlite-shm"] {
+                std::fs::remove_file(file.with_extension(beside)).unwrap_or_default();
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_of_a_newer_version_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        told(&mut Database::open(folder.path()), host(1), AT);
+        let newer = Connection::open(folder.path().join("paths.sqlite")).unwrap();
+        newer.pragma_update(None, "user_version", VERSION + 1).unwrap();
+        let mut database = Database::open(folder.path());
+        assert_eq!(rows(&database), 0);
+        told(&mut database, host(2), AT);
+        assert_eq!(newer.query_row("SELECT count(*) FROM path", [], |row| row.get::<_, u32>(0)).unwrap(), 1);
+        assert!(!folder.path().join("paths.sqlite.broken").exists());
+    }
+
+    #[test]
+    fn rows_are_bounded_and_grow_old() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut database = Database::open(folder.path());
+        for n in 0..MAX_HOSTS + 3 {
+            told(&mut database, apart(n), AT + Duration::from_secs(n.into()));
+        }
+        assert_eq!(rows(&database), MAX_HOSTS);
+        let is_known = |database: &Database, n| database.recall(apart(n), None, AT).is_some();
+        assert!(!is_known(&database, 2) && is_known(&database, 3));
+        told(&mut database, host(0), AT + MAX_AGE * 2);
+        assert_eq!(rows(&database), 1);
+    }
+
+    #[test]
+    fn one_network_does_not_make_others_forgotten() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut database = Database::open(folder.path());
+        told(&mut database, apart(9), AT);
+        for n in 0..2 * MAX_HOSTS {
+            let ip = (0x2001_0db8_0000_0000_u128 << 64) + (u128::from(n) << 64);
+            let of_one: IpAddr = std::net::Ipv6Addr::from_bits(ip).into();
+            told(&mut database, of_one, AT + Duration::from_secs(n.into()));
+        }
+        assert_eq!(rows(&database), MAX_HOSTS_PER_NETWORK + 1);
+        assert!(database.recall(apart(9), None, AT).is_some());
+    }
+
+    #[test]
+    fn probes_of_all_processes_share_one_budget_and_take_turns() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut one, mut other) = (Database::open(folder.path()), Database::open(folder.path()));
+        one.spend(host(1), AT, Spending::Begin).unwrap();
+        let busy = other.spend(host(2), AT, Spending::Begin).unwrap_err();
+        assert_eq!(busy.kind(), array::ErrorKind::Busy, "the same network: {busy}");
+        one.spend(host(1), AT, Spending::End).unwrap();
+        other.spend(host(2), AT, Spending::Begin).unwrap();
+        let room = PATH_BYTES_PER_HOUR / 2;
+        one.spend(host(1), AT, Spending::Bytes(room)).unwrap();
+        let spent = other.spend(host(2), AT, Spending::Bytes(1 << 20)).unwrap_err();
+        assert!(spent.to_string().contains("room again in 4 min"), "{spent}");
+        let elsewhere = |n: u32| host(n * 256);
+        for n in 1..8 {
+            other.spend(elsewhere(n), AT, Spending::Bytes(room)).unwrap();
+        }
+        assert!(one.spend(elsewhere(8), AT, Spending::Bytes(room)).is_err(), "that is all for all networks");
+        one.spend(elsewhere(8), AT + SPENT_WITHIN * 2, Spending::Bytes(room)).unwrap();
+        let rows: u32 = one.0.query_row("SELECT count(*) FROM probing", [], |row| row.get(0)).unwrap();
+        assert_eq!(rows, 2, "what is old is swept away");
+    }
+
+    #[test]
+    fn processes_add_to_each_other_and_nonsense_in_a_row_is_forgotten() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut one, mut other) = (Database::open(folder.path()), Database::open(folder.path()));
+        for _ in 0..2 {
+            told(&mut one, host(1), AT);
+            told(&mut other, host(1), AT);
+        }
+        let samples =
+            |of: &Database| of.recall(host(1), None, AT).unwrap().path.rtt.least(AT).unwrap().samples;
+        assert_eq!((samples(&one), samples(&other)), (4, 4));
+        one.0.execute("UPDATE path SET known = '{\"rtt\": 3}'", []).unwrap();
+        assert!(one.recall(host(1), None, AT).is_none());
+        told(&mut other, host(1), AT);
+        assert_eq!(samples(&one), 1);
+    }
+}

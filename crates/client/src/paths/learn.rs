@@ -1,0 +1,88 @@
+//! Questions to a server about its view of a path, and the memory of its answer: what it knows of the way to a client, the client
+//! remembers as what comes here.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use array::{ErrorKind, Priority, Result, Urgency};
+use bytes::Bytes;
+use link::{ClientHandle, Flow, OpStream};
+use plan::{Direction, Measurement, Told};
+use serde::Deserialize;
+use wire::ops::{self, decode_json};
+
+use super::{Paths, far_host, now};
+use crate::requests::Ask;
+
+/// A link that goes by what is remembered asks again after this time.
+const ASK_AGAIN_AFTER: Duration = Duration::from_secs(3600);
+
+/// Asks for what the server knows of its sending to here.
+struct AskPath;
+
+/// The part of a report that the other side needs.
+#[derive(Deserialize)]
+struct Theirs {
+    to: Told,
+}
+
+impl Ask for AskPath {
+    type Answer = Told;
+
+    fn name(&self) -> &str {
+        ops::PATH
+    }
+
+    fn parameters(&self) -> Result<Bytes> {
+        Ok(Bytes::new())
+    }
+
+    async fn answer(&self, replies: OpStream) -> Result<Told> {
+        read(&replies.with_bulk_up_to(0).only_item().await?.body)
+    }
+}
+
+/// Parses a report, and returns what it says of the direction from the host that wrote it.
+///
+/// # Errors
+/// `Corrupt` when it is not a report.
+pub fn read(report: &[u8]) -> Result<Told> {
+    Ok(decode_json::<Theirs>(report, "what is known of a path")?.to)
+}
+
+/// Asks the server at the other end and remembers its answer; gives whether it said anything.
+///
+/// # Errors
+/// Why it was not answered; `Unsupported` by servers that do not tell.
+///
+/// # Cancel safety
+/// Dropping it withdraws the question.
+pub(super) async fn ask(handle: &ClientHandle, paths: &Paths, host: std::net::IpAddr) -> Result<bool> {
+    let replies =
+        handle.request(AskPath.name(), AskPath.parameters()?, Urgency::of(Priority::NORMAL)).await?;
+    let told = AskPath.answer(replies).await?;
+    let is_told = !told.is_empty();
+    if is_told {
+        paths.tell(host, vec![Measurement::Told(Box::new(told))]);
+    }
+    Ok(is_told)
+}
+
+/// Asks once the connection is welcomed, unless the answer is known from lately; nothing of this machine itself.
+///
+/// # Cancel safety
+/// Dropping it withdraws the question.
+pub(crate) async fn learn(handle: ClientHandle, paths: Paths, flow: Arc<dyn Flow>) {
+    let Some(host) = far_host(&*flow) else { return };
+    let known = paths.recall(host, None).await;
+    let told_for = known.and_then(|known| known.path.lane(Direction::Down).told_for(now()));
+    if told_for.is_some_and(|age| age < ASK_AGAIN_AFTER) || handle.welcomed().await.is_err() {
+        return;
+    }
+    match ask(&handle, &paths, host).await {
+        Err(error) if error.kind() != ErrorKind::Unsupported => {
+            tracing::debug!(%host, %error, "the server did not say what it knows of the path");
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,239 @@
+//! Looking at a path on purpose: `corridor path HOST`, and what a server says of the path to whoever asks.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use array::{Error, ErrorKind, Priority, Result, Urgency};
+use link::{ClientHandle, Protocol};
+use plan::Measurement;
+use plan::text::time;
+use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout};
+
+use super::report::Report;
+use super::{Paths, Seen, host, learn, now, probe};
+use crate::dial::{self, Reach, Server};
+use crate::requests::{Ask, List};
+use crate::runtime;
+use crate::text::size;
+use crate::url::Url;
+
+/// Round trips that are measured; the first is not counted, for it may find things cold.
+const ROUND_TRIPS: u32 = 5;
+/// Pause between them.
+const PAUSE: Duration = Duration::from_millis(20);
+/// QUIC has so long to get through: TCP has, just before.
+const OPENED_WITHIN: Duration = Duration::from_secs(3);
+/// Facts of this host hold for so long.
+const FACTS_FOR: Duration = Duration::from_secs(2);
+/// For all of it.
+const WITHIN: Duration = Duration::from_secs(40);
+
+/// The other end of a path, as people name it: `HOST`, `HOST:PORT` or `corridor://HOST[:PORT]/#token=...`.
+#[derive(Clone, Debug)]
+pub struct Target {
+    url: Url,
+    /// Whether a port was named: then there is somebody to talk to.
+    has_port: bool,
+}
+
+impl FromStr for Target {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        if text.starts_with("corridor://") {
+            return Ok(Self { url: text.parse()?, has_port: true });
+        }
+        if let Ok(ip) = text.parse::<IpAddr>() {
+            let host = if ip.is_ipv6() { format!("[{ip}]") } else { ip.to_string() };
+            return Ok(Self { url: format!("corridor://{host}/").parse()?, has_port: false });
+        }
+        let has_port = text.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+        Ok(Self { url: format!("corridor://{text}/").parse()?, has_port })
+    }
+}
+
+/// Whether packet trains are sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Probing {
+    /// Only where no rate of the path is known, to a server that takes part. Never to this machine itself.
+    #[default]
+    WhereUnknown,
+    /// To a server that takes part.
+    Always,
+}
+
+/// Settings for looking at a path: how servers are found and reached.
+#[derive(Clone, Debug)]
+pub struct LookSettings {
+    /// Folder with the notes of running servers.
+    pub runtime: PathBuf,
+    /// Memory of the network paths to other hosts.
+    pub paths: Paths,
+    /// How servers are reached.
+    pub reach: Reach,
+    /// Bulk bytes that may be on their way to here.
+    pub receive_bytes: u64,
+}
+
+impl LookSettings {
+    fn server(&self, url: &Url) -> Result<Server> {
+        let server = Server::of(url, self.receive_bytes)?;
+        Ok(server.by(self.reach).remembering(self.paths.clone()))
+    }
+}
+
+/// Reports what is known of the path to `target`, after a few round trips if somebody answers there: a server whose
+/// token is known (from the URL, or left by a server of this user), else whatever accepts connections at the port
+/// that was named.
+///
+/// # Errors
+/// `Unreachable` when the host has no address.
+///
+/// # Cancel safety
+/// Safe: what was measured until then is remembered.
+pub async fn look(target: &Target, settings: &LookSettings, probing: Probing) -> Result<Report> {
+    let url = runtime::complete(&settings.runtime, target.url.clone());
+    let address = address_of(&url).await?;
+    let paths = &settings.paths;
+    let measuring = async {
+        if url.token.is_some() || url.fingerprint.is_some() {
+            let asked = ask_server(&url, address, settings).await?;
+            let probed = probed(&url, address, settings, probing).await;
+            Ok(format!("{asked}{}", probed.unwrap_or_default()))
+        } else if target.has_port {
+            connect(address, paths).await
+        } else {
+            Ok("nothing was measured now: name the port of something that takes connections, or give a server's link".into())
+        }
+    };
+    let measured = timeout(WITHIN, measuring).await.unwrap_or_else(|_| Ok("nobody answered in time".into()));
+    let measured = measured.unwrap_or_else(|error| format!("nothing was measured now: {error}"));
+    of_host(paths, address.ip(), measured).await
+}
+
+/// Reports what a server knows of the path to a client that asks.
+///
+/// # Errors
+/// `Internal` when the facts of this host cannot be had.
+///
+/// # Cancel safety
+/// Safe: nothing is changed.
+pub async fn of_client(paths: &Paths, client: IpAddr) -> Result<Report> {
+    of_host(paths, client, "from connections so far".into()).await
+}
+
+async fn of_host(paths: &Paths, host: IpAddr, measured: String) -> Result<Report> {
+    let host = host.to_canonical();
+    // One at a time: whoever is connected may ask for thousands, and each takes threads of the process.
+    let mut seen = paths.0.reporting.lock().await;
+    let recalled = paths.recall(host, None).await;
+    let known = seen.as_ref().filter(|seen| seen.host == host && seen.at.elapsed() < FACTS_FOR);
+    let facts = match known {
+        Some(seen) => seen.facts.clone(),
+        None => {
+            let looking = tokio::task::spawn_blocking(move || host::facts(host)).await;
+            let facts = looking.map_err(|e| Error::internal(format!("the facts of this host: {e}")))?;
+            *seen = Some(Seen { host, at: Instant::now(), facts: facts.clone() });
+            facts
+        }
+    };
+    Ok(Report::new(host, recalled, facts, measured, now()))
+}
+
+async fn address_of(url: &Url) -> Result<SocketAddr> {
+    let none = |why: String| {
+        Error::new(ErrorKind::Unreachable, format!("expected an address of `{}`: {why}", url.host))
+    };
+    let found = tokio::net::lookup_host((url.host.as_str(), url.port)).await;
+    let mut found = found.map_err(|e| none(e.to_string()))?;
+    found.next().ok_or_else(|| none("none was found".into()))
+}
+
+/// Operations that a server answers at once. The connection is watched besides, and what it showed is told when it ends.
+async fn ask_server(url: &Url, address: SocketAddr, settings: &LookSettings) -> Result<String> {
+    let server = settings.server(url)?;
+    let (handle, driving) = dial::open(&server).await?;
+    let asking = async {
+        let least = ask(&handle, address.ip(), &settings.paths).await?;
+        let told = match learn::ask(&handle, &settings.paths, address.ip()).await {
+            Ok(true) => "it said what it sees of its sending to here".into(),
+            Ok(false) => "it knows nothing of its sending to here yet".into(),
+            Err(error) => format!("what it sees of its sending to here it does not say: {error}"),
+        };
+        Ok(format!("{ROUND_TRIPS} questions to the server there took {} at least; {told}", time(least)))
+    };
+    tokio::select! {
+        measured = asking => measured,
+        () = driving => Err(handle.closed().await),
+    }
+}
+
+/// Packet trains, where they are wanted; how that went, as the end of a sentence.
+async fn probed(url: &Url, address: SocketAddr, settings: &LookSettings, probing: Probing) -> Option<String> {
+    let host = address.ip().to_canonical();
+    if probing == Probing::WhereUnknown && (host.is_loopback() || settings.paths.knows_rates(host).await) {
+        return None;
+    }
+    let mut sum = probe::Sum::default();
+    let done = async {
+        let mut server = settings.server(url)?;
+        server.reach.protocol = Protocol::Quic;
+        let opening = timeout(OPENED_WITHIN, dial::open_watched(&server)).await;
+        let none = |_| Error::new(ErrorKind::TimedOut, "UDP did not get through");
+        let dial::Opened { handle, driving, flow, .. } = opening.map_err(none)??;
+        let none = || Error::unsupported("expected a link by QUIC that says how it goes");
+        let flow = flow.ok_or_else(none)?;
+        tokio::select! {
+            done = probe::probe(&handle, &*flow, &settings.paths, &mut sum) => done,
+            () = driving => Err(handle.closed().await),
+        }
+    };
+    let done = done.await;
+    let probe::Sum { trains, sent_bytes } = sum;
+    let sent = format!("{trains} packet trains ({})", size(sent_bytes));
+    Some(match done {
+        Ok(()) => format!("; {sent}"),
+        Err(error) => format!("; {sent}, and then no more: {error}"),
+    })
+}
+
+/// The least round trip, seconds.
+async fn ask(handle: &ClientHandle, host: IpAddr, paths: &Paths) -> Result<f64> {
+    handle.welcomed().await?;
+    let mut least = f64::INFINITY;
+    for number in 0..=ROUND_TRIPS {
+        let asked = Instant::now();
+        let replies = handle.request(List.name(), List.parameters()?, Urgency::of(Priority::NORMAL)).await?;
+        List.answer(replies).await?;
+        let secs = asked.elapsed().as_secs_f64();
+        if number > 0 {
+            paths.tell(host, vec![Measurement::RoundTrip(secs)]);
+            least = least.min(secs);
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+    Ok(least)
+}
+
+/// Connections that are closed at once.
+async fn connect(address: SocketAddr, paths: &Paths) -> Result<String> {
+    let mut least = f64::INFINITY;
+    for number in 0..=ROUND_TRIPS {
+        let begun = Instant::now();
+        let connected = TcpStream::connect(address).await;
+        drop(
+            connected
+                .map_err(|e| Error::new(ErrorKind::Unreachable, format!("connecting to {address}: {e}")))?,
+        );
+        let secs = begun.elapsed().as_secs_f64();
+        if number > 0 {
+            paths.tell(address.ip(), vec![Measurement::RoundTrip(secs)]);
+            least = least.min(secs);
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+    Ok(format!("{ROUND_TRIPS} connections to port {} took {} at least", address.port(), time(least)))
+}

@@ -1,0 +1,288 @@
+//! Memory of the network paths to other hosts: every connection adds to it, and every connection asks it.
+//!
+//! ```text
+//!   Watching (a connection's statistics) --tell--> one thread --> Database (SQLite, this user's)
+//!   dial, connection, `corridor path`, GET /path  --recall-->  |
+//! ```
+//!
+//! What measurements mean is [`plan`]'s business; here are clock, file and threads. Telling never waits: what comes too fast
+//! is left out. The database is shared by all processes of this user. Nearly all is taken from what crosses anyway; packet
+//! trains ([`probe`]) are for `corridor path`, and what they may cost is counted in the same file.
+
+mod database;
+mod host;
+mod learn;
+mod look;
+pub mod probe;
+mod report;
+mod turns;
+mod watching;
+
+use std::fmt;
+use std::net::IpAddr;
+use std::path::Path as FilePath;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::{Duration, SystemTime};
+
+use array::Result;
+use link::{Flow, Remembered};
+use parking_lot::Mutex;
+use plan::{Direction, LEAST_CONFIDENCE, Measurement, Network, Path};
+use tokio::sync::oneshot;
+
+use database::{Database, Spending};
+pub(crate) use learn::learn;
+pub use learn::read as read_told;
+pub use look::{LookSettings, Probing, Target, look, of_client};
+pub use report::Report;
+pub use turns::Turn;
+pub use watching::Watching;
+
+/// Jobs that may wait for the thread; further ones are left out.
+const MAX_WAITING_JOBS: usize = 256;
+/// A connection waits so long for what is remembered, which is advice only.
+const RECALLED_WITHIN: Duration = Duration::from_millis(50);
+/// So long the last user waits until what was told is written; then the process may end without.
+const WRITTEN_WITHIN: Duration = Duration::from_secs(2);
+
+enum Job {
+    Spend { host: IpAddr, at: Duration, what: Spending, answer: oneshot::Sender<Result<()>> },
+    Tell { host: IpAddr, at: Duration, measured: Vec<Measurement> },
+    Recall { host: IpAddr, rtt_secs: Option<f64>, answer: oneshot::Sender<Option<Recalled>> },
+}
+
+/// A path that is remembered.
+#[derive(Clone, Debug)]
+pub struct Recalled {
+    /// Knowledge of the path.
+    pub path: Path,
+    /// Host whose path this is, if it is not the host that was asked for: one in its network with the same
+    /// bottleneck.
+    pub of_neighbour: Option<IpAddr>,
+}
+
+/// The memory of paths. Clones share it. To drop the last one blocks the thread until everything that was told is written, for
+/// 2 s at the most: on a thread of a runtime other tasks wait for so long.
+#[derive(Clone)]
+pub struct Paths(Arc<Inner>);
+
+struct Inner {
+    jobs: Mutex<Option<SyncSender<Job>>>,
+    /// Channel of the thread, closed when the thread has ended.
+    ended: Mutex<Receiver<()>>,
+    /// Networks of which somebody is being probed with this process's part.
+    turns: Mutex<Vec<Network>>,
+    /// Whoever makes a report; others wait.
+    reporting: tokio::sync::Mutex<Option<Seen>>,
+}
+
+/// Facts of this host on its way to one, and when they were looked at.
+struct Seen {
+    host: IpAddr,
+    at: tokio::time::Instant,
+    facts: plan::Host,
+}
+
+impl fmt::Debug for Paths {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Paths")
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.jobs.lock().take();
+        if self.ended.lock().recv_timeout(WRITTEN_WITHIN) == Err(RecvTimeoutError::Timeout) {
+            tracing::warn!("what was measured of paths is not remembered: its file is kept by somebody");
+        }
+    }
+}
+
+impl Paths {
+    /// The memory in `folder`, which is made when first needed. Where it cannot be had, nothing outlives this process.
+    #[must_use]
+    pub fn in_folder(folder: &FilePath) -> Self {
+        let (sender, receiver) = sync_channel(MAX_WAITING_JOBS);
+        let folder = folder.to_path_buf();
+        let (ending, ended) = sync_channel(0);
+        let thread = move || {
+            let _until_here = ending;
+            work(&folder, &receiver);
+        };
+        if let Err(error) = std::thread::Builder::new().name("paths".into()).spawn(thread) {
+            tracing::warn!(%error, "paths are not remembered");
+        }
+        let (jobs, ended) = (Mutex::new(Some(sender)), Mutex::new(ended));
+        Self(Arc::new(Inner {
+            jobs,
+            ended,
+            turns: Mutex::default(),
+            reporting: tokio::sync::Mutex::default(),
+        }))
+    }
+
+    fn send(&self, job: Job) -> bool {
+        self.0.jobs.lock().as_ref().is_some_and(|jobs| jobs.try_send(job).is_ok())
+    }
+
+    /// Something was measured on the path to `host`, now.
+    pub fn tell(&self, host: IpAddr, measured: Vec<Measurement>) {
+        if !measured.is_empty() && !self.send(Job::Tell { host: host.to_canonical(), at: now(), measured }) {
+            tracing::debug!(%host, "a measurement was left out");
+        }
+    }
+
+    /// Returns what is known of the path to `host`: its own, or, where its round trip is known, that of a host behind
+    /// the same bottleneck.
+    ///
+    /// # Cancel safety
+    /// Safe: nothing is changed.
+    pub async fn recall(&self, host: IpAddr, rtt_secs: Option<f64>) -> Option<Recalled> {
+        let (answer, answered) = oneshot::channel();
+        self.send(Job::Recall { host: host.to_canonical(), rtt_secs, answer }).then_some(())?;
+        answered.await.ok().flatten()
+    }
+
+    /// Recalls as [`recall`](Self::recall) does, but returns `None` if there is no answer within [`RECALLED_WITHIN`]:
+    /// for callers that would rather begin without one than wait for a disk, or for another process that locks the
+    /// file.
+    ///
+    /// # Cancel safety
+    /// Safe: nothing is changed.
+    pub(crate) async fn recall_soon(&self, host: IpAddr, rtt_secs: Option<f64>) -> Option<Recalled> {
+        tokio::time::timeout(RECALLED_WITHIN, self.recall(host, rtt_secs)).await.ok().flatten()
+    }
+
+    /// Whether rates of both ways to `host` are known and believed.
+    pub(crate) async fn knows_rates(&self, host: IpAddr) -> bool {
+        let Some(known) = self.recall(host, None).await else { return false };
+        let is_known = |direction| {
+            let rate = known.path.lane(direction).rate(now());
+            rate.is_some_and(|(rate, _)| rate.confidence >= LEAST_CONFIDENCE)
+        };
+        is_known(Direction::Up) && is_known(Direction::Down)
+    }
+
+    /// Returns what a connection over `flow` can begin from; nothing for a connection to this machine itself, which
+    /// has no path.
+    ///
+    /// # Cancel safety
+    /// Safe: nothing is changed.
+    pub async fn known(&self, flow: &dyn Flow) -> Known {
+        let Some(host) = far_host(flow) else { return Known::default() };
+        let measured = flow.statistics().least_rtt.or(flow.statistics().rtt);
+        let recalled = self.recall_soon(host, measured.map(|rtt| rtt.as_secs_f64())).await;
+        let of = |direction| recalled.as_ref().and_then(|known| remembered(&known.path, direction, now()));
+        Known { up: of(Direction::Up), down: of(Direction::Down) }
+    }
+}
+
+/// The host at the other end; none where that is this machine, to which there is no path.
+fn far_host(flow: &dyn Flow) -> Option<IpAddr> {
+    flow.peer().map(|peer| peer.ip().to_canonical()).filter(|host| !host.is_loopback())
+}
+
+/// Remembered rates and round trip of both directions of a path, each where enough is known to begin from.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Known {
+    /// Direction from this host to the other.
+    pub up: Option<Remembered>,
+    /// Direction from the other host to this one.
+    pub down: Option<Remembered>,
+}
+
+/// Converts one direction of a path to the values from which a controller, or a window, begins; `None` where no rate
+/// is known with enough confidence, or no round trip.
+fn remembered(path: &Path, direction: Direction, now: Duration) -> Option<Remembered> {
+    let lane = path.lane(direction);
+    let (capacity, _) = lane.rate(now).filter(|(rate, _)| rate.confidence >= LEAST_CONFIDENCE)?;
+    let got = lane.best(now).map_or(capacity.value, |best| best.bytes_per_sec.value);
+    let rtt = path.rtt.least(now)?.value;
+    Some(Remembered {
+        rate_bytes_per_sec: got.min(capacity.value),
+        capacity_bytes_per_sec: capacity.value,
+        rtt: Duration::try_from_secs_f64(rtt).ok()?,
+    })
+}
+
+/// Since 1970, which all processes count from.
+pub(crate) fn now() -> Duration {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
+}
+
+/// The thread: opens the database when it is first needed, and ends with the last [`Paths`].
+fn work(folder: &FilePath, jobs: &Receiver<Job>) {
+    let mut database: Option<Database> = None;
+    for job in jobs {
+        let database = database.get_or_insert_with(|| Database::open(folder));
+        match job {
+            Job::Tell { host, at, measured } => {
+                if let Err(error) = database.tell(host, at, measured) {
+                    tracing::debug!(%host, %error, "a path was not remembered");
+                }
+            }
+            Job::Spend { host, at, what, answer } => {
+                // Whoever asked may have gone.
+                drop(answer.send(database.spend(host, at, what)));
+            }
+            Job::Recall { host, rtt_secs, answer } => {
+                // Whoever asked may have gone.
+                drop(answer.send(database.recall(host, rtt_secs, now())));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plan::Way;
+
+    const HOST: &str = "192.0.2.7";
+
+    fn way() -> Way {
+        Way { protocol: "quic".into(), controller: "auto".into(), streams: 1 }
+    }
+
+    #[tokio::test]
+    async fn what_is_told_outlives_the_process_and_serves_neighbours() {
+        let folder = tempfile::tempdir().unwrap();
+        let host: IpAddr = HOST.parse().unwrap();
+        let paths = Paths::in_folder(folder.path());
+        for _ in 0..3 {
+            let rate = Measurement::Achieved(Direction::Up, way(), 50e6);
+            paths.tell(host, vec![Measurement::RoundTrip(0.150), rate]);
+        }
+        drop(paths);
+        let paths = Paths::in_folder(folder.path());
+        let own = paths.recall(host, None).await.unwrap();
+        assert!(own.of_neighbour.is_none());
+        let known = remembered(&own.path, Direction::Up, now()).unwrap();
+        assert!((known.rate_bytes_per_sec / 50e6 - 1.0).abs() < 1e-6);
+        assert!((known.rtt.as_secs_f64() - 0.150).abs() < 1e-9);
+        let beside = paths.recall("192.0.2.99".parse().unwrap(), Some(0.151)).await.unwrap();
+        assert_eq!(beside.of_neighbour, Some(host));
+        for (other, rtt) in [("192.0.2.99", Some(0.020)), ("192.0.2.99", None), ("198.51.100.7", Some(0.150))]
+        {
+            assert!(paths.recall(other.parse().unwrap(), rtt).await.is_none(), "{other} {rtt:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn no_connection_waits_for_a_file_that_another_process_keeps_to_itself() {
+        let folder = tempfile::tempdir().unwrap();
+        let host: IpAddr = HOST.parse().unwrap();
+        let paths = Paths::in_folder(folder.path());
+        paths.tell(host, vec![Measurement::RoundTrip(0.150)]);
+        assert!(paths.recall(host, None).await.is_some());
+        let other = rusqlite::Connection::open(folder.path().join("paths.sqlite")).unwrap();
+        other.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE").unwrap();
+        paths.tell(host, vec![Measurement::RoundTrip(0.151)]);
+        let began = tokio::time::Instant::now();
+        assert!(paths.recall_soon(host, None).await.is_none());
+        assert_eq!(began.elapsed(), RECALLED_WITHIN);
+        drop(other);
+        assert!(paths.recall(host, None).await.is_some());
+    }
+}

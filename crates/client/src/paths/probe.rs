@@ -1,0 +1,136 @@
+//! Probing a path: a client asks a server for packet trains in both directions, and both remember what arrived.
+//!
+//! Trains travel beside a QUIC connection that the server let in, so nobody is sent anything who has not shown the token and
+//! answered from his address, and what asks for a train is no smaller a matter than a request. What all trains may cost is
+//! bounded by [`plan::Budget`], on both sides; a bottleneck carries one at a time. What they look like: [`wire::frames::probe`].
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use array::{Error, Priority, Result, Urgency};
+use bytes::Bytes;
+use link::quic::Prober;
+use link::{ClientHandle, Flow, OpStream};
+use plan::Direction;
+use plan::train::{Arrival, TRAINS, Train, next_length};
+use wire::frames::probe::{self, Probe, Probed, Way};
+use wire::ops;
+
+use super::Paths;
+use crate::random::random_bytes;
+
+/// A train of which nothing has arrived when it was said to be sent does not come any more.
+const FIRST_WITHIN: Duration = Duration::from_millis(500);
+/// Trains in a row of which nothing arrives, or that are too short though no longer ones are sent, before it is given up.
+const MOST_IN_VAIN: u32 = 4;
+
+/// Totals of a probe.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sum {
+    /// Trains that were remembered.
+    pub(super) trains: u32,
+    /// Bytes of all trains that were asked for.
+    pub(super) sent_bytes: u64,
+}
+
+/// Probes both ways, and remembers each train at once; `sum` says how far it came, whatever ends it.
+///
+/// # Errors
+/// `Unsupported` without QUIC or by a server that does not take part, `Busy` where the budget is spent or another probe is
+/// under way.
+///
+/// # Cancel safety
+/// Dropping it ends the probe; what was measured until then is remembered.
+pub(super) async fn probe(
+    handle: &ClientHandle,
+    flow: &dyn Flow,
+    paths: &Paths,
+    sum: &mut Sum,
+) -> Result<()> {
+    let none =
+        || Error::unsupported("expected a link by QUIC, beside which trains travel, found another one");
+    let (prober, peer) = flow.prober().zip(flow.peer()).ok_or_else(none)?;
+    handle.welcomed().await?;
+    let _alone = paths.begin_probe(peer.ip()).await?;
+    let probing = Probing { handle, prober, paths, host: peer.ip() };
+    for direction in [Direction::Down, Direction::Up] {
+        probing.trains(direction, sum).await?;
+    }
+    Ok(())
+}
+
+struct Probing<'a> {
+    handle: &'a ClientHandle,
+    prober: &'a Prober,
+    paths: &'a Paths,
+    host: IpAddr,
+}
+
+impl Probing<'_> {
+    /// Trains in one direction: longer ones until they take long enough, then as many as are told.
+    async fn trains(&self, direction: Direction, sum: &mut Sum) -> Result<()> {
+        let (mut before, mut told, mut in_vain) = (None, 0, 0);
+        while told < TRAINS && in_vain < MOST_IN_VAIN {
+            let packets = next_length(before.as_ref());
+            let bytes = u64::from(packets) * u64::from(self.prober.packet_bytes());
+            self.paths.spend(self.host, bytes).await?;
+            sum.sent_bytes += bytes;
+            let train = match direction {
+                Direction::Down => self.down(packets).await?,
+                Direction::Up => self.up(packets).await?,
+            };
+            let is_vain = train.arrivals.is_empty() || train.is_longest() && !train.counts();
+            in_vain = if is_vain { in_vain + 1 } else { 0 };
+            if train.counts() {
+                self.paths.tell(self.host, train.measurements(direction));
+                (told, sum.trains) = (told + 1, sum.trains + 1);
+            }
+            tokio::time::sleep(train.pause()).await;
+            before = Some(train).filter(|train| !train.arrivals.is_empty());
+        }
+        Ok(())
+    }
+
+    async fn ask(&self, way: Way, train: u64, packets: u16) -> Result<OpStream> {
+        let parameters = Probe { way, train, packets }.encode();
+        self.handle.request(ops::PROBE, parameters, Urgency::of(Priority::NORMAL)).await
+    }
+
+    async fn down(&self, packets: u16) -> Result<Train> {
+        let train = random_train()?;
+        let listening = self.prober.listen(train)?;
+        let replies = self.ask(Way::Down, train, packets).await?;
+        let packets = Probed::decode(replies.with_bulk_up_to(0).only_item().await?.body)?.sent;
+        Ok(arrived(packets, &listening.arrived(packets, FIRST_WITHIN).await))
+    }
+
+    async fn up(&self, packets: u16) -> Result<Train> {
+        let train = random_train()?;
+        let mut replies = self.ask(Way::Up, train, packets).await?.with_bulk_up_to(0);
+        next_body(&mut replies).await?;
+        let packets = self.prober.send(train, packets).await?;
+        let arrivals = Probed::decode(next_body(&mut replies).await?)?.arrivals;
+        Ok(arrived(packets, &arrivals))
+    }
+}
+
+async fn next_body(replies: &mut OpStream) -> Result<Bytes> {
+    let none = || Error::corrupt("expected another item about a train, found the end");
+    Ok(replies.next_item().await.ok_or_else(none)??.body)
+}
+
+fn random_train() -> Result<u64> {
+    random_bytes().map(u64::from_le_bytes)
+}
+
+/// A train of `packets` packets, of which these arrived.
+#[must_use]
+pub fn arrived(packets: u16, arrivals: &[probe::Arrival]) -> Train {
+    let arrival = |arrival: &probe::Arrival| Arrival {
+        number: arrival.number,
+        size_bytes: arrival.size_bytes,
+        sent: Duration::from_micros(arrival.sent_micros),
+        received: Duration::from_micros(arrival.received_micros),
+    };
+    Train { packets, arrivals: arrivals.iter().map(arrival).collect() }
+}

@@ -1,0 +1,218 @@
+//! Report of what is known of a path, as JSON and as text.
+
+use std::fmt::Write as _;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use link::quic::Rejected;
+use plan::text::{rate, time};
+use plan::{
+    Advice, Advised, Direction, Estimate, Got, Host, Limit, Told, Trend, advise, link_protocol, preflight,
+};
+use serde::Serialize;
+
+use super::Recalled;
+use super::watching::OF_OTHER_HOST;
+use crate::text::size;
+
+/// Report of what is known of the path between this host and another. Rates are bytes per second, times seconds.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// The other host.
+    pub host: IpAddr,
+    /// Host that was measured, where it is not `host` itself: one behind the same bottleneck.
+    pub of_neighbour: Option<IpAddr>,
+    /// Sentence that says what was measured just now.
+    pub measured_now: String,
+    rtt: Rtt,
+    /// By what `--link auto` connects: as advised for what comes here; null where the round trip decides.
+    link: Advised<&'static str>,
+    /// From here to there.
+    to: OneWay,
+    /// From there to here.
+    from: OneWay,
+    /// Facts of the host that answers.
+    this_host: Host,
+    /// Counts of packets that the UDP port of the answering server rejected since it began; null where there is no
+    /// such port.
+    rejected: Option<Rejections>,
+}
+
+/// Counts of rejected packets by reason, as in [`link::quic::Rejected`].
+#[derive(Debug, Serialize)]
+struct Rejections {
+    unknown: u64,
+    oversized: u64,
+    unauthenticated: u64,
+    replayed: u64,
+    stray: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Rtt {
+    least_secs: Option<Estimate>,
+    trimmed_mean_secs: Option<Estimate>,
+    smoothed_secs: Option<f64>,
+    variation_secs: Option<f64>,
+    /// How often the path was seen to change.
+    changes: u32,
+}
+
+/// One direction.
+#[derive(Debug, Serialize)]
+struct OneWay {
+    rate_bytes_per_sec: Option<Estimate>,
+    #[serde(flatten)]
+    seen: Told,
+    delay_trend: Trend,
+    /// Since the other host said what it knows of this way; none where it did not.
+    told_age_secs: Option<f64>,
+    advice: Advice,
+    limits: Vec<Limit>,
+}
+
+impl Report {
+    /// From what is remembered of `host`, if anything is, and the facts of this one.
+    pub(super) fn new(
+        host: IpAddr,
+        recalled: Option<Recalled>,
+        facts: Host,
+        measured_now: String,
+        now: Duration,
+    ) -> Self {
+        let of_neighbour = recalled.as_ref().and_then(|recalled| recalled.of_neighbour);
+        let path = recalled.map(|recalled| recalled.path).unwrap_or_default();
+        let smoothed = path.rtt.smoothed();
+        Self {
+            host,
+            of_neighbour,
+            measured_now,
+            rtt: Rtt {
+                least_secs: path.rtt.least(now),
+                trimmed_mean_secs: path.rtt.trimmed_mean(now),
+                smoothed_secs: smoothed.map(|(smoothed, _)| smoothed),
+                variation_secs: smoothed.map(|(_, variation)| variation),
+                changes: path.rtt.shifts(),
+            },
+            link: link_protocol(&path, now),
+            to: OneWay::new(&path, Direction::Up, &facts, now),
+            from: OneWay::new(&path, Direction::Down, &facts, now),
+            this_host: facts,
+            rejected: None,
+        }
+    }
+
+    /// Returns this report with the counts of packets that a server's UDP port rejected.
+    #[must_use]
+    pub fn rejecting(self, rejected: Option<Rejected>) -> Self {
+        let told = |Rejected { unknown, oversized, unauthenticated, replayed, stray }| Rejections {
+            unknown,
+            oversized,
+            unauthenticated,
+            replayed,
+            stray,
+        };
+        Self { rejected: rejected.map(told), ..self }
+    }
+
+    /// For people.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = format!("path to {}\n  {}\n", self.host, self.measured_now);
+        if let Some(of) = self.of_neighbour {
+            line(&mut text, "known from", format!("{of}, which is behind the same bottleneck"));
+        }
+        match (self.rtt.least_secs, self.rtt.trimmed_mean_secs) {
+            (Some(least), mean) => {
+                let mean = mean.map_or_else(String::new, |mean| format!(", mean {}", time(mean.value)));
+                let changes = counted(u64::from(self.rtt.changes), "change");
+                let what = format!("{} at least{mean}; {changes}{}", time(least.value), sure(&least));
+                line(&mut text, "round trip", what);
+            }
+            (None, _) => line(&mut text, "round trip", "unknown".into()),
+        }
+        match self.link.value {
+            Some(protocol) => line(&mut text, "link auto", format!("{protocol}: {}", self.link.basis)),
+            None => line(&mut text, "link auto", format!("by the round trip; else {}", self.link.basis)),
+        }
+        self.from.write(&mut text, &format!("receiving from {}", self.host));
+        self.to.write(&mut text, &format!("sending to {}", self.host));
+        text
+    }
+}
+
+impl OneWay {
+    fn new(path: &plan::Path, direction: Direction, facts: &Host, now: Duration) -> Self {
+        let lane = path.lane(direction);
+        Self {
+            rate_bytes_per_sec: lane.rate(now).map(|(rate, _)| rate),
+            seen: lane.to_tell(now),
+            delay_trend: lane.delay_trend(),
+            told_age_secs: lane.told_for(now).map(|age| age.as_secs_f64()),
+            advice: advise(path, direction, facts, now),
+            limits: preflight(facts, path, direction, now),
+        }
+    }
+
+    fn write(&self, text: &mut String, title: &str) {
+        writeln!(text, "{title}").unwrap_or_default();
+        if let Some(age) = self.told_age_secs {
+            line(text, "told", format!("what the other host sees of it, {:.0} min ago", age / 60.0));
+        }
+        if let Some(loss) = self.seen.loss {
+            line(text, "loss", format!("{:.4} % (at most {:.4} %)", loss.value * 100.0, loss.high * 100.0));
+        }
+        for Got { way, bytes_per_sec } in &self.seen.achieved {
+            let several = if way.streams > 1 { format!(", {} streams", way.streams) } else { String::new() };
+            let by = format!("{} with {}{several}", way.protocol, controller(&way.controller));
+            line(text, "achieved", format!("{} by {by}{}", rate(bytes_per_sec.value), sure(bytes_per_sec)));
+        }
+        let advice = &self.advice;
+        advised(text, "protocol", &advice.protocol, |protocol| (*protocol).into());
+        advised(text, "controller", &advice.controller, Clone::clone);
+        advised(text, "rate", &advice.rate_bytes_per_sec, |bytes| rate(*bytes));
+        advised(text, "streams", &advice.streams, ToString::to_string);
+        advised(text, "buffers", &advice.buffer_bytes, |bytes| size(*bytes));
+        advised(text, "packets", &advice.mtu_bytes, |bytes| format!("{bytes} bytes"));
+        for limit in &self.limits {
+            let mark = if limit.is_binding { "  <- binds" } else { "" };
+            let what = format!("{}: {}{mark}; {}", limit.name, rate(limit.bits_per_sec / 8.0), limit.why);
+            line(text, "limit", what);
+            if let Some(change) = limit.change.as_ref().filter(|_| limit.is_binding) {
+                line(text, "", format!("change: {change}"));
+            }
+        }
+    }
+}
+
+fn advised<T>(text: &mut String, name: &str, advised: &Advised<T>, say: impl Fn(&T) -> String) {
+    let what = match &advised.value {
+        Some(value) => {
+            format!("{} ({:.0} % sure): {}", say(value), advised.confidence * 100.0, advised.basis)
+        }
+        None => advised.basis.clone(),
+    };
+    line(text, name, what);
+}
+
+fn line(text: &mut String, name: &str, what: String) {
+    writeln!(text, "  {name:<11} {what}").unwrap_or_default();
+}
+
+fn sure(estimate: &Estimate) -> String {
+    let hours = estimate.age_secs / 3600.0;
+    let age = if hours < 1.0 { "less than an hour".into() } else { format!("{hours:.0} h") };
+    match estimate.samples {
+        1 => format!(" (1 measurement, {age} old)"),
+        samples => format!(" ({samples} measurements, the newest {age} old)"),
+    }
+}
+
+fn counted(count: u64, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+/// Names the controller that decides the rate of the data, as the end of a sentence.
+fn controller(name: &str) -> String {
+    if name == OF_OTHER_HOST { format!("{name} controller") } else { name.to_owned() }
+}

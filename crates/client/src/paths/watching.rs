@@ -1,0 +1,272 @@
+//! A connection, watched: what its protocol knows anyway is told to the memory of paths, now and then and at the end.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use link::{Flow, Statistics};
+use parking_lot::Mutex;
+use plan::{Direction, Measurement, Way};
+use tokio::time::Instant;
+
+use super::Paths;
+
+/// How often it is looked at. Of what comes the fastest such time counts, for only the other side knows whether there was
+/// enough to send; of what is sent the median one, for a kernel begins fast on a path where it cannot go on so.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Looks between two times that something is told.
+const LOOKS_PER_TELLING: u32 = 10;
+/// Least bytes and least time from which a rate is measured.
+const LEAST_BYTES: u64 = 512 << 10;
+const LEAST_TIME: Duration = Duration::from_millis(200);
+
+/// A round trip that is longer than the least one by this share and this time has a queue in it.
+const QUEUE_SHARE: f64 = 0.25;
+const QUEUE_TIME: Duration = Duration::from_millis(2);
+
+/// Stands for the controller of whoever sends by TCP to here.
+pub(super) const OF_OTHER_HOST: &str = "the other host's";
+
+/// Watches one connection until dropped.
+pub struct Watching {
+    paths: Paths,
+    flow: Arc<dyn Flow>,
+    host: IpAddr,
+    seen: Mutex<Seen>,
+}
+
+/// How things stood.
+struct Seen {
+    told: Statistics,
+    looked: Statistics,
+    looked_at: Instant,
+    looks: u32,
+    /// Packets that show what the path loses, sent and lost, summed over the looks since something was told.
+    packets: (u64, u64),
+    /// Bytes per second: sent while there was enough to send.
+    sent_rates: Vec<f64>,
+    /// The fastest of them, received; 0 where too little was.
+    fastest_received: f64,
+}
+
+impl Watching {
+    /// None where the protocol says nothing of itself.
+    #[must_use]
+    pub fn begin(paths: &Paths, flow: Option<Arc<dyn Flow>>) -> Option<Self> {
+        let flow = flow?;
+        let host = flow.peer()?.ip();
+        let told = flow.statistics();
+        let seen = Seen {
+            told,
+            looked: told,
+            looked_at: Instant::now(),
+            looks: 0,
+            packets: (0, 0),
+            sent_rates: Vec::new(),
+            fastest_received: 0.0,
+        };
+        Some(Self { paths: paths.clone(), flow, host, seen: Mutex::new(seen) })
+    }
+
+    /// Watches for ever.
+    ///
+    /// # Cancel safety
+    /// Dropping it tells what was seen last.
+    pub async fn run(self) {
+        loop {
+            tokio::time::sleep(LOOK_EVERY).await;
+            self.look(false);
+        }
+    }
+
+    fn look(&self, is_last: bool) {
+        let (found, now) = (self.flow.statistics(), Instant::now());
+        let mut seen = self.seen.lock();
+        let elapsed = now.saturating_duration_since(seen.looked_at);
+        if elapsed >= LEAST_TIME || is_last {
+            let (sent, lost) = witnessed(&seen.looked, &found);
+            seen.packets = (seen.packets.0 + sent, seen.packets.1 + lost);
+        }
+        if elapsed >= LEAST_TIME {
+            let (sent, received) = rates(&seen.looked, &found, elapsed);
+            seen.sent_rates.extend(sent);
+            seen.fastest_received = seen.fastest_received.max(received);
+            (seen.looked, seen.looked_at) = (found, now);
+        }
+        seen.looks += 1;
+        if is_last || seen.looks >= LOOKS_PER_TELLING {
+            let rates = (upper_median(std::mem::take(&mut seen.sent_rates)), seen.fastest_received);
+            let packets = std::mem::take(&mut seen.packets);
+            self.paths.tell(self.host, measured(&seen.told, &found, packets, rates));
+            (seen.told, seen.looks, seen.fastest_received) = (found, 0, 0.0);
+        }
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        self.look(true);
+    }
+}
+
+/// The middle one, of two the faster: of a short transfer the second half.
+fn upper_median(mut rates: Vec<f64>) -> f64 {
+    rates.sort_by(f64::total_cmp);
+    rates.get(rates.len() / 2).copied().unwrap_or(0.0)
+}
+
+/// Returns the rate sent while there was enough to send, and the rate received, bytes per second; `None` or 0 where
+/// too little moved.
+fn rates(before: &Statistics, now: &Statistics, elapsed: Duration) -> (Option<f64>, f64) {
+    let is_enough = |before: u64, now: u64| now.saturating_sub(before) >= LEAST_BYTES;
+    let sent = now.delivery_bytes_per_sec.filter(|_| is_enough(before.sent_bytes, now.sent_bytes));
+    let received_bytes = now.received_bytes.saturating_sub(before.received_bytes);
+    let is_received = is_enough(before.received_bytes, now.received_bytes);
+    let received = if is_received { received_bytes as f64 / elapsed.as_secs_f64() } else { 0.0 };
+    (sent, received)
+}
+
+/// Packets between two looks that say what the path loses, sent and lost. Who fills queues until they overflow, as kernels do,
+/// loses by what he does himself: such a flow is a witness only while its queue is short, or it sends little, and not at its start.
+fn witnessed(before: &Statistics, now: &Statistics) -> (u64, u64) {
+    let keeps_queues_short =
+        now.controller.is_some_and(|choice| ["auto", "polite", "rate"].contains(&choice.name()))
+            && now.protocol != "tcp";
+    let is_short = |is: &Statistics| {
+        is.sent_packets > 0
+            && is
+                .rtt
+                .zip(is.least_rtt)
+                .is_some_and(|(rtt, least)| rtt <= least.mul_f64(1.0 + QUEUE_SHARE) + QUEUE_TIME)
+    };
+    let fills_nothing = now.sent_bytes.saturating_sub(before.sent_bytes) < LEAST_BYTES;
+    let has_begun = before.sent_bytes >= LEAST_BYTES;
+    if keeps_queues_short || fills_nothing || has_begun && is_short(before) && is_short(now) {
+        let sent = now.sent_packets.saturating_sub(before.sent_packets);
+        (sent, now.lost_packets.saturating_sub(before.lost_packets))
+    } else {
+        (0, 0)
+    }
+}
+
+/// Converts what changed between two looks to measurements.
+fn measured(
+    before: &Statistics,
+    now: &Statistics,
+    (witnesses, lost): (u64, u64),
+    (sent_rate, received_rate): (f64, f64),
+) -> Vec<Measurement> {
+    let direction = Direction::Up;
+    let mut measured = Vec::new();
+    if (now.sent_bytes, now.received_bytes) == (before.sent_bytes, before.received_bytes) {
+        return measured;
+    }
+    measured.extend(now.rtt.map(|rtt| Measurement::RoundTrip(rtt.as_secs_f64())));
+    measured.extend(now.least_rtt.map(|rtt| Measurement::LeastRoundTrip(rtt.as_secs_f64())));
+    measured.extend(now.mtu_bytes.map(|bytes| Measurement::Mtu(direction, bytes)));
+    let sent = now.sent_packets.saturating_sub(before.sent_packets);
+    if witnesses > 0 {
+        measured.push(Measurement::Packets { direction, sent: witnesses, lost });
+    }
+    measured.extend(matches!(now.protocol, "quic" | "lossy").then_some(Measurement::Udp(true)));
+    let late = now.reordered.zip(before.reordered).map(|(now, before)| now.saturating_sub(before));
+    measured.extend(late.map(|late| Measurement::Reordered { direction, sent, late }));
+    // Both sides send by the controller that the client asked for; over TCP without one the other kernel's is not told.
+    let theirs = now.controller.map(|choice| choice.name());
+    let ours = theirs.or(now.kernel_controller);
+    let way = |controller: Option<&str>| Way {
+        protocol: now.protocol.into(),
+        controller: controller.unwrap_or(OF_OTHER_HOST).into(),
+        streams: now.streams,
+    };
+    if sent_rate > 0.0 {
+        measured.push(Measurement::Achieved(Direction::Up, way(ours), sent_rate));
+    }
+    if received_rate > 0.0 {
+        measured.push(Measurement::Achieved(Direction::Down, way(theirs), received_rate));
+    }
+    measured
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plan::Path;
+
+    fn statistics(sent_bytes: u64, received_bytes: u64) -> Statistics {
+        Statistics {
+            protocol: "tcp",
+            streams: 1,
+            controller: None,
+            kernel_controller: Some("cubic"),
+            rtt: Some(Duration::from_millis(21)),
+            least_rtt: Some(Duration::from_millis(20)),
+            sent_bytes,
+            received_bytes,
+            lost_bytes: 0,
+            sent_packets: sent_bytes / 1448,
+            lost_packets: sent_bytes / 144_800,
+            reordered: Some(0),
+            out_of_order: None,
+            in_flight_bytes: 0,
+            window_bytes: 1 << 20,
+            rate_bytes_per_sec: None,
+            delivery_bytes_per_sec: Some(6.25e6),
+            packet_bytes: 1448,
+            mtu_bytes: Some(1500),
+            batches: 0,
+            datagrams: None,
+        }
+    }
+
+    #[test]
+    fn what_a_connection_shows_is_told_by_direction() {
+        let (before, now) = (statistics(1 << 20, 0), statistics((1 << 20) + 14_480_000, 20_000_000));
+        let (sent, received) = rates(&before, &now, Duration::from_secs(2));
+        let (mut path, at) = (Path::default(), Duration::from_secs(1));
+        for one in measured(&before, &now, witnessed(&before, &now), (sent.unwrap(), received)) {
+            path.tell(at, one);
+        }
+        let rate = |direction| path.lane(direction).rate(at).unwrap().0.value;
+        assert!((rate(Direction::Up) - 6.25e6).abs() < 1.0 && (rate(Direction::Down) - 10e6).abs() < 1.0);
+        assert!((path.lane(Direction::Up).loss(at).unwrap().value - 0.01).abs() < 1e-6);
+        assert!(path.lane(Direction::Down).loss(at).is_none(), "only the sender knows");
+        assert!((path.rtt.least(at).unwrap().value - 0.020).abs() < 1e-9);
+        assert!((path.lane(Direction::Up).mtu_bytes(at).unwrap().value - 1500.0).abs() < 1e-9);
+    }
+
+    /// A kernel that fills the queue until it overflows loses what the path does not lose.
+    #[test]
+    fn losses_of_a_full_queue_are_not_the_paths() {
+        let (begin, before, now) = (statistics(0, 0), statistics(10 << 20, 0), statistics(20 << 20, 0));
+        let queued = |is: Statistics| Statistics { rtt: Some(Duration::from_millis(40)), ..is };
+        let by = |controller: &str, is: Statistics| Statistics {
+            protocol: "quic",
+            controller: Some(controller.parse().unwrap()),
+            ..is
+        };
+        assert_eq!(witnessed(&begin, &before), (0, 0), "the start of a flow fills the queue");
+        assert_eq!(witnessed(&queued(before), &now), (0, 0));
+        assert_eq!(witnessed(&before, &queued(now)), (0, 0));
+        assert_eq!(witnessed(&by("cubic", before), &by("cubic", queued(now))), (0, 0));
+        assert!(witnessed(&before, &now).0 > 0, "a short queue loses nothing");
+        assert!(
+            witnessed(&by("auto", begin), &by("auto", queued(before))).1 > 0,
+            "it keeps queues short itself"
+        );
+    }
+
+    #[test]
+    fn a_fast_beginning_is_not_what_a_transfer_gets() {
+        assert!((upper_median(vec![50e6, 9e6, 8e6, 7e6, 8e6]) - 8e6).abs() < 1.0, "then losses came");
+        assert!((upper_median(vec![20e6, 50e6]) - 50e6).abs() < 1.0, "it was still growing");
+        assert!(upper_median(Vec::new()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn little_tells_nothing_of_a_rate_and_silence_nothing_at_all() {
+        let (before, now) = (statistics(0, 0), statistics(1000, 1000));
+        assert_eq!(rates(&before, &now, Duration::from_secs(1)), (None, 0.0));
+        assert!(measured(&before, &before, (0, 0), (0.0, 0.0)).is_empty());
+    }
+}

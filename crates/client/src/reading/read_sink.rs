@@ -1,0 +1,425 @@
+//! Receives the bulk of an answer: pieces of a C-order result, each written to its place as it comes, in any order.
+//! Pieces that are missing, come twice or lie outside are errors. Compressed pieces are restored first.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use array::{Error, Priority, Region, Result};
+use bytes::Bytes;
+use link::{Item, Receiver, Reply};
+use parking_lot::Mutex;
+use wire::compression::Compressed;
+use wire::ops::{Piece, ReadBody, Rows};
+
+use crate::reading::decompression::{Backlog, Restored, Restoring, Tally};
+
+/// Separate stretches of a result that may be there before the gaps between them close.
+const MAX_STRETCHES: usize = 65_536;
+
+/// A result that is being received.
+pub(crate) struct Landing {
+    into: Arc<Mutex<Region>>,
+    size_bytes: u64,
+    items: BTreeMap<u32, Open>,
+    /// Stretches whose items have begun to arrive.
+    there: Stretches,
+    /// Stretches that have arrived completely, where somebody wants to know.
+    done: Option<Done>,
+    tally: Arc<Tally>,
+    /// Restores compressed pieces on other threads; without it each piece is restored at once by the task that
+    /// receives it.
+    restoring: Option<Arc<Restoring>>,
+}
+
+/// Stretches of a result that have arrived completely; the rest can be requested elsewhere.
+#[derive(Clone, Default)]
+pub(crate) struct Done(Arc<Mutex<Stretches>>);
+
+impl Done {
+    /// Whether all of this stretch has come.
+    pub(crate) fn has(&self, start: u64, bytes: u64) -> bool {
+        self.0.lock().has(start, bytes)
+    }
+
+    /// It lies where nothing else does: that was checked when it began to come.
+    fn add(&self, start: u64, bytes: u64) -> Result<()> {
+        self.0.lock().add(start, bytes)
+    }
+}
+
+/// An item whose bulk has not all come.
+enum Open {
+    Plain {
+        /// Its first byte in the result.
+        start: u64,
+        bytes: u64,
+    },
+    Compressed {
+        rows: Rows,
+        how: Compressed,
+        carried: Vec<u8>,
+    },
+}
+
+impl Landing {
+    /// Into a region, which may have gaps.
+    pub(crate) fn new(into: Region) -> Self {
+        Self::counted(into, Arc::default())
+    }
+
+    /// Receives into a region as [`new`](Self::new) does, and counts the bytes in `tally`.
+    pub(crate) fn counted(into: Region, tally: Arc<Tally>) -> Self {
+        Self {
+            size_bytes: into.size_bytes() as u64,
+            into: Arc::new(Mutex::new(into)),
+            items: BTreeMap::new(),
+            there: Stretches::default(),
+            done: None,
+            tally,
+            restoring: None,
+        }
+    }
+
+    /// Returns this landing with compressed pieces restored on other threads: the result is complete only when the
+    /// second value has ended.
+    pub(crate) fn restoring(self, priority: Priority, backlog: &Arc<Backlog>) -> (Self, Restored) {
+        let (restoring, restored) = Restoring::new(priority, backlog);
+        (Self { restoring: Some(restoring), ..self }, restored)
+    }
+
+    /// Notes the stretches that have arrived completely in the second value, which outlives this one.
+    pub(crate) fn noting(self) -> (Self, Done) {
+        let done = Done::default();
+        (Self { done: Some(done.clone()), ..self }, done)
+    }
+
+    /// Notes a stretch that has arrived completely.
+    fn note(&self, start: u64, bytes: u64) -> Result<()> {
+        self.done.as_ref().map_or(Ok(()), |done| done.add(start, bytes))
+    }
+
+    /// An item, whose body says where its bulk belongs, or some of its bulk.
+    pub(crate) fn take(&mut self, reply: Reply) -> Result<()> {
+        match reply {
+            Reply::Item { item, body, bulk_bytes } => self.item(item, body, bulk_bytes),
+            Reply::Piece { item, offset, bytes, complete } => self.piece(item, offset, &bytes, complete),
+        }
+    }
+
+    /// Checks that all of the result has come.
+    pub(crate) fn check_whole(&self) -> Result<()> {
+        self.there.check_whole(self.size_bytes)
+    }
+}
+
+impl Receiver for Landing {
+    fn item(&mut self, item: u32, body: Bytes, bulk_bytes: u64) -> Result<()> {
+        if bulk_bytes == 0 {
+            return Err(Error::corrupt("expected pieces with data in them, found one without"));
+        }
+        match Piece::decode(body)? {
+            Piece::Plain(ReadBody { offset_bytes }) => {
+                self.there.add(offset_bytes, bulk_bytes)?;
+                self.tally.add(bulk_bytes, bulk_bytes);
+                self.items.insert(item, Open::Plain { start: offset_bytes, bytes: bulk_bytes });
+            }
+            Piece::Compressed(rows, how) => self.open_compressed(item, rows, how, bulk_bytes)?,
+        }
+        Ok(())
+    }
+
+    fn piece(&mut self, item: u32, offset: u64, bytes: &[u8], complete: bool) -> Result<()> {
+        let open =
+            self.items.get_mut(&item).ok_or_else(|| Error::corrupt("expected a piece of an open item"))?;
+        match open {
+            Open::Plain { start, .. } => {
+                self.into.lock().write_at(place(start.saturating_add(offset))?, bytes)?;
+            }
+            Open::Compressed { carried, .. } => put(carried, offset, bytes)?,
+        }
+        if !complete {
+            return Ok(());
+        }
+        match self.items.remove(&item) {
+            Some(Open::Plain { start, bytes }) => self.note(start, bytes),
+            Some(Open::Compressed { rows, how, carried }) => {
+                let row_bytes = u64::from(how.plain_bytes) / rows.count();
+                self.restore(rows.clone(), how, carried)?;
+                // Whoever looks at what is noted waits until everything is restored.
+                rows.into_iter().try_for_each(|start| self.note(start, row_bytes))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn whole(&mut self, whole: Item) -> Result<()> {
+        let size_bytes = whole.bulk.len() as u64;
+        let Piece::Plain(ReadBody { offset_bytes }) = Piece::decode(whole.body.clone())? else {
+            self.item(0, whole.body, size_bytes)?;
+            return self.piece(0, 0, &whole.bulk, true);
+        };
+        self.there.add(offset_bytes, size_bytes)?;
+        self.tally.add(size_bytes, size_bytes);
+        self.into.lock().write_at(place(offset_bytes)?, &whole.bulk)?;
+        self.note(offset_bytes, size_bytes)
+    }
+
+    fn takes_any_order(&self) -> bool {
+        true
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.check_whole()
+    }
+}
+
+/// Puts some bulk, which may come in any order, to its place among what has come of it. It lies within what was said to come.
+pub(crate) fn put(carried: &mut Vec<u8>, offset: u64, bytes: &[u8]) -> Result<()> {
+    let start = place(offset)?;
+    if start == carried.len() {
+        carried.extend_from_slice(bytes);
+        return Ok(());
+    }
+    let end = start.checked_add(bytes.len()).ok_or_else(outside)?;
+    if end > carried.len() {
+        carried.resize(end, 0);
+    }
+    carried[start..end].copy_from_slice(bytes);
+    Ok(())
+}
+
+impl Landing {
+    /// An item whose bulk is kept until it is whole. All that is kept is smaller than the result.
+    fn open_compressed(&mut self, item: u32, rows: Rows, how: Compressed, bulk_bytes: u64) -> Result<()> {
+        let plain_bytes = u64::from(how.plain_bytes);
+        if bulk_bytes >= plain_bytes {
+            return Err(Error::corrupt(format!(
+                "expected less than {plain_bytes} bytes for as many compressed ones, found {bulk_bytes}"
+            )));
+        }
+        let row_bytes = plain_bytes / rows.count();
+        for start in rows.clone() {
+            if start.checked_add(row_bytes).is_none_or(|end| end > self.size_bytes) {
+                return Err(outside());
+            }
+            self.there.add(start, row_bytes)?;
+        }
+        self.tally.add(plain_bytes, bulk_bytes);
+        let carried = Vec::with_capacity(usize::try_from(bulk_bytes).unwrap_or(0));
+        self.items.insert(item, Open::Compressed { rows, how, carried });
+        Ok(())
+    }
+
+    fn restore(&self, rows: Rows, how: Compressed, carried: Vec<u8>) -> Result<()> {
+        let into = Arc::clone(&self.into);
+        let carried_bytes = carried.len();
+        let write = move || {
+            let of = |e: Error| e.context(of_result(&rows));
+            let data = how.restore(&carried).map_err(of)?;
+            let row_bytes = data.len() / usize::try_from(rows.count()).unwrap_or(usize::MAX).max(1);
+            let mut into = into.lock();
+            let mut rows = rows.into_iter().zip(data.chunks_exact(row_bytes.max(1)));
+            rows.try_for_each(|(start, row)| into.write_at(place(start)?, row))
+        };
+        match &self.restoring {
+            Some(restoring) => restoring.restore(carried_bytes, write),
+            None => write(),
+        }
+    }
+}
+
+/// For people: a server passes chunks as they are stored, so that it may be the stored data that are broken.
+fn of_result(rows: &Rows) -> String {
+    let at = rows.clone().into_iter().next().unwrap_or_default();
+    format!("the data at byte {at} of the result, as stored or compressed by the server")
+}
+
+fn place(start: u64) -> Result<usize> {
+    usize::try_from(start).map_err(|_| outside())
+}
+
+fn outside() -> Error {
+    Error::corrupt("expected a piece inside the result, found one beyond")
+}
+
+/// Which stretches of a result are there. Most results come from their start on, without gaps: nothing is kept for
+/// those but where they end.
+#[derive(Debug, Default)]
+struct Stretches {
+    /// All before this byte is there.
+    start_bytes: u64,
+    /// Stretches that lie apart from that first one, from first byte to one past the last, without overlap.
+    apart: BTreeMap<u64, u64>,
+}
+
+impl Stretches {
+    fn add(&mut self, start: u64, length: u64) -> Result<()> {
+        let overlaps =
+            || Error::corrupt(format!("expected pieces that do not overlap, found a second one at {start}"));
+        let end = start.checked_add(length).ok_or_else(overlaps)?;
+        if length == 0 {
+            return Ok(());
+        }
+        let before = self.apart.range(..=start).next_back().map(|(&s, &e)| (s, e));
+        let after = self.apart.range(start..).next().map(|(&s, &e)| (s, e));
+        let meets = before.is_some_and(|(_, e)| e > start) || after.is_some_and(|(s, _)| s < end);
+        if start < self.start_bytes || meets {
+            return Err(overlaps());
+        }
+        let end = after.filter(|(s, _)| *s == end).map_or(end, |(s, e)| {
+            self.apart.remove(&s);
+            e
+        });
+        match before.filter(|(_, e)| *e == start) {
+            _ if start == self.start_bytes => self.start_bytes = end,
+            Some((s, _)) => drop(self.apart.insert(s, end)),
+            None => drop(self.apart.insert(start, end)),
+        }
+        if self.apart.len() > MAX_STRETCHES {
+            return Err(Error::corrupt(format!(
+                "expected at most {MAX_STRETCHES} separate pieces, found more"
+            )));
+        }
+        Ok(())
+    }
+
+    fn has(&self, start: u64, length: u64) -> bool {
+        let Some(end) = start.checked_add(length) else { return false };
+        let apart = self.apart.range(..=start).next_back().is_some_and(|(_, &e)| end <= e);
+        end <= self.start_bytes || apart
+    }
+
+    fn check_whole(&self, size_bytes: u64) -> Result<()> {
+        if self.apart.is_empty() && self.start_bytes == size_bytes {
+            return Ok(());
+        }
+        let there = self.start_bytes + self.apart.iter().map(|(s, e)| e - s).sum::<u64>();
+        Err(Error::corrupt(format!("expected {size_bytes} bytes, found {there} when the answer ended")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use array::{ErrorKind, Target};
+    use wire::compression::{Algorithm, Way};
+
+    use super::*;
+
+    /// Two planes of three rows of 64 bytes each, of a result of 1,000 bytes.
+    fn rows() -> Rows {
+        Rows { offset_bytes: 10, axes: vec![(2, 500), (3, 100)] }
+    }
+
+    fn compressed(data: &[u8]) -> (Compressed, Vec<u8>) {
+        Way { algorithm: Algorithm::Lz4, level: 1, width: 4 }.compress(data).expect("zeros and ones")
+    }
+
+    #[test]
+    fn compressed_rows_are_restored_to_their_places() {
+        let data: Vec<u8> = (0..384_u16).map(|n| u8::try_from(n / 64 + 1).unwrap()).collect();
+        let (how, carried) = compressed(&data);
+        let (target, region) = Target::new(&[1000], 1).unwrap();
+        let mut landing = Landing::new(region);
+        let body = Piece::Compressed(rows(), how).encode();
+        landing.item(0, body.clone(), carried.len() as u64).unwrap();
+        assert!(landing.item(1, body, carried.len() as u64).is_err(), "the same rows twice");
+        let (first, second) = carried.split_at(5);
+        // In any order.
+        landing.piece(0, 5, second, false).unwrap();
+        landing.piece(0, 0, first, true).unwrap();
+        assert!(landing.check_whole().is_err(), "the rest is missing");
+        drop(landing);
+        let bytes = target.into_vec().unwrap();
+        for (row, start) in rows().into_iter().map(|n| usize::try_from(n).unwrap()).enumerate() {
+            assert!(bytes[start..start + 64].iter().all(|&b| usize::from(b) == row + 1), "row {row}");
+        }
+        assert_eq!(bytes.iter().filter(|&&b| b > 0).count(), 384);
+    }
+
+    #[test]
+    fn compressed_pieces_that_lie_are_corrupt() {
+        let (how, carried) = compressed(&[0; 384]);
+        let try_it = |rows: Rows, how: Compressed, carried: &[u8]| {
+            let (_target, region) = Target::new(&[1000], 1).unwrap();
+            let mut landing = Landing::new(region);
+            landing.item(0, Piece::Compressed(rows, how).encode(), carried.len() as u64)?;
+            landing.piece(0, 0, carried, true)
+        };
+        assert!(try_it(rows(), how, &carried).is_ok());
+        let beyond = Rows { offset_bytes: 300, ..rows() };
+        let nowhere = Rows { offset_bytes: u64::MAX, ..rows() };
+        let larger = Compressed { plain_bytes: 390, ..how };
+        let bomb = Compressed { plain_bytes: 60 << 20, ..how };
+        for (rows, how) in [(beyond, how), (nowhere, how), (rows(), larger), (Rows::one(0), bomb)] {
+            assert_eq!(
+                try_it(rows.clone(), how, &carried).unwrap_err().kind(),
+                ErrorKind::Corrupt,
+                "{rows:?}"
+            );
+        }
+        assert!(try_it(rows(), how, &[7; 384]).is_err(), "not smaller than what it stands for");
+        assert!(try_it(rows(), how, &[7; 9]).is_err(), "not LZ4");
+    }
+
+    /// A server could send them without end.
+    #[test]
+    fn pieces_without_data_are_corrupt() {
+        let kind = |result: Result<()>| result.err().map(|error| error.kind());
+        let body = ReadBody { offset_bytes: 0 }.encode();
+        let (_target, region) = Target::new(&[8], 1).unwrap();
+        let mut landing = Landing::new(region);
+        let empty = || Reply::Item { item: 0, body: body.clone(), bulk_bytes: 0 };
+        assert_eq!(kind(landing.take(empty())), Some(ErrorKind::Corrupt));
+        assert_eq!(kind(landing.item(0, body.clone(), 0)), Some(ErrorKind::Corrupt));
+        // A whole answer without data is the end of it.
+        let whole = landing.whole(Item { body: body.clone(), bulk: Bytes::new() });
+        assert_eq!(kind(whole.and_then(|()| landing.finish())), Some(ErrorKind::Corrupt));
+    }
+
+    #[test]
+    fn pieces_in_any_order_make_a_whole() {
+        let mut s = Stretches::default();
+        for (start, length) in [(4, 4), (0, 4), (12, 2), (8, 4)] {
+            s.add(start, length).unwrap();
+        }
+        assert!(s.check_whole(14).is_ok());
+        assert!(s.check_whole(15).is_err());
+        assert!(s.apart.is_empty(), "nothing is kept of what has closed");
+    }
+
+    #[test]
+    fn what_is_there_is_known_by_stretch() {
+        let mut s = Stretches::default();
+        for (start, length) in [(0, 4), (8, 4)] {
+            s.add(start, length).unwrap();
+        }
+        for (start, length, is_there) in
+            [(0, 4, true), (1, 2, true), (2, 3, false), (8, 4, true), (9, 3, true), (7, 2, false)]
+        {
+            assert_eq!(s.has(start, length), is_there, "{start}+{length}");
+        }
+        assert!(!s.has(11, 2) && !s.has(u64::MAX, 2));
+    }
+
+    #[test]
+    fn only_whole_items_are_done() {
+        let (_target, region) = Target::new(&[8], 1).unwrap();
+        let (mut landing, done) = Landing::new(region).noting();
+        landing.item(0, ReadBody { offset_bytes: 0 }.encode(), 8).unwrap();
+        landing.piece(0, 0, &[1; 6], false).unwrap();
+        assert!(!done.has(0, 4));
+        landing.piece(0, 6, &[1; 2], true).unwrap();
+        drop(landing);
+        assert!(done.has(0, 8));
+    }
+
+    #[test]
+    fn overlaps_and_gaps_are_corrupt() {
+        let mut s = Stretches::default();
+        s.add(4, 4).unwrap();
+        for (start, length) in [(4, 4), (0, 5), (7, 1), (0, 100), (u64::MAX, 1)] {
+            assert_eq!(s.add(start, length).unwrap_err().kind(), ErrorKind::Corrupt, "{start}+{length}");
+        }
+        assert!(s.check_whole(8).is_err());
+    }
+}

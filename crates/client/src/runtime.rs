@@ -1,0 +1,176 @@
+//! Notes of running servers: how commands of the same user on the same machine find token and fingerprint
+//! by themselves. One small JSON file (mode 0600) per server, removed when it ends.
+
+use std::fs;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use array::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::places::{private_folder, read_private, write_private};
+use crate::url::Url;
+
+/// Longest note read, bytes.
+const MAX_NOTE_BYTES: u64 = 16 << 10;
+/// Most notes looked at.
+const MAX_NOTES: usize = 256;
+
+/// Note that a running server leaves for its user's other commands.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Note {
+    /// Address on which it listens.
+    pub address: SocketAddr,
+    /// The machine; a home folder may be shared by several.
+    pub machine: String,
+    /// Token that lets clients in; `None` when everybody may come in.
+    pub token: Option<String>,
+    /// Fingerprint of the server's certificate.
+    pub fingerprint: Option<String>,
+    /// Its process.
+    pub pid: u32,
+}
+
+/// A note that lies there while this value lives.
+#[derive(Debug)]
+pub struct Posted(PathBuf);
+
+impl Drop for Posted {
+    fn drop(&mut self) {
+        // Nothing to do about a failure at the end; a stale note only costs one refused connection.
+        drop(fs::remove_file(&self.0));
+    }
+}
+
+/// Leaves `note` in `folder`.
+///
+/// # Errors
+/// `Io`, `Denied`.
+pub fn post(folder: &Path, note: &Note) -> Result<Posted> {
+    private_folder(folder)?;
+    let path = folder.join(format!("{}-{}.json", note.machine, note.address.port()));
+    let text = serde_json::to_string_pretty(note)
+        .map_err(|e| Error::internal(format!("a note could not be written: {e}")))?;
+    write_private(&path, &text)?;
+    Ok(Posted(path))
+}
+
+/// The note of the server at `host:port` of this machine, if it left one. Notes of others, unreadable ones
+/// and those of dead processes are passed over.
+#[must_use]
+pub fn find(folder: &Path, host: &str, port: u16) -> Option<Note> {
+    let entries = fs::read_dir(folder).ok()?;
+    let notes = entries.flatten().take(MAX_NOTES).filter_map(|e| {
+        let text = read_private(&e.path(), MAX_NOTE_BYTES).ok()?;
+        serde_json::from_str::<Note>(&text).ok()
+    });
+    let machine = machine_name();
+    notes
+        .filter(|n| n.machine == machine && n.address.port() == port)
+        .filter(|n| is_alive(n.pid))
+        .find(|n| names(host, n.address.ip(), &machine))
+}
+
+/// Completes a URL of one server with what its note says; what the URL says itself wins.
+#[must_use]
+pub fn complete(folder: &Path, mut url: Url) -> Url {
+    if (url.token.is_none() || url.fingerprint.is_none())
+        && let Some(note) = find(folder, &url.host, url.port)
+    {
+        url.token = url.token.or(note.token);
+        url.fingerprint = url.fingerprint.or(note.fingerprint);
+    }
+    url
+}
+
+fn names(host: &str, ip: IpAddr, machine: &str) -> bool {
+    match host.parse::<IpAddr>() {
+        Ok(asked) => asked == ip || (ip.is_unspecified() && asked.is_loopback()),
+        Err(_) if host == "localhost" => ip.is_loopback() || ip.is_unspecified(),
+        Err(_) => host == machine && !ip.is_loopback(),
+    }
+}
+
+fn is_alive(pid: u32) -> bool {
+    // Where there is no /proc nothing is known, and a refused connection will tell.
+    !Path::new("/proc/self").exists() || Path::new(&format!("/proc/{pid}")).exists()
+}
+
+/// Host that others reach a port of this machine by.
+#[must_use]
+pub fn reachable_host(address: SocketAddr) -> String {
+    let ip = address.ip();
+    if ip.is_unspecified() { machine_name() } else { ip.to_string() }
+}
+
+/// Name of a server among other servers. It stays the same when the server starts again at the same address. It
+/// differs for two servers that run at a time, even where containers share a machine's name or a user's folders.
+#[must_use]
+pub fn server_name(machine: &str, address: SocketAddr, fingerprint: &str) -> String {
+    let network = fs::read_link("/proc/self/ns/net").unwrap_or_default();
+    let network: String = network.to_string_lossy().chars().filter(char::is_ascii_digit).collect();
+    let digits = fingerprint.trim_start_matches("sha256:").get(..8).unwrap_or_default();
+    format!("{machine}/{network}/{address}/{digits}")
+}
+
+/// This machine's name, `unnamed` where the system does not say.
+#[must_use]
+pub fn machine_name() -> String {
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let name: String =
+        name.trim().chars().filter(|c| c.is_ascii_alphanumeric() || "-.".contains(*c)).take(64).collect();
+    if name.is_empty() { "unnamed".into() } else { name }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn note(address: &str) -> Note {
+        Note {
+            address: address.parse().unwrap(),
+            machine: machine_name(),
+            token: Some("t".into()),
+            fingerprint: None,
+            pid: std::process::id(),
+        }
+    }
+
+    #[test]
+    fn the_same_user_finds_a_running_server() {
+        let folder = tempfile::tempdir().unwrap();
+        let posted = post(folder.path(), &note("127.0.0.1:9")).unwrap();
+        let mode = fs::metadata(&posted.0).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, 0o600);
+        for host in ["127.0.0.1", "localhost"] {
+            assert_eq!(find(folder.path(), host, 9).unwrap().token.as_deref(), Some("t"), "{host}");
+        }
+        assert!(find(folder.path(), "127.0.0.1", 10).is_none());
+        assert!(find(folder.path(), "elsewhere", 9).is_none());
+        drop(posted);
+        assert!(find(folder.path(), "127.0.0.1", 9).is_none());
+    }
+
+    #[test]
+    fn notes_that_others_can_read_or_of_other_machines_do_not_count() {
+        let folder = tempfile::tempdir().unwrap();
+        let posted = post(folder.path(), &note("127.0.0.1:9")).unwrap();
+        fs::set_permissions(&posted.0, fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(find(folder.path(), "127.0.0.1", 9).is_none());
+        let other = Note { machine: "other".into(), ..note("127.0.0.1:11") };
+        let _posted = post(folder.path(), &other).unwrap();
+        assert!(find(folder.path(), "127.0.0.1", 11).is_none());
+    }
+
+    #[test]
+    fn what_the_url_says_wins() {
+        let folder = tempfile::tempdir().unwrap();
+        let _posted = post(folder.path(), &note("0.0.0.0:9")).unwrap();
+        let url = complete(folder.path(), "corridor://127.0.0.1:9/d#token=own".parse().unwrap());
+        assert_eq!(url.token.as_deref(), Some("own"));
+        let url = complete(folder.path(), "corridor://127.0.0.1:9/d".parse().unwrap());
+        assert_eq!(url.token.as_deref(), Some("t"));
+    }
+}

@@ -1,0 +1,230 @@
+//! Many reads of one call from several servers. Small ones are pulled by whoever has room, as many at a time as suit him,
+//! and asked of him together; large ones are cut like any other read, a few of them at a time.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use array::{Dataset, Error, Priority, ReadEnds, ReadRequest, Region, Result, Target};
+use futures::future::{BoxFuture, FutureExt};
+use futures::stream::{self, FuturesUnordered, StreamExt};
+
+use super::desk::{Grant, Nobody, Turn};
+use super::first_answer::{Asked, Candidates, Piece, first_answer};
+use super::group::{Group, Replica};
+use super::reads::{Place, read_of};
+use super::shares::Need;
+use crate::reading::read_batches::{BySize, Numbered, all_fail};
+
+/// Reads that are asked of a server together: enough of 24 bytes that its window keeps a round trip of 150 ms full.
+const MAX_TOGETHER: usize = 4_096;
+/// Reads of one call that are under way by themselves; each is in as many parts as servers have room for.
+pub(super) const MAX_APART: usize = 64;
+
+type Ends = Vec<(usize, Result<()>)>;
+
+/// Reads from whoever has the data, all of it in the state that they are in now.
+///
+/// # Cancel safety
+/// Dropping it withdraws what has not ended.
+pub(super) fn read_many(group: Arc<Group>, reads: Vec<(ReadRequest, Region)>) -> ReadEnds {
+    let begun = async move {
+        let dataset = match group.dataset().await {
+            Ok(dataset) => dataset,
+            Err(error) => return all_fail(reads.len(), error),
+        };
+        let BySize { ended, small, large } = BySize::of(&dataset, reads);
+        let small = Pulled::new(Arc::clone(&group), Arc::clone(&dataset), small);
+        let small = stream::unfold(small, async |mut small| Some((small.next().await?, small)));
+        let large = stream::iter(large)
+            .map(move |(number, request, into)| {
+                let read = read_of(Arc::clone(&group), Arc::clone(&dataset), request, into);
+                read.map(move |end| (number, end))
+            })
+            .buffer_unordered(MAX_APART);
+        let rest = stream::select(small.flat_map(stream::iter), large);
+        stream::iter(ended).chain(rest).boxed()
+    };
+    begun.flatten_stream().boxed()
+}
+
+/// Small reads, and what of them is under way.
+struct Pulled {
+    group: Arc<Group>,
+    dataset: Arc<Dataset>,
+    /// Not asked of anybody yet; the next one is the last.
+    rest: Vec<Numbered>,
+    rest_bytes: u64,
+    turn: Option<Turn>,
+    parts: FuturesUnordered<BoxFuture<'static, Ends>>,
+}
+
+impl Pulled {
+    /// Creates a queue of reads that fit `dataset`.
+    fn new(group: Arc<Group>, dataset: Arc<Dataset>, mut rest: Vec<Numbered>) -> Self {
+        rest.sort_by_key(|(number, request, _)| (request.priority, Reverse(*number)));
+        let rest_bytes = size_bytes(&rest);
+        Self { group, dataset, rest, rest_bytes, turn: None, parts: FuturesUnordered::new() }
+    }
+
+    /// How some have ended; `None` when all have.
+    async fn next(&mut self) -> Option<Ends> {
+        loop {
+            if self.turn.is_none()
+                && let Some((_, request, _)) = self.rest.last()
+            {
+                self.turn = Some(self.group.desk.ask(Need {
+                    priority: request.priority,
+                    bytes: self.rest_bytes,
+                    is_one_piece: false,
+                    may: self.group.all(),
+                    is_second: false,
+                }));
+            }
+            let Self { turn: Some(waiting), parts, .. } = self else { return self.parts.next().await };
+            tokio::select! {
+                biased;
+                Some(ends) = parts.next(), if !parts.is_empty() => return Some(ends),
+                granted = waiting.granted() => {
+                    self.turn = None;
+                    match granted {
+                        Ok(grant) => self.begin(grant),
+                        Err(Nobody) => return Some(self.give_up()),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Has somebody read what comes next: as many as suit him, all of one priority.
+    fn begin(&mut self, mut grant: Grant) {
+        let Some((_, ReadRequest { priority, .. }, _)) = self.rest.last() else { return };
+        let mut bytes = 0;
+        let fit = |(_, request, into): &&Numbered| {
+            bytes += into.size_bytes() as u64;
+            request.priority == *priority && bytes <= grant.bytes()
+        };
+        let count = self.rest.iter().rev().take(MAX_TOGETHER).take_while(fit).count().max(1);
+        let reads = self.rest.split_off(self.rest.len() - count);
+        let taken_bytes = size_bytes(&reads);
+        self.rest_bytes -= taken_bytes;
+        grant.resize(taken_bytes);
+        let part = part(Arc::clone(&self.group), Arc::clone(&self.dataset), reads, grant);
+        self.parts.push(part.boxed());
+    }
+
+    fn give_up(&mut self) -> Ends {
+        let error = self.group.nobody(&self.dataset, &[]);
+        self.rest.drain(..).map(|(number, ..)| (number, Err(error.clone()))).collect()
+    }
+}
+
+fn size_bytes(reads: &[Numbered]) -> u64 {
+    reads.iter().map(|(_, _, into)| into.size_bytes() as u64).sum()
+}
+
+/// Reads that are asked of a server together, and where their results belong.
+struct Part {
+    priority: Priority,
+    numbers: Vec<usize>,
+    requests: Vec<ReadRequest>,
+    places: Vec<Place>,
+}
+
+async fn part(group: Arc<Group>, dataset: Arc<Dataset>, reads: Vec<Numbered>, grant: Grant) -> Ends {
+    let priority = reads.first().map(|(_, request, _)| request.priority).unwrap_or_default();
+    let count = reads.len();
+    let (numbers, requests, places) = (Vec::with_capacity(count), Vec::with_capacity(count), Vec::new());
+    let mut part = Part { priority, numbers, requests, places };
+    for (number, request, into) in reads {
+        part.numbers.push(number);
+        part.requests.push(request);
+        part.places.push(Place::of(into));
+    }
+    match part.ask(&group, &dataset, grant).await {
+        Ok(apart) => part.land(apart).await,
+        Err(_) => part.each_alone(&group, &dataset).await,
+    }
+}
+
+impl Part {
+    /// Asks servers until one has answered all of it; gives what could not be written to its place, because another server
+    /// was writing there.
+    async fn ask(
+        &mut self,
+        group: &Group,
+        dataset: &Arc<Dataset>,
+        grant: Grant,
+    ) -> Result<Vec<Option<Vec<u8>>>> {
+        let Self { priority, requests, places, .. } = self;
+        let piece = Piece {
+            asked: Asked::Fixed(*priority),
+            bytes: grant.bytes(),
+            candidates: Candidates::any(group.all()),
+            first: Some(grant),
+        };
+        first_answer(group, dataset, piece, |member, _| {
+            let lent = places.iter_mut().map(Place::lend);
+            let asked = requests.iter().cloned().zip(lent).collect();
+            Box::pin(async move {
+                let apart = read_all(group.source(member), dataset, asked).await?;
+                group.check_same(member, dataset).await?;
+                Ok(apart)
+            })
+        })
+        .await
+    }
+
+    async fn land(self, apart: Vec<Option<Vec<u8>>>) -> Ends {
+        let mut ends = Vec::with_capacity(apart.len());
+        for ((number, place), bytes) in self.numbers.into_iter().zip(self.places).zip(apart) {
+            let end = match bytes {
+                Some(bytes) => place.take_back().await.map_or(Ok(()), |mut region| region.write_all(&bytes)),
+                None => Ok(()),
+            };
+            ends.push((number, end));
+        }
+        ends
+    }
+
+    /// One that cannot be read keeps no other from its end.
+    async fn each_alone(self, group: &Arc<Group>, dataset: &Arc<Dataset>) -> Ends {
+        let reads = self.numbers.into_iter().zip(self.requests).zip(self.places);
+        let alone = reads.map(async |((number, request), place)| match place.take_back().await {
+            Some(into) => (number, read_of(Arc::clone(group), Arc::clone(dataset), request, into).await),
+            None => (number, Err(Error::internal("a read lost its place"))),
+        });
+        stream::iter(alone).buffer_unordered(MAX_APART).collect().await
+    }
+}
+
+/// Reads all of it from one server: into the place of each, or into memory of its own where that is lent.
+async fn read_all(
+    source: &Arc<dyn Replica>,
+    dataset: &Dataset,
+    asked: Vec<(ReadRequest, Option<Region>)>,
+) -> Result<Vec<Option<Vec<u8>>>> {
+    let count = asked.len();
+    let (mut reads, mut targets) = (Vec::with_capacity(count), Vec::with_capacity(count));
+    for (request, place) in asked {
+        let (target, into) = match place {
+            Some(into) => (None, into),
+            None => {
+                let item_bytes = dataset.array(request.array)?.dtype.size_bytes();
+                let (target, into) = Target::new(&request.selection.shape(), item_bytes)?;
+                (Some(target), into)
+            }
+        };
+        reads.push((request, into));
+        targets.push(target);
+    }
+    let mut ends = source.read_many(reads);
+    let mut ended = 0;
+    while let Some((_, end)) = ends.next().await {
+        end?;
+        ended += 1;
+    }
+    if ended != count {
+        return Err(Error::internal(format!("expected {count} reads to end, found {ended}")));
+    }
+    targets.into_iter().map(|target| target.map(Target::into_vec).transpose()).collect()
+}

@@ -1,0 +1,239 @@
+//! The near end: a running `ssh`, its channel as a link, and what it means when it ends too early.
+
+use std::collections::VecDeque;
+use std::io::Write;
+use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use array::{Error, ErrorKind, Result, Retry};
+use link::Link;
+use parking_lot::Mutex;
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::process::{Child, ChildStderr, Command};
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+
+use super::Address;
+use super::greeting::{Greeted, Greeting, Wish};
+use crate::text::plain;
+
+/// Names the `ssh` program, with options that come first; words are separated by blanks.
+const PROGRAM_VARIABLE: &str = "CORRIDOR_SSH";
+/// Names the command to run on the other host, as its shell reads it.
+const COMMAND_VARIABLE: &str = "CORRIDOR_SSH_COMMAND";
+/// `no`: everything goes through ssh.
+const DIRECT_VARIABLE: &str = "CORRIDOR_SSH_DIRECT";
+/// Whatever the user's configuration says for interactive logins, this is none: no terminal, no forwarding, no
+/// command instead of ours.
+const OPTIONS: [&str; 7] = [
+    "-T",
+    "-x",
+    "-a",
+    "-oClearAllForwardings=yes",
+    "-oPermitLocalCommand=no",
+    "-oRemoteCommand=none",
+    "-oRequestTTY=no",
+];
+/// A program that ended its output is about to end.
+const END_WITHIN: Duration = Duration::from_secs(5);
+/// Time to wait, after the end of a program, for the last of its error output.
+const COMPLAINTS_WITHIN: Duration = Duration::from_millis(500);
+/// Lines of complaints that are kept for the error, and bytes of one.
+const KEPT_LINES: usize = 8;
+const KEPT_LINE_BYTES: u64 = 1 << 10;
+
+/// A running `ssh` and the program it started. Ends both when dropped.
+pub(crate) struct Channel {
+    host: String,
+    process: Child,
+    told: Option<oneshot::Receiver<Result<Greeting>>>,
+    complaints: Arc<Mutex<VecDeque<String>>>,
+    listening: JoinSet<()>,
+}
+
+impl Channel {
+    /// Starts `ssh`. The link carries frames at once: they wait for the login here, not for each other.
+    ///
+    /// # Errors
+    /// `NotFound` when there is no `ssh` on this machine, `Invalid` for an environment that says neither yes nor no.
+    pub(crate) async fn start(address: &Address) -> Result<(Self, Link)> {
+        let wish = Wish { path: address.path.clone(), direct: wants_direct()? };
+        let mut process = command(address)?;
+        let taken = "a process without its pipes";
+        let mut output = process.stdin.take().ok_or_else(|| Error::internal(taken))?;
+        let input = process.stdout.take().ok_or_else(|| Error::internal(taken))?;
+        let errors = process.stderr.take().ok_or_else(|| Error::internal(taken))?;
+        let complaints = Arc::new(Mutex::new(VecDeque::new()));
+        let mut listening = JoinSet::new();
+        listening.spawn(pass_on(errors, Arc::clone(&complaints)));
+        // Into an empty pipe. An `ssh` that has ended already says why with its exit code.
+        output.write_all(wish.line()?.as_bytes()).await.unwrap_or_default();
+        let (tell, told) = oneshot::channel();
+        let link = link::carrier::tcp::over(Greeted::new(input, output, tell), address.authority());
+        let host = address.authority();
+        Ok((Self { host, process, told: Some(told), complaints, listening }, link))
+    }
+
+    /// Waits for the greeting of the other side. May be called once.
+    ///
+    /// # Errors
+    /// Why there is no other side, for people.
+    pub(crate) async fn greeting(&mut self) -> Result<Greeting> {
+        let told = self.told.take().ok_or_else(|| Error::internal("expected to be asked once"))?;
+        match told.await {
+            Ok(Ok(Greeting { error: Some(error), .. })) => Err(Error::from(error)),
+            Ok(Ok(greeting)) => Ok(greeting),
+            Ok(Err(error)) => {
+                Err(error.context(format!("another program can be named with {COMMAND_VARIABLE}")))
+            }
+            Err(_) => Err(self.why().await),
+        }
+    }
+
+    /// Why the program ended before it said anything.
+    async fn why(&mut self) -> Error {
+        let status = tokio::time::timeout(END_WITHIN, self.process.wait()).await;
+        // What it complained of may still be on its way; a shared connection may hold standard error open for ever.
+        drop(tokio::time::timeout(COMPLAINTS_WITHIN, self.listening.join_next()).await);
+        let complaints: Vec<String> = self.complaints.lock().iter().cloned().collect();
+        match status {
+            Ok(Ok(status)) => explain(&self.host, status, &complaints),
+            _ => Error::new(ErrorKind::Unreachable, "the channel ended, and ssh did not"),
+        }
+    }
+}
+
+impl Drop for Channel {
+    fn drop(&mut self) {
+        // Asked to end, so that it gives a terminal back as it found it; the other side sees the channel close.
+        let pid = self.process.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+        if let Some(pid) = pid {
+            kill_process(pid, Signal::TERM).unwrap_or_default();
+        }
+    }
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.trim().is_empty())
+}
+
+fn wants_direct() -> Result<bool> {
+    variable(DIRECT_VARIABLE).map_or(Ok(true), |value| yes_or_no(&value))
+}
+
+/// Parses the value of an environment variable that is a switch.
+fn yes_or_no(value: &str) -> Result<bool> {
+    match value.trim() {
+        "yes" | "true" | "1" => Ok(true),
+        "no" | "false" | "0" => Ok(false),
+        other => Err(Error::invalid(format!(
+            "expected `yes`, `true`, `1`, `no`, `false` or `0` in the environment's {DIRECT_VARIABLE}, found `{other}`"
+        ))),
+    }
+}
+
+fn command(address: &Address) -> Result<Child> {
+    let program = variable(PROGRAM_VARIABLE).unwrap_or_else(|| "ssh".into());
+    let mut words = program.split_whitespace();
+    let ssh = words.next().unwrap_or("ssh");
+    let there = variable(COMMAND_VARIABLE).unwrap_or_else(|| "corridor".into());
+    let mut command = Command::new(ssh);
+    command.args(words).args(OPTIONS);
+    if let Some(port) = address.port {
+        command.args(["-p", &port.to_string()]);
+    }
+    if let Some(user) = &address.user {
+        command.args(["-l", user]);
+    }
+    command.args(["--", &address.host, &format!("{there} serve --stdio")]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => Error::not_found(format!(
+            "expected the program `{ssh}` on this machine, found none; install OpenSSH's client, or name another one with {PROGRAM_VARIABLE}"
+        )),
+        _ => Error::from(e).context(format!("starting `{ssh}`")),
+    })
+}
+
+/// Shows what `ssh` and the other side complain of, and keeps the last of it. Prompts do not come here: `ssh` asks on the
+/// terminal itself.
+async fn pass_on(errors: ChildStderr, kept: Arc<Mutex<VecDeque<String>>>) {
+    let mut errors = BufReader::new(errors);
+    loop {
+        let mut line = Vec::new();
+        let read = (&mut errors).take(KEPT_LINE_BYTES).read_until(b'\n', &mut line).await;
+        if read.is_ok_and(|bytes| bytes == 0) || line.is_empty() {
+            return;
+        }
+        let line = plain(String::from_utf8_lossy(&line).trim_end()).to_string();
+        if line.is_empty() {
+            continue;
+        }
+        writeln!(std::io::stderr(), "{line}").unwrap_or_default();
+        let mut kept = kept.lock();
+        if kept.len() == KEPT_LINES {
+            kept.pop_front();
+        }
+        kept.push_back(line);
+    }
+}
+
+/// Converts an exit code, as shells and OpenSSH define it, to an error.
+fn explain(host: &str, status: ExitStatus, complaints: &[String]) -> Error {
+    let said = |what: &str| complaints.iter().any(|line| line.contains(what));
+    let last = complaints.last().map_or("nothing", String::as_str);
+    match status.code() {
+        Some(127) => Error::not_found(format!(
+            "expected the program `corridor` on {host}, found none: install it there, or say where it is with {COMMAND_VARIABLE}, such as \
+             {COMMAND_VARIABLE}=/opt/corridor/bin/corridor"
+        )),
+        Some(126) => Error::new(ErrorKind::Denied, format!("the program there cannot be run: {last}")),
+        Some(255)
+            if said("Permission denied") || said("Host key verification failed") || said("Too many auth") =>
+        {
+            Error::new(ErrorKind::Denied, format!("the login failed: {last}"))
+        }
+        Some(255) => {
+            Error::new(ErrorKind::Unreachable, format!("no login: {last}")).with_retry(Retry::MayHelp)
+        }
+        Some(code) => Error::unsupported(format!(
+            "expected a `corridor` there of a version that knows `serve --stdio`, found one that ended with code {code}: {last}"
+        )),
+        None => Error::new(ErrorKind::Unreachable, format!("ssh was ended by a signal: {last}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt;
+
+    use super::*;
+
+    #[test]
+    fn a_switch_says_yes_or_no_and_nothing_else() {
+        assert!(["yes", "true", "1", " 1 "].iter().all(|value| yes_or_no(value).unwrap()));
+        assert!(!["no", "false", "0"].iter().any(|value| yes_or_no(value).unwrap()));
+        for value in ["off", "maybe", "00"] {
+            assert_eq!(yes_or_no(value).unwrap_err().kind(), ErrorKind::Invalid, "{value}");
+        }
+    }
+
+    #[test]
+    fn exit_codes_are_explained() {
+        let denied = ["Warning: x".to_owned(), "me@h: Permission denied (publickey).".to_owned()];
+        for (code, complaints, kind, says) in [
+            (127, &denied[..0], ErrorKind::NotFound, "CORRIDOR_SSH_COMMAND"),
+            (126, &[], ErrorKind::Denied, "cannot be run"),
+            (255, &denied[..], ErrorKind::Denied, "Permission denied (publickey)"),
+            (255, &denied[..1], ErrorKind::Unreachable, "Warning: x"),
+            (2, &[], ErrorKind::Unsupported, "code 2"),
+        ] {
+            let error = explain("h", ExitStatus::from_raw(code << 8), complaints);
+            assert_eq!(error.kind(), kind, "{error}");
+            assert!(error.to_string().contains(says), "{error}");
+        }
+        assert_eq!(explain("h", ExitStatus::from_raw(9), &[]).kind(), ErrorKind::Unreachable);
+    }
+}

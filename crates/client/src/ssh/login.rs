@@ -1,0 +1,126 @@
+//! A login under way, from the first frame to the direct link that takes over where there can be one.
+
+use std::time::Duration;
+
+use array::{Error, ErrorKind, Result};
+use link::{ClientHandle, Driver, Trust};
+use tokio::sync::watch;
+use wire::ClientConfig;
+
+use super::Address;
+use super::channel::Channel;
+use super::greeting::{Direct, Greeting};
+use crate::dial::{Reach, Server, open};
+use crate::receive_limit;
+
+/// Somebody may be asked for a password, and the other side may have to index a large file before it answers. Until
+/// then the running `ssh` says that there is hope.
+const LOGIN_WITHIN: Duration = Duration::from_secs(24 * 3600);
+/// How long a direct link is tried; a firewall may swallow everything.
+const DIRECT_WITHIN: Duration = Duration::from_secs(3);
+
+/// Greeting of the other side, or the reason why there is none, once that is known.
+#[derive(Clone)]
+pub(crate) struct Login(watch::Receiver<Option<Result<Greeting>>>);
+
+impl Login {
+    /// Starts `ssh`; the connection can be asked at once.
+    pub(crate) async fn begin(
+        address: &Address,
+        window_bytes: u64,
+        reach: Reach,
+    ) -> Result<(Self, ClientHandle, Driver, Attending)> {
+        let (channel, link) = Channel::start(address).await?;
+        let mut config =
+            ClientConfig { window_bytes, welcome_within: LOGIN_WITHIN, ..ClientConfig::default() };
+        config.capabilities.extend(reach.compression.capabilities());
+        let (handle, driver) = receive_limit::connect(link, config)?;
+        let (tell, told) = watch::channel(None);
+        let attending = Attending { channel, tell, handle: handle.clone(), window_bytes, reach };
+        Ok((Self(told), handle, driver, attending))
+    }
+
+    /// Waits for the greeting of the other side, which comes before any answer.
+    pub(crate) async fn greeting(&self) -> Result<Greeting> {
+        self.outcome().await.unwrap_or_else(|| Err(Error::cancelled()))
+    }
+
+    /// `None` when nobody waits for it any more.
+    async fn outcome(&self) -> Option<Result<Greeting>> {
+        self.0.clone().wait_for(Option::is_some).await.ok().and_then(|told| told.clone())
+    }
+
+    /// Why there was no welcome, when all that is known here is that the connection was lost.
+    pub(crate) async fn explain(&self, lost: Error) -> Error {
+        match self.outcome().await {
+            Some(Ok(greeting)) => lost.context(format!("`{}` there", greeting.program)),
+            Some(Err(error)) => error,
+            None => lost,
+        }
+    }
+}
+
+/// Keeps an ssh channel as long as the connection over it lives.
+pub(crate) struct Attending {
+    channel: Channel,
+    tell: watch::Sender<Option<Result<Greeting>>>,
+    handle: ClientHandle,
+    window_bytes: u64,
+    reach: Reach,
+}
+
+impl Attending {
+    /// Until the connection ends. `take_over` is given a direct link, if there can be one.
+    pub(crate) async fn attend<F: Future<Output = bool>>(
+        mut self,
+        take_over: impl FnOnce(ClientHandle) -> F,
+    ) {
+        let greeting = self.channel.greeting().await;
+        let direct = greeting.as_ref().ok().and_then(|greeting| greeting.direct.clone());
+        self.tell.send_replace(Some(greeting));
+        let directly = async {
+            let Some(direct) = direct else { return };
+            let address = direct.address;
+            match self.directly(direct, take_over).await {
+                Ok(()) => tracing::info!("the direct link to {address} ended"),
+                Err(error) => tracing::info!("no direct link to {address}, all goes through ssh: {error}"),
+            }
+        };
+        tokio::join!(self.handle.closed(), directly);
+    }
+
+    /// Connects to where the other side listens, and is asked there until that link ends.
+    async fn directly<F: Future<Output = bool>>(
+        &self,
+        direct: Direct,
+        take_over: impl FnOnce(ClientHandle) -> F,
+    ) -> Result<()> {
+        let server = Server {
+            host: direct.address.ip().to_string(),
+            port: direct.address.port(),
+            trust: Trust::Fingerprint(direct.fingerprint.parse()?),
+            token: direct.token,
+            window_bytes: self.window_bytes,
+            reach: self.reach,
+            paths: None,
+        };
+        let connecting = tokio::time::timeout(DIRECT_WITHIN, open(&server)).await;
+        let (handle, mut driver) = connecting.unwrap_or_else(|_| Err(too_slow()))?;
+        tokio::select! {
+            biased;
+            welcomed = tokio::time::timeout(DIRECT_WITHIN, handle.welcomed()) => {
+                welcomed.unwrap_or_else(|_| Err(too_slow()))?;
+            }
+            () = &mut driver => return Err(handle.ended().unwrap_or_else(too_slow)),
+        }
+        if take_over(handle).await {
+            tracing::info!("a direct link to {} has taken over from ssh", direct.address);
+        }
+        driver.await;
+        Ok(())
+    }
+}
+
+fn too_slow() -> Error {
+    Error::new(ErrorKind::TimedOut, format!("expected a direct link within {} s", DIRECT_WITHIN.as_secs()))
+}
