@@ -16,7 +16,7 @@ use wire::{Hello, ServerConfig};
 use crate::server::admission::ClientId;
 use crate::server::connections::Visit;
 use crate::server::metrics;
-use crate::server::operation_limit::UnderWay;
+use crate::server::ops::operation_limit::UnderWay;
 use crate::server::ops::{Call, Registry, Shared};
 use crate::server::response_compression::Outlet;
 use crate::server::token::Admission;

@@ -17,7 +17,7 @@ use wire::ops::{ReadBody, encode_json};
 use crate::server::admission::{ClientId, Entry, Gate};
 use crate::server::exports::Exports;
 use crate::server::metrics::{self, Metrics};
-use crate::server::operation_limit::Place;
+use crate::server::ops::operation_limit::Place;
 use crate::server::response_compression::Outlet;
 
 /// Most bulk bytes of one piece.

@@ -5,6 +5,7 @@ mod describe;
 mod forward;
 mod handler;
 mod list;
+pub(crate) mod operation_limit;
 pub(crate) mod path;
 mod probe;
 mod read;

@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::server::connections::{Limits, Lobby};
-use crate::server::listen::listen;
+use crate::server::port::listen::listen;
 use crate::server::token::Token;
 
 /// Connections that have not shown the token yet.

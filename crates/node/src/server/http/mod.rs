@@ -5,6 +5,9 @@
 //! of every request, and Origin of what leads to data, so that a foreign page (or a foreign name for this address) reaches
 //! nothing: see [`front`](crate::server::public_address). What is refused says so to people too: a page in the browser.
 
+pub(crate) mod assets;
+pub mod colormaps;
+
 use std::sync::Arc;
 
 use axum::Router;
@@ -17,7 +20,7 @@ use axum::routing::{get, post};
 use hyper::upgrade::OnUpgrade;
 use tokio::sync::mpsc;
 
-use crate::server::assets;
+use crate::server::http::assets;
 use crate::server::public_address::{CameFrom, Names};
 
 /// Channel by which a request for a WebSocket hands its connection to the task that runs the connection, so that no

@@ -4,6 +4,10 @@
 //! Each connection is one task, from its first byte to its last, whatever it changes into on the way; who may be
 //! connected, and for how long, is the [`lobby`](crate::server::connections)'s decision. Whatever is none of these protocols is closed.
 
+pub mod listen;
+pub mod open_files;
+mod write_timeout;
+
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -30,9 +34,9 @@ use tokio_rustls::rustls;
 use crate::server::connection::Service;
 use crate::server::connections::{Limits, Lobby, Visit};
 use crate::server::http::Handover;
+use crate::server::port::write_timeout::Patience;
 use crate::server::public_address::{CameFrom, Names, Stripped};
 use crate::server::reverse::Offering;
-use crate::server::write_timeout::Patience;
 use crate::server::zarr::Caller;
 
 /// Largest header of a request, bytes.

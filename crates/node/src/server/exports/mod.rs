@@ -1,7 +1,9 @@
 //! The data sets a node offers, by name. Nothing else can be reached from outside.
 //!
 //! Those named one by one are open as long as the node runs. Those of a folder come and go with its files
-//! ([`folder`](crate::server::folder_scan)): each is opened on demand, and at most [`MAX_OPEN`] are open at a time.
+//! ([`folder`](crate::server::exports::folder_scan)): each is opened on demand, and at most [`MAX_OPEN`] are open at a time.
+
+mod folder_scan;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -19,7 +21,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use wire::ops::{self, BlockPlace, ListEntry};
 
-use crate::server::folder_scan::{Folder, Found, Look, State};
+use crate::server::exports::folder_scan::{Folder, Found, Look, State};
 use crate::server::peers;
 use crate::server::stack::Stack;
 
