@@ -14,11 +14,11 @@ use link::parse_rate;
 use node::assemble::{Context, assemble};
 use node::memory::{Budget, MIN_BUDGET_BYTES, parse_size};
 use node::node::{Listen, Node, Options};
-use node::server::identity::IdentityChoice;
-use node::server::public_address::Front;
-use node::server::stack::Stack;
-use node::server::token::{Admission, Token};
 use serde_json::{Value, json};
+use server::identity::IdentityChoice;
+use server::public_address::Front;
+use server::stack::Stack;
+use server::token::{Admission, Token};
 use stream::Device;
 
 use crate::cli::{self, Drawing, Listening, Reaching};

@@ -1,11 +1,9 @@
-//! Builds again when the viewer's assets, which are embedded, have changed. On x86-64 Linux, links old versions of glibc's symbols, so that
-//! programs linked on a new glibc run on glibc 2.28 (2018).
+//! On x86-64 Linux, links old versions of glibc's symbols, so that programs linked on a new glibc run on glibc 2.28 (2018).
 
 use std::env;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-changed=../../web/dist");
     println!("cargo::rerun-if-changed=glibc");
     if env::var("TARGET").as_deref() != Ok("x86_64-unknown-linux-gnu") {
         return;

@@ -61,17 +61,29 @@ const EDGES: &[(&str, &[&str])] = &[
     ("mpi", &["compose", "array"]),
     ("gpu", &["render", "array"]),
     ("stream", &["render", "compose", "gpu", "session", "view", "array"]),
+    ("export", &["stream", "session", "view", "render", "store", "wire", "array"]),
+    ("client", &["plan", "link", "control", "wire", "store", "array"]),
+    ("server", &["client", "export", "plan", "link", "control", "wire", "render", "cache", "store", "array"]),
+    ("node", &["server", "client", "stream", "session", "view", "link", "wire", "cache", "store", "array"]),
     (
-        "node",
+        "python",
+        &["array", "store", "wire", "render", "session", "stream", "export", "client", "server", "node"],
+    ),
+    ("example-operations", &["array", "export", "client", "server", "node"]),
+    (
+        "lab",
         &[
-            "array", "store", "cache", "wire", "control", "link", "plan", "render", "view", "session",
-            "stream",
+            "array", "wire", "control", "compose", "link", "render", "view", "session", "stream", "client",
+            "server", "node",
         ],
     ),
-    ("python", &["array", "store", "render", "stream", "node"]),
-    ("example-operations", &["array", "node"]),
-    ("lab", &["array", "wire", "control", "compose", "link", "render", "view", "session", "stream", "node"]),
-    ("corridor", &["array", "store", "view", "render", "stream", "node", "mpi", "lab"]),
+    (
+        "corridor",
+        &[
+            "array", "store", "link", "view", "render", "stream", "export", "client", "server", "node",
+            "mpi", "lab",
+        ],
+    ),
 ];
 
 /// Crates, or folders of them, without sockets, files, clocks, threads and randomness.

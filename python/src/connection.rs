@@ -13,11 +13,11 @@ use client::url::{Location, Url};
 use futures::future::FutureExt;
 use node::assemble::{Context, assemble, exports};
 use node::memory::{Budget, parse_size};
-use node::server::stack::Stack;
-use node::server::zarr::{self, Bytes, Entry};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use server::stack::Stack;
+use server::zarr::{self, Bytes, Entry};
 use tokio::task::AbortHandle;
 
 use crate::errors::{exception, raise};

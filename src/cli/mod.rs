@@ -7,7 +7,7 @@ pub(crate) mod topics;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use node::server::connections::MAX_MEMBERS;
+use server::connections::MAX_MEMBERS;
 use stream::SlabWish;
 
 #[cfg(feature = "lab")]
@@ -684,7 +684,7 @@ pub(crate) struct WithoutLab {
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
-    use node::client::dial::Words;
+    use client::dial::Words;
 
     use super::*;
 

@@ -2,8 +2,8 @@
 
 use array::Result;
 use node::demo;
-use node::server::connections::Limits;
 use serde_json::json;
+use server::connections::Limits;
 
 use crate::cli::Demo;
 use crate::common::{For, print, server, warn_of_port};

@@ -10,9 +10,9 @@ use export::film::{
 };
 use export::picture::{PictureRequest, parse_parallax, parse_range, parse_size, parse_slice, parse_surface};
 use node::memory::Budget;
-use node::server::stack::Stack;
 use render::ImageSize;
 use serde_json::json;
+use server::stack::Stack;
 use stream::{Company, Device, Means, Painter, Ranks};
 use view::Mode as ViewMode;
 

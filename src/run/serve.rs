@@ -4,10 +4,10 @@ use array::{Error, Result};
 use node::memory::Budget;
 use node::node::{Node, open, start};
 use node::operations::of_data_server;
-use node::server::connections::Limits;
-use node::server::token::{Admission, Token, ZarrReaders};
 use node::ssh;
 use serde_json::json;
+use server::connections::Limits;
+use server::token::{Admission, Token, ZarrReaders};
 
 use crate::cli::Serve;
 use crate::common::{For, context, memory, print, rate, say, server, warn_of_port};

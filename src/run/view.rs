@@ -1,8 +1,8 @@
 //! `corridor view`
 
 use array::{Error, Result};
-use node::server::connections::Limits;
 use node::view;
+use server::connections::Limits;
 use stream::{Device, Ranks};
 
 use crate::cli::{self, Cut, View};

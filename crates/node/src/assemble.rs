@@ -27,14 +27,14 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use link::Protocol;
+use server::exports::{ASK_AGAIN_AFTER, Opener};
+use server::identity::{self, IdentityChoice};
+use server::reverse::wait_at;
+use server::stack::Stack;
 use wire::ops::ListEntry;
 
 use crate::growing::{Growing, Renew};
 use crate::memory::Budget;
-use crate::server::exports::{ASK_AGAIN_AFTER, Opener};
-use crate::server::identity::{self, IdentityChoice};
-use crate::server::reverse::wait_at;
-use crate::server::stack::Stack;
 
 /// Data sets of several servers that are compared at a time.
 const CHECKED_AT_ONCE: usize = 64;

@@ -10,8 +10,7 @@ use client::servers::ServerState;
 use client::text::{plain, size};
 use client::url::without_tokens;
 use serde_json::{Value, json};
-
-use crate::server::zarr::world;
+use server::zarr::world;
 
 /// Attributes shown to people, per array.
 const MAX_ATTRIBUTES: usize = 20;
@@ -45,7 +44,7 @@ fn say_attributes(entry: &mut Value, attributes: &Attributes) {
     entry["attribute_types"] = Value::Object(types.collect());
 }
 
-/// Converts the states of several servers, from [`Stack::servers`](crate::server::stack::Stack::servers), to JSON.
+/// Converts the states of several servers, from [`Stack::servers`](server::stack::Stack::servers), to JSON.
 #[must_use]
 pub fn servers(states: &[(Option<String>, ServerState)]) -> Value {
     let one = |(dataset, state): &(Option<String>, ServerState)| {

@@ -5,10 +5,9 @@ use std::sync::Arc;
 use array::{Error, Meaning, Result};
 use bytes::Bytes;
 use serde::Deserialize;
+use server::ops::{Begun, Call, Handler};
 use stream::Session;
 use wire::ops;
-
-use crate::server::ops::{Begun, Call, Handler};
 
 /// Changes the meaning for everybody in the session.
 pub(crate) struct Interpret {
@@ -68,8 +67,8 @@ mod tests {
     use super::*;
     use crate::assemble::Context;
     use crate::memory::Budget;
-    use crate::server::exports::Exports;
     use client::places::Places;
+    use server::exports::Exports;
 
     #[tokio::test]
     async fn a_meaning_that_the_values_have_already_changes_nothing() {

@@ -5,11 +5,10 @@ use std::sync::Arc;
 use array::{Error, Result};
 use bytes::Bytes;
 use link::Change;
+use server::ops::{Begun, Call, Handler};
 use session::Role;
 use stream::{Participant, Session};
 use wire::ops;
-
-use crate::server::ops::{Begun, Call, Handler};
 
 /// Name of the one session a node has.
 const MAIN: &str = "main";

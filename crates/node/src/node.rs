@@ -7,23 +7,23 @@ use array::Result;
 use client::runtime::{self, Note, Posted};
 use client::url::{Location, Url};
 use link::quic;
+use server::admission::Gate;
+use server::connection::Service;
+use server::connections::Limits;
+use server::exports::Exports;
+use server::http::{Site, colormaps, redirect_router, router};
+use server::identity::{self, IdentityChoice};
+use server::metrics::Metrics;
+use server::ops::{Registry, Shared};
+use server::peers::check_chain;
+use server::port::listen::listen;
+use server::port::{Port, Sites, open_files};
+use server::public_address::{Front, Names};
+use server::reverse::Offering;
+use server::token::Admission;
+use server::zarr;
 
 use crate::assemble::Context;
-use crate::server::admission::Gate;
-use crate::server::connection::Service;
-use crate::server::connections::Limits;
-use crate::server::exports::Exports;
-use crate::server::http::{Site, redirect_router, router};
-use crate::server::identity::{self, IdentityChoice};
-use crate::server::metrics::Metrics;
-use crate::server::ops::{Registry, Shared};
-use crate::server::peers::check_chain;
-use crate::server::port::listen::listen;
-use crate::server::port::{Port, Sites};
-use crate::server::public_address::{Front, Names};
-use crate::server::reverse::Offering;
-use crate::server::token::Admission;
-use crate::server::{colormaps, open_files, zarr};
 
 /// Address to listen on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -210,7 +210,7 @@ impl Node {
     /// The token to show, if one is needed.
     #[must_use]
     pub fn token(&self) -> Option<&str> {
-        self.admission.token().map(crate::server::token::Token::secret)
+        self.admission.token().map(server::token::Token::secret)
     }
 
     /// The token that allows reading Zarr over HTTP and nothing else, if there is one.

@@ -1,7 +1,7 @@
 //! The operations of a data server; `examples/operations` adds three.
 
-use crate::server::ops::{Describe, List, Read, ReadBlock, Registry, Stats, TakePart, TellPath};
-use crate::server::peers::TellPeers;
+use server::ops::{Describe, List, Read, ReadBlock, Registry, Stats, TakePart, TellPath};
+use server::peers::TellPeers;
 
 /// Registry of the operations that every data server answers.
 #[must_use]

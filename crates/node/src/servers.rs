@@ -6,11 +6,11 @@ use std::time::Duration;
 use array::{Error, Result};
 use bytes::Bytes;
 use serde_json::{Value, json};
+use server::ops::{Begun, Call, Handler};
 use tokio::time::MissedTickBehavior;
 use wire::ops::{self, encode_json};
 
 use crate::describe;
-use crate::server::ops::{Begun, Call, Handler};
 
 /// How often it is looked at, and told where something changed.
 const LOOK_EVERY: Duration = Duration::from_secs(1);

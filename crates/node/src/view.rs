@@ -10,6 +10,7 @@ use array::{
 use client::reading::read_batches;
 use futures::StreamExt;
 use futures::future::{BoxFuture, FutureExt};
+use server::exports::Export;
 use stream::{Device, Means, Ranks, Regridded, Session, follow};
 use view::View;
 
@@ -17,7 +18,6 @@ use crate::interpret::Interpret;
 use crate::join::Join;
 use crate::node::{self, Node, Options};
 use crate::operations::of_data_server;
-use crate::server::exports::Export;
 use crate::servers::TellServers;
 
 /// How often a file that is viewed is looked at for changes.

@@ -6,7 +6,7 @@ mod one_or_many;
 mod percentile;
 mod resample;
 
-use node::server::ops::Registry;
+use server::ops::Registry;
 
 pub use isosurface_cells::{CellCounts, IsosurfaceCells};
 pub use one_or_many::OneOrMany;

@@ -8,9 +8,9 @@ use node::assemble::Context;
 use node::memory::Budget;
 use node::node::{Listen, Options, open, start};
 use node::operations::of_data_server;
-use node::server::identity::IdentityChoice;
-use node::server::public_address::Front;
-use node::server::token::{Admission, Token};
+use server::identity::IdentityChoice;
+use server::public_address::Front;
+use server::token::{Admission, Token};
 
 #[tokio::main]
 async fn main() -> std::process::ExitCode {

@@ -11,8 +11,8 @@ use array::{ArrayInfo, Result};
 use bytes::Bytes;
 use client::call_by_name::{Asked, Of, Question};
 use export::bounded_scan::{MOST_PART_BYTES, PARTS_IN_MEMORY, Part, Scan};
-use node::server::ops::{Begun, Call, Handler};
 use serde::{Deserialize, Serialize};
+use server::ops::{Begun, Call, Handler};
 
 use crate::OneOrMany;
 

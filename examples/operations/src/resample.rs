@@ -14,9 +14,9 @@ use bytes::Bytes;
 use client::call_by_name::{Asked, Elements, Of, Question};
 use export::bounded_scan::{PARTS_IN_MEMORY, Part, Scan};
 use export::read_slabs::{Slab, slabs};
-use node::server::admission::Entry;
-use node::server::ops::{Begun, Call, Handler};
 use serde::{Deserialize, Serialize};
+use server::admission::Entry;
+use server::ops::{Begun, Call, Handler};
 
 /// More memory than this makes nothing faster, bytes.
 const MOST_BYTES: u64 = 48 << 20;

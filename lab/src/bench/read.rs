@@ -10,7 +10,7 @@ use client::places::Places;
 use client::url::Location;
 use node::assemble::{Context, assemble};
 use node::memory::Budget;
-use node::server::stack::Stack;
+use server::stack::Stack;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};

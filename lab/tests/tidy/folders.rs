@@ -11,7 +11,6 @@ const MAX_ENTRIES: usize = 20;
 const LARGER_FOLDERS: &[(&str, usize)] = &[
     ("crates/array/src", 27),
     ("crates/link/src", 30),
-    ("crates/node/src", 64),
     ("crates/render/src", 64),
     ("crates/store/src", 49),
     ("crates/stream/src", 28),

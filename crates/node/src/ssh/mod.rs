@@ -11,16 +11,16 @@ use array::{Error, ErrorKind, Result};
 use bytes::BytesMut;
 use client::ssh::greeting::{Direct, Greeting, MAX_LINE_BYTES, Told, Wish};
 use client::url::Location;
+use server::connection::Service;
+use server::connections::{Limits, Lobby};
+use server::identity::IdentityChoice;
+use server::ops::{Registry, Shared};
+use server::public_address::Front;
+use server::token::{Admission, Token};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 
 use crate::assemble::Context;
 use crate::node::{self, Listen, Node, Options};
-use crate::server::connection::Service;
-use crate::server::connections::{Limits, Lobby};
-use crate::server::identity::IdentityChoice;
-use crate::server::ops::{Registry, Shared};
-use crate::server::public_address::Front;
-use crate::server::token::{Admission, Token};
 
 /// From the start until the wish is known. It came with the login.
 const WISH_WITHIN: Duration = Duration::from_secs(10);

@@ -14,9 +14,9 @@ use client::url::{Location, Url};
 use node::assemble::assemble;
 use node::node::{Listen, Options};
 use node::operations::of_data_server;
-use node::server::connections::Limits;
-use node::server::ops::{Begun, Call, Handler};
-use node::server::stack::Stack;
+use server::connections::Limits;
+use server::ops::{Begun, Call, Handler};
+use server::stack::Stack;
 use wire::ops::{BlockPlace, StatsRequest, encode_json};
 
 use crate::common::{Served, context, local, read};

@@ -14,12 +14,12 @@ use node::assemble::{Context, assemble};
 use node::memory::Budget;
 use node::node::{Listen, Options};
 use node::operations::of_data_server;
-use node::server::connections::Limits;
-use node::server::identity::IdentityChoice;
-use node::server::ops::Registry;
-use node::server::public_address::Front;
-use node::server::stack::Stack;
-use node::server::token::{Admission, Token};
+use server::connections::Limits;
+use server::identity::IdentityChoice;
+use server::ops::Registry;
+use server::public_address::Front;
+use server::stack::Stack;
+use server::token::{Admission, Token};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 

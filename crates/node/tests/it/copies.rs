@@ -13,8 +13,8 @@ use export::get::{GetRequest, get};
 use export::selection_text::Pick;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use node::server::stack::Stack;
 use parking_lot::Mutex;
+use server::stack::Stack;
 
 use crate::common::{Served, local, read};
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use array::{ErrorKind, Priority, Selection, Urgency};
-use node::server::connections::Limits;
+use server::connections::Limits;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;

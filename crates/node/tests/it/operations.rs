@@ -10,8 +10,8 @@ use bytes::Bytes;
 use client::requests::Ask;
 use link::{OpStream, Said};
 use node::operations::of_data_server;
-use node::server::connections::Limits;
-use node::server::ops::{Begun, Call, Handler};
+use server::connections::Limits;
+use server::ops::{Begun, Call, Handler};
 use tokio::sync::Semaphore;
 
 use crate::common::Served;

@@ -124,8 +124,8 @@ async fn a_server_that_went_away_is_unreachable_and_found_again() {
     // The same identity, address and token again.
     let mut options = crate::common::options(folder.path(), &[WAVES]);
     options.listen = node::node::Listen::At(url.authority().parse().unwrap());
-    let token = node::server::token::Token::chosen(url.token.as_deref().unwrap()).unwrap();
-    options.admission = node::server::token::Admission::Token(token);
+    let token = server::token::Token::chosen(url.token.as_deref().unwrap()).unwrap();
+    options.admission = server::token::Admission::Token(token);
     let shared = node::node::open(&options).await.unwrap();
     let node = node::node::start(&options, shared, node::operations::of_data_server()).await.unwrap();
     let mut task = tokio::task::JoinSet::new();

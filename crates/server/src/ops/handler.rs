@@ -14,11 +14,11 @@ use link::{Flow, Operation};
 use serde::Serialize;
 use wire::ops::{ReadBody, encode_json};
 
-use crate::server::admission::{ClientId, Entry, Gate};
-use crate::server::exports::Exports;
-use crate::server::metrics::{self, Metrics};
-use crate::server::ops::operation_limit::Place;
-use crate::server::response_compression::Outlet;
+use crate::admission::{ClientId, Entry, Gate};
+use crate::exports::Exports;
+use crate::metrics::{self, Metrics};
+use crate::ops::operation_limit::Place;
+use crate::response_compression::Outlet;
 
 /// Most bulk bytes of one piece.
 const PIECE_BYTES: usize = 4 << 20;

@@ -5,7 +5,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 /// The JSON text, in the order of the menu.
-pub(crate) fn json() -> String {
+#[must_use]
+pub fn json() -> String {
     let entry = |name: &&str| {
         let table = render::color_map_table(name)?;
         Some(format!("\"{name}\":\"{}\"", STANDARD.encode(table.as_flattened())))

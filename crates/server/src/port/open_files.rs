@@ -8,7 +8,7 @@ const PER_CONNECTION: u64 = 2;
 const OTHERS: u64 = 1024;
 
 /// Allows as many open files as so many connections need, as far as the system lets us; says so when it does not.
-pub(crate) fn allow(connections: usize) {
+pub fn allow(connections: usize) {
     let needed = (connections as u64).saturating_mul(PER_CONNECTION).saturating_add(OTHERS);
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current.is_none_or(|current| current >= needed) {

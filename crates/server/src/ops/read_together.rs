@@ -10,9 +10,9 @@ use link::Operation;
 use wire::ops::{self, BlockPlace, ReadBody};
 
 use super::{Call, end, read};
-use crate::server::admission::Entry;
-use crate::server::metrics;
-use crate::server::stack::Stack;
+use crate::admission::Entry;
+use crate::metrics;
+use crate::stack::Stack;
 
 /// Most reads of one task: their common costs hardly count any more.
 pub(super) const MAX_TOGETHER: usize = 256;

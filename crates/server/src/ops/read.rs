@@ -15,9 +15,9 @@ use wire::ops::{self, BlockPlace, Piece, ReadBody, Rows};
 
 use super::read_together::{MAX_TOGETHER, answer_together, is_small};
 use super::{Begun, Call, Handler};
-use crate::server::admission::Entry;
-use crate::server::response_compression::{Kind, LEAST_BYTES};
-use crate::server::stack::Stack;
+use crate::admission::Entry;
+use crate::response_compression::{Kind, LEAST_BYTES};
+use crate::stack::Stack;
 
 /// Most bulk bytes of one item.
 const PIECE_BYTES: usize = 4 << 20;

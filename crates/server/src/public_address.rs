@@ -144,13 +144,15 @@ pub(crate) struct CameFrom {
 
 /// Names and proxies of this server, by which requests are checked.
 #[derive(Debug)]
-pub(crate) struct Names {
+pub struct Names {
     /// Names besides addresses and `localhost`; `*.example.org` for those of a domain.
-    pub(crate) hosts: Vec<String>,
-    pub(crate) front: Front,
-    pub(crate) port: u16,
+    pub hosts: Vec<String>,
+    /// Proxies in front of it.
+    pub front: Front,
+    /// Port on which it listens.
+    pub port: u16,
     /// Whether a token is needed.
-    pub(crate) is_guarded: bool,
+    pub is_guarded: bool,
 }
 
 impl Names {

@@ -1,7 +1,7 @@
 //! The data sets a node offers, by name. Nothing else can be reached from outside.
 //!
 //! Those named one by one are open as long as the node runs. Those of a folder come and go with its files
-//! ([`folder`](crate::server::exports::folder_scan)): each is opened on demand, and at most [`MAX_OPEN`] are open at a time.
+//! ([`folder`](crate::exports::folder_scan)): each is opened on demand, and at most [`MAX_OPEN`] are open at a time.
 
 mod folder_scan;
 
@@ -21,9 +21,9 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use wire::ops::{self, BlockPlace, ListEntry};
 
-use crate::server::exports::folder_scan::{Folder, Found, Look, State};
-use crate::server::peers;
-use crate::server::stack::Stack;
+use crate::exports::folder_scan::{Folder, Found, Look, State};
+use crate::peers;
+use crate::stack::Stack;
 
 /// How often at most a file is looked at for changes, and a folder for new files.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
@@ -281,7 +281,7 @@ impl Export {
 
     /// The document of its Zarr group, all arrays in it, for the state that `dataset` describes.
     pub(crate) fn zarr_root(&self, dataset: &Dataset) -> Result<Bytes> {
-        self.zarr.of(dataset, |dataset| Ok(crate::server::zarr::root_document(dataset).into()))
+        self.zarr.of(dataset, |dataset| Ok(crate::zarr::root_document(dataset).into()))
     }
 
     /// Returns the stack that serves it, with its description, if the data have this identity and generation; else

@@ -9,7 +9,10 @@ use tokio::net::TcpListener;
 ///
 /// # Errors
 /// `Io`, naming the address that could not be had.
-pub(crate) async fn listen(wanted: &[SocketAddr]) -> Result<TcpListener> {
+///
+/// # Cancel safety
+/// Safe: nothing is kept.
+pub async fn listen(wanted: &[SocketAddr]) -> Result<TcpListener> {
     let mut last = Error::invalid("expected an address to listen on, found none");
     for address in wanted {
         match TcpListener::bind(address).await {

@@ -10,7 +10,7 @@ use link::{OpStream, Reply};
 use serde_json::Value;
 
 use super::Call;
-use crate::server::admission::Entry;
+use crate::admission::Entry;
 
 /// Result of forwarding a call to another server.
 pub(super) enum Forwarded {

@@ -10,9 +10,9 @@ use wire::compression::Compressed;
 use wire::ops::{self, BlockBody, BlockPlace};
 
 use super::{Begun, Call, Handler};
-use crate::server::admission::Entry;
-use crate::server::response_compression::Kind;
-use crate::server::stack::Stack;
+use crate::admission::Entry;
+use crate::response_compression::Kind;
+use crate::stack::Stack;
 
 /// Answers `read_block`: one block.
 pub struct ReadBlock;

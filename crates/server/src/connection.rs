@@ -13,13 +13,13 @@ use tokio::task::JoinSet;
 use wire::limits::HIGHEST_TIER;
 use wire::{Hello, ServerConfig};
 
-use crate::server::admission::ClientId;
-use crate::server::connections::Visit;
-use crate::server::metrics;
-use crate::server::ops::operation_limit::UnderWay;
-use crate::server::ops::{Call, Registry, Shared};
-use crate::server::response_compression::Outlet;
-use crate::server::token::Admission;
+use crate::admission::ClientId;
+use crate::connections::Visit;
+use crate::metrics;
+use crate::ops::operation_limit::UnderWay;
+use crate::ops::{Call, Registry, Shared};
+use crate::response_compression::Outlet;
+use crate::token::Admission;
 
 /// Operations of one client under way, at least and at most: 20,000 small reads are under way where 125,000 per second
 /// meet a round trip of 150 ms.

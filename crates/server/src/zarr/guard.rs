@@ -9,11 +9,11 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::Caller;
-use crate::server::connection::Service;
-use crate::server::http::{exposed, refused};
-use crate::server::metrics;
-use crate::server::public_address::{CameFrom, Names};
-use crate::server::token::{Right, ZarrReaders};
+use crate::connection::Service;
+use crate::http::{exposed, refused};
+use crate::metrics;
+use crate::public_address::{CameFrom, Names};
+use crate::token::{Right, ZarrReaders};
 
 /// URL path of the report on the network path to the client that asks; not part of Zarr.
 pub(super) const PATH: &str = "/path";

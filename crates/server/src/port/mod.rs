@@ -2,7 +2,7 @@
 //! the wire over QUIC on the UDP port of the same number.
 //!
 //! Each connection is one task, from its first byte to its last, whatever it changes into on the way; who may be
-//! connected, and for how long, is the [`lobby`](crate::server::connections)'s decision. Whatever is none of these protocols is closed.
+//! connected, and for how long, is the [`lobby`](crate::connections)'s decision. Whatever is none of these protocols is closed.
 
 pub mod listen;
 pub mod open_files;
@@ -31,13 +31,13 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_rustls::rustls;
 
-use crate::server::connection::Service;
-use crate::server::connections::{Limits, Lobby, Visit};
-use crate::server::http::Handover;
-use crate::server::port::write_timeout::Patience;
-use crate::server::public_address::{CameFrom, Names, Stripped};
-use crate::server::reverse::Offering;
-use crate::server::zarr::Caller;
+use crate::connection::Service;
+use crate::connections::{Limits, Lobby, Visit};
+use crate::http::Handover;
+use crate::port::write_timeout::Patience;
+use crate::public_address::{CameFrom, Names, Stripped};
+use crate::reverse::Offering;
+use crate::zarr::Caller;
 
 /// Largest header of a request, bytes.
 const MAX_HEADER_BYTES: usize = 16 << 10;
@@ -115,22 +115,25 @@ pub struct Port {
     /// Clients that this server connects to.
     offerings: Vec<Offering>,
     /// Answers to HTTP.
-    pub(crate) sites: Sites,
+    pub sites: Sites,
     service: Arc<Service>,
 }
 
 /// Routers that answer HTTP, by the kind of connection.
 #[derive(Clone)]
-pub(crate) struct Sites {
+pub struct Sites {
     /// To what is encrypted, or comes from this machine.
-    pub(crate) all: Router,
-    pub(crate) redirect: Router,
-    pub(crate) names: Arc<Names>,
+    pub all: Router,
+    /// To what comes unencrypted from another machine.
+    pub redirect: Router,
+    /// Names of the server, by which requests are checked.
+    pub names: Arc<Names>,
 }
 
 impl Port {
     /// Puts everything on a listener.
-    pub(crate) fn new(
+    #[must_use]
+    pub fn new(
         listener: TcpListener,
         udp: Option<quic::Listener>,
         tls: Arc<rustls::ServerConfig>,
@@ -150,16 +153,20 @@ impl Port {
     }
 
     /// Most connections at a time.
-    pub(crate) fn most_connections(&self) -> usize {
+    #[must_use]
+    pub fn most_connections(&self) -> usize {
         self.lobby.most_connections()
     }
 
-    /// Connecting to these clients too.
-    pub(crate) fn offering(self, offerings: Vec<Offering>) -> Self {
+    /// Returns this port, which connects to these clients too.
+    #[must_use]
+    pub fn offering(self, offerings: Vec<Offering>) -> Self {
         Self { offerings, ..self }
     }
 
-    pub(crate) fn with_limits(self, limits: Limits) -> Self {
+    /// Returns this port with other limits for its connections.
+    #[must_use]
+    pub fn with_limits(self, limits: Limits) -> Self {
         Self { lobby: Lobby::new(limits), ..self }
     }
 

@@ -1,9 +1,9 @@
 //! Answers to browsers: the viewer's page, colour maps, a health check, counters, and the way to the wire's WebSocket. Beside
-//! these, data sets as [`zarr`](crate::server::zarr), with a guard of their own.
+//! these, data sets as [`zarr`](crate::zarr), with a guard of their own.
 //!
 //! The page and its files are public; everything that shows data goes through the wire's hello with its token. Host is checked
 //! of every request, and Origin of what leads to data, so that a foreign page (or a foreign name for this address) reaches
-//! nothing: see [`front`](crate::server::public_address). What is refused says so to people too: a page in the browser.
+//! nothing: see [`front`](crate::public_address). What is refused says so to people too: a page in the browser.
 
 pub(crate) mod assets;
 pub mod colormaps;
@@ -20,8 +20,8 @@ use axum::routing::{get, post};
 use hyper::upgrade::OnUpgrade;
 use tokio::sync::mpsc;
 
-use crate::server::http::assets;
-use crate::server::public_address::{CameFrom, Names};
+use crate::http::assets;
+use crate::public_address::{CameFrom, Names};
 
 /// Channel by which a request for a WebSocket hands its connection to the task that runs the connection, so that no
 /// other task has to run it. An extension of each request.
@@ -30,16 +30,17 @@ pub(crate) struct Handover(pub(crate) mpsc::Sender<OnUpgrade>);
 
 /// State of the site.
 #[derive(Clone)]
-pub(crate) struct Site {
-    pub(crate) names: Arc<Names>,
+pub struct Site {
+    /// Names of the server, by which requests are checked.
+    pub names: Arc<Names>,
     /// Colour tables as JSON.
-    pub(crate) colormaps: Arc<str>,
+    pub colormaps: Arc<str>,
     /// Pictures are drawn here, so the viewer's page is of use.
-    pub(crate) draws: bool,
+    pub draws: bool,
 }
 
 /// The site.
-pub(crate) fn router(site: Site) -> Router {
+pub fn router(site: Site) -> Router {
     let names = Arc::clone(&site.names);
     let open = Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
@@ -56,7 +57,7 @@ pub(crate) fn router(site: Site) -> Router {
 
 /// Redirects plain HTTP from other hosts to the encrypted site. A request with a token is refused instead: others on the network
 /// could read the token.
-pub(crate) fn redirect_router(names: Arc<Names>) -> Router {
+pub fn redirect_router(names: Arc<Names>) -> Router {
     Router::new().fallback(move |request: Request| async move {
         let (headers, uri) = (request.headers(), request.uri());
         let is_for_people = wants_page(headers);

@@ -33,11 +33,11 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get};
 use axum::{Router, middleware};
 
-use crate::server::admission::ClientId;
-use crate::server::connection::Service;
-use crate::server::connections::Visit;
-use crate::server::ops::path::of_client;
-use crate::server::public_address::Names;
+use crate::admission::ClientId;
+use crate::connection::Service;
+use crate::connections::Visit;
+use crate::ops::path::of_client;
+use crate::public_address::Names;
 pub use bytes::Bytes;
 pub use folder::{Entry, MAX_LISTED, list, look};
 use guard::Door;
@@ -57,7 +57,7 @@ pub(crate) struct Caller {
 }
 
 /// The part of a site that asks for a token: Zarr, and what is known of the path to whoever asks.
-pub(crate) fn router(service: Arc<Service>, names: Arc<Names>) -> Router {
+pub fn router(service: Arc<Service>, names: Arc<Names>) -> Router {
     let door = Door { service: Arc::clone(&service), names };
     Router::new()
         .route("/zarr/{*path}", reading(tree::in_arrays))
@@ -90,7 +90,8 @@ async fn path_to_caller(
 }
 
 /// URL path of a data set's Zarr hierarchy, below the site.
-pub(crate) fn path(export: &str) -> String {
+#[must_use]
+pub fn path(export: &str) -> String {
     format!("/zarr/{}", client::url::encode(export).replace('/', "%2F"))
 }
 

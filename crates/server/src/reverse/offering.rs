@@ -10,9 +10,9 @@ use client::url::Url;
 use link::offer::offer;
 use link::{Link, Trust};
 
-use crate::server::connection::Service;
-use crate::server::connections::Lobby;
-use crate::server::token::{Admission, Token};
+use crate::connection::Service;
+use crate::connections::Lobby;
+use crate::token::{Admission, Token};
 
 /// Pause before coming again, whatever came of the last time; doubled after each attempt in vain.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);

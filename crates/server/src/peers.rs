@@ -12,9 +12,9 @@ use futures::future::join_all;
 use tokio::time::Instant;
 use wire::ops::{Describe, encode_json};
 
-use crate::server::exports::Export;
-use crate::server::ops::{Begun, Call, Handler};
-use crate::server::stack::Stack;
+use crate::exports::Export;
+use crate::ops::{Begun, Call, Handler};
+use crate::stack::Stack;
 
 /// Time for which an answer about a chain is taken as valid.
 const CHAIN_HOLDS: Duration = Duration::from_secs(1);

@@ -14,7 +14,7 @@ use futures::StreamExt;
 use super::files;
 use super::range::boxes;
 use super::tree::{Chunk, chunk_bytes};
-use crate::server::admission::{ClientId, Gate};
+use crate::admission::{ClientId, Gate};
 
 /// The bytes of a chunk, which stay counted at the gate until they are sent; `None` where the data cover nothing.
 ///

@@ -13,9 +13,9 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::server::connections::{Limits, Lobby};
-use crate::server::port::listen::listen;
-use crate::server::token::Token;
+use crate::connections::{Limits, Lobby};
+use crate::port::listen::listen;
+use crate::token::Token;
 
 /// Connections that have not shown the token yet.
 const MAX_HEARD: usize = 64;
