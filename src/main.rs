@@ -34,6 +34,8 @@ const LINGER: Duration = Duration::from_secs(2);
 const INTERRUPTED: u8 = 130;
 /// A bug, as Rust's programs end with it.
 const PANICKED: u8 = 101;
+/// Crates whose debug messages `-v` shows.
+const TOLD_OF: [&str; 4] = ["corridor_client", "corridor_server", "corridor_export", "corridor_node"];
 
 fn main() -> ExitCode {
     let cli = match config::matches().map(|matches| Cli::from_arg_matches(&matches)) {
@@ -170,7 +172,10 @@ fn start_log(verbose: u8) {
     let asked = std::env::var("CORRIDOR_LOG").ok().and_then(|text| text.parse().ok());
     let usual = match verbose {
         0 => Targets::new().with_default(LevelFilter::WARN),
-        1 => Targets::new().with_default(LevelFilter::INFO).with_target("corridor_node", LevelFilter::DEBUG),
+        1 => {
+            let told = TOLD_OF.map(|target| (target, LevelFilter::DEBUG));
+            Targets::new().with_default(LevelFilter::INFO).with_targets(told)
+        }
         _ => Targets::new().with_default(LevelFilter::TRACE),
     };
     let filtered = tracing_subscriber::registry().with(asked.unwrap_or(usual));

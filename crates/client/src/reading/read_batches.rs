@@ -36,7 +36,6 @@ impl BySize {
 }
 
 /// So many reads that all end with an error.
-#[must_use]
 pub fn all_fail(count: usize, error: Error) -> ReadEnds {
     stream::iter((0..count).map(move |number| (number, Err(error.clone())))).boxed()
 }
