@@ -8,31 +8,11 @@ use super::sources::{relative, tracked};
 /// Files and folders in one folder of sources.
 const MAX_ENTRIES: usize = 20;
 /// Folders that hold more; the numbers only fall.
-const LARGER_FOLDERS: &[(&str, usize)] = &[
-    ("crates/array/src", 27),
-    ("crates/link/src", 30),
-    ("crates/render/src", 64),
-    ("crates/store/src", 49),
-    ("crates/stream/src", 28),
-    ("crates/wire/src", 23),
-];
+const LARGER_FOLDERS: &[(&str, usize)] = &[];
 
 /// Modules written as `foo.rs` beside their folder `foo`; the list only shrinks. Most are `foo/mod.rs`.
-const MODULES_BESIDE_THEIR_FOLDERS: &[&str] = &[
-    "crates/array/src/conformance.rs",
-    "crates/cache/src/table.rs",
-    "crates/client/src/servers/tests.rs",
-    "crates/store/src/formats/common/cf.rs",
-    "crates/store/src/io/gzip.rs",
-    "crates/store/src/pyramid",
-    "crates/store/src/formats/netcdf3.rs",
-    "crates/store/src/formats/nifti.rs",
-    "crates/store/src/formats/nrrd.rs",
-    "crates/store/src/schedule/scratch.rs",
-    "crates/store/src/schedule/source.rs",
-    "crates/store/src/formats/synthetic.rs",
-    "crates/wire/src/client.rs",
-];
+const MODULES_BESIDE_THEIR_FOLDERS: &[&str] =
+    &["crates/array/src/conformance.rs", "crates/cache/src/table.rs", "crates/client/src/servers/tests.rs"];
 
 /// Whether a folder holds sources of a crate or of the viewer.
 fn is_of_sources(folder: &str) -> bool {
