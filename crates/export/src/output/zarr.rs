@@ -215,7 +215,7 @@ mod tests {
             axes: vec!["y".into(), "x".into()],
             shape: vec![3, 3],
             dtype: "|u1".parse().unwrap(),
-            attributes: array::Attributes::new(),
+            attributes: Attributes::new(),
         };
         let out = folder.path().join("u.zarr");
         let zarr = ZarrFolder::create(&out, &what, vec![2, 2]).unwrap();

@@ -20,7 +20,6 @@ use axum::routing::{get, post};
 use hyper::upgrade::OnUpgrade;
 use tokio::sync::mpsc;
 
-use crate::http::assets;
 use crate::public_address::{CameFrom, Names};
 
 /// Channel by which a request for a WebSocket hands its connection to the task that runs the connection, so that no
