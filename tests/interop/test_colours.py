@@ -51,17 +51,17 @@ def test_a_slice_in_the_colours_of_another_array_is_a_slice_of_that_one(home, fi
     slices = {"slices": [{"axis": "y", "at": 12.5}], "mode": "surfaces"}
     own = {**MAGMA, "opacity": [[200.0, 1.0]]}
     expected = drawn(home, file, tmp_path / "t.png", "--view", view(array="t", transfer=own, **slices))
-    found = drawn(home, file, tmp_path / "rho.png", "--view", view(array="rho", colour_by=HEAT, **slices))
+    found = drawn(home, file, tmp_path / "rho.png", "--view", view(array="rho", color_by=HEAT, **slices))
     assert np.abs(expected - found).max() <= 1
     assert len(np.unique(found.reshape(-1, 3), axis=0)) > 30
 
 
 def test_a_surface_has_the_colours_of_where_it_is(home, file, tmp_path):
-    surface = [{"value": 100.0, "colour": [0, 255, 0], "opacity": 1.0}]
-    wish = view(array="rho", surfaces=surface, mode="surfaces", colour_by=HEAT)
+    surface = [{"value": 100.0, "color": [0, 255, 0], "opacity": 1.0}]
+    wish = view(array="rho", surfaces=surface, mode="surfaces", color_by=HEAT)
     found = drawn(home, file, tmp_path / "ball.png", "--view", wish)
     slices = {"slices": [{"axis": "y", "at": 12.5}], "mode": "surfaces"}
-    table = drawn(home, file, tmp_path / "t.png", "--view", view(array="rho", colour_by=HEAT, **slices))
+    table = drawn(home, file, tmp_path / "t.png", "--view", view(array="rho", color_by=HEAT, **slices))
     # Along the middle row the surface faces the eye ever less to both sides: lit colours are darker, and white towards the eye.
     seen = found[60].sum(axis=1) > 0
     assert 60 < seen.sum() < 90
@@ -84,7 +84,7 @@ def test_what_is_seen_stays_where_it_is(home, file, tmp_path):
     assert apart.mean() < 0.02
     what = ("--array", "rho", "--colour-by", "t", "--tf", "magma", "--json")
     done = corridor(home, "render", file, "-o", str(out), "--size", "60x60", *what)
-    told = json.loads(done.stdout.splitlines()[-1])["view"]["colour_by"]
+    told = json.loads(done.stdout.splitlines()[-1])["view"]["color_by"]
     assert told["array"] == "t" and told["map"] == "magma"
     assert 195 < told["range"][0] < 210 and 390 < told["range"][1] < 405
 
@@ -106,7 +106,7 @@ def test_what_cannot_colour_is_refused_with_the_reason(home, file, tmp_path):
         (("--colour-by", "rho"), "another array than `rho`"),
         (("--colour-by", "{}"), "another array than `rho`"),
         (("--colour-by", '{"array": "t", "at": {"dim0": 1}}'), "neither space nor time"),
-        (("--view", view(array="rho", colour_by="t")), "colours by an array, such as"),
+        (("--view", view(array="rho", color_by="t")), "colours by an array, such as"),
         (("--colour-by", json.dumps({**HEAT, "range": [-1.7e308, 1.7e308]})), "low below high"),
         (("--colour-by", json.dumps(HEAT), "--tf", "gray"), "one map for the colours"),
         (("--colour-by", "t", "--mode", "maximum"), "extreme values show their own"),

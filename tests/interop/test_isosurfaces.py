@@ -174,8 +174,8 @@ def test_a_picture_of_surfaces_is_that_of_the_same_view(home, ball, tmp_path):
     view = {
         "mode": "surfaces",
         "surfaces": [
-            {"value": 14, "colour": [208, 80, 48], "opacity": 0.5},
-            {"value": 8, "colour": [86, 180, 233], "opacity": 1},
+            {"value": 14, "color": [208, 80, 48], "opacity": 0.5},
+            {"value": 8, "color": [86, 180, 233], "opacity": 1},
         ],
     }
     done = corridor(home, "render", ball, "--view", json.dumps(view), "--size", "160x120", "-o", str(same))

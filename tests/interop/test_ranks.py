@@ -303,7 +303,7 @@ def test_processes_show_a_view_that_turns_as_one_does(home, tmp_path, count):
         many = pixels(tmp_path / "many.png").astype(int)
         assert {"jpeg", "png"} == set(ada.codecs)
         # What the volume is drawn with beside values that are leapt over: a surface, and extreme values.
-        views = [{"surfaces": [{"value": 600.0, "colour": [200, 90, 60], "opacity": 0.6}]}, {"mode": "maximum"}]
+        views = [{"surfaces": [{"value": 600.0, "color": [200, 90, 60], "opacity": 0.6}]}, {"mode": "maximum"}]
         pictures = [(dict(ada.view), many)]
         for fields in views:
             ada.change(False, **fields)

@@ -110,7 +110,7 @@ export class MockNode {
   }
 
   #fillDefaults(): boolean {
-    const { camera, transfer, colour_by: by, array } = this.#view;
+    const { camera, transfer, color_by: by, array } = this.#view;
     if (camera && transfer && (!by || (by.range && by.map))) return false;
     const [x, y, z] = EXTENT;
     const box = { centre: [x / 2, y / 2, z / 2] as const, diagonal: Math.hypot(x, y, z) };
@@ -130,7 +130,7 @@ export class MockNode {
           [high, 0.22],
         ],
       },
-      colour_by: by && { ...by, range: by.range ?? RANGES[by.array] ?? [0, 1], map: by.map ?? "magma" },
+      color_by: by && { ...by, range: by.range ?? RANGES[by.array] ?? [0, 1], map: by.map ?? "magma" },
     };
     return true;
   }

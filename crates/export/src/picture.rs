@@ -22,7 +22,7 @@ pub struct PictureRequest {
     /// colours, the map is for those.
     pub transfer: Option<String>,
     /// Another array that gives the colours: its name, or JSON as in a view.
-    pub colour_by: Option<String>,
+    pub color_by: Option<String>,
     /// Isosurfaces, instead of those in the view; see [`parse_surface`].
     pub surfaces: Vec<SurfaceRequest>,
     /// Slices, instead of those in the view; see [`parse_slice`].
@@ -149,7 +149,7 @@ fn surface_field(number: usize, surface: &SurfaceRequest) -> Value {
     const COLOURS: [[u8; 3]; 6] =
         [[230, 200, 160], [86, 180, 233], [213, 94, 0], [0, 158, 115], [204, 121, 167], [240, 228, 66]];
     let colour = surface.colour.unwrap_or(COLOURS[number % COLOURS.len()]);
-    json!({"value": surface.value, "colour": colour, "opacity": surface.opacity})
+    json!({"value": surface.value, "color": colour, "opacity": surface.opacity})
 }
 
 /// Reads which values colours are spread over: `usual`, `full`, or `LOW,HIGH`.
@@ -301,12 +301,12 @@ fn fields(
         let slices = slices.collect::<Result<_>>()?;
         fields.insert("slices".into(), Value::Array(slices));
     }
-    if let Some(text) = &request.colour_by {
-        fields.insert("colour_by".into(), colour_by_field(text, request, view)?);
+    if let Some(text) = &request.color_by {
+        fields.insert("color_by".into(), color_by_field(text, request, view)?);
     }
     // Slices need a transfer function, so that one is given says nothing of the volume; nor does a map for another array's values.
     let has_map_alone =
-        request.colour_by.is_some() && request.transfer.as_deref().is_some_and(|t| !is_json(t));
+        request.color_by.is_some() && request.transfer.as_deref().is_some_and(|t| !is_json(t));
     let is_volume_meant = request.slices.is_empty()
         && (request.surfaces.is_empty() || request.transfer.is_some() && !has_map_alone);
     let hides_volume = request.view.is_none() && !is_volume_meant;
@@ -351,7 +351,7 @@ fn fields(
 }
 
 /// Colours by an array as a person asks for them; by the one that is drawn, where JSON names none.
-fn colour_by_field(text: &str, request: &PictureRequest, view: &View) -> Result<Value> {
+fn color_by_field(text: &str, request: &PictureRequest, view: &View) -> Result<Value> {
     if !is_json(text) {
         return Ok(json!({"array": text}));
     }

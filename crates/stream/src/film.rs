@@ -12,7 +12,7 @@ use gpu::Patience;
 use render::{Cancel, Cutting, ImageSize, Scene, SlabRequest};
 use session::{DrawnRange, ParticipantId, Values};
 use tokio::task::JoinSet;
-use view::{ColourBy, Transfer, View};
+use view::{ColorBy, Transfer, View};
 
 use crate::encode::slabs::SlabWish;
 use crate::loading::volume::{Volume, Watching};
@@ -93,7 +93,7 @@ pub struct Film {
     /// The transfer function that was chosen for the first picture.
     chosen: Option<Transfer>,
     /// The colours by another array that were.
-    chosen_colours: Option<ColourBy>,
+    chosen_colours: Option<ColorBy>,
     coming: Option<Coming>,
     slabs: Option<SlabWish>,
     /// The other place, which looks at the last picture, or for now at the first one.
@@ -269,7 +269,7 @@ impl Film {
     fn filled(&mut self, view: &View, aim: &Aim) -> View {
         let mut view = view.clone();
         // Where colours are another array's, the map that was asked for is theirs.
-        let (own_map, tint_map) = match (&view.colour_by, self.colour_map.as_deref()) {
+        let (own_map, tint_map) = match (&view.color_by, self.colour_map.as_deref()) {
             (None, map) => (map, None),
             (Some(_), map) => (None, map),
         };
@@ -280,7 +280,7 @@ impl Film {
             self.chosen.get_or_insert_with(|| transfer.clone());
         }
         view.transfer = Some(transfer);
-        if let Some((by, tint)) = view.colour_by.as_mut().zip(aim.watching.tint.as_ref()) {
+        if let Some((by, tint)) = view.color_by.as_mut().zip(aim.watching.tint.as_ref()) {
             if let Some(chosen) = &self.chosen_colours {
                 by.range = by.range.or(chosen.range);
                 by.map = by.map.take().or_else(|| chosen.map.clone());
@@ -409,8 +409,8 @@ fn chosen_transfer(view: &View, volume: &Volume, colour_map: Option<&str>, range
 }
 
 /// Fills in range and color map of the colors by another array, where they are left open.
-fn chosen_colours(by: &ColourBy, tint: &Volume, colour_map: Option<&str>) -> ColourBy {
+fn chosen_colours(by: &ColorBy, tint: &Volume, colour_map: Option<&str>) -> ColorBy {
     let sensible = tint.sensible_transfer().map_or_else(any_transfer, |(_, transfer)| transfer);
     let map = colour_map.map(str::to_owned).or_else(|| by.map.clone());
-    ColourBy { range: by.range.or(Some(sensible.range)), map: map.or(Some(sensible.map)), ..by.clone() }
+    ColorBy { range: by.range.or(Some(sensible.range)), map: map.or(Some(sensible.map)), ..by.clone() }
 }

@@ -65,9 +65,9 @@ async fn colours_of_another_array_are_chosen_fetched_once_and_shown_with_the_sam
     ada.frame(|f| f.truth.exact).await;
     let (plain, before) = (ada.bulk.clone(), data.asked());
     assert!(before.iter().all(|key| key.array == 0), "nobody has asked for colours yet");
-    ada.change(&json!({"colour_by": {"array": "heat"}}), false);
+    ada.change(&json!({"color_by": {"array": "heat"}}), false);
     let frame = ada.frame(|f| f.truth.exact && f.seq >= 100).await;
-    let by = ada.view.colour_by.clone().unwrap();
+    let by = ada.view.color_by.clone().unwrap();
     let [low, high] = by.range.unwrap();
     assert!(low > 0.0 && low < 10.0 && high > 90.0 && high < 100.0, "{by:?}");
     assert_eq!(by.map.as_deref(), Some("viridis"));
@@ -91,7 +91,7 @@ async fn colours_of_another_array_are_chosen_fetched_once_and_shown_with_the_sam
     assert!(still.image.to_png(Background::Color(background)).unwrap() == coloured, "the same pixels");
     // Another map needs no block, and none at all the way back.
     let asked = data.asked().len();
-    ada.change(&json!({"colour_by": {"array": "heat", "map": "magma", "range": [low, high]}}), false);
+    ada.change(&json!({"color_by": {"array": "heat", "map": "magma", "range": [low, high]}}), false);
     ada.frame(|f| f.truth.exact && f.seq >= 101).await;
     assert_ne!(ada.bulk, coloured);
     let magma = StillRequest { colour_map: Some("magma".into()), ..request };
@@ -100,7 +100,7 @@ async fn colours_of_another_array_are_chosen_fetched_once_and_shown_with_the_sam
         still.image.to_png(Background::Color(background)).unwrap() == ada.bulk,
         "its map is the one meant"
     );
-    ada.change(&json!({"colour_by": null}), false);
+    ada.change(&json!({"color_by": null}), false);
     ada.frame(|f| f.truth.exact && f.seq >= 102).await;
     assert!(ada.bulk == plain && data.asked().len() > asked, "asked: by the still only");
 }
@@ -113,7 +113,7 @@ async fn a_picture_whose_colours_are_to_come_says_so() {
     let session = session_on(&data, MEMORY, Some(view_of_ball(&data)));
     let mut ada = join(&session);
     ada.frame(|f| f.truth.exact).await;
-    ada.change(&json!({"colour_by": {"array": "heat"}}), false);
+    ada.change(&json!({"color_by": {"array": "heat"}}), false);
     let frame = ada.frame(|f| f.seq >= 100 && f.truth.state == State::Loading).await;
     assert!(!frame.truth.exact && frame.truth.blocks_present < frame.truth.blocks_total, "{frame:?}");
     assert_eq!(frame.truth.state, State::Loading);
@@ -125,7 +125,7 @@ async fn a_picture_whose_colours_are_to_come_says_so() {
 async fn a_film_in_colours_of_another_array_keeps_them_and_fetches_ahead() {
     let data = Pyramid::with_heat(64, 16, 3);
     let first = view_of_ball(&data);
-    let coloured = first.merged(json!({"colour_by": {"array": "heat"}}).as_object().unwrap()).unwrap();
+    let coloured = first.merged(json!({"color_by": {"array": "heat"}}).as_object().unwrap()).unwrap();
     let at = |time| View { time, ..coloured.clone() };
     let pictures = film_of(&data, (0..3).map(at).collect()).await;
     for (number, (still, asked)) in pictures.iter().enumerate() {
@@ -138,7 +138,7 @@ async fn a_film_in_colours_of_another_array_keeps_them_and_fetches_ahead() {
                 "array {array} when picture {number} was finished"
             );
         }
-        assert_eq!(still.view.colour_by, pictures[0].0.view.colour_by, "one range for all");
+        assert_eq!(still.view.color_by, pictures[0].0.view.color_by, "one range for all");
         assert!(still.truth.exact);
     }
     assert_ne!(pictures[0].0.image, pictures[1].0.image);
@@ -149,7 +149,7 @@ async fn memory_is_a_hard_limit_of_both_arrays() {
     let data = Pyramid::with_heat(192, 32, 1);
     let memory = MIN_MEMORY_BYTES;
     let first = view_of_ball(&data);
-    let view = first.merged(json!({"colour_by": {"array": "heat"}}).as_object().unwrap()).unwrap();
+    let view = first.merged(json!({"color_by": {"array": "heat"}}).as_object().unwrap()).unwrap();
     let session = session_on(&data, memory, Some(view));
     let mut ada = join_with(&session, 400, 400);
     let worst = ada.most_bytes_of(&session).await;

@@ -150,11 +150,11 @@ async fn a_film_of_time_steps_by_ranks_is_that_of_one() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_film_in_colours_of_another_array_by_ranks_is_that_of_one() {
-    let step = |time: u64| json!({"time": time, "colour_by": {"array": "heat"}});
+    let step = |time: u64| json!({"time": time, "color_by": {"array": "heat"}});
     assert_same(&[step(0), step(1), step(3)], &[(2, Method::Auto), (4, Method::BinarySwap)]).await;
-    let surface = json!([{"value": 100.0, "colour": [9, 9, 9], "opacity": 0.75}]);
+    let surface = json!([{"value": 100.0, "color": [9, 9, 9], "opacity": 0.75}]);
     let surfaces =
-        json!({"surfaces": surface, "mode": "surfaces", "colour_by": {"array": "heat", "map": "magma"}});
+        json!({"surfaces": surface, "mode": "surfaces", "color_by": {"array": "heat", "map": "magma"}});
     assert_same(&[surfaces], &[(3, Method::Auto)]).await;
 }
 

@@ -4,14 +4,14 @@
 //! session, on the command line and in Python. This crate is pure: it checks views, merges changes into them, and chooses
 //! what is not given where that needs only the description of a data set. It reads no values and never draws.
 
-mod colour;
+mod color_by;
 mod first;
 mod slice;
 mod surface;
 mod transfer;
 mod view;
 
-pub use colour::ColourBy;
+pub use color_by::ColorBy;
 pub use first::COLOR_END;
 pub use slice::{MAX_SLICES, Slice, SpaceAxis};
 pub use surface::{MAX_SURFACES, Mode, Surface};

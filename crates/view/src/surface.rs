@@ -13,7 +13,8 @@ pub struct Surface {
     /// Decoded value.
     pub value: f64,
     /// sRGB.
-    pub colour: [u8; 3],
+    #[serde(alias = "colour")]
+    pub color: [u8; 3],
     /// Fraction of the light from behind that the surface absorbs, 0 to 1.
     pub opacity: f64,
     /// Fields of a later version: kept, ignored.
@@ -30,9 +31,9 @@ pub enum Mode {
     Composite,
     /// Nothing else: only isosurfaces and slices.
     Surfaces,
-    /// The largest value along each ray, in its colour.
+    /// The largest value along each ray, in its color.
     Maximum,
-    /// The smallest value along each ray, in its colour.
+    /// The smallest value along each ray, in its color.
     Minimum,
 }
 

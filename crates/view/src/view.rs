@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::first::first_array;
 use crate::transfer::Looks;
-use crate::{ColourBy, Mode, Slice, SpaceAxis, Surface, Transfer};
+use crate::{ColorBy, Mode, Slice, SpaceAxis, Surface, Transfer};
 
 /// The version of the schema that this crate writes and reads.
 pub const SCHEMA: u32 = 1;
@@ -27,6 +27,8 @@ const MIN_FOV_RAD: f64 = 1e-6;
 const MAX_FOV_RAD: f64 = std::f64::consts::PI - 1e-3;
 /// Largest distance of the eyes of a stereo pair, as a share of that to what they look at.
 pub const MAX_PARALLAX: f64 = 0.5;
+/// Former names of fields, which are still read, and the present ones.
+const FORMER_NAMES: [(&str, &str); 1] = [("colour_by", "color_by")];
 /// Background where a view names none: a dark neutral grey, sRGB.
 const DEFAULT_BACKGROUND: [u8; 3] = [13, 14, 18];
 
@@ -95,9 +97,9 @@ pub struct View {
     /// Which values are seen, and how.
     #[serde(default)]
     pub transfer: Option<Transfer>,
-    /// Another array that gives the colours.
-    #[serde(default)]
-    pub colour_by: Option<ColourBy>,
+    /// Another array that gives the colors.
+    #[serde(default, alias = "colour_by")]
+    pub color_by: Option<ColorBy>,
     /// Isosurfaces, at most [`crate::MAX_SURFACES`].
     #[serde(default)]
     pub surfaces: Vec<Surface>,
@@ -146,7 +148,7 @@ impl Default for View {
             level: None,
             camera: None,
             transfer: None,
-            colour_by: None,
+            color_by: None,
             surfaces: Vec::new(),
             slices: Vec::new(),
             mode: Mode::default(),
@@ -220,11 +222,11 @@ impl View {
         let Ok(Value::Object(mut all)) = serde_json::to_value(self) else {
             return Err(Error::internal("a view is always a JSON object"));
         };
-        for (name, value) in fields {
+        for (name, value) in with_present_names(fields) {
             if value.is_null() {
-                all.remove(name);
+                all.remove(&name);
             } else {
-                all.insert(name.clone(), value.clone());
+                all.insert(name, value);
             }
         }
         let view: Self = serde_json::from_value(Value::Object(all)).map_err(not_a_view)?;
@@ -236,10 +238,10 @@ impl View {
     /// for the old one goes back to its default, unless it is given too. Colours by another array go wherever they do not fit any more.
     #[must_use]
     pub fn with_consequences(&self, fields: &Map<String, Value>, dataset: &Dataset) -> Map<String, Value> {
-        let mut all = self.with_consequences_of_array(fields, dataset);
+        let mut all = self.with_consequences_of_array(&with_present_names(fields), dataset);
         let keeps_colours = || self.merged(&all).is_ok_and(|view| view.colours_in(dataset).is_ok());
-        if self.colour_by.is_some() && !all.contains_key("colour_by") && !keeps_colours() {
-            all.insert("colour_by".into(), Value::Null);
+        if self.color_by.is_some() && !all.contains_key("color_by") && !keeps_colours() {
+            all.insert("color_by".into(), Value::Null);
         }
         all
     }
@@ -254,7 +256,7 @@ impl View {
         match (meaning_in(old), meaning_in(new)) {
             (_, None) => fields = self.moved_to_first(old, new),
             (Some(before), Some(after)) if before != after => {
-                for name in ["transfer", "surfaces", "colour_by"] {
+                for name in ["transfer", "surfaces", "color_by"] {
                     fields.insert(name.into(), Value::Null);
                 }
                 if !after.is_continuous() && self.mode.is_extreme() {
@@ -277,7 +279,7 @@ impl View {
     }
 
     /// Returns `fields`; if they name another array, adds null for each field that must go back to its
-    /// default, except `colour_by`.
+    /// default, except `color_by`.
     fn with_consequences_of_array(
         &self,
         fields: &Map<String, Value>,
@@ -296,7 +298,7 @@ impl View {
         all
     }
 
-    /// Names of the fields, except `colour_by`, that only made sense for `old`, which may be unknown, where the view shows `new` now.
+    /// Names of the fields, except `color_by`, that only made sense for `old`, which may be unknown, where the view shows `new` now.
     fn outdated(&self, old: Option<&ArrayInfo>, new: &ArrayInfo) -> Vec<&'static str> {
         let mut forget = vec!["transfer", "surfaces", "at", "level"];
         if old.is_none_or(|old| !is_same_space(old, new)) {
@@ -318,7 +320,7 @@ impl View {
     /// # Errors
     /// `Invalid`, naming the field.
     pub fn check(&self) -> Result<()> {
-        let colours = self.colour_by.as_ref();
+        let colours = self.color_by.as_ref();
         let named = self.at.len().max(colours.map_or(0, |by| by.at.len()));
         if named > MAX_AXES {
             return Err(Error::invalid(format!("expected at most {MAX_AXES} axes in `at`, found {named}")));
@@ -434,6 +436,17 @@ pub(crate) fn is_same_space(a: &ArrayInfo, b: &ArrayInfo) -> bool {
     sides(a) == sides(b) && map(a) == map(b)
 }
 
+/// Returns the fields with former names replaced by the present ones, which win where both are there.
+fn with_present_names(fields: &Map<String, Value>) -> Map<String, Value> {
+    let mut all = fields.clone();
+    for (former, present) in FORMER_NAMES {
+        if let Some(value) = all.remove(former) {
+            all.entry(present).or_insert(value);
+        }
+    }
+    all
+}
+
 fn check_clip(clip: &[[f64; 3]; 2]) -> Result<()> {
     let [low, high] = clip;
     let fine = low.iter().zip(high).all(|(&l, &h)| (0.0..=1.0).contains(&l) && h <= 1.0 && l < h);
@@ -478,8 +491,8 @@ pub(crate) mod tests {
             "camera": {"eye": [1.0, 2.0, 3.0], "target": [0.0, 0.0, 0.0], "up": [0.0, 0.0, 1.0],
                        "projection": {"perspective": {"fov_y_rad": 0.6}}},
             "transfer": {"range": [0.0, 1.0], "map": "viridis", "opacity": [[0.0, 0.0], [1.0, 0.5]]},
-            "colour_by": {"array": "temperature", "at": {"channel": 1}, "range": [270.0, 300.0], "map": "magma"},
-            "surfaces": [{"value": 0.5, "colour": [230, 190, 150], "opacity": 0.75}],
+            "color_by": {"array": "temperature", "at": {"channel": 1}, "range": [270.0, 300.0], "map": "magma"},
+            "surfaces": [{"value": 0.5, "color": [230, 190, 150], "opacity": 0.75}],
             "slices": [{"axis": "z", "at": 12.5}], "mode": "composite", "shading": true,
             "grids": true, "stereo": 0.04, "clip": null, "background": [0, 0, 0]})
     }
@@ -541,14 +554,14 @@ pub(crate) mod tests {
             ("/transfer/opacity", json!([[1.0, 0.0], [0.0, 0.5]]), "ascending"),
             (
                 "/surfaces",
-                json!(vec![json!({"value": 1.0, "colour": [0, 0, 0], "opacity": 1.0}); 21]),
+                json!(vec![json!({"value": 1.0, "color": [0, 0, 0], "opacity": 1.0}); 21]),
                 "20 isosurfaces",
             ),
-            ("/colour_by/range", json!([1.0, 0.0]), "low below high"),
-            ("/colour_by/array", json!("x".repeat(5000)), "names up to"),
+            ("/color_by/range", json!([1.0, 0.0]), "low below high"),
+            ("/color_by/array", json!("x".repeat(5000)), "names up to"),
             ("/mode", json!("minimum"), "extreme values show their own"),
             ("/surfaces/0/opacity", json!(1.5), "opacity from 0 to 1"),
-            ("/surfaces/0/colour", json!([0, 0, 256]), "JSON"),
+            ("/surfaces/0/color", json!([0, 0, 256]), "JSON"),
             ("/slices", json!(vec![json!({"axis": "x", "at": 1.0}); 17]), "16 slices"),
             ("/slices/0/axis", json!("t"), "JSON"),
             ("/slices/0/at", json!(null), "JSON"),
@@ -639,7 +652,7 @@ pub(crate) mod tests {
         let same = switched(json!({"array": "same"}));
         assert_eq!((same.transfer, same.camera, same.time), (None, view.camera.clone(), 7));
         assert!(same.surfaces.is_empty(), "values of another array mean something else");
-        assert_eq!(same.colour_by, None, "an array needs no other one to show its own values");
+        assert_eq!(same.color_by, None, "an array needs no other one to show its own values");
         let other = switched(json!({"array": "other", "transfer": all["transfer"].clone()}));
         assert_eq!((other.transfer, other.camera, other.time), (view.transfer.clone(), None, 0));
         assert_eq!(switched(json!({"array": "a", "time": 3})).transfer, view.transfer);
@@ -691,7 +704,7 @@ pub(crate) mod tests {
             (same.camera, same.slices, same.background),
             (view.camera.clone(), view.slices.clone(), view.background)
         );
-        assert!(same.surfaces.is_empty() && same.at.is_empty() && same.colour_by.is_none());
+        assert!(same.surfaces.is_empty() && same.at.is_empty() && same.color_by.is_none());
 
         let new = data(&[("line", &[(X, 9)]), ("other", &[(Time, 5), (Z, 2), (Y, 3), (X, 5)])]);
         let other = in_new(&new);
@@ -709,21 +722,21 @@ pub(crate) mod tests {
         use AxisKind::{X, Y, Z};
         let axes = [(Z, 2), (Y, 3), (X, 4)];
         let data = data(&[("a", &axes), ("b", &axes), ("c", &axes), ("larger", &[(Z, 2), (Y, 3), (X, 5)])]);
-        let view = View::parse(&json!({"array": "a", "colour_by": {"array": "b"}}).to_string()).unwrap();
+        let view = View::parse(&json!({"array": "a", "color_by": {"array": "b"}}).to_string()).unwrap();
         let asked = |to: Value| {
             let fields = view.with_consequences(to.as_object().unwrap(), &data);
-            view.merged(&fields).map(|view| view.colour_by.map(|by| by.array))
+            view.merged(&fields).map(|view| view.color_by.map(|by| by.array))
         };
         assert_eq!(asked(json!({"array": "c"})).unwrap().as_deref(), Some("b"));
         for other in [json!({"array": "b"}), json!({"array": "larger"}), json!({"mode": "maximum"})] {
             assert_eq!(asked(other.clone()).unwrap(), None, "{other}");
         }
-        assert!(asked(json!({"mode": "maximum", "colour_by": {"array": "b"}})).is_err());
+        assert!(asked(json!({"mode": "maximum", "color_by": {"array": "b"}})).is_err());
         assert_eq!(asked(json!({"background": [1, 1, 1]})).unwrap().as_deref(), Some("b"));
         // An array that is gone since gives no colours, and holds nobody up.
-        let gone = view.merged(json!({"colour_by": {"array": "gone"}}).as_object().unwrap()).unwrap();
+        let gone = view.merged(json!({"color_by": {"array": "gone"}}).as_object().unwrap()).unwrap();
         let fields = gone.with_consequences(&Map::new(), &data);
-        assert_eq!(gone.merged(&fields).unwrap().colour_by, None);
+        assert_eq!(gone.merged(&fields).unwrap().color_by, None);
     }
 
     #[test]
@@ -731,12 +744,12 @@ pub(crate) mod tests {
         use AxisKind::{Channel, X, Y, Z};
         let data = data(&[("a", &[(Channel, 3), (Z, 2), (Y, 3), (X, 4)])]);
         let by = json!({"array": "a", "at": {"channel": 2}});
-        let view = View::parse(&json!({"array": "a", "colour_by": by}).to_string()).unwrap();
+        let view = View::parse(&json!({"array": "a", "color_by": by}).to_string()).unwrap();
         for (channel, keeps) in [(1, true), (2, false)] {
             let fields = json!({"at": {"channel": channel}});
             let fields = view.with_consequences(fields.as_object().unwrap(), &data);
             let next = view.merged(&fields).unwrap();
-            assert_eq!((next.at["channel"], next.colour_by.is_some()), (channel, keeps));
+            assert_eq!((next.at["channel"], next.color_by.is_some()), (channel, keeps));
             next.colours_in(&data).unwrap();
         }
     }

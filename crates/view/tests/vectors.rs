@@ -36,6 +36,24 @@ fn legal_views_are_read_and_written_unchanged() {
 }
 
 #[test]
+fn former_spellings_are_read_and_written_as_present_ones() {
+    let former = vectors("former");
+    assert!(former.len() > 2);
+    for pair in former {
+        let [former, present] = [&pair[0], &pair[1]];
+        let view = View::parse(&former.to_string()).unwrap();
+        assert_eq!(view, View::parse(&present.to_string()).unwrap());
+        // Also as a server or a viewer of this version reads a whole view.
+        assert_eq!(serde_json::from_value::<View>(former.clone()).unwrap(), view);
+        let written = serde_json::to_value(view).unwrap();
+        for (field, value) in present.as_object().unwrap() {
+            assert!(same(&written[field], value), "{field}: {value} became {}", written[field]);
+        }
+        assert!(written.as_object().unwrap().keys().all(|field| !field.contains("colour")), "{written}");
+    }
+}
+
+#[test]
 fn what_does_not_fit_is_refused() {
     let refused = vectors("refused");
     assert!(refused.len() > 3);

@@ -20,7 +20,7 @@ import type { Json } from "../json.ts";
 import type { FrameInfo, Severity, Truth } from "../session/messages.ts";
 import { nextStepMillis, nextTime } from "../session/player.ts";
 import { Views } from "../session/views.ts";
-import type { Camera, ColourBy, Transfer, Vec3, ViewPatch } from "../view/schema.ts";
+import type { Camera, ColorBy, Transfer, Vec3, ViewPatch } from "../view/schema.ts";
 import type { FromWorker } from "../worker/messages.ts";
 import { Address } from "./address.ts";
 import { copyText } from "./clipboard.ts";
@@ -137,7 +137,7 @@ export class Viewer implements Actions {
     // Camera and transfer function of another array seldom suit; the node fills in new ones.
     const patch = { array: array.name, time, at: {}, level: null, camera: null, transfer: null };
     const mode = isContinuous(array) ? this.#views.view.mode : "composite";
-    this.change({ ...patch, colour_by: this.#coloursOf(array), surfaces: [], slices: [], mode });
+    this.change({ ...patch, color_by: this.#coloursOf(array), surfaces: [], slices: [], mode });
   };
 
   interpret = (meaning: SayableMeaning | null): void => {
@@ -404,8 +404,8 @@ export class Viewer implements Actions {
   }
 
   /** The view's choice of another array that gives the colors, where it can color `array` too; else null. */
-  #coloursOf(array: ArrayInfo): ColourBy | null {
-    const by = this.#views.view.colour_by;
+  #coloursOf(array: ArrayInfo): ColorBy | null {
+    const by = this.#views.view.color_by;
     const colours = by && this.#state.dataset ? findArray(this.#state.dataset, by.array) : null;
     return colours && canColour(colours, array) ? by : null;
   }

@@ -1,13 +1,13 @@
-//! Isosurfaces: a row for each with its value, colour and opacity.
+//! Isosurfaces: a row for each with its value, color and opacity.
 
 import type { Actions, Part, State } from "../app/state.ts";
 import { isContinuous } from "../dataset/dataset.ts";
 import { formatNumber } from "../dataset/labels.ts";
-import { MAX_SURFACES, type ColourBy, type Surface, type Vec3 } from "../view/schema.ts";
+import { MAX_SURFACES, type ColorBy, type Surface, type Vec3 } from "../view/schema.ts";
 import { el, iconButton, textButton } from "./dom.ts";
 
-/** Colours of new surfaces, as those of `corridor render --iso`. */
-const COLOURS: readonly Vec3[] = [
+/** Colors of new surfaces, as those of `corridor render --iso`. */
+const COLORS: readonly Vec3[] = [
   [230, 200, 160],
   [86, 180, 233],
   [213, 94, 0],
@@ -24,8 +24,8 @@ export function surfaceControl(actions: Actions): Part {
   };
   const rows = el("div", { class: "surfaces" });
   const add = textButton("Add", () => {
-    const colour = COLOURS[surfaces.length % COLOURS.length] ?? [255, 255, 255];
-    change([...surfaces, { value: middle, colour, opacity: 1 }]);
+    const color = COLORS[surfaces.length % COLORS.length] ?? [255, 255, 255];
+    change([...surfaces, { value: middle, color, opacity: 1 }]);
   });
   const element = el(
     "section",
@@ -44,7 +44,7 @@ export function surfaceControl(actions: Actions): Part {
     while (rows.children.length > surfaces.length) rows.lastElementChild?.remove();
     surfaces.forEach((surface, index) => {
       const row = rows.children[index] ?? rows.appendChild(newRow(index));
-      showRow(row, surface, view.colour_by);
+      showRow(row, surface, view.color_by);
     });
   };
   const newRow = (index: number): HTMLElement => {
@@ -60,7 +60,7 @@ export function surfaceControl(actions: Actions): Part {
 
 function row(index: number, set: (fields: Partial<Surface>) => void, remove: () => void): HTMLElement {
   const name = `surface ${index + 1}`;
-  const colour = el("input", { type: "color", "aria-label": `Colour of ${name}` });
+  const color = el("input", { type: "color", "aria-label": `Color of ${name}` });
   const value = el("input", {
     type: "text",
     inputmode: "decimal",
@@ -75,8 +75,8 @@ function row(index: number, set: (fields: Partial<Surface>) => void, remove: () 
     step: "0.01",
     "aria-label": `Opacity of ${name}`,
   });
-  colour.addEventListener("input", () => {
-    set({ colour: fromHex(colour.value) });
+  color.addEventListener("input", () => {
+    set({ color: fromHex(color.value) });
   });
   value.addEventListener("change", () => {
     const number = Number(value.value);
@@ -90,7 +90,7 @@ function row(index: number, set: (fields: Partial<Surface>) => void, remove: () 
   return el(
     "div",
     { class: "surface" },
-    colour,
+    color,
     value,
     opacity,
     iconButton("close", `Remove ${name}`, "", remove),
@@ -98,22 +98,22 @@ function row(index: number, set: (fields: Partial<Surface>) => void, remove: () 
 }
 
 /** What a person is changing is left alone. */
-function showRow(row: Element, surface: Surface, by: ColourBy | null): void {
-  const [colour, value, opacity] = row.querySelectorAll("input");
+function showRow(row: Element, surface: Surface, by: ColorBy | null): void {
+  const [color, value, opacity] = row.querySelectorAll("input");
   const show = (input: HTMLInputElement | undefined, text: string) => {
     if (input && document.activeElement !== input && input.value !== text) input.value = text;
   };
-  show(colour, toHex(surface.colour));
-  if (colour) {
-    colour.disabled = by !== null;
-    colour.title = by ? `Coloured by ${by.array}` : "";
+  show(color, toHex(surface.color));
+  if (color) {
+    color.disabled = by !== null;
+    color.title = by ? `Colored by ${by.array}` : "";
   }
   show(value, formatNumber(surface.value));
   show(opacity, String(surface.opacity));
 }
 
-function toHex(colour: Vec3): string {
-  return `#${colour.map((c) => c.toString(16).padStart(2, "0")).join("")}`;
+function toHex(color: Vec3): string {
+  return `#${color.map((c) => c.toString(16).padStart(2, "0")).join("")}`;
 }
 
 function fromHex(text: string): Vec3 {

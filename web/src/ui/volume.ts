@@ -23,7 +23,7 @@ export function volumeControl(actions: Actions): Part {
   const select = el("select", { "aria-label": "How the volume is drawn", id: "mode" });
   select.addEventListener("change", () => {
     const mode = MODES.find((name) => name === select.value);
-    if (mode) actions.change(EXTREME_MODES.includes(mode) ? { mode, colour_by: null } : { mode });
+    if (mode) actions.change(EXTREME_MODES.includes(mode) ? { mode, color_by: null } : { mode });
   });
   const meaning = el("select", { "aria-label": "What the values mean", id: "meaning" });
   let shown: SayableMeaning = "intensity";

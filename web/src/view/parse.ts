@@ -12,7 +12,7 @@ import {
   SCHEMA_VERSION,
   SPACE_AXES,
   type Camera,
-  type ColourBy,
+  type ColorBy,
   type OpacityPoint,
   type Projection,
   type Slice,
@@ -39,7 +39,7 @@ const FIELDS: Readonly<Record<FieldName, FieldReader>> = {
   level: (value) => (value === null || (isCount(value) && value < 256) ? value : undefined),
   camera: (value) => (value === null ? null : readCamera(value)),
   transfer: (value) => (value === null ? null : readTransfer(value)),
-  colour_by: (value) => (value === null ? null : readColourBy(value)),
+  color_by: (value) => (value === null ? null : readColorBy(value)),
   surfaces: readSurfaces,
   slices: readSlices,
   mode: (value) => MODES.find((mode) => mode === value),
@@ -47,15 +47,19 @@ const FIELDS: Readonly<Record<FieldName, FieldReader>> = {
   grids: (value) => (typeof value === "boolean" ? value : undefined),
   stereo: (value) => (value === null || isParallax(value) ? value : undefined),
   clip: (value) => (value === null ? null : readClip(value)),
-  background: readColour,
+  background: readColor,
 };
+
+/** Names that fields had before, which are still read. */
+const FORMER_NAMES: ReadonlyMap<string, FieldName> = new Map([["colour_by", "color_by"]]);
 
 export function parseView(value: Json): ParsedView {
   if (!isObject(value)) return { patch: {}, warnings: ["expected a view, found something else"] };
   const warnings: string[] = [];
   const patch: Record<string, unknown> = {};
   const other: Record<string, Json> = {};
-  for (const [name, field] of Object.entries(value)) {
+  for (const [written, field] of Object.entries(value)) {
+    const name = FORMER_NAMES.get(written) ?? written;
     if (name === "v") {
       if (field !== SCHEMA_VERSION)
         warnings.push(`expected a view of schema ${SCHEMA_VERSION}, found a different one`);
@@ -150,7 +154,7 @@ function readPoint(value: Json): OpacityPoint | undefined {
   return isFinite(at) && isFinite(alpha) && alpha >= 0 && alpha <= 1 ? [at, alpha] : undefined;
 }
 
-function readColourBy(json: Json): ColourBy | undefined {
+function readColorBy(json: Json): ColorBy | undefined {
   if (!isObject(json) || typeof json.array !== "string") return undefined;
   const { array, at: positions = {}, range: ends = null, map = null } = json;
   const at = readPositions(positions);
@@ -167,10 +171,11 @@ function readSurfaces(value: Json): readonly Surface[] | undefined {
 
 function readSurface(json: Json): Surface | undefined {
   if (!isObject(json)) return undefined;
-  const { value, opacity } = json;
-  const colour = readColour(json.colour ?? null);
+  const { colour: former = null, ...fields } = json;
+  const { value, opacity } = fields;
+  const color = readColor(fields.color ?? former);
   const isLegal = isFinite(value) && isFinite(opacity) && opacity >= 0 && opacity <= 1;
-  return isLegal && colour ? { ...json, value, colour, opacity } : undefined;
+  return isLegal && color ? { ...fields, value, color, opacity } : undefined;
 }
 
 function readSlices(value: Json): readonly Slice[] | undefined {
@@ -195,7 +200,7 @@ function readClip(value: Json): readonly [Vec3, Vec3] | undefined {
   return low.every((x, axis) => x < (high[axis] ?? 0)) ? [low, high] : undefined;
 }
 
-function readColour(value: Json): Vec3 | undefined {
-  const colour = readVec3(value);
-  return colour?.every((c) => isCount(c) && c <= 255) ? colour : undefined;
+function readColor(value: Json): Vec3 | undefined {
+  const color = readVec3(value);
+  return color?.every((c) => isCount(c) && c <= 255) ? color : undefined;
 }

@@ -10,7 +10,7 @@ export type Projection =
   | { readonly perspective: { readonly fov_y_rad: number } }
   | { readonly orthographic: { readonly height_world: number } };
 
-/** In world space. May carry fields of a newer schema, as may [`Transfer`] and [`ColourBy`]. */
+/** In world space. May carry fields of a newer schema, as may [`Transfer`] and [`ColorBy`]. */
 export interface Camera {
   readonly eye: Vec3;
   readonly target: Vec3;
@@ -21,19 +21,19 @@ export interface Camera {
 /** A value and its opacity (0 to 1) over one smallest voxel spacing of level 0. */
 export type OpacityPoint = readonly [value: number, alpha: number];
 
-/** Over decoded values. The colour map spans `range`; opacity is linear between points, which are sorted. */
+/** Over decoded values. The color map spans `range`; opacity is linear between points, which are sorted. */
 export interface Transfer {
   readonly range: readonly [low: number, high: number];
   readonly map: string;
   readonly opacity: readonly OpacityPoint[];
 }
 
-/** Another array whose values give all colours; its voxels lie at the same places. */
-export interface ColourBy {
+/** Another array whose values give all colors; its voxels lie at the same places. */
+export interface ColorBy {
   readonly array: string;
   /** Index on its axes that are neither space nor time, by name; as in the view where not named. */
   readonly at: Readonly<Record<string, number>>;
-  /** Decoded values at the ends of the colour map; null: the server fills it in, as it does the map. */
+  /** Decoded values at the ends of the color map; null: the server fills it in, as it does the map. */
   readonly range: readonly [low: number, high: number] | null;
   readonly map: string | null;
 }
@@ -42,14 +42,14 @@ export interface ColourBy {
 export interface Surface {
   readonly value: number;
   /** sRGB, 0 to 255. */
-  readonly colour: Vec3;
+  readonly color: Vec3;
   readonly opacity: number;
 }
 
 export const SPACE_AXES = ["x", "y", "z"] as const;
 export type SpaceAxis = (typeof SPACE_AXES)[number];
 
-/** A plane across an axis of the volume, opaque in the colours of the transfer function. */
+/** A plane across an axis of the volume, opaque in the colors of the transfer function. */
 export interface Slice {
   readonly axis: SpaceAxis;
   /** Index of level 0. */
@@ -62,7 +62,7 @@ export interface Slice {
  */
 export const MODES = ["composite", "surfaces", "maximum", "minimum"] as const;
 export type Mode = (typeof MODES)[number];
-/** Those that show values, which have their own colours and no others. */
+/** Those that show values, which have their own colors and no others. */
 export const EXTREME_MODES: readonly Mode[] = ["maximum", "minimum"];
 
 export interface View {
@@ -76,8 +76,8 @@ export interface View {
   /** null: the server fills in a default. */
   readonly camera: Camera | null;
   readonly transfer: Transfer | null;
-  /** null: the array's own values give the colours. */
-  readonly colour_by: ColourBy | null;
+  /** null: the array's own values give the colors. */
+  readonly color_by: ColorBy | null;
   readonly surfaces: readonly Surface[];
   readonly slices: readonly Slice[];
   readonly mode: Mode;
@@ -118,7 +118,7 @@ export const EMPTY_VIEW: View = {
   level: null,
   camera: null,
   transfer: null,
-  colour_by: null,
+  color_by: null,
   surfaces: [],
   slices: [],
   mode: "composite",

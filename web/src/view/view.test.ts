@@ -12,7 +12,11 @@ import { EMPTY_VIEW, type View } from "./schema.ts";
 /** Test vectors, which the Rust tests read too. */
 const VECTORS = JSON.parse(
   readFileSync(new URL("../../../lab/vectors/views.json", import.meta.url), "utf8"),
-) as { readonly legal: readonly JsonObject[]; readonly refused: readonly JsonObject[] };
+) as {
+  readonly legal: readonly JsonObject[];
+  readonly former: readonly (readonly [JsonObject, JsonObject])[];
+  readonly refused: readonly JsonObject[];
+};
 
 const DOCUMENTED: Json = {
   v: 1,
@@ -34,8 +38,8 @@ const DOCUMENTED: Json = {
       [1, 0.5],
     ],
   },
-  colour_by: { array: "temperature", at: { channel: 1 }, range: [270, 300], map: "magma" },
-  surfaces: [{ value: 0.5, colour: [230, 190, 150], opacity: 0.75 }],
+  color_by: { array: "temperature", at: { channel: 1 }, range: [270, 300], map: "magma" },
+  surfaces: [{ value: 0.5, color: [230, 190, 150], opacity: 0.75 }],
   slices: [{ axis: "z", at: 12.5 }],
   mode: "composite",
   shading: true,
@@ -57,22 +61,28 @@ describe("parse", () => {
       ...DOCUMENTED,
       cursor: [1],
       transfer: { ...(DOCUMENTED.transfer as object), gamma: "x" },
-      colour_by: { ...(DOCUMENTED.colour_by as object), gamma: "x" },
+      color_by: { ...(DOCUMENTED.color_by as object), gamma: "x" },
     } as Json;
     expect(viewToJson(parseView(newer).patch)).toEqual(newer);
   });
 
   it("reads that the server is to choose the colours by another array", () => {
-    const { patch, warnings } = parseView({ colour_by: { array: "temperature" } });
+    const { patch, warnings } = parseView({ color_by: { array: "temperature" } });
     expect(warnings).toEqual([]);
-    expect(patch.colour_by).toEqual({ array: "temperature", at: {}, range: null, map: null });
-    expect(parseView({ colour_by: null })).toEqual({ patch: { colour_by: null }, warnings: [] });
+    expect(patch.color_by).toEqual({ array: "temperature", at: {}, range: null, map: null });
+    expect(parseView({ color_by: null })).toEqual({ patch: { color_by: null }, warnings: [] });
   });
 
   it.each(VECTORS.legal)("reads and writes the golden view %j unchanged", (view) => {
     const { patch, warnings } = parseView(view);
     expect(warnings).toEqual([]);
     expect(viewToJson(patch)).toEqual({ v: 1, ...view });
+  });
+
+  it.each(VECTORS.former)("reads the former spelling %j and writes the present one", (former, present) => {
+    const { patch, warnings } = parseView(former);
+    expect(warnings).toEqual([]);
+    expect(viewToJson(patch)).toEqual({ v: 1, ...present });
   });
 
   it.each(VECTORS.refused)("refuses the golden %j", (view) => {
@@ -97,14 +107,14 @@ describe("parse", () => {
     ["transfer", { range: [0, 1], map: "gray", opacity: [] }],
     ["transfer", { range: [0, 1], map: "gray", opacity: Array.from({ length: 300 }, () => [0, 0]) }],
     ["transfer", { range: [0, 1, 2], map: "gray", opacity: [[0, 0]] }],
-    ["colour_by", "temperature"],
-    ["colour_by", { map: "magma" }],
-    ["colour_by", { array: "temperature", at: { channel: "two" } }],
-    ["colour_by", { array: "temperature", at: null }],
-    ["colour_by", { array: "temperature", range: [300, 270] }],
-    ["colour_by", { array: "temperature", range: [270] }],
-    ["colour_by", { array: "temperature", map: 7 }],
-    ["colour_by", { array: "temperature", map: "" }],
+    ["color_by", "temperature"],
+    ["color_by", { map: "magma" }],
+    ["color_by", { array: "temperature", at: { channel: "two" } }],
+    ["color_by", { array: "temperature", at: null }],
+    ["color_by", { array: "temperature", range: [300, 270] }],
+    ["color_by", { array: "temperature", range: [270] }],
+    ["color_by", { array: "temperature", map: 7 }],
+    ["color_by", { array: "temperature", map: "" }],
     [
       "clip",
       [
@@ -113,8 +123,8 @@ describe("parse", () => {
       ],
     ],
     ["background", [0, 0, 300]],
-    ["surfaces", [{ value: 1, colour: [0, 0, 0], opacity: 2 }]],
-    ["surfaces", Array.from({ length: 21 }, () => ({ value: 1, colour: [0, 0, 0], opacity: 1 }))],
+    ["surfaces", [{ value: 1, color: [0, 0, 0], opacity: 2 }]],
+    ["surfaces", Array.from({ length: 21 }, () => ({ value: 1, color: [0, 0, 0], opacity: 1 }))],
     ["mode", "sideways"],
     ["slices", [{ axis: "t", at: 1 }]],
     ["slices", [{ axis: "x", at: "middle" }]],

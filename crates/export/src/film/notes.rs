@@ -23,7 +23,7 @@ pub(super) fn notes(view: &View, size: ImageSize, dataset: &Dataset) -> Result<N
     let has_colours = view.mode != ViewMode::Surfaces || !view.slices.is_empty();
     let transfer = view.transfer.as_ref().filter(|_| has_colours);
     let transfer = transfer.map(|transfer| legend(&transfer.map, transfer.range));
-    let colours = view.colour_by.as_ref().zip(view.colours_in(dataset)?).and_then(|(by, (_, array, at))| {
+    let colours = view.color_by.as_ref().zip(view.colours_in(dataset)?).and_then(|(by, (_, array, at))| {
         Some((values_of(array, &at), legend(by.map.as_deref()?, by.range?)))
     });
     let colour_of = |level: usize| Key {
@@ -31,7 +31,7 @@ pub(super) fn notes(view: &View, size: ImageSize, dataset: &Dataset) -> Result<N
         text: format!("grids of level {level}"),
     };
     let surfaces: Vec<Key> =
-        view.surfaces.iter().map(|s| Key::of_value(s.colour, s.value, written(&array.units))).collect();
+        view.surfaces.iter().map(|s| Key::of_value(s.color, s.value, written(&array.units))).collect();
     let has_grids = view.grids && dataset.grids_of(array).is_some();
     let levels = (0..if has_grids { array.levels.len() } else { 0 }).rev();
     let when = time_text(dataset, array, view.time);
@@ -39,7 +39,7 @@ pub(super) fn notes(view: &View, size: ImageSize, dataset: &Dataset) -> Result<N
         // Nothing else says what is shown, nor at which values; surfaces have no colours of their own.
         Some((values, legend)) => {
             let at: Vec<String> =
-                view.surfaces.iter().map(|s| Key::of_value(s.colour, s.value, "").text).collect();
+                view.surfaces.iter().map(|s| Key::of_value(s.color, s.value, "").text).collect();
             let shown = if at.is_empty() { own } else { format!("{own} = {}", at.join(", ")) };
             (Some(format!("{shown}, coloured by {values}")), values, Some(legend), Vec::new())
         }
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn notes_say_the_time_and_what_surfaces_and_grids_are() {
         let mut dataset = mesh();
-        let surface = |value| json!({"value": value, "colour": [1, 2, 3], "opacity": 1.0});
+        let surface = |value| json!({"value": value, "color": [1, 2, 3], "opacity": 1.0});
         let view = json!({"array": dataset.arrays[0].name, "time": 3, "mode": "surfaces", "grids": true,
             "surfaces": [surface(0.5), surface(-2e-7)]});
         let view = View::parse(&view.to_string()).unwrap();
@@ -215,8 +215,8 @@ mod tests {
         dataset.arrays.push(heat);
         let size = ImageSize { width: 90, height: 70 };
         let by = json!({"array": "heat", "range": [3.0, 9.0], "map": "magma"});
-        let surface = json!({"value": 0.5, "colour": [1, 2, 3], "opacity": 1.0});
-        let view = json!({"array": dataset.arrays[0].name, "surfaces": [surface], "mode": "surfaces", "colour_by": by});
+        let surface = json!({"value": 0.5, "color": [1, 2, 3], "opacity": 1.0});
+        let view = json!({"array": dataset.arrays[0].name, "surfaces": [surface], "mode": "surfaces", "color_by": by});
         let found = notes(&View::parse(&view.to_string()).unwrap(), size, &dataset).unwrap();
         let legend = found.transfer.unwrap();
         assert_eq!(
@@ -230,7 +230,7 @@ mod tests {
         dataset.arrays[2].axes[0].kind = AxisKind::Channel;
         dataset.arrays[2].axes[0].name = "c".into();
         let at = json!({"array": "heat", "at": {"c": 2}, "range": [3.0, 9.0], "map": "magma"});
-        let view = json!({"array": dataset.arrays[0].name, "colour_by": at});
+        let view = json!({"array": dataset.arrays[0].name, "color_by": at});
         let found = notes(&View::parse(&view.to_string()).unwrap(), size, &dataset).unwrap();
         assert_eq!(found.values, "heat [K], c 2");
     }

@@ -15,7 +15,7 @@ use session::{
 };
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
-use view::{ColourBy, Transfer, View};
+use view::{ColorBy, Transfer, View};
 
 use crate::encode::{Encoder, Jpeg, Png};
 use crate::loading::loader::Trouble;
@@ -324,7 +324,7 @@ impl FrameLoop {
             }
             self.chosen = Some(better);
         }
-        if let Some((by, tint)) = wanted.view.colour_by.as_ref().zip(aim.watching.tint.as_ref()) {
+        if let Some((by, tint)) = wanted.view.color_by.as_ref().zip(aim.watching.tint.as_ref()) {
             let mut filled = by.clone();
             let range = || tint.volume.sensible_transfer().map(|(voxels, sensible)| (voxels, sensible.range));
             let known = self.chosen_range.as_ref();
@@ -336,7 +336,7 @@ impl FrameLoop {
                 filled.map = tint.volume.sensible_transfer().map(|(_, sensible)| sensible.map);
             }
             if filled != *by {
-                fields.extend(field("colour_by", &filled)?);
+                fields.extend(field("color_by", &filled)?);
             }
         }
         if fields.is_empty() {
@@ -561,8 +561,8 @@ fn forget(host: &Host, who: ParticipantId) {
 }
 
 fn situation(wanted: &Wanted, facts: &Facts, placing: Duration) -> Situation {
-    let has_range = |by: &ColourBy| by.range.is_some() || facts.is_settled();
-    let has_colours = wanted.view.transfer.is_some() && wanted.view.colour_by.as_ref().is_none_or(has_range);
+    let has_range = |by: &ColorBy| by.range.is_some() || facts.is_settled();
+    let has_colours = wanted.view.transfer.is_some() && wanted.view.color_by.as_ref().is_none_or(has_range);
     Situation {
         seq: wanted.seq,
         changed_at: wanted.changed_at,

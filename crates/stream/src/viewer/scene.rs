@@ -8,7 +8,7 @@ use render::{
     SpaceAxis, TransferFunction, VolumeView, first_camera, stereo,
 };
 use session::PictureSize;
-use view::{ColourBy, Transfer, View};
+use view::{ColorBy, Transfer, View};
 
 /// The volume that a view shows.
 ///
@@ -29,7 +29,7 @@ pub(crate) fn tint_volume_of(view: &View, dataset: &Dataset) -> Result<Option<Ar
 }
 
 /// The colours of a view by another array, whose finest level to take has this number.
-pub(crate) fn tint_of(by: &ColourBy, volume: &Arc<VolumeView>, finest_level: u8) -> ColorByArray {
+pub(crate) fn tint_of(by: &ColorBy, volume: &Arc<VolumeView>, finest_level: u8) -> ColorByArray {
     let any = any_colours(volume.meaning);
     ColorByArray {
         view: Arc::clone(volume),
@@ -106,7 +106,7 @@ pub(crate) fn transfer_of(transfer: &Transfer) -> Result<TransferFunction> {
 pub(crate) fn surfaces_of(view: &View) -> Vec<Isosurface> {
     let surface = |s: &view::Surface| Isosurface {
         value: s.value,
-        color: s.colour.map(|c| f32::from(c) / 255.0),
+        color: s.color.map(|c| f32::from(c) / 255.0),
         opacity: s.opacity as f32,
     };
     view.surfaces.iter().map(surface).collect()

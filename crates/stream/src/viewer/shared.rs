@@ -359,7 +359,7 @@ pub(crate) fn check(view: &View, dataset: &Dataset) -> Result<()> {
     let volume = volume_of(view, dataset)?;
     camera_of(view, &volume)?;
     Isosurface::check_of(&surfaces_of(view), &volume)?;
-    if let Some((by, tint)) = view.colour_by.as_ref().zip(tint_volume_of(view, dataset)?) {
+    if let Some((by, tint)) = view.color_by.as_ref().zip(tint_volume_of(view, dataset)?) {
         tint_of(by, &tint, tint.levels[0].number).check_of(&volume, mode_of(view))?;
     }
     view.transfer.as_ref().map_or(Ok(()), |t| transfer_of(t).map(|_| ()))

@@ -186,7 +186,7 @@ impl Aim {
     /// Returns its scene with the transfer function and the colors of a view; a view without a transfer function
     /// gets a default one.
     pub(crate) fn scene(&self, view: &View) -> Result<Scene> {
-        let tint = view.colour_by.as_ref().zip(self.tint_demand());
+        let tint = view.color_by.as_ref().zip(self.tint_demand());
         let tint = tint.map(|(by, (volume, demand))| tint_of(by, volume, demand.wanted));
         Ok(Scene {
             view: Arc::clone(&self.watching.volume.view),
@@ -220,7 +220,7 @@ impl Aim {
 /// Returns the array that gives a view its colors, and the indices on its other axes; `None` where the view
 /// has no such array.
 fn tint_place(view: &View) -> Option<(&String, &BTreeMap<String, u64>)> {
-    view.colour_by.as_ref().map(|by| (&by.array, &by.at))
+    view.color_by.as_ref().map(|by| (&by.array, &by.at))
 }
 
 /// The level of what gives the colours that is as fine as the one that a view asks for, if there is such a one.

@@ -115,7 +115,7 @@ async fn large(program: &Path, runs: usize, finished: &mut Finished) -> Result<(
 /// The first and the full frame after a change.
 async fn changes(viewer: &mut Viewer, runs: usize, finished: &mut Finished) -> Result<()> {
     let surface = |run: usize| {
-        let surface = json!({ "value": 100.0 + run as f64, "colour": [230, 190, 150], "opacity": 1.0 });
+        let surface = json!({ "value": 100.0 + run as f64, "color": [230, 190, 150], "opacity": 1.0 });
         json!({ "surfaces": [surface], "mode": "surfaces" })
     };
     let function = |run: usize| json!({ "transfer": transfer(run + 1), "surfaces": [], "mode": "composite" });

@@ -4,7 +4,7 @@ import type { Actions, Part, State } from "../../app/state.ts";
 import { canColour, findArray, freeAxes, type ArrayInfo } from "../../dataset/dataset.ts";
 import { formatUnits } from "../../dataset/labels.ts";
 import { cssGradient } from "../../transfer/colormap.ts";
-import { EXTREME_MODES, type ColourBy, type View } from "../../view/schema.ts";
+import { EXTREME_MODES, type ColorBy, type View } from "../../view/schema.ts";
 import { el, setOptions, setText, textButton } from "../dom.ts";
 import { rangeInputs } from "./range.ts";
 
@@ -12,14 +12,14 @@ import { rangeInputs } from "./range.ts";
 const OWN = "";
 
 export function colourBy(actions: Actions): Part {
-  let by: ColourBy | null = null;
-  const setRange = (range: ColourBy["range"]) => {
-    if (by) actions.change({ colour_by: { ...by, range } });
+  let by: ColorBy | null = null;
+  const setRange = (range: ColorBy["range"]) => {
+    if (by) actions.change({ color_by: { ...by, range } });
   };
   const select = el("select");
   select.addEventListener("change", () => {
     const array = select.value;
-    actions.change({ colour_by: array === OWN ? null : { array, at: {}, range: null, map: null } });
+    actions.change({ color_by: array === OWN ? null : { array, at: {}, range: null, map: null } });
   });
   const automatic = textButton("Automatic", () => {
     setRange(null);
@@ -40,7 +40,7 @@ export function colourBy(actions: Actions): Part {
   let shown: ArrayInfo | null = null;
   let fitting: readonly ArrayInfo[] = [];
   const update = ({ dataset, array, view, colormaps }: State) => {
-    by = view.colour_by;
+    by = view.color_by;
     if (array !== shown) {
       shown = array;
       fitting = array && dataset ? dataset.arrays.filter((other) => canColour(other, array)) : [];
@@ -75,7 +75,7 @@ function withUnits(name: string, units: string): string {
 }
 
 /** Source of the bar's colors: the array, and its place along the axes that no slider moves. */
-function sourceOf(array: ArrayInfo, by: ColourBy, view: View): string {
+function sourceOf(array: ArrayInfo, by: ColorBy, view: View): string {
   const places = freeAxes(array).flatMap(({ axis: { kind, name } }) => {
     const index = by.at[name] ?? view.at[name] ?? 0;
     const channel = kind === "channel" ? array.channels[index] : undefined;

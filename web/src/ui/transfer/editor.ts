@@ -99,7 +99,7 @@ export function transferEditor(actions: Actions): Part {
     const { array } = state;
     const histogram = state.stats?.stats.histogram ?? null;
     const map = state.colormaps.get(now.map);
-    const isColoured = state.view.colour_by === null;
+    const isColoured = state.view.color_by === null;
     plot.draw({ transfer: now, domain: domain(), histogram, map, isColoured, selected });
     setText(readout, readoutOf(now, selected, state));
     range.update(now.range);

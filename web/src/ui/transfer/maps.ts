@@ -3,7 +3,7 @@
 import type { Actions, Part, State } from "../../app/state.ts";
 import { findArray } from "../../dataset/dataset.ts";
 import { cssGradient } from "../../transfer/colormap.ts";
-import type { ColourBy } from "../../view/schema.ts";
+import type { ColorBy } from "../../view/schema.ts";
 import { el } from "../dom.ts";
 import { colourBy } from "./by.ts";
 
@@ -15,17 +15,17 @@ export function colourMaps(actions: Actions): Part {
   const other = colourBy(actions);
   const element = el("section", { class: "group" }, el("h2", {}, "Colours"), other.element, grid);
   let key = "";
-  let by: ColourBy | null = null;
+  let by: ColorBy | null = null;
   grid.addEventListener("change", (event) => {
     const { target } = event;
     if (!(target instanceof HTMLInputElement)) return;
     const map = target.value;
-    if (by) actions.change({ colour_by: { ...by, map } });
+    if (by) actions.change({ color_by: { ...by, map } });
     else actions.edit((now) => ({ ...now, map }));
   });
   const update = (state: State) => {
     other.update(state);
-    by = state.view.colour_by;
+    by = state.view.color_by;
     const chosen = (by ?? state.view.transfer)?.map ?? "";
     // A map that the server does not list (a link from elsewhere) is still named.
     const listed = [...state.colormaps.keys()].filter((name) => name !== OWN_COLORS || isOfColors(state));
@@ -46,7 +46,7 @@ export function colourMaps(actions: Actions): Part {
 
 /** Whether the array that gives the colors is an image in its colors. */
 function isOfColors({ dataset, array, view }: State): boolean {
-  const by = view.colour_by && dataset ? findArray(dataset, view.colour_by.array) : array;
+  const by = view.color_by && dataset ? findArray(dataset, view.color_by.array) : array;
   return by?.meaning === "colors";
 }
 

@@ -240,7 +240,7 @@ impl Crew {
         }
         let Some(watching) = old.take() else { return Ok(None) };
         // Whose colours they are says nothing of work.
-        let before = View { time: seen.time, at: seen.at.clone(), colour_by: None, ..view.clone() };
+        let before = View { time: seen.time, at: seen.at.clone(), color_by: None, ..view.clone() };
         let before = Arc::new(before);
         let mut aim = Aim::look(
             &host.volumes,

@@ -15,7 +15,7 @@ use crate::{Mode, View};
 /// one has no value nothing is seen.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(expecting = "colours by an array, such as {\"array\": NAME}")]
-pub struct ColourBy {
+pub struct ColorBy {
     /// Name of the array; its voxels lie at the same places as those of the view's own.
     pub array: String,
     /// Index on its axes that are neither space nor time, by name; as in the view where not named.
@@ -32,7 +32,7 @@ pub struct ColourBy {
     pub other: Map<String, Value>,
 }
 
-impl ColourBy {
+impl ColorBy {
     /// Checks what serde does not.
     ///
     /// # Errors
@@ -55,20 +55,20 @@ impl View {
     /// `NotFound` for an unknown array or axis, `Invalid` for an index that is not there, for voxels at other places, and for
     /// what the view shows anyway.
     pub fn colours_in<'a>(&self, dataset: &'a Dataset) -> Result<Option<(u32, &'a ArrayInfo, Vec<u64>)>> {
-        let Some(by) = &self.colour_by else { return Ok(None) };
+        let Some(by) = &self.color_by else { return Ok(None) };
         let (own_number, own, own_indices) = self.place_in(dataset)?;
-        let (number, info) = dataset.find(&by.array).map_err(|e| e.context("`colour_by`"))?;
+        let (number, info) = dataset.find(&by.array).map_err(|e| e.context("`color_by`"))?;
         let known = |name: &str| info.axes.iter().any(|axis| axis.name == name);
         let is_shared = |axis: &Axis| axis.kind == AxisKind::Time || axis.kind.is_spatial();
         if let Some(axis) = info.axes.iter().find(|axis| is_shared(axis) && by.at.contains_key(&axis.name)) {
             return Err(Error::invalid(format!(
-                "expected in `colour_by` a place on axes that are neither space nor time, found `{}`, where colours lie as all else",
+                "expected in `color_by` a place on axes that are neither space nor time, found `{}`, where colours lie as all else",
                 axis.name
             )));
         }
         let shared = self.at.iter().filter(|(name, _)| known(name));
         let at = shared.chain(&by.at).map(|(name, index)| (name.clone(), *index)).collect();
-        let indices = indices(info, self.time, &at).map_err(|e| e.context("`colour_by`"))?;
+        let indices = indices(info, self.time, &at).map_err(|e| e.context("`color_by`"))?;
         if !is_same_space(own, info) {
             let shapes = format!("{:?} and {:?}", own.shape(), info.shape());
             return Err(Error::invalid(format!(
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn colours_come_from_the_same_time_and_place() {
-        let by = |by: Value| colours(&json!({"array": "rho", "time": 4, "colour_by": by}));
+        let by = |by: Value| colours(&json!({"array": "rho", "time": 4, "color_by": by}));
         assert_eq!(by(Value::Null).unwrap(), None);
         assert_eq!(by(json!({"array": "mask"})).unwrap(), Some((1, vec![0, 0, 0])));
         assert_eq!(by(json!({"array": "cells"})).unwrap(), Some((2, vec![4, 0, 0, 0, 0])));
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn another_channel_of_the_same_array_will_do() {
-        let by = |by: Value| colours(&json!({"array": "cells", "at": {"channel": 1}, "colour_by": by}));
+        let by = |by: Value| colours(&json!({"array": "cells", "at": {"channel": 1}, "color_by": by}));
         assert_eq!(
             by(json!({"array": "cells", "at": {"channel": 2}})).unwrap(),
             Some((2, vec![0, 2, 0, 0, 0]))
@@ -143,10 +143,10 @@ mod tests {
         ] {
             let mut by = json!({"array": "mask"});
             by[field] = value;
-            let error = colours(&json!({"array": "rho", "colour_by": by})).unwrap_err().to_string();
+            let error = colours(&json!({"array": "rho", "color_by": by})).unwrap_err().to_string();
             assert!(error.contains(says), "{field}: expected `{says}` in `{error}`");
         }
-        let extreme = json!({"array": "rho", "mode": "maximum", "colour_by": {"array": "mask"}});
+        let extreme = json!({"array": "rho", "mode": "maximum", "color_by": {"array": "mask"}});
         assert!(colours(&extreme).unwrap_err().to_string().contains("extreme values show their own"));
     }
 }
