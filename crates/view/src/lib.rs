@@ -5,17 +5,28 @@
 //! what is not given where that needs only the description of a data set. It reads no values and never draws.
 
 mod color_by;
+mod field;
+mod fields;
 mod first;
+mod schema;
+mod similar;
 mod slice;
 mod surface;
 mod transfer;
 mod view;
+mod written;
 
 pub use color_by::ColorBy;
+pub use field::{
+    ChoiceName, FieldChoice, FieldControl, FieldKeyword, FieldMember, FieldOption, FieldRecord, FieldType,
+    FieldUnion, NumberRange, OptionForm, ViewField,
+};
+pub use fields::{FIELDS, MAX_PARALLAX, find_field, find_keyword};
 pub use first::COLOR_END;
+pub use schema::json_schema;
+pub use similar::similar;
 pub use slice::{MAX_SLICES, Slice, SpaceAxis};
 pub use surface::{MAX_SURFACES, Mode, Surface};
 pub use transfer::{MAX_OPACITY_POINTS, Transfer};
-pub use view::{
-    Camera, MAX_PARALLAX, MAX_VIEW_BYTES, Projection, SCHEMA, View, shows_all_layers, thick_sides,
-};
+pub use view::{Camera, MAX_VIEW_BYTES, Projection, SCHEMA, View, shows_all_layers, thick_sides};
+pub use written::{ViewRequest, side};

@@ -10,6 +10,8 @@ use array::{ArrayInfo, AxisKind, Dataset, Error, MAX_AXES, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::field::FieldType;
+use crate::fields::{FIELDS, MAX_FOV_RAD, MAX_WORLD, MIN_FOV_RAD};
 use crate::first::first_array;
 use crate::transfer::Looks;
 use crate::{ColorBy, Mode, Slice, SpaceAxis, Surface, Transfer};
@@ -20,15 +22,6 @@ pub const SCHEMA: u32 = 1;
 pub const MAX_VIEW_BYTES: usize = 64 << 10;
 /// Longest name of an array or axis in a view, bytes.
 const MAX_NAME_IN_VIEW_BYTES: usize = 4096;
-/// Largest coordinate in world space: beyond it single precision has no room left for products.
-const MAX_WORLD: f64 = 1e15;
-/// Opening angles outside draw nothing sensible, radians.
-const MIN_FOV_RAD: f64 = 1e-6;
-const MAX_FOV_RAD: f64 = std::f64::consts::PI - 1e-3;
-/// Largest distance of the eyes of a stereo pair, as a share of that to what they look at.
-pub const MAX_PARALLAX: f64 = 0.5;
-/// Former names of fields, which are still read, and the present ones.
-const FORMER_NAMES: [(&str, &str); 1] = [("colour_by", "color_by")];
 /// Background where a view names none: a dark neutral grey, sRGB.
 const DEFAULT_BACKGROUND: [u8; 3] = [13, 14, 18];
 
@@ -116,7 +109,7 @@ pub struct View {
     #[serde(default)]
     pub grids: bool,
     /// A stereo pair, side by side, the left eye's picture left: the distance of the eyes, as a share of that to the camera's target,
-    /// above 0 and up to [`MAX_PARALLAX`]. Of perspective cameras only.
+    /// above 0 and up to [`crate::MAX_PARALLAX`]. Of perspective cameras only.
     #[serde(default)]
     pub stereo: Option<f64>,
     /// The part of the volume that is drawn: lowest and highest corner `[x, y, z]`, fractions from 0 to 1.
@@ -348,12 +341,13 @@ impl View {
         if let Some(clip) = &self.clip {
             check_clip(clip)?;
         }
-        if let Some(parallax) = self.stereo {
-            check_stereo(parallax, self.camera.as_ref())?;
+        if self.stereo.is_some() {
+            check_stereo(self.camera.as_ref())?;
         }
         // Lists are short now, so writing it is cheap; this bounds the fields that nobody here knows.
-        let size = serde_json::to_vec(self).map_err(not_a_view)?.len();
-        if size > MAX_VIEW_BYTES { Err(too_long(size)) } else { Ok(()) }
+        let written = serde_json::to_value(self).map_err(not_a_view)?;
+        let size = written.to_string().len();
+        if size > MAX_VIEW_BYTES { Err(too_long(size)) } else { check_numbers(&written) }
     }
 
     /// Which array this shows and, per axis of it, the index on axes that are not space (0 on spatial ones).
@@ -439,12 +433,29 @@ pub(crate) fn is_same_space(a: &ArrayInfo, b: &ArrayInfo) -> bool {
 /// Returns the fields with former names replaced by the present ones, which win where both are there.
 fn with_present_names(fields: &Map<String, Value>) -> Map<String, Value> {
     let mut all = fields.clone();
-    for (former, present) in FORMER_NAMES {
-        if let Some(value) = all.remove(former) {
-            all.entry(present).or_insert(value);
+    for field in FIELDS {
+        if let Some(value) = field.former.and_then(|former| all.remove(former)) {
+            all.entry(field.name).or_insert(value);
         }
     }
     all
+}
+
+/// Checks the numbers of a view as JSON against the table of fields.
+fn check_numbers(written: &Value) -> Result<()> {
+    for field in FIELDS {
+        let number = written.get(field.name).and_then(Value::as_f64);
+        if let (FieldType::Number(range), Some(number)) = (*field.plain_type(), number)
+            && !range.contains(number)
+        {
+            return Err(Error::invalid(format!(
+                "expected {} for `{}`, found {number}",
+                range.words(),
+                field.name
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn check_clip(clip: &[[f64; 3]; 2]) -> Result<()> {
@@ -456,12 +467,7 @@ fn check_clip(clip: &[[f64; 3]; 2]) -> Result<()> {
     Err(Error::invalid(format!("expected a clip box from 0 to 1 with low below high, found {clip:?}")))
 }
 
-fn check_stereo(parallax: f64, camera: Option<&Camera>) -> Result<()> {
-    if !(parallax > 0.0 && parallax <= MAX_PARALLAX) {
-        return Err(Error::invalid(format!(
-            "expected `stereo` above 0 and up to {MAX_PARALLAX}, the distance of the eyes as a share of that to the target, found {parallax}"
-        )));
-    }
+fn check_stereo(camera: Option<&Camera>) -> Result<()> {
     match camera.map(|camera| camera.projection) {
         Some(Projection::Orthographic { .. }) => Err(Error::invalid(
             "expected a perspective camera for a stereo pair, found an orthographic one: parallel rays look the same to both eyes",

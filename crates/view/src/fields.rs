@@ -1,0 +1,491 @@
+//! Table of the fields of a view.
+//!
+//! The one place that describes them for everybody: the JSON schema, the options of the command line, the keywords of Python, the
+//! types and controls of the viewer and the table in `docs/view.md` come from it. The values themselves, with their defaults, are
+//! [`View`](crate::View)'s.
+
+use crate::field::{
+    ChoiceName, FieldChoice, FieldControl, FieldKeyword, FieldMember, FieldOption, FieldRecord, FieldType,
+    FieldUnion, NumberRange, OptionForm, ViewField,
+};
+use crate::slice::MAX_SLICES;
+use crate::surface::MAX_SURFACES;
+use crate::transfer::MAX_OPACITY_POINTS;
+
+/// Largest coordinate in world space: beyond it single precision has no room left for products.
+pub(crate) const MAX_WORLD: f64 = 1e15;
+/// Opening angles outside draw nothing sensible, radians.
+pub(crate) const MIN_FOV_RAD: f64 = 1e-6;
+/// See [`MIN_FOV_RAD`].
+pub(crate) const MAX_FOV_RAD: f64 = std::f64::consts::PI - 1e-3;
+/// Largest distance of the eyes of a stereo pair, as a share of that to what they look at.
+pub const MAX_PARALLAX: f64 = 0.5;
+
+/// Fields of a view, but its version `v`, in the order in which they are written.
+pub const FIELDS: &[ViewField] = &[
+    ViewField {
+        name: "array",
+        former: None,
+        field_type: FieldType::Text,
+        help: "Name of the array to draw; empty where there is only one.",
+        option: Some(FieldOption {
+            name: "array",
+            former: None,
+            value_name: "NAME",
+            help: "Name of the array to draw [default: the first with three dimensions].",
+            more: "",
+            form: OptionForm::Value,
+        }),
+        keyword: None,
+        control: FieldControl::None,
+    },
+    ViewField {
+        name: "time",
+        former: None,
+        field_type: FieldType::Index { last: None },
+        help: "Index on the time axis.",
+        option: None,
+        keyword: Some(FieldKeyword { name: "time", former: None, annotation: "", more: "" }),
+        control: FieldControl::None,
+    },
+    ViewField {
+        name: "at",
+        former: None,
+        field_type: FieldType::Indices,
+        help: "Index on each axis that is neither space nor time, by name; 0 where not named.",
+        option: None,
+        keyword: None,
+        control: FieldControl::None,
+    },
+    ViewField {
+        name: "level",
+        former: None,
+        field_type: FieldType::Nullable(&FieldType::Index { last: Some(255) }),
+        help: "Level to draw, 0 is full resolution; null: the finest that is visible and fits into memory.",
+        option: Some(FieldOption {
+            name: "level",
+            former: None,
+            value_name: "LEVEL",
+            help: "Level to draw; 0 is full resolution [default: the finest that is visible and fits into memory].",
+            more: "",
+            form: OptionForm::Value,
+        }),
+        keyword: Some(FieldKeyword { name: "level", former: None, annotation: "", more: "" }),
+        control: FieldControl::None,
+    },
+    ViewField {
+        name: "camera",
+        former: None,
+        field_type: FieldType::Nullable(&FieldType::Record(&CAMERA)),
+        help: "Camera in world space; null: one that sees the whole volume.",
+        option: Some(FieldOption {
+            name: "camera",
+            former: None,
+            value_name: "CAMERA",
+            help: "Camera: `front`, `back`, `left`, `right`, `top`, `bottom`, or JSON as in a view.",
+            more: "",
+            form: OptionForm::Value,
+        }),
+        keyword: Some(FieldKeyword {
+            name: "camera",
+            former: None,
+            annotation: "Mapping[str, Any] | str",
+            more: "Also `front`, `back`, `left`, `right`, `top` or `bottom`.",
+        }),
+        control: FieldControl::None,
+    },
+    ViewField {
+        name: "transfer",
+        former: None,
+        field_type: FieldType::Nullable(&FieldType::Record(&TRANSFER)),
+        help: "Transfer function: which values are seen, and how; null: one that suits the values.",
+        option: Some(FieldOption {
+            name: "tf",
+            former: None,
+            value_name: "MAP|JSON",
+            help: "Transfer function: name of a color map, or JSON as in a view.",
+            more: "With --color-by the color map is for the values of that array.",
+            form: OptionForm::Value,
+        }),
+        keyword: Some(FieldKeyword {
+            name: "tf",
+            former: None,
+            annotation: "Mapping[str, Any] | str",
+            more: "Also the name of a color map; with `color_by` it is for the values of that array.",
+        }),
+        control: FieldControl::None,
+    },
+    ViewField {
+        name: "color_by",
+        former: Some("colour_by"),
+        field_type: FieldType::Nullable(&FieldType::Record(&COLOR_BY)),
+        help: "Other array whose values give all colors, those of isosurfaces and slices too; null: the array's own values. What is visible, and how dense it is, stays as the array itself says; where the other one has no value nothing is seen. Not with mode `maximum` or `minimum`.",
+        option: Some(FieldOption {
+            name: "color-by",
+            former: Some("colour-by"),
+            value_name: "NAME|JSON",
+            help: "Array whose values give the colors: its name, or JSON.",
+            more: "Its voxels lie at the same positions. It gives the colors of isosurfaces and slices too; what is visible, and how dense it is, still depends on the array that is drawn. In JSON, such as `{\"array\":\"t\",\"at\":{\"c\":1},\"range\":[0,900],\"map\":\"magma\"}`, every member may be left out; without `array` it is another position in the same array.",
+            form: OptionForm::Value,
+        }),
+        keyword: Some(FieldKeyword {
+            name: "color_by",
+            former: Some("colour_by"),
+            annotation: "Mapping[str, Any] | Array | str",
+            more: "The array, its name, or a mapping.",
+        }),
+        control: FieldControl::None,
+    },
+    ViewField {
+        name: "surfaces",
+        former: None,
+        field_type: FieldType::List { of: &FieldType::Record(&SURFACE), least: 0, most: MAX_SURFACES },
+        help: "Isosurfaces.",
+        option: Some(FieldOption {
+            name: "iso",
+            former: None,
+            value_name: "VALUE[:COLOR[:OPACITY]]",
+            help: "Isosurface at this value; may be given up to 20 times.",
+            more: "COLOR is `#rrggbb`, OPACITY is 0 to 1 [default: a different color for each, opaque]. Isosurfaces given here replace those of the view.",
+            form: OptionForm::Repeated,
+        }),
+        keyword: Some(FieldKeyword {
+            name: "iso",
+            former: None,
+            annotation: "SupportsFloat | str | Sequence[SupportsFloat | str | Mapping[str, Any]]",
+            more: "Each a number, `VALUE:COLOR:OPACITY` such as `0.5:#c03020:0.4`, or as in a view.",
+        }),
+        control: FieldControl::None,
+    },
+    ViewField {
+        name: "slices",
+        former: None,
+        field_type: FieldType::List { of: &FieldType::Record(&SLICE), least: 0, most: MAX_SLICES },
+        help: "Slices across the axes of the volume.",
+        option: Some(FieldOption {
+            name: "slice",
+            former: None,
+            value_name: "AXIS=INDEX|AXIS=SHARE%",
+            help: "Slice across an axis, at an index or at a share of the axis; may be given up to 16 times.",
+            more: "AXIS is x, y or z, or the name of the axis in the file. INDEX counts voxels of level 0 from 0. A slice is opaque, in the colors of the transfer function. Slices given here replace those of the view.",
+            form: OptionForm::Repeated,
+        }),
+        keyword: Some(FieldKeyword {
+            name: "slices",
+            former: None,
+            annotation: "Mapping[str, float | str] | Sequence[str | Mapping[str, Any]]",
+            more: "Such as `{\"z\": 40, \"lat\": \"50%\"}`; axes may be named as in the file.",
+        }),
+        control: FieldControl::None,
+    },
+    ViewField {
+        name: "mode",
+        former: None,
+        field_type: FieldType::Choice(&MODE),
+        help: "Drawing of the volume besides isosurfaces and slices.",
+        option: Some(FieldOption {
+            name: "mode",
+            former: None,
+            value_name: "",
+            help: "Drawing of the volume besides isosurfaces and slices [default: as in the view, else `composite`; `surfaces` without --view, if there is --slice, or --iso without --tf].",
+            more: "The color map of --color-by does not count as --tf here.",
+            form: OptionForm::Value,
+        }),
+        keyword: Some(FieldKeyword { name: "mode", former: None, annotation: "", more: "" }),
+        control: FieldControl::None,
+    },
+    ViewField {
+        name: "shading",
+        former: None,
+        field_type: FieldType::Flag,
+        help: "Lighting of the volume by the gradient of its values, with a lamp at the eye. Isosurfaces are always lit.",
+        option: Some(FieldOption {
+            name: "shading",
+            former: None,
+            value_name: "",
+            help: "Lighting of the volume by the gradient of its values [default: as in the view, else off].",
+            more: "Isosurfaces are always lit.",
+            form: OptionForm::Switch,
+        }),
+        keyword: Some(FieldKeyword { name: "shading", former: None, annotation: "", more: "" }),
+        control: FieldControl::Switch { label: "Light the volume" },
+    },
+    ViewField {
+        name: "grids",
+        former: None,
+        field_type: FieldType::Flag,
+        help: "Draw the grids of an adaptive mesh as lines, in one color for each level.",
+        option: Some(FieldOption {
+            name: "grids",
+            former: None,
+            value_name: "",
+            help: "",
+            more: "At most 4,096 grids are drawn, those of coarse levels first.",
+            form: OptionForm::Present,
+        }),
+        keyword: Some(FieldKeyword { name: "grids", former: None, annotation: "", more: "" }),
+        control: FieldControl::Switch { label: "Grids of the mesh" },
+    },
+    ViewField {
+        name: "stereo",
+        former: None,
+        field_type: FieldType::Nullable(&FieldType::Number(NumberRange::above(0.0, MAX_PARALLAX))),
+        help: "Stereo pair, side by side in one picture, the left eye's on the left: the distance of the eyes divided by their distance to the point that the camera looks at; null: one picture. For perspective cameras only.",
+        option: Some(FieldOption {
+            name: "stereo",
+            former: None,
+            value_name: "PARALLAX",
+            help: "Draw a stereo pair: two pictures side by side, the left eye's on the left.",
+            more: "Each picture is half as wide as --size. The point that the camera looks at lies in the plane of the picture (off-axis frusta). PARALLAX is the distance of the eyes divided by their distance to that point, such as `0.05` [default: 1/30]. For perspective cameras only.",
+            form: OptionForm::Assigned("1/30"),
+        }),
+        keyword: Some(FieldKeyword {
+            name: "stereo",
+            former: None,
+            annotation: "bool | float",
+            more: "`True` is 1/30; each picture is half as wide as `size` says.",
+        }),
+        control: FieldControl::None,
+    },
+    ViewField {
+        name: "clip",
+        former: None,
+        field_type: FieldType::Nullable(&FieldType::Box),
+        help: "Part of the volume that is drawn: lowest and highest corner `[x, y, z]`, shares from 0 to 1; null: all of it.",
+        option: None,
+        keyword: None,
+        control: FieldControl::None,
+    },
+    ViewField {
+        name: "background",
+        former: None,
+        field_type: FieldType::Color,
+        help: "Background, sRGB.",
+        option: None,
+        keyword: None,
+        control: FieldControl::None,
+    },
+];
+
+const CAMERA: FieldRecord = FieldRecord {
+    name: "Camera",
+    help: "Camera in world space.",
+    members: &[
+        FieldMember {
+            name: "eye",
+            former: None,
+            field_type: FieldType::Point,
+            is_optional: false,
+            help: "Position of the eye.",
+        },
+        FieldMember {
+            name: "target",
+            former: None,
+            field_type: FieldType::Point,
+            is_optional: false,
+            help: "Point that it looks at.",
+        },
+        FieldMember {
+            name: "up",
+            former: None,
+            field_type: FieldType::Point,
+            is_optional: false,
+            help: "Roughly up in the picture; of any length.",
+        },
+        FieldMember {
+            name: "projection",
+            former: None,
+            field_type: FieldType::OneOf(&PROJECTION),
+            is_optional: false,
+            help: "Perspective or parallel.",
+        },
+    ],
+};
+
+const PROJECTION: FieldUnion = FieldUnion {
+    name: "Projection",
+    help: "Perspective, by its full vertical angle in radians, or parallel rays, by the height of the picture in world units.",
+    variants: &[
+        (
+            "perspective",
+            FieldMember {
+                name: "fov_y_rad",
+                former: None,
+                field_type: FieldType::Number(NumberRange::inside(MIN_FOV_RAD, MAX_FOV_RAD)),
+                is_optional: false,
+                help: "Full vertical angle, radians.",
+            },
+        ),
+        (
+            "orthographic",
+            FieldMember {
+                name: "height_world",
+                former: None,
+                field_type: FieldType::Number(NumberRange::above(0.0, MAX_WORLD)),
+                is_optional: false,
+                help: "Height of the picture, world units.",
+            },
+        ),
+    ],
+};
+
+const TRANSFER: FieldRecord = FieldRecord {
+    name: "Transfer",
+    help: "Transfer function over decoded values.",
+    members: &[
+        FieldMember {
+            name: "range",
+            former: None,
+            field_type: FieldType::Range,
+            is_optional: false,
+            help: "Values at the ends of the color map.",
+        },
+        FieldMember {
+            name: "map",
+            former: None,
+            field_type: FieldType::Text,
+            is_optional: false,
+            help: "Name of the color map.",
+        },
+        FieldMember {
+            name: "opacity",
+            former: None,
+            field_type: FieldType::List { of: &FieldType::OpacityPoint, least: 1, most: MAX_OPACITY_POINTS },
+            is_optional: false,
+            help: "Opacity over one smallest voxel spacing of level 0, by value: points in ascending order, linear between.",
+        },
+    ],
+};
+
+const COLOR_BY: FieldRecord = FieldRecord {
+    name: "ColorBy",
+    help: "Other array whose values give all colors; its voxels lie at the same positions.",
+    members: &[
+        FieldMember {
+            name: "array",
+            former: None,
+            field_type: FieldType::Text,
+            is_optional: false,
+            help: "Its name.",
+        },
+        FieldMember {
+            name: "at",
+            former: None,
+            field_type: FieldType::Indices,
+            is_optional: true,
+            help: "Index on its axes that are neither space nor time, by name; as in the view where not named.",
+        },
+        FieldMember {
+            name: "range",
+            former: None,
+            field_type: FieldType::Nullable(&FieldType::Range),
+            is_optional: true,
+            help: "Decoded values at the ends of the color map; null: the server chooses.",
+        },
+        FieldMember {
+            name: "map",
+            former: None,
+            field_type: FieldType::Nullable(&FieldType::Text),
+            is_optional: true,
+            help: "Name of the color map; null: the server chooses.",
+        },
+    ],
+};
+
+const SURFACE: FieldRecord = FieldRecord {
+    name: "Surface",
+    help: "Isosurface: all places of one decoded value.",
+    members: &[
+        FieldMember {
+            name: "value",
+            former: None,
+            field_type: FieldType::Number(NumberRange::ALL),
+            is_optional: false,
+            help: "Decoded value.",
+        },
+        FieldMember {
+            name: "color",
+            former: Some("colour"),
+            field_type: FieldType::Color,
+            is_optional: false,
+            help: "Color, sRGB.",
+        },
+        FieldMember {
+            name: "opacity",
+            former: None,
+            field_type: FieldType::Number(NumberRange::between(0.0, 1.0)),
+            is_optional: false,
+            help: "Share of the light from behind that it absorbs; it does not depend on voxels.",
+        },
+    ],
+};
+
+const SLICE: FieldRecord = FieldRecord {
+    name: "Slice",
+    help: "Plane across an axis of the volume, opaque in the colors of the transfer function.",
+    members: &[
+        FieldMember {
+            name: "axis",
+            former: None,
+            field_type: FieldType::Choice(&SPACE_AXIS),
+            is_optional: false,
+            help: "Axis that it lies across.",
+        },
+        FieldMember {
+            name: "at",
+            former: None,
+            field_type: FieldType::Number(NumberRange::ALL),
+            is_optional: false,
+            help: "Index on that axis at level 0; between whole numbers values are interpolated, but for labels.",
+        },
+    ],
+};
+
+const SPACE_AXIS: FieldChoice = FieldChoice {
+    name: "SpaceAxis",
+    list: "SPACE_AXES",
+    help: "Axis of the volume that an array is drawn as.",
+    names: &[
+        ChoiceName {
+            name: "x",
+            alias: None,
+            help: "Axis x; the last one where an array has no axes of space.",
+        },
+        ChoiceName { name: "y", alias: None, help: "Axis y, or the one before." },
+        ChoiceName { name: "z", alias: None, help: "Axis z, or the one before that." },
+    ],
+};
+
+const MODE: FieldChoice = FieldChoice {
+    name: "Mode",
+    list: "MODES",
+    help: "Drawing of the volume besides isosurfaces and slices.",
+    names: &[
+        ChoiceName { name: "composite", alias: None, help: "All that the transfer function shows." },
+        ChoiceName { name: "surfaces", alias: None, help: "Nothing but isosurfaces and slices." },
+        ChoiceName {
+            name: "maximum",
+            alias: Some("mip"),
+            help: "Largest value along each ray, in its color; opacity is not used.",
+        },
+        ChoiceName {
+            name: "minimum",
+            alias: Some("minip"),
+            help: "Smallest value along each ray, in its color; opacity is not used.",
+        },
+    ],
+};
+
+/// Field of this name in JSON, present or former.
+#[must_use]
+pub fn find_field(name: &str) -> Option<&'static ViewField> {
+    FIELDS.iter().find(|field| field.name == name || field.former == Some(name))
+}
+
+/// Field that a keyword of Python sets, by its present or former name.
+#[must_use]
+pub fn find_keyword(name: &str) -> Option<&'static ViewField> {
+    FIELDS.iter().find(|field| {
+        field.keyword.is_some_and(|keyword| keyword.name == name || keyword.former == Some(name))
+    })
+}

@@ -1,0 +1,43 @@
+//! Names that somebody may have meant.
+
+/// Most letters by which a name that somebody may have meant differs.
+const MOST_EDITS: usize = 2;
+
+/// Names like `name`: that begin with it or it with them, or that differ by a few letters.
+#[must_use]
+pub fn similar<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    let is_begun = |other: &str| name.len() > 2 && other.starts_with(name) || name.starts_with(other);
+    names.into_iter().filter(|other| is_begun(other) || edits(name, other) <= MOST_EDITS).collect()
+}
+
+/// Letters to insert, remove or replace to make one name of the other.
+fn edits(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (number, letter) in from.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = number + 1;
+        for (at, &other) in to.iter().enumerate() {
+            let replaced = diagonal + usize::from(letter != other);
+            diagonal = row[at + 1];
+            row[at + 1] = replaced.min(diagonal + 1).min(row[at] + 1);
+        }
+    }
+    row[to.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn typing_errors_and_beginnings_are_similar() {
+        let names = ["camera", "iso", "mode", "shading", "slices", "time"];
+        assert_eq!(similar("shadign", names), ["shading"]);
+        assert_eq!(similar("cam", names), ["camera"]);
+        assert_eq!(similar("isosurfaces", names), ["iso"]);
+        assert_eq!(similar("slice", names), ["slices"]);
+        assert!(similar("background", names).is_empty());
+        assert_eq!([edits("", "abc"), edits("kitten", "sitting"), edits("same", "same")], [3, 3, 0]);
+    }
+}

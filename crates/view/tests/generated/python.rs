@@ -1,0 +1,64 @@
+//! `python/corridor/_view.py`: keywords of Python that set fields of a view.
+
+use std::fmt::Write;
+
+use corridor_view::{FIELDS, FieldKeyword, FieldType, ViewField};
+use serde_json::json;
+
+use crate::names::wrapped;
+
+const HEAD: &str = "\
+\"\"\"Keywords that set fields of a view. Made from crates/view/src/fields.rs by
+``CORRIDOR_BLESS=1 cargo test -p corridor-view --test generated``; change that file, not this one.\"\"\"
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, SupportsFloat, TypedDict
+
+if TYPE_CHECKING:
+    from ._array import Array
+
+
+class ViewOptions(TypedDict, total=False):
+    \"\"\"Fields of a view, by keyword. None, like leaving a keyword out, leaves a field as the view has it.\"\"\"
+
+";
+
+pub(crate) fn text() -> String {
+    let mut text = HEAD.to_owned();
+    for (field, keyword) in FIELDS.iter().filter_map(|field| Some((field, field.keyword?))) {
+        put(&mut text, &format!("    {}: {} | None", keyword.name, annotation(field, &keyword)));
+        let help = format!("{} {}", field.help.replace("null", "None"), keyword.more);
+        let lines = wrapped(&format!("\"\"\"{}\"\"\"", help.trim_end()), 106);
+        lines.iter().for_each(|line| put(&mut text, &format!("    {line}")));
+    }
+    text.push_str("\n\n# Former names of keywords, which are still taken.\n");
+    let former = FIELDS.iter().filter_map(|field| field.keyword);
+    let former =
+        former.filter_map(|keyword| Some(format!("{}: {}", json!(keyword.former?), json!(keyword.name))));
+    let former: Vec<String> = former.collect();
+    put(&mut text, &format!("FORMER_KEYWORDS: dict[str, str] = {{{}}}", former.join(", ")));
+    text
+}
+
+fn annotation(field: &ViewField, keyword: &FieldKeyword) -> String {
+    if !keyword.annotation.is_empty() {
+        return keyword.annotation.to_owned();
+    }
+    match *field.plain_type() {
+        FieldType::Text => "str".into(),
+        FieldType::Flag => "bool".into(),
+        FieldType::Index { .. } => "int".into(),
+        FieldType::Number(_) => "float".into(),
+        FieldType::Choice(choice) => {
+            let names: Vec<String> = choice.names.iter().map(|name| json!(name.name).to_string()).collect();
+            format!("Literal[{}]", names.join(", "))
+        }
+        _ => panic!("the keyword of `{}` needs an annotation", field.name),
+    }
+}
+
+fn put(text: &mut String, line: &str) {
+    writeln!(text, "{line}").expect("writing to a string cannot fail");
+}

@@ -1,0 +1,230 @@
+//! Fields of a view: types, limits, defaults and controls. Made from crates/view/src/fields.rs by
+//! `CORRIDOR_BLESS=1 cargo test -p corridor-view --test generated`; change that file, not this one.
+
+export type Vec3 = readonly [number, number, number];
+
+/** A value and its opacity, 0 to 1. */
+export type OpacityPoint = readonly [value: number, alpha: number];
+
+/**
+ * Perspective, by its full vertical angle in radians, or parallel rays, by the height of the picture in
+ * world units.
+ */
+export type Projection =
+  | { readonly perspective: { readonly fov_y_rad: number } }
+  | { readonly orthographic: { readonly height_world: number } };
+
+/** Camera in world space. May carry members of a newer schema. */
+export interface Camera {
+  /** Position of the eye. */
+  readonly eye: Vec3;
+  /** Point that it looks at. */
+  readonly target: Vec3;
+  /** Roughly up in the picture; of any length. */
+  readonly up: Vec3;
+  /** Perspective or parallel. */
+  readonly projection: Projection;
+}
+
+/** Transfer function over decoded values. May carry members of a newer schema. */
+export interface Transfer {
+  /** Values at the ends of the color map. */
+  readonly range: readonly [low: number, high: number];
+  /** Name of the color map. */
+  readonly map: string;
+  /**
+   * Opacity over one smallest voxel spacing of level 0, by value: points in ascending order, linear
+   * between.
+   */
+  readonly opacity: readonly OpacityPoint[];
+}
+
+/**
+ * Other array whose values give all colors; its voxels lie at the same positions. May carry members of a
+ * newer schema.
+ */
+export interface ColorBy {
+  /** Its name. */
+  readonly array: string;
+  /** Index on its axes that are neither space nor time, by name; as in the view where not named. */
+  readonly at: Readonly<Record<string, number>>;
+  /** Decoded values at the ends of the color map; null: the server chooses. */
+  readonly range: readonly [low: number, high: number] | null;
+  /** Name of the color map; null: the server chooses. */
+  readonly map: string | null;
+}
+
+/** Isosurface: all places of one decoded value. May carry members of a newer schema. */
+export interface Surface {
+  /** Decoded value. */
+  readonly value: number;
+  /** Color, sRGB. */
+  readonly color: Vec3;
+  /** Share of the light from behind that it absorbs; it does not depend on voxels. */
+  readonly opacity: number;
+}
+
+/**
+ * Axis of the volume that an array is drawn as. `x`: Axis x; the last one where an array has no axes of
+ * space. `y`: Axis y, or the one before. `z`: Axis z, or the one before that.
+ */
+export const SPACE_AXES = ["x","y","z"] as const;
+export type SpaceAxis = (typeof SPACE_AXES)[number];
+
+/**
+ * Plane across an axis of the volume, opaque in the colors of the transfer function. May carry members
+ * of a newer schema.
+ */
+export interface Slice {
+  /** Axis that it lies across. */
+  readonly axis: SpaceAxis;
+  /** Index on that axis at level 0; between whole numbers values are interpolated, but for labels. */
+  readonly at: number;
+}
+
+/**
+ * Drawing of the volume besides isosurfaces and slices. `composite`: All that the transfer function
+ * shows. `surfaces`: Nothing but isosurfaces and slices. `maximum`: Largest value along each ray, in its
+ * color; opacity is not used. `minimum`: Smallest value along each ray, in its color; opacity is not
+ * used.
+ */
+export const MODES = ["composite","surfaces","maximum","minimum"] as const;
+export type Mode = (typeof MODES)[number];
+
+/** Fields of a view; see docs/view.md. */
+export interface ViewFields {
+  /** Name of the array to draw; empty where there is only one. */
+  readonly array: string;
+  /** Index on the time axis. */
+  readonly time: number;
+  /** Index on each axis that is neither space nor time, by name; 0 where not named. */
+  readonly at: Readonly<Record<string, number>>;
+  /** Level to draw, 0 is full resolution; null: the finest that is visible and fits into memory. */
+  readonly level: number | null;
+  /** Camera in world space; null: one that sees the whole volume. */
+  readonly camera: Camera | null;
+  /** Transfer function: which values are seen, and how; null: one that suits the values. */
+  readonly transfer: Transfer | null;
+  /**
+   * Other array whose values give all colors, those of isosurfaces and slices too; null: the array's own
+   * values. What is visible, and how dense it is, stays as the array itself says; where the other one
+   * has no value nothing is seen. Not with mode `maximum` or `minimum`.
+   */
+  readonly color_by: ColorBy | null;
+  /** Isosurfaces. */
+  readonly surfaces: readonly Surface[];
+  /** Slices across the axes of the volume. */
+  readonly slices: readonly Slice[];
+  /** Drawing of the volume besides isosurfaces and slices. */
+  readonly mode: Mode;
+  /**
+   * Lighting of the volume by the gradient of its values, with a lamp at the eye. Isosurfaces are always
+   * lit.
+   */
+  readonly shading: boolean;
+  /** Draw the grids of an adaptive mesh as lines, in one color for each level. */
+  readonly grids: boolean;
+  /**
+   * Stereo pair, side by side in one picture, the left eye's on the left: the distance of the eyes
+   * divided by their distance to the point that the camera looks at; null: one picture. For perspective
+   * cameras only.
+   */
+  readonly stereo: number | null;
+  /**
+   * Part of the volume that is drawn: lowest and highest corner `[x, y, z]`, shares from 0 to 1; null:
+   * all of it.
+   */
+  readonly clip: readonly [low: Vec3, high: Vec3] | null;
+  /** Background, sRGB. */
+  readonly background: Vec3;
+}
+
+/** What values a field of a simple type takes; null as well where `isNullable`. */
+export type SimpleField = { readonly isNullable: boolean } & (
+  | { readonly kind: "text" | "flag" | "color" }
+  | { readonly kind: "index"; readonly last: number | null }
+  | { readonly kind: "choice"; readonly names: readonly string[] }
+  | {
+      readonly kind: "number";
+      readonly low: number | null;
+      readonly high: number | null;
+      readonly isAboveLow: boolean;
+      readonly isBelowHigh: boolean;
+    }
+);
+
+/** Names of the fields that have values of a type. */
+type FieldsOf<T> = { [Name in keyof ViewFields]: ViewFields[Name] extends T ? Name : never }[keyof ViewFields];
+
+/** Control of a field: a box to tick, or a slider. */
+export type FieldControl =
+  | {
+      readonly kind: "switch";
+      readonly field: FieldsOf<boolean>;
+      readonly label: string;
+      readonly title: string;
+    }
+  | {
+      readonly kind: "slider";
+      readonly field: FieldsOf<number>;
+      readonly label: string;
+      readonly title: string;
+      readonly low: number;
+      readonly high: number;
+      readonly step: number;
+    };
+
+/** Version of the schema. */
+export const SCHEMA_VERSION = 1;
+/** Most control points of an opacity curve. */
+export const MAX_OPACITY_POINTS = 256;
+/** Most isosurfaces. */
+export const MAX_SURFACES = 20;
+/** Most slices. */
+export const MAX_SLICES = 16;
+/** Largest distance of the eyes, as a share of that to what they look at. */
+export const MAX_PARALLAX = 0.5;
+/** Most named positions in `at`. */
+export const MAX_POSITIONS = 16;
+
+/** Values of fields that nobody set. */
+export const DEFAULTS: ViewFields = {
+  array: "",
+  time: 0,
+  at: {},
+  level: null,
+  camera: null,
+  transfer: null,
+  color_by: null,
+  surfaces: [],
+  slices: [],
+  mode: "composite",
+  shading: false,
+  grids: false,
+  stereo: null,
+  clip: null,
+  background: [13,14,18],
+};
+
+/** Former names of fields, which are still read. */
+export const FORMER_NAMES: ReadonlyMap<string, keyof ViewFields> = new Map([
+  ["colour_by", "color_by"],
+]);
+
+/** Fields of simple types. */
+export const SIMPLE_FIELDS = {
+  array: { kind: "text", isNullable: false },
+  time: { kind: "index", last: null, isNullable: false },
+  level: { kind: "index", last: 255, isNullable: true },
+  mode: { kind: "choice", names: MODES, isNullable: false },
+  shading: { kind: "flag", isNullable: false },
+  grids: { kind: "flag", isNullable: false },
+  stereo: { kind: "number", low: 0.0, high: 0.5, isAboveLow: true, isBelowHigh: false, isNullable: true },
+  background: { kind: "color", isNullable: false },
+} satisfies Readonly<Record<string, SimpleField>>;
+
+/** Controls that are made from this list. */
+export const CONTROLS: readonly FieldControl[] = [
+  { kind: "switch", field: "shading", label: "Light the volume", title: "Lighting of the volume by the gradient of its values, with a lamp at the eye. Isosurfaces are always lit." },
+  { kind: "switch", field: "grids", label: "Grids of the mesh", title: "Draw the grids of an adaptive mesh as lines, in one color for each level." },
+];
