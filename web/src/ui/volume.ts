@@ -2,7 +2,8 @@
 
 import type { Actions, Part, State } from "../app/state.ts";
 import { isContinuous, type SayableMeaning } from "../dataset/dataset.ts";
-import { DEFAULT_PARALLAX, EXTREME_MODES, MODES, type Mode } from "../view/schema.ts";
+import { DEFAULT_PARALLAX, EXTREME_MODES, MODES, type FieldControl, type Mode } from "../view/schema.ts";
+import { fieldControls } from "./controls.ts";
 import { checkbox, el, setOptions } from "./dom.ts";
 
 const LABELS: Readonly<Record<Mode, string>> = {
@@ -18,6 +19,12 @@ const MEANINGS: readonly { readonly value: SayableMeaning; readonly label: strin
 /** The choice that takes back what was said; the menu then shows what the file says. */
 const AS_IN_FILE = { value: "file", label: "As the file says" };
 const ORDER: readonly Mode[] = ["composite", "maximum", "minimum", "surfaces"];
+
+/** Controls that mean nothing in some states. */
+const IS_IDLE: Partial<Record<FieldControl["field"], (state: State) => boolean>> = {
+  shading: ({ view }) => view.mode !== "composite",
+  grids: ({ array }) => array?.hasGrids !== true,
+};
 
 export function volumeControl(actions: Actions): Part {
   const select = el("select", { "aria-label": "How the volume is drawn", id: "mode" });
@@ -35,12 +42,7 @@ export function volumeControl(actions: Actions): Part {
   const meaningChooser = el("label", { class: "select" }, meaning);
   meaningChooser.title =
     "Amounts are blended between voxels; labels are not, and each has its own color. Holds for all arrays of the file, and for everybody who looks at it";
-  const light = checkbox("Light the volume", (isOn) => {
-    actions.change({ shading: isOn });
-  });
-  const grids = checkbox("Grids of the mesh", (isOn) => {
-    actions.change({ grids: isOn });
-  });
+  const controls = fieldControls(actions);
   const pair = checkbox("Stereo pair", (isOn) => {
     actions.change({ stereo: isOn ? DEFAULT_PARALLAX : null });
   });
@@ -51,11 +53,11 @@ export function volumeControl(actions: Actions): Part {
     el("h2", {}, "Volume"),
     el("label", { class: "select" }, select),
     meaningChooser,
-    light.element,
-    grids.element,
+    ...controls.map((control) => control.element),
     pair.element,
   );
-  const update = ({ view, array }: State) => {
+  const update = (state: State) => {
+    const { view, array } = state;
     // Labels and colors have no order, so they have no extreme values.
     const isDisabled = (mode: Mode) => array !== null && !isContinuous(array) && EXTREME_MODES.includes(mode);
     const options = ORDER.map((mode) => ({ value: mode, label: LABELS[mode], isDisabled: isDisabled(mode) }));
@@ -65,10 +67,10 @@ export function volumeControl(actions: Actions): Part {
     meaningChooser.hidden = array === null || !sayable || /f\d/.test(array.dtype);
     shown = sayable?.value ?? "intensity";
     setOptions(meaning, [...MEANINGS, AS_IN_FILE], shown);
-    light.element.hidden = view.mode !== "composite";
-    light.set(view.shading);
-    grids.element.hidden = array?.hasGrids !== true;
-    grids.set(view.grids);
+    for (const { field, element, show } of controls) {
+      element.hidden = IS_IDLE[field]?.(state) ?? false;
+      show(view);
+    }
     pair.element.hidden = view.camera !== null && "orthographic" in view.camera.projection;
     pair.set(view.stereo !== null);
   };

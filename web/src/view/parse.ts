@@ -3,22 +3,25 @@
 
 import { isArray, isCount, isFinite, isObject, type Json, type JsonObject } from "../json.ts";
 import {
+  DEFAULTS,
+  FORMER_NAMES,
   MAX_OPACITY_POINTS,
-  MAX_PARALLAX,
   MAX_POSITIONS,
   MAX_SLICES,
   MAX_SURFACES,
-  MODES,
   SCHEMA_VERSION,
+  SIMPLE_FIELDS,
   SPACE_AXES,
   type Camera,
   type ColorBy,
   type OpacityPoint,
   type Projection,
+  type SimpleField,
   type Slice,
   type Surface,
   type Transfer,
   type Vec3,
+  type ViewFields,
   type ViewPatch,
 } from "./schema.ts";
 
@@ -28,30 +31,20 @@ export interface ParsedView {
   readonly warnings: readonly string[];
 }
 
-type FieldName = Exclude<keyof ViewPatch, "other">;
+type FieldName = keyof ViewFields;
+type SimpleName = keyof typeof SIMPLE_FIELDS;
 type FieldReader = (value: Json) => unknown;
 
-/** Gives the field's value, or `undefined` when it does not fit. */
-const FIELDS: Readonly<Record<FieldName, FieldReader>> = {
-  array: (value) => (typeof value === "string" ? value : undefined),
-  time: (value) => (isCount(value) ? value : undefined),
+/** Gives the value of a field that is of no simple type, or `undefined` when it does not fit. */
+const READERS: Readonly<Record<Exclude<FieldName, SimpleName>, FieldReader>> = {
   at: readPositions,
-  level: (value) => (value === null || (isCount(value) && value < 256) ? value : undefined),
   camera: (value) => (value === null ? null : readCamera(value)),
   transfer: (value) => (value === null ? null : readTransfer(value)),
   color_by: (value) => (value === null ? null : readColorBy(value)),
   surfaces: readSurfaces,
   slices: readSlices,
-  mode: (value) => MODES.find((mode) => mode === value),
-  shading: (value) => (typeof value === "boolean" ? value : undefined),
-  grids: (value) => (typeof value === "boolean" ? value : undefined),
-  stereo: (value) => (value === null || isParallax(value) ? value : undefined),
   clip: (value) => (value === null ? null : readClip(value)),
-  background: readColor,
 };
-
-/** Names that fields had before, which are still read. */
-const FORMER_NAMES: ReadonlyMap<string, FieldName> = new Map([["colour_by", "color_by"]]);
 
 export function parseView(value: Json): ParsedView {
   if (!isObject(value)) return { patch: {}, warnings: ["expected a view, found something else"] };
@@ -69,7 +62,7 @@ export function parseView(value: Json): ParsedView {
       other[name] = field;
       continue;
     }
-    const read = FIELDS[name](field);
+    const read = isSimple(name) ? readSimple(SIMPLE_FIELDS[name], field) : READERS[name](field);
     if (read === undefined) warnings.push(`the view's \`${name}\` is not valid and was left out`);
     else patch[name] = read;
   }
@@ -85,7 +78,37 @@ export function viewToJson(patch: ViewPatch): JsonObject {
 }
 
 function isFieldName(name: string): name is FieldName {
-  return Object.hasOwn(FIELDS, name);
+  return Object.hasOwn(DEFAULTS, name);
+}
+
+function isSimple(name: FieldName): name is SimpleName {
+  return Object.hasOwn(SIMPLE_FIELDS, name);
+}
+
+/** The value of a field of a simple type, or `undefined` when it does not fit. */
+function readSimple(field: SimpleField, value: Json): unknown {
+  if (value === null) return field.isNullable ? null : undefined;
+  switch (field.kind) {
+    case "text":
+      return typeof value === "string" ? value : undefined;
+    case "flag":
+      return typeof value === "boolean" ? value : undefined;
+    case "color":
+      return readColor(value);
+    case "index":
+      return isCount(value) && value <= (field.last ?? value) ? value : undefined;
+    case "choice":
+      return field.names.find((name) => name === value);
+    case "number":
+      return isFinite(value) && isInRange(field, value) ? value : undefined;
+  }
+}
+
+function isInRange(range: SimpleField & { kind: "number" }, value: number): boolean {
+  const { low, high, isAboveLow, isBelowHigh } = range;
+  const isHighEnough = low === null || (isAboveLow ? value > low : value >= low);
+  const isLowEnough = high === null || (isBelowHigh ? value < high : value <= high);
+  return isHighEnough && isLowEnough;
 }
 
 function readPositions(value: Json): Record<string, number> | undefined {
@@ -94,10 +117,6 @@ function readPositions(value: Json): Record<string, number> | undefined {
   if (entries.length > MAX_POSITIONS) return undefined;
   const positions = entries.filter((entry): entry is [string, number] => isCount(entry[1]));
   return positions.length === entries.length ? Object.fromEntries(positions) : undefined;
-}
-
-function isParallax(value: Json): boolean {
-  return isFinite(value) && value > 0 && value <= MAX_PARALLAX;
 }
 
 function readVec3(value: Json | undefined): Vec3 | undefined {
