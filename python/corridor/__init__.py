@@ -13,7 +13,7 @@ A location is a path, ``synthetic:...``, ``ssh://[USER@]HOST/PATH``, ``await://A
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -39,7 +39,9 @@ from ._errors import (
     WithdrawnError,
 )
 from ._many import read_many, read_many_async, submit_many
+from ._picture import PictureOptions, SlabPictureOptions
 from ._slabs import Slabs
+from ._view import KEYWORDS
 
 __version__: str = _native.VERSION
 
@@ -55,6 +57,8 @@ __all__ = [
     "MissingFileError",
     "MissingGroupError",
     "NotFoundError",
+    "PictureOptions",
+    "SlabPictureOptions",
     "Slabs",
     "StaleError",
     "StorageError",
@@ -118,7 +122,7 @@ def open(
 
 
 def render(
-    data: str | os.PathLike[str] | Sequence[str] | Dataset | Array, **how: Any
+    data: str | os.PathLike[str] | Sequence[str] | Dataset | Array, **how: Unpack[PictureOptions]
 ) -> np.ndarray[Any, np.dtype[Any]]:
     """Draw one finished picture of a volume, as ``corridor render`` does: a numpy array of (height, width, values), row 0
     at the top. Blocks come in until the picture is what is asked for; one that the memory given to :func:`open` keeps
@@ -129,18 +133,11 @@ def render(
     - ``size``: pixels across and down, (1024, 800) if not given.
     - ``pixels``: ``"rgb"``, bytes over the view's background; ``"rgba"``, bytes with transparency, not premultiplied; or
       ``"float"``, float32 in full precision, premultiplied. Colours are sRGB-encoded.
-    - ``camera``: ``"front"``, ``"back"``, ``"left"``, ``"right"``, ``"top"``, ``"bottom"``, or as in a view.
-    - ``tf``: the name of a colour map, or a transfer function as in a view.
-    - ``colour_by``: another array of the data set, whose voxels lie at the same places, its name, or colours by one as in a
-      view: all colours come from its values, ``tf`` names their map; what is seen stays what the array itself says.
-    - ``iso``: isovalues, each a number or ``"VALUE:COLOUR:OPACITY"`` such as ``"0.5:#c03020:0.4"``.
-    - ``slices``: ``{"z": 40, "lat": "50%"}``.
-    - ``mode``: ``"composite"``, ``"surfaces"``, ``"maximum"`` or ``"minimum"``; ``shading``: with light.
-    - ``grids``: the grids of an adaptive mesh as lines, in a colour for each level.
-    - ``stereo``: ``True``, or the distance of the eyes as a share of that to what they look at: both eyes' pictures side by
-      side, the left eye's left, each half as wide as ``size`` says.
     - ``device``: ``"cpu"``, ``"gpu"``, or ``"auto"``, a graphics processor where there is one.
-    - ``time``: an index; ``level``: this level and no other; ``view``: a whole view, as a link of the viewer holds it.
+    - ``view``: a whole view, as a link of the viewer holds it; other keywords replace parts of it.
+    - ``range``: values that the colours cover, where neither ``tf`` nor ``view`` says it: ``"usual"``, ``"full"``, or the lowest and
+      the highest.
+    - and the fields of a view, which are listed at the end.
 
     >>> import corridor
     >>> picture = corridor.render("synthetic:waves?shape=16,16,16&dtype=u8", size=(32, 24), pixels="rgba")
@@ -155,8 +152,11 @@ def render(
     return opened.render(**how)
 
 
+render.__doc__ = f"{render.__doc__}{KEYWORDS}"
+
+
 def render_with_slabs(
-    data: str | os.PathLike[str] | Sequence[str] | Dataset | Array, **how: Any
+    data: str | os.PathLike[str] | Sequence[str] | Dataset | Array, **how: Unpack[SlabPictureOptions]
 ) -> tuple[np.ndarray[Any, np.dtype[Any]], Slabs]:
     """Draw one finished picture as :func:`render` does, and slabs beside it: the volume in thin pieces with their places in
     space, which can be looked at from other cameras without the data (:meth:`Slabs.draw`).

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ._description import ArrayInfo
 from ._errors import InvalidError
 from ._futures import begun
 from ._indexing import Key, Picked, pick
-from ._picture import drawn, drawn_with_slabs
+from ._picture import PictureOptions, SlabPictureOptions, drawn, drawn_with_slabs
 from ._slabs import Slabs
 from ._text import text_of
 
@@ -198,7 +198,7 @@ class Array:
         native = self._dataset._connection
         return self._finished(picked, native.read(self._wanted(picked), self._is_decoded, ORDINARY))
 
-    def render(self, **how: Any) -> np.ndarray[Any, np.dtype[Any]]:
+    def render(self, **how: Unpack[PictureOptions]) -> np.ndarray[Any, np.dtype[Any]]:
         """A finished picture of the volume, as :func:`corridor.render` draws it.
 
         >>> import corridor
@@ -210,7 +210,9 @@ class Array:
             how.setdefault("level", self._level)
         return drawn(self._dataset, self.name, **how)
 
-    def render_with_slabs(self, **how: Any) -> tuple[np.ndarray[Any, np.dtype[Any]], Slabs]:
+    def render_with_slabs(
+        self, **how: Unpack[SlabPictureOptions]
+    ) -> tuple[np.ndarray[Any, np.dtype[Any]], Slabs]:
         """The same with slabs beside it, as :func:`corridor.render_with_slabs` draws them."""
         if self._level > 0:
             how.setdefault("level", self._level)

@@ -1,7 +1,7 @@
 """A data set: its arrays by name."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from ._array import Array
 from ._description import described
 from ._errors import InvalidError, NotFoundError
 from ._kept import OpenedWith, State
-from ._picture import drawn, drawn_with_slabs
+from ._picture import PictureOptions, SlabPictureOptions, drawn, drawn_with_slabs
 from ._slabs import Slabs
 
 # Arrays listed by `repr`.
@@ -101,7 +101,7 @@ class Dataset(Mapping[str, Array]):
     def __len__(self) -> int:
         return len(self._numbers)
 
-    def render(self, **how: Any) -> np.ndarray[Any, np.dtype[Any]]:
+    def render(self, **how: Unpack[PictureOptions]) -> np.ndarray[Any, np.dtype[Any]]:
         """A finished picture of the first volume in it, as :func:`corridor.render` draws it.
 
         >>> import corridor
@@ -111,7 +111,9 @@ class Dataset(Mapping[str, Array]):
         """
         return drawn(self, None, **how)
 
-    def render_with_slabs(self, **how: Any) -> tuple[np.ndarray[Any, np.dtype[Any]], Slabs]:
+    def render_with_slabs(
+        self, **how: Unpack[SlabPictureOptions]
+    ) -> tuple[np.ndarray[Any, np.dtype[Any]], Slabs]:
         """The same with slabs beside it, as :func:`corridor.render_with_slabs` draws them."""
         return drawn_with_slabs(self, None, **how)
 

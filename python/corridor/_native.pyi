@@ -34,10 +34,9 @@ def list_datasets(url: str, token: str | None = None) -> list[str]: ...
 
 def render(
     connection: Connection,
-    wish: dict[str, object],
-    size: tuple[int, int],
-    pixels: str,
-    device: str,
+    array: str | None,
+    keywords: str,
+    how: tuple[tuple[int, int], str, str],
     slabs: tuple[bool, int, int | None] | None,
 ) -> tuple[_Bytes, str | None, Slabs | None]: ...
 

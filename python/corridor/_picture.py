@@ -2,8 +2,8 @@
 
 import json
 import warnings
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, SupportsFloat, cast
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, SupportsFloat, Unpack, cast
 
 import numpy as np
 
@@ -11,120 +11,111 @@ from . import _native
 from ._errors import InvalidError
 from ._pixels import PIXELS, Pixels, check_pixels
 from ._slabs import Slabs
+from ._view import FORMER_KEYWORDS, ViewOptions
 
 if TYPE_CHECKING:
-    from ._array import Array
     from ._dataset import Dataset
 
-# Distance of the eyes of a stereo pair, as a share of that to what they look at.
-_PARALLAX = 1 / 30
+
+class PictureOptions(ViewOptions, total=False):
+    """Keywords of :func:`corridor.render`: fields of a view, and these."""
+
+    size: tuple[int, int]
+    """Pixels across and down, (1024, 800) if not given."""
+    pixels: Pixels
+    """`rgb`, bytes over the view's background; `rgba`, bytes with transparency, not premultiplied; or `float`, float32 in
+    full precision, premultiplied. Colors are sRGB-encoded."""
+    device: str
+    """`cpu`, `gpu`, or `auto`, a graphics processor where there is one."""
+    view: Mapping[str, Any] | str | None
+    """A whole view, as a link of the viewer holds it; other keywords replace parts of it."""
+    range: str | Sequence[SupportsFloat] | None
+    """Values that the colors cover, where neither `tf` nor `view` says it: `usual`, `full`, or the lowest and the highest."""
+
+
+class SlabPictureOptions(PictureOptions, total=False):
+    """Keywords of :func:`corridor.render_with_slabs`: those of a picture, and these."""
+
+    slab_count: int
+    """Number of slabs, 1 to 64; 32 if not given."""
+    slab_cut: str
+    """`planes`, parallel to the picture, or `axis`, across the axis of the volume that the camera sees most nearly from the
+    front."""
+    slab_texel: int | None
+    """Pixels of the picture along a side of each texel; 2 if not given, across an axis 1."""
 
 
 _Picture = np.ndarray[Any, np.dtype[Any]]
 
 
-def drawn(
-    dataset: "Dataset",
-    array: str | None,
-    *,
-    size: tuple[int, int] = (1024, 800),
-    pixels: Pixels = "rgb",
-    device: str = "auto",
-    **what: Any,
-) -> _Picture:
+def drawn(dataset: "Dataset", array: str | None, /, **how: Unpack[PictureOptions]) -> _Picture:
     """One finished picture; see :func:`corridor.render`."""
-    return _drawn(dataset, _wish(array, **what), size, pixels, device, None)[0]
+    return _drawn(dataset, array, how, None)[0]
 
 
 def drawn_with_slabs(
-    dataset: "Dataset",
-    array: str | None,
-    *,
-    slab_count: int = 32,
-    slab_cut: str = "planes",
-    slab_texel: int | None = None,
-    size: tuple[int, int] = (1024, 800),
-    pixels: Pixels = "rgb",
-    device: str = "auto",
-    **what: Any,
+    dataset: "Dataset", array: str | None, /, **how: Unpack[SlabPictureOptions]
 ) -> tuple[_Picture, Slabs]:
     """One finished picture and slabs beside it; see :func:`corridor.render_with_slabs`."""
-    if slab_cut not in ("planes", "axis"):
-        raise InvalidError(f"expected slab_cut as planes or axis, found {slab_cut!r}")
-    slabs = slab_cut == "axis", slab_count, slab_texel
-    picture, native = _drawn(dataset, _wish(array, **what), size, pixels, device, slabs)
+    count, cut, texel = how.pop("slab_count", 32), how.pop("slab_cut", "planes"), how.pop("slab_texel", None)
+    if cut not in ("planes", "axis"):
+        raise InvalidError(f"expected slab_cut as planes or axis, found {cut!r}")
+    picture, native = _drawn(dataset, array, how, (cut == "axis", count, texel))
     assert native is not None
     return picture, Slabs(native)
 
 
 def _drawn(
     dataset: "Dataset",
-    wish: dict[str, object],
-    size: tuple[int, int],
-    pixels: Pixels,
-    device: str,
+    array: str | None,
+    how: PictureOptions,
     slabs: tuple[bool, int, int | None] | None,
 ) -> tuple[_Picture, _native.Slabs | None]:
+    size, pixels = how.pop("size", (1024, 800)), how.pop("pixels", "rgb")
+    device = how.pop("device", "auto")
     check_pixels(pixels)
-    values, lacks, native = _native.render(dataset._connection, wish, size, pixels, device, slabs)
+    keywords = _json(_present(how))
+    values, lacks, native = _native.render(
+        dataset._connection, array, keywords, (size, pixels, device), slabs
+    )
     if lacks is not None:
         warnings.warn(lacks, stacklevel=4)
     (width, height), (count, dtype) = size, PIXELS[pixels]
     return cast("_Picture", values.view(dtype).reshape(height, width, count)), native
 
 
-def _wish(
-    array: str | None,
-    *,
-    view: Mapping[str, Any] | str | None = None,
-    camera: Mapping[str, Any] | str | None = None,
-    tf: Mapping[str, Any] | str | None = None,
-    colour_by: "Mapping[str, Any] | Array | str | None" = None,
-    iso: SupportsFloat | str | Sequence[SupportsFloat | str] = (),
-    slices: Mapping[str, float | str] | Sequence[str] = (),
-    mode: str | None = None,
-    shading: bool | None = None,
-    grids: bool | None = None,
-    stereo: bool | float | None = None,
-    time: int | None = None,
-    level: int | None = None,
-    range: str | Sequence[SupportsFloat] | None = None,  # noqa: A002
-) -> dict[str, object]:
-    return {
-        "view": _json(view),
-        "array": array,
-        "camera": _json(camera),
-        "transfer": _json(tf),
-        "colour_by": _colours(colour_by),
-        # One or several, numbers of numpy among them.
-        "surfaces": [str(value) for value in np.ravel(np.asarray(iso, dtype=object))],
-        "slices": _slices(slices),
-        "mode": mode,
-        "shading": shading,
-        "grids": grids,
-        "stereo": _PARALLAX if stereo is True else stereo or None,
-        "time": time,
-        "level": level,
-        "range": range if range is None or isinstance(range, str) else ",".join(repr(float(v)) for v in range),
-    }
+def _present(how: Mapping[str, object]) -> dict[str, object]:
+    """The keywords by their present names."""
+    keywords = dict(how)
+    for former in FORMER_KEYWORDS.keys() & keywords.keys():
+        name = FORMER_KEYWORDS[former]
+        warnings.warn(f"`{former}` is spelled `{name}` now", DeprecationWarning, stacklevel=5)
+        keywords.setdefault(name, keywords.pop(former))
+    return keywords
 
 
-def _json(value: Mapping[str, Any] | str | None) -> str | None:
-    return value if value is None or isinstance(value, str) else json.dumps(value, default=_plain)
+def _json(keywords: dict[str, object]) -> str:
+    try:
+        return json.dumps(keywords, default=_plain, allow_nan=False)
+    except InvalidError:
+        raise
+    except ValueError:
+        raise InvalidError(f"expected finite numbers, found {keywords!r}") from None
 
 
 def _plain(value: object) -> object:
-    # Numbers and arrays of numpy, such as the extreme values of what was read.
+    """A value that JSON has: of numpy's numbers and arrays, such as the extreme values of what was read, and of arrays of a data
+    set, which are meant by their names."""
+    from ._array import Array
+
+    if isinstance(value, Array):
+        return value.name
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, SupportsFloat):
+        return float(value)
+    if isinstance(value, Iterable) and not isinstance(value, bytes):
+        return list(value)
     raise InvalidError(f"expected numbers, texts, lists and mappings, found {value!r}")
-
-
-def _colours(by: "Mapping[str, Any] | Array | str | None") -> str | None:
-    return _json(getattr(by, "name", None) or cast("Mapping[str, Any] | str | None", by))
-
-
-def _slices(slices: Mapping[str, float | str] | Sequence[str]) -> list[str]:
-    if isinstance(slices, Mapping):
-        return [f"{axis}={at}" for axis, at in slices.items()]
-    return [slices] if isinstance(slices, str) else list(slices)

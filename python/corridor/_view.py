@@ -47,3 +47,28 @@ class ViewOptions(TypedDict, total=False):
 
 # Former names of keywords, which are still taken.
 FORMER_KEYWORDS: dict[str, str] = {"colour_by": "color_by"}
+
+# The keywords for the documentation of functions.
+KEYWORDS = """
+    Fields of a view; None leaves a field as the view has it.
+
+    - ``time``: Index on the time axis.
+    - ``level``: Level to draw, 0 is full resolution; None: the finest that is visible and fits into memory.
+    - ``camera``: Camera in world space; None: one that sees the whole volume. Also `front`, `back`, `left`,
+      `right`, `top` or `bottom`.
+    - ``tf``: Transfer function: which values are seen, and how; None: one that suits the values. Also the
+      name of a color map; with `color_by` it is for the values of that array.
+    - ``color_by``: Other array whose values give all colors, those of isosurfaces and slices too; None: the
+      array's own values. What is visible, and how dense it is, stays as the array itself says; where the other
+      one has no value nothing is seen. Not with mode `maximum` or `minimum`. The array, its name, or a mapping.
+    - ``iso``: Isosurfaces. Each a number, `VALUE:COLOR:OPACITY` such as `0.5:#c03020:0.4`, or as in a view.
+    - ``slices``: Slices across the axes of the volume. Such as `{"z": 40, "lat": "50%"}`; axes may be named
+      as in the file.
+    - ``mode``: Drawing of the volume besides isosurfaces and slices.
+    - ``shading``: Lighting of the volume by the gradient of its values, with a lamp at the eye. Isosurfaces
+      are always lit.
+    - ``grids``: Draw the grids of an adaptive mesh as lines, in one color for each level.
+    - ``stereo``: Stereo pair, side by side in one picture, the left eye's on the left: the distance of the
+      eyes divided by their distance to the point that the camera looks at; None: one picture. For perspective
+      cameras only. `True` is 1/30; each picture is half as wide as `size` says.
+    """

@@ -2,71 +2,70 @@
 
 use ::render::{Image, ImageSize};
 use array::{Error, Result};
-use export::picture::{self, PictureRequest, parse_mode, parse_range, parse_slice, parse_surface};
+use export::picture::{self, PictureRequest, parse_range};
 use numpy::PyArray1;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use serde_json::{Map, Value};
 use session::Limit;
-use stream::{Device, Means, SlabWish, Still};
+use stream::{ColourRange, Device, Means, SlabWish, Still};
+use view::{FIELDS, find_keyword, similar};
 
 use crate::connection::Connection;
 use crate::errors::raise;
 use crate::runtime::wait;
 use crate::slabs::Slabs;
 
-/// Request for a picture, in the words of `corridor render`.
-#[derive(FromPyObject)]
-#[pyo3(from_item_all)]
-pub(crate) struct Wish {
-    view: Option<String>,
-    array: Option<String>,
-    camera: Option<String>,
-    transfer: Option<String>,
-    colour_by: Option<String>,
-    surfaces: Vec<String>,
-    slices: Vec<String>,
-    mode: Option<String>,
-    shading: Option<bool>,
-    grids: Option<bool>,
-    stereo: Option<f64>,
-    time: Option<u64>,
-    level: Option<u8>,
-    range: Option<String>,
+/// Keywords that set no field of a view; the last three do not come here.
+const OTHER_KEYWORDS: [&str; 5] = ["view", "range", "size", "pixels", "device"];
+
+/// Reads the keywords of a picture, a JSON object.
+fn request(py: Python<'_>, array: Option<String>, keywords: &str) -> PyResult<PictureRequest> {
+    let raised = |e: Error| raise(py, &e);
+    let keywords: Map<String, Value> = serde_json::from_str(keywords)
+        .map_err(|e| raised(Error::invalid(format!("expected keywords in JSON, found `{keywords}`: {e}"))))?;
+    let mut request = PictureRequest::default();
+    request.fields.set("array", &array.into()).map_err(raised)?;
+    for (name, value) in &keywords {
+        match (name.as_str(), find_keyword(name)) {
+            ("view", _) => request.view = text(value),
+            ("range", _) => request.range = range(value).map_err(raised)?,
+            (_, Some(field)) => request.fields.set(field.name, value).map_err(raised)?,
+            (_, None) => return Err(PyTypeError::new_err(unknown(name))),
+        }
+    }
+    Ok(request)
 }
 
-impl Wish {
-    fn request(self) -> Result<PictureRequest> {
-        let Self {
-            view,
-            array,
-            camera,
-            transfer,
-            colour_by,
-            surfaces,
-            slices,
-            mode,
-            shading,
-            grids,
-            stereo,
-            time,
-            level,
-            range,
-        } = self;
-        Ok(PictureRequest {
-            view,
-            array,
-            camera,
-            transfer,
-            colour_by,
-            surfaces: surfaces.iter().map(|text| parse_surface(text)).collect::<Result<_>>()?,
-            slices: slices.iter().map(|text| parse_slice(text)).collect::<Result<_>>()?,
-            mode: mode.map(|name| parse_mode(&name)).transpose()?,
-            shading,
-            grids,
-            stereo,
-            time,
-            level,
-            range: range.map(|text| parse_range(&text)).transpose()?.unwrap_or_default(),
-        })
+/// Message for a keyword that is none.
+fn unknown(name: &str) -> String {
+    let keywords = FIELDS.iter().filter_map(|field| field.keyword).map(|keyword| keyword.name);
+    let near = similar(name, keywords.chain(OTHER_KEYWORDS));
+    if near.is_empty() {
+        return format!("unexpected keyword `{name}`; see help(corridor.render)");
+    }
+    format!("unexpected keyword `{name}`; did you mean {}?", near.join(" or "))
+}
+
+/// A text, or JSON as a text.
+fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        other => Some(other.to_string()),
+    }
+}
+
+/// Reads the range of colours: a text, or both ends.
+fn range(value: &Value) -> Result<ColourRange> {
+    match value {
+        Value::Null => Ok(ColourRange::default()),
+        Value::String(text) => parse_range(text),
+        Value::Array(ends) => {
+            let ends: Vec<String> = ends.iter().map(Value::to_string).collect();
+            parse_range(&ends.join(","))
+        }
+        other => parse_range(&other.to_string()),
     }
 }
 
@@ -104,19 +103,25 @@ type WishOfSlabs = (bool, u32, Option<u32>);
 /// A picture's bytes row by row, what it lacks, in words, and the slabs beside it.
 type Drawn<'py> = (Bound<'py, PyArray1<u8>>, Option<String>, Option<Slabs>);
 
+/// Size, pixels and device of a picture.
+type PictureForm = ((u32, u32), String, String);
+
 /// Draws one finished picture, with slabs beside it where they are wanted.
 #[pyfunction]
 pub(crate) fn render<'py>(
     py: Python<'py>,
     connection: &Connection,
-    wish: Wish,
-    size: (u32, u32),
-    pixels: &str,
-    device: &str,
+    array: Option<String>,
+    keywords: &str,
+    how: PictureForm,
     slabs: Option<WishOfSlabs>,
 ) -> PyResult<Drawn<'py>> {
-    let pixels = Pixels::named(pixels);
-    let (request, size, device) = prepared(wish, size, device).map_err(|e| raise(py, &e))?;
+    let ((width, height), pixels, device) = how;
+    let request = request(py, array, keywords)?;
+    let size = ImageSize { width, height };
+    size.check().map_err(|e| raise(py, &e))?;
+    let device = device_named(&device).map_err(|e| raise(py, &e))?;
+    let pixels = Pixels::named(&pixels);
     let (stack, memory_bytes) = connection.to_draw();
     let slabs = slabs.map(|(is_across_axis, count, reduction)| SlabWish { is_across_axis, count, reduction });
     let (bytes, lacks, slabs) = wait(py, async move {
@@ -126,12 +131,6 @@ pub(crate) fn render<'py>(
         Ok((bytes, lacks, still.slabs))
     })?;
     Ok((PyArray1::from_vec(py, bytes), lacks, slabs.map(Slabs)))
-}
-
-fn prepared(wish: Wish, size: (u32, u32), device: &str) -> Result<(PictureRequest, ImageSize, Device)> {
-    let size = ImageSize { width: size.0, height: size.1 };
-    size.check()?;
-    Ok((wish.request()?, size, device_named(device)?))
 }
 
 fn drawn(still: &Still, pixels: &Pixels) -> (Vec<u8>, Option<String>) {

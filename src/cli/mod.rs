@@ -3,6 +3,7 @@
 #[cfg(feature = "lab")]
 mod lab;
 pub(crate) mod topics;
+mod view_options;
 
 use std::path::PathBuf;
 
@@ -12,6 +13,7 @@ use stream::SlabWish;
 
 #[cfg(feature = "lab")]
 pub(crate) use lab::{Bench, Engine, Lab, LabAction, LabLink, LabUp, LinkNature};
+pub(crate) use view_options::ViewOptions;
 
 /// See and use arrays that live somewhere else, at the speed of the network.
 #[derive(Debug, Parser)]
@@ -401,69 +403,18 @@ pub(crate) struct Render {
     /// Width and height of the picture, pixels.
     #[arg(long, default_value = "1024x800", value_name = "WxH")]
     pub(crate) size: String,
-    /// Name of the array to draw [default: the first with three dimensions].
-    #[arg(long, value_name = "NAME")]
-    pub(crate) array: Option<String>,
     /// Complete view as JSON (schema in docs/wire.md); the options below change parts of it.
     #[arg(long, value_name = "JSON")]
     pub(crate) view: Option<String>,
-    /// Camera: `front`, `back`, `left`, `right`, `top`, `bottom`, or JSON as in a view.
-    #[arg(long, value_name = "CAMERA")]
-    pub(crate) camera: Option<String>,
-    /// Transfer function: name of a colour map, or JSON as in a view.
-    ///
-    /// With --colour-by the colour map is for the values of that array.
-    #[arg(long, value_name = "MAP|JSON")]
-    pub(crate) tf: Option<String>,
+    /// Fields of the view.
+    #[command(flatten)]
+    pub(crate) fields: ViewOptions,
     /// Range of values that the colours cover: `usual`, `full` or LOW,HIGH [default: usual].
     ///
     /// `usual` leaves out a few outliers and what looks like padding. The option is for cases in which neither --tf nor
     /// --view gives a range.
     #[arg(long, value_name = "RANGE", allow_hyphen_values = true)]
     pub(crate) range: Option<String>,
-    /// Array whose values give the colours: its name, or JSON.
-    ///
-    /// Its voxels lie at the same positions. It gives the colours of isosurfaces and slices too; what is visible, and
-    /// how dense it is, still depends on the array that is drawn. In JSON, such as
-    /// `{"array":"t","at":{"c":1},"range":[0,900],"map":"magma"}`, every member may be left out; without `array` it is
-    /// another position in the same array.
-    #[arg(long, value_name = "NAME|JSON")]
-    pub(crate) colour_by: Option<String>,
-    /// Isosurface at this value; may be given up to 20 times.
-    ///
-    /// COLOUR is `#rrggbb`, OPACITY is 0 to 1 [default: a different colour for each, opaque]. Isosurfaces given here
-    /// replace those of the view.
-    #[arg(long, value_name = "VALUE[:COLOUR[:OPACITY]]", allow_hyphen_values = true)]
-    pub(crate) iso: Vec<String>,
-    /// Slice across an axis, at an index or at a share of the axis; may be given up to 16 times.
-    ///
-    /// AXIS is x, y or z, or the name of the axis in the file. INDEX counts voxels of level 0 from 0. A slice is
-    /// opaque, in the colours of the transfer function. Slices given here replace those of the view.
-    #[arg(long, value_name = "AXIS=INDEX|AXIS=SHARE%")]
-    pub(crate) slice: Vec<String>,
-    /// Drawing of the volume besides isosurfaces and slices [default: as in the view, else `composite`; `surfaces`
-    /// without --view, if there is --slice, or --iso without --tf].
-    ///
-    /// The colour map of --colour-by does not count as --tf here.
-    #[arg(long, value_enum)]
-    pub(crate) mode: Option<Mode>,
-    /// Lighting of the volume by the gradient of its values [default: as in the view, else off].
-    ///
-    /// Isosurfaces are always lit.
-    #[arg(long, value_enum)]
-    pub(crate) shading: Option<Switch>,
-    /// Draw the grids of an adaptive mesh as lines, in one colour for each level.
-    ///
-    /// At most 4,096 grids are drawn, those of coarse levels first.
-    #[arg(long)]
-    pub(crate) grids: bool,
-    /// Draw a stereo pair: two pictures side by side, the left eye's on the left.
-    ///
-    /// Each picture is half as wide as --size. The point that the camera looks at lies in the plane of the picture
-    /// (off-axis frusta). PARALLAX is the distance of the eyes divided by their distance to that point, such as `0.05`
-    /// [default: 1/30]. For perspective cameras only.
-    #[arg(long, value_name = "PARALLAX", num_args = 0..=1, require_equals = true, default_missing_value = "1/30")]
-    pub(crate) stereo: Option<String>,
     /// Index along the time axis, or several with one picture each [default: that of the view; all for a film without
     /// --journey].
     #[arg(long, value_name = "STEP|START:STOP[:STEP]")]
@@ -494,9 +445,6 @@ pub(crate) struct Render {
     /// Format of a film: `h264`, which plays everywhere, or `av1`, smaller and slower to write [default: h264].
     #[arg(long, value_name = "h264|av1")]
     pub(crate) codec: Option<String>,
-    /// Level to draw; 0 is full resolution [default: the finest that is visible and fits into memory].
-    #[arg(long, value_name = "LEVEL")]
-    pub(crate) level: Option<u8>,
     /// Slabs beside the picture.
     #[command(flatten)]
     pub(crate) slabs: SlabOptions,
@@ -525,30 +473,6 @@ pub(crate) struct Render {
     /// Progress while opening (bytes) and fetching (blocks) is {"progress": {"what": ..., "done": ..., "total": ...}}.
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-/// On or off.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Switch {
-    /// Enabled.
-    On,
-    /// Disabled.
-    Off,
-}
-
-/// Drawing of a volume besides its isosurfaces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Mode {
-    /// All that the transfer function shows.
-    Composite,
-    /// Nothing but isosurfaces and slices.
-    Surfaces,
-    /// Largest value along each ray, in its colour; opacity is not used.
-    #[value(alias = "mip")]
-    Maximum,
-    /// Smallest value along each ray, in its colour; opacity is not used.
-    #[value(alias = "minip")]
-    Minimum,
 }
 
 /// `corridor path`

@@ -8,15 +8,14 @@ use export::film::{
     self, Drawn, LookRequest, PicturesRequest, Times, Track, agreed, check_output, check_slabs_output, draw,
     is_film,
 };
-use export::picture::{PictureRequest, parse_parallax, parse_range, parse_size, parse_slice, parse_surface};
+use export::picture::{PictureRequest, parse_range, parse_size};
 use node::memory::Budget;
 use render::ImageSize;
 use serde_json::json;
 use server::stack::Stack;
 use stream::{Company, Device, Means, Painter, Ranks};
-use view::Mode as ViewMode;
 
-use crate::cli::{self, Mode, Render, Switch};
+use crate::cli::{self, Render};
 use crate::common::{context, device, memory, open, print, say};
 use crate::progress::{Meter, Progress, Unit};
 
@@ -68,7 +67,9 @@ async fn ready(options: &Render, ranks: Option<Ranks>, progress: Progress) -> Re
     let budget = Budget::viewing(memory(options.resources.memory.as_deref())?);
     let context = context(budget, options.resources.cache_dir.as_deref(), &options.reaching, progress)?;
     let (stack, array) = open(&options.location, &context).await?;
-    request.picture.array = request.picture.array.or(Some(array).filter(|a| !a.is_empty()));
+    if request.picture.fields.text("array").is_none() && !array.is_empty() {
+        request.picture.fields.set("array", &array.into())?;
+    }
     // Ranks draw on the CPU.
     let device = if company.is_none() { device(options.drawing) } else { Device::Cpu };
     let means = Means::open(device, budget.render).await?;
@@ -108,25 +109,11 @@ fn request(options: &Render, track: Track) -> Result<PicturesRequest> {
     let slabs = options.slabs.wish();
     slabs.as_ref().map_or(Ok(()), |(output, _)| check_slabs_output(output))?;
     let (time, times) = time(options.time.as_deref())?;
+    let mut fields = options.fields.request()?;
+    fields.set("time", &json!(time))?;
     let picture = PictureRequest {
         view: options.view.clone(),
-        array: options.array.clone(),
-        camera: options.camera.clone(),
-        transfer: options.tf.clone(),
-        colour_by: options.colour_by.clone(),
-        surfaces: options.iso.iter().map(|text| parse_surface(text)).collect::<Result<_>>()?,
-        slices: options.slice.iter().map(|text| parse_slice(text)).collect::<Result<_>>()?,
-        shading: options.shading.map(|switch| switch == Switch::On),
-        mode: options.mode.map(|mode| match mode {
-            Mode::Composite => ViewMode::Composite,
-            Mode::Surfaces => ViewMode::Surfaces,
-            Mode::Maximum => ViewMode::Maximum,
-            Mode::Minimum => ViewMode::Minimum,
-        }),
-        grids: options.grids.then_some(true),
-        stereo: options.stereo.as_deref().map(parse_parallax).transpose()?,
-        time,
-        level: options.level,
+        fields,
         range: options.range.as_deref().map(parse_range).transpose()?.unwrap_or_default(),
     };
     Ok(PicturesRequest {
@@ -146,32 +133,24 @@ async fn look(options: &Render, is_by_ranks: bool) -> Result<()> {
     let track = track(options)?;
     check_output(&options.output, size, &track)?;
     // What would choose or change data that are not there.
-    let of_data = [
-        ("--array", options.array.is_some()),
-        ("--tf", options.tf.is_some()),
+    let of_view = options.fields.names().filter(|(field, _)| *field != "camera");
+    let others = [
         ("--range", options.range.is_some()),
-        ("--colour-by", options.colour_by.is_some()),
-        ("--iso", !options.iso.is_empty()),
-        ("--slice", !options.slice.is_empty()),
-        ("--mode", options.mode.is_some()),
-        ("--shading", options.shading.is_some()),
-        ("--grids", options.grids),
-        ("--stereo", options.stereo.is_some()),
         ("--time", options.time.is_some()),
         ("--annotate", options.annotate),
-        ("--level", options.level.is_some()),
         ("--slabs", options.slabs.slabs.is_some()),
         ("--ranks", options.ranks.is_some()),
         ("processes of an MPI program", is_by_ranks),
     ];
-    if let Some((name, _)) = of_data.iter().find(|(_, is_given)| *is_given) {
+    let others = others.into_iter().filter(|(_, is_given)| *is_given).map(|(name, _)| name.to_owned());
+    if let Some(name) = of_view.map(|(_, option)| format!("--{option}")).chain(others).next() {
         return Err(Error::invalid(format!(
             "expected of slabs no more than where from (--camera, --view, --journey, --pictures, --fps, --size), found {name}"
         )));
     }
     let request = LookRequest {
         view: options.view.clone(),
-        camera: options.camera.clone(),
+        camera: options.fields.text("camera").map(str::to_owned),
         journey: options.journey.as_deref().map(str::parse).transpose()?,
         pictures: options.pictures,
         track,

@@ -76,13 +76,13 @@ def test_what_is_seen_stays_where_it_is(home, file, tmp_path):
     out = tmp_path / "coloured.png"
     plain = drawn(home, file, tmp_path / "plain.png", "--array", "rho", "--camera", "front")
     coloured = drawn(
-        home, file, out, "--array", "rho", "--camera", "front", "--colour-by", "t", "--tf", "magma"
+        home, file, out, "--array", "rho", "--camera", "front", "--color-by", "t", "--tf", "magma"
     )
     assert np.abs(plain - coloured).max() > 50
     background = plain[0, 0]
     apart = (np.abs(plain - background).max(axis=2) > 3) ^ (np.abs(coloured - background).max(axis=2) > 3)
     assert apart.mean() < 0.02
-    what = ("--array", "rho", "--colour-by", "t", "--tf", "magma", "--json")
+    what = ("--array", "rho", "--color-by", "t", "--tf", "magma", "--json")
     done = corridor(home, "render", file, "-o", str(out), "--size", "60x60", *what)
     told = json.loads(done.stdout.splitlines()[-1])["view"]["color_by"]
     assert told["array"] == "t" and told["map"] == "magma"
@@ -91,7 +91,7 @@ def test_what_is_seen_stays_where_it_is(home, file, tmp_path):
 
 def test_several_ranks_draw_the_picture_of_one(home, file, tmp_path):
     for more in [(), ("--iso", "100", "--iso", "150:#ffffff:0.5"), ("--shading", "on", "--stereo")]:
-        what = ("--array", "rho", "--colour-by", json.dumps(HEAT), *more)
+        what = ("--array", "rho", "--color-by", json.dumps(HEAT), *more)
         one = drawn(home, file, tmp_path / "one.png", *what)
         assert one.max() > 60
         for ranks in (2, 5):
@@ -101,17 +101,17 @@ def test_several_ranks_draw_the_picture_of_one(home, file, tmp_path):
 
 def test_what_cannot_colour_is_refused_with_the_reason(home, file, tmp_path):
     for arguments, says in [
-        (("--colour-by", "coarse"), "whose voxels lie where those of `rho` do"),
+        (("--color-by", "coarse"), "whose voxels lie where those of `rho` do"),
         (("--colour-by", "nosuch"), "`nosuch`"),
-        (("--colour-by", "rho"), "another array than `rho`"),
-        (("--colour-by", "{}"), "another array than `rho`"),
-        (("--colour-by", '{"array": "t", "at": {"dim0": 1}}'), "neither space nor time"),
+        (("--color-by", "rho"), "another array than `rho`"),
+        (("--color-by", "{}"), "another array than `rho`"),
+        (("--color-by", '{"array": "t", "at": {"dim0": 1}}'), "neither space nor time"),
         (("--view", view(array="rho", color_by="t")), "colours by an array, such as"),
-        (("--colour-by", json.dumps({**HEAT, "range": [-1.7e308, 1.7e308]})), "low below high"),
-        (("--colour-by", json.dumps(HEAT), "--tf", "gray"), "one map for the colours"),
-        (("--colour-by", "t", "--mode", "maximum"), "extreme values show their own"),
-        (("--colour-by", "t", "--tf", "nosuch"), "one of the colour maps"),
-        (("--colour-by", json.dumps({**HEAT, "map": "nosuch"})), "one of the colour maps"),
+        (("--color-by", json.dumps({**HEAT, "range": [-1.7e308, 1.7e308]})), "low below high"),
+        (("--color-by", json.dumps(HEAT), "--tf", "gray"), "one map for the colours"),
+        (("--color-by", "t", "--mode", "maximum"), "extreme values show their own"),
+        (("--color-by", "t", "--tf", "nosuch"), "one of the colour maps"),
+        (("--color-by", json.dumps({**HEAT, "map": "nosuch"})), "one of the colour maps"),
     ]:
         out = tmp_path / "refused.png"
         done = corridor(home, "render", file, "--array", "rho", "-o", str(out), *arguments)

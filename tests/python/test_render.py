@@ -49,7 +49,7 @@ def test_another_array_gives_the_colours(path: pathlib.Path) -> None:
     how = {"size": SIZE, "camera": "front", "pixels": "float"}
     own = data["ball"].render(**how)
     by = {"array": "x", "range": [0.0, 1.0], "map": "gray"}
-    coloured = data["ball"].render(colour_by=by, **how)
+    coloured = data["ball"].render(color_by=by, **how)
     assert np.allclose(own[..., 3], coloured[..., 3], atol=1e-3)
     # Grey, darker where x is small.
     assert np.ptp(coloured[..., :3], axis=-1).max() < 1e-3
@@ -57,13 +57,13 @@ def test_another_array_gives_the_colours(path: pathlib.Path) -> None:
     assert left[3] > 0.9 and right[3] > 0.9 and right[0] > left[0] + 0.2
     ends = np.array([0, 1], dtype=np.float32)
     with_numpy = {"array": "x", "range": ends, "map": "gray"}
-    assert np.array_equal(data["ball"].render(colour_by=with_numpy, **how), coloured)
+    assert np.array_equal(data["ball"].render(color_by=with_numpy, **how), coloured)
     with pytest.raises(corridor.InvalidError, match="expected numbers"):
-        data["ball"].render(colour_by={"array": object()}, **how)
-    named = data["ball"].render(colour_by=data["x"], tf="gray", **how)
+        data["ball"].render(color_by={"array": object()}, **how)
+    named = data["ball"].render(color_by=data["x"], tf="gray", **how)
     assert np.abs(named - coloured).max() < 0.02
     with pytest.raises(corridor.InvalidError, match="another array than `ball`"):
-        data["ball"].render(colour_by="ball", **how)
+        data["ball"].render(color_by="ball", **how)
 
 
 def test_surfaces_slices_and_projections_are_drawn(path: pathlib.Path) -> None:
@@ -98,6 +98,31 @@ def test_wrong_wishes_say_what_was_expected(path: pathlib.Path) -> None:
     ]:
         with pytest.raises(corridor.InvalidError, match=words):
             data["ball"].render(**{"size": SIZE, **wrong})
+
+
+def test_keywords_have_names(path: pathlib.Path) -> None:
+    ball = corridor.open(path)["ball"]
+    for wrong, words in [("shadign", "did you mean shading"), ("array", "unexpected keyword `array`"), ("x", "help")]:
+        with pytest.raises(TypeError, match=words):
+            ball.render(size=SIZE, **{wrong: None})
+    with pytest.warns(DeprecationWarning, match="`color_by` now"):
+        with pytest.raises(corridor.InvalidError, match="another array than `ball`"):
+            ball.render(size=SIZE, colour_by="ball")
+    assert "``iso``" in (corridor.render.__doc__ or "")
+
+
+def test_values_of_python_are_those_of_the_command_line(path: pathlib.Path) -> None:
+    ball = corridor.open(path)["ball"]
+    for one, other in [
+        ({"slices": {"z": np.int64(16)}}, {"slices": "z=16"}),
+        ({"slices": [{"axis": "z", "at": 16}]}, {"slices": ("z=16",)}),
+        ({"shading": np.True_}, {"shading": "on"}),
+        ({"stereo": True}, {"stereo": "1/30"}),
+        ({"stereo": False, "time": None}, {}),
+        ({"view": {"surfaces": [{"value": 0.5, "color": [255, 0, 0], "opacity": 1}]}}, {"iso": "0.5:#ff0000", "mode": "composite"}),
+        ({"range": (0, np.float32(1))}, {"range": "0,1"}),
+    ]:  # fmt: skip
+        assert np.array_equal(ball.render(size=SIZE, **one), ball.render(size=SIZE, **other)), one
 
 
 def test_a_picture_that_memory_keeps_coarse_says_so() -> None:

@@ -1,13 +1,14 @@
 //! Names that somebody may have meant.
 
-/// Most letters by which a name that somebody may have meant differs.
+/// Most letters by which a name that somebody may have meant differs, and half of its own letters at most.
 const MOST_EDITS: usize = 2;
 
 /// Names like `name`: that begin with it or it with them, or that differ by a few letters.
 #[must_use]
 pub fn similar<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let is_begun = |other: &str| name.len() > 2 && other.starts_with(name) || name.starts_with(other);
-    names.into_iter().filter(|other| is_begun(other) || edits(name, other) <= MOST_EDITS).collect()
+    let most = MOST_EDITS.min(name.len() / 2);
+    names.into_iter().filter(|other| is_begun(other) || edits(name, other) <= most).collect()
 }
 
 /// Letters to insert, remove or replace to make one name of the other.
@@ -37,7 +38,7 @@ mod tests {
         assert_eq!(similar("cam", names), ["camera"]);
         assert_eq!(similar("isosurfaces", names), ["iso"]);
         assert_eq!(similar("slice", names), ["slices"]);
-        assert!(similar("background", names).is_empty());
+        assert!(similar("background", names).is_empty() && similar("x", ["tf"]).is_empty());
         assert_eq!([edits("", "abc"), edits("kitten", "sitting"), edits("same", "same")], [3, 3, 0]);
     }
 }

@@ -4,6 +4,7 @@ use array::{Error, Result};
 use serde_json::{Map, Value, json};
 
 use crate::field::{FieldType, OptionForm, ViewField};
+use crate::fields::find_field;
 
 /// Names of the sides from which a camera can look, and the lines of sight in world space: x to the right, y away, z up.
 const SIDES: [(&str, [f64; 3]); 6] = [
@@ -37,8 +38,10 @@ impl ViewRequest {
     /// for a field that is switched on by a number, ask for nothing.
     ///
     /// # Errors
-    /// `Invalid`, saying what was expected.
-    pub fn set(&mut self, field: &ViewField, written: &Value) -> Result<()> {
+    /// `NotFound` for the name of no field, `Invalid` for a value that does not fit, saying what was expected.
+    pub fn set(&mut self, name: &str, written: &Value) -> Result<()> {
+        let field = find_field(name)
+            .ok_or_else(|| Error::not_found(format!("expected a field of a view, found `{name}`")))?;
         let is_off = bare_text(field).is_some() && *written == Value::Bool(false);
         if !written.is_null() && !is_off {
             self.fields.insert(field.name.to_owned(), read(field, written)?);
@@ -222,11 +225,10 @@ fn slice(text: &str) -> Result<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fields::find_field;
 
     fn asked(name: &str, written: Value) -> Result<Option<Value>> {
         let mut request = ViewRequest::default();
-        request.set(find_field(name).unwrap(), &written)?;
+        request.set(name, &written)?;
         Ok(request.get(name).cloned())
     }
 

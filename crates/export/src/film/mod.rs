@@ -229,7 +229,8 @@ fn views(
 ) -> Result<Vec<View>> {
     // Each picture's time is set below; the box that a camera frames is that of all.
     let base = view_of(&request.picture, size, dataset, drawn)?;
-    let is_of_all = kind.is_film() && request.journey.is_none() && request.picture.time.is_none();
+    let is_of_all =
+        kind.is_film() && request.journey.is_none() && request.picture.fields.get("time").is_none();
     let steps = match request.times.or(is_of_all.then(Times::default)) {
         None => vec![base.time],
         Some(times) => {

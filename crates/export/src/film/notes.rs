@@ -3,7 +3,7 @@
 use array::{ArrayInfo, Attribute, Axis, AxisKind, Coordinates, Dataset, Result};
 use render::{ImageSize, Key, Notes, Span, TransferFunction, VolumeView};
 use stream::{camera_in, grid_colour};
-use view::{Mode as ViewMode, View};
+use view::{Mode, View};
 
 /// Returns the annotations for the picture of a finished view.
 pub(super) fn notes(view: &View, size: ImageSize, dataset: &Dataset) -> Result<Notes> {
@@ -20,7 +20,7 @@ pub(super) fn notes(view: &View, size: ImageSize, dataset: &Dataset) -> Result<N
         opacity: Vec::new(),
     };
     // Of surfaces and slices alone only slices have the colours of the transfer function.
-    let has_colours = view.mode != ViewMode::Surfaces || !view.slices.is_empty();
+    let has_colours = view.mode != Mode::Surfaces || !view.slices.is_empty();
     let transfer = view.transfer.as_ref().filter(|_| has_colours);
     let transfer = transfer.map(|transfer| legend(&transfer.map, transfer.range));
     let colours = view.color_by.as_ref().zip(view.colours_in(dataset)?).and_then(|(by, (_, array, at))| {

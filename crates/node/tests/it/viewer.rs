@@ -4,6 +4,7 @@ use export::film::draw;
 use export::picture::PictureRequest;
 use node::assemble::assemble;
 use render::ImageSize;
+use view::ViewRequest;
 
 use crate::common::options;
 
@@ -26,7 +27,9 @@ async fn naming_the_colour_map_that_is_chosen_anyway_changes_no_pixel() {
     let stack = assemble(&options.locations[0], &options.context).await.unwrap();
     let png = async |map: Option<&str>| {
         let output = folder.path().join(format!("{}.png", map.unwrap_or("chosen")));
-        let request = PictureRequest { transfer: map.map(Into::into), ..PictureRequest::default() };
+        let mut fields = ViewRequest::default();
+        fields.set("transfer", &map.into()).unwrap();
+        let request = PictureRequest { fields, ..PictureRequest::default() };
         let size = ImageSize { width: 64, height: 48 };
         draw(&stack.source, &request.into(), size, (64 << 20).into(), None, &output, |_, _| ())
             .await

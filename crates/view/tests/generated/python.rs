@@ -29,8 +29,7 @@ pub(crate) fn text() -> String {
     let mut text = HEAD.to_owned();
     for (field, keyword) in FIELDS.iter().filter_map(|field| Some((field, field.keyword?))) {
         put(&mut text, &format!("    {}: {} | None", keyword.name, annotation(field, &keyword)));
-        let help = format!("{} {}", field.help.replace("null", "None"), keyword.more);
-        let lines = wrapped(&format!("\"\"\"{}\"\"\"", help.trim_end()), 106);
+        let lines = wrapped(&format!("\"\"\"{}\"\"\"", help(field, &keyword)), 106);
         lines.iter().for_each(|line| put(&mut text, &format!("    {line}")));
     }
     text.push_str("\n\n# Former names of keywords, which are still taken.\n");
@@ -39,7 +38,26 @@ pub(crate) fn text() -> String {
         former.filter_map(|keyword| Some(format!("{}: {}", json!(keyword.former?), json!(keyword.name))));
     let former: Vec<String> = former.collect();
     put(&mut text, &format!("FORMER_KEYWORDS: dict[str, str] = {{{}}}", former.join(", ")));
+    put_list(&mut text);
     text
+}
+
+/// Puts the keywords as a list for the documentation of a function.
+fn put_list(text: &mut String) {
+    text.push_str("\n# The keywords for the documentation of functions.\nKEYWORDS = \"\"\"\n");
+    text.push_str("    Fields of a view; None leaves a field as the view has it.\n\n");
+    for (field, keyword) in FIELDS.iter().filter_map(|field| Some((field, field.keyword?))) {
+        let lines = wrapped(&format!("- ``{}``: {}", keyword.name, help(field, &keyword)), 106);
+        for (number, line) in lines.iter().enumerate() {
+            put(text, &format!("    {}{line}", if number == 0 { "" } else { "  " }));
+        }
+    }
+    text.push_str("    \"\"\"\n");
+}
+
+/// Description of a keyword.
+fn help(field: &ViewField, keyword: &FieldKeyword) -> String {
+    format!("{} {}", field.help.replace("null", "None"), keyword.more).trim_end().to_owned()
 }
 
 fn annotation(field: &ViewField, keyword: &FieldKeyword) -> String {
