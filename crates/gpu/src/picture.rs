@@ -62,6 +62,8 @@ pub(crate) struct Head {
     surface_count: u32,
     slice_count: u32,
     slices_are_alone: u32,
+    light: [f32; 3],
+    spare: f32,
     surfaces: [SurfaceEntry; MAX_SURFACES],
     slices: [SliceEntry; MAX_SLICES],
 }
@@ -241,6 +243,7 @@ fn head(prepared: &Prepared, [eye_world, origin, anchor]: [DVec3; 3]) -> Head {
     let clip =
         prepared.clip.map(|c| [c.min, c.max].map(|p| (DVec3::from(p) - eye_world).as_vec3().to_array()));
     let [xx, yy, zz, xy, xz, yz] = prepared.light.squares;
+    let light = prepared.light.shares;
     let labels = prepared.table_count() * render::device::TABLE_WORDS;
     let half = if lens.is_perspective { lens.half.map(|h| h as f32) } else { [0.0; 2] };
     Head {
@@ -279,6 +282,8 @@ fn head(prepared: &Prepared, [eye_world, origin, anchor]: [DVec3; 3]) -> Head {
         surface_count: prepared.surfaces.len() as u32,
         slice_count: prepared.slices.len() as u32,
         slices_are_alone: u32::from(prepared.slices_are_alone),
+        light: [light.ambient, light.diffuse, light.specular],
+        spare: 0.0,
         surfaces: entries(&prepared.surfaces, |surface: &PreparedSurface| SurfaceEntry {
             colour: surface.color,
             place: surface.place,

@@ -83,7 +83,6 @@ impl Variant {
     }
 
     fn constants(&self) -> String {
-        let ([ambient, diffuse, specular], squarings) = device::LIGHT;
         let whole = [
             ("FORMAT", self.format as u64),
             ("FORMAT_I16", VoxelFormat::I16 as u64),
@@ -100,7 +99,7 @@ impl Variant {
             ("TABLE_WORDS", device::TABLE_WORDS as u64),
             ("FEW_PARTS", u64::from(device::PARTS[1])),
             ("MANY_PARTS", u64::from(device::PARTS[2])),
-            ("SQUARINGS", u64::from(squarings)),
+            ("SQUARINGS", u64::from(device::SQUARINGS)),
             ("MAX_SURFACES", MAX_SURFACES as u64),
             ("MAX_SLICES", MAX_SLICES as u64),
             ("COLORS", device::COLORS as u64),
@@ -111,9 +110,6 @@ impl Variant {
             ("TOLERANCE", device::TOLERANCE),
             ("ERROR_PER_BEND", device::ERROR_PER_BEND),
             ("FADE_REACH", device::FADE_REACH),
-            ("AMBIENT", ambient),
-            ("DIFFUSE", diffuse),
-            ("SPECULAR", specular),
             ("NOTHING", device::NOTHING),
             ("TOP", device::TOP),
             ("ALIKE", device::ALIKE),

@@ -9,8 +9,8 @@ use array::{Block, BlockKey, Content, Dataset, Error, Result};
 use compose::{Balance, Communicator, Composed, Method, broadcast, collect, draw};
 use corridor_mpi::MAX_UNDER_WAY;
 use render::{
-    BlockPool, Camera, Cancel, Demand, ImageSize, Isosurface, Mode, Quality, Rect, Scene, TransferFunction,
-    VolumeView, cast, demand,
+    BlockPool, Camera, Cancel, Demand, ImageSize, Isosurface, LightShares, Mode, Quality, Rect, Scene,
+    TransferFunction, VolumeView, cast, demand,
 };
 
 /// Voxels along a side of the volume, and of its blocks.
@@ -137,6 +137,7 @@ fn scene(view: &Arc<VolumeView>, number: usize) -> Scene {
         mode: Mode::Composite,
         color_by: None,
         is_lit: false,
+        light: LightShares::default(),
         size: SIZE,
         clip: None,
         quality: Quality::STILL,

@@ -18,8 +18,8 @@ use array::{
     Generation, Level, LevelOrigin, Meaning, Result, choose_blocks,
 };
 use corridor_render::{
-    Background, BlockPool, Camera, Cancel, ColorByArray, ImageSize, Isosurface, Mode, OpacityPoint, Quality,
-    Scene, Slice, SpaceAxis, TransferFunction, VolumeView, cast,
+    Background, BlockPool, Camera, Cancel, ColorByArray, ImageSize, Isosurface, LightShares, Mode,
+    OpacityPoint, Quality, Scene, Slice, SpaceAxis, TransferFunction, VolumeView, cast,
 };
 
 /// Pictures per measurement.
@@ -92,6 +92,7 @@ fn main() -> Result<()> {
             mode: *mode,
             color_by: (look == "colored_by").then(|| color_by.clone()),
             is_lit: look == "lit",
+            light: LightShares::default(),
             size: ImageSize { width: 1024, height: 800 },
             clip: None,
             quality: Quality { step: 1.0, ..Quality::MOVING },

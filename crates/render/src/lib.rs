@@ -78,6 +78,7 @@ pub use scene::color_map::{
 pub use scene::demand::{Demand, Demanded, Limit, demand, demand_of};
 pub use scene::fidelity::Fidelity;
 pub use scene::first_camera::first_camera;
+pub use scene::light::LightShares;
 pub use scene::mode::Mode;
 pub use scene::quality::Quality;
 pub use scene::slice::{Portion, Slice, SpaceAxis};

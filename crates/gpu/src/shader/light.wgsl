@@ -17,7 +17,7 @@ fn light_of(squared: f32) -> vec2f {
     for (var i = 0u; i < SQUARINGS; i++) {
         mirrored *= mirrored;
     }
-    return vec2f(AMBIENT + DIFFUSE * sqrt(squared), mirrored * SPECULAR);
+    return vec2f(picture.light.x + picture.light.y * sqrt(squared), mirrored * picture.light.z);
 }
 
 // A premultiplied colour as it looks under a light.

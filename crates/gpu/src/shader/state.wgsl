@@ -85,6 +85,8 @@ struct Picture {
     slice_count: u32,
     // They are all that is drawn.
     slices_are_alone: u32,
+    // From everywhere, scattered from the lamp, mirrored.
+    light: vec3f,
     surfaces: array<Surface, MAX_SURFACES>,
     slices: array<Slice, MAX_SLICES>,
     levels: array<Level, MAX_LEVELS>,

@@ -117,7 +117,8 @@ impl<'a, T: Voxel> CastContext<'a, T> {
         Ok(Self {
             shows_volume: is_composite && !visibility.is_hidden(),
             lamp: Lamp::new(&volume_from_world),
-            metric: (scene.is_lit && is_composite).then(|| Metric::new(&volume_from_world, step_world)),
+            metric: (scene.is_lit && is_composite && !scene.light.is_flat())
+                .then(|| Metric::new(&volume_from_world, step_world, scene.light)),
             scene,
             part: *part,
             is_shared,

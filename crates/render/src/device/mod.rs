@@ -28,7 +28,9 @@ use crate::cpu::table::TransferTable;
 use crate::isosurface::hits::{StoredSurface, Surfaces};
 use crate::scene::fidelity::ShownSamples;
 use crate::scene::light::Metric;
-use crate::{Bounds, Fidelity, ImagePart, ImageSize, Instructions, Mode, Scene, Slice, VolumeView};
+use crate::{
+    Bounds, Fidelity, ImagePart, ImageSize, Instructions, LightShares, Mode, Scene, Slice, VolumeView,
+};
 
 pub use crate::cpu::empty_space::visible_cells::VisibleCells;
 pub use crate::cpu::extreme::height::{ALIKE, NOTHING, PEAK_STEP, TOP};
@@ -55,11 +57,8 @@ pub const ERROR_PER_BEND: f32 = crate::cpu::table::ERROR_PER_BEND;
 pub const FADE_REACH: f32 = crate::cpu::samples::level_fade::REACH as f32;
 /// Words of one table in [`Prepared::table_words`].
 pub const TABLE_WORDS: usize = (2 * PARTS.len() + 1) * ENTRIES + 4;
-/// Light from everywhere, scattered from the lamp, mirrored; and how often the squared cosine is squared for the last.
-pub const LIGHT: ([f32; 3], u32) = (
-    [crate::scene::light::AMBIENT, crate::scene::light::DIFFUSE, crate::scene::light::SPECULAR],
-    crate::scene::light::SQUARINGS,
-);
+/// Number of times that the squared cosine is squared for mirrored light.
+pub const SQUARINGS: u32 = crate::scene::light::SQUARINGS;
 
 /// Position, axes and field of view of the eye, world space.
 #[derive(Clone, Copy, Debug)]
@@ -236,6 +235,8 @@ pub struct PreparedLight {
     pub squares: [f32; 6],
     /// A ray's direction is its step in volume space by this.
     pub step_length: f64,
+    /// Parts of the light.
+    pub shares: LightShares,
 }
 
 /// Prepares a scene that is to be drawn from `blocks`.
@@ -319,7 +320,7 @@ impl<T: Voxel> CastContext<'_, T> {
         });
         let tables = &self.tables.by_stride;
         let missing = &self.blocks.missing;
-        let metric = Metric::new(&self.volume_from_world, self.step_world);
+        let metric = Metric::new(&self.volume_from_world, self.step_world, self.scene.light);
         let surfaces = prepared_surfaces(&Surfaces::new(&self.scene.surfaces, view), &tables[0].scale);
         let extreme = Extreme::new(self.scene, self.blocks, &tables[0]);
         Prepared {
@@ -351,7 +352,11 @@ impl<T: Voxel> CastContext<'_, T> {
             is_labels: !view.meaning.is_continuous(),
             mode: self.scene.mode,
             is_lit: self.metric.is_some(),
-            light: PreparedLight { squares: metric.squares, step_length: metric.step_length },
+            light: PreparedLight {
+                squares: metric.squares,
+                step_length: metric.step_length,
+                shares: metric.shares,
+            },
             slices: self.scene.slices.clone(),
             slices_are_alone: self.scene.portion().slices.is_some(),
             palette: Palette::new(&self.scene.transfer).prepared(),

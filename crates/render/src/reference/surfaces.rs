@@ -3,7 +3,7 @@
 use glam::{DVec3, DVec4};
 
 use super::{ReferenceCaster, ReferenceRay, Voxels};
-use crate::Isosurface;
+use crate::{Isosurface, LightShares};
 
 /// A crossing: where along the ray and at which value, and of which surface.
 pub(super) struct ReferenceHit {
@@ -63,6 +63,8 @@ pub(super) fn lit<V: Voxels>(caster: &ReferenceCaster<'_, V>, color: DVec4, p: D
     let gradient = DVec3::new(slope(DVec3::X), slope(DVec3::Y), slope(DVec3::Z));
     let normal = caster.scene.view.world_from_volume.matrix3.inverse().transpose() * gradient;
     let cosine = normal.try_normalize().map_or(1.0, |normal| normal.dot(step.normalize()).abs());
-    let scattered = color.truncate() * (0.3 + 0.7 * cosine) + 0.25 * cosine.powi(32) * color.w;
+    let LightShares { ambient, diffuse, specular } = caster.scene.light;
+    let [ambient, diffuse, specular] = [ambient, diffuse, specular].map(f64::from);
+    let scattered = color.truncate() * (ambient + diffuse * cosine) + specular * cosine.powi(32) * color.w;
     scattered.min(DVec3::splat(color.w)).extend(color.w)
 }

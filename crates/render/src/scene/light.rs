@@ -9,13 +9,61 @@ use glam::{DAffine3, DMat3, DVec3, Vec4};
 use crate::simd::{LANES, Simd};
 
 /// Light that comes from everywhere.
-pub(crate) const AMBIENT: f32 = 0.3;
+const AMBIENT: f32 = 0.3;
 /// Light of the lamp, scattered evenly. With [`AMBIENT`] it leaves a color that faces the eye as it is.
-pub(crate) const DIFFUSE: f32 = 1.0 - AMBIENT;
+const DIFFUSE: f32 = 1.0 - AMBIENT;
 /// Light of the lamp, mirrored: white.
-pub(crate) const SPECULAR: f32 = 0.25;
+const SPECULAR: f32 = 0.25;
 /// How often the squared cosine is squared again for the mirrored part: an exponent of 32.
 pub(crate) const SQUARINGS: u32 = 4;
+
+/// Parts of the light of a picture.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LightShares {
+    /// Light that comes from everywhere.
+    pub ambient: f32,
+    /// Light of the lamp, scattered evenly.
+    pub diffuse: f32,
+    /// Light of the lamp, mirrored: white.
+    pub specular: f32,
+}
+
+impl LightShares {
+    /// True for light under which all colors stay as they are.
+    #[must_use]
+    pub fn is_flat(&self) -> bool {
+        *self == Self { ambient: 1.0, diffuse: 0.0, specular: 0.0 }
+    }
+
+    /// A premultiplied color as it looks under light at a cosine.
+    pub(crate) fn lit(&self, color: Vec4, cosine: f32) -> Vec4 {
+        let mirrored = (0..=SQUARINGS).fold(cosine, |power, _| power * power) * self.specular * color.w;
+        let scattered = self.ambient + self.diffuse * cosine;
+        (color * scattered + mirrored).min(Vec4::splat(color.w)).with_w(color.w)
+    }
+
+    /// Light of sixteen rays at these cosines.
+    #[inline(always)]
+    pub(crate) fn at<S: Simd>(&self, simd: S, cosines: &[f32; LANES]) -> Light<S> {
+        let cosine = simd.load(cosines);
+        let mut mirrored = cosine;
+        let mut squarings = 0;
+        while squarings <= SQUARINGS {
+            mirrored = simd.mul(mirrored, mirrored);
+            squarings += 1;
+        }
+        Light {
+            scattered: simd.mul_add(cosine, simd.splat(self.diffuse), simd.splat(self.ambient)),
+            mirrored: simd.mul(mirrored, simd.splat(self.specular)),
+        }
+    }
+}
+
+impl Default for LightShares {
+    fn default() -> Self {
+        Self { ambient: AMBIENT, diffuse: DIFFUSE, specular: SPECULAR }
+    }
+}
 
 /// Turns gradients in volume space into cosines.
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +97,7 @@ pub(crate) struct Metric {
     pub(crate) squares: [f32; 6],
     /// Length of a step of the rays, in units that make that factor 1.
     pub(crate) step_length: f64,
+    pub(crate) shares: LightShares,
 }
 
 /// Light of sixteen ways: what colors are multiplied by, and what is added for each part of opacity.
@@ -60,7 +109,7 @@ pub(crate) struct Light<S: Simd> {
 
 #[expect(clippy::cast_possible_truncation, reason = "colors are f32")]
 impl Metric {
-    pub(crate) fn new(volume_from_world: &DAffine3, step_world: f64) -> Self {
+    pub(crate) fn new(volume_from_world: &DAffine3, step_world: f64, shares: LightShares) -> Self {
         let all = volume_from_world.matrix3;
         // Whatever the unit of length is, squares stay far from what `f32` cannot hold.
         let largest = all.to_cols_array().into_iter().fold(0.0, |a: f64, b| a.max(b.abs()));
@@ -68,7 +117,7 @@ impl Metric {
         let squares = map * map.transpose();
         let [x, y, z] = [squares.x_axis, squares.y_axis, squares.z_axis];
         let squares = [x.x, y.y, z.z, 2.0 * x.y, 2.0 * x.z, 2.0 * y.z].map(|v| v as f32);
-        Self { squares, step_length: step_world * largest }
+        Self { squares, step_length: step_world * largest, shares }
     }
 
     /// Directions in volume space of rays with these steps, such that [`Metric::light`] understands them.
@@ -101,34 +150,12 @@ impl Metric {
             mirrored = simd.mul(mirrored, mirrored);
             squarings += 1;
         }
+        let LightShares { ambient, diffuse, specular } = self.shares;
         Light {
-            scattered: simd.mul_add(cosine, simd.splat(DIFFUSE), simd.splat(AMBIENT)),
-            mirrored: simd.mul(mirrored, simd.splat(SPECULAR)),
+            scattered: simd.mul_add(cosine, simd.splat(diffuse), simd.splat(ambient)),
+            mirrored: simd.mul(mirrored, simd.splat(specular)),
         }
     }
-}
-
-/// Light of sixteen rays at these cosines.
-#[inline(always)]
-pub(crate) fn lights<S: Simd>(simd: S, cosines: &[f32; LANES]) -> Light<S> {
-    let cosine = simd.load(cosines);
-    let mut mirrored = cosine;
-    let mut squarings = 0;
-    while squarings <= SQUARINGS {
-        mirrored = simd.mul(mirrored, mirrored);
-        squarings += 1;
-    }
-    Light {
-        scattered: simd.mul_add(cosine, simd.splat(DIFFUSE), simd.splat(AMBIENT)),
-        mirrored: simd.mul(mirrored, simd.splat(SPECULAR)),
-    }
-}
-
-/// A premultiplied color as it looks under light at a cosine.
-pub(crate) fn lit(color: Vec4, cosine: f32) -> Vec4 {
-    let mirrored = (0..=SQUARINGS).fold(cosine, |power, _| power * power) * SPECULAR * color.w;
-    let scattered = AMBIENT + DIFFUSE * cosine;
-    (color * scattered + mirrored).min(Vec4::splat(color.w)).with_w(color.w)
 }
 
 #[cfg(test)]
@@ -138,6 +165,7 @@ mod tests {
     #[test]
     fn what_faces_the_eye_keeps_its_color_and_what_does_not_is_darker() {
         let color = Vec4::new(0.1, 0.2, 0.4, 0.5);
+        let lit = |color, cosine| LightShares::default().lit(color, cosine);
         assert!(lit(color, 1.0).cmpge(color).all() && lit(color, 1.0).max_element() <= 0.5);
         assert_eq!(lit(color, 0.0), (color * AMBIENT).with_w(0.5));
         let steps: Vec<f32> = (0..=20u8).map(|i| lit(color, f32::from(i) / 20.0).x).collect();

@@ -23,8 +23,8 @@ use std::sync::Arc;
 use array::{Error, Result};
 
 use crate::{
-    Bounds, Camera, ColorByArray, ImageSize, Isosurface, MAX_BOXES, Mode, Portion, Quality, Slice,
-    TransferFunction, VolumeView, WireBoxes,
+    Bounds, Camera, ColorByArray, ImageSize, Isosurface, LightShares, MAX_BOXES, Mode, Portion, Quality,
+    Slice, TransferFunction, VolumeView, WireBoxes,
 };
 
 /// Everything that one picture needs besides the blocks.
@@ -50,6 +50,8 @@ pub struct Scene {
     /// Light what the transfer function shows, by the gradient of the values; surfaces always are, labels and extreme
     /// values never.
     pub is_lit: bool,
+    /// Parts of the light on what is lit.
+    pub light: LightShares,
     /// Pixels.
     pub size: ImageSize,
     /// Only what lies inside is drawn (world space).
@@ -114,6 +116,7 @@ impl Scene {
             wires: WireBoxes::default(),
             mode: Mode::Surfaces,
             is_lit: false,
+            light: self.light,
             finest_level: color_by.finest_level,
             camera: self.camera,
             size: self.size,

@@ -12,8 +12,8 @@ use array::{
 };
 use bytes::Bytes;
 use corridor_render::{
-    BlockPool, Bounds, Camera, Cancel, Frame, Image, ImageSize, Inserted, Mode, OpacityPoint, Quality, Scene,
-    TransferFunction, VolumeView, cast,
+    BlockPool, Bounds, Camera, Cancel, Frame, Image, ImageSize, Inserted, LightShares, Mode, OpacityPoint,
+    Quality, Scene, TransferFunction, VolumeView, cast,
 };
 use glam::DVec3;
 
@@ -173,6 +173,7 @@ impl Synthetic {
             mode: Mode::Composite,
             color_by: None,
             is_lit: false,
+            light: LightShares::default(),
             size: ImageSize { width: 96, height: 80 },
             clip: None,
             quality: Quality::STILL,

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use array::{Dataset, Error, Result};
-use render::{Camera, Demand, ImageSize, Portion, Quality, Scene, ViewLevel, VolumeView, stereo};
+use render::{
+    Camera, Demand, ImageSize, LightShares, Portion, Quality, Scene, ViewLevel, VolumeView, stereo,
+};
 use serde::{Deserialize, Serialize};
 use session::ParticipantId;
 use view::View;
@@ -198,6 +200,7 @@ impl Aim {
             wires: Arc::default(),
             mode: mode_of(view),
             is_lit: view.shading,
+            light: LightShares::default(),
             size: self.size,
             clip: self.portion.clip,
             quality: Quality::STILL,

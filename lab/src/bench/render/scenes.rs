@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use array::{Error, Result};
 use render::{
-    Bounds, Camera, ImageSize, Mode, OpacityPoint, Projection, Quality, Scene, TransferFunction, VolumeView,
-    color_map_table,
+    Bounds, Camera, ImageSize, LightShares, Mode, OpacityPoint, Projection, Quality, Scene, TransferFunction,
+    VolumeView, color_map_table,
 };
 use serde_json::{Value, json};
 
@@ -76,6 +76,7 @@ pub(super) fn scene(
         mode: Mode::Composite,
         color_by: None,
         is_lit: false,
+        light: LightShares::default(),
         size,
         clip: Some(clip),
         quality: QUALITY,

@@ -15,7 +15,6 @@ use crate::cpu::samples::shading::{BlockRays, Shading};
 use crate::cpu::slab_layers::{CurrentSlab, LeaveSlab, SlabLayers};
 use crate::cpu::table::TransferTable;
 use crate::isosurface::cubic::gradient;
-use crate::scene::light::lit;
 use crate::simd::{LANES, Simd, each_axis};
 
 /// Mode in which spans of a block are drawn.
@@ -233,7 +232,7 @@ impl<T: Voxel> CastContext<'_, T> {
                     let own = self.slope_at(rays.at(lane, sample), slot, shading.table);
                     let last = Vec3::from_array([0, 1, 2].map(|axis| slopes[axis][lane]));
                     let cosine = self.lamp.cosine((own + last).as_dvec3(), self.direction_of(rays, lane));
-                    entry = lit(entry, cosine as f32);
+                    entry = self.scene.light.lit(entry, cosine as f32);
                     (0..3).for_each(|axis| slopes[axis][lane] = own[axis]);
                 }
                 color += entry * (1.0 - color.w);

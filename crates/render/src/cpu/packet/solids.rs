@@ -22,7 +22,6 @@ use crate::cpu::slices::SliceHits;
 use crate::cpu::table::{PARTS, TransferTable};
 use crate::isosurface::hits::{FindHits, Hit, HitSearch};
 use crate::isosurface::prepare::Isosurfaces;
-use crate::scene::light::lights;
 use crate::simd::{LANES, Simd, Step, each_axis};
 
 /// Surfaces, slices and edges of boxes along the rays of one packet.
@@ -347,7 +346,8 @@ impl<S: Simd, T: Voxel> DrawSolids<'_, '_, '_, S, T> {
             Some(color_by) => Some(self.step_colors(simd, (color_by, &near), begin, &lengths)),
             None => None,
         };
-        let light = if self.context.metric.is_some() { Some(lights(simd, cosines)) } else { None };
+        let light = self.context.scene.light;
+        let light = if self.context.metric.is_some() { Some(light.at(simd, cosines)) } else { None };
         let entries = &table.parts[0];
         let unit = simd.splat(entries.unit);
         let mut part = 0.5;

@@ -15,7 +15,6 @@ use crate::cpu::packet::rays::PacketRays;
 use crate::cpu::packet::size::Lanes;
 use crate::isosurface::cubic::{CellCorners, Cubics, RayCubic, gradient};
 use crate::isosurface::prepare::Isosurfaces;
-use crate::scene::light::lit;
 use crate::simd::{LANES, Simd};
 
 /// Sixteen rays in a block's voxels, per axis x, y, z: `origin + t * step`.
@@ -254,7 +253,7 @@ impl<T: Voxel> BlockSearch<'_, '_, T> {
             let (cosine, stored) = (cosines[lane], surface.stored);
             let at = place.from[lane] + at[lane];
             let color = recolored(context.color_by, surface.color, self.rays.at(lane, at));
-            let color = lit(color, cosine);
+            let color = context.scene.light.lit(color, cosine);
             self.search.note(lane, Hit { at, stored, color, cosine, is_foreign: false });
         }
     }
