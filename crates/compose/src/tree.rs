@@ -6,7 +6,8 @@
 
 use array::{Error, Result};
 use glam::DVec3;
-use render::{Projection, Scene, SubVolume, WorkPoint};
+use render::{Scene, SubVolume, WorkPoint};
+use view::Projection;
 
 /// From where shares are seen, in volume space.
 #[derive(Clone, Copy, Debug, PartialEq)]

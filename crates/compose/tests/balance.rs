@@ -74,7 +74,7 @@ fn ray(scene: &Scene, column: u32, row: u32) -> (DVec3, DVec3) {
     let (eye, target) = (DVec3::from(scene.camera.eye), DVec3::from(scene.camera.target));
     let forward = (target - eye).normalize();
     let right = forward.cross(scene.camera.up.into()).normalize();
-    let render::Projection::Perspective { fov_y_rad } = scene.camera.projection else {
+    let view::Projection::Perspective { fov_y_rad } = scene.camera.projection else {
         panic!("a perspective")
     };
     let half = (fov_y_rad / 2.0).tan();

@@ -12,10 +12,10 @@ use common::{Synthetic, covered, cubic, difference, draw, points, voxel_box};
 use corridor_compose::{Balance, Communicator, Composed, Method, Tree, draw as draw_together};
 use glam::DVec3;
 use render::{
-    Camera, Cancel, Demand, Fidelity, Image, ImageSize, Isosurface, Mode, Quality, Rect, Scene, Slice,
-    SpaceAxis, demand,
+    Camera, Cancel, Demand, Fidelity, Image, ImageSize, Isosurface, Quality, Rect, Scene, Slice, demand,
 };
 use rig::together;
+use view::{Mode, SpaceAxis};
 
 /// A map with a rotation, a shear and three spacings.
 const SKEWED: Affine = Affine([[0.8, -0.5, 0.1, 12.0], [0.45, 0.9, 0.0, -7.0], [0.05, 0.1, 2.5, 3.0]]);

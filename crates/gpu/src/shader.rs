@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use render::Mode;
 use render::device::{self, Prepared, VoxelFormat};
+use view::Mode;
 
 use crate::picture::{MAX_LEVELS, MAX_SLICES, MAX_SURFACES};
 

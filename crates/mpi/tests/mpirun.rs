@@ -9,9 +9,10 @@ use array::{Block, BlockKey, Content, Dataset, Error, Result};
 use compose::{Balance, Communicator, Composed, Method, broadcast, collect, draw};
 use corridor_mpi::MAX_UNDER_WAY;
 use render::{
-    BlockPool, Camera, Cancel, Demand, ImageSize, Isosurface, LightShares, Mode, Quality, Rect, Scene,
+    BlockPool, Camera, Cancel, Demand, ImageSize, Isosurface, LightShares, Quality, Rect, Scene,
     TransferFunction, VolumeView, cast, demand,
 };
+use view::Mode;
 
 /// Voxels along a side of the volume, and of its blocks.
 const SIDE: u64 = 64;

@@ -18,9 +18,10 @@ use array::{
     Generation, Level, LevelOrigin, Meaning, Result, choose_blocks,
 };
 use corridor_render::{
-    Background, BlockPool, Camera, Cancel, ColorByArray, ImageSize, Isosurface, LightShares, Mode,
-    OpacityPoint, Quality, Scene, Slice, SpaceAxis, TransferFunction, VolumeView, cast,
+    Background, BlockPool, Camera, Cancel, ColorByArray, ImageSize, Isosurface, LightShares, OpacityPoint,
+    Quality, Scene, Slice, TransferFunction, VolumeView, cast,
 };
+use view::{Mode, SpaceAxis};
 
 /// Pictures per measurement.
 const REPEATS: u32 = 10;

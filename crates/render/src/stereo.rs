@@ -6,12 +6,10 @@
 //! eye than for the right one, where `e` is the distance of the eyes: positive, crossed, for what is nearer than the window.
 
 use array::{Error, Result};
+use view::{MAX_PARALLAX, Projection};
 
 use crate::image::annotate::{Notes, annotate};
-use crate::{Camera, Fidelity, Frame, Image, ImageSize, Projection, Scene};
-
-/// Largest such share.
-pub const MAX_PARALLAX: f64 = 0.5;
+use crate::{Camera, Fidelity, Frame, Image, ImageSize, Scene};
 
 /// Returns the size of each eye's picture in a picture of `size`: half of the columns. If the number of
 /// columns is odd, the last one stays empty.

@@ -10,10 +10,11 @@ mod reference;
 use array::{Decoding, Meaning, Scalar};
 use common::{Synthetic, covered, cubic, difference, linear, points, pool_of, rms};
 use corridor_render::{
-    Camera, Cancel, ColorByArray, Frame, ImagePart, ImageSize, Instructions, Isosurface, Mode, Rect, Scene,
-    Slice, Snapshot, SpaceAxis, SubVolume, TransferFunction, cast, cast_part, cast_with, demand,
+    Camera, Cancel, ColorByArray, Frame, ImagePart, ImageSize, Instructions, Isosurface, Rect, Scene, Slice,
+    Snapshot, SubVolume, TransferFunction, cast, cast_part, cast_with, demand,
 };
 use glam::DVec3;
+use view::{Mode, SpaceAxis};
 
 const SHAPE: [u64; 3] = [28, 26, 30];
 

@@ -9,8 +9,9 @@ use std::collections::BTreeSet;
 use array::{BlockKey, LevelOrigin};
 use common::{Synthetic, cubic, linear};
 use corridor_render::{
-    Camera, Demand, ImageSize, Limit, Portion, Slice, SpaceAxis, VolumeView, demand, demand_of, stereo,
+    Camera, Demand, ImageSize, Limit, Portion, Slice, VolumeView, demand, demand_of, stereo,
 };
+use view::SpaceAxis;
 
 const SIZE: ImageSize = ImageSize { width: 256, height: 256 };
 const PLENTY: usize = 1 << 40;

@@ -8,10 +8,11 @@ mod reference;
 use array::{Meaning, Scalar};
 use common::{Synthetic, covered, cubic, difference, draw, points, pool_of, voxel_box};
 use corridor_render::{
-    Camera, Cancel, Image, ImageSize, Instructions, Isosurface, Mode, Quality, Scene, TransferFunction, cast,
+    Camera, Cancel, Image, ImageSize, Instructions, Isosurface, Quality, Scene, TransferFunction, cast,
     cast_with,
 };
 use glam::DVec3;
+use view::Mode;
 
 const MODES: [Mode; 2] = [Mode::Maximum, Mode::Minimum];
 

@@ -8,10 +8,11 @@ mod common;
 use array::{Affine, DType, ElementType, ErrorKind, Level, LevelOrigin};
 use common::{Synthetic, cubic};
 use corridor_render::{
-    BlockPool, Bounds, Camera, Cancel, ImageSize, Isosurface, LightShares, Mode, OpacityPoint, Projection,
-    Quality, Scene, Slice, SpaceAxis, TransferFunction, VolumeView, WireBox, cast, demand,
+    BlockPool, Bounds, Camera, Cancel, ImageSize, Isosurface, LightShares, OpacityPoint, Quality, Scene,
+    Slice, TransferFunction, VolumeView, WireBox, cast, demand,
 };
 use proptest::prelude::*;
+use view::{Mode, Projection, SpaceAxis};
 
 /// Ordinary numbers, and now and then one that is not.
 fn number() -> impl Strategy<Value = f64> {

@@ -10,11 +10,12 @@ mod reference;
 use array::Scalar;
 use common::{Synthetic, covered, cubic, difference, points, rms};
 use corridor_render::{
-    Bounds, Camera, Cancel, Image, ImageSize, Instructions, Mode, OpacityPoint, Quality, Scene,
-    TransferFunction, cast_with,
+    Bounds, Camera, Cancel, Image, ImageSize, Instructions, OpacityPoint, Quality, Scene, TransferFunction,
+    cast_with,
 };
 use glam::DVec3;
 use proptest::prelude::*;
+use view::Mode;
 
 /// Name, control points, bounds.
 type Function = (&'static str, &'static [(f64, f64)], [f64; 2]);

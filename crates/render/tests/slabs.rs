@@ -7,10 +7,11 @@ mod common;
 use array::{Affine, ErrorKind, Meaning};
 use common::{Synthetic, covered, cubic, difference, draw, points, pool_of, rms, voxel_box};
 use corridor_render::{
-    Bounds, Camera, Cancel, Cutting, Image, ImageSize, Isosurface, Mode, Rect, Scene, SlabRequest, Slabs,
-    SpaceAxis, TransferFunction, best_axis, cast_slabs, cast_with_slabs,
+    Bounds, Camera, Cancel, Cutting, Image, ImageSize, Isosurface, Rect, Scene, SlabRequest, Slabs,
+    TransferFunction, best_axis, cast_slabs, cast_with_slabs,
 };
 use glam::DVec3;
+use view::{Mode, SpaceAxis};
 
 /// Rounding of 32 slabs to 8 bits, the worst component and the root of the mean square, 255ths: half of one each, in either
 /// direction, so that the sum is like a throw of as many coins.

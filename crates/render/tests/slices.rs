@@ -7,10 +7,11 @@ mod reference;
 use array::{Meaning, Scalar};
 use common::{Synthetic, covered, cubic, difference, draw, points, pool_of, voxel_box};
 use corridor_render::{
-    Camera, Cancel, Image, ImageSize, Instructions, Isosurface, Mode, Scene, Slice, SpaceAxis,
-    TransferFunction, cast_with, demand,
+    Camera, Cancel, Image, ImageSize, Instructions, Isosurface, Scene, Slice, TransferFunction, cast_with,
+    demand,
 };
 use glam::DVec3;
+use view::{Mode, SpaceAxis};
 
 /// Error that a picture of slices alone may have, 255ths: positions are rounded to a 4096th of a voxel.
 const ALONE: f64 = 0.5;

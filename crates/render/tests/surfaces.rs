@@ -8,9 +8,10 @@ mod reference;
 use array::Affine;
 use common::{Synthetic, covered, cubic, difference, draw, linear, points, pool_of, voxel_box};
 use corridor_render::{
-    Camera, Cancel, Image, ImageSize, Instructions, Isosurface, Mode, Quality, Scene, cast_with,
+    Camera, Cancel, Image, ImageSize, Instructions, Isosurface, Quality, Scene, cast_with,
 };
 use glam::DVec3;
+use view::Mode;
 
 /// A map with a rotation, a shear and three spacings.
 const SKEWED: Affine = Affine([[0.8, -0.5, 0.1, 12.0], [0.45, 0.9, 0.0, -7.0], [0.05, 0.1, 2.5, 3.0]]);
@@ -179,9 +180,7 @@ fn a_sphere_is_round_and_lit_as_one() {
     scene.camera = Camera::framing(&scene.view.bounds(), [0.0, 1.0, 0.0]).orthographic();
     scene.size = ImageSize { width: 100, height: 100 };
     let image = draw(&scene, &synthetic.full_pool()).image;
-    let corridor_render::Projection::Orthographic { height_world } = scene.camera.projection else {
-        panic!()
-    };
+    let view::Projection::Orthographic { height_world } = scene.camera.projection else { panic!() };
     let voxels_per_pixel = height_world / 100.0;
     for (i, pixel) in image.rgba.iter().enumerate() {
         let offset = |i: usize| (i as f64 + 0.5 - 50.0) * voxels_per_pixel;
@@ -229,9 +228,7 @@ fn levels_that_meet_leave_no_cracks() {
     let mut scene = scene(&synthetic, vec![surface(76.0, 1.0)], Mode::Surfaces);
     scene.camera = Camera::framing(&scene.view.bounds(), [0.3, 1.0, -0.2]).orthographic();
     scene.size = ImageSize { width: 200, height: 200 };
-    let corridor_render::Projection::Orthographic { height_world } = scene.camera.projection else {
-        panic!()
-    };
+    let view::Projection::Orthographic { height_world } = scene.camera.projection else { panic!() };
     for keep in [2, 3, 5] {
         let fine = synthetic.blocks(0).into_iter().filter(|b| b.key.index % keep == 0);
         let middle = synthetic.blocks(1).into_iter().filter(|b| b.key.index % 2 == 0);

@@ -6,8 +6,9 @@ mod common;
 
 use array::{DType, ElementType, Meaning};
 use common::{Synthetic, draw, points, pool_of};
-use corridor_render::{Camera, ImageSize, Mode, Quality, Scene, TransferFunction};
+use corridor_render::{Camera, ImageSize, Quality, Scene, TransferFunction};
 use glam::{DVec3, Vec4};
+use view::Mode;
 
 const SIZE: ImageSize = ImageSize { width: 97, height: 71 };
 
@@ -52,12 +53,10 @@ fn ways(scene: &Scene) -> Vec<f64> {
         let upward = 1.0 - 2.0 * (f64::from(row) + 0.5) / height;
         let aside = right * across + up * upward;
         let (origin, direction) = match camera.projection {
-            corridor_render::Projection::Perspective { fov_y_rad } => {
+            view::Projection::Perspective { fov_y_rad } => {
                 (eye, (forward + aside * (fov_y_rad / 2.0).tan()).normalize())
             }
-            corridor_render::Projection::Orthographic { height_world } => {
-                (eye + aside * height_world / 2.0, forward)
-            }
+            view::Projection::Orthographic { height_world } => (eye + aside * height_world / 2.0, forward),
         };
         let [a, b] = [bounds.min, bounds.max].map(|wall| (DVec3::from(wall) - origin) / direction);
         (a.max(b).min_element() - a.min(b).max_element()).max(0.0)

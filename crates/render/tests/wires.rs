@@ -4,10 +4,10 @@ mod common;
 
 use common::{Synthetic, difference, draw, points};
 use corridor_render::{
-    Bounds, Camera, Image, ImageSize, Isosurface, MAX_BOXES, Mode, Scene, Slice, SpaceAxis, TransferFunction,
-    WireBox,
+    Bounds, Camera, Image, ImageSize, Isosurface, MAX_BOXES, Scene, Slice, TransferFunction, WireBox,
 };
 use glam::DVec3;
+use view::{Mode, SpaceAxis};
 
 const RED: [u8; 3] = [255, 0, 0];
 

@@ -32,6 +32,16 @@ pub struct Slice {
 }
 
 impl SpaceAxis {
+    /// Its number in positions `(x, y, z)`.
+    #[must_use]
+    pub fn index(self) -> usize {
+        match self {
+            Self::X => 0,
+            Self::Y => 1,
+            Self::Z => 2,
+        }
+    }
+
     /// How many elements an array has along it; 1 where it has not got it.
     #[must_use]
     pub fn size_in(self, array: &ArrayInfo) -> u64 {

@@ -3,7 +3,8 @@
 
 use array::{ArrayInfo, Dataset, Level, Selection};
 use bytes::Bytes;
-use render::{Camera, ImageSize, Portion, Slice, SpaceAxis, VolumeView, demand};
+use render::{Camera, ImageSize, Portion, Slice, VolumeView, demand};
+use view::SpaceAxis;
 use view::View;
 use wire::ops::{decode_dataset, encode_dataset};
 

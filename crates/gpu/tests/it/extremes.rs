@@ -2,7 +2,8 @@
 
 use array::Scalar;
 use corridor_gpu::{Accept, GpuCaster};
-use corridor_render::{Isosurface, Mode, Quality, Scene, TransferFunction};
+use corridor_render::{Isosurface, Quality, Scene, TransferFunction};
+use view::Mode;
 
 use crate::common::Synthetic;
 use crate::{compare, draw_on, roomy, scene_of, waves};

@@ -2,8 +2,9 @@
 
 use array::{DType, ElementType, Meaning, Scalar};
 use corridor_gpu::{Accept, GpuCaster};
-use corridor_render::{Isosurface, Mode, Scene, Slice, SpaceAxis, TransferFunction};
+use corridor_render::{Isosurface, Scene, Slice, TransferFunction};
 use glam::DVec3;
+use view::{Mode, SpaceAxis};
 
 use crate::common::{self, Synthetic, pool_of, voxel_box};
 use crate::{compare, compare_within, draw_on, roomy, scene_of, waves, with_points};

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicU64;
 use array::{Error, Result};
 use glam::DAffine3;
 use rayon::prelude::*;
+use view::Mode;
 
 use crate::blocks::BlockTable;
 use crate::blocks::resident::Resident;
@@ -19,8 +20,9 @@ use crate::cpu::table::{Recipe, TransferTables};
 use crate::scene::camera::Lens;
 use crate::scene::frustum::Frustum;
 use crate::scene::light::{Lamp, Metric};
+use crate::scene::mode::step_of;
 use crate::simd::Instructions;
-use crate::{ImagePart, Mode, Portion, Scene, SubVolume};
+use crate::{ImagePart, Portion, Scene, SubVolume};
 
 /// How many samples are leapt over in the time that one is drawn.
 pub(crate) const LEAPT: u64 = 16;
@@ -84,7 +86,7 @@ impl<'a, T: Voxel> CastContext<'a, T> {
         // Gaps in the wanted level are no lack, so it is looked at even where it has no block.
         let is_asked = |r: &usize| is_drawn(r) || *r == wanted_level_index && blocks.has_gaps(*r);
         let level_indices: Vec<usize> = (wanted_level_index..view.levels.len()).filter(is_asked).collect();
-        let step = scene.quality.step * scene.mode.step();
+        let step = scene.quality.step * step_of(scene.mode);
         let SampleSpacing { step_world, is_thin } = SampleSpacing::of(scene, finest, step);
         let stride = |r: usize| if is_thin { 0 } else { stride_log2(view.step_world(r, step), step_world) };
         let strides_log2: Vec<usize> = (0..view.levels.len()).map(stride).collect();

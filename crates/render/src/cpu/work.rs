@@ -8,6 +8,7 @@
 use array::{BlockKey, Error, Result};
 use glam::DVec3;
 use rayon::prelude::*;
+use view::Mode;
 
 use crate::blocks::BlockTable;
 use crate::blocks::snapshot::each_blocks;
@@ -15,7 +16,7 @@ use crate::blocks::voxel::Voxel;
 use crate::cpu::context::LEAPT;
 use crate::scene::camera::Lens;
 use crate::scene::frustum::Frustum;
-use crate::{Mode, Scene, Snapshot};
+use crate::{Scene, Snapshot};
 
 /// A place in the volume and the work that rays make around it.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -16,6 +16,7 @@ use std::sync::{Arc, Weak};
 use array::{Error, Result};
 use glam::{BVec3, DAffine3, DVec3};
 use rayon::prelude::*;
+use view::Mode;
 
 use crate::blocks::BlockTable;
 use crate::blocks::resident::Resident;
@@ -28,9 +29,7 @@ use crate::cpu::table::TransferTable;
 use crate::isosurface::hits::{StoredSurface, Surfaces};
 use crate::scene::fidelity::ShownSamples;
 use crate::scene::light::Metric;
-use crate::{
-    Bounds, Fidelity, ImagePart, ImageSize, Instructions, LightShares, Mode, Scene, Slice, VolumeView,
-};
+use crate::{Bounds, Fidelity, ImagePart, ImageSize, Instructions, LightShares, Scene, Slice, VolumeView};
 
 pub use crate::cpu::empty_space::visible_cells::VisibleCells;
 pub use crate::cpu::extreme::height::{ALIKE, NOTHING, PEAK_STEP, TOP};

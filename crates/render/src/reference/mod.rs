@@ -9,8 +9,9 @@
 mod surfaces;
 
 use glam::{DAffine3, DVec3, DVec4};
+use view::{Mode, Projection};
 
-use crate::{Image, Mode, Projection, Scene};
+use crate::{Image, Scene};
 
 /// All voxels of level 0.
 pub trait Voxels: Sync {

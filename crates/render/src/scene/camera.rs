@@ -5,24 +5,9 @@
 use array::{Error, Result};
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
+use view::Projection;
 
 use crate::ImageSize;
-
-/// How space is put onto the image.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Projection {
-    /// Rays leave the eye.
-    Perspective {
-        /// Angle between the lowest and the highest ray, radians, between 0 and pi.
-        fov_y_rad: f64,
-    },
-    /// Rays are parallel; nothing is cut at the eye.
-    Orthographic {
-        /// Height that the image spans, world units.
-        height_world: f64,
-    },
-}
 
 /// Camera: position, direction and projection of a picture; all in world space.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use array::{Error, Result};
+use view::Mode;
 
-use crate::{Mode, OpacityPoint, TransferFunction, VolumeView};
+use crate::{OpacityPoint, TransferFunction, VolumeView};
 
 /// Which array gives the colors of a picture, and which colors. Where it has no value nothing is seen.
 #[derive(Clone, Debug)]

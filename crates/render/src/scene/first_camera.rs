@@ -5,9 +5,10 @@
 //! are at the top. An image without that is shown as images are: row 0 on top, column 0 left.
 
 use glam::DVec3;
+use view::Projection;
 
 use crate::scene::volume::xyz;
-use crate::{Bounds, Camera, ImageSize, Projection, VolumeView};
+use crate::{Bounds, Camera, ImageSize, VolumeView};
 
 /// A volume of several layers is flat if its thinnest side is so many times shorter than the next one.
 const FLAT: f64 = 8.0;

@@ -153,7 +153,7 @@ mod tests {
             eye: [5.0, -9.0, 4.0],
             target: [1.0, 2.0, 3.0],
             up: [0.0, 0.0, 1.0],
-            projection: crate::Projection::Perspective { fov_y_rad: 0.5 },
+            projection: view::Projection::Perspective { fov_y_rad: 0.5 },
             aside: 0.0,
         };
         for camera in [camera, camera.orthographic(), Camera { aside: 2.0, ..camera }] {

@@ -21,10 +21,11 @@ pub(crate) mod wires;
 use std::sync::Arc;
 
 use array::{Error, Result};
+use view::Mode;
 
 use crate::{
-    Bounds, Camera, ColorByArray, ImageSize, Isosurface, LightShares, MAX_BOXES, Mode, Portion, Quality,
-    Slice, TransferFunction, VolumeView, WireBoxes,
+    Bounds, Camera, ColorByArray, ImageSize, Isosurface, LightShares, MAX_BOXES, Portion, Quality, Slice,
+    TransferFunction, VolumeView, WireBoxes,
 };
 
 /// Everything that one picture needs besides the blocks.
@@ -72,7 +73,7 @@ impl Scene {
         self.transfer.check()?;
         Isosurface::check_of(&self.surfaces, &self.view)?;
         Slice::check_of(&self.slices, &self.view)?;
-        self.mode.check_of(&self.view)?;
+        mode::check_mode(self.mode, &self.view)?;
         if let Some(color_by) = &self.color_by {
             color_by.check_of(&self.view, self.mode)?;
         }

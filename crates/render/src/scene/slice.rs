@@ -3,19 +3,9 @@
 //! Values a person sets; how a ray meets a slice is told in `cpu/slices.rs`.
 
 use array::{Error, Result};
+use view::{MAX_SLICES, Mode, SpaceAxis};
 
-use crate::{Bounds, Isosurface, Mode, VolumeView};
-
-/// An axis of a volume.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SpaceAxis {
-    /// The last axis of shapes.
-    X,
-    /// The one before.
-    Y,
-    /// The first.
-    Z,
-}
+use crate::{Bounds, Isosurface, VolumeView};
 
 /// A plane across one axis of the volume, opaque in the colors of the transfer function: between voxels values are
 /// interpolated, those of labels are the nearest ones. There is nothing where no value is, nor outside of the clipping
@@ -46,21 +36,9 @@ impl Portion {
     }
 }
 
-impl SpaceAxis {
-    /// Its number in positions `(x, y, z)`.
-    #[must_use]
-    pub fn index(self) -> usize {
-        match self {
-            Self::X => 0,
-            Self::Y => 1,
-            Self::Z => 2,
-        }
-    }
-}
-
 impl Slice {
     /// Most slices in one picture.
-    pub const MAX_COUNT: usize = 16;
+    pub const MAX_COUNT: usize = MAX_SLICES;
 
     /// Checks the slices of one picture of a volume.
     ///

@@ -10,6 +10,7 @@ use glam::DVec3;
 use crate::cpu::packet::size::PACKET_SIDE;
 use crate::scene::camera::Lens;
 use crate::scene::frustum::Frustum;
+use crate::scene::mode::step_of;
 use crate::{Demand, Rect, Scene, VolumeView};
 
 /// A half-open box in volume space, `(x, y, z)`; infinite where the volume ends.
@@ -66,7 +67,7 @@ impl SubVolume {
     pub(crate) fn margin(scene: &Scene, level_index: usize) -> DVec3 {
         let view = &scene.view;
         let voxel = view.levels[level_index].voxel_size();
-        let step_world = view.step_world(level_index, scene.quality.step * scene.mode.step());
+        let step_world = view.step_world(level_index, scene.quality.step * step_of(scene.mode));
         (step_world / view.axis_spacing_world(0)).max(voxel * BEYOND) + voxel * SLACK
     }
 

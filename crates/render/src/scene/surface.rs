@@ -4,6 +4,7 @@
 
 use array::{Error, Result};
 use serde::{Deserialize, Serialize};
+use view::MAX_SURFACES;
 
 use crate::VolumeView;
 
@@ -22,7 +23,7 @@ pub struct Isosurface {
 
 impl Isosurface {
     /// Most surfaces in one picture.
-    pub const MAX_COUNT: usize = 20;
+    pub const MAX_COUNT: usize = MAX_SURFACES;
 
     /// Checks the surfaces of one picture of a volume.
     ///

@@ -2,9 +2,10 @@
 
 use array::{Error, Result};
 use glam::DVec3;
+use view::SpaceAxis;
 
 use super::Slabs;
-use crate::{Camera, Image, ImageSize, SpaceAxis, VolumeView};
+use crate::{Camera, Image, ImageSize, VolumeView};
 
 /// An axis is kept until another one is nearer to the line of sight by so much: a camera that trembles at the border
 /// between two would have both in turn.

@@ -18,8 +18,9 @@ pub(crate) mod gather;
 mod range;
 
 use array::{Error, Result};
+use view::{Mode, SpaceAxis};
 
-use crate::{Camera, ImageSize, Mode, Rect, Scene, SpaceAxis};
+use crate::{Camera, ImageSize, Rect, Scene};
 
 /// How a volume is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,10 +12,11 @@ use array::{
 };
 use bytes::Bytes;
 use corridor_render::{
-    BlockPool, Bounds, Camera, Cancel, Frame, Image, ImageSize, Inserted, LightShares, Mode, OpacityPoint,
-    Quality, Scene, TransferFunction, VolumeView, cast,
+    BlockPool, Bounds, Camera, Cancel, Frame, Image, ImageSize, Inserted, LightShares, OpacityPoint, Quality,
+    Scene, TransferFunction, VolumeView, cast,
 };
 use glam::DVec3;
+use view::Mode;
 
 /// A decoded value at a position in voxels of level 0.
 pub(crate) type Field = fn(DVec3) -> f64;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use array::{Dataset, Meaning, Result, Spread};
 use render::{
-    Bounds, Camera, ColorByArray, ImageSize, Isosurface, Mode, OpacityPoint, Portion, Projection, Slice,
-    SpaceAxis, TransferFunction, VolumeView, first_camera, stereo,
+    Bounds, Camera, ColorByArray, ImageSize, Isosurface, OpacityPoint, Portion, Slice, TransferFunction,
+    VolumeView, first_camera, stereo,
 };
 use session::PictureSize;
 use view::{ColorBy, Transfer, View};
@@ -53,11 +53,8 @@ pub(crate) fn camera_of(view: &View, volume: &VolumeView) -> Result<Camera> {
 /// `Invalid` when it looks nowhere.
 pub(crate) fn camera_for(view: &View, volume: &VolumeView, size: ImageSize) -> Result<Camera> {
     let Some(camera) = &view.camera else { return Ok(first_camera(volume, size_of_eye(view, size))) };
-    let projection = match camera.projection {
-        view::Projection::Perspective { fov_y_rad } => Projection::Perspective { fov_y_rad },
-        view::Projection::Orthographic { height_world } => Projection::Orthographic { height_world },
-    };
-    let camera = Camera { eye: camera.eye, target: camera.target, up: camera.up, projection, aside: 0.0 };
+    let view::Camera { eye, target, up, projection, .. } = *camera;
+    let camera = Camera { eye, target, up, projection, aside: 0.0 };
     camera.check()?;
     Ok(camera)
 }
@@ -77,12 +74,8 @@ pub(crate) fn size_of_eye(view: &View, size: ImageSize) -> ImageSize {
 
 /// A camera as a view carries it.
 pub(crate) fn shared_camera(camera: &Camera) -> view::Camera {
-    let projection = match camera.projection {
-        Projection::Perspective { fov_y_rad } => view::Projection::Perspective { fov_y_rad },
-        Projection::Orthographic { height_world } => view::Projection::Orthographic { height_world },
-    };
-    let other = serde_json::Map::new();
-    view::Camera { eye: camera.eye, target: camera.target, up: camera.up, projection, other }
+    let &Camera { eye, target, up, projection, .. } = camera;
+    view::Camera { eye, target, up, projection, other: serde_json::Map::new() }
 }
 
 /// A transfer function as the renderer takes it.
@@ -112,32 +105,14 @@ pub(crate) fn surfaces_of(view: &View) -> Vec<Isosurface> {
     view.surfaces.iter().map(surface).collect()
 }
 
-/// Rendering mode of a view, in addition to its isosurfaces.
-pub(crate) fn mode_of(view: &View) -> Mode {
-    match view.mode {
-        view::Mode::Composite => Mode::Composite,
-        view::Mode::Surfaces => Mode::Surfaces,
-        view::Mode::Maximum => Mode::Maximum,
-        view::Mode::Minimum => Mode::Minimum,
-    }
-}
-
 /// The slices of a view.
 pub(crate) fn slices_of(view: &View) -> Vec<Slice> {
-    let slice = |s: &view::Slice| Slice {
-        axis: match s.axis {
-            view::SpaceAxis::X => SpaceAxis::X,
-            view::SpaceAxis::Y => SpaceAxis::Y,
-            view::SpaceAxis::Z => SpaceAxis::Z,
-        },
-        at: s.at,
-    };
-    view.slices.iter().map(slice).collect()
+    view.slices.iter().map(|slice| Slice { axis: slice.axis, at: slice.at }).collect()
 }
 
 /// The part of the volume that a view shows.
 pub(crate) fn portion_of(view: &View, volume: &VolumeView) -> Portion {
-    Portion::of(clip_of(view, volume), mode_of(view), &surfaces_of(view), slices_of(view))
+    Portion::of(clip_of(view, volume), view.mode, &surfaces_of(view), slices_of(view))
 }
 
 /// The clip box in world space: fractions of the box around the volume.

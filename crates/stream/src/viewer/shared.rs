@@ -21,7 +21,7 @@ use crate::ranks::launcher::Crew;
 use crate::viewer::grid_boxes::{Boxes, Grids};
 use crate::viewer::participant::Seat;
 use crate::viewer::scene::{
-    camera_of, mode_of, shared_camera, surfaces_of, tint_of, tint_volume_of, transfer_of, volume_of,
+    camera_of, shared_camera, surfaces_of, tint_of, tint_volume_of, transfer_of, volume_of,
 };
 
 /// Pictures drawn at once: each uses all cores, a second one fills the gaps of the first.
@@ -360,7 +360,7 @@ pub(crate) fn check(view: &View, dataset: &Dataset) -> Result<()> {
     camera_of(view, &volume)?;
     Isosurface::check_of(&surfaces_of(view), &volume)?;
     if let Some((by, tint)) = view.color_by.as_ref().zip(tint_volume_of(view, dataset)?) {
-        tint_of(by, &tint, tint.levels[0].number).check_of(&volume, mode_of(view))?;
+        tint_of(by, &tint, tint.levels[0].number).check_of(&volume, view.mode)?;
     }
     view.transfer.as_ref().map_or(Ok(()), |t| transfer_of(t).map(|_| ()))
 }

@@ -14,8 +14,8 @@ use view::View;
 use crate::loading::feed::Feed;
 use crate::loading::volume::{Volumes, Watching};
 use crate::viewer::scene::{
-    any_transfer, camera_for, mode_of, portion_of, size_of_eye, slices_of, surfaces_of, tint_of,
-    tint_volume_of, transfer_of, volume_of,
+    any_transfer, camera_for, portion_of, size_of_eye, slices_of, surfaces_of, tint_of, tint_volume_of,
+    transfer_of, volume_of,
 };
 
 /// A view made ready for drawing.
@@ -198,7 +198,7 @@ impl Aim {
             surfaces: surfaces_of(view),
             slices: slices_of(view),
             wires: Arc::default(),
-            mode: mode_of(view),
+            mode: view.mode,
             is_lit: view.shading,
             light: LightShares::default(),
             size: self.size,

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use array::{Error, Result};
 use render::{
-    Bounds, Camera, ImageSize, LightShares, Mode, OpacityPoint, Projection, Quality, Scene, TransferFunction,
-    VolumeView, color_map_table,
+    Bounds, Camera, ImageSize, LightShares, OpacityPoint, Quality, Scene, TransferFunction, VolumeView,
+    color_map_table,
 };
 use serde_json::{Value, json};
+use view::{Mode, Projection};
 
 /// A transfer function of values from 0 to 255.
 #[derive(Clone, Copy)]

@@ -104,7 +104,7 @@ impl Viewer {
         let Some(camera) = &mut self.camera else {
             return Err(Error::internal("the viewer told no camera"));
         };
-        let projection = render::Projection::Perspective { fov_y_rad: render::Camera::DEFAULT_FOV_Y_RAD };
+        let projection = view::Projection::Perspective { fov_y_rad: render::Camera::DEFAULT_FOV_Y_RAD };
         let Camera { eye, target, up, .. } = *camera;
         camera.eye = render::Camera { eye, target, up, projection, aside: 0.0 }.orbit(yaw_rad, 0.0).eye;
         let patch = json!({ "camera": camera });

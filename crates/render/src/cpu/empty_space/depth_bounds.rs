@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use glam::DVec3;
 use rayon::prelude::*;
+use view::Mode;
 
 use crate::blocks::resident::{CELL, Resident};
 use crate::blocks::voxel::Voxel;
@@ -19,7 +20,7 @@ use crate::cpu::packet::size::PACKET_SIDE;
 use crate::scene::frustum::Frustum;
 use crate::scene::volume::xyz;
 use crate::simd::LANES;
-use crate::{ImageSize, Mode, Rect, SubVolume};
+use crate::{ImageSize, Rect, SubVolume};
 
 /// Cells that are splatted one by one, for each packet of the image; with more, whole blocks are.
 const CELLS_PER_PACKET: usize = 2;

@@ -1,11 +1,12 @@
 //! Heights of values in pictures of extreme values: the better a value, the higher it is.
 
 use glam::Vec4;
+use view::Mode;
 
+use crate::Scene;
 use crate::cpu::palette::Palette;
 use crate::cpu::table::ENTRIES;
 use crate::simd::Simd;
-use crate::{Mode, Scene};
 
 /// Height along rays that have met no value.
 pub const NOTHING: f32 = -1.0;

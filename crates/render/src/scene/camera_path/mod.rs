@@ -4,9 +4,10 @@ mod smooth;
 
 use array::{Error, Result};
 use glam::{DMat3, DQuat, DVec3};
+use view::Projection;
 
 use self::smooth::Smooth;
-use crate::scene::camera::{Camera, Projection};
+use crate::scene::camera::Camera;
 
 /// How a camera goes from place to place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

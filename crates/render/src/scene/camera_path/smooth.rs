@@ -6,9 +6,10 @@
 //! camera never goes back, and stands where a place follows itself.
 
 use glam::{DQuat, DVec3};
+use view::Projection;
 
 use super::{length, turned};
-use crate::scene::camera::{Camera, Projection};
+use crate::scene::camera::Camera;
 
 /// Values that are interpolated besides the rotation: the target, the logarithm of the distance, the [`span`]
 /// of the projection, and how far the eye stands aside.

@@ -16,7 +16,8 @@ use std::io::{self, ErrorKind, Read, Take};
 
 use array::{Error, Result};
 use bytes::Bytes;
-use render::{Camera, Cutting, ImageSize, Projection, Rect, Slab, Slabs, SpaceAxis};
+use render::{Camera, Cutting, ImageSize, Rect, Slab, Slabs};
+use view::{Projection, SpaceAxis};
 
 pub use wish::SlabWish;
 

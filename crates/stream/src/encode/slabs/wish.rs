@@ -1,6 +1,7 @@
 //! Slabs beside pictures, whatever their cameras are.
 
-use render::{Camera, SlabRequest, SpaceAxis, VolumeView, best_axis};
+use render::{Camera, SlabRequest, VolumeView, best_axis};
+use view::SpaceAxis;
 
 /// Slabs that are wanted beside each picture of a film.
 #[derive(Clone, Copy, Debug, PartialEq)]
