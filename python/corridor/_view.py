@@ -37,6 +37,8 @@ class ViewOptions(TypedDict, total=False):
     shading: bool | None
     """Lighting of the volume by the gradient of its values, with a lamp at the eye. Isosurfaces are always
     lit."""
+    lighting: float | None
+    """Strength of the light on isosurfaces, and on the volume with `shading`, from 0 (flat colors) to 1."""
     grids: bool | None
     """Draw the grids of an adaptive mesh as lines, in one color for each level."""
     stereo: bool | float | None
@@ -67,6 +69,8 @@ KEYWORDS = """
     - ``mode``: Drawing of the volume besides isosurfaces and slices.
     - ``shading``: Lighting of the volume by the gradient of its values, with a lamp at the eye. Isosurfaces
       are always lit.
+    - ``lighting``: Strength of the light on isosurfaces, and on the volume with `shading`, from 0 (flat
+      colors) to 1.
     - ``grids``: Draw the grids of an adaptive mesh as lines, in one color for each level.
     - ``stereo``: Stereo pair, side by side in one picture, the left eye's on the left: the distance of the
       eyes divided by their distance to the point that the camera looks at; None: one picture. For perspective

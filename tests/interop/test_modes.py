@@ -32,6 +32,25 @@ def file(ball: np.ndarray, tmp_path: pathlib.Path) -> str:
     return str(path)
 
 
+def test_light_of_isosurfaces_has_a_strength(file: str, tmp_path: pathlib.Path, home: pathlib.Path) -> None:
+    def drawn(*more: str) -> np.ndarray:
+        out = tmp_path / "light.png"
+        what = ("--iso", "12:#ff8000", "--camera", "front", "--size", "60x60", "-o", str(out))
+        done = corridor(home, "render", file, *what, *more)
+        assert done.returncode == 0, done.stderr
+        return pixels(out).astype(int)
+
+    flat, half, full = (drawn("--lighting", strength) for strength in ("0", "1/2", "1"))
+    assert np.array_equal(full, drawn()) and np.abs(full - flat).max() > 50
+    covered = np.abs(flat - flat[0, 0]).max(axis=2) > 100
+    inside = covered[1:-1, 1:-1] & covered[2:, 1:-1] & covered[:-2, 1:-1] & covered[1:-1, 2:] & covered[1:-1, :-2]
+    assert inside.any() and np.ptp(flat[1:-1, 1:-1][inside], axis=0).max() <= 1
+    assert np.all(half >= np.minimum(flat, full) - 1) and np.all(half <= np.maximum(flat, full) + 1)
+    for wrong in ("1.5", "-0.5", "bright"):
+        done = corridor(home, "render", file, "--lighting", wrong, "-o", str(tmp_path / "no.png"))
+        assert done.returncode == 2 and "a number from 0 to 1 for `lighting`" in done.stderr
+
+
 def pixels(path: pathlib.Path) -> np.ndarray:
     """Red, green and blue of a PNG without interlacing, row by row."""
     data, at, packed = path.read_bytes(), 8, b""

@@ -100,6 +100,24 @@ def test_wrong_wishes_say_what_was_expected(path: pathlib.Path) -> None:
             data["ball"].render(**{"size": SIZE, **wrong})
 
 
+def test_light_has_a_strength(path: pathlib.Path) -> None:
+    ball = corridor.open(path)["ball"]
+    for what in ({"iso": "0.5:#ff8000"}, {"shading": True}):
+        flat, half, full = (
+            ball.render(size=SIZE, camera="front", pixels="float", lighting=strength, **what)
+            for strength in (0, 0.5, 1)
+        )
+        assert np.array_equal(full, ball.render(size=SIZE, camera="front", pixels="float", **what))
+        assert np.allclose(full[..., 3], flat[..., 3], atol=0.01) and np.abs(full - flat).max() > 0.05
+        low, high = np.minimum(flat, full), np.maximum(flat, full)
+        # Lit and unlit volumes are sampled differently.
+        assert np.all(half > low - 0.02) and np.all(half < high + 0.02)
+    plain = ball.render(size=SIZE, camera="front")
+    assert np.array_equal(ball.render(size=SIZE, camera="front", shading=True, lighting=0), plain)
+    with pytest.raises(corridor.InvalidError, match="a number from 0 to 1 for `lighting`"):
+        ball.render(size=SIZE, lighting=2)
+
+
 def test_keywords_have_names(path: pathlib.Path) -> None:
     ball = corridor.open(path)["ball"]
     for wrong, words in [("shadign", "did you mean shading"), ("array", "unexpected keyword `array`"), ("x", "help")]:

@@ -8,7 +8,7 @@ mod reference;
 use array::Affine;
 use common::{Synthetic, covered, cubic, difference, draw, linear, points, pool_of, voxel_box};
 use corridor_render::{
-    Camera, Cancel, Image, ImageSize, Instructions, Isosurface, Quality, Scene, cast_with,
+    Camera, Cancel, Image, ImageSize, Instructions, Isosurface, LightShares, Quality, Scene, cast_with,
 };
 use glam::DVec3;
 use view::Mode;
@@ -56,6 +56,33 @@ fn pictures_agree_with_the_reference() {
             }
         }
     }
+}
+
+#[test]
+fn light_of_any_strength_agrees_with_the_reference() {
+    let synthetic = Synthetic::new([20, 33, 29], [8, 16, 16], cubic);
+    let full = scene(&synthetic, vec![surface(95.3, 0.5), surface(120.1, 1.0)], Mode::Surfaces);
+    let drawn = |strength: f64| {
+        let scene = Scene { light: LightShares::of_strength(strength), ..full.clone() };
+        let image = draw(&scene, &synthetic.full_pool()).image;
+        let (wrong, most) = apart(&image, &reference::cast(&synthetic, &scene), 0.1);
+        assert!(wrong <= 4, "{strength}: {wrong} components are wrong, by up to {most}");
+        image
+    };
+    let [flat, half, lit] = [0.0, 0.5, 1.0].map(drawn);
+    let effect = difference(&flat, &lit);
+    assert!(effect > 20.0 && difference(&flat, &half) < effect && difference(&half, &lit) < effect);
+    let same = draw(&full, &synthetic.full_pool()).image;
+    assert!(same.rgba == lit.rgba, "full strength is the default");
+}
+
+#[test]
+fn a_volume_in_light_without_strength_is_that_without_light() {
+    let synthetic = Synthetic::new([20, 33, 29], [8, 16, 16], cubic);
+    let plain = scene(&synthetic, Vec::new(), Mode::Composite);
+    let flat = Scene { is_lit: true, light: LightShares::of_strength(0.0), ..plain.clone() };
+    let [plain, flat] = [plain, flat].map(|scene| draw(&scene, &synthetic.full_pool()).image);
+    assert!(covered(&plain) > 0.003 && plain.rgba == flat.rgba);
 }
 
 /// Values that have nothing to do with those beside them.

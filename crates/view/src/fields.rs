@@ -211,6 +211,22 @@ pub const FIELDS: &[ViewField] = &[
         control: FieldControl::Switch { label: "Light the volume" },
     },
     ViewField {
+        name: "lighting",
+        former: None,
+        field_type: FieldType::Number(NumberRange::between(0.0, 1.0)),
+        help: "Strength of the light on isosurfaces, and on the volume with `shading`, from 0 (flat colors) to 1.",
+        option: Some(FieldOption {
+            name: "lighting",
+            former: None,
+            value_name: "STRENGTH",
+            help: "",
+            more: "",
+            form: OptionForm::Value,
+        }),
+        keyword: Some(FieldKeyword { name: "lighting", former: None, annotation: "", more: "" }),
+        control: FieldControl::Slider { label: "Strength of the light", step: 0.05 },
+    },
+    ViewField {
         name: "grids",
         former: None,
         field_type: FieldType::Flag,

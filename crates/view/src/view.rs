@@ -105,6 +105,9 @@ pub struct View {
     /// Light what the transfer function shows, by the gradient of the values; surfaces always are.
     #[serde(default)]
     pub shading: bool,
+    /// Strength of the light on surfaces, and on what the transfer function shows with `shading`: from 0, flat colors, to 1.
+    #[serde(default = "full_strength")]
+    pub lighting: f64,
     /// Draw the grids of an adaptive mesh as lines.
     #[serde(default)]
     pub grids: bool,
@@ -127,6 +130,10 @@ fn schema() -> u32 {
     SCHEMA
 }
 
+fn full_strength() -> f64 {
+    1.0
+}
+
 fn default_background() -> [u8; 3] {
     DEFAULT_BACKGROUND
 }
@@ -146,6 +153,7 @@ impl Default for View {
             slices: Vec::new(),
             mode: Mode::default(),
             shading: false,
+            lighting: full_strength(),
             grids: false,
             stereo: None,
             clip: None,
@@ -499,7 +507,7 @@ pub(crate) mod tests {
             "transfer": {"range": [0.0, 1.0], "map": "viridis", "opacity": [[0.0, 0.0], [1.0, 0.5]]},
             "color_by": {"array": "temperature", "at": {"channel": 1}, "range": [270.0, 300.0], "map": "magma"},
             "surfaces": [{"value": 0.5, "color": [230, 190, 150], "opacity": 0.75}],
-            "slices": [{"axis": "z", "at": 12.5}], "mode": "composite", "shading": true,
+            "slices": [{"axis": "z", "at": 12.5}], "mode": "composite", "shading": true, "lighting": 0.5,
             "grids": true, "stereo": 0.04, "clip": null, "background": [0, 0, 0]})
     }
 
@@ -572,6 +580,8 @@ pub(crate) mod tests {
             ("/slices/0/axis", json!("t"), "JSON"),
             ("/slices/0/at", json!(null), "JSON"),
             ("/mode", json!("sideways"), "JSON"),
+            ("/lighting", json!(1.5), "a number from 0 to 1 for `lighting`"),
+            ("/lighting", json!("bright"), "JSON"),
             ("/stereo", json!(0.0), "above 0"),
             ("/stereo", json!(0.75), "up to 0.5"),
             ("/camera/projection", json!({"orthographic": {"height_world": 2.0}}), "perspective camera"),

@@ -122,6 +122,8 @@ export interface ViewFields {
    * lit.
    */
   readonly shading: boolean;
+  /** Strength of the light on isosurfaces, and on the volume with `shading`, from 0 (flat colors) to 1. */
+  readonly lighting: number;
   /** Draw the grids of an adaptive mesh as lines, in one color for each level. */
   readonly grids: boolean;
   /**
@@ -200,6 +202,7 @@ export const DEFAULTS: ViewFields = {
   slices: [],
   mode: "composite",
   shading: false,
+  lighting: 1.0,
   grids: false,
   stereo: null,
   clip: null,
@@ -218,6 +221,7 @@ export const SIMPLE_FIELDS = {
   level: { kind: "index", last: 255, isNullable: true },
   mode: { kind: "choice", names: MODES, isNullable: false },
   shading: { kind: "flag", isNullable: false },
+  lighting: { kind: "number", low: 0.0, high: 1.0, isAboveLow: false, isBelowHigh: false, isNullable: false },
   grids: { kind: "flag", isNullable: false },
   stereo: { kind: "number", low: 0.0, high: 0.5, isAboveLow: true, isBelowHigh: false, isNullable: true },
   background: { kind: "color", isNullable: false },
@@ -226,5 +230,6 @@ export const SIMPLE_FIELDS = {
 /** Controls that are made from this list. */
 export const CONTROLS: readonly FieldControl[] = [
   { kind: "switch", field: "shading", label: "Light the volume", title: "Lighting of the volume by the gradient of its values, with a lamp at the eye. Isosurfaces are always lit." },
+  { kind: "slider", field: "lighting", label: "Strength of the light", title: "Strength of the light on isosurfaces, and on the volume with `shading`, from 0 (flat colors) to 1.", low: 0.0, high: 1.0, step: 0.05 },
   { kind: "switch", field: "grids", label: "Grids of the mesh", title: "Draw the grids of an adaptive mesh as lines, in one color for each level." },
 ];

@@ -2,7 +2,7 @@
 
 use array::{DType, ElementType, Meaning, Scalar};
 use corridor_gpu::{Accept, GpuCaster};
-use corridor_render::{Isosurface, Scene, Slice, TransferFunction};
+use corridor_render::{Isosurface, LightShares, Scene, Slice, TransferFunction};
 use glam::DVec3;
 use view::{Mode, SpaceAxis};
 
@@ -40,6 +40,8 @@ fn surfaces_alone_and_in_a_volume() {
         if element == ElementType::U8 {
             compare(caster, "surfaces-mixed", &mixed, &pool);
             compare(caster, "surfaces-mixed-lit", &Scene { is_lit: true, ..mixed.clone() }, &pool);
+            let light = LightShares::of_strength(0.4);
+            compare(caster, "surfaces-dim", &Scene { is_lit: true, light, ..mixed.clone() }, &pool);
             let camera = alone.camera.orthographic();
             compare(caster, "surfaces-parallel", &Scene { camera, ..alone.clone() }, &pool);
             let clip = Some(voxel_box(&alone.view, [5.2, 3.0, 8.0], [50.1, 50.0, 33.3]));

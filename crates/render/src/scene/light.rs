@@ -29,6 +29,18 @@ pub struct LightShares {
 }
 
 impl LightShares {
+    /// Light of a strength from 0, under which colors stay as they are, to 1, the default.
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, reason = "colors are f32")]
+    pub fn of_strength(strength: f64) -> Self {
+        let strength = strength.clamp(0.0, 1.0) as f32;
+        Self {
+            ambient: AMBIENT + (1.0 - strength) * DIFFUSE,
+            diffuse: strength * DIFFUSE,
+            specular: strength * SPECULAR,
+        }
+    }
+
     /// True for light under which all colors stay as they are.
     #[must_use]
     pub fn is_flat(&self) -> bool {
@@ -170,6 +182,20 @@ mod tests {
         assert_eq!(lit(color, 0.0), (color * AMBIENT).with_w(0.5));
         let steps: Vec<f32> = (0..=20u8).map(|i| lit(color, f32::from(i) / 20.0).x).collect();
         assert!(steps.is_sorted());
+    }
+
+    #[test]
+    fn the_strength_of_light_leads_from_flat_colors_to_the_default() {
+        let color = Vec4::new(0.1, 0.2, 0.4, 0.5);
+        assert_eq!(LightShares::of_strength(1.0), LightShares::default());
+        assert!(LightShares::of_strength(0.0).is_flat() && !LightShares::of_strength(0.01).is_flat());
+        for cosine in [0.0, 0.3, 0.9, 1.0] {
+            let [flat, half, full] = [0.0, 0.5, 1.0].map(|s| LightShares::of_strength(s).lit(color, cosine));
+            assert_eq!(flat, color);
+            let (low, high) = (flat.min(full), flat.max(full));
+            assert!(half.cmpge(low).all() && half.cmple(high).all(), "{half} between {low} and {high}");
+        }
+        assert_eq!(LightShares::of_strength(7.0), LightShares::default());
     }
 
     #[test]

@@ -200,7 +200,7 @@ impl Aim {
             wires: Arc::default(),
             mode: view.mode,
             is_lit: view.shading,
-            light: LightShares::default(),
+            light: LightShares::of_strength(view.lighting),
             size: self.size,
             clip: self.portion.clip,
             quality: Quality::STILL,
