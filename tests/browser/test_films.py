@@ -1,4 +1,4 @@
-"""Films in a real browser: size, duration, and the colours of a picture in the midst of one."""
+"""Films in a real browser: size, duration, and the colors of a picture in the midst of one."""
 
 import json
 import os
@@ -21,13 +21,13 @@ def test_a_browser_plays_a_film(home, series, tmp_path, codec):
     picture = pixels(tmp_path / "still-1.png")
     # In the ball beside its middle, nearer to its edge, and in a corner: squares of 5 x 5.
     places = [(SIZE[0] // 2, SIZE[1] // 2 - 5), (SIZE[0] // 2 + 9, SIZE[1] // 2), (4, 4)]
-    colours = [picture[y - 2 : y + 3, x - 2 : x + 3].mean(axis=(0, 1)).tolist() for x, y in places]
+    colors = [picture[y - 2 : y + 3, x - 2 : x + 3].mean(axis=(0, 1)).tolist() for x, y in places]
     expected = {
         "width": SIZE[0],
         "height": SIZE[1],
         "durationSecs": 0.3,
         "atSecs": 0.15,
-        "squares": [{"at": at, "colour": colour} for at, colour in zip(places, colours, strict=True)],
+        "squares": [{"at": at, "color": color} for at, color in zip(places, colors, strict=True)],
     }
     watch(film, expected)
 

@@ -66,7 +66,7 @@ def test_servers_are_shown_with_their_states(home):
             visit(viewer.url, "viewer-servers", "servers", CORRIDOR_E2E_SERVERS="1")
 
 
-def test_another_array_gives_the_colours(home, tmp_path):
+def test_another_array_gives_the_colors(home, tmp_path):
     """A ball of density, and a temperature that rises from 0 to 100 along x."""
     z, y, x = np.mgrid[0:32, 0:32, 0:32]
     with netCDF4.Dataset(tmp_path / "ball.nc", "w") as file:
@@ -78,7 +78,7 @@ def test_another_array_gives_the_colours(home, tmp_path):
         heat[:] = 100 * x / 31
         heat.units = "K"
     with running(home, "view", str(tmp_path / "ball.nc"), "--listen", "127.0.0.1:0", "--json") as viewer:
-        visit(viewer.url, "viewer-colours", "colours", CORRIDOR_E2E_COLOURS="heat")
+        visit(viewer.url, "viewer-colors", "colors", CORRIDOR_E2E_COLORS="heat")
 
 
 def test_people_say_what_values_mean(home, tmp_path):

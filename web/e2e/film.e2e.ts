@@ -13,12 +13,12 @@ interface Expected {
   readonly durationSecs: number;
   /** A moment, and the mean sRGB of small squares then, by the column and row of their middle. */
   readonly atSecs: number;
-  readonly squares: readonly { at: readonly [number, number]; colour: readonly number[] }[];
+  readonly squares: readonly { at: readonly [number, number]; color: readonly number[] }[];
 }
 
 /** Side of a square, pixels. */
 const SIDE = 5;
-/** How far a decoder and a coarser colour (4:2:0) may take a level of 255. */
+/** How far a decoder and a coarser color (4:2:0) may take a level of 255. */
 const TOLERANCE = 12;
 
 const file = process.env.CORRIDOR_E2E_FILM;
@@ -32,7 +32,7 @@ afterAll(async () => {
   if (file !== undefined) await browser.close();
 });
 
-it.skipIf(file === undefined)("plays with its size, duration and colours", async () => {
+it.skipIf(file === undefined)("plays with its size, duration and colors", async () => {
   if (file === undefined) throw new Error("expected a film");
   const expected = JSON.parse(process.env.CORRIDOR_E2E_EXPECTED ?? "") as Expected;
   const { page, errors } = await open(browser, "about:blank");
@@ -73,19 +73,19 @@ it.skipIf(file === undefined)("plays with its size, duration and colours", async
     if (!canvas) throw new Error("expected a canvas");
     canvas.drawImage(video, 0, 0);
     const half = (side - 1) / 2;
-    const colours = places.map(([x, y]) => {
+    const colors = places.map(([x, y]) => {
       const rgba = canvas.getImageData(x - half, y - half, side, side).data;
       const sum = (c: number) => rgba.filter((_, i) => i % 4 === c).reduce((all, level) => all + level, 0);
       return [0, 1, 2].map((c) => sum(c) / side ** 2);
     });
-    return { width, height, durationSecs, colours };
+    return { width, height, durationSecs, colors };
   }, request);
   expect(errors).toEqual([]);
   expect([found.width, found.height]).toEqual([expected.width, expected.height]);
   expect(found.durationSecs).toBeCloseTo(expected.durationSecs, 2);
   for (const [i, square] of expected.squares.entries()) {
-    const off = square.colour.map((level, c) => Math.abs(level - (found.colours[i]?.[c] ?? Number.NaN)));
-    const text = JSON.stringify({ at: square.at, found: found.colours[i], expected: square.colour });
+    const off = square.color.map((level, c) => Math.abs(level - (found.colors[i]?.[c] ?? Number.NaN)));
+    const text = JSON.stringify({ at: square.at, found: found.colors[i], expected: square.color });
     expect(Math.max(...off), text).toBeLessThanOrEqual(TOLERANCE);
   }
 });

@@ -36,7 +36,7 @@ describe.runIf(said !== undefined)("the meaning of values", () => {
     expect(await chooser().inputValue()).toBe(said);
   });
 
-  it("becomes labels, each in a colour of its own", async () => {
+  it("becomes labels, each in a color of its own", async () => {
     await chooser().selectOption("labels");
     await hasMap("labels");
     await complete(page);

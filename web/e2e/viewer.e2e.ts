@@ -1,4 +1,4 @@
-//! A visit: the picture becomes complete, turns, changes colour and time, is saved, and comes back by its link.
+//! A visit: the picture becomes complete, turns, changes color and time, is saved, and comes back by its link.
 
 import { readFileSync } from "node:fs";
 
@@ -144,10 +144,10 @@ describe("the transfer function", () => {
     expect(visibleShare(await thumbnail(page))).toBeGreaterThan(0.01);
   });
 
-  it("takes another colour map", async () => {
+  it("takes another color map", async () => {
     const other = page.locator(".map input:not(:checked)").first();
     expect(await changes(() => other.check({ force: true }))).toBeGreaterThan(CHANGED);
-    await keep(page, "5-colours");
+    await keep(page, "5-colors");
   });
 });
 

@@ -94,7 +94,7 @@ export function visibleShare(pixels: readonly number[]): number {
   return Array.from({ length: count }, (_, i) => i).filter((i) => isVisible(pixels, i)).length / count;
 }
 
-/** Mean difference of colour channels, 0 to 255, over the pixels where either picture shows something. */
+/** Mean difference of color channels, 0 to 255, over the pixels where either picture shows something. */
 export function difference(a: readonly number[], b: readonly number[]): number {
   const shown = Array.from({ length: a.length / 4 }, (_, i) => i).filter(
     (i) => isVisible(a, i) || isVisible(b, i),

@@ -66,13 +66,13 @@ export function histogram(array: string, time: number, bins: number) {
 }
 
 /** RGB of `width` by `height` pixels, top row first. */
-export function castRays(view: View, colours: Uint8Array, width: number, height: number): Uint8Array {
+export function castRays(view: View, colors: Uint8Array, width: number, height: number): Uint8Array {
   const { camera, transfer } = view;
   const pixels = new Uint8Array(3 * width * height);
   for (let i = 0; i < pixels.length; i++) pixels[i] = view.background[i % 3] ?? 0;
   if (!camera || !transfer) return pixels;
   const values = table(view.array, view.time);
-  const lookup = colourTable(transfer, colours);
+  const lookup = colorTable(transfer, colors);
   const { forward, right, up } = basis(camera);
   const half = heightAtTarget(camera) / 2;
   const isFlat = "orthographic" in camera.projection;
@@ -98,7 +98,7 @@ interface Lookup {
   readonly entries: Float32Array;
 }
 
-function colourTable(transfer: NonNullable<View["transfer"]>, colours: Uint8Array): Lookup {
+function colorTable(transfer: NonNullable<View["transfer"]>, colors: Uint8Array): Lookup {
   const size = 512;
   const values = [...transfer.range, ...transfer.opacity.map((point) => point[0])];
   const [low, high] = [Math.min(...values), Math.max(...values)];
@@ -107,7 +107,7 @@ function colourTable(transfer: NonNullable<View["transfer"]>, colours: Uint8Arra
     const value = low + ((high - low) * i) / (size - 1);
     const share = (value - transfer.range[0]) / (transfer.range[1] - transfer.range[0]);
     const entry = 3 * Math.round(255 * Math.min(Math.max(share, 0), 1));
-    for (let c = 0; c < 3; c++) entries[4 * i + c] = colours[entry + c] ?? 0;
+    for (let c = 0; c < 3; c++) entries[4 * i + c] = colors[entry + c] ?? 0;
     entries[4 * i + 3] = opacityAt(transfer.opacity, value);
   }
   return { low, scale: (size - 1) / (high - low), entries };
@@ -131,18 +131,17 @@ function shade(
   if (!(near < far)) return;
   const step = (far - near) / SAMPLES_PER_RAY;
   const voxels = step * Math.hypot(...direction);
-  const colour = [0, 0, 0];
+  const color = [0, 0, 0];
   let clear = 1;
   for (let t = near + step / 2; t < far && clear > 0.02; t += step) {
     const value = sample(values, from, direction, t);
     const entry = 4 * Math.round(Math.min(Math.max((value - lookup.low) * lookup.scale, 0), 511));
     const alpha = 1 - (1 - (lookup.entries[entry + 3] ?? 0)) ** voxels;
     if (alpha <= 0) continue;
-    for (let c = 0; c < 3; c++)
-      colour[c] = (colour[c] ?? 0) + clear * alpha * (lookup.entries[entry + c] ?? 0);
+    for (let c = 0; c < 3; c++) color[c] = (color[c] ?? 0) + clear * alpha * (lookup.entries[entry + c] ?? 0);
     clear *= 1 - alpha;
   }
-  for (let c = 0; c < 3; c++) pixels[at + c] = Math.round((colour[c] ?? 0) + clear * (pixels[at + c] ?? 0));
+  for (let c = 0; c < 3; c++) pixels[at + c] = Math.round((color[c] ?? 0) + clear * (pixels[at + c] ?? 0));
 }
 
 /** Trilinear. */

@@ -5,7 +5,7 @@ import type { Duplex } from "node:stream";
 import { defineConfig } from "vite";
 import { WebSocketServer } from "ws";
 
-import { colourMapsJson } from "./colours.ts";
+import { colormapsJson } from "./colormaps.ts";
 import { MockNode } from "./node.ts";
 
 /** As strict as the page bears it; a node may allow more. */
@@ -30,7 +30,7 @@ export default defineConfig({
           sockets.handleUpgrade(request, socket, head, (client) => new MockNode(client));
         });
         server.middlewares.use("/colormaps.json", (_, response) => {
-          response.setHeader("Content-Type", "application/json").end(colourMapsJson());
+          response.setHeader("Content-Type", "application/json").end(colormapsJson());
         });
       },
     },

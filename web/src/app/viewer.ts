@@ -4,7 +4,7 @@
 import { AXIS_VIEWS, distance, fit, home, toggleProjection, widened } from "../camera/camera.ts";
 import {
   asDrawn,
-  canColour,
+  canColor,
   findArray,
   isContinuous,
   timeSteps,
@@ -137,7 +137,7 @@ export class Viewer implements Actions {
     // Camera and transfer function of another array seldom suit; the node fills in new ones.
     const patch = { array: array.name, time, at: {}, level: null, camera: null, transfer: null };
     const mode = isContinuous(array) ? this.#views.view.mode : "composite";
-    this.change({ ...patch, color_by: this.#coloursOf(array), surfaces: [], slices: [], mode });
+    this.change({ ...patch, color_by: this.#colorsOf(array), surfaces: [], slices: [], mode });
   };
 
   interpret = (meaning: SayableMeaning | null): void => {
@@ -404,10 +404,10 @@ export class Viewer implements Actions {
   }
 
   /** The view's choice of another array that gives the colors, where it can color `array` too; else null. */
-  #coloursOf(array: ArrayInfo): ColorBy | null {
+  #colorsOf(array: ArrayInfo): ColorBy | null {
     const by = this.#views.view.color_by;
-    const colours = by && this.#state.dataset ? findArray(this.#state.dataset, by.array) : null;
-    return colours && canColour(colours, array) ? by : null;
+    const colors = by && this.#state.dataset ? findArray(this.#state.dataset, by.array) : null;
+    return colors && canColor(colors, array) ? by : null;
   }
 
   #screen(): PixelSize {

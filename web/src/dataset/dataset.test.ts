@@ -6,7 +6,7 @@ import { DATASET } from "../../mock/dataset.ts";
 import { parseJson, type Json } from "../json.ts";
 import {
   asDrawn,
-  canColour,
+  canColor,
   findArray,
   freeAxes,
   isContinuous,
@@ -125,7 +125,7 @@ describe("description", () => {
       expect(named(other)).toEqual([""]);
   });
 
-  it("says which arrays can give the colours of which: those of the same places, at all times and positions", () => {
+  it("says which arrays can give the colors of which: those of the same places, at all times and positions", () => {
     const rho = of(["time", "z", "y", "x"], [5, 2, 3, 4], "rho");
     const mask = of(["z", "y", "x"], [2, 3, 4], "mask");
     const cells = of(["time", "channel", "z", "y", "x"], [5, 3, 2, 3, 4], "cells");
@@ -146,7 +146,7 @@ describe("description", () => {
     };
     const { arrays } = parse(rho, mask, cells, brief, other, shifted);
     const fitting = (shown: string) =>
-      arrays.filter((a) => arrays.some((b) => b.name === shown && canColour(a, b))).map((a) => a.name);
+      arrays.filter((a) => arrays.some((b) => b.name === shown && canColor(a, b))).map((a) => a.name);
     expect(fitting("rho")).toEqual(["mask", "cells"]);
     expect(fitting("cells")).toEqual(["rho", "mask"]);
     expect(fitting("brief")).toEqual(["rho", "mask"]);

@@ -170,10 +170,10 @@ export function freeAxes(array: ArrayInfo): { axis: Axis; size: number }[] {
 }
 
 /**
- * Whether an array can give the colours of another one whatever of that is shown: its voxels lie at the same places, and it is
+ * Whether an array can give the colors of another one whatever of that is shown: its voxels lie at the same places, and it is
  * as long along the axes that both have.
  */
-export function canColour(array: ArrayInfo, shown: ArrayInfo): boolean {
+export function canColor(array: ArrayInfo, shown: ArrayInfo): boolean {
   const place = (of: ArrayInfo) => JSON.stringify([spaceShape(of), of.levels[0]?.worldFromVoxel]);
   const size = (of: ArrayInfo, axis: number) => of.levels[0]?.shape[axis] ?? 1;
   const isLong = (axis: Axis, i: number) => {

@@ -68,7 +68,7 @@ export class Picture {
     this.#draw();
   }
 
-  /** Colour around a picture whose aspect is not the canvas's, for the moment after a resize. */
+  /** Color around a picture whose aspect is not the canvas's, for the moment after a resize. */
   setBackground(rgb: readonly [number, number, number]): void {
     this.#background = `rgb(${rgb.join(" ")})`;
   }

@@ -159,7 +159,7 @@ describe("size of the picture", () => {
 
 describe("what is said of values", () => {
   it("is read with the place that it is about", () => {
-    const note = "7 % of the values are above the range of colours.";
+    const note = "7 % of the values are above the range of colors.";
     const item = { kind: "values", array: "rho", time: 2, at: { channel: 1, wrong: "x" }, values: { note } };
     const values = { array: "rho", time: 2, at: { channel: 1 }, note };
     expect(parseItem(bytes(item))).toEqual({ kind: "values", values });

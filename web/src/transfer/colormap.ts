@@ -1,4 +1,4 @@
-//! Colour maps: tables of 256 sRGB colours, given by the server so that the page and the renderer agree.
+//! Color maps: tables of 256 sRGB colors, given by the server so that the page and the renderer agree.
 
 import { isObject, type Json } from "../json.ts";
 
@@ -6,7 +6,7 @@ const ENTRIES = 256;
 /** Most maps that the page offers. */
 const MAX_MAPS = 64;
 
-/** 256 colours, three bytes each. */
+/** 256 colors, three bytes each. */
 export type Colormap = Uint8Array;
 
 /** Reads `{name: base64 of 768 bytes}`; entries that do not fit are left out. */
@@ -29,15 +29,15 @@ function decode(base64: string): Colormap | null {
   }
 }
 
-/** The colour at `fraction` as CSS; grey by value while the table is not known. */
-export function cssColour(map: Colormap | undefined, fraction: number): string {
+/** The color at `fraction` as CSS; grey by value while the table is not known. */
+export function cssColor(map: Colormap | undefined, fraction: number): string {
   const entry = Math.round(Math.min(Math.max(fraction, 0), 1) * (ENTRIES - 1));
   const channel = (i: number) => map?.[3 * entry + i] ?? 40 + Math.round((entry * 200) / ENTRIES);
   return `rgb(${channel(0)} ${channel(1)} ${channel(2)})`;
 }
 
-/** `stops` colours as a CSS gradient from left to right. */
+/** `stops` colors as a CSS gradient from left to right. */
 export function cssGradient(map: Colormap | undefined, stops = 24): string {
-  const colours = Array.from({ length: stops }, (_, i) => cssColour(map, i / (stops - 1)));
-  return `linear-gradient(to right, ${colours.join(", ")})`;
+  const colors = Array.from({ length: stops }, (_, i) => cssColor(map, i / (stops - 1)));
+  return `linear-gradient(to right, ${colors.join(", ")})`;
 }

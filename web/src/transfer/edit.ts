@@ -49,7 +49,7 @@ export function removePoint(transfer: Transfer, index: number): Transfer {
   return { ...transfer, opacity: transfer.opacity.toSpliced(index, 1) };
 }
 
-/** Moves one end of the colour range, keeping a little room between the ends. */
+/** Moves one end of the color range, keeping a little room between the ends. */
 export function moveRange(transfer: Transfer, end: "low" | "high", value: number, domain: number): Transfer {
   const [low, high] = transfer.range;
   const room = Math.abs(domain) * 1e-3;
@@ -58,7 +58,7 @@ export function moveRange(transfer: Transfer, end: "low" | "high", value: number
   return range[0] < range[1] ? { ...transfer, range } : transfer;
 }
 
-/** Shapes to begin from: fractions of the colour range with their opacities. */
+/** Shapes to begin from: fractions of the color range with their opacities. */
 export const PRESETS: readonly {
   readonly name: string;
   readonly hint: string;

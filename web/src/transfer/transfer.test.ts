@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { FIRST_STATE, fullRange, type ArrayStats } from "../app/state.ts";
 import { parseDataset } from "../dataset/dataset.ts";
 import type { Transfer } from "../view/schema.ts";
-import { cssColour, cssGradient, parseColormaps } from "./colormap.ts";
+import { cssColor, cssGradient, parseColormaps } from "./colormap.ts";
 import {
   addPoint,
   applyPreset,
@@ -188,7 +188,7 @@ describe("scale", () => {
   });
 });
 
-describe("colour maps", () => {
+describe("color maps", () => {
   it("are read from base64, the damaged left out", () => {
     const table = Uint8Array.from({ length: 768 }, (_, i) => i % 256);
     const maps = parseColormaps({
@@ -198,7 +198,7 @@ describe("colour maps", () => {
       odd: 3,
     });
     expect([...maps.keys()]).toEqual(["good"]);
-    expect(cssColour(maps.get("good"), 1)).toBe(`rgb(${table[765]} ${table[766]} ${table[767]})`);
+    expect(cssColor(maps.get("good"), 1)).toBe(`rgb(${table[765]} ${table[766]} ${table[767]})`);
     expect(cssGradient(undefined, 3).match(/rgb/g)).toHaveLength(3);
     expect(parseColormaps(null).size).toBe(0);
   });

@@ -1,4 +1,4 @@
-//! The panel at the right: appearance (transfer function, colours, what is drawn and which part of it), resolution, and the servers behind the picture.
+//! The panel at the right: appearance (transfer function, colors, what is drawn and which part of it), resolution, and the servers behind the picture.
 
 import type { Actions, Part, State } from "../app/state.ts";
 import { clipControl } from "./clip.ts";
@@ -8,13 +8,13 @@ import { serverList } from "./servers.ts";
 import { sliceControl } from "./slices.ts";
 import { surfaceControl } from "./surfaces.ts";
 import { volumeControl } from "./volume.ts";
-import { colourMaps } from "./transfer/maps.ts";
+import { colormapPicker } from "./transfer/colormap-picker.ts";
 import { transferEditor } from "./transfer/editor.ts";
 
 export function sidePanel(actions: Actions): Part {
   const parts = [
     transferEditor(actions),
-    colourMaps(actions),
+    colormapPicker(actions),
     volumeControl(actions),
     surfaceControl(actions),
     sliceControl(actions),

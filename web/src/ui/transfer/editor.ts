@@ -99,11 +99,11 @@ export function transferEditor(actions: Actions): Part {
     const { array } = state;
     const histogram = state.stats?.stats.histogram ?? null;
     const map = state.colormaps.get(now.map);
-    const isColoured = state.view.color_by === null;
-    plot.draw({ transfer: now, domain: domain(), histogram, map, isColoured, selected });
+    const isColored = state.view.color_by === null;
+    plot.draw({ transfer: now, domain: domain(), histogram, map, isColored, selected });
     setText(readout, readoutOf(now, selected, state));
     range.update(now.range);
-    range.element.hidden = !isColoured;
+    range.element.hidden = !isColored;
     // They make volumes transparent: a layer would be black, and the colors of an image are no amounts.
     presetRow.hidden = array !== null && (isOneLayer(array) || array.meaning === "colors");
     full.disabled = fullRange(state) === null;

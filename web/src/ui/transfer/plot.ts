@@ -1,7 +1,7 @@
-//! The drawing of the transfer-function editor: histogram, opacity curve, points, colour bar with its handles.
+//! The drawing of the transfer-function editor: histogram, opacity curve, points, color bar with its handles.
 //! It draws and reports what a person does to a point or handle; what that means is decided in `editor.ts`.
 
-import { cssColour, type Colormap } from "../../transfer/colormap.ts";
+import { cssColor, type Colormap } from "../../transfer/colormap.ts";
 import { alphaAt, fractionOf, heightOf, logHeights, valueAt, type Domain } from "../../transfer/scale.ts";
 import type { Transfer } from "../../view/schema.ts";
 import { setAttributes, svg } from "../dom.ts";
@@ -17,8 +17,8 @@ export interface PlotInput {
     readonly counts: readonly number[];
   } | null;
   readonly map: Colormap | undefined;
-  /** The values drawn give the colours; else there is no colour bar. */
-  readonly isColoured: boolean;
+  /** The values drawn give the colors; else there is no color bar. */
+  readonly isColored: boolean;
   readonly selected: number;
 }
 
@@ -38,7 +38,7 @@ const HEIGHT = 128;
 const BAR_HEIGHT = 12;
 const GAP = 10;
 const INSET = 8;
-/** Heights of the drawing with and without the colour bar, CSS pixels; it is as wide as its place. */
+/** Heights of the drawing with and without the color bar, CSS pixels; it is as wide as its place. */
 const WHOLE_HEIGHT = HEIGHT + GAP + BAR_HEIGHT + 14;
 const CURVE_HEIGHT = HEIGHT + INSET;
 const POINT_RADIUS = 5.5;
@@ -51,19 +51,19 @@ export class Plot {
   readonly element: SVGSVGElement;
   readonly #actions: PlotActions;
   readonly #bars = svg("path", { class: "tf-histogram" });
-  readonly #fill = svg("path", { class: "tf-fill", fill: "url(#tf-colours)" });
+  readonly #fill = svg("path", { class: "tf-fill", fill: "url(#tf-colors)" });
   readonly #curve = svg("path", { class: "tf-curve" });
   readonly #points = svg("g");
   readonly #bar = svg("rect", {
     class: "tf-bar",
-    fill: "url(#tf-colours)",
+    fill: "url(#tf-colors)",
     rx: 3,
     height: BAR_HEIGHT,
     y: HEIGHT + GAP,
   });
   readonly #handles: Readonly<Record<"low" | "high", SVGGElement>>;
   readonly #gradient = svg("linearGradient", {
-    id: "tf-colours",
+    id: "tf-colors",
     gradientUnits: "userSpaceOnUse",
     y1: 0,
     y2: 0,
@@ -109,7 +109,7 @@ export class Plot {
     this.#input = input;
     const { transfer } = input;
     this.#drawHistogram(input);
-    this.#drawColours(input);
+    this.#drawColors(input);
     const places = transfer.opacity.map(([value, alpha]) => [this.#x(value), this.#y(alpha)] as const);
     const first = places[0];
     const last = places.at(-1);
@@ -166,9 +166,9 @@ export class Plot {
     });
   }
 
-  #drawColours({ transfer, map, isColoured }: PlotInput): void {
-    setAttributes(this.element, { height: isColoured ? WHOLE_HEIGHT : CURVE_HEIGHT });
-    this.element.classList.toggle("plain", !isColoured);
+  #drawColors({ transfer, map, isColored }: PlotInput): void {
+    setAttributes(this.element, { height: isColored ? WHOLE_HEIGHT : CURVE_HEIGHT });
+    this.element.classList.toggle("plain", !isColored);
     const [low, high] = transfer.range.map((value) => this.#x(value)) as [number, number];
     setAttributes(this.#gradient, { x1: low, x2: Math.max(high, low + 0.01) });
     setAttributes(this.#bar, { x: INSET, width: this.#width - 2 * INSET });
@@ -184,7 +184,7 @@ export class Plot {
     if (key === this.#mapKey) return;
     this.#mapKey = key;
     [...this.#gradient.children].forEach((stop, i) => {
-      setAttributes(stop, { "stop-color": cssColour(map, i / (STOPS - 1)) });
+      setAttributes(stop, { "stop-color": cssColor(map, i / (STOPS - 1)) });
     });
   }
 
@@ -246,7 +246,7 @@ export class Plot {
   }
 
   #handle(end: "low" | "high"): SVGGElement {
-    const label = end === "low" ? "Low end of the colours" : "High end of the colours";
+    const label = end === "low" ? "Low end of the colors" : "High end of the colors";
     const handle = svg(
       "g",
       { tabindex: 0, role: "slider", class: "tf-handle", "aria-label": label },

@@ -1,4 +1,4 @@
-//! The ends of a colour range as numbers, and a button between that chooses them.
+//! The ends of a color range as numbers, and a button between that chooses them.
 
 import { formatNumber } from "../../dataset/labels.ts";
 import { el } from "../dom.ts";
@@ -9,8 +9,8 @@ export interface RangeInputs {
 }
 
 export function rangeInputs(set: (low: number, high: number) => void, choose: HTMLElement): RangeInputs {
-  const low = field("Lowest value of the colours");
-  const high = field("Highest value of the colours");
+  const low = field("Lowest value of the colors");
+  const high = field("Highest value of the colors");
   const commit = () => {
     const [from, to] = [Number(low.value), Number(high.value)];
     const isValid =

@@ -1,4 +1,4 @@
-//! A viewer of two arrays: the other one gives the colours. `CORRIDOR_E2E_COLOURS` names it; its values lie from 0 to 100.
+//! A viewer of two arrays: the other one gives the colors. `CORRIDOR_E2E_COLORS` names it; its values lie from 0 to 100.
 
 import type { Browser, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
@@ -9,7 +9,7 @@ import { complete, difference, isVisible, keep, launch, open, thumbnail } from "
 const CHANGED = 2.5;
 const SAME = 0.5;
 
-const other = process.env.CORRIDOR_E2E_COLOURS;
+const other = process.env.CORRIDOR_E2E_COLORS;
 let browser: Browser;
 let page: Page;
 let errors: string[];
@@ -27,15 +27,15 @@ afterAll(async () => {
   if (other !== undefined) await browser.close();
 });
 
-const by = (): Locator => page.getByLabel("Colours by");
+const by = (): Locator => page.getByLabel("Colors by");
 const mode = (): Locator => page.getByLabel("How the volume is drawn");
 const end = (which: "Lowest" | "Highest"): Locator =>
-  page.locator(".colour-by").getByLabel(`${which} value of the colours`);
+  page.locator(".color-by").getByLabel(`${which} value of the colors`);
 
 async function chosen(): Promise<void> {
   await by().selectOption(other ?? "");
   await page.waitForFunction(() => {
-    const input = document.querySelector<HTMLInputElement>(".colour-by .number");
+    const input = document.querySelector<HTMLInputElement>(".color-by .number");
     return input !== null && input.value !== "" && input.checkVisibility({ visibilityProperty: true });
   });
   await complete(page);
@@ -59,49 +59,49 @@ function warmth(pixels: readonly number[]): number {
 }
 
 describe.runIf(other !== undefined)("another array", () => {
-  it("gives the colours, with the range that the server chose", async () => {
+  it("gives the colors, with the range that the server chose", async () => {
     expect(await page.locator(".tf-bar").isVisible()).toBe(true);
     await chosen();
     expect(difference(before, await thumbnail(page))).toBeGreaterThan(CHANGED);
     const [low, high] = [await end("Lowest").inputValue(), await end("Highest").inputValue()].map(Number);
     expect(low).toBeCloseTo(0, -1);
     expect(high).toBeCloseTo(100, -1);
-    expect(await page.locator(".colour-by .hint").textContent()).toContain(other);
-    expect(await page.locator(".tf-bar").isVisible(), "opacity is not in colour").toBe(false);
-    await keep(page, "colours-1-other");
+    expect(await page.locator(".color-by .hint").textContent()).toContain(other);
+    expect(await page.locator(".tf-bar").isVisible(), "opacity is not in color").toBe(false);
+    await keep(page, "colors-1-other");
   });
 
   it("has a range of its own, which the server chooses again when asked", async () => {
-    const coloured = await thumbnail(page);
+    const colored = await thumbnail(page);
     const map = page.locator(".map input[value='viridis']");
     expect(await map.isChecked()).toBe(true);
-    // Beyond all values, at either side: the map's last colour, yellow, and its first, violet.
+    // Beyond all values, at either side: the map's last color, yellow, and its first, violet.
     await setRange(-20, -10);
     expect(warmth(await thumbnail(page))).toBeGreaterThan(CHANGED);
     await setRange(200, 300);
     expect(warmth(await thumbnail(page))).toBeLessThan(-CHANGED);
     await page.click("button:text-is('Automatic')");
     await page.waitForFunction(
-      () => Number(document.querySelector<HTMLInputElement>(".colour-by .number")?.value) < 100,
+      () => Number(document.querySelector<HTMLInputElement>(".color-by .number")?.value) < 100,
     );
     await complete(page);
-    expect(difference(coloured, await thumbnail(page))).toBeLessThan(SAME);
+    expect(difference(colored, await thumbnail(page))).toBeLessThan(SAME);
   });
 
   it("has a map of its own", async () => {
-    const coloured = await thumbnail(page);
+    const colored = await thumbnail(page);
     await page.locator(".map input:not(:checked)").first().check({ force: true });
     await complete(page);
-    expect(difference(coloured, await thumbnail(page))).toBeGreaterThan(CHANGED);
-    await keep(page, "colours-2-map");
+    expect(difference(colored, await thumbnail(page))).toBeGreaterThan(CHANGED);
+    await keep(page, "colors-2-map");
   });
 
-  it("colours isosurfaces, whose own colour waits", async () => {
+  it("colors isosurfaces, whose own color waits", async () => {
     await page.click(".group:has(h2:text-is('Isosurfaces')) button:text-is('Add')");
     await complete(page);
-    const colour = page.getByLabel("Colour of surface 1");
-    expect(await colour.isDisabled()).toBe(true);
-    await keep(page, "colours-3-isosurface");
+    const color = page.getByLabel("Color of surface 1");
+    expect(await color.isDisabled()).toBe(true);
+    await keep(page, "colors-3-isosurface");
     await page.click("[aria-label='Remove surface 1']");
     await complete(page);
   });
@@ -118,7 +118,7 @@ describe.runIf(other !== undefined)("another array", () => {
     await mode().selectOption("maximum");
     await complete(page);
     expect(await by().isDisabled()).toBe(true);
-    expect(await by().getAttribute("title")).toContain("their own colours");
+    expect(await by().getAttribute("title")).toContain("their own colors");
     expect(await by().inputValue()).toBe("");
     await mode().selectOption("composite");
     await complete(page);
@@ -129,11 +129,11 @@ describe.runIf(other !== undefined)("another array", () => {
   it("travels by the link", async () => {
     await chosen();
     await page.waitForTimeout(700); // the address follows the view at its ease
-    const coloured = await thumbnail(page);
+    const colored = await thumbnail(page);
     await page.reload();
     await complete(page);
     expect(await by().inputValue()).toBe(other);
-    expect(difference(coloured, await thumbnail(page))).toBeLessThan(SAME);
+    expect(difference(colored, await thumbnail(page))).toBeLessThan(SAME);
   });
 
   it("is not offered where it is the one that is shown", async () => {

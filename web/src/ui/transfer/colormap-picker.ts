@@ -1,19 +1,19 @@
-//! The colours: whose values give them, and the choice of a colour map, as swatches.
+//! The colors: whose values give them, and the choice of a color map, as swatches.
 
 import type { Actions, Part, State } from "../../app/state.ts";
 import { findArray } from "../../dataset/dataset.ts";
 import { cssGradient } from "../../transfer/colormap.ts";
 import type { ColorBy } from "../../view/schema.ts";
 import { el } from "../dom.ts";
-import { colourBy } from "./by.ts";
+import { colorBy } from "./color-by.ts";
 
 /** The map by which packed colors are their own; it suits nothing else. */
 const OWN_COLORS = "rgb";
 
-export function colourMaps(actions: Actions): Part {
-  const grid = el("div", { class: "maps", role: "radiogroup", "aria-label": "Colour map" });
-  const other = colourBy(actions);
-  const element = el("section", { class: "group" }, el("h2", {}, "Colours"), other.element, grid);
+export function colormapPicker(actions: Actions): Part {
+  const grid = el("div", { class: "maps", role: "radiogroup", "aria-label": "Color map" });
+  const other = colorBy(actions);
+  const element = el("section", { class: "group" }, el("h2", {}, "Colors"), other.element, grid);
   let key = "";
   let by: ColorBy | null = null;
   grid.addEventListener("change", (event) => {
@@ -51,8 +51,8 @@ function isOfColors({ dataset, array, view }: State): boolean {
 }
 
 function swatch(name: string, gradient: string): HTMLElement {
-  const colours = el("span", { class: "swatch" });
-  colours.style.backgroundImage = gradient;
-  const input = el("input", { type: "radio", name: "colour-map", value: name, class: "visually-hidden" });
-  return el("label", { class: "map" }, input, colours, el("span", { class: "map-name" }, name));
+  const colors = el("span", { class: "swatch" });
+  colors.style.backgroundImage = gradient;
+  const input = el("input", { type: "radio", name: "color-map", value: name, class: "visually-hidden" });
+  return el("label", { class: "map" }, input, colors, el("span", { class: "map-name" }, name));
 }

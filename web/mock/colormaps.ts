@@ -1,4 +1,4 @@
-//! Colour maps for the pretended server: knots with straight lines between them.
+//! Color maps for the pretended server: knots with straight lines between them.
 
 const KNOTS: Readonly<Record<string, readonly string[]>> = {
   viridis: ["440154", "414487", "2a788e", "22a884", "7ad151", "fde725"],
@@ -7,7 +7,7 @@ const KNOTS: Readonly<Record<string, readonly string[]>> = {
   gray: ["000000", "ffffff"],
 };
 
-export function colourMap(name: string): Uint8Array {
+export function colormap(name: string): Uint8Array {
   const knots = KNOTS[name] ?? KNOTS.gray ?? [];
   const channel = (knot: number, c: number) =>
     parseInt((knots[knot] ?? "000000").slice(2 * c, 2 * c + 2), 16);
@@ -19,7 +19,7 @@ export function colourMap(name: string): Uint8Array {
   });
 }
 
-export function colourMapsJson(): string {
-  const maps = Object.keys(KNOTS).map((name) => [name, Buffer.from(colourMap(name)).toString("base64")]);
+export function colormapsJson(): string {
+  const maps = Object.keys(KNOTS).map((name) => [name, Buffer.from(colormap(name)).toString("base64")]);
   return JSON.stringify(Object.fromEntries(maps));
 }

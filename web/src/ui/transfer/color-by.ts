@@ -1,7 +1,7 @@
 //! Choice of the array that gives the colors: the view's own, or another one with its color bar and range.
 
 import type { Actions, Part, State } from "../../app/state.ts";
-import { canColour, findArray, freeAxes, type ArrayInfo } from "../../dataset/dataset.ts";
+import { canColor, findArray, freeAxes, type ArrayInfo } from "../../dataset/dataset.ts";
 import { formatUnits } from "../../dataset/labels.ts";
 import { cssGradient } from "../../transfer/colormap.ts";
 import { EXTREME_MODES, type ColorBy, type View } from "../../view/schema.ts";
@@ -11,7 +11,7 @@ import { rangeInputs } from "./range.ts";
 /** The choice of the view's own array. */
 const OWN = "";
 
-export function colourBy(actions: Actions): Part {
+export function colorBy(actions: Actions): Part {
   let by: ColorBy | null = null;
   const setRange = (range: ColorBy["range"]) => {
     if (by) actions.change({ color_by: { ...by, range } });
@@ -31,8 +31,8 @@ export function colourBy(actions: Actions): Part {
   const source = el("p", { class: "hint" });
   const element = el(
     "div",
-    { class: "colour-by" },
-    el("label", {}, "Colours by", el("span", { class: "select" }, select)),
+    { class: "color-by" },
+    el("label", {}, "Colors by", el("span", { class: "select" }, select)),
     source,
     bar,
     range.element,
@@ -43,25 +43,25 @@ export function colourBy(actions: Actions): Part {
     by = view.color_by;
     if (array !== shown) {
       shown = array;
-      fitting = array && dataset ? dataset.arrays.filter((other) => canColour(other, array)) : [];
+      fitting = array && dataset ? dataset.arrays.filter((other) => canColor(other, array)) : [];
     }
-    const colours = by && dataset ? findArray(dataset, by.array) : null;
+    const colors = by && dataset ? findArray(dataset, by.array) : null;
     // A link may name another place in the same array.
-    const listed = colours && !fitting.includes(colours) ? [...fitting, colours] : fitting;
+    const listed = colors && !fitting.includes(colors) ? [...fitting, colors] : fitting;
     const options = listed.map(({ name, units }) => ({ value: name, label: withUnits(name, units) }));
     // One that is gone can be left all the same.
-    if (by && !colours) options.push({ value: by.array, label: by.array });
+    if (by && !colors) options.push({ value: by.array, label: by.array });
     setOptions(
       select,
       [{ value: OWN, label: "Its own values" }, ...options],
-      colours?.name ?? by?.array ?? OWN,
+      colors?.name ?? by?.array ?? OWN,
     );
     select.disabled = EXTREME_MODES.includes(view.mode);
-    select.title = select.disabled ? "The largest and smallest values along rays show their own colours" : "";
+    select.title = select.disabled ? "The largest and smallest values along rays show their own colors" : "";
     element.hidden = options.length === 0;
     for (const part of [source, bar, range.element]) part.hidden = by === null;
     if (!by) return;
-    setText(source, colours ? sourceOf(colours, by, view) : by.array);
+    setText(source, colors ? sourceOf(colors, by, view) : by.array);
     bar.style.backgroundImage = cssGradient(colormaps.get(by.map ?? ""));
     // The server has yet to choose it.
     range.element.style.visibility = by.range ? "" : "hidden";
