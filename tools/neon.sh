@@ -9,7 +9,7 @@ target=aarch64-unknown-linux-gnu
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64 -L /usr/aarch64-linux-gnu"
 export PROPTEST_RNG_SEED="${PROPTEST_RNG_SEED:-1992}" # the same random cases each time, as in all tests
-# Building takes longer than running: dependencies are left as they are written, the caster is optimised a little.
+# Building takes longer than running: dependencies are left as they are written, the caster is optimized a little.
 quick=(--config 'profile.dev.package."*".opt-level=0' --config profile.dev.package.corridor-render.opt-level=1)
 
 on_arm() { cargo test --quiet --package corridor-render --target $target "${quick[@]}" "$@"; }

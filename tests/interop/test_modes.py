@@ -95,7 +95,7 @@ def seen_from_above(**fields: object) -> str:
     return json.dumps({"camera": camera, "transfer": transfer, "background": [0, 0, 255], **fields})
 
 
-def grey(values: np.ndarray) -> np.ndarray:
+def gray(values: np.ndarray) -> np.ndarray:
     """What is drawn of values, row by row from the top; blue where there is nothing."""
     level = np.nan_to_num(np.clip(values / 40.0, 0.0, 1.0) * 255.0)
     blue = np.where(np.isnan(values), 255.0, level)
@@ -119,7 +119,7 @@ def away_from_holes(picture: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize(("mode", "extreme"), [("maximum", np.max), ("minimum", np.min)])
 def test_extreme_values_are_those_of_numpy(home, ball, file, tmp_path, mode, extreme):
     picture = drawn(home, file, tmp_path / "a.png", "--view", seen_from_above(), "--mode", mode)
-    apart = np.abs(away_from_holes(picture) - away_from_holes(grey(extreme(ball, axis=0))))
+    apart = np.abs(away_from_holes(picture) - away_from_holes(gray(extreme(ball, axis=0))))
     assert apart.max() <= CLOSE
     in_view = drawn(home, file, tmp_path / "b.png", "--view", seen_from_above(mode=mode))
     assert (in_view == picture).all()
@@ -133,11 +133,11 @@ def test_slices_are_those_of_numpy(home, ball, file, tmp_path):
         ("z=50%", (ball[19] + ball[20]) / 2),
     ]:
         picture = drawn(home, file, tmp_path / "a.png", "--view", view, "--slice", place)
-        apart = np.abs(away_from_holes(picture) - away_from_holes(grey(expected)))
+        apart = np.abs(away_from_holes(picture) - away_from_holes(gray(expected)))
         assert apart.max() <= 1.5, place
     # The upper one hides the lower one.
     two = drawn(home, file, tmp_path / "b.png", "--view", view, "--slice", "z=7", "--slice", "z=30")
-    assert np.abs(away_from_holes(two) - away_from_holes(grey(ball[30]))).max() <= 1.5
+    assert np.abs(away_from_holes(two) - away_from_holes(gray(ball[30]))).max() <= 1.5
 
 
 def test_what_is_no_slice_is_refused_with_the_reason(home, file, tmp_path):

@@ -113,7 +113,7 @@ export class MockNode {
     const { camera, transfer, color_by: by, array } = this.#view;
     if (camera && transfer && (!by || (by.range && by.map))) return false;
     const [x, y, z] = EXTENT;
-    const box = { centre: [x / 2, y / 2, z / 2] as const, diagonal: Math.hypot(x, y, z) };
+    const box = { center: [x / 2, y / 2, z / 2] as const, diagonal: Math.hypot(x, y, z) };
     const size = this.#join ?? { width: 4, height: 3 };
     const range = RANGES[array] ?? [0, 1];
     const [low, high] = range;

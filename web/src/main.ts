@@ -66,7 +66,7 @@ function start(): void {
   void loadColormaps(viewer);
 }
 
-/** Without them the page works in grey; the picture is the server's in any case. */
+/** Without them the page works in gray; the picture is the server's in any case. */
 async function loadColormaps(viewer: Viewer): Promise<void> {
   try {
     const response = await fetch(new URL("colormaps.json", document.baseURI));

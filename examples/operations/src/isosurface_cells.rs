@@ -1,6 +1,6 @@
 //! `isosurface_cells`: how many cells of the grid an isosurface passes through, which says how large it will be.
 //!
-//! A cell lies between neighbouring samples along the axes of space (of an array without them: along its last three);
+//! A cell lies between neighboring samples along the axes of space (of an array without them: along its last three);
 //! along other axes each index counts for itself. It is crossed when at least one corner is below the isovalue and at
 //! least one is not, as marching cubes decides. Cells with a corner that has no value are no cells.
 
@@ -125,7 +125,7 @@ impl Corners {
         for axis in (0..shape.len()).rev() {
             // An axis with one sample has no cells along it: there the sample is its own.
             if axes[axis] && whole[axis] > 1 {
-                // In C order, so that the later neighbour still is what it was.
+                // In C order, so that the later neighbor still is what it was.
                 for at in 0..low.len().saturating_sub(stride) {
                     low[at] = lower(low[at], low[at + stride]);
                     high[at] = higher(high[at], high[at + stride]);

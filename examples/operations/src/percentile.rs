@@ -35,7 +35,7 @@ pub struct Percentile {
 /// The answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Percentiles {
-    /// A value for each percentage, interpolated between neighbours as numpy does; none where there are no values.
+    /// A value for each percentage, interpolated between neighbors as numpy does; none where there are no values.
     pub values: Vec<Option<f64>>,
     /// Elements that have a finite value.
     pub count: u64,

@@ -1,7 +1,7 @@
 //! `resample`: a selection on a grid of another shape that covers the same space.
 //!
 //! Cell `i` of `m` along an axis covers `[i, i + 1) * n / m` of the `n` cells there were. `mean` is the mean of what a cell
-//! covers, weighted by how much of each is covered (conservative). `linear` interpolates between the centres of the
+//! covers, weighted by how much of each is covered (conservative). `linear` interpolates between the centers of the
 //! cells, and continues with the border beyond them. Both are made of one weight per axis, and what has no value is
 //! left out of the weights; where nothing has one, the result is NaN.
 //!
@@ -30,7 +30,7 @@ pub enum Method {
     /// The mean of what a cell covers.
     #[default]
     Mean,
-    /// Between the centres of neighbouring cells: trilinear for a volume.
+    /// Between the centers of neighboring cells: trilinear for a volume.
     Linear,
 }
 
@@ -266,8 +266,8 @@ impl Axis {
                 first as u64..end as u64
             }
             Method::Linear => {
-                let first = self.centre(outputs.start).floor() as u64;
-                let last = self.centre(outputs.end - 1).floor() as u64 + 1;
+                let first = self.center(outputs.start).floor() as u64;
+                let last = self.center(outputs.end - 1).floor() as u64 + 1;
                 first..last.min(self.n - 1) + 1
             }
         }
@@ -296,7 +296,7 @@ impl Axis {
 
     /// Position of the center of a cell of the result, in input cells from the center of the first one; limited to
     /// the centers of the first and the last.
-    fn centre(&self, output: u64) -> f64 {
+    fn center(&self, output: u64) -> f64 {
         let at = (output as f64 + 0.5) * (self.n as f64 / self.m as f64) - 0.5;
         at.clamp(0.0, (self.n - 1) as f64)
     }
@@ -311,7 +311,7 @@ impl Axis {
                 let high = (u128::from(input + 1) * m).min(u128::from(output + 1) * n);
                 high.saturating_sub(low) as f64 / m as f64
             }
-            Method::Linear => (1.0 - (self.centre(output) - input as f64).abs()).max(0.0),
+            Method::Linear => (1.0 - (self.center(output) - input as f64).abs()).max(0.0),
         }
     }
 }

@@ -139,7 +139,7 @@ describe("projection", () => {
 });
 
 describe("fit", () => {
-  const box = { centre: [10, 20, 30] as const, diagonal: DIAGONAL };
+  const box = { center: [10, 20, 30] as const, diagonal: DIAGONAL };
   it.each([
     [800, 600],
     [390, 844],

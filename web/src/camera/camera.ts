@@ -3,7 +3,7 @@
 
 import type { Camera, Projection, Vec3 } from "../view/schema.ts";
 import type { WorldBox } from "../dataset/world.ts";
-import { add, cross, length, normalise, rotate, scale, sub } from "./vec.ts";
+import { add, cross, length, normalize, rotate, scale, sub } from "./vec.ts";
 
 /** Angle of a full drag across the smaller side of the picture. */
 const DRAG_ANGLE_RAD = Math.PI;
@@ -28,10 +28,10 @@ export interface Basis {
 }
 
 export function basis(camera: Camera): Basis {
-  const forward = normalise(sub(camera.target, camera.eye), [0, 1, 0]);
+  const forward = normalize(sub(camera.target, camera.eye), [0, 1, 0]);
   const spare: Vec3 = Math.abs(forward[2]) < 0.9 ? [0, 0, 1] : [0, 1, 0];
   const across = cross(forward, camera.up);
-  const right = normalise(
+  const right = normalize(
     length(across) > 1e-9 * length(camera.up) ? across : cross(forward, spare),
     [1, 0, 0],
   );
@@ -62,7 +62,7 @@ export function turn(camera: Camera, yawRad: number, pitchRad: number): Camera {
   return {
     ...camera,
     eye: add(camera.target, whirl(sub(camera.eye, camera.target))),
-    up: normalise(whirl(up)),
+    up: normalize(whirl(up)),
   };
 }
 
@@ -76,7 +76,7 @@ export function pan(camera: Camera, dx: number, dy: number, size: Size): Camera 
 
 /**
  * Scales what is seen by `factor` (below 1: nearer), keeping the point at `x`, `y` pixels from the picture's
- * centre where it is. `diagonal` is that of the volume and bounds how near and far one can go.
+ * center where it is. `diagonal` is that of the volume and bounds how near and far one can go.
  */
 export function zoom(camera: Camera, factor: number, diagonal: number, size: Size, x = 0, y = 0): Camera {
   const bounded = boundedFactor(camera, factor, diagonal);
@@ -106,7 +106,7 @@ export function toggleProjection(camera: Camera): Camera {
 
 /** Sees all of `box` looking along `forward`; keeps the projection of `like` where given. */
 export function fit(
-  box: Pick<WorldBox, "centre" | "diagonal">,
+  box: Pick<WorldBox, "center" | "diagonal">,
   forward: Vec3,
   up: Vec3,
   size: Size,
@@ -122,8 +122,8 @@ export function fit(
   const narrower = 2 * Math.atan(Math.tan(fov / 2) * Math.min(1, aspect));
   const away = orthographic ? 2 * radius * FIT_MARGIN : (radius * FIT_MARGIN) / Math.sin(narrower / 2);
   return {
-    eye: sub(box.centre, scale(normalise(forward), away)),
-    target: box.centre,
+    eye: sub(box.center, scale(normalize(forward), away)),
+    target: box.center,
     up,
     projection: orthographic
       ? { orthographic: { height_world: height } }

@@ -87,7 +87,7 @@ export class Gestures {
     const size = this.#size();
     const panned = pan(camera, (now.x - before.x) / 2, (now.y - before.y) / 2, size);
     const spread = (a: Point) => Math.max(8, Math.hypot(a.x - other.x, a.y - other.y));
-    const middle = this.#fromCentre({ x: (now.x + other.x) / 2, y: (now.y + other.y) / 2 });
+    const middle = this.#fromCenter({ x: (now.x + other.x) / 2, y: (now.y + other.y) / 2 });
     return zoom(panned, spread(before) / spread(now), this.#target.diagonal(), size, middle.x, middle.y);
   }
 
@@ -103,7 +103,7 @@ export class Gestures {
     const unit = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? LINE_PIXELS : 1;
     // Browsers report a pinch on a track pad as a wheel with `ctrlKey`, in smaller steps.
     const rate = WHEEL_RATE * unit * (event.ctrlKey ? 6 : 1);
-    const at = this.#fromCentre({ x: event.clientX, y: event.clientY });
+    const at = this.#fromCenter({ x: event.clientX, y: event.clientY });
     const factor = Math.exp(Math.max(-1, Math.min(1, event.deltaY * rate)));
     this.#target.move(zoom(camera, factor, this.#target.diagonal(), this.#size(), at.x, at.y));
     clearTimeout(this.#wheelTimer);
@@ -112,7 +112,7 @@ export class Gestures {
     }, WHEEL_REST_MILLIS);
   }
 
-  #fromCentre(point: Point): Point {
+  #fromCenter(point: Point): Point {
     const box = this.#element.getBoundingClientRect();
     return { x: point.x - box.left - box.width / 2, y: point.y - box.top - box.height / 2 };
   }

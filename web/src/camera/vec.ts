@@ -13,7 +13,7 @@ export function cross(a: Vec3, b: Vec3): Vec3 {
 }
 
 /** Vector of length one in the direction of `a`; `otherwise` where `a` has no direction. */
-export function normalise(a: Vec3, otherwise: Vec3 = [0, 0, 1]): Vec3 {
+export function normalize(a: Vec3, otherwise: Vec3 = [0, 0, 1]): Vec3 {
   const size = length(a);
   return size > 0 && Number.isFinite(size) ? scale(a, 1 / size) : otherwise;
 }

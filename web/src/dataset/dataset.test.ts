@@ -183,7 +183,7 @@ describe("description", () => {
 
   it("lies where its voxels lie, outer halves included", () => {
     const box = worldBox(rho);
-    expect(box?.centre).toEqual([95.5, 79.5, 63.5]);
+    expect(box?.center).toEqual([95.5, 79.5, 63.5]);
     expect(box?.diagonal).toBeCloseTo(Math.hypot(192, 160, 128), 9);
   });
 });

@@ -5,7 +5,7 @@ import { spaceShape, type Affine, type ArrayInfo } from "./dataset.ts";
 
 /** Box that cameras are fitted to: the volume's center, its longest diagonal, its extent along each axis. */
 export interface WorldBox {
-  readonly centre: Vec3;
+  readonly center: Vec3;
   readonly diagonal: number;
   readonly extent: Vec3;
 }
@@ -16,7 +16,7 @@ export function worldBox(array: ArrayInfo): WorldBox | null {
   if (!level) return null;
   const counts = spaceShape(array).map((size) => Math.max(1, size));
   const [nx = 1, ny = 1, nz = 1] = counts;
-  const centre = apply(level.worldFromVoxel, [(nx - 1) / 2, (ny - 1) / 2, (nz - 1) / 2]);
+  const center = apply(level.worldFromVoxel, [(nx - 1) / 2, (ny - 1) / 2, (nz - 1) / 2]);
   const opposite: [Vec3, Vec3][] = [
     [
       [0, 0, 0],
@@ -41,7 +41,7 @@ export function worldBox(array: ArrayInfo): WorldBox | null {
   });
   const diagonal = Math.max(...lengths);
   return {
-    centre,
+    center,
     diagonal: Number.isFinite(diagonal) && diagonal > 0 ? diagonal : 1,
     extent: extent(level.worldFromVoxel, counts),
   };

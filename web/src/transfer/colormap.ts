@@ -29,7 +29,7 @@ function decode(base64: string): Colormap | null {
   }
 }
 
-/** The color at `fraction` as CSS; grey by value while the table is not known. */
+/** The color at `fraction` as CSS; gray by value while the table is not known. */
 export function cssColor(map: Colormap | undefined, fraction: number): string {
   const entry = Math.round(Math.min(Math.max(fraction, 0), 1) * (ENTRIES - 1));
   const channel = (i: number) => map?.[3 * entry + i] ?? 40 + Math.round((entry * 200) / ENTRIES);

@@ -14,7 +14,7 @@ export function opacityAt(points: readonly OpacityPoint[], value: number): numbe
   return before[1] + ((value - before[0]) / (next[0] - before[0])) * (next[1] - before[1]);
 }
 
-/** Moves point `index`, not past its neighbours. */
+/** Moves point `index`, not past its neighbors. */
 export function movePoint(transfer: Transfer, index: number, value: number, alpha: number): Transfer {
   const { opacity } = transfer;
   if (index < 0 || index >= opacity.length) return transfer;
