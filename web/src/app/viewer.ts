@@ -24,7 +24,7 @@ import type { Camera, ColorBy, Transfer, Vec3, ViewPatch } from "../view/schema.
 import type { FromWorker } from "../worker/messages.ts";
 import { Address } from "./address.ts";
 import { copyText } from "./clipboard.ts";
-import { Dialling } from "./dialling.ts";
+import { ConnectionManager } from "./connection-manager.ts";
 import { saveFile, fileNameFor } from "./save.ts";
 import { FIRST_STATE, type Actions, type State, type StatsPlace, type Toast } from "./state.ts";
 
@@ -45,7 +45,7 @@ export class Viewer implements Actions {
   readonly #picture: Picture;
   readonly #views = new Views();
   readonly #address = new Address();
-  readonly #dialling: Dialling;
+  readonly #connection: ConnectionManager;
   #state: State = FIRST_STATE;
   /** View settings that the link asked for, until the first connection has passed them on; then the whole view. */
   #wanted: ViewPatch;
@@ -67,7 +67,7 @@ export class Viewer implements Actions {
       this.#drawn(frame);
     });
     this.#wanted = this.#address.patch;
-    this.#dialling = new Dialling({
+    this.#connection = new ConnectionManager({
       token: () => this.#address.token,
       join: () => ({ session: "main", name: "", ...pictureSize(this.#screen()) }),
       receive: (message) => {
@@ -90,7 +90,7 @@ export class Viewer implements Actions {
       this.change(patch);
       if (this.#state.link.kind !== "open") this.connectNow();
     };
-    this.#dialling.connect();
+    this.#connection.connect();
   }
 
   get state(): State {
@@ -141,7 +141,7 @@ export class Viewer implements Actions {
   };
 
   interpret = (meaning: SayableMeaning | null): void => {
-    this.#dialling.send({ kind: "interpret", meaning });
+    this.#connection.send({ kind: "interpret", meaning });
   };
 
   togglePlay = (): void => {
@@ -187,7 +187,7 @@ export class Viewer implements Actions {
       void this.#save();
       return;
     }
-    this.#dialling.note({ kind: "still" });
+    this.#connection.note({ kind: "still" });
     clearTimeout(this.#stillTimer);
     this.#stillTimer = setTimeout(() => {
       this.#stillTimer = undefined;
@@ -219,12 +219,12 @@ export class Viewer implements Actions {
   };
 
   connectNow = (): void => {
-    this.#dialling.connect();
+    this.#connection.connect();
   };
 
   useToken = (token: string): void => {
     this.#address.setToken(token);
-    this.#dialling.connect();
+    this.#connection.connect();
   };
 
   dismiss = (toast: number): void => {
@@ -281,7 +281,7 @@ export class Viewer implements Actions {
         return;
       case "refused":
       case "gone":
-        return; // The dialling has dealt with it.
+        return; // The connection manager handles these.
     }
   }
 
@@ -336,7 +336,7 @@ export class Viewer implements Actions {
 
   /** The frame is on the screen: tell the node, show its facts. */
   #drawn(frame: FrameInfo): void {
-    this.#dialling.note({ kind: "shown", frame: frame.id });
+    this.#connection.note({ kind: "shown", frame: frame.id });
     this.#set({ frame });
     this.#setTruth(frame.truth);
     if (
@@ -377,7 +377,7 @@ export class Viewer implements Actions {
     this.#statsId++;
     const place = { dataset: dataset.id, generation: dataset.generation, array: array.number, level };
     const ranges = statsRanges(array, level, view.time, view.at);
-    this.#dialling.send({ kind: "stats", id: this.#statsId, place, bins: HISTOGRAM_BINS, ranges });
+    this.#connection.send({ kind: "stats", id: this.#statsId, place, bins: HISTOGRAM_BINS, ranges });
   }
 
   // Moving.
@@ -431,7 +431,7 @@ export class Viewer implements Actions {
   #resized(): void {
     const screen = this.#screen();
     this.#picture.resize(screen);
-    this.#dialling.resize(pictureSize(screen));
+    this.#connection.resize(pictureSize(screen));
     this.#set({ screen });
   }
 
@@ -478,7 +478,7 @@ export class Viewer implements Actions {
       this.#isScheduled = false;
       if (this.#state.link.kind === "open") {
         const note = this.#views.takeNote();
-        if (note) this.#dialling.note(note);
+        if (note) this.#connection.note(note);
       }
       this.#state = { ...this.#state, isCurrent: this.#isCurrent() };
       this.#options.onChange(this.#state);

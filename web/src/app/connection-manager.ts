@@ -8,15 +8,15 @@ import type { Link } from "./state.ts";
 /** A window being dragged larger is told of at most this often. */
 const RESIZE_MILLIS = 120;
 
-export interface DiallingOptions {
+export interface ConnectionManagerOptions {
   readonly token: () => string;
   readonly join: () => Join;
   readonly receive: (message: FromWorker) => void;
   readonly link: (link: Link) => void;
 }
 
-export class Dialling {
-  readonly #options: DiallingOptions;
+export class ConnectionManager {
+  readonly #options: ConnectionManagerOptions;
   readonly #worker: Worker | null;
   #attempt = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -24,7 +24,7 @@ export class Dialling {
   #isOpen = false;
   #size = "";
 
-  constructor(options: DiallingOptions) {
+  constructor(options: ConnectionManagerOptions) {
     this.#options = options;
     this.#worker = isSupported()
       ? new Worker(new URL("../worker/worker.ts", import.meta.url), { type: "module" })
