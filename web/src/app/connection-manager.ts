@@ -3,7 +3,7 @@
 import { backoffMillis } from "../session/backoff.ts";
 import type { Join, Note } from "../session/messages.ts";
 import type { FromWorker, ToWorker } from "../worker/messages.ts";
-import type { Link } from "./state.ts";
+import type { ConnectionState } from "./state.ts";
 
 /** A window being dragged larger is told of at most this often. */
 const RESIZE_MILLIS = 120;
@@ -12,7 +12,7 @@ export interface ConnectionManagerOptions {
   readonly token: () => string;
   readonly join: () => Join;
   readonly receive: (message: FromWorker) => void;
-  readonly link: (link: Link) => void;
+  readonly onState: (state: ConnectionState) => void;
 }
 
 export class ConnectionManager {
@@ -33,7 +33,7 @@ export class ConnectionManager {
       this.#receive(event.data);
     });
     this.#worker?.addEventListener("error", () => {
-      options.link({
+      options.onState({
         kind: "unsupported",
         reason: "The part of this page that reads the network could not be started.",
       });
@@ -48,7 +48,7 @@ export class ConnectionManager {
     if (!this.#worker) {
       const reason =
         "This browser lacks WebSocket, workers or image bitmaps. Any browser of the last years has them.";
-      this.#options.link({ kind: "unsupported", reason });
+      this.#options.onState({ kind: "unsupported", reason });
       return;
     }
     this.#isOpen = false;
@@ -57,10 +57,10 @@ export class ConnectionManager {
       const reason =
         "This page came over the network unencrypted, so its access token is not sent: others could read it. " +
         "Open it by https, or through an ssh tunnel; see docs/deploy.md.";
-      this.#options.link({ kind: "unsupported", reason });
+      this.#options.onState({ kind: "unsupported", reason });
       return;
     }
-    this.#options.link({ kind: "connecting" });
+    this.#options.onState({ kind: "connecting" });
     const join = this.#options.join();
     this.#size = sizeKey(join);
     this.send({ kind: "connect", url: wireAddress(document.baseURI), token, join });
@@ -90,7 +90,7 @@ export class ConnectionManager {
     }
     if (message.kind === "refused") {
       this.#isOpen = false;
-      this.#options.link({ kind: "refused", reason: message.reason, isToken: message.isToken });
+      this.#options.onState({ kind: "refused", reason: message.reason, isToken: message.isToken });
     }
     if (message.kind === "gone") this.#gone(message.reason);
     this.#options.receive(message);
@@ -99,7 +99,7 @@ export class ConnectionManager {
   #gone(reason: string): void {
     this.#isOpen = false;
     const wait = backoffMillis(this.#attempt++, Math.random());
-    this.#options.link({ kind: "waiting", reason, untilMillis: performance.now() + wait });
+    this.#options.onState({ kind: "waiting", reason, untilMillis: performance.now() + wait });
     this.#timer = setTimeout(() => {
       this.connect();
     }, wait);

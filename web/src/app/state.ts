@@ -10,7 +10,7 @@ import type { Colormap } from "../transfer/colormap.ts";
 import { EMPTY_VIEW, type Transfer, type View, type ViewPatch } from "../view/schema.ts";
 
 /** State of the connection. */
-export type Link =
+export type ConnectionState =
   | { readonly kind: "connecting" }
   /** Nothing comes over it now, where it is silent. */
   | { readonly kind: "open"; readonly isSilent: boolean }
@@ -40,7 +40,7 @@ export interface ArrayStats extends StatsPlace {
 }
 
 export interface State {
-  readonly link: Link;
+  readonly connection: ConnectionState;
   readonly dataset: Dataset | null;
   /** The array of the view. */
   readonly array: ArrayInfo | null;
@@ -68,7 +68,7 @@ export interface State {
 }
 
 export const FIRST_STATE: State = {
-  link: { kind: "connecting" },
+  connection: { kind: "connecting" },
   dataset: null,
   array: null,
   view: EMPTY_VIEW,
@@ -92,8 +92,8 @@ export const FIRST_STATE: State = {
 export type PageState = "connecting" | "loading" | "complete" | "failed";
 
 export function pageState(state: State): PageState {
-  if (state.link.kind === "refused" || state.link.kind === "unsupported") return "failed";
-  if (state.link.kind !== "open") return "connecting";
+  if (state.connection.kind === "refused" || state.connection.kind === "unsupported") return "failed";
+  if (state.connection.kind !== "open") return "connecting";
   if (state.truth?.state === "failed") return "failed";
   return isFinished(state) ? "complete" : "loading";
 }

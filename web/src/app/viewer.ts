@@ -73,8 +73,8 @@ export class Viewer implements Actions {
       receive: (message) => {
         this.#receive(message);
       },
-      link: (link) => {
-        this.#set({ link });
+      onState: (connection) => {
+        this.#set({ connection });
       },
     });
     for (const warning of this.#address.warnings) this.#toast("warning", warning);
@@ -88,7 +88,7 @@ export class Viewer implements Actions {
     this.#resized();
     this.#address.onNewLink = (patch) => {
       this.change(patch);
-      if (this.#state.link.kind !== "open") this.connectNow();
+      if (this.#state.connection.kind !== "open") this.connectNow();
     };
     this.#connection.connect();
   }
@@ -237,7 +237,7 @@ export class Viewer implements Actions {
     switch (message.kind) {
       case "joined":
         this.#joined(message.view);
-        this.#set({ link: { kind: "open", isSilent: false }, you: message.you, role: message.role });
+        this.#set({ connection: { kind: "open", isSilent: false }, you: message.you, role: message.role });
         return;
       case "dataset":
         this.#describe(message.dataset);
@@ -276,8 +276,8 @@ export class Viewer implements Actions {
         // The histogram is a help, not a condition: the editor says that there is none.
         return;
       case "silent":
-        if (this.#state.link.kind === "open")
-          this.#set({ link: { kind: "open", isSilent: message.isSilent } });
+        if (this.#state.connection.kind === "open")
+          this.#set({ connection: { kind: "open", isSilent: message.isSilent } });
         return;
       case "refused":
       case "gone":
@@ -323,7 +323,7 @@ export class Viewer implements Actions {
     const stats = this.#state.stats?.array === array?.name ? this.#state.stats : null;
     const isElsewhere = array !== null && stats !== null && stats.place !== placeKey(array, view);
     // From the first answer on, a reconnection restores what is on the screen.
-    if (this.#state.link.kind === "open" && view.camera !== null) this.#wanted = withoutNulls(view);
+    if (this.#state.connection.kind === "open" && view.camera !== null) this.#wanted = withoutNulls(view);
     this.#picture.setBackground(view.background);
     this.#set({ view, array, stats, isCurrent: this.#isCurrent() });
     // While time runs, nobody reads histograms: the one of the step where it stops is asked for then.
@@ -476,7 +476,7 @@ export class Viewer implements Actions {
     this.#isScheduled = true;
     requestAnimationFrame(() => {
       this.#isScheduled = false;
-      if (this.#state.link.kind === "open") {
+      if (this.#state.connection.kind === "open") {
         const note = this.#views.takeNote();
         if (note) this.#connection.note(note);
       }

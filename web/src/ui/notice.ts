@@ -58,31 +58,31 @@ export function notice(actions: Actions): Part {
     current = state;
     show();
     clearInterval(timer);
-    if (state.link.kind === "waiting") timer = setInterval(show, 250);
+    if (state.connection.kind === "waiting") timer = setInterval(show, 250);
   };
   return { element, update };
 }
 
 /** Notice for the present state, if there is any. */
 function noticeFor(state: State, nowMillis: number): Notice | null {
-  const { link } = state;
-  switch (link.kind) {
+  const { connection } = state;
+  switch (connection.kind) {
     case "connecting":
       return state.frame
         ? null
         : { tone: "busy", title: "Connecting", text: "Reaching the server…", action: null };
     case "waiting": {
-      const seconds = Math.max(0, Math.ceil((link.untilMillis - nowMillis) / 1000));
+      const seconds = Math.max(0, Math.ceil((connection.untilMillis - nowMillis) / 1000));
       const title = state.frame ? "Connection lost" : "The server cannot be reached";
-      const text = `${sentence(link.reason)} Trying again ${seconds > 0 ? `in ${seconds} s` : "now"}.`;
+      const text = `${sentence(connection.reason)} Trying again ${seconds > 0 ? `in ${seconds} s` : "now"}.`;
       return { tone: "bad", title, text, action: "retry" };
     }
     case "refused":
-      return refusal(link.reason, link.isToken);
+      return refusal(connection.reason, connection.isToken);
     case "unsupported":
-      return { tone: "bad", title: "The viewer cannot run here", text: link.reason, action: null };
+      return { tone: "bad", title: "The viewer cannot run here", text: connection.reason, action: null };
     case "open":
-      return link.isSilent ? silent() : opened(state);
+      return connection.isSilent ? silent() : opened(state);
   }
 }
 

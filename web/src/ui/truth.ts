@@ -52,8 +52,8 @@ export function truthBadge(): Part {
 }
 
 function headline(state: State): string {
-  const { truth, link } = state;
-  if (link.kind !== "open") return link.kind === "connecting" ? "Connecting" : "Not connected";
+  const { truth, connection } = state;
+  if (connection.kind !== "open") return connection.kind === "connecting" ? "Connecting" : "Not connected";
   if (!truth) return "Waiting for the first picture";
   if (truth.state === "failed") return "Incomplete";
   if (truth.state === "moving") return "Moving";
@@ -67,7 +67,7 @@ function isPictureEnlarged(state: State): boolean {
 }
 
 function tone(state: State): string {
-  if (state.link.kind !== "open") return "idle";
+  if (state.connection.kind !== "open") return "idle";
   if (state.truth?.state === "failed") return "failed";
   return isFinished(state) ? "complete" : "loading";
 }
@@ -122,7 +122,8 @@ function setChips(container: Element, chips: readonly { text: string; tone: stri
 function setProgress(progress: HTMLElement, bar: HTMLElement, state: State): void {
   const { truth } = state;
   const share = truth && truth.blocksTotal > 0 ? truth.blocksPresent / truth.blocksTotal : 0;
-  const isOpenEnded = state.link.kind !== "open" ? state.link.kind === "connecting" : truth === null;
+  const isOpenEnded =
+    state.connection.kind !== "open" ? state.connection.kind === "connecting" : truth === null;
   progress.classList.toggle("open-ended", isOpenEnded);
   progress.setAttribute("aria-valuenow", String(Math.round(100 * share)));
   bar.style.transform = isOpenEnded ? "" : `scaleX(${share})`;
