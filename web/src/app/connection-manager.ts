@@ -90,13 +90,13 @@ export class ConnectionManager {
     }
     if (message.kind === "refused") {
       this.#isOpen = false;
-      this.#options.onState({ kind: "refused", reason: message.reason, isToken: message.isToken });
+      this.#options.onState({ kind: "refused", reason: message.reason, needsToken: message.needsToken });
     }
-    if (message.kind === "gone") this.#gone(message.reason);
+    if (message.kind === "disconnected") this.#disconnected(message.reason);
     this.#options.receive(message);
   }
 
-  #gone(reason: string): void {
+  #disconnected(reason: string): void {
     this.#isOpen = false;
     const wait = backoffMillis(this.#attempt++, Math.random());
     this.#options.onState({ kind: "waiting", reason, untilMillis: performance.now() + wait });

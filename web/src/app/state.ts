@@ -16,7 +16,7 @@ export type ConnectionState =
   | { readonly kind: "open"; readonly isSilent: boolean }
   /** Broken; the next attempt comes at `untilMillis` (of `performance.now`). */
   | { readonly kind: "waiting"; readonly reason: string; readonly untilMillis: number }
-  | { readonly kind: "refused"; readonly reason: string; readonly isToken: boolean }
+  | { readonly kind: "refused"; readonly reason: string; readonly needsToken: boolean }
   | { readonly kind: "unsupported"; readonly reason: string };
 
 export interface Toast {

@@ -280,7 +280,7 @@ export class Viewer implements Actions {
           this.#set({ connection: { kind: "open", isSilent: message.isSilent } });
         return;
       case "refused":
-      case "gone":
+      case "disconnected":
         return; // The connection manager handles these.
     }
   }

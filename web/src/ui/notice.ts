@@ -78,7 +78,7 @@ function noticeFor(state: State, nowMillis: number): Notice | null {
       return { tone: "bad", title, text, action: "retry" };
     }
     case "refused":
-      return refusal(connection.reason, connection.isToken);
+      return refusal(connection.reason, connection.needsToken);
     case "unsupported":
       return { tone: "bad", title: "The viewer cannot run here", text: connection.reason, action: null };
     case "open":
@@ -92,8 +92,8 @@ function silent(): Notice {
   return { tone: "bad", title: "Nothing comes from the server", text, action: "retry" };
 }
 
-function refusal(reason: string, isToken: boolean): Notice {
-  if (!isToken)
+function refusal(reason: string, needsToken: boolean): Notice {
+  if (!needsToken)
     return { tone: "bad", title: "The server cannot show this", text: sentence(reason), action: "retry" };
   const text = `${sentence(reason)} Open the link that the server printed, or enter its token.`;
   return { tone: "bad", title: "Access needs a token", text, action: "token" };

@@ -85,11 +85,12 @@ export class Connection {
       this.#receive(event.data);
     };
     this.#socket.onclose = (event) => {
-      if (this.#hasOpened) this.#end({ kind: "gone", reason: event.reason || "the server has gone away" });
+      if (this.#hasOpened)
+        this.#end({ kind: "disconnected", reason: event.reason || "the server has gone away" });
       else void this.#explain(url);
     };
     this.#greetingTimer = setTimeout(() => {
-      if (this.#hasOpened) this.#end({ kind: "gone", reason: "the server does not answer" });
+      if (this.#hasOpened) this.#end({ kind: "disconnected", reason: "the server does not answer" });
       else void this.#explain(url);
     }, WELCOME_WITHIN_MILLIS);
     this.#watchTimer = setInterval(() => {
@@ -144,7 +145,7 @@ export class Connection {
   #watch(nowMillis: number): void {
     const silentMillis = nowMillis - this.#heardMillis;
     if (silentMillis > GONE_AFTER_MILLIS) {
-      this.#end({ kind: "gone", reason: "the server has fallen silent" });
+      this.#end({ kind: "disconnected", reason: "the server has fallen silent" });
       return;
     }
     if (nowMillis - Math.max(this.#heardMillis, this.#pingedMillis) > ASKED_AFTER_MILLIS) {
@@ -162,7 +163,7 @@ export class Connection {
   async #explain(url: string): Promise<void> {
     if (this.#hasEnded) return;
     this.close();
-    this.#post({ kind: "gone", reason: await whyNoSocket(url) });
+    this.#post({ kind: "disconnected", reason: await whyNoSocket(url) });
   }
 
   #receive(data: unknown): void {
@@ -176,7 +177,7 @@ export class Connection {
       const detail = messageOf(error);
       this.#client.breakOff(detail);
       this.#flush();
-      this.#end({ kind: "gone", reason: `the server's answer cannot be understood: ${detail}` });
+      this.#end({ kind: "disconnected", reason: `the server's answer cannot be understood: ${detail}` });
     }
   }
 
@@ -189,7 +190,7 @@ export class Connection {
         this.#refuse(event.error);
         return;
       case "closed":
-        this.#end({ kind: "gone", reason: describeError(event.error) });
+        this.#end({ kind: "disconnected", reason: describeError(event.error) });
         return;
       case "item":
         this.#item(event.op, event.body, event.bulk);
@@ -220,7 +221,7 @@ export class Connection {
       this.#post({ kind: "dataset", dataset: parseDataset(decodeJson(body)) });
     } catch (error) {
       // The next connection would bring the same description.
-      this.#end({ kind: "refused", reason: messageOf(error), isToken: false });
+      this.#end({ kind: "refused", reason: messageOf(error), needsToken: false });
     }
   }
 
@@ -245,13 +246,13 @@ export class Connection {
     if (purpose?.kind === "describe" && error) this.#refuse(error);
     if (purpose?.kind !== "join") return;
     if (error) this.#refuse(error);
-    else this.#end({ kind: "gone", reason: "the server ended the session" });
+    else this.#end({ kind: "disconnected", reason: "the server ended the session" });
   }
 
   #refuse(error: RemoteError): void {
     const reason = describeError(error);
-    if (error.mayRetry || !FINAL.includes(error.kind)) this.#end({ kind: "gone", reason });
-    else this.#end({ kind: "refused", reason, isToken: error.kind === ErrorKind.denied });
+    if (error.mayRetry || !FINAL.includes(error.kind)) this.#end({ kind: "disconnected", reason });
+    else this.#end({ kind: "refused", reason, needsToken: error.kind === ErrorKind.denied });
   }
 
   /** A broken picture is told, and its place in flight given back. */

@@ -36,8 +36,8 @@ export type FromWorker =
   | { readonly kind: "stats"; readonly id: number; readonly stats: Stats }
   | { readonly kind: "statsFailed"; readonly id: number; readonly reason: string }
   /** The node does not let this page in; trying again as it is will not help. */
-  | { readonly kind: "refused"; readonly reason: string; readonly isToken: boolean }
+  | { readonly kind: "refused"; readonly reason: string; readonly needsToken: boolean }
   /** Nothing has come for a while, or something comes again. */
   | { readonly kind: "silent"; readonly isSilent: boolean }
   /** The connection broke, or never came to be. */
-  | { readonly kind: "gone"; readonly reason: string };
+  | { readonly kind: "disconnected"; readonly reason: string };
