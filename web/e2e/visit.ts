@@ -41,7 +41,7 @@ export async function open(browser: Browser, url: string, size = { width: 1000, 
 export async function complete(page: Page): Promise<void> {
   // Two animation frames: whatever was just done has reached the page's state.
   await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
-  await page.waitForSelector('body[data-state="complete"] #truth[data-exact="true"]', {
+  await page.waitForSelector('body[data-state="complete"] #fidelity[data-exact="true"]', {
     timeout: COMPLETE_MILLIS,
   });
 }
@@ -57,7 +57,7 @@ export interface Badge {
 
 export function badge(page: Page): Promise<Badge> {
   return page.evaluate(() => {
-    const data = document.querySelector<HTMLElement>("#truth")?.dataset ?? {};
+    const data = document.querySelector<HTMLElement>("#fidelity")?.dataset ?? {};
     const {
       levelShown = "",
       levelWanted = "",

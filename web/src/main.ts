@@ -20,7 +20,7 @@ import { notice } from "./ui/notice.ts";
 import { sidePanel } from "./ui/side.ts";
 import { toasts } from "./ui/toasts.ts";
 import { toolbar } from "./ui/toolbar.ts";
-import { truthBadge } from "./ui/truth.ts";
+import { fidelityBadge } from "./ui/fidelity.ts";
 
 function start(): void {
   document.querySelector("#not-started")?.remove();
@@ -40,11 +40,11 @@ function start(): void {
     },
     onChange: show,
   });
-  const [head, tools, side, truth] = [header(viewer), toolbar(viewer), sidePanel(viewer), truthBadge()];
+  const [head, tools, side, fidelity] = [header(viewer), toolbar(viewer), sidePanel(viewer), fidelityBadge()];
   const [axes, words, messages] = [axesBar(viewer), notice(viewer), toasts(viewer)];
-  parts.push(head, tools, side, truth, axes, words, messages);
+  parts.push(head, tools, side, fidelity, axes, words, messages);
   const right = el("div", { class: "right" }, tools.element, side.element);
-  const others = [head.element, right, truth.element, axes.element, words.element, messages.element];
+  const others = [head.element, right, fidelity.element, axes.element, words.element, messages.element];
   document.body.append(el("div", { class: "overlay" }, ...others), help);
   if (window.matchMedia("(max-width: 719px)").matches) viewer.togglePanel();
 

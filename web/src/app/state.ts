@@ -4,7 +4,7 @@
 import type { ArrayInfo, Dataset, SayableMeaning } from "../dataset/dataset.ts";
 import { placeKey, type Stats } from "../dataset/stats.ts";
 import type { PixelSize } from "../draw/picture.ts";
-import type { FrameInfo, Participant, Severity, Truth, ValuesNote } from "../session/messages.ts";
+import type { FrameInfo, Participant, Severity, Fidelity, ValuesNote } from "../session/messages.ts";
 import type { Server } from "../session/servers.ts";
 import type { Colormap } from "../transfer/colormap.ts";
 import { EMPTY_VIEW, type Transfer, type View, type ViewPatch } from "../view/schema.ts";
@@ -45,7 +45,7 @@ export interface State {
   /** The array of the view. */
   readonly array: ArrayInfo | null;
   readonly view: View;
-  readonly truth: Truth | null;
+  readonly fidelity: Fidelity | null;
   /** The frame on the screen. */
   readonly frame: FrameInfo | null;
   /** Whether that frame shows the view as it is now. */
@@ -72,7 +72,7 @@ export const FIRST_STATE: State = {
   dataset: null,
   array: null,
   view: EMPTY_VIEW,
-  truth: null,
+  fidelity: null,
   frame: null,
   isCurrent: false,
   stats: null,
@@ -94,14 +94,14 @@ export type PageState = "connecting" | "loading" | "complete" | "failed";
 export function pageState(state: State): PageState {
   if (state.connection.kind === "refused" || state.connection.kind === "unsupported") return "failed";
   if (state.connection.kind !== "open") return "connecting";
-  if (state.truth?.state === "failed") return "failed";
+  if (state.fidelity?.state === "failed") return "failed";
   return isFinished(state) ? "complete" : "loading";
 }
 
 /** The picture on the screen is the final one of this view: not one drawn in haste while it moved. */
 export function isFinished(state: State): boolean {
-  const { frame, truth, isCurrent } = state;
-  return frame !== null && isCurrent && truth?.state === "complete" && frame.truth.state !== "moving";
+  const { frame, fidelity, isCurrent } = state;
+  return frame !== null && isCurrent && fidelity?.state === "complete" && frame.fidelity.state !== "moving";
 }
 
 /** The statistics, where they are of the step and channel that the view shows. */

@@ -17,7 +17,7 @@ import { HISTOGRAM_BINS, placeKey, statsLevel, statsRanges } from "../dataset/st
 import { worldBox, type WorldBox } from "../dataset/world.ts";
 import { Picture, pictureSize, screenSize, type PixelSize } from "../draw/picture.ts";
 import type { Json } from "../json.ts";
-import type { FrameInfo, Severity, Truth } from "../session/messages.ts";
+import type { FrameInfo, Severity, Fidelity } from "../session/messages.ts";
 import { nextStepMillis, nextTime } from "../session/player.ts";
 import { Views } from "../session/views.ts";
 import type { Camera, ColorBy, Transfer, Vec3, ViewPatch } from "../view/schema.ts";
@@ -151,7 +151,7 @@ export class Viewer implements Actions {
     if (isPlaying) this.#play();
     else {
       this.rest();
-      if (this.#state.truth) this.#askForStats(this.#state.truth);
+      if (this.#state.fidelity) this.#askForStats(this.#state.fidelity);
     }
   };
 
@@ -181,9 +181,9 @@ export class Viewer implements Actions {
   };
 
   screenshot = (): void => {
-    const { frame, truth, isCurrent } = this.#state;
+    const { frame, fidelity, isCurrent } = this.#state;
     if (!frame) return;
-    if (isCurrent && truth?.exact === true) {
+    if (isCurrent && fidelity?.exact === true) {
       void this.#save();
       return;
     }
@@ -257,7 +257,7 @@ export class Viewer implements Actions {
         this.#picture.show(message.frame, message.bitmap);
         return;
       case "truth":
-        this.#setTruth(message.truth);
+        this.#setFidelity(message.fidelity);
         return;
       case "message":
         this.#toast(message.severity, message.text);
@@ -290,7 +290,7 @@ export class Viewer implements Actions {
     this.#statsAsked = null;
     this.#drawnArrays = [];
     // Numbers of frames and views begin anew; the old picture stays on the canvas until the first new one.
-    this.#set({ frame: null, truth: null });
+    this.#set({ frame: null, fidelity: null });
     this.#viewChanged();
   }
 
@@ -327,7 +327,8 @@ export class Viewer implements Actions {
     this.#picture.setBackground(view.background);
     this.#set({ view, array, stats, isCurrent: this.#isCurrent() });
     // While time runs, nobody reads histograms: the one of the step where it stops is asked for then.
-    if (isElsewhere && this.#state.truth && !this.#state.isPlaying) this.#askForStats(this.#state.truth);
+    if (isElsewhere && this.#state.fidelity && !this.#state.isPlaying)
+      this.#askForStats(this.#state.fidelity);
   }
 
   #isCurrent(): boolean {
@@ -338,11 +339,11 @@ export class Viewer implements Actions {
   #drawn(frame: FrameInfo): void {
     this.#connection.note({ kind: "shown", frame: frame.id });
     this.#set({ frame });
-    this.#setTruth(frame.truth);
+    this.#setFidelity(frame.fidelity);
     if (
       this.#stillTimer !== undefined &&
       this.#state.isCurrent &&
-      (frame.truth.exact || frame.codec === "png")
+      (frame.fidelity.exact || frame.codec === "png")
     ) {
       clearTimeout(this.#stillTimer);
       this.#stillTimer = undefined;
@@ -351,13 +352,13 @@ export class Viewer implements Actions {
     if (this.#state.isPlaying) this.#play();
   }
 
-  #setTruth(truth: Truth): void {
-    this.#set({ truth, isCurrent: this.#isCurrent() });
-    this.#askForStats(truth);
+  #setFidelity(fidelity: Fidelity): void {
+    this.#set({ fidelity, isCurrent: this.#isCurrent() });
+    this.#askForStats(fidelity);
   }
 
   /** Asks for a histogram of what is shown, again when a finer level has become complete. */
-  #askForStats(truth: Truth): void {
+  #askForStats(fidelity: Fidelity): void {
     const { array, dataset, view, stats } = this.#state;
     if (!array || !dataset) return;
     // Colors are an array of the node, which the data server has not got; no late answer is for them.
@@ -365,10 +366,10 @@ export class Viewer implements Actions {
       this.#statsAsked = null;
       return;
     }
-    const shown = truth.levelShown ?? array.levels.length - 1;
+    const shown = fidelity.levelShown ?? array.levels.length - 1;
     if (shown >= array.levels.length) return;
     const isOfThis = stats?.place === placeKey(array, view);
-    if (isOfThis && truth.state !== "complete") return;
+    if (isOfThis && fidelity.state !== "complete") return;
     const level = statsLevel(array, shown);
     const isAsked = (known: StatsPlace | null) =>
       known?.array === array.name && known.place === placeKey(array, view) && known.level <= level;
@@ -441,7 +442,7 @@ export class Viewer implements Actions {
     const blob = await this.#picture.toPng();
     if (!blob) return;
     saveFile(blob, fileNameFor(this.#state));
-    this.#toast("info", this.#state.truth?.exact === true ? "Exact picture saved" : "Picture saved");
+    this.#toast("info", this.#state.fidelity?.exact === true ? "Exact picture saved" : "Picture saved");
   }
 
   #copyWithToken(): Toast["action"] {

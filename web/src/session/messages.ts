@@ -2,10 +2,10 @@
 
 import { isArray, isCount, isObject, parseJson, textOr, type Json, type JsonObject } from "../json.ts";
 
-export type TruthState = "complete" | "loading" | "moving" | "failed";
+export type FidelityState = "complete" | "loading" | "moving" | "failed";
 
-/** The facts of the truth badge. */
-export interface Truth {
+/** Facts of the fidelity badge; on the wire they are called `truth`. */
+export interface Fidelity {
   /** The finest level that covers everything in sight; null while none does. */
   readonly levelShown: number | null;
   readonly levelWanted: number;
@@ -15,7 +15,7 @@ export interface Truth {
   readonly limit: string;
   readonly blocksPresent: number;
   readonly blocksTotal: number;
-  readonly state: TruthState;
+  readonly state: FidelityState;
   readonly exact: boolean;
   readonly levelsMade: readonly [done: number, total: number] | null;
   /** One sentence for people. */
@@ -29,7 +29,7 @@ export interface FrameInfo {
   readonly width: number;
   readonly height: number;
   readonly codec: "jpeg" | "png";
-  readonly truth: Truth;
+  readonly fidelity: Fidelity;
 }
 
 export interface Participant {
@@ -60,7 +60,7 @@ export type SessionItem =
   | { readonly kind: "participants"; readonly list: readonly Participant[] }
   | { readonly kind: "view"; readonly seq: number; readonly view: Json }
   | { readonly kind: "frame"; readonly frame: FrameInfo }
-  | { readonly kind: "truth"; readonly truth: Truth }
+  | { readonly kind: "truth"; readonly fidelity: Fidelity }
   /** Arrays that are drawn on other axes than those described; the list is in the bulk. */
   | { readonly kind: "drawn" }
   | { readonly kind: "message"; readonly severity: Severity; readonly text: string }
@@ -107,7 +107,7 @@ export function parseItem(body: Uint8Array): SessionItem {
     case "frame":
       return { kind: "frame", frame: parseFrame(value) };
     case "truth":
-      return { kind: "truth", truth: parseTruth(value.truth) };
+      return { kind: "truth", fidelity: parseFidelity(value.truth) };
     case "drawn":
       return { kind: "drawn" };
     case "message": {
@@ -133,7 +133,7 @@ function parseFrame(value: JsonObject): FrameInfo {
     width: count(value, "width"),
     height: count(value, "height"),
     codec: value.codec,
-    truth: parseTruth(value.truth),
+    fidelity: parseFidelity(value.truth),
   };
 }
 
@@ -148,7 +148,7 @@ function parseValues(value: JsonObject): ValuesNote {
   };
 }
 
-function parseTruth(value: Json | undefined): Truth {
+function parseFidelity(value: Json | undefined): Fidelity {
   if (!isObject(value)) throw new Error("expected the facts of a frame, found none");
   const made = isArray(value.levels_made) ? value.levels_made : [];
   const [done, total] = made;
@@ -161,7 +161,7 @@ function parseTruth(value: Json | undefined): Truth {
     limit: textOr(value.limit, "finest"),
     blocksPresent: count(value, "blocks_present"),
     blocksTotal: count(value, "blocks_total"),
-    state: state as TruthState,
+    state: state as FidelityState,
     exact: value.exact === true,
     levelsMade: isCount(done) && isCount(total) ? [done, total] : null,
     text: textOr(value.text, ""),

@@ -100,14 +100,14 @@ function refusal(reason: string, needsToken: boolean): Notice {
 }
 
 function opened(state: State): Notice | null {
-  const { dataset, view, truth } = state;
+  const { dataset, view, fidelity } = state;
   if (dataset && !dataset.arrays.some(isDrawable)) {
     const text = "None of its arrays has an axis of space with more than one element.";
     return { tone: "bad", title: "Nothing to draw in this data set", text, action: null };
   }
   if (!state.frame) {
-    const text = truth?.text ?? (dataset ? "Waiting for the first picture…" : "Reading the description…");
-    if (truth?.state === "failed") return { tone: "bad", title: "No picture", text, action: null };
+    const text = fidelity?.text ?? (dataset ? "Waiting for the first picture…" : "Reading the description…");
+    if (fidelity?.state === "failed") return { tone: "bad", title: "No picture", text, action: null };
     return { tone: "busy", title: dataset ? `Opening ${dataset.name}` : "Connected", text, action: null };
   }
   const histogram = statsShown(state)?.stats.histogram ?? null;

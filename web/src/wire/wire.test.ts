@@ -162,8 +162,9 @@ describe("golden vectors", () => {
     const item = parseItem(bytes);
     expect(item.kind).toBe((meaning as JsonObject).kind);
     expect(JSON.stringify(inSnakeCase(item))).not.toContain("undefined");
-    if (item.kind === "frame") expect(inSnakeCase(item.frame.truth)).toEqual((meaning as JsonObject).truth);
-    if (item.kind === "truth") expect(inSnakeCase(item.truth)).toEqual((meaning as JsonObject).truth);
+    if (item.kind === "frame")
+      expect(inSnakeCase(item.frame.fidelity)).toEqual((meaning as JsonObject).truth);
+    if (item.kind === "truth") expect(inSnakeCase(item.fidelity)).toEqual((meaning as JsonObject).truth);
   });
 
   it("bodies of stats and describe are read", () => {

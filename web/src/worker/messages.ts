@@ -3,7 +3,15 @@
 import type { Dataset, DrawnArray, SayableMeaning } from "../dataset/dataset.ts";
 import type { Stats } from "../dataset/stats.ts";
 import type { Json } from "../json.ts";
-import type { FrameInfo, Join, Note, Participant, Severity, Truth, ValuesNote } from "../session/messages.ts";
+import type {
+  FrameInfo,
+  Join,
+  Note,
+  Participant,
+  Severity,
+  Fidelity,
+  ValuesNote,
+} from "../session/messages.ts";
 import type { Server } from "../session/servers.ts";
 import type { BlockPlace, Range } from "../wire/operations.ts";
 
@@ -29,7 +37,7 @@ export type FromWorker =
   | { readonly kind: "participants"; readonly list: readonly Participant[] }
   | { readonly kind: "view"; readonly seq: number; readonly view: Json }
   | { readonly kind: "frame"; readonly frame: FrameInfo; readonly bitmap: ImageBitmap }
-  | { readonly kind: "truth"; readonly truth: Truth }
+  | { readonly kind: "truth"; readonly fidelity: Fidelity }
   | { readonly kind: "message"; readonly severity: Severity; readonly text: string }
   | { readonly kind: "values"; readonly values: ValuesNote }
   | { readonly kind: "servers"; readonly servers: readonly Server[] }
