@@ -1,12 +1,12 @@
-//! The page's entry: puts the parts together and starts the viewer.
+//! The page's entry: assembles the components and starts the viewer.
 
 import "./ui/style/base.css";
 import "./ui/style/layout.css";
 import "./ui/style/controls.css";
-import "./ui/style/parts.css";
+import "./ui/style/components.css";
 import "./ui/style/transfer.css";
 
-import { pageState, type Part, type State } from "./app/state.ts";
+import { pageState, type Component, type State } from "./app/state.ts";
 import { Viewer } from "./app/viewer.ts";
 import { Gestures } from "./camera/gestures.ts";
 import { listenToKeys } from "./camera/keys.ts";
@@ -27,11 +27,11 @@ function start(): void {
   const canvas = document.querySelector<HTMLCanvasElement>("#picture");
   if (!canvas) throw new Error("expected the page's canvas");
   const help = helpDialog();
-  const parts: Part[] = [];
+  const components: Component[] = [];
   const show = (state: State) => {
     document.body.dataset.state = pageState(state);
     document.body.classList.toggle("panel-open", state.isPanelOpen);
-    for (const part of parts) part.update(state);
+    for (const component of components) component.update(state);
   };
   const viewer = new Viewer({
     canvas,
@@ -42,7 +42,7 @@ function start(): void {
   });
   const [head, tools, side, fidelity] = [header(viewer), toolbar(viewer), sidePanel(viewer), fidelityBadge()];
   const [axes, words, messages] = [axesBar(viewer), notice(viewer), toasts(viewer)];
-  parts.push(head, tools, side, fidelity, axes, words, messages);
+  components.push(head, tools, side, fidelity, axes, words, messages);
   const right = el("div", { class: "right" }, tools.element, side.element);
   const others = [head.element, right, fidelity.element, axes.element, words.element, messages.element];
   document.body.append(el("div", { class: "overlay" }, ...others), help);

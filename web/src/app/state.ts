@@ -1,4 +1,4 @@
-//! All that the page's parts show, and all that they may ask for. Parts read a state and call actions; only
+//! State that the page shows, and actions that its components may ask for. Components read a state and call actions; only
 //! the viewer changes the state.
 
 import type { ArrayInfo, Dataset, SayableMeaning } from "../dataset/dataset.ts";
@@ -126,7 +126,7 @@ export function valuesNote({ values, array, view }: State): string {
   return placeKey(array, values) === placeKey(array, view) ? values.note : "";
 }
 
-/** Actions that parts of the page may ask for. */
+/** Actions that components of the page may ask for. */
 export interface Actions {
   /** Changes the view; `moving` while more changes follow at once, then `rest`. */
   readonly change: (patch: ViewPatch, moving?: boolean) => void;
@@ -151,8 +151,8 @@ export interface Actions {
   readonly dismiss: (toast: number) => void;
 }
 
-/** A piece of the page: it owns an element and shows states. */
-export interface Part {
+/** A component of the page: owns an element and shows states. */
+export interface Component {
   readonly element: HTMLElement;
   update(state: State): void;
 }

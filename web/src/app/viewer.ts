@@ -1,4 +1,4 @@
-//! The viewer: holds the state, talks to the worker, carries out actions. Everything visible is drawn by parts
+//! The viewer: holds the state, talks to the worker, carries out actions. Everything visible is drawn by components
 //! from the state; everything about the network happens in the worker.
 
 import { AXIS_VIEWS, distance, fit, home, toggleProjection, widened } from "../camera/camera.ts";
@@ -471,7 +471,7 @@ export class Viewer implements Actions {
     this.#schedule();
   }
 
-  /** Once per animation frame: one note with all that changed, one pass over the parts. */
+  /** Once per animation frame: one note with all that changed, one update of the components. */
   #schedule(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;

@@ -1,6 +1,6 @@
 //! Bottom: time with its play button, and one slider for every other axis that is not space.
 
-import type { Actions, Part, State } from "../app/state.ts";
+import type { Actions, Component, State } from "../app/state.ts";
 import type { ArrayInfo, Axis, Dataset } from "../dataset/dataset.ts";
 import { freeAxes } from "../dataset/dataset.ts";
 import { calendarOf, positionLabel } from "../dataset/labels.ts";
@@ -12,7 +12,7 @@ interface Row {
   update(state: State): void;
 }
 
-export function axesBar(actions: Actions): Part {
+export function axesBar(actions: Actions): Component {
   const element = el("section", { class: "panel axes", "aria-label": "Time and other axes" });
   let key = "";
   let rows: readonly Row[] = [];

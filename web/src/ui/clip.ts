@@ -1,6 +1,6 @@
 //! The clipping box: which part of the volume is drawn, along the axes of world space that it has more than one voxel along.
 
-import type { Actions, Part, State } from "../app/state.ts";
+import type { Actions, Component, State } from "../app/state.ts";
 import { isThick } from "../dataset/world.ts";
 import type { Vec3, View } from "../view/schema.ts";
 import { el, textButton } from "./dom.ts";
@@ -8,7 +8,7 @@ import { endsSlider, type Ends } from "./ends.ts";
 
 const NAMES = ["x", "y", "z"] as const;
 
-export function clipControl(actions: Actions): Part {
+export function clipControl(actions: Actions): Component {
   let clip: View["clip"] = null;
   const sliders = NAMES.map((name, axis) =>
     endsSlider(

@@ -1,6 +1,6 @@
 //! The fidelity badge, always visible: what the picture shows, what is missing, and whether waiting will help.
 
-import { isFinished, type Part, type State } from "../app/state.ts";
+import { isFinished, type Component, type State } from "../app/state.ts";
 import { isEnlarged } from "../draw/picture.ts";
 import type { Fidelity } from "../session/messages.ts";
 import { el, setText } from "./dom.ts";
@@ -18,7 +18,7 @@ function isQuickLook(origin: string): boolean {
   return origin === "sampled" || origin === "corners";
 }
 
-export function fidelityBadge(): Part {
+export function fidelityBadge(): Component {
   const title = el("span", { class: "fidelity-title" });
   const level = el("span", { class: "fidelity-level" });
   const bar = el("span", { class: "bar-fill" });

@@ -1,6 +1,6 @@
 //! Top left: the data set, and which of its arrays is shown.
 
-import type { Actions, Part, State } from "../app/state.ts";
+import type { Actions, Component, State } from "../app/state.ts";
 import { isDrawable, type ArrayInfo } from "../dataset/dataset.ts";
 import { formatElements, formatShape, formatUnits } from "../dataset/labels.ts";
 import { el, setOptions, setText } from "./dom.ts";
@@ -8,7 +8,7 @@ import { el, setOptions, setText } from "./dom.ts";
 /** Notes of an array that are written out; all are in the hint. */
 const MOST_NOTES = 2;
 
-export function header(actions: Actions): Part {
+export function header(actions: Actions): Component {
   const name = el("h1", { class: "header-name" }, "Corridor");
   const format = el("span", { class: "tag" });
   const select = el("select", { "aria-label": "Array", id: "array" });

@@ -1,13 +1,13 @@
 //! Resolution: chosen by the viewer, or forced to one level.
 
-import type { Actions, Part, State } from "../app/state.ts";
+import type { Actions, Component, State } from "../app/state.ts";
 import { isDrawn, type ArrayInfo, type Level } from "../dataset/dataset.ts";
 import { formatShape } from "../dataset/labels.ts";
 import { el, setOptions, setText } from "./dom.ts";
 
 const AUTOMATIC = "auto";
 
-export function levelControl(actions: Actions): Part {
+export function levelControl(actions: Actions): Component {
   const select = el("select", { "aria-label": "Resolution", id: "level" });
   const hint = el("p", { class: "hint" });
   select.addEventListener("change", () => {

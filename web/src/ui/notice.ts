@@ -1,6 +1,6 @@
 //! Words instead of a black view: why there is no picture yet, or why it does not move, and what can be done.
 
-import { statsShown, type Actions, type Part, type State } from "../app/state.ts";
+import { statsShown, type Actions, type Component, type State } from "../app/state.ts";
 import { isDrawable, isOneLayer } from "../dataset/dataset.ts";
 import { applyPreset, OPAQUE, PRESETS, showsSomething } from "../transfer/edit.ts";
 import { el, setText, textButton } from "./dom.ts";
@@ -12,7 +12,7 @@ interface Notice {
   readonly action: "retry" | "token" | "opacity" | null;
 }
 
-export function notice(actions: Actions): Part {
+export function notice(actions: Actions): Component {
   const title = el("h2", {});
   const text = el("p", {});
   const retry = textButton("Connect now", actions.connectNow, "button");

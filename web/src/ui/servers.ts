@@ -1,11 +1,11 @@
 //! Which servers the picture comes from, where there are several: what each has answered, and which are away.
 
-import type { Part, State } from "../app/state.ts";
+import type { Component, State } from "../app/state.ts";
 import { formatBytes } from "../dataset/labels.ts";
 import type { Server } from "../session/servers.ts";
 import { el, setText } from "./dom.ts";
 
-export function serverList(): Part {
+export function serverList(): Component {
   const summary = el("span", { class: "tf-readout" });
   const list = el("ul", { class: "servers" });
   const element = el(

@@ -1,6 +1,6 @@
 //! The panel at the right: appearance (transfer function, colors, what is drawn and which part of it), resolution, and the servers behind the picture.
 
-import type { Actions, Part, State } from "../app/state.ts";
+import type { Actions, Component, State } from "../app/state.ts";
 import { clipControl } from "./clip.ts";
 import { el, iconButton } from "./dom.ts";
 import { levelControl } from "./level.ts";
@@ -11,8 +11,8 @@ import { volumeControl } from "./volume.ts";
 import { colormapPicker } from "./transfer/colormap-picker.ts";
 import { transferEditor } from "./transfer/editor.ts";
 
-export function sidePanel(actions: Actions): Part {
-  const parts = [
+export function sidePanel(actions: Actions): Component {
+  const components = [
     transferEditor(actions),
     colormapPicker(actions),
     volumeControl(actions),
@@ -28,11 +28,11 @@ export function sidePanel(actions: Actions): Part {
     "aside",
     { class: "panel side", id: "side", "aria-label": "Appearance" },
     close,
-    ...parts.map((part) => part.element),
+    ...components.map((component) => component.element),
   );
   const update = (state: State) => {
     element.hidden = !state.isPanelOpen || state.array === null;
-    for (const part of parts) part.update(state);
+    for (const component of components) component.update(state);
   };
   return { element, update };
 }

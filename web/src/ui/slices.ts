@@ -1,6 +1,6 @@
 //! Slices: for each axis of the volume that is longer than one voxel a box to tick and a slider.
 
-import type { Actions, Part, State } from "../app/state.ts";
+import type { Actions, Component, State } from "../app/state.ts";
 import { spaceShape } from "../dataset/dataset.ts";
 import { SPACE_AXES, type Slice, type SpaceAxis } from "../view/schema.ts";
 import { checkbox, el, setText } from "./dom.ts";
@@ -10,7 +10,7 @@ interface Row {
   update(slices: readonly Slice[], size: number): void;
 }
 
-export function sliceControl(actions: Actions): Part {
+export function sliceControl(actions: Actions): Component {
   let slices: readonly Slice[] = [];
   const change = (next: readonly Slice[], isMoving: boolean) => {
     slices = next;

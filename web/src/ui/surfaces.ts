@@ -1,6 +1,6 @@
 //! Isosurfaces: a row for each with its value, color and opacity.
 
-import type { Actions, Part, State } from "../app/state.ts";
+import type { Actions, Component, State } from "../app/state.ts";
 import { isContinuous } from "../dataset/dataset.ts";
 import { formatNumber } from "../dataset/labels.ts";
 import { MAX_SURFACES, type ColorBy, type Surface, type Vec3 } from "../view/schema.ts";
@@ -16,7 +16,7 @@ const COLORS: readonly Vec3[] = [
   [240, 228, 66],
 ];
 
-export function surfaceControl(actions: Actions): Part {
+export function surfaceControl(actions: Actions): Component {
   let surfaces: readonly Surface[] = [];
   let middle = 0;
   const change = (next: readonly Surface[]) => {

@@ -1,9 +1,9 @@
 //! Short messages that come and go.
 
-import type { Actions, Part, State } from "../app/state.ts";
+import type { Actions, Component, State } from "../app/state.ts";
 import { el, iconButton, textButton } from "./dom.ts";
 
-export function toasts(actions: Actions): Part {
+export function toasts(actions: Actions): Component {
   const element = el("div", { class: "toasts", role: "log", "aria-live": "polite" });
   let key = "";
   const update = (state: State) => {

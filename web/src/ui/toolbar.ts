@@ -1,9 +1,9 @@
 //! Top right: what one does with the picture as a whole.
 
-import type { Actions, Part, State } from "../app/state.ts";
+import type { Actions, Component, State } from "../app/state.ts";
 import { el, iconButton } from "./dom.ts";
 
-export function toolbar(actions: Actions): Part {
+export function toolbar(actions: Actions): Component {
   const projection = iconButton("box", "Orthographic projection", "O", actions.toggleProjection);
   const save = iconButton("camera", "Save a picture", "S", actions.screenshot);
   const panel = iconButton("panel", "Appearance panel", "P", actions.togglePanel);

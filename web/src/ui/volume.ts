@@ -1,6 +1,6 @@
 //! What is drawn of the volume itself, besides isosurfaces and slices, and for how many eyes.
 
-import type { Actions, Part, State } from "../app/state.ts";
+import type { Actions, Component, State } from "../app/state.ts";
 import { isContinuous, type SayableMeaning } from "../dataset/dataset.ts";
 import { DEFAULT_PARALLAX, EXTREME_MODES, MODES, type FieldControl, type Mode } from "../view/schema.ts";
 import { fieldControls } from "./controls.ts";
@@ -20,13 +20,7 @@ const MEANINGS: readonly { readonly value: SayableMeaning; readonly label: strin
 const AS_IN_FILE = { value: "file", label: "As the file says" };
 const ORDER: readonly Mode[] = ["composite", "maximum", "minimum", "surfaces"];
 
-/** Controls that mean nothing in some states. */
-const IS_IDLE: Partial<Record<FieldControl["field"], (state: State) => boolean>> = {
-  shading: ({ view }) => view.mode !== "composite",
-  grids: ({ array }) => array?.hasGrids !== true,
-};
-
-export function volumeControl(actions: Actions): Part {
+export function volumeControl(actions: Actions): Component {
   const select = el("select", { "aria-label": "How the volume is drawn", id: "mode" });
   select.addEventListener("change", () => {
     const mode = MODES.find((name) => name === select.value);

@@ -1,6 +1,6 @@
 //! Choice of the array that gives the colors: the view's own, or another one with its color bar and range.
 
-import type { Actions, Part, State } from "../../app/state.ts";
+import type { Actions, Component, State } from "../../app/state.ts";
 import { canColor, findArray, freeAxes, type ArrayInfo } from "../../dataset/dataset.ts";
 import { formatUnits } from "../../dataset/labels.ts";
 import { cssGradient } from "../../transfer/colormap.ts";
@@ -11,7 +11,7 @@ import { rangeInputs } from "./range.ts";
 /** The choice of the view's own array. */
 const OWN = "";
 
-export function colorBy(actions: Actions): Part {
+export function colorBy(actions: Actions): Component {
   let by: ColorBy | null = null;
   const setRange = (range: ColorBy["range"]) => {
     if (by) actions.change({ color_by: { ...by, range } });

@@ -1,6 +1,6 @@
 //! The colors: whose values give them, and the choice of a color map, as swatches.
 
-import type { Actions, Part, State } from "../../app/state.ts";
+import type { Actions, Component, State } from "../../app/state.ts";
 import { findArray } from "../../dataset/dataset.ts";
 import { cssGradient } from "../../transfer/colormap.ts";
 import type { ColorBy } from "../../view/schema.ts";
@@ -10,7 +10,7 @@ import { colorBy } from "./color-by.ts";
 /** The map by which packed colors are their own; it suits nothing else. */
 const OWN_COLORS = "rgb";
 
-export function colormapPicker(actions: Actions): Part {
+export function colormapPicker(actions: Actions): Component {
   const grid = el("div", { class: "maps", role: "radiogroup", "aria-label": "Color map" });
   const other = colorBy(actions);
   const element = el("section", { class: "group" }, el("h2", {}, "Colors"), other.element, grid);

@@ -1,6 +1,13 @@
 //! The transfer-function editor: the plot, what is selected in it, the range as numbers, presets.
 
-import { fullRange, statsShown, valuesNote, type Actions, type Part, type State } from "../../app/state.ts";
+import {
+  fullRange,
+  statsShown,
+  valuesNote,
+  type Actions,
+  type Component,
+  type State,
+} from "../../app/state.ts";
 import { isOneLayer } from "../../dataset/dataset.ts";
 import { formatNumber, formatUnits } from "../../dataset/labels.ts";
 import {
@@ -18,7 +25,7 @@ import { el, setText, textButton } from "../dom.ts";
 import { Plot } from "./plot.ts";
 import { rangeInputs } from "./range.ts";
 
-export function transferEditor(actions: Actions): Part {
+export function transferEditor(actions: Actions): Component {
   const readout = el("output", { class: "tf-readout" });
   const source = el("p", { class: "hint" });
   const unusual = el("p", { class: "hint", id: "values-note" });
