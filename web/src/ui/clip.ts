@@ -1,20 +1,20 @@
-//! The clipping box: which part of the volume is drawn, along the axes of world space that it has more than one voxel along.
+//! The clipping box: a range along each axis of world space along which the volume has more than one voxel.
 
 import type { Actions, Component, State } from "../app/state.ts";
 import { isThick } from "../dataset/world.ts";
 import type { Vec3, View } from "../view/schema.ts";
 import { el, textButton } from "./dom.ts";
-import { endsSlider, type Ends } from "./ends.ts";
+import { rangeSlider, type Range } from "./range-slider.ts";
 
 const NAMES = ["x", "y", "z"] as const;
 
 export function clipControl(actions: Actions): Component {
   let clip: View["clip"] = null;
   const sliders = NAMES.map((name, axis) =>
-    endsSlider(
+    rangeSlider(
       name,
-      (ends) => {
-        clip = clipped(clip, axis, ends);
+      (range) => {
+        clip = clipped(clip, axis, range);
         actions.change({ clip }, true);
       },
       actions.rest,
@@ -41,11 +41,11 @@ export function clipControl(actions: Actions): Component {
   return { element, update };
 }
 
-/** The box with other ends along one axis; null for the whole volume. */
-export function clipped(clip: View["clip"], axis: number, [from, to]: Ends): View["clip"] {
+/** Clipping box with another range along one axis; null for the whole volume. */
+export function clipped(clip: View["clip"], axis: number, [from, to]: Range): View["clip"] {
   const [low, high] = clip ?? [[0, 0, 0] as const, [1, 1, 1] as const];
-  const ends = [replaced(low, axis, Math.max(0, from)), replaced(high, axis, Math.min(1, to))] as const;
-  return ends[0].every((x) => x === 0) && ends[1].every((x) => x === 1) ? null : ends;
+  const corners = [replaced(low, axis, Math.max(0, from)), replaced(high, axis, Math.min(1, to))] as const;
+  return corners[0].every((x) => x === 0) && corners[1].every((x) => x === 1) ? null : corners;
 }
 
 function replaced([x, y, z]: Vec3, axis: number, value: number): Vec3 {

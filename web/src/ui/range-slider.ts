@@ -1,28 +1,28 @@
-//! A slider with two ends: a part of the way from 0 to 1. Two sliders of the browser's own, one upon the other, so
-//! that keys, focus and screen readers work as on any slider.
+//! A slider with two thumbs that selects a range within 0 to 1: two native sliders on one track, so that keys, focus
+//! and screen readers work as on any slider.
 
 import { el } from "./dom.ts";
 
-/** Steps of the keys, and least distance of the ends. */
+/** Step of the arrow keys, and smallest length of the range. */
 const STEP = 0.01;
 
-export type Ends = readonly [low: number, high: number];
+export type Range = readonly [low: number, high: number];
 
-export interface EndsSlider {
+export interface RangeSlider {
   readonly element: HTMLElement;
-  set(ends: Ends): void;
+  set(range: Range): void;
 }
 
-/** `change` hears each new part while it moves, `rest` when it stays. */
-export function endsSlider(name: string, change: (ends: Ends) => void, rest: () => void): EndsSlider {
+/** `change` gets each new range while a thumb moves; `rest` is called when it stops. */
+export function rangeSlider(name: string, change: (range: Range) => void, rest: () => void): RangeSlider {
   const input = (label: string) =>
     el("input", { type: "range", min: 0, max: 1, step: STEP, "aria-label": `${name} ${label}` });
   const [low, high] = [input("from"), input("to")];
-  const track = el("div", { class: "ends" }, low, high);
-  const set = ([from, to]: Ends) => {
+  const track = el("div", { class: "range-slider" }, low, high);
+  const set = ([from, to]: Range) => {
     show(low, from);
     show(high, to);
-    // Of two thumbs at one end the one that can move away from it is on top.
+    // Where both thumbs are at the same end, the one that can move is on top.
     low.classList.toggle("on-top", from > 0.5);
     track.style.setProperty("--from", String(from));
     track.style.setProperty("--to", String(to));
@@ -35,7 +35,15 @@ export function endsSlider(name: string, change: (ends: Ends) => void, rest: () 
   });
   for (const end of [low, high]) end.addEventListener("change", rest);
   set([0, 1]);
-  return { element: el("div", { class: "ends-row" }, el("span", { class: "ends-name" }, name), track), set };
+  return {
+    element: el(
+      "div",
+      { class: "range-slider-row" },
+      el("span", { class: "range-slider-name" }, name),
+      track,
+    ),
+    set,
+  };
 }
 
 function show(input: HTMLInputElement, share: number): void {
