@@ -10,7 +10,7 @@ import { WireClient, type WireEvent } from "../wire/client.ts";
 import { describeError, ErrorKind, type RemoteError } from "../wire/error.ts";
 import { describeParameters, statsParameters } from "../wire/operations.ts";
 import { FrameDecoder } from "./decoder.ts";
-import { whyNoSocket } from "./reach.ts";
+import { connectionFailureReason } from "./connection-failure.ts";
 import type { FromWorker, ToWorker } from "./messages.ts";
 
 /** Name of this page in the server's log. */
@@ -87,11 +87,11 @@ export class Connection {
     this.#socket.onclose = (event) => {
       if (this.#hasOpened)
         this.#end({ kind: "disconnected", reason: event.reason || "the server has gone away" });
-      else void this.#explain(url);
+      else void this.#reportFailure(url);
     };
     this.#greetingTimer = setTimeout(() => {
       if (this.#hasOpened) this.#end({ kind: "disconnected", reason: "the server does not answer" });
-      else void this.#explain(url);
+      else void this.#reportFailure(url);
     }, WELCOME_WITHIN_MILLIS);
     this.#watchTimer = setInterval(() => {
       this.#watch(performance.now());
@@ -159,11 +159,11 @@ export class Connection {
     }
   }
 
-  /** No socket was had: the page's server may say why by plain HTTP. */
-  async #explain(url: string): Promise<void> {
+  /** Reports a WebSocket that never opened, with the reason that the server gives by plain HTTP. */
+  async #reportFailure(url: string): Promise<void> {
     if (this.#hasEnded) return;
     this.close();
-    this.#post({ kind: "disconnected", reason: await whyNoSocket(url) });
+    this.#post({ kind: "disconnected", reason: await connectionFailureReason(url) });
   }
 
   #receive(data: unknown): void {

@@ -1,0 +1,23 @@
+import { describe, expect, test } from "vitest";
+import { reachUrl, connectionFailureReason } from "./connection-failure.ts";
+
+const answering = (status: number, text: string) => () => Promise.resolve(new Response(text, { status }));
+
+describe("reason for a failed WebSocket", () => {
+  test("is asked beside the socket", () => {
+    expect(reachUrl("wss://viz.example.org/run42/wire")).toBe("https://viz.example.org/run42/reach");
+    expect(reachUrl("ws://127.0.0.1:26775/wire")).toBe("http://127.0.0.1:26775/reach");
+  });
+
+  test("is the server's own text, or advice about the proxy", async () => {
+    const why = (status: number, text: string) =>
+      connectionFailureReason("ws://a/wire", answering(status, text));
+    expect(await why(200, "ok\n")).toMatch(/no WebSocket comes through/);
+    expect(await why(403, "refused: the Origin is another site\n")).toBe(
+      "refused: the Origin is another site",
+    );
+    expect(await why(502, "<html>bad gateway")).toMatch(/answers 502/);
+    const gone = () => Promise.reject(new TypeError("gone"));
+    expect(await connectionFailureReason("ws://a/wire", gone)).toBe("the server cannot be reached");
+  });
+});
