@@ -18,7 +18,7 @@ import { worldBox, type WorldBox } from "../dataset/world.ts";
 import { Picture, pictureSize, screenSize, type PixelSize } from "../draw/picture.ts";
 import type { Json } from "../json.ts";
 import type { FrameInfo, Severity, Fidelity } from "../session/messages.ts";
-import { nextStepMillis, nextTime } from "../session/player.ts";
+import { nextStepMillis, nextTime } from "../session/playback.ts";
 import { Views } from "../session/views.ts";
 import type { Camera, ColorBy, Transfer, Vec3, ViewPatch } from "../view/schema.ts";
 import type { FromWorker } from "../worker/messages.ts";

@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { isEnlarged, pictureSize, screenSize } from "../draw/picture.ts";
 import { backoffMillis } from "./backoff.ts";
 import { parseItem } from "./messages.ts";
-import { nextStepMillis, nextTime, STEP_MILLIS } from "./player.ts";
+import { nextStepMillis, nextTime, STEP_MILLIS } from "./playback.ts";
 import { keepToken, keptToken } from "./token.ts";
 import { SEQ_STEP, Views } from "./views.ts";
 
