@@ -1,7 +1,7 @@
 //! The page's address: the view that a link asks for comes in by it, the view on the screen goes out by it, and
 //! the token passes through it once (see `session/token.ts`).
 
-import { keepToken, keptToken } from "../session/token.ts";
+import { storeToken, storedToken } from "../session/token.ts";
 import { formatFragment, parseFragment } from "../view/fragment.ts";
 import type { View, ViewPatch } from "../view/schema.ts";
 
@@ -32,7 +32,7 @@ export class Address {
 
   setToken(token: string): void {
     this.#token = token;
-    keepToken(window.sessionStorage, window.location.pathname, token);
+    storeToken(window.sessionStorage, window.location.pathname, token);
   }
 
   /** Puts the view into the address, so that a reload or a bookmark shows it again. */
@@ -59,7 +59,7 @@ export class Address {
       const page = window.location.pathname + window.location.search;
       window.history.replaceState(null, "", rest.length > 0 ? `${page}#${rest.join("&")}` : page);
     } else if (this.#token === "") {
-      this.#token = keptToken(window.sessionStorage, window.location.pathname);
+      this.#token = storedToken(window.sessionStorage, window.location.pathname);
     }
     return { patch: view?.patch ?? {}, warnings: view?.warnings ?? [] };
   }

@@ -6,7 +6,7 @@ import { isEnlarged, pictureSize, screenSize } from "../draw/picture.ts";
 import { backoffMillis } from "./backoff.ts";
 import { parseItem } from "./messages.ts";
 import { nextStepMillis, nextTime, STEP_MILLIS } from "./playback.ts";
-import { keepToken, keptToken } from "./token.ts";
+import { storeToken, storedToken } from "./token.ts";
 import { SEQ_STEP, Views } from "./views.ts";
 
 const bytes = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
@@ -126,13 +126,13 @@ describe("token", () => {
       getItem: (k: string) => map.get(k) ?? null,
       setItem: (k: string, v: string) => map.set(k, v),
     };
-    keepToken(store, "/a/", "secret");
-    expect([keptToken(store, "/a/"), keptToken(store, "/b/")]).toEqual(["secret", ""]);
+    storeToken(store, "/a/", "secret");
+    expect([storedToken(store, "/a/"), storedToken(store, "/b/")]).toEqual(["secret", ""]);
     const refuse = () => {
       throw new Error("switched off");
     };
-    keepToken({ getItem: refuse, setItem: refuse }, "/", "x");
-    expect(keptToken({ getItem: refuse, setItem: refuse }, "/")).toBe("");
+    storeToken({ getItem: refuse, setItem: refuse }, "/", "x");
+    expect(storedToken({ getItem: refuse, setItem: refuse }, "/")).toBe("");
   });
 });
 

@@ -9,7 +9,7 @@ export interface KeyValueStore {
 /** One token per page address: several nodes may be reached through one proxy. */
 const keyFor = (path: string) => `corridor-token:${path}`;
 
-export function keepToken(store: KeyValueStore, path: string, token: string): void {
+export function storeToken(store: KeyValueStore, path: string, token: string): void {
   try {
     store.setItem(keyFor(path), token);
   } catch {
@@ -17,7 +17,7 @@ export function keepToken(store: KeyValueStore, path: string, token: string): vo
   }
 }
 
-export function keptToken(store: KeyValueStore, path: string): string {
+export function storedToken(store: KeyValueStore, path: string): string {
   try {
     return store.getItem(keyFor(path)) ?? "";
   } catch {
