@@ -53,7 +53,7 @@ export class ConnectionManager {
     }
     this.#isOpen = false;
     const token = this.#options.token();
-    if (token !== "" && isInTheOpen(window.location)) {
+    if (token !== "" && isUnencrypted(window.location)) {
       const reason =
         "This page came over the network unencrypted, so its access token is not sent: others could read it. " +
         "Open it by https, or through an ssh tunnel; see docs/deploy.md.";
@@ -106,8 +106,8 @@ export class ConnectionManager {
   }
 }
 
-/** Whether what is sent can be read by others on the way. */
-export function isInTheOpen(page: { readonly protocol: string; readonly hostname: string }): boolean {
+/** Whether others on the network can read what the page sends. */
+export function isUnencrypted(page: { readonly protocol: string; readonly hostname: string }): boolean {
   const isLoopback = /^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\])$/.test(page.hostname);
   return page.protocol !== "https:" && !isLoopback;
 }
