@@ -1,7 +1,7 @@
 //! State that the page shows, and actions that its components may ask for. Components read a state and call actions; only
 //! the viewer changes the state.
 
-import type { ArrayInfo, Dataset, SayableMeaning } from "../dataset/dataset.ts";
+import type { ArrayInfo, Dataset, SelectableMeaning } from "../dataset/dataset.ts";
 import { placeKey, type Stats } from "../dataset/stats.ts";
 import type { PixelSize } from "../draw/picture.ts";
 import type { FrameInfo, Participant, Severity, Fidelity, ValuesNote } from "../session/messages.ts";
@@ -136,7 +136,7 @@ export interface Actions {
   /** Shows another array, with a camera and a transfer function that suit it. */
   readonly showArray: (name: string) => void;
   /** Has everybody see the values of all arrays of the file as of this meaning; null: as the file says. */
-  readonly interpret: (meaning: SayableMeaning | null) => void;
+  readonly interpret: (meaning: SelectableMeaning | null) => void;
   readonly togglePlay: () => void;
   readonly resetCamera: () => void;
   /** One of the six views along the axes, from 0. */

@@ -11,7 +11,7 @@ import {
   type ArrayInfo,
   type Dataset,
   type DrawnArray,
-  type SayableMeaning,
+  type SelectableMeaning,
 } from "../dataset/dataset.ts";
 import { HISTOGRAM_BINS, placeKey, statsLevel, statsRanges } from "../dataset/stats.ts";
 import { worldBox, type WorldBox } from "../dataset/world.ts";
@@ -140,7 +140,7 @@ export class Viewer implements Actions {
     this.change({ ...patch, color_by: this.#colorsOf(array), surfaces: [], slices: [], mode });
   };
 
-  interpret = (meaning: SayableMeaning | null): void => {
+  interpret = (meaning: SelectableMeaning | null): void => {
     this.#connection.send({ kind: "interpret", meaning });
   };
 

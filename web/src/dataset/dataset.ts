@@ -27,8 +27,8 @@ export interface Level {
   readonly worldFromVoxel: Affine;
 }
 
-/** What a person may say that values are. */
-export type SayableMeaning = "intensity" | "labels";
+/** Meaning of values that a person can select. */
+export type SelectableMeaning = "intensity" | "labels";
 
 export interface ArrayInfo {
   /** Its number in the description. */
@@ -38,7 +38,7 @@ export interface ArrayInfo {
   readonly axes: readonly Axis[];
   readonly units: string;
   /** Colors are those of an image, packed: only arrays as the node draws them. */
-  readonly meaning: SayableMeaning | "text" | "colors";
+  readonly meaning: SelectableMeaning | "text" | "colors";
   /** What the file calls it at length; empty if it does not. */
   readonly title: string;
   /** `standard` unless the file says otherwise. */

@@ -1,9 +1,8 @@
 //! What is drawn of the volume itself, besides isosurfaces and slices, and for how many eyes.
 
 import type { Actions, Component, State } from "../app/state.ts";
-import { isContinuous, type SayableMeaning } from "../dataset/dataset.ts";
-import { DEFAULT_PARALLAX, EXTREME_MODES, MODES, type FieldControl, type Mode } from "../view/schema.ts";
-import { fieldControls } from "./controls.ts";
+import { isContinuous, type SelectableMeaning } from "../dataset/dataset.ts";
+import { DEFAULT_PARALLAX, EXTREME_MODES, MODES, type Mode } from "../view/schema.ts";
 import { checkbox, el, setOptions } from "./dom.ts";
 
 const LABELS: Readonly<Record<Mode, string>> = {
@@ -12,7 +11,7 @@ const LABELS: Readonly<Record<Mode, string>> = {
   minimum: "Smallest value along each ray",
   surfaces: "Not at all",
 };
-const MEANINGS: readonly { readonly value: SayableMeaning; readonly label: string }[] = [
+const MEANINGS: readonly { readonly value: SelectableMeaning; readonly label: string }[] = [
   { value: "intensity", label: "Values are amounts" },
   { value: "labels", label: "Values are labels" },
 ];
@@ -27,7 +26,7 @@ export function volumeControl(actions: Actions): Component {
     if (mode) actions.change(EXTREME_MODES.includes(mode) ? { mode, color_by: null } : { mode });
   });
   const meaning = el("select", { "aria-label": "What the values mean", id: "meaning" });
-  let shown: SayableMeaning = "intensity";
+  let shown: SelectableMeaning = "intensity";
   meaning.addEventListener("change", () => {
     const chosen = MEANINGS.find(({ value }) => value === meaning.value);
     actions.interpret(chosen?.value ?? null);
@@ -57,9 +56,9 @@ export function volumeControl(actions: Actions): Component {
     const options = ORDER.map((mode) => ({ value: mode, label: LABELS[mode], isDisabled: isDisabled(mode) }));
     setOptions(select, options, view.mode);
     // Labels are whole numbers.
-    const sayable = MEANINGS.find(({ value }) => value === array?.meaning);
-    meaningChooser.hidden = array === null || !sayable || /f\d/.test(array.dtype);
-    shown = sayable?.value ?? "intensity";
+    const selectable = MEANINGS.find(({ value }) => value === array?.meaning);
+    meaningChooser.hidden = array === null || !selectable || /f\d/.test(array.dtype);
+    shown = selectable?.value ?? "intensity";
     setOptions(meaning, [...MEANINGS, AS_IN_FILE], shown);
     for (const { field, element, show } of controls) {
       element.hidden = IS_IDLE[field]?.(state) ?? false;

@@ -1,7 +1,7 @@
 //! One connection to a viewing node: moves bytes between a WebSocket and the wire's state machine, asks for the
 //! description, joins the session, and reports in the page's words.
 
-import { parseDataset, parseDrawn, type SayableMeaning } from "../dataset/dataset.ts";
+import { parseDataset, parseDrawn, type SelectableMeaning } from "../dataset/dataset.ts";
 import { parseStats } from "../dataset/stats.ts";
 import { parseJson, type Json } from "../json.ts";
 import { parseItem, type FrameInfo, type Join, type Note } from "../session/messages.ts";
@@ -112,7 +112,7 @@ export class Connection {
     this.#flush();
   }
 
-  interpret(meaning: SayableMeaning | null): void {
+  interpret(meaning: SelectableMeaning | null): void {
     if (this.#hasEnded) return;
     this.#ask("interpret", encodeJson({ meaning }), WAITED_FOR, { kind: "interpret" });
     this.#flush();

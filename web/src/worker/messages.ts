@@ -1,6 +1,6 @@
 //! Messages between the page and its worker.
 
-import type { Dataset, DrawnArray, SayableMeaning } from "../dataset/dataset.ts";
+import type { Dataset, DrawnArray, SelectableMeaning } from "../dataset/dataset.ts";
 import type { Stats } from "../dataset/stats.ts";
 import type { Json } from "../json.ts";
 import type {
@@ -19,7 +19,7 @@ export type ToWorker =
   | { readonly kind: "connect"; readonly url: string; readonly token: string; readonly join: Join }
   | { readonly kind: "note"; readonly note: Note }
   /** Asks the node to take the file's values as of this meaning, for everybody; null: as the file says. */
-  | { readonly kind: "interpret"; readonly meaning: SayableMeaning | null }
+  | { readonly kind: "interpret"; readonly meaning: SelectableMeaning | null }
   /** A newer request withdraws the older one. */
   | {
       readonly kind: "stats";
