@@ -67,7 +67,7 @@ export interface State {
   readonly toasts: readonly Toast[];
 }
 
-export const FIRST_STATE: State = {
+export const INITIAL_STATE: State = {
   connection: { kind: "connecting" },
   dataset: null,
   array: null,

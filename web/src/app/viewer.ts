@@ -26,7 +26,7 @@ import { Address } from "./address.ts";
 import { copyText } from "./clipboard.ts";
 import { ConnectionManager } from "./connection-manager.ts";
 import { saveFile, fileNameFor } from "./save.ts";
-import { FIRST_STATE, type Actions, type State, type StatsPlace, type Toast } from "./state.ts";
+import { INITIAL_STATE, type Actions, type State, type StatsPlace, type Toast } from "./state.ts";
 
 /** Toasts on the screen at once. */
 const MAX_TOASTS = 3;
@@ -46,7 +46,7 @@ export class Viewer implements Actions {
   readonly #views = new Views();
   readonly #address = new Address();
   readonly #connection: ConnectionManager;
-  #state: State = FIRST_STATE;
+  #state: State = INITIAL_STATE;
   /** View settings that the link asked for, until the first connection has passed them on; then the whole view. */
   #wanted: ViewPatch;
   #isScheduled = false;

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 
-import { FIRST_STATE, fullRange, type ArrayStats } from "../app/state.ts";
+import { INITIAL_STATE, fullRange, type ArrayStats } from "../app/state.ts";
 import { parseDataset } from "../dataset/dataset.ts";
 import type { Transfer } from "../view/schema.ts";
 import { cssColor, cssGradient, parseColormaps } from "./colormap.ts";
@@ -108,11 +108,11 @@ describe("the full range", () => {
   });
 
   it("is that of the values, and of colors from nothing to full strength", () => {
-    const amounts = { ...FIRST_STATE, array: array("intensity") };
+    const amounts = { ...INITIAL_STATE, array: array("intensity") };
     expect(fullRange(amounts)).toBeNull();
     expect(fullRange({ ...amounts, stats: known(-3, 8) })).toEqual([-3, 8]);
     expect(fullRange({ ...amounts, stats: known(4, 4) })).toBeNull();
-    expect(fullRange({ ...FIRST_STATE, array: array("colors") })).toEqual([0, 255]);
+    expect(fullRange({ ...INITIAL_STATE, array: array("colors") })).toEqual([0, 255]);
   });
 });
 
