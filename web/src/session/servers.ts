@@ -9,7 +9,7 @@ export interface Server {
   /** The data set that it has, where each server has its own. */
   readonly dataset: string | null;
   /** Why it is not asked; null while it is. */
-  readonly whyAway: string | null;
+  readonly unavailableReason: string | null;
   /** Bytes that it has answered with. */
   readonly deliveredBytes: number;
 }
@@ -29,7 +29,7 @@ function parseServer(value: Json): Server {
   return {
     name: textOr(value.server, ""),
     dataset: typeof value.dataset === "string" ? value.dataset : null,
-    whyAway: value.is_used === true ? null : textOr(value.why_not, "it is not used"),
+    unavailableReason: value.is_used === true ? null : textOr(value.why_not, "it is not used"),
     deliveredBytes: isCount(value.delivered_bytes) ? value.delivered_bytes : 0,
   };
 }

@@ -19,7 +19,7 @@ export function serverList(): Component {
     if (servers === shown) return;
     shown = servers;
     element.hidden = servers.length < 2;
-    const away = servers.filter((server) => server.whyAway !== null).length;
+    const away = servers.filter((server) => server.unavailableReason !== null).length;
     setText(summary, away === 0 ? "all answer" : `${away} of ${servers.length} away`);
     list.replaceChildren(...servers.map(row));
   };
@@ -27,15 +27,15 @@ export function serverList(): Component {
 }
 
 function row(server: Server): HTMLElement {
-  const { name, dataset, whyAway, deliveredBytes } = server;
+  const { name, dataset, unavailableReason, deliveredBytes } = server;
   const label = dataset === null ? hostOf(name) : `${hostOf(name)} · ${dataset}`;
-  const state = whyAway === null ? "used" : "away";
+  const state = unavailableReason === null ? "used" : "away";
   return el(
     "li",
-    { "data-state": state, title: whyAway ?? name },
+    { "data-state": state, title: unavailableReason ?? name },
     el("span", { class: "dot" }),
     el("span", { class: "server-name" }, label),
-    el("span", { class: "server-facts" }, whyAway === null ? formatBytes(deliveredBytes) : "away"),
+    el("span", { class: "server-facts" }, unavailableReason === null ? formatBytes(deliveredBytes) : "away"),
   );
 }
 

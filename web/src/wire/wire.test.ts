@@ -152,7 +152,7 @@ describe("golden vectors", () => {
     const expected = told.map((server) => ({
       name: server.server,
       dataset: server.dataset,
-      whyAway: server.why_not,
+      unavailableReason: server.why_not,
       deliveredBytes: server.delivered_bytes,
     }));
     expect(parseServers(bytes)).toEqual(expected);
