@@ -31,9 +31,9 @@ const FINAL: readonly number[] = [
   ErrorKind.denied,
 ];
 
-/** Tiers as the project numbers them: 3 is waited for by a person, 2 is on screen. */
-const WAITED_FOR = { tier: 3, weight: 0 };
-const ON_SCREEN = { tier: 2, weight: 0 };
+/** Priority tiers, numbered as in `array::Priority`. */
+const INTERACTIVE = { tier: 3, weight: 0 };
+const NORMAL = { tier: 2, weight: 0 };
 
 type Purpose =
   | { readonly kind: "join" }
@@ -72,9 +72,9 @@ export class Connection {
     });
     this.#client = new WireClient({ token, program: PROGRAM });
     this.#askForDescription();
-    this.#joinOp = this.#ask("join", encodeJson({ ...join }), WAITED_FOR, { kind: "join" });
+    this.#joinOp = this.#ask("join", encodeJson({ ...join }), INTERACTIVE, { kind: "join" });
     // It goes on telling as long as the connection lives. An older node does not know it, and nothing is shown.
-    this.#ask("servers", new Uint8Array(0), ON_SCREEN, { kind: "servers" });
+    this.#ask("servers", new Uint8Array(0), NORMAL, { kind: "servers" });
     this.#socket = new WebSocket(url);
     this.#socket.binaryType = "arraybuffer";
     this.#socket.onopen = () => {
@@ -108,13 +108,13 @@ export class Connection {
     if (this.#hasEnded) return;
     this.#client.cancel(this.#statsOp);
     const parameters = statsParameters(request.place, request.bins, request.ranges);
-    this.#statsOp = this.#ask("stats", parameters, ON_SCREEN, { kind: "stats", id: request.id });
+    this.#statsOp = this.#ask("stats", parameters, NORMAL, { kind: "stats", id: request.id });
     this.#flush();
   }
 
   interpret(meaning: SelectableMeaning | null): void {
     if (this.#hasEnded) return;
-    this.#ask("interpret", encodeJson({ meaning }), WAITED_FOR, { kind: "interpret" });
+    this.#ask("interpret", encodeJson({ meaning }), INTERACTIVE, { kind: "interpret" });
     this.#flush();
   }
 
@@ -126,14 +126,14 @@ export class Connection {
     this.#socket.close();
   }
 
-  #ask(name: string, parameters: Uint8Array, priority: typeof ON_SCREEN, purpose: Purpose): number {
+  #ask(name: string, parameters: Uint8Array, priority: typeof NORMAL, purpose: Purpose): number {
     const op = this.#client.request(name, parameters, priority);
     this.#purposes.set(op, purpose);
     return op;
   }
 
   #askForDescription(): void {
-    this.#ask("describe", describeParameters(""), WAITED_FOR, { kind: "describe" });
+    this.#ask("describe", describeParameters(""), INTERACTIVE, { kind: "describe" });
   }
 
   #flush(): void {
