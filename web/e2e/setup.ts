@@ -1,4 +1,4 @@
-//! Says which viewer is visited, and starts the pretended node where asked to.
+//! Says which viewer is visited, and starts the mock node where asked to.
 
 import { preview } from "vite";
 import type { TestProject } from "vitest/node";

@@ -1,4 +1,4 @@
-//! Color maps for the pretended server: knots with straight lines between them.
+//! Color maps for the mock server: knots with straight lines between them.
 
 const KNOTS: Readonly<Record<string, readonly string[]>> = {
   viridis: ["440154", "414487", "2a788e", "22a884", "7ad151", "fde725"],

@@ -1,4 +1,4 @@
-//! The description of the pretended data set.
+//! The description of the mock data set.
 
 import { EXTENT, STEPS } from "./field.ts";
 

@@ -1,4 +1,4 @@
-//! A pretended viewing node behind one WebSocket: the wire, `describe`, `stats`, `join`, pictures of `field.ts`
+//! A mock of a viewing node behind one WebSocket: the wire, `describe`, `stats`, `join`, pictures of `field.ts`
 //! that sharpen in three steps.
 
 import type { WebSocket } from "ws";

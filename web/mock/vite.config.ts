@@ -1,4 +1,4 @@
-// Serves the built page with a pretended node behind it: `npm run mock`, then open the address with `#token=demo`.
+// Serves the built page with a mock node behind it: `npm run mock`, then open the address with `#token=demo`.
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 
@@ -22,7 +22,7 @@ export default defineConfig({
   },
   plugins: [
     {
-      name: "pretended-node",
+      name: "mock-node",
       configurePreviewServer(server) {
         const sockets = new WebSocketServer({ noServer: true });
         server.httpServer.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
