@@ -19,7 +19,7 @@ import { Picture, pictureSize, screenSize, type PixelSize } from "../draw/pictur
 import type { Json } from "../json.ts";
 import type { FrameInfo, Severity, Fidelity } from "../session/messages.ts";
 import { nextStepMillis, nextTime } from "../session/playback.ts";
-import { Views } from "../session/views.ts";
+import { ViewSync } from "../session/view-sync.ts";
 import type { Camera, ColorBy, Transfer, Vec3, ViewPatch } from "../view/schema.ts";
 import type { FromWorker } from "../worker/messages.ts";
 import { Address } from "./address.ts";
@@ -43,7 +43,7 @@ export interface ViewerOptions {
 export class Viewer implements Actions {
   readonly #options: ViewerOptions;
   readonly #picture: Picture;
-  readonly #views = new Views();
+  readonly #viewSync = new ViewSync();
   readonly #address = new Address();
   readonly #connection: ConnectionManager;
   #state: State = INITIAL_STATE;
@@ -104,7 +104,7 @@ export class Viewer implements Actions {
   // Where the volume is.
 
   camera(): Camera | null {
-    return this.#views.view.camera;
+    return this.#viewSync.view.camera;
   }
 
   box(): WorldBox | null {
@@ -114,18 +114,18 @@ export class Viewer implements Actions {
   // Actions.
 
   change = (patch: ViewPatch, moving = false): void => {
-    this.#views.change(patch, moving);
+    this.#viewSync.change(patch, moving);
     this.#viewChanged();
-    this.#address.remember(this.#views.view);
+    this.#address.remember(this.#viewSync.view);
   };
 
   rest = (): void => {
-    this.#views.rest();
+    this.#viewSync.rest();
     this.#schedule();
   };
 
   edit = (how: (transfer: Transfer) => Transfer, moving = false): void => {
-    const { transfer } = this.#views.view;
+    const { transfer } = this.#viewSync.view;
     if (transfer) this.change({ transfer: how(transfer) }, moving);
   };
 
@@ -133,10 +133,10 @@ export class Viewer implements Actions {
     const array = this.#state.dataset ? findArray(this.#state.dataset, name) : null;
     if (!array) return;
     const steps = timeSteps(array);
-    const time = Math.min(this.#views.view.time, Math.max(0, steps - 1));
+    const time = Math.min(this.#viewSync.view.time, Math.max(0, steps - 1));
     // Camera and transfer function of another array seldom suit; the node fills in new ones.
     const patch = { array: array.name, time, at: {}, level: null, camera: null, transfer: null };
-    const mode = isContinuous(array) ? this.#views.view.mode : "composite";
+    const mode = isContinuous(array) ? this.#viewSync.view.mode : "composite";
     this.change({ ...patch, color_by: this.#colorsOf(array), surfaces: [], slices: [], mode });
   };
 
@@ -157,7 +157,7 @@ export class Viewer implements Actions {
 
   stepTime = (by: number): void => {
     const steps = this.#state.array ? timeSteps(this.#state.array) : 0;
-    if (steps > 1) this.change({ time: (this.#views.view.time + by + steps) % steps });
+    if (steps > 1) this.change({ time: (this.#viewSync.view.time + by + steps) % steps });
   };
 
   resetCamera = (): void => {
@@ -197,7 +197,7 @@ export class Viewer implements Actions {
   };
 
   copyLink = (withToken: boolean): void => {
-    const link = this.#address.linkTo(this.#views.view, withToken);
+    const link = this.#address.linkTo(this.#viewSync.view, withToken);
     void copyText(link).then((isCopied) => {
       if (!isCopied)
         this.#toast(
@@ -286,7 +286,7 @@ export class Viewer implements Actions {
   }
 
   #joined(view: Json): void {
-    this.#views.joined(view, this.#wanted);
+    this.#viewSync.joined(view, this.#wanted);
     this.#statsAsked = null;
     this.#drawnArrays = [];
     // Numbers of frames and views begin anew; the old picture stays on the canvas until the first new one.
@@ -296,7 +296,7 @@ export class Viewer implements Actions {
 
   #incoming(seq: number, view: Json): void {
     const hadCamera = this.camera() !== null;
-    this.#views.incoming(seq, view);
+    this.#viewSync.incoming(seq, view);
     this.#viewChanged();
     const camera = this.camera();
     if (hadCamera || !camera) return;
@@ -317,7 +317,7 @@ export class Viewer implements Actions {
   }
 
   #viewChanged(): void {
-    const { view } = this.#views;
+    const { view } = this.#viewSync;
     const { dataset } = this.#state;
     const array = dataset ? findArray(dataset, view.array) : null;
     const stats = this.#state.stats?.array === array?.name ? this.#state.stats : null;
@@ -332,7 +332,7 @@ export class Viewer implements Actions {
   }
 
   #isCurrent(): boolean {
-    return this.#state.frame !== null && this.#views.isCurrent(this.#state.frame.seq);
+    return this.#state.frame !== null && this.#viewSync.isCurrent(this.#state.frame.seq);
   }
 
   /** The frame is on the screen: tell the node, show its facts. */
@@ -398,7 +398,7 @@ export class Viewer implements Actions {
       () => {
         if (!this.#state.isPlaying || !this.#state.array) return;
         this.#steppedMillis = performance.now();
-        this.change({ time: nextTime(this.#views.view.time, timeSteps(this.#state.array)) }, true);
+        this.change({ time: nextTime(this.#viewSync.view.time, timeSteps(this.#state.array)) }, true);
       },
       Math.max(0, at - now),
     );
@@ -406,7 +406,7 @@ export class Viewer implements Actions {
 
   /** The view's choice of another array that gives the colors, where it can color `array` too; else null. */
   #colorsOf(array: ArrayInfo): ColorBy | null {
-    const by = this.#views.view.color_by;
+    const by = this.#viewSync.view.color_by;
     const colors = by && this.#state.dataset ? findArray(this.#state.dataset, by.array) : null;
     return colors && canColor(colors, array) ? by : null;
   }
@@ -478,7 +478,7 @@ export class Viewer implements Actions {
     requestAnimationFrame(() => {
       this.#isScheduled = false;
       if (this.#state.connection.kind === "open") {
-        const note = this.#views.takeNote();
+        const note = this.#viewSync.takeNote();
         if (note) this.#connection.note(note);
       }
       this.#state = { ...this.#state, isCurrent: this.#isCurrent() };

@@ -7,12 +7,12 @@ import { backoffMillis } from "./backoff.ts";
 import { parseItem } from "./messages.ts";
 import { nextStepMillis, nextTime, STEP_MILLIS } from "./playback.ts";
 import { storeToken, storedToken } from "./token.ts";
-import { SEQ_STEP, Views } from "./views.ts";
+import { SEQ_STEP, ViewSync } from "./view-sync.ts";
 
 const bytes = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
 
-function joined(): Views {
-  const views = new Views();
+function joined(): ViewSync {
+  const views = new ViewSync();
   views.joined({ v: 1, array: "rho", time: 0 }, {});
   return views;
 }
@@ -43,7 +43,7 @@ describe("own changes", () => {
   });
 
   it("from a link go out at once after joining", () => {
-    const views = new Views();
+    const views = new ViewSync();
     views.joined({ v: 1, array: "rho", time: 0 }, { time: 5 });
     expect(views.view).toMatchObject({ array: "rho", time: 5 });
     expect(views.takeNote()).toMatchObject({ view: { time: 5 }, moving: false });

@@ -12,7 +12,7 @@ import type { Note } from "./messages.ts";
  */
 export const SEQ_STEP = 1024;
 
-export class Views {
+export class ViewSync {
   #view: View = EMPTY_VIEW;
   #pending: ViewPatch = {};
   #moving = false;
