@@ -18,13 +18,13 @@ const PROGRAM = "corridor-web/0.1";
 /** How often silence is looked at. */
 const WATCH_MILLIS = 500;
 /** A person who waits hears within ten seconds that nothing comes: so the page asks earlier than the wire demands. */
-const ASKED_AFTER_MILLIS = 3000;
+const PING_AFTER_MILLIS = 3000;
 const SILENT_AFTER_MILLIS = 8000;
 const GONE_AFTER_MILLIS = 20_000;
 /** Longest wait for the socket and the server's welcome. */
-const WELCOME_WITHIN_MILLIS = 8000;
+const WELCOME_LIMIT_MILLIS = 8000;
 /** Errors that a new attempt would get again; after all others the page connects again. */
-const FINAL: readonly number[] = [
+const PERMANENT_ERRORS: readonly number[] = [
   ErrorKind.invalid,
   ErrorKind.notFound,
   ErrorKind.unsupported,
@@ -35,7 +35,7 @@ const FINAL: readonly number[] = [
 const INTERACTIVE = { tier: 3, weight: 0 };
 const NORMAL = { tier: 2, weight: 0 };
 
-type Purpose =
+type OperationPurpose =
   | { readonly kind: "join" }
   | { readonly kind: "describe" }
   | { readonly kind: "servers" }
@@ -48,13 +48,13 @@ export class Connection {
   readonly #client: WireClient;
   readonly #post: Post;
   readonly #decoder: FrameDecoder;
-  readonly #purposes = new Map<number, Purpose>();
+  readonly #operations = new Map<number, OperationPurpose>();
   readonly #greetingTimer: ReturnType<typeof setTimeout>;
   readonly #watchTimer: ReturnType<typeof setInterval>;
   #joinOp = 0;
   #statsOp = 0;
-  #heardMillis = performance.now();
-  #pingedMillis = 0;
+  #lastReceivedMillis = performance.now();
+  #lastPingMillis = 0;
   #hasOpened = false;
   #isSilent = false;
   #hasEnded = false;
@@ -67,14 +67,14 @@ export class Connection {
         else post({ kind: "frame", frame, bitmap }, [bitmap]);
       },
       failed: (frame, reason) => {
-        this.#undecodable(frame, reason);
+        this.#decodeFailed(frame, reason);
       },
     });
     this.#client = new WireClient({ token, program: PROGRAM });
-    this.#askForDescription();
-    this.#joinOp = this.#ask("join", encodeJson({ ...join }), INTERACTIVE, { kind: "join" });
+    this.#requestDescription();
+    this.#joinOp = this.#request("join", encodeJson({ ...join }), INTERACTIVE, { kind: "join" });
     // It goes on telling as long as the connection lives. An older node does not know it, and nothing is shown.
-    this.#ask("servers", new Uint8Array(0), NORMAL, { kind: "servers" });
+    this.#request("servers", new Uint8Array(0), NORMAL, { kind: "servers" });
     this.#socket = new WebSocket(url);
     this.#socket.binaryType = "arraybuffer";
     this.#socket.onopen = () => {
@@ -92,9 +92,9 @@ export class Connection {
     this.#greetingTimer = setTimeout(() => {
       if (this.#hasOpened) this.#end({ kind: "disconnected", reason: "the server does not answer" });
       else void this.#reportFailure(url);
-    }, WELCOME_WITHIN_MILLIS);
+    }, WELCOME_LIMIT_MILLIS);
     this.#watchTimer = setInterval(() => {
-      this.#watch(performance.now());
+      this.#checkSilence(performance.now());
     }, WATCH_MILLIS);
   }
 
@@ -108,13 +108,13 @@ export class Connection {
     if (this.#hasEnded) return;
     this.#client.cancel(this.#statsOp);
     const parameters = statsParameters(request.place, request.bins, request.ranges);
-    this.#statsOp = this.#ask("stats", parameters, NORMAL, { kind: "stats", id: request.id });
+    this.#statsOp = this.#request("stats", parameters, NORMAL, { kind: "stats", id: request.id });
     this.#flush();
   }
 
   interpret(meaning: SelectableMeaning | null): void {
     if (this.#hasEnded) return;
-    this.#ask("interpret", encodeJson({ meaning }), INTERACTIVE, { kind: "interpret" });
+    this.#request("interpret", encodeJson({ meaning }), INTERACTIVE, { kind: "interpret" });
     this.#flush();
   }
 
@@ -126,14 +126,14 @@ export class Connection {
     this.#socket.close();
   }
 
-  #ask(name: string, parameters: Uint8Array, priority: typeof NORMAL, purpose: Purpose): number {
+  #request(name: string, parameters: Uint8Array, priority: typeof NORMAL, purpose: OperationPurpose): number {
     const op = this.#client.request(name, parameters, priority);
-    this.#purposes.set(op, purpose);
+    this.#operations.set(op, purpose);
     return op;
   }
 
-  #askForDescription(): void {
-    this.#ask("describe", describeParameters(""), INTERACTIVE, { kind: "describe" });
+  #requestDescription(): void {
+    this.#request("describe", describeParameters(""), INTERACTIVE, { kind: "describe" });
   }
 
   #flush(): void {
@@ -142,14 +142,14 @@ export class Connection {
   }
 
   /** A connection may die without a word (a lost network, a sleeping machine): silence is asked about, then ends it. */
-  #watch(nowMillis: number): void {
-    const silentMillis = nowMillis - this.#heardMillis;
+  #checkSilence(nowMillis: number): void {
+    const silentMillis = nowMillis - this.#lastReceivedMillis;
     if (silentMillis > GONE_AFTER_MILLIS) {
       this.#end({ kind: "disconnected", reason: "the server has fallen silent" });
       return;
     }
-    if (nowMillis - Math.max(this.#heardMillis, this.#pingedMillis) > ASKED_AFTER_MILLIS) {
-      this.#pingedMillis = nowMillis;
+    if (nowMillis - Math.max(this.#lastReceivedMillis, this.#lastPingMillis) > PING_AFTER_MILLIS) {
+      this.#lastPingMillis = nowMillis;
       this.#client.ping();
       this.#flush();
     }
@@ -168,7 +168,7 @@ export class Connection {
 
   #receive(data: unknown): void {
     if (this.#hasEnded) return;
-    this.#heardMillis = performance.now();
+    this.#lastReceivedMillis = performance.now();
     try {
       if (!(data instanceof ArrayBuffer)) throw new Error("expected a binary message, found text");
       for (const event of this.#client.receive(new Uint8Array(data))) this.#handle(event);
@@ -203,14 +203,14 @@ export class Connection {
   }
 
   #item(op: number, body: Uint8Array, bulk: Uint8Array<ArrayBuffer>): void {
-    const purpose = this.#purposes.get(op);
+    const purpose = this.#operations.get(op);
     // A description beyond the limit of a body comes as bulk bytes.
     if (purpose?.kind === "describe") this.#describe(body.length > 0 ? body : bulk);
     if (purpose?.kind === "stats") this.#stats(purpose.id, body);
     if (purpose?.kind === "servers") this.#post({ kind: "servers", servers: parseServers(body) });
     if (purpose?.kind !== "join") return;
     const item = parseItem(body);
-    if (item.kind === "changed") this.#askForDescription();
+    if (item.kind === "changed") this.#requestDescription();
     else if (item.kind === "frame") this.#decoder.push({ frame: item.frame, bytes: bulk });
     else if (item.kind === "drawn") this.#post({ kind: "drawn", arrays: parseDrawn(decodeJson(bulk)) });
     else if (item.kind !== "unknown") this.#post(item);
@@ -235,8 +235,8 @@ export class Connection {
   }
 
   #ended(event: Extract<WireEvent, { kind: "done" | "failed" }>): void {
-    const purpose = this.#purposes.get(event.op);
-    this.#purposes.delete(event.op);
+    const purpose = this.#operations.get(event.op);
+    this.#operations.delete(event.op);
     const error = event.kind === "failed" ? event.error : null;
     if (purpose?.kind === "stats" && error) {
       this.#post({ kind: "statsFailed", id: purpose.id, reason: describeError(error) });
@@ -251,12 +251,12 @@ export class Connection {
 
   #refuse(error: RemoteError): void {
     const reason = describeError(error);
-    if (error.mayRetry || !FINAL.includes(error.kind)) this.#end({ kind: "disconnected", reason });
+    if (error.mayRetry || !PERMANENT_ERRORS.includes(error.kind)) this.#end({ kind: "disconnected", reason });
     else this.#end({ kind: "refused", reason, needsToken: error.kind === ErrorKind.denied });
   }
 
   /** A broken picture is told, and its place in flight given back. */
-  #undecodable(frame: FrameInfo, reason: string): void {
+  #decodeFailed(frame: FrameInfo, reason: string): void {
     this.note({ kind: "shown", frame: frame.id });
     this.#post({ kind: "message", severity: "error", text: `a picture could not be decoded: ${reason}` });
   }
