@@ -34,6 +34,6 @@ export function alphaAt(height: number): number {
 
 /** Counts as heights from 0 to 1 on a logarithmic scale. */
 export function logHeights(counts: readonly number[]): number[] {
-  const most = Math.log1p(counts.reduce((a, b) => Math.max(a, b), 0));
-  return counts.map((count) => (most > 0 ? Math.log1p(count) / most : 0));
+  const max = Math.log1p(counts.reduce((a, b) => Math.max(a, b), 0));
+  return counts.map((count) => (max > 0 ? Math.log1p(count) / max : 0));
 }

@@ -6,7 +6,7 @@ import { formatElements, formatShape, formatUnits } from "../dataset/labels.ts";
 import { el, setOptions, setText } from "./dom.ts";
 
 /** Notes of an array that are written out; all are in the hint. */
-const MOST_NOTES = 2;
+const MAX_NOTES = 2;
 
 export function header(actions: Actions): Component {
   const name = el("h1", { class: "header-name" }, "Corridor");
@@ -38,7 +38,7 @@ export function header(actions: Actions): Component {
     chooser.hidden = !dataset || (dataset.arrays.length < 2 && array !== null);
     setOptions(select, (dataset?.arrays ?? []).map(option), array?.name ?? "");
     setText(facts, array ? factsOf(array, chooser.hidden) : "");
-    setText(notes, (array?.notes ?? []).slice(0, MOST_NOTES).join("; "));
+    setText(notes, (array?.notes ?? []).slice(0, MAX_NOTES).join("; "));
     notes.title = array?.notes.join("\n") ?? "";
     const others = state.participants.filter((person) => person.id !== state.you);
     people.hidden = others.length === 0;

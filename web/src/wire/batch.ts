@@ -170,11 +170,11 @@ function readCount(r: Reader): number {
   return count;
 }
 
-function readRun(r: Reader, parameters: Uint8Array[], most: number, budget: { left: number }): void {
+function readRun(r: Reader, parameters: Uint8Array[], max: number, budget: { left: number }): void {
   const head = r.varint();
   const count = head >> 1n;
-  if (count < 1n || count > BigInt(most)) {
-    throw new WireError(`expected a run of 1 to ${most} operations, found ${count.toString()}`);
+  if (count < 1n || count > BigInt(max)) {
+    throw new WireError(`expected a run of 1 to ${max} operations, found ${count.toString()}`);
   }
   const isProgression = (head & 1n) === 1n;
   const place = r.varintSize();

@@ -40,11 +40,11 @@ export class Reader {
     return this.#view.getFloat32(this.#take(4), true);
   }
 
-  /** A `u64` that counts bytes; at most `most`. */
-  size(most: number): number {
+  /** A `u64` that counts bytes; at most `max`. */
+  size(max: number): number {
     const value = this.u64();
-    if (value > BigInt(most))
-      throw new WireError(`expected a size of at most ${most} bytes, found ${value.toString()}`);
+    if (value > BigInt(max))
+      throw new WireError(`expected a size of at most ${max} bytes, found ${value.toString()}`);
     return Number(value);
   }
 
@@ -69,10 +69,10 @@ export class Reader {
     return Number(value);
   }
 
-  /** The length as a `varint`, then at most `most` bytes: a view, not a copy. */
-  short(most: number): Uint8Array {
+  /** The length as a `varint`, then at most `max` bytes: a view, not a copy. */
+  short(max: number): Uint8Array {
     const length = this.varintSize();
-    if (length > most) throw new WireError(`expected at most ${most} bytes, found ${length}`);
+    if (length > max) throw new WireError(`expected at most ${max} bytes, found ${length}`);
     return this.#slice(length);
   }
 
@@ -91,23 +91,23 @@ export class Reader {
   }
 
   /** `u32` length, then that many bytes: a view, not a copy. */
-  bytes(most: number): Uint8Array {
+  bytes(max: number): Uint8Array {
     const length = this.u32();
-    if (length > most) throw new WireError(`expected at most ${most} bytes, found ${length}`);
+    if (length > max) throw new WireError(`expected at most ${max} bytes, found ${length}`);
     return this.#slice(length);
   }
 
-  /** `u16` length, then UTF-8 of at most `most` bytes. */
-  str(most = 0xffff): string {
+  /** `u16` length, then UTF-8 of at most `max` bytes. */
+  str(max = 0xffff): string {
     const length = this.u16();
-    if (length > most) throw new WireError(`expected a string of at most ${most} bytes, found ${length}`);
+    if (length > max) throw new WireError(`expected a string of at most ${max} bytes, found ${length}`);
     return this.text(this.#slice(length));
   }
 
-  /** `u16` count, at most `most`, then items. */
-  list<T>(item: (reader: Reader) => T, most = 0xffff): T[] {
+  /** `u16` count, at most `max`, then items. */
+  list<T>(item: (reader: Reader) => T, max = 0xffff): T[] {
     const count = this.u16();
-    if (count > most) throw new WireError(`expected at most ${most} items in a list, found ${count}`);
+    if (count > max) throw new WireError(`expected at most ${max} items in a list, found ${count}`);
     const items: T[] = [];
     // Each item takes at least one byte or throws, so a false count costs no memory.
     for (let i = 0; i < count; i++) items.push(item(this));
@@ -196,11 +196,11 @@ export class Writer {
     return this.u32(bytes.length).raw(bytes);
   }
 
-  /** At most `most` bytes of UTF-8. */
-  str(text: string, most = 0xffff): this {
+  /** At most `max` bytes of UTF-8. */
+  str(text: string, max = 0xffff): this {
     const bytes = utf8.encode(text);
-    if (bytes.length > most)
-      throw new WireError(`expected a string of at most ${most} bytes, found ${bytes.length}`);
+    if (bytes.length > max)
+      throw new WireError(`expected a string of at most ${max} bytes, found ${bytes.length}`);
     return this.u16(bytes.length).raw(bytes);
   }
 

@@ -292,8 +292,8 @@ function writePriority(w: Writer, priority: Priority): void {
   w.u8(priority.tier).f32(priority.weight);
 }
 
-function within(bytes: Uint8Array, most: number, what: string): Uint8Array {
-  if (bytes.length > most)
-    throw new WireError(`expected ${what} of at most ${most} bytes, found ${bytes.length}`);
+function within(bytes: Uint8Array, max: number, what: string): Uint8Array {
+  if (bytes.length > max)
+    throw new WireError(`expected ${what} of at most ${max} bytes, found ${bytes.length}`);
   return bytes;
 }
