@@ -2,7 +2,7 @@
 //! the viewer changes the state.
 
 import type { ArrayInfo, Dataset, SelectableMeaning } from "../dataset/dataset.ts";
-import { placeKey, type Stats } from "../dataset/stats.ts";
+import { positionKey, type Stats } from "../dataset/stats.ts";
 import type { PixelSize } from "../draw/picture.ts";
 import type { FrameInfo, Participant, Severity, Fidelity, ValuesNote } from "../session/messages.ts";
 import type { Server } from "../session/servers.ts";
@@ -27,15 +27,15 @@ export interface Toast {
 }
 
 /** Data that statistics describe. */
-export interface StatsPlace {
+export interface StatsTarget {
   readonly array: string;
   readonly level: number;
-  /** The step of time and the index on the axes that are not space, as `placeKey` gives them. */
-  readonly place: string;
+  /** The step of time and the index on the axes that are not space, as `positionKey` gives them. */
+  readonly position: string;
 }
 
 /** Values of one array at one level and place. */
-export interface ArrayStats extends StatsPlace {
+export interface ArrayStats extends StatsTarget {
   readonly stats: Stats;
 }
 
@@ -107,7 +107,9 @@ export function isFinished(state: State): boolean {
 /** The statistics, where they are of the step and channel that the view shows. */
 export function statsShown(state: State): ArrayStats | null {
   const { stats, array, view } = state;
-  return stats && array && stats.array === array.name && stats.place === placeKey(array, view) ? stats : null;
+  return stats && array && stats.array === array.name && stats.position === positionKey(array, view)
+    ? stats
+    : null;
 }
 
 /** Range of all that packed colors can be. */
@@ -123,7 +125,7 @@ export function fullRange(state: State): readonly [number, number] | null {
 /** Note on unusual values in the view shown; empty where nothing is unusual, or nothing is known yet. */
 export function valuesNote({ values, array, view }: State): string {
   if (!values || values.array !== array?.name) return "";
-  return placeKey(array, values) === placeKey(array, view) ? values.note : "";
+  return positionKey(array, values) === positionKey(array, view) ? values.note : "";
 }
 
 /** Actions that components of the page may ask for. */

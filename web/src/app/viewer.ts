@@ -13,7 +13,7 @@ import {
   type DrawnArray,
   type SelectableMeaning,
 } from "../dataset/dataset.ts";
-import { HISTOGRAM_BINS, placeKey, statsLevel, statsRanges } from "../dataset/stats.ts";
+import { HISTOGRAM_BINS, positionKey, statsLevel, statsRanges } from "../dataset/stats.ts";
 import { worldBox, type WorldBox } from "../dataset/world.ts";
 import { Picture, pictureSize, screenSize, type PixelSize } from "../draw/picture.ts";
 import type { Json } from "../json.ts";
@@ -26,7 +26,7 @@ import { Address } from "./address.ts";
 import { copyText } from "./clipboard.ts";
 import { ConnectionManager } from "./connection-manager.ts";
 import { saveFile, fileNameFor } from "./save.ts";
-import { INITIAL_STATE, type Actions, type State, type StatsPlace, type Toast } from "./state.ts";
+import { INITIAL_STATE, type Actions, type State, type StatsTarget, type Toast } from "./state.ts";
 
 /** Toasts on the screen at once. */
 const MAX_TOASTS = 3;
@@ -51,7 +51,7 @@ export class Viewer implements Actions {
   #wanted: ViewPatch;
   #isScheduled = false;
   /** Data of the newest request for statistics. */
-  #statsAsked: StatsPlace | null = null;
+  #statsRequested: StatsTarget | null = null;
   /** The data set as described, and what of it is drawn on other axes. */
   #described: Dataset | null = null;
   #drawnArrays: readonly DrawnArray[] = [];
@@ -151,7 +151,7 @@ export class Viewer implements Actions {
     if (isPlaying) this.#play();
     else {
       this.rest();
-      if (this.#state.fidelity) this.#askForStats(this.#state.fidelity);
+      if (this.#state.fidelity) this.#requestStats(this.#state.fidelity);
     }
   };
 
@@ -269,8 +269,8 @@ export class Viewer implements Actions {
         this.#set({ servers: message.servers });
         return;
       case "stats":
-        if (message.id === this.#statsId && this.#statsAsked)
-          this.#set({ stats: { ...this.#statsAsked, stats: message.stats } });
+        if (message.id === this.#statsId && this.#statsRequested)
+          this.#set({ stats: { ...this.#statsRequested, stats: message.stats } });
         return;
       case "statsFailed":
         // The histogram is a help, not a condition: the editor says that there is none.
@@ -287,7 +287,7 @@ export class Viewer implements Actions {
 
   #joined(view: Json): void {
     this.#viewSync.joined(view, this.#wanted);
-    this.#statsAsked = null;
+    this.#statsRequested = null;
     this.#drawnArrays = [];
     // Numbers of frames and views begin anew; the old picture stays on the canvas until the first new one.
     this.#set({ frame: null, fidelity: null });
@@ -308,10 +308,10 @@ export class Viewer implements Actions {
   #describe(dataset: Dataset): void {
     document.title = `${dataset.name} · Corridor`;
     const known = this.#state.dataset;
-    if (known?.id !== dataset.id || known.generation !== dataset.generation) this.#statsAsked = null;
+    if (known?.id !== dataset.id || known.generation !== dataset.generation) this.#statsRequested = null;
     this.#described = dataset;
     const shown = asDrawn(dataset, this.#drawnArrays);
-    this.#set(this.#statsAsked ? { dataset: shown } : { dataset: shown, stats: null, values: null });
+    this.#set(this.#statsRequested ? { dataset: shown } : { dataset: shown, stats: null, values: null });
     this.#viewChanged();
     for (const warning of dataset.warnings.slice(0, MAX_TOASTS)) this.#toast("warning", warning);
   }
@@ -321,14 +321,14 @@ export class Viewer implements Actions {
     const { dataset } = this.#state;
     const array = dataset ? findArray(dataset, view.array) : null;
     const stats = this.#state.stats?.array === array?.name ? this.#state.stats : null;
-    const isElsewhere = array !== null && stats !== null && stats.place !== placeKey(array, view);
+    const isElsewhere = array !== null && stats !== null && stats.position !== positionKey(array, view);
     // From the first answer on, a reconnection restores what is on the screen.
     if (this.#state.connection.kind === "open" && view.camera !== null) this.#wanted = withoutNulls(view);
     this.#picture.setBackground(view.background);
     this.#set({ view, array, stats, isCurrent: this.#isCurrent() });
     // While time runs, nobody reads histograms: the one of the step where it stops is asked for then.
     if (isElsewhere && this.#state.fidelity && !this.#state.isPlaying)
-      this.#askForStats(this.#state.fidelity);
+      this.#requestStats(this.#state.fidelity);
   }
 
   #isCurrent(): boolean {
@@ -354,27 +354,27 @@ export class Viewer implements Actions {
 
   #setFidelity(fidelity: Fidelity): void {
     this.#set({ fidelity, isCurrent: this.#isCurrent() });
-    this.#askForStats(fidelity);
+    this.#requestStats(fidelity);
   }
 
   /** Asks for a histogram of what is shown, again when a finer level has become complete. */
-  #askForStats(fidelity: Fidelity): void {
+  #requestStats(fidelity: Fidelity): void {
     const { array, dataset, view, stats } = this.#state;
     if (!array || !dataset) return;
     // Colors are an array of the node, which the data server has not got; no late answer is for them.
     if (array.meaning === "colors") {
-      this.#statsAsked = null;
+      this.#statsRequested = null;
       return;
     }
     const shown = fidelity.levelShown ?? array.levels.length - 1;
     if (shown >= array.levels.length) return;
-    const isOfThis = stats?.place === placeKey(array, view);
+    const isOfThis = stats?.position === positionKey(array, view);
     if (isOfThis && fidelity.state !== "complete") return;
     const level = statsLevel(array, shown);
-    const isAsked = (known: StatsPlace | null) =>
-      known?.array === array.name && known.place === placeKey(array, view) && known.level <= level;
-    if (isAsked(this.#statsAsked) || isAsked(stats)) return;
-    this.#statsAsked = { array: array.name, level, place: placeKey(array, view) };
+    const isRequested = (known: StatsTarget | null) =>
+      known?.array === array.name && known.position === positionKey(array, view) && known.level <= level;
+    if (isRequested(this.#statsRequested) || isRequested(stats)) return;
+    this.#statsRequested = { array: array.name, level, position: positionKey(array, view) };
     this.#statsId++;
     const place = { dataset: dataset.id, generation: dataset.generation, array: array.number, level };
     const ranges = statsRanges(array, level, view.time, view.at);

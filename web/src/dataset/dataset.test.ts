@@ -26,7 +26,7 @@ import {
   formatUnits,
   positionLabel,
 } from "./labels.ts";
-import { parseStats, placeKey, statsLevel, statsRanges } from "./stats.ts";
+import { parseStats, positionKey, statsLevel, statsRanges } from "./stats.ts";
 import { isThick, worldBox } from "./world.ts";
 
 const parsed = parseDataset(parseJson(JSON.stringify(DATASET)));
@@ -289,21 +289,21 @@ describe("statistics", () => {
     const line = parseDataset({ arrays: [{ name: "time", axes, levels: [{ shape: [12] }] }] }).arrays[0];
     if (!line) throw new Error("expected an array");
     expect(statsRanges(line, 0, 7, {})).toEqual([{ start: 0, count: 12, step: 1 }]);
-    expect(placeKey(line, { time: 3, at: {} })).toBe(placeKey(line, { time: 4, at: {} }));
+    expect(positionKey(line, { time: 3, at: {} })).toBe(positionKey(line, { time: 4, at: {} }));
   });
 
   it("belong to one step of time and one channel", () => {
-    const key = (time: number, at: Record<string, number>) => placeKey(rho, { time, at });
+    const key = (time: number, at: Record<string, number>) => positionKey(rho, { time, at });
     expect(key(3, {})).not.toBe(key(4, {}));
     expect(key(3, {})).toBe(key(3, { x: 5 }));
     const channels = {
       ...rho,
       axes: rho.axes.map((axis, i) => (i === 0 ? { ...axis, name: "c", kind: "channel" as const } : axis)),
     };
-    expect(placeKey(channels, { time: 0, at: { c: 1 } })).not.toBe(
-      placeKey(channels, { time: 0, at: { c: 2 } }),
+    expect(positionKey(channels, { time: 0, at: { c: 1 } })).not.toBe(
+      positionKey(channels, { time: 0, at: { c: 2 } }),
     );
-    expect(placeKey(channels, { time: 0, at: {} })).toBe(placeKey(channels, { time: 9, at: { c: 0 } }));
+    expect(positionKey(channels, { time: 0, at: {} })).toBe(positionKey(channels, { time: 9, at: { c: 0 } }));
   });
 
   it("that are damaged are turned down", () => {

@@ -81,7 +81,7 @@ export function statsRanges(
 }
 
 /** The step of time and the index on each further axis that a view shows, as one text to compare. */
-export function placeKey(
+export function positionKey(
   array: ArrayInfo,
   view: { readonly time: number; readonly at: Readonly<Record<string, number>> },
 ): string {

@@ -103,7 +103,7 @@ describe("the full range", () => {
   const known = (min: number, max: number): ArrayStats => ({
     array: "a",
     level: 0,
-    place: "",
+    position: "",
     stats: { count: 9, missing: 0, min, max, mean: 5, histogram },
   });
 
