@@ -13,7 +13,7 @@ import {
   type DrawnArray,
   type SelectableMeaning,
 } from "../dataset/dataset.ts";
-import { HISTOGRAM_BINS, positionKey, statsLevel, statsRanges } from "../dataset/stats.ts";
+import { positionKey } from "../dataset/stats.ts";
 import { worldBox, type WorldBox } from "../dataset/world.ts";
 import { Picture, pictureSize, screenSize, type PixelSize } from "../draw/picture.ts";
 import type { Json } from "../json.ts";
@@ -26,7 +26,8 @@ import { Address } from "./address.ts";
 import { copyText } from "./clipboard.ts";
 import { ConnectionManager } from "./connection-manager.ts";
 import { saveFile, fileNameFor } from "./save.ts";
-import { INITIAL_STATE, type Actions, type State, type StatsTarget, type Toast } from "./state.ts";
+import { INITIAL_STATE, type Actions, type State, type Toast } from "./state.ts";
+import { StatsRequests } from "./stats-requests.ts";
 
 /** Toasts on the screen at once. */
 const MAX_TOASTS = 3;
@@ -46,16 +47,16 @@ export class Viewer implements Actions {
   readonly #viewSync = new ViewSync();
   readonly #address = new Address();
   readonly #connection: ConnectionManager;
+  readonly #statsRequests = new StatsRequests((message) => {
+    this.#connection.send(message);
+  });
   #state: State = INITIAL_STATE;
   /** View settings that the link asked for, until the first connection has passed them on; then the whole view. */
   #wanted: ViewPatch;
   #isScheduled = false;
-  /** Data of the newest request for statistics. */
-  #statsRequested: StatsTarget | null = null;
   /** The data set as described, and what of it is drawn on other axes. */
   #described: Dataset | null = null;
   #drawnArrays: readonly DrawnArray[] = [];
-  #statsId = 0;
   #toastId = 0;
   #steppedMillis = 0;
   #playTimer: ReturnType<typeof setTimeout> | undefined;
@@ -151,7 +152,7 @@ export class Viewer implements Actions {
     if (isPlaying) this.#play();
     else {
       this.rest();
-      if (this.#state.fidelity) this.#requestStats(this.#state.fidelity);
+      if (this.#state.fidelity) this.#statsRequests.update(this.#state, this.#state.fidelity);
     }
   };
 
@@ -268,10 +269,11 @@ export class Viewer implements Actions {
       case "servers":
         this.#set({ servers: message.servers });
         return;
-      case "stats":
-        if (message.id === this.#statsId && this.#statsRequested)
-          this.#set({ stats: { ...this.#statsRequested, stats: message.stats } });
+      case "stats": {
+        const stats = this.#statsRequests.accept(message.id, message.stats);
+        if (stats) this.#set({ stats });
         return;
+      }
       case "statsFailed":
         // The histogram is a help, not a condition: the editor says that there is none.
         return;
@@ -287,7 +289,7 @@ export class Viewer implements Actions {
 
   #joined(view: Json): void {
     this.#viewSync.joined(view, this.#wanted);
-    this.#statsRequested = null;
+    this.#statsRequests.reset();
     this.#drawnArrays = [];
     // Numbers of frames and views begin anew; the old picture stays on the canvas until the first new one.
     this.#set({ frame: null, fidelity: null });
@@ -308,10 +310,12 @@ export class Viewer implements Actions {
   #describe(dataset: Dataset): void {
     document.title = `${dataset.name} · Corridor`;
     const known = this.#state.dataset;
-    if (known?.id !== dataset.id || known.generation !== dataset.generation) this.#statsRequested = null;
+    if (known?.id !== dataset.id || known.generation !== dataset.generation) this.#statsRequests.reset();
     this.#described = dataset;
     const shown = asDrawn(dataset, this.#drawnArrays);
-    this.#set(this.#statsRequested ? { dataset: shown } : { dataset: shown, stats: null, values: null });
+    this.#set(
+      this.#statsRequests.isValid ? { dataset: shown } : { dataset: shown, stats: null, values: null },
+    );
     this.#viewChanged();
     for (const warning of dataset.warnings.slice(0, MAX_TOASTS)) this.#toast("warning", warning);
   }
@@ -328,7 +332,7 @@ export class Viewer implements Actions {
     this.#set({ view, array, stats, isCurrent: this.#isCurrent() });
     // While time runs, nobody reads histograms: the one of the step where it stops is asked for then.
     if (isElsewhere && this.#state.fidelity && !this.#state.isPlaying)
-      this.#requestStats(this.#state.fidelity);
+      this.#statsRequests.update(this.#state, this.#state.fidelity);
   }
 
   #isCurrent(): boolean {
@@ -354,31 +358,7 @@ export class Viewer implements Actions {
 
   #setFidelity(fidelity: Fidelity): void {
     this.#set({ fidelity, isCurrent: this.#isCurrent() });
-    this.#requestStats(fidelity);
-  }
-
-  /** Asks for a histogram of what is shown, again when a finer level has become complete. */
-  #requestStats(fidelity: Fidelity): void {
-    const { array, dataset, view, stats } = this.#state;
-    if (!array || !dataset) return;
-    // Colors are an array of the node, which the data server has not got; no late answer is for them.
-    if (array.meaning === "colors") {
-      this.#statsRequested = null;
-      return;
-    }
-    const shown = fidelity.levelShown ?? array.levels.length - 1;
-    if (shown >= array.levels.length) return;
-    const isOfThis = stats?.position === positionKey(array, view);
-    if (isOfThis && fidelity.state !== "complete") return;
-    const level = statsLevel(array, shown);
-    const isRequested = (known: StatsTarget | null) =>
-      known?.array === array.name && known.position === positionKey(array, view) && known.level <= level;
-    if (isRequested(this.#statsRequested) || isRequested(stats)) return;
-    this.#statsRequested = { array: array.name, level, position: positionKey(array, view) };
-    this.#statsId++;
-    const place = { dataset: dataset.id, generation: dataset.generation, array: array.number, level };
-    const ranges = statsRanges(array, level, view.time, view.at);
-    this.#connection.send({ kind: "stats", id: this.#statsId, place, bins: HISTOGRAM_BINS, ranges });
+    this.#statsRequests.update(this.#state, fidelity);
   }
 
   // Moving.
