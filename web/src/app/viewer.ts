@@ -17,7 +17,7 @@ import { positionKey } from "../dataset/stats.ts";
 import { worldBox, type WorldBox } from "../dataset/world.ts";
 import { Picture, pictureSize, screenSize, type PixelSize } from "../draw/picture.ts";
 import type { Json } from "../json.ts";
-import type { FrameInfo, Severity, Fidelity } from "../session/messages.ts";
+import type { Fidelity, FrameInfo } from "../session/messages.ts";
 import { nextStepMillis, nextTime } from "../session/playback.ts";
 import { ViewSync } from "../session/view-sync.ts";
 import type { Camera, ColorBy, Transfer, Vec3, ViewPatch } from "../view/schema.ts";
@@ -28,10 +28,8 @@ import { ConnectionManager } from "./connection-manager.ts";
 import { saveFile, fileNameFor } from "./save.ts";
 import { INITIAL_STATE, type Actions, type State, type Toast } from "./state.ts";
 import { StatsRequests } from "./stats-requests.ts";
+import { MAX_TOASTS, Toasts } from "./toasts.ts";
 
-/** Toasts on the screen at once. */
-const MAX_TOASTS = 3;
-const TOAST_MILLIS = 6000;
 /** An exact picture that has not come by then is not waited for. */
 const STILL_LIMIT_MILLIS = 6000;
 
@@ -47,6 +45,9 @@ export class Viewer implements Actions {
   readonly #viewSync = new ViewSync();
   readonly #address = new Address();
   readonly #connection: ConnectionManager;
+  readonly #toasts = new Toasts((toasts) => {
+    this.#set({ toasts });
+  });
   readonly #statsRequests = new StatsRequests((message) => {
     this.#connection.send(message);
   });
@@ -57,7 +58,6 @@ export class Viewer implements Actions {
   /** The data set as described, and what of it is drawn on other axes. */
   #described: Dataset | null = null;
   #drawnArrays: readonly DrawnArray[] = [];
-  #toastId = 0;
   #steppedMillis = 0;
   #playTimer: ReturnType<typeof setTimeout> | undefined;
   #stillTimer: ReturnType<typeof setTimeout> | undefined;
@@ -78,7 +78,7 @@ export class Viewer implements Actions {
         this.#set({ connection });
       },
     });
-    for (const warning of this.#address.warnings) this.#toast("warning", warning);
+    for (const warning of this.#address.warnings) this.#toasts.show("warning", warning);
   }
 
   start(): void {
@@ -192,7 +192,7 @@ export class Viewer implements Actions {
     clearTimeout(this.#stillTimer);
     this.#stillTimer = setTimeout(() => {
       this.#stillTimer = undefined;
-      this.#toast("warning", "An exact picture did not come in time; saving what is shown");
+      this.#toasts.show("warning", "An exact picture did not come in time; saving what is shown");
       void this.#save();
     }, STILL_LIMIT_MILLIS);
   };
@@ -201,13 +201,18 @@ export class Viewer implements Actions {
     const link = this.#address.linkTo(this.#viewSync.view, withToken);
     void copyText(link).then((isCopied) => {
       if (!isCopied)
-        this.#toast(
+        this.#toasts.show(
           "warning",
           "The browser does not allow copying here; the address bar holds the same link",
         );
       else if (withToken)
-        this.#toast("warning", "Link copied with the access token: whoever has it can look");
-      else this.#toast("info", "Link to this view copied, without the access token", this.#copyWithToken());
+        this.#toasts.show("warning", "Link copied with the access token: whoever has it can look");
+      else
+        this.#toasts.show(
+          "info",
+          "Link to this view copied, without the access token",
+          this.#copyWithToken(),
+        );
     });
   };
 
@@ -229,7 +234,7 @@ export class Viewer implements Actions {
   };
 
   dismiss = (toast: number): void => {
-    this.#set({ toasts: this.#state.toasts.filter((other) => other.id !== toast) });
+    this.#toasts.dismiss(toast);
   };
 
   // What the worker says.
@@ -261,7 +266,7 @@ export class Viewer implements Actions {
         this.#setFidelity(message.fidelity);
         return;
       case "message":
-        this.#toast(message.severity, message.text);
+        this.#toasts.show(message.severity, message.text);
         return;
       case "values":
         this.#set({ values: message.values });
@@ -317,7 +322,7 @@ export class Viewer implements Actions {
       this.#statsRequests.isValid ? { dataset: shown } : { dataset: shown, stats: null, values: null },
     );
     this.#viewChanged();
-    for (const warning of dataset.warnings.slice(0, MAX_TOASTS)) this.#toast("warning", warning);
+    for (const warning of dataset.warnings.slice(0, MAX_TOASTS)) this.#toasts.show("warning", warning);
   }
 
   #viewChanged(): void {
@@ -422,7 +427,7 @@ export class Viewer implements Actions {
     const blob = await this.#picture.toPng();
     if (!blob) return;
     saveFile(blob, fileNameFor(this.#state));
-    this.#toast("info", this.#state.fidelity?.exact === true ? "Exact picture saved" : "Picture saved");
+    this.#toasts.show("info", this.#state.fidelity?.exact === true ? "Exact picture saved" : "Picture saved");
   }
 
   #copyWithToken(): Toast["action"] {
@@ -433,17 +438,6 @@ export class Viewer implements Actions {
         this.copyLink(true);
       },
     };
-  }
-
-  #toast(severity: Severity, text: string, action: Toast["action"] = null): void {
-    const id = ++this.#toastId;
-    const others = this.#state.toasts.filter((toast) => toast.text !== text);
-    this.#set({ toasts: [...others, { id, severity, text, action }].slice(-MAX_TOASTS) });
-    if (severity !== "error") {
-      setTimeout(() => {
-        this.dismiss(id);
-      }, TOAST_MILLIS);
-    }
   }
 
   #set(change: Partial<State>): void {
