@@ -18,7 +18,7 @@ import { worldBox, type WorldBox } from "../dataset/world.ts";
 import { Picture, pictureSize, screenSize, type PixelSize } from "../draw/picture.ts";
 import type { Json } from "../json.ts";
 import type { Fidelity, FrameInfo } from "../session/messages.ts";
-import { nextStepMillis, nextTime } from "../session/playback.ts";
+import { nextTime } from "../session/playback.ts";
 import { ViewSync } from "../session/view-sync.ts";
 import type { Camera, ColorBy, Transfer, Vec3, ViewPatch } from "../view/schema.ts";
 import type { FromWorker } from "../worker/messages.ts";
@@ -28,6 +28,7 @@ import { ConnectionManager } from "./connection-manager.ts";
 import { saveFile, fileNameFor } from "./save.ts";
 import { INITIAL_STATE, type Actions, type State, type Toast } from "./state.ts";
 import { StatsRequests } from "./stats-requests.ts";
+import { TimePlayer } from "./time-player.ts";
 import { MAX_TOASTS, Toasts } from "./toasts.ts";
 
 /** An exact picture that has not come by then is not waited for. */
@@ -48,6 +49,9 @@ export class Viewer implements Actions {
   readonly #toasts = new Toasts((toasts) => {
     this.#set({ toasts });
   });
+  readonly #player = new TimePlayer(() => {
+    this.#playStep();
+  });
   readonly #statsRequests = new StatsRequests((message) => {
     this.#connection.send(message);
   });
@@ -58,8 +62,6 @@ export class Viewer implements Actions {
   /** The data set as described, and what of it is drawn on other axes. */
   #described: Dataset | null = null;
   #drawnArrays: readonly DrawnArray[] = [];
-  #steppedMillis = 0;
-  #playTimer: ReturnType<typeof setTimeout> | undefined;
   #stillTimer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(options: ViewerOptions) {
@@ -149,7 +151,7 @@ export class Viewer implements Actions {
     const isPlaying =
       !this.#state.isPlaying && this.#state.array !== null && timeSteps(this.#state.array) > 1;
     this.#set({ isPlaying });
-    if (isPlaying) this.#play();
+    if (isPlaying) this.#player.schedule(this.#state.isCurrent);
     else {
       this.rest();
       if (this.#state.fidelity) this.#statsRequests.update(this.#state, this.#state.fidelity);
@@ -358,7 +360,7 @@ export class Viewer implements Actions {
       this.#stillTimer = undefined;
       void this.#save();
     }
-    if (this.#state.isPlaying) this.#play();
+    if (this.#state.isPlaying) this.#player.schedule(this.#state.isCurrent);
   }
 
   #setFidelity(fidelity: Fidelity): void {
@@ -374,19 +376,10 @@ export class Viewer implements Actions {
     if (box) this.change({ camera: fit(box, forward, up, { width, height }, this.camera()) });
   }
 
-  #play(): void {
-    const now = performance.now();
-    const at = nextStepMillis(this.#steppedMillis, this.#state.isCurrent);
-    if (!Number.isFinite(at)) return;
-    clearTimeout(this.#playTimer);
-    this.#playTimer = setTimeout(
-      () => {
-        if (!this.#state.isPlaying || !this.#state.array) return;
-        this.#steppedMillis = performance.now();
-        this.change({ time: nextTime(this.#viewSync.view.time, timeSteps(this.#state.array)) }, true);
-      },
-      Math.max(0, at - now),
-    );
+  #playStep(): void {
+    if (!this.#state.isPlaying || !this.#state.array) return;
+    this.#player.stepped();
+    this.change({ time: nextTime(this.#viewSync.view.time, timeSteps(this.#state.array)) }, true);
   }
 
   /** The view's choice of another array that gives the colors, where it can color `array` too; else null. */

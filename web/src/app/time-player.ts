@@ -1,0 +1,28 @@
+//! Playback of the time axis: requests the next step once the current one is on the screen.
+
+import { nextStepMillis } from "../session/playback.ts";
+
+export class TimePlayer {
+  readonly #step: () => void;
+  #steppedMillis = 0;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  /** `step` shows the next time step; it is called by a timer, also after playback has ended. */
+  constructor(step: () => void) {
+    this.#step = step;
+  }
+
+  /** Schedules the next step; `isShown`: the current one is on the screen. */
+  schedule(isShown: boolean): void {
+    const now = performance.now();
+    const at = nextStepMillis(this.#steppedMillis, isShown);
+    if (!Number.isFinite(at)) return;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(this.#step, Math.max(0, at - now));
+  }
+
+  /** Notes the time of a step, from which the next one is at least `STEP_MILLIS` away. */
+  stepped(): void {
+    this.#steppedMillis = performance.now();
+  }
+}
