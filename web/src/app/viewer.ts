@@ -25,14 +25,11 @@ import type { FromWorker } from "../worker/messages.ts";
 import { Address } from "./address.ts";
 import { copyText } from "./clipboard.ts";
 import { ConnectionManager } from "./connection-manager.ts";
-import { saveFile, fileNameFor } from "./save.ts";
+import { Screenshot } from "./screenshot.ts";
 import { INITIAL_STATE, type Actions, type State, type Toast } from "./state.ts";
 import { StatsRequests } from "./stats-requests.ts";
 import { TimePlayer } from "./time-player.ts";
 import { MAX_TOASTS, Toasts } from "./toasts.ts";
-
-/** An exact picture that has not come by then is not waited for. */
-const STILL_LIMIT_MILLIS = 6000;
 
 export interface ViewerOptions {
   readonly canvas: HTMLCanvasElement;
@@ -43,6 +40,7 @@ export interface ViewerOptions {
 export class Viewer implements Actions {
   readonly #options: ViewerOptions;
   readonly #picture: Picture;
+  readonly #screenshot: Screenshot;
   readonly #viewSync = new ViewSync();
   readonly #address = new Address();
   readonly #connection: ConnectionManager;
@@ -57,19 +55,26 @@ export class Viewer implements Actions {
   });
   #state: State = INITIAL_STATE;
   /** View settings that the link asked for, until the first connection has passed them on; then the whole view. */
-  #wanted: ViewPatch;
+  #requestedView: ViewPatch;
   #isScheduled = false;
   /** The data set as described, and what of it is drawn on other axes. */
   #described: Dataset | null = null;
   #drawnArrays: readonly DrawnArray[] = [];
-  #stillTimer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(options: ViewerOptions) {
     this.#options = options;
     this.#picture = new Picture(options.canvas, (frame) => {
       this.#drawn(frame);
     });
-    this.#wanted = this.#address.patch;
+    this.#screenshot = new Screenshot({
+      picture: this.#picture,
+      toasts: this.#toasts,
+      state: () => this.#state,
+      requestStill: () => {
+        this.#connection.note({ kind: "still" });
+      },
+    });
+    this.#requestedView = this.#address.patch;
     this.#connection = new ConnectionManager({
       token: () => this.#address.token,
       join: () => ({ session: "main", name: "", ...pictureSize(this.#screen()) }),
@@ -104,7 +109,7 @@ export class Viewer implements Actions {
     this.#set({ colormaps });
   }
 
-  // Where the volume is.
+  // Camera and volume.
 
   camera(): Camera | null {
     return this.#viewSync.view.camera;
@@ -184,19 +189,7 @@ export class Viewer implements Actions {
   };
 
   screenshot = (): void => {
-    const { frame, fidelity, isCurrent } = this.#state;
-    if (!frame) return;
-    if (isCurrent && fidelity?.exact === true) {
-      void this.#save();
-      return;
-    }
-    this.#connection.note({ kind: "still" });
-    clearTimeout(this.#stillTimer);
-    this.#stillTimer = setTimeout(() => {
-      this.#stillTimer = undefined;
-      this.#toasts.show("warning", "An exact picture did not come in time; saving what is shown");
-      void this.#save();
-    }, STILL_LIMIT_MILLIS);
+    this.#screenshot.take();
   };
 
   copyLink = (withToken: boolean): void => {
@@ -239,7 +232,7 @@ export class Viewer implements Actions {
     this.#toasts.dismiss(toast);
   };
 
-  // What the worker says.
+  // Messages of the worker.
 
   #receive(message: FromWorker): void {
     switch (message.kind) {
@@ -295,7 +288,7 @@ export class Viewer implements Actions {
   }
 
   #joined(view: Json): void {
-    this.#viewSync.joined(view, this.#wanted);
+    this.#viewSync.joined(view, this.#requestedView);
     this.#statsRequests.reset();
     this.#drawnArrays = [];
     // Numbers of frames and views begin anew; the old picture stays on the canvas until the first new one.
@@ -334,7 +327,8 @@ export class Viewer implements Actions {
     const stats = this.#state.stats?.array === array?.name ? this.#state.stats : null;
     const isElsewhere = array !== null && stats !== null && stats.position !== positionKey(array, view);
     // From the first answer on, a reconnection restores what is on the screen.
-    if (this.#state.connection.kind === "open" && view.camera !== null) this.#wanted = withoutNulls(view);
+    if (this.#state.connection.kind === "open" && view.camera !== null)
+      this.#requestedView = withoutNulls(view);
     this.#picture.setBackground(view.background);
     this.#set({ view, array, stats, isCurrent: this.#isCurrent() });
     // While time runs, nobody reads histograms: the one of the step where it stops is asked for then.
@@ -351,15 +345,7 @@ export class Viewer implements Actions {
     this.#connection.note({ kind: "shown", frame: frame.id });
     this.#set({ frame });
     this.#setFidelity(frame.fidelity);
-    if (
-      this.#stillTimer !== undefined &&
-      this.#state.isCurrent &&
-      (frame.fidelity.exact || frame.codec === "png")
-    ) {
-      clearTimeout(this.#stillTimer);
-      this.#stillTimer = undefined;
-      void this.#save();
-    }
+    this.#screenshot.drawn(frame);
     if (this.#state.isPlaying) this.#player.schedule(this.#state.isCurrent);
   }
 
@@ -368,7 +354,7 @@ export class Viewer implements Actions {
     this.#statsRequests.update(this.#state, fidelity);
   }
 
-  // Moving.
+  // Camera, time and size.
 
   #look(forward: Vec3, up: Vec3): void {
     const box = this.box();
@@ -414,14 +400,7 @@ export class Viewer implements Actions {
     this.#set({ screen });
   }
 
-  // Saving and telling.
-
-  async #save(): Promise<void> {
-    const blob = await this.#picture.toPng();
-    if (!blob) return;
-    saveFile(blob, fileNameFor(this.#state));
-    this.#toasts.show("info", this.#state.fidelity?.exact === true ? "Exact picture saved" : "Picture saved");
-  }
+  // Links and state.
 
   #copyWithToken(): Toast["action"] {
     if (this.#address.token === "") return null;

@@ -1,0 +1,61 @@
+//! Saving the picture on the screen: an exact one is requested first, and what is shown is saved if it does not come in time.
+
+import type { Picture } from "../draw/picture.ts";
+import type { FrameInfo } from "../session/messages.ts";
+import { fileNameFor, saveFile } from "./save.ts";
+import type { State } from "./state.ts";
+import type { Toasts } from "./toasts.ts";
+
+/** Longest wait for an exact picture. */
+const STILL_LIMIT_MILLIS = 6000;
+
+export interface ScreenshotOptions {
+  readonly picture: Picture;
+  readonly toasts: Toasts;
+  readonly state: () => State;
+  /** Asks the node for an exact picture. */
+  readonly requestStill: () => void;
+}
+
+export class Screenshot {
+  readonly #options: ScreenshotOptions;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(options: ScreenshotOptions) {
+    this.#options = options;
+  }
+
+  /** Saves the picture, now or once an exact one is on the screen. */
+  take(): void {
+    const { frame, fidelity, isCurrent } = this.#options.state();
+    if (!frame) return;
+    if (isCurrent && fidelity?.exact === true) {
+      void this.#save();
+      return;
+    }
+    this.#options.requestStill();
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      this.#options.toasts.show("warning", "An exact picture did not come in time; saving what is shown");
+      void this.#save();
+    }, STILL_LIMIT_MILLIS);
+  }
+
+  /** Saves a frame that is on the screen if it is the awaited one. */
+  drawn(frame: FrameInfo): void {
+    const isExact = frame.fidelity.exact || frame.codec === "png";
+    if (this.#timer === undefined || !this.#options.state().isCurrent || !isExact) return;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    void this.#save();
+  }
+
+  async #save(): Promise<void> {
+    const { picture, toasts, state } = this.#options;
+    const blob = await picture.toPng();
+    if (!blob) return;
+    saveFile(blob, fileNameFor(state()));
+    toasts.show("info", state().fidelity?.exact === true ? "Exact picture saved" : "Picture saved");
+  }
+}
