@@ -1,4 +1,17 @@
-//! Bounds of the wire, as `docs/wire.md` states them. Whatever comes from the network is held against these.
+//! Bounds of the wire, as `docs/wire.md` states them. All data from the network are checked against them.
+//!
+//! Places where something can wait on the side of the browser, and their bounds:
+//!
+//! | place                                   | bound                                                             |
+//! | --------------------------------------- | ----------------------------------------------------------------- |
+//! | operations under way (`WireClient`)     | `MAX_OPERATIONS`; one more is an error                            |
+//! | frames to send (`WireClient`)           | taken after every call once the socket is open; a page sends one  |
+//! |                                         | note per animation frame                                          |
+//! | unfinished items (`WireClient`)         | `MAX_ASSEMBLING_ITEMS`, `MAX_ASSEMBLING_BYTES`                    |
+//! | bulk bytes in flight                    | `INITIAL_CREDIT_BYTES`                                            |
+//! | frames to decode (`FrameDecoder`)       | one besides the one being decoded; the newest wins                |
+//! | decoded frames (`Picture`)              | the newest one; the node sends few before it gets `shown`         |
+//! | changes of the view (`ViewSync`)        | one note; later changes are merged into it                        |
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
@@ -23,11 +36,11 @@ export const MAX_BATCH_OPERATIONS = 4096;
 export const MAX_BATCH_PARAMETER_BYTES = 512 * KIB;
 /** Most items of a connection whose last chunk is missing. */
 export const MAX_ASSEMBLING_ITEMS = 4096;
-/** A side that has heard nothing for this long sends a ping. */
+/** A side that has received nothing for this long sends a ping. */
 export const PING_AFTER_MILLIS = 10_000;
-/** A peer that has been silent for this long is gone. */
+/** A peer that has been silent for this long is considered lost. */
 export const GONE_AFTER_MILLIS = 40_000;
-/** Longest wait for welcome. */
+/** Longest wait for the welcome. */
 export const GREETING_LIMIT_MILLIS = 10_000;
 /** Most axes in a selection. */
 export const MAX_AXES = 16;
@@ -35,9 +48,9 @@ export const MAX_AXES = 16;
 /** Most rows of a compressed piece of a `read`. */
 export const MAX_PIECE_ROWS = 16_384;
 
-/** Bulk bytes that this client holds in unfinished items at most; two of the largest items. */
+/** Most bulk bytes that this client holds in unfinished items: two of the largest items. */
 export const MAX_ASSEMBLING_BYTES = 2 * MAX_ITEM_BULK_BYTES;
-/** Operations that this client keeps under way at most: a page needs a handful. */
+/** Most operations that this client has under way: a page needs a handful. */
 export const MAX_OPERATIONS = 256;
 /** Bulk bytes that the server may send before it must wait for credit: a few exact pictures. */
 export const INITIAL_CREDIT_BYTES = 16 * MIB;

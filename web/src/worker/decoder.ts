@@ -1,5 +1,6 @@
-//! Decodes frames one at a time; while one is being decoded only the newest of those that arrive is kept.
+//! Decoding of frames, one at a time: of the frames that arrive meanwhile only the newest is kept.
 
+import { MAX_SIDE } from "../draw/picture.ts";
 import type { FrameInfo } from "../session/messages.ts";
 
 export interface EncodedFrame {
@@ -11,9 +12,6 @@ export interface DecoderOutput {
   decoded(frame: FrameInfo, bitmap: ImageBitmap): void;
   failed(frame: FrameInfo, reason: string): void;
 }
-
-/** Largest side of a picture that is decoded, pixels; the node's own limit. */
-const MAX_SIDE = 4096;
 
 export class FrameDecoder {
   readonly #output: DecoderOutput;
