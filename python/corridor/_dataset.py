@@ -5,7 +5,7 @@ from typing import Any, Self, Unpack
 
 import numpy as np
 
-from . import _kept, _native
+from . import _connection_cache, _native
 from ._array import Array
 from ._description import described
 from ._errors import InvalidError, NotFoundError
@@ -140,4 +140,4 @@ class _MissingArray(NotFoundError, KeyError):
 
 def _again(opened_with: OpenedWith, state: State) -> Dataset:
     """What a worker process unpickles: a data set of its own, by one connection per process, not one per task."""
-    return Dataset(_kept.connection(opened_with, state), opened_with)
+    return Dataset(_connection_cache.get(opened_with, state), opened_with)

@@ -12,14 +12,14 @@ Asked = tuple["Connection", _Wanted, bool]
 _Answer = tuple[str, tuple[str, list[int], _Bytes] | None]
 
 # Compression, link, controller and meaning.
-Way = tuple[str | None, str | None, str | None, str | None]
+LinkOptions = tuple[str | None, str | None, str | None, str | None]
 
 def open(
     locations: list[str],
     token: str | None = None,
     memory: str | None = None,
     rule: str = "auto",
-    way: Way = (None, None, None, None),
+    way: LinkOptions = (None, None, None, None),
 ) -> Connection: ...
 
 def read_many(asked: list[Asked], tier: int) -> list[_Bytes]: ...

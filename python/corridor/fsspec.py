@@ -21,7 +21,7 @@ from fsspec.asyn import AsyncFileSystem  # type: ignore[import-untyped]
 from fsspec.callbacks import DEFAULT_CALLBACK  # type: ignore[import-untyped]
 from fsspec.spec import AbstractBufferedFile  # type: ignore[import-untyped]
 
-from . import _kept, _native
+from . import _connection_cache, _native
 from ._errors import InvalidError, NotFoundError
 from ._futures import begun
 
@@ -59,7 +59,7 @@ class CorridorFileSystem(AsyncFileSystem):  # type: ignore[misc]
         super().__init__(**options)
         self._token = token
         self._fragment = fragment or (f"fp={fingerprint}" if fingerprint else "")
-        self._given: OrderedDict[str, set[_kept.State]] = OrderedDict()
+        self._given: OrderedDict[str, set[_connection_cache.State]] = OrderedDict()
 
     @classmethod
     def _strip_protocol(cls, path: Any) -> Any:
@@ -149,7 +149,7 @@ class CorridorFileSystem(AsyncFileSystem):  # type: ignore[misc]
     def invalidate_cache(self, path: str | None = None) -> None:
         """Open the data sets of the host of a path anew, or those of all hosts, for files that are opened later."""
         host = _split(self._strip_protocol(path or ""))[0]
-        _kept.forget(f"{_SCHEME}{host}")
+        _connection_cache.invalidate(f"{_SCHEME}{host}")
         super().invalidate_cache(path)
 
     def _open(self, path: str, mode: str = "rb", **options: Any) -> "CorridorFile":
@@ -170,11 +170,11 @@ class CorridorFileSystem(AsyncFileSystem):  # type: ignore[misc]
     def _connection_now(self, host: str, name: str, path: str) -> _native.Connection:
         opened_with = ((self._url(host, name),), self._token, None, "auto", (None, None, None, None))
         try:
-            return _kept.connection(opened_with, must_be_current=True)
+            return _connection_cache.get(opened_with, must_be_current=True)
         except NotFoundError as error:
             raise self._not_found(f"{host}/{name}", None, path, error) from None
 
-    def _remember(self, dataset: str, state: _kept.State) -> None:
+    def _remember(self, dataset: str, state: _connection_cache.State) -> None:
         """In which states documents of a data set were given: two are as good as many."""
         states = self._given.setdefault(dataset, set())
         if len(states) < 2:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 
 import conftest
-import corridor._kept
+import corridor._connection_cache
 import fsspec
 import h5py
 import numpy as np
@@ -81,7 +81,7 @@ def sent_at_rest(program: conftest.Program) -> int:
 @pytest.fixture
 def unasked(monkeypatch: pytest.MonkeyPatch) -> None:
     """The server is not asked whether its data changed, however slow the test is."""
-    monkeypatch.setattr(corridor._kept, "LOOK_AGAIN_AFTER_SECS", 3600.0)
+    monkeypatch.setattr(corridor._connection_cache, "CHECK_INTERVAL_SECS", 3600.0)
 
 
 def test_of_a_range_of_bytes_nothing_else_is_fetched(
