@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 import numpy as np
 
-from ._called import answered, encoded
 from ._description import ArrayInfo
 from ._errors import InvalidError
 from ._futures import begun
@@ -272,15 +271,15 @@ class Array:
         :meth:`submit_call` returns a future at once, :meth:`call_async` is for event loops.
         """
         native = self._dataset._connection
-        return answered(native.call(operation, self._asked(key), encoded(parameters), progress))
+        return decode_answer(native.call(operation, self._asked(key), encode_parameters(parameters), progress))
 
     def submit_call(
         self, operation: str, *, key: Key = ..., **parameters: Any
     ) -> "Future[Any]":
         """Begin :meth:`call` and return at once. Cancelling the future withdraws the operation, on the server too."""
         native = self._dataset._connection
-        asked, text = self._asked(key), encoded(parameters)
-        return begun(lambda done: native.begin_call(operation, asked, text, done), answered)
+        asked, text = self._asked(key), encode_parameters(parameters)
+        return begun(lambda done: native.begin_call(operation, asked, text, done), decode_answer)
 
     async def call_async(self, operation: str, *, key: Key = ..., **parameters: Any) -> Any:
         """:meth:`call` without blocking the event loop; cancelling the task withdraws the operation."""
