@@ -19,6 +19,7 @@ import numpy as np
 
 from . import _native, _opening
 from ._array import Array
+from ._batch_read import read_many, read_many_async, submit_many
 from ._dataset import Dataset
 from ._errors import (
     BusyError,

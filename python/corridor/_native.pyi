@@ -6,9 +6,9 @@ import numpy as np
 
 VERSION: str
 
-_Wanted = tuple[int, int, list[tuple[int, int, int]]]
+_Selection = tuple[int, int, list[tuple[int, int, int]]]
 _Bytes = np.ndarray[tuple[int], np.dtype[np.uint8]]
-Asked = tuple["Connection", _Wanted, bool]
+ReadRequest = tuple["Connection", _Selection, bool]
 _Answer = tuple[str, tuple[str, list[int], _Bytes] | None]
 
 # Compression, link, controller and meaning.
@@ -22,10 +22,10 @@ def open(
     way: LinkOptions = (None, None, None, None),
 ) -> Connection: ...
 
-def read_many(asked: list[Asked], tier: int) -> list[_Bytes]: ...
+def read_many(asked: list[ReadRequest], tier: int) -> list[_Bytes]: ...
 
 def begin_many(
-    asked: list[Asked],
+    asked: list[ReadRequest],
     tier: int,
     done: Callable[[int | None, _Bytes | None, BaseException | None], None],
 ) -> Reading: ...
@@ -65,10 +65,10 @@ class Connection:
     def state(self) -> tuple[str, int]: ...
     def has_changed(self) -> bool: ...
     def description(self) -> str: ...
-    def read(self, wanted: _Wanted, is_decoded: bool, tier: int) -> _Bytes: ...
+    def read(self, wanted: _Selection, is_decoded: bool, tier: int) -> _Bytes: ...
     def begin(
         self,
-        wanted: _Wanted,
+        wanted: _Selection,
         is_decoded: bool,
         tier: int,
         done: Callable[[_Bytes | None, BaseException | None], None],
@@ -84,14 +84,14 @@ class Connection:
     def call(
         self,
         name: str,
-        wanted: _Wanted,
+        wanted: _Selection,
         with_: str,
         progress: Callable[[int, int], object] | None,
     ) -> _Answer: ...
     def begin_call(
         self,
         name: str,
-        wanted: _Wanted,
+        wanted: _Selection,
         with_: str,
         done: Callable[[_Answer | None, BaseException | None], None],
     ) -> Reading: ...

@@ -1,4 +1,4 @@
-"""Many reads at a time, of arrays of one or several data sets: all are asked at once."""
+"""Batch reads: many selections of arrays of one or several data sets, requested together."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -21,11 +21,11 @@ def read_many(wanted: Iterable[tuple[Array, Key]]) -> list[np.ndarray]:
     >>> [part.shape for part in corridor.read_many([(a, 0), (a, (slice(2), ..., 1))])]
     [(5, 6), (2, 5)]
 
-    The first error ends all; :func:`submit_many` tells of each by itself.
+    The first error ends the whole batch; with :func:`submit_many` each read has an error of its own.
     """
-    asked, finished = _prepared(wanted)
-    told = _native.read_many(asked, ORDINARY)
-    return [finish(elements) for finish, elements in zip(finished, told, strict=True)]
+    requests, convert = _prepare(wanted)
+    results = _native.read_many(requests, ORDINARY)
+    return [function(elements) for function, elements in zip(convert, results, strict=True)]
 
 
 def submit_many(wanted: Iterable[tuple[Array, Key]]) -> "list[Future[np.ndarray]]":
@@ -36,15 +36,15 @@ def submit_many(wanted: Iterable[tuple[Array, Key]]) -> "list[Future[np.ndarray]
     >>> [part.result().shape for part in corridor.submit_many([(a, 0), (a, (..., 1))])]
     [(5, 6), (4, 5)]
 
-    They cost less than as many calls of :meth:`Array.submit`. What is under way is withdrawn once all that are not done are
-    cancelled.
+    A batch costs less than the same number of calls of :meth:`Array.submit`. Reads in progress are cancelled once all
+    futures that are not done are cancelled.
     """
-    asked, finished = _prepared(wanted)
-    return begun_many(lambda done: _native.begin_many(asked, ORDINARY, done), finished)
+    requests, convert = _prepare(wanted)
+    return begun_many(lambda done: _native.begin_many(requests, ORDINARY, done), convert)
 
 
 async def read_many_async(wanted: Iterable[tuple[Array, Key]]) -> list[np.ndarray]:
-    """:func:`read_many` without blocking the event loop; cancelling the task withdraws the reads.
+    """:func:`read_many` without blocking the event loop; cancelling the task cancels the reads.
 
     >>> import asyncio, corridor
     >>> a = corridor.open("synthetic:linear?shape=4,5,6&dtype=u8")["linear"]
@@ -55,19 +55,19 @@ async def read_many_async(wanted: Iterable[tuple[Array, Key]]) -> list[np.ndarra
     try:
         return await asyncio.gather(*map(asyncio.wrap_future, futures))
     finally:
-        # After an error nobody takes the others.
+        # After an error the other results are not needed.
         for future in futures:
             future.cancel()
 
 
-def _prepared(
-    wanted: Iterable[tuple[Array, Key]],
-) -> "tuple[list[_native.Asked], list[Callable[[np.ndarray], np.ndarray]]]":
-    """What the native module is asked, and what makes the result of each answer."""
-    asked: list[_native.Asked] = []
-    finished: list[Callable[[np.ndarray], np.ndarray]] = []
-    for array, key in wanted:
+def _prepare(
+    selections: Iterable[tuple[Array, Key]],
+) -> "tuple[list[_native.ReadRequest], list[Callable[[np.ndarray], np.ndarray]]]":
+    """Returns the requests for the native module, and for each a function that converts the elements into its result."""
+    requests: list[_native.ReadRequest] = []
+    convert: list[Callable[[np.ndarray], np.ndarray]] = []
+    for array, key in selections:
         picked = pick(key, array.shape)
-        asked.append((array._dataset._connection, array._wanted(picked), array._is_decoded))
-        finished.append(partial(array._finished, picked))
-    return asked, finished
+        requests.append((array._dataset._connection, array._wanted(picked), array._is_decoded))
+        convert.append(partial(array._finished, picked))
+    return requests, convert
