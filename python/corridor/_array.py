@@ -11,7 +11,7 @@ import numpy as np
 
 from ._description import ArrayInfo
 from ._errors import InvalidError
-from ._futures import begun
+from ._futures import start
 from ._indexing import Key, Picked, pick
 from ._picture import PictureOptions, SlabPictureOptions, drawn, drawn_with_slabs
 from ._slabs import Slabs
@@ -230,11 +230,11 @@ class Array:
         picked = pick(key, self.shape)
         native, wanted = self._dataset._connection, self._wanted(picked)
 
-        def finished(elements: np.ndarray) -> np.ndarray:
+        def convert(elements: np.ndarray) -> np.ndarray:
             return self._finished(picked, elements)
 
-        return begun(
-            lambda done: native.begin(wanted, self._is_decoded, ORDINARY, done), finished
+        return start(
+            lambda done: native.begin(wanted, self._is_decoded, ORDINARY, done), convert
         )
 
     async def read_async(self, key: Key = ...) -> np.ndarray:
@@ -279,7 +279,7 @@ class Array:
         """Begin :meth:`call` and return at once. Cancelling the future withdraws the operation, on the server too."""
         native = self._dataset._connection
         asked, text = self._asked(key), encode_parameters(parameters)
-        return begun(lambda done: native.begin_call(operation, asked, text, done), decode_answer)
+        return start(lambda done: native.begin_call(operation, asked, text, done), decode_answer)
 
     async def call_async(self, operation: str, *, key: Key = ..., **parameters: Any) -> Any:
         """:meth:`call` without blocking the event loop; cancelling the task withdraws the operation."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _native
 from ._array import ORDINARY, Array
-from ._futures import begun_many
+from ._futures import start_many
 from ._indexing import Key, pick
 
 
@@ -40,7 +40,7 @@ def submit_many(wanted: Iterable[tuple[Array, Key]]) -> "list[Future[np.ndarray]
     futures that are not done are cancelled.
     """
     requests, convert = _prepare(wanted)
-    return begun_many(lambda done: _native.begin_many(requests, ORDINARY, done), convert)
+    return start_many(lambda done: _native.begin_many(requests, ORDINARY, done), convert)
 
 
 async def read_many_async(wanted: Iterable[tuple[Array, Key]]) -> list[np.ndarray]:

@@ -1,4 +1,4 @@
-"""Futures over work that the native module does."""
+"""Futures of work that the native module does."""
 
 import itertools
 from collections.abc import Callable, Sequence
@@ -7,38 +7,39 @@ from typing import TypeVar
 
 from . import _native
 
-_Told = TypeVar("_Told")
+_Answer = TypeVar("_Answer")
 _Result = TypeVar("_Result")
 
 
-def begun(
-    begin: Callable[[Callable[[_Told | None, BaseException | None], None]], _native.Reading],
-    finished: Callable[[_Told], _Result],
+def start(
+    begin: Callable[[Callable[[_Answer | None, BaseException | None], None]], _native.Reading],
+    convert: Callable[[_Answer], _Result],
 ) -> "Future[_Result]":
-    """A future of what ``begin`` begins; cancelling it withdraws the work."""
+    """Returns a future of the work that ``begin`` starts; cancelling the future cancels the work."""
     future: Future[_Result] = Future()
 
-    def done(told: _Told | None, error: BaseException | None) -> None:
-        _settle(future, finished, told, error)
+    def done(answer: _Answer | None, error: BaseException | None) -> None:
+        _settle(future, convert, answer, error)
 
     reading = begin(done)
     future.add_done_callback(lambda f: reading.cancel() if f.cancelled() else None)
     return future
 
 
-def begun_many(
+def start_many(
     begin: Callable[
-        [Callable[[int | None, _Told | None, BaseException | None], None]], _native.Reading
+        [Callable[[int | None, _Answer | None, BaseException | None], None]], _native.Reading
     ],
-    finished: Sequence[Callable[[_Told], _Result]],
+    convert: Sequence[Callable[[_Answer], _Result]],
 ) -> "list[Future[_Result]]":
-    """Futures of the parts of what ``begin`` begins; once all of them are cancelled or done, the rest is withdrawn."""
-    futures: list[Future[_Result]] = [Future() for _ in finished]
+    """Returns futures of the items of work that ``begin`` starts; once all are done or cancelled, the rest is cancelled."""
+    futures: list[Future[_Result]] = [Future() for _ in convert]
 
-    def done(number: int | None, told: _Told | None, error: BaseException | None) -> None:
-        for at in range(len(futures)) if number is None else (number,):
-            if not futures[at].done():
-                _settle(futures[at], finished[at], told, error)
+    def done(number: int | None, answer: _Answer | None, error: BaseException | None) -> None:
+        # Without a number the answer is for all futures that are left.
+        for index in range(len(futures)) if number is None else (number,):
+            if not futures[index].done():
+                _settle(futures[index], convert[index], answer, error)
 
     reading = begin(done)
     ended = itertools.count(1)
@@ -54,8 +55,8 @@ def begun_many(
 
 def _settle(
     future: "Future[_Result]",
-    finished: Callable[[_Told], _Result],
-    told: _Told | None,
+    convert: Callable[[_Answer], _Result],
+    answer: _Answer | None,
     error: BaseException | None,
 ) -> None:
     if not future.set_running_or_notify_cancel():
@@ -63,8 +64,8 @@ def _settle(
     if error is not None:
         future.set_exception(error)
         return
-    assert told is not None
+    assert answer is not None
     try:
-        future.set_result(finished(told))
-    except Exception as problem:  # noqa: BLE001: whoever waits must hear of it
+        future.set_result(convert(answer))
+    except Exception as problem:  # noqa: BLE001: callers that wait must get the error
         future.set_exception(problem)

@@ -23,7 +23,7 @@ from fsspec.spec import AbstractBufferedFile  # type: ignore[import-untyped]
 
 from . import _connection_cache, _native
 from ._errors import InvalidError, NotFoundError
-from ._futures import begun
+from ._futures import start
 
 _SCHEME = "corridor://"
 # Bytes that one request of a download fetches.
@@ -103,7 +103,7 @@ class CorridorFileSystem(AsyncFileSystem):  # type: ignore[misc]
         host, name, key = _split(self._strip_protocol(path))
         native = await self._connection(host, name, path)
         try:
-            raw = await asyncio.wrap_future(_begun(native, key, _range(native, key, start, end)))
+            raw = await asyncio.wrap_future(_start_read(native, key, _range(native, key, start, end)))
         except NotFoundError as error:
             raise self._not_found(f"{host}/{name}", native, path, error) from None
         if raw is None:
@@ -136,7 +136,7 @@ class CorridorFileSystem(AsyncFileSystem):  # type: ignore[misc]
             try:
                 for first in range(0, size, _DOWNLOADED_BYTES):
                     part = first, min(first + _DOWNLOADED_BYTES, size)
-                    raw = await asyncio.wrap_future(_begun(native, key, part))
+                    raw = await asyncio.wrap_future(_start_read(native, key, part))
                     if raw is None:
                         raise _missing(rpath)
                     await asyncio.to_thread(file.write, raw)
@@ -217,7 +217,7 @@ class CorridorFile(AbstractBufferedFile):  # type: ignore[misc]
 
     def _fetch_range(self, start: int, end: int) -> bytes | None:
         part = _range(self._native, self._key, start, end)
-        return _begun(self._native, self._key, part).result()
+        return _start_read(self._native, self._key, part).result()
 
 
 def _split(path: str) -> tuple[str, str, str]:
@@ -254,14 +254,14 @@ def _range(
     return first, max(first, last)
 
 
-def _begun(
+def _start_read(
     native: _native.Connection, key: str, part: tuple[int, int] | None
 ) -> "Future[bytes | None]":
-    return begun(lambda done: native.begin_zarr(key, part, done), _first)
+    return start(lambda done: native.begin_zarr(key, part, done), _first)
 
 
-def _first(told: tuple[bytes | None]) -> bytes | None:
-    return told[0]
+def _first(answer: tuple[bytes | None]) -> bytes | None:
+    return answer[0]
 
 
 def _missing(path: str) -> FileNotFoundError:
