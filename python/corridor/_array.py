@@ -193,9 +193,9 @@ class Array:
         return index * known["regular"]["step"] + known["regular"]["origin"]
 
     def __getitem__(self, key: Key) -> np.ndarray:
-        picked = pick(key, self.shape)
+        selection = parse_key(key, self.shape)
         native = self._dataset._connection
-        return self._finished(picked, native.read(self._wanted(picked), self._is_decoded, ORDINARY))
+        return self._finished(selection, native.read(self._wanted(selection), self._is_decoded, ORDINARY))
 
     def render(self, **how: Unpack[PictureOptions]) -> np.ndarray[Any, np.dtype[Any]]:
         """A finished picture of the volume, as :func:`corridor.render` draws it.
@@ -227,11 +227,11 @@ class Array:
 
         ``concurrent.futures.as_completed`` gives results as they arrive.
         """
-        picked = pick(key, self.shape)
-        native, wanted = self._dataset._connection, self._wanted(picked)
+        selection = parse_key(key, self.shape)
+        native, wanted = self._dataset._connection, self._wanted(selection)
 
         def convert(elements: np.ndarray) -> np.ndarray:
-            return self._finished(picked, elements)
+            return self._finished(selection, elements)
 
         return start(
             lambda done: native.begin(wanted, self._is_decoded, ORDINARY, done), convert
@@ -323,23 +323,23 @@ class Array:
         axes = ", ".join(f"{dim}: {size}" for dim, size in zip(self.dims, self.shape, strict=True))
         return f"{self.dtype.name} ({axes}), {_size(self.nbytes)}"
 
-    def _wanted(self, picked: Picked) -> tuple[int, int, list[tuple[int, int, int]]]:
+    def _wanted(self, selection: Selection) -> tuple[int, int, list[tuple[int, int, int]]]:
         if self._text is None or not self._text.hides_axis:
-            return self._number, self._level, picked.ranges
-        return self._number, self._level, [*picked.ranges, (0, self._text.size_bytes, 1)]
+            return self._number, self._level, selection.ranges
+        return self._number, self._level, [*selection.ranges, (0, self._text.size_bytes, 1)]
 
     def _asked(self, key: Key) -> tuple[int, int, list[tuple[int, int, int]]]:
         """What an operation is asked about: it gives elements in the array's order."""
-        picked = pick(key, self.shape)
-        if picked.is_reversed:
+        selection = parse_key(key, self.shape)
+        if selection.is_reversed:
             raise InvalidError("expected positive steps in the key of an operation, found negative ones")
-        return self._wanted(picked)
+        return self._wanted(selection)
 
-    def _finished(self, picked: Picked, elements: np.ndarray) -> np.ndarray:
+    def _finished(self, selection: Selection, elements: np.ndarray) -> np.ndarray:
         if self._text is None:
-            return picked.view(elements.view(self.dtype))
+            return selection.view(elements.view(self.dtype))
         rest = (self._text.size_bytes,) if self._text.hides_axis else ()
-        return picked.view(self._text.elements(elements.reshape(picked.shape() + rest)))
+        return selection.view(self._text.elements(elements.reshape(selection.shape() + rest)))
 
     def _of_axes(self, each: Sequence[_Each]) -> tuple[_Each, ...]:
         """Values for each axis, without the one for the axis of bytes of texts."""

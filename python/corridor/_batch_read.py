@@ -10,7 +10,7 @@ import numpy as np
 from . import _native
 from ._array import ORDINARY, Array
 from ._futures import start_many
-from ._indexing import Key, pick
+from ._indexing import Key, parse_key
 
 
 def read_many(wanted: Iterable[tuple[Array, Key]]) -> list[np.ndarray]:
@@ -67,7 +67,7 @@ def _prepare(
     requests: list[_native.ReadRequest] = []
     convert: list[Callable[[np.ndarray], np.ndarray]] = []
     for array, key in selections:
-        picked = pick(key, array.shape)
-        requests.append((array._dataset._connection, array._wanted(picked), array._is_decoded))
-        convert.append(partial(array._finished, picked))
+        selection = parse_key(key, array.shape)
+        requests.append((array._dataset._connection, array._wanted(selection), array._is_decoded))
+        convert.append(partial(array._finished, selection))
     return requests, convert

@@ -1,4 +1,4 @@
-"""What stands between the brackets, by numpy's rules, as start, count and step per axis."""
+"""Basic indexing as numpy defines it, converted to start, count and step per axis."""
 
 import operator
 from types import EllipsisType
@@ -12,46 +12,46 @@ Index = SupportsIndex | slice | EllipsisType
 Key = Index | tuple[Index, ...]
 
 
-class Picked(NamedTuple):
+class Selection(NamedTuple):
     """A key applied to a shape."""
 
     ranges: list[tuple[int, int, int]]
     """Start, count and positive step per axis."""
-    back: tuple[Index, ...]
-    """What turns the elements that were read into the result: reversed axes, dropped axes; a view, never a copy. With an
-    ellipsis where the key had one: numpy then answers with an array even where no axis is left."""
+    view_key: tuple[Index, ...]
+    """Index that turns the elements read into the result by reversing and dropping axes; a view, never a copy. It has an
+    ellipsis if the key had one: numpy then returns an array even if no axis is left."""
 
     @property
     def is_reversed(self) -> bool:
-        """True when some axis is to be turned round after reading."""
-        return any(isinstance(entry, slice) and entry.step == -1 for entry in self.back)
+        """True if some axis is reversed after reading."""
+        return any(isinstance(entry, slice) and entry.step == -1 for entry in self.view_key)
 
     def shape(self) -> tuple[int, ...]:
-        """Elements per axis that are read."""
+        """Returns the number of elements read per axis."""
         return tuple(count for _, count, _ in self.ranges)
 
     def view(self, elements: np.ndarray) -> np.ndarray:
-        """The result, given the elements read, in C order."""
-        return elements.reshape(self.shape())[self.back]
+        """Returns the result, given the elements read in C order."""
+        return elements.reshape(self.shape())[self.view_key]
 
 
-def pick(key: Key, shape: tuple[int, ...]) -> Picked:
+def parse_key(key: Key, shape: tuple[int, ...]) -> Selection:
     """Applies numpy's basic indexing: integers, slices with any step, one ellipsis.
 
-    >>> pick(np.s_[1:7:2, -1], (8, 3, 5)).ranges
+    >>> parse_key(np.s_[1:7:2, -1], (8, 3, 5)).ranges
     [(1, 3, 2), (2, 1, 1), (0, 5, 1)]
     """
     given = key if isinstance(key, tuple) else (key,)
     entries = _without_ellipsis(given, len(shape))
     ranges: list[tuple[int, int, int]] = []
-    back: list[Index] = []
+    view_key: list[Index] = []
     for axis, (entry, size) in enumerate(zip(entries, shape, strict=True)):
         chosen, after = _axis(entry, size, axis)
         ranges.append(chosen)
-        back.append(after)
+        view_key.append(after)
     if any(entry is Ellipsis for entry in given):
-        back.append(...)
-    return Picked(ranges, tuple(back))
+        view_key.append(...)
+    return Selection(ranges, tuple(view_key))
 
 
 def _without_ellipsis(entries: tuple[Any, ...], axes: int) -> tuple[Any, ...]:
