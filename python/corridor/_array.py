@@ -60,7 +60,7 @@ class Array:
     @cached_property
     def shape(self) -> tuple[int, ...]:
         """Elements per axis, last fastest, at this array's level."""
-        return self._of_axes(self._info["levels"][self._level]["shape"])
+        return self._without_text_axis(self._info["levels"][self._level]["shape"])
 
     @cached_property
     def dtype(self) -> np.dtype[Any]:
@@ -74,7 +74,7 @@ class Array:
     @cached_property
     def dims(self) -> tuple[str, ...]:
         """Names of the axes."""
-        return self._of_axes([axis["name"] for axis in self._info["axes"]])
+        return self._without_text_axis([axis["name"] for axis in self._info["axes"]])
 
     @property
     def ndim(self) -> int:
@@ -95,7 +95,7 @@ class Array:
     def chunks(self) -> tuple[int, ...] | None:
         """Elements per axis of a stored chunk; ``None`` where the file is not chunked, and for levels that are not stored."""
         chunk = self._info["levels"][self._level].get("chunk")
-        return self._of_axes(chunk) if chunk else None
+        return self._without_text_axis(chunk) if chunk else None
 
     @property
     def attrs(self) -> dict[str, Any]:
@@ -110,7 +110,7 @@ class Array:
     @property
     def levels(self) -> list[tuple[int, ...]]:
         """Shape of each level; 0 is full resolution."""
-        return [self._of_axes(level["shape"]) for level in self._info["levels"]]
+        return [self._without_text_axis(level["shape"]) for level in self._info["levels"]]
 
     @cached_property
     def world_from_voxel(self) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -195,7 +195,7 @@ class Array:
     def __getitem__(self, key: Key) -> np.ndarray:
         selection = parse_key(key, self.shape)
         native = self._dataset._connection
-        return self._finished(selection, native.read(self._wanted(selection), self._is_decoded, ORDINARY))
+        return self._result(selection, native.read(self._request(selection), self._is_decoded, ORDINARY))
 
     def render(self, **how: Unpack[PictureOptions]) -> np.ndarray[Any, np.dtype[Any]]:
         """A finished picture of the volume, as :func:`corridor.render` draws it.
@@ -228,13 +228,13 @@ class Array:
         ``concurrent.futures.as_completed`` gives results as they arrive.
         """
         selection = parse_key(key, self.shape)
-        native, wanted = self._dataset._connection, self._wanted(selection)
+        native, request = self._dataset._connection, self._request(selection)
 
         def convert(elements: np.ndarray) -> np.ndarray:
-            return self._finished(selection, elements)
+            return self._result(selection, elements)
 
         return start(
-            lambda done: native.begin(wanted, self._is_decoded, ORDINARY, done), convert
+            lambda done: native.begin(request, self._is_decoded, ORDINARY, done), convert
         )
 
     async def read_async(self, key: Key = ...) -> np.ndarray:
@@ -271,15 +271,15 @@ class Array:
         :meth:`submit_call` returns a future at once, :meth:`call_async` is for event loops.
         """
         native = self._dataset._connection
-        return decode_answer(native.call(operation, self._asked(key), encode_parameters(parameters), progress))
+        return decode_answer(native.call(operation, self._call_request(key), encode_parameters(parameters), progress))
 
     def submit_call(
         self, operation: str, *, key: Key = ..., **parameters: Any
     ) -> "Future[Any]":
         """Begin :meth:`call` and return at once. Cancelling the future withdraws the operation, on the server too."""
         native = self._dataset._connection
-        asked, text = self._asked(key), encode_parameters(parameters)
-        return start(lambda done: native.begin_call(operation, asked, text, done), decode_answer)
+        request, text = self._call_request(key), encode_parameters(parameters)
+        return start(lambda done: native.begin_call(operation, request, text, done), decode_answer)
 
     async def call_async(self, operation: str, *, key: Key = ..., **parameters: Any) -> Any:
         """:meth:`call` without blocking the event loop; cancelling the task withdraws the operation."""
@@ -311,7 +311,7 @@ class Array:
                 future.cancel()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _again, (self._dataset, self.name, self._level, self._is_decoded)
+        return _unpickle, (self._dataset, self.name, self._level, self._is_decoded)
 
     def __repr__(self) -> str:
         level = f", level {self._level}" if self._level else ""
@@ -323,30 +323,30 @@ class Array:
         axes = ", ".join(f"{dim}: {size}" for dim, size in zip(self.dims, self.shape, strict=True))
         return f"{self.dtype.name} ({axes}), {_size(self.nbytes)}"
 
-    def _wanted(self, selection: Selection) -> tuple[int, int, list[tuple[int, int, int]]]:
+    def _request(self, selection: Selection) -> tuple[int, int, list[tuple[int, int, int]]]:
         if self._text is None or not self._text.hides_axis:
             return self._number, self._level, selection.ranges
         return self._number, self._level, [*selection.ranges, (0, self._text.size_bytes, 1)]
 
-    def _asked(self, key: Key) -> tuple[int, int, list[tuple[int, int, int]]]:
+    def _call_request(self, key: Key) -> tuple[int, int, list[tuple[int, int, int]]]:
         """What an operation is asked about: it gives elements in the array's order."""
         selection = parse_key(key, self.shape)
         if selection.is_reversed:
             raise InvalidError("expected positive steps in the key of an operation, found negative ones")
-        return self._wanted(selection)
+        return self._request(selection)
 
-    def _finished(self, selection: Selection, elements: np.ndarray) -> np.ndarray:
+    def _result(self, selection: Selection, elements: np.ndarray) -> np.ndarray:
         if self._text is None:
             return selection.view(elements.view(self.dtype))
         rest = (self._text.size_bytes,) if self._text.hides_axis else ()
         return selection.view(self._text.elements(elements.reshape(selection.shape() + rest)))
 
-    def _of_axes(self, each: Sequence[_Each]) -> tuple[_Each, ...]:
+    def _without_text_axis(self, each: Sequence[_Each]) -> tuple[_Each, ...]:
         """Values for each axis, without the one for the axis of bytes of texts."""
         return tuple(each[:-1] if self._text is not None and self._text.hides_axis else each)
 
 
-def _again(dataset: "Dataset", name: str, level: int, is_decoded: bool) -> Array:
+def _unpickle(dataset: "Dataset", name: str, level: int, is_decoded: bool) -> Array:
     array = dataset[name].level(level)
     return array.decoded if is_decoded else array
 

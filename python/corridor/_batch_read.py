@@ -68,6 +68,6 @@ def _prepare(
     convert: list[Callable[[np.ndarray], np.ndarray]] = []
     for array, key in selections:
         selection = parse_key(key, array.shape)
-        requests.append((array._dataset._connection, array._wanted(selection), array._is_decoded))
-        convert.append(partial(array._finished, selection))
+        requests.append((array._dataset._connection, array._request(selection), array._is_decoded))
+        convert.append(partial(array._result, selection))
     return requests, convert

@@ -119,7 +119,7 @@ class Dataset(Mapping[str, Array]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         state = self._description["id"], self._description["generation"]
-        return _again, (self._opened_with, state)
+        return _unpickle, (self._opened_with, state)
 
     def __repr__(self) -> str:
         count = f"{len(self)} array" + ("" if len(self) == 1 else "s")
@@ -138,6 +138,6 @@ class _MissingArray(NotFoundError, KeyError):
     """Mappings answer a missing name with a `KeyError`."""
 
 
-def _again(opened_with: OpenedWith, state: State) -> Dataset:
+def _unpickle(opened_with: OpenedWith, state: State) -> Dataset:
     """What a worker process unpickles: a data set of its own, by one connection per process, not one per task."""
     return Dataset(_connection_cache.get(opened_with, state), opened_with)
