@@ -1,4 +1,4 @@
-"""One array of a data set: what it is, and its elements as numpy arrays."""
+"""One array of a data set: its description, and its elements as numpy arrays."""
 
 import asyncio
 from collections import deque
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 _Each = TypeVar("_Each")
 
-# Tier of a read: ordinary, and waited for by a person.
+# Priority tier of reads: normal.
 ORDINARY = 2
 # Rows read ahead by `for row in array`.
 _ROWS_AHEAD = 16
 
 
 class Array:
-    """A remote array, read by indexing as numpy does: ``a[0:10, ::2, -1]``. Nothing is read before.
+    """A remote array, read by indexing as numpy does: ``a[0:10, ::2, -1]``. Nothing is read until then.
 
     >>> import corridor
     >>> a = corridor.open("synthetic:linear?shape=4,5,6&dtype=u8")["linear"]
@@ -38,8 +38,8 @@ class Array:
     >>> a[-1, ::-2].shape
     (3, 6)
 
-    Elements are as stored (host's byte order); :attr:`decoded` is the same array with scale, offset and missing values
-    applied. Each indexing is one operation on the network, whatever the number of its runs.
+    Elements are as stored, in the host's byte order; :attr:`decoded` is this array with scale, offset and missing values
+    applied. Each indexing is one operation on the network, whatever the selection.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Array:
 
     @cached_property
     def dtype(self) -> np.dtype[Any]:
-        """Type of the elements that reading gives."""
+        """Type of the elements that reading returns."""
         if self._text is not None:
             return self._text.dtype
         stored = self._info["decoding"]["output"] if self._is_decoded else self._info["dtype"]
@@ -93,13 +93,13 @@ class Array:
 
     @property
     def chunks(self) -> tuple[int, ...] | None:
-        """Elements per axis of a stored chunk; ``None`` where the file is not chunked, and for levels that are not stored."""
+        """Elements per axis of a stored chunk; ``None`` if the file is not chunked or the level is not stored."""
         chunk = self._info["levels"][self._level].get("chunk")
         return self._without_text_axis(chunk) if chunk else None
 
     @property
     def attrs(self) -> dict[str, Any]:
-        """What the file says of it besides."""
+        """Further attributes that the file has for it."""
         return dict(self._info["attributes"])
 
     @property
@@ -116,14 +116,14 @@ class Array:
     def world_from_voxel(self) -> np.ndarray[Any, np.dtype[np.float64]]:
         """Map from voxels of this level to the world: a 4 x 4 matrix of doubles.
 
-        It takes the middle of the voxel at index ``(k, j, i)`` of the axes z, y, x to ``(x, y, z)`` in the world, which is
-        right-handed and points to right, anterior, superior (RAS) where the format knows::
+        It maps the center of the voxel at index ``(k, j, i)`` of the axes z, y, x to ``(x, y, z)`` in the world, which is
+        right-handed and points to right, anterior, superior (RAS) if the format defines orientation::
 
             x, y, z, _ = array.world_from_voxel @ [k, j, i, 1]
 
-        So its columns stand in the order of the array's axes, and nibabel's ``affine``, which counts voxels as ``(i, j, k)``,
-        is ``array.world_from_voxel[:, [2, 1, 0, 3]]``. An axis of space that the array lacks has index 0. :attr:`world_units`
-        says what it is measured in.
+        Its columns are in the order of the array's axes; nibabel's ``affine``, which indexes voxels as ``(i, j, k)``, is
+        ``array.world_from_voxel[:, [2, 1, 0, 3]]``. Spatial axes that the array lacks have index 0. The units of the result
+        are :attr:`world_units`.
 
         >>> import corridor
         >>> a = corridor.open("synthetic:linear?shape=256,4,4&dtype=u8")["linear"]
@@ -139,12 +139,12 @@ class Array:
 
     @property
     def world_units(self) -> str:
-        """Units of the world that :attr:`world_from_voxel` leads to; empty if unknown."""
+        """Units of world space, to which :attr:`world_from_voxel` maps; empty if unknown."""
         return self._info["world_units"]
 
     @property
     def meaning(self) -> str:
-        """``"labels"`` where values are categories, whose coarser levels are modes; else ``"intensity"``."""
+        """``"labels"`` if values are categories, whose coarser levels are modes; else ``"intensity"``."""
         return self._info["meaning"]
 
     @property
@@ -154,17 +154,17 @@ class Array:
 
     @property
     def decoded(self) -> "Array":
-        """The same with scale, offset and missing values applied, as the format's own library does.
+        """This array with scale, offset and missing values applied, as the format's own library does.
 
         >>> import corridor
         >>> corridor.open("synthetic:linear?shape=4,5,6&dtype=u8")["linear"].decoded.dtype
         dtype('uint8')
         """
-        # Texts are what they are.
+        # Text is not decoded.
         return Array(self._dataset, self._number, self._info, self._level, self._text is None)
 
     def level(self, level: int) -> "Array":
-        """The same at another resolution; 0 is the full one.
+        """This array at another resolution; 0 is the full one.
 
         >>> import corridor
         >>> a = corridor.open("synthetic:linear?shape=256,256,256&dtype=u8")["linear"]
@@ -176,7 +176,7 @@ class Array:
         return Array(self._dataset, self._number, self._info, level, self._is_decoded)
 
     def coordinates(self, axis: int | str) -> np.ndarray:
-        """Where the samples of full resolution lie along an axis, in the axis's units; the index where nothing is known.
+        """Coordinates of the samples of full resolution along an axis, in the axis's units; indices if the file has none.
 
         >>> import corridor
         >>> corridor.open("synthetic:linear?shape=2,3,4&dtype=u8")["linear"].coordinates("x").shape
@@ -218,7 +218,7 @@ class Array:
         return drawn_with_slabs(self._dataset, self.name, **how)
 
     def submit(self, key: Key = ...) -> "Future[np.ndarray]":
-        """Begin a read and return at once. Cancelling the future withdraws it, on the server too.
+        """Begin a read and return at once. Cancelling the future cancels the read, on the server too.
 
         >>> import corridor
         >>> a = corridor.open("synthetic:linear?shape=4,5,6&dtype=u8")["linear"]
@@ -238,7 +238,7 @@ class Array:
         )
 
     async def read_async(self, key: Key = ...) -> np.ndarray:
-        """Read without blocking the event loop; cancelling the task withdraws the read.
+        """Read without blocking the event loop; cancelling the task cancels the read.
 
         >>> import asyncio, corridor
         >>> a = corridor.open("synthetic:linear?shape=4,5,6&dtype=u8")["linear"]
@@ -255,11 +255,11 @@ class Array:
         progress: Callable[[int, int], object] | None = None,
         **parameters: Any,
     ) -> Any:
-        """Ask the server for an operation of its own over the selected elements, computed where the data are.
+        """Call an operation of the server on the selected elements; it is computed where the data are.
 
         ``key`` selects as indexing does, with positive steps; an integer keeps its axis, with one element. ``parameters``
-        are the operation's. ``progress(done, total)`` is called now and then. The result is what the operation
-        answers: numbers, lists and dictionaries, or a numpy array. Values are decoded.
+        are those of the operation. ``progress(done, total)`` is called from time to time. The result is the answer of the
+        operation: numbers, lists and dictionaries, or a numpy array. Operations work on decoded values.
 
         >>> import corridor
         >>> a = corridor.open("synthetic:linear?shape=4,5,6&dtype=u8")["linear"]
@@ -276,24 +276,24 @@ class Array:
     def submit_call(
         self, operation: str, *, key: Key = ..., **parameters: Any
     ) -> "Future[Any]":
-        """Begin :meth:`call` and return at once. Cancelling the future withdraws the operation, on the server too."""
+        """Begin :meth:`call` and return at once. Cancelling the future cancels the operation, on the server too."""
         native = self._dataset._connection
         request, text = self._call_request(key), encode_parameters(parameters)
         return start(lambda done: native.begin_call(operation, request, text, done), decode_answer)
 
     async def call_async(self, operation: str, *, key: Key = ..., **parameters: Any) -> Any:
-        """:meth:`call` without blocking the event loop; cancelling the task withdraws the operation."""
+        """:meth:`call` without blocking the event loop; cancelling the task cancels the operation."""
         return await asyncio.wrap_future(self.submit_call(operation, key=key, **parameters))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if copy is False:
-            raise ValueError("expected that a copy may be made: the elements are somewhere else")
+            raise ValueError("the elements are remote and have to be copied; leave out `copy=False`")
         elements = self[...]
         return elements if dtype is None else elements.astype(dtype, copy=False)
 
     def __len__(self) -> int:
         if not self.shape:
-            raise TypeError("expected an array with axes, found one without")
+            raise TypeError("an array without axes has no length")
         return self.shape[0]
 
     def __iter__(self) -> Iterator[np.ndarray]:
@@ -306,7 +306,7 @@ class Array:
             while ahead:
                 yield ahead.popleft().result()
         finally:
-            # Whoever breaks off the loop wants no more rows.
+            # The loop may end early: the other rows are not needed.
             for future in ahead:
                 future.cancel()
 
@@ -329,10 +329,10 @@ class Array:
         return self._number, self._level, [*selection.ranges, (0, self._text.size_bytes, 1)]
 
     def _call_request(self, key: Key) -> tuple[int, int, list[tuple[int, int, int]]]:
-        """What an operation is asked about: it gives elements in the array's order."""
+        """Returns the selection of an operation, whose elements are in the array's order."""
         selection = parse_key(key, self.shape)
         if selection.is_reversed:
-            raise InvalidError("expected positive steps in the key of an operation, found negative ones")
+            raise InvalidError("the key of an operation needs positive steps")
         return self._request(selection)
 
     def _result(self, selection: Selection, elements: np.ndarray) -> np.ndarray:
@@ -342,7 +342,7 @@ class Array:
         return selection.view(self._text.elements(elements.reshape(selection.shape() + rest)))
 
     def _without_text_axis(self, each: Sequence[_Each]) -> tuple[_Each, ...]:
-        """Values for each axis, without the one for the axis of bytes of texts."""
+        """Returns values per axis without the value of the hidden axis of text bytes."""
         return tuple(each[:-1] if self._text is not None and self._text.hides_axis else each)
 
 
@@ -352,7 +352,7 @@ def _unpickle(dataset: "Dataset", name: str, level: int, is_decoded: bool) -> Ar
 
 
 def _size(count: int) -> str:
-    """A size for people.
+    """Formats a size in bytes.
 
     >>> _size(120), _size(3 << 20)
     ('120 bytes', '3.0 MiB')
