@@ -1,4 +1,4 @@
-"""Arrays that live somewhere else, read as numpy reads them.
+"""Remote arrays, read by indexing as in numpy.
 
 >>> import corridor
 >>> data = corridor.open("synthetic:linear?shape=4,5,6&dtype=u8")
@@ -88,33 +88,33 @@ def open(
     controller: str | None = None,
     meaning: str | None = None,
 ) -> Any:
-    """Open what a location names: a :class:`Dataset`, or its :class:`Array` where the location ends with its name.
+    """Open a location: a :class:`Dataset`, or one :class:`Array` of it if the location ends with the array's name.
 
-    Several URLs are servers of the same data, read all at once; one that dies is not missed, one that holds other data is
-    left out. Where they name no data set (``corridor://HOST/``), servers of different ones are one catalogue, in which data
-    sets that follow one another in time are one array. ``rule`` says what they have: ``"replicated"``, all the same;
-    ``"blocks"``, all the same, of which each keeps a part in its memory; ``"files"``, data sets of their own; or ``"auto"``, as
-    they say themselves.
+    Several URLs are servers of the same data, which are read in parallel: reading goes on if one fails, and a server with
+    other data is left out. If the URLs name no data set (``corridor://HOST/``), the data sets of all servers are one
+    catalogue, in which data sets that follow one another in time are one array. ``rule`` is the distribution of the data:
+    ``"replicated"``, each server has all; ``"blocks"``, each server has all and caches a share of the blocks;
+    ``"files"``, each server has other data sets; or ``"auto"``, as the servers report it.
 
-    ``token`` stands in for one in the URL's fragment; servers of the same user on this machine need none. ``memory``
-    bounds what reading takes besides the results (``"512MiB"``), for all data sets opened with the same value together;
-    without it a quarter of the machine's. ``compression`` is of data on their way from a server: ``"auto"`` (the default:
-    where the server measures that they come sooner), ``"none"``, ``"lz4"`` or ``"zstd"``. ``link`` is the protocol to a
-    server: ``"auto"`` (the default: by what is known and seen of the path, also during a transfer), ``"tcp"``, ``"quic"``,
-    ``"lossy"`` or ``"lossy+fec"``;
-    ``controller`` decides how fast the server sends by QUIC: ``"auto"``, ``"polite"``, ``"rate=400Mb/s"`` and others; by TCP
-    there is only ``"rate=400Mb/s"``. ``meaning`` says of a file what its values are, whatever it or its name says:
-    ``"labels"``, categories, whose coarser levels are modes, or ``"intensity"``, whose coarser levels are means.
+    ``token`` replaces a token in the URL's fragment; servers of the same user on this machine need none. ``memory``
+    limits the memory for reading besides the results (``"512MiB"``), shared by all data sets opened with the same value;
+    the default is a quarter of the machine's memory. ``compression`` of data sent by a server is ``"auto"`` (the default:
+    where the server measures that it is faster), ``"none"``, ``"lz4"`` or ``"zstd"``. ``link`` is the protocol to a
+    server: ``"auto"`` (the default: chosen by measurements of the path, also during a transfer), ``"tcp"``, ``"quic"``,
+    ``"lossy"`` or ``"lossy+fec"``. ``controller`` is the congestion controller of the server for QUIC: ``"auto"``,
+    ``"polite"``, ``"rate=400Mb/s"`` and others; for TCP only ``"rate=400Mb/s"``. ``meaning`` overrides the meaning of the
+    values of a file: ``"labels"``, categories, whose coarser levels are modes, or ``"intensity"``, whose coarser levels
+    are means.
 
     >>> import corridor
     >>> corridor.open("synthetic:noise?shape=2,2,2&dtype=u8")["noise"].dtype
     dtype('uint8')
 
-    Warns (``UserWarning``) of what cannot be read, with the reason: see :attr:`Dataset.left_out` and :attr:`Dataset.warnings`.
-    Raises :class:`NotFoundError`, :class:`DeniedError`, :class:`UnreachableError`, :class:`InvalidError` and others
-    below :class:`Error`.
+    Warns (``UserWarning``) of variables that cannot be read, with the reason: see :attr:`Dataset.left_out` and :attr:`Dataset.warnings`.
+    Raises :class:`NotFoundError`, :class:`DeniedError`, :class:`UnreachableError`, :class:`InvalidError` and other
+    subclasses of :class:`Error`.
     """
-    found = _opening.opened(
+    found = _opening.open_location(
         location, _opening.Options(token, memory, rule, compression, link, controller, meaning)
     )
     if isinstance(found, Dataset):

@@ -18,7 +18,7 @@ _MAX_LISTED = 40
 
 
 class Dataset(Mapping[str, Array]):
-    """A data set that is open: a mapping from names to :class:`Array`.
+    """An open data set: a mapping from names to :class:`Array`.
 
     >>> import corridor
     >>> data = corridor.open("synthetic:waves?shape=8,8,8&dtype=f32")
@@ -37,19 +37,19 @@ class Dataset(Mapping[str, Array]):
     @property
     def _connection(self) -> _native.Connection:
         if self._open is None:
-            raise InvalidError("expected an open data set, found one that was closed; open it again")
+            raise InvalidError("the data set was closed; open it again")
         return self._open
 
     def close(self) -> None:
-        """End the connection, once reads that are under way have ended. Files do so by themselves when nobody uses them any
-        more; so this is seldom needed. What is unpickled shares one connection, which the process keeps.
+        """Close the connection once reads in progress have ended. Connections that are no longer used close by themselves,
+        so this is seldom needed. Unpickled data sets share one connection, which the process keeps open.
 
         >>> import corridor
         >>> with corridor.open("synthetic:waves?shape=8,8,8&dtype=f32") as data:
         ...     elements = data["waves"][0]
         >>> data["waves"][0]
         Traceback (most recent call last):
-        corridor._errors.InvalidError: expected an open data set, found one that was closed; open it again
+        corridor._errors.InvalidError: the data set was closed; open it again
         """
         self._open = None
 
@@ -61,22 +61,22 @@ class Dataset(Mapping[str, Array]):
 
     @property
     def name(self) -> str:
-        """Name it is exported under."""
+        """Name under which it is exported."""
         return self._name
 
     @property
     def format(self) -> str:
-        """The format it is stored in."""
+        """Format of the file or store."""
         return self._description["format"]
 
     @property
     def attrs(self) -> dict[str, Any]:
-        """What the file says as a whole."""
+        """Attributes of the file as a whole."""
         return dict(self._description["attributes"])
 
     @property
     def warnings(self) -> list[str]:
-        """What a person should know of it."""
+        """Warnings about the data set."""
         return list(self._description["warnings"])
 
     @property
@@ -135,9 +135,9 @@ class Dataset(Mapping[str, Array]):
 
 
 class _MissingArray(NotFoundError, KeyError):
-    """Mappings answer a missing name with a `KeyError`."""
+    """No array of this name; a `KeyError`, as for other mappings."""
 
 
 def _unpickle(opened_with: OpenedWith, state: State) -> Dataset:
-    """What a worker process unpickles: a data set of its own, by one connection per process, not one per task."""
+    """Unpickles a data set, by one connection per process rather than one per task."""
     return Dataset(_connection_cache.get(opened_with, state), opened_with)

@@ -1,4 +1,4 @@
-"""Opening a location, and what a person is warned of who opens one."""
+"""Opening of locations, and warnings about what was opened."""
 
 import os
 import sys
@@ -30,11 +30,11 @@ class Options(NamedTuple):
     meaning: str | None = None
 
 
-def opened(location: str | os.PathLike[str] | Sequence[str], options: Options) -> Dataset | Array:
+def open_location(location: str | os.PathLike[str] | Sequence[str], options: Options) -> Dataset | Array:
     """Opens a data set, or the array that the location ends with."""
     locations = [os.fspath(location)] if isinstance(location, (str, os.PathLike)) else list(location)
-    token, memory, rule, *way = options
-    compression, link, controller, meaning = way
+    token, memory, rule, *link_options = options
+    compression, link, controller, meaning = link_options
     opened_with = (tuple(locations), token, memory, rule, (compression, link, controller, meaning))
     try:
         connection = _native.open(locations, *opened_with[1:])
@@ -48,7 +48,7 @@ def opened(location: str | os.PathLike[str] | Sequence[str], options: Options) -
 
 
 def warn(dataset: Dataset, left_out: Mapping[str, str]) -> None:
-    """Warns of what opening noticed, and of variables that cannot be read, with the reason of each."""
+    """Warns of problems found when opening, and of variables that cannot be read, with the reason of each."""
     for sentence in dataset.warnings:
         _warn(f"`{dataset.name}`: {_short(sentence)}")
     named = [f"`{name}` ({_short(what)})" for name, what in list(left_out.items())[:_MAX_NAMED]]
@@ -63,7 +63,7 @@ def _warn(sentence: str) -> None:
 
 
 def _level_of_caller() -> int:
-    """How many calls above `_warn` the person's own code is, which calls the package, or xarray that does."""
+    """Returns the stack level of the first caller outside the package and xarray."""
     inside = tuple(
         os.path.dirname(module.__file__) + os.sep
         for name in ("corridor", "xarray")
@@ -80,7 +80,7 @@ def _short(text: str) -> str:
 
 
 def _is_missing_file(location: str) -> bool:
-    """True for a path that is not there, and does not name an array within a file that is."""
+    """True for a path that does not exist and does not name an array within an existing file."""
     if "://" in location or location.startswith("synthetic:"):
         return False
     path = Path(location)

@@ -1,7 +1,7 @@
-"""The xarray engine: ``xr.open_dataset("corridor://host/run42.nc")``, lazy, for dask too.
+"""The xarray engine: ``xr.open_dataset("corridor://host/run42.nc")``, lazy, also with dask.
 
-What it gives is what xarray's engine for the file's format gives for the file itself: names, dimensions, types, attributes,
-encoding, and values decoded by xarray.
+It returns what xarray's engine for the format returns for the file itself: names, dimensions, types, attributes, encoding,
+and values decoded by xarray.
 """
 
 import os
@@ -21,18 +21,18 @@ from ._errors import MissingGroupError
 from ._groups import Group, arrays_in, groups_of, is_catalogue
 from ._store import CorridorStore
 
-# Locations that nobody else can open.
+# Beginnings of locations that no other engine can open.
 _OURS = ("corridor://", "ssh://", "await://", "synthetic:")
-# Parameters that are those of `corridor.open`.
+# Parameters shared with `corridor.open`.
 _OPENING = ("token", "memory", "rule", "compression", "link", "controller")
-# Most groups that an error names.
+# Most groups named by an error.
 _MAX_LISTED = 20
 
 
 class CorridorBackend(BackendEntrypoint):
-    """Opens what :func:`corridor.open` opens. Variables are read when their values are needed."""
+    """Backend for locations of :func:`corridor.open`. Variables are read when their values are needed."""
 
-    description = "Arrays that live elsewhere, through a Corridor server"
+    description = "Remote arrays through a Corridor server"
     url = "https://github.com/corridor-project/corridor"
     supports_groups = True
 
@@ -56,7 +56,7 @@ class CorridorBackend(BackendEntrypoint):
         link: str | None = None,
         controller: str | None = None,
     ) -> xr.Dataset:
-        """As xarray's other engines open a file.
+        """Open a location as other engines of xarray open a file.
 
         Variables of volumes that a file places in the world (NIfTI, Analyze, MGH, NRRD) have the attributes
         ``world_from_voxel``, the sixteen numbers of :attr:`corridor.Array.world_from_voxel` row by row, and ``world_units``.
@@ -64,34 +64,34 @@ class CorridorBackend(BackendEntrypoint):
         Parameters
         ----------
         filename_or_obj : str or os.PathLike
-            A location as for :func:`corridor.open`. Of one that ends with the name of an array, this one with its
-            coordinates; of a server's (``corridor://HOST/``) all data sets as one, merged where they fit together, else
-            each with its name in front of those of its variables and dimensions.
+            A location as for :func:`corridor.open`. If it ends with the name of an array, the result is this array with its
+            coordinates; for a server (``corridor://HOST/``) it has all data sets, merged if they fit together, otherwise
+            with the data set's name in front of the names of its variables and dimensions.
         drop_variables, mask_and_scale, decode_times, concat_characters, decode_coords, use_cftime, decode_timedelta
             As for :func:`xarray.open_dataset`.
         group : str, optional
             A group of the file, or a data set of a server: its path.
         level : int
-            A coarser resolution; variables that have not so many levels are given at their coarsest.
+            A coarser resolution; variables with fewer levels are returned at their coarsest one.
         token, memory, rule, compression, link, controller
             As for :func:`corridor.open`.
 
         Returns
         -------
         xarray.Dataset
-            Its variables are read when their values are needed; the connection ends with the last of them.
+            Its variables are read when their values are needed; the connection closes with the last of them.
 
         Warns
         -----
         UserWarning
-            For variables that are left out, with the reason.
+            For variables that cannot be read, with the reason.
 
         Raises
         ------
         corridor.MissingGroupError
-            Where there is no such group, naming those that there are.
+            If there is no such group; the error lists the groups.
         """
-        way = _opening.Options(token, memory, rule, compression, link, controller)
+        open_options = _opening.Options(token, memory, rule, compression, link, controller)
         decoding = {
             "mask_and_scale": mask_and_scale,
             "decode_times": decode_times,
@@ -100,7 +100,7 @@ class CorridorBackend(BackendEntrypoint):
             "use_cftime": use_cftime,
             "decode_timedelta": decode_timedelta,
         }
-        file = _File.open(filename_or_obj, way, level, _names(drop_variables), decoding)
+        file = _File.open(filename_or_obj, open_options, level, _names(drop_variables), decoding)
         return file.whole(group)
 
     def open_groups_as_dict(
@@ -112,10 +112,10 @@ class CorridorBackend(BackendEntrypoint):
         level: int = 0,
         **options: Any,
     ) -> dict[str, xr.Dataset]:
-        """Every group as a data set of its own, by its path (:func:`xarray.open_groups`); data sets of a server are groups of
-        it. Parameters as for :meth:`open_dataset`; with ``group`` only those in it, by their paths from there."""
-        way = _opening.Options(**{name: options.pop(name) for name in _OPENING if name in options})
-        file = _File.open(filename_or_obj, way, level, _names(drop_variables), options)
+        """Open every group as a data set of its own, by path (:func:`xarray.open_groups`); data sets of a server are groups.
+        Parameters as for :meth:`open_dataset`; with ``group``, only the groups in it, by their paths relative to it."""
+        open_options = _opening.Options(**{name: options.pop(name) for name in _OPENING if name in options})
+        file = _File.open(filename_or_obj, open_options, level, _names(drop_variables), options)
         return file.groups(group)
 
     def open_datatree(
@@ -125,7 +125,7 @@ class CorridorBackend(BackendEntrypoint):
         drop_variables: str | Iterable[str] | None = None,
         **options: Any,
     ) -> Any:
-        """Every group as a node of a tree (:func:`xarray.open_datatree`). Parameters as for :meth:`open_groups_as_dict`."""
+        """Open every group as a node of a tree (:func:`xarray.open_datatree`). Parameters as for :meth:`open_groups_as_dict`."""
         found = self.open_groups_as_dict(filename_or_obj, drop_variables=drop_variables, **options)
         tree = xr.DataTree.from_dict(found)
         for path, dataset in found.items():
@@ -138,7 +138,7 @@ class CorridorBackend(BackendEntrypoint):
 
 
 class _File(NamedTuple):
-    """A data set that is open, and how it is to be shown."""
+    """An open data set and the options of its presentation."""
 
     dataset: Dataset
     found: dict[str, Group]
@@ -150,10 +150,10 @@ class _File(NamedTuple):
 
     @classmethod
     def open(
-        cls, location: Any, way: _opening.Options, level: int, dropped: frozenset[str], decoding: Mapping[str, Any]
+        cls, location: Any, options: _opening.Options, level: int, dropped: frozenset[str], decoding: Mapping[str, Any]
     ) -> "_File":
         text = _located(location)
-        opened = _opening.opened(text, way)
+        opened = _opening.open_location(text, options)
         dataset, only = (opened.dataset, opened) if isinstance(opened, Array) else (opened, None)
         return cls(dataset, groups_of(dataset), only, level, dropped, decoding, text.split("#", 1)[0])
 
@@ -190,14 +190,14 @@ class _File(NamedTuple):
         return group
 
     def _around(self, array: Array) -> xr.Dataset:
-        """One array with what it names as its coordinates."""
+        """Opens one array with its coordinates."""
         parent, _, own = array.name.strip("/").rpartition("/")
         named = {*array.dims, *str(array.attrs.get("coordinates", "")).split()}
         inside = arrays_in(self.dataset, parent)
         return self._opened(self.found[parent], {n: a for n, a in inside.items() if n == own or n in named})
 
     def _merged(self) -> xr.Dataset:
-        """The data sets of a catalogue, together: those that do not fit have their names in front of all that is theirs."""
+        """Opens the data sets of a catalogue as one; variables and dimensions that do not fit get the data set's name in front."""
         members = [group for group in self.found.values() if group.is_dataset]
         root = self.found[""]
         self._warn(root, *members)
@@ -230,7 +230,7 @@ class _File(NamedTuple):
         return opened
 
     def _warn(self, *groups: Group) -> None:
-        """Warns of variables in these groups that are left out."""
+        """Warns of variables in these groups that cannot be read."""
         paths = {group.path for group in groups}
         left = {}
         for name, what in self.dataset.left_out.items():
@@ -245,7 +245,7 @@ def _lies_in(path: str, top: str) -> bool:
 
 
 def _shown(path: str, top: str) -> str:
-    """A path as those who ask for groups get it.
+    """Returns a path relative to the group that was requested.
 
     >>> _shown("", ""), _shown("a/b", ""), _shown("a/b", "a"), _shown("a", "a")
     ('/', '/a/b', 'b', '.')
@@ -260,7 +260,7 @@ def _names(given: str | Iterable[str] | None) -> frozenset[str]:
 
 
 def _attributes_of(attributes: Mapping[str, Any], group: str, groups: Container[str]) -> dict[str, Any]:
-    """Attributes of one group: Corridor puts the paths of groups in front of the names of their attributes.
+    """Returns the attributes of one group. In descriptions the group's path is in front of their names.
 
     >>> _attributes_of({"title": 1, "m/s": 2, "a/title": 3}, "", {"", "a"}), _attributes_of({"a/title": 3}, "a", {"", "a"})
     ({'title': 1, 'm/s': 2}, {'title': 3})
@@ -276,7 +276,7 @@ def _attributes_of(attributes: Mapping[str, Any], group: str, groups: Container[
 
 
 def _fits(one: xr.Dataset, merged: xr.Dataset) -> bool:
-    """Whether two data sets share nothing but coordinates that are equal, and dimensions of the same sizes."""
+    """True if two data sets share only equal coordinates and dimensions of equal size."""
     if any(merged.sizes.get(dim, size) != size for dim, size in one.sizes.items()):
         return False
     shared = one.variables.keys() & merged.variables.keys()
@@ -289,9 +289,9 @@ def _is_same(one: Any, other: Any) -> bool:
 
 
 def _located(location: Any) -> str:
-    """A location as text; paths are absolute, for processes that work elsewhere."""
+    """Returns a location as a string; paths become absolute, so that other processes can open them."""
     if not isinstance(location, (str, os.PathLike)):
-        raise TypeError(f"expected a path or a URL, found {type(location).__name__}; files that are open cannot be sent")
+        raise TypeError(f"expected a path or a URL, found {type(location).__name__}; open files are not supported")
     text = os.fspath(location)
     if "://" in text or text.startswith("synthetic:"):
         return text
@@ -303,7 +303,7 @@ def _is_ours(location: Any) -> bool:
 
 
 def _leave_ours(engine: type[BackendEntrypoint]) -> None:
-    """Keeps an engine from claiming locations of Corridor: netCDF4's claims every URL, before other engines are asked."""
+    """Prevents an engine from claiming locations of Corridor: the engine of netCDF4 claims every URL."""
     claims: Callable[..., bool] = engine.guess_can_open
     if getattr(claims, "leaves_corridor", False):
         return
@@ -316,7 +316,7 @@ def _leave_ours(engine: type[BackendEntrypoint]) -> None:
     engine.guess_can_open = guess_can_open  # type: ignore[method-assign]
 
 
-# This module is loaded when xarray looks for its engines, before it asks any of them.
+# xarray imports this module when it looks for engines, before it uses any of them.
 for _name in ("netcdf4", "h5netcdf"):
     if _name in BACKEND_ENTRYPOINTS:
         _leave_ours(BACKEND_ENTRYPOINTS[_name][1])
