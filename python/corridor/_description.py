@@ -1,4 +1,4 @@
-"""The parts of a description (`corridor info --json`) that the package reads, as types, and their reading."""
+"""Descriptions of data sets (`corridor info --json`) as typed dictionaries: the fields that the package uses."""
 
 import json
 from typing import Any, Literal, NotRequired, TypedDict
@@ -17,7 +17,7 @@ class Regular(TypedDict):
 
 
 class Coordinates(TypedDict, total=False):
-    """Where samples lie; one of the two."""
+    """Coordinates of samples; exactly one of the two fields."""
 
     regular: Regular
     explicit: list[float]
@@ -41,7 +41,7 @@ class Level(TypedDict):
 
 
 class Decoding(TypedDict):
-    """How stored values become the meant ones."""
+    """Conversion of stored values to decoded ones."""
 
     output: str
     scale: float
@@ -56,7 +56,7 @@ class Filter(TypedDict):
 
 
 class Storage(TypedDict, total=False):
-    """How an array lies in its file."""
+    """Storage of an array in its file."""
 
     dtype: str
     unlimited: list[int]
@@ -114,7 +114,7 @@ _read: WeakKeyDictionary[_native.Connection, Description] = WeakKeyDictionary()
 
 
 def described(connection: _native.Connection) -> Description:
-    """What a connection describes, read once for all who share it: each task of a worker process unpickles a data set."""
+    """Returns the description of a connection, parsed once for all users of the connection."""
     description = _read.get(connection)
     if description is None:
         description = json.loads(connection.description())
@@ -125,7 +125,7 @@ def described(connection: _native.Connection) -> Description:
 
 
 def _typed(attributes: dict[str, Any], types: dict[str, str]) -> dict[str, Any]:
-    """Attributes as the file has them: numbers of a type as numpy's (as netCDF4 gives them), all else as JSON has it."""
+    """Converts attributes with a numeric type to numpy values, as netCDF4 returns them; leaves others as in JSON."""
     return {name: _of_type(value, types.get(name)) for name, value in attributes.items()}
 
 
@@ -140,5 +140,5 @@ def _of_type(value: Any, dtype: str | None) -> Any:
 
 
 def _number(value: Any) -> Any:
-    """JSON says some floats as texts."""
+    """Converts numbers that JSON holds as strings, such as "NaN"."""
     return float(value) if isinstance(value, str) else value

@@ -1,5 +1,5 @@
-"""How variables are stored, as the engines of xarray that know the formats say it in ``encoding``: what is written again
-with it has the same types, chunks and codecs."""
+"""``encoding`` of variables, equal to that of xarray's engines for the formats: a variable written with it has the same
+types, chunks and codecs."""
 
 import base64
 import json
@@ -13,32 +13,32 @@ import numpy as np
 from ._array import Array
 from ._description import Filter, Storage
 
-# Formats in which variables, coordinates and CF's attributes are as xarray's own engines see them.
+# Formats whose variables, coordinates and CF attributes are those of xarray's own engines.
 NETCDF = frozenset({"NetCDF-3", "NetCDF-4", "HDF5"})
 ZARR = frozenset({"Zarr", "OME-Zarr"})
-# Compressors of blosc by their numbers in HDF5's filter, as netCDF4 calls them.
+# Names in netCDF4 of the compressors of blosc, by their numbers in HDF5's filter.
 _BLOSC = ("blosc_lz", "blosc_lz4", "blosc_lz4hc", "blosc_snappy", "blosc_zlib", "blosc_zstd")
 
 
 def storage_of(array: Array) -> Storage:
-    """Storage of an array in its file, from the description; empty if unknown."""
+    """Returns the storage of an array in its file, from the description; empty if unknown."""
     return array._info.get("storage", {})
 
 
 def stored_dtype(array: Array) -> np.dtype[Any]:
-    """Type of the elements in the file, in its byte order: descriptions give integers the sign that they are meant to have."""
+    """Returns the type of the elements in the file; a description has the type after `_Unsigned` is applied."""
     said, described = storage_of(array).get("dtype"), np.dtype(array._info["dtype"])
     if said is not None:
         return np.dtype(said)
     if "groups" not in array.dataset._description and described.kind == "u":
-        # A server of before says nothing of files: then the attribute tells, which has no other use.
+        # Older servers do not describe the storage; the attribute then tells.
         if array._info["attributes"].get("_Unsigned") == "true":
             return np.dtype(described.str.replace("u", "i"))
     return described
 
 
 def encoding_of(array: Array, dims: tuple[str, ...], format: str, source: str) -> dict[str, Any]:
-    """For a variable with these dimensions."""
+    """Returns the encoding of a variable with these dimensions."""
     if format in ZARR and (document := storage_of(array).get("zarr")) is not None:
         return _as_zarr(array, dims, document)
     encoding: dict[str, Any] = {"dtype": _said_dtype(array, format)}
@@ -52,7 +52,7 @@ def encoding_of(array: Array, dims: tuple[str, ...], format: str, source: str) -
 
 
 def _said_dtype(array: Array, format: str) -> Any:
-    """The type that is said, where texts of any length are ``str``, as netCDF4 says them."""
+    """Returns the type for the encoding; ``str`` for text of any length, as in netCDF4."""
     if array._text is not None:
         return str if array.dtype.kind == "O" else array.dtype
     dtype = stored_dtype(array)
@@ -60,10 +60,10 @@ def _said_dtype(array: Array, format: str) -> Any:
 
 
 def fit_attributes(attrs: dict[str, Any], encoding: dict[str, Any], dtype: np.dtype[Any], format: str) -> None:
-    """Makes of attributes of a variable with stored elements of a type what the engine for its format makes of them."""
+    """Moves and converts attributes of a variable as the engine for its format does."""
     if format in ZARR:
         if "serializer" not in encoding and (fill := encoding.pop("fill_value", None)) is not None:
-            # In version 2 the store's fill value is what is missing.
+            # In version 2 the fill value of the store marks missing values.
             attrs["_FillValue"] = fill
         elif "_FillValue" in attrs:
             attrs["_FillValue"] = _fill_value(attrs["_FillValue"], dtype)
@@ -75,7 +75,7 @@ def fit_attributes(attrs: dict[str, Any], encoding: dict[str, Any], dtype: np.dt
 
 
 def _fill_value(said: Any, dtype: np.dtype[Any]) -> Any:
-    """A fill value as xarray writes it into attributes of Zarr, where floats are text.
+    """Decodes a fill value as xarray writes it into attributes of Zarr, where floats are strings.
 
     >>> _fill_value("AAAAAAAA+H8=", np.dtype("f4")), _fill_value(7, np.dtype("i2"))
     (nan, 7)
@@ -93,7 +93,7 @@ def _fill_value(said: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def _packed_by(filters: list[Filter]) -> dict[str, Any]:
-    """Filters in the words of netCDF4."""
+    """Returns filters in the terms of netCDF4."""
     words: dict[str, Any] = {
         "zlib": False,
         "szip": False,
@@ -123,7 +123,7 @@ def _packed_by(filters: list[Filter]) -> dict[str, Any]:
 
 
 def _as_zarr(array: Array, dims: tuple[str, ...], document: Mapping[str, Any]) -> dict[str, Any]:
-    """In the words of xarray's engine for Zarr, as far as the library is there that knows its codecs."""
+    """Returns the encoding in the terms of xarray's engine for Zarr; with codecs only if zarr-python is installed."""
     chunks = array.chunks if array.chunks is not None else array.shape
     encoding: dict[str, Any] = {"chunks": chunks, "preferred_chunks": dict(zip(dims, chunks, strict=True))}
     said = json.dumps(document, sort_keys=True)
@@ -134,7 +134,7 @@ def _as_zarr(array: Array, dims: tuple[str, ...], document: Mapping[str, Any]) -
 
 @lru_cache(maxsize=256)
 def _codecs(said: str, name: str, typestr: str, axes: int) -> dict[str, Any] | None:
-    """Codecs of a Zarr document as objects of zarr-python; equal documents share them."""
+    """Returns the codecs of a Zarr document as objects of zarr-python; equal documents share them."""
     try:
         import zarr
         from zarr.core.buffer import default_buffer_prototype
@@ -143,7 +143,7 @@ def _codecs(said: str, name: str, typestr: str, axes: int) -> dict[str, Any] | N
         return None
     document = json.loads(said)
     is_v3 = document.get("zarr_format") == 3
-    # Shape and names have no say in codecs.
+    # Codecs do not depend on shape and names.
     if is_v3:
         chunk = document["chunk_grid"]["configuration"]["chunk_shape"]
         key, whole = "zarr.json", document | {
@@ -160,7 +160,7 @@ def _codecs(said: str, name: str, typestr: str, axes: int) -> dict[str, Any] | N
     try:
         made: Any = zarr.open_array(store, mode="r", zarr_format=3 if is_v3 else 2)
     except Exception:
-        # Codecs that this installation does not know cannot be written by it either.
+        # Codecs unknown to this installation cannot be written by it either.
         return None
     words = {
         "compressors": made.compressors,

@@ -1,13 +1,13 @@
-"""What can go wrong, as exceptions. Each is also the built-in exception that Python people would expect."""
+"""Exceptions of the package. Each is also a subclass of the matching built-in exception."""
 
 
 class Error(Exception):
-    """Any error of Corridor. ``may_retry``: doing the same again may help."""
+    """Base class of all errors of Corridor. ``may_retry``: a retry may succeed."""
 
     may_retry: bool = False
 
     def __str__(self) -> str:
-        # KeyError would quote the sentence.
+        # KeyError would quote the message.
         return Exception.__str__(self)
 
 
@@ -16,31 +16,31 @@ class InternalError(Error, RuntimeError):
 
 
 class InvalidError(Error, ValueError):
-    """The request itself is wrong: a bad selection, bad parameters."""
+    """Invalid request: a bad selection or bad parameters."""
 
 
 class NotFoundError(Error, LookupError):
-    """The named thing does not exist."""
+    """No data set, array or operation of this name."""
 
 
 class MissingFileError(NotFoundError, FileNotFoundError):
-    """There is no such file or folder on this machine."""
+    """No such file or folder on this machine."""
 
 
 class MissingGroupError(NotFoundError, FileNotFoundError):
-    """There is no such group in the data set."""
+    """No such group in the data set."""
 
 
 class CorruptError(Error, ValueError):
-    """The bytes found are not what the format or protocol promises."""
+    """The bytes violate the file format or the protocol."""
 
 
 class UnsupportedError(Error, NotImplementedError):
-    """Understood, but not supported by this version."""
+    """Not supported by this version."""
 
 
 class DeniedError(Error, PermissionError):
-    """Token missing, wrong, or not allowed to do this."""
+    """Token missing, wrong, or without the permission."""
 
 
 class StaleError(Error, RuntimeError):
@@ -48,15 +48,15 @@ class StaleError(Error, RuntimeError):
 
 
 class TooLargeError(Error, MemoryError):
-    """A limit of memory, size or count would be exceeded."""
+    """The request exceeds a limit of memory, size or count."""
 
 
 class WithdrawnError(Error, RuntimeError):
-    """The request was withdrawn."""
+    """The request was cancelled."""
 
 
 class UnreachableError(Error, ConnectionError):
-    """The other side cannot be reached, or the connection broke."""
+    """The server cannot be reached, or the connection broke."""
 
 
 class TimedOutError(Error, TimeoutError):
@@ -64,11 +64,11 @@ class TimedOutError(Error, TimeoutError):
 
 
 class StorageError(Error, OSError):
-    """The operating system refused: disk, permissions."""
+    """Error of the operating system: disk, permissions."""
 
 
 class BusyError(Error, RuntimeError):
-    """The other side is busy; ask again later."""
+    """The server is busy; try again later."""
 
 
 # The numbers of `array::ErrorKind`; stable across versions.
@@ -90,7 +90,7 @@ _OF_CODE: dict[int, type[Error]] = {
 
 
 def make(code: int, sentence: str, may_retry: bool) -> Error:
-    """The exception for an error of the native module."""
+    """Creates the exception for an error of the native module."""
     error = _OF_CODE.get(code, InternalError)(sentence)
     error.may_retry = may_retry
     return error

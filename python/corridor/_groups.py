@@ -1,4 +1,4 @@
-"""Groups of a data set: its own, and the data sets of a catalogue, which are groups of it."""
+"""Groups of a data set: groups of the file, or the data sets of a catalogue."""
 
 from typing import NamedTuple
 
@@ -6,24 +6,24 @@ from ._array import Array
 from ._dataset import Dataset
 from ._description import GroupInfo
 
-# Format of what several servers, or one server, have together.
+# Beginning of the format of several data sets described as one.
 _CATALOGUE = "catalogue of "
 
 
 class Group(NamedTuple):
-    """A group, and how the data set is stored that it belongs to."""
+    """A group, and the format of its data set."""
 
     path: str
     """Without slashes at its ends; empty for the root."""
     format: str
     unlimited: frozenset[str] = frozenset()
-    """Its own dimensions that may grow without end."""
+    """Its unlimited dimensions."""
     is_dataset: bool = False
-    """It is a data set of a catalogue."""
+    """True for a data set of a catalogue."""
 
 
 def groups_of(dataset: Dataset) -> dict[str, Group]:
-    """All groups by their paths, each before those in it; those too of which only the names of arrays tell."""
+    """Returns all groups by path, parents first, including groups that appear only in names of arrays."""
     description = dataset._description
     said = {group["path"].strip("/"): group for group in description.get("groups", [])}
     names = [array["name"] for array in description["arrays"]] + [left["name"] for left in description["left_out"]]
@@ -56,7 +56,7 @@ def _add(found: dict[str, Group], path: str, said: dict[str, GroupInfo], whole: 
 
 
 def own_name(name: str, group: str) -> str | None:
-    """Name within a group, for a full name; ``None`` where it lies elsewhere, or deeper.
+    """Returns the name relative to a group; ``None`` if the array is not directly in it.
 
     >>> own_name("grid/rho", "grid"), own_name("grid/rho", ""), own_name("/t", "")
     ('rho', None, 't')
@@ -66,11 +66,11 @@ def own_name(name: str, group: str) -> str | None:
 
 
 def arrays_in(dataset: Dataset, group: str) -> dict[str, Array]:
-    """Arrays directly in a group, by their own names."""
+    """Returns the arrays directly in a group, by relative name."""
     found = ((own_name(name, group), array) for name, array in dataset.items())
     return {own: array for own, array in found if own is not None}
 
 
 def is_catalogue(dataset: Dataset) -> bool:
-    """True for several data sets that are described as one."""
+    """True for several data sets described as one."""
     return dataset.format.startswith(_CATALOGUE)

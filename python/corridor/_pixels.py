@@ -1,4 +1,4 @@
-"""How pixels are given."""
+"""Pixel formats of pictures."""
 
 from typing import Literal
 

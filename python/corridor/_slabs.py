@@ -1,4 +1,4 @@
-"""Slabs: a picture of a volume that can still be looked at when the camera has moved on."""
+"""Slabs: pictures of parts of a volume that can be composited for other cameras."""
 
 import json
 import os
@@ -12,8 +12,8 @@ from ._pixels import PIXELS, Pixels, check_pixels
 
 
 class Slabs:
-    """A volume cut into slabs, the nearest first, each a picture on the plane in its middle: what
-    :func:`corridor.render_with_slabs` gives beside a picture. A camera nearby sees them without the data.
+    """Slabs of a volume, the nearest first, each rendered on the plane in its middle; a result of
+    :func:`corridor.render_with_slabs`. Views of nearby cameras are drawn from them without the data.
 
     >>> import corridor
     >>> _, slabs = corridor.render_with_slabs("synthetic:waves?shape=16,16,16&dtype=u8", size=(32, 24))
@@ -27,56 +27,56 @@ class Slabs:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Slabs":
-        """Read what :meth:`save` or ``corridor render --slabs`` wrote.
+        """Read a file written by :meth:`save` or ``corridor render --slabs``.
 
-        Raises :class:`CorruptError` for what is none.
+        Raises :class:`CorruptError` for other files.
         """
         return cls(_native.Slabs.read(path))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write them as ``corridor render --slabs`` does, losslessly or as JPEG, whichever is smaller."""
+        """Write a file as ``corridor render --slabs`` does, losslessly or as JPEG, whichever is smaller."""
         with open(path, "wb") as file:
             file.write(self._native.encoded())
 
     @property
     def camera(self) -> dict[str, Any]:
-        """The camera that they were cast from, as in a view: that of the picture beside them, with a guard band on each side."""
+        """Camera of the slabs, as in a view: that of the picture, with a guard band on each side."""
         return dict(self._facts["camera"])
 
     @property
     def guard(self) -> float:
-        """By how much :attr:`camera` sees more on each side, as a share of the picture's width and height."""
+        """Width of the guard band on each side, as a fraction of the picture's width and height."""
         return float(self._facts["guard"])
 
     @property
     def of_picture(self) -> dict[str, Any]:
-        """The camera of the picture beside them, as in a view."""
+        """Camera of the picture, as in a view."""
         return dict(self._facts["picture"])
 
     @property
     def size(self) -> tuple[int, int]:
-        """What the whole picture of :attr:`camera` would be, texels across and down."""
+        """Size of the whole picture of :attr:`camera`, texels across and down."""
         width, height = self._facts["size"]
         return width, height
 
     @property
     def normal(self) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """Across the slabs, away from the camera: ``[x, y, z]`` of length 1 in world space."""
+        """Normal of the slabs, away from the camera: ``[x, y, z]`` of length 1 in world space."""
         return np.array(self._facts["normal"], dtype=np.float64)
 
     @property
     def borders(self) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """Where each slab begins, and the last one ends: :attr:`normal` by any point of the border, world units. The picture of
-        slab ``i`` lies on the plane in the middle of borders ``i`` and ``i + 1``, each texel where :attr:`camera` sees it."""
+        """Positions of the borders between slabs along :attr:`normal`, world units; one more than slabs. The picture of slab
+        ``i`` lies on the plane midway between borders ``i`` and ``i + 1``, as projected by :attr:`camera`."""
         return np.array(self._facts["borders"], dtype=np.float64)
 
     @property
     def rects(self) -> list[tuple[int, int, int, int]]:
-        """Which part of the whole picture each slab's is: left, top, width and height, texels; empty where nothing is seen."""
+        """Rectangle of each slab in the whole picture: left, top, width and height, texels; empty if nothing is visible."""
         return [(left, top, width, height) for left, top, width, height in self._facts["rects"]]
 
     def texels(self, slab: int) -> np.ndarray[Any, np.dtype[np.float32]]:
-        """The picture of a slab: (height, width, 4), premultiplied, sRGB-encoded, 0 to 1."""
+        """Return the picture of a slab: (height, width, 4), premultiplied, sRGB-encoded, 0 to 1."""
         slab = range(len(self))[slab]
         _, _, width, height = self._facts["rects"][slab]
         roots = self._native.texels(slab).astype(np.float32) / 255
@@ -93,8 +93,8 @@ class Slabs:
         pixels: Pixels = "rgb",
         background: tuple[int, int, int] = (13, 14, 18),
     ) -> np.ndarray[Any, np.dtype[Any]]:
-        """What a camera sees of them: a numpy array as :func:`corridor.render` gives. ``camera`` is as in a view; without it, that
-        of the picture beside them."""
+        """Draw the view of a camera as a numpy array, as :func:`corridor.render` does. ``camera`` is as in a view; the default
+        is :attr:`of_picture`."""
         check_pixels(pixels)
         text = camera if camera is None or isinstance(camera, str) else json.dumps(camera)
         width, height = size

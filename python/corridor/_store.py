@@ -1,5 +1,5 @@
-"""A group of a data set as xarray sees a file: variables with their elements as stored, with attributes and encoding.
-What is meant by them, xarray's own coders decode, as they do for the engines of each format."""
+"""A group of a data set as a store of xarray: variables with stored elements, attributes and encoding. xarray's own coders
+decode them, as they do for the engine of each format."""
 
 from collections.abc import Iterable, Mapping
 from itertools import chain, count
@@ -17,11 +17,11 @@ from ._array import Array
 from ._encoding import NETCDF, ZARR
 from ._groups import Group
 
-# Attributes by which xarray itself decodes; where the file has none of them, Corridor decodes.
+# Attributes by which xarray decodes; if the file has none of them, Corridor decodes.
 _CF_CODING = ("scale_factor", "add_offset", "_FillValue", "missing_value")
-# Formats whose files place a volume in the world by one map, which coordinates of its axes cannot say.
+# Formats whose volumes have one map to world space, which coordinates of axes cannot express.
 _WITH_MAP = frozenset({"NIfTI", "Analyze", "MGH", "NRRD"})
-# Coordinates of which nothing is known.
+# Coordinates that are unknown.
 _INDEX = "index"
 
 
@@ -46,19 +46,19 @@ class CorridorStore(AbstractDataStore):
         self._source = source
 
     def get_attrs(self) -> dict[str, Any]:
-        """Those of the group."""
+        """Returns the attributes of the group."""
         return dict(self._attributes)
 
     def get_encoding(self) -> dict[str, Any]:
-        """Which dimensions may grow."""
+        """Returns the encoding of the group: its unlimited dimensions."""
         return {"unlimited_dims": set(self._group.unlimited)} if self._group.format in NETCDF else {}
 
     def get_dimensions(self) -> dict[str, int]:
-        """Their sizes."""
+        """Returns the dimensions with their sizes."""
         return {str(dim): size for v in self.get_variables().values() for dim, size in v.sizes.items()}
 
     def get_variables(self) -> dict[str, xr.Variable]:
-        """All of the group, and coordinates that a format has not as variables but describes."""
+        """Returns the variables of the group, and coordinates that a format describes without variables."""
         known: dict[str, tuple[int, Any]] = {}
         variables: dict[str, xr.Variable] = {}
         has_own = self._group.format in NETCDF - {"HDF5"} | ZARR
@@ -96,12 +96,12 @@ class CorridorStore(AbstractDataStore):
 
 
 class _Lazy(BackendArray):
-    """An array's values, when they are asked for."""
+    """Elements of an array, read on demand."""
 
     def __init__(self, array: Array, dtype: np.dtype[Any]) -> None:
         self._array = array
         self.shape = array.shape
-        # Of the sign that the file has: what is meant by it is said by an attribute.
+        # With the sign of the file; the attribute `_Unsigned` tells the meaning.
         self.dtype = dtype
 
     def __getitem__(self, key: indexing.ExplicitIndexer) -> np.ndarray:
@@ -111,7 +111,7 @@ class _Lazy(BackendArray):
         return elements
 
     async def async_getitem(self, key: indexing.ExplicitIndexer) -> np.ndarray:
-        """Without blocking the event loop."""
+        """Reads without blocking the event loop."""
         elements: np.ndarray = await indexing.async_explicit_indexing_adapter(
             key, self.shape, indexing.IndexingSupport.BASIC, self._read_async
         )
@@ -129,17 +129,17 @@ class _Lazy(BackendArray):
 
 
 def _dtype(array: Array) -> np.dtype[Any]:
-    """The type in which xarray gets elements: that of the file, in the host's byte order."""
+    """Returns the type of the elements for xarray: that of the file, in the host's byte order."""
     if array._text is None:
         return _encoding.stored_dtype(array).newbyteorder("=")
-    # Texts of any length; so that xarray does not look for them in the values.
+    # Marks strings of any length, so that xarray does not search the values for them.
     vlen: np.dtype[Any] = create_vlen_dtype(str)  # type: ignore[no-untyped-call]
     return vlen if array.dtype.kind == "O" else array.dtype
 
 
 def _dimension(array: Array, place: int, known: dict[str, tuple[int, Any]], has_own: bool) -> str:
-    """A name for an axis: in some formats axes of several sizes, or of several coordinates, share one; in xarray a name
-    has one of each. Where coordinates are variables (`has_own`) they are not looked at."""
+    """Returns a name for an axis that is unique per size and coordinates, as xarray requires; in some formats axes that
+    differ share a name. Coordinates are ignored if the format has them as variables (`has_own`)."""
     name, size = array.dims[place], array.shape[place]
     coordinates = _INDEX if has_own else _coordinates(array, place)
     names = chain([name, f"{name}_{size}"], (f"{name}_{size}_{n}" for n in count(2)))
@@ -149,7 +149,7 @@ def _dimension(array: Array, place: int, known: dict[str, tuple[int, Any]], has_
         if size == known_size and (len(both) < 2 or both[0] == both[1]):
             known[candidate] = (size, both[0] if both else _INDEX)
             return candidate
-    raise AssertionError("names never end")
+    raise AssertionError("unreachable: the candidates are endless")
 
 
 def _coordinates(array: Array, place: int) -> Any:
@@ -157,7 +157,7 @@ def _coordinates(array: Array, place: int) -> Any:
 
 
 def _is_decoded_here(array: Array) -> bool:
-    """Not integers that nothing scales: what only the format's library takes for missing would make doubles of them."""
+    """True if Corridor decodes the array; integers without scaling stay integers, even if some values are missing."""
     if any(name in array._info["attributes"] for name in _CF_CODING):
         return False
     decoding = array._info["decoding"]

@@ -1,5 +1,5 @@
-"""Texts: in descriptions and on the network bytes along one more axis, here elements of the type that the library of the
-file's format gives."""
+"""Text arrays: bytes along one more axis in descriptions and on the network; here elements of the type that the library
+of the file's format returns."""
 
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
@@ -9,12 +9,12 @@ import numpy as np
 # `characters`: each byte is an element, along an axis that the file has; `bytes`: texts of one length, as bytes; `words`:
 # texts of one length, as characters; `objects`: texts of any length.
 Kind = Literal["characters", "bytes", "words", "objects"]
-# The name of the axis of bytes that no file has.
+# Name of the axis of bytes, which is not an axis of the file.
 _NO_AXIS = "bytes"
 
 
 class Text(NamedTuple):
-    """How texts are given."""
+    """Type of the elements of a text array."""
 
     kind: Kind
     size_bytes: int
@@ -23,11 +23,11 @@ class Text(NamedTuple):
 
     @property
     def hides_axis(self) -> bool:
-        """True where the axis of bytes is no axis of the file."""
+        """True if the axis of bytes is not an axis of the file."""
         return self.kind != "characters"
 
     def elements(self, raw: np.ndarray) -> np.ndarray:
-        """Texts, of bytes along the last axis."""
+        """Converts bytes along the last axis to strings."""
         if self.kind == "characters":
             return raw.view("S1")
         if self.size_bytes == 0:
@@ -35,13 +35,13 @@ class Text(NamedTuple):
         packed = np.ascontiguousarray(raw).view(f"S{self.size_bytes}")[..., 0]
         if self.kind == "bytes":
             return packed.astype(self.dtype, copy=False)
-        # Bytes that are no text stay visible, and can be turned back.
+        # Bytes that are not UTF-8 are kept as surrogates, which can be encoded again.
         texts = [one.decode("utf-8", "surrogateescape") for one in packed.ravel().tolist()]
         return np.array(texts, dtype=self.dtype).reshape(packed.shape)
 
 
 def text_of(info: Mapping[str, Any]) -> Text | None:
-    """How the elements of an array are given that is described as texts."""
+    """Returns the element type of a text array; ``None`` for other arrays."""
     if info.get("meaning") != "text":
         return None
     size_bytes = info["levels"][0]["shape"][-1]
@@ -57,7 +57,7 @@ def text_of(info: Mapping[str, Any]) -> Text | None:
 
 
 def _dtype_of_zarr(document: Mapping[str, Any]) -> np.dtype[Any] | None:
-    """Type of fixed length in a Zarr document; ``None`` for other types.
+    """Returns the string type of fixed length in a Zarr document; ``None`` for other types.
 
     >>> _dtype_of_zarr({"data_type": {"name": "fixed_length_utf32", "configuration": {"length_bytes": 12}}})
     dtype('<U3')
