@@ -1,14 +1,14 @@
-"""fsspec's protocol ``corridor``: every data set as a Zarr v3 store, for whatever opens files by URL.
+"""fsspec's protocol ``corridor``: every data set as a Zarr v3 store, for programs that open files by URL.
 
 >>> import fsspec
 >>> fsspec.get_filesystem_class("corridor").__name__
 'CorridorFileSystem'
 
-``corridor://HOST[:PORT]`` is a folder of data sets, each a folder of ``zarr.json`` documents and chunks, as the server itself
-answers over HTTP. Of a range of bytes only the elements that hold it are fetched. The server's identity and its token are those of the URL's fragment, or of ``token=`` and ``fingerprint=`` in the
-storage options; servers of the same user on this machine need neither. Data that changed are seen within a second, by files that are opened
-then; one that is open says that it is stale. To read parts of arrays, :func:`corridor.open` is faster: it
-fetches elements, not chunks.
+``corridor://HOST[:PORT]`` is a folder of data sets, each a folder of ``zarr.json`` documents and chunks, the same as over
+HTTP. For a range of bytes only the elements that contain it are fetched. The server's fingerprint and token come from the
+URL's fragment, or from ``token=`` and ``fingerprint=`` in the storage options; servers of the same user on this machine need
+neither. Files opened a second or more after the data changed have the new data; files that were open raise an error. To
+read parts of arrays, :func:`corridor.open` is faster: it fetches elements, not chunks.
 """
 
 import asyncio
@@ -26,13 +26,13 @@ from ._errors import InvalidError, NotFoundError
 from ._futures import start
 
 _SCHEME = "corridor://"
-# Bytes that one request of a download fetches.
-_DOWNLOADED_BYTES = 16 << 20
-# Most data sets of which it is remembered in which states their documents were given.
+# Bytes per request of a download.
+_DOWNLOAD_BYTES = 16 << 20
+# Most data sets whose served states are remembered.
 _MAX_REMEMBERED = 1024
-# What describes a group or an array.
+# Name of the document that describes a group or an array.
 _DOCUMENT = "zarr.json"
-# What means something else in a URL than in the name of a data set.
+# Characters in names of data sets that have another meaning in URLs.
 _QUOTED = str.maketrans({"%": "%25", "#": "%23", "?": "%3F", "/": "%2F"})
 
 
@@ -55,11 +55,11 @@ class CorridorFileSystem(AsyncFileSystem):  # type: ignore[misc]
         fragment: str = "",
         **options: Any,
     ) -> None:
-        """``fragment`` is what a URL says behind ``#``; ``token`` counts before it."""
+        """``fragment`` is the part of a URL after ``#``; ``token`` overrides a token in it."""
         super().__init__(**options)
         self._token = token
         self._fragment = fragment or (f"fp={fingerprint}" if fingerprint else "")
-        self._given: OrderedDict[str, set[_connection_cache.State]] = OrderedDict()
+        self._served_states: OrderedDict[str, set[_connection_cache.State]] = OrderedDict()
 
     @classmethod
     def _strip_protocol(cls, path: Any) -> Any:
@@ -119,7 +119,7 @@ class CorridorFileSystem(AsyncFileSystem):  # type: ignore[misc]
         callback: Any = DEFAULT_CALLBACK,
         **_: Any,
     ) -> None:
-        """Copies one document or chunk, of one state of the data, to a file of this machine; makes a folder of a folder."""
+        """Copies one document or chunk, of one state of the data, to a local file; creates a folder for a folder."""
         host, name, key = _split(self._strip_protocol(rpath))
         native = await self._connection(host, name, rpath) if name else None
         found = native.zarr_look(key) if native is not None else (True, 0)
@@ -131,36 +131,36 @@ class CorridorFileSystem(AsyncFileSystem):  # type: ignore[misc]
             return
         callback.set_size(size)
         os.makedirs(os.path.dirname(os.path.abspath(lpath)), exist_ok=True)
-        # A file that cannot be opened for writing stays as it is.
+        # A local file that cannot be opened for writing stays unchanged.
         with open(lpath, "wb") as file:
             try:
-                for first in range(0, size, _DOWNLOADED_BYTES):
-                    part = first, min(first + _DOWNLOADED_BYTES, size)
+                for first in range(0, size, _DOWNLOAD_BYTES):
+                    part = first, min(first + _DOWNLOAD_BYTES, size)
                     raw = await asyncio.wrap_future(_start_read(native, key, part))
                     if raw is None:
                         raise _missing(rpath)
                     await asyncio.to_thread(file.write, raw)
                     callback.relative_update(len(raw))
             except BaseException:
-                # Half a file is no file.
+                # Incomplete files are removed.
                 os.unlink(lpath)
                 raise
 
     def invalidate_cache(self, path: str | None = None) -> None:
-        """Open the data sets of the host of a path anew, or those of all hosts, for files that are opened later."""
+        """Reopen the data sets of a path's host, or of all hosts, for files that are opened later."""
         host = _split(self._strip_protocol(path or ""))[0]
         _connection_cache.invalidate(f"{_SCHEME}{host}")
         super().invalidate_cache(path)
 
     def _open(self, path: str, mode: str = "rb", **options: Any) -> "CorridorFile":
         if mode != "rb":
-            raise InvalidError(f"expected the mode 'rb': data sets are read only, found {mode!r}")
+            raise InvalidError(f"data sets are read only: open them with mode 'rb' instead of {mode!r}")
         return CorridorFile(self, path, mode, **options)
 
     async def _names(self, host: str) -> list[str]:
-        """Names of a server's data sets."""
+        """Returns the names of a server's data sets."""
         if not host:
-            raise InvalidError("expected `corridor://HOST`, found no host: servers cannot be listed")
+            raise InvalidError("servers cannot be listed: give a host, `corridor://HOST`")
         names: list[str] = await asyncio.to_thread(_native.list_datasets, self._url(host, ""), self._token)
         return names
 
@@ -175,20 +175,20 @@ class CorridorFileSystem(AsyncFileSystem):  # type: ignore[misc]
             raise self._not_found(f"{host}/{name}", None, path, error) from None
 
     def _remember(self, dataset: str, state: _connection_cache.State) -> None:
-        """In which states documents of a data set were given: two are as good as many."""
-        states = self._given.setdefault(dataset, set())
+        """Remembers the state of a served document; two states per data set are enough."""
+        states = self._served_states.setdefault(dataset, set())
         if len(states) < 2:
             states.add(state)
-        self._given.move_to_end(dataset)
-        if len(self._given) > _MAX_REMEMBERED:
-            self._given.popitem(last=False)
+        self._served_states.move_to_end(dataset)
+        if len(self._served_states) > _MAX_REMEMBERED:
+            self._served_states.popitem(last=False)
 
     def _not_found(
         self, dataset: str, native: _native.Connection | None, path: str, error: NotFoundError
     ) -> Exception:
-        """Zarr takes a chunk that is not found for fill values. So where documents of other states of the data were given,
-        whose chunks it may be, this is no ``FileNotFoundError``."""
-        known = self._given.get(dataset, set())
+        """Returns the exception for a missing key. Zarr reads a missing chunk as fill values; so if documents of other states
+        of the data were served, to which the chunk may belong, it is not a ``FileNotFoundError``."""
+        known = self._served_states.get(dataset, set())
         is_of_another_state = bool(known - ({native.state} if native is not None else set()))
         is_document = path.split("#", 1)[0].rstrip("/").endswith(_DOCUMENT)
         return error if is_of_another_state and not is_document else _missing(path)
@@ -199,9 +199,9 @@ class CorridorFileSystem(AsyncFileSystem):  # type: ignore[misc]
 
 
 class CorridorFile(AbstractBufferedFile):  # type: ignore[misc]
-    """A document or a chunk that is open: what is read of it is fetched, and some of what follows (``cache_type``).
+    """An open document or chunk: reads fetch what is needed, and some bytes ahead (``cache_type``).
 
-    All of it is of one state of the data: where they changed meanwhile, reading raises :class:`corridor.StaleError`.
+    All bytes are of one state of the data: if the data change, reading raises :class:`corridor.StaleError`.
     """
 
     def __init__(self, fs: CorridorFileSystem, path: str, mode: str = "rb", **options: Any) -> None:
@@ -212,7 +212,7 @@ class CorridorFile(AbstractBufferedFile):  # type: ignore[misc]
             raise _missing(path)
         is_folder, size = found
         if is_folder:
-            raise IsADirectoryError(f"expected a document or a chunk, found the folder {path!r}")
+            raise IsADirectoryError(f"{path!r} is a folder, not a document or chunk")
         super().__init__(fs, path, mode, **options | {"size": size})
 
     def _fetch_range(self, start: int, end: int) -> bytes | None:
@@ -221,7 +221,7 @@ class CorridorFile(AbstractBufferedFile):  # type: ignore[misc]
 
 
 def _split(path: str) -> tuple[str, str, str]:
-    """Host, data set and key.
+    """Splits a path into host, data set and key.
 
     >>> _split("host:9/run.h5/rho/c/0/1")
     ('host:9', 'run.h5', 'rho/c/0/1')
@@ -238,7 +238,7 @@ def _folder(path: str) -> dict[str, Any]:
 def _entry(native: _native.Connection, path: str, is_folder: bool, size: int) -> dict[str, Any]:
     if is_folder:
         return _folder(path)
-    # By which caches see that it is another one now.
+    # Caches detect by it that the file has changed.
     tag = "-".join(map(str, native.state))
     return {"name": path, "size": size, "type": "file", "ETag": tag}
 
@@ -246,7 +246,7 @@ def _entry(native: _native.Connection, path: str, is_folder: bool, size: int) ->
 def _range(
     native: _native.Connection, key: str, start: int | None, end: int | None
 ) -> tuple[int, int] | None:
-    """Bytes as fsspec names them, counted from the end too; ``None`` for all."""
+    """Converts a range of fsspec, possibly negative, to first and last byte; ``None`` for all bytes."""
     found = None if (start, end) == (None, None) else native.zarr_look(key)
     if found is None:
         return None
@@ -265,4 +265,4 @@ def _first(answer: tuple[bytes | None]) -> bytes | None:
 
 
 def _missing(path: str) -> FileNotFoundError:
-    return FileNotFoundError(f"expected a document, a chunk or a folder, found {path!r}")
+    return FileNotFoundError(f"no document, chunk or folder {path!r}")
