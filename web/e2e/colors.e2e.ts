@@ -27,8 +27,8 @@ afterAll(async () => {
   if (other !== undefined) await browser.close();
 });
 
-const by = (): Locator => page.getByLabel("Colors by");
-const mode = (): Locator => page.getByLabel("How the volume is drawn");
+const by = (): Locator => page.getByLabel("Color by");
+const mode = (): Locator => page.getByLabel("Rendering mode");
 const end = (which: "Lowest" | "Highest"): Locator =>
   page.locator(".color-by").getByLabel(`${which} value of the colors`);
 

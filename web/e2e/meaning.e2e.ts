@@ -27,7 +27,7 @@ afterAll(async () => {
   if (said !== undefined) await browser.close();
 });
 
-const chooser = (): Locator => page.getByLabel("What the values mean");
+const chooser = (): Locator => page.getByLabel("Meaning of the values");
 const hasMap = (name: string) =>
   page.waitForSelector(`.map input[value='${name}']:checked`, { state: "attached" });
 

@@ -29,7 +29,7 @@ it.runIf(isAsked)("each server has its state, and what it has answered", async (
   await page.locator("#servers").scrollIntoViewIfNeeded();
   await keep(page, `servers-${answering}`);
   const words = await page.locator("#servers .tf-readout").textContent();
-  expect(words).toBe(answering === 2 ? "all answer" : "1 of 2 away");
+  expect(words).toBe(answering === 2 ? "all available" : "1 of 2 unavailable");
   for (const name of await page.locator("#servers .server-name").allTextContents()) {
     expect(name).toMatch(/^127\.0\.0\.1:\d+$/);
   }

@@ -157,7 +157,7 @@ describe("isosurfaces", () => {
     const add = page.locator(".group:has(h2:text-is('Isosurfaces')) button:text-is('Add')");
     expect(await changes(() => add.click())).toBeGreaterThan(CHANGED);
     await keep(page, "6-isosurface");
-    const volume = page.getByLabel("How the volume is drawn");
+    const volume = page.getByLabel("Rendering mode");
     expect(await changes(() => choose(volume, "surfaces"))).toBeGreaterThan(SAME);
     const alone = await thumbnail(page);
     expect(visibleShare(alone)).toBeGreaterThan(0.005);
@@ -179,7 +179,7 @@ describe("isosurfaces", () => {
   });
 
   it("and light on the volume changes the picture", async () => {
-    const light = page.getByLabel("Light the volume");
+    const light = page.getByLabel("Shading");
     expect(await changes(() => light.check())).toBeGreaterThan(SAME);
     await keep(page, "8-light");
     await light.uncheck();
@@ -190,7 +190,7 @@ describe("isosurfaces", () => {
 describe("the volume", () => {
   it("is drawn as its largest and its smallest values, and as before again", async () => {
     const before = await thumbnail(page);
-    const volume = page.getByLabel("How the volume is drawn");
+    const volume = page.getByLabel("Rendering mode");
     expect(await changes(() => choose(volume, "maximum"))).toBeGreaterThan(CHANGED);
     const largest = await thumbnail(page);
     expect(visibleShare(largest)).toBeGreaterThan(0.05);
@@ -203,13 +203,13 @@ describe("the volume", () => {
 
   it("is cut by slices, alone and in it, which slide along their axes", async () => {
     const before = await thumbnail(page);
-    const volume = page.getByLabel("How the volume is drawn");
+    const volume = page.getByLabel("Rendering mode");
     const across = page.getByLabel("Slice across z", { exact: true });
     expect(await changes(() => across.check())).toBeGreaterThan(SAME);
     await keep(page, "10-slice-in-the-volume");
     expect(await changes(() => choose(volume, "surfaces"))).toBeGreaterThan(SAME);
     expect(visibleShare(await thumbnail(page))).toBeGreaterThan(0.02);
-    const place = page.getByLabel("Place of the slice across z");
+    const place = page.getByLabel("Position of the slice across z");
     await place.focus();
     const moves = async () => {
       for (let i = 0; i < 15; i++) await page.keyboard.press("ArrowLeft");
@@ -227,7 +227,7 @@ describe("the volume", () => {
 
   it("is clipped with the mouse and with the keys, and whole again", async () => {
     const before = await thumbnail(page);
-    await choose(page.getByLabel("How the volume is drawn"), "maximum");
+    await choose(page.getByLabel("Rendering mode"), "maximum");
     await complete(page);
     const whole = visibleShare(await thumbnail(page));
     const to = page.getByLabel("x to");
@@ -246,7 +246,7 @@ describe("the volume", () => {
     expect(Number(await from.inputValue())).toBeCloseTo(0.6);
     expect(visibleShare(await thumbnail(page))).toBeLessThan(0.9 * half);
     await page.click("button:text-is('Whole volume')");
-    await choose(page.getByLabel("How the volume is drawn"), "composite");
+    await choose(page.getByLabel("Rendering mode"), "composite");
     await complete(page);
     expect(difference(before, await thumbnail(page))).toBeLessThan(SAME);
   });

@@ -35,7 +35,7 @@ export class ConnectionManager {
     this.#worker?.addEventListener("error", () => {
       options.onState({
         kind: "unsupported",
-        reason: "The part of this page that reads the network could not be started.",
+        reason: "The page's network worker could not be started. Reload the page.",
       });
     });
     window.addEventListener("online", () => {
@@ -47,7 +47,7 @@ export class ConnectionManager {
     clearTimeout(this.#timer);
     if (!this.#worker) {
       const reason =
-        "This browser lacks WebSocket, workers or image bitmaps. Any browser of the last years has them.";
+        "This browser does not support WebSocket, workers or image bitmaps. Use a current browser.";
       this.#options.onState({ kind: "unsupported", reason });
       return;
     }
@@ -55,8 +55,8 @@ export class ConnectionManager {
     const token = this.#options.token();
     if (token !== "" && isUnencrypted(window.location)) {
       const reason =
-        "This page came over the network unencrypted, so its access token is not sent: others could read it. " +
-        "Open it by https, or through an ssh tunnel; see docs/deploy.md.";
+        "This page was loaded over an unencrypted connection, so its access token is not sent: others could read it. " +
+        "Open it over HTTPS or through an ssh tunnel; see docs/deploy.md.";
       this.#options.onState({ kind: "unsupported", reason });
       return;
     }

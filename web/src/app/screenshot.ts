@@ -37,7 +37,7 @@ export class Screenshot {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
-      this.#options.toasts.show("warning", "An exact picture did not come in time; saving what is shown");
+      this.#options.toasts.show("warning", "No exact picture arrived in time; saving the one shown");
       void this.#save();
     }, STILL_LIMIT_MILLIS);
   }

@@ -198,10 +198,13 @@ export class Viewer implements Actions {
       if (!isCopied)
         this.#toasts.show(
           "warning",
-          "The browser does not allow copying here; the address bar holds the same link",
+          "The browser does not allow copying here; copy the link from the address bar",
         );
       else if (withToken)
-        this.#toasts.show("warning", "Link copied with the access token: whoever has it can look");
+        this.#toasts.show(
+          "warning",
+          "Link copied with the access token: anyone who has it can view the data",
+        );
       else
         this.#toasts.show(
           "info",

@@ -15,9 +15,9 @@ export interface KeyTarget {
 
 /** Lines of the help: keys, then what they do. */
 export const KEY_HELP: readonly (readonly [keys: readonly string[], does: string])[] = [
-  [["←", "→", "↑", "↓"], "Turn"],
-  [["Shift", "arrows"], "Move sideways"],
-  [["+", "−"], "Nearer, farther"],
+  [["←", "→", "↑", "↓"], "Rotate"],
+  [["Shift", "arrows"], "Pan"],
+  [["+", "−"], "Zoom in, out"],
   [["R"], "Reset the camera"],
   [["1", "…", "6"], "Look along an axis: ±x, ±y, ±z"],
   [["O"], "Orthographic or perspective"],

@@ -7,10 +7,10 @@ import { el, setText } from "./dom.ts";
 
 const ORIGINS: Readonly<Record<string, string>> = {
   stored: "stored values",
-  mean: "means",
+  mean: "mean values",
   mode: "most frequent labels",
-  sampled: "samples, not means",
-  corners: "corners of blocks",
+  sampled: "sampled values",
+  corners: "block corners",
 };
 
 /** Single values of a finer level, until something better is there. */
@@ -57,7 +57,7 @@ function headline(state: State): string {
   if (!fidelity) return "Waiting for the first picture";
   if (fidelity.state === "failed") return "Incomplete";
   if (fidelity.state === "moving") return "Moving";
-  if (!isFinished(state)) return "Sharpening";
+  if (!isFinished(state)) return "Refining";
   return fidelity.exact && !isPictureEnlarged(state) ? "Complete, exact" : "Complete";
 }
 
@@ -98,7 +98,7 @@ function chipsOf(state: State, fidelity: Fidelity): { text: string; tone: string
     fidelity.levelWanted > 0 &&
     fidelity.levelShown === fidelity.levelWanted
   )
-    chips.push({ text: "as fine as the screen", tone: "" });
+    chips.push({ text: "screen resolution", tone: "" });
   if (state.frame && isPictureEnlarged(state)) {
     const { frame, screen } = state;
     const text = `enlarged from ${frame.width} × ${frame.height} to ${screen.width} × ${screen.height} pixels`;

@@ -4,9 +4,9 @@ import { KEY_HELP } from "../camera/keys.ts";
 import { el, iconButton } from "./dom.ts";
 
 const GESTURES: readonly (readonly [gesture: string, does: string])[] = [
-  ["Drag, one finger", "Turn"],
-  ["Right drag, two fingers", "Move sideways"],
-  ["Wheel, pinch", "Nearer, farther"],
+  ["Drag, one finger", "Rotate"],
+  ["Right drag, two fingers", "Pan"],
+  ["Wheel, pinch", "Zoom"],
   ["Double click in the curve", "Add an opacity point"],
   ["Right click on a point", "Remove it"],
 ];

@@ -70,7 +70,7 @@ function noticeFor(state: State, nowMillis: number): Notice | null {
     case "connecting":
       return state.frame
         ? null
-        : { tone: "busy", title: "Connecting", text: "Reaching the server…", action: null };
+        : { tone: "busy", title: "Connecting", text: "Connecting to the server…", action: null };
     case "waiting": {
       const seconds = Math.max(0, Math.ceil((connection.untilMillis - nowMillis) / 1000));
       const title = state.frame ? "Connection lost" : "The server cannot be reached";
@@ -88,8 +88,8 @@ function noticeFor(state: State, nowMillis: number): Notice | null {
 
 function silent(): Notice {
   const text =
-    "Nothing has come from the server for some seconds: it is busy or gone, or the network is down. The page tries again by itself.";
-  return { tone: "bad", title: "Nothing comes from the server", text, action: "retry" };
+    "The server has sent nothing for some seconds: it is busy or down, or the network is interrupted. The page keeps trying.";
+  return { tone: "bad", title: "The server does not respond", text, action: "retry" };
 }
 
 function refusal(reason: string, needsToken: boolean): Notice {
@@ -102,7 +102,7 @@ function refusal(reason: string, needsToken: boolean): Notice {
 function opened(state: State): Notice | null {
   const { dataset, view, fidelity } = state;
   if (dataset && !dataset.arrays.some(isDrawable)) {
-    const text = "None of its arrays has an axis of space with more than one element.";
+    const text = "None of its arrays has a spatial axis with more than one element.";
     return { tone: "bad", title: "Nothing to draw in this data set", text, action: null };
   }
   if (!state.frame) {

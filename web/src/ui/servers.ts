@@ -20,7 +20,7 @@ export function serverList(): Component {
     shown = servers;
     element.hidden = servers.length < 2;
     const away = servers.filter((server) => server.unavailableReason !== null).length;
-    setText(summary, away === 0 ? "all answer" : `${away} of ${servers.length} away`);
+    setText(summary, away === 0 ? "all available" : `${away} of ${servers.length} unavailable`);
     list.replaceChildren(...servers.map(row));
   };
   return { element, update };
@@ -35,7 +35,11 @@ function row(server: Server): HTMLElement {
     { "data-state": state, title: unavailableReason ?? name },
     el("span", { class: "dot" }),
     el("span", { class: "server-name" }, label),
-    el("span", { class: "server-facts" }, unavailableReason === null ? formatBytes(deliveredBytes) : "away"),
+    el(
+      "span",
+      { class: "server-facts" },
+      unavailableReason === null ? formatBytes(deliveredBytes) : "unavailable",
+    ),
   );
 }
 

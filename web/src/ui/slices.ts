@@ -45,7 +45,7 @@ function row(
     type: "range",
     min: 0,
     step: 1,
-    "aria-label": `Place of the slice across ${axis}`,
+    "aria-label": `Position of the slice across ${axis}`,
   });
   const place = el("output", { class: "slice-place" });
   slider.addEventListener("input", () => {

@@ -40,7 +40,7 @@ export function surfaceControl(actions: Actions): Component {
     middle = range ? (range[0] + range[1]) / 2 : 0;
     const hasNone = array !== null && !isContinuous(array);
     add.disabled = hasNone || surfaces.length >= MAX_SURFACES;
-    add.title = hasNone ? "Labels and colors have no values between voxels" : "";
+    add.title = hasNone ? "Labels and colors are not interpolated between voxels" : "";
     while (rows.children.length > surfaces.length) rows.lastElementChild?.remove();
     surfaces.forEach((surface, index) => {
       const row = rows.children[index] ?? rows.appendChild(newRow(index));

@@ -6,26 +6,26 @@ import { DEFAULT_PARALLAX, EXTREME_MODES, MODES, type Mode } from "../view/schem
 import { checkbox, el, setOptions } from "./dom.ts";
 
 const LABELS: Readonly<Record<Mode, string>> = {
-  composite: "As the transfer function shows",
-  maximum: "Largest value along each ray",
-  minimum: "Smallest value along each ray",
-  surfaces: "Not at all",
+  composite: "Composite (transfer function)",
+  maximum: "Maximum along each ray",
+  minimum: "Minimum along each ray",
+  surfaces: "None (surfaces and slices only)",
 };
 const MEANINGS: readonly { readonly value: SelectableMeaning; readonly label: string }[] = [
-  { value: "intensity", label: "Values are amounts" },
+  { value: "intensity", label: "Values are intensities" },
   { value: "labels", label: "Values are labels" },
 ];
 /** The choice that takes back what was said; the menu then shows what the file says. */
-const AS_IN_FILE = { value: "file", label: "As the file says" };
+const AS_IN_FILE = { value: "file", label: "As in the file" };
 const ORDER: readonly Mode[] = ["composite", "maximum", "minimum", "surfaces"];
 
 export function volumeControl(actions: Actions): Component {
-  const select = el("select", { "aria-label": "How the volume is drawn", id: "mode" });
+  const select = el("select", { "aria-label": "Rendering mode", id: "mode" });
   select.addEventListener("change", () => {
     const mode = MODES.find((name) => name === select.value);
     if (mode) actions.change(EXTREME_MODES.includes(mode) ? { mode, color_by: null } : { mode });
   });
-  const meaning = el("select", { "aria-label": "What the values mean", id: "meaning" });
+  const meaning = el("select", { "aria-label": "Meaning of the values", id: "meaning" });
   let shown: SelectableMeaning = "intensity";
   meaning.addEventListener("change", () => {
     const chosen = MEANINGS.find(({ value }) => value === meaning.value);
@@ -34,12 +34,17 @@ export function volumeControl(actions: Actions): Component {
   });
   const meaningChooser = el("label", { class: "select" }, meaning);
   meaningChooser.title =
-    "Amounts are blended between voxels; labels are not, and each has its own color. Holds for all arrays of the file, and for everybody who looks at it";
-  const controls = fieldControls(actions);
+    "Intensities are interpolated between voxels; labels are not, and each has a color of its own. Applies to all arrays of the file and to all participants";
+  const light = checkbox("Shading", (isOn) => {
+    actions.change({ shading: isOn });
+  });
+  const grids = checkbox("Mesh grids", (isOn) => {
+    actions.change({ grids: isOn });
+  });
   const pair = checkbox("Stereo pair", (isOn) => {
     actions.change({ stereo: isOn ? DEFAULT_PARALLAX : null });
   });
-  pair.element.title = "Two pictures side by side, the left eye's on the left; in perspective only";
+  pair.element.title = "Two pictures side by side, the left eye's on the left; perspective projection only";
   const element = el(
     "section",
     { class: "group" },

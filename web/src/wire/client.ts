@@ -258,7 +258,7 @@ export class WireClient {
     if (operation.hasFailed) return [];
     if (frame.kind === "failed") return [failed(frame.op, frame.error)];
     if (operation.assembling.size === 0) return [{ kind: "done", op: frame.op }];
-    const message = "the operation ended before all bytes of its items came";
+    const message = "the operation ended before all bytes of its items arrived";
     return [failed(frame.op, { kind: ErrorKind.corrupt, mayRetry: true, message, context: [] })];
   }
 

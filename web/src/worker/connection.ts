@@ -86,7 +86,7 @@ export class Connection {
     };
     this.#socket.onclose = (event) => {
       if (this.#hasOpened)
-        this.#end({ kind: "disconnected", reason: event.reason || "the server has gone away" });
+        this.#end({ kind: "disconnected", reason: event.reason || "the server closed the connection" });
       else void this.#reportFailure(url);
     };
     this.#greetingTimer = setTimeout(() => {
@@ -145,7 +145,7 @@ export class Connection {
   #checkSilence(nowMillis: number): void {
     const silentMillis = nowMillis - this.#lastReceivedMillis;
     if (silentMillis > GONE_AFTER_MILLIS) {
-      this.#end({ kind: "disconnected", reason: "the server has fallen silent" });
+      this.#end({ kind: "disconnected", reason: "the server stopped responding" });
       return;
     }
     if (nowMillis - Math.max(this.#lastReceivedMillis, this.#lastPingMillis) > PING_AFTER_MILLIS) {
@@ -170,14 +170,14 @@ export class Connection {
     if (this.#hasEnded) return;
     this.#lastReceivedMillis = performance.now();
     try {
-      if (!(data instanceof ArrayBuffer)) throw new Error("expected a binary message, found text");
+      if (!(data instanceof ArrayBuffer)) throw new Error("expected a binary message, found a text message");
       for (const event of this.#client.receive(new Uint8Array(data))) this.#handle(event);
       this.#flush();
     } catch (error) {
       const detail = messageOf(error);
       this.#client.breakOff(detail);
       this.#flush();
-      this.#end({ kind: "disconnected", reason: `the server's answer cannot be understood: ${detail}` });
+      this.#end({ kind: "disconnected", reason: `invalid message from the server: ${detail}` });
     }
   }
 

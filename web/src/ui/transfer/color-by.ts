@@ -32,7 +32,7 @@ export function colorBy(actions: Actions): Component {
   const element = el(
     "div",
     { class: "color-by" },
-    el("label", {}, "Colors by", el("span", { class: "select" }, select)),
+    el("label", {}, "Color by", el("span", { class: "select" }, select)),
     source,
     bar,
     range.element,
@@ -51,13 +51,9 @@ export function colorBy(actions: Actions): Component {
     const options = listed.map(({ name, units }) => ({ value: name, label: withUnits(name, units) }));
     // One that is gone can be left all the same.
     if (by && !colors) options.push({ value: by.array, label: by.array });
-    setOptions(
-      select,
-      [{ value: OWN, label: "Its own values" }, ...options],
-      colors?.name ?? by?.array ?? OWN,
-    );
+    setOptions(select, [{ value: OWN, label: "Own values" }, ...options], colors?.name ?? by?.array ?? OWN);
     select.disabled = EXTREME_MODES.includes(view.mode);
-    select.title = select.disabled ? "The largest and smallest values along rays show their own colors" : "";
+    select.title = select.disabled ? "Maximum and minimum values along rays have their own colors" : "";
     element.hidden = options.length === 0;
     for (const part of [source, bar, range.element]) part.hidden = by === null;
     if (!by) return;

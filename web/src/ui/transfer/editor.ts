@@ -136,7 +136,7 @@ function sourceOf(state: State): string {
   const { stats, array } = state;
   if (array?.meaning === "colors") return "Opacity from 0 (dark, or transparent in the file) to 255.";
   if (!stats) return "No histogram yet.";
-  if (stats !== statsShown(state)) return "Histogram of the step or channel before, logarithmic.";
+  if (stats !== statsShown(state)) return "Histogram of the previous step or channel, logarithmic.";
   const origin = array?.levels[stats.level]?.origin ?? "stored";
   const of = stats.level === 0 ? "all values" : `level ${stats.level} (${origin})`;
   return `Histogram of ${of}, logarithmic. Double-click adds a point.`;
