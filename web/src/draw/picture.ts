@@ -1,4 +1,4 @@
-//! Puts decoded pictures on the canvas, newest first, on demand: one drawing per new picture, none otherwise.
+//! Draws decoded pictures on the canvas, on demand: once per new picture; only the newest is kept.
 
 import type { FrameInfo } from "../session/messages.ts";
 
@@ -34,7 +34,7 @@ export function isEnlarged(picture: PixelSize, screen: PixelSize): boolean {
   return picture.width < screen.width && picture.height < screen.height;
 }
 
-/** Aspects closer than this are the same: sizes are rounded to pixels. */
+/** Aspect ratios closer than this count as equal: sizes are rounded to pixels. */
 const SAME_ASPECT = 0.02;
 
 export class Picture {
@@ -68,12 +68,12 @@ export class Picture {
     this.#draw();
   }
 
-  /** Color around a picture whose aspect is not the canvas's, for the moment after a resize. */
+  /** Sets the color around a picture whose aspect ratio differs from the canvas, as after a resize. */
   setBackground(rgb: readonly [number, number, number]): void {
     this.#background = `rgb(${rgb.join(" ")})`;
   }
 
-  /** The newest picture in its own size as PNG: lossless from what was decoded. */
+  /** Returns the newest picture at its own size as PNG, without further loss. */
   async toPng(): Promise<Blob | null> {
     if (!this.#newest) return null;
     const { bitmap } = this.#newest;
@@ -106,7 +106,7 @@ export class Picture {
       this.#context.drawImage(bitmap, 0, 0, width, height);
       return;
     }
-    // The node keeps the vertical angle: the middle of the picture stays where it is.
+    // The node keeps the vertical angle: the center of the picture stays in place.
     const [w, h] = [bitmap.width * down, height];
     this.#context.drawImage(bitmap, (width - w) / 2, 0, w, h);
   }

@@ -1,4 +1,4 @@
-//! Bottom: time with its play button, and one slider for every other axis that is not space.
+//! Sliders at the bottom: time, with a play button, and every other axis that is not spatial.
 
 import type { Actions, Component, State } from "../app/state.ts";
 import type { ArrayInfo, Axis, Dataset } from "../dataset/dataset.ts";

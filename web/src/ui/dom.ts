@@ -1,4 +1,4 @@
-//! Making elements. Text always goes in as text, never as markup.
+//! Helpers that create elements. Text is always inserted as text, never as markup.
 
 type Attributes = Readonly<Record<string, string | number | boolean>>;
 type Child = Node | string;
@@ -34,12 +34,12 @@ export function setAttributes(element: Element, attributes: Attributes): void {
   }
 }
 
-/** Sets text only when it changed: screen readers and layout are left alone otherwise. */
+/** Sets text only if it changed, which saves layout and announcements of screen readers. */
 export function setText(element: Element, text: string): void {
   if (element.textContent !== text) element.textContent = text;
 }
 
-/** Outlines on a 20 by 20 grid. */
+/** SVG paths on a 20 by 20 grid. */
 const ICONS = {
   reset: "M4 10a6 6 0 1 0 2-4.5M4 3.5V7h3.5",
   camera: "M3 7h3l1.5-2h5L14 7h3v9H3zM10 13.6a2.4 2.4 0 1 0 0-4.8 2.4 2.4 0 0 0 0 4.8z",
@@ -66,7 +66,7 @@ export function setIcon(button: Element, name: IconName): void {
   button.querySelector(".icon path")?.setAttribute("d", ICONS[name]);
 }
 
-/** A button that shows only an icon; `label` is read out and shown as a hint, with its key. */
+/** A button that shows only an icon; `label` is its accessible name and, with the key, its tooltip. */
 export function iconButton(name: IconName, label: string, key: string, run: () => void): HTMLButtonElement {
   const hint = key === "" ? label : `${label} (${key})`;
   const button = el(
@@ -84,7 +84,7 @@ export function textButton(label: string, run: () => void, className = "text-but
   return button;
 }
 
-/** A box to tick, with its label. */
+/** A checkbox with its label. */
 export function checkbox(
   label: string,
   toggle: (isOn: boolean) => void,

@@ -1,4 +1,4 @@
-//! The fidelity badge, always visible: what the picture shows, what is missing, and whether waiting will help.
+//! The fidelity badge, always visible: what the picture shows, what is missing, and whether more will arrive.
 
 import { isFinished, type Component, type State } from "../app/state.ts";
 import { isEnlarged } from "../draw/picture.ts";
@@ -13,8 +13,8 @@ const ORIGINS: Readonly<Record<string, string>> = {
   corners: "block corners",
 };
 
-/** Single values of a finer level, until something better is there. */
-function isQuickLook(origin: string): boolean {
+/** True for single values of a finer level, shown until better data arrive. */
+function isPreview(origin: string): boolean {
   return origin === "sampled" || origin === "corners";
 }
 
@@ -61,7 +61,7 @@ function headline(state: State): string {
   return fidelity.exact && !isPictureEnlarged(state) ? "Complete, exact" : "Complete";
 }
 
-/** The picture at rest has fewer pixels than the screen: a picture of more than the node draws. */
+/** True if the picture at rest has fewer pixels than the screen, because the node renders no larger ones. */
 function isPictureEnlarged(state: State): boolean {
   return isFinished(state) && state.frame !== null && isEnlarged(state.frame, state.screen);
 }
@@ -72,12 +72,12 @@ function tone(state: State): string {
   return isFinished(state) ? "complete" : "loading";
 }
 
-/** 0 is full resolution; people read it as such. */
+/** Describes the level; level 0 is full resolution. */
 function levelText(fidelity: Fidelity): string {
   const name = (level: number) => (level === 0 ? "full resolution" : `level ${level}`);
   if (fidelity.levelShown === null) return `parts missing → ${name(fidelity.levelWanted)}`;
   if (fidelity.levelShown === fidelity.levelWanted) return name(fidelity.levelShown);
-  // Samples of a level have a number of their own, which says nothing to a person.
+  // Samples have a level number of their own, which is of no use to people.
   if (fidelity.origin === "sampled") return `samples → ${name(fidelity.levelWanted)}`;
   if (fidelity.origin === "corners") return `corners → ${name(fidelity.levelWanted)}`;
   return `level ${fidelity.levelShown} → ${fidelity.levelWanted}`;
@@ -85,7 +85,7 @@ function levelText(fidelity: Fidelity): string {
 
 function chipsOf(state: State, fidelity: Fidelity): { text: string; tone: string }[] {
   const chips = [
-    { text: ORIGINS[fidelity.origin] ?? fidelity.origin, tone: isQuickLook(fidelity.origin) ? "warn" : "" },
+    { text: ORIGINS[fidelity.origin] ?? fidelity.origin, tone: isPreview(fidelity.origin) ? "warn" : "" },
   ];
   if (fidelity.blocksTotal > 0) chips.push({ text: blocksText(fidelity), tone: "" });
   if (fidelity.levelsMade) {
@@ -133,7 +133,7 @@ function setProgress(progress: HTMLElement, bar: HTMLElement, state: State): voi
   bar.style.transform = isOpenEnded ? "" : `scaleX(${share})`;
 }
 
-/** Sets the attributes that tests and people's scripts read. */
+/** Sets the attributes that tests and scripts read. */
 function setData(element: HTMLElement, fidelity: Fidelity | null, isEnlargedPicture: boolean): void {
   const { dataset } = element;
   dataset.levelShown = fidelity ? String(fidelity.levelShown ?? "") : "";

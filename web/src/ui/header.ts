@@ -1,11 +1,11 @@
-//! Top left: the data set, and which of its arrays is shown.
+//! Header at the top left: the data set, and a menu of its arrays.
 
 import type { Actions, Component, State } from "../app/state.ts";
 import { isDrawable, type ArrayInfo } from "../dataset/dataset.ts";
 import { formatElements, formatShape, formatUnits } from "../dataset/labels.ts";
 import { el, setOptions, setText } from "./dom.ts";
 
-/** Notes of an array that are written out; all are in the hint. */
+/** Most notes of an array that are shown; the tooltip has all of them. */
 const MAX_NOTES = 2;
 
 export function header(actions: Actions): Component {
@@ -34,7 +34,7 @@ export function header(actions: Actions): Component {
     name.title = dataset?.name ?? "";
     setText(format, dataset?.format ?? "");
     format.hidden = !dataset?.format;
-    // Where the array of the view is not there, people choose another one, even the only one.
+    // If the array of the view does not exist, another one can be chosen, even the only one.
     chooser.hidden = !dataset || (dataset.arrays.length < 2 && array !== null);
     setOptions(select, (dataset?.arrays ?? []).map(option), array?.name ?? "");
     setText(facts, array ? factsOf(array, chooser.hidden) : "");

@@ -1,4 +1,4 @@
-//! Words instead of a black view: why there is no picture yet, or why it does not move, and what can be done.
+//! Message over the picture: why there is no picture or no update, with an action that helps.
 
 import { statsShown, type Actions, type Component, type State } from "../app/state.ts";
 import { isDrawable, isOneLayer } from "../dataset/dataset.ts";
@@ -111,7 +111,7 @@ function opened(state: State): Notice | null {
     return { tone: "busy", title: dataset ? `Opening ${dataset.name}` : "Connected", text, action: null };
   }
   const histogram = statsShown(state)?.stats.histogram ?? null;
-  // Of another step or channel nothing is known: no verdict then.
+  // Without a histogram of this step and channel nothing can be said.
   const isKnown = histogram !== null || state.stats === null;
   if (isKnown && view.transfer && !showsSomething(view.transfer, histogram)) {
     const text = "Every value that occurs is fully transparent. Raise a point of the opacity curve.";
@@ -140,7 +140,7 @@ function tokenForm(actions: Actions): HTMLFormElement {
   return form;
 }
 
-/** Messages of the project begin in lower case and end without a stop; here they stand among sentences. */
+/** Makes a sentence of a message, which begins in lower case and has no final period. */
 function sentence(message: string): string {
   const text = message.trim();
   if (text === "") return "";

@@ -1,4 +1,4 @@
-//! Which servers the picture comes from, where there are several: what each has answered, and which are away.
+//! List of the servers that the picture is read from, if there are several: bytes received, or unavailable.
 
 import type { Component, State } from "../app/state.ts";
 import { formatBytes } from "../dataset/labels.ts";
@@ -43,7 +43,7 @@ function row(server: Server): HTMLElement {
   );
 }
 
-/** `corridor://host:port/dataset` without what is the same for all. */
+/** Returns the host and port of `corridor://host:port/dataset`. */
 function hostOf(name: string): string {
   return name.replace(/^corridor:\/\//, "").replace(/\/.*$/, "");
 }

@@ -1,4 +1,4 @@
-//! The panel at the right: appearance (transfer function, colors, what is drawn and which part of it), resolution, and the servers behind the picture.
+//! Panel at the right: transfer function, colors, rendering mode, surfaces, slices, clipping, resolution, servers.
 
 import type { Actions, Component, State } from "../app/state.ts";
 import { clipControl } from "./clip.ts";

@@ -1,4 +1,4 @@
-//! Slices: for each axis of the volume that is longer than one voxel a box to tick and a slider.
+//! Slices: a checkbox and a slider for each axis of the volume with more than one voxel.
 
 import type { Actions, Component, State } from "../app/state.ts";
 import { spaceShape } from "../dataset/dataset.ts";
@@ -28,7 +28,7 @@ export function sliceControl(actions: Actions): Component {
   return { element, update };
 }
 
-/** Shows the first slice across an axis, and changes that one; others come only from links. */
+/** Row for the first slice across an axis; further slices come only from links. */
 function row(
   axis: SpaceAxis,
   now: () => readonly Slice[],
@@ -69,7 +69,7 @@ function row(
   return { element, update };
 }
 
-/** The slices with the first one across an axis at another place. */
+/** Returns the slices with the first one across an axis moved. */
 export function moved(slices: readonly Slice[], axis: SpaceAxis, at: number): readonly Slice[] {
   const first = slices.findIndex((slice) => slice.axis === axis);
   return slices.map((slice, i) => (i === first ? { ...slice, at } : slice));

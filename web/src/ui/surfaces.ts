@@ -1,4 +1,4 @@
-//! Isosurfaces: a row for each with its value, color and opacity.
+//! Isosurfaces: a row for each, with value, color and opacity.
 
 import type { Actions, Component, State } from "../app/state.ts";
 import { isContinuous } from "../dataset/dataset.ts";
@@ -97,7 +97,7 @@ function row(index: number, set: (fields: Partial<Surface>) => void, remove: () 
   );
 }
 
-/** What a person is changing is left alone. */
+/** Updates a row, except the input that a person is editing. */
 function showRow(row: Element, surface: Surface, by: ColorBy | null): void {
   const [color, value, opacity] = row.querySelectorAll("input");
   const show = (input: HTMLInputElement | undefined, text: string) => {

@@ -1,4 +1,4 @@
-//! Short messages that come and go.
+//! Short messages that disappear after some seconds.
 
 import type { Actions, Component, State } from "../app/state.ts";
 import { el, iconButton, textButton } from "./dom.ts";

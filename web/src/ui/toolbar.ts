@@ -1,4 +1,4 @@
-//! Top right: what one does with the picture as a whole.
+//! Toolbar at the top right: actions on the picture as a whole.
 
 import type { Actions, Component, State } from "../app/state.ts";
 import { el, iconButton } from "./dom.ts";

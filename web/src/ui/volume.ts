@@ -1,4 +1,4 @@
-//! What is drawn of the volume itself, besides isosurfaces and slices, and for how many eyes.
+//! Controls of the volume itself: rendering mode, meaning of the values, shading, mesh grids, stereo.
 
 import type { Actions, Component, State } from "../app/state.ts";
 import { isContinuous, type SelectableMeaning } from "../dataset/dataset.ts";
@@ -15,7 +15,7 @@ const MEANINGS: readonly { readonly value: SelectableMeaning; readonly label: st
   { value: "intensity", label: "Values are intensities" },
   { value: "labels", label: "Values are labels" },
 ];
-/** The choice that takes back what was said; the menu then shows what the file says. */
+/** Choice that restores the meaning of the file, which the menu then shows. */
 const AS_IN_FILE = { value: "file", label: "As in the file" };
 const ORDER: readonly Mode[] = ["composite", "maximum", "minimum", "surfaces"];
 
@@ -54,9 +54,8 @@ export function volumeControl(actions: Actions): Component {
     ...controls.map((control) => control.element),
     pair.element,
   );
-  const update = (state: State) => {
-    const { view, array } = state;
-    // Labels and colors have no order, so they have no extreme values.
+  const update = ({ view, array }: State) => {
+    // Labels and colors have no order, hence no maximum or minimum.
     const isDisabled = (mode: Mode) => array !== null && !isContinuous(array) && EXTREME_MODES.includes(mode);
     const options = ORDER.map((mode) => ({ value: mode, label: LABELS[mode], isDisabled: isDisabled(mode) }));
     setOptions(select, options, view.mode);

@@ -1,4 +1,4 @@
-//! Choice of the array that gives the colors: the view's own, or another one with its color bar and range.
+//! Choice of the array that determines the colors: the view's own, or another one with its color bar and range.
 
 import type { Actions, Component, State } from "../../app/state.ts";
 import { canColor, findArray, freeAxes, type ArrayInfo } from "../../dataset/dataset.ts";
@@ -46,10 +46,10 @@ export function colorBy(actions: Actions): Component {
       fitting = array && dataset ? dataset.arrays.filter((other) => canColor(other, array)) : [];
     }
     const colors = by && dataset ? findArray(dataset, by.array) : null;
-    // A link may name another place in the same array.
+    // A link may name an array that is not offered here.
     const listed = colors && !fitting.includes(colors) ? [...fitting, colors] : fitting;
     const options = listed.map(({ name, units }) => ({ value: name, label: withUnits(name, units) }));
-    // One that is gone can be left all the same.
+    // An array that no longer exists can still be deselected.
     if (by && !colors) options.push({ value: by.array, label: by.array });
     setOptions(select, [{ value: OWN, label: "Own values" }, ...options], colors?.name ?? by?.array ?? OWN);
     select.disabled = EXTREME_MODES.includes(view.mode);

@@ -1,4 +1,4 @@
-//! The colors: whose values give them, and the choice of a color map, as swatches.
+//! Colors: the array that determines them, and the color map, chosen from swatches.
 
 import type { Actions, Component, State } from "../../app/state.ts";
 import { findArray } from "../../dataset/dataset.ts";
@@ -7,7 +7,7 @@ import type { ColorBy } from "../../view/schema.ts";
 import { el } from "../dom.ts";
 import { colorBy } from "./color-by.ts";
 
-/** The map by which packed colors are their own; it suits nothing else. */
+/** Color map of packed colors, for no other arrays. */
 const OWN_COLORS = "rgb";
 
 export function colormapPicker(actions: Actions): Component {
@@ -44,7 +44,7 @@ export function colormapPicker(actions: Actions): Component {
   return { element, update };
 }
 
-/** Whether the array that gives the colors is an image in its colors. */
+/** True if the array that determines the colors is a color image. */
 function isOfColors({ dataset, array, view }: State): boolean {
   const by = view.color_by && dataset ? findArray(dataset, view.color_by.array) : array;
   return by?.meaning === "colors";

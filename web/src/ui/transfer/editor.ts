@@ -1,4 +1,4 @@
-//! The transfer-function editor: the plot, what is selected in it, the range as numbers, presets.
+//! The transfer-function editor: plot, selected point, range as numbers, presets.
 
 import {
   fullRange,
@@ -111,7 +111,7 @@ export function transferEditor(actions: Actions): Component {
     setText(readout, readoutOf(now, selected, state));
     range.update(now.range);
     range.element.hidden = !isColored;
-    // They make volumes transparent: a layer would be black, and the colors of an image are no amounts.
+    // Presets make volumes transparent: a single layer would be black, and colors of images are not intensities.
     presetRow.hidden = array !== null && (isOneLayer(array) || array.meaning === "colors");
     full.disabled = fullRange(state) === null;
     setText(source, sourceOf(state));
@@ -131,7 +131,7 @@ function readoutOf(transfer: Transfer, selected: number, state: State): string {
   return `${formatNumber(point[0])} → ${(100 * point[1]).toPrecision(3)} %`;
 }
 
-/** A histogram of a coarse level is not that of the data: say which it is. */
+/** Describes the source of the histogram, which may be a coarse level. */
 function sourceOf(state: State): string {
   const { stats, array } = state;
   if (array?.meaning === "colors") return "Opacity from 0 (dark, or transparent in the file) to 255.";

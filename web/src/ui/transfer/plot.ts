@@ -1,5 +1,5 @@
-//! The drawing of the transfer-function editor: histogram, opacity curve, points, color bar with its handles.
-//! It draws and reports what a person does to a point or handle; what that means is decided in `editor.ts`.
+//! The plot of the transfer-function editor: histogram, opacity curve, points, color bar with handles.
+//! It draws, and reports what a person does to a point or handle; `editor.ts` changes the transfer function.
 
 import { cssColor, type Colormap } from "../../transfer/colormap.ts";
 import { alphaAt, fractionOf, heightOf, logHeights, valueAt, type Domain } from "../../transfer/scale.ts";
@@ -17,7 +17,7 @@ export interface PlotInput {
     readonly counts: readonly number[];
   } | null;
   readonly map: Colormap | undefined;
-  /** The values drawn give the colors; else there is no color bar. */
+  /** True if the values drawn determine the colors; otherwise there is no color bar. */
   readonly isColored: boolean;
   readonly selected: number;
 }
@@ -25,7 +25,7 @@ export interface PlotInput {
 export interface PlotActions {
   select(index: number): void;
   movePoint(index: number, value: number, alpha: number): void;
-  /** By `across` parts of the plot's width and `up` parts of its height. */
+  /** Moves a point by fractions of the plot's width and height. */
   nudgePoint(index: number, across: number, up: number): void;
   moveRange(end: "low" | "high", value: number): void;
   nudgeRange(end: "low" | "high", across: number): void;
@@ -38,14 +38,14 @@ const HEIGHT = 128;
 const BAR_HEIGHT = 12;
 const GAP = 10;
 const INSET = 8;
-/** Heights of the drawing with and without the color bar, CSS pixels; it is as wide as its place. */
+/** Heights of the plot with and without the color bar, CSS pixels; its width is that of the panel. */
 const WHOLE_HEIGHT = HEIGHT + GAP + BAR_HEIGHT + 14;
 const CURVE_HEIGHT = HEIGHT + INSET;
 const POINT_RADIUS = 5.5;
 const HIT_RADIUS = 14;
 const STOPS = 24;
-/** Pieces in which a straight line is drawn on the square-root scale. */
-const FINENESS = 24;
+/** Segments per line of the curve on the square-root scale. */
+const SEGMENTS = 24;
 
 export class Plot {
   readonly element: SVGSVGElement;
@@ -115,7 +115,7 @@ export class Plot {
     const last = places.at(-1);
     if (!first || !last) return;
     // Opacity holds beyond the outermost points.
-    const line = [[INSET, first[1]], ...this.#fine(places), [this.#width - INSET, last[1]]]
+    const line = [[INSET, first[1]], ...this.#interpolate(places), [this.#width - INSET, last[1]]]
       .map(([x = 0, y = 0]) => `${x.toFixed(1)} ${y.toFixed(1)}`)
       .join("L");
     setAttributes(this.#curve, { d: `M${line}` });
@@ -124,22 +124,22 @@ export class Plot {
     this.#drawPoints(input, places);
   }
 
-  /** Puts the keyboard on a point, for example one just added. */
+  /** Gives the keyboard focus to a point, for example one just added. */
   focusPoint(index: number): void {
     const point = this.#points.children[index];
     if (point instanceof SVGElement) point.focus();
   }
 
-  /** Straight lines in opacity are curves on the square-root scale: a few places between make them so. */
-  #fine(places: readonly (readonly [number, number])[]): [number, number][] {
+  /** Adds points between the control points: lines in opacity are curves on the square-root scale. */
+  #interpolate(places: readonly (readonly [number, number])[]): [number, number][] {
     const fine: [number, number][] = [];
     places.forEach(([x, y], i) => {
       const next = places[i + 1];
       fine.push([x, y]);
       if (!next || next[0] - x < 4) return;
       const [from, to] = [this.#alpha(y), this.#alpha(next[1])];
-      for (let k = 1; k < FINENESS; k++) {
-        const share = (1 - Math.cos((Math.PI * k) / FINENESS)) / 2; // denser at the ends, where it bends
+      for (let k = 1; k < SEGMENTS; k++) {
+        const share = (1 - Math.cos((Math.PI * k) / SEGMENTS)) / 2; // denser at the ends, where it bends
         fine.push([x + (next[0] - x) * share, this.#y(from + (to - from) * share)]);
       }
     });

@@ -1,4 +1,4 @@
-//! The ends of a color range as numbers, and a button between that chooses them.
+//! Number inputs for the ends of a color range, with a button that sets them.
 
 import { formatNumber } from "../../dataset/labels.ts";
 import { el } from "../dom.ts";
@@ -38,7 +38,7 @@ function field(label: string): HTMLInputElement {
   });
 }
 
-/** Shows a value, unless a person is typing in the input. */
+/** Shows a value, unless the input has the focus. */
 function show(input: HTMLInputElement, value: number): void {
   if (document.activeElement === input) return;
   const text = formatNumber(value);
