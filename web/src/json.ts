@@ -1,4 +1,4 @@
-//! Looking into JSON of unknown shape without trusting it: small guards that narrow `unknown`.
+//! Guards for JSON of unknown shape.
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
 export type JsonObject = Readonly<Record<string, Json>>;
@@ -28,7 +28,7 @@ export function textOr(value: Json | undefined, otherwise: string): string {
   return typeof value === "string" ? value : otherwise;
 }
 
-/** `scalar` as the server writes it: a number, or a string where JSON has no number for it. */
+/** Reads a scalar of the server: a number, or a string for numbers that JSON lacks. */
 export function scalarOr(value: Json | undefined, otherwise: number): number {
   if (typeof value === "number") return value;
   if (typeof value !== "string" || value.trim() === "") return otherwise;

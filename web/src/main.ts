@@ -66,13 +66,13 @@ function start(): void {
   void loadColormaps(viewer);
 }
 
-/** Without them the page works in gray; the picture is the server's in any case. */
+/** Loads the color maps for the swatches; without them the swatches are gray. */
 async function loadColormaps(viewer: Viewer): Promise<void> {
   try {
     const response = await fetch(new URL("colormaps.json", document.baseURI));
     if (response.ok) viewer.setColormaps(parseColormaps((await response.json()) as Json));
   } catch {
-    // Not reachable now; the names in use still show.
+    // Not available; the names in use are still shown.
   }
 }
 

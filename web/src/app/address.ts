@@ -1,18 +1,18 @@
-//! The page's address: the view that a link asks for comes in by it, the view on the screen goes out by it, and
-//! the token passes through it once (see `session/token.ts`).
+//! The page's address: holds the view of a link, follows the view on the screen, and carries the token once (see
+//! `session/token.ts`).
 
 import { storeToken, storedToken } from "../session/token.ts";
 import { formatFragment, parseFragment } from "../view/fragment.ts";
 import type { View, ViewPatch } from "../view/schema.ts";
 
-/** The address follows the view after it has rested this long: browsers limit how often it may change. */
+/** Time without changes after which the address follows the view: browsers limit the rate of its changes. */
 const REMEMBER_MILLIS = 500;
 
 export class Address {
-  /** View settings that the link asks for. */
+  /** View settings of the link. */
   readonly patch: ViewPatch;
   readonly warnings: readonly string[];
-  /** Called when another link is entered on this page. */
+  /** Called when another link is opened on this page. */
   onNewLink: (patch: ViewPatch) => void = () => undefined;
   #token = "";
   #timer: ReturnType<typeof setTimeout> | undefined;

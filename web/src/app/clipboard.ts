@@ -1,4 +1,4 @@
-//! Copying text, also where the browser's clipboard interface is missing (plain HTTP beyond this machine).
+//! Copying of text, also without the browser's clipboard interface (plain HTTP from another host).
 
 export async function copyText(text: string): Promise<boolean> {
   const clipboard = (navigator as { readonly clipboard?: Clipboard }).clipboard;
@@ -7,7 +7,7 @@ export async function copyText(text: string): Promise<boolean> {
       await clipboard.writeText(text);
       return true;
     } catch {
-      // Not allowed now; the older way may be.
+      // Not allowed; the older method may be.
     }
   }
   return copyBySelection(text);
@@ -20,7 +20,7 @@ function copyBySelection(text: string): boolean {
   area.className = "visually-hidden";
   document.body.append(area);
   area.select();
-  // Old, but the only way without a secure context.
+  // Deprecated, but the only method without a secure context.
   // eslint-disable-next-line @typescript-eslint/no-deprecated
   const isCopied = document.execCommand("copy");
   area.remove();

@@ -1,11 +1,11 @@
-//! Keeps the page connected: starts the worker, connects, and connects again after a growing wait.
+//! Keeps the page connected: starts the worker, connects, and reconnects with exponential backoff.
 
 import { backoffMillis } from "../session/backoff.ts";
 import type { Join, Note } from "../session/messages.ts";
 import type { FromWorker, ToWorker } from "../worker/messages.ts";
 import type { ConnectionState } from "./state.ts";
 
-/** A window being dragged larger is told of at most this often. */
+/** Delay after which a new window size is sent; later sizes restart it. */
 const RESIZE_MILLIS = 120;
 
 export interface ConnectionManagerOptions {
@@ -112,7 +112,7 @@ export function isUnencrypted(page: { readonly protocol: string; readonly hostna
   return page.protocol !== "https:" && !isLoopback;
 }
 
-/** The wire lies beside the page, whatever prefix a proxy puts before both. */
+/** Returns the URL of the WebSocket, relative to the page, so that prefixes added by a proxy work. */
 export function wireAddress(page: string): string {
   const url = new URL("wire", page);
   url.protocol = url.protocol === "https:" ? "wss:" : "ws:";

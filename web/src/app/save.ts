@@ -1,4 +1,4 @@
-//! Saving a picture as a file.
+//! Files that the browser downloads: pictures and their names.
 
 import type { State } from "./state.ts";
 
@@ -12,7 +12,7 @@ export function saveFile(blob: Blob, name: string): void {
   }, 10_000);
 }
 
-/** A name that says what is on the picture: data set, array, time. */
+/** Returns a file name made of data set, array and time. */
 export function fileNameFor(state: State): string {
   const parts = [state.dataset?.name ?? "corridor", state.array?.name ?? "", `t${state.view.time}`];
   const legal = parts.map((part) => part.replace(/[^\p{L}\p{N}._-]+/gu, "-").replace(/^-+|-+$/g, ""));

@@ -12,7 +12,7 @@ import { EMPTY_VIEW, type Transfer, type View, type ViewPatch } from "../view/sc
 /** State of the connection. */
 export type ConnectionState =
   | { readonly kind: "connecting" }
-  /** Nothing comes over it now, where it is silent. */
+  /** `isSilent`: nothing has been received for some seconds. */
   | { readonly kind: "open"; readonly isSilent: boolean }
   /** Broken; the next attempt comes at `untilMillis` (of `performance.now`). */
   | { readonly kind: "waiting"; readonly reason: string; readonly untilMillis: number }
@@ -30,7 +30,7 @@ export interface Toast {
 export interface StatsTarget {
   readonly array: string;
   readonly level: number;
-  /** The step of time and the index on the axes that are not space, as `positionKey` gives them. */
+  /** Index of time and of the other axes that are not spatial, as returned by `positionKey`. */
   readonly position: string;
 }
 
@@ -48,13 +48,13 @@ export interface State {
   readonly fidelity: Fidelity | null;
   /** The frame on the screen. */
   readonly frame: FrameInfo | null;
-  /** Whether that frame shows the view as it is now. */
+  /** True if that frame shows the present view. */
   readonly isCurrent: boolean;
-  /** Statistics of the array shown, perhaps still of the previous step or channel; null while not known. */
+  /** Statistics of the array shown, possibly of the previous step or channel; null while unknown. */
   readonly stats: ArrayStats | null;
   /** The node's latest note on the values shown. */
   readonly values: ValuesNote | null;
-  /** Device pixels of the place that the picture fills. */
+  /** Size of the canvas, device pixels. */
   readonly screen: PixelSize;
   readonly colormaps: ReadonlyMap<string, Colormap>;
   readonly participants: readonly Participant[];
@@ -88,7 +88,7 @@ export const INITIAL_STATE: State = {
   toasts: [],
 };
 
-/** One word for the whole page, for people's tools and for tests: `document.body.dataset.state`. */
+/** State of the whole page, for scripts and tests: `document.body.dataset.state`. */
 export type PageState = "connecting" | "loading" | "complete" | "failed";
 
 export function pageState(state: State): PageState {
@@ -98,13 +98,13 @@ export function pageState(state: State): PageState {
   return isFinished(state) ? "complete" : "loading";
 }
 
-/** The picture on the screen is the final one of this view: not one drawn in haste while it moved. */
+/** True if the picture on the screen is the final one of this view, not one drawn while the view moved. */
 export function isFinished(state: State): boolean {
   const { frame, fidelity, isCurrent } = state;
   return frame !== null && isCurrent && fidelity?.state === "complete" && frame.fidelity.state !== "moving";
 }
 
-/** The statistics, where they are of the step and channel that the view shows. */
+/** Returns the statistics, if they belong to the step and channel that the view shows. */
 export function statsShown(state: State): ArrayStats | null {
   const { stats, array, view } = state;
   return stats && array && stats.array === array.name && stats.position === positionKey(array, view)
@@ -112,17 +112,17 @@ export function statsShown(state: State): ArrayStats | null {
     : null;
 }
 
-/** Range of all that packed colors can be. */
+/** Range of packed colors. */
 const COLOR_RANGE = [0, 255] as const;
 
-/** The range of all values in the view shown; null while they are not known, and where all are the same. */
+/** Returns the range of the values shown; null if it is unknown or all are equal. */
 export function fullRange(state: State): readonly [number, number] | null {
   if (state.array?.meaning === "colors") return COLOR_RANGE;
   const stats = statsShown(state)?.stats;
   return stats && stats.min < stats.max ? [stats.min, stats.max] : null;
 }
 
-/** Note on unusual values in the view shown; empty where nothing is unusual, or nothing is known yet. */
+/** Returns a note on unusual values in the view; empty if there are none or they are unknown. */
 export function valuesNote({ values, array, view }: State): string {
   if (!values || values.array !== array?.name) return "";
   return positionKey(array, values) === positionKey(array, view) ? values.note : "";
@@ -133,11 +133,11 @@ export interface Actions {
   /** Changes the view; `moving` while more changes follow at once, then `rest`. */
   readonly change: (patch: ViewPatch, moving?: boolean) => void;
   readonly rest: () => void;
-  /** Changes the newest transfer function, which may be newer than the state that was shown last. */
+  /** Changes the newest transfer function, which may be newer than the state shown last. */
   readonly edit: (how: (transfer: Transfer) => Transfer, moving?: boolean) => void;
   /** Shows another array, with a camera and a transfer function that suit it. */
   readonly showArray: (name: string) => void;
-  /** Has everybody see the values of all arrays of the file as of this meaning; null: as the file says. */
+  /** Sets the meaning of the values of all arrays of the file, for all participants; null: as in the file. */
   readonly interpret: (meaning: SelectableMeaning | null) => void;
   readonly togglePlay: () => void;
   readonly resetCamera: () => void;

@@ -54,10 +54,10 @@ export class Viewer implements Actions {
     this.#connection.send(message);
   });
   #state: State = INITIAL_STATE;
-  /** View settings that the link asked for, until the first connection has passed them on; then the whole view. */
+  /** View to restore on connecting: settings of the link at first, later the whole view. */
   #requestedView: ViewPatch;
   #isScheduled = false;
-  /** The data set as described, and what of it is drawn on other axes. */
+  /** The data set as described, and the arrays drawn on other axes. */
   #described: Dataset | null = null;
   #drawnArrays: readonly DrawnArray[] = [];
 
@@ -142,7 +142,7 @@ export class Viewer implements Actions {
     if (!array) return;
     const steps = timeSteps(array);
     const time = Math.min(this.#viewSync.view.time, Math.max(0, steps - 1));
-    // Camera and transfer function of another array seldom suit; the node fills in new ones.
+    // Camera and transfer function rarely suit another array; the node fills in new ones.
     const patch = { array: array.name, time, at: {}, level: null, camera: null, transfer: null };
     const mode = isContinuous(array) ? this.#viewSync.view.mode : "composite";
     this.change({ ...patch, color_by: this.#colorsOf(array), surfaces: [], slices: [], mode });
@@ -182,7 +182,7 @@ export class Viewer implements Actions {
     const camera = this.camera();
     if (!camera) return;
     const toggled = toggleProjection(camera);
-    // Parallel rays look the same to both eyes.
+    // With parallel rays both eyes see the same picture.
     this.change(
       "orthographic" in toggled.projection ? { camera: toggled, stereo: null } : { camera: toggled },
     );
@@ -278,7 +278,7 @@ export class Viewer implements Actions {
         return;
       }
       case "statsFailed":
-        // The histogram is a help, not a condition: the editor says that there is none.
+        // The editor works without a histogram.
         return;
       case "silent":
         if (this.#state.connection.kind === "open")
@@ -294,7 +294,7 @@ export class Viewer implements Actions {
     this.#viewSync.joined(view, this.#requestedView);
     this.#statsRequests.reset();
     this.#drawnArrays = [];
-    // Numbers of frames and views begin anew; the old picture stays on the canvas until the first new one.
+    // Numbers of frames and views restart; the old picture stays on the canvas until a new one arrives.
     this.#set({ frame: null, fidelity: null });
     this.#viewChanged();
   }
@@ -329,12 +329,12 @@ export class Viewer implements Actions {
     const array = dataset ? findArray(dataset, view.array) : null;
     const stats = this.#state.stats?.array === array?.name ? this.#state.stats : null;
     const isElsewhere = array !== null && stats !== null && stats.position !== positionKey(array, view);
-    // From the first answer on, a reconnection restores what is on the screen.
+    // After the first answer, a reconnection restores the view on the screen.
     if (this.#state.connection.kind === "open" && view.camera !== null)
       this.#requestedView = withoutNulls(view);
     this.#picture.setBackground(view.background);
     this.#set({ view, array, stats, isCurrent: this.#isCurrent() });
-    // While time runs, nobody reads histograms: the one of the step where it stops is asked for then.
+    // During playback no histograms are requested; one is requested for the step at which it stops.
     if (isElsewhere && this.#state.fidelity && !this.#state.isPlaying)
       this.#statsRequests.update(this.#state, this.#state.fidelity);
   }
@@ -343,7 +343,7 @@ export class Viewer implements Actions {
     return this.#state.frame !== null && this.#viewSync.isCurrent(this.#state.frame.seq);
   }
 
-  /** The frame is on the screen: tell the node, show its facts. */
+  /** Confirms a frame that is on the screen to the node and shows its fidelity. */
   #drawn(frame: FrameInfo): void {
     this.#connection.note({ kind: "shown", frame: frame.id });
     this.#set({ frame });
@@ -371,7 +371,7 @@ export class Viewer implements Actions {
     this.change({ time: nextTime(this.#viewSync.view.time, timeSteps(this.#state.array)) }, true);
   }
 
-  /** The view's choice of another array that gives the colors, where it can color `array` too; else null. */
+  /** Returns the view's other array that determines the colors, if it can color `array`; otherwise null. */
   #colorsOf(array: ArrayInfo): ColorBy | null {
     const by = this.#viewSync.view.color_by;
     const colors = by && this.#state.dataset ? findArray(this.#state.dataset, by.array) : null;
@@ -383,7 +383,7 @@ export class Viewer implements Actions {
     return screenSize(clientWidth, clientHeight, window.devicePixelRatio);
   }
 
-  /** A window that moves to another screen keeps its size in CSS pixels, but not in those of the device. */
+  /** Watches for a move to another screen, which changes the size in device pixels but not in CSS pixels. */
   #watchPixelRatio(): void {
     const query = window.matchMedia(`(resolution: ${window.devicePixelRatio}dppx)`);
     query.addEventListener(
@@ -420,7 +420,7 @@ export class Viewer implements Actions {
     this.#schedule();
   }
 
-  /** Once per animation frame: one note with all that changed, one update of the components. */
+  /** Schedules, once per animation frame, one note with all changes and one update of the components. */
   #schedule(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;

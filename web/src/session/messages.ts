@@ -6,12 +6,12 @@ export type FidelityState = "complete" | "loading" | "moving" | "failed";
 
 /** Facts of the fidelity badge; on the wire they are called `truth`. */
 export interface Fidelity {
-  /** The finest level that covers everything in sight; null while none does. */
+  /** Finest level that covers everything visible; null while none does. */
   readonly levelShown: number | null;
   readonly levelWanted: number;
-  /** How the level shown was made: stored, mean, mode, sampled, corners. */
+  /** Origin of the level shown: stored, mean, mode, sampled, corners. */
   readonly origin: string;
-  /** Why the wanted level is not finer: finest, screen, memory. */
+  /** Reason that the wanted level is not finer: finest, screen, memory. */
   readonly limit: string;
   readonly blocksPresent: number;
   readonly blocksTotal: number;
@@ -24,7 +24,7 @@ export interface Fidelity {
 
 export interface FrameInfo {
   readonly id: number;
-  /** Number of the view that it shows. */
+  /** Sequence number of the view shown. */
   readonly seq: number;
   readonly width: number;
   readonly height: number;
@@ -38,12 +38,12 @@ export interface Participant {
   readonly role: string;
 }
 
-/** Note on the values shown: for this array, at this time and these places along other axes. */
+/** Note on the values shown of an array, at a time and at positions along other axes. */
 export interface ValuesNote {
   readonly array: string;
   readonly time: number;
   readonly at: Readonly<Record<string, number>>;
-  /** One sentence; empty where nothing is unusual. */
+  /** One sentence; empty if nothing is unusual. */
   readonly note: string;
 }
 
@@ -61,11 +61,11 @@ export type SessionItem =
   | { readonly kind: "view"; readonly seq: number; readonly view: Json }
   | { readonly kind: "frame"; readonly frame: FrameInfo }
   | { readonly kind: "truth"; readonly fidelity: Fidelity }
-  /** Arrays that are drawn on other axes than those described; the list is in the bulk. */
+  /** Arrays drawn on other axes than those described; the list is in the bulk. */
   | { readonly kind: "drawn" }
   | { readonly kind: "message"; readonly severity: Severity; readonly text: string }
   | { readonly kind: "values"; readonly values: ValuesNote }
-  /** The data are to be described again. */
+  /** The description has changed and is to be requested again. */
   | { readonly kind: "changed" }
   /** Message of a newer node; ignored. */
   | { readonly kind: "unknown" };
@@ -149,7 +149,7 @@ function parseValues(value: JsonObject): ValuesNote {
 }
 
 function parseFidelity(value: Json | undefined): Fidelity {
-  if (!isObject(value)) throw new Error("expected the facts of a frame, found none");
+  if (!isObject(value)) throw new Error("expected the fidelity of a frame, found none");
   const made = isArray(value.levels_made) ? value.levels_made : [];
   const [done, total] = made;
   const state = textOr(value.state, "");

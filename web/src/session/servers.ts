@@ -1,20 +1,20 @@
-//! Which servers the viewing node reads from, as it tells them.
+//! Servers that the viewing node reads from, as it reports them.
 
 import { isArray, isCount, isObject, parseJson, textOr, type Json } from "../json.ts";
 
 /** State of one server. */
 export interface Server {
-  /** For people: its address. */
+  /** Address, for display. */
   readonly name: string;
-  /** The data set that it has, where each server has its own. */
+  /** Its data set, if servers have different ones. */
   readonly dataset: string | null;
-  /** Why it is not asked; null while it is. */
+  /** Reason for not using it; null while it is used. */
   readonly unavailableReason: string | null;
-  /** Bytes that it has answered with. */
+  /** Bytes received from it. */
   readonly deliveredBytes: number;
 }
 
-/** Servers that are shown; a node reads from 32 at most, but for a catalogue of many data sets. */
+/** Most servers shown; a node reads from at most 32, except for catalogues of many data sets. */
 const MAX_SERVERS = 256;
 
 /** Reads an item's body. Throws an `Error` that names what is wrong. */

@@ -1,5 +1,5 @@
-//! The view as this participant holds it: own changes go out numbered and bundled, changes by the node come in,
-//! and neither overwrites what is newer. Pure; the page calls `takeNote` once per animation frame.
+//! Synchronization of the view with the node: own changes are numbered and sent in batches, changes of the node are
+//! applied, and neither overwrites newer ones. Pure; the page calls `takeNote` once per animation frame.
 
 import type { Json } from "../json.ts";
 import { parseView, viewToJson } from "../view/parse.ts";
@@ -7,8 +7,8 @@ import { EMPTY_VIEW, type View, type ViewPatch } from "../view/schema.ts";
 import type { Note } from "./messages.ts";
 
 /**
- * Own changes are numbered in steps of this: the node numbers its changes by one, so that the room between tells
- * for certain which came first.
+ * Step of the sequence numbers of own changes. The node numbers its changes by one in between, so that the order is
+ * always known.
  */
 export const SEQ_STEP = 1024;
 
@@ -26,7 +26,7 @@ export class ViewSync {
     return this.#view;
   }
 
-  /** Whether the frame of view `seq` shows the newest own change. */
+  /** True if the frame of view `seq` shows the newest own change. */
   isCurrent(seq: number): boolean {
     return seq >= this.#alteredSeq && Object.keys(this.#pending).length === 0;
   }
@@ -36,7 +36,7 @@ export class ViewSync {
     return this.#alteredSeq;
   }
 
-  /** A connection begins: the node's view first, then what was chosen here or in the link goes to it again. */
+  /** Starts with the view of a new connection; then sends again what was chosen here or in the link. */
   joined(view: Json, wanted: ViewPatch): void {
     this.#seq = 0;
     this.#alteredSeq = 0;
@@ -47,19 +47,19 @@ export class ViewSync {
     if (Object.keys(wanted).length > 0) this.change(wanted, false);
   }
 
-  /** An own change; `moving` while more are expected at once. */
+  /** Applies an own change; `moving` while more are expected immediately. */
   change(patch: ViewPatch, moving: boolean): void {
     this.#view = { ...this.#view, ...patch };
     this.#pending = { ...this.#pending, ...patch };
     this.#moving = moving;
   }
 
-  /** The interaction rests: the node may draw sharply. */
+  /** Ends an interaction: the node may render at full quality. */
   rest(): void {
     this.#moving = false;
   }
 
-  /** The node, or somebody else, changed the view. Own changes that it has not seen yet stay. */
+  /** Applies a change by the node or another participant; keeps own changes that the node has not received. */
   incoming(seq: number, view: Json): void {
     this.#seq = Math.max(this.#seq, seq);
     const { patch } = parseView(view);
@@ -72,7 +72,7 @@ export class ViewSync {
   takeNote(): Note | null {
     const fields = Object.keys(this.#pending);
     if (fields.length === 0 && this.#moving === this.#sentMoving) return null;
-    // A picture that only comes to rest keeps its number, as far as waiting for it is concerned.
+    // The end of a movement does not alter the picture, so nothing waits for its number.
     this.#seq += SEQ_STEP;
     if (fields.length > 0) this.#alteredSeq = this.#seq;
     for (const field of fields) this.#fieldSeq.set(field, this.#seq);

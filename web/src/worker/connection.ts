@@ -1,5 +1,5 @@
 //! One connection to a viewing node: moves bytes between a WebSocket and the wire's state machine, asks for the
-//! description, joins the session, and reports in the page's words.
+//! description, joins the session, and reports to the page.
 
 import { parseDataset, parseDrawn, type SelectableMeaning } from "../dataset/dataset.ts";
 import { parseStats } from "../dataset/stats.ts";
@@ -13,17 +13,17 @@ import { FrameDecoder } from "./decoder.ts";
 import { connectionFailureReason } from "./connection-failure.ts";
 import type { FromWorker, ToWorker } from "./messages.ts";
 
-/** Name of this page in the server's log. */
+/** Name of the page in the server's log. */
 const PROGRAM = "corridor-web/0.1";
-/** How often silence is looked at. */
-const WATCH_MILLIS = 500;
-/** A person who waits hears within ten seconds that nothing comes: so the page asks earlier than the wire demands. */
+/** Interval between checks for silence. */
+const CHECK_MILLIS = 500;
+/** Silence after which the page sends a ping: earlier than the wire demands, so that a person learns of it in time. */
 const PING_AFTER_MILLIS = 3000;
 const SILENT_AFTER_MILLIS = 8000;
 const GONE_AFTER_MILLIS = 20_000;
 /** Longest wait for the socket and the server's welcome. */
 const WELCOME_LIMIT_MILLIS = 8000;
-/** Errors that a new attempt would get again; after all others the page connects again. */
+/** Errors that a retry would repeat; after all others the page reconnects. */
 const PERMANENT_ERRORS: readonly number[] = [
   ErrorKind.invalid,
   ErrorKind.notFound,
@@ -73,7 +73,7 @@ export class Connection {
     this.#client = new WireClient({ token, program: PROGRAM });
     this.#requestDescription();
     this.#joinOp = this.#request("join", encodeJson({ ...join }), INTERACTIVE, { kind: "join" });
-    // It goes on telling as long as the connection lives. An older node does not know it, and nothing is shown.
+    // Sends items as long as the connection lives. Older nodes do not support it; then nothing is shown.
     this.#request("servers", new Uint8Array(0), NORMAL, { kind: "servers" });
     this.#socket = new WebSocket(url);
     this.#socket.binaryType = "arraybuffer";
@@ -95,7 +95,7 @@ export class Connection {
     }, WELCOME_LIMIT_MILLIS);
     this.#watchTimer = setInterval(() => {
       this.#checkSilence(performance.now());
-    }, WATCH_MILLIS);
+    }, CHECK_MILLIS);
   }
 
   note(note: Note): void {
@@ -141,7 +141,7 @@ export class Connection {
     for (const frame of this.#client.takeOutgoing()) this.#socket.send(frame);
   }
 
-  /** A connection may die without a word (a lost network, a sleeping machine): silence is asked about, then ends it. */
+  /** Detects connections lost without notice (no network, a sleeping machine) by a ping after a time of silence. */
   #checkSilence(nowMillis: number): void {
     const silentMillis = nowMillis - this.#lastReceivedMillis;
     if (silentMillis > GONE_AFTER_MILLIS) {
@@ -204,7 +204,7 @@ export class Connection {
 
   #item(op: number, body: Uint8Array, bulk: Uint8Array<ArrayBuffer>): void {
     const purpose = this.#operations.get(op);
-    // A description beyond the limit of a body comes as bulk bytes.
+    // A description larger than the limit of a body arrives as bulk bytes.
     if (purpose?.kind === "describe") this.#describe(body.length > 0 ? body : bulk);
     if (purpose?.kind === "stats") this.#stats(purpose.id, body);
     if (purpose?.kind === "servers") this.#post({ kind: "servers", servers: parseServers(body) });
@@ -220,12 +220,12 @@ export class Connection {
     try {
       this.#post({ kind: "dataset", dataset: parseDataset(decodeJson(body)) });
     } catch (error) {
-      // The next connection would bring the same description.
+      // A new connection would receive the same description.
       this.#end({ kind: "refused", reason: messageOf(error), needsToken: false });
     }
   }
 
-  /** There may be nothing to count (every value missing): then there is no histogram, and nothing is broken. */
+  /** Reports statistics; there may be no histogram, for example if all values are missing. */
   #stats(id: number, body: Uint8Array): void {
     try {
       this.#post({ kind: "stats", id, stats: parseStats(decodeJson(body)) });
@@ -255,7 +255,7 @@ export class Connection {
     else this.#end({ kind: "refused", reason, needsToken: error.kind === ErrorKind.denied });
   }
 
-  /** A broken picture is told, and its place in flight given back. */
+  /** Reports a picture that cannot be decoded, and confirms it so that the node can send another one. */
   #decodeFailed(frame: FrameInfo, reason: string): void {
     this.note({ kind: "shown", frame: frame.id });
     this.#post({ kind: "message", severity: "error", text: `a picture could not be decoded: ${reason}` });

@@ -18,9 +18,9 @@ import type { BlockPlace, Range } from "../wire/operations.ts";
 export type ToWorker =
   | { readonly kind: "connect"; readonly url: string; readonly token: string; readonly join: Join }
   | { readonly kind: "note"; readonly note: Note }
-  /** Asks the node to take the file's values as of this meaning, for everybody; null: as the file says. */
+  /** Sets the meaning of the file's values for all participants; null: as in the file. */
   | { readonly kind: "interpret"; readonly meaning: SelectableMeaning | null }
-  /** A newer request withdraws the older one. */
+  /** A newer request cancels the older one. */
   | {
       readonly kind: "stats";
       readonly id: number;
@@ -32,7 +32,7 @@ export type ToWorker =
 export type FromWorker =
   | { readonly kind: "joined"; readonly you: number; readonly role: string; readonly view: Json }
   | { readonly kind: "dataset"; readonly dataset: Dataset }
-  /** Arrays that are drawn on other axes than the data set has. */
+  /** Arrays drawn on other axes than those of the data set. */
   | { readonly kind: "drawn"; readonly arrays: readonly DrawnArray[] }
   | { readonly kind: "participants"; readonly list: readonly Participant[] }
   | { readonly kind: "view"; readonly seq: number; readonly view: Json }
@@ -43,9 +43,9 @@ export type FromWorker =
   | { readonly kind: "servers"; readonly servers: readonly Server[] }
   | { readonly kind: "stats"; readonly id: number; readonly stats: Stats }
   | { readonly kind: "statsFailed"; readonly id: number; readonly reason: string }
-  /** The node does not let this page in; trying again as it is will not help. */
+  /** The node refused the connection; a retry will not help. */
   | { readonly kind: "refused"; readonly reason: string; readonly needsToken: boolean }
-  /** Nothing has come for a while, or something comes again. */
+  /** Nothing has been received for a while, or data arrive again. */
   | { readonly kind: "silent"; readonly isSilent: boolean }
-  /** The connection broke, or never came to be. */
+  /** The connection broke or could not be opened. */
   | { readonly kind: "disconnected"; readonly reason: string };

@@ -1,5 +1,5 @@
-//! The worker's entry: reads the network and decodes pictures off the page's thread, so that neither a busy page
-//! delays the network nor a large picture the page.
+//! Entry of the worker: reads the network and decodes pictures outside the page's thread, so that a busy page does not
+//! delay the network and a large picture does not delay the page.
 
 import { Connection } from "./connection.ts";
 import type { FromWorker, ToWorker } from "./messages.ts";

@@ -319,7 +319,7 @@ const ARROWS: Readonly<Record<string, readonly [across: number, up: number]>> = 
   ArrowUp: [0, 1],
   ArrowDown: [0, -1],
 };
-/** Component of the plot that one press of an arrow key moves by; with shift ten times as much. */
+/** Step of an arrow key as a fraction of the plot; ten times as much with shift. */
 const KEY_STEP = 0.01;
 
 function arrow(event: KeyboardEvent): readonly [across: number, up: number] | null {
