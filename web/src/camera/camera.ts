@@ -1,4 +1,4 @@
-//! Moving a camera: orbit, pan, zoom, fit, axis views. Pure: a camera and a wish in, a camera out.
+//! Moving a camera: orbit, pan, zoom, fit, axis views. Pure functions from camera to camera.
 //! Screen positions are in pixels with y down; everything else is in world units.
 
 import type { Camera, Projection, Vec3 } from "../view/schema.ts";
@@ -9,7 +9,7 @@ import { add, cross, length, normalize, rotate, scale, sub } from "./vec.ts";
 const DRAG_ANGLE_RAD = Math.PI;
 /** Default full vertical angle of view; the node's own. */
 export const DEFAULT_FOV_Y_RAD = Math.PI / 6;
-/** Room left around a fitted volume. */
+/** Margin around a fitted volume. */
 const FIT_MARGIN = 1.02;
 /** Nearest and farthest distance from the target, in diagonals of the volume. */
 const NEAREST = 0.005;
@@ -20,7 +20,7 @@ export interface Size {
   readonly height: number;
 }
 
-/** Directions of the camera: where it looks, its right and its up; orthonormal. */
+/** Directions of the camera: viewing direction, right and up; orthonormal. */
 export interface Basis {
   readonly forward: Vec3;
   readonly right: Vec3;
@@ -42,27 +42,27 @@ export function distance(camera: Camera): number {
   return length(sub(camera.eye, camera.target));
 }
 
-/** Height in world units of what is seen at the target. */
+/** Returns the height of the view at the target, world units. */
 export function heightAtTarget(camera: Camera): number {
   const { projection } = camera;
   if ("orthographic" in projection) return projection.orthographic.height_world;
   return 2 * distance(camera) * Math.tan(projection.perspective.fov_y_rad / 2);
 }
 
-/** Turns about the target by a drag of `dx`, `dy` pixels: the volume follows the pointer. */
+/** Rotates about the target by a drag of `dx`, `dy` pixels: the volume follows the pointer. */
 export function orbit(camera: Camera, dx: number, dy: number, size: Size): Camera {
   const perPixel = DRAG_ANGLE_RAD / Math.max(1, Math.min(size.width, size.height));
   return turn(camera, -dx * perPixel, -dy * perPixel);
 }
 
-/** Turns about the target: `yawRad` about the camera's up, `pitchRad` about its right. No poles, no limits. */
+/** Rotates about the target: `yawRad` about the camera's up, `pitchRad` about its right. No poles, no limits. */
 export function turn(camera: Camera, yawRad: number, pitchRad: number): Camera {
   const { right, up } = basis(camera);
-  const whirl = (v: Vec3) => rotate(rotate(v, right, pitchRad), up, yawRad);
+  const rotateBoth = (v: Vec3) => rotate(rotate(v, right, pitchRad), up, yawRad);
   return {
     ...camera,
-    eye: add(camera.target, whirl(sub(camera.eye, camera.target))),
-    up: normalize(whirl(up)),
+    eye: add(camera.target, rotateBoth(sub(camera.eye, camera.target))),
+    up: normalize(rotateBoth(up)),
   };
 }
 
@@ -93,7 +93,7 @@ function boundedFactor(camera: Camera, factor: number, diagonal: number): number
   return next / now;
 }
 
-/** Orthographic becomes perspective and back; what is seen at the target keeps its size. */
+/** Switches between orthographic and perspective projection; the size at the target stays the same. */
 export function toggleProjection(camera: Camera): Camera {
   const height = heightAtTarget(camera);
   if ("perspective" in camera.projection)
@@ -104,7 +104,7 @@ export function toggleProjection(camera: Camera): Camera {
   return { ...camera, eye: sub(camera.target, scale(forward, away)), projection };
 }
 
-/** Sees all of `box` looking along `forward`; keeps the projection of `like` where given. */
+/** Returns a camera that sees all of `box` along `forward`, with the projection of `like` if given. */
 export function fit(
   box: Pick<WorldBox, "center" | "diagonal">,
   forward: Vec3,
@@ -131,7 +131,7 @@ export function fit(
   };
 }
 
-/** A camera made for a picture as wide as high, moved away so that a narrower picture shows as much. */
+/** Moves a camera for square pictures away so that a narrower picture shows the same. */
 export function widened(camera: Camera, diagonal: number, size: Size): Camera {
   return size.width < size.height
     ? zoom(camera, size.height / Math.max(1, size.width), diagonal, size)
@@ -148,7 +148,7 @@ export const AXIS_VIEWS: readonly { readonly name: string; readonly forward: Vec
   { name: "from −z", forward: [0, 0, 1], up: [0, 1, 0] },
 ];
 
-/** From the front, a little right and above. */
+/** Direction of the default view: from the front, slightly right and above. */
 export const HOME_FORWARD: Vec3 = [-0.45, 0.8, -0.4];
 
 /** Factor: a flat volume is more than so many times thinner than it is broad. */

@@ -1,5 +1,5 @@
-//! Turns mouse, touch and wheel on the picture into camera moves: one finger or the left button turns, two
-//! fingers or the right button (or shift) move sideways, pinch and wheel go nearer.
+//! Gestures on the picture: one finger or the left button rotates, two fingers or the right button (or shift) pan,
+//! pinch and wheel zoom.
 
 import type { Camera } from "../view/schema.ts";
 import { orbit, pan, zoom, type Size } from "./camera.ts";
@@ -13,7 +13,7 @@ export interface GestureTarget {
   rest(): void;
 }
 
-/** The wheel has come to rest when nothing came for this long. */
+/** Time without events after which the wheel counts as at rest. */
 const WHEEL_REST_MILLIS = 180;
 /** Scale per pixel of wheel travel; a notch of a mouse wheel is about 100. */
 const WHEEL_RATE = 0.0014;
@@ -82,7 +82,7 @@ export class Gestures {
     else this.#target.move((this.#isPanning ? pan : orbit)(camera, dx, dy, this.#size()));
   }
 
-  /** One of two fingers moved: the middle carries the volume, the distance scales it. */
+  /** Handles a move of one of two fingers: their middle pans, their distance zooms. */
   #pinch(camera: Camera, before: Point, now: Point, other: Point): Camera {
     const size = this.#size();
     const panned = pan(camera, (now.x - before.x) / 2, (now.y - before.y) / 2, size);

@@ -1,4 +1,4 @@
-//! The keyboard: which key does what, and the list that the help shows. Controls that use a key keep it.
+//! Keyboard commands, and their list in the help. Controls with the focus get their keys first.
 
 import type { Camera } from "../view/schema.ts";
 import type { Actions } from "../app/state.ts";
@@ -13,7 +13,7 @@ export interface KeyTarget {
   rest(): void;
 }
 
-/** Lines of the help: keys, then what they do. */
+/** Lines of the help: keys and their effect. */
 export const KEY_HELP: readonly (readonly [keys: readonly string[], does: string])[] = [
   [["←", "→", "↑", "↓"], "Rotate"],
   [["Shift", "arrows"], "Pan"],

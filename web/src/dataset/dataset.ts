@@ -1,5 +1,5 @@
-//! The description of a data set as `describe` answers it, reduced to what the page shows and uses. Reading is
-//! strict about shapes (they size controls) and lenient about the rest.
+//! The description of a data set, reduced to what the page uses. Parsing is strict about shapes, which size controls,
+//! and lenient about the rest.
 
 import { isArray, isCount, isObject, scalarOr, textOr, type Json, type JsonObject } from "../json.ts";
 
@@ -21,7 +21,7 @@ export interface Axis {
 export type Affine = readonly (readonly number[])[];
 
 export interface Level {
-  /** In the array's axis order. */
+  /** Sizes in the array's axis order. */
   readonly shape: readonly number[];
   readonly origin: string;
   readonly worldFromVoxel: Affine;
@@ -39,7 +39,7 @@ export interface ArrayInfo {
   readonly units: string;
   /** Colors are those of an image, packed: only arrays as the node draws them. */
   readonly meaning: SelectableMeaning | "text" | "colors";
-  /** What the file calls it at length; empty if it does not. */
+  /** Long name in the file; empty if it has none. */
   readonly title: string;
   /** `standard` unless the file says otherwise. */
   readonly calendar: string;
@@ -48,7 +48,7 @@ export interface ArrayInfo {
   readonly levels: readonly Level[];
   /** Levels in the file, where `levels` are those of an even grid that the array is drawn on. */
   readonly fileLevels: readonly Level[];
-  /** It is a field of an adaptive mesh, whose grids can be drawn. */
+  /** True for a field of an adaptive mesh, whose grids can be drawn. */
   readonly hasGrids: boolean;
   readonly worldUnits: string;
   readonly notes: readonly string[];
@@ -94,7 +94,7 @@ export function parseDrawn(value: Json): DrawnArray[] {
   return value.slice(0, MAX_ARRAYS).map(parseArray);
 }
 
-/** The data set with the arrays as they are drawn: views count in their axes. */
+/** Returns the data set with the arrays as drawn, whose axes views refer to. */
 export function asDrawn(dataset: Dataset, drawn: readonly DrawnArray[]): Dataset {
   if (drawn.length === 0) return dataset;
   const byName = new Map(drawn.map((array) => [array.name, array]));
@@ -110,7 +110,7 @@ export function asDrawn(dataset: Dataset, drawn: readonly DrawnArray[]): Dataset
   return { ...dataset, arrays: [...dataset.arrays.map(replaced), ...added] };
 }
 
-/** Whether values between voxels mean something: those of labels and colors do not. The node's rule too. */
+/** True if values can be interpolated: those of labels and colors cannot. Same rule as in the node. */
 export function isContinuous(array: ArrayInfo): boolean {
   return array.meaning === "intensity";
 }
@@ -124,18 +124,18 @@ export function findArray(dataset: Dataset, name: string): ArrayInfo | null {
   return withSides(3) ?? withSides(2) ?? dataset.arrays.find(isDrawable) ?? dataset.arrays[0] ?? null;
 }
 
-/** Whether the node draws it. */
+/** True if the node can draw the array. */
 export function isDrawable(array: ArrayInfo): boolean {
   return array.meaning !== "text" && thickSides(array) > 0;
 }
 
-/** How many sides of the volume that it is drawn as are longer than one voxel; 0 without elements. The node's rule too. */
+/** Number of axes of the drawn volume with more than one voxel; 0 without elements. Same rule as in the node. */
 function thickSides(array: ArrayInfo): number {
   if (array.levels[0]?.shape.includes(0)) return 0;
   return spaceShape(array).filter((size) => size > 1).length;
 }
 
-/** Voxels of level 0 along x, y, z: of those axes, or of the last three where it has none of these. */
+/** Voxels of level 0 along x, y, z; of an array without spatial axes, along the last three. */
 export function spaceShape(array: ArrayInfo): readonly [number, number, number] {
   const shape = array.levels[0]?.shape ?? [];
   const hasSpace = array.axes.some((axis) => isSpatial(axis.kind));
@@ -146,12 +146,12 @@ export function spaceShape(array: ArrayInfo): readonly [number, number, number] 
   return [size("x", 1), size("y", 2), size("z", 3)];
 }
 
-/** Whether it is one layer: nothing lies behind what is seen of it. */
+/** True for a single layer of voxels, which hides nothing. */
 export function isOneLayer(array: ArrayInfo): boolean {
   return spaceShape(array).some((size) => size < 2);
 }
 
-/** Whether the array is drawn along this axis: one of space, or one of the last three where it has none of these. The node's rule too. */
+/** True for spatial axes, or the last three axes of an array without spatial ones. Same rule as in the node. */
 export function isDrawn(array: ArrayInfo, axis: number): boolean {
   if (array.axes.some(({ kind }) => isSpatial(kind))) return isSpatial(array.axes[axis]?.kind ?? "other");
   return axis >= array.axes.length - 3 && axis < array.axes.length;
@@ -163,15 +163,15 @@ export function timeSteps(array: ArrayInfo): number {
   return axis < 0 || isDrawn(array, axis) ? 0 : (array.levels[0]?.shape[axis] ?? 0);
 }
 
-/** The axes along which a place is chosen, with their lengths. */
+/** Returns the axes along which a position is chosen, with their lengths. */
 export function freeAxes(array: ArrayInfo): { axis: Axis; size: number }[] {
   const axes = array.axes.map((axis, i) => ({ axis, size: array.levels[0]?.shape[i] ?? 1, i }));
   return axes.flatMap(({ axis, size, i }) => (size > 1 && !isDrawn(array, i) ? [{ axis, size }] : []));
 }
 
 /**
- * Whether an array can give the colors of another one whatever of that is shown: its voxels lie at the same places, and it is
- * as long along the axes that both have.
+ * True if an array can determine the colors of another one at all times and positions: its voxels have the same
+ * positions, and it is at least as long along the axes that both have.
  */
 export function canColor(array: ArrayInfo, shown: ArrayInfo): boolean {
   const place = (of: ArrayInfo) => JSON.stringify([spaceShape(of), of.levels[0]?.worldFromVoxel]);

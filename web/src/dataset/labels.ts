@@ -1,4 +1,4 @@
-//! Labels beside controls, for people: positions along axes, dates (CF conventions), shapes, numbers.
+//! Labels of controls: positions along axes, dates (CF conventions), shapes, numbers.
 
 import type { ArrayInfo, Axis, Dataset } from "./dataset.ts";
 
@@ -99,9 +99,9 @@ export function cfDate(value: number, units: string, step = 0): string | null {
   const date = new Date(midnight.getTime() + days * 86_400_000 + minutes * 60_000);
   const isDate = midnight.getUTCMonth() === month - 1 && midnight.getUTCDate() === day;
   const [from, end] = [Date.UTC(1582, 9, 15), Date.UTC(10_000, 0, 1)];
-  const isAgreed = [date.getTime(), midnight.getTime()].every((time) => time >= from && time < end);
+  const isInRange = [date.getTime(), midnight.getTime()].every((time) => time >= from && time < end);
   // Before 1582 the standard calendar is Julian, and years after 9999 have more digits; such dates stay numbers.
-  if (!isDate || !isAgreed) return null;
+  if (!isDate || !isInRange) return null;
   const text = date.toISOString();
   const seconds = secondsText(nanoseconds - minutes * 60e9);
   const time = text.slice(11, 16) + seconds;
@@ -148,12 +148,12 @@ export function formatBytes(bytes: number): string {
   return `${Number((bytes / 1024 ** step).toPrecision(3))} ${units[step] ?? ""}`;
 }
 
-/** What the elements of an array are: packed colors, or numbers of a type. */
+/** Describes the elements of an array: packed colors, or numbers of a type. */
 export function formatElements({ meaning, dtype }: ArrayInfo): string {
   return meaning === "colors" ? "colors" : formatType(dtype);
 }
 
-/** `<f4` and such, as people say it. */
+/** Formats a type such as `<f4` as `float32`. */
 export function formatType(dtype: string): string {
   const match = /^[<>|=]?([iuf])([1248])$/.exec(dtype);
   if (!match) return dtype.replace(/^[<>|=]/, "");

@@ -1,4 +1,4 @@
-//! Statistics of values, as `stats` answers them, and where to ask for them: at a level that is cheap to read.
+//! Statistics of values (the answer of `stats`), and the level and ranges for which they are requested.
 
 import { isArray, isCount, isFinite, isObject, scalarOr, type Json } from "../json.ts";
 import type { Range } from "../wire/operations.ts";
@@ -51,7 +51,7 @@ export function parseStats(value: Json): Stats {
   };
 }
 
-/** The finest level from `shown` on that is cheap; it is there already, so nothing is made for a histogram. */
+/** Returns the finest level from `shown` on that is cheap to read; it exists, so none is computed for a histogram. */
 export function statsLevel(array: ArrayInfo, shown: number): number {
   const elements = (level: number) =>
     (array.fileLevels[level]?.shape ?? []).reduce((n, size, at) => (isDrawn(array, at) ? n * size : n), 1);
@@ -64,7 +64,7 @@ export function statsLevel(array: ArrayInfo, shown: number): number {
   return shown;
 }
 
-/** All of space at one time and one position on the other axes. */
+/** Returns the ranges of all of space at one time and one position on the other axes. */
 export function statsRanges(
   array: ArrayInfo,
   level: number,
@@ -80,7 +80,7 @@ export function statsRanges(
   });
 }
 
-/** The step of time and the index on each further axis that a view shows, as one text to compare. */
+/** Returns the time step and the indices on further axes of a view as one string, for comparison. */
 export function positionKey(
   array: ArrayInfo,
   view: { readonly time: number; readonly at: Readonly<Record<string, number>> },

@@ -1,4 +1,4 @@
-//! Place of an array in world space.
+//! Bounds of an array in world space.
 
 import type { Vec3 } from "../view/schema.ts";
 import { spaceShape, type Affine, type ArrayInfo } from "./dataset.ts";
@@ -47,10 +47,10 @@ export function worldBox(array: ArrayInfo): WorldBox | null {
   };
 }
 
-/** Least share of the box's extent along an axis of the world that sides of more than one voxel give it; less is rounding. */
+/** Least fraction of the box's extent along a world axis that is not due to rounding. */
 const LEAST_SHARE = 1e-6;
 
-/** For each axis of the world whether the array has more than one voxel along it. */
+/** Returns for each axis of the world whether the array has more than one voxel along it. */
 export function isThick(array: ArrayInfo): readonly [boolean, boolean, boolean] {
   const map = array.levels[0]?.worldFromVoxel ?? [];
   const counts = spaceShape(array);
@@ -63,7 +63,7 @@ export function isThick(array: ArrayInfo): readonly [boolean, boolean, boolean] 
   return [is(0), is(1), is(2)];
 }
 
-/** Along each axis of the world, of the box of so many voxels. */
+/** Returns the extent along each axis of the world of a box of `counts` voxels. */
 function extent(map: Affine, counts: readonly number[]): Vec3 {
   const along = (i: number) => counts.reduce((sum, n, axis) => sum + Math.abs(map[i]?.[axis] ?? 0) * n, 0);
   return [along(0), along(1), along(2)];

@@ -30,7 +30,7 @@ export function nudgePoint(transfer: Transfer, index: number, by: number, up: nu
   return point ? movePoint(transfer, index, point[0] + by, alphaAt(heightOf(point[1]) + up)) : transfer;
 }
 
-/** Adds a point and tells its index; -1 when there are as many as there may be. */
+/** Adds a point and returns its index; -1 if the curve is full. */
 export function addPoint(
   transfer: Transfer,
   value: number,
@@ -43,7 +43,7 @@ export function addPoint(
   return { transfer: { ...transfer, opacity: transfer.opacity.toSpliced(index, 0, added) }, index };
 }
 
-/** Removes point `index`; the last two stay, a curve needs them. */
+/** Removes point `index`; the last two points stay. */
 export function removePoint(transfer: Transfer, index: number): Transfer {
   if (transfer.opacity.length <= 2 || index < 0 || index >= transfer.opacity.length) return transfer;
   return { ...transfer, opacity: transfer.opacity.toSpliced(index, 1) };
@@ -58,7 +58,7 @@ export function moveRange(transfer: Transfer, end: "low" | "high", value: number
   return range[0] < range[1] ? { ...transfer, range } : transfer;
 }
 
-/** Shapes to begin from: fractions of the color range with their opacities. */
+/** Preset curves: fractions of the color range with their opacities. */
 export const PRESETS: readonly {
   readonly name: string;
   readonly hint: string;
@@ -114,7 +114,7 @@ export const PRESETS: readonly {
   },
 ];
 
-/** Every value opaque: of one layer, where there is nothing behind. */
+/** All values opaque: for a single layer, which hides nothing. */
 export const OPAQUE: readonly OpacityPoint[] = [
   [0, 1],
   [1, 1],
@@ -125,11 +125,11 @@ export function applyPreset(transfer: Transfer, shape: readonly OpacityPoint[]):
   return { ...transfer, opacity: shape.map(([at, alpha]) => [low + at * (high - low), alpha]) };
 }
 
-/** Opacity below this is not seen even through hundreds of voxels. */
+/** Opacity below this is invisible even through hundreds of voxels. */
 const VISIBLE_ALPHA = 1e-4;
 
-/** Whether anything can be seen: some value that occurs (all of `domain`, where counts are not known) has opacity. */
-export function showsSomething(
+/** True if some value that occurs has opacity; without a histogram, any value. */
+export function isAnythingVisible(
   transfer: Transfer,
   histogram: { readonly low: number; readonly high: number; readonly counts: readonly number[] } | null,
 ): boolean {

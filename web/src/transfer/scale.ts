@@ -1,5 +1,5 @@
-//! Between values and places in the editor. Opacity is drawn on a square-root scale: over one voxel, useful
-//! opacities are small, and a linear scale would press them all against the floor.
+//! Scales of the editor. Opacity has a square-root scale: useful opacities per voxel are small and would not be
+//! distinguishable on a linear one.
 
 export interface Domain {
   readonly low: number;
@@ -13,7 +13,7 @@ export function domainOf(range: readonly [number, number], occurring: Domain | n
   return low < high ? { low, high } : { low: low - 0.5, high: low + 0.5 };
 }
 
-/** 0 at the left edge, 1 at the right one. */
+/** Horizontal position of a value: 0 at the left edge, 1 at the right one. */
 export function fractionOf(domain: Domain, value: number): number {
   return (value - domain.low) / (domain.high - domain.low);
 }
@@ -22,7 +22,7 @@ export function valueAt(domain: Domain, fraction: number): number {
   return domain.low + fraction * (domain.high - domain.low);
 }
 
-/** 0 at the floor, 1 at the top. */
+/** Height of an opacity: 0 at the bottom, 1 at the top. */
 export function heightOf(alpha: number): number {
   return Math.sqrt(Math.max(0, alpha));
 }

@@ -16,7 +16,7 @@ import {
   opacityAt,
   PRESETS,
   removePoint,
-  showsSomething,
+  isAnythingVisible,
 } from "./edit.ts";
 import { alphaAt, domainOf, fractionOf, heightOf, logHeights, valueAt } from "./scale.ts";
 
@@ -140,10 +140,10 @@ describe("what can be seen", () => {
         [100, 1],
       ],
     };
-    expect(showsSomething(high, null)).toBe(true);
-    expect(showsSomething(high, histogram)).toBe(false);
+    expect(isAnythingVisible(high, null)).toBe(true);
+    expect(isAnythingVisible(high, histogram)).toBe(false);
     expect(
-      showsSomething(
+      isAnythingVisible(
         {
           ...high,
           opacity: [
@@ -156,7 +156,7 @@ describe("what can be seen", () => {
       ),
     ).toBe(true);
     expect(
-      showsSomething(
+      isAnythingVisible(
         {
           ...high,
           opacity: [

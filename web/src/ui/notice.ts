@@ -2,7 +2,7 @@
 
 import { statsShown, type Actions, type Component, type State } from "../app/state.ts";
 import { isDrawable, isOneLayer } from "../dataset/dataset.ts";
-import { applyPreset, OPAQUE, PRESETS, showsSomething } from "../transfer/edit.ts";
+import { applyPreset, OPAQUE, PRESETS, isAnythingVisible } from "../transfer/edit.ts";
 import { el, setText, textButton } from "./dom.ts";
 
 interface Notice {
@@ -113,7 +113,7 @@ function opened(state: State): Notice | null {
   const histogram = statsShown(state)?.stats.histogram ?? null;
   // Without a histogram of this step and channel nothing can be said.
   const isKnown = histogram !== null || state.stats === null;
-  if (isKnown && view.transfer && !showsSomething(view.transfer, histogram)) {
+  if (isKnown && view.transfer && !isAnythingVisible(view.transfer, histogram)) {
     const text = "Every value that occurs is fully transparent. Raise a point of the opacity curve.";
     return { tone: "hint", title: "Nothing visible with this transfer function", text, action: "opacity" };
   }

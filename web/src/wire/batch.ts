@@ -31,7 +31,7 @@ export interface Requests {
   readonly first: number;
   readonly name: string;
   readonly priority: { readonly tier: number; readonly weight: number };
-  /** From now; 0: none. */
+  /** Deadline from now; 0: none. */
   readonly deadlineMillis: number;
   readonly parameters: readonly Uint8Array[];
 }

@@ -189,7 +189,7 @@ describe("operations", () => {
     const client = opened();
     client.ping();
     client.ping();
-    client.breakOff("nonsense");
+    client.close("nonsense");
     expect(take(client)).toMatchObject([
       { kind: "ping", nonce: 1n },
       { kind: "ping", nonce: 2n },

@@ -1,4 +1,4 @@
-//! The client's side of one connection as a state machine: frames in, events and frames out. It knows neither
+//! The client's side of one connection as a state machine: frames in, events and frames out. It uses neither
 //! sockets nor clocks; the worker moves its bytes.
 
 import type { Answer } from "./batch.ts";
@@ -46,7 +46,7 @@ interface Assembly {
   readonly body: Uint8Array;
   readonly bulkBytes: number;
   readonly checksum: number;
-  /** Kept as they come: a false length costs no memory. */
+  /** Parts as received: a wrong length costs no memory. */
   readonly parts: Uint8Array[];
   received: number;
   running: number;
@@ -54,7 +54,7 @@ interface Assembly {
 
 interface Operation {
   nextItem: number;
-  /** Reported as failed; what still comes for it is only counted. */
+  /** Reported as failed; further data are only counted. */
   hasFailed: boolean;
   readonly assembling: Map<number, Assembly>;
 }
@@ -82,16 +82,16 @@ export class WireClient {
     });
   }
 
-  /** Frames to send, oldest first; each is handed out once. */
+  /** Takes the frames to send, oldest first. */
   takeOutgoing(): Uint8Array<ArrayBuffer>[] {
     return this.#outgoing.splice(0);
   }
 
-  /** Starts an operation and gives its number. */
+  /** Starts an operation and returns its number. */
   request(name: string, parameters: Uint8Array, priority: Priority): number {
-    if (this.#state === "ended") throw new WireError("expected an open connection, found one that ended");
+    if (this.#state === "ended") throw new WireError("the connection has ended");
     if (this.#operations.size >= MAX_OPERATIONS) {
-      throw new WireError(`expected at most ${MAX_OPERATIONS} operations under way, found one more`);
+      throw new WireError(`at most ${MAX_OPERATIONS} operations may be under way`);
     }
     const op = this.#nextOp++;
     this.#operations.set(op, { nextItem: 0, hasFailed: false, assembling: new Map() });
@@ -99,28 +99,28 @@ export class WireClient {
     return op;
   }
 
-  /** Withdraws an operation; its `failed` or `done` still comes. */
+  /** Cancels an operation; its `failed` or `done` still arrives. */
   cancel(op: number): void {
     if (this.#operations.has(op)) this.#send({ kind: "cancel", op });
   }
 
-  /** A message to a running operation; dropped when it has ended. */
+  /** Sends a message to a running operation; ignored if it has ended. */
   note(op: number, body: Uint8Array): void {
     if (this.#operations.has(op)) this.#send({ kind: "note", op, body });
   }
 
-  /** Asks the server for a sign of life. */
+  /** Sends a ping, to which the server answers. */
   ping(): void {
     this.#send({ kind: "ping", nonce: this.#nextPing++ });
   }
 
-  /** Ends the connection from this side and tells the server why. */
-  breakOff(message: string): void {
+  /** Closes the connection and sends the reason to the server. */
+  close(message: string): void {
     this.#send({ kind: "close", error: { kind: ErrorKind.corrupt, mayRetry: false, message, context: [] } });
     this.#end();
   }
 
-  /** Takes one message. Throws [`WireError`] when the server breaks the protocol: close the connection then. */
+  /** Handles one message. Throws [`WireError`] if the server violates the protocol; close the connection then. */
   receive(message: Uint8Array): WireEvent[] {
     if (this.#state === "ended") return [];
     const frame = decodeFrame(message);
@@ -156,13 +156,13 @@ export class WireClient {
   }
 
   #welcome(version: number, program: string): WireEvent[] {
-    if (this.#state !== "greeting") throw new WireError("expected one welcome, found another");
+    if (this.#state !== "greeting") throw new WireError("received a second welcome");
     if (version !== VERSION) throw new WireError(`expected version ${VERSION} of the wire, found ${version}`);
     this.#state = "open";
     return [{ kind: "welcome", program }];
   }
 
-  /** Handles an answer as its item, one chunk and its end, as far as it has them. */
+  /** Handles an answer as the frames that it stands for: item, chunk and end. */
   #answer({ op, item, done }: Answer): WireEvent[] {
     const events: WireEvent[] = [];
     if (item) {
@@ -189,7 +189,7 @@ export class WireClient {
     if (operation.hasFailed && bulkBytes === 0) return [];
     if (bulkBytes === 0) return [{ kind: "item", op: frame.op, body, bulk: new Uint8Array(0) }];
     if (++this.#assemblingItems > MAX_ASSEMBLING_ITEMS) {
-      throw new WireError(`expected at most ${MAX_ASSEMBLING_ITEMS} unfinished items, found one more`);
+      throw new WireError(`at most ${MAX_ASSEMBLING_ITEMS} items may be unfinished`);
     }
     operation.assembling.set(frame.item, { body, bulkBytes, checksum, parts: [], received: 0, running: 0 });
     return [];
@@ -221,7 +221,7 @@ export class WireClient {
     ];
   }
 
-  /** Bytes changed on the way: this operation is lost, the connection is not. */
+  /** Fails the operation of a damaged item; the connection continues. */
   #damaged(frame: Chunk, operation: Operation): WireEvent[] {
     operation.hasFailed = true;
     this.cancel(frame.op);
@@ -234,11 +234,10 @@ export class WireClient {
     this.#assemblingItems--;
   }
 
-  /** Bulk bytes arrived: within the credit given and the memory set aside, and credited again. */
+  /** Checks received bulk bytes against credit and memory, and returns credit for them. */
   #account(bytes: number): void {
     this.#allowedBytes -= bytes;
-    if (this.#allowedBytes < 0)
-      throw new WireError("expected the server to keep within its credit, found more bytes");
+    if (this.#allowedBytes < 0) throw new WireError("the server sent more bytes than its credit allows");
     this.#assemblingBytes += bytes;
     if (this.#assemblingBytes > MAX_ASSEMBLING_BYTES) {
       throw new WireError(`expected at most ${MAX_ASSEMBLING_BYTES} bytes in unfinished items, found more`);

@@ -1,7 +1,7 @@
 //! The primitives of the wire: little-endian numbers, strings, byte runs, lists. Reading is bounded and throws
-//! [`WireError`] with what was expected and what was found; nothing else escapes from here.
+//! only [`WireError`], with what was expected and what was found.
 
-/** The other side broke the protocol, or this side was asked to. */
+/** Violation of the protocol by the other side, or by a call on this side. */
 export class WireError extends Error {
   override name = "WireError";
 }
@@ -109,12 +109,12 @@ export class Reader {
     const count = this.u16();
     if (count > max) throw new WireError(`expected at most ${max} items in a list, found ${count}`);
     const items: T[] = [];
-    // Each item takes at least one byte or throws, so a false count costs no memory.
+    // Each item takes at least one byte or throws, so a wrong count costs no memory.
     for (let i = 0; i < count; i++) items.push(item(this));
     return items;
   }
 
-  /** Whether nothing is left. */
+  /** True if all bytes are read. */
   get isEmpty(): boolean {
     return this.#at === this.#bytes.length;
   }

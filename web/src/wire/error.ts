@@ -1,9 +1,8 @@
-//! The one error of the project as it crosses the wire: a stable number, whether a retry can help, a sentence
-//! for people, and the places it passed through.
+//! Errors on the wire: a stable number of the kind, whether a retry can help, a sentence for people, and the context.
 
 import type { Reader, Writer } from "./codec.ts";
 
-/** Stable numbers of the kinds that this side tells apart. */
+/** Stable numbers of the kinds that this side distinguishes. */
 export const ErrorKind = {
   internal: 1,
   invalid: 2,
@@ -17,10 +16,10 @@ export const ErrorKind = {
 
 export interface RemoteError {
   readonly kind: number;
-  /** Whether doing the same again may help. */
+  /** True if a retry may help. */
   readonly mayRetry: boolean;
   readonly message: string;
-  /** Innermost place first. */
+  /** Innermost context first. */
   readonly context: readonly string[];
 }
 
@@ -38,7 +37,7 @@ export function writeError(writer: Writer, error: RemoteError): void {
     .list(error.context, (w, place) => w.str(place));
 }
 
-/** One line for people, outermost place first. */
+/** Formats an error as one line for people, outermost context first. */
 export function describeError(error: RemoteError): string {
   return [...error.context].reverse().concat(error.message).join(": ");
 }

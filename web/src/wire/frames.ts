@@ -26,7 +26,7 @@ export const MAGIC = 0x52444f43;
 /** The version this side speaks. */
 export const VERSION = 1;
 
-/** First the tier (0 background to 4 urgent), then the weight within it. */
+/** Priority: the tier (0 background to 4 urgent) first, then the weight within it. */
 export interface Priority {
   readonly tier: number;
   readonly weight: number;
@@ -46,7 +46,7 @@ export interface Request {
   readonly op: number;
   readonly name: string;
   readonly priority: Priority;
-  /** From now; 0: none. */
+  /** Deadline from now; 0: none. */
   readonly deadlineMillis: number;
   readonly parameters: Uint8Array;
 }

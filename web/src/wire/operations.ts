@@ -1,4 +1,4 @@
-//! Parameters and bodies of the operations that a page asks for, or may ask for, beside `join`.
+//! Parameters and bodies of the operations of a page except `join`.
 
 import { Reader, WireError, Writer } from "./codec.ts";
 import { MAX_AXES, MAX_PIECE_ROWS } from "./limits.ts";
@@ -40,11 +40,11 @@ export function readParameters(place: BlockPlace, ranges: readonly Range[]): Uin
   return writer.finish();
 }
 
-/** How the bulk of an item was compressed. */
+/** Compression of the bulk of an item. */
 export interface Compression {
   /** 1: one LZ4 block, 2: Zstandard, 3: zlib, 4: gzip. */
   readonly algorithm: number;
-  /** Bytes of an element whose bytes were sorted before; 1 where they were not. */
+  /** Element size of the byte shuffle before compression; 1 without shuffle. */
   readonly width: number;
   readonly plainBytes: number;
 }
@@ -52,7 +52,7 @@ export interface Compression {
 /** The body of an item of `read`: where its bulk belongs in the C-order result. */
 export interface Piece {
   readonly offsetBytes: bigint;
-  /** Null where the bulk is plain. */
+  /** Null if the bulk is not compressed. */
   readonly compression: Compression | null;
   /** Rows of equal length: count and stride in bytes per axis, the slowest first; none means one row. */
   readonly rows: readonly (readonly [count: bigint, strideBytes: bigint])[];

@@ -175,7 +175,7 @@ export class Connection {
       this.#flush();
     } catch (error) {
       const detail = messageOf(error);
-      this.#client.breakOff(detail);
+      this.#client.close(detail);
       this.#flush();
       this.#end({ kind: "disconnected", reason: `invalid message from the server: ${detail}` });
     }
