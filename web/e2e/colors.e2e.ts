@@ -1,11 +1,11 @@
-//! A viewer of two arrays: the other one gives the colors. `CORRIDOR_E2E_COLORS` names it; its values lie from 0 to 100.
+//! Colors by another array. `CORRIDOR_E2E_COLORS` is its name; its values are from 0 to 100.
 
 import type { Browser, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 
-import { complete, difference, isVisible, keep, launch, open, thumbnail } from "./visit.ts";
+import { complete, difference, isVisible, screenshot, launch, open, thumbnail } from "./helpers.ts";
 
-/** As in `viewer.e2e.ts`. */
+/** Thresholds as in `viewer.e2e.ts`. */
 const CHANGED = 2.5;
 const SAME = 0.5;
 
@@ -68,7 +68,7 @@ describe.runIf(other !== undefined)("another array", () => {
     expect(high).toBeCloseTo(100, -1);
     expect(await page.locator(".color-by .hint").textContent()).toContain(other);
     expect(await page.locator(".tf-bar").isVisible(), "opacity is not in color").toBe(false);
-    await keep(page, "colors-1-other");
+    await screenshot(page, "colors-1-other");
   });
 
   it("has a range of its own, which the server chooses again when asked", async () => {
@@ -93,27 +93,27 @@ describe.runIf(other !== undefined)("another array", () => {
     await page.locator(".map input:not(:checked)").first().check({ force: true });
     await complete(page);
     expect(difference(colored, await thumbnail(page))).toBeGreaterThan(CHANGED);
-    await keep(page, "colors-2-map");
+    await screenshot(page, "colors-2-map");
   });
 
-  it("colors isosurfaces, whose own color waits", async () => {
+  it("colors isosurfaces instead of their own color", async () => {
     await page.click(".group:has(h2:text-is('Isosurfaces')) button:text-is('Add')");
     await complete(page);
     const color = page.getByLabel("Color of surface 1");
     expect(await color.isDisabled()).toBe(true);
-    await keep(page, "colors-3-isosurface");
+    await screenshot(page, "colors-3-isosurface");
     await page.click("[aria-label='Remove surface 1']");
     await complete(page);
   });
 
-  it("gives way to the array's own values, whose map stayed", async () => {
+  it("can be deselected, which restores the array's own map", async () => {
     await by().selectOption("");
     await complete(page);
     expect(difference(before, await thumbnail(page))).toBeLessThan(SAME);
     expect(await page.locator(".map input[value='viridis']").isChecked()).toBe(true);
   });
 
-  it("gives none to extreme values", async () => {
+  it("is not available for maximum and minimum modes", async () => {
     await chosen();
     await mode().selectOption("maximum");
     await complete(page);
@@ -128,7 +128,7 @@ describe.runIf(other !== undefined)("another array", () => {
 
   it("travels by the link", async () => {
     await chosen();
-    await page.waitForTimeout(700); // the address follows the view at its ease
+    await page.waitForTimeout(700); // the address follows the view with a delay
     const colored = await thumbnail(page);
     await page.reload();
     await complete(page);
@@ -136,14 +136,14 @@ describe.runIf(other !== undefined)("another array", () => {
     expect(difference(colored, await thumbnail(page))).toBeLessThan(SAME);
   });
 
-  it("is not offered where it is the one that is shown", async () => {
+  it("is not offered for itself", async () => {
     await page.locator("#array").selectOption(other ?? "");
     await complete(page);
     expect(await by().inputValue()).toBe("");
     expect(await by().locator(`option[value="${other}"]`).count()).toBe(0);
   });
 
-  it("and nothing went wrong on the page", () => {
+  it("there were no errors on the page", () => {
     expect(errors).toEqual([]);
   });
 });

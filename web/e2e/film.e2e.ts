@@ -1,11 +1,11 @@
-//! A film that `corridor render` wrote, as a browser plays it. `CORRIDOR_E2E_FILM` names the file, `CORRIDOR_E2E_EXPECTED` says
-//! as JSON what has to be seen.
+//! Playback of a film written by `corridor render`. `CORRIDOR_E2E_FILM` is the file, `CORRIDOR_E2E_EXPECTED` the expected
+//! size, duration and colors as JSON.
 
 import { readFileSync } from "node:fs";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
 
-import { launch, open } from "./visit.ts";
+import { launch, open } from "./helpers.ts";
 
 interface Expected {
   readonly width: number;

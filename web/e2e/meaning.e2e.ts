@@ -1,11 +1,11 @@
-//! A viewer of whole numbers: people say whether they are amounts or labels. `CORRIDOR_E2E_MEANING` is what the file says.
+//! Meaning of integer values, which a person can change. `CORRIDOR_E2E_MEANING` is the meaning in the file.
 
 import type { Browser, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 
-import { complete, difference, keep, launch, open, thumbnail } from "./visit.ts";
+import { complete, difference, screenshot, launch, open, thumbnail } from "./helpers.ts";
 
-/** As in `viewer.e2e.ts`. */
+/** Thresholds as in `viewer.e2e.ts`. */
 const CHANGED = 2.5;
 const SAME = 0.5;
 
@@ -32,7 +32,7 @@ const hasMap = (name: string) =>
   page.waitForSelector(`.map input[value='${name}']:checked`, { state: "attached" });
 
 describe.runIf(said !== undefined)("the meaning of values", () => {
-  it("is what the file says at first", async () => {
+  it("is that of the file at first", async () => {
     expect(await chooser().inputValue()).toBe(said);
   });
 
@@ -42,11 +42,11 @@ describe.runIf(said !== undefined)("the meaning of values", () => {
     await complete(page);
     expect(await chooser().inputValue()).toBe("labels");
     expect(difference(before, await thumbnail(page))).toBeGreaterThan(CHANGED);
-    await keep(page, "meaning-1-labels");
+    await screenshot(page, "meaning-1-labels");
   });
 
   it.each(["intensity", "file"])(
-    "becomes amounts again by `%s`, with the picture of before",
+    "becomes intensities again by `%s`, with the same picture as at first",
     async (choice) => {
       await chooser().selectOption("labels");
       await hasMap("labels");

@@ -1,10 +1,10 @@
-//! The page behind proxies. `CORRIDOR_E2E_PROXIES` is a list in JSON of addresses, each with what has to be there: a complete
-//! picture (`null`), or words that say what to set.
+//! The page behind proxies. `CORRIDOR_E2E_PROXIES` is a JSON list of addresses, each with the expected result: a complete
+//! picture (`null`), or a message that names the setting.
 
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
 
-import { complete, keep, launch } from "./visit.ts";
+import { complete, screenshot, launch } from "./helpers.ts";
 
 interface Visit {
   readonly name: string;
@@ -14,8 +14,8 @@ interface Visit {
 }
 
 const visits = JSON.parse(process.env.CORRIDOR_E2E_PROXIES ?? "[]") as readonly Visit[];
-/** Longest wait for words: a page says within ten seconds that nothing comes. */
-const WORDS_MILLIS = 10_000;
+/** Longest wait for a message: a page reports within ten seconds that nothing is received. */
+const MESSAGE_MILLIS = 10_000;
 let browser: Browser;
 
 beforeAll(async () => {
@@ -40,9 +40,9 @@ for (const { name, url, says, status } of visits) {
       expect(await page.evaluate(() => location.hash)).not.toContain("token");
     } else {
       const seen = page.getByText(says, { exact: false }).filter({ visible: true }).first();
-      await seen.waitFor({ timeout: WORDS_MILLIS });
+      await seen.waitFor({ timeout: MESSAGE_MILLIS });
     }
-    await keep(page, name);
+    await screenshot(page, name);
     await context.close();
   });
 }

@@ -1,9 +1,9 @@
-//! A viewer of data that two servers have: what is told of them. `CORRIDOR_E2E_SERVERS` says how many of the two answer.
+//! List of servers for data on two of them. `CORRIDOR_E2E_SERVERS`: how many of the two are available.
 
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
 
-import { complete, keep, launch, open } from "./visit.ts";
+import { complete, screenshot, launch, open } from "./helpers.ts";
 
 const answering = Number(process.env.CORRIDOR_E2E_SERVERS ?? Number.NaN);
 const isAsked = !Number.isNaN(answering);
@@ -17,7 +17,7 @@ afterAll(async () => {
   if (isAsked) await browser.close();
 });
 
-it.runIf(isAsked)("each server has its state, and what it has answered", async () => {
+it.runIf(isAsked)("each server has its state and the bytes received", async () => {
   const { page, errors } = await open(browser, inject("baseUrl"), { width: 1000, height: 900 });
   await complete(page);
   const away = page.locator("#servers li[data-state='away']");
@@ -27,13 +27,13 @@ it.runIf(isAsked)("each server has its state, and what it has answered", async (
   );
   expect(await away.count()).toBe(2 - answering);
   await page.locator("#servers").scrollIntoViewIfNeeded();
-  await keep(page, `servers-${answering}`);
+  await screenshot(page, `servers-${answering}`);
   const words = await page.locator("#servers .tf-readout").textContent();
   expect(words).toBe(answering === 2 ? "all available" : "1 of 2 unavailable");
   for (const name of await page.locator("#servers .server-name").allTextContents()) {
     expect(name).toMatch(/^127\.0\.0\.1:\d+$/);
   }
-  // What each has answered is told now and then: the picture may be there before.
+  // Bytes received are reported from time to time, perhaps after the picture is complete.
   await page.waitForFunction(() => {
     const facts = [...document.querySelectorAll("#servers li[data-state='used'] .server-facts")];
     return facts.some(

@@ -1,4 +1,4 @@
-//! Says which viewer is visited, and starts the mock node where asked to.
+//! Address of the viewer under test; starts the mock node if requested.
 
 import { preview } from "vite";
 import type { TestProject } from "vitest/node";

@@ -1,4 +1,4 @@
-//! A visit: the picture becomes complete, turns, changes color and time, is saved, and comes back by its link.
+//! The viewer: the picture becomes complete, rotates, changes with color and time, is saved, and is restored from its link.
 
 import { readFileSync } from "node:fs";
 
@@ -10,13 +10,13 @@ import {
   complete,
   difference,
   drag,
-  keep,
+  screenshot,
   launch,
   open,
   thumbnail,
   touch,
   visibleShare,
-} from "./visit.ts";
+} from "./helpers.ts";
 
 /** Mean difference (see `difference`) beyond which two pictures show different things, and within which the same. */
 const CHANGED = 2.5;
@@ -51,7 +51,7 @@ describe("the picture", () => {
   it("becomes complete at the wanted level and shows something", async () => {
     await complete(page);
     const facts = await badge(page);
-    await keep(page, "1-complete");
+    await screenshot(page, "1-complete");
     expect(facts.state).toBe("complete");
     expect(facts.levelShown).toBe(facts.levelWanted);
     expect(facts.blocksPresent).toBe(facts.blocksTotal);
@@ -68,7 +68,7 @@ describe("the picture", () => {
 
   it("turns with the mouse and with the keys, and comes back", async () => {
     expect(await changes(() => drag(page, [480, 300], [150, -60]))).toBeGreaterThan(CHANGED);
-    await keep(page, "2-turned");
+    await screenshot(page, "2-turned");
     await page.locator("#picture").focus();
     expect(await changes(() => page.keyboard.press("3"))).toBeGreaterThan(CHANGED);
     const turned = changes(async () => {
@@ -125,11 +125,11 @@ describe("the transfer function", () => {
     const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
     const isLow = y > plot.y + 60;
     const change = await changes(() => drag(page, [x, y], [0, isLow ? -55 : 55]));
-    await keep(page, "3-opacity");
+    await screenshot(page, "3-opacity");
     expect(change).toBeGreaterThan(CHANGED);
   });
 
-  it("that hides everything is told, and one click makes things visible again", async () => {
+  it("that hides everything causes a message, and one click makes the volume visible again", async () => {
     const points = page.locator(".tf-point");
     for (let i = 0; i < (await points.count()); i++) {
       await points.nth(i).focus();
@@ -138,7 +138,7 @@ describe("the transfer function", () => {
     await complete(page);
     expect(visibleShare(await thumbnail(page))).toBeLessThan(0.002);
     await page.waitForSelector(".notice:has-text('Nothing visible')");
-    await keep(page, "4-nothing-visible");
+    await screenshot(page, "4-nothing-visible");
     await page.click(".notice button:visible");
     await complete(page);
     expect(visibleShare(await thumbnail(page))).toBeGreaterThan(0.01);
@@ -147,7 +147,7 @@ describe("the transfer function", () => {
   it("takes another color map", async () => {
     const other = page.locator(".map input:not(:checked)").first();
     expect(await changes(() => other.check({ force: true }))).toBeGreaterThan(CHANGED);
-    await keep(page, "5-colors");
+    await screenshot(page, "5-colors");
   });
 });
 
@@ -156,19 +156,19 @@ describe("isosurfaces", () => {
     const before = await thumbnail(page);
     const add = page.locator(".group:has(h2:text-is('Isosurfaces')) button:text-is('Add')");
     expect(await changes(() => add.click())).toBeGreaterThan(CHANGED);
-    await keep(page, "6-isosurface");
+    await screenshot(page, "6-isosurface");
     const volume = page.getByLabel("Rendering mode");
     expect(await changes(() => choose(volume, "surfaces"))).toBeGreaterThan(SAME);
     const alone = await thumbnail(page);
     expect(visibleShare(alone)).toBeGreaterThan(0.005);
-    await keep(page, "7-isosurface-alone");
+    await screenshot(page, "7-isosurface-alone");
     await choose(volume, "composite");
     await page.click("[aria-label='Remove surface 1']");
     await complete(page);
     expect(difference(before, await thumbnail(page))).toBeLessThan(SAME);
   });
 
-  it("stay as they are where what was typed is no number", async () => {
+  it("stay unchanged if the input is not a number", async () => {
     await page.click(".group:has(h2:text-is('Isosurfaces')) button:text-is('Add')");
     await complete(page);
     const value = page.getByLabel("Value of surface 1");
@@ -178,10 +178,10 @@ describe("isosurfaces", () => {
     await complete(page);
   });
 
-  it("and light on the volume changes the picture", async () => {
+  it("and shading of the volume changes the picture", async () => {
     const light = page.getByLabel("Shading");
     expect(await changes(() => light.check())).toBeGreaterThan(SAME);
-    await keep(page, "8-light");
+    await screenshot(page, "8-light");
     await light.uncheck();
     await complete(page);
   });
@@ -194,7 +194,7 @@ describe("the volume", () => {
     expect(await changes(() => choose(volume, "maximum"))).toBeGreaterThan(CHANGED);
     const largest = await thumbnail(page);
     expect(visibleShare(largest)).toBeGreaterThan(0.05);
-    await keep(page, "9-largest");
+    await screenshot(page, "9-largest");
     expect(await changes(() => choose(volume, "minimum"))).toBeGreaterThan(CHANGED);
     await choose(volume, "composite");
     await complete(page);
@@ -206,7 +206,7 @@ describe("the volume", () => {
     const volume = page.getByLabel("Rendering mode");
     const across = page.getByLabel("Slice across z", { exact: true });
     expect(await changes(() => across.check())).toBeGreaterThan(SAME);
-    await keep(page, "10-slice-in-the-volume");
+    await screenshot(page, "10-slice-in-the-volume");
     expect(await changes(() => choose(volume, "surfaces"))).toBeGreaterThan(SAME);
     expect(visibleShare(await thumbnail(page))).toBeGreaterThan(0.02);
     const place = page.getByLabel("Position of the slice across z");
@@ -217,7 +217,7 @@ describe("the volume", () => {
     expect(await changes(moves)).toBeGreaterThan(SAME);
     await page.getByLabel("Slice across x", { exact: true }).check();
     await complete(page);
-    await keep(page, "10-slices");
+    await screenshot(page, "10-slices");
     await page.getByLabel("Slice across x", { exact: true }).uncheck();
     await across.uncheck();
     await choose(volume, "composite");
@@ -238,7 +238,7 @@ describe("the volume", () => {
     expect(await changes(() => drag(page, [x, y], [-box.width / 2, 0]))).toBeGreaterThan(SAME);
     const half = visibleShare(await thumbnail(page));
     expect(half).toBeLessThan(0.9 * whole);
-    await keep(page, "10-clipped");
+    await screenshot(page, "10-clipped");
     const from = page.getByLabel("z from");
     await from.focus();
     for (let i = 0; i < 60; i++) await page.keyboard.press("ArrowRight");
@@ -264,7 +264,7 @@ describe("time", () => {
     }
     await page.locator("#picture").focus();
     expect(await changes(() => page.keyboard.press("."))).toBeGreaterThan(SAME);
-    await keep(page, "11-time");
+    await screenshot(page, "11-time");
     expect(await page.locator("#time").inputValue()).toBe("1");
   });
 });
@@ -282,7 +282,7 @@ describe("the view", () => {
 
   it("survives a reload and travels by its link", async () => {
     await page.waitForFunction(() => location.hash.includes("view="));
-    await page.waitForTimeout(700); // the address follows the view at its ease
+    await page.waitForTimeout(700); // the address follows the view with a delay
     await complete(page);
     const before = await thumbnail(page);
     await page.reload();
@@ -306,18 +306,18 @@ describe("the view", () => {
     expect(copied).not.toContain("token=");
   });
 
-  it("fits a telephone", async () => {
+  it("fits the screen of a phone", async () => {
     await page.setViewportSize({ width: 390, height: 844 });
     await page.waitForTimeout(400); // the node is told of a size once it rests
     await complete(page);
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
-    await keep(page, "12-telephone");
+    await screenshot(page, "12-phone");
     await page.setViewportSize({ width: 1000, height: 640 });
   });
 });
 
 describe("a wrong token", () => {
-  it("is told, with a place to enter the right one", async (context) => {
+  it("causes a message with an input for the right one", async (context) => {
     const token = /token=([^&]*)/.exec(url)?.[1];
     if (token === undefined) {
       context.skip("this viewer needs no token");
@@ -325,7 +325,7 @@ describe("a wrong token", () => {
     }
     const wrong = await open(browser, url.replace(token, "wrong"));
     await wrong.page.waitForSelector('body[data-state="failed"]');
-    await keep(wrong.page, "13-refused");
+    await screenshot(wrong.page, "13-refused");
     await wrong.page.fill(".token input", decodeURIComponent(token));
     await wrong.page.click(".token button");
     await complete(wrong.page);
@@ -333,6 +333,6 @@ describe("a wrong token", () => {
   });
 });
 
-it("and nothing went wrong on the page", () => {
+it("there were no errors on the page", () => {
   expect(errors).toEqual([]);
 });

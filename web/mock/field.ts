@@ -1,5 +1,5 @@
-//! A made-up volume for working on the page without a server: two clouds that circle each other, and how rays
-//! see them. Coarse and slow; a development aid that is never shipped.
+//! A synthetic volume for work on the page without a server: two clouds that orbit each other, and a ray caster.
+//! Coarse and slow; a development aid that is never shipped.
 
 import { basis, heightAtTarget } from "../src/camera/camera.ts";
 import { opacityAt } from "../src/transfer/edit.ts";

@@ -8,7 +8,7 @@ import { WebSocketServer } from "ws";
 import { colormapsJson } from "./colormaps.ts";
 import { MockNode } from "./node.ts";
 
-/** As strict as the page bears it; a node may allow more. */
+/** Strictest policy that the page supports; a node may allow more. */
 const POLICY =
   "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; img-src 'self' blob:; " +
   "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'";

@@ -1,4 +1,4 @@
-//! What a visitor does and sees, in a headless Chromium.
+//! Helpers of the end-to-end tests: a headless Chromium, gestures, thumbnails and screenshots.
 
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -39,7 +39,7 @@ export async function open(browser: Browser, url: string, size = { width: 1000, 
 
 /** Waits until the page says that it shows the newest change, completely and without loss. */
 export async function complete(page: Page): Promise<void> {
-  // Two animation frames: whatever was just done has reached the page's state.
+  // After two animation frames the last action has reached the page's state.
   await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
   await page.waitForSelector('body[data-state="complete"] #fidelity[data-exact="true"]', {
     timeout: COMPLETE_MILLIS,
@@ -84,7 +84,7 @@ export async function thumbnail(page: Page): Promise<number[]> {
   }, THUMBNAIL);
 }
 
-/** Whether pixel `i` differs from the upper left corner's, which shows only background. */
+/** True if pixel `i` differs from the upper left corner, which shows only background. */
 export function isVisible(pixels: readonly number[], i: number): boolean {
   return [0, 1, 2].some((c) => Math.abs((pixels[4 * i + c] ?? 0) - (pixels[c] ?? 0)) > 6);
 }
@@ -117,7 +117,7 @@ export async function drag(
   await page.mouse.up();
 }
 
-/** Fingers on the picture, each from one place to another, together. */
+/** Moves fingers on the picture, each from one point to another, at the same time. */
 export async function touch(
   page: Page,
   fingers: readonly { from: readonly [number, number]; to: readonly [number, number] }[],
@@ -137,8 +137,8 @@ export async function touch(
   await session.detach();
 }
 
-/** Keeps a screenshot where the caller of the tests wants them. */
-export async function keep(page: Page, name: string): Promise<void> {
+/** Saves a screenshot to `CORRIDOR_E2E_OUT`. */
+export async function screenshot(page: Page, name: string): Promise<void> {
   const folder = process.env.CORRIDOR_E2E_OUT;
   if (folder === undefined) return;
   mkdirSync(folder, { recursive: true });
