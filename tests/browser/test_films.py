@@ -1,4 +1,4 @@
-"""Films in a real browser: size, duration, and the colors of a picture in the midst of one."""
+"""Films in a real browser: size, duration, and the colors of a frame in the middle."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The viewer and Zarr over HTTP behind nginx, as people set it up: what works does, and what cannot says what to set."""
+"""The viewer and Zarr over HTTP behind nginx: common configurations work, and wrong ones cause a helpful message."""
 
 import contextlib
 import json
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import pytest
 from conftest import SAMPLE, running
-from test_viewer import visit
+from test_viewer import run_browser_tests
 
 NGINX = next((path for path in ("/usr/sbin/nginx", "/usr/bin/nginx") if os.path.exists(path)), None)
 UPGRADE = (
@@ -80,8 +80,8 @@ def status(url: str, token: str | None = None, **headers: str) -> tuple[int, str
 
 
 @pytest.mark.skipif(NGINX is None, reason="nginx is not there")
-def test_nginx(home, tmp_path):
-    """Five set-ups and their usual mistakes, one browser: default headers, `Host $host`, https, a path, a public name."""
+def test_configurations_of_nginx(home, tmp_path):
+    """Five configurations and their usual mistakes: default headers, `Host $host`, https, a path, a public name."""
     ports = {name: free_port() for name in ("default", "bare", "host", "https", "path", "kept", "public", "unknown")}
     public = f"https://viz.example.org:{ports['public']}/"
     kept = f"http://127.0.0.1:{ports['kept']}/deep/run42/"
@@ -92,7 +92,7 @@ def test_nginx(home, tmp_path):
         assert known.lines[0]["url"].startswith(f"{public}#token="), "the public address is printed"
         token = {plain: plain.lines[0]["token"], known: known.lines[0]["token"]}
         inside = f"http://127.0.0.1:{plain.lines[0]['url'].split('/')[2].split(':')[1]}"
-        # The address that nobody knows outside: from the note of the running server.
+        # The local address, from the runtime file of the running server.
         notes = [json.loads(path.read_text()) for path in (home / "run" / "corridor").glob("*.json")]
         inside_known = next(f"http://{note['address']}" for note in notes if note["token"] == token[known])
         tls = certificate(tmp_path, "viz.example.org")
@@ -123,7 +123,7 @@ def test_nginx(home, tmp_path):
         ]
         listed = [dict(zip(("name", "url", "says", "status"), one, strict=True)) for one in visits]
         with nginx(tmp_path / "nginx", servers):
-            visit("unused", "viewer-proxies", "proxies", CORRIDOR_E2E_PROXIES=json.dumps(listed))
+            run_browser_tests("unused", "viewer-proxies", "proxies", CORRIDOR_E2E_PROXIES=json.dumps(listed))
             for address, whose in [
                 (f"http://127.0.0.1:{ports['default']}", known),
                 (f"http://localhost:{ports['host']}", plain),
@@ -136,20 +136,20 @@ def test_nginx(home, tmp_path):
                 assert status(f"{address}/zarr/waves/zarr.json")[0] == 401, address
             code, text = status(f"https://127.0.0.1:{ports['public']}/", Host="viz.example.org", Accept="text/html")
             assert (code, "not-started" in text) == (200, True)
-        # A name that nobody told of: a page says what to set, and never shows it as markup.
+        # An unknown host name: the page names the option to set, and never inserts the name as markup.
         code, text = status(f"{inside}/", Host="other.example.org", Accept="text/html,*/*")
         assert code == 403 and "<code>--public-url https://other.example.org/</code>" in text
         code, text = status(f"{inside}/nothing/here", Accept="text/html,*/*")
         assert code == 404 and "adds a path" in text
-        # JupyterHub's proxies: with the path taken off, and with it.
+        # JupyterHub's proxies: with the path removed, and with it.
         port = inside.rsplit(":", 1)[1]
         assert status(f"{inside}/user/x/proxy/absolute/{port}/healthz") == (200, "ok\n")
         code, text = status(f"{inside}/user/x/proxy/absolute/{port}/", Accept="text/html")
         assert code == 200 and "./assets/" in text
 
 
-def test_a_token_that_came_unencrypted_is_refused(home):
-    """Off loopback plain HTTP leads to https; a token that came by it is not taken along."""
+def test_unencrypted_token_is_refused(home):
+    """Beyond loopback plain HTTP redirects to https; a token sent over plain HTTP is refused."""
     with running(home, "serve", str(SAMPLE), "--listen", "0.0.0.0:0", "--json") as server:
         port = server.lines[0]["zarr"].split("/")[2].rsplit(":", 1)[1]
         hosts = subprocess.run(["hostname", "-I"], capture_output=True, text=True).stdout.split()
@@ -161,7 +161,7 @@ def test_a_token_that_came_unencrypted_is_refused(home):
         code, text = status(f"{address}/zarr/tooth.nhdr/zarr.json", token)
         assert code == 403 and "carried its token over the network unencrypted" in text and token not in text
         assert status(f"https://{others[0]}:{port}/zarr/tooth.nhdr/zarr.json", token)[0] == 200
-        # What a proxy says of the way before it counts as much.
+        # A proxy's headers about the client's connection have the same effect.
         said = {"X_Forwarded_Proto": "http", "X_Forwarded_For": "192.0.2.7"}
         code, text = status(f"http://127.0.0.1:{port}/zarr/tooth.nhdr/zarr.json", token, **said)
         assert code == 403 and "unencrypted" in text

@@ -17,7 +17,7 @@ DATA = os.environ.get("CORRIDOR_TEST_DATA")
 VOLUMES = {
     "tooth": str(SAMPLE),
     "waves": "synthetic:waves?shape=96,96,96&dtype=u8&steps=3",
-    # More voxels than pixels: a coarser level is wanted. It is flat, so it is seen straight from its broad side.
+    # More voxels than pixels, so that a coarser level is shown. It is flat, so the default view faces its broad side.
     "plate": "synthetic:waves?shape=48,1500,1500&dtype=u8",
 }
 if DATA:
@@ -27,11 +27,11 @@ if DATA:
 # Voxels of each volume.
 SHAPES = {"tooth": (94, 103, 161), "waves": (96, 96, 96), "plate": (48, 1500, 1500), "heptane": (302, 302, 302)}
 HAS_TIME = {"waves"}
-# The plate is there for its level; what the other parts change is hardly seen on it.
+# The plate tests the choice of the level; other tests would hardly change its picture.
 ONLY = {"plate": ["-t", "^ ?the picture (becomes|turns)"]}
 # Pixels of the test's window along its shorter side.
 WINDOW = 640
-# At the middle of the volume the first view is so much higher than the sphere around it.
+# Ratio of the height of the default view at the center of the volume to the diameter of its bounding sphere.
 ROOM = 1.02 / math.cos(math.radians(15))
 
 
@@ -51,22 +51,22 @@ def test_remote_volume(home, name):
             "CORRIDOR_E2E_LEVEL": str(level_for(SHAPES[name])),
             "CORRIDOR_E2E_TIME": str(int(name in HAS_TIME)),
         }
-        visit(viewer.url, f"viewer-{name}", "viewer", *ONLY.get(name, []), **expected)
+        run_browser_tests(viewer.url, f"viewer-{name}", "viewer", *ONLY.get(name, []), **expected)
 
 
-def test_servers_are_shown_with_their_states(home):
+def test_server_list_shows_states(home):
     """Both answer; one is killed, and the page says so without anything being asked of it."""
     arguments = ("serve", VOLUMES["waves"], "--listen", "127.0.0.1:0", "--json")
     with running(home, *arguments) as first, contextlib.ExitStack() as doomed:
         victim = doomed.enter_context(running(home, *arguments))
         data = several([first.url, victim.url])
         with running(home, "view", data, "--listen", "127.0.0.1:0", "--json") as viewer:
-            visit(viewer.url, "viewer-servers", "servers", CORRIDOR_E2E_SERVERS="2")
+            run_browser_tests(viewer.url, "viewer-servers", "servers", CORRIDOR_E2E_SERVERS="2")
             doomed.close()
-            visit(viewer.url, "viewer-servers", "servers", CORRIDOR_E2E_SERVERS="1")
+            run_browser_tests(viewer.url, "viewer-servers", "servers", CORRIDOR_E2E_SERVERS="1")
 
 
-def test_another_array_gives_the_colors(home, tmp_path):
+def test_color_by_another_array(home, tmp_path):
     """A ball of density, and a temperature that rises from 0 to 100 along x."""
     z, y, x = np.mgrid[0:32, 0:32, 0:32]
     with netCDF4.Dataset(tmp_path / "ball.nc", "w") as file:
@@ -78,19 +78,19 @@ def test_another_array_gives_the_colors(home, tmp_path):
         heat[:] = 100 * x / 31
         heat.units = "K"
     with running(home, "view", str(tmp_path / "ball.nc"), "--listen", "127.0.0.1:0", "--json") as viewer:
-        visit(viewer.url, "viewer-colors", "colors", CORRIDOR_E2E_COLORS="heat")
+        run_browser_tests(viewer.url, "viewer-colors", "colors", CORRIDOR_E2E_COLORS="heat")
 
 
-def test_people_say_what_values_mean(home, tmp_path):
+def test_meaning_of_values_can_be_changed(home, tmp_path):
     """Eight cubes of whole numbers, of which neither the file nor its name says that they are labels."""
     z, y, x = np.mgrid[0:40, 0:40, 0:40] // 20
     np.save(tmp_path / "cubes.npy", (1 + x + 2 * y + 4 * z).astype(np.uint8))
     with running(home, "view", str(tmp_path / "cubes.npy"), "--listen", "127.0.0.1:0", "--json") as viewer:
-        visit(viewer.url, "viewer-meaning", "meaning", CORRIDOR_E2E_MEANING="intensity")
+        run_browser_tests(viewer.url, "viewer-meaning", "meaning", CORRIDOR_E2E_MEANING="intensity")
 
 
-def visit(url: str, name: str, *arguments: str, **expected: str) -> None:
-    """Runs the tests of the page in a browser; its screenshots are kept under a name."""
+def run_browser_tests(url: str, name: str, *arguments: str, **expected: str) -> None:
+    """Runs end-to-end tests of the viewer at `url`; screenshots go to the folder `name`."""
     out = OUT / name
     out.mkdir(parents=True, exist_ok=True)
     done = subprocess.run(
