@@ -1,4 +1,4 @@
-"""What the tests of films share: a small series, and pictures as numbers."""
+"""Shared by the tests of films: a small time series, and pictures as arrays."""
 
 import pathlib
 
@@ -24,6 +24,6 @@ def write_series(path: pathlib.Path) -> pathlib.Path:
 
 
 def pixels(path: pathlib.Path) -> np.ndarray:
-    """A picture's sRGB, [row, column, colour]."""
+    """A picture's sRGB, [row, column, color]."""
     with av.open(str(path)) as picture:
         return next(picture.decode(video=0)).to_ndarray(format="rgb24").astype(int)

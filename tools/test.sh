@@ -47,6 +47,6 @@ case "${CARGO_TARGET_DIR:-}" in /*) CORRIDOR_BIN="$CARGO_TARGET_DIR/debug/corrid
 stage "Python package" .venv/bin/maturin develop --quiet --manifest-path python/Cargo.toml
 stage "against other libraries, across processes" .venv/bin/python -m pytest -q -rs tests/interop
 stage "Python package: types, examples, tests" python_tests
-stage "field files, through every door" .venv/bin/python -m pytest -q -rs tests/field
+stage "field files, through every interface" .venv/bin/python -m pytest -q -rs tests/field
 stage "in the browser" .venv/bin/python -m pytest -q -rs tests/browser
 echo "all tests passed; logs and screenshots: $CORRIDOR_TEST_OUT"

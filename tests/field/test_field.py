@@ -1,4 +1,4 @@
-"""Every field file through every door equals what its own library reads: values, types, names of dimensions, attributes.
+"""Every field file through every command_line equals what its own library reads: values, types, names of dimensions, attributes.
 
 A variable may be left out only where `LEFT_OUT` says so. The table of what was compared is printed at the end of the run and kept
 in `field.txt` beside the logs.
@@ -11,7 +11,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator
 
-import doors
+import interfaces
 import generators
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ LEFT_OUT: dict[tuple[str, str], str] = {
 SELECTIONS = 2
 # Variables that are compared of a file with very many.
 MAX_VARIABLES = 60
-# Elements of which a whole variable is read by the doors that read chunk by chunk.
+# Elements of which a whole variable is read by the interfaces that read chunk by chunk.
 MANY_VARIABLES = 1_000
 
 
@@ -81,7 +81,7 @@ def is_text(values: np.ndarray) -> bool:
     return values.dtype.kind in "SUOT"
 
 
-def keys_of(shape: tuple[int, ...], chance: random.Random) -> list[doors.Key]:
+def keys_of(shape: tuple[int, ...], chance: random.Random) -> list[interfaces.Key]:
     """The whole, and random selections with steps; none is empty where the axis is not."""
     found = [tuple(slice(0, n, 1) for n in shape)]
     for _ in range(SELECTIONS if shape else 0):
@@ -142,19 +142,19 @@ def same_attributes(found: dict, expect: dict, what: str) -> None:
 
 
 def check_python(location: str, file: str, variables: list[references.Variable], others: dict[str, str]) -> None:
-    array, dataset = doors.by_python(location)
+    array, dataset = interfaces.by_python(location)
     chance = random.Random(file)
     for variable in sample(variables):
         what = f"{file}: {variable.name}"
         stored = array(variable.name, False)
-        if isinstance(stored, doors.Refused):
+        if isinstance(stored, interfaces.Refused):
             left_out(file, variable.name, stored.reason)
             continue
         COUNTS["variables"] += 1
         for key in keys_of(variable.stored.shape, chance):
-            equal(stored[key], variable.stored[key], f"{what}[{doors.in_text(key)}]")
+            equal(stored[key], variable.stored[key], f"{what}[{interfaces.in_text(key)}]")
             if variable.decoded is not None and not is_text(variable.stored):
-                equal(array(variable.name, True)[key], variable.decoded[key], f"{what}[{doors.in_text(key)}] decoded")
+                equal(array(variable.name, True)[key], variable.decoded[key], f"{what}[{interfaces.in_text(key)}] decoded")
         if variable.dims is not None and len(set(variable.dims)) == len(variable.dims):
             assert stored.dims == variable.dims, f"{what}: expected the dimensions {variable.dims}, found {stored.dims}"
         if variable.attributes is not None:
@@ -177,27 +177,27 @@ def test_python_through_a_server(file, read, served):
 
 @pytest.mark.parametrize("file", NAMES)
 def test_command_line(file, read, served, home):
-    door = doors.CommandLine(home, served[file]["url"])
+    command_line = interfaces.CommandLine(home, served[file]["url"])
     # A line of the listing is a selection: a name with a line break cannot be in it.
     variables = [v for v in sample(read[file][0]) if not is_text(v.stored) and "\n" not in v.name]
     chance = random.Random(file)
     for decoded in (False, True):
         wanted, expected = [], []
         for variable in variables:
-            name = variable.name or next(iter(door.arrays), "")
+            name = variable.name or next(iter(command_line.arrays), "")
             values = variable.decoded if decoded else variable.stored
-            if name not in door.arrays or values is None:
-                assert name in door.arrays or name in door.left_out, f"{file}: `{name}` is neither served nor left out"
+            if name not in command_line.arrays or values is None:
+                assert name in command_line.arrays or name in command_line.left_out, f"{file}: `{name}` is neither served nor left out"
                 continue
-            assert tuple(door.arrays[name]["shape"]) == values.shape, f"{file}: {name}"
+            assert tuple(command_line.arrays[name]["shape"]) == values.shape, f"{file}: {name}"
             for key in keys_of(values.shape, chance):
                 part = values[key]
                 wanted.append((name, part.dtype, key, part.shape))
                 expected.append(part)
         if not wanted:
             continue
-        for (name, _, key, _), found, expect in zip(wanted, door.read(wanted, decoded), expected, strict=True):
-            equal(found, expect, f"{file}: {name}[{doors.in_text(key)}]{' --decoded' if decoded else ''}")
+        for (name, _, key, _), found, expect in zip(wanted, command_line.read(wanted, decoded), expected, strict=True):
+            equal(found, expect, f"{file}: {name}[{interfaces.in_text(key)}]{' --decoded' if decoded else ''}")
 
 
 def by_xarray(file: str) -> bool:
@@ -211,7 +211,7 @@ def test_xarray_engine(file, read, served):
     for group in references.groups_of(FOLDER / file):
         if not references.is_opened_by_xarray(FOLDER / file, group):
             continue
-        found = doors.by_engine(served[file]["url"], group)
+        found = interfaces.by_engine(served[file]["url"], group)
         for name in sorted(by_name):
             path, _, own = name.rpartition("/")
             if path != group or (file, name) in LEFT_OUT:
@@ -230,10 +230,10 @@ def test_xarray_engine(file, read, served):
 @pytest.mark.parametrize("file", NAMES)
 def test_zarr_over_http(file, read, served):
     line = served[file]
-    group = doors.by_http(line["zarr"], line["token"])
+    group = interfaces.by_http(line["zarr"], line["token"])
     for variable in sample(read[file][0]):
         what = f"{file}: {variable.name} over HTTP"
-        name = variable.name or next(iter(doors.by_python(line["url"])[1]))
+        name = variable.name or next(iter(interfaces.by_python(line["url"])[1]))
         # zarr-python's client does not escape these, and cuts the address there.
         if (file, variable.name) in LEFT_OUT or set(name) & set("#?\n\t"):
             continue
@@ -259,7 +259,7 @@ def test_xarray_over_http(file, read, served):
     for group in references.groups_of(FOLDER / file):
         if not references.is_opened_by_xarray(FOLDER / file, group):
             continue
-        found = doors.xarray_by_http(line["zarr"], line["token"], group)
+        found = interfaces.xarray_by_http(line["zarr"], line["token"], group)
         for name, variable in by_name.items():
             path, _, own = name.rpartition("/")
             if path != group or (file, name) in LEFT_OUT or variable.decoded is None or is_text(variable.stored):

@@ -21,7 +21,7 @@ import pytest
 import readers
 import samples
 from conftest import corridor, report, running
-from wire import Client, WireError, text
+from wire_client import Client, WireError, text
 
 # How often each file is broken in each way. Seeded: the same damage every time.
 ROUNDS = 4

@@ -10,7 +10,7 @@ import urllib.parse
 import numpy as np
 import pytest
 from conftest import Program, corridor, io_counts, report, running
-from wire import Client
+from wire_client import Client
 
 SIDE = 4096
 MEMORY = "512MiB"

@@ -15,7 +15,7 @@ import OpenEXR
 import pytest
 from conftest import BINARY, SAMPLE, Program, corridor, environment, running
 from test_modes import pixels
-from wire import Client
+from wire_client import Client
 
 SIZE = "200x160"
 VIEWS = [

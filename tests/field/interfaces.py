@@ -1,4 +1,4 @@
-"""The ways by which Corridor gives values: the command line, Python, xarray's engine, Zarr over HTTP."""
+"""Interfaces that return values: the command line, Python, the xarray engine, Zarr over HTTP."""
 
 import json
 import pathlib

@@ -1,8 +1,8 @@
-"""Contact sheets: the first picture of each file, to be looked at by people.
+"""Contact sheets: the first picture of each file, for visual inspection.
 
-``python tests/field/sheet.py SHEET.png FILE...`` draws every file with ``corridor render`` and its defaults (the program is
-``$CORRIDOR_BIN``, or found in the path). ``SHEET.txt`` beside it has a line per file: the array shown, the range of the colours, and the
-sentence that the program says of the picture, or why there is none.
+``python tests/field/contact_sheets.py SHEET.png FILE...`` draws every file with ``corridor render`` and its defaults (the program is
+``$CORRIDOR_BIN``, or found in the path). ``SHEET.txt`` beside it has a line per file: the array shown, the range of the colors, and the
+sentence that the program prints about the picture, or why there is none.
 """
 
 import concurrent.futures
@@ -18,9 +18,9 @@ from PIL import Image, ImageDraw
 WIDTH, HEIGHT = 256, 200
 LINE = 14
 COLUMNS = 8
-AT_ONCE = 2
+PARALLEL = 2
 LIMIT_SECONDS = 300
-MOST_LETTERS = 400
+MAX_REASON_CHARS = 400
 
 
 class Cell:
@@ -39,7 +39,7 @@ class Cell:
             self.text = f"no picture after {LIMIT_SECONDS} s"
             return
         if done.returncode != 0:
-            self.text = (done.stderr.strip().splitlines() or ["failed without a word"])[-1][:MOST_LETTERS]
+            self.text = (done.stderr.strip().splitlines() or ["failed without a message"])[-1][:MAX_REASON_CHARS]
             return
         told = json.loads(done.stdout.splitlines()[-1])
         view = told["view"]
@@ -60,7 +60,7 @@ class Cell:
 
 
 def main(out: str, *files: str) -> None:
-    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(PARALLEL) as pool:
         paths = [pathlib.Path(file) for file in files]
         cells = list(pool.map(lambda item: Cell(item[1], pathlib.Path(folder), item[0]), enumerate(paths)))
     rows = -(-len(cells) // COLUMNS)

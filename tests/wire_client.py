@@ -1,4 +1,4 @@
-"""A small client of the wire in Python, written from docs/wire.md alone: what a third party would write."""
+"""A small client of the wire, written from docs/wire.md alone, as a third party would write it."""
 
 import json
 import struct
@@ -60,7 +60,7 @@ class Reader:
 
 
 class WireError(Exception):
-    """The operation failed; the server's words, then where it happened, from the inside out."""
+    """A failed operation: the server's message, then its context, innermost first."""
 
 
 class Client:
