@@ -1,4 +1,4 @@
-"""Every field file through every command_line equals what its own library reads: values, types, names of dimensions, attributes.
+"""Every field file through every interface equals what the reference library reads: values, types, names of dimensions, attributes.
 
 A variable may be left out only where `LEFT_OUT` says so. The table of what was compared is printed at the end of the run and kept
 in `field.txt` beside the logs.
@@ -11,8 +11,8 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator
 
-import interfaces
 import generators
+import interfaces
 import numpy as np
 import pytest
 import references

@@ -47,7 +47,7 @@ MAGMA = {"range": [200.0, 400.0], "map": "magma"}
 HEAT = {"array": "t", **MAGMA}
 
 
-def test_a_slice_in_the_colours_of_another_array_is_a_slice_of_that_one(home, file, tmp_path):
+def test_slice_colored_by_another_array_equals_its_slice(home, file, tmp_path):
     slices = {"slices": [{"axis": "y", "at": 12.5}], "mode": "surfaces"}
     own = {**MAGMA, "opacity": [[200.0, 1.0]]}
     expected = drawn(home, file, tmp_path / "t.png", "--view", view(array="t", transfer=own, **slices))
@@ -72,7 +72,7 @@ def test_a_surface_has_the_colours_of_where_it_is(home, file, tmp_path):
         assert np.abs(hue[side] - hue_of_table[side]).max() < 0.05
 
 
-def test_what_is_seen_stays_where_it_is(home, file, tmp_path):
+def test_color_by_does_not_change_visibility(home, file, tmp_path):
     out = tmp_path / "coloured.png"
     plain = drawn(home, file, tmp_path / "plain.png", "--array", "rho", "--camera", "front")
     coloured = drawn(
@@ -99,7 +99,7 @@ def test_several_ranks_draw_the_picture_of_one(home, file, tmp_path):
             assert np.abs(one - many).max() <= 1, (more, ranks)
 
 
-def test_what_cannot_colour_is_refused_with_the_reason(home, file, tmp_path):
+def test_arrays_that_cannot_color_are_refused(home, file, tmp_path):
     for arguments, says in [
         (("--color-by", "coarse"), "whose voxels lie where those of `rho` do"),
         (("--colour-by", "nosuch"), "`nosuch`"),

@@ -49,6 +49,6 @@ def test_a_token_that_others_can_read_is_refused(home):
     assert TOKEN not in done.stderr
 
 
-def test_the_current_folder_is_not_looked_at(home):
+def test_configuration_in_the_current_folder_is_ignored(home):
     (home / "corridor.toml").write_text("this is no configuration")
     assert corridor(home, "info", str(SAMPLE)).returncode == 0

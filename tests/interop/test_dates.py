@@ -72,7 +72,7 @@ def test_years_before_1_are_cftimes(home, tmp_path, value, units, calendar):
 
 
 @pytest.mark.parametrize("calendar", ["standard", "gregorian", "julian"])
-def test_a_year_0_is_no_date_where_cftime_has_none(home, tmp_path, calendar):
+def test_year_0_is_no_date_in_calendars_without_it(home, tmp_path, calendar):
     with pytest.raises(ValueError, match="year"):
         cftime.num2date([0], "days since 0000-01-01", calendar)
     assert column(home, write(tmp_path / "dates.nc", [0, 1], "days since 0000-01-01", calendar)) == ["0", "1"]
@@ -180,7 +180,7 @@ def test_zones_and_units_of_one_calendar_are_cftimes(home, tmp_path, units, cale
         ("m", "standard", "the units of this axis are no time since a date"),
     ],
 )
-def test_units_that_are_no_dates_say_why(home, tmp_path, units, calendar, says):
+def test_units_that_are_no_dates_are_reported(home, tmp_path, units, calendar, says):
     path = write(tmp_path / "odd.nc", [0, 1], units, calendar)
     done = corridor(home, "get", str(path), "v(time=2000-01-02)", "-o", str(tmp_path / "out.npy"))
     assert done.returncode in (2, 3) and says in done.stderr, done.stderr

@@ -62,7 +62,7 @@ def test_an_image_has_no_rings_at_any_size_and_level(home, tmp_path, size, level
 
 @pytest.mark.parametrize("with_units", [("lat", "lon"), ("lat",), ("lon",), ()])
 @pytest.mark.parametrize("north_first", [True, False])
-def test_north_is_up(home, tmp_path, north_first, with_units):
+def test_north_is_up_in_the_default_view(home, tmp_path, north_first, with_units):
     path = tmp_path / "map.nc"
     lat = np.linspace(90, -90, 61) if north_first else np.linspace(-90, 90, 61)
     with netCDF4.Dataset(path, "w") as file:
@@ -140,7 +140,7 @@ def test_saturated_pixels_of_a_photo_are_drawn_and_hidden_padding_is_said_to_be(
         assert ("which looks like padding, and are not drawn" in note) == is_padding, note
 
 
-def test_a_first_step_without_values_says_so_and_the_next_is_seen(home, tmp_path):
+def test_first_time_step_without_values_is_reported(home, tmp_path):
     steps = np.stack([np.full((30, 30, 30), np.nan, "f4"), blob(30)])
     file = saved(tmp_path, steps)
     image, found = picture(home, file)
@@ -149,7 +149,7 @@ def test_a_first_step_without_values_says_so_and_the_next_is_seen(home, tmp_path
     assert is_filled(image).mean() > 0.02 and found["values"]["high"] > 1.0
 
 
-def test_few_layers_and_a_needle_are_seen_at_once(home, tmp_path):
+def test_thin_and_long_volumes_are_visible_in_the_first_picture(home, tmp_path):
     y, x = np.mgrid[:90, :180]
     layers = np.stack([np.sin(x / 20) + k for k in range(3)]).astype("f4")
     image, _ = picture(home, saved(tmp_path, layers), size="180x90")
@@ -159,7 +159,7 @@ def test_few_layers_and_a_needle_are_seen_at_once(home, tmp_path):
     assert is_filled(image).mean() > 0.005
 
 
-def test_labels_of_64_bits_keep_apart(home, tmp_path):
+def test_labels_of_64_bits_have_distinct_colors(home, tmp_path):
     ids = np.array([1, 2, 257, 2**32 + 1, 2**40, 2**53, 2**53 + 1, 2**63 + 5], "u8")
     data = np.repeat(np.repeat(ids[None, None], 10, axis=2), 10, axis=1)
     (tmp_path / "labels.raw").write_bytes(data.tobytes())

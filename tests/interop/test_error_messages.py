@@ -54,7 +54,7 @@ def test_a_fill_value_alone_invents_no_scale(home, tmp_path):
     assert found["_FillValue"] == -1 and not {"scale_factor", "add_offset"} & set(found)
 
 
-def test_the_second_server_says_that_its_port_is_another(home):
+def test_second_server_reports_its_other_port(home):
     (home / "run").mkdir()
     start = [BINARY, "serve", str(SAMPLE), "--json"]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
@@ -126,7 +126,7 @@ def test_several_selections_are_counted_and_errors_name_the_line(home, run42, tm
     assert "line 3" in words and "from -2 to 1" in words
 
 
-def test_wrong_words_on_the_command_line_end_with_two(home, run42, tmp_path):
+def test_wrong_arguments_exit_with_2(home, run42, tmp_path):
     folder = tmp_path / "folder"
     folder.mkdir()
     for output in ["o.txt", "o", "folder"]:
@@ -160,13 +160,13 @@ def test_unknown_files_are_told_of_zarr_and_of_descriptions(home, tmp_path):
     assert "Zarr" in words and "NAME.toml" in words
 
 
-def test_an_isovalue_outside_of_the_values_is_told_so(home, run42, tmp_path):
+def test_isovalue_outside_the_values_causes_a_warning(home, run42, tmp_path):
     words = said(home, 0, "get", run42, "rho", "--iso", "99", "-o", tmp_path / "s.ply")
     assert "99 is outside of the values, which go from 0 to 23" in words
     assert "outside of the values" not in said(home, 0, "get", run42, "rho", "--iso", "5.5", "-o", tmp_path / "s.ply")
 
 
-def test_who_lacks_a_token_is_told_how_to_send_it(home):
+def test_missing_token_error_explains_how_to_send_it(home):
     with running(home, "serve", str(SAMPLE), "--json", "--listen", "127.0.0.1:0") as server:
         zarr = urllib.parse.urlsplit(server.lines[0]["zarr"])
         connection = http.client.HTTPConnection(zarr.hostname, zarr.port, timeout=30)
@@ -176,7 +176,7 @@ def test_who_lacks_a_token_is_told_how_to_send_it(home):
     assert answer.status == 401 and "Authorization: Bearer TOKEN" in body and "CORRIDOR_" not in body
 
 
-def test_too_little_memory_is_raised_and_a_short_token_warned_of(home, tmp_path):
+def test_small_memory_is_raised_and_short_token_causes_a_warning(home, tmp_path):
     words = said(home, 0, "get", SAMPLE, "-o", tmp_path / "o.npy", "--memory", "1KiB")
     assert "--memory 1KiB is raised to 64.0 MiB" in words
     for token, is_warned in [("abc", True), ("a-token-of-25-characters-x", False)]:
@@ -184,7 +184,7 @@ def test_too_little_memory_is_raised_and_a_short_token_warned_of(home, tmp_path)
         assert done.returncode == 0 and ("may be guessed" in done.stderr) == is_warned, done.stderr
 
 
-def test_of_many_files_those_that_are_no_data_are_left_out(home, run42, tmp_path):
+def test_files_that_are_no_data_are_left_out(home, run42, tmp_path):
     (tmp_path / "notes.txt").write_text("not data")
     locations = [str(tmp_path / "notes.txt"), str(run42)]
     with running(home, "serve", *locations, "--json", "--listen", "127.0.0.1:0") as server:

@@ -31,7 +31,7 @@ def code(home: pathlib.Path, *arguments: str) -> int:
     return corridor(home, *arguments).returncode
 
 
-def test_each_kind_of_failure_has_its_code(home, tmp_path, broken, giant):
+def test_each_kind_of_failure_has_its_exit_code(home, tmp_path, broken, giant):
     out = str(tmp_path / "out.npy")
     assert code(home, "info", str(SAMPLE)) == 0
     assert code(home, "get", str(SAMPLE), "[999999]", "-o", out) == 2
@@ -61,14 +61,14 @@ def test_a_server_outlives_its_terminal_only_if_that_is_wanted(home):
         assert not list((home / "run").rglob("*.json")), "no token is left behind"
 
 
-def test_whoever_has_read_enough_is_no_failure(home):
+def test_closed_output_pipe_is_no_failure(home):
     command = f"set -o pipefail; {BINARY} info synthetic:linear?shape=4,4,4 | true"
     for _ in range(5):
         done = subprocess.run(["bash", "-c", command], env=environment(home), capture_output=True, text=True)
         assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_person_who_ends_it_is_told_so_by_the_code(home, tmp_path):
+def test_interrupt_has_its_exit_code(home, tmp_path):
     process = subprocess.Popen(
         [BINARY, "get", "synthetic:waves?shape=900,900,900&dtype=u8", "-o", str(tmp_path / "out.npy")],
         env=environment(home),

@@ -152,7 +152,7 @@ def test_an_exr_picture_is_the_png_in_linear_light(home, series, tmp_path):
     assert np.abs(over * 255 - pixels(tmp_path / "one.png")).max() <= 0.51
 
 
-def test_what_cannot_be_written_is_told(home, series, tmp_path):
+def test_invalid_output_arguments_are_refused(home, series, tmp_path):
     def told(output: str, *arguments: str) -> str:
         done = corridor(home, "render", str(series), "--array", "rho", "-o", str(tmp_path / output), *arguments)
         assert done.returncode == 2, (done.returncode, done.stderr)

@@ -86,7 +86,7 @@ KINDS: dict[str, tuple[str, Callable[[pathlib.Path, int], pathlib.Path]]] = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_was_opened_before_it_grew_is_read_on(home, tmp_path, kind):
+def test_file_opened_before_it_grew_stays_readable(home, tmp_path, kind):
     import corridor as package
 
     name, write = KINDS[kind]
@@ -114,7 +114,7 @@ def test_what_was_opened_before_it_grew_is_read_on(home, tmp_path, kind):
 
 
 @pytest.mark.parametrize("kind", ["netcdf4", "zarr", "npy"])
-def test_a_copy_while_it_grows_is_of_one_state(home, tmp_path, kind):
+def test_copy_of_a_growing_file_is_consistent(home, tmp_path, kind):
     """A writer appends all the time; each copy has whole rows, with the right values."""
     name, write = KINDS[kind]
     path = write(tmp_path / name, ROWS)
@@ -144,7 +144,7 @@ def test_a_copy_while_it_grows_is_of_one_state(home, tmp_path, kind):
             writer.join()
 
 
-def test_zarr_over_http_reads_on(home, tmp_path):
+def test_growing_file_over_zarr_http(home, tmp_path):
     path = netcdf4(tmp_path / "a.nc", ROWS)
     with running(home, "serve", str(path), "--listen", "127.0.0.1:0", "--json") as server:
         line = server.lines[0]

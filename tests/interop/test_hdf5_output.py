@@ -35,7 +35,7 @@ def get(home, location, selection: str, output, *more: str):
 
 
 @pytest.mark.parametrize("dtype", TYPES)
-def test_every_type_comes_back(home, source, tmp_path, dtype):
+def test_every_type_round_trips(home, source, tmp_path, dtype):
     name = dtype.strip("<>").replace("?", "bool")
     done = get(home, source, f"all/{name}[::2, ::-1, 3]", tmp_path / "out.h5")
     assert done.returncode == 0, done.stderr
@@ -46,7 +46,7 @@ def test_every_type_comes_back(home, source, tmp_path, dtype):
         assert np.array_equal(found[()], expect)
 
 
-def test_attributes_come_along(home, source, tmp_path):
+def test_attributes_are_copied(home, source, tmp_path):
     assert get(home, source, "packed", tmp_path / "out.hdf5").returncode == 0
     with h5py.File(tmp_path / "out.hdf5") as file:
         found = file["packed"]
@@ -57,7 +57,7 @@ def test_attributes_come_along(home, source, tmp_path):
         assert found.attrs["run"] == 42
 
 
-def test_stored_values_keep_the_recipe_that_decodes_them(home, tmp_path):
+def test_stored_values_keep_scale_and_offset(home, tmp_path):
     path = tmp_path / "packed.nc"
     with netCDF4.Dataset(path, "w") as file:
         file.createDimension("y", 2)
@@ -95,7 +95,7 @@ def test_scalars_and_empty_arrays(home, source, tmp_path, name):
         assert np.array_equal(file[name][()], expect[name][()])
 
 
-def test_from_afar_with_little_memory(home, source, tmp_path):
+def test_remote_copy_with_little_memory(home, source, tmp_path):
     with running(home, "serve", str(source), "--listen", "127.0.0.1:0", "--json", "--memory", "64MiB") as server:
         out = tmp_path / "out.h5"
         done = get(home, server.url, "wide[1:, 3:, ::2]", out, "--memory", "64MiB")

@@ -107,7 +107,7 @@ def test_silent_and_half_open_peers(home, server):
         peer.close()
 
 
-def test_more_idle_peers_than_there_are_places(home, server):
+def test_more_idle_peers_than_connections_allowed(home, server):
     host, port = address(server.url)
     ask = b"GET /colormaps.json HTTP/1.1\r\nHost: %s:%d\r\n\r\n" % (host.encode(), port) * 50
     starts = [ask, b"", b"GET / HT", b"\x16\x03\x01\x02"]

@@ -56,7 +56,7 @@ def test_a_mesh_is_closed_and_lies_where_the_values_are(home, ball, tmp_path):
     assert len(positions) - len(edges) // 2 + len(triangles) == 2
 
 
-def test_a_part_lies_in_its_place_whatever_the_format(home, ball, tmp_path):
+def test_mesh_of_a_selection_has_the_right_position_in_every_format(home, ball, tmp_path):
     part = "[10:40, ::2, :20]"
     for name in ("part.ply", "part.vtp", "part.glb"):
         done = corridor(home, "get", ball, part, "--iso", str(RADIUS), "-o", str(tmp_path / name))
@@ -152,7 +152,7 @@ def test_a_picture_of_a_surface_from_a_server_has_its_size_and_colour(home, ball
     assert green > 2 * red and green > 2 * blue
 
 
-def test_what_has_no_isosurface_is_refused_with_the_reason(home, ball, tmp_path):
+def test_arrays_without_isosurface_are_refused(home, ball, tmp_path):
     for arguments, code, says in [
         (["[3]", "--iso", "14", "-o", "x.ply"], 2, "expected a volume"),
         (["--iso", "14", "-o", "x.stl"], 2, ".ply, .glb or .vtp"),

@@ -93,7 +93,7 @@ def test_corners_of_a_real_file_are_what_h5py_reads(home):
         assert np.array_equal(read(home, str(path), f"amr/{name}", level), expected)
 
 
-def test_a_first_look_reads_a_small_part_of_the_file(home):
+def test_first_picture_reads_a_small_part_of_the_file(home):
     path = home / "made_hdf5_plt_cnt_0000"
     flash(path)
     with running(home, "serve", "--json", str(path)) as server:
@@ -109,7 +109,7 @@ def test_a_first_look_reads_a_small_part_of_the_file(home):
     assert all_bytes > field
 
 
-def test_iterations_of_carpet_are_times(home):
+def test_carpet_iterations_are_time_steps(home):
     folder = home / "carpet"
     folder.mkdir()
     random = np.random.default_rng(6)
@@ -139,7 +139,7 @@ def test_iterations_of_carpet_are_times(home):
     [{"origin": "nowhere"}, {"origin": [np.nan] * 3}, {"delta": [0.0] * 3}, {"delta": [1e300, 1e-300, 1.0]}, {"timestep": -1},
      {"iorigin": [2**62] * 3}, {"cctk_nghostzones": [2**31 - 1] * 3}, {"cctk_bbox": [9]}, {"time": np.inf}, {"name": 7}],
 )  # fmt: skip
-def test_bad_attributes_are_told_of(home, bad):
+def test_bad_mesh_attributes_are_reported(home, bad):
     path = home / "bad.h5"
     with h5py.File(path, "w") as file:
         for part in range(2):

@@ -140,7 +140,7 @@ def test_slices_are_those_of_numpy(home, ball, file, tmp_path):
     assert np.abs(away_from_holes(two) - away_from_holes(gray(ball[30]))).max() <= 1.5
 
 
-def test_what_is_no_slice_is_refused_with_the_reason(home, file, tmp_path):
+def test_invalid_slices_are_refused(home, file, tmp_path):
     for place, says in [
         ("z", "expected a slice such as"),
         ("q=3", "expected a slice across x, y or z"),

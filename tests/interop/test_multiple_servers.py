@@ -56,7 +56,7 @@ def test_one_of_four_servers_is_killed_during_a_read(home, tmp_path, data, least
         assert np.array_equal(np.load(output), values)
 
 
-def test_a_server_that_stops_answering_is_not_waited_for(home, tmp_path, data):
+def test_read_continues_without_a_server_that_stops_responding(home, tmp_path, data):
     description, values = data
     with contextlib.ExitStack() as stack:
         arguments = ("serve", str(description), "--listen", "127.0.0.1:0", "--json")
@@ -71,7 +71,7 @@ def test_a_server_that_stops_answering_is_not_waited_for(home, tmp_path, data):
         check(done, tmp_path / "out.npy", values)
 
 
-def test_peers_are_found_and_used_when_the_first_server_dies(home, tmp_path, data):
+def test_peers_replace_the_first_server_when_it_dies(home, tmp_path, data):
     """Who has opened the data of one server knows its peers, and goes on with them."""
     description, values = data
     arguments = ("serve", "--listen", "127.0.0.1:0", "--json", str(description))
@@ -96,7 +96,7 @@ def test_servers_of_servers_give_the_same_bytes(home, tmp_path, data):
         check(done, tmp_path / "out.npy", values[3:150:7, ::2, 5:])
 
 
-def test_with_none_left_the_error_names_every_server(home, tmp_path, data):
+def test_error_names_all_servers_if_none_is_left(home, tmp_path, data):
     description, _ = data
     urls = []
     for _ in range(2):
@@ -109,7 +109,7 @@ def test_with_none_left_the_error_names_every_server(home, tmp_path, data):
         assert url.split("token=")[1].split("&")[0] not in done.stderr
 
 
-def test_years_on_two_servers_are_one_array(home, tmp_path):
+def test_time_ranges_on_two_servers_are_one_array(home, tmp_path):
     axes = '[{ name = "time", kind = "time", units = "days since 1990-01-01", spacing = 1, origin = %d }, ' + (
         '{ name = "y", kind = "y" }, { name = "x", kind = "x" }]'
     )

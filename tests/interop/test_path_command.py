@@ -6,7 +6,7 @@ import pathlib
 import conftest
 
 
-def test_nothing_known_is_said_and_a_server_is_asked(home: pathlib.Path) -> None:
+def test_path_without_measurements_queries_the_server(home: pathlib.Path) -> None:
     told = conftest.corridor(home, "path", "127.0.0.1", "--json")
     assert told.returncode == 0, told.stderr
     unknown = json.loads(told.stdout)
@@ -37,7 +37,7 @@ def test_a_host_without_an_address_is_not_found(home: pathlib.Path) -> None:
     assert told.returncode == 5 and "no-such-host.invalid" in told.stderr
 
 
-def test_a_broken_memory_is_moved_aside(home: pathlib.Path) -> None:
+def test_broken_path_file_is_moved_aside(home: pathlib.Path) -> None:
     folder = home / "state" / "corridor"
     folder.mkdir(parents=True)
     (folder / "paths.sqlite").write_bytes(b"no database" * 1000)

@@ -71,7 +71,7 @@ def assert_same(one: pathlib.Path, many: pathlib.Path, count: int) -> None:
 
 
 @pytest.mark.parametrize("view", SEVERAL, ids=["notes", "surfaces", "stereo", "journey"])
-def test_several_ranks_write_what_one_does(tmp_path, view):
+def test_several_ranks_write_the_same_files_as_one(tmp_path, view):
     plain = [option for option in view if option != "--annotate"]
     count = 5 if "--journey" in view else 1
     for name, arguments in [("one", view), ("many", (*view, "--ranks", "4")), ("plain", plain)]:
@@ -90,7 +90,7 @@ def frames(path: pathlib.Path) -> list[np.ndarray]:
         return [frame.to_ndarray(format="rgb24").astype(int) for frame in film.decode(video=0)]
 
 
-def test_a_film_by_several_ranks_is_that_of_one(home, series, tmp_path):
+def test_film_by_several_ranks_equals_that_of_one(home, series, tmp_path):
     for folder, arguments in [("one", ()), ("many", ("--ranks", "3"))]:
         (tmp_path / folder).mkdir()
         for name, *codec in [("ball-%d.png",), ("h264.mp4",), ("av1.mp4", "--codec", "av1")]:
@@ -121,7 +121,7 @@ def test_an_exr_picture_by_several_ranks_keeps_its_opacity(tmp_path):
     assert ((one[..., 3] > 0.1) & (one[..., 3] < 0.9)).any() and np.abs(one - many).max() < 1 / 255
 
 
-def test_what_ranks_cannot_do_is_said(tmp_path):
+def test_unsupported_options_with_ranks_are_refused(tmp_path):
     for arguments, code, says in [
         (("--ranks", "2", "--slabs", str(tmp_path / "x.slabs")), 1, "no slabs"),
         (("--ranks", "3", "--compositing", "binary-swap"), 2, "power of two"),
@@ -144,7 +144,7 @@ def mpirun(count: int) -> list[str]:
 
 
 @needs_mpi
-def test_processes_draw_the_picture_of_one(tmp_path):
+def test_mpi_processes_draw_the_picture_of_one(tmp_path):
     view = VIEWS[2]
     one = drawn(tmp_path, tmp_path / "one.png", *view)
     command = [*mpirun(8), BINARY, "render", SAMPLE]
@@ -179,7 +179,7 @@ def test_processes_make_a_film_and_write_notes_as_one_does(home, series, tmp_pat
 
 
 @needs_mpi
-def test_one_process_that_fails_ends_all_with_one_message(tmp_path):
+def test_failure_of_one_process_ends_all_with_one_message(tmp_path):
     (tmp_path / "link.nhdr").symlink_to(tmp_path / "gone.nhdr")
     for location, arguments, code, says in [
         (SAMPLE, ("--array", "nothing"), 3, "nothing"),
@@ -193,7 +193,7 @@ def test_one_process_that_fails_ends_all_with_one_message(tmp_path):
 
 
 @needs_mpi
-def test_what_is_wrong_at_one_process_only_is_told_by_the_first(tmp_path):
+def test_error_of_one_process_is_reported_by_the_first(tmp_path):
     """Two of three find no such file."""
     home = tmp_path / "home"
     script = 'test "$OMPI_COMM_WORLD_RANK" = 0 || set -- "$1" "$2" "$3.gone" "${@:4}"; exec "$@"'
@@ -290,7 +290,7 @@ VIEW = ("view", SAMPLE, "--listen", "127.0.0.1:0", "--json")
 
 @needs_mpi
 @pytest.mark.parametrize("count", [2, 4])
-def test_processes_show_a_view_that_turns_as_one_does(home, tmp_path, count):
+def test_processes_render_a_rotating_view_as_one_does(home, tmp_path, count):
     with running(home, *VIEW, launcher=mpirun(count)) as program, looking(program) as client:
         ada = Viewer(client, SIZE)
         ada.exact()
@@ -316,7 +316,7 @@ def test_processes_show_a_view_that_turns_as_one_does(home, tmp_path, count):
 
 
 @needs_mpi
-def test_a_process_that_dies_ends_all(home):
+def test_death_of_a_process_ends_all(home):
     with pytest.raises(AssertionError, match="ended by itself"):
         with running(home, *VIEW, launcher=mpirun(3)) as program:
             ranks = ranks_of(program)

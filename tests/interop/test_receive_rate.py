@@ -5,7 +5,7 @@ from conftest import SAMPLE, corridor, running
 
 
 @pytest.mark.parametrize("link", ["tcp", "quic", "lossy"])
-def test_what_arrives_at_a_named_rate_is_the_same(home, tmp_path, link):
+def test_receive_rate_does_not_change_the_data(home, tmp_path, link):
     plain, divided = tmp_path / "plain.npy", tmp_path / "divided.npy"
     with running(home, "serve", str(SAMPLE), "--json") as server:
         url = server.lines[0]["url"]
@@ -16,7 +16,7 @@ def test_what_arrives_at_a_named_rate_is_the_same(home, tmp_path, link):
 
 
 @pytest.mark.parametrize(("rate", "found"), [("fast", "`fast`"), ("0.1Mb/s", "at least 65536 bytes per second")])
-def test_a_rate_at_which_nothing_would_come_is_refused(home, tmp_path, rate, found):
+def test_invalid_receive_rate_is_refused(home, tmp_path, rate, found):
     done = corridor(home, "get", str(SAMPLE), "-o", str(tmp_path / "out.npy"), "--receive-rate", rate)
     assert done.returncode == 2
     assert found in done.stderr

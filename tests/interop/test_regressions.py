@@ -18,7 +18,7 @@ def test_get_from_hdf5_crashed_while_the_process_ended(home: pathlib.Path):
         assert done.returncode == 0, f"{done.returncode}: {done.stderr}"
 
 
-def test_a_link_beside_a_description_led_out_of_its_folder(home: pathlib.Path):
+def test_symbolic_link_beside_a_description_led_out_of_its_folder(home: pathlib.Path):
     """A raw description could read any file of the server's user through a symbolic link."""
     secret = home / "secret.bin"
     secret.write_bytes(b"s" * 100)
@@ -34,7 +34,7 @@ def test_a_link_beside_a_description_led_out_of_its_folder(home: pathlib.Path):
     assert (home / "out.raw").read_bytes() == b"i" * 100
 
 
-def test_names_in_files_drove_the_terminal(home: pathlib.Path):
+def test_names_in_files_sent_control_characters_to_the_terminal(home: pathlib.Path):
     """Escape sequences in names, units and attributes were printed as they were."""
     path = home / "names.h5"
     with h5py.File(path, "w") as file:
@@ -47,7 +47,7 @@ def test_names_in_files_drove_the_terminal(home: pathlib.Path):
     assert not any(line.startswith("forged") for line in done.stdout.splitlines())
 
 
-def test_the_draft_of_an_output_followed_a_link(home: pathlib.Path):
+def test_temporary_output_file_followed_a_symbolic_link(home: pathlib.Path):
     """Whoever guessed the draft's name could have a file of the user overwritten."""
     victim = home / "victim"
     victim.write_text("untouched")

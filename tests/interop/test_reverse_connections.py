@@ -79,7 +79,7 @@ def complaint(home, url: str) -> str:
         process.wait()
 
 
-def test_a_server_with_another_token_is_not_taken(home):
+def test_server_with_another_token_is_refused(home):
     command = ("info", "await://127.0.0.1:0/#token=right", "--json")
     with waiting(home, *command) as (process, url):
         assert "token" in complaint(home, url.replace("token=right", "token=wrong"))
@@ -88,7 +88,7 @@ def test_a_server_with_another_token_is_not_taken(home):
             assert name(process) == "tooth.nhdr"
 
 
-def test_a_client_with_another_certificate_is_not_served(home):
+def test_client_with_another_certificate_is_refused(home):
     command = ("info", "await://127.0.0.1:0/#token=right", "--json")
     with waiting(home, *command) as (process, url):
         forged = url[:-1] + ("0" if url[-1] != "0" else "1")
@@ -96,7 +96,7 @@ def test_a_client_with_another_certificate_is_not_served(home):
         assert process.poll() is None
 
 
-def test_addresses_that_are_none_are_told(home):
+def test_invalid_addresses_are_refused(home):
     done = corridor(home, "info", "await://elsewhere.example:70/x")
     assert done.returncode == 2 and "0.0.0.0" in done.stderr
     done = corridor(home, "serve", str(SAMPLE), "--to", "corridor://127.0.0.1:7/")

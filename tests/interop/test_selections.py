@@ -45,7 +45,7 @@ def climate(tmp_path_factory):
         ("lev=500, lat=20, lon=60", {"lev": 500, "lat": 20, "lon": 60}),
     ],
 )
-def test_coordinates_pick_what_xarrays_sel_picks(home, tmp_path, climate, text, sel):
+def test_selection_by_coordinate_equals_xarray_sel(home, tmp_path, climate, text, sel):
     out = tmp_path / "out.nc"
     done = corridor(home, "get", str(climate), f"tas({text})", "-o", str(out))
     assert done.returncode == 0, done.stderr
@@ -73,7 +73,7 @@ def test_coordinates_pick_what_xarrays_sel_picks(home, tmp_path, climate, text, 
         ("lev=2001-01-01", "expected a number"),
     ],
 )
-def test_what_is_outside_is_said(home, tmp_path, climate, text, says):
+def test_selection_outside_the_array_is_refused(home, tmp_path, climate, text, says):
     done = corridor(home, "get", str(climate), f"tas({text})", "-o", str(tmp_path / "out.npy"))
     assert done.returncode in (2, 3) and says in done.stderr, done.stderr
     assert not (tmp_path / "out.npy").exists()
@@ -122,7 +122,7 @@ def test_a_table_has_coordinates_in_front(home, tmp_path, climate):
     assert done.returncode == 7 and "at most 1048576 elements" in done.stderr
 
 
-def test_texts_name_the_lines_of_a_table_and_are_no_numbers(home, tmp_path):
+def test_strings_label_the_rows_of_a_table(home, tmp_path):
     with netCDF4.Dataset(tmp_path / "stations.nc", "w") as file:
         for name, size in {"station": 3, "many": 40000, "length": 32}.items():
             file.createDimension(name, size)

@@ -46,7 +46,7 @@ def folder(tmp_path: pathlib.Path) -> pathlib.Path:
     return root
 
 
-def test_a_folder_is_served_with_all_that_is_in_it(home, folder):
+def test_folder_exports_all_its_data_sets(home, folder):
     with running(home, "serve", str(folder), "--listen", "127.0.0.1:0", "--json", lines=4) as server:
         served = {line["zarr"].split("/zarr/")[1] for line in server.lines}
         assert served == {"a.npy", "deep%2Fer%2Fb.nc", "head.nhdr", "store.zarr"}
@@ -67,7 +67,7 @@ def test_a_folder_is_served_with_all_that_is_in_it(home, folder):
             assert json.load(answer)["shape"] == [5]
 
 
-def test_what_comes_changes_and_goes_is_noticed(home, folder):
+def test_added_changed_and_removed_files_are_noticed(home, folder):
     with running(home, "serve", str(folder), "--listen", "127.0.0.1:0", "--json", lines=4) as server:
         base = server.url.split("/a.npy")[0] if "/a.npy" in server.url else server.url.rsplit("/", 1)[0]
         fragment = server.url.split("#")[1]
@@ -96,7 +96,7 @@ def test_what_comes_changes_and_goes_is_noticed(home, folder):
         until(is_gone)
 
 
-def test_one_line_tells_what_is_left_out_and_more_words_name_each(home, folder):
+def test_files_left_out_are_counted_and_named_with_verbose(home, folder):
     def said(*more: str) -> str:
         process = subprocess.Popen(
             [BINARY, "serve", str(folder), "--listen", "127.0.0.1:0", "--json", *more],
@@ -116,7 +116,7 @@ def test_one_line_tells_what_is_left_out_and_more_words_name_each(home, folder):
     assert "leads out of the folder" in words and "head.raw" not in "".join(l for l in words.splitlines() if "left out" in l)
 
 
-def test_many_files_are_listed_without_being_opened(home, tmp_path):
+def test_listing_many_files_does_not_open_them(home, tmp_path):
     """2,000 files: the server is there in seconds, the list names all, and few files are open."""
     root = tmp_path / "many"
     root.mkdir()
@@ -134,7 +134,7 @@ def test_many_files_are_listed_without_being_opened(home, tmp_path):
             assert np.load(out).tolist() == [number] * 4
 
 
-def test_an_empty_folder_is_served_until_something_comes(home, tmp_path):
+def test_empty_folder_is_served(home, tmp_path):
     root = tmp_path / "empty"
     root.mkdir()
     with running(home, "serve", str(root), "--listen", "127.0.0.1:0", "--json") as server:
@@ -149,7 +149,7 @@ def test_an_empty_folder_is_served_until_something_comes(home, tmp_path):
         assert np.load(out).tolist() == [0, 1]
 
 
-def test_two_folders_of_one_name_are_told_apart(home, tmp_path):
+def test_two_folders_of_the_same_name_are_distinguished(home, tmp_path):
     folders = [tmp_path / parent / "runs" for parent in ("a", "b")]
     for number, folder in enumerate(folders):
         folder.mkdir(parents=True)

@@ -43,7 +43,7 @@ def psnr(one: pathlib.Path, other: pathlib.Path) -> float:
 
 
 @pytest.mark.parametrize("cut", ["planes", "axis"])
-def test_slabs_show_what_a_camera_nearby_sees(home, tmp_path, cut):
+def test_slabs_show_the_view_of_a_nearby_camera(home, tmp_path, cut):
     here, aside = json.dumps(camera(10)), json.dumps(camera(16))
     slabs = tmp_path / "x.slabs"
     more = ["--slabs", str(slabs), "--slab-cut", cut, "--slab-texel", "1"]
@@ -83,7 +83,7 @@ def refused(home, *arguments) -> str:
     return done.stderr
 
 
-def test_what_cannot_be_is_said(home, tmp_path):
+def test_unsupported_slab_options_are_refused(home, tmp_path):
     picture = tmp_path / "x.png"
     said = refused(home, DATA, "-o", picture, "--slabs", tmp_path / "x.bin")
     assert "ends in .slabs" in said

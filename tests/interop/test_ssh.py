@@ -65,7 +65,7 @@ def address(server: sshd.Server, path: str, host: str = "here") -> str:
 
 @pytest.mark.parametrize("direct", ["yes", "no"])
 @pytest.mark.parametrize("host", ["here", "behind"])
-def test_data_are_those_that_lie_there(here, server: sshd.Server, home, host: str, direct: str) -> None:
+def test_data_over_ssh_equal_the_file(here, server: sshd.Server, home, host: str, direct: str) -> None:
     there = address(server, f"{ODD}/{conftest.SAMPLE.name}", host)
     done = here("info", there, "--json", CORRIDOR_SSH_DIRECT=direct)
     assert done.returncode == 0, done.stderr
@@ -113,7 +113,7 @@ def test_a_killed_client_leaves_nothing_running(server: sshd.Server, home, direc
         server.wait_until_alone()
 
 
-def test_who_gives_up_during_a_slow_start_leaves_nothing_running(server: sshd.Server, home) -> None:
+def test_interrupt_during_a_slow_start_leaves_nothing_running(server: sshd.Server, home) -> None:
     slow, ended = home / "slow", home / "ended"
     slow.write_text(f'#!/bin/sh\nsleep 3\n{conftest.BINARY} "$@"\necho $? > {ended}\n')
     slow.chmod(0o755)
@@ -131,14 +131,14 @@ def test_who_gives_up_during_a_slow_start_leaves_nothing_running(server: sshd.Se
     server.wait_until_alone()
 
 
-def test_what_is_missing_is_named(here, server: sshd.Server) -> None:
+def test_missing_files_are_named(here, server: sshd.Server) -> None:
     failed(here("info", address(server, "no such file")), 3, "no such file", "ssh to here")
     nowhere = here("info", "ssh://here/~/run.h5", CORRIDOR_SSH_COMMAND="/no/corridor")
     failed(nowhere, 3, "expected the program `corridor` on here", "CORRIDOR_SSH_COMMAND=")
     failed(here("info", "ssh://here/x", CORRIDOR_SSH="/no/ssh"), 3, "`/no/ssh`", "CORRIDOR_SSH")
 
 
-def test_who_may_not_log_in_is_told_so(here) -> None:
+def test_refused_login_is_reported(here) -> None:
     failed(here("info", "ssh://stranger/~/run.h5"), 4, "the login failed", "Permission denied")
     failed(here("info", "ssh://here:1/~/run.h5"), 5, "refused")
 
@@ -150,7 +150,7 @@ def script(folder: pathlib.Path, text: str) -> str:
     return str(path)
 
 
-def test_other_versions_are_told_apart(here, home) -> None:
+def test_other_versions_are_reported(here, home) -> None:
     older = "sys.stderr.write(\"error: unexpected argument '--stdio' found\\n\"); sys.exit(2)"
     done = here("info", "ssh://here/~/run.h5", CORRIDOR_SSH_COMMAND=script(home, older))
     failed(done, 1, "of a version that knows `serve --stdio`", "unexpected argument '--stdio'")
@@ -170,14 +170,14 @@ sys.stdin.buffer.read()
     failed(done, 6, "found other output", "CORRIDOR_SSH_COMMAND")
 
 
-def test_what_a_login_prints_is_passed_over(here) -> None:
+def test_output_of_the_login_is_ignored(here) -> None:
     noisy = f"echo Welcome; printf 'no end of line'; echo to you >&2; {conftest.BINARY}"
     done = here("info", "ssh://here/~/run.h5", "--json", CORRIDOR_SSH_COMMAND=noisy)
     assert done.returncode == 0 and "to you" in done.stderr, done.stderr
     assert json.loads(done.stdout)["format"]
 
 
-def test_the_first_question_leaves_with_the_first_bytes(here, home) -> None:
+def test_first_request_is_sent_with_the_first_bytes(here, home) -> None:
     """A channel that gives nothing back until the description was asked for: a round trip more would wait for ever."""
     holding = f"""
 program = subprocess.Popen(["{conftest.BINARY}", "serve", "--stdio"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -219,7 +219,7 @@ while data := os.read(program.stdout.fileno(), 65536):
         "ssh://here/x#token=secret",
     ],
 )
-def test_an_address_is_no_option_and_no_command(here, home, bad: str) -> None:
+def test_address_cannot_inject_options_or_commands(here, home, bad: str) -> None:
     done = here("info", bad)
     assert done.returncode == 2 and done.stderr.startswith("error: expected"), done.stderr
     assert "secret" not in done.stderr and not (home / "pwned").exists()

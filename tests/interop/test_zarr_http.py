@@ -144,7 +144,7 @@ def test_the_sample_can_be_read_too(served: Served) -> None:
 
 
 @pytest.mark.parametrize("key", ["c/9/0/0", "c/0/0", "c/0/0/0/0", "c/-1/0/0", "c/a/0/0", "c", "zarr.jsonx", ".zarray"])
-def test_only_documents_are_looked_for_in_vain(served: Served, key: str) -> None:
+def test_missing_documents_are_404_and_missing_chunks_410(served: Served, key: str) -> None:
     """A chunk that is not found stands for fill values, so of an array that is not there nothing may be. All else may."""
     expected = 410 if key in ("c/9/0/0", "c/0/0", "c/0/0/0/0") else 404
     for base in [served.address["run.h5"] + "/grid/rho", served.address["waves"] + "/waves"]:
@@ -156,7 +156,7 @@ def test_only_documents_are_looked_for_in_vain(served: Served, key: str) -> None
     assert served.ask(served.address["run.h5"] + "/grid/rh")[0] == 404
 
 
-def test_data_that_are_not_there_any_more_are_an_error(tmp_path: pathlib.Path) -> None:
+def test_removed_data_are_an_error(tmp_path: pathlib.Path) -> None:
     token = "for-this-test-alone"
     for name in ("x", "y"):
         np.save(tmp_path / f"{name}.npy", np.ones((300, 200)))
@@ -170,7 +170,7 @@ def test_data_that_are_not_there_any_more_are_an_error(tmp_path: pathlib.Path) -
         ones[...]
 
 
-def test_only_who_shows_the_token_reads(served: Served) -> None:
+def test_token_is_required(served: Served) -> None:
     document = served.address["run.h5"] + "/zarr.json"
     for headers in [{}, {"Authorization": "Bearer wrong"}, {"Authorization": "Basic eA=="}]:
         status, answer, body = ask(document, "GET", headers)
@@ -183,7 +183,7 @@ PAGE = {"Origin": "https://viewer.example", "Sec-Fetch-Site": "cross-site"}
 PREFLIGHT = {"Access-Control-Request-Method": "GET", "Access-Control-Request-Headers": "authorization"}
 
 
-def test_pages_of_other_sites_may_not_read_unless_the_server_says_so(
+def test_cross_origin_requests_are_refused_by_default(
     served: Served, folder: pathlib.Path
 ) -> None:
     """Whatever token they show: that for everything is not for pages of others."""
@@ -231,7 +231,7 @@ def test_a_token_for_zarr_lets_pages_of_named_sites_read_and_nothing_else(folder
             assert (done.returncode, "Zarr over HTTP only" in done.stderr) == (4, True), done.stderr
 
 
-def test_any_page_may_read_where_that_was_said(folder: pathlib.Path) -> None:
+def test_cross_origin_requests_can_be_allowed_for_all(folder: pathlib.Path) -> None:
     arguments = ("--cors", "*", "--zarr-token", "for-a-workshop", "--listen", "127.0.0.1:0", "--json")
     with conftest.running(folder, "serve", "run.h5", *arguments) as program:
         document = program.lines[0]["zarr"] + "/zarr.json"
@@ -241,7 +241,7 @@ def test_any_page_may_read_where_that_was_said(folder: pathlib.Path) -> None:
         assert conftest.corridor(folder, "serve", "run.h5", *wrong).returncode == 2, wrong
 
 
-def test_a_copy_is_asked_for_by_its_tag(served: Served) -> None:
+def test_etag_revalidates_a_cached_copy(served: Served) -> None:
     chunk = served.address["run.h5"] + "/grid/rho/c/0/0/0"
     status, headers, body = served.ask(chunk)
     assert status == 200 and len(body) > 0
@@ -250,7 +250,7 @@ def test_a_copy_is_asked_for_by_its_tag(served: Served) -> None:
     assert (status, again["content-length"], nothing) == (200, str(len(body)), b"")
 
 
-def test_a_chunk_s_size_is_told_without_reading_it(folder: pathlib.Path) -> None:
+def test_head_request_returns_the_size_of_a_chunk_without_reading_it(folder: pathlib.Path) -> None:
     with conftest.running(folder, "serve", "run.h5", "--listen", "127.0.0.1:0", "--json") as program:
         served = Served(program.lines)
         chunk = served.address["run.h5"] + "/grid/rho/c/1/1/1"
@@ -264,7 +264,7 @@ def test_a_chunk_s_size_is_told_without_reading_it(folder: pathlib.Path) -> None
         assert conftest.io_counts(program.process.pid)["rchar"] - before > 4096
 
 
-def test_ranges_of_bytes_are_sent_alone(served: Served) -> None:
+def test_byte_ranges_are_sent_alone(served: Served) -> None:
     for address in [served.address["run.h5"] + "/grid/rho/c/0/0/0", served.address["run.h5"] + "/zarr.json"]:
         _, whole_headers, whole = served.ask(address)
         for text, part in [("10-29", whole[10:30]), ("-7", whole[-7:]), (f"{len(whole) - 3}-", whole[-3:])]:
@@ -281,7 +281,7 @@ def test_ranges_of_bytes_are_sent_alone(served: Served) -> None:
         assert (status, headers["content-length"], nothing) == (200, str(len(whole)), b"")
 
 
-def test_keys_are_spelled_in_one_way(served: Served) -> None:
+def test_only_canonical_keys_are_accepted(served: Served) -> None:
     image = served.address["run.h5"].replace("/zarr/", "/ome/") + "/grid/rho"
     for key in ("zarr.json", "c/0/0/0"):
         assert served.ask(f"{image}/0/{key}")[0] == 200

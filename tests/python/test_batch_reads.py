@@ -61,7 +61,7 @@ def two_servers(tmp_path: pathlib.Path) -> Iterator[tuple[conftest.Program, conf
         yield first, second
 
 
-def test_several_data_sets_are_asked_at_once(two_servers: tuple[conftest.Program, conftest.Program]) -> None:
+def test_several_data_sets_are_read_concurrently(two_servers: tuple[conftest.Program, conftest.Program]) -> None:
     first, second = two_servers
     linear, noise = corridor.open(first.url)["linear"], corridor.open(second.url)["noise"]
     expected = [linear[3], noise[5]]
@@ -81,7 +81,7 @@ def test_several_data_sets_are_asked_at_once(two_servers: tuple[conftest.Program
     assert all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
 
 
-def test_futures_of_many_are_done_as_they_arrive(two_servers: tuple[conftest.Program, conftest.Program]) -> None:
+def test_futures_of_a_batch_complete_independently(two_servers: tuple[conftest.Program, conftest.Program]) -> None:
     first, second = two_servers
     linear, noise = corridor.open(first.url)["linear"], corridor.open(second.url)["noise"]
     expected = [linear[0], noise[0]]
@@ -96,7 +96,7 @@ def test_futures_of_many_are_done_as_they_arrive(two_servers: tuple[conftest.Pro
     assert np.array_equal(futures[0].result(60), expected[0])
 
 
-def test_one_that_fails_is_told_by_itself(tmp_path: pathlib.Path) -> None:
+def test_failure_of_one_read_is_its_own(tmp_path: pathlib.Path) -> None:
     with conftest.running(tmp_path, *SERVE, "synthetic:noise?shape=40,50,60&dtype=u16") as second:
         noise = corridor.open(second.url)["noise"]
         with conftest.running(tmp_path, *SERVE, "synthetic:linear?shape=40,50,60&dtype=u16") as first:
@@ -109,7 +109,7 @@ def test_one_that_fails_is_told_by_itself(tmp_path: pathlib.Path) -> None:
             corridor.read_many([(noise, 7), (linear, 7)])
 
 
-def test_event_loops_read_many_and_withdraw_them() -> None:
+def test_event_loops_read_batches_and_cancel_them() -> None:
     linear = corridor.open("synthetic:linear?shape=40,50,60&dtype=u8")["linear"]
     parts = asyncio.run(corridor.read_many_async((linear, z) for z in range(40)))
     assert np.array_equal(np.stack(parts), linear[...])
@@ -124,7 +124,7 @@ def test_event_loops_read_many_and_withdraw_them() -> None:
     assert all(future.cancel() for future in futures)
 
 
-def test_futures_that_end_take_few_threads() -> None:
+def test_completion_of_futures_uses_few_threads() -> None:
     line = corridor.open("synthetic:linear?shape=4,5,600&dtype=u8")["linear"]
     line.submit((0, 0, 0)).result(60)
     before = len(threads())
@@ -155,7 +155,7 @@ def test_a_callback_may_wait_for_another_read() -> None:
     assert inner == [int(line[0, 0, 599])]
 
 
-def test_values_are_decoded_beside_the_connections(tmp_path: pathlib.Path) -> None:
+def test_values_are_decoded_on_other_threads_than_connections(tmp_path: pathlib.Path) -> None:
     """By several storage threads: those that drive connections do not compute."""
     stored = np.random.default_rng(2).integers(-3000, 3000, (16, 1 << 20), dtype=np.int16)
     with netCDF4.Dataset(tmp_path / "packed.nc", "w") as file:

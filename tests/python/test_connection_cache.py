@@ -21,7 +21,7 @@ def write(path: pathlib.Path, value: int) -> None:
     os.utime(path, (10**9 - 86400 * value,) * 2)
 
 
-def test_closing_one_that_was_unpickled_closes_no_other() -> None:
+def test_closing_an_unpickled_data_set_closes_no_other() -> None:
     pickled = pickle.dumps(corridor.open(LINEAR))
     first, second = pickle.loads(pickled), pickle.loads(pickled)
     assert first._connection is second._connection, "one connection per process, not one per task"
@@ -34,7 +34,7 @@ def test_closing_one_that_was_unpickled_closes_no_other() -> None:
         assert np.array_equal(other["linear"][...], expected)
 
 
-def test_workers_see_data_that_changed(tmp_path: pathlib.Path) -> None:
+def test_workers_see_changed_data(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "run.nrrd"
     write(path, 1)
     pickled = pickle.dumps(corridor.open(path))
@@ -47,7 +47,7 @@ def test_workers_see_data_that_changed(tmp_path: pathlib.Path) -> None:
 
 
 @pytest.mark.parametrize("way", ["index", "submit", "read_many", "submit_many"])
-def test_what_was_pickled_before_is_stale_once(tmp_path: pathlib.Path, way: str) -> None:
+def test_pickles_of_changed_data_are_stale_once(tmp_path: pathlib.Path, way: str) -> None:
     path = tmp_path / "run.nrrd"
 
     def read(image: corridor.Array) -> int:
@@ -69,7 +69,7 @@ def test_what_was_pickled_before_is_stale_once(tmp_path: pathlib.Path, way: str)
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int32", "double"])
-def test_what_is_open_stays_what_it_was(tmp_path: pathlib.Path, dtype: str) -> None:
+def test_open_data_sets_keep_their_state(tmp_path: pathlib.Path, dtype: str) -> None:
     """Others of another type and shape took the place of the data; a read gives them to nobody who opened the old ones."""
 
     def replace(dtype: str, side: int) -> None:
@@ -97,7 +97,7 @@ def test_what_is_open_stays_what_it_was(tmp_path: pathlib.Path, dtype: str) -> N
         assert corridor.open(program.url)["image"].shape == (5, 5)
 
 
-def test_a_server_that_is_gone_is_not_kept(tmp_path: pathlib.Path) -> None:
+def test_connection_to_a_stopped_server_is_dropped(tmp_path: pathlib.Path) -> None:
     with conftest.running(tmp_path, *SERVE, LINEAR) as program:
         pickled = pickle.dumps(corridor.open(program.url))
         kept = pickle.loads(pickled)
@@ -108,7 +108,7 @@ def test_a_server_that_is_gone_is_not_kept(tmp_path: pathlib.Path) -> None:
         pickle.loads(pickled)
 
 
-def test_budgets_go_with_their_last_user() -> None:
+def test_memory_budget_ends_with_its_last_user() -> None:
     for size in range(100, 120):
         with corridor.open(LINEAR, memory=f"{size}MiB") as data:
             assert data["linear"][0, 0].shape == (6,)

@@ -84,7 +84,7 @@ def unasked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(corridor._connection_cache, "CHECK_INTERVAL_SECS", 3600.0)
 
 
-def test_of_a_range_of_bytes_nothing_else_is_fetched(
+def test_byte_range_fetches_only_its_elements(
     fs: fsspec.AbstractFileSystem, served: str, program: conftest.Program, unasked: None
 ) -> None:
     base = f"{fs._strip_protocol(served)}/grid/rho/c"
@@ -104,7 +104,7 @@ def test_of_a_range_of_bytes_nothing_else_is_fetched(
         assert sent_at_rest(program) - before < 4096
 
 
-def test_files_are_found_without_a_word_to_the_server(
+def test_file_lookups_need_no_request(
     fs: fsspec.AbstractFileSystem, served: str, program: conftest.Program, unasked: None
 ) -> None:
     path = fs._strip_protocol(served)
@@ -149,7 +149,7 @@ def first(url: str) -> int:
         return int(np.frombuffer(file.read(2), "<u2")[0])
 
 
-def test_data_that_changed_are_seen_by_who_opens_them_then(changing: tuple[pathlib.Path, str]) -> None:
+def test_changed_data_are_seen_when_opened_again(changing: tuple[pathlib.Path, str]) -> None:
     path, url = changing
     fs, chunk = fsspec.core.url_to_fs(url)
     assert (first(url), fs.cat_file(chunk)[0]) == (1, 1)
@@ -174,7 +174,7 @@ def test_a_file_that_is_open_mixes_no_states(changing: tuple[pathlib.Path, str])
     assert first(url) == 2
 
 
-def test_what_is_to_be_forgotten_is_opened_anew(changing: tuple[pathlib.Path, str], unasked: None) -> None:
+def test_invalidated_data_are_opened_again(changing: tuple[pathlib.Path, str], unasked: None) -> None:
     path, url = changing
     fs, chunk = fsspec.core.url_to_fs(url)
     assert first(url) == 1

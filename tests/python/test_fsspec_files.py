@@ -48,7 +48,7 @@ def test_copies_are_what_is_read(fs: fsspec.AbstractFileSystem, root: str, tmp_p
     assert b'"zarr_format"' in (tmp_path / "document").read_bytes()
 
 
-def test_a_copy_tells_how_far_it_is(fs: fsspec.AbstractFileSystem, root: str, tmp_path: pathlib.Path) -> None:
+def test_copy_reports_its_progress(fs: fsspec.AbstractFileSystem, root: str, tmp_path: pathlib.Path) -> None:
     callback = fsspec.callbacks.Callback()
     fs.get_file(f"{root}/line/c/0", str(tmp_path / "line"), callback=callback)
     assert callback.size == callback.value == 88
@@ -63,7 +63,7 @@ def test_ranges_of_many_files(fs: fsspec.AbstractFileSystem, root: str) -> None:
 
 
 @pytest.mark.parametrize("way", ["simplecache", "filecache", "blockcache"])
-def test_kept_copies(served: str, tmp_path: pathlib.Path, way: str) -> None:
+def test_cached_copies(served: str, tmp_path: pathlib.Path, way: str) -> None:
     address, _, fragment = served.partition("#")
     url = f"{way}::{address}/line/c/0#{fragment}"
     for _ in range(2):

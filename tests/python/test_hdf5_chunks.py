@@ -100,7 +100,7 @@ def test_every_kind_of_chunk_index_reads_as_h5py_reads_it(tmp_path: pathlib.Path
         assert kinds[kind] >= 10, f"{kind}: {kinds}"
 
 
-def test_channels_by_time_are_not_mixed_up(tmp_path: pathlib.Path) -> None:
+def test_channel_and_time_axes_are_not_swapped(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "recording.h5"
     samples = np.arange(8 * 1000, dtype="i2").reshape(8, 1000)
     with h5py.File(path, "w", libver="latest") as file:

@@ -97,7 +97,7 @@ def test_nrrd_files_lie_where_their_space_says() -> None:
     assert corridor.open(f"{FOLDER.name}/time.nrrd")["image"].dims == ("t", "z", "y", "x")
 
 
-def test_the_map_is_told_through_every_door(tmp_path: pathlib.Path) -> None:
+def test_world_map_is_the_same_in_every_interface(tmp_path: pathlib.Path) -> None:
     volume = np.zeros((70, 20, 10), "i2")
     nibabel.save(nibabel.Nifti1Image(volume, TURNED), tmp_path / "a.nii")
     (tmp_path / "home").mkdir()
@@ -123,7 +123,7 @@ def test_the_map_is_told_through_every_door(tmp_path: pathlib.Path) -> None:
     assert "y = 5 - 2 i" in corridor_says(tmp_path, "info", "a.nii")
 
 
-def test_a_person_says_what_values_mean(tmp_path: pathlib.Path) -> None:
+def test_meaning_can_be_overridden(tmp_path: pathlib.Path) -> None:
     np.save(tmp_path / "scan.npy", np.random.default_rng(1).integers(0, 5, (3, 80, 90)).astype("u1"))
     shutil.copy(tmp_path / "scan.npy", tmp_path / "case_seg.npy")
     assert corridor.open(tmp_path / "scan.npy")["scan"].meaning == "intensity"

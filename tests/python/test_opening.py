@@ -21,7 +21,7 @@ def test_a_path_need_not_be_text(path: pathlib.Path) -> None:
     assert corridor.open(path)["rho"][1, 2, 3] == 33
 
 
-def test_a_data_set_ends_with_its_block(path: pathlib.Path) -> None:
+def test_with_block_closes_a_data_set(path: pathlib.Path) -> None:
     with corridor.open(path) as data:
         rho = data["rho"]
         assert rho[0, 0, 4] == 4
@@ -32,7 +32,7 @@ def test_a_data_set_ends_with_its_block(path: pathlib.Path) -> None:
     assert (data.name, rho.shape) == ("run.h5", (3, 4, 5)), "what is known of it stays"
 
 
-def test_a_file_that_is_not_there_is_missed_as_any_other(path: pathlib.Path) -> None:
+def test_missing_file_raises_file_not_found_error(path: pathlib.Path) -> None:
     with pytest.raises(FileNotFoundError, match="nosuch"):
         corridor.open(path.parent / "nosuch.h5")
     with pytest.raises(corridor.NotFoundError) as missing:
@@ -40,7 +40,7 @@ def test_a_file_that_is_not_there_is_missed_as_any_other(path: pathlib.Path) -> 
     assert not isinstance(missing.value, FileNotFoundError), "the file is there, the array is not"
 
 
-def test_an_array_that_is_left_out_is_missed_with_the_reason(path: pathlib.Path) -> None:
+def test_array_that_is_left_out_raises_key_error_with_the_reason(path: pathlib.Path) -> None:
     with pytest.raises(KeyError, match="`waves` is left out: .*complex"):
         corridor.open(path)["waves"]
 

@@ -84,7 +84,7 @@ def test_futures_event_loops_and_progress(rho: corridor.Array) -> None:
     assert heard and 0 < heard[-1][0] <= heard[-1][1]
 
 
-def test_mistakes_are_explained(rho: corridor.Array) -> None:
+def test_errors_of_operations_are_explained(rho: corridor.Array) -> None:
     with pytest.raises(corridor.UnsupportedError, match='"isosurface_cells".*found `median`'):
         rho.call("median")
     with pytest.raises(corridor.InvalidError, match="unknown field `percent`, expected `q`"):

@@ -122,7 +122,7 @@ def test_indexes_as_numpy_does(data: corridor.Dataset, truth: h5py.File, name: s
         assert found.dtype == whole.dtype.newbyteorder("=")
 
 
-def test_many_at_once_keep_their_order(data: corridor.Dataset, truth: h5py.File) -> None:
+def test_batch_read_keeps_the_order(data: corridor.Dataset, truth: h5py.File) -> None:
     pick = random.Random(11)
     asked = [(name, random_key(truth[name].shape, pick)) for name in ["grid/rho", "swapped", "line"] * 200]
     found = corridor.read_many((data[name], key) for name, key in asked)
@@ -154,7 +154,7 @@ def test_event_loops_wait_without_blocking(data: corridor.Dataset, truth: h5py.F
     assert np.array_equal(np.stack(asyncio.run(work())), truth["grid/rho"][...])
 
 
-def test_a_withdrawn_read_never_answers() -> None:
+def test_cancelled_read_has_no_result() -> None:
     slow = corridor.open("synthetic:waves?shape=700,700,700&dtype=u8")["waves"]
     future = slow.submit()
     assert future.cancel()
@@ -167,7 +167,7 @@ def test_a_withdrawn_read_never_answers() -> None:
         asyncio.run(work())
 
 
-def test_a_withdrawn_read_ends_on_the_server_too(tmp_path: pathlib.Path) -> None:
+def test_cancelled_read_ends_on_the_server(tmp_path: pathlib.Path) -> None:
     size_bytes = 700**3
     arguments = ("serve", "synthetic:waves?shape=700,700,700&dtype=u8", "--listen", "127.0.0.1:0", "--json")
     with conftest.running(tmp_path, *arguments) as program:
@@ -246,14 +246,14 @@ def test_decoded_values_are_those_of_the_format(tmp_path: pathlib.Path) -> None:
         (1.5, TypeError, "float"),
     ],
 )
-def test_says_what_is_wrong_with_a_selection(
+def test_invalid_selections_are_explained(
     data: corridor.Dataset, key: object, error: type[Exception], says: str
 ) -> None:
     with pytest.raises(error, match=says):
         data["grid/rho"][key]
 
 
-def test_errors_are_those_that_python_people_expect(
+def test_errors_are_subclasses_of_builtin_exceptions(
     data: corridor.Dataset, served: str, tmp_path: pathlib.Path
 ) -> None:
     with pytest.raises(KeyError, match="grid/rho"):
@@ -298,7 +298,7 @@ def test_arrays_travel_to_worker_processes(data: corridor.Dataset, truth: h5py.F
     assert found == float(truth["grid/rho"][2].mean())
 
 
-def test_a_forked_child_is_told_why_it_cannot(tmp_path: pathlib.Path) -> None:
+def test_forked_child_cannot_read(tmp_path: pathlib.Path) -> None:
     program = (
         "import os, corridor\n"
         "a = corridor.open('synthetic:linear?shape=4,4,4&dtype=u8')['linear']\n"

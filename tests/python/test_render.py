@@ -86,7 +86,7 @@ def test_isovalues_of_numpy_are_numbers_too(path: pathlib.Path) -> None:
     assert not np.array_equal(ball.render(size=SIZE), wanted)
 
 
-def test_wrong_wishes_say_what_was_expected(path: pathlib.Path) -> None:
+def test_invalid_arguments_are_explained(path: pathlib.Path) -> None:
     data = corridor.open(path)
     for wrong, words in [
         ({"pixels": "cmyk"}, "rgb, rgba, float"),
@@ -149,7 +149,7 @@ def test_a_picture_that_memory_keeps_coarse_says_so() -> None:
         data.render(size=(512, 512))
 
 
-def test_slabs_beside_a_picture_are_looked_at_without_the_data(
+def test_slabs_are_drawn_without_the_data(
     path: pathlib.Path, tmp_path: pathlib.Path
 ) -> None:
     ball = corridor.open(path)["ball"]
@@ -176,7 +176,7 @@ def test_slabs_beside_a_picture_are_looked_at_without_the_data(
     assert len(across) == 32 and np.sort(np.abs(across.normal))[1] < 1e-6
 
 
-def test_slabs_that_cannot_be_are_refused_in_words(path: pathlib.Path, tmp_path: pathlib.Path) -> None:
+def test_unsupported_slabs_are_refused(path: pathlib.Path, tmp_path: pathlib.Path) -> None:
     ball = corridor.open(path)["ball"]
     for wrong, words in [
         ({"slab_count": 0}, "1 to 64 slabs"),

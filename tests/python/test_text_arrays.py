@@ -39,17 +39,17 @@ def test_characters_keep_their_axis() -> None:
     assert text.elements(RAW).dtype == np.dtype("S1") and text.elements(RAW).shape == (3, 5)
 
 
-def test_bytes_that_are_no_text_can_be_turned_back() -> None:
+def test_bytes_that_are_not_utf8_can_be_recovered() -> None:
     text = text_of(described(size=2))
     assert text is not None
     [found] = text.elements(np.array([[0xFF, 0x41]], "u1"))
     assert found.encode("utf-8", "surrogateescape") == b"\xffA"
 
 
-def test_nothing_has_no_bytes() -> None:
+def test_empty_strings_have_no_bytes() -> None:
     text = text_of(described(size=0))
     assert text is not None and text.elements(np.zeros((3, 0), "u1")).tolist() == [""] * 3
 
 
-def test_numbers_are_no_texts() -> None:
+def test_numeric_arrays_are_not_text() -> None:
     assert text_of(described() | {"meaning": "labels"}) is None

@@ -67,7 +67,7 @@ def test_is_chosen_by_the_location() -> None:
     assert xr.backends.list_engines()["corridor"].guess_can_open("corridor://host/run42.nc")
 
 
-def test_reads_only_what_is_asked(served: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reads_only_the_selection(served: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
     read = corridor.Array.__getitem__
 
@@ -85,7 +85,7 @@ def test_reads_only_what_is_asked(served: str, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("key", [{"lat": [1, 7, 3]}, {"lon": slice(15, 2, -4)}, {"time": -1, "lon": [0]}])
-def test_other_indexers(file: pathlib.Path, served: str, key: dict) -> None:
+def test_outer_and_vectorized_indexing(file: pathlib.Path, served: str, key: dict) -> None:
     with xr.open_dataset(file, engine="netcdf4") as expected:
         found = xr.open_dataset(served, engine="corridor").isel(key)
         xr.testing.assert_equal(found, expected.isel(key))

@@ -206,7 +206,7 @@ def test_data_sets_that_fit_share_their_coordinates(tmp_path: pathlib.Path) -> N
         assert set(data.data_vars) == {"tas", "pr"} and data.x.values.tolist() == [10, 20]
 
 
-def test_what_is_left_out_is_warned_about_with_the_reason(tmp_path: pathlib.Path) -> None:
+def test_variables_left_out_cause_a_warning(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "odd.h5"
     with h5py.File(path, "w") as file:
         file["fine"] = np.arange(3)
@@ -269,7 +269,7 @@ def test_values_come_while_an_event_loop_runs(served: dict[str, str]) -> None:
     assert np.array_equal(part.values, whole.double.values[:, [3, 1]], equal_nan=True)
 
 
-def test_what_grows_is_read_on(tmp_path: pathlib.Path) -> None:
+def test_growing_data_stay_readable(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "run.nc"
     with netCDF4.Dataset(path, "w") as file:
         file.createDimension("time", None)
@@ -286,7 +286,7 @@ def test_what_grows_is_read_on(tmp_path: pathlib.Path) -> None:
         assert xr.open_dataset(program.url).t.values.tolist() == [5, 6, 7, 8, 9]
 
 
-def test_what_is_pickled_is_read_elsewhere(served: dict[str, str]) -> None:
+def test_pickled_data_sets_are_read_in_other_processes(served: dict[str, str]) -> None:
     import pickle
 
     data = xr.open_dataset(served["p.nc"], engine="corridor", chunks={})

@@ -33,7 +33,7 @@ def test_on_this_machine(file: pathlib.Path) -> None:
             xr.testing.assert_equal(opened(line), expected)
 
 
-def test_from_elsewhere_the_certificate_is_known_by_its_fingerprint(file: pathlib.Path) -> None:
+def test_certificate_is_checked_by_fingerprint_from_another_host(file: pathlib.Path) -> None:
     try:
         socket.gethostbyname(socket.gethostname())
     except OSError:
