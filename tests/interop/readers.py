@@ -1,4 +1,4 @@
-"""The other libraries: every numeric variable of a file, as they read it, values as stored."""
+"""Reference readers: every numeric variable of a file with stored values, as the format's library reads it."""
 
 import pathlib
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""`corridor bench access`, quickly and on loopback: what was counted and compared. No time is asserted."""
+"""`corridor bench access` on loopback: its counts and comparisons. No time is asserted."""
 
 import json
 import pathlib

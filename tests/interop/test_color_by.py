@@ -1,4 +1,4 @@
-"""Colours by another array: those of that array, where the first one is seen."""
+"""Colors by another array: they come from its values; what is visible does not change."""
 
 import json
 import pathlib

@@ -1,4 +1,4 @@
-"""Images in their own colors: pictures have the colors that the file gives, through every format that has some."""
+"""Color images: pictures have the colors of the file, in every format that has some."""
 
 import pathlib
 

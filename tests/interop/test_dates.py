@@ -1,4 +1,4 @@
-"""Times of files as dates, and selections by them, against cftime and xarray."""
+"""Times as dates, and selections by dates, compared with cftime and xarray."""
 
 import warnings
 

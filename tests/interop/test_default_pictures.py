@@ -1,4 +1,4 @@
-"""First pictures of files as people have them: images are images, and something is to be seen."""
+"""Default pictures of typical files: images look like images, and something is visible."""
 
 import json
 import pathlib

@@ -1,4 +1,4 @@
-"""What a newcomer is told: the first mistakes people make, each with a sentence that helps and the right exit code."""
+"""Messages for common mistakes of new users: a helpful sentence and the right exit code."""
 
 import http.client
 import json

@@ -1,4 +1,4 @@
-"""`--decoded` gives what the format's own library gives by default: nibabel's `get_fdata`, what xarray decodes."""
+"""`--decoded` gives what the format's own library gives by default: `get_fdata` of nibabel, decoding of xarray."""
 
 import os
 import pathlib

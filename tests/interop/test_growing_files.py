@@ -1,4 +1,4 @@
-"""Files that grow while they are served: whoever has opened them reads on, and who opens them anew sees all."""
+"""Files that grow while they are served: open data sets stay readable, and new ones have all data."""
 
 import pathlib
 import threading

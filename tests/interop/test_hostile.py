@@ -1,4 +1,4 @@
-"""Bad input from outside: a clear error each time, and a server that lives on and still answers rightly."""
+"""Bad input from outside: a clear error each time, and a server that keeps running and answers correctly."""
 
 import contextlib
 import json

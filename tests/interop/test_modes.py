@@ -1,4 +1,4 @@
-"""Extreme values along rays and slices from the command line, against numpy: pixels are voxels, seen from above."""
+"""Maximum and minimum along rays, and slices, from the command line, compared with numpy: pixels are voxels."""
 
 import json
 import pathlib

@@ -1,4 +1,4 @@
-"""Several servers: what is read stays right when some of them are killed, and data sets of several are one."""
+"""Several servers: reads stay correct when some are killed, and their data sets form one catalogue."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""`corridor get -o F.nc` and `F.zarr`: attributes come along, and stored values with the recipe that decodes them."""
+"""`corridor get -o F.nc` and `F.zarr`: attributes are copied, and stored values keep scale, offset and fill value."""
 
 import h5py
 import netCDF4

@@ -1,4 +1,4 @@
-"""`corridor path`: what is known of a path, as people and programs get it."""
+"""`corridor path`: measurements of a path and advice, as text and JSON."""
 
 import json
 import pathlib

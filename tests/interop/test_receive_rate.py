@@ -1,4 +1,4 @@
-"""`--receive-rate`: what arrives is the same whoever divides it, and a rate that is none is refused."""
+"""`--receive-rate`: it does not change the data, and invalid rates are refused."""
 
 import pytest
 from conftest import SAMPLE, corridor, running

@@ -1,4 +1,4 @@
-"""Bugs that were found, each named after what was seen."""
+"""Fixed bugs, each named after its symptom."""
 
 import pathlib
 import subprocess

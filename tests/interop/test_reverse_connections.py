@@ -1,4 +1,4 @@
-"""A server that nobody can reach connects to the client, and everything else is as ever."""
+"""Servers behind firewalls that connect to the client (`serve --to`, `await://`)."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""`serve FOLDER`: all data sets in a folder, at any depth, those too that come, change and go while it is served."""
+"""`serve FOLDER`: all data sets in a folder at any depth, also if they are added, changed or removed while it is served."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Slabs in files: written beside pictures, and looked at from other cameras without the data."""
+"""Slabs in files: written beside pictures, and drawn from other cameras without the data."""
 
 import json
 import math

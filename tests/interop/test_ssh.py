@@ -1,4 +1,4 @@
-"""`ssh://` through a real OpenSSH server on loopback: the same data, clear words when it cannot be, nothing left behind."""
+"""`ssh://` through a real OpenSSH server on loopback: same data, clear errors, no processes left behind."""
 
 import json
 import pathlib

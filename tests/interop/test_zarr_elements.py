@@ -1,4 +1,4 @@
-"""Every kind of element, filter and fill value that zarr-python writes, read back by the program and over HTTP."""
+"""Every element type, filter and fill value that zarr-python writes, read by the program and over HTTP."""
 
 import json
 import pathlib

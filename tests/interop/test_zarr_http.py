@@ -1,4 +1,4 @@
-"""Data sets as Zarr v3 over HTTP, read by the clients that people have: zarr-python, xarray, TensorStore."""
+"""Data sets as Zarr v3 over HTTP, read by zarr-python, xarray and TensorStore."""
 
 import json
 import pathlib

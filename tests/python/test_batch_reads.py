@@ -1,4 +1,4 @@
-"""Many reads at a time: of several data sets at once, without a thread for each, decoded beside the connections."""
+"""Batch reads: several data sets concurrently, with few threads, decoded on other threads than connections."""
 
 import asyncio
 import contextlib

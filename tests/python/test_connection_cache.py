@@ -1,4 +1,4 @@
-"""Connections that several users share: closed by one of them, forgotten when the data changed or the server is gone."""
+"""Cached connections with several users: closed by one, dropped when the data change or the server stops."""
 
 import os
 import pathlib

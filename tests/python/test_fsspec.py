@@ -1,4 +1,4 @@
-"""fsspec's protocol on a real server: what is listed and read is what Zarr's own libraries expect."""
+"""fsspec's protocol on a real server: listings and contents are what Zarr libraries expect."""
 
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""fsspec's protocol for those who copy files, keep copies of them, or look for what is not there."""
+"""fsspec's protocol: copying and caching files, and missing files."""
 
 import pathlib
 import time

@@ -1,4 +1,4 @@
-"""Volumes of medicine: where they lie in the world, what their values mean, colours and complex numbers."""
+"""Medical volumes: position in world space, meaning of values, colors and complex numbers."""
 
 import json
 import pathlib

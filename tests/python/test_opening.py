@@ -1,4 +1,4 @@
-"""Opening and closing as Python people do it with files."""
+"""Opening and closing of data sets, by the conventions of Python files."""
 
 import pathlib
 

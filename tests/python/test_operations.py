@@ -1,4 +1,4 @@
-"""Operations of a server, called from Python: the example's three give what numpy gives."""
+"""Operations of a server called from Python: the three of the example give what numpy gives."""
 
 import asyncio
 import pathlib

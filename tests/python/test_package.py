@@ -1,4 +1,4 @@
-"""The Python package on real servers: the same elements that h5py reads, in every way of asking."""
+"""The Python package on real servers: the elements that h5py reads, by every way of reading."""
 
 import asyncio
 import concurrent.futures

@@ -1,4 +1,4 @@
-"""Texts in numpy: of the type that the library of the file's format gives, whatever they are on the way."""
+"""Text arrays in numpy: elements have the type that the library of the file's format returns."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The xarray engine against the engine for the file's format: whatever a file has, as it has it, its encoding too."""
+"""The xarray engine compared with the engine for the file's format: contents, attributes and encoding."""
 
 import pathlib
 import time

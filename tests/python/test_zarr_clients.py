@@ -1,4 +1,4 @@
-"""The xarray expression that `serve` prints works without this package."""
+"""The xarray expression printed by `serve` works without this package."""
 
 import json
 import pathlib
