@@ -1,21 +1,21 @@
 #!/usr/bin/env bash
 # Runs every fuzz target for SECONDS_EACH seconds (default 60), one after the other, each seeded by tools/fuzz-seeds.py
-# and with its dictionary (lab/fuzz/dictionaries). TARGETS names some of them only. Prints one line of figures for
-# each; logs and inputs that fail are kept in lab/fuzz/artifacts. Exits with 1 if any target failed.
+# and with its dictionary (lab/fuzz/dictionaries). TARGETS selects some of them. Prints one line of figures for each;
+# logs and failing inputs are saved in lab/fuzz/artifacts. Exits with 1 if any target failed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${SECONDS_EACH:-60}
 export RUSTC_BOOTSTRAP=1 # coverage instrumentation is behind an unstable flag; the toolchain itself is the stable one
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$PWD/target/fuzz}"
-[ ! -w /dev/shm ] || export TMPDIR=/dev/shm # inputs become files: in memory, where there is room
-memory_mib=2048                             # what a process may use, and twice that may be reserved
+[ ! -w /dev/shm ] || export TMPDIR=/dev/shm # inputs are files: in memory, if possible
+memory_mib=2048                             # limit of a process; the limit of its address space is twice that
 tools/setup.sh test
 if ! command -v cargo-fuzz > /dev/null; then
     echo "fuzz: installing cargo-fuzz with cargo"
     cargo install --quiet --locked cargo-fuzz
 fi
 .venv/bin/python tools/fuzz-seeds.py lab/fuzz/corpus
-cp Cargo.lock lab/fuzz/Cargo.lock # the versions that the program has
+cp Cargo.lock lab/fuzz/Cargo.lock # same versions as the program
 cd lab/fuzz
 cargo fuzz build -s none
 mkdir -p artifacts
@@ -40,6 +40,6 @@ for target in ${TARGETS:-$(cargo fuzz list)}; do
         "$(figure 'cov:' "$log")" "$(figure 'ft:' "$log")" "$(figure 'corp:' "$log")" "$(figure peak_rss_mb: "$log")"
 done
 if [ ${#failed[@]} -gt 0 ]; then
-    echo "fuzz: error: expected no failing input, found some in: ${failed[*]}; see lab/fuzz/artifacts" >&2
+    echo "fuzz: error: failing inputs in: ${failed[*]}; see lab/fuzz/artifacts" >&2
     exit 1
 fi

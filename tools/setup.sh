@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Installs what building (`build`), testing (`test`) or testing the caster for 64-bit ARM (`neon`) needs and is not
-# there yet, and says what it installs.
-# System packages need root and apt; without them the script names what is missing and stops.
+# Installs missing requirements of building (`build`), testing (`test`) or testing the caster for 64-bit ARM (`neon`), and
+# prints what it installs. System packages need root and apt; without them the script lists the packages and stops.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 what=${1:-build}
@@ -17,7 +16,7 @@ if [ "$what" = neon ]; then
     need qemu-aarch64 qemu-user
 else
     need make make
-    need nasm nasm # without it libjpeg-turbo falls back, silently, to code four times slower
+    need nasm nasm # without it libjpeg-turbo silently uses code that is four times slower
     python3 -c 'import ensurepip' 2> /dev/null || packages+=(python3-venv)
 fi
 if [ "$what" = test ]; then
@@ -29,19 +28,19 @@ if [ "$what" = test ]; then
     [ -e /usr/include/hwloc.h ] || packages+=(libhwloc-dev) # where cores and network cards are (feature `hwloc`)
     [ -e /usr/include/libudev.h ] || packages+=(libudev-dev)
     need ssh openssh-client
-    [ -x /usr/sbin/nginx ] || need nginx nginx-light # before the viewer, as a proxy; runs in tests only, as they need it
-    # A graphics processor in software, to compare the caster for it with the one for the CPU.
+    [ -x /usr/sbin/nginx ] || need nginx nginx-light # reverse proxy of the viewer; runs in tests only
+    # GPU in software, for comparisons of the GPU caster with the CPU caster.
     compgen -G '/usr/share/vulkan/icd.d/lvp_icd*.json' > /dev/null || packages+=(mesa-vulkan-drivers libvulkan1)
-    [ -x /usr/sbin/sshd ] || need sshd openssh-server # runs in tests only, on loopback with a configuration of its own
+    [ -x /usr/sbin/sshd ] || need sshd openssh-server # runs in tests only, on loopback with its own configuration
 fi
 if [ ${#packages[@]} -gt 0 ]; then
     echo "setup: installing system packages: ${packages[*]}"
     if [ "$(id -u)" != 0 ] || ! command -v apt-get > /dev/null; then
-        echo "setup: error: expected root and apt-get to install them; install ${packages[*]} and run this again" >&2
+        echo "setup: error: installing them needs root and apt-get; install ${packages[*]} and run this script again" >&2
         exit 1
     fi
     apt-get update -qq
-    # Nothing is started by being installed: the tests' sshd listens on loopback, for as long as they run.
+    # Prevents the packages from starting services: the tests start their own sshd on loopback.
     if [ ! -e /usr/sbin/policy-rc.d ]; then
         trap 'rm -f /usr/sbin/policy-rc.d' EXIT
         printf '#!/bin/sh\nexit 101\n' > /usr/sbin/policy-rc.d
@@ -57,12 +56,12 @@ if [ "$(printf '%s\n' "$needed" "${found:-0}" | sort -V | head -1)" != "$needed"
     exit 1
 fi
 
-if [ "$what" = neon ]; then # the caster alone: neither Python nor the viewer
+if [ "$what" = neon ]; then # only the caster: no Python, no viewer
     target=aarch64-unknown-linux-gnu
     [ ! -d "$(rustc --print target-libdir --target $target)" ] || exit 0
     echo "setup: installing Rust's standard library for $target with rustup"
     if ! command -v rustup > /dev/null; then
-        echo "setup: error: expected rustup (https://rustup.rs) to install it; install it otherwise and run this again" >&2
+        echo "setup: error: rustup is missing (https://rustup.rs); install the standard library by other means and run this script again" >&2
         exit 1
     fi
     rustup --quiet target add $target

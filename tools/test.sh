@@ -7,9 +7,9 @@ tools/setup.sh build
 tools/setup.sh test
 export CORRIDOR_TEST_OUT="${CORRIDOR_TEST_OUT:-$(mktemp -d /tmp/corridor-test.XXXXXX)}"
 export CORRIDOR_TEST_PYTHON="$PWD/.venv/bin/python"
-# The same random cases in each run of all tests, so that what they say is not a matter of luck; `cargo test` looks for new ones.
+# A fixed seed makes the random cases of this script reproducible; `cargo test` alone tries new ones.
 export PROPTEST_RNG_SEED="${PROPTEST_RNG_SEED:-1992}"
-# The caster for graphics processors is tested on Mesa's software driver, whatever else is there; without it tests fail.
+# The GPU caster is always tested on Mesa's software driver; without that driver its tests fail.
 VK_ICD_FILENAMES="$(compgen -G '/usr/share/vulkan/icd.d/lvp_icd*.json' | head -1)"
 export VK_ICD_FILENAMES CORRIDOR_TEST_GPU=1
 mkdir -p "$CORRIDOR_TEST_OUT"
