@@ -1,4 +1,4 @@
-"""Servers and files that the tests across processes share."""
+"""Fixtures and helpers shared by the tests across processes: programs, environments, servers, reports."""
 
 import json
 import os
@@ -16,7 +16,7 @@ SAMPLE = ROOT / "data/sample/tooth.nhdr"
 
 
 class Program:
-    """A `corridor` process that prints JSON lines and runs until it is ended."""
+    """A running `corridor` process and the JSON lines that it printed."""
 
     def __init__(self, process: subprocess.Popen[str], lines: list[dict]):
         self.process = process
@@ -24,12 +24,12 @@ class Program:
 
     @property
     def url(self) -> str:
-        """The first export's address with its token and fingerprint."""
+        """URL of the first export, with token and fingerprint."""
         return self.lines[0]["url"]
 
 
 def environment(home: pathlib.Path) -> dict[str, str]:
-    """An environment of its own: no runtime files or side caches of the user are touched."""
+    """Returns an environment that does not touch runtime files and caches of the user."""
     keep = {k: v for k, v in os.environ.items() if not k.startswith("CORRIDOR_")}
     return keep | {
         "HOME": str(home),
@@ -55,7 +55,7 @@ def running(home: pathlib.Path, *arguments: str, lines: int = 1, launcher: Seque
         found = [json.loads(process.stdout.readline()) for _ in range(lines)]
         alarm.cancel()
         yield Program(process, found)
-        assert process.poll() is None, "the program ended by itself while the test was running"
+        assert process.poll() is None, "the program exited while the test was running"
     finally:
         alarm.cancel()
         process.terminate()
@@ -66,7 +66,7 @@ def running(home: pathlib.Path, *arguments: str, lines: int = 1, launcher: Seque
 
 
 def several(urls: list[str]) -> str:
-    """One URL for all of them."""
+    """Returns one URL for several servers."""
     parts = [dict(part.split("=", 1) for part in url.split("#")[1].split("&")) for url in urls]
     hosts = ",".join(url.split("/")[2] for url in urls)
     tokens, fingerprints = (",".join(part[key] for part in parts) for key in ("token", "fp"))
@@ -74,13 +74,13 @@ def several(urls: list[str]) -> str:
 
 
 def io_counts(pid: int) -> dict[str, int]:
-    """What a process has read and written so far, from and to files and sockets, cached by the system or not."""
+    """Returns the bytes that a process has read and written so far, files and sockets, cached or not."""
     lines = pathlib.Path(f"/proc/{pid}/io").read_text().splitlines()
     return {name: int(value) for name, value in (line.split(": ") for line in lines)}
 
 
 def sent_bytes(pid: int) -> int:
-    """What a process has written so far, to sockets mostly."""
+    """Returns the bytes that a process has written so far, mostly to sockets."""
     return io_counts(pid)["wchar"]
 
 
@@ -93,7 +93,7 @@ def corridor(home: pathlib.Path, *arguments: str, timeout: float = 300) -> subpr
 
 @pytest.fixture
 def home(tmp_path: pathlib.Path) -> pathlib.Path:
-    """A home directory of its own for each test."""
+    """A separate home directory for each test."""
     path = tmp_path / "home"
     path.mkdir()
     return path
@@ -101,8 +101,8 @@ def home(tmp_path: pathlib.Path) -> pathlib.Path:
 
 @pytest.fixture(scope="session")
 def series(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
-    """A ball that grows, three time steps."""
-    # Only tests of films need what writes it.
+    """Path of a time series: a growing ball, three time steps."""
+    # Imported here because only tests of films need its libraries.
     from films import write_series
 
     return write_series(tmp_path_factory.mktemp("films") / "ball.nc")
@@ -112,7 +112,7 @@ REPORT: list[str] = []
 
 
 def report(line: str) -> None:
-    """Remembers a line for the summary that is printed and kept at the end of the run."""
+    """Adds a line to the summary that is printed and saved at the end of the run."""
     REPORT.append(line)
 
 
@@ -122,6 +122,6 @@ def pytest_terminal_summary(terminalreporter) -> None:
     out = os.environ.get("CORRIDOR_TEST_OUT")
     if out:
         (pathlib.Path(out) / "coverage.txt").write_text("\n".join(REPORT) + "\n")
-    terminalreporter.section("what was compared, and what was left out")
+    terminalreporter.section("compared and left out")
     for line in REPORT:
         terminalreporter.write_line(line)

@@ -10,7 +10,7 @@ SIZE = (96, 64)
 
 
 def write_series(path: pathlib.Path) -> pathlib.Path:
-    """A ball that grows, three time steps."""
+    """Writes a time series: a growing ball, three time steps."""
     z, y, x = np.mgrid[0:32, 0:32, 0:32] - 15.5
     radius = np.sqrt(x**2 + y**2 + z**2)
     with netCDF4.Dataset(path, "w") as file:
@@ -24,6 +24,6 @@ def write_series(path: pathlib.Path) -> pathlib.Path:
 
 
 def pixels(path: pathlib.Path) -> np.ndarray:
-    """A picture's sRGB, [row, column, color]."""
+    """Reads a picture as sRGB, `[row, column, color]`."""
     with av.open(str(path)) as picture:
         return next(picture.decode(video=0)).to_ndarray(format="rgb24").astype(int)

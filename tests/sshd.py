@@ -1,6 +1,6 @@
-"""A real OpenSSH server on loopback, with keys and configuration of its own: nothing of the user's is read or written.
+"""A real OpenSSH server on loopback, with its own keys and configuration: files of the user are neither read nor written.
 
-The port is ours from the beginning: each connection is taken here and given to an sshd of its own (``sshd -i``).
+The test process owns the port: it accepts each connection and passes it to a new sshd (``sshd -i``).
 """
 
 import getpass
@@ -29,14 +29,14 @@ class Server:
     port: int
 
     def environment(self, **changes: str) -> dict[str, str]:
-        """What `corridor` needs to come here."""
+        """Returns the variables with which `corridor` connects to this server."""
         return {
             "CORRIDOR_SSH": f"ssh -F {self.folder / 'config'}",
             "CORRIDOR_SSH_COMMAND": BINARY,
         } | changes
 
     def programs(self) -> list[int]:
-        """Processes of `corridor serve --stdio` that this server has started."""
+        """Returns the processes of `corridor serve --stdio` that this server has started."""
         found = []
         for process in pathlib.Path("/proc").glob("[0-9]*"):
             try:
@@ -48,12 +48,12 @@ class Server:
                 found.append(int(process.name))
         return found
 
-    def wait_until_alone(self, seconds: float = 20) -> None:
-        """Until none of them is left."""
+    def wait_until_no_programs(self, seconds: float = 20) -> None:
+        """Waits until all of them have ended."""
         end = time.monotonic() + seconds
         while self.programs() and time.monotonic() < end:
             time.sleep(0.05)
-        assert not self.programs(), "a program on the other host has outlived its client"
+        assert not self.programs(), "a program on the other host is still running after its client ended"
 
 
 def _key(path: pathlib.Path) -> str:
@@ -129,7 +129,7 @@ IdentityFile {folder}/stranger
 
 
 def _take(listener: socket.socket, command: list[str], children: "list[subprocess.Popen[bytes]]") -> None:
-    """Gives each connection to a process of its own, until the listener is shut down."""
+    """Passes each connection to a new process, until the listener is shut down."""
     while True:
         try:
             peer, _ = listener.accept()

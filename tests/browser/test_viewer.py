@@ -42,7 +42,7 @@ def level_for(shape: tuple[int, ...]) -> int:
 
 @pytest.mark.parametrize("name", VOLUMES)
 def test_remote_volume(home, name):
-    """Opens the page, waits until it is complete, turns it, changes the transfer function, steps time."""
+    """Opens the page, waits until it is complete, rotates, changes the transfer function, steps time."""
     with (
         running(home, "serve", VOLUMES[name], "--listen", "127.0.0.1:0", "--json") as server,
         running(home, "view", server.url, "--listen", "127.0.0.1:0", "--json") as viewer,
@@ -55,7 +55,7 @@ def test_remote_volume(home, name):
 
 
 def test_server_list_shows_states(home):
-    """Both answer; one is killed, and the page says so without anything being asked of it."""
+    """Both servers are available; one is killed, and the page shows it without a request."""
     arguments = ("serve", VOLUMES["waves"], "--listen", "127.0.0.1:0", "--json")
     with running(home, *arguments) as first, contextlib.ExitStack() as doomed:
         victim = doomed.enter_context(running(home, *arguments))
@@ -82,7 +82,7 @@ def test_color_by_another_array(home, tmp_path):
 
 
 def test_meaning_of_values_can_be_changed(home, tmp_path):
-    """Eight cubes of whole numbers, of which neither the file nor its name says that they are labels."""
+    """Eight cubes of integers; neither the file nor its name says that they are labels."""
     z, y, x = np.mgrid[0:40, 0:40, 0:40] // 20
     np.save(tmp_path / "cubes.npy", (1 + x + 2 * y + 4 * z).astype(np.uint8))
     with running(home, "view", str(tmp_path / "cubes.npy"), "--listen", "127.0.0.1:0", "--json") as viewer:

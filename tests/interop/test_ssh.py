@@ -44,7 +44,7 @@ def here(server: sshd.Server, home: pathlib.Path):
             cwd=home,
             stdin=subprocess.DEVNULL,
         )
-        server.wait_until_alone()
+        server.wait_until_no_programs()
         return done
 
     return run
@@ -110,7 +110,7 @@ def test_a_killed_client_leaves_nothing_running(server: sshd.Server, home, direc
         assert server.programs()
         viewer.send_signal(how)
         viewer.wait(timeout=20)
-        server.wait_until_alone()
+        server.wait_until_no_programs()
 
 
 def test_interrupt_during_a_slow_start_leaves_nothing_running(server: sshd.Server, home) -> None:
@@ -128,7 +128,7 @@ def test_interrupt_during_a_slow_start_leaves_nothing_running(server: sshd.Serve
     while not ended.exists():
         assert time.monotonic() < end, "the program on the other host has not ended"
         time.sleep(0.05)
-    server.wait_until_alone()
+    server.wait_until_no_programs()
 
 
 def test_missing_files_are_named(here, server: sshd.Server) -> None:
