@@ -1,8 +1,8 @@
-//! `isosurface_cells`: how many cells of the grid an isosurface passes through, which says how large it will be.
+//! `isosurface_cells`: number of grid cells that an isosurface intersects, a measure of its size.
 //!
-//! A cell lies between neighboring samples along the axes of space (of an array without them: along its last three);
-//! along other axes each index counts for itself. It is crossed when at least one corner is below the isovalue and at
-//! least one is not, as marching cubes decides. Cells with a corner that has no value are no cells.
+//! A cell lies between neighboring samples along the spatial axes (or the last three axes of an array without spatial
+//! ones); indices along other axes are independent. An isosurface intersects a cell if at least one corner is below the
+//! isovalue and at least one is not, as in marching cubes. Cells with a missing corner are not counted.
 
 use array::{ArrayInfo, Error, Result};
 use bytes::Bytes;
@@ -15,10 +15,10 @@ use crate::OneOrMany;
 
 /// Most isovalues of one call.
 const MOST_ISOVALUES: usize = 20;
-/// More memory than this makes nothing faster, bytes.
+/// Largest useful amount of memory, bytes.
 const MOST_BYTES: u64 = 8 * MOST_PART_BYTES;
 
-/// Asks for the number of cells that isosurfaces cross.
+/// Parameters: isovalues whose intersected cells are counted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct IsosurfaceCells {
@@ -30,7 +30,7 @@ pub struct IsosurfaceCells {
 pub struct CellCounts {
     /// Cells all of whose corners have a value.
     pub cells: u64,
-    /// How many of them each isosurface crosses.
+    /// Number of cells that each isosurface intersects.
     pub crossed: Vec<u64>,
 }
 
@@ -47,7 +47,7 @@ impl Question for IsosurfaceCells {
     type Result = CellCounts;
 }
 
-/// The server's side.
+/// Server side of the operation.
 pub(crate) struct Answering;
 
 impl Handler for Answering {
@@ -85,7 +85,7 @@ impl Handler for Answering {
     }
 }
 
-/// Along which axes cells lie.
+/// Axes along which cells extend.
 fn cell_axes(array: &ArrayInfo) -> Vec<bool> {
     let spatial: Vec<bool> = array.axes.iter().map(|axis| axis.kind.is_spatial()).collect();
     if spatial.contains(&true) {
@@ -152,7 +152,7 @@ impl Corners {
         }
     }
 
-    /// False for rows of samples that no cell begins at.
+    /// False for rows of samples at which no cell begins.
     fn row_has_cells(&self, mut number: usize) -> bool {
         let axes = self.shape.len().saturating_sub(1);
         (0..axes).rev().all(|axis| {

@@ -1,5 +1,5 @@
-//! Three operations beside those that every server has: both sides of each, on the public interface of `node` alone.
-//! Not part of Corridor: an example to begin with.
+//! Three custom operations, client and server side, that use only the public interface of `node`. An example to copy; not
+//! part of Corridor.
 
 mod isosurface_cells;
 mod one_or_many;
@@ -13,7 +13,7 @@ pub use one_or_many::OneOrMany;
 pub use percentile::{Percentile, Percentiles};
 pub use resample::{Method, Resample, Resampled};
 
-/// Adds the three.
+/// Registers the three operations.
 pub fn add_to(registry: &mut Registry) {
     registry.add(percentile::Answering);
     registry.add(isosurface_cells::Answering);

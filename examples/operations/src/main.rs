@@ -1,4 +1,4 @@
-//! `serve-with-operations PATH...`: a data server with three operations more. Prints its address; ends with Ctrl-C.
+//! `serve-with-operations PATH...`: a data server with three additional operations. Prints its address; runs until Ctrl-C.
 
 use std::io::Write;
 

@@ -18,14 +18,14 @@ use crate::OneOrMany;
 
 /// Most percentages of one call.
 const MOST_PERCENTAGES: usize = 100;
-/// More memory than this makes it little faster, bytes.
+/// Largest useful amount of memory, bytes.
 const MOST_BYTES: u64 = PARTS_IN_MEMORY * MOST_PART_BYTES + (16 << 20);
 /// Bits of a key.
 const KEY_BITS: u32 = u64::BITS;
 /// Most bits counted in one pass.
 const MOST_DIGIT_BITS: u32 = 16;
 
-/// Asks for percentages of 0 to 100.
+/// Parameters: percentages from 0 to 100.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Percentile {
@@ -54,7 +54,7 @@ impl Question for Percentile {
     type Result = Percentiles;
 }
 
-/// The server's side.
+/// Server side of the operation.
 pub(crate) struct Answering;
 
 impl Handler for Answering {
@@ -169,7 +169,7 @@ impl Search {
         }
     }
 
-    /// Looks where the ranks of `q` lie; true when they are known.
+    /// Searches the ranks of `q`; returns true once all are known.
     fn end_of_pass(&mut self, q: &[f64]) -> bool {
         if let Some(gathered) = &mut self.gathered {
             gathered.sort_unstable();
@@ -275,7 +275,7 @@ fn value_of(key: u64) -> f64 {
     f64::from_bits(if key >> 63 == 1 { key & !(1 << 63) } else { !key })
 }
 
-/// The first `bits` bits.
+/// Returns the first `bits` bits.
 fn leading(key: u64, bits: u32) -> u64 {
     if bits == 0 { 0 } else { key >> (KEY_BITS - bits) }
 }

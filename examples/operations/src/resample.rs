@@ -18,30 +18,30 @@ use serde::{Deserialize, Serialize};
 use server::admission::Entry;
 use server::ops::{Begun, Call, Handler};
 
-/// More memory than this makes nothing faster, bytes.
+/// Largest useful amount of memory, bytes.
 const MOST_BYTES: u64 = 48 << 20;
 /// A sum and its weight.
 const SUM_BYTES: usize = size_of::<(f64, f64)>();
 
-/// How values are made of those there were.
+/// Method that computes the new values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Method {
-    /// The mean of what a cell covers.
+    /// Mean of the cells covered, weighted by overlap.
     #[default]
     Mean,
-    /// Between the centers of neighboring cells: trilinear for a volume.
+    /// Linear interpolation between centers of cells; trilinear for a volume.
     Linear,
 }
 
-/// Asks for another grid.
+/// Parameters: shape of the grid and method.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Resample {
     shape: Vec<u64>,
     #[serde(default)]
     method: Method,
-    /// Largest answer that the client takes, bytes; not sent to the server.
+    /// Largest answer that the client accepts, bytes; not sent to the server.
     #[serde(skip)]
     most_bytes: u64,
 }
@@ -49,7 +49,7 @@ pub struct Resample {
 /// The result beside the array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resampled {
-    /// How it was made.
+    /// Method used.
     pub method: Method,
 }
 
@@ -70,7 +70,7 @@ impl Question for Resample {
     }
 }
 
-/// The server's side.
+/// Server side of the operation.
 pub(crate) struct Answering;
 
 impl Handler for Answering {
@@ -109,7 +109,7 @@ fn output(decoded: ElementType) -> DType {
     DType::native(if matches!(decoded, F64 | I32 | I64 | U32 | U64) { F64 } else { ElementType::F32 })
 }
 
-/// One resampling under way.
+/// A resampling in progress.
 struct Making<'a> {
     call: &'a Call,
     scan: Scan,
@@ -193,16 +193,16 @@ fn written(sums: &[(f64, f64)], dtype: DType) -> Vec<u8> {
     }
 }
 
-/// How the cells of the result are made of those there were, axis by axis.
+/// Weights between input and output cells, axis by axis.
 #[derive(Clone, Debug)]
 struct Grid(Vec<Axis>);
 
 #[derive(Clone, Copy, Debug)]
 struct Axis {
     method: Method,
-    /// Cells there were.
+    /// Number of input cells.
     n: u64,
-    /// Cells of the result.
+    /// Number of output cells.
     m: u64,
 }
 
@@ -288,7 +288,7 @@ impl Axis {
         Links { sizes: ((inputs.end - inputs.start) as usize, (outputs.end - outputs.start) as usize), all }
     }
 
-    /// About how many cells of the result `n` cells give.
+    /// Approximate number of output cells for `n` input cells.
     fn outputs(&self, n: u64) -> u64 {
         let m = u128::from(n) * u128::from(self.m) / u128::from(self.n);
         u64::try_from(m).unwrap_or(u64::MAX).max(1)
@@ -301,7 +301,7 @@ impl Axis {
         at.clamp(0.0, (self.n - 1) as f64)
     }
 
-    /// How much a cell counts for one of the result.
+    /// Weight of an input cell for an output cell.
     fn weight(&self, input: u64, output: u64) -> f64 {
         match self.method {
             Method::Mean => {
