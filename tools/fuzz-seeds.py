@@ -34,7 +34,7 @@ ENDINGS = {
     "npy": (".npy",),
 }
 ZARR_DOCUMENTS = ("zarr.json", ".zgroup", ".zarray", ".zattrs", ".zmetadata")
-# What the target `operations` calls each kind of vector: the first byte of its input.
+# Number of each kind of vector in the target `operations`: the first byte of its input.
 OPERATIONS = {
     "params.describe": 0, "params.read": 1, "body.read": 2, "params.read_block": 3, "body.read_block": 4,
     "params.stats": 5, "body.list": 6, "body.stats": 7, "params.join": 8, "body.join": 9, "note.join": 10,
@@ -179,7 +179,7 @@ def of_vectors() -> Iterator[tuple[str, bytes]]:
 
 
 def of_seeds() -> Iterator[tuple[str, bytes]]:
-    """What was written by hand."""
+    """Seeds written by hand."""
     for path in (ROOT / "lab/fuzz/seeds").rglob("*"):
         if path.is_file():
             yield path.parent.name, path.read_bytes()

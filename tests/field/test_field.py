@@ -95,7 +95,7 @@ def keys_of(shape: tuple[int, ...], chance: random.Random) -> list[interfaces.Ke
 
 
 def sample(variables: list[references.Variable]) -> list[references.Variable]:
-    """All of them, or some of very many."""
+    """Returns all variables, or a sample of very many."""
     if len(variables) <= MAX_VARIABLES:
         return variables
     return random.Random(len(variables)).sample(variables, MAX_VARIABLES)

@@ -16,7 +16,7 @@ ALONE = ["unshare", "--map-root-user", "--net", "sh", "-c", 'ip link set lo up &
 
 @pytest.fixture(scope="module")
 def is_alone() -> bool:
-    """Whether this system lets us have such a loopback."""
+    """Returns true if this system allows such a loopback."""
     try:
         return subprocess.run([*ALONE, "true"], capture_output=True).returncode == 0
     except FileNotFoundError:

@@ -23,7 +23,7 @@ import samples
 from conftest import corridor, report, running
 from wire_client import Client, WireError, text
 
-# How often each file is broken in each way. Seeded: the same damage every time.
+# Number of times that each file is damaged in each way, with a fixed seed.
 ROUNDS = 4
 # A server looks again at a file at most once a second.
 LOOK_AGAIN_SECONDS = 1.2
@@ -31,7 +31,7 @@ LOOK_AGAIN_SECONDS = 1.2
 PATIENCE_SECONDS = 20
 # The other library may take a size in a broken header at its word.
 LIBRARY_BYTES = 8 << 30
-# What an error says about data; a broken header may name a file that is not there.
+# Words of errors about data; a broken header may name a file that is not there.
 SAYS_WHAT = re.compile(r"expected|not supported|exceeds|No such file.*open `")
 
 
@@ -75,7 +75,7 @@ def break_file(path: pathlib.Path, damage, chance: random.Random) -> None:
 
 
 def library_values(path: pathlib.Path) -> dict[str, np.ndarray]:
-    """What the format's own library reads."""
+    """Reads a file with the format's own library."""
     if path.suffix == ".toml":
         said = tomllib.loads(path.read_text())
         dtype, count = np.dtype(said["dtype"]), int(np.prod(said["shape"], dtype=object))
@@ -85,7 +85,7 @@ def library_values(path: pathlib.Path) -> dict[str, np.ndarray]:
 
 
 def salvaged(path: pathlib.Path, names: list[str]) -> dict[str, np.ndarray]:
-    """The same one by one, of an HDF5 or NetCDF-4 file in which something else is broken."""
+    """Reads variables one by one from an HDF5 or NetCDF-4 file of which other parts are broken."""
     found = {}
     for name in names:
         with suppress(Exception), h5py.File(path) as file:
@@ -102,7 +102,7 @@ def _answer(pipe, path: pathlib.Path, names: list[str]) -> None:
 
 
 def library_says(path: pathlib.Path, names: list[str]) -> dict[str, np.ndarray]:
-    """What it reads in a process of its own, which a broken file may crash or hang; nothing if it refuses the file."""
+    """Reads a file with the library in a separate process, which a broken file may crash or hang; empty if it refuses the file."""
     ours, theirs = multiprocessing.Pipe(duplex=False)
     target, arguments = _answer, (theirs, path, names)
     process = multiprocessing.get_context("fork").Process(target=target, args=arguments, daemon=True)
@@ -129,7 +129,7 @@ def describe(client: Client, name: str) -> dict:
 
 
 def read(client: Client, described: dict, number: int) -> np.ndarray:
-    """All of an array, as the server reads it."""
+    """Reads a whole array through the server."""
     info = described["arrays"][number]
     shape, dtype = info["levels"][0]["shape"], np.dtype(info["dtype"])
     out = bytearray(int(np.prod(shape, dtype=object)) * dtype.itemsize)
@@ -244,7 +244,7 @@ def test_files_broken_behind_a_running_server(home, made, damage):
 
 
 def test_files_cut_short_between_description_and_read(home, made):
-    """What was described before is stale then: never other bytes under the same name."""
+    """Earlier descriptions become stale: never other bytes under the same name."""
     copies = [(path, copy(path, home / path.name / "0")) for path in made if not path.is_dir()]
     locations = [str(c) for _, c in copies]
     with (

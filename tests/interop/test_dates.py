@@ -32,7 +32,7 @@ def column(home, path):
 
 
 def reference(values, units, calendar):
-    """The same texts by cftime."""
+    """Returns the dates as formatted by cftime."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         dates = cftime.num2date(values, units, calendar)

@@ -19,7 +19,7 @@ def drawn(home, series, output, *arguments) -> dict:
 
 
 def frames_of(path: pathlib.Path) -> list[np.ndarray]:
-    """All pictures of a film."""
+    """Decodes all pictures of a film."""
     with av.open(str(path)) as film:
         return [frame.to_ndarray(format="rgb24").astype(int) for frame in film.decode(video=0)]
 

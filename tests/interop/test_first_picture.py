@@ -74,7 +74,7 @@ def join(viewer: Program, seconds: float = 120):
 
 
 def is_picture(item) -> bool:
-    """Whether the bulk bytes are an image of the size that the item says."""
+    """Returns true if the bulk bytes are an image of the size in the item."""
     if item.json["codec"] == "png":
         width, height = struct.unpack(">II", item.bulk[16:24])
         return (width, height) == (item.json["width"], item.json["height"]) and b"IEND" in item.bulk[-12:]

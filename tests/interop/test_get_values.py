@@ -15,7 +15,7 @@ from conftest import SAMPLE, corridor, report, running
 
 SELECTIONS = 200
 DATA = os.environ.get("CORRIDOR_TEST_DATA")
-# What the real data hold besides the formats read here.
+# Files among the real data that are not of the formats read here.
 OTHER_FORMATS = {".fits": "FITS", ".he2": "HDF4", ".hdf4": "HDF4", ".hdf": "HDF4", ".bz2": "bzip2", ".mp4": "video"}
 
 

@@ -12,7 +12,7 @@ from conftest import corridor, running
 from films import pixels
 
 RADIUS = 14.0
-# What NetCDF-4 calls the dimension scale of a dimension that has no coordinates.
+# Name in NetCDF-4 of the dimension scale of a dimension that has no coordinates.
 NO_VARIABLE = "This is a netCDF dimension but not a netCDF variable.{:10d}"
 
 
@@ -74,7 +74,7 @@ def test_mesh_of_a_selection_has_the_right_position_in_every_format(home, ball, 
 
 
 def read_glb(path: pathlib.Path) -> tuple[np.ndarray, np.ndarray]:
-    """By what its own document says of its buffer, in world coordinates."""
+    """Reads a glTF mesh by its own description of the buffer, in world coordinates."""
     glb = path.read_bytes()
     magic, version, total, length, kind = struct.unpack_from("<4sIIII", glb)
     assert (magic, version, total, kind) == (b"glTF", 2, len(glb), 0x4E4F534A)
@@ -96,7 +96,7 @@ def read_glb(path: pathlib.Path) -> tuple[np.ndarray, np.ndarray]:
 
 
 def read_vtp(path: pathlib.Path) -> tuple[np.ndarray, np.ndarray]:
-    """By what its XML says of the data behind it."""
+    """Reads a VTK mesh by the XML description of its appended data."""
     head, _, rest = path.read_bytes().partition(b"<AppendedData")
     root = ElementTree.fromstring(head + b"</VTKFile>")
     assert (root.get("type"), root.get("byte_order"), root.get("header_type")) == ("PolyData", "LittleEndian", "UInt64")

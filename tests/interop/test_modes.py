@@ -96,7 +96,7 @@ def seen_from_above(**fields: object) -> str:
 
 
 def gray(values: np.ndarray) -> np.ndarray:
-    """What is drawn of values, row by row from the top; blue where there is nothing."""
+    """Returns the expected picture of values, row by row from the top; blue where there is nothing."""
     level = np.nan_to_num(np.clip(values / 40.0, 0.0, 1.0) * 255.0)
     blue = np.where(np.isnan(values), 255.0, level)
     return np.stack([level, level, blue], axis=-1)[::-1]

@@ -72,7 +72,7 @@ def test_read_continues_without_a_server_that_stops_responding(home, tmp_path, d
 
 
 def test_peers_replace_the_first_server_when_it_dies(home, tmp_path, data):
-    """Who has opened the data of one server knows its peers, and goes on with them."""
+    """A client of one server learns its peers, and continues with them."""
     description, values = data
     arguments = ("serve", "--listen", "127.0.0.1:0", "--json", str(description))
     with (

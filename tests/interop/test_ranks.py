@@ -34,7 +34,7 @@ def drawn(home: pathlib.Path, out: pathlib.Path, *arguments: str) -> np.ndarray:
 
 
 def has_mpi() -> bool:
-    """Whether the program under test was built with MPI: then it is linked to its library."""
+    """Returns true if the program under test is linked to MPI."""
     linked = subprocess.run(["ldd", BINARY], capture_output=True, text=True, check=False).stdout
     return shutil.which("mpirun") is not None and "libmpi" in linked
 
@@ -62,7 +62,7 @@ def outputs(folder: pathlib.Path) -> list[np.ndarray]:
 
 
 def assert_same(one: pathlib.Path, many: pathlib.Path, count: int) -> None:
-    """That two folders have the same pictures."""
+    """Asserts that two folders have the same pictures."""
     found = outputs(many)
     assert len(found) == len(outputs(one)) == count
     for expected, picture in zip(outputs(one), found, strict=True):
@@ -138,7 +138,7 @@ needs_mpi = pytest.mark.skipif(not has_mpi(), reason="the program was built with
 
 
 def mpirun(count: int) -> list[str]:
-    """What starts so many processes, each with a pool of one thread: in containers too, on fewer cores than processes."""
+    """Returns the command that starts MPI processes with one thread each, also in containers with fewer cores than processes."""
     launcher = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", str(count)]
     return [*launcher, "-x", "RAYON_NUM_THREADS=1"]
 
@@ -270,7 +270,7 @@ def ranks_of(program: Program) -> dict[int, int]:
 
 
 def all_end(ranks: dict[int, int]) -> bool:
-    """Whether no process goes on for long; one that nobody has asked how it ended has ended too."""
+    """Returns true if all processes end soon; zombies count as ended."""
 
     def is_there(pid: int) -> bool:
         try:

@@ -24,14 +24,14 @@ def waiting(home, *arguments: str):
 
 
 def output(process) -> str:
-    """What else it printed, once it had a server."""
+    """Returns the rest of the output, printed once a server had connected."""
     out, error = process.communicate(timeout=120)
     assert process.returncode == 0, error
     return out
 
 
 def name(process) -> str:
-    """Of the data set that `info` told of."""
+    """Returns the name of the data set that `info` printed."""
     return json.loads(output(process))["name"]
 
 

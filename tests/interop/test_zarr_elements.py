@@ -157,7 +157,7 @@ def test_an_index_of_shards_may_have_its_highest_bytes_first(tmp_path: pathlib.P
 @pytest.mark.parametrize("pack", ["stored", "deflated"])
 @pytest.mark.parametrize("version", ["v2", "v3"])
 def test_a_store_in_an_archive_is_the_same(store: pathlib.Path, tmp_path: pathlib.Path, version: str, pack: str) -> None:
-    """As zarr-python writes archives, and as people pack a store's folder."""
+    """Archives written by zarr-python, and archives of a store's folder."""
     archive = tmp_path / f"{version}.zarr.zip"
     method = zipfile.ZIP_STORED if pack == "stored" else zipfile.ZIP_DEFLATED
     prefix = "" if pack == "stored" else f"{version}.zarr/"

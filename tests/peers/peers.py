@@ -26,7 +26,7 @@ def opened_by_us() -> None:
 
 
 def opened_so_far() -> int:
-    """How often that was."""
+    """Returns the number of tests that used Corridor."""
     return _count
 
 

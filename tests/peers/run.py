@@ -21,7 +21,7 @@ TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve()
 BUILT = TARGET / "peers"
 BINARY = os.environ.get("CORRIDOR_BIN", str(TARGET / "debug/corridor"))
 PINS = ROOT / "tools/requirements-test.txt"
-# Where the package lies in each source archive.
+# Folder of the package in each source archive.
 SOURCES = {"xarray": ".", "zarr": "src", "fsspec": "."}
 SUITES = {
     "xarray": ("suite_xarray.py", {}),
@@ -99,7 +99,7 @@ def pinned(file: Path, name: str) -> str:
 
 
 def run(name: str, path: list[str], options: list[str], more: dict[str, str] | None = None) -> dict[str, Any]:
-    """How the tests of a suite ended: all, or those of a list of names."""
+    """Runs the tests of a suite, all or those in a list of names; returns their outcomes."""
     suite, environment = SUITES[name]
     tests = [] if options and options[0].startswith("@") else [str(HERE / suite)]
     environment = environment | (more or {})
@@ -130,7 +130,7 @@ def mark_what_fails_anyway(name: str, path: list[str], outcomes: dict[str, Any])
 
 
 def reason(test: str, reasons: dict[str, str]) -> str | None:
-    """Why a test is expected to fail; patterns are of names after the file's."""
+    """Returns the reason for which a test is expected to fail; patterns match names after the file name."""
     name = test.split("::", 1)[-1]
     found = (why for pattern, why in reasons.items() if fnmatch.fnmatchcase(name, pattern))
     return next(found, None)

@@ -20,7 +20,7 @@ from xarray.tests import test_backends, test_backends_datatree
 
 OPENING = ("open_dataset", "load_dataset", "open_dataarray", "load_dataarray", "open_datatree", "load_datatree", "open_groups")
 KNOWN = {None, "netcdf4", "h5netcdf", "scipy", "zarr"}
-# Of other engines, and without a meaning for what is read.
+# Parameters of other engines, without effect on what is read.
 DROPPED = {
     "auto_complex", "autoclose", "cache_members", "clobber", "consolidated", "diskless", "format", "lock", "mode",
     "persist", "phony_dims", "storage_options", "synchronizer", "zarr_format",
@@ -64,7 +64,7 @@ def by_corridor(function: Callable[..., Any], engine_of: str | None = None) -> C
 
 
 def open_zarr(store: Any, chunks: Any = DEFAULT, **options: Any) -> Any:
-    """As `xarray.open_zarr` for a store on the disk; what only that function knows is left to it."""
+    """Replaces `xarray.open_zarr` for local stores; calls that function for its own options."""
     known = {"group", "decode_cf", "mask_and_scale", "decode_times", "concat_characters", "decode_coords", "drop_variables"}
     if not is_on_disk(store) or set(options) - DROPPED - known:
         return plain_open_zarr(store, **options) if chunks is DEFAULT else plain_open_zarr(store, chunks=chunks, **options)

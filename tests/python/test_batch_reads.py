@@ -32,12 +32,12 @@ def threads() -> dict[int, str]:
 
 
 def cpu_nanos(thread: int) -> int:
-    """How long a thread of this process has computed so far; `stat` counts in ticks longer than a whole job here."""
+    """Returns the CPU time of a thread of this process so far; the ticks of `stat` are longer than a job here."""
     return int(pathlib.Path(f"/proc/self/task/{thread}/schedstat").read_text().split()[0])
 
 
 def wait_at_rest_with_the_lock() -> None:
-    """Until this process computes no more: all that is under way has ended, or waits for Python's lock."""
+    """Waits until this process is idle: all work has ended, or waits for the GIL."""
     quiet, until = 0, time.perf_counter() + 60
     while quiet < 5:
         assert time.perf_counter() < until, "something computes without end"
@@ -47,7 +47,7 @@ def wait_at_rest_with_the_lock() -> None:
 
 
 def stop(program: conftest.Program) -> None:
-    """Until it is continued; a signal alone leaves it some time to answer."""
+    """Suspends a server (SIGSTOP) and waits until it is stopped."""
     program.process.send_signal(signal.SIGSTOP)
     os.waitid(os.P_PID, program.process.pid, os.WSTOPPED)
 
@@ -156,7 +156,7 @@ def test_a_callback_may_wait_for_another_read() -> None:
 
 
 def test_values_are_decoded_on_other_threads_than_connections(tmp_path: pathlib.Path) -> None:
-    """By several storage threads: those that drive connections do not compute."""
+    """Decoding runs on several storage threads; threads of connections do not compute."""
     stored = np.random.default_rng(2).integers(-3000, 3000, (16, 1 << 20), dtype=np.int16)
     with netCDF4.Dataset(tmp_path / "packed.nc", "w") as file:
         for name, size in zip("yx", stored.shape, strict=True):

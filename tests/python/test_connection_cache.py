@@ -15,7 +15,7 @@ LINEAR = "synthetic:linear?shape=4,5,6&dtype=u8"
 
 
 def write(path: pathlib.Path, value: int) -> None:
-    """All values the same, over what was there; each is older by a day than the one before."""
+    """Overwrites a file with equal values; each version is dated a day before the previous one."""
     head = b"NRRD0004\ntype: uint8\ndimension: 2\nsizes: 4 4\nencoding: raw\n\n"
     path.write_bytes(head + bytes([value] * 16))
     os.utime(path, (10**9 - 86400 * value,) * 2)

@@ -70,7 +70,7 @@ def test_bytes_and_ranges_of_bytes_are_read(fs: fsspec.AbstractFileSystem, serve
 
 
 def sent_at_rest(program: conftest.Program) -> int:
-    """What the server has sent, once it sends no more."""
+    """Returns the bytes that the server has sent, once it sends no more."""
     sent, before = conftest.sent_bytes(program.process.pid), -1
     while sent != before:
         time.sleep(0.05)
@@ -128,7 +128,7 @@ VALUES = (4, 100, 1000)
 
 
 def write(path: pathlib.Path, value: int) -> None:
-    """All values the same, in the place of what was there."""
+    """Replaces a file by one in which all values are equal."""
     head = b"NRRD0004\ntype: uint16\ndimension: 3\nsizes: 1000 100 4\nencoding: raw\nendian: little\n\n"
     path.with_suffix(".new").write_bytes(head + np.full(VALUES, value, "<u2").tobytes())
     os.replace(path.with_suffix(".new"), path)
@@ -144,7 +144,7 @@ def changing(tmp_path: pathlib.Path) -> Iterator[tuple[pathlib.Path, str]]:
 
 
 def first(url: str) -> int:
-    """What the file at a URL begins with."""
+    """Reads the first bytes of the file at a URL."""
     with fsspec.open(url) as file:
         return int(np.frombuffer(file.read(2), "<u2")[0])
 

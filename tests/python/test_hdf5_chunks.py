@@ -10,7 +10,7 @@ import corridor
 import h5py
 import numpy as np
 
-# What the library calls its kinds of index, as `H5Dget_chunk_index_type` counts them.
+# Names of the kinds of index in the library, as `H5Dget_chunk_index_type` counts them.
 KINDS = {"latest": ("single", "implicit", "fixed array", "extensible array", "B-tree 2"), "earliest": ("B-tree 1",)}
 CASES_PER_FILE = 220
 FILTERS = [{}, {}, {"compression": "gzip"}, {"compression": "gzip", "shuffle": True}, {"fletcher32": True}, {"compression": "lzf"}]

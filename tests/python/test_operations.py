@@ -17,7 +17,7 @@ SERVER = pathlib.Path(conftest.BINARY).with_name("serve-with-operations")
 
 @pytest.fixture(scope="module")
 def values() -> np.ndarray:
-    """What is meant; a tenth is missing."""
+    """Decoded values; a tenth is missing."""
     random_numbers = np.random.default_rng(3)
     stored = random_numbers.integers(-3000, 3000, (30, 41, 52), dtype=np.int16)
     return np.where(random_numbers.random(stored.shape) < 0.1, np.nan, stored * np.float32(0.5))

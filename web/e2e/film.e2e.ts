@@ -18,7 +18,7 @@ interface Expected {
 
 /** Side of a square, pixels. */
 const SIDE = 5;
-/** How far a decoder and a coarser color (4:2:0) may take a level of 255. */
+/** Tolerance for decoders and chroma subsampling (4:2:0), levels of 255. */
 const TOLERANCE = 12;
 
 const file = process.env.CORRIDOR_E2E_FILM;

@@ -308,7 +308,7 @@ describe("the view", () => {
 
   it("fits the screen of a phone", async () => {
     await page.setViewportSize({ width: 390, height: 844 });
-    await page.waitForTimeout(400); // the node is told of a size once it rests
+    await page.waitForTimeout(400); // a size is sent to the node with a delay
     await complete(page);
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
     await screenshot(page, "12-phone");

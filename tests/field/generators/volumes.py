@@ -91,7 +91,7 @@ def patched(path: pathlib.Path, offset: int, content: bytes) -> None:
 
 
 def surface(path: pathlib.Path) -> None:
-    """As FreeSurfer writes more than 32,767 vertices: the first size is -1, the length stands in `glmin`."""
+    """More than 32,767 vertices as FreeSurfer writes them: the first size is -1, the length is in `glmin`."""
     header = bytearray(nibabel.Nifti1Image(np.zeros((1, 1, 1), "f4"), np.eye(4)).header.binaryblock)
     header[40:56] = struct.pack("<8h", 3, -1, 1, 1, 1, 1, 1, 1)
     header[140:148] = struct.pack("<2i", 0, 40_000)

@@ -106,7 +106,7 @@ export class ConnectionManager {
   }
 }
 
-/** Whether others on the network can read what the page sends. */
+/** True if others on the network can read what the page sends. */
 export function isUnencrypted(page: { readonly protocol: string; readonly hostname: string }): boolean {
   const isLoopback = /^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\])$/.test(page.hostname);
   return page.protocol !== "https:" && !isLoopback;

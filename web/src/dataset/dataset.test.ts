@@ -268,7 +268,7 @@ describe("words", () => {
 });
 
 describe("statistics", () => {
-  it("are asked at a level that is cheap, of one time", () => {
+  it("are requested at a level that is cheap to read, at one time", () => {
     expect(statsLevel(rho, 0)).toBe(0);
     const huge = {
       ...rho,

@@ -19,7 +19,7 @@ export interface Stats {
   readonly histogram: Histogram;
 }
 
-/** Bins asked for: about one per two pixels of the editor. */
+/** Number of bins requested: about one per two pixels of the editor. */
 export const HISTOGRAM_BINS = 128;
 const MAX_BINS = 65_535;
 /** Most elements that a histogram reads; beyond, a coarser level is taken. */
