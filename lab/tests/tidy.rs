@@ -67,7 +67,10 @@ const EDGES: &[(&str, &[&str])] = &[
     ("node", &["server", "client", "stream", "session", "view", "link", "wire", "cache", "store", "array"]),
     (
         "python",
-        &["array", "store", "wire", "view", "render", "session", "stream", "export", "client", "server", "node"],
+        &[
+            "array", "store", "wire", "view", "render", "session", "stream", "export", "client", "server",
+            "node",
+        ],
     ),
     ("example-operations", &["array", "export", "client", "server", "node"]),
     (

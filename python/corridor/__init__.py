@@ -39,7 +39,6 @@ from ._errors import (
     UnsupportedError,
     WithdrawnError,
 )
-from ._many import read_many, read_many_async, submit_many
 from ._picture import PictureOptions, SlabPictureOptions
 from ._slabs import Slabs
 from ._view import KEYWORDS

@@ -12,8 +12,9 @@ import numpy as np
 from ._description import ArrayInfo
 from ._errors import InvalidError
 from ._futures import start
-from ._indexing import Key, Picked, pick
+from ._indexing import Key, Selection, parse_key
 from ._picture import PictureOptions, SlabPictureOptions, drawn, drawn_with_slabs
+from ._remote_call import decode_answer, encode_parameters
 from ._slabs import Slabs
 from ._text import text_of
 
@@ -212,7 +213,7 @@ class Array:
     def render_with_slabs(
         self, **how: Unpack[SlabPictureOptions]
     ) -> tuple[np.ndarray[Any, np.dtype[Any]], Slabs]:
-        """The same with slabs beside it, as :func:`corridor.render_with_slabs` draws them."""
+        """A finished picture and slabs of it, as :func:`corridor.render_with_slabs` draws them."""
         if self._level > 0:
             how.setdefault("level", self._level)
         return drawn_with_slabs(self._dataset, self.name, **how)

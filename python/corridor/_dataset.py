@@ -9,7 +9,7 @@ from . import _connection_cache, _native
 from ._array import Array
 from ._description import described
 from ._errors import InvalidError, NotFoundError
-from ._kept import OpenedWith, State
+from ._connection_cache import OpenedWith, State
 from ._picture import PictureOptions, SlabPictureOptions, drawn, drawn_with_slabs
 from ._slabs import Slabs
 
@@ -114,7 +114,7 @@ class Dataset(Mapping[str, Array]):
     def render_with_slabs(
         self, **how: Unpack[SlabPictureOptions]
     ) -> tuple[np.ndarray[Any, np.dtype[Any]], Slabs]:
-        """The same with slabs beside it, as :func:`corridor.render_with_slabs` draws them."""
+        """A finished picture and slabs of it, as :func:`corridor.render_with_slabs` draws them."""
         return drawn_with_slabs(self, None, **how)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -208,7 +208,7 @@ pub const FIELDS: &[ViewField] = &[
             form: OptionForm::Switch,
         }),
         keyword: Some(FieldKeyword { name: "shading", former: None, annotation: "", more: "" }),
-        control: FieldControl::Switch { label: "Light the volume" },
+        control: FieldControl::Switch { label: "Shading" },
     },
     ViewField {
         name: "lighting",
@@ -240,7 +240,7 @@ pub const FIELDS: &[ViewField] = &[
             form: OptionForm::Present,
         }),
         keyword: Some(FieldKeyword { name: "grids", former: None, annotation: "", more: "" }),
-        control: FieldControl::Switch { label: "Grids of the mesh" },
+        control: FieldControl::Switch { label: "Mesh grids" },
     },
     ViewField {
         name: "stereo",

@@ -76,7 +76,7 @@ function row(index: number, set: (fields: Partial<Surface>) => void, remove: () 
     "aria-label": `Opacity of ${name}`,
   });
   color.addEventListener("input", () => {
-    set({ colour: fromHex(color.value) });
+    set({ color: fromHex(color.value) });
   });
   value.addEventListener("change", () => {
     const number = Number(value.value);

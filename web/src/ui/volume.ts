@@ -1,8 +1,9 @@
-//! Controls of the volume itself: rendering mode, meaning of the values, shading, mesh grids, stereo.
+//! Controls of the volume itself: rendering mode, meaning of the values, switches and sliders of view fields, stereo.
 
 import type { Actions, Component, State } from "../app/state.ts";
 import { isContinuous, type SelectableMeaning } from "../dataset/dataset.ts";
-import { DEFAULT_PARALLAX, EXTREME_MODES, MODES, type Mode } from "../view/schema.ts";
+import { DEFAULT_PARALLAX, EXTREME_MODES, MODES, type FieldControl, type Mode } from "../view/schema.ts";
+import { fieldControls } from "./controls.ts";
 import { checkbox, el, setOptions } from "./dom.ts";
 
 const LABELS: Readonly<Record<Mode, string>> = {
@@ -18,6 +19,12 @@ const MEANINGS: readonly { readonly value: SelectableMeaning; readonly label: st
 /** Choice that restores the meaning of the file, which the menu then shows. */
 const AS_IN_FILE = { value: "file", label: "As in the file" };
 const ORDER: readonly Mode[] = ["composite", "maximum", "minimum", "surfaces"];
+
+/** Controls that mean nothing in some states. */
+const IS_IDLE: Partial<Record<FieldControl["field"], (state: State) => boolean>> = {
+  shading: ({ view }) => view.mode !== "composite",
+  grids: ({ array }) => array?.hasGrids !== true,
+};
 
 export function volumeControl(actions: Actions): Component {
   const select = el("select", { "aria-label": "Rendering mode", id: "mode" });
@@ -35,12 +42,7 @@ export function volumeControl(actions: Actions): Component {
   const meaningChooser = el("label", { class: "select" }, meaning);
   meaningChooser.title =
     "Intensities are interpolated between voxels; labels are not, and each has a color of its own. Applies to all arrays of the file and to all participants";
-  const light = checkbox("Shading", (isOn) => {
-    actions.change({ shading: isOn });
-  });
-  const grids = checkbox("Mesh grids", (isOn) => {
-    actions.change({ grids: isOn });
-  });
+  const controls = fieldControls(actions);
   const pair = checkbox("Stereo pair", (isOn) => {
     actions.change({ stereo: isOn ? DEFAULT_PARALLAX : null });
   });
@@ -54,7 +56,8 @@ export function volumeControl(actions: Actions): Component {
     ...controls.map((control) => control.element),
     pair.element,
   );
-  const update = ({ view, array }: State) => {
+  const update = (state: State) => {
+    const { view, array } = state;
     // Labels and colors have no order, hence no maximum or minimum.
     const isDisabled = (mode: Mode) => array !== null && !isContinuous(array) && EXTREME_MODES.includes(mode);
     const options = ORDER.map((mode) => ({ value: mode, label: LABELS[mode], isDisabled: isDisabled(mode) }));

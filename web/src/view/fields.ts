@@ -229,7 +229,7 @@ export const SIMPLE_FIELDS = {
 
 /** Controls that are made from this list. */
 export const CONTROLS: readonly FieldControl[] = [
-  { kind: "switch", field: "shading", label: "Light the volume", title: "Lighting of the volume by the gradient of its values, with a lamp at the eye. Isosurfaces are always lit." },
+  { kind: "switch", field: "shading", label: "Shading", title: "Lighting of the volume by the gradient of its values, with a lamp at the eye. Isosurfaces are always lit." },
   { kind: "slider", field: "lighting", label: "Strength of the light", title: "Strength of the light on isosurfaces, and on the volume with `shading`, from 0 (flat colors) to 1.", low: 0.0, high: 1.0, step: 0.05 },
-  { kind: "switch", field: "grids", label: "Grids of the mesh", title: "Draw the grids of an adaptive mesh as lines, in one color for each level." },
+  { kind: "switch", field: "grids", label: "Mesh grids", title: "Draw the grids of an adaptive mesh as lines, in one color for each level." },
 ];
