@@ -52,7 +52,7 @@ pub enum FieldType {
     /// Several values of one type.
     List {
         /// Type of each.
-        of: &'static FieldType,
+        of: &'static Self,
         /// Fewest values.
         least: usize,
         /// Most values.
@@ -63,7 +63,7 @@ pub enum FieldType {
     /// Object with exactly one of several members, each an object.
     OneOf(&'static FieldUnion),
     /// Value of another type, or null.
-    Nullable(&'static FieldType),
+    Nullable(&'static Self),
 }
 
 /// Numbers that are allowed; infinite bounds are none.

@@ -24,12 +24,12 @@ const LARGEST_CYCLES: &[(&str, usize)] = &[
     ("node", 1),
     ("plan", 3),
     ("python", 2),
-    ("render", 20),
+    ("render", 6),
     ("server", 3),
-    ("session", 1),
+    ("session", 2),
     ("store", 6),
     ("stream", 4),
-    ("view", 4),
+    ("view", 3),
     ("wire", 3),
 ];
 

@@ -5,8 +5,8 @@
 use std::arch::x86_64::*;
 
 use super::inserts::{eight_pairs_of_bytes, four_words};
+use super::lanes::{FAR, Job, LANES, Offsets, Simd, Step};
 use super::probe::Gather;
-use super::{FAR, Job, LANES, Offsets, Simd, Step};
 
 /// The proof that the processor has AVX-512 F, BW, DQ and VL, and how it gathers best.
 #[derive(Clone, Copy, Debug)]

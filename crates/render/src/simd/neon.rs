@@ -5,7 +5,7 @@
 
 use std::arch::aarch64::*;
 
-use super::{FAR, Job, LANES, Offsets, Simd, Step};
+use super::lanes::{FAR, Job, LANES, Offsets, Simd, Step};
 
 /// NEON instructions on sixteen lanes.
 #[derive(Clone, Copy, Debug)]

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::avx2::Avx2;
 use super::avx512::Avx512;
-use super::{Job, LANES, Simd};
+use super::lanes::{Job, LANES, Simd};
 
 /// A way to gather.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

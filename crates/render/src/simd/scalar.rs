@@ -4,7 +4,7 @@
 
 #![expect(unsafe_code, reason = "offsets were checked by whoever made them")]
 
-use super::{FAR, LANES, Offsets, Simd, Step};
+use super::lanes::{FAR, LANES, Offsets, Simd, Step};
 
 /// Scalar instructions on sixteen lanes.
 #[derive(Clone, Copy, Debug)]
