@@ -17,6 +17,8 @@ mod headlines;
 mod items;
 #[path = "tidy/limits.rs"]
 mod limits;
+#[path = "tidy/map.rs"]
+mod map;
 #[path = "tidy/modules.rs"]
 mod modules;
 #[path = "tidy/names.rs"]
