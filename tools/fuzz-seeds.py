@@ -39,7 +39,7 @@ OPERATIONS = {
     "params.describe": 0, "params.read": 1, "body.read": 2, "params.read_block": 3, "body.read_block": 4,
     "params.stats": 5, "body.list": 6, "body.stats": 7, "params.join": 8, "body.join": 9, "note.join": 10,
 }
-# Instructions of the targets `server` and `client` (lab/fuzz/src/script.rs): kind, operation, amount.
+# Instructions of the targets `server` and `client` (lab/targets/src/script.rs): kind, operation, amount.
 INSTRUCTION = struct.Struct("<BBI")
 SEND_ALL = INSTRUCTION.pack(0xF1, 0, 1000)
 
@@ -130,7 +130,7 @@ def of_file(path: pathlib.Path) -> Iterator[tuple[str, bytes]]:
 
 
 def of_store(root: pathlib.Path) -> Iterator[tuple[str, bytes]]:
-    """A Zarr store as an archive (lab/fuzz/src/zarr.rs): its documents, then chunks while there is room; and each of
+    """A Zarr store as an archive (lab/targets/src/zarr.rs): its documents, then chunks while there is room; and each of
     its arrays as a store of its own."""
     files = sorted(p for p in root.rglob("*") if p.is_file())
     documents = [p for p in files if p.name in ZARR_DOCUMENTS]

@@ -1,77 +1,44 @@
-//! The bodies of the fuzz targets, on the seeds written by hand and on inputs that once failed, each also damaged a
-//! little: so they stay true, and compile, without a fuzzer. Long runs are `make fuzz`.
+//! Bodies of the fuzz targets on the seeds that are kept (written by hand, or once failed) and on damaged copies of them:
+//! so they compile and stay correct without a fuzzer. Long runs are `make fuzz`.
 
-#![expect(
-    unreachable_pub,
-    clippy::disallowed_methods,
-    reason = "a crate of its own elsewhere, where time begins"
-)]
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
-use std::path::Path;
-
-// What the targets build without the node.
-use ::client::url;
-use export::selection_text;
-use link::datagram;
-
-#[path = "../../crates/store/src/formats/common/shuffle.rs"]
-mod shuffle;
-
-/// Stand-ins for names in the crate `store` that the decoders of `chunk` use.
-mod formats {
-    pub(crate) mod common {
-        pub(crate) use crate::shuffle;
-    }
-    pub(crate) mod hdf5 {
-        pub(crate) use crate::chunk::filters;
-    }
-}
-
-#[path = "../fuzz/src/chunk.rs"]
-mod chunk;
-#[path = "../fuzz/src/client.rs"]
-mod client;
-#[path = "../fuzz/src/datagrams.rs"]
-mod datagrams;
-#[path = "../fuzz/src/description.rs"]
-mod description;
-#[path = "../fuzz/src/files.rs"]
-mod files;
-#[path = "../fuzz/src/frames.rs"]
-mod frames;
-#[path = "../fuzz/src/operations.rs"]
-mod operations;
-#[path = "../fuzz/src/pair.rs"]
-mod pair;
-#[path = "../fuzz/src/script.rs"]
-mod script;
-#[path = "../fuzz/src/server.rs"]
-mod server;
-#[path = "../fuzz/src/talk.rs"]
-mod talk;
-#[path = "../fuzz/src/texts.rs"]
-mod texts;
-#[path = "../fuzz/src/zarr.rs"]
-mod zarr;
+use targets::{
+    chunk, client, datagrams, description, files, frames, operations, pair, server, talk, texts, zarr,
+};
 
 /// Damaged copies of each seed.
 const COPIES: usize = 100;
 
+/// Targets without seeds in the repository: tools/fuzz-seeds.py makes theirs.
+const WITHOUT_SEEDS: [&str; 2] = ["hdf5", "netcdf3"];
+
+/// Path of a file or folder of `lab/fuzz`.
+fn fuzz_path(relative: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz").join(relative)
+}
+
+/// Paths in a folder of `lab/fuzz`.
+fn entries(folder: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(fuzz_path(folder)).unwrap_or_else(|e| panic!("lab/fuzz/{folder}: {e}"));
+    entries.map(|entry| entry.expect("an entry can be read").path()).collect()
+}
+
 /// Runs `target` on every seed in `lab/fuzz/seeds/NAME`, and on damaged copies.
 fn check(name: &str, target: impl Fn(&[u8])) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds").join(name);
-    let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
-    for entry in std::fs::read_dir(&folder).expect("there are seeds") {
-        let seed = std::fs::read(entry.expect("an entry").path()).expect("a seed is a file");
+    let mut damage = SeedDamage(0x9e37_79b9_7f4a_7c15);
+    for path in entries(&format!("seeds/{name}")) {
+        let seed = std::fs::read(path).expect("a seed is a file");
         target(&seed);
-        (0..COPIES).for_each(|_| target(&dice.damaged(&seed)));
+        (0..COPIES).for_each(|_| target(&damage.copy(&seed)));
     }
 }
 
-/// xorshift64: the same damage every time.
-struct Dice(u64);
+/// Random damage by xorshift64, equal in every run.
+struct SeedDamage(u64);
 
-impl Dice {
+impl SeedDamage {
     fn below(&mut self, end: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -79,8 +46,8 @@ impl Dice {
         usize::try_from(self.0 >> 33).unwrap_or_default() % end.max(1)
     }
 
-    /// A copy that is cut short, or has some bytes changed.
-    fn damaged(&mut self, seed: &[u8]) -> Vec<u8> {
+    /// A copy that is cut short, or has some bits flipped.
+    fn copy(&mut self, seed: &[u8]) -> Vec<u8> {
         let mut copy = seed.to_vec();
         if self.below(4) == 0 {
             copy.truncate(self.below(seed.len()));
@@ -96,7 +63,25 @@ impl Dice {
 }
 
 #[test]
-fn files() {
+fn targets_are_declared_and_have_seeds() {
+    let targets: BTreeSet<String> = entries("fuzz_targets").iter().filter_map(|path| stem(path)).collect();
+    let manifest = std::fs::read_to_string(fuzz_path("Cargo.toml")).expect("the crate has a manifest");
+    let declared = manifest.lines().filter_map(|line| line.strip_prefix("path = \"fuzz_targets/"));
+    let declared: BTreeSet<String> =
+        declared.filter_map(|file| Some(file.strip_suffix(".rs\"")?.to_owned())).collect();
+    assert_eq!(targets, declared, "files in lab/fuzz/fuzz_targets, and `[[bin]]` in lab/fuzz/Cargo.toml");
+    let mut seeded: BTreeSet<String> = entries("seeds").iter().filter_map(|path| stem(path)).collect();
+    seeded.extend(WITHOUT_SEEDS.map(str::to_owned));
+    assert_eq!(targets, seeded, "targets, and those with a folder in lab/fuzz/seeds or in WITHOUT_SEEDS");
+}
+
+/// Name of a file without its extension.
+fn stem(path: &Path) -> Option<String> {
+    Some(path.file_stem()?.to_str()?.to_owned())
+}
+
+#[test]
+fn files_of_formats() {
     check("nrrd", |bytes| files::open_and_read("x.nrrd", bytes));
     check("nrrd_parts", pair::open_and_read_parts);
     check("nifti", |bytes| files::open_and_read("x.nii", bytes));
@@ -111,7 +96,7 @@ fn files() {
 }
 
 #[test]
-fn connections() {
+fn connections_with_hostile_peers() {
     check("frames", frames::cut_and_decode);
     check("server", server::play);
     check("client", client::play);
@@ -121,7 +106,7 @@ fn connections() {
 }
 
 #[test]
-fn people() {
+fn texts_of_people() {
     check("talk", talk::take_part);
     check("texts", texts::parse);
 }

@@ -82,6 +82,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "server", "node",
         ],
     ),
+    ("fuzz-targets", &["array", "store", "wire", "link", "view", "render", "session", "export", "client"]),
     (
         "corridor",
         &[

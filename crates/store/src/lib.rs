@@ -7,6 +7,9 @@
 mod cache;
 mod format;
 mod formats;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod io;
 mod options;
 mod pyramid;

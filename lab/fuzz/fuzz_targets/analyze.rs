@@ -1,4 +1,4 @@
 //! Foreign bytes as a `x.hdr` file with an image beside it.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| corridor_fuzz::pair::open_and_read(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| targets::pair::open_and_read(bytes));

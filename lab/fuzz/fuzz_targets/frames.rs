@@ -1,4 +1,4 @@
 //! Foreign bytes as what comes off a connection.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| corridor_fuzz::frames::cut_and_decode(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| targets::frames::cut_and_decode(bytes));

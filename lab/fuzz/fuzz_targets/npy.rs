@@ -1,4 +1,4 @@
 //! Foreign bytes as a `x.npy` file.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| corridor_fuzz::files::open_and_read("x.npy", bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| targets::files::open_and_read("x.npy", bytes));

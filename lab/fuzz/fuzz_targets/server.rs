@@ -1,4 +1,4 @@
 //! Foreign bytes as what a client sends.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| corridor_fuzz::server::play(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| targets::server::play(bytes));

@@ -1,4 +1,4 @@
 //! Foreign bytes as the files of a Zarr store.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| corridor_fuzz::zarr::open_and_read(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| targets::zarr::open_and_read(bytes));

@@ -19,6 +19,7 @@ const LARGEST_CYCLES: &[(&str, usize)] = &[
     ("export", 3),
     ("gpu", 1),
     ("lab", 4),
+    ("lab/targets", 1),
     ("link", 6),
     ("mpi", 1),
     ("node", 1),

@@ -179,10 +179,6 @@ impl<'a> Modules<'a> {
 pub(crate) fn crate_roots(texts: &BTreeMap<String, String>) -> Vec<(String, &str)> {
     let root = |path: &str| -> Option<String> {
         let (folder, file) = path.rsplit_once("src/")?;
-        // Fuzz targets take files of the crates into their own by path.
-        if folder.contains("fuzz/") {
-            return None;
-        }
         let folder = folder.trim_end_matches('/');
         let name = folder.strip_prefix("crates/").unwrap_or(folder);
         match file {
@@ -263,14 +259,7 @@ mod tests {
 
     #[test]
     fn crates_are_named_by_their_folders() {
-        let paths = [
-            "crates/a/src/lib.rs",
-            "b/src/lib.rs",
-            "b/src/main.rs",
-            "src/main.rs",
-            "b/fuzz/src/lib.rs",
-            "c.rs",
-        ];
+        let paths = ["crates/a/src/lib.rs", "b/src/lib.rs", "b/src/main.rs", "src/main.rs", "c.rs"];
         let texts = paths.map(|path| (path.to_owned(), String::new())).into();
         let names: Vec<String> = crate_roots(&texts).into_iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["b", "b (program)", "a", "corridor"]);

@@ -19,6 +19,8 @@ mod attributes;
 mod describe;
 mod directory;
 mod filters;
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
 mod identity;
 mod nested;
 mod nodes;

@@ -8,6 +8,8 @@ mod aec;
 mod blocks;
 pub(crate) mod blosc;
 mod blosc2;
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
 mod szip;
 
 use array::{Error, Packing, Result};

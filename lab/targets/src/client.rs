@@ -1,5 +1,5 @@
-//! The asking side of a connection against a peer that says anything: what the application is told stays consistent,
-//! and no more arrives than it allowed.
+//! Client side of a connection to a server that may send anything: the events that the application gets are consistent,
+//! and no more bulk arrives than it allowed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -9,43 +9,44 @@ use bytes::Bytes;
 use wire::{Client, ClientConfig, ClientEvent, Frame, Machine, OpId, Part};
 
 use crate::frames::part_of;
-use crate::script::{Step, steps};
+use crate::script::{ScriptStep, steps};
 
 /// Small, so that a short input can exhaust it.
 const WINDOW_BYTES: u64 = 4096;
-/// Operations that are under way from the start; golden vectors speak of number 7.
+/// Operations requested at the start; golden vectors name number 7.
 const FIRST_OPERATIONS: usize = 8;
 /// Most operations that a script may start.
 const MAX_OPERATIONS: usize = 64;
 
 /// Events of an operation that the application has received.
 #[derive(Default)]
-struct Known {
+struct ReceivedOperation {
     in_any_order: bool,
-    told: BTreeSet<u32>,
-    /// Items under way.
-    items: BTreeMap<u32, Arriving>,
+    /// Items that have begun.
+    begun: BTreeSet<u32>,
+    /// Items whose bulk is incomplete.
+    items: BTreeMap<u32, IncompleteBulk>,
 }
 
-/// Bulk of an item under way.
+/// Bulk of an item of which some is missing.
 #[derive(Default)]
-struct Arriving {
+struct IncompleteBulk {
     bulk_bytes: u64,
-    come_bytes: u64,
-    /// Pieces that have come: the end of each, by its beginning.
+    received_bytes: u64,
+    /// End of each piece that has arrived, by its start.
     pieces: BTreeMap<u64, u64>,
 }
 
-/// A client, the application behind it, and what it was told.
-struct Guest {
+/// A client, its application, and the events that it has received.
+struct ScriptedClient {
     client: Client,
     now: Instant,
     is_over: bool,
-    /// The server has said something.
-    has_heard: bool,
-    /// Bulk that comes apart comes by datagrams, not by streams.
+    /// A frame has arrived.
+    has_received: bool,
+    /// Bulk apart from the frames arrives in datagrams, not in streams.
     by_datagrams: bool,
-    open: BTreeMap<OpId, Known>,
+    open: BTreeMap<OpId, ReceivedOperation>,
     allowed_bytes: u64,
     taken_bytes: u64,
     granted_bytes: u64,
@@ -55,43 +56,43 @@ struct Guest {
 pub fn play(script: &[u8]) {
     let now = Instant::now();
     let config = ClientConfig { window_bytes: WINDOW_BYTES, ..ClientConfig::default() };
-    let mut guest = Guest {
+    let mut scripted = ScriptedClient {
         client: Client::new(config, now).expect("the configuration is legal"),
         now,
         is_over: false,
-        has_heard: false,
+        has_received: false,
         by_datagrams: false,
         open: BTreeMap::new(),
         allowed_bytes: WINDOW_BYTES,
         taken_bytes: 0,
         granted_bytes: 0,
     };
-    (0..FIRST_OPERATIONS).for_each(|_| guest.request(0, false));
+    (0..FIRST_OPERATIONS).for_each(|_| scripted.request(0, false));
     for step in steps(script) {
         match step {
-            Step::Frame(frame) if guest.client.wants_frames() => guest.hear(frame),
-            Step::Frame(_) => {}
-            Step::Do { what, which, amount } => guest.act(what, which, amount),
+            ScriptStep::Frame(frame) if scripted.client.wants_frames() => scripted.receive(frame),
+            ScriptStep::Frame(_) => {}
+            ScriptStep::Do { what, which, amount } => scripted.instruct(what, which, amount),
         }
-        guest.take_events();
+        scripted.take_events();
     }
-    guest.client.close(Error::cancelled());
-    guest.take_events();
-    guest.send(usize::MAX);
-    assert!(guest.is_over && guest.client.is_finished(), "a closed connection ends");
-    assert!(guest.open.is_empty(), "an operation was left without an end");
+    scripted.client.close(Error::cancelled());
+    scripted.take_events();
+    scripted.send(usize::MAX);
+    assert!(scripted.is_over && scripted.client.is_finished(), "a closed connection ends");
+    assert!(scripted.open.is_empty(), "an operation was left without an end");
 }
 
-impl Guest {
-    fn hear(&mut self, frame: Bytes) {
-        self.has_heard = true;
+impl ScriptedClient {
+    fn receive(&mut self, frame: Bytes) {
+        self.has_received = true;
         match part_of(&frame) {
-            Some(part) => self.hear_part(part),
+            Some(part) => self.receive_part(part),
             None => self.client.handle_frame(self.now, frame).unwrap_or_default(),
         }
     }
 
-    fn hear_part(&mut self, part: Part) {
+    fn receive_part(&mut self, part: Part) {
         if self.by_datagrams {
             return self.client.handle_part(self.now, part).unwrap_or_default();
         }
@@ -102,14 +103,14 @@ impl Guest {
         }
     }
 
-    /// Bulk may come apart, and the operations whose bits are set are told in any order.
+    /// Expects bulk apart from the frames; operations whose bits are set take their items in any order.
     fn expect_parts(&mut self, by_datagrams: bool, in_any_order: u32) {
         self.by_datagrams = by_datagrams;
         self.client.expect_parts();
-        for (bit, (&op, known)) in (0..u32::BITS).zip(&mut self.open) {
+        for (bit, (&op, operation)) in (0..u32::BITS).zip(&mut self.open) {
             if (in_any_order >> bit) & 1 == 1 {
                 self.client.take_in_any_order(op);
-                known.in_any_order = true;
+                operation.in_any_order = true;
             }
         }
     }
@@ -121,15 +122,15 @@ impl Guest {
             if in_any_order {
                 self.client.take_in_any_order(op);
             }
-            self.open.insert(op, Known { in_any_order, ..Known::default() });
+            self.open.insert(op, ReceivedOperation { in_any_order, ..ReceivedOperation::default() });
         }
     }
 
-    fn act(&mut self, what: u8, which: u8, amount: u32) {
+    fn instruct(&mut self, what: u8, which: u8, amount: u32) {
         let op = self.open.keys().nth(usize::from(which) % self.open.len().max(1)).copied();
         match (what, op) {
             (0, _) => {
-                self.now += Step::duration(amount);
+                self.now += ScriptStep::duration(amount);
                 self.client.handle_timeout(self.now);
             }
             (1, _) => self.send(amount as usize),
@@ -149,7 +150,7 @@ impl Guest {
                 self.granted_bytes += bytes;
             }
             (7, _) => self.client.handle_lost(Error::cancelled()),
-            (8, _) if !self.has_heard => self.expect_parts(which % 2 == 1, amount),
+            (8, _) if !self.has_received => self.expect_parts(which % 2 == 1, amount),
             (9, _) if self.open.len() < MAX_OPERATIONS => self.request(amount, true),
             (10, _) => self.client.handle_gone(u64::from(amount)).unwrap_or_default(),
             _ => {}
@@ -161,18 +162,18 @@ impl Guest {
             assert!(!self.is_over, "an event after the end: {event:?}");
             match event {
                 ClientEvent::Welcomed(_) => {}
-                ClientEvent::Item { op, item, bulk_bytes, .. } => self.known(op).begin(item, bulk_bytes),
+                ClientEvent::Item { op, item, bulk_bytes, .. } => self.operation(op).begin(item, bulk_bytes),
                 ClientEvent::Piece { op, item, offset, bytes, complete } => {
                     self.take(op, item, offset, bytes.len() as u64, complete);
                 }
                 ClientEvent::Whole { op, bulk, .. } => {
                     self.taken_bytes += bulk.len() as u64;
-                    let known = self.open.remove(&op).expect("an operation ends once");
-                    assert!(known.items.is_empty(), "operation {op} is answered whole within an item");
+                    let operation = self.open.remove(&op).expect("an operation ends once");
+                    assert!(operation.items.is_empty(), "operation {op} is answered whole within an item");
                 }
                 ClientEvent::Done { op } => {
-                    let known = self.open.remove(&op).expect("an operation ends once");
-                    assert!(known.items.is_empty(), "operation {op} is done within an item");
+                    let operation = self.open.remove(&op).expect("an operation ends once");
+                    assert!(operation.items.is_empty(), "operation {op} is done within an item");
                 }
                 ClientEvent::Failed { op, .. } => {
                     self.open.remove(&op).expect("an operation ends once");
@@ -185,14 +186,14 @@ impl Guest {
 
     fn take(&mut self, op: OpId, item: u32, offset: u64, size_bytes: u64, complete: bool) {
         self.taken_bytes += size_bytes;
-        self.known(op).take(item, offset, size_bytes, complete);
+        self.operation(op).take(item, offset, size_bytes, complete);
     }
 
-    fn known(&mut self, op: OpId) -> &mut Known {
-        self.open.get_mut(&op).expect("nothing is heard of an operation that is over")
+    fn operation(&mut self, op: OpId) -> &mut ReceivedOperation {
+        self.open.get_mut(&op).expect("an operation that has ended has no more events")
     }
 
-    /// The carrier takes up to `most` messages.
+    /// Sends up to `most` messages.
     fn send(&mut self, most: usize) {
         for _ in 0..most {
             let Some(message) = self.client.poll_transmit(self.now) else { return };
@@ -205,33 +206,33 @@ impl Guest {
     }
 }
 
-impl Known {
+impl ReceivedOperation {
     fn begin(&mut self, item: u32, bulk_bytes: u64) {
-        assert!(self.in_any_order || item as usize == self.told.len(), "items come in order");
-        assert!(self.told.insert(item), "item {item} is told twice");
+        assert!(self.in_any_order || item as usize == self.begun.len(), "items begin in order");
+        assert!(self.begun.insert(item), "item {item} begins twice");
         if bulk_bytes > 0 {
-            self.items.insert(item, Arriving { bulk_bytes, ..Arriving::default() });
+            self.items.insert(item, IncompleteBulk { bulk_bytes, ..IncompleteBulk::default() });
         }
     }
 
     fn take(&mut self, item: u32, offset: u64, size_bytes: u64, complete: bool) {
-        let arriving = self.items.get_mut(&item).expect("a piece of an item under way");
-        assert!(self.in_any_order || offset == arriving.come_bytes, "pieces come in order");
-        arriving.take(offset, size_bytes);
-        assert_eq!(complete, arriving.come_bytes == arriving.bulk_bytes);
+        let bulk = self.items.get_mut(&item).expect("a piece belongs to an item that is incomplete");
+        assert!(self.in_any_order || offset == bulk.received_bytes, "pieces arrive in order");
+        bulk.take(offset, size_bytes);
+        assert_eq!(complete, bulk.received_bytes == bulk.bulk_bytes);
         if complete {
             self.items.remove(&item);
         }
     }
 }
 
-impl Arriving {
+impl IncompleteBulk {
     fn take(&mut self, offset: u64, size_bytes: u64) {
         let before = self.pieces.range(..=offset).next_back().map_or(0, |(_, &end)| end);
         let after = self.pieces.range(offset..).next().map_or(self.bulk_bytes, |(&start, _)| start);
         let is_missing = before <= offset && offset + size_bytes <= after;
-        assert!(size_bytes > 0 && is_missing, "bulk comes that was there, or more than the item has");
+        assert!(size_bytes > 0 && is_missing, "bulk arrives twice, or beyond the end of its item");
         self.pieces.insert(offset, offset + size_bytes);
-        self.come_bytes += size_bytes;
+        self.received_bytes += size_bytes;
     }
 }

@@ -1,14 +1,13 @@
 //! Texts that people type: selections, URLs, synthetic fields.
 
 use array::Indexing;
+use client::url::{Location, Url};
+use export::selection_text::Pick;
 
-use crate::selection_text::Pick;
-use crate::url::{Location, Url};
-
-/// Shapes that selections are tried on.
+/// Shapes on which selections are resolved.
 const SHAPES: [&[u64]; 4] = [&[], &[5], &[3, 4, 7], &[1 << 62, 0, 2]];
 
-/// Reads `text` as everything it could be.
+/// Parses `text` as a selection, a pick and a location.
 pub fn parse(text: &[u8]) {
     let Ok(text) = std::str::from_utf8(text) else { return };
     if let Ok(indexing) = Indexing::parse(text) {
@@ -22,7 +21,7 @@ pub fn parse(text: &[u8]) {
         Ok(Location::Remote(url)) => check_url(&url),
         Ok(Location::Ssh(address)) => {
             assert_eq!(address.to_string().parse().as_ref(), Ok(&address));
-            // They become arguments of a program: none of its options, and nothing to a shell.
+            // They become arguments of a program: no options of it, and nothing that a shell interprets.
             for name in address.user.iter().chain([&address.host]) {
                 let plain = |b: u8| b.is_ascii_alphanumeric() || b"._-+@:".contains(&b);
                 assert!(!name.starts_with('-') && name.bytes().all(plain), "{name}");

@@ -1,5 +1,4 @@
-//! The answering side of a connection against a peer that says anything: its promises to the application, and its
-//! bounds, hold whatever comes.
+//! Server side of a connection to a client that may send anything: its promises to the application and its bounds hold.
 
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -8,22 +7,22 @@ use array::Error;
 use bytes::Bytes;
 use wire::{Answer, Bulk, Frame, Machine, OpId, Server, ServerConfig, ServerEvent};
 
-use crate::script::{Step, steps};
+use crate::script::{ScriptStep, steps};
 
 /// Few, so that a short input can exceed them.
 const MOST_OPERATIONS: u32 = 6;
 /// Largest bulk of an item that the application gives.
 const MAX_ITEM_BYTES: u32 = 300_000;
 
-/// A server, the application behind it, and what is known of the connection.
-struct Host {
+/// A server, its application, and what the client has been sent.
+struct ScriptedServer {
     server: Server,
     now: Instant,
     is_over: bool,
     last_op: u32,
-    /// Operations that the application was asked for and has not answered to the end.
+    /// Operations that were requested and are not fully answered.
     open: BTreeSet<OpId>,
-    /// Operations of which the client was told that they have ended.
+    /// Operations whose end was sent.
     ended: BTreeSet<OpId>,
     credit_bytes: u64,
     sent_bytes: u64,
@@ -33,7 +32,7 @@ struct Host {
 pub fn play(script: &[u8]) {
     let now = Instant::now();
     let config = ServerConfig { most_operations: MOST_OPERATIONS, ..ServerConfig::default() };
-    let mut host = Host {
+    let mut scripted = ScriptedServer {
         server: Server::new(config, now).expect("the configuration is legal"),
         now,
         is_over: false,
@@ -45,19 +44,19 @@ pub fn play(script: &[u8]) {
     };
     for step in steps(script) {
         match step {
-            Step::Frame(frame) => host.hear(frame),
-            Step::Do { what, which, amount } => host.act(what, which, amount),
+            ScriptStep::Frame(frame) => scripted.receive(frame),
+            ScriptStep::Do { what, which, amount } => scripted.instruct(what, which, amount),
         }
-        host.take_events();
+        scripted.take_events();
     }
-    host.server.close(Error::cancelled());
-    host.take_events();
-    host.send(usize::MAX);
-    assert!(host.is_over && host.server.is_finished(), "a closed connection ends");
+    scripted.server.close(Error::cancelled());
+    scripted.take_events();
+    scripted.send(usize::MAX);
+    assert!(scripted.is_over && scripted.server.is_finished(), "a closed connection ends");
 }
 
-impl Host {
-    fn hear(&mut self, frame: Bytes) {
+impl ScriptedServer {
+    fn receive(&mut self, frame: Bytes) {
         if !self.server.wants_frames() {
             self.send(usize::MAX);
         }
@@ -74,11 +73,11 @@ impl Host {
         }
     }
 
-    fn act(&mut self, what: u8, which: u8, amount: u32) {
+    fn instruct(&mut self, what: u8, which: u8, amount: u32) {
         let op = self.open.iter().nth(usize::from(which) % self.open.len().max(1)).copied();
         match (what, op) {
             (0, _) => {
-                self.now += Step::duration(amount);
+                self.now += ScriptStep::duration(amount);
                 self.server.handle_timeout(self.now);
             }
             (1, _) => self.send(amount as usize),
@@ -103,7 +102,7 @@ impl Host {
         assert_eq!(taken, has_room, "an item is taken where there is room");
     }
 
-    /// The only item, or the last one, and the end.
+    /// Answers with the only or last item, which ends the operation.
     fn answer(&mut self, op: OpId, bulk_bytes: u32) {
         let has_room = self.server.room_bytes(op) > 0;
         let taken = self.server.answer(op, Bytes::from_static(b"body"), bulk(bulk_bytes)).is_ok();
@@ -137,32 +136,35 @@ impl Host {
         if self.is_over {
             self.open.clear();
         }
-        assert!(self.open.iter().all(|&op| self.server.is_open(op)), "an operation ended without a word");
+        assert!(
+            self.open.iter().all(|&op| self.server.is_open(op)),
+            "an open operation has ended in the server"
+        );
     }
 
-    /// The carrier takes up to `most` messages.
+    /// Sends up to `most` messages.
     fn send(&mut self, most: usize) {
         for _ in 0..most {
             let Some(message) = self.server.poll_transmit(self.now) else { return };
             match Frame::decode(message.into_bytes()).expect("what a server sends can be read") {
                 Frame::Chunk(chunk) => self.sent_bytes += chunk.bytes.len() as u64,
-                Frame::Answers(answers) => answers.into_iter().for_each(|answer| self.hear_answer(answer)),
-                Frame::Done { op } | Frame::Failed { op, .. } => self.hear_end(op),
+                Frame::Answers(answers) => answers.into_iter().for_each(|answer| self.count_answer(answer)),
+                Frame::Done { op } | Frame::Failed { op, .. } => self.count_end(op),
                 _ => {}
             }
             assert!(self.sent_bytes <= self.credit_bytes, "more bulk than the client allowed");
         }
     }
 
-    fn hear_answer(&mut self, answer: Answer) {
+    fn count_answer(&mut self, answer: Answer) {
         let Answer { op, item, done } = answer;
         self.sent_bytes += item.map_or(0, |item| item.bulk.len() as u64);
         if done {
-            self.hear_end(op);
+            self.count_end(op);
         }
     }
 
-    fn hear_end(&mut self, op: OpId) {
+    fn count_end(&mut self, op: OpId) {
         assert!(self.ended.insert(op), "operation {op} ended twice");
     }
 }

@@ -1,5 +1,5 @@
-//! Descriptions of a server's data: one that passes its check must not harm anybody who relies on it, from the
-//! grid of blocks to a volume, a first camera and the blocks that its picture needs.
+//! Descriptions of a server's data: one that passes its checks is safe to use, from the grid of blocks to a volume, a first
+//! camera and the blocks that its picture needs.
 
 use array::{ArrayInfo, Dataset, Level, Selection};
 use bytes::Bytes;
@@ -8,29 +8,29 @@ use view::SpaceAxis;
 use view::View;
 use wire::ops::{decode_dataset, encode_dataset};
 
-use crate::operations::settles;
+use crate::operations::check_round_trip;
 
-/// Size of the picture.
+/// Size of the picture, pixels.
 const SIZE: ImageSize = ImageSize { width: 64, height: 48 };
-/// For its blocks.
+/// Memory for its blocks.
 const MEMORY_BYTES: usize = 256 << 20;
-/// Most arrays, and levels of each, that are looked at.
-const MAX_LOOKED_AT: usize = 4;
+/// Most arrays, and levels of each, that are checked.
+const MAX_CHECKED: usize = 4;
 
 /// Reads a description and uses it as a viewer does.
 pub fn use_description(text: &[u8]) {
-    settles(Bytes::copy_from_slice(text), |b| decode_dataset(&b), encode_dataset);
+    check_round_trip(Bytes::copy_from_slice(text), |b| decode_dataset(&b), encode_dataset);
     let Ok(dataset) = decode_dataset(text) else { return };
-    for array in dataset.arrays.iter().take(MAX_LOOKED_AT) {
-        array.levels.iter().take(MAX_LOOKED_AT).for_each(check_grid);
-        check_places(array);
+    for array in dataset.arrays.iter().take(MAX_CHECKED) {
+        array.levels.iter().take(MAX_CHECKED).for_each(check_grid);
+        check_axes(array);
     }
     if let Ok(view) = View::first_of(&dataset) {
-        look(&dataset, &view);
+        plan_picture(&dataset, &view);
     }
 }
 
-/// First and last block lie within the level, and their place in the grid leads back to them.
+/// Checks the first, middle and last block: within the level, and found again by their position in the grid.
 fn check_grid(level: &Level) {
     let count = level.block_count();
     for index in [0, count / 2, count.saturating_sub(1)] {
@@ -42,28 +42,29 @@ fn check_grid(level: &Level) {
         }
     }
     assert!(level.block_selection(count).is_err() || count == u64::MAX);
-    Selection::all(&level.shape).check(&level.shape).expect("everything lies within");
+    Selection::all(&level.shape).check(&level.shape).expect("the whole level lies within the level");
 }
 
-fn check_places(array: &ArrayInfo) {
+/// Checks the axes and the first level of an array.
+fn check_axes(array: &ArrayInfo) {
     let axes = array.axes.len();
     assert!(array.spatial_axes().into_iter().flatten().chain(array.time_axis()).all(|axis| axis < axes));
     assert!(array.level(0).is_ok());
 }
 
-/// The volume of a view, and a camera that sees all of it.
-fn look(dataset: &Dataset, view: &View) {
+/// Chooses the blocks of a view's volume for a camera that sees all of it.
+fn plan_picture(dataset: &Dataset, view: &View) {
     let Ok((array, _, position)) = view.place_in(dataset) else { return };
     let Ok(volume) = VolumeView::new(dataset, array, &position) else { return };
     let camera = Camera::framing(&volume.bounds(), Camera::DEFAULT_DIRECTION);
-    camera.check().expect("the first camera of a volume looks somewhere");
+    camera.check().expect("the first camera of a volume is legal");
     let slice = Slice { axis: SpaceAxis::Z, at: 0.0 };
     let portions = [Portion::default(), Portion { clip: None, slices: Some(vec![slice]) }];
     for (forced, portion) in [None, Some(0)].into_iter().zip(&portions) {
         let Ok(wanted) = demand(&volume, &camera, SIZE, portion, forced, MEMORY_BYTES) else { continue };
         assert!(
             wanted.blocks.iter().all(|block| volume.locate(&block.key).is_some()),
-            "blocks that are none"
+            "a block outside of the volume"
         );
     }
 }

@@ -1,34 +1,33 @@
-//! The two machines of the link `lossy` against any peer: what they give is given once, what they keep is bounded, and what
-//! can be read can be written.
+//! Both state machines of the link `lossy` with a peer that may send anything: they deliver bulk once, keep bounded amounts,
+//! and whatever can be decoded can be encoded.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use link::datagram::{LEAST_DATAGRAM_BYTES, MAX_RUNS, Packet, Receiver, Record, Sender};
 use wire::{Chunk, ItemHead, OpId, Said};
-
-use crate::datagram::{LEAST_DATAGRAM_BYTES, MAX_RUNS, Packet, Receiver, Record, Sender};
 
 /// Bytes of the item that the sender has from the start.
 const ITEM_BYTES: u64 = 20_000;
 
-/// Plays a script: pieces of the input, each a byte that says what it is, a byte of length, and so many bytes.
+/// Plays a script of pieces: for each a byte for its kind and the time before it, a byte for its length, and its bytes.
 pub fn play(script: &[u8]) {
     let mut now = Instant::now();
     let round_trip = Duration::from_millis(20);
     let mut receivers = [false, true].map(|redundancy| Receiver::new(redundancy, round_trip));
     let mut sender = sender();
-    let mut given = [BTreeSet::new(), BTreeSet::new()];
+    let mut delivered = [BTreeSet::new(), BTreeSet::new()];
     let mut rest = script;
     while let [what, length, more @ ..] = rest {
         let (piece, after) = more.split_at(usize::from(*length).min(more.len()));
         rest = after;
         now += Duration::from_millis(u64::from(*what >> 2));
         let piece = Bytes::copy_from_slice(piece);
-        same_again(&piece);
-        for (receiver, given) in receivers.iter_mut().zip(&mut given) {
-            hear(receiver, now, *what, &piece);
-            take(receiver, given, &piece);
+        check_encoding(&piece);
+        for (receiver, delivered) in receivers.iter_mut().zip(&mut delivered) {
+            receive(receiver, now, *what, &piece);
+            take(receiver, delivered, &piece);
             drop(receiver.poll_report(now));
         }
         if let Ok(record) = Record::decode(piece) {
@@ -41,11 +40,11 @@ pub fn play(script: &[u8]) {
             assert!(size <= LEAST_DATAGRAM_BYTES, "a datagram of {size} bytes");
         }
         while sender.poll_record().is_some() {}
-        assert!(sender.kept_datagrams() as u64 <= ITEM_BYTES, "more is kept than there was");
+        assert!(sender.kept_datagrams() as u64 <= ITEM_BYTES, "more is kept than was given");
     }
 }
 
-/// A server that has something to send.
+/// A sender with the bulk of one item.
 fn sender() -> Sender {
     let mut sender = Sender::new();
     let op = OpId(7);
@@ -56,7 +55,7 @@ fn sender() -> Sender {
     sender
 }
 
-fn hear(receiver: &mut Receiver, now: Instant, what: u8, piece: &Bytes) {
+fn receive(receiver: &mut Receiver, now: Instant, what: u8, piece: &Bytes) {
     if what.is_multiple_of(2) {
         receiver.handle_datagram(now, piece.clone());
     } else if let Ok(record) = Record::decode(piece.clone()) {
@@ -65,8 +64,8 @@ fn hear(receiver: &mut Receiver, now: Instant, what: u8, piece: &Bytes) {
     }
 }
 
-/// Takes what the receiver gives for a piece, and checks that nothing comes twice for a number that was named plainly.
-fn take(receiver: &mut Receiver, given: &mut BTreeSet<u64>, piece: &Bytes) {
+/// Takes the parts that a piece completes. A datagram with bulk of its own, not parity, delivers its number once.
+fn take(receiver: &mut Receiver, delivered: &mut BTreeSet<u64>, piece: &Bytes) {
     let number = match Packet::decode(piece.clone()) {
         Ok(Packet::Bulk { number, .. }) => Some(number),
         _ => None,
@@ -77,16 +76,24 @@ fn take(receiver: &mut Receiver, given: &mut BTreeSet<u64>, piece: &Bytes) {
         parts += 1;
     }
     if let Some(number) = number.filter(|_| parts == 1) {
-        assert!(given.insert(number) && given.len() <= 2 * MAX_RUNS, "number {number} came twice");
+        assert!(
+            delivered.insert(number) && delivered.len() <= 2 * MAX_RUNS,
+            "number {number} is delivered twice"
+        );
     }
     receiver.poll_gone();
 }
 
-fn same_again(piece: &Bytes) {
+/// Checks that a piece that can be decoded is the same after encoding.
+fn check_encoding(piece: &Bytes) {
     if let Ok(packet) = Packet::decode(piece.clone()) {
         assert_eq!(Packet::decode(packet.encode()).as_ref(), Ok(&packet), "reading changed the datagram");
     }
     if let Ok(record) = Record::decode(piece.clone()) {
-        assert_eq!(Record::decode(record.encode().slice(4..)).as_ref(), Ok(&record), "reading changed it");
+        assert_eq!(
+            Record::decode(record.encode().slice(4..)).as_ref(),
+            Ok(&record),
+            "reading changed the record"
+        );
     }
 }

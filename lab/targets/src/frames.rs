@@ -1,11 +1,11 @@
-//! Bytes as they come off a connection: cut into frames, decoded, encoded again.
+//! Bytes received on a connection: cut into frames, decoded, encoded again.
 
 use bytes::Bytes;
 use wire::limits::MAX_CHUNK_BYTES;
 use wire::{Chunk, ChunkHead, Cut, Deframer, Frame, ItemHead, MAX_FRAME_BYTES, Part};
 
-/// Cuts a byte stream into frames. How the carrier split it must not matter; what can be read can be written, and is
-/// read again as the same.
+/// Cuts a byte stream into frames, the same ones wherever it was split. A frame that can be decoded is the same after
+/// encoding.
 pub fn cut_and_decode(stream: &[u8]) {
     let whole = cut(stream, stream.len().max(1));
     let in_pieces = cut(stream, 1 + stream.len() % 97);
@@ -13,7 +13,7 @@ pub fn cut_and_decode(stream: &[u8]) {
     whole.into_iter().for_each(decode);
 }
 
-/// The whole frames at the start of `stream`, when it arrives in pieces of `piece_bytes`.
+/// Returns the complete frames at the start of `stream`, cut from pieces of `piece_bytes`.
 pub(crate) fn cut(stream: &[u8], piece_bytes: usize) -> Vec<Bytes> {
     let mut deframer = Deframer::new();
     let mut frames = Vec::new();
@@ -32,7 +32,7 @@ pub(crate) fn cut(stream: &[u8], piece_bytes: usize) -> Vec<Bytes> {
     frames
 }
 
-/// Appends some bulk that came apart: to what was cut before, if it goes on there.
+/// Appends bulk apart from the frames: to the part before, if it continues that.
 fn apart(frames: &mut Vec<Bytes>, head: ItemHead, offset: u64, bytes: &[u8]) {
     assert!(!bytes.is_empty() && offset + bytes.len() as u64 <= head.bulk_bytes, "bulk lies within its item");
     let last = frames.last().and_then(part_of);
@@ -51,7 +51,7 @@ fn apart(frames: &mut Vec<Bytes>, head: ItemHead, offset: u64, bytes: &[u8]) {
     frames.push(Part { head, offset, bytes }.encode().into_bytes());
 }
 
-/// The bulk that a frame of its own holds.
+/// Decodes a frame of bulk apart from the others.
 pub(crate) fn part_of(frame: &Bytes) -> Option<Part> {
     let length = u32::try_from(frame.len()).ok()?.to_le_bytes();
     let stream = [&length[..], frame].concat();
@@ -63,7 +63,7 @@ pub(crate) fn part_of(frame: &Bytes) -> Option<Part> {
     }
 }
 
-/// Appends some of a chunk: to the frame before, if it goes on there.
+/// Appends bulk of a chunk: to the frame before, if it continues that.
 fn bulk(frames: &mut Vec<Bytes>, head: ChunkHead, bytes: &[u8]) {
     let last = frames.last().and_then(|frame| match Frame::decode(frame.clone()) {
         Ok(Frame::Chunk(chunk)) => Some(chunk),
@@ -89,7 +89,7 @@ fn bulk(frames: &mut Vec<Bytes>, head: ChunkHead, bytes: &[u8]) {
 fn decode(bytes: Bytes) {
     let Ok(frame) = Frame::decode(bytes) else { return };
     let written = frame.encode().into_bytes();
-    assert!(written.len() <= MAX_FRAME_BYTES, "what was read is too long to be written");
+    assert!(written.len() <= MAX_FRAME_BYTES, "the frame is too long to be written");
     let again = Frame::decode(written.clone()).expect("what was written can be read");
     assert_eq!(again.encode().into_bytes(), written, "reading changed the frame");
 }

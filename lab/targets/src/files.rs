@@ -1,4 +1,4 @@
-//! Foreign bytes where a file would be: open it, describe it, read from it.
+//! Foreign bytes as a file: open it, describe it, read from it.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ const MAX_ELEMENTS: u64 = 1 << 16;
 /// Most arrays read per input.
 const MAX_ARRAYS: usize = 8;
 
-/// Opens `bytes` as a file called `name` and reads from what it claims to hold.
+/// Opens `bytes` as a file called `name` and reads from its first arrays.
 pub fn open_and_read(name: &str, bytes: &[u8]) {
     let folder = tempfile::tempdir().expect("a folder for the file");
     let path = folder.path().join(name);
@@ -18,7 +18,7 @@ pub fn open_and_read(name: &str, bytes: &[u8]) {
     read_some(&path);
 }
 
-/// Opens what lies at `path` and reads from its first arrays.
+/// Opens a path and reads from its first arrays.
 pub(crate) fn read_some(path: &Path) {
     read_location(&path.to_string_lossy());
 }
@@ -34,7 +34,7 @@ pub(crate) fn read_location(location: &str) {
     }
 }
 
-/// Reads a box at the far corner, where lies about sizes show.
+/// Reads a box at the far corner, where wrong sizes show.
 fn read_corner(format: &dyn Format, array: u32, level: u8, shape: &[u64], item_bytes: usize) {
     let side = 1 << (MAX_ELEMENTS.ilog2() as usize / shape.len().max(1));
     let count: Vec<u64> = shape.iter().map(|&n| n.min(side)).collect();

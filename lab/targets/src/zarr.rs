@@ -19,7 +19,7 @@ pub fn open_and_read(archive: &[u8]) {
     crate::files::read_some(&root);
 }
 
-/// Takes the next entry off; lengths beyond the end mean all that is left.
+/// Takes the next entry; a length beyond the end means all that is left.
 fn entry<'a>(rest: &mut &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
     let path_bytes = *rest.split_off_first()?;
     let path = take(rest, usize::from(path_bytes));

@@ -10,9 +10,9 @@ use view::{MAX_VIEW_BYTES, View};
 const MAX_EVENTS: usize = 3 * 7;
 
 /// Description of the data set that the session shows.
-const DATASET: &str = include_str!("../seeds/description/volume.json");
+const DATASET: &str = include_str!("../../fuzz/seeds/description/volume.json");
 
-/// The first line is a view as in a link, the others are notes; three people take turns.
+/// Plays a session: the first line is a view as in a link, the others are notes of three participants in turn.
 pub fn take_part(text: &[u8]) {
     let dataset: Dataset = serde_json::from_str(DATASET).expect("the description is one");
     let mut lines = text.split(|&b| b == b'\n');
@@ -43,7 +43,7 @@ pub fn take_part(text: &[u8]) {
     }
 }
 
-/// Events are few, pictures are of legal views, and their numbers never fall.
+/// Takes all events: they are few, show legal views, and their numbers never fall.
 fn take_events(room: &mut Room, seen: &mut BTreeMap<ParticipantId, u64>) {
     for count in 0.. {
         let Some(event) = room.poll_event() else { return };
@@ -56,9 +56,9 @@ fn take_events(room: &mut Room, seen: &mut BTreeMap<ParticipantId, u64>) {
     }
 }
 
-/// A view that was let in is legal, and the same when a link carries it.
+/// Checks that an accepted view is legal, and the same after a link has carried it.
 fn check_view(view: &View) {
-    view.check().expect("a view that was let in is legal");
+    view.check().expect("an accepted view is legal");
     let text = serde_json::to_string(view).expect("a view is JSON");
     assert!(text.len() <= MAX_VIEW_BYTES);
     assert_eq!(&View::parse(&text).expect("what was written can be read"), view);
