@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::process::Command;
 
 use serde::{Deserialize, Serialize};
@@ -11,6 +12,9 @@ use serde::{Deserialize, Serialize};
 pub struct Report {
     /// Name of the benchmark.
     pub bench: String,
+    /// Command line that repeats it.
+    #[serde(default)]
+    pub command: String,
     /// Machine that it ran on.
     pub machine: Machine,
     /// Commit of the code, with `+` where the tree had changes; `unknown` outside a checkout.
@@ -170,8 +174,15 @@ impl Report {
     /// An empty report of `bench` on this machine.
     #[must_use]
     pub fn here(bench: &str, link: Link) -> Self {
-        let machine = Machine::here();
-        Self { bench: bench.to_owned(), machine, commit: commit(), link, cases: Vec::new(), error: None }
+        Self {
+            bench: bench.to_owned(),
+            command: command_line(std::env::args_os()),
+            machine: Machine::here(),
+            commit: commit(),
+            link,
+            cases: Vec::new(),
+            error: None,
+        }
     }
 }
 
@@ -186,6 +197,25 @@ impl Machine {
             kernel: kernel.trim().to_owned(),
         }
     }
+}
+
+/// Command line for a shell from the words of a process; the program stands in it by name, without its folder.
+fn command_line(words: impl Iterator<Item = OsString>) -> String {
+    let words = words.enumerate().map(|(at, word)| {
+        let text = word.to_string_lossy();
+        let name = text.rsplit('/').next().unwrap_or_default();
+        quoted(if at == 0 { name } else { &text })
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// Word as a shell reads it back.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+%@".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 fn commit() -> String {
@@ -216,6 +246,16 @@ mod tests {
         assert_eq!(smallest_over_largest(&[0.3, 0.3]), 1.0);
         assert_eq!(smallest_over_largest(&[0.0, 4.0]), 0.0);
         assert_eq!(smallest_over_largest(&[0.0, 0.0]), 0.0);
+    }
+
+    #[test]
+    fn a_command_line_can_be_given_to_a_shell() {
+        let of = |words: &[&str]| command_line(words.iter().map(OsString::from));
+        let words = ["target/release/corridor", "bench", "--server-command", "ip netns exec far", "it's", ""];
+        assert_eq!(of(&words), r"corridor bench --server-command 'ip netns exec far' 'it'\''s' ''");
+        assert_eq!(of(&[]), "");
+        let report = serde_json::to_value(Report::here("access", Link::default())).unwrap();
+        assert!(report["command"].as_str().is_some_and(|command| !command.is_empty()));
     }
 
     #[test]
