@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::ratchet::{Advice, assert_counts, assert_listed};
-use super::sources::{relative, tracked};
+use super::sources::tracked_paths;
 
 /// Files and folders in one folder of sources.
 const MAX_ENTRIES: usize = 20;
@@ -50,13 +50,9 @@ fn beside_their_folders<'a>(paths: &BTreeSet<&'a str>) -> BTreeSet<&'a str> {
     paths.iter().copied().filter(|path| path.contains("src/") && has_modules(path)).collect()
 }
 
-fn all_tracked() -> Vec<String> {
-    tracked().iter().map(|path| relative(path)).collect()
-}
-
 #[test]
 fn folders_of_sources_stay_small() {
-    let paths = all_tracked();
+    let paths = tracked_paths();
     let sizes =
         entries(paths.iter().map(String::as_str)).into_iter().map(|(folder, names)| (folder, names.len()));
     let found = sizes.filter(|(_, size)| *size > MAX_ENTRIES).map(|(folder, size)| (folder.to_owned(), size));
@@ -70,7 +66,7 @@ fn folders_of_sources_stay_small() {
 
 #[test]
 fn modules_with_modules_are_written_one_way() {
-    let paths = all_tracked();
+    let paths = tracked_paths();
     let rust = paths.iter().map(String::as_str).filter(|path| path.ends_with(".rs")).collect();
     let found = beside_their_folders(&rust).into_iter().map(str::to_owned).collect();
     let rule = "modules beside their folders (list in lab/tests/tidy/folders.rs)";

@@ -3,8 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::EDGES;
-use super::sources::{assert_none, read, relative, root, tracked, with_extension};
+use super::crates::EDGES;
+use super::pages::quoted;
+use super::sources::{assert_none, read, relative, root, tracked_paths, with_extension};
 
 /// Page with the map.
 const PAGE: &str = "ARCHITECTURE.md";
@@ -22,11 +23,6 @@ type Tree<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
 fn section<'a>(page: &'a str, heading: &str) -> &'a str {
     let (_, text) = page.split_once(heading).unwrap_or_else(|| panic!("{PAGE} has no heading `{heading}`"));
     text.split_once("\n## ").map_or(text, |(section, _)| section)
-}
-
-/// Texts in backticks of a line.
-fn quoted(line: &str) -> impl Iterator<Item = &str> {
-    line.split('`').skip(1).step_by(2)
 }
 
 /// Folder of the map to which a file belongs, and the path of the file below the sources of the folder; empty for files that
@@ -158,13 +154,9 @@ fn links(line: &str) -> impl Iterator<Item = &str> {
     files.map(|(target, _)| target.split_once('#').map_or(target, |(file, _)| file))
 }
 
-fn all_tracked() -> Vec<String> {
-    tracked().iter().map(|path| relative(path)).collect()
-}
-
 #[test]
 fn the_map_lists_the_folders_that_exist() {
-    let paths = all_tracked();
+    let paths = tracked_paths();
     let page = read(&root().join(PAGE));
     let problems = differences(&found(paths.iter().map(String::as_str)), &listed(section(&page, FOLDERS)));
     assert_none(problems, &format!("folders and the table `{FOLDERS}` of {PAGE}"));
@@ -174,12 +166,15 @@ fn the_map_lists_the_folders_that_exist() {
 fn the_map_draws_the_allowed_edges() {
     let page = read(&root().join(PAGE));
     let problems = wrong_arrows(&drawn(section(&page, DRAWING)), EDGES);
-    assert_none(problems, &format!("edges of lab/tests/tidy.rs and the drawing `{DRAWING}` of {PAGE}"));
+    assert_none(
+        problems,
+        &format!("edges of lab/tests/tidy/crates.rs and the drawing `{DRAWING}` of {PAGE}"),
+    );
 }
 
 #[test]
 fn files_and_modules_that_pages_name_exist() {
-    let paths = all_tracked();
+    let paths = tracked_paths();
     let tops: BTreeSet<&str> = paths.iter().filter_map(|path| Some(path.split_once('/')?.0)).collect();
     let mut problems = Vec::new();
     for name in NAMING {

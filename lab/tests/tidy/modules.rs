@@ -124,12 +124,12 @@ impl<'a> Modules<'a> {
                 item @ End::Item(_) => Some(item),
             };
         }
-        let globs = module.items.imports.iter().filter(|import| import.is_glob());
-        let within = globs.filter_map(|glob| match self.resolve_within(from, &glob.path, steps)? {
+        let mut globs = module.items.imports.iter().filter(|import| import.is_glob());
+        let within = globs.find_map(|glob| match self.resolve_within(from, &glob.path, steps)? {
             End::Module(found) if found != from && self.has(found, name) => self.walk(found, names, steps),
             _ => None,
         });
-        within.into_iter().next().or(Some(End::Item(from)))
+        within.or(Some(End::Item(from)))
     }
 
     fn has(&self, module: usize, name: &str) -> bool {

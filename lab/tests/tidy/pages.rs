@@ -1,8 +1,14 @@
-//! Pages of the documentation that tests generate: compared with the files, or written anew by `CORRIDOR_BLESS=1`.
+//! Pages of the documentation: texts that they quote; those that tests generate are compared with the files, or written anew
+//! by `CORRIDOR_BLESS=1`.
 
 use std::path::Path;
 
 use super::sources::read;
+
+/// Texts in backticks of a line.
+pub(crate) fn quoted(line: &str) -> impl Iterator<Item = &str> {
+    line.split('`').skip(1).step_by(2)
+}
 
 /// Fails where a file is not the page that it should be; writes it instead if `CORRIDOR_BLESS` is set.
 pub(crate) fn assert_page(path: &Path, page: &str) {

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::modules::{Modules, crate_roots};
+use super::pages::quoted;
 use super::sources::{assert_none, read, relative, root, rust_texts, with_extension};
 use super::tokens::{group, tokens, without_tests};
 
@@ -149,11 +150,6 @@ fn behind_types(code: &[&str], at: usize) -> usize {
         }
     }
     code.len()
-}
-
-/// Texts in backticks of a line.
-fn quoted(line: &str) -> impl Iterator<Item = &str> {
-    line.split('`').skip(1).step_by(2)
 }
 
 /// Whether a quoted text names a module.

@@ -17,6 +17,11 @@ pub(crate) fn tracked() -> Vec<PathBuf> {
     text.split('\0').filter(|p| !p.is_empty()).map(|p| root().join(p)).filter(|p| p.is_file()).collect()
 }
 
+/// Paths of the same files from the folder of the workspace, as git writes them.
+pub(crate) fn tracked_paths() -> Vec<String> {
+    tracked().iter().map(|path| relative(path)).collect()
+}
+
 /// Tracked files with an extension.
 pub(crate) fn with_extension(extension: &str) -> Vec<PathBuf> {
     tracked().into_iter().filter(|p| p.extension().is_some_and(|e| e == extension)).collect()
@@ -37,14 +42,20 @@ pub(crate) fn rust_texts() -> BTreeMap<String, String> {
     with_extension("rs").iter().map(|path| (relative(path), read(path))).collect()
 }
 
-/// The lines of a file outside the tests that are written in it (`mod tests {`), with their numbers. What follows such a module
-/// counts, and so does what follows a declaration of one (`mod tests;`), wherever that stands.
+/// Lines of a file outside the tests that are written in it (`mod tests {`), with their numbers. Lines behind such a module
+/// count, and so do those behind a declaration (`mod tests;`).
 pub(crate) fn lines_without_tests(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let mut before = "";
-    let mut in_tests = false;
+    // Open brackets of an attribute that has several lines.
+    let mut open = 0_usize;
+    let (mut is_for_tests, mut in_tests) = (false, false);
     (1..).zip(text.lines()).filter(move |&(_, line)| {
-        in_tests |= before == "#[cfg(test)]" && line.ends_with("mod tests {");
-        before = line;
+        if open > 0 || line.starts_with("#[") {
+            open = (open + line.matches('[').count()).saturating_sub(line.matches(']').count());
+            is_for_tests |= line.starts_with("#[cfg(test)]");
+        } else if !line.starts_with("//") {
+            in_tests |= is_for_tests && line.ends_with("mod tests {");
+            is_for_tests = false;
+        }
         let counts = !in_tests;
         in_tests &= line != "}";
         counts
@@ -63,4 +74,15 @@ fn only_tests_within_a_file_do_not_count() {
     let text = format!("{declared}{written}");
     let counted: Vec<usize> = lines_without_tests(&text).map(|(number, _)| number).collect();
     assert_eq!(counted, [1, 2, 3, 4, 5, 9]);
+}
+
+#[test]
+fn tests_may_have_further_attributes() {
+    let attributes = ["#[cfg(test)]", "// Why.", "#[expect(", "    dead_code,", "    reason = \"x\"", ")]"];
+    let module = ["mod tests {", "    fn a() {}", "}", "fn b() {}"];
+    let text = [attributes.as_slice(), &module].concat().join("\n");
+    let counted: Vec<usize> = lines_without_tests(&text).map(|(number, _)| number).collect();
+    assert_eq!(counted, [1, 2, 3, 4, 5, 6, 10]);
+    let other = "#[cfg(test)]\nfn a() {}\nmod tests {\n}\n";
+    assert_eq!(lines_without_tests(other).count(), 4);
 }
