@@ -18,6 +18,11 @@ impl Dice {
         x ^ (x >> 31)
     }
 
+    /// Random whole number below `end`.
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
+        self.bits() % end.max(1)
+    }
+
     /// At least 0, below 1.
     pub(crate) fn share(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1u64 << 53) as f64

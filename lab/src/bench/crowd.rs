@@ -12,7 +12,9 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 
 use super::options::Options;
 use super::process::Running;
+use super::raw_file;
 use super::report::{Better, Case, Link, Report};
+use super::wall_clock;
 
 /// Clients that are connected, have asked once and do nothing.
 const IDLE: usize = 1000;
@@ -21,7 +23,7 @@ const BUSY: usize = 100;
 /// How long they do.
 const BUSY_FOR: Duration = Duration::from_secs(20);
 /// Connections made at a time.
-const DIALLED_AT_ONCE: usize = 32;
+const DIALED_AT_ONCE: usize = 32;
 /// Voxels a side of the served field.
 const SIDE: u64 = 1024;
 /// Bytes of one read of a busy client.
@@ -43,7 +45,7 @@ pub(super) async fn run(program: &Path, options: &Options) -> Result<Report> {
     let first = connect(&url).await?;
     let before = resident(&server)?;
     let crowd: Vec<_> =
-        stream::iter(0..idle).map(|_| connect(&url)).buffer_unordered(DIALLED_AT_ONCE).try_collect().await?;
+        stream::iter(0..idle).map(|_| connect(&url)).buffer_unordered(DIALED_AT_ONCE).try_collect().await?;
     let each = (resident(&server)? - before) / idle as f64;
     report.cases.push(
         Case::measured("the server's memory for an idle client", "bytes", Better::Lower, vec![each])
@@ -51,8 +53,8 @@ pub(super) async fn run(program: &Path, options: &Options) -> Result<Report> {
             .aiming(GOALS.0),
     );
     let workers: Vec<_> =
-        stream::iter(0..busy).map(|_| connect(&url)).buffer_unordered(DIALLED_AT_ONCE).try_collect().await?;
-    let until = now() + BUSY_FOR;
+        stream::iter(0..busy).map(|_| connect(&url)).buffer_unordered(DIALED_AT_ONCE).try_collect().await?;
+    let until = wall_clock::now() + BUSY_FOR;
     let work = workers.iter().enumerate().map(|(n, source)| read_until(source, n as u64, until));
     let bytes = futures::future::try_join_all(work).await?;
     let (slowest, fastest) = (bytes.iter().min().copied(), bytes.iter().max().copied());
@@ -81,7 +83,7 @@ async fn connect(url: &Url) -> Result<Arc<RemoteSource>> {
 async fn read_until(source: &RemoteSource, client: u64, until: Instant) -> Result<u64> {
     let mut bytes = 0;
     for n in 0.. {
-        if now() >= until {
+        if wall_clock::now() >= until {
             break;
         }
         let plane = (client * 7919 + n * 104_729) % SIDE;
@@ -96,11 +98,6 @@ async fn read_until(source: &RemoteSource, client: u64, until: Instant) -> Resul
     Ok(bytes)
 }
 
-#[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
-fn now() -> Instant {
-    Instant::now()
-}
-
 fn resident(server: &Running) -> Result<f64> {
     server.resident_bytes().ok_or_else(|| Error::unsupported("this system does not tell a process's memory"))
 }
@@ -108,8 +105,5 @@ fn resident(server: &Running) -> Result<f64> {
 /// A sparse raw file: reading it costs little, so that the connections are what is measured.
 fn flat_file(folder: &tempfile::TempDir) -> Result<String> {
     std::fs::File::create(folder.path().join("flat.bin"))?.set_len(SIDE * SIDE * SIDE)?;
-    let description = folder.path().join("flat.toml");
-    let text = format!("file = \"flat.bin\"\nshape = [{SIDE}, {SIDE}, {SIDE}]\ndtype = \"u1\"\n");
-    std::fs::write(&description, text)?;
-    Ok(description.to_string_lossy().into_owned())
+    raw_file::describe(folder.path(), "flat", &[SIDE; 3], "u1")
 }

@@ -3,7 +3,7 @@
 
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use array::{Error, ErrorKind, Priority, Result, Urgency};
 use link::Trust;
@@ -13,7 +13,9 @@ use tokio::task::JoinSet;
 use wire::{ClientConfig, ops};
 
 use super::process::Running;
+use super::raw_file;
 use super::report::{Better, Case, Link, Report};
+use super::wall_clock;
 
 /// Runs of each case; both processes are started anew for each.
 const RUNS: usize = 5;
@@ -66,8 +68,7 @@ async fn once(program: &Path, location: &str) -> Result<(f64, Option<f64>)> {
     let port = port_of(viewer.text("url")?)?;
     let config = ClientConfig { token: viewer.text("token")?.to_owned(), ..ClientConfig::default() };
     let mut running = JoinSet::new();
-    #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
-    let start = Instant::now();
+    let start = wall_clock::now();
     let link = link::carrier::ws::connect("127.0.0.1", port, &Trust::Plain).await?;
     let (client, driver) = link::connect(link, config)?;
     running.spawn(driver);
@@ -124,10 +125,7 @@ fn sparse_file(folder: &TempDir) -> Result<String> {
             }
         }
     }
-    let description = folder.path().join("big.toml");
-    let text = format!("file = \"big.bin\"\nshape = [{SIDE}, {SIDE}, {SIDE}]\ndtype = \"u1\"\n");
-    std::fs::write(&description, text)?;
-    Ok(description.to_string_lossy().into_owned())
+    raw_file::describe(folder.path(), "big", &[SIDE; 3], "u1")
 }
 
 /// Row `z`, `y` of a ball that is brightest in the middle of the volume.

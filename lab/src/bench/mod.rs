@@ -11,6 +11,7 @@ mod finished;
 mod first_picture;
 pub mod options;
 mod process;
+mod raw_file;
 mod read;
 mod relay;
 mod render;
@@ -18,6 +19,7 @@ pub mod report;
 mod servers;
 mod table;
 pub mod transport;
+mod wall_clock;
 
 use std::path::Path;
 

@@ -3,7 +3,6 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
 
 use array::{Priority, ReadRequest, Result, Selection, Source, Target};
 use client::places::Places;
@@ -16,7 +15,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::process::Running;
+use super::raw_file;
 use super::report::{Better, Case, Link, Report};
+use super::wall_clock;
 
 /// Runs of each case.
 const RUNS: usize = 5;
@@ -39,9 +40,9 @@ pub(super) async fn run(program: &Path) -> Result<Report> {
     let mut small = Vec::new();
     let mut bare = Vec::new();
     for _ in 0..RUNS {
-        large.push(BYTES as f64 / seconds(read_all(&stack.source)).await?);
-        small.push(seconds(read_rows(&stack.source)).await? / SMALL_READS as f64);
-        bare.push(BYTES as f64 / seconds(bare_stream(BYTES)).await?);
+        large.push(BYTES as f64 / wall_clock::seconds(read_all(&stack.source)).await?);
+        small.push(wall_clock::seconds(read_rows(&stack.source)).await? / SMALL_READS as f64);
+        bare.push(BYTES as f64 / wall_clock::seconds(bare_stream(BYTES)).await?);
     }
     let bare = Case::measured("bare connection", "B/s", Better::Higher, bare);
     let limit = bare.ours.unwrap_or_default();
@@ -111,22 +112,10 @@ async fn bare_stream(bytes: u64) -> Result<()> {
     Ok(())
 }
 
-async fn seconds(work: impl Future<Output = Result<()>>) -> Result<f64> {
-    #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
-    let start = Instant::now();
-    work.await?;
-    Ok(start.elapsed().as_secs_f64())
-}
-
 /// A raw file with its description, filled with a pattern.
 fn flat_file(folder: &TempDir) -> Result<String> {
     let row: Vec<u8> = (0..BYTES / SIDE).map(|i| (i % 251) as u8).collect();
     let bytes: Vec<u8> = row.iter().copied().cycle().take(usize::try_from(BYTES).unwrap_or(0)).collect();
     std::fs::write(folder.path().join("flat.bin"), bytes)?;
-    let description = folder.path().join("flat.toml");
-    std::fs::write(
-        &description,
-        format!("file = \"flat.bin\"\nshape = [{SIDE}, {SIDE}, {SIDE}]\ndtype = \"u1\"\n"),
-    )?;
-    Ok(description.to_string_lossy().into_owned())
+    raw_file::describe(folder.path(), "flat", &[SIDE; 3], "u1")
 }

@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use array::{Error, Priority, ReadRequest, Result, Selection, Source, Target};
 use client::dial::{Compression, Reach};
@@ -16,8 +16,11 @@ use tempfile::TempDir;
 
 use super::options::Options;
 use super::process::Running;
+use super::raw_file;
 use super::relay::Relay;
 use super::report::{Better, Case, Link, Report, median};
+use super::wall_clock;
+use crate::dice::Dice;
 
 /// Rate of each server's link, bytes per second.
 const RATE: f64 = 25e6;
@@ -109,12 +112,12 @@ async fn killed(
     let quiet = Case::measured("a read from 4 servers, none killed", "s", Better::Lower, quiet);
     // Of the shortest read so far, so that the moment lies within the next one.
     let mut shortest = quiet.min.unwrap_or_default();
-    let mut random = Random(0x5eed);
+    let mut dice = Dice::new(0x5eed);
     let (mut exact, mut seconds) = (0, Vec::new());
     for _ in 0..kills {
         let source = connect(&urls_of(&servers)?, folder).await?;
-        let victim = usize::try_from(random.below(4)).unwrap_or_default();
-        let moment = Duration::from_secs_f64(shortest * random.below(1000) as f64 / 1000.0);
+        let victim = usize::try_from(dice.below(4)).unwrap_or_default();
+        let moment = Duration::from_secs_f64(shortest * dice.below(1000) as f64 / 1000.0);
         let kill = async {
             tokio::time::sleep(moment).await;
             servers[victim].kill()
@@ -168,8 +171,7 @@ async fn read_all(source: &Arc<dyn Source>, bytes: u64) -> Result<(f64, bool)> {
     let selection = Selection::all(&[bytes / ROW_BYTES, ROW_BYTES]);
     source.describe().await?;
     let (target, region) = Target::new(&selection.shape(), 1)?;
-    #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
-    let start = Instant::now();
+    let start = wall_clock::now();
     source.read(ReadRequest { array: 0, level: 0, selection, priority: Priority::NORMAL }, region).await?;
     let took = start.elapsed().as_secs_f64();
     let found = target.into_vec()?;
@@ -188,18 +190,5 @@ fn flat_file(folder: &TempDir, bytes: u64) -> Result<String> {
     let mut data = Vec::with_capacity(usize::try_from(bytes).unwrap_or_default());
     (0..rows).for_each(|n| data.extend_from_slice(&row(n)));
     std::fs::write(folder.path().join(format!("flat-{bytes}.bin")), data)?;
-    let description = folder.path().join(format!("flat-{bytes}.toml"));
-    let text = format!("file = \"flat-{bytes}.bin\"\nshape = [{rows}, {ROW_BYTES}]\ndtype = \"u1\"\n");
-    std::fs::write(&description, text)?;
-    Ok(description.to_string_lossy().into_owned())
-}
-
-/// Repeatable numbers.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % n
-    }
+    raw_file::describe(folder.path(), &format!("flat-{bytes}"), &[bytes / ROW_BYTES, ROW_BYTES], "u1")
 }

@@ -3,7 +3,6 @@
 
 use std::path::Path;
 use std::process::Stdio;
-use std::time::Instant;
 
 use array::{Error, Result};
 use tokio::process::Command;
@@ -11,6 +10,7 @@ use tokio::process::Command;
 use super::super::options::Options;
 use super::super::process::{Side, command};
 use super::super::report::{Better, Case, median};
+use super::super::wall_clock;
 use super::contest::{SHARE_SOUGHT, aim};
 use super::field::{ROW_BYTES, check_rows};
 use super::sshd::Sshd;
@@ -129,8 +129,7 @@ impl Way<'_> {
 
 /// Seconds that a command takes.
 async fn timed(command: &mut Command) -> Result<f64> {
-    #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
-    let start = Instant::now();
+    let start = wall_clock::now();
     let done = command.stdout(Stdio::null()).stderr(Stdio::piped()).output().await?;
     let secs = start.elapsed().as_secs_f64();
     if done.status.success() {

@@ -1,11 +1,12 @@
 //! One small urgent read while very many others are queued, beside what a bare round trip takes under the same load.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use array::{Error, Priority, Result, Target};
 
 use super::super::report::{Better, Case, median};
+use super::super::wall_clock;
 use super::Scene;
 use super::ceiling::{Ceiling, Stretch};
 use super::contest::aim;
@@ -53,8 +54,7 @@ pub(super) async fn run(scene: &Scene) -> Result<Case> {
 async fn urgent_secs(scene: &Scene, client: &Ours, row: u64) -> Result<f64> {
     let selection = scene.field.rows_box(row, 1)?;
     let (target, region) = Target::new(&selection.shape(), 1)?;
-    #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
-    let start = Instant::now();
+    let start = wall_clock::now();
     client.one(selection, region, Priority::URGENT).await?;
     let secs = start.elapsed().as_secs_f64();
     check_rows(&target.into_vec()?, [row])?;
@@ -64,8 +64,7 @@ async fn urgent_secs(scene: &Scene, client: &Ours, row: u64) -> Result<f64> {
 /// A round trip over a connection of its own on the same link.
 async fn bare_secs(probe: Arc<Ceiling>) -> Result<f64> {
     let ask = move || -> Result<f64> {
-        #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
-        let start = Instant::now();
+        let start = wall_clock::now();
         probe.read(&[Stretch { offset: 0, bytes: 1 }], &mut [0])?;
         Ok(start.elapsed().as_secs_f64())
     };

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::super::finished::Finished;
 use super::super::options::Options;
+use super::super::raw_file;
 use super::super::report::{Better, Case};
 use super::scenes::{DIRECTIONS, FUNCTIONS, SIZES, scene};
 use super::viewer::{HEIGHT, Viewer, WIDTH};
@@ -71,11 +72,7 @@ pub(super) async fn run(
 /// Writes the volume and its description; the latter's path.
 fn in_a_file(volume: &Volume, folder: &Path) -> Result<String> {
     volume.write(&folder.join("watched.bin"))?;
-    let (dtype, [side, ..]) = (volume.numpy_dtype(), [volume.side; 3]);
-    let told = format!("file = \"watched.bin\"\nshape = [{side}, {side}, {side}]\ndtype = \"{dtype}\"\n");
-    let description = folder.join("watched.toml");
-    std::fs::write(&description, told)?;
-    Ok(description.display().to_string())
+    raw_file::describe(folder, "watched", &[volume.side; 3], volume.numpy_dtype())
 }
 
 /// 64 GB of which nothing is prepared.

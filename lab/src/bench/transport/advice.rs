@@ -7,7 +7,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use array::{Error, Result};
 use serde_json::Value;
@@ -16,6 +16,7 @@ use tokio::time::timeout;
 
 use super::super::process::{Running, command};
 use super::super::report::{Better, Case, median};
+use super::super::wall_clock;
 use super::flows::{Scene, rounded};
 use super::limits::limited;
 
@@ -47,8 +48,7 @@ impl Place {
     /// Bytes per second of one fetch, everything included.
     async fn fetch(&self, scene: &Scene<'_>, bytes: u64, how: &[&str]) -> Result<f64> {
         let into = self.home.path().join("fetched.npy");
-        #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
-        let start = Instant::now();
+        let start = wall_clock::now();
         let mut arguments = vec!["get", self.server.text("url")?, "--compression", "none", "--output"];
         let output = into.to_string_lossy();
         arguments.push(&output);

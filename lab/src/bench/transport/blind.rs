@@ -3,13 +3,15 @@
 
 use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use array::{Error, ErrorKind, Result};
 use quinn::udp::{BATCH_SIZE, RecvMeta, Transmit, UdpSocketState};
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
 use tokio::time::timeout;
+
+use super::super::wall_clock;
 
 /// Largest datagram, so that a batch of them is what the system takes in one call.
 const MAX_BATCH_BYTES: usize = 65_507;
@@ -66,8 +68,7 @@ impl Server {
             segment_size: (together > 1).then_some(datagram_bytes),
             src_ip: None,
         };
-        #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
-        let start = Instant::now();
+        let start = wall_clock::now();
         while start.elapsed() < during {
             let sending = || state.try_send((&self.socket).into(), &transmit);
             match self.socket.async_io(Interest::WRITABLE, sending).await {
@@ -100,8 +101,7 @@ pub(super) async fn receive(
             Ok(bytes) => arrived += bytes?,
             Err(_) => break,
         }
-        #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
-        let now = Instant::now();
+        let now = wall_clock::now();
         (first, last) = (first.or(Some(now)), Some(now));
     }
     let (Some(first), Some(last)) = (first, last) else {

@@ -6,12 +6,13 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use array::{Error, Result};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::super::report::{Better, Case};
+use super::super::wall_clock;
 use super::flows::{Scene, rounded};
 use super::sharing::Endless;
 
@@ -116,8 +117,7 @@ async fn watch(sender: IpAddr) -> Result<Vec<Arrival>> {
 }
 
 fn arrivals(socket: &Socket, sender: [u8; 4], is_over: &AtomicBool) -> Result<Vec<Arrival>> {
-    #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
-    let start = Instant::now();
+    let start = wall_clock::now();
     let mut header = [0; HEADER_BYTES];
     let mut socket = socket;
     let mut found = Vec::new();

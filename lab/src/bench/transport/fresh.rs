@@ -9,10 +9,11 @@ use link::quic::Start;
 use tokio::time::Duration;
 
 use super::super::report::{Better, Case};
+use super::super::wall_clock;
 use super::flows::Scene;
 use super::limits::goodput;
 use super::messages::{Client, MAX_MESSAGE_BYTES, Way};
-use super::warm::{MESSAGE_BYTES, seconds};
+use super::warm::MESSAGE_BYTES;
 
 /// Runs of each, where it was not said how many.
 const RUNS: usize = 5;
@@ -79,5 +80,5 @@ async fn once(scene: &Scene<'_>, start: Start, known: Remembered) -> Result<f64>
         }
         client.receive(1, MESSAGE_BYTES, Arc::default()).await?.await
     };
-    seconds(message).await
+    wall_clock::seconds(message).await
 }

@@ -1,11 +1,11 @@
 //! Messages on a connection that has carried data before.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use array::Result;
 
 use super::super::report::{Better, Case};
+use super::super::wall_clock;
 use super::flows::Scene;
 use super::limits::{goodput, limited};
 use super::messages::{Client, Way};
@@ -30,7 +30,8 @@ async fn warm(scene: &Scene<'_>) -> Result<Client> {
 pub(super) async fn back_to_back(scene: &Scene<'_>) -> Result<Case> {
     let client = warm(scene).await?;
     let secs =
-        seconds(async { client.receive(MESSAGES, MESSAGE_BYTES, Arc::default()).await?.await }).await?;
+        wall_clock::seconds(async { client.receive(MESSAGES, MESSAGE_BYTES, Arc::default()).await?.await })
+            .await?;
     let bytes = (MESSAGES * MESSAGE_BYTES) as f64;
     let case =
         Case::measured("20 messages of 20 MB, auto by QUIC", "B/s", Better::Higher, vec![bytes / secs]);
@@ -46,7 +47,10 @@ pub(super) async fn small(scene: &Scene<'_>) -> Result<Case> {
     let client = warm(scene).await?;
     let mut times = Vec::new();
     for _ in 0..scene.options.runs.unwrap_or(1) * SMALL_MESSAGES {
-        times.push(seconds(async { client.receive(1, SMALL_BYTES, Arc::default()).await?.await }).await?);
+        times.push(
+            wall_clock::seconds(async { client.receive(1, SMALL_BYTES, Arc::default()).await?.await })
+                .await?,
+        );
     }
     let name = "a message of 100 kB on a warm connection, asked for";
     let case = Case::measured(name, "s", Better::Lower, times).with("bytes", SMALL_BYTES);
@@ -57,11 +61,4 @@ pub(super) async fn small(scene: &Scene<'_>) -> Result<Case> {
         }
         _ => case,
     })
-}
-
-pub(super) async fn seconds(work: impl Future<Output = Result<()>>) -> Result<f64> {
-    #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
-    let start = Instant::now();
-    work.await?;
-    Ok(start.elapsed().as_secs_f64())
 }
