@@ -10,8 +10,8 @@ use std::time::Duration;
 use array::{Error, Result};
 use control::{Config, Controller, Signal, registry};
 
-use super::report::{Better, Case, Link, Report, median, smallest_over_largest};
-use crate::simulate::{Flow, Outcome, Path, run as simulate};
+use super::report::{BenchReport, Better, Case, Link, median, smallest_over_largest};
+use crate::simulate::{SimulatedFlow, SimulatedPath, SimulationOutcome, run as simulate};
 
 /// Runs with different seeds of ours on the reference link, and of flows that share; peers run once.
 const SEEDS: u64 = 3;
@@ -41,8 +41,8 @@ const ROUND_PACKETS: f64 = 16.0;
 /// Rounds that count as the start.
 const START_ROUNDS: f64 = 12.0;
 
-pub(super) fn run() -> Result<Report> {
-    let mut report = Report::here("controllers", Link { mtu: Some(1500), ..Link::default() });
+pub(super) fn run() -> Result<BenchReport> {
+    let mut report = BenchReport::here("controllers", Link { mtu: Some(1500), ..Link::default() });
     reference(&mut report.cases)?;
     evenness(&mut report.cases)?;
     reordering(&mut report.cases)?;
@@ -51,14 +51,14 @@ pub(super) fn run() -> Result<Report> {
     Ok(report)
 }
 
-fn make(name: &str, path: &Path, rate: Option<f64>) -> Result<Box<dyn Controller>> {
+fn make(name: &str, path: &SimulatedPath, rate: Option<f64>) -> Result<Box<dyn Controller>> {
     let mut config = Config::new(path.packet_bytes);
     config.handshake_rtt = Some(path.rtt);
     config.rate_bytes_per_sec = rate;
     registry::make(name, &config, Signal::ALL).map_err(|refusal| Error::not_found(refusal.to_string()))
 }
 
-fn described(case: Case, path: &Path) -> Case {
+fn described(case: Case, path: &SimulatedPath) -> Case {
     case.with("rate", path.rate_bytes_per_sec)
         .with("rtt", path.rtt.as_secs_f64())
         .with("loss", path.loss)
@@ -72,7 +72,7 @@ fn reference(cases: &mut Vec<Case>) -> Result<()> {
     let goals = [(0.95, 0.94), (0.95, 0.94), (0.95, 0.94), (0.94, 0.93), (0.92, 0.91)];
     for rtt in [Duration::from_millis(19), Duration::from_millis(150)] {
         for (loss, (rate_goal, goal)) in losses.into_iter().zip(goals) {
-            let path = Path::new(GBPS, rtt, 1.0).losing(loss);
+            let path = SimulatedPath::new(GBPS, rtt, 1.0).losing(loss);
             let mut all = BTreeMap::new();
             for entry in registry::ALL {
                 let seeds = if OURS.contains(&entry.name) { SEEDS } else { 1 };
@@ -97,10 +97,10 @@ fn reference(cases: &mut Vec<Case>) -> Result<()> {
 }
 
 /// Goodput of one transfer per seed, as shares of the rate.
-fn transfers(name: &str, path: &Path, seeds: u64) -> Result<Vec<f64>> {
+fn transfers(name: &str, path: &SimulatedPath, seeds: u64) -> Result<Vec<f64>> {
     (1..=seeds)
         .map(|seed| {
-            let mut flow = Flow::new(
+            let mut flow = SimulatedFlow::new(
                 make(name, path, Some(path.rate_bytes_per_sec).filter(|_| name == "rate"))?,
                 Duration::ZERO,
             );
@@ -116,8 +116,8 @@ fn transfers(name: &str, path: &Path, seeds: u64) -> Result<Vec<f64>> {
 fn evenness(cases: &mut Vec<Case>) -> Result<()> {
     for rate in [0.02, 0.06, 0.4] {
         // A short path: there the simulator's segments are single packets, and do not make bursts of their own.
-        let path = Path::new(GBPS, Duration::from_millis(5), 1.0);
-        let flow = Flow::new(make("rate", &path, Some(rate * GBPS))?, Duration::ZERO);
+        let path = SimulatedPath::new(GBPS, Duration::from_millis(5), 1.0);
+        let flow = SimulatedFlow::new(make("rate", &path, Some(rate * GBPS))?, Duration::ZERO);
         let out = simulate(&path, vec![flow], &[], Duration::from_secs(5), 1);
         let mut bins = vec![0.0; 4_000];
         for (at, bytes) in &out.flows[0].arrived {
@@ -142,9 +142,9 @@ fn evenness(cases: &mut Vec<Case>) -> Result<()> {
 
 /// Share of its rate that TFRC keeps where packets come late and none is lost: a late packet is no loss event.
 fn reordering(cases: &mut Vec<Case>) -> Result<()> {
-    let straight = Path::new(0.1 * GBPS, Duration::from_millis(40), 1.0);
-    let late = Path { late: 0.013, late_by: Duration::from_millis(3), ..straight.clone() };
-    let shares = |path: &Path| (1..=SEEDS).map(|seed| later_share("tfrc", path, seed)).collect();
+    let straight = SimulatedPath::new(0.1 * GBPS, Duration::from_millis(40), 1.0);
+    let late = SimulatedPath { late: 0.013, late_by: Duration::from_millis(3), ..straight.clone() };
+    let shares = |path: &SimulatedPath| (1..=SEEDS).map(|seed| later_share("tfrc", path, seed)).collect();
     let (in_order, reordered): (Result<Vec<f64>>, Result<Vec<f64>>) = (shares(&straight), shares(&late));
     let (in_order, reordered) = (in_order?, reordered?);
     let kept = reordered.iter().zip(&in_order).map(|(late, straight)| late / straight).collect();
@@ -157,8 +157,8 @@ fn reordering(cases: &mut Vec<Case>) -> Result<()> {
 }
 
 /// Share of the rate that one flow gets in the second half of a run.
-fn later_share(name: &str, path: &Path, seed: u64) -> Result<f64> {
-    let flow = Flow::new(make(name, path, None)?, Duration::ZERO);
+fn later_share(name: &str, path: &SimulatedPath, seed: u64) -> Result<f64> {
+    let flow = SimulatedFlow::new(make(name, path, None)?, Duration::ZERO);
     let out = simulate(path, vec![flow], &[], REORDERED_FOR, seed);
     Ok(out.total_bytes_per_sec(REORDERED_FOR / 2, REORDERED_FOR) / path.rate_bytes_per_sec)
 }
@@ -177,7 +177,7 @@ fn sharing(cases: &mut Vec<Case>) -> Result<()> {
     beside_tcp(cases)?;
     for rtt in [20, 150] {
         for count in [2, 4] {
-            let path = Path::new(GBPS, Duration::from_millis(rtt), 1.0);
+            let path = SimulatedPath::new(GBPS, Duration::from_millis(rtt), 1.0);
             let name = format!(
                 "{count} flows started 10 round trips apart, smallest share over largest, from 60 to 100 round trips after the last"
             );
@@ -197,7 +197,7 @@ fn sharing(cases: &mut Vec<Case>) -> Result<()> {
 /// Share that a cubic flow keeps beside one of ours: the second starts 10 round trips later.
 fn beside_tcp(cases: &mut Vec<Case>) -> Result<()> {
     for buffer in [0.3, 1.0, 4.0] {
-        let path = Path::new(0.1 * GBPS, Duration::from_millis(20), buffer);
+        let path = SimulatedPath::new(0.1 * GBPS, Duration::from_millis(20), buffer);
         for (name, goal) in [("polite", Some(0.45)), ("auto", None), ("cubic", None)] {
             let kept: Result<Vec<f64>> = (1..=SEEDS).map(|seed| kept_beside(name, &path, seed)).collect();
             let title = format!("what a cubic flow keeps beside one {name} flow, 400 to 1000 round trips");
@@ -212,29 +212,30 @@ fn beside_tcp(cases: &mut Vec<Case>) -> Result<()> {
     Ok(())
 }
 
-fn kept_beside(name: &str, path: &Path, seed: u64) -> Result<f64> {
+fn kept_beside(name: &str, path: &SimulatedPath, seed: u64) -> Result<f64> {
     let (from, until) = (path.rtt * 400, path.rtt * 1_000);
-    let cubic = Flow::new(make("cubic", path, None)?, Duration::ZERO);
-    let flows = vec![cubic, Flow::new(make(name, path, None)?, path.rtt * 10)];
+    let cubic = SimulatedFlow::new(make("cubic", path, None)?, Duration::ZERO);
+    let flows = vec![cubic, SimulatedFlow::new(make(name, path, None)?, path.rtt * 10)];
     let out = simulate(path, flows, &[], until, seed);
     Ok(out.flows[0].rate_bytes_per_sec(from, until) / path.rate_bytes_per_sec)
 }
 
 /// Smallest share over largest, per seed.
-fn alike(name: &str, path: &Path, count: u32) -> Result<Vec<f64>> {
+fn alike(name: &str, path: &SimulatedPath, count: u32) -> Result<Vec<f64>> {
     (1..=SEEDS)
         .map(|seed| {
             let last = path.rtt * 10 * (count - 1);
             let (from, until) = (last + path.rtt * 60, last + path.rtt * 100);
-            let flows: Result<Vec<Flow>> =
-                (0..count).map(|i| Ok(Flow::new(make(name, path, None)?, path.rtt * 10 * i))).collect();
+            let flows: Result<Vec<SimulatedFlow>> = (0..count)
+                .map(|i| Ok(SimulatedFlow::new(make(name, path, None)?, path.rtt * 10 * i)))
+                .collect();
             Ok(smallest_over_largest(&rates(&simulate(path, flows?, &[], until, seed), from)))
         })
         .collect()
 }
 
 /// Bytes per second of each flow from then on.
-fn rates(out: &Outcome, from: Duration) -> Vec<f64> {
+fn rates(out: &SimulationOutcome, from: Duration) -> Vec<f64> {
     out.flows.iter().map(|flow| flow.rate_bytes_per_sec(from, out.until)).collect()
 }
 
@@ -244,7 +245,8 @@ fn grid(cases: &mut Vec<Case>) -> Result<()> {
         for rtt in RTTS {
             for loss in LOSSES {
                 for buffer in BUFFERS {
-                    let path = Path::new(rate * GBPS, Duration::from_millis(rtt), buffer).losing(loss);
+                    let path =
+                        SimulatedPath::new(rate * GBPS, Duration::from_millis(rtt), buffer).losing(loss);
                     for count in FLOWS {
                         cases.extend(grid_point(&path, buffer, count)?);
                     }
@@ -255,12 +257,12 @@ fn grid(cases: &mut Vec<Case>) -> Result<()> {
     Ok(())
 }
 
-fn grid_point(path: &Path, buffer: f64, count: u32) -> Result<Vec<Case>> {
+fn grid_point(path: &SimulatedPath, buffer: f64, count: u32) -> Result<Vec<Case>> {
     let packets = ROUND_PACKETS * path.packet_bytes as f64;
     let round = path.rtt.max(Duration::from_secs_f64(packets / path.rate_bytes_per_sec));
     let until = round.mul_f64(ROUNDS);
-    let flows: Result<Vec<Flow>> = (0..count)
-        .map(|i| Ok(Flow::new(make("auto", path, None)?, round.mul_f64(0.37 * f64::from(i)))))
+    let flows: Result<Vec<SimulatedFlow>> = (0..count)
+        .map(|i| Ok(SimulatedFlow::new(make("auto", path, None)?, round.mul_f64(0.37 * f64::from(i)))))
         .collect();
     let out = simulate(path, flows?, &[], until, 1);
     let start = round.mul_f64(START_ROUNDS);

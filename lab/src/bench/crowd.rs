@@ -11,9 +11,9 @@ use client::url::Url;
 use futures::stream::{self, StreamExt, TryStreamExt};
 
 use super::options::Options;
-use super::process::Running;
+use super::process::RunningProcess;
 use super::raw_file;
-use super::report::{Better, Case, Link, Report};
+use super::report::{BenchReport, Better, Case, Link};
 use super::wall_clock;
 
 /// Clients that are connected, have asked once and do nothing.
@@ -33,13 +33,13 @@ const WINDOW_BYTES: u64 = 4 << 20;
 /// Goals: memory of an idle client, bytes, and slowest over fastest.
 const GOALS: (f64, f64) = (65_536.0, 0.8);
 
-pub(super) async fn run(program: &Path, options: &Options) -> Result<Report> {
-    let mut report = Report::here("crowd", Link::default());
+pub(super) async fn run(program: &Path, options: &Options) -> Result<BenchReport> {
+    let mut report = BenchReport::here("crowd", Link::default());
     let (idle, busy) = if options.is_quick { (IDLE / 10, BUSY / 10) } else { (IDLE, BUSY) };
     let folder = tempfile::tempdir()?;
     let file = flat_file(&folder)?;
     let clients = (4 * (idle + busy)).to_string();
-    let server = Running::start(program, &["serve", &file, "--clients", &clients]).await?;
+    let server = RunningProcess::start(program, &["serve", &file, "--clients", &clients]).await?;
     let url: Url = server.text("url")?.parse()?;
     // What the first client of all makes is nobody's share.
     let first = connect(&url).await?;
@@ -98,7 +98,7 @@ async fn read_until(source: &RemoteSource, client: u64, until: Instant) -> Resul
     Ok(bytes)
 }
 
-fn resident(server: &Running) -> Result<f64> {
+fn resident(server: &RunningProcess) -> Result<f64> {
     server.resident_bytes().ok_or_else(|| Error::unsupported("this system does not tell a process's memory"))
 }
 

@@ -5,7 +5,7 @@ use std::io::Write;
 use array::Result;
 
 use super::options::Options;
-use super::report::{Case, Report};
+use super::report::{BenchReport, Case};
 use super::table::line;
 
 /// Cases that have ended, and the groups that failed.
@@ -40,7 +40,7 @@ impl Finished {
         }
     }
 
-    pub(super) fn into_report(self, mut report: Report) -> Report {
+    pub(super) fn into_report(self, mut report: BenchReport) -> BenchReport {
         report.cases = self.cases;
         report.error = (!self.failures.is_empty()).then(|| self.failures.join("; "));
         report
@@ -61,11 +61,11 @@ mod tests {
         finished.add(Case::measured("a split", "s", Better::Lower, vec![1.0]));
         finished.end_of("split", Err(Error::corrupt("other bytes")));
         finished.add(Case::measured("urgent", "s", Better::Lower, vec![2.0]));
-        let report = finished.into_report(Report::here("access", Link::default()));
+        let report = finished.into_report(BenchReport::here("access", Link::default()));
         let told = serde_json::to_value(&report).unwrap();
         assert_eq!(told["cases"].as_array().map(Vec::len), Some(2));
         assert_eq!(told["error"], "split: other bytes");
-        let fine = Finished::with(&Options::default()).into_report(Report::here("access", report.link));
+        let fine = Finished::with(&Options::default()).into_report(BenchReport::here("access", report.link));
         assert!(serde_json::to_value(&fine).unwrap().get("error").is_none());
     }
 

@@ -12,9 +12,9 @@ use tempfile::TempDir;
 use tokio::task::JoinSet;
 use wire::{ClientConfig, ops};
 
-use super::process::Running;
+use super::process::RunningProcess;
 use super::raw_file;
-use super::report::{Better, Case, Link, Report};
+use super::report::{BenchReport, Better, Case, Link};
 use super::wall_clock;
 
 /// Runs of each case; both processes are started anew for each.
@@ -34,8 +34,8 @@ const WITHIN: Duration = Duration::from_secs(60);
 /// How long the viewer then goes on loading before its memory is read.
 const SETTLE: Duration = Duration::from_secs(10);
 
-pub(super) async fn run(program: &Path) -> Result<Report> {
-    let mut report = Report::here("first-picture", Link::default());
+pub(super) async fn run(program: &Path) -> Result<BenchReport> {
+    let mut report = BenchReport::here("first-picture", Link::default());
     let folder = tempfile::tempdir()?;
     let field = format!("synthetic:waves?shape={SIDE},{SIDE},{SIDE}&dtype=u8");
     let file = sparse_file(&folder)?;
@@ -63,8 +63,8 @@ pub(super) async fn run(program: &Path) -> Result<Report> {
 
 /// Seconds to the first picture, and the viewer's peak memory after loading for a while.
 async fn once(program: &Path, location: &str) -> Result<(f64, Option<f64>)> {
-    let server = Running::start(program, &["serve", location]).await?;
-    let viewer = Running::start(program, &["view", server.text("url")?, "--memory", MEMORY]).await?;
+    let server = RunningProcess::start(program, &["serve", location]).await?;
+    let viewer = RunningProcess::start(program, &["view", server.text("url")?, "--memory", MEMORY]).await?;
     let port = port_of(viewer.text("url")?)?;
     let config = ClientConfig { token: viewer.text("token")?.to_owned(), ..ClientConfig::default() };
     let mut running = JoinSet::new();

@@ -1,4 +1,4 @@
-//! `corridor bench`: reproducible measurements, each one JSON object ([`report::Report`]).
+//! `corridor bench`: reproducible measurements, each one JSON object ([`report::BenchReport`]).
 //!
 //! A benchmark starts real processes of this program and measures what a user would see; `controllers` alone simulates,
 //! and says so. It asserts nothing: a figure that misses its goal is printed as such.
@@ -26,7 +26,7 @@ use std::path::Path;
 use array::{Error, Result};
 
 use options::Options;
-use report::{Case, Report};
+use report::{BenchReport, Case};
 
 pub use table::table;
 
@@ -65,7 +65,7 @@ pub const ALL: &[(&str, &str)] = &[
 ///
 /// # Errors
 /// `NotFound` for an unknown name; those of the processes it starts.
-pub async fn run(name: &str, program: &Path, options: &Options) -> Result<Report> {
+pub async fn run(name: &str, program: &Path, options: &Options) -> Result<BenchReport> {
     let mut report = match name {
         "access" => access::run(program, options).await,
         "access-architectures" => architectures::run(program, options).await,

@@ -24,13 +24,13 @@ const TICKS_PER_SEC: f64 = 100.0;
 
 /// Side of a link on which server processes run, and the address at which they are reached.
 #[derive(Clone, Debug)]
-pub(super) struct Side {
+pub(super) struct LinkSide {
     /// Words before a command.
     command: Vec<String>,
     pub(super) address: IpAddr,
 }
 
-impl Side {
+impl LinkSide {
     /// This machine, by loopback.
     pub(super) fn here() -> Self {
         Self { command: Vec::new(), address: Ipv4Addr::LOCALHOST.into() }
@@ -51,21 +51,21 @@ impl Side {
 }
 
 /// A process that runs until dropped, with folders of its own: nothing cached before is used.
-pub(super) struct Running {
+pub(super) struct RunningProcess {
     /// Its first JSON line; null for programs that print none.
     pub(super) line: Value,
     process: Child,
     _home: TempDir,
 }
 
-impl Running {
+impl RunningProcess {
     /// Starts `program ARGUMENTS --listen 127.0.0.1:0 --json` and waits for its first line.
     pub(super) async fn start(program: &Path, arguments: &[&str]) -> Result<Self> {
-        Self::start_at(&Side::here(), program, arguments).await
+        Self::start_at(&LinkSide::here(), program, arguments).await
     }
 
     /// Starts the program on `side` as [`start`](Self::start) does here.
-    pub(super) async fn start_at(side: &Side, program: &Path, arguments: &[&str]) -> Result<Self> {
+    pub(super) async fn start_at(side: &LinkSide, program: &Path, arguments: &[&str]) -> Result<Self> {
         let home = tempfile::tempdir()?;
         let listen = std::net::SocketAddr::new(side.address, 0).to_string();
         let mut process = side
@@ -86,7 +86,7 @@ impl Running {
     }
 
     /// Starts another project's server on `side` and waits until `port` answers.
-    pub(super) async fn other(side: &Side, program: &str, arguments: &[&str], port: u16) -> Result<Self> {
+    pub(super) async fn other(side: &LinkSide, program: &str, arguments: &[&str], port: u16) -> Result<Self> {
         let mut running = Self::unasked(side, program, arguments)?;
         let reachable = async {
             while TcpStream::connect((side.address, port)).await.is_err() {
@@ -103,7 +103,7 @@ impl Running {
     }
 
     /// Starts another project's server of which nothing says when it is ready.
-    pub(super) fn unasked(side: &Side, program: &str, arguments: &[&str]) -> Result<Self> {
+    pub(super) fn unasked(side: &LinkSide, program: &str, arguments: &[&str]) -> Result<Self> {
         let home = tempfile::tempdir()?;
         let mut command = side.command(Path::new(program), home.path());
         let process = command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;

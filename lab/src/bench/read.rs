@@ -14,9 +14,9 @@ use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::process::Running;
+use super::process::RunningProcess;
 use super::raw_file;
-use super::report::{Better, Case, Link, Report};
+use super::report::{BenchReport, Better, Case, Link};
 use super::wall_clock;
 
 /// Runs of each case.
@@ -30,11 +30,11 @@ const SMALL_READS: u64 = 200;
 /// Memory of the client, bytes; larger than the array would be cheating with the cache.
 const MEMORY_BYTES: u64 = 128 << 20;
 
-pub(super) async fn run(program: &Path) -> Result<Report> {
-    let mut report = Report::here("read", Link::default());
+pub(super) async fn run(program: &Path) -> Result<BenchReport> {
+    let mut report = BenchReport::here("read", Link::default());
     let folder = tempfile::tempdir()?;
     let file = flat_file(&folder)?;
-    let server = Running::start(program, &["serve", &file]).await?;
+    let server = RunningProcess::start(program, &["serve", &file]).await?;
     let stack = connect(server.text("url")?, &folder).await?;
     let mut large = Vec::new();
     let mut small = Vec::new();

@@ -29,7 +29,7 @@ impl Relay {
     pub(super) async fn start(server: SocketAddr, rate_bytes_per_sec: f64) -> Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
-        let pace = Arc::new(Pace { rate_bytes_per_sec, free_at: Mutex::new(Instant::now()) });
+        let pace = Arc::new(RelayPace { rate_bytes_per_sec, free_at: Mutex::new(Instant::now()) });
         let mut task = JoinSet::new();
         task.spawn(async move {
             let mut connections = JoinSet::new();
@@ -46,12 +46,12 @@ impl Relay {
 }
 
 /// When the next bytes may pass.
-struct Pace {
+struct RelayPace {
     rate_bytes_per_sec: f64,
     free_at: Mutex<Instant>,
 }
 
-impl Pace {
+impl RelayPace {
     async fn pass(&self, bytes: usize) {
         let mut free_at = self.free_at.lock().await;
         let earliest = Instant::now().checked_sub(MAX_CREDIT).unwrap_or(*free_at);
@@ -63,7 +63,7 @@ impl Pace {
 }
 
 /// Until either side ends, which the other then hears of.
-async fn copy(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, pace: Option<Arc<Pace>>) {
+async fn copy(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, pace: Option<Arc<RelayPace>>) {
     let mut piece = vec![0; PIECE_BYTES];
     while let Ok(bytes @ 1..) = from.read(&mut piece).await {
         if let Some(pace) = &pace {

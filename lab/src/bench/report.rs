@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 
 /// One benchmark run on one machine.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Report {
+pub struct BenchReport {
     /// Name of the benchmark.
     pub bench: String,
     /// Command line that repeats it.
     #[serde(default)]
     pub command: String,
     /// Machine that it ran on.
-    pub machine: Machine,
+    pub machine: MachineInfo,
     /// Commit of the code, with `+` where the tree had changes; `unknown` outside a checkout.
     pub commit: String,
     /// The link between the two sides.
@@ -30,7 +30,7 @@ pub struct Report {
 
 /// The machine.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Machine {
+pub struct MachineInfo {
     /// Logical processors that the process may use.
     pub cores: usize,
     /// Processor model.
@@ -170,14 +170,14 @@ pub(crate) fn smallest_over_largest(shares: &[f64]) -> f64 {
     shares.iter().copied().fold(largest, f64::min) / largest.max(f64::MIN_POSITIVE)
 }
 
-impl Report {
+impl BenchReport {
     /// An empty report of `bench` on this machine.
     #[must_use]
     pub fn here(bench: &str, link: Link) -> Self {
         Self {
             bench: bench.to_owned(),
             command: command_line(std::env::args_os()),
-            machine: Machine::here(),
+            machine: MachineInfo::here(),
             commit: commit(),
             link,
             cases: Vec::new(),
@@ -186,7 +186,7 @@ impl Report {
     }
 }
 
-impl Machine {
+impl MachineInfo {
     fn here() -> Self {
         let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let cpu = cpuinfo.lines().find_map(|l| l.strip_prefix("model name")).unwrap_or_default();
@@ -254,7 +254,7 @@ mod tests {
         let words = ["target/release/corridor", "bench", "--server-command", "ip netns exec far", "it's", ""];
         assert_eq!(of(&words), r"corridor bench --server-command 'ip netns exec far' 'it'\''s' ''");
         assert_eq!(of(&[]), "");
-        let report = serde_json::to_value(Report::here("access", Link::default())).unwrap();
+        let report = serde_json::to_value(BenchReport::here("access", Link::default())).unwrap();
         assert!(report["command"].as_str().is_some_and(|command| !command.is_empty()));
     }
 

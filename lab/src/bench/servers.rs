@@ -15,10 +15,10 @@ use node::memory::Budget;
 use tempfile::TempDir;
 
 use super::options::Options;
-use super::process::Running;
+use super::process::RunningProcess;
 use super::raw_file;
 use super::relay::Relay;
-use super::report::{Better, Case, Link, Report, median};
+use super::report::{BenchReport, Better, Case, Link, median};
 use super::wall_clock;
 use crate::dice::Dice;
 
@@ -39,8 +39,8 @@ const MEMORY_BYTES: u64 = 512 << 20;
 /// Links of servers of different speed, as shares of [`RATE`].
 const UNEQUAL: [f64; 4] = [1.0, 0.5, 0.25, 0.1];
 
-pub(super) async fn run(program: &Path, options: &Options) -> Result<Report> {
-    let mut report = Report::here("servers", Link::default());
+pub(super) async fn run(program: &Path, options: &Options) -> Result<BenchReport> {
+    let mut report = BenchReport::here("servers", Link::default());
     let scale = if options.is_quick { 16 } else { 1 };
     let folder = tempfile::tempdir()?;
     if options.has("rates") {
@@ -54,7 +54,13 @@ pub(super) async fn run(program: &Path, options: &Options) -> Result<Report> {
 }
 
 /// Speed with 1, 2 and 4 servers, and with 4 of different speed.
-async fn rates(program: &Path, folder: &TempDir, runs: usize, bytes: u64, report: &mut Report) -> Result<()> {
+async fn rates(
+    program: &Path,
+    folder: &TempDir,
+    runs: usize,
+    bytes: u64,
+    report: &mut BenchReport,
+) -> Result<()> {
     let file = flat_file(folder, bytes)?;
     let groups: [Vec<f64>; 4] = [vec![1.0], vec![1.0; 2], vec![1.0; 4], UNEQUAL.to_vec()];
     let mut found: [Vec<f64>; 4] = Default::default();
@@ -62,7 +68,7 @@ async fn rates(program: &Path, folder: &TempDir, runs: usize, bytes: u64, report
         for (shares, found) in groups.iter().zip(&mut found) {
             let (mut servers, mut relays, mut urls) = (Vec::new(), Vec::new(), Vec::new());
             for share in shares {
-                let server = Running::start(program, &["serve", &file]).await?;
+                let server = RunningProcess::start(program, &["serve", &file]).await?;
                 let mut url: Url = server.text("url")?.parse()?;
                 let address: SocketAddr = url.authority().parse().map_err(|_| no_address(&url))?;
                 let relay = Relay::start(address, RATE * share).await?;
@@ -97,12 +103,12 @@ async fn killed(
     folder: &TempDir,
     kills: usize,
     bytes: u64,
-    report: &mut Report,
+    report: &mut BenchReport,
 ) -> Result<()> {
     let file = flat_file(folder, bytes)?;
     let mut servers = Vec::new();
     for _ in 0..4 {
-        servers.push(Running::start(program, &["serve", &file]).await?);
+        servers.push(RunningProcess::start(program, &["serve", &file]).await?);
     }
     let mut quiet = Vec::new();
     for _ in 0..RUNS {
@@ -128,7 +134,7 @@ async fn killed(
         exact += usize::from(is_exact);
         shortest = shortest.min(took);
         seconds.push(took);
-        servers[victim] = Running::start(program, &["serve", &file]).await?;
+        servers[victim] = RunningProcess::start(program, &["serve", &file]).await?;
     }
     report.cases.push(
         Case::measured(
@@ -148,7 +154,7 @@ async fn killed(
     Ok(())
 }
 
-fn urls_of(servers: &[Running]) -> Result<Vec<Url>> {
+fn urls_of(servers: &[RunningProcess]) -> Result<Vec<Url>> {
     servers.iter().map(|server| server.text("url")?.parse()).collect()
 }
 

@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
-use super::report::{Case, Report};
+use super::report::{BenchReport, Case};
 
 /// A report as a table for people.
 #[must_use]
-pub fn table(report: &Report) -> String {
+pub fn table(report: &BenchReport) -> String {
     let mut out = format!(
         "{}, commit {}, {} cores, {}, Linux {}\n",
         report.bench, report.commit, report.machine.cores, report.machine.cpu, report.machine.kernel

@@ -10,7 +10,7 @@ use array::Result;
 use super::probe;
 use super::spec::Options;
 use super::up::{Engine, Running, up};
-use crate::bench::report::{Better, Case, Link, Report, median};
+use crate::bench::report::{BenchReport, Better, Case, Link, median};
 
 /// Datagrams, with headers.
 const DATAGRAM_BYTES: usize = 1250;
@@ -36,8 +36,8 @@ struct Check {
 ///
 /// # Errors
 /// `Denied` without root, and others that keep a link from being made.
-pub fn run(engine: Engine) -> Result<Report> {
-    let mut report = Report::here("lab-check", Link { mtu: Some(1500), ..Link::default() });
+pub fn run(engine: Engine) -> Result<BenchReport> {
+    let mut report = BenchReport::here("lab-check", Link { mtu: Some(1500), ..Link::default() });
     for check in checks() {
         let name = format!("check{}", std::process::id());
         let link = up(&name, &check.options, engine)?;

@@ -5,13 +5,13 @@ use std::collections::BinaryHeap;
 use std::ops::Range;
 use std::time::Duration;
 
-use super::packet::Packet;
+use super::packet::DevicePacket;
 
 /// Segments between the bottleneck and the other side. Its size is bounded by whoever puts packets in.
 #[derive(Debug, Default)]
 pub(super) struct DelayLine {
-    due: BinaryHeap<Reverse<Entry>>,
-    slots: Vec<Option<Slot>>,
+    due: BinaryHeap<Reverse<DueSegment>>,
+    slots: Vec<Option<DelayedPacket>>,
     free: Vec<usize>,
     put: u64,
     bytes: usize,
@@ -19,7 +19,7 @@ pub(super) struct DelayLine {
 
 /// In order of arrival; what arrives at the same time, in the order it was put in.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Entry {
+struct DueSegment {
     at: Duration,
     put: u64,
     slot: usize,
@@ -27,15 +27,15 @@ struct Entry {
 }
 
 #[derive(Debug)]
-struct Slot {
-    packet: Packet,
+struct DelayedPacket {
+    packet: DevicePacket,
     /// Segments of it that did not leave yet.
     waiting: usize,
 }
 
 impl DelayLine {
     /// Puts in those segments of a packet that arrive, with their times.
-    pub(super) fn put(&mut self, packet: Packet, arrivals: &[(usize, Duration)]) {
+    pub(super) fn put(&mut self, packet: DevicePacket, arrivals: &[(usize, Duration)]) {
         if arrivals.is_empty() {
             return;
         }
@@ -44,10 +44,10 @@ impl DelayLine {
             self.slots.push(None);
             self.slots.len() - 1
         });
-        self.slots[slot] = Some(Slot { packet, waiting: arrivals.len() });
+        self.slots[slot] = Some(DelayedPacket { packet, waiting: arrivals.len() });
         for (segment, at) in arrivals {
             self.put += 1;
-            self.due.push(Reverse(Entry { at: *at, put: self.put, slot, segment: *segment }));
+            self.due.push(Reverse(DueSegment { at: *at, put: self.put, slot, segment: *segment }));
         }
     }
 
@@ -62,7 +62,11 @@ impl DelayLine {
     }
 
     /// Hands out what arrives until `now`, successive segments of one packet together.
-    pub(super) fn deliver(&mut self, now: Duration, mut out: impl FnMut(&Packet, Range<usize>, Duration)) {
+    pub(super) fn deliver(
+        &mut self,
+        now: Duration,
+        mut out: impl FnMut(&DevicePacket, Range<usize>, Duration),
+    ) {
         while let Some(first) = self.pop(now) {
             let mut end = first.segment + 1;
             while self.continues(&first, end, now) {
@@ -81,7 +85,7 @@ impl DelayLine {
         }
     }
 
-    fn pop(&mut self, now: Duration) -> Option<Entry> {
+    fn pop(&mut self, now: Duration) -> Option<DueSegment> {
         if self.next_at()? > now {
             return None;
         }
@@ -89,7 +93,7 @@ impl DelayLine {
     }
 
     /// Whether the next one that is due is `segment` of the same packet.
-    fn continues(&self, first: &Entry, segment: usize, now: Duration) -> bool {
+    fn continues(&self, first: &DueSegment, segment: usize, now: Duration) -> bool {
         self.due
             .peek()
             .is_some_and(|Reverse(next)| next.at <= now && next.slot == first.slot && next.segment == segment)

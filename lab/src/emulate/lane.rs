@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::spec::{LaneSpec, Loss};
+use super::spec::{LaneSpec, LossModel};
 use crate::dice::Dice;
 
 /// Idle time that cross traffic is caught up for: a queue that is not full all the time has forgotten what was before.
@@ -12,7 +12,7 @@ const JITTER_SPACING: f64 = 10.0;
 
 /// Fate of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum PacketFate {
     /// The queue was full.
     Dropped,
     /// It was lost behind the bottleneck, whose time it used.
@@ -28,7 +28,7 @@ pub(super) enum Fate {
 
 /// The state of one direction. Times are since the link was made, and do not go back.
 #[derive(Debug)]
-pub(super) struct Lane {
+pub(super) struct LaneState {
     spec: LaneSpec,
     mtu_bytes: f64,
     dice: Dice,
@@ -43,7 +43,7 @@ pub(super) struct Lane {
     cross_bytes: f64,
 }
 
-impl Lane {
+impl LaneState {
     pub(super) fn new(spec: LaneSpec, mtu: u32, seed: u64) -> Self {
         let mut dice = Dice::new(seed);
         let jitter = Jitter::new(spec.jitter.as_secs_f64(), &mut dice);
@@ -73,17 +73,17 @@ impl Lane {
     }
 
     /// A packet of `bytes` comes to the link.
-    pub(super) fn pass(&mut self, now: Duration, bytes: usize) -> Fate {
+    pub(super) fn pass(&mut self, now: Duration, bytes: usize) -> PacketFate {
         self.cross_until(now);
-        let Some(departs) = self.queue(now.as_secs_f64(), bytes as f64) else { return Fate::Dropped };
+        let Some(departs) = self.queue(now.as_secs_f64(), bytes as f64) else { return PacketFate::Dropped };
         if self.loses() {
-            return Fate::Lost;
+            return PacketFate::Lost;
         }
         let delay = self.spec.delay.as_secs_f64() + self.jitter.at(departs, &mut self.dice);
         let in_order = Duration::from_secs_f64(departs + delay).max(self.last_at);
         self.last_at = in_order;
         let late = self.spec.late > 0.0 && self.dice.share() < self.spec.late;
-        Fate::Arrives { at: in_order + if late { self.spec.late_by } else { Duration::ZERO }, late }
+        PacketFate::Arrives { at: in_order + if late { self.spec.late_by } else { Duration::ZERO }, late }
     }
 
     /// Bytes that wait in front of the bottleneck.
@@ -105,8 +105,8 @@ impl Lane {
 
     fn loses(&mut self) -> bool {
         match self.spec.loss {
-            Loss::Each(share) => share > 0.0 && self.dice.share() < share,
-            Loss::Bursts { begins, ends } => {
+            LossModel::Each(share) => share > 0.0 && self.dice.share() < share,
+            LossModel::Bursts { begins, ends } => {
                 let changes = if self.in_burst { ends } else { begins };
                 self.in_burst ^= self.dice.share() < changes;
                 self.in_burst
@@ -173,26 +173,26 @@ mod tests {
 
     const PACKET: usize = 1250;
 
-    fn lane(change: impl FnOnce(&mut Options)) -> Lane {
+    fn lane(change: impl FnOnce(&mut Options)) -> LaneState {
         let mut options = Options { rate: "100mbit".into(), ..Options::default() };
         change(&mut options);
         let spec = options.parse().expect("a link");
-        Lane::new(spec.forward, spec.mtu, 7)
+        LaneState::new(spec.forward, spec.mtu, 7)
     }
 
     /// Sends `count` packets at `share` of 100 Mb/s: 0.1 ms each at full rate.
-    fn send(lane: &mut Lane, count: u32, share: f64) -> Vec<Fate> {
+    fn send(lane: &mut LaneState, count: u32, share: f64) -> Vec<PacketFate> {
         let gap = Duration::from_secs_f64(1e-4 / share);
         (0..count).map(|i| lane.pass(gap * i, PACKET)).collect()
     }
 
-    fn count(fates: &[Fate], what: impl Fn(&Fate) -> bool) -> f64 {
+    fn count(fates: &[PacketFate], what: impl Fn(&PacketFate) -> bool) -> f64 {
         fates.iter().filter(|f| what(f)).count() as f64
     }
 
-    fn arrivals(fates: &[Fate]) -> Vec<Duration> {
-        let at = |f: &Fate| match f {
-            Fate::Arrives { at, .. } => Some(*at),
+    fn arrivals(fates: &[PacketFate]) -> Vec<Duration> {
+        let at = |f: &PacketFate| match f {
+            PacketFate::Arrives { at, .. } => Some(*at),
             _ => None,
         };
         fates.iter().filter_map(at).collect()
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn an_idle_link_delays_by_its_delay_and_a_packet_time() {
         let mut lane = lane(|_| ());
-        let Fate::Arrives { at, late: false } = lane.pass(Duration::ZERO, PACKET) else {
+        let PacketFate::Arrives { at, late: false } = lane.pass(Duration::ZERO, PACKET) else {
             panic!("it arrives")
         };
         assert_eq!(at, Duration::from_micros(10_100));
@@ -214,7 +214,7 @@ mod tests {
             let now = Duration::from_micros(i);
             assert_eq!(
                 lane.pass(now, 65_000),
-                Fate::Arrives { at: now + Duration::from_millis(10), late: false }
+                PacketFate::Arrives { at: now + Duration::from_millis(10), late: false }
             );
         }
     }
@@ -225,7 +225,7 @@ mod tests {
         let fates = send(&mut lane, 120_000, 1.2);
         // A queue of one product, 200 packets, is filled first.
         let expected = 120_000.0 / 6.0 - 200.0;
-        let dropped = count(&fates, |f| *f == Fate::Dropped);
+        let dropped = count(&fates, |f| *f == PacketFate::Dropped);
         assert!((dropped - expected).abs() < 20.0, "{dropped} dropped, {expected} expected");
         let at = arrivals(&fates);
         let took = (at[at.len() - 1] - at[0]).as_secs_f64();
@@ -244,7 +244,7 @@ mod tests {
     #[test]
     fn packets_are_lost_as_often_as_asked() {
         let mut lane = lane(|o| o.loss = "1%".into());
-        let lost = count(&send(&mut lane, 200_000, 0.5), |f| *f == Fate::Lost);
+        let lost = count(&send(&mut lane, 200_000, 0.5), |f| *f == PacketFate::Lost);
         assert!((lost - 2000.0).abs() < 4.0 * 2000f64.sqrt(), "{lost}");
     }
 
@@ -252,8 +252,9 @@ mod tests {
     fn bursts_have_the_share_and_the_length_asked_for() {
         let mut lane = lane(|o| o.loss = "0.1%:10%".into());
         let fates = send(&mut lane, 1_000_000, 0.5);
-        let lost = count(&fates, |f| *f == Fate::Lost);
-        let bursts = fates.windows(2).filter(|w| w[0] != Fate::Lost && w[1] == Fate::Lost).count() as f64;
+        let lost = count(&fates, |f| *f == PacketFate::Lost);
+        let bursts =
+            fates.windows(2).filter(|w| w[0] != PacketFate::Lost && w[1] == PacketFate::Lost).count() as f64;
         assert!((lost / 1e6 - 0.0099).abs() < 0.0015, "{lost}");
         assert!((lost / bursts - 10.0).abs() < 1.0, "{} per burst", lost / bursts);
     }
@@ -268,7 +269,7 @@ mod tests {
             Options { rate: "10mbit".into(), rtt: "2ms".into(), queue: "900ms".into(), ..Options::default() };
         lane.change(now, slower.parse().expect("a link").forward);
         assert!((lane.backlog_bytes(now) - waiting).abs() < 1.0, "{} of {waiting}", lane.backlog_bytes(now));
-        let Fate::Arrives { at, .. } = lane.pass(now, PACKET) else { panic!("it arrives") };
+        let PacketFate::Arrives { at, .. } = lane.pass(now, PACKET) else { panic!("it arrives") };
         let expected = 0.05 + (waiting + PACKET as f64) / 1.25e6 + 1e-3;
         assert!((at.as_secs_f64() - expected).abs() < 1e-4, "{at:?}, expected {expected} s");
         assert!(before.iter().all(|before| *before <= at));
@@ -277,9 +278,9 @@ mod tests {
     #[test]
     fn a_lane_that_loses_all_lets_nothing_pass_until_it_is_changed_again() {
         let mut lane = lane(|o| o.loss = "100%".into());
-        assert_eq!(count(&send(&mut lane, 1_000, 0.5), |f| *f == Fate::Lost), 1_000.0);
+        assert_eq!(count(&send(&mut lane, 1_000, 0.5), |f| *f == PacketFate::Lost), 1_000.0);
         lane.change(Duration::from_secs(1), Options::default().parse().expect("a link").forward);
-        assert!(matches!(lane.pass(Duration::from_secs(1), PACKET), Fate::Arrives { .. }));
+        assert!(matches!(lane.pass(Duration::from_secs(1), PACKET), PacketFate::Arrives { .. }));
     }
 
     #[test]
@@ -299,7 +300,7 @@ mod tests {
     fn late_packets_are_passed_by_others() {
         let mut lane = lane(|o| o.late = "2%:5ms".into());
         let fates = send(&mut lane, 50_000, 0.5);
-        let late = count(&fates, |f| matches!(f, Fate::Arrives { late: true, .. }));
+        let late = count(&fates, |f| matches!(f, PacketFate::Arrives { late: true, .. }));
         assert!((late - 1000.0).abs() < 130.0, "{late}");
         let at = arrivals(&fates);
         let passed = (0..at.len() - 30).filter(|i| at[*i] > at[i + 20]).count() as f64;
@@ -311,7 +312,7 @@ mod tests {
         let mut lane = lane(|o| o.cross = "40%".into());
         // Ours and theirs fit together.
         let fates = send(&mut lane, 100_000, 0.5);
-        assert_eq!(count(&fates, |f| *f == Fate::Dropped), 0.0);
+        assert_eq!(count(&fates, |f| *f == PacketFate::Dropped), 0.0);
         assert!((lane.cross_bytes / (20.0 * 12.5e6) - 0.4).abs() < 0.004, "{}", lane.cross_bytes);
     }
 
@@ -319,7 +320,7 @@ mod tests {
     fn what_we_and_cross_traffic_send_too_much_is_dropped() {
         let mut lane = lane(|o| o.cross = "40%".into());
         let fates = send(&mut lane, 200_000, 0.8);
-        let ours = count(&fates, |f| *f != Fate::Dropped) * PACKET as f64;
+        let ours = count(&fates, |f| *f != PacketFate::Dropped) * PACKET as f64;
         let both = (ours + lane.cross_bytes) / (25.0 * 12.5e6);
         assert!((both - 1.0).abs() < 0.005, "{both} of the rate");
     }
@@ -328,7 +329,7 @@ mod tests {
     fn cross_traffic_after_a_long_pause_costs_no_long_time() {
         let mut lane = lane(|o| o.cross = "40%".into());
         let fate = lane.pass(Duration::from_secs(1_000_000), PACKET);
-        assert!(matches!(fate, Fate::Arrives { .. }));
+        assert!(matches!(fate, PacketFate::Arrives { .. }));
     }
 
     #[test]

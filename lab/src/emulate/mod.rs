@@ -23,6 +23,6 @@ mod tun;
 mod up;
 
 pub use namespace::{DEVICE, address};
-pub use spec::{Change, LaneSpec, LinkSpec, Loss, Options};
-pub use stats::{Counters, Stats};
+pub use spec::{Change, LaneSpec, LinkSpec, LossModel, Options};
+pub use stats::{DirectionStats, LinkStats};
 pub use up::{Engine, Running, change, down, stats_of, up};

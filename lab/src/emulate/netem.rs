@@ -6,7 +6,7 @@
 use array::{Error, Result};
 
 use super::namespace::{DEVICE, Namespace, command};
-use super::spec::{LaneSpec, LinkSpec, Loss};
+use super::spec::{LaneSpec, LinkSpec, LossModel};
 
 /// Whether the kernel has netem; tried on a device of `namespace` that nobody uses.
 pub(super) fn is_there(namespace: &Namespace) -> bool {
@@ -96,9 +96,9 @@ fn arguments(lane: &LaneSpec, mtu: u32, seed: u64) -> Vec<String> {
     let mut said = vec!["limit".to_owned(), format!("{limit:.0}")];
     said.extend(["delay".to_owned(), format!("{}us", lane.delay.as_micros())]);
     match lane.loss {
-        Loss::Each(0.0) => {}
-        Loss::Each(share) => said.extend(["loss".into(), "random".into(), percent(share)]),
-        Loss::Bursts { begins, ends } => {
+        LossModel::Each(0.0) => {}
+        LossModel::Each(share) => said.extend(["loss".into(), "random".into(), percent(share)]),
+        LossModel::Bursts { begins, ends } => {
             said.extend(["loss".into(), "gemodel".into(), percent(begins), percent(ends)]);
         }
     }

@@ -27,7 +27,7 @@ const CWR: u8 = 0x80;
 
 /// One packet of a device, of one or more segments.
 #[derive(Debug)]
-pub(super) struct Packet {
+pub(super) struct DevicePacket {
     bytes: Vec<u8>,
     /// Bytes of the headers of IP and TCP together, where there are segments.
     header_bytes: usize,
@@ -36,7 +36,7 @@ pub(super) struct Packet {
     segments: usize,
 }
 
-impl Packet {
+impl DevicePacket {
     /// Reads a packet that a device gave; `None` when it is no IPv4 packet or contradicts itself.
     pub(super) fn parse(bytes: Vec<u8>) -> Option<Self> {
         let ip = bytes.get(VIRTIO_BYTES..)?;
@@ -182,7 +182,7 @@ mod tests {
         bytes
     }
 
-    fn emitted(packet: &Packet, segments: Range<usize>) -> Vec<u8> {
+    fn emitted(packet: &DevicePacket, segments: Range<usize>) -> Vec<u8> {
         packet.emit(segments, |parts| parts.iter().flat_map(|part| part.iter().copied()).collect())
     }
 
@@ -190,7 +190,7 @@ mod tests {
     fn a_packet_without_segments_passes_unchanged() {
         let mut bytes = super_packet(100);
         bytes[1] = GSO_NONE;
-        let packet = Packet::parse(bytes.clone()).unwrap();
+        let packet = DevicePacket::parse(bytes.clone()).unwrap();
         assert_eq!((packet.segments(), packet.bytes_of(0)), (1, 152));
         assert_eq!(emitted(&packet, 0..1), bytes);
         assert_eq!(packet.destination_host(), 2);
@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn all_segments_together_are_the_packet_itself() {
         let bytes = super_packet(10_000);
-        let packet = Packet::parse(bytes.clone()).unwrap();
+        let packet = DevicePacket::parse(bytes.clone()).unwrap();
         assert_eq!(packet.segments(), 7);
         assert_eq!(packet.bytes_of(0), 52 + MSS);
         assert_eq!(packet.bytes_of(6), 52 + 10_000 - 6 * MSS);
@@ -209,11 +209,11 @@ mod tests {
     #[test]
     fn segments_continue_each_other_under_right_headers() {
         let whole = super_packet(10_000);
-        let packet = Packet::parse(whole.clone()).unwrap();
+        let packet = DevicePacket::parse(whole.clone()).unwrap();
         let mut payload = Vec::new();
         for segments in [0..1, 1..4, 4..7] {
             let part = emitted(&packet, segments.clone());
-            let again = Packet::parse(part.clone()).expect("a packet as well");
+            let again = DevicePacket::parse(part.clone()).expect("a packet as well");
             let ip = &part[VIRTIO_BYTES..];
             assert_eq!(usize::from(u16::from_be_bytes([ip[2], ip[3]])), ip.len());
             assert_eq!(sum(&ip[..20]), 0xFFFF, "the checksum of IP");
@@ -231,12 +231,12 @@ mod tests {
 
     #[test]
     fn nonsense_is_no_packet() {
-        assert!(Packet::parse(vec![]).is_none());
-        assert!(Packet::parse(vec![0; VIRTIO_BYTES]).is_none());
+        assert!(DevicePacket::parse(vec![]).is_none());
+        assert!(DevicePacket::parse(vec![0; VIRTIO_BYTES]).is_none());
         let broken = |change: fn(&mut Vec<u8>)| {
             let mut bytes = super_packet(3000);
             change(&mut bytes);
-            Packet::parse(bytes)
+            DevicePacket::parse(bytes)
         };
         assert!(broken(|b| b[VIRTIO_BYTES] = 0x65).is_none(), "IPv6");
         assert!(broken(|b| b[VIRTIO_BYTES] = 0x44).is_none(), "a short IP header");
@@ -250,7 +250,7 @@ mod tests {
     fn cut_anywhere_nothing_panics() {
         let whole = super_packet(5000);
         for end in 0..200 {
-            if let Some(packet) = Packet::parse(whole[..end].to_vec()) {
+            if let Some(packet) = DevicePacket::parse(whole[..end].to_vec()) {
                 for segment in 0..packet.segments() {
                     assert!(packet.bytes_of(segment) <= end);
                     emitted(&packet, segment..segment + 1);

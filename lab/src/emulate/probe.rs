@@ -144,7 +144,7 @@ fn number_in(datagram: &[u8]) -> u64 {
 }
 
 /// Result of a TCP transfer.
-pub(super) struct Transfer {
+pub(super) struct TcpTransfer {
     /// Bytes per second between the first and the last byte that arrived, without the first quarter, in which TCP
     /// starts.
     pub(super) bytes_per_sec: f64,
@@ -153,7 +153,7 @@ pub(super) struct Transfer {
 }
 
 /// Sends `bytes` from a to b with the host's TCP.
-pub(super) fn transfer(link: &Running, bytes: usize) -> Result<Transfer> {
+pub(super) fn transfer(link: &Running, bytes: usize) -> Result<TcpTransfer> {
     let to = at(link, STREAM_PORT);
     let send = || {
         let mut stream = TcpStream::connect(to)?;
@@ -185,7 +185,7 @@ pub(super) fn transfer(link: &Running, bytes: usize) -> Result<Transfer> {
         }
         let (since, before) = quarter.unwrap_or_else(|| (clock(), received));
         let bytes_per_sec = (received - before) as f64 / since.elapsed().as_secs_f64();
-        Ok(Transfer { bytes_per_sec, is_exact: is_exact && received == bytes })
+        Ok(TcpTransfer { bytes_per_sec, is_exact: is_exact && received == bytes })
     };
     both(link, send, receive).map(|((), transfer)| transfer)
 }

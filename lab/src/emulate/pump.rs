@@ -1,4 +1,4 @@
-//! One direction of a running link: a thread that reads packets from one side's devices, asks the [`Lane`] what becomes
+//! One direction of a running link: a thread that reads packets from one side's devices, asks the [`LaneState`] what becomes
 //! of them, and gives them to the other side's devices when their time has come.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,8 +10,8 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
 use super::delay_line::DelayLine;
-use super::lane::{Fate, Lane};
-use super::packet::{MAX_PACKET_BYTES, Packet};
+use super::lane::{LaneState, PacketFate};
+use super::packet::{DevicePacket, MAX_PACKET_BYTES};
 use super::spec::{LaneSpec, MAX_LANE_BYTES};
 use super::stats::{Live, add};
 use super::tun::{Tun, raise_priority};
@@ -29,7 +29,7 @@ const MUCH_LATER: Duration = Duration::from_millis(1);
 
 /// One direction.
 pub(super) struct Pump {
-    pub(super) lane: Lane,
+    pub(super) lane: LaneState,
     /// Properties that the lane is to take on; none while nothing changes.
     pub(super) change: Arc<Mutex<Option<LaneSpec>>>,
     /// Devices of the side that sends.
@@ -42,7 +42,7 @@ pub(super) struct Pump {
 }
 
 /// State of the thread of a pump.
-struct Work {
+struct PumpState {
     pump: Pump,
     line: DelayLine,
     /// Buffer that packets are read into; only as many bytes as a packet has are kept.
@@ -59,7 +59,7 @@ impl Pump {
     #[expect(clippy::disallowed_methods, reason = "the edge: real packets in real time")]
     pub(super) fn run(self) -> Result<()> {
         raise_priority();
-        let mut work = Work {
+        let mut work = PumpState {
             pump: self,
             line: DelayLine::default(),
             buffer: Box::new([0; MAX_PACKET_BYTES]),
@@ -76,7 +76,7 @@ impl Pump {
     }
 }
 
-impl Work {
+impl PumpState {
     fn change(&mut self) {
         if let Some(spec) = self.pump.change.lock().unwrap_or_else(PoisonError::into_inner).take() {
             self.pump.lane.change(self.start.elapsed(), spec);
@@ -99,7 +99,7 @@ impl Work {
     fn admit(&mut self, bytes: Vec<u8>) {
         let counters = &self.pump.counters;
         let has_room = (self.line.bytes() as f64) < MAX_LANE_BYTES;
-        let Some(packet) = Packet::parse(bytes).filter(|_| has_room) else {
+        let Some(packet) = DevicePacket::parse(bytes).filter(|_| has_room) else {
             return add(&counters.packets_failed, 1);
         };
         let now = self.start.elapsed();
@@ -109,9 +109,9 @@ impl Work {
             add(&counters.packets_in, 1);
             add(&counters.bytes_in, bytes);
             match self.pump.lane.pass(now, bytes) {
-                Fate::Dropped => add(&counters.packets_dropped, 1),
-                Fate::Lost => add(&counters.packets_lost, 1),
-                Fate::Arrives { at, late } => {
+                PacketFate::Dropped => add(&counters.packets_dropped, 1),
+                PacketFate::Lost => add(&counters.packets_lost, 1),
+                PacketFate::Arrives { at, late } => {
                     add(&counters.packets_late, usize::from(late));
                     self.arrivals.push((segment, at));
                 }
@@ -126,7 +126,7 @@ impl Work {
     fn deliver(&mut self) {
         let now = self.start.elapsed();
         let pump = &self.pump;
-        let out = |packet: &Packet, segments: std::ops::Range<usize>, at: Duration| {
+        let out = |packet: &DevicePacket, segments: std::ops::Range<usize>, at: Duration| {
             let host = usize::from(packet.destination_host().saturating_sub(pump.first_host));
             // One host alone may have other addresses too.
             let device = if let [only] = &pump.to[..] { Some(only) } else { pump.to.get(host) };

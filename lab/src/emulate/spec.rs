@@ -43,7 +43,7 @@ pub struct LaneSpec {
     /// Room in front of the bottleneck, bytes; what does not fit is dropped.
     pub queue_bytes: f64,
     /// Random loss behind the bottleneck.
-    pub loss: Loss,
+    pub loss: LossModel,
     /// Share of packets that come later than those behind them, 0 to 1.
     pub late: f64,
     /// How much later.
@@ -54,7 +54,7 @@ pub struct LaneSpec {
 
 /// How packets are lost at random.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Loss {
+pub enum LossModel {
     /// Each by itself with this probability.
     Each(f64),
     /// In bursts (Gilbert 1960): a burst begins with probability `begins` per packet that arrives and ends with
@@ -67,7 +67,7 @@ pub enum Loss {
     },
 }
 
-impl Loss {
+impl LossModel {
     /// Share of packets that are lost, 0 to 1.
     #[must_use]
     pub fn share(self) -> f64 {
@@ -302,12 +302,12 @@ fn share(text: &str) -> Option<f64> {
     (share <= 1.0).then_some(share)
 }
 
-fn loss(text: &str) -> Option<Loss> {
+fn loss(text: &str) -> Option<LossModel> {
     match text.split_once(':') {
-        None => share(text).map(Loss::Each),
+        None => share(text).map(LossModel::Each),
         Some((begins, ends)) => {
             let (begins, ends) = (share(begins)?, share(ends)?);
-            (ends > 0.0).then_some(Loss::Bursts { begins, ends })
+            (ends > 0.0).then_some(LossModel::Bursts { begins, ends })
         }
     }
 }
@@ -350,8 +350,8 @@ mod tests {
         assert_eq!((forward.rate_bytes_per_sec, backward.rate_bytes_per_sec), (Some(125e6), Some(12.5e6)));
         assert_eq!(forward.delay, Duration::from_millis(75));
         assert!((forward.queue_bytes - 0.5 * 125e6 * 0.15).abs() < 1.0);
-        assert_eq!(forward.loss, Loss::Bursts { begins: 0.001, ends: 0.1 });
-        assert_eq!(backward.loss, Loss::Each(0.0));
+        assert_eq!(forward.loss, LossModel::Bursts { begins: 0.001, ends: 0.1 });
+        assert_eq!(backward.loss, LossModel::Each(0.0));
         assert_eq!((forward.late, forward.late_by), (0.01, Duration::from_millis(5)));
         assert_eq!((forward.cross, backward.cross), (0.3, 0.0));
         assert_eq!(forward.jitter, Duration::from_millis(2));

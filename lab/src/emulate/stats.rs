@@ -6,16 +6,16 @@ use serde::{Deserialize, Serialize};
 
 /// Counters of both directions of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stats {
+pub struct LinkStats {
     /// From a to b.
-    pub forward: Counters,
+    pub forward: DirectionStats,
     /// From b to a.
-    pub backward: Counters,
+    pub backward: DirectionStats,
 }
 
 /// Counters of one direction. Packets are those on the link, of at most the MTU; bytes are those of IP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counters {
+pub struct DirectionStats {
     /// Packets that came to the link.
     pub packets_in: u64,
     /// Their bytes.
@@ -60,9 +60,9 @@ pub(super) fn add(counter: &AtomicU64, n: usize) {
 }
 
 impl Live {
-    pub(super) fn read(&self) -> Counters {
+    pub(super) fn read(&self) -> DirectionStats {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        Counters {
+        DirectionStats {
             packets_in: read(&self.packets_in),
             bytes_in: read(&self.bytes_in),
             packets_dropped: read(&self.packets_dropped),

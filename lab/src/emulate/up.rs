@@ -11,12 +11,12 @@ use array::{Error, ErrorKind, Result};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde::{Deserialize, Serialize};
 
-use super::lane::Lane;
+use super::lane::LaneState;
 use super::namespace::{self, DEVICE, Namespace, address};
 use super::netem;
 use super::pump::Pump;
 use super::spec::{Change, LaneSpec, LinkSpec, Options};
-use super::stats::{Live, Stats};
+use super::stats::{LinkStats, Live};
 use super::tun::Tun;
 
 /// Folder with the records of the links that are up.
@@ -67,11 +67,11 @@ pub struct Running {
 
 /// Record of a link that is up, for other processes.
 #[derive(Debug, Serialize, Deserialize)]
-struct Record {
+struct LinkRecord {
     pid: i32,
     namespaces: Vec<String>,
     options: Options,
-    stats: Stats,
+    stats: LinkStats,
 }
 
 /// Makes a link. Side a is namespace `NAME-a`, side b `NAME-b`, further hosts `NAME-b2` and so on.
@@ -89,11 +89,11 @@ pub fn up(name: &str, options: &Options, engine: Engine) -> Result<Running> {
              `corridor lab down {name}` removes the link"
         )));
     }
-    let record = Record {
+    let record = LinkRecord {
         pid: own_pid(),
         namespaces: names.clone(),
         options: options.clone(),
-        stats: Stats::default(),
+        stats: LinkStats::default(),
     };
     write_record(name, &record)?;
     let made = names.iter().map(|n| Namespace::create(n)).collect::<Result<Vec<_>>>();
@@ -134,8 +134,8 @@ impl Running {
 
     /// Counters so far; all zero with netem, which counts by itself.
     #[must_use]
-    pub fn stats(&self) -> Stats {
-        Stats { forward: self.forward.read(), backward: self.backward.read() }
+    pub fn stats(&self) -> LinkStats {
+        LinkStats { forward: self.forward.read(), backward: self.backward.read() }
     }
 
     /// Lets other processes know what was counted; to be called each second or so.
@@ -148,7 +148,7 @@ impl Running {
         }
         let namespaces = self.namespaces.iter().map(|n| n.name().to_owned()).collect();
         let options = self.options.clone();
-        write_record(&self.name, &Record { pid: own_pid(), namespaces, options, stats: self.stats() })
+        write_record(&self.name, &LinkRecord { pid: own_pid(), namespaces, options, stats: self.stats() })
     }
 
     /// Becomes what another process has asked for ([`change`]), if one has; to be called several times a second.
@@ -231,7 +231,7 @@ impl Running {
                     to: &[Arc<Tun>],
                     first_host,
                     counters: &Arc<Live>| Pump {
-            lane: Lane::new(lane.clone(), spec.mtu, seed),
+            lane: LaneState::new(lane.clone(), spec.mtu, seed),
             change,
             from: from.to_vec(),
             to: to.to_vec(),
@@ -282,7 +282,7 @@ impl Drop for Running {
 ///
 /// # Errors
 /// `NotFound` when there is none of that name.
-pub fn stats_of(name: &str) -> Result<Stats> {
+pub fn stats_of(name: &str) -> Result<LinkStats> {
     read_record(name).map(|record| record.stats)
 }
 
@@ -388,7 +388,7 @@ fn asked_path(name: &str) -> PathBuf {
     Path::new(FOLDER).join(format!("{name}.asked"))
 }
 
-fn write_record(name: &str, record: &Record) -> Result<()> {
+fn write_record(name: &str, record: &LinkRecord) -> Result<()> {
     write_json(&record_path(name), record)
 }
 
@@ -404,7 +404,7 @@ fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
     write().map_err(|e| Error::from(e).context(format!("writing to {FOLDER}, which needs root")))
 }
 
-fn read_record(name: &str) -> Result<Record> {
+fn read_record(name: &str) -> Result<LinkRecord> {
     check_name(name)?;
     let text = fs::read(record_path(name)).map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => {

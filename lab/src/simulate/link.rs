@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::{Change, Path};
+use super::{PathChange, SimulatedPath};
 use crate::dice::Dice;
 
 /// Fate of a segment.
-pub(super) struct Fate {
+pub(super) struct SegmentFate {
     /// Packets of it that do not arrive.
     pub(super) lost_packets: u64,
     /// When the sender learns of the others.
@@ -14,8 +14,8 @@ pub(super) struct Fate {
 }
 
 /// The state of the bottleneck.
-pub(super) struct Link {
-    path: Path,
+pub(super) struct SimulatedLink {
+    path: SimulatedPath,
     dice: Dice,
     /// When the last byte in the queue will have left, seconds.
     empty_at: f64,
@@ -25,8 +25,8 @@ pub(super) struct Link {
     is_down: bool,
 }
 
-impl Link {
-    pub(super) fn new(path: &Path, mut dice: Dice) -> Self {
+impl SimulatedLink {
+    pub(super) fn new(path: &SimulatedPath, mut dice: Dice) -> Self {
         let until_loss = dice.tries(path.loss);
         Self {
             path: path.clone(),
@@ -38,7 +38,7 @@ impl Link {
         }
     }
 
-    pub(super) fn change(&mut self, now: Duration, change: &Change) {
+    pub(super) fn change(&mut self, now: Duration, change: &PathChange) {
         let backlog = self.queue_secs(now) * self.path.rate_bytes_per_sec;
         self.path.rate_bytes_per_sec = change.rate_bytes_per_sec;
         self.path.rtt = change.rtt;
@@ -53,9 +53,9 @@ impl Link {
     }
 
     /// A segment of `packets` comes to the queue.
-    pub(super) fn pass(&mut self, now: Duration, packets: u64, extra_rtt: Duration) -> Fate {
+    pub(super) fn pass(&mut self, now: Duration, packets: u64, extra_rtt: Duration) -> SegmentFate {
         if self.is_down {
-            return Fate { lost_packets: packets, acked_at: now };
+            return SegmentFate { lost_packets: packets, acked_at: now };
         }
         let packet_bytes = self.path.packet_bytes as f64;
         let waiting_bytes = self.queue_secs(now) * self.path.rate_bytes_per_sec;
@@ -73,7 +73,7 @@ impl Link {
         if self.path.late > 0.0 && self.dice.share() < self.path.late {
             acked_at += self.path.late_by;
         }
-        Fate { lost_packets: packets - taken + lost_behind, acked_at: self.seen_at(acked_at) }
+        SegmentFate { lost_packets: packets - taken + lost_behind, acked_at: self.seen_at(acked_at) }
     }
 
     /// When an acknowledgement is seen by a host that is busy now and then.

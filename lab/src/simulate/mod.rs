@@ -7,7 +7,7 @@
 //!
 //! Not modelled: headers, acknowledgements that are lost or queue, processor time, retransmission order (every byte
 //! that arrives for the first time counts), several bottlenecks. So that 100 Gb/s x 150 ms costs seconds, packets that
-//! leave together are one *segment* of up to [`Path::grain_packets`]: its packets are dropped and lost one by one, but
+//! leave together are one *segment* of up to [`SimulatedPath::grain_packets`]: its packets are dropped and lost one by one, but
 //! arrive and are acknowledged together, and a sender releases at least that much at once.
 
 mod link;
@@ -21,9 +21,9 @@ use std::time::Duration;
 use control::Controller;
 
 use crate::dice::Dice;
-use link::{Fate, Link};
-pub use outcome::{FlowOutcome, Outcome};
-use sender::{SegmentId, Sender};
+use link::{SegmentFate, SimulatedLink};
+pub use outcome::{FlowOutcome, SimulationOutcome};
+use sender::{SegmentId, SimulatedSender};
 
 /// Segments that a round trip's worth of packets is made of, about.
 const SEGMENTS_PER_RTT: f64 = 1_000.0;
@@ -34,7 +34,7 @@ const LEAST_BUFFER_PACKETS: f64 = 64.0;
 
 /// A path with one bottleneck.
 #[derive(Clone, Debug)]
-pub struct Path {
+pub struct SimulatedPath {
     /// Rate of the bottleneck, bytes per second.
     pub rate_bytes_per_sec: f64,
     /// Round trip without queues.
@@ -59,7 +59,7 @@ pub struct Path {
     pub packet_bytes: u64,
 }
 
-impl Path {
+impl SimulatedPath {
     /// A clean path of `rate_bytes_per_sec` and `rtt` with a buffer of `buffer_bdp` bandwidth-delay products, senders'
     /// lines ten times as fast, acknowledgements up to 50 us late, packets of 1500 bytes.
     #[must_use]
@@ -100,7 +100,7 @@ impl Path {
 
 /// One sender.
 #[derive(Debug)]
-pub struct Flow {
+pub struct SimulatedFlow {
     /// Its controller.
     pub controller: Box<dyn Controller>,
     /// When it begins.
@@ -113,7 +113,7 @@ pub struct Flow {
     pub extra_rtt: Duration,
 }
 
-impl Flow {
+impl SimulatedFlow {
     /// A flow that runs from `start` on.
     #[must_use]
     pub fn new(controller: Box<dyn Controller>, start: Duration) -> Self {
@@ -123,7 +123,7 @@ impl Flow {
 
 /// The path changes while flows run. Segments already in the queue keep their time.
 #[derive(Clone, Copy, Debug)]
-pub struct Change {
+pub struct PathChange {
     /// When.
     pub at: Duration,
     /// The bottleneck's rate from then on, bytes per second.
@@ -135,8 +135,8 @@ pub struct Change {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum What {
-    Change(usize),
+enum SimulationEvent {
+    PathChange(usize),
     Wake(usize),
     Reach(usize, SegmentId),
     Ack(usize, SegmentId),
@@ -145,18 +145,24 @@ enum What {
 
 /// Runs `flows` over `path` for `until`; the same arguments give the same outcome.
 #[must_use]
-pub fn run(path: &Path, flows: Vec<Flow>, changes: &[Change], until: Duration, seed: u64) -> Outcome {
+pub fn run(
+    path: &SimulatedPath,
+    flows: Vec<SimulatedFlow>,
+    changes: &[PathChange],
+    until: Duration,
+    seed: u64,
+) -> SimulationOutcome {
     let mut simulation = Simulation {
         agenda: Agenda::default(),
-        link: Link::new(path, Dice::new(seed)),
-        senders: flows.into_iter().map(|flow| Sender::new(flow, path)).collect(),
+        link: SimulatedLink::new(path, Dice::new(seed)),
+        senders: flows.into_iter().map(|flow| SimulatedSender::new(flow, path)).collect(),
         queue: Vec::new(),
     };
     for (i, sender) in simulation.senders.iter().enumerate() {
-        simulation.agenda.add(sender.start(), What::Wake(i));
+        simulation.agenda.add(sender.start(), SimulationEvent::Wake(i));
     }
     for (i, change) in changes.iter().enumerate() {
-        simulation.agenda.add(change.at, What::Change(i));
+        simulation.agenda.add(change.at, SimulationEvent::PathChange(i));
     }
     while let Some((now, what)) = simulation.agenda.next()
         && now <= until
@@ -169,43 +175,43 @@ pub fn run(path: &Path, flows: Vec<Flow>, changes: &[Change], until: Duration, s
 /// Events in the order of their times; those at the same time in the order in which they were planned.
 #[derive(Default)]
 struct Agenda {
-    heap: BinaryHeap<Reverse<(Duration, u64, What)>>,
+    heap: BinaryHeap<Reverse<(Duration, u64, SimulationEvent)>>,
     planned: u64,
 }
 
 impl Agenda {
-    fn add(&mut self, at: Duration, what: What) {
+    fn add(&mut self, at: Duration, what: SimulationEvent) {
         self.planned += 1;
         self.heap.push(Reverse((at, self.planned, what)));
     }
 
-    fn next(&mut self) -> Option<(Duration, What)> {
+    fn next(&mut self) -> Option<(Duration, SimulationEvent)> {
         self.heap.pop().map(|Reverse((at, _, what))| (at, what))
     }
 }
 
 struct Simulation {
     agenda: Agenda,
-    link: Link,
-    senders: Vec<Sender>,
+    link: SimulatedLink,
+    senders: Vec<SimulatedSender>,
     /// Time, and delay in the queue, seconds, of each segment.
     queue: Vec<(f32, f32)>,
 }
 
 impl Simulation {
-    fn step(&mut self, now: Duration, what: What, changes: &[Change]) {
+    fn step(&mut self, now: Duration, what: SimulationEvent, changes: &[PathChange]) {
         match what {
-            What::Change(i) => self.link.change(now, &changes[i]),
-            What::Wake(flow) => {
+            SimulationEvent::PathChange(i) => self.link.change(now, &changes[i]),
+            SimulationEvent::Wake(flow) => {
                 self.senders[flow].on_wake(now);
                 self.send(now, flow);
             }
-            What::Reach(flow, id) => self.reach(now, flow, id),
-            What::Ack(flow, id) => {
+            SimulationEvent::Reach(flow, id) => self.reach(now, flow, id),
+            SimulationEvent::Ack(flow, id) => {
                 self.senders[flow].on_ack(now, id);
                 self.send(now, flow);
             }
-            What::Timer(flow) => {
+            SimulationEvent::Timer(flow) => {
                 self.senders[flow].on_timer(now);
                 self.send(now, flow);
             }
@@ -217,9 +223,10 @@ impl Simulation {
         let waits = Duration::from_secs_f64(self.link.queue_secs(now));
         self.queue.push((now.as_secs_f32(), waits.as_secs_f32()));
         let sender = &mut self.senders[flow];
-        let Fate { lost_packets, acked_at } = self.link.pass(now, sender.packets_of(id), sender.extra_rtt());
+        let SegmentFate { lost_packets, acked_at } =
+            self.link.pass(now, sender.packets_of(id), sender.extra_rtt());
         if let Some(at) = sender.on_fate(id, lost_packets, acked_at) {
-            self.agenda.add(at, What::Ack(flow, id));
+            self.agenda.add(at, SimulationEvent::Ack(flow, id));
         }
     }
 
@@ -228,14 +235,14 @@ impl Simulation {
         let sender = &mut self.senders[flow];
         while let Some(segments) = sender.release(now) {
             for (reach_at, id) in segments {
-                self.agenda.add(reach_at, What::Reach(flow, id));
+                self.agenda.add(reach_at, SimulationEvent::Reach(flow, id));
             }
         }
         if let Some(at) = sender.wake_at(now) {
-            self.agenda.add(at, What::Wake(flow));
+            self.agenda.add(at, SimulationEvent::Wake(flow));
         }
         if let Some(at) = sender.timer_at() {
-            self.agenda.add(at, What::Timer(flow));
+            self.agenda.add(at, SimulationEvent::Timer(flow));
         }
     }
 }

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::sender::Sender;
+use super::sender::SimulatedSender;
 
 /// All of it.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct SimulationOutcome {
     /// In the order the flows were given.
     pub flows: Vec<FlowOutcome>,
     /// Time and delay in the queue, both in seconds, of each segment, in order.
@@ -30,7 +30,11 @@ pub struct FlowOutcome {
     pub finished_at: Option<Duration>,
 }
 
-pub(super) fn of(senders: Vec<Sender>, queue: Vec<(f32, f32)>, until: Duration) -> Outcome {
+pub(super) fn of(
+    senders: Vec<SimulatedSender>,
+    queue: Vec<(f32, f32)>,
+    until: Duration,
+) -> SimulationOutcome {
     let flows = senders
         .into_iter()
         .map(|s| FlowOutcome {
@@ -41,7 +45,7 @@ pub(super) fn of(senders: Vec<Sender>, queue: Vec<(f32, f32)>, until: Duration) 
             finished_at: s.finished_at,
         })
         .collect();
-    Outcome { flows, queue, until }
+    SimulationOutcome { flows, queue, until }
 }
 
 impl FlowOutcome {
@@ -74,7 +78,7 @@ impl FlowOutcome {
     }
 }
 
-impl Outcome {
+impl SimulationOutcome {
     /// Bytes per second of all flows together.
     #[must_use]
     pub fn total_bytes_per_sec(&self, from: Duration, to: Duration) -> f64 {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use control::{Ack, Event, Loss, Pacer, Report, Sampler, Stamp};
 
-use super::{Flow, Path};
+use super::{SimulatedFlow, SimulatedPath};
 
 /// Packets that must have arrived behind one before it counts as lost (RFC 9002, section 6.1.1).
 const PACKET_THRESHOLD: u64 = 3;
@@ -20,7 +20,7 @@ const REPORT_EVERY: Duration = Duration::from_millis(10);
 pub(super) type SegmentId = u64;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum State {
+enum SegmentState {
     InFlight,
     /// Declared lost; may arrive after all.
     Missing,
@@ -33,13 +33,13 @@ struct Segment {
     first_packet: u64,
     packets: u64,
     lost_packets: u64,
-    state: State,
+    state: SegmentState,
 }
 
 /// One flow's sender and receiver.
 #[derive(Debug)]
-pub(super) struct Sender {
-    flow: Flow,
+pub(super) struct SimulatedSender {
+    flow: SimulatedFlow,
     pacer: Pacer,
     sampler: Sampler,
     packet_bytes: u64,
@@ -69,8 +69,8 @@ pub(super) struct Sender {
     pub(super) finished_at: Option<Duration>,
 }
 
-impl Sender {
-    pub(super) fn new(flow: Flow, path: &Path) -> Self {
+impl SimulatedSender {
+    pub(super) fn new(flow: SimulatedFlow, path: &SimulatedPath) -> Self {
         Self {
             pacer: Pacer::default(),
             sampler: Sampler::default(),
@@ -164,7 +164,7 @@ impl Sender {
             first_packet: self.next_packet,
             packets,
             lost_packets: 0,
-            state: State::InFlight,
+            state: SegmentState::InFlight,
         });
         self.next_packet += packets;
         (Duration::from_secs_f64(self.line_free_at), id)
@@ -197,11 +197,11 @@ impl Sender {
 
     pub(super) fn on_ack(&mut self, now: Duration, id: SegmentId) {
         let Some(segment) = self.segment_mut(id) else { return };
-        let state = std::mem::replace(&mut segment.state, State::Gone);
+        let state = std::mem::replace(&mut segment.state, SegmentState::Gone);
         let (stamp, packets, lost) = (segment.stamp, segment.packets, segment.lost_packets);
         let last_packet = segment.first_packet + packets - 1;
         let arrived = (packets - lost) * self.packet_bytes;
-        if state == State::Missing {
+        if state == SegmentState::Missing {
             self.flow.controller.on(now, &Event::Spurious { bytes: arrived, sent_at: stamp.sent_at });
             return self.forget();
         }
@@ -260,8 +260,8 @@ impl Sender {
             if segment.first_packet + segment.packets + PACKET_THRESHOLD > acked_packet + 1 {
                 break;
             }
-            if segment.state == State::InFlight {
-                segment.state = State::Missing;
+            if segment.state == SegmentState::InFlight {
+                segment.state = SegmentState::Missing;
                 packets += segment.packets;
                 sent_at = segment.stamp.sent_at;
             }
@@ -273,8 +273,8 @@ impl Sender {
     /// Drops what needs no more remembering from the front.
     fn forget(&mut self) {
         while let Some(front) = self.segments.front() {
-            let is_over = front.state == State::Gone
-                || (front.state == State::Missing && front.lost_packets == front.packets);
+            let is_over = front.state == SegmentState::Gone
+                || (front.state == SegmentState::Missing && front.lost_packets == front.packets);
             if !is_over {
                 return;
             }
@@ -321,8 +321,8 @@ impl Sender {
             return;
         }
         for segment in &mut self.segments {
-            if segment.state == State::InFlight {
-                segment.state = State::Missing;
+            if segment.state == SegmentState::InFlight {
+                segment.state = SegmentState::Missing;
             }
         }
         self.lost_bytes += self.in_flight_bytes;

@@ -44,7 +44,7 @@ impl Stretch {
 
 /// Addresses of a ceiling server.
 #[derive(Debug, Serialize)]
-pub struct Ready {
+pub struct CeilingReady {
     /// Address for connections without TLS.
     pub address: SocketAddr,
     /// Address for connections over TLS.
@@ -57,12 +57,12 @@ pub struct Ready {
 ///
 /// # Errors
 /// Those of the file and the sockets.
-pub fn serve(file: &Path, listen: SocketAddr, ready: impl FnOnce(&Ready) -> Result<()>) -> Result<()> {
+pub fn serve(file: &Path, listen: SocketAddr, ready: impl FnOnce(&CeilingReady) -> Result<()>) -> Result<()> {
     let file = File::open(file)?;
     let (plain, encrypted) = (TcpListener::bind(listen)?, TcpListener::bind((listen.ip(), 0))?);
     let identity = sealed::identity()?;
     let (address, tls) = (plain.local_addr()?, encrypted.local_addr()?);
-    ready(&Ready { address, tls, fingerprint: identity.fingerprint().to_string() })?;
+    ready(&CeilingReady { address, tls, fingerprint: identity.fingerprint().to_string() })?;
     thread::scope(|scope| {
         let sealed = || sealed::serve(&file, &encrypted, &identity);
         thread::Builder::new().name("ceilings-tls".into()).spawn_scoped(scope, sealed)?;

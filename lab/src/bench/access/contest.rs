@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use array::Result;
 
-use super::super::process::{Running, own_cpu_secs};
+use super::super::process::{RunningProcess, own_cpu_secs};
 use super::super::report::{Better, Case, Link, median};
 use super::super::wall_clock;
 
@@ -25,7 +25,10 @@ pub(super) struct Measured {
 }
 
 /// Measures `work`, done in this process against `server`.
-pub(super) async fn measure(server: &Running, work: impl Future<Output = Result<()>>) -> Result<Measured> {
+pub(super) async fn measure(
+    server: &RunningProcess,
+    work: impl Future<Output = Result<()>>,
+) -> Result<Measured> {
     let before = (own_cpu_secs(), server.cpu_secs(), received_bytes());
     let start = wall_clock::now();
     work.await?;

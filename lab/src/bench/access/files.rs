@@ -8,7 +8,7 @@ use client::dial::Compression;
 use futures::future::try_join_all;
 
 use super::super::options::Options;
-use super::super::process::{Running, Side, command};
+use super::super::process::{LinkSide, RunningProcess, command};
 use super::Finished;
 use super::contest::{Contest, Measured, aim, measure};
 use super::ours::Ours;
@@ -58,10 +58,10 @@ pub(super) async fn run(
 
 async fn fetch(program: &Path, options: &Options, file: &Path, runs: usize) -> Result<Contest> {
     let folder = tempfile::tempdir()?;
-    let side = Side::of(options);
+    let side = LinkSide::of(options);
     let location = file.to_string_lossy();
     let expected = contents(&Ours::connect(&location, &folder.path().join("here")).await?).await?;
-    let served = Running::start_at(&side, program, &["serve", &location]).await?;
+    let served = RunningProcess::start_at(&side, program, &["serve", &location]).await?;
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let bytes: usize = expected.iter().map(Vec::len).sum();
     let file_bytes = std::fs::metadata(file)?.len();
@@ -105,7 +105,7 @@ async fn contents(client: &Ours) -> Result<Vec<Vec<u8>>> {
 }
 
 /// Copies the file by another program from its own server, both started for it.
-async fn copy(copier: Copier, side: &Side, file: &Path, folder: &Path) -> Result<Measured> {
+async fn copy(copier: Copier, side: &LinkSide, file: &Path, folder: &Path) -> Result<Measured> {
     let port = free_port()?;
     let out = folder.join(format!("copy-{port}"));
     let (server, program, arguments) = match copier {
@@ -131,9 +131,9 @@ async fn copy(copier: Copier, side: &Side, file: &Path, folder: &Path) -> Result
     Ok(measured)
 }
 
-type Started = (Running, &'static str, Vec<String>);
+type Started = (RunningProcess, &'static str, Vec<String>);
 
-async fn rsync(side: &Side, file: &Path, folder: &Path, port: u16, is_packed: bool) -> Result<Started> {
+async fn rsync(side: &LinkSide, file: &Path, folder: &Path, port: u16, is_packed: bool) -> Result<Started> {
     let configuration = folder.join("rsyncd.conf");
     let (above, name) = split(file)?;
     std::fs::write(
@@ -144,7 +144,7 @@ async fn rsync(side: &Side, file: &Path, folder: &Path, port: u16, is_packed: bo
     let path = configuration.to_string_lossy();
     let arguments =
         ["--daemon", "--no-detach", "--address", &address, "--port", &port_text, "--config", &path];
-    let server = Running::other(side, "rsync", &arguments, port).await?;
+    let server = RunningProcess::other(side, "rsync", &arguments, port).await?;
     // The whole file: there is no older copy to compare with.
     let mut words = vec!["--whole-file".to_owned()];
     words.extend(is_packed.then(|| "-z".to_owned()));
@@ -152,7 +152,7 @@ async fn rsync(side: &Side, file: &Path, folder: &Path, port: u16, is_packed: bo
     Ok((server, "rsync", words))
 }
 
-async fn scp(side: &Side, file: &Path, folder: &Path) -> Result<Started> {
+async fn scp(side: &LinkSide, file: &Path, folder: &Path) -> Result<Started> {
     let Sshd { running, user, configuration, .. } = Sshd::start(side, folder).await?;
     let from = format!("{user}@{}:{}", side.address, file.display());
     let words = ["-q", "-F", &configuration.to_string_lossy(), &from].map(str::to_owned).to_vec();

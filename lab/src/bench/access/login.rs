@@ -8,22 +8,22 @@ use array::{Error, Result};
 use tokio::process::Command;
 
 use super::super::options::Options;
-use super::super::process::{Side, command};
+use super::super::process::{LinkSide, command};
 use super::super::report::{Better, Case, median};
 use super::super::wall_clock;
 use super::contest::{SHARE_SOUGHT, aim};
 use super::field::{ROW_BYTES, check_rows};
 use super::sshd::Sshd;
-use super::{Finished, Scene};
+use super::{AccessScene, Finished};
 
 const LOGIN: &str = "ssh HOST true";
 const DIRECT: &str = "corridor://";
 const SSH_ALONE: &str = "ssh:// without the direct link";
 
 /// Server of ssh that all contestants log in to, and the data there.
-struct Way<'a> {
+struct LoginScene<'a> {
     program: &'a Path,
-    scene: &'a Scene,
+    scene: &'a AccessScene,
     sshd: Sshd,
     host: String,
     /// The data by ssh, and by the direct link.
@@ -34,10 +34,10 @@ struct Way<'a> {
 pub(super) async fn run(
     program: &Path,
     options: &Options,
-    scene: &Scene,
+    scene: &AccessScene,
     finished: &mut Finished,
 ) -> Result<()> {
-    let side = Side::of(options);
+    let side = LinkSide::of(options);
     let folder = scene.folder.path().join("ssh");
     std::fs::create_dir(&folder)?;
     let absent = |error: Error| {
@@ -53,7 +53,7 @@ pub(super) async fn run(
     };
     let by_ssh = format!("ssh://{}{}", side.address, scene.field.description.display());
     let host = side.address.to_string();
-    let way = Way { program, scene, sshd, host, urls: [by_ssh, scene.served.text("url")?.to_owned()] };
+    let way = LoginScene { program, scene, sshd, host, urls: [by_ssh, scene.served.text("url")?.to_owned()] };
     // Where a system's namespaces forbid what sshd does, nobody gets in.
     if let Err(error) = way.login().await {
         finished.add(absent(error));
@@ -64,7 +64,7 @@ pub(super) async fn run(
     Ok(())
 }
 
-impl Way<'_> {
+impl LoginScene<'_> {
     /// From the command to its end, with one row in a file.
     async fn first_row(&self, options: &Options) -> Result<Case> {
         let (mut ours, mut direct, mut logins) = (Vec::new(), Vec::new(), Vec::new());

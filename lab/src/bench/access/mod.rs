@@ -25,11 +25,11 @@ use tempfile::TempDir;
 
 use super::finished::Finished;
 use super::options::Options;
-use super::process::{Running, Side};
-use super::report::Report;
-use peers::Peers;
+use super::process::{LinkSide, RunningProcess};
+use super::report::BenchReport;
+use peers::ReadingPeers;
 
-pub use ceiling::{Ready, serve as serve_ceiling};
+pub use ceiling::{CeilingReady, serve as serve_ceiling};
 pub(super) use field::Field;
 
 /// Groups of cases, as [`Options::only`] names them.
@@ -39,24 +39,25 @@ pub const GROUPS: &[&str] = &["random", "split", "hyperslab", "urgent", "ssh"];
 const RUNS: usize = 3;
 
 /// The servers that everybody but peers needs, and what they serve.
-struct Scene {
+struct AccessScene {
     field: Field,
     folder: TempDir,
-    served: Running,
-    ceiling: Running,
+    served: RunningProcess,
+    ceiling: RunningProcess,
     runs: usize,
 }
 
-impl Scene {
+impl AccessScene {
     async fn open(program: &Path, options: &Options) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         open_to_all(folder.path())?;
         let field = Field::write(folder.path(), options.is_quick)?;
-        let side = Side::of(options);
+        let side = LinkSide::of(options);
         let description = field.description.to_string_lossy();
-        let served = Running::start_at(&side, program, &["serve", &description]).await?;
+        let served = RunningProcess::start_at(&side, program, &["serve", &description]).await?;
         let file = field.file.to_string_lossy();
-        let ceiling = Running::start_at(&side, program, &["bench", "ceiling", "--serve-file", &file]).await?;
+        let ceiling =
+            RunningProcess::start_at(&side, program, &["bench", "ceiling", "--serve-file", &file]).await?;
         let runs = options.runs.unwrap_or(if options.is_quick { 1 } else { RUNS });
         Ok(Self { field, folder, served, ceiling, runs })
     }
@@ -74,8 +75,8 @@ impl Scene {
     }
 }
 
-pub(super) async fn run(program: &Path, options: &Options) -> Result<Report> {
-    let report = Report::here("access", options.link.clone());
+pub(super) async fn run(program: &Path, options: &Options) -> Result<BenchReport> {
+    let report = BenchReport::here("access", options.link.clone());
     options.check_only(GROUPS)?;
     let mut finished = Finished::with(options);
     if !options.files.is_empty() {
@@ -84,8 +85,8 @@ pub(super) async fn run(program: &Path, options: &Options) -> Result<Report> {
         finished.end_of("files", result);
         return Ok(finished.into_report(report));
     }
-    let scene = Scene::open(program, options).await?;
-    let mut peers = Peers::new(options, &scene.field, scene.folder.path())?;
+    let scene = AccessScene::open(program, options).await?;
+    let mut peers = ReadingPeers::new(options, &scene.field, scene.folder.path())?;
     for &group in GROUPS.iter().filter(|group| options.has(group)) {
         let result = match group {
             "random" => reads::random(&scene, options, &mut peers, &mut finished).await,

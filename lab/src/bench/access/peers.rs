@@ -11,7 +11,7 @@ use array::{Error, Result, Selection};
 use serde_json::{Value, json};
 
 use super::super::options::Options;
-use super::super::process::{Running, Side, command};
+use super::super::process::{LinkSide, RunningProcess, command};
 use super::contest::{Measured, received_bytes};
 use super::field::Field;
 
@@ -37,7 +37,7 @@ enum Serves {
 
 /// One peer.
 #[derive(Clone, Copy)]
-pub(super) struct Peer {
+pub(super) struct ReadingPeer {
     /// In reports and on the command line.
     pub(super) name: &'static str,
     script: &'static str,
@@ -47,11 +47,21 @@ pub(super) struct Peer {
 }
 
 /// All of them.
-pub(super) const ALL: &[Peer] = &[
-    Peer { name: "xrootd", script: "xrootd_reads.py", serves: Serves::Xrootd, is_repeated: true },
-    Peer { name: "tensorstore", script: "tensorstore_reads.py", serves: Serves::Http, is_repeated: false },
-    Peer { name: "zarr-python", script: "zarr_python_reads.py", serves: Serves::Http, is_repeated: false },
-    Peer { name: "h5py", script: "h5py_reads.py", serves: Serves::Http, is_repeated: false },
+pub(super) const ALL: &[ReadingPeer] = &[
+    ReadingPeer { name: "xrootd", script: "xrootd_reads.py", serves: Serves::Xrootd, is_repeated: true },
+    ReadingPeer {
+        name: "tensorstore",
+        script: "tensorstore_reads.py",
+        serves: Serves::Http,
+        is_repeated: false,
+    },
+    ReadingPeer {
+        name: "zarr-python",
+        script: "zarr_python_reads.py",
+        serves: Serves::Http,
+        is_repeated: false,
+    },
+    ReadingPeer { name: "h5py", script: "h5py_reads.py", serves: Serves::Http, is_repeated: false },
 ];
 
 /// The reads of a peer.
@@ -63,7 +73,7 @@ pub(super) enum Reads<'a> {
 }
 
 /// Result that a client printed.
-pub(super) struct Outcome {
+pub(super) struct PeerReads {
     pub(super) measured: Measured,
     /// Operations that it really did; the time is scaled to all of them.
     pub(super) sampled: Option<f64>,
@@ -72,26 +82,26 @@ pub(super) struct Outcome {
 }
 
 /// The peers that a caller wants, with a folder for their data and programs.
-pub(super) struct Peers<'a> {
+pub(super) struct ReadingPeers<'a> {
     options: &'a Options,
-    side: Side,
+    side: LinkSide,
     folder: PathBuf,
     field: &'a Field,
     is_prepared: bool,
 }
 
-impl<'a> Peers<'a> {
+impl<'a> ReadingPeers<'a> {
     pub(super) fn new(options: &'a Options, field: &'a Field, folder: &Path) -> Result<Self> {
         let folder = folder.join("peers");
         std::fs::create_dir(&folder)?;
         for (name, text) in SCRIPTS {
             std::fs::write(folder.join(name), text)?;
         }
-        Ok(Self { options, side: Side::of(options), folder, field, is_prepared: false })
+        Ok(Self { options, side: LinkSide::of(options), folder, field, is_prepared: false })
     }
 
     /// Has `peer` do `reads`, in processes of their own.
-    pub(super) async fn run(&mut self, peer: Peer, reads: &Reads<'_>) -> Result<Outcome> {
+    pub(super) async fn run(&mut self, peer: ReadingPeer, reads: &Reads<'_>) -> Result<PeerReads> {
         let python = self.python(peer.script).await?;
         if peer.serves == Serves::Http && !self.is_prepared {
             let arguments =
@@ -126,7 +136,7 @@ impl<'a> Peers<'a> {
         Ok(job)
     }
 
-    async fn serve(&self, serves: Serves, port: u16) -> Result<Running> {
+    async fn serve(&self, serves: Serves, port: u16) -> Result<RunningProcess> {
         let configuration = self.folder.join(format!("server-{port}.conf"));
         let data = self.field.file.parent().unwrap_or(Path::new("/")).display();
         let folder = self.folder.display();
@@ -150,7 +160,7 @@ impl<'a> Peers<'a> {
                 if rustix::process::geteuid().is_root() {
                     arguments.extend(["-R", "nobody"]);
                 }
-                Running::other(&self.side, "xrootd", &arguments, port).await
+                RunningProcess::other(&self.side, "xrootd", &arguments, port).await
             }
             Serves::Http => {
                 std::fs::write(
@@ -164,7 +174,7 @@ impl<'a> Peers<'a> {
                         address = self.side.address
                     ),
                 )?;
-                Running::other(&self.side, "nginx", &["-c", &path], port).await
+                RunningProcess::other(&self.side, "nginx", &["-c", &path], port).await
             }
         }
     }
@@ -204,14 +214,14 @@ impl<'a> Peers<'a> {
     }
 }
 
-fn outcome(said: &Value, server_cpu_secs: f64, received_bytes: f64) -> Result<Outcome> {
+fn outcome(said: &Value, server_cpu_secs: f64, received_bytes: f64) -> Result<PeerReads> {
     let number = |name: &str| {
         let found = said.get(name).and_then(Value::as_f64);
         found.ok_or_else(|| Error::internal(format!("expected a number `{name}` in {said}")))
     };
     let (done, asked) = (number("operations")?, number("asked")?);
     let scale = asked / done.max(1.0);
-    Ok(Outcome {
+    Ok(PeerReads {
         measured: Measured {
             secs: number("secs")? * scale,
             client_cpu_secs: number("cpu_secs")? * scale,

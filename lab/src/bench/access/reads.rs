@@ -6,10 +6,10 @@ use super::super::options::Options;
 use super::ceiling::{Ceiling, Stretch};
 use super::contest::{Contest, Measured, SHARE_SOUGHT, aim, least_secs, measure};
 use super::field::{ROW_BYTES, check_rows};
-use super::ours::{Ours, Work};
-use super::peers::{ALL, Peer, Peers, Reads};
+use super::ours::{Ours, ReadBatch};
+use super::peers::{ALL, ReadingPeer, ReadingPeers, Reads};
 use super::sealed::Sealed;
-use super::{Finished, Scene};
+use super::{AccessScene, Finished};
 
 const CEILING: &str = "ceiling";
 const SEALED: &str = "ceiling over TLS";
@@ -20,15 +20,15 @@ const QUICK_SPLITS: &[u64] = &[1, 100, 10_000];
 const WARMING: u64 = 10;
 
 /// Reads of runs of rows, each run an operation; what all contestants do.
-struct Plan<'a> {
-    scene: &'a Scene,
+struct ReadPlan<'a> {
+    scene: &'a AccessScene,
     /// The first row of each operation.
     firsts: Vec<u64>,
     /// Rows of each operation.
     each: u64,
 }
 
-impl Plan<'_> {
+impl ReadPlan<'_> {
     fn rows(&self) -> impl Iterator<Item = u64> {
         self.firsts.iter().flat_map(|&first| first..first + self.each)
     }
@@ -37,9 +37,9 @@ impl Plan<'_> {
         self.firsts.len() as u64 * self.each * ROW_BYTES as u64
     }
 
-    fn work(&self) -> Result<(Work, Target)> {
+    fn work(&self) -> Result<(ReadBatch, Target)> {
         let boxes = self.firsts.iter().map(|&first| self.scene.field.rows_box(first, self.each));
-        Work::new(boxes.collect::<Result<Vec<Selection>>>()?)
+        ReadBatch::new(boxes.collect::<Result<Vec<Selection>>>()?)
     }
 
     fn stretches(&self) -> Vec<Stretch> {
@@ -57,7 +57,7 @@ impl Plan<'_> {
         let (work, target) = self.work()?;
         let measured = if is_warm {
             let client = self.connect().await?;
-            let (warming, _) = Work::new(vec![self.warming()?])?;
+            let (warming, _) = ReadBatch::new(vec![self.warming()?])?;
             client.read(warming).await?;
             measure(&self.scene.served, client.read(work)).await?
         } else {
@@ -108,12 +108,12 @@ impl Plan<'_> {
 
 /// Every row once, in random order, each an operation of its own.
 pub(super) async fn random(
-    scene: &Scene,
+    scene: &AccessScene,
     options: &Options,
-    peers: &mut Peers<'_>,
+    peers: &mut ReadingPeers<'_>,
     finished: &mut Finished,
 ) -> Result<()> {
-    let plan = Plan { scene, firsts: scene.field.shuffled_rows(), each: 1 };
+    let plan = ReadPlan { scene, firsts: scene.field.shuffled_rows(), each: 1 };
     let name = format!("{} random reads of {ROW_BYTES} bytes", plan.firsts.len());
     let mut contest = Contest::new(&name, plan.bytes()).with("operations", plan.firsts.len());
     for run in 0..scene.runs {
@@ -134,11 +134,11 @@ pub(super) async fn random(
 }
 
 /// The whole array in order, as more and more operations.
-pub(super) async fn split(scene: &Scene, options: &Options, finished: &mut Finished) -> Result<()> {
+pub(super) async fn split(scene: &AccessScene, options: &Options, finished: &mut Finished) -> Result<()> {
     for &operations in if options.is_quick { QUICK_SPLITS } else { SPLITS } {
         let each = scene.field.rows() / operations;
         let firsts = (0..operations).map(|i| i * each).collect();
-        let plan = Plan { scene, firsts, each };
+        let plan = ReadPlan { scene, firsts, each };
         for (is_warm, state) in [(true, "warm"), (false, "cold")] {
             let name = format!("the array as {operations} operations, {state}");
             let mut contest =
@@ -170,9 +170,9 @@ pub(super) async fn split(scene: &Scene, options: &Options, finished: &mut Finis
 /// One selection of very many runs, as one operation: over a new connection, where TCP's start is most of the time, and over
 /// one that has carried data already, as the peers' soon have.
 pub(super) async fn hyperslab(
-    scene: &Scene,
+    scene: &AccessScene,
     options: &Options,
-    peers: &mut Peers<'_>,
+    peers: &mut ReadingPeers<'_>,
     finished: &mut Finished,
 ) -> Result<()> {
     let slab = scene.field.hyperslab()?;
@@ -181,14 +181,14 @@ pub(super) async fn hyperslab(
     let name = format!("one strided hyperslab of {} runs", slab.runs);
     let new = |name: &str| Contest::new(name, bytes).with("operations", 1).with("runs", slab.runs);
     let (mut contest, mut warm) = (new(&name), new(&format!("{name}, warm")));
-    let plan = Plan { scene, firsts: Vec::new(), each: 0 };
+    let plan = ReadPlan { scene, firsts: Vec::new(), each: 0 };
     for run in 0..scene.runs {
         let client = plan.connect().await?;
         for is_warm in [false, true] {
             if is_warm {
-                client.read(Work::new(vec![plan.warming()?])?.0).await?;
+                client.read(ReadBatch::new(vec![plan.warming()?])?.0).await?;
             }
-            let (work, target) = Work::new(vec![slab.selection.clone()])?;
+            let (work, target) = ReadBatch::new(vec![slab.selection.clone()])?;
             let measured = measure(&scene.served, client.read(work)).await?;
             if is_warm { &mut warm } else { &mut contest }.ours.push(measured);
             if target.into_vec()? != expected {
@@ -209,11 +209,11 @@ pub(super) async fn hyperslab(
 async fn compete(
     contest: &mut Contest,
     options: &Options,
-    peers: &mut Peers<'_>,
+    peers: &mut ReadingPeers<'_>,
     reads: &Reads<'_>,
     run: usize,
 ) {
-    let takes_part = |peer: &&Peer| options.wants_peer(peer.name) && (run == 0 || peer.is_repeated);
+    let takes_part = |peer: &&ReadingPeer| options.wants_peer(peer.name) && (run == 0 || peer.is_repeated);
     for peer in ALL.iter().filter(takes_part) {
         let outcome = peers.run(*peer, reads).await;
         if let Ok(outcome) = &outcome {

@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use array::{Error, Result};
 
-use super::super::process::{Running, Side, command};
+use super::super::process::{LinkSide, RunningProcess, command};
 use super::peers::free_port;
 
 /// The server's program; it wants to be called by its whole path.
@@ -16,7 +16,7 @@ const OWN_FOLDER: &str = "/run/sshd";
 
 /// A server that lets in whoever runs the benchmark.
 pub(super) struct Sshd {
-    pub(super) running: Running,
+    pub(super) running: RunningProcess,
     pub(super) user: String,
     /// Configuration file with which a client reaches this server: `ssh -F` and this path.
     pub(super) configuration: PathBuf,
@@ -24,7 +24,7 @@ pub(super) struct Sshd {
 
 impl Sshd {
     /// Starts one whose files lie in `folder`.
-    pub(super) async fn start(side: &Side, folder: &Path) -> Result<Self> {
+    pub(super) async fn start(side: &LinkSide, folder: &Path) -> Result<Self> {
         let port = free_port()?;
         let key = key(folder).await?;
         if rustix::process::geteuid().is_root() {
@@ -50,7 +50,7 @@ impl Sshd {
             ),
         )?;
         let arguments = ["-D", "-f", &server.to_string_lossy()];
-        let running = Running::other(side, PROGRAM, &arguments, port).await?;
+        let running = RunningProcess::other(side, PROGRAM, &arguments, port).await?;
         Ok(Self { running, user, configuration })
     }
 }

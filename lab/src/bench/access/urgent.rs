@@ -7,11 +7,11 @@ use array::{Error, Priority, Result, Target};
 
 use super::super::report::{Better, Case, median};
 use super::super::wall_clock;
-use super::Scene;
+use super::AccessScene;
 use super::ceiling::{Ceiling, Stretch};
 use super::contest::aim;
 use super::field::check_rows;
-use super::ours::{Ours, Work};
+use super::ours::{Ours, ReadBatch};
 
 /// An urgent read may take so much longer than the bare round trip, seconds.
 const SLACK_SECS: f64 = 0.05;
@@ -19,11 +19,11 @@ const SLACK_SECS: f64 = 0.05;
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Times urgent reads, and bare ones beside them, until the load is over.
-pub(super) async fn run(scene: &Scene) -> Result<Case> {
+pub(super) async fn run(scene: &AccessScene) -> Result<Case> {
     let client = Ours::connect(scene.served.text("url")?, &scene.folder.path().join("client")).await?;
     let rows = scene.field.shuffled_rows();
     let boxes = rows.iter().map(|&row| scene.field.rows_box(row, 1)).collect::<Result<Vec<_>>>()?;
-    let (load, target) = Work::new(boxes)?;
+    let (load, target) = ReadBatch::new(boxes)?;
     let mut urgent = Vec::new();
     let mut bare = Vec::new();
     let probing = async {
@@ -51,7 +51,7 @@ pub(super) async fn run(scene: &Scene) -> Result<Case> {
     Ok(aim(case, bare.map(|secs| secs + SLACK_SECS)))
 }
 
-async fn urgent_secs(scene: &Scene, client: &Ours, row: u64) -> Result<f64> {
+async fn urgent_secs(scene: &AccessScene, client: &Ours, row: u64) -> Result<f64> {
     let selection = scene.field.rows_box(row, 1)?;
     let (target, region) = Target::new(&selection.shape(), 1)?;
     let start = wall_clock::now();

@@ -14,9 +14,9 @@ pub(super) const CONNECTIONS: usize = 48;
 pub(super) const UNDER_WAY: usize = 65_536;
 
 /// Gives connections to one server.
-pub(super) trait Site: Send + Sync {
+pub(super) trait ConnectionSource: Send + Sync {
     /// A new connection, ready for operations.
-    fn connect(&self) -> BoxFuture<'_, Result<Connection>>;
+    fn connect(&self) -> BoxFuture<'_, Result<KeptConnection>>;
 }
 
 /// A way of doing many operations.
@@ -36,18 +36,23 @@ pub(super) trait Architecture: Sync {
     }
 
     /// Does all operations over its kept `connections`, or new ones of `site`; answers in the order of asking.
-    fn run<'a>(&'a self, site: &'a dyn Site, kept: &'a [Connection], asks: &'a [Bytes]) -> Answers<'a>;
+    fn run<'a>(
+        &'a self,
+        site: &'a dyn ConnectionSource,
+        kept: &'a [KeptConnection],
+        asks: &'a [Bytes],
+    ) -> AnswersFuture<'a>;
 }
 
-pub(super) type Answers<'a> = BoxFuture<'a, Result<Vec<Bytes>>>;
+pub(super) type AnswersFuture<'a> = BoxFuture<'a, Result<Vec<Bytes>>>;
 
 /// A connection, with what keeps it alive.
-pub(super) struct Connection {
+pub(super) struct KeptConnection {
     pub(super) handle: ClientHandle,
     pub(super) _kept: Box<dyn Any + Send + Sync>,
 }
 
-impl Connection {
+impl KeptConnection {
     /// Asks as soon as there is room.
     pub(super) async fn ask(&self, parameters: &Bytes) -> Result<OpStream> {
         self.handle.request(ops::READ, parameters.clone(), Urgency::of(Priority::NORMAL)).await
@@ -69,6 +74,6 @@ pub(super) async fn answer(mut operation: OpStream) -> Result<Bytes> {
 }
 
 /// The one kept connection of a way that has one.
-pub(super) fn only(kept: &[Connection]) -> Result<&Connection> {
+pub(super) fn only(kept: &[KeptConnection]) -> Result<&KeptConnection> {
     kept.first().ok_or_else(|| Error::internal("expected a connection, found none"))
 }

@@ -3,14 +3,14 @@
 
 use bytes::Bytes;
 
-use super::architecture::{Answers, Architecture, Connection, Site, answer, only};
+use super::architecture::{AnswersFuture, Architecture, ConnectionSource, KeptConnection, answer, only};
 
 /// Operations gathered: what a server takes of one client at a time.
 pub(super) const GATHERED: usize = 4096;
 
-pub(super) struct Bulk;
+pub(super) struct BulkRequests;
 
-impl Architecture for Bulk {
+impl Architecture for BulkRequests {
     fn name(&self) -> &'static str {
         "bulk"
     }
@@ -23,7 +23,12 @@ impl Architecture for Bulk {
         GATHERED
     }
 
-    fn run<'a>(&'a self, _: &'a dyn Site, kept: &'a [Connection], asks: &'a [Bytes]) -> Answers<'a> {
+    fn run<'a>(
+        &'a self,
+        _: &'a dyn ConnectionSource,
+        kept: &'a [KeptConnection],
+        asks: &'a [Bytes],
+    ) -> AnswersFuture<'a> {
         Box::pin(async move {
             let mut answers = Vec::with_capacity(asks.len());
             for part in asks.chunks(GATHERED) {

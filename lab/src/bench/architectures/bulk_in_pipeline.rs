@@ -8,7 +8,7 @@ use bytes::Bytes;
 use link::{Item, Reply, Said};
 use wire::{OpId, ops};
 
-use super::architecture::{Answers, Architecture, Connection, Site, UNDER_WAY, only};
+use super::architecture::{AnswersFuture, Architecture, ConnectionSource, KeptConnection, UNDER_WAY, only};
 
 pub(super) const NAME: &str = "bulk inside pipeline";
 /// More are asked when this part of those under way has ended.
@@ -29,12 +29,17 @@ impl Architecture for BulkInPipeline {
         UNDER_WAY
     }
 
-    fn run<'a>(&'a self, _: &'a dyn Site, kept: &'a [Connection], asks: &'a [Bytes]) -> Answers<'a> {
+    fn run<'a>(
+        &'a self,
+        _: &'a dyn ConnectionSource,
+        kept: &'a [KeptConnection],
+        asks: &'a [Bytes],
+    ) -> AnswersFuture<'a> {
         Box::pin(async move { together(only(kept)?, asks).await })
     }
 }
 
-async fn together(connection: &Connection, asks: &[Bytes]) -> Result<Vec<Bytes>> {
+async fn together(connection: &KeptConnection, asks: &[Bytes]) -> Result<Vec<Bytes>> {
     let many = connection.handle.many();
     let mut waiting: VecDeque<Bytes> = asks.iter().cloned().collect();
     let mut answers = vec![Bytes::new(); asks.len()];

@@ -24,10 +24,10 @@ use wire::ops::{self, BlockPlace, Read};
 
 use super::access::Field;
 use super::options::Options;
-use super::process::{Running, Side};
-use super::report::{Better, Case, Report};
+use super::process::{LinkSide, RunningProcess};
+use super::report::{BenchReport, Better, Case};
 use super::wall_clock;
-use architecture::{Architecture, Connection, Site};
+use architecture::{Architecture, ConnectionSource, KeptConnection};
 
 /// Bytes of an answer: what the classic measurements had.
 const ANSWER_BYTES: u64 = 24;
@@ -50,23 +50,23 @@ const SOUGHT_PER_SEC: f64 = 1e6;
 fn all() -> [Box<dyn Architecture>; 6] {
     [
         Box::new(synchronous::Synchronous),
-        Box::new(bulk::Bulk),
+        Box::new(bulk::BulkRequests),
         Box::new(threaded::Threaded),
-        Box::new(pool::Pool),
-        Box::new(pipeline::Pipeline),
+        Box::new(pool::ConnectionPool),
+        Box::new(pipeline::PlainPipeline),
         Box::new(bulk_in_pipeline::BulkInPipeline),
     ]
 }
 
 /// A server of this program, over a real connection.
-struct Dialled(Server);
+struct DialedServer(Server);
 
-impl Site for Dialled {
-    fn connect(&self) -> BoxFuture<'_, Result<Connection>> {
+impl ConnectionSource for DialedServer {
+    fn connect(&self) -> BoxFuture<'_, Result<KeptConnection>> {
         Box::pin(async {
             let dialer = Dialer::new(self.0.clone());
             let handle = dialer.client().await?;
-            Ok(Connection { handle, _kept: Box::new(dialer) })
+            Ok(KeptConnection { handle, _kept: Box::new(dialer) })
         })
     }
 }
@@ -103,16 +103,16 @@ impl Quiz {
     }
 }
 
-pub(super) async fn run(program: &Path, options: &Options) -> Result<Report> {
-    let mut report = Report::here("access-architectures", options.link.clone());
+pub(super) async fn run(program: &Path, options: &Options) -> Result<BenchReport> {
+    let mut report = BenchReport::here("access-architectures", options.link.clone());
     let folder = tempfile::tempdir()?;
     let field = Field::write(folder.path(), true)?;
     let description = field.description.to_string_lossy();
-    let served = Running::start_at(&Side::of(options), program, &["serve", &description]).await?;
+    let served = RunningProcess::start_at(&LinkSide::of(options), program, &["serve", &description]).await?;
     let Location::Remote(url) = served.text("url")?.parse()? else {
         return Err(Error::internal("a server that printed no URL"));
     };
-    let site = Dialled(Server::of(&url, 64 << 20)?);
+    let site = DialedServer(Server::of(&url, 64 << 20)?);
     let place = place(&site, &url.dataset).await?;
     let runs = options.runs.unwrap_or(if options.is_quick { 1 } else { 3 });
     let round_trip = options.link.rtt.map_or(SHORT, Duration::from_secs_f64);
@@ -130,8 +130,8 @@ pub(super) async fn run(program: &Path, options: &Options) -> Result<Report> {
 /// Measurements of a way.
 struct Doing<'a> {
     way: &'a dyn Architecture,
-    site: &'a dyn Site,
-    kept: Vec<Connection>,
+    site: &'a dyn ConnectionSource,
+    kept: Vec<KeptConnection>,
     operations: usize,
     singles: usize,
     rates: Vec<f64>,
@@ -142,7 +142,7 @@ impl<'a> Doing<'a> {
     /// `waiting`: what an operation waits for at the least.
     async fn begin(
         way: &'a dyn Architecture,
-        site: &'a dyn Site,
+        site: &'a dyn ConnectionSource,
         waiting: Duration,
         is_quick: bool,
     ) -> Result<Self> {
@@ -210,7 +210,7 @@ fn operations_in_a_row(waiting: Duration, is_quick: bool) -> usize {
 }
 
 /// Finds the place of the array `name` on the server.
-async fn place(site: &Dialled, name: &str) -> Result<BlockPlace> {
+async fn place(site: &DialedServer, name: &str) -> Result<BlockPlace> {
     let connection = site.connect().await?;
     let ask = ops::Describe { name: name.to_owned() };
     let item = connection.handle.call(ops::DESCRIBE, ask.encode(), Urgency::of(Priority::NORMAL)).await?;

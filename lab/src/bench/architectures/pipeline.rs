@@ -5,11 +5,13 @@ use array::{Error, Result};
 use bytes::Bytes;
 use tokio::sync::mpsc;
 
-use super::architecture::{Answers, Architecture, Connection, Site, UNDER_WAY, answer, only};
+use super::architecture::{
+    AnswersFuture, Architecture, ConnectionSource, KeptConnection, UNDER_WAY, answer, only,
+};
 
-pub(super) struct Pipeline;
+pub(super) struct PlainPipeline;
 
-impl Architecture for Pipeline {
+impl Architecture for PlainPipeline {
     fn name(&self) -> &'static str {
         "pipeline"
     }
@@ -22,13 +24,18 @@ impl Architecture for Pipeline {
         UNDER_WAY
     }
 
-    fn run<'a>(&'a self, _: &'a dyn Site, kept: &'a [Connection], asks: &'a [Bytes]) -> Answers<'a> {
+    fn run<'a>(
+        &'a self,
+        _: &'a dyn ConnectionSource,
+        kept: &'a [KeptConnection],
+        asks: &'a [Bytes],
+    ) -> AnswersFuture<'a> {
         Box::pin(async move { stages(only(kept)?, asks).await })
     }
 }
 
 /// The client's two stages; the server's are in between.
-async fn stages(connection: &Connection, asks: &[Bytes]) -> Result<Vec<Bytes>> {
+async fn stages(connection: &KeptConnection, asks: &[Bytes]) -> Result<Vec<Bytes>> {
     let (asked, mut waiting) = mpsc::channel(UNDER_WAY);
     let ask = async {
         // Moved in, so that its end ends the other stage.

@@ -7,11 +7,11 @@ use array::Result;
 use bytes::Bytes;
 use futures::future::{BoxFuture, try_join_all};
 
-use super::architecture::{Answers, Architecture, CONNECTIONS, Connection, Site};
+use super::architecture::{AnswersFuture, Architecture, CONNECTIONS, ConnectionSource, KeptConnection};
 
-pub(super) struct Pool;
+pub(super) struct ConnectionPool;
 
-impl Architecture for Pool {
+impl Architecture for ConnectionPool {
     fn name(&self) -> &'static str {
         "pool"
     }
@@ -24,7 +24,12 @@ impl Architecture for Pool {
         CONNECTIONS
     }
 
-    fn run<'a>(&'a self, _: &'a dyn Site, kept: &'a [Connection], asks: &'a [Bytes]) -> Answers<'a> {
+    fn run<'a>(
+        &'a self,
+        _: &'a dyn ConnectionSource,
+        kept: &'a [KeptConnection],
+        asks: &'a [Bytes],
+    ) -> AnswersFuture<'a> {
         Box::pin(async move {
             let next = AtomicUsize::new(0);
             let workers = kept.iter().map(|connection| work(connection, asks, &next));
@@ -38,7 +43,7 @@ impl Architecture for Pool {
 
 /// Takes the next operation as long as there is one; answers with their numbers.
 fn work<'a>(
-    connection: &'a Connection,
+    connection: &'a KeptConnection,
     asks: &'a [Bytes],
     next: &'a AtomicUsize,
 ) -> BoxFuture<'a, Result<Vec<(usize, Bytes)>>> {

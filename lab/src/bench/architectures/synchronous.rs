@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::architecture::{Answers, Architecture, Connection, Site, only};
+use super::architecture::{AnswersFuture, Architecture, ConnectionSource, KeptConnection, only};
 
 pub(super) struct Synchronous;
 
@@ -19,7 +19,12 @@ impl Architecture for Synchronous {
         1
     }
 
-    fn run<'a>(&'a self, _: &'a dyn Site, kept: &'a [Connection], asks: &'a [Bytes]) -> Answers<'a> {
+    fn run<'a>(
+        &'a self,
+        _: &'a dyn ConnectionSource,
+        kept: &'a [KeptConnection],
+        asks: &'a [Bytes],
+    ) -> AnswersFuture<'a> {
         Box::pin(async move {
             let mut answers = Vec::with_capacity(asks.len());
             for ask in asks {

@@ -26,7 +26,7 @@ const PLACE: BlockPlace = BlockPlace { dataset: DatasetId(1), generation: Genera
 
 /// Connections, messages, writes and bytes of all clients.
 #[derive(Default)]
-struct Counts {
+struct LinkCounts {
     connections: AtomicU64,
     messages: AtomicU64,
     /// Times that something was handed to the link.
@@ -39,7 +39,7 @@ struct Delayed {
     sender: mpsc::Sender<(Instant, Bytes)>,
     receiver: mpsc::Receiver<(Instant, Bytes)>,
     arriving: Option<(Pin<Box<Sleep>>, Bytes)>,
-    counts: Option<Arc<Counts>>,
+    counts: Option<Arc<LinkCounts>>,
 }
 
 impl Carrier for Delayed {
@@ -89,12 +89,12 @@ impl Carrier for Delayed {
 
 /// A server at the end of such a link for each connection; answers `read` at once.
 struct Far {
-    counts: Arc<Counts>,
+    counts: Arc<LinkCounts>,
     field: Arc<Field>,
 }
 
-impl Site for Far {
-    fn connect(&self) -> BoxFuture<'_, Result<Connection>> {
+impl ConnectionSource for Far {
+    fn connect(&self) -> BoxFuture<'_, Result<KeptConnection>> {
         Box::pin(async {
             self.counts.connections.fetch_add(1, Ordering::Relaxed);
             let (to_server, from_client) = mpsc::channel(ON_THE_WAY);
@@ -108,7 +108,7 @@ impl Site for Far {
             let (handle, driver) = link::connect(near, ClientConfig::default())?;
             tasks.spawn(driver);
             handle.welcomed().await?;
-            Ok(Connection { handle, _kept: Box::new(tasks) })
+            Ok(KeptConnection { handle, _kept: Box::new(tasks) })
         })
     }
 }
@@ -174,7 +174,7 @@ async fn synchronous_pays_a_round_trip_for_each() {
 
 #[tokio::test(start_paused = true)]
 async fn bulk_pays_a_round_trip_for_as_many_as_are_gathered() {
-    let did = doing(&bulk::Bulk, 2 * bulk::GATHERED).await;
+    let did = doing(&bulk::BulkRequests, 2 * bulk::GATHERED).await;
     assert_eq!(did.connections, 1);
     assert!(near(did.round_trips, 2.0), "{}", did.round_trips);
     assert!(did.writes < 300, "{} writes for {} operations", did.writes, 2 * bulk::GATHERED);
@@ -190,14 +190,14 @@ async fn threaded_connects_for_each() {
 
 #[tokio::test(start_paused = true)]
 async fn a_pool_shares_round_trips_between_its_connections() {
-    let did = doing(&pool::Pool, 3 * CONNECTIONS).await;
+    let did = doing(&pool::ConnectionPool, 3 * CONNECTIONS).await;
     assert_eq!((did.connections, did.writes), (CONNECTIONS as u64, 3 * CONNECTIONS as u64));
     assert!(near(did.round_trips, 3.0), "{}", did.round_trips);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_pipeline_waits_for_one_round_trip_and_sends_each_by_itself() {
-    let did = doing(&pipeline::Pipeline, 10_000).await;
+    let did = doing(&pipeline::PlainPipeline, 10_000).await;
     assert_eq!(did.connections, 1);
     assert!(near(did.round_trips, 1.0), "{}", did.round_trips);
     assert!(did.writes >= 10_000, "{} writes", did.writes);
@@ -225,8 +225,8 @@ fn what_waits_for_long_round_trips_does_a_sample() {
     };
     assert_eq!(at(&synchronous::Synchronous, 150), 13);
     assert_eq!(at(&threaded::Threaded, 150), 3 * CONNECTIONS);
-    assert_eq!(at(&pool::Pool, 150), 13 * CONNECTIONS);
-    assert_eq!(at(&bulk::Bulk, 150), 13 * bulk::GATHERED);
-    assert_eq!(at(&pipeline::Pipeline, 150), MANY);
+    assert_eq!(at(&pool::ConnectionPool, 150), 13 * CONNECTIONS);
+    assert_eq!(at(&bulk::BulkRequests, 150), 13 * bulk::GATHERED);
+    assert_eq!(at(&pipeline::PlainPipeline, 150), MANY);
     assert_eq!(at(&bulk_in_pipeline::BulkInPipeline, 150), MANY);
 }

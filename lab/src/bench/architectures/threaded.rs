@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use futures::stream::{self, StreamExt, TryStreamExt};
 
-use super::architecture::{Answers, Architecture, CONNECTIONS, Connection, Site};
+use super::architecture::{AnswersFuture, Architecture, CONNECTIONS, ConnectionSource, KeptConnection};
 
 pub(super) struct Threaded;
 
@@ -26,7 +26,12 @@ impl Architecture for Threaded {
         4
     }
 
-    fn run<'a>(&'a self, site: &'a dyn Site, _: &'a [Connection], asks: &'a [Bytes]) -> Answers<'a> {
+    fn run<'a>(
+        &'a self,
+        site: &'a dyn ConnectionSource,
+        _: &'a [KeptConnection],
+        asks: &'a [Bytes],
+    ) -> AnswersFuture<'a> {
         let reads = stream::iter(asks).map(move |ask| async move { site.connect().await?.read(ask).await });
         Box::pin(reads.buffered(CONNECTIONS).try_collect())
     }

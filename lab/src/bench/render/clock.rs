@@ -5,28 +5,28 @@ use std::time::{Duration, Instant};
 use rustix::time::{ClockId, clock_gettime};
 
 /// A running measurement.
-pub(super) struct Clock {
+pub(super) struct CostClock {
     wall: Instant,
     cpu: Duration,
 }
 
 /// Times that some work took.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Took {
+pub(super) struct WorkCosts {
     pub(super) wall_secs: f64,
     /// User and system time of all threads.
     pub(super) cpu_secs: f64,
 }
 
-impl Clock {
+impl CostClock {
     #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
     pub(super) fn start() -> Self {
         Self { wall: Instant::now(), cpu: process_cpu() }
     }
 
-    pub(super) fn read(&self) -> Took {
+    pub(super) fn read(&self) -> WorkCosts {
         let cpu = process_cpu().saturating_sub(self.cpu);
-        Took { wall_secs: self.wall.elapsed().as_secs_f64(), cpu_secs: cpu.as_secs_f64() }
+        WorkCosts { wall_secs: self.wall.elapsed().as_secs_f64(), cpu_secs: cpu.as_secs_f64() }
     }
 }
 

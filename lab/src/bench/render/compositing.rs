@@ -17,10 +17,10 @@ use serde::{Deserialize, Serialize};
 use super::super::finished::Finished;
 use super::super::options::Options;
 use super::super::process::command;
-use super::super::report::{Better, Case, Report};
-use super::clock::Clock;
+use super::super::report::{BenchReport, Better, Case};
+use super::clock::CostClock;
 use super::scenes::{FUNCTIONS, SIZES, scene};
-use super::volume::Volume;
+use super::volume::BenchVolume;
 
 const COUNTS: [usize; 3] = [2, 4, 8];
 const METHODS: [(&str, Method); 3] = [
@@ -45,7 +45,7 @@ const GOAL_OFF: f64 = 1.0;
 const PIXEL_BYTES: usize = size_of::<[f32; 4]>();
 
 pub(super) async fn run(program: &Path, options: &Options, finished: &mut Finished) -> Result<()> {
-    let stage = Stage::new(options)?;
+    let stage = CompositingScene::new(options)?;
     for count in COUNTS {
         for (name, method) in METHODS {
             let told = by_threads(count, |ranks| stage.measured(ranks, method))?;
@@ -67,7 +67,7 @@ pub(super) fn by_processes(
     options: &Options,
     finished: &mut Finished,
 ) -> Result<()> {
-    let stage = Stage::new(options)?;
+    let stage = CompositingScene::new(options)?;
     for (name, method) in METHODS {
         if let Some(told) = stage.measured(ranks, method)? {
             finished.add_all(cases(&format!("{name}, {} processes", ranks.size()), method, &told)?);
@@ -77,7 +77,7 @@ pub(super) fn by_processes(
 }
 
 /// This program, started as several by `mpirun`.
-async fn processes(program: &Path, options: &Options, count: usize) -> Result<Report> {
+async fn processes(program: &Path, options: &Options, count: usize) -> Result<BenchReport> {
     let home = tempfile::tempdir()?;
     let mut mpirun = command(Path::new("mpirun"), home.path());
     // Benchmarks run in containers too, as root and on fewer cores than processes.
@@ -129,15 +129,15 @@ fn by_threads<T: Send>(
 }
 
 /// Scene that all ranks draw.
-struct Stage {
-    volume: Volume,
+struct CompositingScene {
+    volume: BenchVolume,
     blocks: Snapshot,
     runs: usize,
 }
 
 /// Measurements of one rank.
 #[derive(Debug, Serialize, Deserialize)]
-struct Told {
+struct RankMeasurements {
     /// Sent to put one image together of pieces that cover all of it.
     bytes: u64,
     messages: u64,
@@ -150,15 +150,15 @@ struct Told {
     off: f64,
 }
 
-impl Stage {
+impl CompositingScene {
     fn new(options: &Options) -> Result<Self> {
-        let volume = Volume::skewed(if options.is_quick { QUICK_SIDE } else { SIDE })?;
+        let volume = BenchVolume::skewed(if options.is_quick { QUICK_SIDE } else { SIDE })?;
         let blocks = volume.pool()?.snapshot();
         Ok(Self { volume, blocks, runs: options.runs_or(RUNS, QUICK_RUNS) })
     }
 
     /// Measurements of every rank, at rank 0; all ranks make the same call.
-    fn measured(&self, ranks: &dyn Communicator, method: Method) -> Result<Option<Vec<Told>>> {
+    fn measured(&self, ranks: &dyn Communicator, method: Method) -> Result<Option<Vec<RankMeasurements>>> {
         let mut told = self.exchange(ranks, method)?;
         let (work, off) = self.pictures(ranks, method)?;
         (told.work, told.off) = (work, off);
@@ -180,16 +180,16 @@ impl Stage {
     }
 
     /// Puts images together of pieces that cover all of them.
-    fn exchange(&self, ranks: &dyn Communicator, method: Method) -> Result<Told> {
+    fn exchange(&self, ranks: &dyn Communicator, method: Method) -> Result<RankMeasurements> {
         let image = Rect::whole(SIZES[0]);
         let schedule = Schedule::new(method, ranks.size())?;
         let order: Vec<usize> = (0..ranks.size()).collect();
-        let counted = Counted::new(ranks);
+        let counted = CountedMessages::new(ranks);
         let (mut secs, mut rounds) = (Vec::new(), 0);
         for _ in 0..self.runs {
             together(ranks)?;
             counted.reset();
-            let clock = Clock::start();
+            let clock = CostClock::start();
             let mut cast = |rect: Rect| {
                 let rgba = vec![[0.1, 0.2, 0.1, 0.3]; rect.pixels()];
                 Ok(PartialImage { rect, rgba, heights: Vec::new() })
@@ -202,7 +202,7 @@ impl Stage {
             }
         }
         let (bytes, messages) = counted.read();
-        Ok(Told { bytes, messages, rounds, secs, work: Vec::new(), off: 0.0 })
+        Ok(RankMeasurements { bytes, messages, rounds, secs, work: Vec::new(), off: 0.0 })
     }
 
     /// Draws pictures of a scene with everything in one corner; what each took this rank, and rank 0's comparison of the last.
@@ -279,13 +279,13 @@ fn together(ranks: &dyn Communicator) -> Result<()> {
 }
 
 /// Counts what a rank sends.
-struct Counted<'a> {
+struct CountedMessages<'a> {
     ranks: &'a dyn Communicator,
     bytes: AtomicU64,
     messages: AtomicU64,
 }
 
-impl<'a> Counted<'a> {
+impl<'a> CountedMessages<'a> {
     fn new(ranks: &'a dyn Communicator) -> Self {
         Self { ranks, bytes: AtomicU64::new(0), messages: AtomicU64::new(0) }
     }
@@ -295,13 +295,13 @@ impl<'a> Counted<'a> {
         self.messages.store(0, Ordering::Relaxed);
     }
 
-    /// Bytes and messages since the last [`Counted::reset`].
+    /// Bytes and messages since the last [`CountedMessages::reset`].
     fn read(&self) -> (u64, u64) {
         (self.bytes.load(Ordering::Relaxed), self.messages.load(Ordering::Relaxed))
     }
 }
 
-impl Communicator for Counted<'_> {
+impl Communicator for CountedMessages<'_> {
     fn rank(&self) -> usize {
         self.ranks.rank()
     }
@@ -322,7 +322,7 @@ impl Communicator for Counted<'_> {
 }
 
 /// Converts the measurements of ranks to cases.
-fn cases(name: &str, method: Method, told: &[Told]) -> Result<Vec<Case>> {
+fn cases(name: &str, method: Method, told: &[RankMeasurements]) -> Result<Vec<Case>> {
     let ranks = told.len();
     let schedule = Schedule::new(method, ranks)?;
     let rounds = schedule.rounds(0).count();
@@ -361,7 +361,7 @@ fn cases(name: &str, method: Method, told: &[Told]) -> Result<Vec<Case>> {
 }
 
 /// The busiest rank's work for a picture by the average rank's.
-fn imbalance(told: &[Told], picture: usize) -> f64 {
+fn imbalance(told: &[RankMeasurements], picture: usize) -> f64 {
     let work: Vec<f64> = told.iter().filter_map(|told| told.work.get(picture)).copied().collect();
     let mean = work.iter().sum::<f64>() / work.len() as f64;
     work.into_iter().fold(0.0, f64::max) / mean
@@ -374,7 +374,7 @@ mod tests {
     #[test]
     fn what_ranks_send_is_what_theory_says_and_their_picture_is_that_of_one() {
         let options = Options { is_quick: true, runs: Some(1), ..Options::default() };
-        let stage = Stage::new(&options).unwrap();
+        let stage = CompositingScene::new(&options).unwrap();
         for (name, method) in METHODS {
             let told = by_threads(4, |ranks| stage.measured(ranks, method)).unwrap();
             let cases = cases(name, method, &told).unwrap();
@@ -389,7 +389,14 @@ mod tests {
 
     #[test]
     fn the_busiest_is_told_by_the_average() {
-        let told = |work| Told { bytes: 0, messages: 0, rounds: 1, secs: vec![], work: vec![work], off: 0.0 };
+        let told = |work| RankMeasurements {
+            bytes: 0,
+            messages: 0,
+            rounds: 1,
+            secs: vec![],
+            work: vec![work],
+            off: 0.0,
+        };
         assert_eq!(imbalance(&[told(1.0), told(3.0)], 0), 1.5);
     }
 }

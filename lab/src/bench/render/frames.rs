@@ -11,10 +11,10 @@ use render::{BlockPool, Cancel, Frame, ImageSize, Instructions, Quality, Scene, 
 use super::super::finished::Finished;
 use super::super::options::Options;
 use super::super::report::{Better, Case, median};
-use super::clock::{Clock, Took};
-use super::peers::Peers;
-use super::scenes::{DIRECTIONS, FUNCTIONS, Function, Kind, SIZES, scene, told};
-use super::volume::Volume;
+use super::clock::{CostClock, WorkCosts};
+use super::peers::RendererPeers;
+use super::scenes::{DIRECTIONS, FUNCTIONS, Function, SIZES, SceneKind, scene, told};
+use super::volume::BenchVolume;
 
 /// Frames of each contestant and scene.
 const RUNS: usize = 5;
@@ -39,7 +39,7 @@ const GOAL_LIGHT: f64 = 12.0;
 /// VTK's time over ours for one scene.
 struct Ratio {
     is_float: bool,
-    kind: Kind,
+    kind: SceneKind,
     set: Instructions,
     /// By our longer step, with a picture no worse than VTK's.
     is_longer: bool,
@@ -47,16 +47,16 @@ struct Ratio {
 }
 
 pub(super) async fn run(options: &Options, folder: &Path, finished: &mut Finished) -> Result<()> {
-    let mut peers = Peers::start(options, folder).await?;
+    let mut peers = RendererPeers::start(options, folder).await?;
     let mut ratios = Vec::new();
     let sides = if options.is_quick { &SIDES[..1] } else { SIDES };
     for &side in sides {
         for is_float in [false, true] {
-            let volume = Volume::new(side, is_float)?;
+            let volume = BenchVolume::new(side, is_float)?;
             peers.load(&volume, &folder.join("volume.raw")).await?;
             let pool = volume.pool()?;
             finished.add(memory(&volume, &pool));
-            let mut stage = Stage { options, folder, volume: &volume, pool: &pool, peers: &mut peers };
+            let mut stage = FrameContest { options, folder, volume: &volume, pool: &pool, peers: &mut peers };
             for &size in if options.is_quick { &SIZES[..1] } else { &SIZES[..] } {
                 for function in &FUNCTIONS {
                     for direction in
@@ -75,19 +75,19 @@ pub(super) async fn run(options: &Options, folder: &Path, finished: &mut Finishe
 }
 
 /// Everybody who draws one volume.
-struct Stage<'a> {
+struct FrameContest<'a> {
     options: &'a Options,
     folder: &'a Path,
-    volume: &'a Volume,
+    volume: &'a BenchVolume,
     pool: &'a BlockPool,
-    peers: &'a mut Peers,
+    peers: &'a mut RendererPeers,
 }
 
 /// Times of frames.
 #[derive(Default)]
-struct Times(Vec<Took>);
+struct FrameCosts(Vec<WorkCosts>);
 
-impl Times {
+impl FrameCosts {
     fn cpu_ms(&self) -> Vec<f64> {
         self.0.iter().map(|took| took.cpu_secs * 1e3).collect()
     }
@@ -97,7 +97,7 @@ impl Times {
     }
 }
 
-impl Stage<'_> {
+impl FrameContest<'_> {
     async fn case(
         &mut self,
         function: &Function,
@@ -110,12 +110,12 @@ impl Stage<'_> {
         let picture = self.folder.join("picture.rgb");
         let exact = Exact::new(&scene, self.volume);
         let is_first = direction == DIRECTIONS[0].0;
-        let mut ours: Vec<Times> = sets.iter().map(|_| Times::default()).collect();
-        let mut theirs: Vec<Times> = self.peers.running.iter().map(|_| Times::default()).collect();
+        let mut ours: Vec<FrameCosts> = sets.iter().map(|_| FrameCosts::default()).collect();
+        let mut theirs: Vec<FrameCosts> = self.peers.running.iter().map(|_| FrameCosts::default()).collect();
         // Tables are made with the first frame, as those of peers are.
         let first = draw(&scene, self.pool, sets[0])?.0;
         let mut quality = vec![("ours", exact.psnr_db(&first.image.to_rgb8([0.0; 3])))];
-        let mut longer: Option<(Scene, Times)> = None;
+        let mut longer: Option<(Scene, FrameCosts)> = None;
         for run in 0..self.options.runs_or(RUNS, QUICK_RUNS) {
             for (&set, times) in sets.iter().zip(&mut ours) {
                 times.0.push(draw(&scene, self.pool, set)?.1);
@@ -129,7 +129,8 @@ impl Stage<'_> {
                     let psnr_db = exact.psnr_db(&std::fs::read(&picture)?);
                     quality.push((peer.kind.name, psnr_db));
                     if let ("vtk", Some(psnr_db)) = (peer.kind.name, psnr_db) {
-                        longer = no_worse(&scene, self.pool, &exact, psnr_db)?.map(|s| (s, Times::default()));
+                        longer =
+                            no_worse(&scene, self.pool, &exact, psnr_db)?.map(|s| (s, FrameCosts::default()));
                     }
                 }
             }
@@ -163,7 +164,7 @@ impl Stage<'_> {
         Ok((case, ratios))
     }
 
-    fn add_peers(&self, case: &mut Case, theirs: &[Times], is_first: bool) {
+    fn add_peers(&self, case: &mut Case, theirs: &[FrameCosts], is_first: bool) {
         let mut why = Vec::new();
         for (peer, times) in self.peers.running.iter().zip(theirs) {
             let name = peer.kind.name;
@@ -186,11 +187,11 @@ impl Stage<'_> {
         case: &Case,
         function: &Function,
         sets: &[Instructions],
-        ours: &[Times],
+        ours: &[FrameCosts],
         is_longer: bool,
     ) -> Vec<Ratio> {
         let Some(Some(vtk)) = case.peers.get("vtk").copied() else { return Vec::new() };
-        let ratio = |(&set, times): (&Instructions, &Times)| {
+        let ratio = |(&set, times): (&Instructions, &FrameCosts)| {
             let times = vtk / median(&mut times.cpu_ms())?;
             Some(Ratio { is_float: self.volume.is_float, kind: function.kind, set, is_longer, times })
         };
@@ -199,8 +200,8 @@ impl Stage<'_> {
 }
 
 /// One frame, on all threads.
-pub(super) fn draw(scene: &Scene, pool: &BlockPool, set: Instructions) -> Result<(Frame, Took)> {
-    let clock = Clock::start();
+pub(super) fn draw(scene: &Scene, pool: &BlockPool, set: Instructions) -> Result<(Frame, WorkCosts)> {
+    let clock = CostClock::start();
     let frame = cast_with(scene, &pool.snapshot(), &Cancel::new(), set)?;
     Ok((frame, clock.read()))
 }
@@ -235,7 +236,7 @@ struct Exact {
 }
 
 impl Exact {
-    fn new(scene: &Scene, volume: &Volume) -> Self {
+    fn new(scene: &Scene, volume: &BenchVolume) -> Self {
         let size = scene.size;
         let every = |n: u32| (0..n).step_by(REFERENCE_STRIDE);
         let pixels: Vec<_> =
@@ -267,7 +268,7 @@ impl Exact {
 }
 
 /// Memory that the blocks of a volume take, beside the limit of the pool.
-fn memory(volume: &Volume, pool: &BlockPool) -> Case {
+fn memory(volume: &BenchVolume, pool: &BlockPool) -> Case {
     let name = format!("memory for blocks, {}, {}^3", volume.dtype(), volume.side);
     Case::measured(&name, "B", Better::Lower, vec![pool.used_bytes() as f64])
         .limited(volume.size_bytes() as f64, "the voxels themselves")
@@ -296,10 +297,10 @@ fn summaries(ratios: &[Ratio]) -> Vec<Case> {
     for (quality, is_longer) in [("", false), (" at VTK's quality", true)] {
         let sets = [(Instructions::Avx512, GOAL_U8), (Instructions::Avx2, GOAL_U8_AVX2)];
         for (set, goal) in sets.into_iter().filter(|(set, _)| !is_longer || *set == best) {
-            add(name("u8", set, quality), goal, &of(u8, Kind::Usual, set, is_longer));
+            add(name("u8", set, quality), goal, &of(u8, SceneKind::Usual, set, is_longer));
         }
-        add(name("f32", best, quality), GOAL_F32, &of(f32, Kind::Usual, best, is_longer));
-        for (what, kind) in [("sparse", Kind::Sparse), ("saturating", Kind::Saturating)] {
+        add(name("f32", best, quality), GOAL_F32, &of(f32, SceneKind::Usual, best, is_longer));
+        for (what, kind) in [("sparse", SceneKind::Sparse), ("saturating", SceneKind::Saturating)] {
             for (dtype, is_float) in [("u8", u8), ("f32", f32)] {
                 let name = name(&format!("{dtype}, {what}"), best, quality);
                 add(name, GOAL_LIGHT, &of(is_float, kind, best, is_longer));
@@ -317,7 +318,7 @@ mod tests {
     fn our_picture_is_close_to_the_reference_wherever_something_is_seen() {
         let size = ImageSize { width: 160, height: 128 };
         for is_float in [false, true] {
-            let volume = Volume::new(96, is_float).unwrap();
+            let volume = BenchVolume::new(96, is_float).unwrap();
             let pool = volume.pool().unwrap();
             for function in &FUNCTIONS {
                 let scene = scene(&volume.view, function, DIRECTIONS[0].1, size);
@@ -332,7 +333,7 @@ mod tests {
 
     #[test]
     fn a_longer_step_is_taken_while_the_picture_is_good_enough() {
-        let volume = Volume::new(96, false).unwrap();
+        let volume = BenchVolume::new(96, false).unwrap();
         let pool = volume.pool().unwrap();
         let size = ImageSize { width: 160, height: 128 };
         let scene = scene(&volume.view, &FUNCTIONS[1], DIRECTIONS[0].1, size);
@@ -360,7 +361,7 @@ mod tests {
     fn a_goal_without_a_peer_is_neither_met_nor_missed() {
         let ratio = Ratio {
             is_float: false,
-            kind: Kind::Sparse,
+            kind: SceneKind::Sparse,
             set: Instructions::best(),
             is_longer: false,
             times: 20.0,

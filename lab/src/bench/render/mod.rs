@@ -24,12 +24,12 @@ use array::{Error, Result};
 
 use super::finished::Finished;
 use super::options::{Company, Options};
-use super::report::Report;
+use super::report::BenchReport;
 
 /// Groups of cases, as [`Options::only`] names them.
 const GROUPS: &[&str] = &["frames", "scaling", "slabs", "compositing", "overlap", "watching"];
 
-pub(super) async fn run(program: &Path, options: &Options) -> Result<Report> {
+pub(super) async fn run(program: &Path, options: &Options) -> Result<BenchReport> {
     options.check_only(GROUPS)?;
     let mut finished = Finished::with(options);
     if let Some(Company(ranks)) = &options.company {
@@ -40,7 +40,7 @@ pub(super) async fn run(program: &Path, options: &Options) -> Result<Report> {
             )));
         }
         compositing::by_processes(&**ranks, options, &mut finished)?;
-        return Ok(finished.into_report(Report::here("render", options.link.clone())));
+        return Ok(finished.into_report(BenchReport::here("render", options.link.clone())));
     }
     let folder = tempfile::tempdir()?;
     for &group in GROUPS.iter().filter(|group| options.has(group)) {
@@ -54,5 +54,5 @@ pub(super) async fn run(program: &Path, options: &Options) -> Result<Report> {
         };
         finished.end_of(group, result);
     }
-    Ok(finished.into_report(Report::here("render", options.link.clone())))
+    Ok(finished.into_report(BenchReport::here("render", options.link.clone())))
 }

@@ -22,10 +22,10 @@ use view::View;
 
 use super::super::finished::Finished;
 use super::super::options::Options;
-use super::super::process::Running;
+use super::super::process::RunningProcess;
 use super::super::relay::Relay;
 use super::super::report::{Better, Case, median};
-use super::volume::Volume;
+use super::volume::BenchVolume;
 
 /// Runs of each case.
 const RUNS: usize = 3;
@@ -62,7 +62,7 @@ pub(super) async fn run(
     };
     let runs = options.runs_or(RUNS, QUICK_RUNS);
     let file = series(folder, side, steps)?;
-    let server = Running::start(program, &["serve", &file]).await?;
+    let server = RunningProcess::start(program, &["serve", &file]).await?;
     let mut url: Url = server.text("url")?.parse()?;
     let no_address = |_| Error::internal(format!("expected an address, found `{}`", url.authority()));
     let address: SocketAddr = url.authority().parse().map_err(no_address)?;
@@ -72,11 +72,11 @@ pub(super) async fn run(
             let mut took = Vec::new();
             for _ in 0..runs {
                 // What drawing takes without a limit decides how slow the link is.
-                let (_, draw_secs) = film(&Seat::of(&url, size), 0..1).await?.alone()?;
+                let (_, draw_secs) = film(&FilmPlace::of(&url, size), 0..1).await?.alone()?;
                 let rate = (step_bytes / (share * draw_secs)).max(MIN_RATE);
                 let relay = Relay::start(address, rate).await?;
                 let port = std::mem::replace(&mut url.port, relay.address.port());
-                took.push(once(&Seat::of(&url, size), steps, rate).await?);
+                took.push(once(&FilmPlace::of(&url, size), steps, rate).await?);
                 url.port = port;
             }
             finished.add(case((share, size), steps, step_bytes, &took));
@@ -86,7 +86,7 @@ pub(super) async fn run(
 }
 
 /// Times of one run, seconds.
-struct Took {
+struct FilmTimes {
     rate: f64,
     load_secs: f64,
     render_secs: f64,
@@ -94,14 +94,14 @@ struct Took {
     bound_secs: f64,
 }
 
-impl Took {
+impl FilmTimes {
     fn ratio(&self) -> f64 {
         self.total_secs / self.bound_secs
     }
 }
 
 /// Steps one by one, each by a new client, and then all as a film by another.
-async fn once(seat: &Seat<'_>, steps: u64, rate: f64) -> Result<Took> {
+async fn once(seat: &FilmPlace<'_>, steps: u64, rate: f64) -> Result<FilmTimes> {
     let (mut load_secs, mut render_secs) = (0.0, 0.0);
     for step in 0..steps {
         let (load, draw) = film(seat, step..step + 1).await?.alone()?;
@@ -110,28 +110,28 @@ async fn once(seat: &Seat<'_>, steps: u64, rate: f64) -> Result<Took> {
     }
     let total_secs = film(seat, 0..steps).await?.total_secs;
     let bound_secs = steps as f64 * load_secs.max(render_secs) + load_secs.min(render_secs);
-    Ok(Took { rate, load_secs, render_secs, total_secs, bound_secs })
+    Ok(FilmTimes { rate, load_secs, render_secs, total_secs, bound_secs })
 }
 
 /// From where, and how large.
-struct Seat<'a> {
+struct FilmPlace<'a> {
     url: &'a Url,
     size: ImageSize,
 }
 
-impl<'a> Seat<'a> {
+impl<'a> FilmPlace<'a> {
     fn of(url: &'a Url, size: ImageSize) -> Self {
         Self { url, size }
     }
 }
 
 /// When the first picture's blocks were there, and when the last picture was.
-struct Shown {
+struct PictureTimes {
     loaded_secs: Option<f64>,
     total_secs: f64,
 }
 
-impl Shown {
+impl PictureTimes {
     /// Times of a single picture: of loading, and of drawing after it, seconds.
     fn alone(&self) -> Result<(f64, f64)> {
         let loaded =
@@ -142,7 +142,7 @@ impl Shown {
 
 /// Draws time steps, by a client that has nothing yet.
 #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
-async fn film(seat: &Seat<'_>, steps: std::ops::Range<u64>) -> Result<Shown> {
+async fn film(seat: &FilmPlace<'_>, steps: std::ops::Range<u64>) -> Result<PictureTimes> {
     let home = tempfile::tempdir()?;
     // What is counted are bytes of the link.
     let reach = Reach { compression: Compression::None, ..Reach::default() };
@@ -170,14 +170,14 @@ async fn film(seat: &Seat<'_>, steps: std::ops::Range<u64>) -> Result<Shown> {
         }
     };
     while film.next(&mut on_progress).await?.is_some() {}
-    Ok(Shown { total_secs: start.elapsed().as_secs_f64(), loaded_secs })
+    Ok(PictureTimes { total_secs: start.elapsed().as_secs_f64(), loaded_secs })
 }
 
-fn case((share, size): (f64, ImageSize), steps: u64, step_bytes: f64, took: &[Took]) -> Case {
-    let middle = |of: fn(&Took) -> f64| median(&mut took.iter().map(of).collect::<Vec<_>>());
+fn case((share, size): (f64, ImageSize), steps: u64, step_bytes: f64, took: &[FilmTimes]) -> Case {
+    let middle = |of: fn(&FilmTimes) -> f64| median(&mut took.iter().map(of).collect::<Vec<_>>());
     let ImageSize { width, height } = size;
     let name = format!("a film over a link, loading {share} times as long as drawing, {width}x{height}");
-    let ratios = took.iter().map(Took::ratio).collect();
+    let ratios = took.iter().map(FilmTimes::ratio).collect();
     Case::measured(&name, "", Better::Lower, ratios)
         .with("n", steps)
         .with("step_bytes", step_bytes)
@@ -192,7 +192,7 @@ fn case((share, size): (f64, ImageSize), steps: u64, step_bytes: f64, took: &[To
 
 /// So many time steps of the volume as a flat file with its description.
 fn series(folder: &Path, side: u64, steps: u64) -> Result<String> {
-    let volume = Volume::new(side, false)?;
+    let volume = BenchVolume::new(side, false)?;
     let one = folder.join("step.raw");
     volume.write(&one)?;
     let bytes = std::fs::read(&one)?;

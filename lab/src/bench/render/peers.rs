@@ -13,8 +13,8 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
 use super::super::options::Options;
 use super::super::process::command;
-use super::clock::Took;
-use super::volume::Volume;
+use super::clock::WorkCosts;
+use super::volume::BenchVolume;
 
 /// How long a peer may take for one answer; software OpenGL takes seconds for a frame.
 const ANSWER_WITHIN: Duration = Duration::from_secs(120);
@@ -23,7 +23,7 @@ const VTK: &str = include_str!("../../../peers/vtk_frames.py");
 const PARAVIEW: &str = include_str!("../../../peers/paraview_frames.py");
 
 /// A peer as reports and the command line call it.
-pub(super) struct Kind {
+pub(super) struct RendererKind {
     pub(super) name: &'static str,
     /// It takes seconds for a frame, so it draws one of each scene, of the first direction only.
     pub(super) is_slow: bool,
@@ -33,15 +33,21 @@ pub(super) struct Kind {
 }
 
 /// All of them; the first is the one to beat.
-pub(super) const KINDS: [Kind; 3] = [
-    Kind { name: "vtk", is_slow: false, script: "vtk_frames.py", text: VTK, mapper: "cpu" },
-    Kind { name: "vtk-gpu", is_slow: true, script: "vtk_frames.py", text: VTK, mapper: "gpu" },
-    Kind { name: "paraview", is_slow: true, script: "paraview_frames.py", text: PARAVIEW, mapper: "cpu" },
+pub(super) const KINDS: [RendererKind; 3] = [
+    RendererKind { name: "vtk", is_slow: false, script: "vtk_frames.py", text: VTK, mapper: "cpu" },
+    RendererKind { name: "vtk-gpu", is_slow: true, script: "vtk_frames.py", text: VTK, mapper: "gpu" },
+    RendererKind {
+        name: "paraview",
+        is_slow: true,
+        script: "paraview_frames.py",
+        text: PARAVIEW,
+        mapper: "cpu",
+    },
 ];
 
 /// One that runs.
-pub(super) struct Peer {
-    pub(super) kind: &'static Kind,
+pub(super) struct RendererPeer {
+    pub(super) kind: &'static RendererKind,
     /// How it is tuned, in its own words, once it has a volume.
     pub(super) tuning: String,
     process: Child,
@@ -50,18 +56,18 @@ pub(super) struct Peer {
 }
 
 /// Those that could be started, and why the others could not.
-pub(super) struct Peers {
-    pub(super) running: Vec<Peer>,
+pub(super) struct RendererPeers {
+    pub(super) running: Vec<RendererPeer>,
     pub(super) missing: Vec<(&'static str, String)>,
 }
 
-impl Peers {
+impl RendererPeers {
     pub(super) async fn start(options: &Options, folder: &Path) -> Result<Self> {
         let mut peers = Self { running: Vec::new(), missing: Vec::new() };
         for kind in &KINDS {
             std::fs::write(folder.join(kind.script), kind.text)?;
             let started = if options.wants_peer(kind.name) {
-                Peer::start(kind, options, folder).await
+                RendererPeer::start(kind, options, folder).await
             } else {
                 Err(Error::not_found("not asked for"))
             };
@@ -74,7 +80,7 @@ impl Peers {
     }
 
     /// Gives everybody a volume; `file` may go afterwards.
-    pub(super) async fn load(&mut self, volume: &Volume, file: &Path) -> Result<()> {
+    pub(super) async fn load(&mut self, volume: &BenchVolume, file: &Path) -> Result<()> {
         if self.running.is_empty() {
             return Ok(());
         }
@@ -88,8 +94,8 @@ impl Peers {
     }
 }
 
-impl Peer {
-    async fn start(kind: &'static Kind, options: &Options, folder: &Path) -> Result<Self> {
+impl RendererPeer {
+    async fn start(kind: &'static RendererKind, options: &Options, folder: &Path) -> Result<Self> {
         let mut why = String::new();
         for program in programs(kind, options) {
             match importable(&program, kind, folder).await {
@@ -100,7 +106,7 @@ impl Peer {
         Err(Error::not_found(why))
     }
 
-    fn spawn(program: &[String], kind: &'static Kind, folder: &Path) -> Result<Self> {
+    fn spawn(program: &[String], kind: &'static RendererKind, folder: &Path) -> Result<Self> {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let job = json!({ "mapper": kind.mapper, "threads": threads });
         let mut command = script(program, kind, folder, &job);
@@ -114,7 +120,7 @@ impl Peer {
     }
 
     /// Draws a frame as `super::scenes::told`; the picture goes into a file where one is asked for, RGB of 8 bits.
-    pub(super) async fn draw(&mut self, told: &Value, picture: Option<&Path>) -> Result<Took> {
+    pub(super) async fn draw(&mut self, told: &Value, picture: Option<&Path>) -> Result<WorkCosts> {
         let mut job = json!({ "frame": told });
         if let Some(file) = picture {
             job["picture"] = json!(file);
@@ -124,7 +130,7 @@ impl Peer {
             let found = answer.get(name).and_then(Value::as_f64);
             found.ok_or_else(|| Error::internal(format!("expected a number `{name}` in {answer}")))
         };
-        Ok(Took { wall_secs: secs("secs")?, cpu_secs: secs("cpu_secs")? })
+        Ok(WorkCosts { wall_secs: secs("secs")?, cpu_secs: secs("cpu_secs")? })
     }
 
     async fn ask(&mut self, job: &Value) -> Result<Value> {
@@ -148,7 +154,7 @@ impl Peer {
 }
 
 /// Commands that may run a peer's script, in the order in which they are tried.
-fn programs(kind: &Kind, options: &Options) -> Vec<Vec<String>> {
+fn programs(kind: &RendererKind, options: &Options) -> Vec<Vec<String>> {
     let words = |text: &str| text.split(' ').map(str::to_owned).collect();
     if kind.name == "paraview" {
         return vec![words("xvfb-run -a pvbatch")];
@@ -157,14 +163,14 @@ fn programs(kind: &Kind, options: &Options) -> Vec<Vec<String>> {
     chosen.chain(["python3", "/usr/bin/python3"].map(words)).collect()
 }
 
-fn script(program: &[String], kind: &Kind, folder: &Path, job: &Value) -> Command {
+fn script(program: &[String], kind: &RendererKind, folder: &Path, job: &Value) -> Command {
     let mut command = command(Path::new(&program[0]), folder);
     command.args(&program[1..]).arg(folder.join(kind.script)).arg(job.to_string());
     command
 }
 
 /// Whether everything that a peer needs is there.
-async fn importable(program: &[String], kind: &Kind, folder: &Path) -> Result<()> {
+async fn importable(program: &[String], kind: &RendererKind, folder: &Path) -> Result<()> {
     let job = json!({ "only_import": true, "mapper": kind.mapper, "threads": 1 });
     let done = script(program, kind, folder, &job).output().await;
     let done = done.map_err(|e| Error::not_found(format!("`{}`: {e}", program.join(" "))))?;

@@ -10,7 +10,7 @@ use super::super::options::Options;
 use super::super::report::{Better, Case};
 use super::frames::draw;
 use super::scenes::{DIRECTIONS, FUNCTIONS, SIZES, scene};
-use super::volume::Volume;
+use super::volume::BenchVolume;
 
 /// Frames of each.
 const RUNS: usize = 9;
@@ -29,12 +29,12 @@ const EVEN: f64 = 1e-3;
 pub(super) fn run(options: &Options, finished: &mut Finished) -> Result<()> {
     let side = if options.is_quick { QUICK_SIDE } else { SIDE };
     let runs = options.runs.unwrap_or(RUNS).max(1);
-    let volume = Volume::new(side, false)?;
+    let volume = BenchVolume::new(side, false)?;
     let pool = volume.pool()?;
     let typical = scene(&volume.view, &FUNCTIONS[1], DIRECTIONS[0].1, SIZES[0]);
     finished.add(threads(&typical, &pool, runs)?.with("side", side));
     let large = nanos_per_sample(&even(typical), &pool, runs)?;
-    let small = Volume::new(SMALL_SIDE, false)?;
+    let small = BenchVolume::new(SMALL_SIDE, false)?;
     let near = even(scene(&small.view, &FUNCTIONS[1], DIRECTIONS[0].1, SIZES[0]));
     let near = Scene { quality: Quality { step: SMALL_STEP, ..near.quality }, ..near };
     let mut limit = nanos_per_sample(&near, &small.pool()?, runs)?;

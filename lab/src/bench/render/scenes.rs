@@ -16,12 +16,12 @@ use view::{Mode, Projection};
 pub(super) struct Function {
     pub(super) name: &'static str,
     opacity: &'static [(f64, f64)],
-    pub(super) kind: Kind,
+    pub(super) kind: SceneKind,
 }
 
 /// How much there is to do for a picture by whoever skips what is not seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum SceneKind {
     /// Hardly anything is seen.
     Sparse,
     /// Most rays have some way to go.
@@ -32,11 +32,11 @@ pub(super) enum Kind {
 
 /// From nearly nothing to everything, faint and opaque.
 pub(super) const FUNCTIONS: [Function; 5] = [
-    Function { name: "sparse", opacity: &[(236.0, 0.0), (244.0, 0.5)], kind: Kind::Sparse },
-    Function { name: "typical", opacity: &[(90.0, 0.0), (255.0, 0.06)], kind: Kind::Usual },
-    Function { name: "dense", opacity: &[(140.0, 0.0), (200.0, 0.5)], kind: Kind::Usual },
-    Function { name: "fog", opacity: &[(0.0, 0.01), (255.0, 0.03)], kind: Kind::Usual },
-    Function { name: "saturating", opacity: &[(120.0, 0.0), (135.0, 1.0)], kind: Kind::Saturating },
+    Function { name: "sparse", opacity: &[(236.0, 0.0), (244.0, 0.5)], kind: SceneKind::Sparse },
+    Function { name: "typical", opacity: &[(90.0, 0.0), (255.0, 0.06)], kind: SceneKind::Usual },
+    Function { name: "dense", opacity: &[(140.0, 0.0), (200.0, 0.5)], kind: SceneKind::Usual },
+    Function { name: "fog", opacity: &[(0.0, 0.01), (255.0, 0.03)], kind: SceneKind::Usual },
+    Function { name: "saturating", opacity: &[(120.0, 0.0), (135.0, 1.0)], kind: SceneKind::Saturating },
 ];
 
 /// Lines of sight: oblique, and nearly along the fastest and the slowest axis.

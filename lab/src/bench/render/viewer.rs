@@ -13,7 +13,7 @@ use view::Camera;
 use wire::{ClientConfig, ops};
 
 use super::super::first_picture::port_of;
-use super::super::process::Running;
+use super::super::process::RunningProcess;
 
 /// How long a frame may take until the measurement is given up.
 const WITHIN: Duration = Duration::from_secs(120);
@@ -29,7 +29,7 @@ const SEQ_STEP: u64 = 1 << 20;
 
 /// User who looks at frames through `corridor view`.
 pub(super) struct Viewer {
-    process: Running,
+    process: RunningProcess,
     answer: OpStream,
     seq: u64,
     camera: Option<Camera>,
@@ -37,13 +37,13 @@ pub(super) struct Viewer {
 }
 
 /// A frame as it came.
-pub(super) struct Came {
+pub(super) struct ReceivedFrame {
     pub(super) info: FrameInfo,
     pub(super) at: Instant,
     pub(super) bytes: usize,
 }
 
-impl Came {
+impl ReceivedFrame {
     /// It shows blocks, of which something is seen.
     pub(super) fn shows_something(&self) -> bool {
         self.info.truth.blocks_present > 0 && self.bytes > BLANK_BYTES
@@ -70,7 +70,7 @@ impl Viewer {
     /// Starts to look at `location`; also when that was.
     #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
     pub(super) async fn start(program: &Path, location: &str, memory: &str) -> Result<(Self, Instant)> {
-        let process = Running::start(program, &["view", location, "--memory", memory]).await?;
+        let process = RunningProcess::start(program, &["view", location, "--memory", memory]).await?;
         let port = port_of(process.text("url")?)?;
         let config = ClientConfig { token: process.text("token")?.to_owned(), ..ClientConfig::default() };
         let mut driver = JoinSet::new();
@@ -112,7 +112,7 @@ impl Viewer {
     }
 
     /// The next frame of the last change.
-    pub(super) async fn frame(&mut self) -> Result<Came> {
+    pub(super) async fn frame(&mut self) -> Result<ReceivedFrame> {
         let seq = self.seq;
         loop {
             let came = self.any_frame().await?;
@@ -127,7 +127,7 @@ impl Viewer {
     /// # Cancel safety
     /// Nothing is lost.
     #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
-    pub(super) async fn any_frame(&mut self) -> Result<Came> {
+    pub(super) async fn any_frame(&mut self) -> Result<ReceivedFrame> {
         let next = async {
             while let Some(item) = self.answer.next_item().await {
                 let item = item?;
@@ -135,7 +135,7 @@ impl Viewer {
                     Item::Frame(info) => {
                         let at = Instant::now();
                         self.answer.note(ops::encode_json(&Note::Shown { frame: info.id })?)?;
-                        return Ok(Came { info, at, bytes: item.bulk.len() });
+                        return Ok(ReceivedFrame { info, at, bytes: item.bulk.len() });
                     }
                     Item::Joined { view, .. } | Item::View { view, .. } => {
                         self.camera = view.camera.or(self.camera.take());
@@ -150,7 +150,10 @@ impl Viewer {
     }
 
     /// The next frame that is as wanted.
-    pub(super) async fn frame_where(&mut self, is_wanted: impl Fn(&Came) -> bool) -> Result<Came> {
+    pub(super) async fn frame_where(
+        &mut self,
+        is_wanted: impl Fn(&ReceivedFrame) -> bool,
+    ) -> Result<ReceivedFrame> {
         loop {
             let came = self.frame().await?;
             if is_wanted(&came) {

@@ -22,7 +22,7 @@ const SKEWED_OVERHEAD: f64 = 4.0;
 const SKEWED_BLOCKS: u64 = 8;
 
 /// Volume to draw. Values are 0 to 255; voxel centers lie at whole numbers of world space.
-pub(super) struct Volume {
+pub(super) struct BenchVolume {
     pub(super) side: u64,
     /// Whole numbers in a byte each, or `f32` in the host's order.
     pub(super) is_float: bool,
@@ -32,7 +32,7 @@ pub(super) struct Volume {
     overhead: f64,
 }
 
-impl Volume {
+impl BenchVolume {
     pub(super) fn new(side: u64, is_float: bool) -> Result<Self> {
         let dataset = dataset(side, is_float)?;
         Self::of(side, is_float, dataset, slab)
@@ -118,7 +118,7 @@ impl Volume {
     }
 }
 
-impl Voxels for Volume {
+impl Voxels for BenchVolume {
     fn shape(&self) -> [u64; 3] {
         [self.side; 3]
     }

@@ -18,7 +18,7 @@ use super::super::raw_file;
 use super::super::report::{Better, Case};
 use super::scenes::{DIRECTIONS, FUNCTIONS, SIZES, scene};
 use super::viewer::{HEIGHT, Viewer, WIDTH};
-use super::volume::Volume;
+use super::volume::BenchVolume;
 
 /// Runs of each case; the first frames are of processes started anew.
 const RUNS: usize = 5;
@@ -53,7 +53,7 @@ pub(super) async fn run(
 ) -> Result<()> {
     let runs = options.runs_or(RUNS, QUICK_RUNS);
     large(program, runs, finished).await?;
-    let volume = Volume::new(SIDE, false)?;
+    let volume = BenchVolume::new(SIDE, false)?;
     let (mut viewer, _) = Viewer::start(program, &in_a_file(&volume, folder)?, MEMORY).await?;
     viewer.frame_where(|came| came.shows_something()).await?;
     let camera = scene(&volume.view, &FUNCTIONS[1], DIRECTIONS[0].1, SIZES[0]).camera;
@@ -70,7 +70,7 @@ pub(super) async fn run(
 }
 
 /// Writes the volume and its description; the latter's path.
-fn in_a_file(volume: &Volume, folder: &Path) -> Result<String> {
+fn in_a_file(volume: &BenchVolume, folder: &Path) -> Result<String> {
     volume.write(&folder.join("watched.bin"))?;
     raw_file::describe(folder, "watched", &[volume.side; 3], volume.numpy_dtype())
 }
@@ -217,7 +217,7 @@ async fn turn_for(viewer: &mut Viewer, time: Duration) -> Result<Turned> {
 }
 
 /// How a moving frame of a ninth of the pixels looks beside the full one.
-fn moving_quality(volume: &Volume) -> Result<Case> {
+fn moving_quality(volume: &BenchVolume) -> Result<Case> {
     let pool = volume.pool()?;
     let mut decibels = Vec::new();
     for (_, direction) in DIRECTIONS {

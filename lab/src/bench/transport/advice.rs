@@ -14,10 +14,10 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tokio::time::timeout;
 
-use super::super::process::{Running, command};
+use super::super::process::{RunningProcess, command};
 use super::super::report::{Better, Case, median};
 use super::super::wall_clock;
-use super::flows::{Scene, rounded};
+use super::flows::{TransportScene, rounded};
 use super::limits::limited;
 
 /// Time that a fetch takes at the link's rate, seconds, and the shorter one for a quick run.
@@ -33,20 +33,20 @@ const GIVEN_UP_AFTER: f64 = 5.0;
 const UNTUNED: &str = "iperf3-cubic";
 
 /// A server of one array of zeros, with what clients of it remember.
-struct Place {
-    server: Running,
+struct AdviceServer {
+    server: RunningProcess,
     home: TempDir,
 }
 
-impl Place {
-    async fn open(scene: &Scene<'_>, file: &Path) -> Result<Self> {
+impl AdviceServer {
+    async fn open(scene: &TransportScene<'_>, file: &Path) -> Result<Self> {
         let arguments = ["serve", &file.to_string_lossy()];
-        let server = Running::start_at(&scene.side, scene.program, &arguments).await?;
+        let server = RunningProcess::start_at(&scene.side, scene.program, &arguments).await?;
         Ok(Self { server, home: tempfile::tempdir()? })
     }
 
     /// Bytes per second of one fetch, everything included.
-    async fn fetch(&self, scene: &Scene<'_>, bytes: u64, how: &[&str]) -> Result<f64> {
+    async fn fetch(&self, scene: &TransportScene<'_>, bytes: u64, how: &[&str]) -> Result<f64> {
         let into = self.home.path().join("fetched.npy");
         let start = wall_clock::now();
         let mut arguments = vec!["get", self.server.text("url")?, "--compression", "none", "--output"];
@@ -58,7 +58,7 @@ impl Place {
         Ok(rate)
     }
 
-    async fn run(&self, scene: &Scene<'_>, arguments: &[&str]) -> Result<Vec<u8>> {
+    async fn run(&self, scene: &TransportScene<'_>, arguments: &[&str]) -> Result<Vec<u8>> {
         let mut command = command(scene.program, self.home.path());
         command.env("XDG_STATE_HOME", self.home.path()).args(arguments);
         let done = command.stdout(Stdio::piped()).stderr(Stdio::piped()).output().await?;
@@ -70,7 +70,7 @@ impl Place {
     }
 
     /// Sends packet trains; what is advised then for what comes here, and why.
-    async fn probe(&self, scene: &Scene<'_>) -> Result<Value> {
+    async fn probe(&self, scene: &TransportScene<'_>) -> Result<Value> {
         let told = self.run(scene, &["path", "--probe", "--json", self.server.text("url")?]).await?;
         let report: Value = serde_json::from_slice(&told)
             .map_err(|e| Error::internal(format!("expected the JSON of a path: {e}")))?;
@@ -79,7 +79,7 @@ impl Place {
 }
 
 /// Runs all fetches, by advice and by hand, and gives the cases.
-pub(super) async fn run(scene: &Scene<'_>) -> Result<Vec<Case>> {
+pub(super) async fn run(scene: &TransportScene<'_>) -> Result<Vec<Case>> {
     let rate = scene
         .options
         .link
@@ -92,7 +92,7 @@ pub(super) async fn run(scene: &Scene<'_>) -> Result<Vec<Case>> {
     let mut rates = vec![Vec::new(); by_hand.len()];
     let (mut probed, mut taught, mut untuned) = (Vec::new(), Vec::new(), Vec::new());
     let mut advice = Value::Null;
-    let place = Place::open(scene, &file).await?;
+    let place = AdviceServer::open(scene, &file).await?;
     for _ in 0..scene.options.runs.unwrap_or(1) {
         for ((_, how), rates) in by_hand.iter().zip(&mut rates) {
             let how: Vec<&str> = how.split_whitespace().collect();
@@ -102,7 +102,7 @@ pub(super) async fn run(scene: &Scene<'_>) -> Result<Vec<Case>> {
                 Err(_) => rates.push(0.0),
             }
         }
-        let place = Place::open(scene, &file).await?;
+        let place = AdviceServer::open(scene, &file).await?;
         advice = place.probe(scene).await?;
         let how = ["--link", "auto", "--streams", "auto"];
         probed.push(place.fetch(scene, bytes, &how).await?);

@@ -23,12 +23,12 @@ const SILENCE: Duration = Duration::from_millis(500);
 const REQUEST_BYTES: usize = 8;
 
 /// A port that sends to whoever asks with the server's fingerprint.
-pub(super) struct Server {
+pub(super) struct BlindServer {
     socket: UdpSocket,
     fingerprint: String,
 }
 
-impl Server {
+impl BlindServer {
     pub(super) async fn bind(address: SocketAddr, fingerprint: String) -> Result<Self> {
         Ok(Self { socket: UdpSocket::bind(address).await?, fingerprint })
     }

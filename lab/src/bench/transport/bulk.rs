@@ -7,9 +7,9 @@ use array::{Error, Result};
 use link::Choice;
 
 use super::super::report::{Better, Case, median};
-use super::flows::{Flowed, PEERS, Scene};
+use super::flows::{Flowed, PEERS, TransportScene};
 use super::limits::{goodput, limited};
-use super::messages::Way;
+use super::messages::MessageTransport;
 
 /// Controllers that run first, and those that `all` adds; the last two cannot run by QUIC, and say why.
 const FIRST: &[&str] = &["auto", "polite", "cubic", "bbr"];
@@ -34,7 +34,7 @@ const MOST_STREAMS: u32 = 6;
 type Results = BTreeMap<String, std::result::Result<Vec<Flowed>, String>>;
 
 /// Runs all contestants in turn, as often as was asked for, and gives the cases.
-pub(super) async fn run(scene: &Scene<'_>) -> Result<Vec<Case>> {
+pub(super) async fn run(scene: &TransportScene<'_>) -> Result<Vec<Case>> {
     let ways = ways(scene);
     let (mut ours, mut peers) = (Results::new(), Results::new());
     for _ in 0..scene.options.runs.unwrap_or(1) {
@@ -70,7 +70,7 @@ pub(super) async fn run(scene: &Scene<'_>) -> Result<Vec<Case>> {
 }
 
 /// Long flows on a link that limits nothing, beside datagrams that are sent blindly: shows what the machine can do.
-pub(super) async fn most(scene: &Scene<'_>) -> Result<Vec<Case>> {
+pub(super) async fn most(scene: &TransportScene<'_>) -> Result<Vec<Case>> {
     let mtu = scene.options.link.mtu.unwrap_or(DEFAULT_MTU);
     let during = if scene.options.is_quick { QUICK_BLIND } else { BLIND };
     let blind = scene.blind(mtu, during).await?;
@@ -83,22 +83,22 @@ pub(super) async fn most(scene: &Scene<'_>) -> Result<Vec<Case>> {
 }
 
 /// Ours, by the names of their cases; of those that cannot run, why.
-fn ways(scene: &Scene<'_>) -> Vec<(String, std::result::Result<Way, String>)> {
+fn ways(scene: &TransportScene<'_>) -> Vec<(String, std::result::Result<MessageTransport, String>)> {
     let wants_all = scene.options.only.iter().any(|name| name == "all");
     let others = if wants_all { OTHERS } else { &[] };
     let rate = scene.options.link.rate.map(|rate| format!("rate={:.3}Mb/s", rate * 8e-6 * RATE_SHARE));
     let names = rate.clone().into_iter().chain(FIRST.iter().chain(others).map(|name| (*name).to_owned()));
     let by_quic = names.map(|name| {
         let label = format!("{} by QUIC", name.split('=').next().unwrap_or_default());
-        (label, chosen(name).map(Way::Quic))
+        (label, chosen(name).map(MessageTransport::Quic))
     });
     let by_datagrams = rate.iter().flat_map(|rate| {
         [("lossy", false), ("lossy+fec", true)].map(|(link, redundancy)| {
-            let way = chosen(rate.clone()).map(|choice| Way::Lossy { choice, redundancy });
+            let way = chosen(rate.clone()).map(|choice| MessageTransport::Lossy { choice, redundancy });
             (format!("rate by {link}"), way)
         })
     });
-    let by_tcp = [("TCP with TLS".to_owned(), Ok(Way::Tcp { streams: 1 }))];
+    let by_tcp = [("TCP with TLS".to_owned(), Ok(MessageTransport::Tcp { streams: 1 }))];
     by_quic.chain(by_datagrams).chain(by_tcp).collect()
 }
 
@@ -107,12 +107,12 @@ fn chosen(name: String) -> std::result::Result<Choice, String> {
 }
 
 /// Long flows by TCP with several streams: 1 to 6, or only the least and the most of these in a quick run.
-pub(super) async fn streams(scene: &Scene<'_>) -> Result<Vec<Case>> {
+pub(super) async fn streams(scene: &TransportScene<'_>) -> Result<Vec<Case>> {
     let counts = if scene.options.is_quick { vec![1, MOST_STREAMS] } else { (1..=MOST_STREAMS).collect() };
     let mut flows: Vec<Vec<Flowed>> = vec![Vec::new(); counts.len()];
     for _ in 0..scene.options.runs.unwrap_or(1) {
         for (streams, flows) in counts.iter().zip(&mut flows) {
-            flows.push(scene.ours(Way::Tcp { streams: *streams }).await?);
+            flows.push(scene.ours(MessageTransport::Tcp { streams: *streams }).await?);
         }
     }
     let mut cases = Vec::new();
@@ -138,7 +138,7 @@ fn note(results: &mut Results, name: &str, flowed: Result<Flowed>) {
 }
 
 fn case(
-    scene: &Scene<'_>,
+    scene: &TransportScene<'_>,
     name: &str,
     unit: &'static str,
     ours: &Results,
@@ -160,7 +160,7 @@ fn case(
 }
 
 /// Sets the goals of `rate` and `auto` by QUIC on a long path.
-fn aimed(scene: &Scene<'_>, label: &str, case: Case) -> Case {
+fn aimed(scene: &TransportScene<'_>, label: &str, case: Case) -> Case {
     let link = &scene.options.link;
     let loss = link.loss.unwrap_or_default();
     let goal = GOALS.iter().find(|(of, _, _)| (of - loss).abs() <= 0.1 * of.max(1e-9));
@@ -175,7 +175,7 @@ fn aimed(scene: &Scene<'_>, label: &str, case: Case) -> Case {
 }
 
 /// How many times as fast as TCP's cubic `auto` is, at a loss where that matters.
-fn beside_cubic(scene: &Scene<'_>, ours: &Results, peers: &Results) -> Option<Case> {
+fn beside_cubic(scene: &TransportScene<'_>, ours: &Results, peers: &Results) -> Option<Case> {
     let (loss, goal) = BESIDE_CUBIC;
     let link = &scene.options.link;
     let is_here = link.loss.is_some_and(|of| (of - loss).abs() < 0.1 * loss)

@@ -13,7 +13,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use super::super::report::{Better, Case};
 use super::super::wall_clock;
-use super::flows::{Scene, rounded};
+use super::flows::{TransportScene, rounded};
 use super::sharing::Endless;
 
 /// Rates that are looked at, shares of the link's: 20, 60 and 400 Mb/s of 1 Gb/s.
@@ -37,7 +37,7 @@ const SENDER: std::ops::Range<usize> = 12..16;
 const PORT: [usize; 2] = [22, 23];
 
 /// A datagram that came.
-struct Arrival {
+struct DatagramArrival {
     /// Since the watch began.
     at_secs: f64,
     /// The port that it is for.
@@ -45,14 +45,14 @@ struct Arrival {
 }
 
 /// How packets are spread over milliseconds.
-pub(super) struct Spread {
+pub(super) struct PacketSpread {
     /// Packets in each on average.
     pub(super) mean: f64,
     /// Standard deviation over mean.
     pub(super) variation: f64,
 }
 
-impl Spread {
+impl PacketSpread {
     fn of(bins: &[u32]) -> Self {
         let count = bins.len().max(1) as f64;
         let mean = bins.iter().map(|bin| f64::from(*bin)).sum::<f64>() / count;
@@ -67,7 +67,7 @@ impl Spread {
     }
 }
 
-pub(super) async fn run(scene: &Scene<'_>) -> Result<Vec<Case>> {
+pub(super) async fn run(scene: &TransportScene<'_>) -> Result<Vec<Case>> {
     let rate = scene.options.link.rate;
     let mut cases = Vec::new();
     for share in SHARES {
@@ -83,7 +83,7 @@ pub(super) async fn run(scene: &Scene<'_>) -> Result<Vec<Case>> {
         let watched = watch(scene.side.address).await;
         drop(flow);
         cases.push(match watched.and_then(|arrivals| spread(&arrivals, |_| true)) {
-            Ok(Spread { mean, variation }) => {
+            Ok(PacketSpread { mean, variation }) => {
                 case(vec![variation]).with("asked", share * rate).with("packets_per_bin", mean)
             }
             Err(error) => Case { why: error.to_string(), ..case(Vec::new()) },
@@ -93,13 +93,13 @@ pub(super) async fn run(scene: &Scene<'_>) -> Result<Vec<Case>> {
 }
 
 /// Measures the spread of the packets from `sender` for each of `ports`, all at the same time, from now on.
-pub(super) async fn spreads(sender: IpAddr, ports: &[u16]) -> Result<Vec<Spread>> {
+pub(super) async fn spreads(sender: IpAddr, ports: &[u16]) -> Result<Vec<PacketSpread>> {
     let arrivals = watch(sender).await?;
     ports.iter().map(|port| spread(&arrivals, |arrival| arrival.port == *port)).collect()
 }
 
 /// Datagrams from `sender`, from now on.
-async fn watch(sender: IpAddr) -> Result<Vec<Arrival>> {
+async fn watch(sender: IpAddr) -> Result<Vec<DatagramArrival>> {
     let IpAddr::V4(sender) = sender else { return Err(Error::unsupported("expected an IPv4 address")) };
     let socket = Socket::new(Domain::PACKET, Type::DGRAM, Some(Protocol::from(i32::from(IP))))?;
     socket.set_recv_buffer_size(BUFFER_BYTES)?;
@@ -116,7 +116,7 @@ async fn watch(sender: IpAddr) -> Result<Vec<Arrival>> {
     arrivals.map_err(|e| Error::internal(e.to_string()))??
 }
 
-fn arrivals(socket: &Socket, sender: [u8; 4], is_over: &AtomicBool) -> Result<Vec<Arrival>> {
+fn arrivals(socket: &Socket, sender: [u8; 4], is_over: &AtomicBool) -> Result<Vec<DatagramArrival>> {
     let start = wall_clock::now();
     let mut header = [0; HEADER_BYTES];
     let mut socket = socket;
@@ -126,7 +126,10 @@ fn arrivals(socket: &Socket, sender: [u8; 4], is_over: &AtomicBool) -> Result<Ve
             Ok(count) if count == HEADER_BYTES => {
                 let at_secs = start.elapsed().as_secs_f64();
                 if header[SENDER] == sender && header[PROTOCOL] == UDP {
-                    found.push(Arrival { at_secs, port: u16::from_be_bytes(PORT.map(|at| header[at])) });
+                    found.push(DatagramArrival {
+                        at_secs,
+                        port: u16::from_be_bytes(PORT.map(|at| header[at])),
+                    });
                 }
             }
             Err(error) if !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
@@ -139,11 +142,11 @@ fn arrivals(socket: &Socket, sender: [u8; 4], is_over: &AtomicBool) -> Result<Ve
 }
 
 /// How those of the packets are spread that are `wanted`, from the first packet of all to the last.
-fn spread(arrivals: &[Arrival], wanted: impl Fn(&Arrival) -> bool) -> Result<Spread> {
+fn spread(arrivals: &[DatagramArrival], wanted: impl Fn(&DatagramArrival) -> bool) -> Result<PacketSpread> {
     let (Some(first), Some(last)) = (arrivals.first(), arrivals.last()) else {
         return Err(Error::internal("expected packets, found none"));
     };
-    let place = |arrival: &Arrival| {
+    let place = |arrival: &DatagramArrival| {
         usize::try_from(rounded(((arrival.at_secs - first.at_secs) / BIN_SECS).floor())).unwrap_or(usize::MAX)
     };
     let mut bins = vec![0; place(last).saturating_add(1)];
@@ -153,15 +156,15 @@ fn spread(arrivals: &[Arrival], wanted: impl Fn(&Arrival) -> bool) -> Result<Spr
     if bins.iter().all(|bin| *bin == 0) {
         return Err(Error::internal("expected packets of every client, found none of one"));
     }
-    Ok(Spread::of(&bins))
+    Ok(PacketSpread::of(&bins))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn at(places: impl Iterator<Item = f64>, port: u16) -> Vec<Arrival> {
-        places.map(|at_secs| Arrival { at_secs, port }).collect()
+    fn at(places: impl Iterator<Item = f64>, port: u16) -> Vec<DatagramArrival> {
+        places.map(|at_secs| DatagramArrival { at_secs, port }).collect()
     }
 
     #[test]
@@ -186,7 +189,7 @@ mod tests {
         // A packet in every fourth millisecond is as even as it can be; the other one's come eight at a time.
         let slow = at((0..1_000).map(|n| f64::from(n) * 4e-3 + 1e-5), 1);
         let bursts = at((0..1_000).map(|n| f64::from(n / 8) * 32e-3 + 1e-5), 2);
-        let mut both: Vec<Arrival> = slow.into_iter().chain(bursts).collect();
+        let mut both: Vec<DatagramArrival> = slow.into_iter().chain(bursts).collect();
         both.sort_by(|a, b| a.at_secs.total_cmp(&b.at_secs));
         let of = |port| spread(&both, |arrival| arrival.port == port).unwrap();
         let (slow, bursts) = (of(1), of(2));

@@ -12,9 +12,9 @@ use tokio::process::Command;
 use tokio::time::{Duration, timeout};
 
 use super::super::options::Options;
-use super::super::process::{Running, Side, own_cpu_secs};
+use super::super::process::{LinkSide, RunningProcess, own_cpu_secs};
 use super::super::wall_clock;
-use super::messages::{Client, MAX_MESSAGE_BYTES, Ready, Way};
+use super::messages::{MAX_MESSAGE_BYTES, MessageClient, MessageServerReady, MessageTransport};
 use super::{blind, stock};
 
 /// Ports of peers' servers.
@@ -68,21 +68,21 @@ impl Flowed {
 }
 
 /// Both sides of a run.
-pub(super) struct Scene<'a> {
+pub(super) struct TransportScene<'a> {
     pub(super) options: &'a Options,
-    pub(super) side: Side,
+    pub(super) side: LinkSide,
     pub(super) program: &'a Path,
-    server: Running,
-    pub(super) ready: Ready,
+    server: RunningProcess,
+    pub(super) ready: MessageServerReady,
     /// Files of peers.
     folder: TempDir,
     /// Bytes of a long flow.
     pub(super) bytes: u64,
 }
 
-impl<'a> Scene<'a> {
+impl<'a> TransportScene<'a> {
     pub(super) async fn open(program: &'a Path, options: &'a Options, bytes: u64) -> Result<Self> {
-        let side = Side::of(options);
+        let side = LinkSide::of(options);
         let (server, ready) = message_server(&side, program).await?;
         Ok(Self { options, side, program, server, ready, folder: tempfile::tempdir()?, bytes })
     }
@@ -120,13 +120,13 @@ impl<'a> Scene<'a> {
     }
 
     /// A long flow of ours on a new connection, its start included; the handshake is over before.
-    pub(super) async fn ours(&self, way: Way) -> Result<Flowed> {
+    pub(super) async fn ours(&self, way: MessageTransport) -> Result<Flowed> {
         self.ours_of(way, self.bytes).await
     }
 
-    /// A long flow as [`Scene::ours`] makes one, of so many bytes.
-    pub(super) async fn ours_of(&self, way: Way, bytes: u64) -> Result<Flowed> {
-        let client = Client::connect(&self.ready, way, self.window_bytes()).await?;
+    /// A long flow as [`TransportScene::ours`] makes one, of so many bytes.
+    pub(super) async fn ours_of(&self, way: MessageTransport, bytes: u64) -> Result<Flowed> {
+        let client = MessageClient::connect(&self.ready, way, self.window_bytes()).await?;
         let arrived = Arc::<AtomicU64>::default();
         let count = bytes.div_ceil(MAX_MESSAGE_BYTES);
         let work = async {
@@ -151,7 +151,7 @@ impl<'a> Scene<'a> {
     }
 
     async fn stock(&self) -> Result<Flowed> {
-        let client = stock::Client::connect(self.ready.stock, self.ready.fingerprint.parse()?).await?;
+        let client = stock::StockClient::connect(self.ready.stock, self.ready.fingerprint.parse()?).await?;
         let mut arrived = 0;
         let work = async {
             let fetching = client.fetch(self.bytes, |bytes| arrived += bytes);
@@ -164,7 +164,7 @@ impl<'a> Scene<'a> {
     /// The kernel's TCP for so many seconds.
     pub(super) async fn iperf3(&self, arguments: &[&str], secs: f64) -> Result<Flowed> {
         let port = IPERF3_PORT.to_string();
-        let server = Running::other(&self.side, "iperf3", &["-s", "-p", &port], IPERF3_PORT).await?;
+        let server = RunningProcess::other(&self.side, "iperf3", &["-s", "-p", &port], IPERF3_PORT).await?;
         let patience = DEFAULT_WITHIN.max(Duration::from_secs_f64(2.0 * PATIENCE * secs));
         let (address, secs) = (self.side.address.to_string(), format!("{secs}"));
         let mut command = Command::new("iperf3");
@@ -188,7 +188,7 @@ impl<'a> Scene<'a> {
         let (buffer, bytes) = (self.window_bytes().to_string(), self.bytes.to_string());
         let secs = self.within(self.bytes).as_secs_f64().to_string();
         let program = program.to_string_lossy();
-        let server = Running::unasked(&self.side, &program, &["serve", &address, &port, &buffer])?;
+        let server = RunningProcess::unasked(&self.side, &program, &["serve", &address, &port, &buffer])?;
         tokio::time::sleep(START_PAUSE).await;
         let mut command = Command::new(&*program);
         command.args(["fetch", &address, &port, &buffer, &bytes, &secs]);
@@ -222,7 +222,7 @@ impl<'a> Scene<'a> {
         let tuning = format!("rcvbuf={window}&sndbuf={window}&fc={}", rounded(window as f64 / PACKET_BYTES));
         let at = format!("srt://{}:{SRT_PORT}", self.side.address);
         let source = format!("file://{}", from.display());
-        let server = Running::unasked(
+        let server = RunningProcess::unasked(
             &self.side,
             "srt-file-transmit",
             &["-q", &source, &format!("{at}?mode=listener&{tuning}")],
@@ -244,15 +244,21 @@ impl<'a> Scene<'a> {
 }
 
 /// A server of messages on `side`.
-pub(super) async fn message_server(side: &Side, program: &Path) -> Result<(Running, Ready)> {
-    let server = Running::start_at(side, program, &["bench", "messages"]).await?;
+pub(super) async fn message_server(
+    side: &LinkSide,
+    program: &Path,
+) -> Result<(RunningProcess, MessageServerReady)> {
+    let server = RunningProcess::start_at(side, program, &["bench", "messages"]).await?;
     let ready = serde_json::from_value(server.line.clone())
         .map_err(|e| Error::internal(format!("expected where messages come from: {e}")))?;
     Ok((server, ready))
 }
 
 /// Measures `work`, which gives the bytes that came of it.
-pub(super) async fn measured(server: &Running, work: impl Future<Output = Result<f64>>) -> Result<Flowed> {
+pub(super) async fn measured(
+    server: &RunningProcess,
+    work: impl Future<Output = Result<f64>>,
+) -> Result<Flowed> {
     let cpu = || own_cpu_secs() + server.cpu_secs();
     let before = cpu();
     let start = wall_clock::now();

@@ -10,9 +10,9 @@ use tokio::time::Duration;
 
 use super::super::report::{Better, Case};
 use super::super::wall_clock;
-use super::flows::Scene;
+use super::flows::TransportScene;
 use super::limits::goodput;
-use super::messages::{Client, MAX_MESSAGE_BYTES, Way};
+use super::messages::{MAX_MESSAGE_BYTES, MessageClient, MessageTransport};
 use super::warm::MESSAGE_BYTES;
 
 /// Runs of each, where it was not said how many.
@@ -25,7 +25,7 @@ const GOALS: (f64, f64) = (1.15, 1.1);
 /// Round trips until the first byte: the handshake's, where it is waited for, and that of the question.
 const ROUND_TRIPS: (f64, f64) = (2.0, 1.0);
 
-pub(super) async fn run(scene: &Scene<'_>) -> Result<Vec<Case>> {
+pub(super) async fn run(scene: &TransportScene<'_>) -> Result<Vec<Case>> {
     let known = remembered(scene).await?;
     let (mut proven, mut at_once) = (Vec::new(), Vec::new());
     for _ in 0..scene.options.runs.unwrap_or(RUNS) {
@@ -52,9 +52,13 @@ pub(super) async fn run(scene: &Scene<'_>) -> Result<Vec<Case>> {
 }
 
 /// Measures the path with a connection that is used for a while; the server is known to this client afterwards.
-async fn remembered(scene: &Scene<'_>) -> Result<Remembered> {
-    let client =
-        Client::connect(&scene.ready, Way::Quic(link::Choice::default()), scene.window_bytes()).await?;
+async fn remembered(scene: &TransportScene<'_>) -> Result<Remembered> {
+    let client = MessageClient::connect(
+        &scene.ready,
+        MessageTransport::Quic(link::Choice::default()),
+        scene.window_bytes(),
+    )
+    .await?;
     let receiving = client.receive(u64::MAX, MAX_MESSAGE_BYTES, Arc::default()).await?;
     tokio::time::sleep(SETTLE).await;
     let before = client.sent().await?;
@@ -68,10 +72,11 @@ async fn remembered(scene: &Scene<'_>) -> Result<Remembered> {
 }
 
 /// One message on a connection of its own; in how many seconds.
-async fn once(scene: &Scene<'_>, start: Start, known: Remembered) -> Result<f64> {
+async fn once(scene: &TransportScene<'_>, start: Start, known: Remembered) -> Result<f64> {
     let message = async {
-        let way = Way::Quic(link::Choice::default());
-        let client = Client::begin(&scene.ready, way, scene.window_bytes(), start, Some(known)).await?;
+        let way = MessageTransport::Quic(link::Choice::default());
+        let client =
+            MessageClient::begin(&scene.ready, way, scene.window_bytes(), start, Some(known)).await?;
         let is_early = client.flow().is_some_and(|flow| !flow.is_proven());
         if start == Start::AtOnce && !is_early {
             return Err(Error::internal(

@@ -16,11 +16,11 @@ use node::assemble::{Context, assemble};
 use node::memory::Budget;
 use tempfile::TempDir;
 
-use super::super::process::{Running, command};
+use super::super::process::{RunningProcess, command};
 use super::super::report::{Better, Case, median};
-use super::flows::{Flowed, Scene, measured};
+use super::flows::{Flowed, TransportScene, measured};
 use super::limits::{goodput, limited};
-use super::messages::Way;
+use super::messages::MessageTransport;
 use crate::dice::Dice;
 
 /// Data of one copy, and of one in a quick run, bytes: whole multiples of [`SIDE`] squared.
@@ -45,7 +45,7 @@ struct Contestant {
 }
 
 /// Runs the group `get`.
-pub(super) async fn run(scene: &Scene<'_>) -> Result<Vec<Case>> {
+pub(super) async fn run(scene: &TransportScene<'_>) -> Result<Vec<Case>> {
     let bytes = if scene.options.is_quick { QUICK_BYTES } else { BYTES };
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("noise.npy");
@@ -54,11 +54,11 @@ pub(super) async fn run(scene: &Scene<'_>) -> Result<Vec<Case>> {
     let mut all = names.map(|name| Contestant { name, flows: Vec::new() });
     for _ in 0..scene.options.runs.unwrap_or(1) {
         let server =
-            Running::start_at(&scene.side, scene.program, &["serve", &file.to_string_lossy()]).await?;
+            RunningProcess::start_at(&scene.side, scene.program, &["serve", &file.to_string_lossy()]).await?;
         let home = tempfile::tempdir()?;
         let found = [
-            scene.ours_of(Way::Quic(link::Choice::default()), bytes).await?,
-            scene.ours_of(Way::Tcp { streams: 1 }, bytes).await?,
+            scene.ours_of(MessageTransport::Quic(link::Choice::default()), bytes).await?,
+            scene.ours_of(MessageTransport::Tcp { streams: 1 }, bytes).await?,
             copy(scene, &server, &home, &file, bytes).await?,
             copy(scene, &server, &home, &file, bytes).await?,
             blocks(&server, bytes).await?,
@@ -70,7 +70,7 @@ pub(super) async fn run(scene: &Scene<'_>) -> Result<Vec<Case>> {
     Ok(rest.iter().flat_map(|contestant| cases(scene, contestant, &peers, bytes)).collect())
 }
 
-fn cases(scene: &Scene<'_>, of: &Contestant, peers: &[(&str, Contestant)], bytes: u64) -> [Case; 2] {
+fn cases(scene: &TransportScene<'_>, of: &Contestant, peers: &[(&str, Contestant)], bytes: u64) -> [Case; 2] {
     let what = if of.name == "blocks" { "a viewer's blocks with defaults" } else { "get with defaults" };
     let name = if of.name == "blocks" { what.to_owned() } else { format!("{what}, {}", of.name) };
     let figures = |flows: &[Flowed], figure: fn(&Flowed) -> f64| flows.iter().map(figure).collect::<Vec<_>>();
@@ -87,7 +87,7 @@ fn cases(scene: &Scene<'_>, of: &Contestant, peers: &[(&str, Contestant)], bytes
 }
 
 /// Adds the goal: a share of the link's rate after some round trips or, where processors are the limit, of the rate of bare messages.
-fn aimed(scene: &Scene<'_>, case: Case, bytes: u64) -> Case {
+fn aimed(scene: &TransportScene<'_>, case: Case, bytes: u64) -> Case {
     let link = &scene.options.link;
     let Some((goodput, rate)) = goodput(link).zip(link.rate) else { return case };
     if rate >= BOUND_BY_PROCESSORS {
@@ -102,8 +102,8 @@ fn aimed(scene: &Scene<'_>, case: Case, bytes: u64) -> Case {
 
 /// One `corridor get` with the state directory `home`.
 async fn copy(
-    scene: &Scene<'_>,
-    server: &Running,
+    scene: &TransportScene<'_>,
+    server: &RunningProcess,
     home: &TempDir,
     file: &Path,
     bytes: u64,
@@ -126,7 +126,7 @@ async fn copy(
 }
 
 /// All blocks of the array, requested at once, with an empty state directory.
-async fn blocks(server: &Running, bytes: u64) -> Result<Flowed> {
+async fn blocks(server: &RunningProcess, bytes: u64) -> Result<Flowed> {
     let home = tempfile::tempdir()?;
     let location: Location = server.text("url")?.parse()?;
     let work = async {

@@ -8,7 +8,7 @@ use array::{Error, Result};
 use tokio::process::Command;
 
 use super::super::options::Options;
-use super::super::report::{Case, Link, Report};
+use super::super::report::{BenchReport, Case, Link};
 use super::groups::is_chosen;
 
 /// Round trips, seconds, and losses, shares.
@@ -43,7 +43,7 @@ const LAB: (&str, &str) =
 const LAB_PLAIN: &str = "lab up {name} --engine veth --rate none --rtt 0ms --mtu {mtu} --";
 
 /// A link to be made.
-struct Place {
+struct PlannedLink {
     /// Bytes per second; nothing limits it otherwise.
     rate: Option<f64>,
     rtt_secs: f64,
@@ -52,7 +52,7 @@ struct Place {
     groups: Vec<&'static str>,
 }
 
-impl Place {
+impl PlannedLink {
     fn new((rate, rtt_secs, loss): (f64, f64, f64), groups: Vec<&'static str>) -> Self {
         Self { rate: Some(rate), rtt_secs, loss, mtu: MTU, groups }
     }
@@ -65,24 +65,26 @@ impl Place {
 }
 
 /// All links, each with what tells something on it.
-fn places(options: &Options) -> Vec<Place> {
+fn places(options: &Options) -> Vec<PlannedLink> {
     let rate = options.link.rate.unwrap_or(RATE);
     let all = || RTTS.iter().flat_map(|&rtt_secs| LOSSES.iter().map(move |&loss| (rtt_secs, loss)));
     let grid: Vec<(f64, f64)> = if options.is_quick { QUICK.to_vec() } else { all().collect() };
-    let mut places: Vec<Place> =
-        grid.into_iter().map(|(rtt, loss)| Place::new((rate, rtt, loss), groups(rtt, loss))).collect();
+    let mut places: Vec<PlannedLink> =
+        grid.into_iter().map(|(rtt, loss)| PlannedLink::new((rate, rtt, loss), groups(rtt, loss))).collect();
     let few = |count: usize| if options.is_quick { 1 } else { count };
     let slower = RTTS.iter().rev().flat_map(|&rtt_secs| GOT.map(|loss| (GOT_RATE, rtt_secs, loss)));
-    places.extend(slower.take(few(usize::MAX)).map(|path| Place::new(path, vec!["get"])));
-    places.extend(ADVISED.into_iter().take(few(ADVISED.len())).map(|path| Place::new(path, vec!["advice"])));
-    places.extend(MTUS.into_iter().take(few(MTUS.len())).map(|mtu| Place {
+    places.extend(slower.take(few(usize::MAX)).map(|path| PlannedLink::new(path, vec!["get"])));
+    places.extend(
+        ADVISED.into_iter().take(few(ADVISED.len())).map(|path| PlannedLink::new(path, vec!["advice"])),
+    );
+    places.extend(MTUS.into_iter().take(few(MTUS.len())).map(|mtu| PlannedLink {
         rate: None,
         rtt_secs: 0.0,
         loss: 0.0,
         mtu,
         groups: vec!["most"],
     }));
-    places.push(Place::new(SOAKED, vec!["soak"]));
+    places.push(PlannedLink::new(SOAKED, vec!["soak"]));
     places
 }
 
@@ -135,9 +137,9 @@ async fn on(
     program: &Path,
     options: &Options,
     maker: &str,
-    place: &Place,
+    place: &PlannedLink,
     groups: &[&str],
-) -> Result<Report> {
+) -> Result<BenchReport> {
     let name = format!("bench{}", std::process::id());
     let (maker, address) = match maker {
         "lab" => {
@@ -179,7 +181,7 @@ async fn on(
     let out = running.wait_with_output().await?;
     // What makes the link may say something of its own.
     let text = String::from_utf8_lossy(&out.stdout);
-    let report = text.lines().find_map(|line| serde_json::from_str::<Report>(line).ok());
+    let report = text.lines().find_map(|line| serde_json::from_str::<BenchReport>(line).ok());
     report.ok_or_else(|| {
         Error::internal(format!("expected a report from within `{first}`, found none ({})", out.status))
     })

@@ -13,8 +13,8 @@ use link::{Choice, Receiver};
 use tokio::time::Duration;
 
 use super::super::report::{Better, Case, median};
-use super::flows::{Scene, rounded};
-use super::messages::{Client, MAX_MESSAGE_BYTES, Sent, Way, now_micros};
+use super::flows::{TransportScene, rounded};
+use super::messages::{MAX_MESSAGE_BYTES, MessageClient, MessageTransport, Sent, now_micros};
 
 /// A block.
 const BLOCK_BYTES: u64 = 65_536;
@@ -45,7 +45,7 @@ struct Streamed {
     sent: Sent,
 }
 
-pub(super) async fn run(scene: &Scene<'_>) -> Result<Vec<Case>> {
+pub(super) async fn run(scene: &TransportScene<'_>) -> Result<Vec<Case>> {
     let rate = scene.options.link.rate.unwrap_or(DEFAULT_RATE);
     let choice: Choice = format!("rate={:.0}B/s", rate * RATE_SHARE)
         .parse()
@@ -53,9 +53,9 @@ pub(super) async fn run(scene: &Scene<'_>) -> Result<Vec<Case>> {
     let (mut usable, mut whole, mut parity, mut off) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let (mut ordered, mut repaired) = (Vec::new(), Vec::new());
     for _ in 0..scene.options.runs.unwrap_or(1) {
-        let plain = stream(scene, Way::Lossy { choice, redundancy: false }, rate).await?;
-        let redundant = stream(scene, Way::Lossy { choice, redundancy: true }, rate).await?;
-        let by_quic = stream(scene, Way::Quic(choice), rate).await?;
+        let plain = stream(scene, MessageTransport::Lossy { choice, redundancy: false }, rate).await?;
+        let redundant = stream(scene, MessageTransport::Lossy { choice, redundancy: true }, rate).await?;
+        let by_quic = stream(scene, MessageTransport::Quic(choice), rate).await?;
         usable.push(plain.usable);
         repaired.push(plain.whole);
         whole.push(redundant.whole);
@@ -92,13 +92,13 @@ pub(super) async fn run(scene: &Scene<'_>) -> Result<Vec<Case>> {
 }
 
 /// Blocks at even times, until the last one is whole.
-async fn stream(scene: &Scene<'_>, way: Way, rate: f64) -> Result<Streamed> {
-    let client = Client::connect(&scene.ready, way, scene.window_bytes()).await?;
+async fn stream(scene: &TransportScene<'_>, way: MessageTransport, rate: f64) -> Result<Streamed> {
+    let client = MessageClient::connect(&scene.ready, way, scene.window_bytes()).await?;
     let secs = if scene.options.is_quick { QUICK_SECS } else { SECS };
     let bytes_per_sec = rate * STREAM_SHARE;
     let count = rounded(secs * bytes_per_sec / BLOCK_BYTES as f64).max(1);
     let every = Duration::from_secs_f64(BLOCK_BYTES as f64 / bytes_per_sec);
-    let came = Arc::<Mutex<Came>>::default();
+    let came = Arc::<Mutex<ReceivedPieces>>::default();
     let timing = Timing { came: Arc::clone(&came), sent: BTreeMap::new() };
     client.stream(count, BLOCK_BYTES, every, Box::new(timing)).await?.await?;
     let sent = client.sent().await?;
@@ -117,9 +117,9 @@ async fn stream(scene: &Scene<'_>, way: Way, rate: f64) -> Result<Streamed> {
 }
 
 /// Measures the rate of sending for a while, where `choice` asks for a rate, bytes per second.
-async fn sent_rate(scene: &Scene<'_>, choice: Choice) -> Result<f64> {
-    let way = Way::Lossy { choice, redundancy: false };
-    let client = Client::connect(&scene.ready, way, scene.window_bytes()).await?;
+async fn sent_rate(scene: &TransportScene<'_>, choice: Choice) -> Result<f64> {
+    let way = MessageTransport::Lossy { choice, redundancy: false };
+    let client = MessageClient::connect(&scene.ready, way, scene.window_bytes()).await?;
     let receiving = client.receive(u64::MAX, MAX_MESSAGE_BYTES, Arc::default()).await?;
     tokio::time::sleep(Duration::from_secs_f64(RATE_SECS)).await;
     let before = client.sent().await?;
@@ -131,7 +131,7 @@ async fn sent_rate(scene: &Scene<'_>, choice: Choice) -> Result<f64> {
 
 /// Pieces and blocks that have come.
 #[derive(Default)]
-struct Came {
+struct ReceivedPieces {
     /// Delay of each piece in microseconds, by both clocks, and its bytes.
     pieces: Vec<(i64, u64)>,
     /// Whole blocks.
@@ -140,7 +140,7 @@ struct Came {
 
 /// Notes when what comes.
 struct Timing {
-    came: Arc<Mutex<Came>>,
+    came: Arc<Mutex<ReceivedPieces>>,
     /// When each block was there to be sent.
     sent: BTreeMap<u32, u64>,
 }

@@ -33,7 +33,7 @@ const SENT: &str = "sent";
 
 /// First line of a server of messages: where it can be reached.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Ready {
+pub struct MessageServerReady {
     /// Address for messages by QUIC.
     pub quic: SocketAddr,
     /// Address for messages by TLS over TCP.
@@ -67,15 +67,15 @@ pub(super) struct Sent {
 ///
 /// # Errors
 /// The address cannot be had.
-pub async fn serve(listen: SocketAddr, ready: impl FnOnce(&Ready) -> Result<()>) -> Result<()> {
+pub async fn serve(listen: SocketAddr, ready: impl FnOnce(&MessageServerReady) -> Result<()>) -> Result<()> {
     let identity = Identity::self_signed(&["messages".to_owned()])?;
     // It only sends, so it may for whoever asks.
     let options = quic::Options { start: quic::Start::AtOnce, ..quic::Options::default() };
     let by_quic = quic::Listener::bind(listen, &identity, options)?;
     let by_tcp = TcpListener::bind((listen.ip(), 0)).await?;
-    let stock = stock::Server::bind((listen.ip(), 0).into(), &identity)?;
-    let blind = blind::Server::bind((listen.ip(), 0).into(), identity.fingerprint().to_string()).await?;
-    ready(&Ready {
+    let stock = stock::StockServer::bind((listen.ip(), 0).into(), &identity)?;
+    let blind = blind::BlindServer::bind((listen.ip(), 0).into(), identity.fingerprint().to_string()).await?;
+    ready(&MessageServerReady {
         quic: by_quic.address()?,
         tcp: by_tcp.local_addr()?,
         stock: stock.address()?,
@@ -214,13 +214,13 @@ async fn tell(operation: &Operation, flow: Option<&dyn Flow>, start: Instant) ->
 
 /// How messages come.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Way {
+pub(super) enum MessageTransport {
     Tcp { streams: u32 },
     Quic(Choice),
     Lossy { choice: Choice, redundancy: bool },
 }
 
-impl Way {
+impl MessageTransport {
     fn bulk(self) -> quic::Bulk {
         match self {
             Self::Tcp { .. } | Self::Quic(_) => quic::Bulk::Ordered,
@@ -230,22 +230,26 @@ impl Way {
 }
 
 /// A client of such a server.
-pub(super) struct Client {
+pub(super) struct MessageClient {
     handle: ClientHandle,
     flow: Option<Arc<dyn Flow>>,
     _tasks: JoinSet<()>,
 }
 
-impl Client {
+impl MessageClient {
     /// Connects; the handshake is over then. `window_bytes` may be on their way.
-    pub(super) async fn connect(ready: &Ready, way: Way, window_bytes: u64) -> Result<Self> {
+    pub(super) async fn connect(
+        ready: &MessageServerReady,
+        way: MessageTransport,
+        window_bytes: u64,
+    ) -> Result<Self> {
         Self::connect_among(ready, way, window_bytes, None).await
     }
 
     /// Connects as [`connect`](Self::connect) does; arriving data shares the rate of `gathering`, where there is one.
     pub(super) async fn connect_among(
-        ready: &Ready,
-        way: Way,
+        ready: &MessageServerReady,
+        way: MessageTransport,
         window_bytes: u64,
         gathering: Option<&Gathering>,
     ) -> Result<Self> {
@@ -257,8 +261,8 @@ impl Client {
 
     /// Connects, as soon as something can be asked; with what is remembered of the path from the server.
     pub(super) async fn begin(
-        ready: &Ready,
-        way: Way,
+        ready: &MessageServerReady,
+        way: MessageTransport,
         window_bytes: u64,
         start: quic::Start,
         known: Option<Remembered>,
@@ -270,8 +274,8 @@ impl Client {
     }
 
     async fn open(
-        ready: &Ready,
-        way: Way,
+        ready: &MessageServerReady,
+        way: MessageTransport,
         start: quic::Start,
         mut config: ClientConfig,
         gathering: Option<&Gathering>,
@@ -279,7 +283,7 @@ impl Client {
         let trust = Trust::Fingerprint(ready.fingerprint.parse::<Fingerprint>()?);
         let window_bytes = config.window_bytes;
         let link = match way {
-            Way::Tcp { streams } => {
+            MessageTransport::Tcp { streams } => {
                 multistream::connect(
                     &ready.tcp.ip().to_string(),
                     ready.tcp.port(),
@@ -289,7 +293,7 @@ impl Client {
                 )
                 .await?
             }
-            Way::Quic(choice) | Way::Lossy { choice, .. } => {
+            MessageTransport::Quic(choice) | MessageTransport::Lossy { choice, .. } => {
                 config.capabilities.push(link::asking(choice));
                 let bulk = way.bulk();
                 let options = quic::Options { choice, window_bytes, bulk, start, ..quic::Options::default() };
@@ -318,7 +322,7 @@ impl Client {
         message_bytes: u64,
         arrived: Arc<AtomicU64>,
     ) -> Result<Receiving> {
-        self.receive_by(count, message_bytes, Box::new(Counting(arrived))).await
+        self.receive_by(count, message_bytes, Box::new(ReceivedBytes(arrived))).await
     }
 
     /// Asks for messages, which go to `receiver`. Dropping it withdraws them.
@@ -353,9 +357,9 @@ impl Client {
 }
 
 /// Counts and keeps nothing.
-struct Counting(Arc<AtomicU64>);
+struct ReceivedBytes(Arc<AtomicU64>);
 
-impl Receiver for Counting {
+impl Receiver for ReceivedBytes {
     fn item(&mut self, _: u32, _: Bytes, _: u64) -> Result<()> {
         Ok(())
     }

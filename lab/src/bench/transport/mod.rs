@@ -28,22 +28,22 @@ use std::path::Path;
 use array::Result;
 
 use super::options::Options;
-use super::report::Report;
+use super::report::BenchReport;
 use super::table::line;
-use flows::Scene;
+use flows::TransportScene;
 use groups::{MOST, SOAK, is_chosen};
 
 pub use groups::GROUPS;
-pub use messages::{Ready, serve};
+pub use messages::{MessageServerReady, serve};
 
 /// Bytes of a long flow, and how long it is where it only has to work, seconds.
 const BYTES: u64 = 2_000_000_000;
 const QUICK_SECS: f64 = 2.0;
 const QUICK_BYTES: u64 = 50_000_000;
 
-pub(super) async fn run(program: &Path, options: &Options) -> Result<Report> {
+pub(super) async fn run(program: &Path, options: &Options) -> Result<BenchReport> {
     options.check_only(GROUPS)?;
-    let mut report = Report::here("transport", options.link.clone());
+    let mut report = BenchReport::here("transport", options.link.clone());
     if let Some(maker) = &options.make_link {
         let (cases, failures) = links::run(program, options, maker).await?;
         report.cases = cases;
@@ -52,7 +52,7 @@ pub(super) async fn run(program: &Path, options: &Options) -> Result<Report> {
     }
     let quick = options.link.rate.map_or(QUICK_BYTES, |rate| flows::rounded(rate * QUICK_SECS));
     let bytes = if options.is_quick { quick.clamp(1, BYTES) } else { BYTES };
-    let scene = Scene::open(program, options, bytes).await?;
+    let scene = TransportScene::open(program, options, bytes).await?;
     let mut failures = Vec::new();
     for &group in GROUPS.iter().filter(|group| is_chosen(options, group)) {
         let cases = match group {

@@ -10,13 +10,13 @@ use serde_json::Value;
 use tokio::process::Command;
 use tokio::time::{Duration, sleep};
 
-use super::super::process::Running;
+use super::super::process::RunningProcess;
 use super::super::report::{Better, Case, median, smallest_over_largest};
 use super::super::wall_clock;
-use super::evenness::{self, Spread};
-use super::flows::{Scene, message_server};
+use super::evenness::{self, PacketSpread};
+use super::flows::{TransportScene, message_server};
 use super::limits::{goodput, limited};
-use super::messages::{Client, Ready, Sent, Way};
+use super::messages::{MessageClient, MessageServerReady, MessageTransport, Sent};
 
 /// Messages of a flow without end, bytes.
 const MESSAGE_BYTES: u64 = 8 << 20;
@@ -44,25 +44,29 @@ const DEFAULT_RTT: f64 = 0.02;
 
 /// A flow that goes on until it is dropped.
 pub(super) struct Endless {
-    client: Client,
+    client: MessageClient,
     arrived: Arc<AtomicU64>,
     _receiving: Receiving,
 }
 
 impl Endless {
-    pub(super) async fn start(scene: &Scene<'_>, ready: &Ready, choice: &str) -> Result<Self> {
+    pub(super) async fn start(
+        scene: &TransportScene<'_>,
+        ready: &MessageServerReady,
+        choice: &str,
+    ) -> Result<Self> {
         let choice: Choice =
             choice.parse().map_err(|refusal: link::Refusal| Error::invalid(refusal.to_string()))?;
-        Self::start_among(None, Way::Quic(choice), scene, ready).await
+        Self::start_among(None, MessageTransport::Quic(choice), scene, ready).await
     }
 
     async fn start_among(
         gathering: Option<&Gathering>,
-        way: Way,
-        scene: &Scene<'_>,
-        ready: &Ready,
+        way: MessageTransport,
+        scene: &TransportScene<'_>,
+        ready: &MessageServerReady,
     ) -> Result<Self> {
-        let client = Client::connect_among(ready, way, scene.window_bytes(), gathering).await?;
+        let client = MessageClient::connect_among(ready, way, scene.window_bytes(), gathering).await?;
         let arrived = Arc::<AtomicU64>::default();
         let receiving = client.receive(u64::MAX, MESSAGE_BYTES, Arc::clone(&arrived)).await?;
         Ok(Self { client, arrived, _receiving: receiving })
@@ -82,25 +86,27 @@ async fn rates(flows: &[Endless], during: Duration) -> Vec<f64> {
     flows.iter().zip(before).map(|(flow, before)| (flow.arrived() - before) as f64 / secs).collect()
 }
 
-fn rtt_secs(scene: &Scene<'_>) -> f64 {
+fn rtt_secs(scene: &TransportScene<'_>) -> f64 {
     scene.options.link.rtt.unwrap_or(DEFAULT_RTT)
 }
 
 /// How long flows are looked at, and how long they have before.
-fn spans(scene: &Scene<'_>) -> (Duration, Duration) {
+fn spans(scene: &TransportScene<'_>) -> (Duration, Duration) {
     let (least, during) = if scene.options.is_quick { (1.0, 3.0) } else { (3.0, 8.0) };
     (Duration::from_secs_f64(rtt_secs(scene).mul_add(20.0, least)), Duration::from_secs_f64(during))
 }
 
 /// Measures the rates that 1 to 6 streams reach together, from one sender and from two, by QUIC and by TCP, and how alike
 /// they are: each by its own path, and with a rate that the receiver divides.
-pub(super) async fn senders(scene: &Scene<'_>) -> Result<Vec<Case>> {
+pub(super) async fn senders(scene: &TransportScene<'_>) -> Result<Vec<Case>> {
     let (_second, ready) = message_server(&scene.side, scene.program).await?;
     let counts = if scene.options.is_quick { vec![1, MOST_STREAMS] } else { (1..=MOST_STREAMS).collect() };
     let divided =
         scene.options.link.rate.map(|rate| (", received at a named rate", Some(rate * RECEIVED_SHARE)));
     let mut cases = Vec::new();
-    for (protocol, way) in [("auto", Way::Quic(Choice::default())), ("tcp", Way::Tcp { streams: 1 })] {
+    for (protocol, way) in
+        [("auto", MessageTransport::Quic(Choice::default())), ("tcp", MessageTransport::Tcp { streams: 1 })]
+    {
         for (from, servers) in
             [("one sender", vec![&scene.ready]), ("two senders", vec![&scene.ready, &ready])]
         {
@@ -119,10 +125,10 @@ pub(super) async fn senders(scene: &Scene<'_>) -> Result<Vec<Case>> {
 /// Measures the rate of one stream from each of `servers` together, once they have settled. `received` is the rate that
 /// they share, bytes per second, where one is named.
 async fn together<'a>(
-    scene: &Scene<'_>,
+    scene: &TransportScene<'_>,
     name: &str,
-    servers: impl Iterator<Item = &'a Ready>,
-    way: Way,
+    servers: impl Iterator<Item = &'a MessageServerReady>,
+    way: MessageTransport,
     received: Option<f64>,
 ) -> Result<Case> {
     let (before, during) = spans(scene);
@@ -151,7 +157,7 @@ async fn together<'a>(
 
 /// One port, 16 clients with rates of their own: the one that is furthest from it, on the wire; and how bursty each is
 /// beside all others.
-pub(super) async fn clients(scene: &Scene<'_>) -> Result<Case> {
+pub(super) async fn clients(scene: &TransportScene<'_>) -> Result<Case> {
     let name = "16 clients with own rates at one port, furthest from its rate on the wire";
     let Some(rate) = scene.options.link.rate else {
         let case = Case::measured(name, "1", Better::Lower, Vec::new());
@@ -187,7 +193,7 @@ pub(super) async fn clients(scene: &Scene<'_>) -> Result<Case> {
 }
 
 /// How the packets of each client are spread over milliseconds, from now on.
-async fn spreads(scene: &Scene<'_>, sent: &[Sent]) -> Result<Vec<Spread>> {
+async fn spreads(scene: &TransportScene<'_>, sent: &[Sent]) -> Result<Vec<PacketSpread>> {
     let ports: Option<Vec<u16>> = sent.iter().map(|sent| Some(sent.peer?.port())).collect();
     let ports = ports.ok_or_else(|| Error::internal("expected each client's address, found none"))?;
     evenness::spreads(scene.side.address, &ports).await
@@ -195,13 +201,13 @@ async fn spreads(scene: &Scene<'_>, sent: &[Sent]) -> Result<Vec<Spread>> {
 
 /// Adds variations, in the order of the rates that are asked. One that is small has few packets in a bin, and varies by
 /// that: what counts is how far each is beyond the most even one.
-fn bursty(case: Case, spreads: &[Spread]) -> Case {
-    let of = |figure: fn(&Spread) -> f64| spreads.iter().map(figure).collect::<Vec<_>>();
+fn bursty(case: Case, spreads: &[PacketSpread]) -> Case {
+    let of = |figure: fn(&PacketSpread) -> f64| spreads.iter().map(figure).collect::<Vec<_>>();
     let mut beyond = of(|spread| spread.variation - spread.least_variation());
     let middle = median(&mut beyond);
     case.with("packets_per_bin", of(|spread| spread.mean))
         .with("variation", of(|spread| spread.variation))
-        .with("least_variation", of(Spread::least_variation))
+        .with("least_variation", of(PacketSpread::least_variation))
         .with("beyond_least_median", middle)
         .with("beyond_least_furthest", beyond.last().copied())
 }
@@ -211,11 +217,11 @@ async fn sent(flows: &[Endless]) -> Result<Vec<Sent>> {
 }
 
 /// Whether flows of a kind share alike, and what one leaves to TCP.
-pub(super) async fn fairness(scene: &Scene<'_>) -> Result<Vec<Case>> {
+pub(super) async fn fairness(scene: &TransportScene<'_>) -> Result<Vec<Case>> {
     Ok(vec![alike(scene, 2).await?, alike(scene, 4).await?, beside_cubic(scene).await?])
 }
 
-async fn alike(scene: &Scene<'_>, count: usize) -> Result<Case> {
+async fn alike(scene: &TransportScene<'_>, count: usize) -> Result<Case> {
     let round = |rounds: f64| Duration::from_secs_f64(rounds * rtt_secs(scene));
     let mut flows = Vec::new();
     for number in 0..count {
@@ -234,10 +240,10 @@ async fn alike(scene: &Scene<'_>, count: usize) -> Result<Case> {
 }
 
 /// Share that kernel TCP's cubic keeps when a polite flow joins it.
-async fn beside_cubic(scene: &Scene<'_>) -> Result<Case> {
+async fn beside_cubic(scene: &TransportScene<'_>) -> Result<Case> {
     let name = "what kernel TCP's cubic keeps beside a polite flow, of the goodput";
     let case = |values| Case::measured(name, "share", Better::Higher, values);
-    let server = Running::other(&scene.side, "iperf3", &["-s", "-p", &PORT.to_string()], PORT).await;
+    let server = RunningProcess::other(&scene.side, "iperf3", &["-s", "-p", &PORT.to_string()], PORT).await;
     let (Ok(_server), Some(goodput)) = (&server, goodput(&scene.options.link)) else {
         let why = server.err().map_or_else(|| "the link's rate is not known".to_owned(), |e| e.to_string());
         return Ok(Case { why, ..case(Vec::new()) });

@@ -19,9 +19,9 @@ use crate::emulate::{self, Change};
 use super::super::process::resident_bytes;
 use super::super::report::{Better, Case, median};
 use super::super::wall_clock;
-use super::flows::Scene;
+use super::flows::TransportScene;
 use super::limits::DATA_SHARE;
-use super::messages::{Client, Way, message};
+use super::messages::{MessageClient, MessageTransport, message};
 
 const MESSAGE_BYTES: u64 = 8 << 20;
 /// Rounds of the programme below, and how long one is; the same where it only has to work.
@@ -30,18 +30,18 @@ const ROUND: Duration = Duration::from_secs(60);
 const QUICK_ROUNDS: u32 = 2;
 const QUICK_ROUND: Duration = Duration::from_secs(20);
 /// One round: shares of it, what the link is then, as a share of its rate, and the share of packets that is not lost.
-const PROGRAMME: &[(f64, Step)] = &[
-    (0.20, Step::Link { rate: 1.0, loss: "0%", passes: 1.0, rtts: 1 }),
-    (0.15, Step::Link { rate: 0.3, loss: "0%", passes: 1.0, rtts: 1 }),
+const PROGRAMME: &[(f64, SoakStep)] = &[
+    (0.20, SoakStep::Link { rate: 1.0, loss: "0%", passes: 1.0, rtts: 1 }),
+    (0.15, SoakStep::Link { rate: 0.3, loss: "0%", passes: 1.0, rtts: 1 }),
     // Bursts of five packets on average.
-    (0.15, Step::Link { rate: 1.0, loss: "0.2%:20%", passes: 0.99, rtts: 1 }),
-    (0.10, Step::Link { rate: 1.0, loss: "3%", passes: 0.97, rtts: 1 }),
-    (0.15, Step::Link { rate: 0.6, loss: "0%", passes: 1.0, rtts: 2 }),
-    (0.05, Step::Link { rate: 1.0, loss: "0%", passes: 1.0, rtts: 1 }),
-    (1.0 / 12.0, Step::Outage),
-    (0.10, Step::Link { rate: 1.0, loss: "0%", passes: 1.0, rtts: 1 }),
-    (0.0, Step::Address),
-    (1.0 / 60.0, Step::Link { rate: 1.0, loss: "0%", passes: 1.0, rtts: 1 }),
+    (0.15, SoakStep::Link { rate: 1.0, loss: "0.2%:20%", passes: 0.99, rtts: 1 }),
+    (0.10, SoakStep::Link { rate: 1.0, loss: "3%", passes: 0.97, rtts: 1 }),
+    (0.15, SoakStep::Link { rate: 0.6, loss: "0%", passes: 1.0, rtts: 2 }),
+    (0.05, SoakStep::Link { rate: 1.0, loss: "0%", passes: 1.0, rtts: 1 }),
+    (1.0 / 12.0, SoakStep::Outage),
+    (0.10, SoakStep::Link { rate: 1.0, loss: "0%", passes: 1.0, rtts: 1 }),
+    (0.0, SoakStep::Address),
+    (1.0 / 60.0, SoakStep::Link { rate: 1.0, loss: "0%", passes: 1.0, rtts: 1 }),
 ];
 /// How often is looked at what has come.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -58,7 +58,7 @@ const GROWTH_GOAL: f64 = 1.05;
 const ADDRESSES: std::ops::Range<u8> = 2..200;
 
 #[derive(Clone, Copy, Debug)]
-enum Step {
+enum SoakStep {
     Link { rate: f64, loss: &'static str, passes: f64, rtts: u32 },
     Outage,
     Address,
@@ -66,14 +66,14 @@ enum Step {
 
 /// Bytes that have come, and how many of them were wrong.
 #[derive(Default)]
-struct Seen {
+struct ComparedBytes {
     bytes: AtomicU64,
     wrong: AtomicU64,
 }
 
 struct Comparing {
     expected: Bytes,
-    seen: Arc<Seen>,
+    seen: Arc<ComparedBytes>,
 }
 
 impl Receiver for Comparing {
@@ -102,7 +102,7 @@ impl Receiver for Comparing {
 
 /// Observations during the run.
 #[derive(Default)]
-struct Watch {
+struct SoakWatch {
     /// Bytes that had come at the last look, and the time since anything more came.
     before: u64,
     silence: Duration,
@@ -112,7 +112,7 @@ struct Watch {
 }
 
 /// Runs the flow on the changing path and gives the cases.
-pub(super) async fn run(scene: &Scene<'_>) -> Result<Vec<Case>> {
+pub(super) async fn run(scene: &TransportScene<'_>) -> Result<Vec<Case>> {
     let place = std::env::var("LAB_B").ok();
     let name = place.as_deref().and_then(|place| place.strip_suffix("-b")).ok_or_else(|| {
         Error::invalid(
@@ -120,12 +120,16 @@ pub(super) async fn run(scene: &Scene<'_>) -> Result<Vec<Case>> {
         )
     })?;
     let (rounds, round) = if scene.options.is_quick { (QUICK_ROUNDS, QUICK_ROUND) } else { (ROUNDS, ROUND) };
-    let client =
-        Client::connect(&scene.ready, Way::Quic(link::Choice::default()), scene.window_bytes()).await?;
-    let seen = Arc::<Seen>::default();
+    let client = MessageClient::connect(
+        &scene.ready,
+        MessageTransport::Quic(link::Choice::default()),
+        scene.window_bytes(),
+    )
+    .await?;
+    let seen = Arc::<ComparedBytes>::default();
     let comparing = Comparing { expected: message(MESSAGE_BYTES), seen: Arc::clone(&seen) };
     let receiving = client.receive_by(u64::MAX, MESSAGE_BYTES, Box::new(comparing)).await?;
-    let mut watch = Watch::default();
+    let mut watch = SoakWatch::default();
     let mut carried = 0.0;
     // Of each step, what came of what the link carried then, in all rounds.
     let mut shares = vec![Vec::new(); PROGRAMME.len()];
@@ -135,7 +139,7 @@ pub(super) async fn run(scene: &Scene<'_>) -> Result<Vec<Case>> {
             let during = round.mul_f64(*share);
             let carries = take(scene, name, *step, number).await? * during.as_secs_f64();
             let before = seen.bytes.load(Ordering::Relaxed);
-            watch.during(scene, &seen, during, matches!(step, Step::Outage)).await?;
+            watch.during(scene, &seen, during, matches!(step, SoakStep::Outage)).await?;
             if carries > 0.0 {
                 let came = (seen.bytes.load(Ordering::Relaxed) - before) as f64;
                 shares.push((came / carries * 1e3).round() / 1e3);
@@ -169,11 +173,11 @@ pub(super) async fn run(scene: &Scene<'_>) -> Result<Vec<Case>> {
 }
 
 /// Takes a step; what the link carries then, bytes per second.
-async fn take(scene: &Scene<'_>, name: &str, step: Step, round: u32) -> Result<f64> {
+async fn take(scene: &TransportScene<'_>, name: &str, step: SoakStep, round: u32) -> Result<f64> {
     let full = scene.options.link.rate.unwrap_or_default();
     let rtt = scene.options.link.rtt.unwrap_or_default();
     let (change, carries) = match step {
-        Step::Link { rate, loss, passes, rtts } => {
+        SoakStep::Link { rate, loss, passes, rtts } => {
             let change = Change {
                 rate: Some(format!("{:.0}bit", full * rate * 8.0)),
                 rtt: Some(format!("{}ms", rtt * f64::from(rtts) * 1e3)),
@@ -182,8 +186,8 @@ async fn take(scene: &Scene<'_>, name: &str, step: Step, round: u32) -> Result<f
             };
             (change, full * rate * passes * DATA_SHARE)
         }
-        Step::Outage => (Change { loss: Some("100%".to_owned()), ..Change::default() }, 0.0),
-        Step::Address => return move_from(round).await.map(|()| 0.0),
+        SoakStep::Outage => (Change { loss: Some("100%".to_owned()), ..Change::default() }, 0.0),
+        SoakStep::Address => return move_from(round).await.map(|()| 0.0),
     };
     let name = name.to_owned();
     let changing = tokio::task::spawn_blocking(move || emulate::change(&name, &change));
@@ -209,11 +213,11 @@ async fn move_from(round: u32) -> Result<()> {
     Ok(())
 }
 
-impl Watch {
+impl SoakWatch {
     async fn during(
         &mut self,
-        scene: &Scene<'_>,
-        seen: &Seen,
+        scene: &TransportScene<'_>,
+        seen: &ComparedBytes,
         during: Duration,
         is_outage: bool,
     ) -> Result<()> {

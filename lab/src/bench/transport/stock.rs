@@ -18,9 +18,9 @@ fn broken(error: impl std::fmt::Display) -> Error {
 }
 
 /// A port.
-pub(super) struct Server(Endpoint);
+pub(super) struct StockServer(Endpoint);
 
-impl Server {
+impl StockServer {
     pub(super) fn bind(address: SocketAddr, identity: &Identity) -> Result<Self> {
         let crypto =
             QuicServerConfig::try_from(identity.server_config(&[tls::ALPN_WIRE])?).map_err(broken)?;
@@ -61,12 +61,12 @@ pub(super) async fn answer(incoming: Incoming) {
 }
 
 /// A client's side.
-pub(super) struct Client {
+pub(super) struct StockClient {
     connection: Connection,
     _endpoint: Endpoint,
 }
 
-impl Client {
+impl StockClient {
     pub(super) async fn connect(server: SocketAddr, fingerprint: Fingerprint) -> Result<Self> {
         let mut crypto = tls::client_config(&Trust::Fingerprint(fingerprint))?;
         crypto.alpn_protocols = vec![tls::ALPN_WIRE.to_vec()];

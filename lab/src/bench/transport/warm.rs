@@ -6,9 +6,9 @@ use array::Result;
 
 use super::super::report::{Better, Case};
 use super::super::wall_clock;
-use super::flows::Scene;
+use super::flows::TransportScene;
 use super::limits::{goodput, limited};
-use super::messages::{Client, Way};
+use super::messages::{MessageClient, MessageTransport};
 
 /// Messages back to back.
 pub(super) const MESSAGE_BYTES: u64 = 20_000_000;
@@ -19,15 +19,19 @@ const SMALL_BYTES: u64 = 100_000;
 const SMALL_MESSAGES: usize = 10;
 const SMALL_BEYOND: f64 = 10e-3;
 
-async fn warm(scene: &Scene<'_>) -> Result<Client> {
-    let client =
-        Client::connect(&scene.ready, Way::Quic(link::Choice::default()), scene.window_bytes()).await?;
+async fn warm(scene: &TransportScene<'_>) -> Result<MessageClient> {
+    let client = MessageClient::connect(
+        &scene.ready,
+        MessageTransport::Quic(link::Choice::default()),
+        scene.window_bytes(),
+    )
+    .await?;
     client.receive(1, MESSAGE_BYTES, Arc::default()).await?.await?;
     Ok(client)
 }
 
 /// Messages of 20 MB, one after another, on a connection that has carried data before.
-pub(super) async fn back_to_back(scene: &Scene<'_>) -> Result<Case> {
+pub(super) async fn back_to_back(scene: &TransportScene<'_>) -> Result<Case> {
     let client = warm(scene).await?;
     let secs =
         wall_clock::seconds(async { client.receive(MESSAGES, MESSAGE_BYTES, Arc::default()).await?.await })
@@ -43,7 +47,7 @@ pub(super) async fn back_to_back(scene: &Scene<'_>) -> Result<Case> {
 }
 
 /// A small message, asked for on a connection that has carried data before.
-pub(super) async fn small(scene: &Scene<'_>) -> Result<Case> {
+pub(super) async fn small(scene: &TransportScene<'_>) -> Result<Case> {
     let client = warm(scene).await?;
     let mut times = Vec::new();
     for _ in 0..scene.options.runs.unwrap_or(1) * SMALL_MESSAGES {

@@ -17,7 +17,7 @@ use serde_json::json;
 use super::super::finished::Finished;
 use super::super::options::Options;
 use super::super::report::{Better, Case, median};
-use super::clock::Clock;
+use super::clock::CostClock;
 use likeness::{psnr_db, ssim};
 use stream::{SlabForm, decode_slabs, encode_slabs, encode_slabs_as};
 use volumes::Loaded;
@@ -51,7 +51,7 @@ const FUNCTIONS: [(&str, Option<Points>); 4] = [
 ];
 
 /// Slabs of a kind.
-struct Set {
+struct SlabSet {
     name: &'static str,
     is_axis: bool,
     count: u32,
@@ -60,18 +60,18 @@ struct Set {
     is_chosen: bool,
 }
 
-const SETS: [Set; 6] = [
-    Set { name: "one plane", is_axis: false, count: 1, reduction: 1, is_chosen: false },
-    Set { name: "32 planes, half", is_axis: false, count: 32, reduction: 2, is_chosen: true },
-    Set { name: "64 planes, half", is_axis: false, count: 64, reduction: 2, is_chosen: false },
-    Set { name: "32 planes, full", is_axis: false, count: 32, reduction: 1, is_chosen: false },
-    Set { name: "16 axis slabs", is_axis: true, count: 16, reduction: 1, is_chosen: false },
-    Set { name: "32 axis slabs", is_axis: true, count: 32, reduction: 1, is_chosen: false },
+const SETS: [SlabSet; 6] = [
+    SlabSet { name: "one plane", is_axis: false, count: 1, reduction: 1, is_chosen: false },
+    SlabSet { name: "32 planes, half", is_axis: false, count: 32, reduction: 2, is_chosen: true },
+    SlabSet { name: "64 planes, half", is_axis: false, count: 64, reduction: 2, is_chosen: false },
+    SlabSet { name: "32 planes, full", is_axis: false, count: 32, reduction: 1, is_chosen: false },
+    SlabSet { name: "16 axis slabs", is_axis: true, count: 16, reduction: 1, is_chosen: false },
+    SlabSet { name: "32 axis slabs", is_axis: true, count: 32, reduction: 1, is_chosen: false },
 ];
 
 /// Measurements of the chosen set, for one volume and function.
 #[derive(Clone, Copy)]
-struct Found {
+struct SetQuality {
     is_typical: bool,
     degrees: f64,
     bytes: f64,
@@ -142,15 +142,15 @@ fn case(
     (function, is_typical): (&str, bool),
     scene: &Scene,
     truths: &Truths,
-    set: &Set,
+    set: &SlabSet,
     options: &Options,
-) -> Result<(Case, Found)> {
+) -> Result<(Case, SetQuality)> {
     let axis = best_axis(&scene.view, &scene.camera, None);
     let planes = SlabRequest::planes(scene.camera, set.count);
     let cutting = if set.is_axis { Cutting::Axis(axis) } else { Cutting::Planes };
     let request = SlabRequest { cutting, reduction: set.reduction, ..planes };
     let cost = Cost::measured(volume, scene, &request, options)?;
-    let clock = Clock::start();
+    let clock = CostClock::start();
     let (form, bytes) = encode_slabs(&cost.slabs)?;
     let encode_ms = clock.read().cpu_secs * 1e3;
     let slabs = decode_slabs(&bytes)?;
@@ -189,7 +189,7 @@ fn case(
     "ibravr: degrees from an axis within which its authors saw no artefacts, not measured here"
         .clone_into(&mut case.why);
     let cost = cost.extra_ms / cost.frame_ms;
-    Ok((case, Found { is_typical, degrees, bytes: bytes.len() as f64, cost }))
+    Ok((case, SetQuality { is_typical, degrees, bytes: bytes.len() as f64, cost }))
 }
 
 /// Processor time of a plain frame and of slabs, in turn.
@@ -206,10 +206,10 @@ impl Cost {
         let (mut slabs, _) = cast_slabs(scene, request, &blocks, &cancel)?;
         let (mut frames, mut extras) = (Vec::new(), Vec::new());
         for _ in 0..options.runs.unwrap_or(RUNS).max(1) {
-            let clock = Clock::start();
+            let clock = CostClock::start();
             cast(scene, &blocks, &cancel)?;
             frames.push(clock.read().cpu_secs * 1e3);
-            let clock = Clock::start();
+            let clock = CostClock::start();
             slabs = cast_slabs(scene, request, &blocks, &cancel)?.0;
             extras.push(clock.read().cpu_secs * 1e3);
         }
@@ -239,7 +239,7 @@ fn degrees_until(worst: &[(f64, f64)], limit: f64) -> f64 {
 }
 
 /// The chosen set over all volumes, at its worst.
-fn summaries(found: &[Found]) -> Vec<Case> {
+fn summaries(found: &[SetQuality]) -> Vec<Case> {
     let typical = || found.iter().filter(|found| found.is_typical);
     let worst =
         |values: Vec<f64>, pick: fn(f64, f64) -> f64| values.into_iter().reduce(pick).into_iter().collect();
@@ -280,7 +280,7 @@ mod tests {
 
     #[test]
     fn a_summary_is_the_worst_of_all_volumes() {
-        let found = |is_typical, degrees, cost| Found { is_typical, degrees, bytes: 1e6, cost };
+        let found = |is_typical, degrees, cost| SetQuality { is_typical, degrees, bytes: 1e6, cost };
         let cases = summaries(&[found(true, 20.0, 0.3), found(false, 3.0, 0.6), found(true, 17.0, 0.4)]);
         let told: Vec<_> = cases.iter().map(|case| (case.ours, case.meets_goal)).collect();
         assert_eq!(told, [(Some(17.0), Some(true)), (Some(1e6), Some(true)), (Some(0.6), Some(false))]);

@@ -15,7 +15,7 @@ use view::View;
 
 use super::super::super::options::Options;
 use super::super::scenes::FUNCTIONS;
-use super::super::volume::Volume;
+use super::super::volume::BenchVolume;
 
 /// For reading files and for blocks, bytes.
 const MEMORY_BYTES: u64 = 2 << 30;
@@ -39,7 +39,7 @@ pub(super) async fn load(options: &Options, folder: &Path) -> Result<Vec<Loaded>
         loaded.push(real(file, folder).await?);
     }
     if loaded.is_empty() {
-        let volume = Volume::new(if options.is_quick { QUICK_SIDE } else { SIDE }, false)?;
+        let volume = BenchVolume::new(if options.is_quick { QUICK_SIDE } else { SIDE }, false)?;
         let (view, pool, first_look) = (Arc::clone(&volume.view), volume.pool()?, FUNCTIONS[1].transfer());
         loaded.push(Loaded { name: format!("computed, {}^3", volume.side), view, pool, first_look });
     }
