@@ -95,7 +95,7 @@ def write_small(folder: pathlib.Path) -> Iterator[pathlib.Path]:
 def write_volumes(folder: pathlib.Path) -> Iterator[pathlib.Path]:
     """One small file for each thing that volumes of medicine have."""
     volume, affine = np.arange(24, dtype="i2").reshape(2, 3, 4), np.diag([2.0, 3, 4, 1])
-    colours = np.zeros((2, 3, 4), [("R", "u1"), ("G", "u1"), ("B", "u1")])
+    colors = np.zeros((2, 3, 4), [("R", "u1"), ("G", "u1"), ("B", "u1")])
     xml = b'<MatrixIndicesMap AppliesToMatrixDimension="0,1" IndicesMapToDataType="CIFTI_INDEX_TYPE_SERIES" SeriesStart="0" '
     xml += b'SeriesStep="720" SeriesExponent="-3" SeriesUnit="SECOND"/>'
     matrix = nibabel.Nifti2Image(np.zeros((1, 1, 1, 1, 2, 3), "f4"), None)
@@ -105,7 +105,7 @@ def write_volumes(folder: pathlib.Path) -> Iterator[pathlib.Path]:
         "first.nii": nibabel.Nifti1Image(volume, affine),
         "first.nii.gz": nibabel.Nifti1Image(volume, affine),
         "second.nii": nibabel.Nifti2Image(volume.astype("f8"), affine),
-        "colours.nii": nibabel.Nifti1Image(colours, affine),
+        "colours.nii": nibabel.Nifti1Image(colors, affine),
         "complex.nii": nibabel.Nifti1Image(volume.astype("c8"), affine),
         "matrix.dtseries.nii": matrix,
         "pair.img": nibabel.Nifti1Pair(volume, affine),

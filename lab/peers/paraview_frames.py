@@ -32,7 +32,7 @@ class Stage:
         self.display: Any = None
 
     def load(self, volume: dict[str, Any]) -> dict[str, Any]:
-        """Takes a volume `[z, y, x]` from a raw file; voxel centres lie at whole numbers."""
+        """Takes a volume `[z, y, x]` from a raw file; voxel centers lie at whole numbers."""
         if self.reader is not None:
             simple.Delete(self.reader)
         nz, ny, nx = volume["shape"]
@@ -61,19 +61,19 @@ class Stage:
         self.view.CameraViewUp = frame["up"]
         self.view.CameraViewAngle = frame["fov_y_degrees"]
         low, high = frame["range"]
-        step = (high - low) / (len(frame["colours"]) - 1)
+        step = (high - low) / (len(frame["colors"]) - 1)
         points = []
-        for number, rgb in enumerate(frame["colours"]):
+        for number, rgb in enumerate(frame["colors"]):
             points += [low + number * step, *(c / 255 for c in rgb)]
-        colours = simple.GetColorTransferFunction(ARRAY)
-        colours.AutomaticRescaleRangeMode = "Never"
-        colours.ColorSpace = "RGB"
-        colours.RGBPoints = points
+        colors = simple.GetColorTransferFunction(ARRAY)
+        colors.AutomaticRescaleRangeMode = "Never"
+        colors.ColorSpace = "RGB"
+        colors.RGBPoints = points
         opacity = simple.GetOpacityTransferFunction(ARRAY)
         opacity.AllowDuplicateScalars = 1
         # Middle and sharpness of each way to the next point: straight.
         opacity.Points = [number for value, alpha in frame["opacity"] for number in (value, alpha, 0.5, 0.0)]
-        self.display.LookupTable = colours
+        self.display.LookupTable = colors
         self.display.ScalarOpacityFunction = opacity
 
     def draw(self) -> tuple[float, float]:

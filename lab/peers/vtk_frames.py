@@ -78,7 +78,7 @@ class Stage:
         self.window.AddRenderer(self.renderer)
 
     def load(self, volume: dict[str, Any]) -> dict[str, Any]:
-        """Takes a volume `[z, y, x]` from a raw file; voxel centres lie at whole numbers."""
+        """Takes a volume `[z, y, x]` from a raw file; voxel centers lie at whole numbers."""
         nz, ny, nx = volume["shape"]
         values = np.fromfile(volume["file"], dtype=volume["dtype"])
         image = vtk.vtkImageData()
@@ -106,12 +106,12 @@ class Stage:
         opacity.AllowDuplicateScalarsOn()
         for value, alpha in frame["opacity"]:
             opacity.AddPoint(value, alpha)
-        colours = vtk.vtkColorTransferFunction()
+        colors = vtk.vtkColorTransferFunction()
         low, high = frame["range"]
-        for value, rgb in zip(np.linspace(low, high, len(frame["colours"])), frame["colours"], strict=True):
-            colours.AddRGBPoint(value, *(c / 255 for c in rgb))
+        for value, rgb in zip(np.linspace(low, high, len(frame["colors"])), frame["colors"], strict=True):
+            colors.AddRGBPoint(value, *(c / 255 for c in rgb))
         self.properties.SetScalarOpacity(opacity)
-        self.properties.SetColor(colours)
+        self.properties.SetColor(colors)
 
     def draw(self) -> tuple[float, float]:
         """One frame: wall and processor seconds."""

@@ -28,7 +28,7 @@ impl Dice {
         (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// How many tries go well before one fails, where each fails with probability `failing`.
+    /// Number of successes before the first failure, where each try fails with probability `failing`.
     pub(crate) fn tries(&mut self, failing: f64) -> f64 {
         if failing <= 0.0 {
             return f64::INFINITY;

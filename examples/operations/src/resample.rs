@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn between_centres_it_is_linear_and_beyond_them_it_stays() {
+    fn between_centers_it_is_linear_and_beyond_them_it_stays() {
         for piece in [1, 3] {
             assert_eq!(line(Method::Linear, &[0.0, 4.0], 4, piece), [0.0, 1.0, 3.0, 4.0]);
             assert_eq!(line(Method::Linear, &[0.0, 1.0, 2.0], 3, piece), [0.0, 1.0, 2.0]);

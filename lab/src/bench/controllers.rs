@@ -19,9 +19,9 @@ const SEEDS: u64 = 3;
 const OURS: [&str; 2] = ["auto", "rate"];
 /// Size of the reference transfer, bytes.
 const TRANSFER_BYTES: u64 = 2_000_000_000;
-/// It is given up after this long.
+/// Time after which it is stopped.
 const TRANSFER_MOST: Duration = Duration::from_secs(60);
-/// How long a flow runs whose packets come out of order.
+/// Duration of a flow whose packets are reordered.
 const REORDERED_FOR: Duration = Duration::from_secs(30);
 /// A gigabit per second, in bytes.
 const GBPS: f64 = 125e6;
@@ -112,7 +112,7 @@ fn transfers(name: &str, path: &SimulatedPath, seeds: u64) -> Result<Vec<f64>> {
         .collect()
 }
 
-/// How even sending is: bytes in bins of 1 ms, as they come out of the bottleneck.
+/// Evenness of sending: bytes per bin of 1 ms behind the bottleneck.
 fn evenness(cases: &mut Vec<Case>) -> Result<()> {
     for rate in [0.02, 0.06, 0.4] {
         // A short path: there the simulator's segments are single packets, and do not make bursts of their own.
@@ -234,7 +234,7 @@ fn alike(name: &str, path: &SimulatedPath, count: u32) -> Result<Vec<f64>> {
         .collect()
 }
 
-/// Bytes per second of each flow from then on.
+/// Bytes per second of each flow after `from`.
 fn rates(out: &SimulationOutcome, from: Duration) -> Vec<f64> {
     out.flows.iter().map(|flow| flow.rate_bytes_per_sec(from, out.until)).collect()
 }

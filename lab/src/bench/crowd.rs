@@ -20,7 +20,7 @@ use super::wall_clock;
 const IDLE: usize = 1000;
 /// Clients that read as fast as they can.
 const BUSY: usize = 100;
-/// How long they do.
+/// Duration of their reads.
 const BUSY_FOR: Duration = Duration::from_secs(20);
 /// Connections made at a time.
 const DIALED_AT_ONCE: usize = 32;
@@ -79,7 +79,7 @@ async fn connect(url: &Url) -> Result<Arc<RemoteSource>> {
     Ok(Arc::new(source))
 }
 
-/// Reads here and there, one read after another; gives the bytes.
+/// Reads at scattered positions, one read after another; returns the bytes.
 async fn read_until(source: &RemoteSource, client: u64, until: Instant) -> Result<u64> {
     let mut bytes = 0;
     for n in 0.. {
@@ -102,7 +102,7 @@ fn resident(server: &RunningProcess) -> Result<f64> {
     server.resident_bytes().ok_or_else(|| Error::unsupported("this system does not tell a process's memory"))
 }
 
-/// A sparse raw file: reading it costs little, so that the connections are what is measured.
+/// Writes a sparse raw file: reading it costs little, so that the connections are measured.
 fn flat_file(folder: &tempfile::TempDir) -> Result<String> {
     std::fs::File::create(folder.path().join("flat.bin"))?.set_len(SIDE * SIDE * SIDE)?;
     raw_file::describe(folder.path(), "flat", &[SIDE; 3], "u1")

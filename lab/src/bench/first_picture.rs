@@ -1,5 +1,5 @@
-//! How soon something true is seen: from joining a view of a 64 GB array that another process serves to the first
-//! picture that shows any block of it.
+//! Time to the first picture: from joining a view of a 64 GB array that another process serves to the first picture
+//! that shows a block of it.
 
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -27,11 +27,11 @@ const MEMORY: &str = "512MiB";
 const PEAK_BYTES: f64 = (1u64 << 30) as f64;
 /// Goal, seconds.
 const GOAL_SECS: f64 = 1.0;
-/// A JPEG of this size in which nothing is seen is smaller than this, bytes.
+/// Size that a JPEG of an empty picture does not reach, bytes.
 const BLANK_BYTES: usize = 4096;
-/// How long a picture may take before the run is given up.
+/// Longest wait for a picture.
 const WITHIN: Duration = Duration::from_secs(60);
-/// How long the viewer then goes on loading before its memory is read.
+/// Time that the viewer then goes on loading, before its memory is read.
 const SETTLE: Duration = Duration::from_secs(10);
 
 pub(super) async fn run(program: &Path) -> Result<BenchReport> {
@@ -112,8 +112,7 @@ pub(super) fn port_of(url: &str) -> Result<u16> {
     port.ok_or_else(|| Error::internal(format!("expected an address with a port, found `{url}`")))
 }
 
-/// A raw file of 64 GB with its description, sparse on disk: a ball, written on the rows that samples of 16 to 64
-/// voxels meet.
+/// Writes a raw file of 64 GB, sparse on disk: a ball, on the rows that the coarse levels (factors 16 to 64) sample.
 fn sparse_file(folder: &TempDir) -> Result<String> {
     let file = std::fs::File::create(folder.path().join("big.bin"))?;
     file.set_len(SIDE * SIDE * SIDE)?;

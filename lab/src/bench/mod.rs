@@ -30,7 +30,7 @@ use report::{BenchReport, Case};
 
 pub use table::table;
 
-/// Name and what is measured, of every benchmark.
+/// Name and subject of every benchmark.
 pub const ALL: &[(&str, &str)] = &[
     (
         "access",
@@ -45,7 +45,7 @@ pub const ALL: &[(&str, &str)] = &[
         "simulated: goodput, queue, start and fairness of the congestion controllers over a grid of paths",
     ),
     ("crowd", "bytes of a server's memory for an idle client of 1000, and the shares of 100 busy ones"),
-    ("first-picture", "seconds from joining a view of a 64 GB array to the first labelled picture"),
+    ("first-picture", "seconds from joining a view of a 64 GB array to the first labeled picture"),
     ("read", "bytes per second of a large read, and seconds of a small one, over a real connection"),
     (
         "servers",

@@ -1,4 +1,4 @@
-//! How a benchmark is run: what a caller may choose. Benchmarks that need no choice ignore it.
+//! Options of a benchmark. Benchmarks ignore those that they do not need.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
@@ -11,14 +11,14 @@ use compose::Communicator;
 
 use super::report::Link;
 
-/// Choices of a caller. The default is everything in full, with both sides here.
+/// Options of a run. By default everything is measured in full, with both sides on this machine.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Small data and few runs: shows that it works, measures little.
     pub is_quick: bool,
-    /// Runs of each case, where the benchmark's own choice is not wanted.
+    /// Runs of each case; `None`: chosen by the benchmark.
     pub runs: Option<usize>,
-    /// Words before a command that start it on the server's side, such as `ip netns exec far`; none: here.
+    /// Words before a command that start it on the server's side, such as `ip netns exec far`; empty: on this side.
     pub server_command: Vec<String>,
     /// The address of the server's side.
     pub server_address: IpAddr,
@@ -68,7 +68,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// How often each case is run, at least once: as was asked, else `usual`, or `quick` where little is measured.
+    /// Runs of each case, at least one: as requested, else `usual`, or `quick` for a quick run.
     pub(super) fn runs_or(&self, usual: usize, quick: usize) -> usize {
         self.runs.unwrap_or(if self.is_quick { quick } else { usual }).max(1)
     }
@@ -87,7 +87,7 @@ impl Options {
         }
     }
 
-    /// Whether the cases of `group` were chosen, where nothing chosen means all.
+    /// Whether the cases of `group` are to run; all are if none is chosen.
     pub(super) fn has(&self, group: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|name| name == group || name == "all")
     }

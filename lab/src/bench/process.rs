@@ -1,4 +1,4 @@
-//! Processes as a benchmark starts them: this program and others, here or on the server's side, with their processor time.
+//! Processes that a benchmark starts, on this side or on the server's: this program and others, and their processor time.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -15,7 +15,7 @@ use tokio::process::{Child, Command};
 
 use super::options::Options;
 
-/// How long a process may take until it can be asked.
+/// Longest time until a new process answers.
 const START_WITHIN: Duration = Duration::from_secs(60);
 /// Pause between attempts to reach it.
 const RETRY_AFTER: Duration = Duration::from_millis(100);
@@ -50,7 +50,7 @@ impl LinkSide {
     }
 }
 
-/// A process that runs until dropped, with folders of its own: nothing cached before is used.
+/// A process that runs until dropped, with folders of its own, so that no cache of an earlier run is used.
 pub(super) struct RunningProcess {
     /// Its first JSON line; null for programs that print none.
     pub(super) line: Value,
@@ -102,7 +102,7 @@ impl RunningProcess {
         Ok(running)
     }
 
-    /// Starts another project's server of which nothing says when it is ready.
+    /// Starts another project's server without waiting until it is ready.
     pub(super) fn unasked(side: &LinkSide, program: &str, arguments: &[&str]) -> Result<Self> {
         let home = tempfile::tempdir()?;
         let mut command = side.command(Path::new(program), home.path());
@@ -110,23 +110,23 @@ impl RunningProcess {
         Ok(Self { line: Value::Null, process, _home: home })
     }
 
-    /// A text of its first line.
+    /// Text field of its first line.
     pub(super) fn text(&self, field: &str) -> Result<&str> {
         let found = self.line.get(field).and_then(Value::as_str);
         found.ok_or_else(|| Error::internal(format!("expected `{field}` in {}", self.line)))
     }
 
-    /// Ends it at once, with no time to say anything (`kill -9`).
+    /// Ends it at once, without a chance to close connections (`kill -9`).
     pub(super) fn kill(&mut self) -> Result<()> {
         Ok(self.process.start_kill()?)
     }
 
-    /// The most memory it ever held, bytes.
+    /// Peak of its memory, bytes.
     pub(super) fn peak_bytes(&self) -> Option<f64> {
         self.memory_bytes("VmHWM:")
     }
 
-    /// The memory it holds now, bytes.
+    /// Resident memory, bytes.
     pub(super) fn resident_bytes(&self) -> Option<f64> {
         self.memory_bytes("VmRSS:")
     }
@@ -141,7 +141,7 @@ impl RunningProcess {
     }
 }
 
-/// The memory that a process holds now, bytes.
+/// Resident memory of a process, bytes.
 pub(super) fn resident_bytes(id: u32) -> Option<f64> {
     memory_bytes(id, "VmRSS:")
 }

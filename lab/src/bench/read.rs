@@ -1,5 +1,5 @@
-//! How fast an array that another process serves can be read, on loopback with encryption: one large read, and one
-//! small block at a time. The limit is the same number of bytes over a bare connection in the same run.
+//! Reads of an array that another process serves, on loopback with encryption: one large read, and small ones one after
+//! another. The limit is the same number of bytes over a bare connection in the same run.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ const SIDE: u64 = 768;
 const BYTES: u64 = SIDE * SIDE * SIDE;
 /// Small reads, one after another, per run.
 const SMALL_READS: u64 = 200;
-/// Memory of the client, bytes; larger than the array would be cheating with the cache.
+/// Memory of the client, bytes; less than the array, so that the cache cannot hold it.
 const MEMORY_BYTES: u64 = 128 << 20;
 
 pub(super) async fn run(program: &Path) -> Result<BenchReport> {
@@ -87,7 +87,7 @@ async fn read_rows(source: &Arc<dyn Source>) -> Result<()> {
     Ok(())
 }
 
-/// `bytes` from one task to another over loopback.
+/// Sends `bytes` from one task to another over loopback.
 async fn bare_stream(bytes: u64) -> Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
@@ -112,7 +112,7 @@ async fn bare_stream(bytes: u64) -> Result<()> {
     Ok(())
 }
 
-/// A raw file with its description, filled with a pattern.
+/// Writes a raw file with a pattern, and its description.
 fn flat_file(folder: &TempDir) -> Result<String> {
     let row: Vec<u8> = (0..BYTES / SIDE).map(|i| (i % 251) as u8).collect();
     let bytes: Vec<u8> = row.iter().copied().cycle().take(usize::try_from(BYTES).unwrap_or(0)).collect();

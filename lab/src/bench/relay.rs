@@ -25,7 +25,7 @@ pub(super) struct Relay {
 }
 
 impl Relay {
-    /// In front of `server`; all connections share the rate.
+    /// Starts a relay in front of `server`; all connections share the rate.
     pub(super) async fn start(server: SocketAddr, rate_bytes_per_sec: f64) -> Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
@@ -45,7 +45,7 @@ impl Relay {
     }
 }
 
-/// When the next bytes may pass.
+/// Time at which the next bytes may pass.
 struct RelayPace {
     rate_bytes_per_sec: f64,
     free_at: Mutex<Instant>,
@@ -62,7 +62,7 @@ impl RelayPace {
     }
 }
 
-/// Until either side ends, which the other then hears of.
+/// Copies until either side ends, and then ends the other.
 async fn copy(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, pace: Option<Arc<RelayPace>>) {
     let mut piece = vec![0; PIECE_BYTES];
     while let Ok(bytes @ 1..) = from.read(&mut piece).await {

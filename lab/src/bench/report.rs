@@ -23,7 +23,7 @@ pub struct BenchReport {
     pub link: Link,
     /// Quantities that were measured.
     pub cases: Vec<Case>,
-    /// Why some cases are missing; left out where none is.
+    /// Reason why cases are missing; left out if none is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
@@ -52,13 +52,13 @@ pub struct Link {
     pub mtu: Option<u32>,
 }
 
-/// Which direction is good.
+/// Direction of better values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
-    /// Less is better.
+    /// Lower values are better.
     Lower,
-    /// More is better.
+    /// Higher values are better.
     Higher,
 }
 
@@ -71,11 +71,11 @@ pub struct Case {
     pub parameters: BTreeMap<String, serde_json::Value>,
     /// Unit of every figure of the case.
     pub unit: Cow<'static, str>,
-    /// Which direction is good.
+    /// Direction of better values.
     pub better: Better,
     /// Median of the runs; null where it could not run.
     pub ours: Option<f64>,
-    /// How many runs.
+    /// Number of runs.
     pub runs: usize,
     /// Smallest.
     pub min: Option<f64>,
@@ -85,13 +85,13 @@ pub struct Case {
     pub peers: BTreeMap<String, Option<f64>>,
     /// Physical limit of this link or machine.
     pub limit: Option<f64>,
-    /// How the limit was computed.
+    /// Explanation of the limit.
     pub limit_why: String,
-    /// Figure that is to be reached.
+    /// Value to reach.
     pub goal: Option<f64>,
-    /// Whether we did; null where a peer or device is not there.
+    /// Whether the goal is met; null if a peer or device is missing.
     pub meets_goal: Option<bool>,
-    /// Why something is null.
+    /// Reason for values that are null.
     pub why: String,
 }
 
@@ -125,7 +125,7 @@ impl Case {
         self
     }
 
-    /// Adds what physics allows.
+    /// Adds the physical limit.
     #[must_use]
     pub fn limited(mut self, limit: f64, why: &str) -> Self {
         self.limit = Some(limit);
@@ -144,7 +144,7 @@ impl Case {
         self
     }
 
-    /// Leaves open whether the goal is met: it is for more than was measured.
+    /// Leaves open whether the goal is met, because less was measured than it is for.
     pub(crate) fn leave_open(&mut self) {
         if self.meets_goal.take().is_some() {
             let why = "less was measured than the goal is for (`--quick`)";
@@ -164,7 +164,7 @@ pub(crate) fn median(values: &mut [f64]) -> Option<f64> {
     }
 }
 
-/// The smallest of `shares` over the largest: 1 where all are alike, 0 where one has nothing.
+/// The smallest of `shares` over the largest: 1 if all are equal, 0 if one is 0.
 pub(crate) fn smallest_over_largest(shares: &[f64]) -> f64 {
     let largest = shares.iter().copied().fold(0.0, f64::max);
     shares.iter().copied().fold(largest, f64::min) / largest.max(f64::MIN_POSITIVE)

@@ -1,5 +1,5 @@
-//! One read from several servers of the same file: whether rates add up when each server's link is limited, and whether
-//! anybody notices that one of four is killed in the middle of a read.
+//! One read from several servers of the same file: whether the rates of limited links add up, and whether a read is exact
+//! although one of four servers is killed during it.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -172,7 +172,7 @@ async fn connect(urls: &[Url], folder: &TempDir) -> Result<Arc<dyn Source>> {
     Ok(assemble(&Location::Remote(url), &context).await?.source)
 }
 
-/// Reads everything: seconds, and whether every byte is right.
+/// Reads everything; returns the seconds and whether every byte is correct.
 async fn read_all(source: &Arc<dyn Source>, bytes: u64) -> Result<(f64, bool)> {
     let selection = Selection::all(&[bytes / ROW_BYTES, ROW_BYTES]);
     source.describe().await?;
@@ -185,12 +185,12 @@ async fn read_all(source: &Arc<dyn Source>, bytes: u64) -> Result<(f64, bool)> {
     Ok((took, rows.enumerate().all(|(n, found)| *found == *row(n))))
 }
 
-/// Row `n` of the file: no two of 251 are alike.
+/// Row `n` of the file; no two of 251 successive rows are equal.
 fn row(n: usize) -> Vec<u8> {
     (0..ROW_BYTES).map(|i| ((i + n as u64 * 7) % 251) as u8).collect()
 }
 
-/// A raw file with its description.
+/// Writes a raw file and its description.
 fn flat_file(folder: &TempDir, bytes: u64) -> Result<String> {
     let rows = usize::try_from(bytes / ROW_BYTES).unwrap_or_default();
     let mut data = Vec::with_capacity(usize::try_from(bytes).unwrap_or_default());

@@ -47,7 +47,7 @@ pub(super) fn line(case: &Case) -> String {
     out
 }
 
-/// Four digits that count: more are not known.
+/// Formats with four significant digits.
 fn figure(value: f64) -> String {
     let digits = if value == 0.0 { 0.0 } else { value.abs().log10().floor() };
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 9")]

@@ -19,20 +19,20 @@ const RATE: f64 = 12.5e6;
 /// Share of TCP's packets of 1500 bytes that is payload: IP, TCP and its time stamp take 52.
 const TCP_SHARE: f64 = 1448.0 / 1500.0;
 
-/// One thing that theory foretells.
+/// A measurement with its theoretical value.
 struct Check {
     name: &'static str,
     unit: &'static str,
     options: Options,
     expected: f64,
-    /// Most that the measured value may be off.
+    /// Largest difference between the measured and the theoretical value.
     tolerance: f64,
     why: &'static str,
     measure: fn(&Running) -> Result<f64>,
 }
 
-/// Runs all checks. `meets_goal` of a case says whether it came out as foretold, within the tolerance that is its
-/// parameter; what was foretold is its `limit`.
+/// Runs all checks. The theoretical value of a case is its `limit`; `meets_goal` says whether the measured value is within
+/// the tolerance, which is a parameter.
 ///
 /// # Errors
 /// `Denied` without root, and others that keep a link from being made.
@@ -69,7 +69,7 @@ fn checks() -> Vec<Check> {
     checks
 }
 
-/// NaN, which no check takes for right, when nothing came back.
+/// Median of round trips; NaN, which fails each check, if nothing came back.
 fn median_round_trip(link: &Running, count: u32) -> Result<f64> {
     let mut round_trips = probe::round_trips(link, count, Duration::from_millis(10))?;
     Ok(median(&mut round_trips).unwrap_or(f64::NAN))
@@ -161,7 +161,7 @@ fn tcp_rate(link: &Running) -> Result<f64> {
     probe::transfer(link, 40_000_000).map(|t| if t.is_exact { t.bytes_per_sec } else { f64::NAN })
 }
 
-/// How much longer a datagram takes while others fill the queue.
+/// Additional delay of a datagram while others fill the queue.
 fn full_queue(link: &Running) -> Result<f64> {
     let idle = idle_round_trip(link)?;
     let busy = std::thread::scope(|scope| {

@@ -92,7 +92,7 @@ impl DelayLine {
         self.due.pop().map(|Reverse(entry)| entry)
     }
 
-    /// Whether the next one that is due is `segment` of the same packet.
+    /// Whether the next segment that is due is `segment` of the same packet.
     fn continues(&self, first: &DueSegment, segment: usize, now: Duration) -> bool {
         self.due
             .peek()

@@ -1,4 +1,4 @@
-//! The law of one direction of a link: when a packet arrives, if it does. Pure: time is an argument, chance has a seed.
+//! Model of one direction of a link: when a packet arrives, if it does. Pure: time is an argument, chance has a seed.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ pub(super) enum PacketFate {
     Lost,
     /// It arrives.
     Arrives {
-        /// When.
+        /// Time of it.
         at: Duration,
         /// Held back, so that later ones may pass it.
         late: bool,
@@ -60,8 +60,8 @@ impl LaneState {
         }
     }
 
-    /// The link is another one from now on. What waits in the queue goes on at the new rate, also if it is more than
-    /// the queue holds now; packets on their way are not overtaken.
+    /// Changes the properties of the link. Waiting packets leave at the new rate, even if they exceed the new queue; packets in
+    /// transit are not overtaken.
     pub(super) fn change(&mut self, now: Duration, spec: LaneSpec) {
         let backlog_bytes = self.backlog_bytes(now);
         self.empty_at = now.as_secs_f64() + spec.rate_bytes_per_sec.map_or(0.0, |rate| backlog_bytes / rate);

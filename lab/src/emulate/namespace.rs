@@ -19,7 +19,7 @@ const DEVICE_QUEUE_PACKETS: &str = "20000";
 /// Programs in a namespace have this long between being asked to end and being ended.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// A network namespace of a link; deleted when dropped.
+/// Network namespace of a link; deleted when dropped.
 #[derive(Debug)]
 pub(super) struct Namespace {
     name: String,

@@ -16,7 +16,7 @@ pub(super) fn is_there(namespace: &Namespace) -> bool {
     tc("add").and_then(|()| tc("delete")).is_ok()
 }
 
-/// Why the kernel's emulator cannot do a link, if it cannot.
+/// Reason why the kernel's emulator cannot do a link, if it cannot.
 pub(super) fn refusal(spec: &LinkSpec) -> Option<&'static str> {
     let any = |asks: fn(&LaneSpec) -> bool| asks(&spec.forward) || asks(&spec.backward);
     if any(|lane| !lane.jitter.is_zero()) {

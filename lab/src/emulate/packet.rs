@@ -10,7 +10,7 @@ use std::ops::Range;
 
 /// Size of the virtio header.
 pub(super) const VIRTIO_BYTES: usize = 10;
-/// The largest that a device gives.
+/// Size of the largest packet of a device.
 pub(super) const MAX_PACKET_BYTES: usize = VIRTIO_BYTES + 65_535;
 const IP_BYTES: usize = 20;
 const TCP_BYTES: usize = 20;
@@ -61,7 +61,7 @@ impl DevicePacket {
         }
     }
 
-    /// How many packets it is on the link.
+    /// Number of packets on the link.
     pub(super) fn segments(&self) -> usize {
         self.segments
     }

@@ -15,7 +15,7 @@ use super::up::Running;
 const ECHO_PORT: u16 = 7007;
 const SINK_PORT: u16 = 7009;
 const STREAM_PORT: u16 = 7011;
-/// Nothing more comes after so long.
+/// Silence after which nothing more is expected.
 const SILENCE: Duration = Duration::from_secs(1);
 /// Head start of the side that begins, until the other begins.
 const HEAD_START: Duration = Duration::from_millis(100);

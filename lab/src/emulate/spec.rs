@@ -46,13 +46,13 @@ pub struct LaneSpec {
     pub loss: LossModel,
     /// Share of packets that come later than those behind them, 0 to 1.
     pub late: f64,
-    /// How much later.
+    /// Additional delay of those packets.
     pub late_by: Duration,
     /// Share of the rate that other people's packets take, 0 to 1.
     pub cross: f64,
 }
 
-/// How packets are lost at random.
+/// Model of random losses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LossModel {
     /// Each by itself with this probability.
@@ -156,7 +156,7 @@ impl Options {
         }
     }
 
-    /// The link that is meant.
+    /// Parses the properties of the link.
     ///
     /// # Errors
     /// `Invalid`, naming the option, for what is not understood, contradicts itself or would need too much memory.

@@ -90,7 +90,7 @@ impl Tun {
         (&self.0).write_vectored(parts).is_ok()
     }
 
-    /// For waiting.
+    /// File descriptor, for waiting.
     pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }

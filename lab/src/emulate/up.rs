@@ -151,7 +151,7 @@ impl Running {
         write_record(&self.name, &LinkRecord { pid: own_pid(), namespaces, options, stats: self.stats() })
     }
 
-    /// Becomes what another process has asked for ([`change`]), if one has; to be called several times a second.
+    /// Makes a change that another process has requested ([`change`]), if any; to be called several times a second.
     ///
     /// # Errors
     /// Those of the disk, and of what was asked.
@@ -170,7 +170,7 @@ impl Running {
         changed
     }
 
-    /// Becomes another link, at once; what is on its way keeps its order.
+    /// Changes the properties of the link at once; packets in transit keep their order.
     ///
     /// # Errors
     /// `Unsupported` for engines but [`Engine::Tun`]; else as [`up`].
@@ -286,7 +286,7 @@ pub fn stats_of(name: &str) -> Result<LinkStats> {
     read_record(name).map(|record| record.stats)
 }
 
-/// Makes another link of one that is up in another process, and waits until it is.
+/// Changes a link that is up in another process, and waits until that is done.
 ///
 /// # Errors
 /// `NotFound` when there is none of that name, `Invalid` for what is not understood, `TimedOut` when nobody answers,
@@ -315,7 +315,7 @@ fn unchangeable() -> Error {
     Error::unsupported("expected a link by `--engine tun`: only those change while they are up")
 }
 
-/// Ends a link, and removes what one that was killed has left.
+/// Ends a link, and removes the remains of one that was killed.
 ///
 /// # Errors
 /// `NotFound` when there is nothing of that name.

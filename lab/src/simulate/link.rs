@@ -9,7 +9,7 @@ use crate::dice::Dice;
 pub(super) struct SegmentFate {
     /// Packets of it that do not arrive.
     pub(super) lost_packets: u64,
-    /// When the sender learns of the others.
+    /// Time at which the sender learns of the others.
     pub(super) acked_at: Duration,
 }
 
@@ -47,7 +47,7 @@ impl SimulatedLink {
         self.empty_at = now.as_secs_f64() + backlog / change.rate_bytes_per_sec;
     }
 
-    /// How long a byte that comes now waits.
+    /// Time that a byte waits that arrives now, seconds.
     pub(super) fn queue_secs(&self, now: Duration) -> f64 {
         (self.empty_at - now.as_secs_f64()).max(0.0)
     }
@@ -76,14 +76,14 @@ impl SimulatedLink {
         SegmentFate { lost_packets: packets - taken + lost_behind, acked_at: self.seen_at(acked_at) }
     }
 
-    /// When an acknowledgement is seen by a host that is busy now and then.
+    /// Time at which a host that is busy at times sees an acknowledgement.
     fn seen_at(&self, at: Duration) -> Duration {
         let every = self.path.busy_every.as_nanos();
         let since = Duration::from_nanos(u64::try_from(at.as_nanos() % every.max(1)).unwrap_or_default());
         at + self.path.busy_for.saturating_sub(since)
     }
 
-    /// How many of `packets` are lost at random.
+    /// Number of `packets` that are lost at random.
     fn lose(&mut self, packets: u64) -> u64 {
         let mut left = packets as f64;
         let mut lost = 0;

@@ -5,7 +5,7 @@
 //! of its own, a [`control::Pacer`], a window, loss detection by packet threshold, a retransmission timeout. It always
 //! has data. Cross traffic is a flow with the controller `rate`.
 //!
-//! Not modelled: headers, acknowledgements that are lost or queue, processor time, retransmission order (every byte
+//! Not modeled: headers, acknowledgements that are lost or queue, processor time, retransmission order (every byte
 //! that arrives for the first time counts), several bottlenecks. So that 100 Gb/s x 150 ms costs seconds, packets that
 //! leave together are one *segment* of up to [`SimulatedPath::grain_packets`]: its packets are dropped and lost one by one, but
 //! arrive and are acknowledged together, and a sender releases at least that much at once.
@@ -45,7 +45,7 @@ pub struct SimulatedPath {
     pub loss: f64,
     /// Share of segments that arrive late, 0 to 1.
     pub late: f64,
-    /// How late.
+    /// Additional delay of late segments.
     pub late_by: Duration,
     /// Acknowledgements come up to this much later, uniformly: timers and coalescing.
     pub noise: Duration,
@@ -103,9 +103,9 @@ impl SimulatedPath {
 pub struct SimulatedFlow {
     /// Its controller.
     pub controller: Box<dyn Controller>,
-    /// When it begins.
+    /// Start of the flow.
     pub start: Duration,
-    /// When it ends.
+    /// End of the flow.
     pub stop: Duration,
     /// Ends it after this many bytes have arrived.
     pub bytes: Option<u64>,
@@ -124,13 +124,13 @@ impl SimulatedFlow {
 /// The path changes while flows run. Segments already in the queue keep their time.
 #[derive(Clone, Copy, Debug)]
 pub struct PathChange {
-    /// When.
+    /// Time of it.
     pub at: Duration,
     /// The bottleneck's rate from then on, bytes per second.
     pub rate_bytes_per_sec: f64,
     /// Round trip without queues from then on.
     pub rtt: Duration,
-    /// Whether nothing passes from then on.
+    /// Whether the link drops everything from then on.
     pub is_down: bool,
 }
 

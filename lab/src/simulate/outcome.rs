@@ -4,29 +4,29 @@ use std::time::Duration;
 
 use super::sender::SimulatedSender;
 
-/// All of it.
+/// Outcome of all flows.
 #[derive(Clone, Debug)]
 pub struct SimulationOutcome {
     /// In the order the flows were given.
     pub flows: Vec<FlowOutcome>,
     /// Time and delay in the queue, both in seconds, of each segment, in order.
     pub queue: Vec<(f32, f32)>,
-    /// How long it ran.
+    /// End of the simulated time.
     pub until: Duration,
 }
 
 /// Outcome for one flow.
 #[derive(Clone, Debug)]
 pub struct FlowOutcome {
-    /// When, seconds, how many bytes arrived.
+    /// Times, seconds, and bytes of arrivals.
     pub arrived: Vec<(f32, f64)>,
-    /// All that was sent.
+    /// Bytes sent.
     pub sent_bytes: u64,
-    /// All that was declared lost.
+    /// Bytes declared lost.
     pub lost_bytes: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// When its bytes had all arrived, if they were counted.
+    /// Time at which all its bytes had arrived, if its size is limited.
     pub finished_at: Option<Duration>,
 }
 

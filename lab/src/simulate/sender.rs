@@ -13,7 +13,7 @@ const PACKET_THRESHOLD: u64 = 3;
 const LEAST_TIMEOUT_SECS: f64 = 0.2;
 /// Timeout before the first round trip, seconds (RFC 6298).
 const FIRST_TIMEOUT_SECS: f64 = 1.0;
-/// How often the receiver reports (UDT's SYN).
+/// Interval of the receiver's reports (UDT's SYN).
 const REPORT_EVERY: Duration = Duration::from_millis(10);
 
 /// Place of a segment among those of its flow.
@@ -270,7 +270,7 @@ impl SimulatedSender {
         self.lose(now, packets, sent_at);
     }
 
-    /// Drops what needs no more remembering from the front.
+    /// Drops settled segments from the front.
     fn forget(&mut self) {
         while let Some(front) = self.segments.front() {
             let is_over = front.state == SegmentState::Gone

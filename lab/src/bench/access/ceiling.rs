@@ -21,7 +21,7 @@ pub(super) const REQUESTS_BYTES: usize = 64 << 10;
 /// A request: an offset and a count.
 pub(super) const REQUEST_BYTES: usize = 12;
 
-/// A stretch of the file.
+/// A range of bytes of the file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stretch {
     pub(super) offset: u64,

@@ -1,4 +1,4 @@
-//! One piece of work done by several contestants in the same run, and the cases that come of it.
+//! The same work by several contestants in the same run, and its cases.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub(super) struct Measured {
     pub(super) client_cpu_secs: f64,
     /// Processor time of the server's processes.
     pub(super) server_cpu_secs: f64,
-    /// Bytes that came in at this side's interfaces, headers included; on loopback both directions.
+    /// Bytes received by this side's interfaces, with headers; on loopback in both directions.
     pub(super) received_bytes: f64,
 }
 
@@ -48,16 +48,16 @@ pub(super) fn received_bytes() -> f64 {
     text.lines().filter_map(of_line).sum()
 }
 
-/// The seconds that `bytes` take at the least on `link`, once it is full; `None` where its rate is not known.
+/// Least seconds for `bytes` on a full `link`; `None` if its rate is unknown.
 pub(super) fn least_secs(link: &Link, bytes: f64) -> Option<f64> {
     let mtu = f64::from(link.mtu.unwrap_or(DEFAULT_MTU));
     link.rate.map(|rate| bytes / (rate * (mtu - HEADER_BYTES) / mtu))
 }
 
-/// Share of the best that there is on a link that is to be reached.
+/// Share of the link's limit to reach.
 pub(super) const SHARE_SOUGHT: f64 = 0.95;
 
-/// How `least_secs` was computed.
+/// Explanation of [`least_secs`].
 pub(super) const LEAST_WHY: &str = "bytes / (rate x (MTU - 52) / MTU): headers of IPv4 and TCP";
 
 /// Measurements of all contestants for the same work.
@@ -67,7 +67,7 @@ pub(super) struct Contest {
     pub(super) bytes: u64,
     pub(super) parameters: BTreeMap<String, serde_json::Value>,
     pub(super) ours: Vec<Measured>,
-    /// Everybody else; for those who could not take part, why.
+    /// Other contestants; for those that could not run, the reason.
     pub(super) peers: BTreeMap<String, std::result::Result<Vec<Measured>, String>>,
 }
 
@@ -114,7 +114,7 @@ impl Contest {
         case
     }
 
-    /// How long it took.
+    /// Time of the work.
     pub(super) fn time(&self, link: &Link) -> Case {
         let case = self.case(&self.name, "s", |m| m.secs);
         match least_secs(link, self.bytes as f64) {
@@ -135,7 +135,7 @@ impl Contest {
     }
 }
 
-/// A goal that needs figures of others: unknown, and why, where one is missing.
+/// Sets a goal that needs figures of others; without one of them it is unknown, with the reason.
 pub(super) fn aim(case: Case, goal: Option<f64>) -> Case {
     match goal {
         Some(goal) => case.aiming(goal),

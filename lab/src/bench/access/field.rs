@@ -37,13 +37,13 @@ impl Field {
         Ok(field)
     }
 
-    /// One that is on no disk.
+    /// A field without files.
     #[cfg(test)]
     pub(in super::super) fn unwritten(shape: [u64; 4]) -> Self {
         Self { shape, file: PathBuf::new(), description: PathBuf::new() }
     }
 
-    /// How many rows.
+    /// Number of rows.
     pub(super) fn rows(&self) -> u64 {
         self.shape[0] * self.shape[1] * self.shape[2]
     }
@@ -66,7 +66,7 @@ impl Field {
         Ok(Selection::of_box(&[t, z, y, 0], &[count[0], count[1], count[2], width]))
     }
 
-    /// Every row once, in an order without order.
+    /// Every row once, in pseudorandom order.
     pub(in super::super) fn shuffled_rows(&self) -> Vec<u64> {
         let mut rows: Vec<u64> = (0..self.rows()).collect();
         for last in (1..rows.len()).rev() {
@@ -134,7 +134,7 @@ fn row_bytes(row: u64) -> [u8; ROW_BYTES] {
     out
 }
 
-/// The finaliser of `SplitMix64` (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014) on the n-th state.
+/// The finalizer of `SplitMix64` (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014) on the n-th state.
 fn mixed(n: u64) -> u64 {
     let mut z = n.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,4 +1,4 @@
-//! Whole real files over a thin link: all their arrays by Corridor, the files themselves by the programs that copy files.
+//! Whole real files over a slow link: all their arrays by Corridor, the files themselves by programs that copy files.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -17,7 +17,7 @@ use super::sshd::Sshd;
 
 /// Corridor itself, without compression.
 const PLAIN: &str = "--compression none";
-/// Those who copy files.
+/// Programs that copy files.
 const COPIERS: &[Copier] = &[Copier::Rsync, Copier::RsyncPacked, Copier::Scp];
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -1,5 +1,5 @@
-//! `ssh://`: how long one row takes from the command to its end, beside a login that does nothing; and the whole array,
-//! beside the direct link. Everybody is a command of its own, as a person starts it.
+//! `ssh://`: time of a command that gets one row, beside a login without work; and of the whole array, beside the direct
+//! link. Each is a command of its own.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -20,7 +20,7 @@ const LOGIN: &str = "ssh HOST true";
 const DIRECT: &str = "corridor://";
 const SSH_ALONE: &str = "ssh:// without the direct link";
 
-/// Server of ssh that all contestants log in to, and the data there.
+/// SSH server of all contestants, and the data there.
 struct LoginScene<'a> {
     program: &'a Path,
     scene: &'a AccessScene,
@@ -30,7 +30,7 @@ struct LoginScene<'a> {
     urls: [String; 2],
 }
 
-/// Measures both; where no server of ssh can be had, says why.
+/// Measures both; without an SSH server it notes the reason.
 pub(super) async fn run(
     program: &Path,
     options: &Options,
@@ -65,7 +65,7 @@ pub(super) async fn run(
 }
 
 impl LoginScene<'_> {
-    /// From the command to its end, with one row in a file.
+    /// Measures commands that get one row into a file.
     async fn first_row(&self, options: &Options) -> Result<Case> {
         let (mut ours, mut direct, mut logins) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..self.scene.runs {
@@ -86,7 +86,7 @@ impl LoginScene<'_> {
         Ok(case)
     }
 
-    /// The whole array into a file.
+    /// Measures commands that get the whole array into a file.
     async fn all(&self) -> Result<Case> {
         let (mut ours, mut direct, mut alone) = (Vec::new(), Vec::new(), Vec::new());
         let rows: Vec<u64> = (0..self.scene.field.rows()).collect();
@@ -103,7 +103,7 @@ impl LoginScene<'_> {
         Ok(aim(case, direct.map(|secs| secs / SHARE_SOUGHT + login)))
     }
 
-    /// Seconds of a login that does nothing.
+    /// Seconds of a login without work.
     async fn login(&self) -> Result<f64> {
         let mut login = command(Path::new("ssh"), self.scene.folder.path());
         login.arg("-F").arg(&self.sshd.configuration).args([self.host.as_str(), "true"]);

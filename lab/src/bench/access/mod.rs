@@ -1,8 +1,8 @@
 //! `corridor bench access`: reads of a remote array that are split into few or many operations, beside other projects' programs
 //! and the least that TCP can do, on the link that lies between this process and the server's side.
 //!
-//! What lies between is the caller's: the benchmark runs where it is started and starts servers by
-//! [`Options::server_command`]. Every byte that anybody reads is compared.
+//! The caller provides the link: the benchmark runs where it is started and starts servers with
+//! [`Options::server_command`]. Every byte that is read is compared.
 
 mod ceiling;
 mod contest;
@@ -38,7 +38,7 @@ pub const GROUPS: &[&str] = &["random", "split", "hyperslab", "urgent", "ssh"];
 /// Runs of each case.
 const RUNS: usize = 3;
 
-/// The servers that everybody but peers needs, and what they serve.
+/// Servers of ours and of the ceiling, and the data that they serve.
 struct AccessScene {
     field: Field,
     folder: TempDir,
@@ -100,7 +100,7 @@ pub(super) async fn run(program: &Path, options: &Options) -> Result<BenchReport
     Ok(finished.into_report(report))
 }
 
-/// A peer's server may run as another user.
+/// Lets everybody read a folder: a peer's server may run as another user.
 fn open_to_all(folder: &Path) -> Result<()> {
     use std::os::unix::fs::PermissionsExt;
     Ok(std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755))?)

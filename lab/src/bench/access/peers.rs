@@ -15,7 +15,7 @@ use super::super::process::{LinkSide, RunningProcess, command};
 use super::contest::{Measured, received_bytes};
 use super::field::Field;
 
-/// A client that would take longer than this does a part, and its time is scaled.
+/// Time above which a client does only a part of the reads; its time is then scaled.
 const MAX_SECS: f64 = 180.0;
 const MAX_QUICK_SECS: f64 = 10.0;
 
@@ -38,15 +38,15 @@ enum Serves {
 /// One peer.
 #[derive(Clone, Copy)]
 pub(super) struct ReadingPeer {
-    /// In reports and on the command line.
+    /// Name in reports and on the command line.
     pub(super) name: &'static str,
     script: &'static str,
     serves: Serves,
-    /// Whether it runs as often as we do: the one that comes close does.
+    /// Whether it runs as often as ours; only the fastest peer does.
     pub(super) is_repeated: bool,
 }
 
-/// All of them.
+/// All peers.
 pub(super) const ALL: &[ReadingPeer] = &[
     ReadingPeer { name: "xrootd", script: "xrootd_reads.py", serves: Serves::Xrootd, is_repeated: true },
     ReadingPeer {
@@ -75,13 +75,13 @@ pub(super) enum Reads<'a> {
 /// Result that a client printed.
 pub(super) struct PeerReads {
     pub(super) measured: Measured,
-    /// Operations that it really did; the time is scaled to all of them.
+    /// Operations that were run; the time is scaled to all of them.
     pub(super) sampled: Option<f64>,
-    /// How it was tuned, in its own words.
+    /// Its settings, as it reports them.
     pub(super) tuning: String,
 }
 
-/// The peers that a caller wants, with a folder for their data and programs.
+/// Peers that were chosen, with a folder for their data and programs.
 pub(super) struct ReadingPeers<'a> {
     options: &'a Options,
     side: LinkSide,
@@ -100,7 +100,7 @@ impl<'a> ReadingPeers<'a> {
         Ok(Self { options, side: LinkSide::of(options), folder, field, is_prepared: false })
     }
 
-    /// Has `peer` do `reads`, in processes of their own.
+    /// Runs `reads` by `peer` in processes of their own.
     pub(super) async fn run(&mut self, peer: ReadingPeer, reads: &Reads<'_>) -> Result<PeerReads> {
         let python = self.python(peer.script).await?;
         if peer.serves == Serves::Http && !self.is_prepared {
@@ -179,7 +179,7 @@ impl<'a> ReadingPeers<'a> {
         }
     }
 
-    /// A Python that has what `script` imports.
+    /// Finds a Python interpreter with the imports of `script`.
     async fn python(&self, script: &str) -> Result<PathBuf> {
         let system = [PathBuf::from("python3"), PathBuf::from("/usr/bin/python3")];
         let mut why = String::new();
@@ -233,7 +233,7 @@ fn outcome(said: &Value, server_cpu_secs: f64, received_bytes: f64) -> Result<Pe
     })
 }
 
-/// A port that nobody uses here now; on the server's side it is most likely free as well.
+/// Finds a free port on this side; on the server's side it is most likely free too.
 pub(super) fn free_port() -> Result<u16> {
     Ok(TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0))?.local_addr()?.port())
 }

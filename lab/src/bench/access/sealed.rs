@@ -16,7 +16,7 @@ use super::ceiling::{REQUEST_BYTES, REQUESTS_BYTES, Stretch};
 
 /// Bytes of answers gathered before a write, and encrypted at a time.
 const GATHERED_BYTES: usize = 256 << 10;
-/// Any name does: the certificate is known by its fingerprint.
+/// Name in the certificate; any will do, because it is checked by its fingerprint.
 const NAME: &str = "ceiling";
 
 /// Identity of the server, made for this run.
@@ -24,7 +24,7 @@ pub(super) fn identity() -> Result<Identity> {
     Identity::self_signed(&[NAME.to_owned()])
 }
 
-/// Serves `file` to whoever connects, until the process ends.
+/// Serves `file` to all clients until the process ends.
 pub(super) fn serve(file: &File, listener: &TcpListener, identity: &Identity) -> Result<()> {
     let config = identity.server_config(&[])?;
     thread::scope(|scope| {
@@ -84,7 +84,7 @@ pub(super) struct Sealed {
 }
 
 impl Sealed {
-    /// Connects, and shakes hands.
+    /// Connects and completes the handshake.
     pub(super) fn connect(address: SocketAddr, fingerprint: Fingerprint) -> Result<Self> {
         let mut stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
@@ -148,7 +148,7 @@ impl Sealed {
     }
 }
 
-/// Takes what is decrypted; how many bytes.
+/// Takes decrypted bytes; returns their number.
 fn decrypted(session: &mut ClientConnection, into: &mut [u8]) -> Result<usize> {
     let mut taken = 0;
     while taken < into.len() {

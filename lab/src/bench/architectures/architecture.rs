@@ -64,7 +64,7 @@ impl KeptConnection {
     }
 }
 
-/// The one answer to an operation.
+/// The only answer to an operation.
 pub(super) async fn answer(mut operation: OpStream) -> Result<Bytes> {
     let mut bulk = Bytes::new();
     while let Some(item) = operation.next_item().await {
@@ -73,7 +73,7 @@ pub(super) async fn answer(mut operation: OpStream) -> Result<Bytes> {
     Ok(bulk)
 }
 
-/// The one kept connection of a way that has one.
+/// The connection of an architecture that keeps a single one.
 pub(super) fn only(kept: &[KeptConnection]) -> Result<&KeptConnection> {
     kept.first().ok_or_else(|| Error::internal("expected a connection, found none"))
 }

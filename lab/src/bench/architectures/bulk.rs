@@ -5,7 +5,7 @@ use bytes::Bytes;
 
 use super::architecture::{AnswersFuture, Architecture, ConnectionSource, KeptConnection, answer, only};
 
-/// Operations gathered: what a server takes of one client at a time.
+/// Operations that are gathered: as many as a server accepts from one client at a time.
 pub(super) const GATHERED: usize = 4096;
 
 pub(super) struct BulkRequests;

@@ -29,7 +29,7 @@ use super::report::{BenchReport, Better, Case};
 use super::wall_clock;
 use architecture::{Architecture, ConnectionSource, KeptConnection};
 
-/// Bytes of an answer: what the classic measurements had.
+/// Bytes of an answer, as in the classic measurements.
 const ANSWER_BYTES: u64 = 24;
 /// Time, about, that a way may spend on the round trips of its operations, and again on those of single ones: where round
 /// trips are long it does a sample.
@@ -41,7 +41,7 @@ const QUICK_MANY: usize = 2_000;
 const FEW: usize = 5_000;
 /// Single operations per run, for the time of one.
 const SINGLES: usize = 100;
-/// A round trip where none is told: loopback.
+/// Round trip if none is given: loopback.
 const SHORT: Duration = Duration::from_micros(100);
 /// Goal for bulk inside pipeline, operations per second.
 const SOUGHT_PER_SEC: f64 = 1e6;
@@ -71,7 +71,7 @@ impl ConnectionSource for DialedServer {
     }
 }
 
-/// Reads at many places, and what each must answer.
+/// Reads at many positions, and their expected answers.
 struct Quiz {
     asks: Vec<Bytes>,
     expected: Vec<Vec<u8>>,
@@ -139,7 +139,7 @@ struct Doing<'a> {
 }
 
 impl<'a> Doing<'a> {
-    /// `waiting`: what an operation waits for at the least.
+    /// `waiting` is the least time that an operation waits.
     async fn begin(
         way: &'a dyn Architecture,
         site: &'a dyn ConnectionSource,
@@ -193,7 +193,7 @@ impl<'a> Doing<'a> {
     }
 }
 
-/// How many operations take about [`WAITING`] where so many are under way at a time, each of which waits so long.
+/// Number of operations that take about [`WAITING`] with so many in flight, each of which waits so long.
 fn operations(under_way: usize, waiting: Duration, is_quick: bool) -> usize {
     let most = match (under_way >= bulk::GATHERED, is_quick) {
         (true, true) => return QUICK_MANY,
@@ -203,7 +203,7 @@ fn operations(under_way: usize, waiting: Duration, is_quick: bool) -> usize {
     operations_in_a_row(waiting, is_quick).saturating_mul(under_way).min(most)
 }
 
-/// How many operations take about [`WAITING`] one after another.
+/// Number of operations that take about [`WAITING`] one after another.
 fn operations_in_a_row(waiting: Duration, is_quick: bool) -> usize {
     let fitting = WAITING.as_micros() / waiting.as_micros().max(1);
     if is_quick { 2 } else { usize::try_from(fitting).unwrap_or(usize::MAX).max(2) }

@@ -41,7 +41,7 @@ impl Architecture for ConnectionPool {
     }
 }
 
-/// Takes the next operation as long as there is one; answers with their numbers.
+/// Takes the next operation while there is one; returns the answers with their numbers.
 fn work<'a>(
     connection: &'a KeptConnection,
     asks: &'a [Bytes],

@@ -29,7 +29,7 @@ const PLACE: BlockPlace = BlockPlace { dataset: DatasetId(1), generation: Genera
 struct LinkCounts {
     connections: AtomicU64,
     messages: AtomicU64,
-    /// Times that something was handed to the link.
+    /// Number of writes to the link.
     writes: AtomicU64,
     bytes: AtomicU64,
 }
@@ -128,7 +128,7 @@ async fn serve(link: Link, field: Arc<Field>) {
     }
 }
 
-/// Costs of a way for `operations` reads: messages and writes besides those of connecting, bytes, and round trips.
+/// Costs of `operations` reads by an architecture: messages and writes without those of connecting, bytes, round trips.
 struct Did {
     connections: u64,
     messages: u64,

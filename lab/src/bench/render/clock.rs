@@ -10,7 +10,7 @@ pub(super) struct CostClock {
     cpu: Duration,
 }
 
-/// Times that some work took.
+/// Time of some work.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct WorkCosts {
     pub(super) wall_secs: f64,

@@ -28,7 +28,7 @@ const METHODS: [(&str, Method); 3] = [
     ("radix-4", Method::RadixK(4)),
     ("binary swap", Method::BinarySwap),
 ];
-/// Exchanges of each.
+/// Exchanges per method.
 const RUNS: usize = 15;
 const QUICK_RUNS: usize = 3;
 /// Voxels a side.
@@ -41,7 +41,7 @@ const TURN_RAD: f64 = 0.05;
 const GOAL_BALANCE: f64 = 1.2;
 /// Largest difference of a channel, 255ths.
 const GOAL_OFF: f64 = 1.0;
-/// Bytes of a pixel on its way.
+/// Bytes of a pixel in a message.
 const PIXEL_BYTES: usize = size_of::<[f32; 4]>();
 
 pub(super) async fn run(program: &Path, options: &Options, finished: &mut Finished) -> Result<()> {
@@ -138,15 +138,15 @@ struct CompositingScene {
 /// Measurements of one rank.
 #[derive(Debug, Serialize, Deserialize)]
 struct RankMeasurements {
-    /// Sent to put one image together of pieces that cover all of it.
+    /// Bytes sent to composite one image whose parts cover all of it.
     bytes: u64,
     messages: u64,
     rounds: usize,
-    /// Time that this took, for each run.
+    /// Time of this, for each run.
     secs: Vec<f64>,
     /// Samples drawn for each picture of the skewed scene.
     work: Vec<f64>,
-    /// Largest difference of the last one from one caster's; rank 0's word.
+    /// Largest difference of the last picture from that of one caster, on rank 0.
     off: f64,
 }
 
@@ -179,7 +179,7 @@ impl CompositingScene {
             .map(Some)
     }
 
-    /// Puts images together of pieces that cover all of them.
+    /// Composites images whose parts cover all of them.
     fn exchange(&self, ranks: &dyn Communicator, method: Method) -> Result<RankMeasurements> {
         let image = Rect::whole(SIZES[0]);
         let schedule = Schedule::new(method, ranks.size())?;
@@ -205,7 +205,8 @@ impl CompositingScene {
         Ok(RankMeasurements { bytes, messages, rounds, secs, work: Vec::new(), off: 0.0 })
     }
 
-    /// Draws pictures of a scene with everything in one corner; what each took this rank, and rank 0's comparison of the last.
+    /// Draws pictures of a scene with everything in one corner; returns the work of this rank for each, and on rank 0 the
+    /// comparison of the last.
     fn pictures(&self, ranks: &dyn Communicator, method: Method) -> Result<(Vec<f64>, f64)> {
         let (mut balance, mut took, mut work) = (Balance::new(), Vec::new(), Vec::new());
         let mut off = 0.0;
@@ -232,7 +233,7 @@ impl CompositingScene {
         Scene { camera: plain.camera.orbit(TURN_RAD * number as f64, 0.0), transfer, ..plain }
     }
 
-    /// Largest difference of any channel between the parts that all have and one caster's image, 255ths.
+    /// Largest difference of a channel between the composited parts and the image of one caster, 255ths.
     fn difference(&self, ranks: &dyn Communicator, scene: &Scene, part: &Composed) -> Result<f64> {
         let rect = part.piece.rect;
         let mut message: Vec<u8> =
@@ -272,7 +273,7 @@ fn take_away(rgba: &mut [[f32; 4]], scene: &Scene, messages: &[u8]) -> Result<()
     Ok(())
 }
 
-/// Waits until all ranks are here.
+/// Waits for all ranks.
 fn together(ranks: &dyn Communicator) -> Result<()> {
     reduce(ranks, Vec::new(), |_, _| Ok(Vec::new()))?;
     broadcast(ranks, Vec::new()).map(drop)

@@ -1,6 +1,6 @@
-//! One frame of the same scene by everybody in turn, so that noise meets all: processor time, and how far each picture is
-//! from the reference. All take the same step; beside that ours is drawn with the longest one that leaves its picture as near
-//! to the reference as VTK's.
+//! One frame of the same scene by each contestant in turn, so that noise affects all of them: processor time, and the
+//! difference from the reference. All use the same step; ours is also drawn with the longest step that keeps its picture as
+//! close to the reference as VTK's.
 
 use std::path::Path;
 
@@ -21,15 +21,15 @@ const RUNS: usize = 5;
 const QUICK_RUNS: usize = 2;
 /// Voxels a side.
 const SIDES: &[u64] = &[256, 512];
-/// The reference draws every so many pixels along both sides: it takes a millisecond for each.
+/// Distance of the pixels of the reference along both sides: each takes a millisecond.
 const REFERENCE_STRIDE: usize = 16;
-/// Pixels in which less is seen do not count for quality, opacity.
+/// Opacity below which a pixel does not count for quality.
 const SEEN: f32 = 1.0 / 255.0;
 
 /// Steps for a picture no worse than VTK's, in voxels, ascending.
 const LONGER_STEPS: &[f64] = &[1.25, 1.5, 2.0, 2.5, 3.0, 4.0];
 
-/// How much less processor time than VTK's CPU mapper a frame is to take.
+/// Goal: VTK's processor time of a frame over ours.
 const GOAL_U8: f64 = 8.0;
 const GOAL_U8_AVX2: f64 = 5.5;
 const GOAL_F32: f64 = 6.0;
@@ -41,7 +41,7 @@ struct Ratio {
     is_float: bool,
     kind: SceneKind,
     set: Instructions,
-    /// By our longer step, with a picture no worse than VTK's.
+    /// With our longer step, and a picture no worse than VTK's.
     is_longer: bool,
     times: f64,
 }
@@ -74,7 +74,7 @@ pub(super) async fn run(options: &Options, folder: &Path, finished: &mut Finishe
     Ok(())
 }
 
-/// Everybody who draws one volume.
+/// Contestants that draw one volume.
 struct FrameContest<'a> {
     options: &'a Options,
     folder: &'a Path,
@@ -228,7 +228,7 @@ fn vector_sets() -> Vec<Instructions> {
     if vectors.is_empty() { vec![Instructions::Scalar] } else { vectors }
 }
 
-/// Some pixels of the true picture.
+/// Pixels of the reference picture.
 struct Exact {
     pixels: Vec<[u32; 2]>,
     rgba: Vec<[f32; 4]>,
@@ -245,7 +245,7 @@ impl Exact {
         Self { pixels, rgba, size }
     }
 
-    /// Share of the picture in which something is seen.
+    /// Share of the picture that is not transparent.
     fn seen(&self) -> f64 {
         self.rgba.iter().filter(|rgba| rgba[3] > SEEN).count() as f64 / self.rgba.len() as f64
     }
@@ -275,7 +275,7 @@ fn memory(volume: &BenchVolume, pool: &BlockPool) -> Case {
         .aiming(pool.limit_bytes() as f64)
 }
 
-/// By how much frames take less than VTK's, by type and kind of function.
+/// VTK's time over ours, by type and kind of transfer function.
 fn summaries(ratios: &[Ratio]) -> Vec<Case> {
     let best = Instructions::best();
     let mut cases = Vec::new();

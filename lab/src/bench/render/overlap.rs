@@ -40,7 +40,7 @@ const QUICK_STEPS: u64 = 3;
 const SIZES: [ImageSize; 2] =
     [ImageSize { width: 1024, height: 800 }, ImageSize { width: 3840, height: 2160 }];
 const QUICK_SIZE: ImageSize = ImageSize { width: 160, height: 128 };
-/// Memory that the client may use, bytes.
+/// Memory of the client, bytes.
 const MEMORY_BYTES: u64 = 1 << 30;
 /// Time to load over the time to draw.
 const LOADS: [f64; 3] = [0.5, 1.0, 2.0];
@@ -100,7 +100,7 @@ impl FilmTimes {
     }
 }
 
-/// Steps one by one, each by a new client, and then all as a film by another.
+/// Draws the steps one by one, each by a new client, and then all as a film by another.
 async fn once(seat: &FilmPlace<'_>, steps: u64, rate: f64) -> Result<FilmTimes> {
     let (mut load_secs, mut render_secs) = (0.0, 0.0);
     for step in 0..steps {
@@ -113,7 +113,7 @@ async fn once(seat: &FilmPlace<'_>, steps: u64, rate: f64) -> Result<FilmTimes> 
     Ok(FilmTimes { rate, load_secs, render_secs, total_secs, bound_secs })
 }
 
-/// From where, and how large.
+/// Server and size of the pictures.
 struct FilmPlace<'a> {
     url: &'a Url,
     size: ImageSize,
@@ -125,7 +125,7 @@ impl<'a> FilmPlace<'a> {
     }
 }
 
-/// When the first picture's blocks were there, and when the last picture was.
+/// Times at which the first picture had its blocks, and at which the last picture was drawn.
 struct PictureTimes {
     loaded_secs: Option<f64>,
     total_secs: f64,
@@ -140,7 +140,7 @@ impl PictureTimes {
     }
 }
 
-/// Draws time steps, by a client that has nothing yet.
+/// Draws time steps by a client with empty caches.
 #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 async fn film(seat: &FilmPlace<'_>, steps: std::ops::Range<u64>) -> Result<PictureTimes> {
     let home = tempfile::tempdir()?;
@@ -190,7 +190,7 @@ fn case((share, size): (f64, ImageSize), steps: u64, step_bytes: f64, took: &[Fi
         .aiming(GOAL_RATIO)
 }
 
-/// So many time steps of the volume as a flat file with its description.
+/// Writes time steps of the volume as a flat file with its description.
 fn series(folder: &Path, side: u64, steps: u64) -> Result<String> {
     let volume = BenchVolume::new(side, false)?;
     let one = folder.join("step.raw");

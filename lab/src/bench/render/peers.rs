@@ -1,5 +1,5 @@
-//! Other projects' renderers: Python programs of `lab/peers` that load a volume once and then draw what they are told,
-//! frame by frame, so that everybody's frames can take turns.
+//! Other projects' renderers: Python programs of `lab/peers` that load a volume once and then draw requested frames, so
+//! that the frames of all contestants can take turns.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -16,23 +16,23 @@ use super::super::process::command;
 use super::clock::WorkCosts;
 use super::volume::BenchVolume;
 
-/// How long a peer may take for one answer; software OpenGL takes seconds for a frame.
+/// Longest wait for an answer of a peer; software OpenGL takes seconds for a frame.
 const ANSWER_WITHIN: Duration = Duration::from_secs(120);
 
 const VTK: &str = include_str!("../../../peers/vtk_frames.py");
 const PARAVIEW: &str = include_str!("../../../peers/paraview_frames.py");
 
-/// A peer as reports and the command line call it.
+/// A renderer, by its name in reports and on the command line.
 pub(super) struct RendererKind {
     pub(super) name: &'static str,
-    /// It takes seconds for a frame, so it draws one of each scene, of the first direction only.
+    /// Takes seconds for a frame, so that it draws one of each scene, of the first direction only.
     pub(super) is_slow: bool,
     script: &'static str,
     text: &'static str,
     mapper: &'static str,
 }
 
-/// All of them; the first is the one to beat.
+/// All renderers; goals are relative to the first.
 pub(super) const KINDS: [RendererKind; 3] = [
     RendererKind { name: "vtk", is_slow: false, script: "vtk_frames.py", text: VTK, mapper: "cpu" },
     RendererKind { name: "vtk-gpu", is_slow: true, script: "vtk_frames.py", text: VTK, mapper: "gpu" },
@@ -45,17 +45,17 @@ pub(super) const KINDS: [RendererKind; 3] = [
     },
 ];
 
-/// One that runs.
+/// A renderer that runs.
 pub(super) struct RendererPeer {
     pub(super) kind: &'static RendererKind,
-    /// How it is tuned, in its own words, once it has a volume.
+    /// Its settings, as it reports them once it has a volume.
     pub(super) tuning: String,
     process: Child,
     input: ChildStdin,
     output: Lines<BufReader<ChildStdout>>,
 }
 
-/// Those that could be started, and why the others could not.
+/// Renderers that were started, and reasons why others were not.
 pub(super) struct RendererPeers {
     pub(super) running: Vec<RendererPeer>,
     pub(super) missing: Vec<(&'static str, String)>,
@@ -79,7 +79,7 @@ impl RendererPeers {
         Ok(peers)
     }
 
-    /// Gives everybody a volume; `file` may go afterwards.
+    /// Gives the volume to all renderers; `file` may be deleted afterwards.
     pub(super) async fn load(&mut self, volume: &BenchVolume, file: &Path) -> Result<()> {
         if self.running.is_empty() {
             return Ok(());
@@ -169,7 +169,7 @@ fn script(program: &[String], kind: &RendererKind, folder: &Path, job: &Value) -
     command
 }
 
-/// Whether everything that a peer needs is there.
+/// Checks that a peer's imports are installed.
 async fn importable(program: &[String], kind: &RendererKind, folder: &Path) -> Result<()> {
     let job = json!({ "only_import": true, "mapper": kind.mapper, "threads": 1 });
     let done = script(program, kind, folder, &job).output().await;

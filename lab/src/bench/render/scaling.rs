@@ -1,5 +1,5 @@
-//! Our caster alone: how it scales with threads, and what a sample costs beside what its loads and arithmetic cost with
-//! everything in the nearest cache.
+//! Our caster alone: scaling with threads, and the cost of a sample beside that of its loads and arithmetic with everything
+//! in the nearest cache.
 
 use array::{Error, Result};
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -17,7 +17,7 @@ const RUNS: usize = 9;
 /// Voxels a side.
 const SIDE: u64 = 512;
 const QUICK_SIDE: u64 = 256;
-/// So many times faster two threads are to be.
+/// Goal for the speed of two threads over that of one.
 const GOAL: f64 = 1.9;
 /// Voxels a side of a volume that the nearest cache holds with its table.
 const SMALL_SIDE: u64 = 20;

@@ -1,5 +1,4 @@
-//! Scenes of the benchmark: transfer functions, directions, sizes; as our caster and as peers get
-//! them.
+//! Scenes of the benchmark: transfer functions, directions, sizes, for our caster and for peers.
 
 use std::sync::Arc;
 
@@ -19,14 +18,14 @@ pub(super) struct Function {
     pub(super) kind: SceneKind,
 }
 
-/// How much there is to do for a picture by whoever skips what is not seen.
+/// Amount of work for a renderer that skips what is transparent or hidden.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SceneKind {
-    /// Hardly anything is seen.
+    /// Nearly everything is transparent.
     Sparse,
-    /// Most rays have some way to go.
+    /// Most rays pass through much of the volume.
     Usual,
-    /// Rays end where they first see something.
+    /// Rays end near the first visible surface.
     Saturating,
 }
 
@@ -43,7 +42,7 @@ pub(super) const FUNCTIONS: [Function; 5] = [
 pub(super) const DIRECTIONS: [(&str, [f64; 3]); 3] =
     [("oblique", Camera::DEFAULT_DIRECTION), ("along x", [1.0, 0.02, 0.03]), ("along z", [0.05, 0.1, -1.0])];
 
-/// How much nearer than where all of the volume is surely seen.
+/// Factor by which the camera is nearer than where the whole volume is surely seen.
 const ZOOM: f64 = 1.25;
 
 pub(super) const SIZES: [ImageSize; 2] =
@@ -59,7 +58,7 @@ impl Function {
     }
 }
 
-/// The picture of a view. Only the box between the outermost voxel centres is drawn, as VTK does.
+/// Scene of a view. Only the box between the outermost voxel centers is drawn, as VTK does.
 pub(super) fn scene(
     view: &Arc<VolumeView>,
     function: &Function,
@@ -102,7 +101,7 @@ pub(super) fn told(scene: &Scene) -> Result<Value> {
         "up": scene.camera.up,
         "fov_y_degrees": fov_y_rad.to_degrees(),
         "range": scene.transfer.range,
-        "colours": color_map_table(&scene.transfer.color_map).map(|table| table.to_vec()),
+        "colors": color_map_table(&scene.transfer.color_map).map(|table| table.to_vec()),
         "opacity": opacity,
     }))
 }

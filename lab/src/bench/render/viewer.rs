@@ -1,5 +1,5 @@
-//! Somebody who looks: `corridor view` in a process of its own, joined over a WebSocket as a browser does, who shows frames
-//! at once and says so.
+//! A simulated viewer: joins `corridor view` in a process of its own over a WebSocket, as a browser does, and acknowledges
+//! each frame at once.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -15,19 +15,19 @@ use wire::{ClientConfig, ops};
 use super::super::first_picture::port_of;
 use super::super::process::RunningProcess;
 
-/// How long a frame may take until the measurement is given up.
+/// Longest wait for a frame.
 const WITHIN: Duration = Duration::from_secs(120);
-/// A JPEG of this size in which nothing is seen is smaller than this, bytes.
+/// Size that a JPEG of an empty picture does not reach, bytes.
 const BLANK_BYTES: usize = 4096;
 
 /// Pixels of the window.
 pub(super) const WIDTH: u32 = 1024;
 pub(super) const HEIGHT: u32 = 800;
 
-/// Between the numbers of two changes: the viewer's own changes come in between.
+/// Difference between the numbers of two changes: the viewer's own changes have those in between.
 const SEQ_STEP: u64 = 1 << 20;
 
-/// User who looks at frames through `corridor view`.
+/// Viewer of frames from `corridor view`.
 pub(super) struct Viewer {
     process: RunningProcess,
     answer: OpStream,
@@ -36,7 +36,7 @@ pub(super) struct Viewer {
     _driver: JoinSet<()>,
 }
 
-/// A frame as it came.
+/// A received frame.
 pub(super) struct ReceivedFrame {
     pub(super) info: FrameInfo,
     pub(super) at: Instant,
@@ -44,7 +44,7 @@ pub(super) struct ReceivedFrame {
 }
 
 impl ReceivedFrame {
-    /// It shows blocks, of which something is seen.
+    /// Whether it shows blocks and is not empty.
     pub(super) fn shows_something(&self) -> bool {
         self.info.truth.blocks_present > 0 && self.bytes > BLANK_BYTES
     }
@@ -54,7 +54,7 @@ impl ReceivedFrame {
         self.info.width == WIDTH && self.info.truth.state == State::Complete
     }
 
-    /// It has all blocks that its view wants.
+    /// Whether it has all blocks that its view wants.
     pub(super) fn has_all(&self) -> bool {
         let truth = &self.info.truth;
         truth.blocks_total > 0 && truth.blocks_present == truth.blocks_total
@@ -67,7 +67,7 @@ impl ReceivedFrame {
 }
 
 impl Viewer {
-    /// Starts to look at `location`; also when that was.
+    /// Starts a viewer of `location`; returns the start time too.
     #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
     pub(super) async fn start(program: &Path, location: &str, memory: &str) -> Result<(Self, Instant)> {
         let process = RunningProcess::start(program, &["view", location, "--memory", memory]).await?;
@@ -84,12 +84,12 @@ impl Viewer {
         Ok((Self { process, answer, seq: 0, camera: None, _driver: driver }, start))
     }
 
-    /// The most memory that the viewer's process ever held, bytes.
+    /// Peak memory of the viewer's process, bytes.
     pub(super) fn peak_bytes(&self) -> Option<f64> {
         self.process.peak_bytes()
     }
 
-    /// Changes the view by a patch; `moving` while more changes follow at once. Tells when.
+    /// Changes the view by a patch, `moving` while more changes follow at once; returns the time.
     #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
     pub(super) fn change(&mut self, patch: &Value, moving: bool) -> Result<Instant> {
         self.seq += SEQ_STEP;
@@ -99,7 +99,7 @@ impl Viewer {
         Ok(Instant::now())
     }
 
-    /// Turns the camera about what it looks at.
+    /// Turns the camera about its target.
     pub(super) fn turn(&mut self, yaw_rad: f64, moving: bool) -> Result<Instant> {
         let Some(camera) = &mut self.camera else {
             return Err(Error::internal("the viewer told no camera"));
@@ -149,7 +149,7 @@ impl Viewer {
         tokio::time::timeout(WITHIN, next).await.map_err(late)?
     }
 
-    /// The next frame that is as wanted.
+    /// The next frame that fulfills a condition.
     pub(super) async fn frame_where(
         &mut self,
         is_wanted: impl Fn(&ReceivedFrame) -> bool,

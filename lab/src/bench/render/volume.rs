@@ -1,4 +1,4 @@
-//! The volume that everybody draws: ripples in a ball with a notch, computed, as bytes or `f32`.
+//! The volume that all contestants draw: ripples in a ball with a notch, computed, as bytes or `f32`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -60,12 +60,12 @@ impl BenchVolume {
         Ok(Self { side, is_float, view, dataset, bytes: slabs.concat(), overhead: OVERHEAD })
     }
 
-    /// In reports.
+    /// Name in reports.
     pub(super) fn dtype(&self) -> &'static str {
         if self.is_float { "f32" } else { "u8" }
     }
 
-    /// As numpy calls it.
+    /// Name of its type in numpy.
     pub(super) fn numpy_dtype(&self) -> &'static str {
         if self.is_float { "float32" } else { "uint8" }
     }
@@ -74,12 +74,12 @@ impl BenchVolume {
         self.bytes.len()
     }
 
-    /// All of it, `[z, y, x]`, without a header.
+    /// Writes all of it, `[z, y, x]`, without a header.
     pub(super) fn write(&self, file: &Path) -> Result<()> {
         Ok(std::fs::write(file, &self.bytes)?)
     }
 
-    /// A pool that holds all of it.
+    /// Makes a pool that holds all of it.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few gigabytes")]
     pub(super) fn pool(&self) -> Result<BlockPool> {
         let limit_bytes = (self.bytes.len() as f64 * (1.0 + self.overhead)) as usize;

@@ -1,9 +1,8 @@
-//! Waiting times of a user who looks: for the first frame, for frames while the camera turns, for the full one when it
-//! stops, and for the first and the full one after the transfer function or an isovalue changed. Through `corridor view`,
-//! encoders and all.
+//! Waiting times of a user of `corridor view`, with encoders: for the first frame, for frames while the camera turns, for
+//! the full one when it stops, and for the first and the full one after a change of the transfer function or an isovalue.
 //!
-//! All but the 64 GB are the volume that peers draw, from a file, with the same typical function and camera: a picture in
-//! which little is seen would be drawn in no time.
+//! Except for the 64 GB, the volume is that of the peers, from a file, with the same typical function and camera: a nearly
+//! empty picture would be drawn too quickly.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -29,7 +28,7 @@ const LARGE_SIDE: u64 = 4096;
 /// Memory that viewers may use for blocks, and memory that they may take in all, bytes.
 const MEMORY: &str = "1GiB";
 const PEAK_BYTES: f64 = (3u64 << 29) as f64;
-/// How long the camera turns, and how far each time.
+/// Duration of turning, and the angle of each turn.
 const TURNS_FOR: Duration = Duration::from_secs(4);
 const TURN_RAD: f64 = 0.01;
 /// Pause between turns, as a screen of 60 Hz gives it.
@@ -69,13 +68,13 @@ pub(super) async fn run(
     Ok(())
 }
 
-/// Writes the volume and its description; the latter's path.
+/// Writes the volume and its description; returns the path of the description.
 fn in_a_file(volume: &BenchVolume, folder: &Path) -> Result<String> {
     volume.write(&folder.join("watched.bin"))?;
     raw_file::describe(folder, "watched", &[volume.side; 3], volume.numpy_dtype())
 }
 
-/// 64 GB of which nothing is prepared.
+/// Measures 64 GB that were not prepared.
 async fn large(program: &Path, runs: usize, finished: &mut Finished) -> Result<()> {
     let (mut seconds, mut all_blocks) = (Vec::new(), Vec::new());
     let mut turned = [Turned::default(), Turned::default()];
@@ -160,7 +159,7 @@ async fn moving(viewer: &mut Viewer, runs: usize, what: &str, finished: &mut Fin
     Ok(())
 }
 
-/// Frames that came while the camera turned.
+/// Frames received while the camera turned.
 #[derive(Default)]
 struct Turned {
     frames_per_sec: Vec<f64>,
@@ -168,7 +167,7 @@ struct Turned {
     fewest_in_a_second: Vec<f64>,
     /// Share of the window's pixels that each frame has.
     shares: Vec<f64>,
-    /// When a frame first had all blocks that it wanted.
+    /// Time of the first frame with all blocks that its view wants.
     has_all_at: Option<Instant>,
 }
 
@@ -189,7 +188,7 @@ impl Turned {
     }
 }
 
-/// Turns as a hand does, whatever comes.
+/// Turns the camera at even times, whatever arrives.
 #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 async fn turn_for(viewer: &mut Viewer, time: Duration) -> Result<Turned> {
     viewer.turn(TURN_RAD, true)?;
@@ -216,7 +215,7 @@ async fn turn_for(viewer: &mut Viewer, time: Duration) -> Result<Turned> {
     Ok(turned)
 }
 
-/// How a moving frame of a ninth of the pixels looks beside the full one.
+/// Quality of a moving frame with a ninth of the pixels beside the full one.
 fn moving_quality(volume: &BenchVolume) -> Result<Case> {
     let pool = volume.pool()?;
     let mut decibels = Vec::new();

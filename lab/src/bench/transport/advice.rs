@@ -69,7 +69,7 @@ impl AdviceServer {
         Err(Error::internal(format!("`corridor {}` ended with: {}", arguments[0], said.trim())))
     }
 
-    /// Sends packet trains; what is advised then for what comes here, and why.
+    /// Sends packet trains; returns the advice for receiving here, with its reason.
     async fn probe(&self, scene: &TransportScene<'_>) -> Result<Value> {
         let told = self.run(scene, &["path", "--probe", "--json", self.server.text("url")?]).await?;
         let report: Value = serde_json::from_slice(&told)
@@ -78,7 +78,7 @@ impl AdviceServer {
     }
 }
 
-/// Runs all fetches, by advice and by hand, and gives the cases.
+/// Runs all fetches, by advice and by hand; returns the cases.
 pub(super) async fn run(scene: &TransportScene<'_>) -> Result<Vec<Case>> {
     let rate = scene
         .options
@@ -126,7 +126,7 @@ pub(super) async fn run(scene: &TransportScene<'_>) -> Result<Vec<Case>> {
     Ok(vec![case("fetched as advised after a probe", probed), case("and after one transfer", taught)])
 }
 
-/// Names and arguments of what somebody may try.
+/// Names and arguments of the fetches by hand.
 fn by_hand(rate_bytes_per_sec: f64) -> Vec<(String, String)> {
     let by_tcp = [1, 4, 16]
         .map(|streams| (format!("tcp, {streams} streams"), format!("--link tcp --streams {streams}")));

@@ -15,14 +15,14 @@ use super::super::wall_clock;
 
 /// Largest datagram, so that a batch of them is what the system takes in one call.
 const MAX_BATCH_BYTES: usize = 65_507;
-/// How long a client may have them sent to it.
+/// Longest time for which a client may have datagrams sent.
 const LONGEST: Duration = Duration::from_secs(60);
-/// When nothing comes for so long, that was all.
+/// Silence that ends a transfer.
 const SILENCE: Duration = Duration::from_millis(500);
 /// Bytes of the numbers of a request, before the server's fingerprint, which only those know who were told.
 const REQUEST_BYTES: usize = 8;
 
-/// A port that sends to whoever asks with the server's fingerprint.
+/// A port that sends to clients that ask with the server's fingerprint.
 pub(super) struct BlindServer {
     socket: UdpSocket,
     fingerprint: String,
@@ -37,7 +37,7 @@ impl BlindServer {
         Ok(self.socket.local_addr()?)
     }
 
-    /// Answers for ever, one client at a time.
+    /// Answers requests without end, one client at a time.
     pub(super) async fn run(self) -> Result<()> {
         let mut request = [0; 256];
         loop {
@@ -81,7 +81,7 @@ impl BlindServer {
     }
 }
 
-/// Bytes that arrived, and in which time, seconds.
+/// Bytes that arrived, and their time, seconds.
 pub(super) async fn receive(
     server: SocketAddr,
     fingerprint: &str,

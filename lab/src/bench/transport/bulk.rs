@@ -24,7 +24,7 @@ const LONG_RTT: f64 = 0.1;
 /// `auto` is to be so many times as fast as TCP's cubic at this loss.
 const BESIDE_CUBIC: (f64, f64) = (1e-4, 8.0);
 
-/// How long datagrams are sent blindly, and the size of packets where nothing is said.
+/// Duration of blind datagrams, and the default size of packets.
 const BLIND: Duration = Duration::from_secs(5);
 const QUICK_BLIND: Duration = Duration::from_secs(1);
 const DEFAULT_MTU: u32 = 1500;
@@ -33,7 +33,7 @@ const MOST_STREAMS: u32 = 6;
 
 type Results = BTreeMap<String, std::result::Result<Vec<Flowed>, String>>;
 
-/// Runs all contestants in turn, as often as was asked for, and gives the cases.
+/// Runs all contestants in turn, as often as requested; returns the cases.
 pub(super) async fn run(scene: &TransportScene<'_>) -> Result<Vec<Case>> {
     let ways = ways(scene);
     let (mut ours, mut peers) = (Results::new(), Results::new());
@@ -82,7 +82,7 @@ pub(super) async fn most(scene: &TransportScene<'_>) -> Result<Vec<Case>> {
     Ok(run(scene).await?.into_iter().map(limited).collect())
 }
 
-/// Ours, by the names of their cases; of those that cannot run, why.
+/// Flows of ours by the names of their cases; for those that cannot run, the reason.
 fn ways(scene: &TransportScene<'_>) -> Vec<(String, std::result::Result<MessageTransport, String>)> {
     let wants_all = scene.options.only.iter().any(|name| name == "all");
     let others = if wants_all { OTHERS } else { &[] };
@@ -174,7 +174,7 @@ fn aimed(scene: &TransportScene<'_>, label: &str, case: Case) -> Case {
     }
 }
 
-/// How many times as fast as TCP's cubic `auto` is, at a loss where that matters.
+/// Rate of `auto` over that of TCP's cubic, at a loss for which there is a goal.
 fn beside_cubic(scene: &TransportScene<'_>, ours: &Results, peers: &Results) -> Option<Case> {
     let (loss, goal) = BESIDE_CUBIC;
     let link = &scene.options.link;

@@ -1,5 +1,5 @@
-//! How even packets arrive: how many in each millisecond, as a socket sees them that is shown every packet of this
-//! network namespace (root only). Times are taken when a packet is read, so a busy machine makes its own bursts.
+//! Evenness of arriving packets: their number in each millisecond, counted by a socket that receives every packet of this
+//! network namespace (root only). Times are taken when a packet is read, so a busy machine adds bursts.
 
 use std::io::{ErrorKind, Read};
 use std::net::IpAddr;
@@ -16,9 +16,9 @@ use super::super::wall_clock;
 use super::flows::{TransportScene, rounded};
 use super::sharing::Endless;
 
-/// Rates that are looked at, shares of the link's: 20, 60 and 400 Mb/s of 1 Gb/s.
+/// Measured rates as shares of the link's: 20, 60 and 400 Mb/s of 1 Gb/s.
 const SHARES: [f64; 3] = [0.02, 0.06, 0.4];
-/// A flow has so long before, and so long at the watch.
+/// Duration of a flow before the measurement, and of the measurement.
 const SETTLE: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_secs(3);
 const BIN_SECS: f64 = 1e-3;
@@ -36,7 +36,7 @@ const UDP: u8 = 17;
 const SENDER: std::ops::Range<usize> = 12..16;
 const PORT: [usize; 2] = [22, 23];
 
-/// A datagram that came.
+/// A datagram that arrived.
 struct DatagramArrival {
     /// Since the watch began.
     at_secs: f64,
@@ -44,7 +44,7 @@ struct DatagramArrival {
     port: u16,
 }
 
-/// How packets are spread over milliseconds.
+/// Distribution of packets over milliseconds.
 pub(super) struct PacketSpread {
     /// Packets in each on average.
     pub(super) mean: f64,
@@ -141,7 +141,7 @@ fn arrivals(socket: &Socket, sender: [u8; 4], is_over: &AtomicBool) -> Result<Ve
     Ok(found)
 }
 
-/// How those of the packets are spread that are `wanted`, from the first packet of all to the last.
+/// Distribution of the `wanted` packets from the first of all packets to the last.
 fn spread(arrivals: &[DatagramArrival], wanted: impl Fn(&DatagramArrival) -> bool) -> Result<PacketSpread> {
     let (Some(first), Some(last)) = (arrivals.first(), arrivals.last()) else {
         return Err(Error::internal("expected packets, found none"));

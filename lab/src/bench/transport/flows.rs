@@ -1,4 +1,4 @@
-//! One flow from the server's side to this one, by anybody: ours by each protocol and controller, and other projects'.
+//! One flow from the server's side to this one: ours by each protocol and controller, and other projects'.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -87,7 +87,7 @@ impl<'a> TransportScene<'a> {
         Ok(Self { options, side, program, server, ready, folder: tempfile::tempdir()?, bytes })
     }
 
-    /// Bytes that may be on their way.
+    /// Bytes that may be in flight.
     pub(super) fn window_bytes(&self) -> u64 {
         let link = &self.options.link;
         let product = link.rate.unwrap_or_default() * link.rtt.unwrap_or_default();
@@ -100,7 +100,7 @@ impl<'a> TransportScene<'a> {
         self.options.link.rate.map_or(DEFAULT_WITHIN, |rate| least(rate).max(LEAST_PATIENCE))
     }
 
-    /// The memory that the server's side holds now, bytes.
+    /// Resident memory of the server's side, bytes.
     pub(super) fn server_bytes(&self) -> Option<f64> {
         self.server.resident_bytes()
     }
@@ -201,7 +201,7 @@ impl<'a> TransportScene<'a> {
         Ok(Flowed { secs: told["secs"].as_f64().unwrap_or(measured.secs), ..measured })
     }
 
-    /// Built here: it is a few lines on the library.
+    /// Builds UDT's sender and receiver, a short program on the library.
     async fn build_udt(&self) -> Result<PathBuf> {
         let program = self.folder.path().join("udt_flow");
         if !program.exists() {
@@ -254,7 +254,7 @@ pub(super) async fn message_server(
     Ok((server, ready))
 }
 
-/// Measures `work`, which gives the bytes that came of it.
+/// Measures `work`, which returns the bytes that it received.
 pub(super) async fn measured(
     server: &RunningProcess,
     work: impl Future<Output = Result<f64>>,

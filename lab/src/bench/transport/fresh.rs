@@ -17,7 +17,7 @@ use super::warm::MESSAGE_BYTES;
 
 /// Runs of each, where it was not said how many.
 const RUNS: usize = 5;
-/// How long a connection is used and then looked at, until it is known what is remembered of it.
+/// Duration of the use of a connection, and of the measurement after it.
 const SETTLE: Duration = Duration::from_secs(4);
 const LOOK: Duration = Duration::from_secs(3);
 /// Times the least that physics allows, with the handshake first and without waiting for it.
@@ -71,7 +71,7 @@ async fn remembered(scene: &TransportScene<'_>) -> Result<Remembered> {
     Ok(Remembered { rate_bytes_per_sec: rate, capacity_bytes_per_sec: rate, rtt })
 }
 
-/// One message on a connection of its own; in how many seconds.
+/// Seconds of one message on a connection of its own.
 async fn once(scene: &TransportScene<'_>, start: Start, known: Remembered) -> Result<f64> {
     let message = async {
         let way = MessageTransport::Quic(link::Choice::default());

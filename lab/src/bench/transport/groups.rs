@@ -1,4 +1,4 @@
-//! Groups of cases, and which of them are run.
+//! Groups of cases, and those that run.
 
 use super::super::options::Options;
 

@@ -19,7 +19,7 @@ const QUICK: [(f64, f64); 2] = [(19e-3, 0.0), (150e-3, 1e-3)];
 /// Rate where nothing else is said: 1 Gb/s.
 const RATE: f64 = 125e6;
 const MTU: u32 = 1500;
-/// Paths of which advice is asked: bytes per second, round trips in seconds, losses.
+/// Paths for the advice: bytes per second, round trips in seconds, losses.
 const ADVISED: [(f64, f64, f64); 6] = [
     (1.25e6, 0.1, 0.0),
     (6.25e6, 0.06, 1e-2),
@@ -42,7 +42,7 @@ const LAB: (&str, &str) =
     ("lab up {name} --engine tun --rate {rate} --rtt {rtt} --loss {loss} --", "10.77.0.1");
 const LAB_PLAIN: &str = "lab up {name} --engine veth --rate none --rtt 0ms --mtu {mtu} --";
 
-/// A link to be made.
+/// A link to make.
 struct PlannedLink {
     /// Bytes per second; nothing limits it otherwise.
     rate: Option<f64>,
@@ -64,7 +64,7 @@ impl PlannedLink {
     }
 }
 
-/// All links, each with what tells something on it.
+/// All links, each with the groups that make sense on it.
 fn places(options: &Options) -> Vec<PlannedLink> {
     let rate = options.link.rate.unwrap_or(RATE);
     let all = || RTTS.iter().flat_map(|&rtt_secs| LOSSES.iter().map(move |&loss| (rtt_secs, loss)));

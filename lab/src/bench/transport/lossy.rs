@@ -1,6 +1,6 @@
-//! Data that are of use when they come, on a link that loses packets: blocks that are there at even times, at some of the
-//! link's rate, by the link `lossy` with and without parity and by ordered QUIC. What counts is when each byte is at its
-//! place, and how many blocks are whole without a repair; in the end all of them are, exactly, or the case fails.
+//! Live data on a link that loses packets: blocks at even times, at a share of the link's rate, by `lossy` with and without
+//! parity and by ordered QUIC. Measures when each byte is delivered and how many blocks are complete without
+//! retransmission; in the end all are complete and exact, or the case fails.
 //!
 //! Delays are by the clocks of both sides, less the shortest one: so clocks that differ do no harm, clocks that drift do.
 
@@ -16,31 +16,31 @@ use super::super::report::{Better, Case, median};
 use super::flows::{TransportScene, rounded};
 use super::messages::{MAX_MESSAGE_BYTES, MessageClient, MessageTransport, Sent, now_micros};
 
-/// A block.
+/// Bytes of a block.
 const BLOCK_BYTES: u64 = 65_536;
 /// Share of the link's rate at which blocks come, and the one that is asked of the controller: room for headers, for
 /// parity, and for what is sent again.
 const STREAM_SHARE: f64 = 0.6;
 const RATE_SHARE: f64 = 0.85;
-/// Rate where nothing is known of the link: 100 Mb/s.
+/// Rate on a link of unknown rate: 100 Mb/s.
 const DEFAULT_RATE: f64 = 12.5e6;
-/// How long blocks come, seconds.
+/// Duration of a stream of blocks, seconds.
 const SECS: f64 = 20.0;
 const QUICK_SECS: f64 = 4.0;
-/// How long a byte may take beyond the way itself.
+/// Delay beyond the propagation time within which a byte is in time.
 const USABLE_WITHIN: Duration = Duration::from_millis(10);
 const USABLE_GOAL: f64 = 0.99;
 const WHOLE_GOAL: f64 = 0.999;
 const PARITY_GOAL: f64 = 0.15;
 const RATE_GOAL: f64 = 0.02;
-/// How long the rate is looked at, after as long a start.
+/// Duration of the measurement of the rate, after a start of the same duration.
 const RATE_SECS: f64 = 3.0;
 
 /// Result of one stream.
 struct Streamed {
-    /// Share of the bytes that were at their place in time.
+    /// Share of the bytes that were delivered in time.
     usable: f64,
-    /// Share of the blocks, at least, of which nothing had to be sent again; says nothing of ordered QUIC.
+    /// Lower bound of the share of blocks without retransmission; not for ordered QUIC.
     whole: f64,
     sent: Sent,
 }
@@ -129,7 +129,7 @@ async fn sent_rate(scene: &TransportScene<'_>, choice: Choice) -> Result<f64> {
     Ok((after.bytes - before.bytes) as f64 / (after.at_secs - before.at_secs).max(1e-9))
 }
 
-/// Pieces and blocks that have come.
+/// Pieces and blocks that have arrived.
 #[derive(Default)]
 struct ReceivedPieces {
     /// Delay of each piece in microseconds, by both clocks, and its bytes.
@@ -138,10 +138,10 @@ struct ReceivedPieces {
     blocks: u64,
 }
 
-/// Notes when what comes.
+/// Receiver that notes arrival times.
 struct Timing {
     came: Arc<Mutex<ReceivedPieces>>,
-    /// When each block was there to be sent.
+    /// Time at which each block could be sent, by its number.
     sent: BTreeMap<u32, u64>,
 }
 

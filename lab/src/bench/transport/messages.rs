@@ -28,7 +28,7 @@ const SEND: &str = "send";
 /// Sends messages in time: `u64` how many, `u64` of how many bytes, `u64` microseconds from one to the next. The body of each is
 /// when it was there to be sent, as `u64` microseconds since 1970.
 const STREAM: &str = "stream";
-/// Tells how the sending side goes, as [`Sent`] in JSON.
+/// Reports statistics of the sending side, as [`Sent`] in JSON.
 const SENT: &str = "sent";
 
 /// First line of a server of messages: where it can be reached.
@@ -49,9 +49,9 @@ pub struct MessageServerReady {
 /// Statistics of the sending side so far.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Sent {
-    /// By its own clock.
+    /// Time by its own clock.
     pub(super) at_secs: f64,
-    /// With everything but the headers of IP and UDP.
+    /// Bytes sent, without the headers of IP and UDP.
     pub(super) bytes: u64,
     pub(super) lost_packets: u64,
     pub(super) packets: u64,
@@ -63,7 +63,7 @@ pub(super) struct Sent {
     pub(super) again: u64,
 }
 
-/// Sends messages to whoever connects, until the process ends.
+/// Sends messages to all clients until the process ends.
 ///
 /// # Errors
 /// The address cannot be had.
@@ -158,10 +158,10 @@ fn numbers<const N: usize>(operation: &Operation) -> Result<[u64; N]> {
     Ok(numbers)
 }
 
-/// A message of so many bytes, each of which tells something of its place.
+/// A message of so many bytes, each of which depends on its position.
 pub(super) fn message(size: u64) -> Bytes {
     static LARGEST: LazyLock<Bytes> = LazyLock::new(|| {
-        // Weyl's sequence: every word differs from its neighbours.
+        // Weyl's sequence: every word differs from its neighbors.
         let words = (0..MAX_MESSAGE_BYTES / 8).map(|at| at.wrapping_mul(0x9E37_79B9_7F4A_7C15));
         words.flat_map(u64::to_le_bytes).collect()
     });
@@ -212,7 +212,7 @@ async fn tell(operation: &Operation, flow: Option<&dyn Flow>, start: Instant) ->
     operation.item(Bytes::from(body), Bytes::new()).await
 }
 
-/// How messages come.
+/// Protocol by which messages arrive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum MessageTransport {
     Tcp { streams: u32 },

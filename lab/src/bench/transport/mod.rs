@@ -1,4 +1,4 @@
-//! How fast messages cross a given link with each controller, beside what others do on it in the same run. The link is
+//! Messages over a given link with each controller, beside other programs on it in the same run. The link is
 //! made beforehand (`corridor lab`, or a real one) and both sides are named, this program running on the receiver's; or
 //! it is told how links are made, and makes those that it needs ([`links`]).
 //!

@@ -28,9 +28,9 @@ const RECEIVED_SHARE: f64 = 0.95;
 /// Rates of clients with own rates, as shares of the link's: 5 to 400 Mb/s of 1 Gb/s, 79 % together.
 const CLIENT_SHARES: [f64; 16] =
     [0.005, 0.005, 0.005, 0.005, 0.01, 0.01, 0.01, 0.02, 0.02, 0.02, 0.02, 0.04, 0.06, 0.06, 0.1, 0.4];
-/// How far each may be from its rate.
+/// Largest relative deviation of each from its rate.
 const CLIENT_GOAL: f64 = 0.01;
-/// Round trips between the starts of flows that share, until they are looked at, and for how long.
+/// Round trips between the starts of flows that share, until the measurement, and of the measurement.
 const APART_ROUNDS: f64 = 10.0;
 const SETTLE_ROUNDS: f64 = 60.0;
 const LOOK_ROUNDS: f64 = 40.0;
@@ -90,7 +90,7 @@ fn rtt_secs(scene: &TransportScene<'_>) -> f64 {
     scene.options.link.rtt.unwrap_or(DEFAULT_RTT)
 }
 
-/// How long flows are looked at, and how long they have before.
+/// Durations of the measurement of flows, and of their start before it.
 fn spans(scene: &TransportScene<'_>) -> (Duration, Duration) {
     let (least, during) = if scene.options.is_quick { (1.0, 3.0) } else { (3.0, 8.0) };
     (Duration::from_secs_f64(rtt_secs(scene).mul_add(20.0, least)), Duration::from_secs_f64(during))
@@ -192,7 +192,7 @@ pub(super) async fn clients(scene: &TransportScene<'_>) -> Result<Case> {
     })
 }
 
-/// How the packets of each client are spread over milliseconds, from now on.
+/// Measures the distribution of each client's packets over milliseconds, from now on.
 async fn spreads(scene: &TransportScene<'_>, sent: &[Sent]) -> Result<Vec<PacketSpread>> {
     let ports: Option<Vec<u16>> = sent.iter().map(|sent| Some(sent.peer?.port())).collect();
     let ports = ports.ok_or_else(|| Error::internal("expected each client's address, found none"))?;
@@ -216,7 +216,7 @@ async fn sent(flows: &[Endless]) -> Result<Vec<Sent>> {
     try_join_all(flows.iter().map(|flow| flow.client.sent())).await
 }
 
-/// Whether flows of a kind share alike, and what one leaves to TCP.
+/// Measures the shares of flows of one kind, and the share that one leaves to TCP.
 pub(super) async fn fairness(scene: &TransportScene<'_>) -> Result<Vec<Case>> {
     Ok(vec![alike(scene, 2).await?, alike(scene, 4).await?, beside_cubic(scene).await?])
 }

@@ -1,8 +1,7 @@
-//! Half an hour of one flow on a path that does not stay what it is: other rates, other round trips, losses alone and in
-//! bursts, outages, and another address of the client's. Every byte is compared, nothing may stand still for long, and
-//! memory may not grow.
+//! Half an hour of one flow on a path that changes: rates, round trips, single losses and bursts, outages, and the client's
+//! address. Every byte is compared, the flow may not stall for long, and memory may not grow.
 //!
-//! The link is one of `corridor lab up`, within whose command this runs: it is asked to change from here.
+//! Runs within the command of `corridor lab up`, whose link it changes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,13 +23,13 @@ use super::limits::DATA_SHARE;
 use super::messages::{MessageClient, MessageTransport, message};
 
 const MESSAGE_BYTES: u64 = 8 << 20;
-/// Rounds of the programme below, and how long one is; the same where it only has to work.
+/// Rounds of the program below, their duration, and both for a quick run.
 const ROUNDS: u32 = 30;
 const ROUND: Duration = Duration::from_secs(60);
 const QUICK_ROUNDS: u32 = 2;
 const QUICK_ROUND: Duration = Duration::from_secs(20);
 /// One round: shares of it, what the link is then, as a share of its rate, and the share of packets that is not lost.
-const PROGRAMME: &[(f64, SoakStep)] = &[
+const STEPS: &[(f64, SoakStep)] = &[
     (0.20, SoakStep::Link { rate: 1.0, loss: "0%", passes: 1.0, rtts: 1 }),
     (0.15, SoakStep::Link { rate: 0.3, loss: "0%", passes: 1.0, rtts: 1 }),
     // Bursts of five packets on average.
@@ -43,13 +42,13 @@ const PROGRAMME: &[(f64, SoakStep)] = &[
     (0.0, SoakStep::Address),
     (1.0 / 60.0, SoakStep::Link { rate: 1.0, loss: "0%", passes: 1.0, rtts: 1 }),
 ];
-/// How often is looked at what has come.
+/// Interval of the observations.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// Looks between two looks at the memory.
+/// Observations between two measurements of the memory.
 const MEMORY_EVERY: u32 = 20;
 /// Time without any data after which a flow counts as hung.
 const HANGS_AFTER: Duration = Duration::from_secs(30);
-/// Share of what the link carries that is to arrive, and how long nothing may come, outages aside, seconds.
+/// Share of the link's capacity that is to arrive, and the longest silence apart from outages, seconds.
 const SPEED_GOAL: f64 = 0.9;
 const SILENCE_GOAL: f64 = 1.0;
 /// Memory at the end, beside that after the first third.
@@ -64,7 +63,7 @@ enum SoakStep {
     Address,
 }
 
-/// Bytes that have come, and how many of them were wrong.
+/// Bytes that have arrived, and the number of wrong ones.
 #[derive(Default)]
 struct ComparedBytes {
     bytes: AtomicU64,
@@ -103,7 +102,7 @@ impl Receiver for Comparing {
 /// Observations during the run.
 #[derive(Default)]
 struct SoakWatch {
-    /// Bytes that had come at the last look, and the time since anything more came.
+    /// Bytes at the last observation, and the time since more arrived.
     before: u64,
     silence: Duration,
     longest_silence: Duration,
@@ -111,7 +110,7 @@ struct SoakWatch {
     memory: Vec<(f64, f64)>,
 }
 
-/// Runs the flow on the changing path and gives the cases.
+/// Runs the flow on the changing path; returns the cases.
 pub(super) async fn run(scene: &TransportScene<'_>) -> Result<Vec<Case>> {
     let place = std::env::var("LAB_B").ok();
     let name = place.as_deref().and_then(|place| place.strip_suffix("-b")).ok_or_else(|| {
@@ -132,10 +131,10 @@ pub(super) async fn run(scene: &TransportScene<'_>) -> Result<Vec<Case>> {
     let mut watch = SoakWatch::default();
     let mut carried = 0.0;
     // Of each step, what came of what the link carried then, in all rounds.
-    let mut shares = vec![Vec::new(); PROGRAMME.len()];
+    let mut shares = vec![Vec::new(); STEPS.len()];
     let start = wall_clock::now();
     for number in 0..rounds {
-        for ((share, step), shares) in PROGRAMME.iter().zip(&mut shares) {
+        for ((share, step), shares) in STEPS.iter().zip(&mut shares) {
             let during = round.mul_f64(*share);
             let carries = take(scene, name, *step, number).await? * during.as_secs_f64();
             let before = seen.bytes.load(Ordering::Relaxed);
@@ -172,7 +171,7 @@ pub(super) async fn run(scene: &TransportScene<'_>) -> Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// Takes a step; what the link carries then, bytes per second.
+/// Takes a step; returns the capacity of the link after it, bytes per second.
 async fn take(scene: &TransportScene<'_>, name: &str, step: SoakStep, round: u32) -> Result<f64> {
     let full = scene.options.link.rate.unwrap_or_default();
     let rtt = scene.options.link.rtt.unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A peer: QUIC's stack as it comes, with its own defaults for windows, pacing and congestion control, and one stream.
+//! A peer: the QUIC library with its own defaults for windows, pacing and congestion control, and one stream.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,14 +10,14 @@ use quinn::{Connection, Endpoint, Incoming};
 
 /// Bytes written, and read, at a time.
 const PIECE_BYTES: usize = 256 << 10;
-/// Bytes of a request: how many are wanted.
+/// Bytes of a request, which is the number of wanted bytes.
 const REQUEST_BYTES: usize = 8;
 
 fn broken(error: impl std::fmt::Display) -> Error {
     Error::new(ErrorKind::Unreachable, format!("the stock connection broke: {error}"))
 }
 
-/// A port.
+/// A server port.
 pub(super) struct StockServer(Endpoint);
 
 impl StockServer {
@@ -38,7 +38,7 @@ impl StockServer {
     }
 }
 
-/// Sends as many bytes as each stream of a client asks for.
+/// Sends the number of bytes that each stream of a client requests.
 pub(super) async fn answer(incoming: Incoming) {
     let Ok(connection) = incoming.await else { return };
     let piece = vec![0; PIECE_BYTES];
@@ -60,7 +60,7 @@ pub(super) async fn answer(incoming: Incoming) {
     }
 }
 
-/// A client's side.
+/// Client side.
 pub(super) struct StockClient {
     connection: Connection,
     _endpoint: Endpoint,
@@ -79,7 +79,7 @@ impl StockClient {
         Ok(Self { connection, _endpoint: endpoint })
     }
 
-    /// Fetches `bytes`, telling `arrived` of each piece.
+    /// Fetches `bytes`; calls `arrived` for each piece.
     pub(super) async fn fetch(&self, bytes: u64, mut arrived: impl FnMut(u64)) -> Result<()> {
         let (mut requests, mut stream) = self.connection.open_bi().await.map_err(broken)?;
         requests.write_all(&bytes.to_le_bytes()).await.map_err(broken)?;

@@ -1,14 +1,14 @@
-//! How alike two pictures are, over black and where something is seen.
+//! Similarity of two pictures, over black and where they are not transparent.
 
 use render::Image;
 
-/// Pixels in which both show less do not count, opacity.
+/// Opacity below which, in both pictures, a pixel does not count.
 const SEEN: f32 = 1.0 / 255.0;
-/// Side of the windows of SSIM, and how far apart they are, pixels.
+/// Side and distance of the windows of SSIM, pixels.
 const WINDOW: usize = 8;
 const STRIDE: usize = 4;
 
-/// Peak signal to noise of 8-bit colours, dB; 99 without any difference.
+/// Peak signal-to-noise ratio of 8-bit colors, dB; 99 without any difference.
 pub(super) fn psnr_db(drawn: &Image, exact: &Image) -> f64 {
     let (mut squares, mut count) = (0.0, 0u64);
     for (a, b) in drawn.rgba.iter().zip(&exact.rgba).filter(|(a, b)| a[3].max(b[3]) > SEEN) {
@@ -59,7 +59,7 @@ fn of_window(pairs: impl Iterator<Item = (f64, f64)>) -> f64 {
         / ((mean_a * mean_a + mean_b * mean_b + STEADY[0]) * (var_a + var_b + STEADY[1]))
 }
 
-/// As 8 bits have it.
+/// Value as 8 bits represent it.
 fn byte(component: f32) -> f32 {
     (component.clamp(0.0, 1.0) * 255.0).round()
 }

@@ -1,8 +1,8 @@
-//! Slabs beside a plain frame: what they cost, how many bytes they are, and how far a camera may move until what they show
-//! differs from the true picture. Of real volumes ([`Options::files`]), or of the computed one.
+//! Slabs beside a plain frame: cost, bytes, and how far a camera may move until they differ from the true picture. Of real
+//! volumes ([`Options::files`]), or of the computed one.
 //!
-//! Sets are encoded and decoded before they are drawn, so that the figures are of what a viewer gets. The true picture is
-//! the plain caster's from the camera that has moved.
+//! Slabs are encoded and decoded before they are drawn, as for a viewer. The true picture is that of the plain caster from
+//! the moved camera.
 
 mod likeness;
 mod volumes;
@@ -25,15 +25,15 @@ use volumes::Loaded;
 const RUNS: usize = 3;
 const SIZE: ImageSize = ImageSize { width: 1024, height: 800 };
 const QUICK_SIZE: ImageSize = ImageSize { width: 320, height: 256 };
-/// By how much the camera turns, about two axes each.
+/// Angles by which the camera turns, about two axes each.
 const DEGREES: [f64; 9] = [0.0, 2.0, 4.0, 8.0, 12.0, 16.0, 22.0, 30.0, 45.0];
 const QUICK_DEGREES: [f64; 3] = [0.0, 4.0, 16.0];
 const ZOOMS: [f64; 2] = [0.8, 1.25];
 /// Share of the image's height.
 const PAN: f64 = 0.1;
-/// As near as this a picture is taken for the true one.
+/// Quality at which a picture counts as the true one.
 const NEAR_DB: f64 = 35.0;
-/// Within so many degrees of an axis slabs were found to be free of artefacts when the method was new.
+/// Angle from an axis within which the authors of the method found slabs free of artifacts, degrees.
 const IBRAVR_DEGREES: f64 = 16.0;
 
 const GOAL_DEGREES: f64 = 16.0;
@@ -50,7 +50,7 @@ const FUNCTIONS: [(&str, Option<Points>); 4] = [
     ("opaque", Some(&[(0.4, 0.0), (0.45, 1.0)])),
 ];
 
-/// Slabs of a kind.
+/// A set of slabs.
 struct SlabSet {
     name: &'static str,
     is_axis: bool,
@@ -186,7 +186,7 @@ fn case(
     let (db, like) = likeness(&slabs, &truths.panned)?;
     case = case.with("panned", json!({ "psnr_db": rounded(db), "ssim": rounded(like) }));
     case.peers.insert("ibravr".into(), Some(IBRAVR_DEGREES));
-    "ibravr: degrees from an axis within which its authors saw no artefacts, not measured here"
+    "ibravr: degrees from an axis within which its authors saw no artifacts, not measured here"
         .clone_into(&mut case.why);
     let cost = cost.extra_ms / cost.frame_ms;
     Ok((case, SetQuality { is_typical, degrees, bytes: bytes.len() as f64, cost }))
@@ -224,7 +224,7 @@ fn likeness(slabs: &Slabs, (camera, exact): &(Camera, Image)) -> Result<(f64, f6
     Ok((psnr_db(&drawn, exact), ssim(&drawn, exact)))
 }
 
-/// How far one may turn until quality falls under a limit, between the angles that were looked at.
+/// Angle at which quality falls below a limit, interpolated between the measured angles.
 fn degrees_until(worst: &[(f64, f64)], limit: f64) -> f64 {
     let mut before: Option<(f64, f64)> = None;
     for &(degrees, db) in worst {
@@ -261,7 +261,7 @@ fn summaries(found: &[SetQuality]) -> Vec<Case> {
     ]
 }
 
-/// Three digits behind the point are enough.
+/// Rounds to three decimals.
 fn rounded(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
 }

@@ -1,4 +1,4 @@
-//! Whole volumes in memory with what a first look at them chooses.
+//! Whole volumes in memory, each with its default transfer function.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use super::super::super::options::Options;
 use super::super::scenes::FUNCTIONS;
 use super::super::volume::BenchVolume;
 
-/// For reading files and for blocks, bytes.
+/// Memory for reading files and for blocks, bytes.
 const MEMORY_BYTES: u64 = 2 << 30;
 /// Voxels a side of the computed volume.
 const SIDE: u64 = 256;
@@ -28,11 +28,11 @@ pub(super) struct Loaded {
     pub(super) name: String,
     pub(super) view: Arc<VolumeView>,
     pub(super) pool: BlockPool,
-    /// The transfer function that somebody sees first.
+    /// The default transfer function.
     pub(super) first_look: TransferFunction,
 }
 
-/// The files that were named, or the computed volume.
+/// Loads the given files, or the computed volume.
 pub(super) async fn load(options: &Options, folder: &Path) -> Result<Vec<Loaded>> {
     let mut loaded = Vec::new();
     for file in &options.files {
