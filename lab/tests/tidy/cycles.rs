@@ -25,7 +25,7 @@ const LARGEST_CYCLES: &[(&str, usize)] = &[
     ("node", 1),
     ("plan", 3),
     ("python", 2),
-    ("render", 6),
+    ("render", 4),
     ("server", 3),
     ("session", 2),
     ("store", 6),

@@ -3,7 +3,7 @@
 use super::sources::rust_texts;
 
 /// Doc comments per thousand that may begin with one of [`OPENERS`].
-const MAX_PER_MILLE: usize = 30;
+const MAX_PER_MILLE: usize = 1;
 
 /// Words that begin a riddle: the reader has to find out what is meant.
 const OPENERS: &[&str] = &["What", "Who", "Whose", "Whom", "Where", "Of", "That", "The same"];
