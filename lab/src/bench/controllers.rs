@@ -182,11 +182,11 @@ fn sharing(cases: &mut Vec<Case>) -> Result<()> {
                 "{count} flows started 10 round trips apart, smallest share over largest, from 60 to 100 round trips after the last"
             );
             let mut case = described(
-                Case::measured(&name, "ratio", Better::Higher, alike("auto", &path, count)?),
+                Case::measured(&name, "ratio", Better::Higher, fairness("auto", &path, count)?),
                 &path,
             );
             for peer in ["reno", "cubic", "bbr", "udt", "tfrc"] {
-                case.peers.insert(peer.to_owned(), median(&mut alike(peer, &path, count)?));
+                case.peers.insert(peer.to_owned(), median(&mut fairness(peer, &path, count)?));
             }
             cases.push(case.with("flows", count).limited(1.0, "all alike").aiming(0.9));
         }
@@ -221,7 +221,7 @@ fn kept_beside(name: &str, path: &SimulatedPath, seed: u64) -> Result<f64> {
 }
 
 /// Smallest share over largest, per seed.
-fn alike(name: &str, path: &SimulatedPath, count: u32) -> Result<Vec<f64>> {
+fn fairness(name: &str, path: &SimulatedPath, count: u32) -> Result<Vec<f64>> {
     (1..=SEEDS)
         .map(|seed| {
             let last = path.rtt * 10 * (count - 1);
@@ -294,8 +294,8 @@ fn grid_point(path: &SimulatedPath, buffer: f64, count: u32) -> Result<Vec<Case>
         }
         cases.push(case);
     } else {
-        let alike = smallest_over_largest(&rates(&out, until / 2));
-        cases.push(one("smallest share over largest in the second half", "ratio", Better::Higher, alike));
+        let fairness = smallest_over_largest(&rates(&out, until / 2));
+        cases.push(one("smallest share over largest in the second half", "ratio", Better::Higher, fairness));
     }
     Ok(cases)
 }

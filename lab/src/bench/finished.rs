@@ -62,9 +62,9 @@ mod tests {
         finished.end_of("split", Err(Error::corrupt("other bytes")));
         finished.add(Case::measured("urgent", "s", Better::Lower, vec![2.0]));
         let report = finished.into_report(BenchReport::here("access", Link::default()));
-        let told = serde_json::to_value(&report).unwrap();
-        assert_eq!(told["cases"].as_array().map(Vec::len), Some(2));
-        assert_eq!(told["error"], "split: other bytes");
+        let json = serde_json::to_value(&report).unwrap();
+        assert_eq!(json["cases"].as_array().map(Vec::len), Some(2));
+        assert_eq!(json["error"], "split: other bytes");
         let fine = Finished::with(&Options::default()).into_report(BenchReport::here("access", report.link));
         assert!(serde_json::to_value(&fine).unwrap().get("error").is_none());
     }

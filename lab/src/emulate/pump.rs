@@ -68,9 +68,9 @@ impl Pump {
         };
         while !work.pump.ends.load(Ordering::Relaxed) {
             work.change();
-            let came = work.take()?;
+            let has_taken = work.take()?;
             work.deliver();
-            work.wait(came)?;
+            work.wait(has_taken)?;
         }
         Ok(())
     }
@@ -85,15 +85,15 @@ impl PumpState {
 
     /// Takes what the sending side has; true when there was something.
     fn take(&mut self) -> Result<bool> {
-        let mut came = false;
+        let mut has_taken = false;
         for device in 0..self.pump.from.len() {
             for _ in 0..BATCH {
                 let Some(size) = self.pump.from[device].read(&mut self.buffer)? else { break };
-                came = true;
+                has_taken = true;
                 self.admit(self.buffer[..size].to_vec());
             }
         }
-        Ok(came)
+        Ok(has_taken)
     }
 
     fn admit(&mut self, bytes: Vec<u8>) {
@@ -144,10 +144,10 @@ impl PumpState {
     }
 
     /// Waits for the next arrival or, when none came just now, for the next packet.
-    fn wait(&self, came: bool) -> Result<()> {
+    fn wait(&self, has_taken: bool) -> Result<()> {
         let now = self.start.elapsed();
         let until_next = self.line.next_at().map_or(LONGEST_WAIT, |at| at.saturating_sub(now + EARLY));
-        if came {
+        if has_taken {
             std::thread::sleep(until_next.min(TICK));
             return Ok(());
         }

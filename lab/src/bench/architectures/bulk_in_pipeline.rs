@@ -35,11 +35,11 @@ impl Architecture for BulkInPipeline {
         kept: &'a [KeptConnection],
         asks: &'a [Bytes],
     ) -> AnswersFuture<'a> {
-        Box::pin(async move { together(only(kept)?, asks).await })
+        Box::pin(async move { pipeline(only(kept)?, asks).await })
     }
 }
 
-async fn together(connection: &KeptConnection, asks: &[Bytes]) -> Result<Vec<Bytes>> {
+async fn pipeline(connection: &KeptConnection, asks: &[Bytes]) -> Result<Vec<Bytes>> {
     let many = connection.handle.many();
     let mut waiting: VecDeque<Bytes> = asks.iter().cloned().collect();
     let mut answers = vec![Bytes::new(); asks.len()];

@@ -48,8 +48,8 @@ pub(super) async fn run(program: &Path, options: &Options, finished: &mut Finish
     let stage = CompositingScene::new(options)?;
     for count in COUNTS {
         for (name, method) in METHODS {
-            let told = by_threads(count, |ranks| stage.measured(ranks, method))?;
-            finished.add_all(cases(&format!("{name}, {count} threads"), method, &told)?);
+            let measured = by_threads(count, |ranks| stage.measured(ranks, method))?;
+            finished.add_all(cases(&format!("{name}, {count} threads"), method, &measured)?);
         }
     }
     for count in COUNTS {
@@ -69,8 +69,8 @@ pub(super) fn by_processes(
 ) -> Result<()> {
     let stage = CompositingScene::new(options)?;
     for (name, method) in METHODS {
-        if let Some(told) = stage.measured(ranks, method)? {
-            finished.add_all(cases(&format!("{name}, {} processes", ranks.size()), method, &told)?);
+        if let Some(measured) = stage.measured(ranks, method)? {
+            finished.add_all(cases(&format!("{name}, {} processes", ranks.size()), method, &measured)?);
         }
     }
     Ok(())
@@ -159,10 +159,10 @@ impl CompositingScene {
 
     /// Measurements of every rank, at rank 0; all ranks make the same call.
     fn measured(&self, ranks: &dyn Communicator, method: Method) -> Result<Option<Vec<RankMeasurements>>> {
-        let mut told = self.exchange(ranks, method)?;
+        let mut measured = self.exchange(ranks, method)?;
         let (work, off) = self.pictures(ranks, method)?;
-        (told.work, told.off) = (work, off);
-        let mut line = serde_json::to_vec(&told).map_err(|e| Error::internal(format!("in JSON: {e}")))?;
+        (measured.work, measured.off) = (work, off);
+        let mut line = serde_json::to_vec(&measured).map_err(|e| Error::internal(format!("in JSON: {e}")))?;
         line.push(b'\n');
         let all = collect(ranks, line)?;
         if ranks.rank() > 0 {
@@ -187,7 +187,7 @@ impl CompositingScene {
         let counted = CountedMessages::new(ranks);
         let (mut secs, mut rounds) = (Vec::new(), 0);
         for _ in 0..self.runs {
-            together(ranks)?;
+            wait_for_all(ranks)?;
             counted.reset();
             let clock = CostClock::start();
             let mut cast = |rect: Rect| {
@@ -274,7 +274,7 @@ fn take_away(rgba: &mut [[f32; 4]], scene: &Scene, messages: &[u8]) -> Result<()
 }
 
 /// Waits for all ranks.
-fn together(ranks: &dyn Communicator) -> Result<()> {
+fn wait_for_all(ranks: &dyn Communicator) -> Result<()> {
     reduce(ranks, Vec::new(), |_, _| Ok(Vec::new()))?;
     broadcast(ranks, Vec::new()).map(drop)
 }
@@ -323,30 +323,30 @@ impl Communicator for CountedMessages<'_> {
 }
 
 /// Converts the measurements of ranks to cases.
-fn cases(name: &str, method: Method, told: &[RankMeasurements]) -> Result<Vec<Case>> {
-    let ranks = told.len();
+fn cases(name: &str, method: Method, measured: &[RankMeasurements]) -> Result<Vec<Case>> {
+    let ranks = measured.len();
     let schedule = Schedule::new(method, ranks)?;
     let rounds = schedule.rounds(0).count();
     let messages: usize = schedule.rounds(0).map(|round| round.group.len() - 1).sum();
     let theory = Rect::whole(SIZES[0]).pixels() * PIXEL_BYTES / ranks * (ranks - 1);
-    let most_bytes = told.iter().map(|told| told.bytes).max().unwrap_or(0);
+    let most_bytes = measured.iter().map(|measured| measured.bytes).max().unwrap_or(0);
     let sent =
         Case::measured(&format!("{name}: sent by a rank"), "B", Better::Lower, vec![most_bytes as f64])
-            .with("bytes_by_rank", told.iter().map(|told| told.bytes).collect::<Vec<_>>())
-            .with("messages", told.iter().map(|told| told.messages).collect::<Vec<_>>())
+            .with("bytes_by_rank", measured.iter().map(|measured| measured.bytes).collect::<Vec<_>>())
+            .with("messages", measured.iter().map(|measured| measured.messages).collect::<Vec<_>>())
             .with("messages_in_theory", messages)
-            .with("rounds", told.iter().map(|told| told.rounds).collect::<Vec<_>>())
+            .with("rounds", measured.iter().map(|measured| measured.rounds).collect::<Vec<_>>())
             .with("rounds_in_theory", rounds)
             .limited(theory as f64, "(p - 1)/p of the pixels, 16 bytes each; 20 bytes more for each message");
-    let runs = told.iter().map(|told| told.secs.len()).min().unwrap_or(0);
-    let slowest = |run: usize| told.iter().map(|told| told.secs[run] * 1e3).fold(0.0, f64::max);
+    let runs = measured.iter().map(|measured| measured.secs.len()).min().unwrap_or(0);
+    let slowest = |run: usize| measured.iter().map(|measured| measured.secs[run] * 1e3).fold(0.0, f64::max);
     let took = Case::measured(
         &format!("{name}: putting full pieces together"),
         "ms",
         Better::Lower,
         (0..runs).map(slowest).collect(),
     );
-    let even: Vec<f64> = (0..PICTURES).map(|picture| imbalance(told, picture)).collect();
+    let even: Vec<f64> = (0..PICTURES).map(|picture| imbalance(measured, picture)).collect();
     let last = even.last().copied().unwrap_or(f64::NAN);
     let busiest = Case::measured(
         &format!("{name}: busiest rank by the average, skewed scene"),
@@ -356,14 +356,14 @@ fn cases(name: &str, method: Method, told: &[RankMeasurements]) -> Result<Vec<Ca
     )
     .with("picture_by_picture", even)
     .aiming(GOAL_BALANCE);
-    let off = told.first().map_or(f64::NAN, |told| told.off);
+    let off = measured.first().map_or(f64::NAN, |measured| measured.off);
     let off = Case::measured(&format!("{name}: off from one caster"), "of 255", Better::Lower, vec![off]);
     Ok(vec![sent, took, busiest, off.aiming(GOAL_OFF)])
 }
 
 /// The busiest rank's work for a picture by the average rank's.
-fn imbalance(told: &[RankMeasurements], picture: usize) -> f64 {
-    let work: Vec<f64> = told.iter().filter_map(|told| told.work.get(picture)).copied().collect();
+fn imbalance(measured: &[RankMeasurements], picture: usize) -> f64 {
+    let work: Vec<f64> = measured.iter().filter_map(|measured| measured.work.get(picture)).copied().collect();
     let mean = work.iter().sum::<f64>() / work.len() as f64;
     work.into_iter().fold(0.0, f64::max) / mean
 }
@@ -377,9 +377,9 @@ mod tests {
         let options = Options { is_quick: true, runs: Some(1), ..Options::default() };
         let stage = CompositingScene::new(&options).unwrap();
         for (name, method) in METHODS {
-            let told = by_threads(4, |ranks| stage.measured(ranks, method)).unwrap();
-            let cases = cases(name, method, &told).unwrap();
-            let heads = 20.0 * told[0].messages as f64;
+            let measured = by_threads(4, |ranks| stage.measured(ranks, method)).unwrap();
+            let cases = cases(name, method, &measured).unwrap();
+            let heads = 20.0 * measured[0].messages as f64;
             assert_eq!(cases[0].ours, cases[0].limit.map(|bytes| bytes + heads), "{name}");
             assert_eq!(cases[0].parameters["messages"][3], cases[0].parameters["messages_in_theory"]);
             assert_eq!(cases[0].parameters["rounds"][3], cases[0].parameters["rounds_in_theory"]);
@@ -390,7 +390,7 @@ mod tests {
 
     #[test]
     fn the_busiest_is_told_by_the_average() {
-        let told = |work| RankMeasurements {
+        let measured = |work| RankMeasurements {
             bytes: 0,
             messages: 0,
             rounds: 1,
@@ -398,6 +398,6 @@ mod tests {
             work: vec![work],
             off: 0.0,
         };
-        assert_eq!(imbalance(&[told(1.0), told(3.0)], 0), 1.5);
+        assert_eq!(imbalance(&[measured(1.0), measured(3.0)], 0), 1.5);
     }
 }

@@ -13,7 +13,7 @@ use super::super::options::Options;
 use super::super::report::{Better, Case, median};
 use super::clock::{CostClock, WorkCosts};
 use super::peers::RendererPeers;
-use super::scenes::{DIRECTIONS, FUNCTIONS, Function, SIZES, SceneKind, scene, told};
+use super::scenes::{DIRECTIONS, FUNCTIONS, Function, SIZES, SceneKind, description, scene};
 use super::volume::BenchVolume;
 
 /// Frames of each contestant and scene.
@@ -105,7 +105,7 @@ impl FrameContest<'_> {
         size: ImageSize,
     ) -> Result<(Case, Vec<Ratio>)> {
         let scene = scene(&self.volume.view, function, towards, size);
-        let told = told(&scene)?;
+        let description = description(&scene)?;
         let sets = vector_sets();
         let picture = self.folder.join("picture.rgb");
         let exact = Exact::new(&scene, self.volume);
@@ -124,7 +124,7 @@ impl FrameContest<'_> {
                 if peer.kind.is_slow && (run > 0 || !is_first) {
                     continue;
                 }
-                times.0.push(peer.draw(&told, (run == 0).then_some(&picture)).await?);
+                times.0.push(peer.draw(&description, (run == 0).then_some(&picture)).await?);
                 if run == 0 {
                     let psnr_db = exact.psnr_db(&std::fs::read(&picture)?);
                     quality.push((peer.kind.name, psnr_db));

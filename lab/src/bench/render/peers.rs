@@ -85,9 +85,9 @@ impl RendererPeers {
             return Ok(());
         }
         volume.write(file)?;
-        let told = json!({ "file": file, "shape": volume.shape(), "dtype": volume.numpy_dtype() });
+        let description = json!({ "file": file, "shape": volume.shape(), "dtype": volume.numpy_dtype() });
         for peer in &mut self.running {
-            let answer = peer.ask(&json!({ "volume": told })).await?;
+            let answer = peer.ask(&json!({ "volume": description })).await?;
             peer.tuning = answer["tuning"].as_str().unwrap_or_default().to_owned();
         }
         Ok(())
@@ -119,9 +119,9 @@ impl RendererPeer {
         Ok(Self { kind, tuning: String::new(), process, input, output })
     }
 
-    /// Draws a frame as `super::scenes::told`; the picture goes into a file where one is asked for, RGB of 8 bits.
-    pub(super) async fn draw(&mut self, told: &Value, picture: Option<&Path>) -> Result<WorkCosts> {
-        let mut job = json!({ "frame": told });
+    /// Draws a frame as `super::scenes::description`; the picture goes into a file where one is asked for, RGB of 8 bits.
+    pub(super) async fn draw(&mut self, description: &Value, picture: Option<&Path>) -> Result<WorkCosts> {
+        let mut job = json!({ "frame": description });
         if let Some(file) = picture {
             job["picture"] = json!(file);
         }

@@ -89,7 +89,7 @@ pub(super) fn scene(
 ///
 /// # Errors
 /// `Internal` for parallel rays.
-pub(super) fn told(scene: &Scene) -> Result<Value> {
+pub(super) fn description(scene: &Scene) -> Result<Value> {
     let Projection::Perspective { fov_y_rad } = scene.camera.projection else {
         return Err(Error::internal("peers draw in perspective"));
     };

@@ -115,9 +115,9 @@ impl Viewer {
     pub(super) async fn frame(&mut self) -> Result<ReceivedFrame> {
         let seq = self.seq;
         loop {
-            let came = self.any_frame().await?;
-            if came.info.seq >= seq {
-                return Ok(came);
+            let frame = self.any_frame().await?;
+            if frame.info.seq >= seq {
+                return Ok(frame);
             }
         }
     }
@@ -155,9 +155,9 @@ impl Viewer {
         is_wanted: impl Fn(&ReceivedFrame) -> bool,
     ) -> Result<ReceivedFrame> {
         loop {
-            let came = self.frame().await?;
-            if is_wanted(&came) {
-                return Ok(came);
+            let frame = self.frame().await?;
+            if is_wanted(&frame) {
+                return Ok(frame);
             }
         }
     }

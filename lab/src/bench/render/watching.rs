@@ -54,13 +54,13 @@ pub(super) async fn run(
     large(program, runs, finished).await?;
     let volume = BenchVolume::new(SIDE, false)?;
     let (mut viewer, _) = Viewer::start(program, &in_a_file(&volume, folder)?, MEMORY).await?;
-    viewer.frame_where(|came| came.shows_something()).await?;
+    viewer.frame_where(|frame| frame.shows_something()).await?;
     let camera = scene(&volume.view, &FUNCTIONS[1], DIRECTIONS[0].1, SIZES[0]).camera;
     let Camera { eye, target, up, .. } = camera;
     let perspective = json!({ "perspective": { "fov_y_rad": Camera::DEFAULT_FOV_Y_RAD } });
     let camera = json!({ "eye": eye, "target": target, "up": up, "projection": perspective });
     viewer.change(&json!({ "transfer": transfer(0), "camera": camera }), false)?;
-    viewer.frame_where(|came| came.is_full()).await?;
+    viewer.frame_where(|frame| frame.is_full()).await?;
     changes(&mut viewer, runs, finished).await?;
     moving(&mut viewer, runs, "512^3", finished).await?;
     finished.add(peak(&viewer, "512^3"));
@@ -81,7 +81,7 @@ async fn large(program: &Path, runs: usize, finished: &mut Finished) -> Result<(
     let mut last = None;
     for _ in 0..runs {
         let (mut viewer, start) = Viewer::start(program, &field(LARGE_SIDE), MEMORY).await?;
-        let first = viewer.frame_where(|came| came.shows_something()).await?;
+        let first = viewer.frame_where(|frame| frame.shows_something()).await?;
         seconds.push((first.at - start).as_secs_f64());
         // Blocks are still to come after the first frame, and take the same cores.
         for turned in &mut turned {
@@ -122,11 +122,11 @@ async fn changes(viewer: &mut Viewer, runs: usize, finished: &mut Finished) -> R
         // The first change of a kind makes what the next ones only change.
         for run in 0..=runs {
             let changed = viewer.change(&patch(2 * run), true)?;
-            let came = viewer.frame().await?;
+            let frame = viewer.frame().await?;
             let rested = viewer.change(&patch(2 * run + 1), false)?;
-            let whole = viewer.frame_where(|came| came.is_full()).await?;
+            let whole = viewer.frame_where(|frame| frame.is_full()).await?;
             if run > 0 {
-                first.push((came.at - changed).as_secs_f64());
+                first.push((frame.at - changed).as_secs_f64());
                 full.push((whole.at - rested).as_secs_f64());
                 bytes = whole.bytes;
             }
@@ -140,7 +140,7 @@ async fn changes(viewer: &mut Viewer, runs: usize, finished: &mut Finished) -> R
         }
     }
     viewer.change(&function(0), false)?;
-    viewer.frame_where(|came| came.is_full()).await?;
+    viewer.frame_where(|frame| frame.is_full()).await?;
     Ok(())
 }
 
@@ -151,7 +151,7 @@ async fn moving(viewer: &mut Viewer, runs: usize, what: &str, finished: &mut Fin
     for _ in 0..runs {
         turned.add(turn_for(viewer, TURNS_FOR / 2).await?);
         let stopped = viewer.turn(TURN_RAD, false)?;
-        settled.push((viewer.frame_where(|came| came.is_full()).await?.at - stopped).as_secs_f64());
+        settled.push((viewer.frame_where(|frame| frame.is_full()).await?.at - stopped).as_secs_f64());
     }
     finished.add_all(turned.cases(what).into());
     let name = format!("full frame after the camera stops, {what}");
@@ -199,13 +199,13 @@ async fn turn_for(viewer: &mut Viewer, time: Duration) -> Result<Turned> {
     let mut by_second = vec![0.0; usize::try_from(time.as_secs()).unwrap_or(0)];
     while start.elapsed() < time {
         next += TURN_EVERY;
-        while let Ok(came) = tokio::time::timeout_at(next.into(), viewer.any_frame()).await {
-            let came = came?;
-            turned.shares.push(came.share());
-            if came.has_all() {
-                turned.has_all_at.get_or_insert(came.at);
+        while let Ok(frame) = tokio::time::timeout_at(next.into(), viewer.any_frame()).await {
+            let frame = frame?;
+            turned.shares.push(frame.share());
+            if frame.has_all() {
+                turned.has_all_at.get_or_insert(frame.at);
             }
-            let second = usize::try_from((came.at - start).as_secs()).unwrap_or(usize::MAX);
+            let second = usize::try_from((frame.at - start).as_secs()).unwrap_or(usize::MAX);
             by_second.get_mut(second).into_iter().for_each(|count| *count += 1.0);
         }
         viewer.turn(TURN_RAD, true)?;

@@ -62,7 +62,7 @@ pub(super) async fn run(scene: &TransportScene<'_>) -> Result<Vec<Case>> {
             case(scene, &format!("one flow, {label}: processor time"), "s/GB", &ours, label, &peers, |f| {
                 f.cpu_secs_per_gb()
             });
-        cases.push(aimed(scene, label, limited(scene, speed)));
+        cases.push(with_goal(scene, label, limited(scene, speed)));
         cases.push(cost);
     }
     cases.extend(beside_cubic(scene, &ours, &peers));
@@ -160,7 +160,7 @@ fn case(
 }
 
 /// Sets the goals of `rate` and `auto` by QUIC on a long path.
-fn aimed(scene: &TransportScene<'_>, label: &str, case: Case) -> Case {
+fn with_goal(scene: &TransportScene<'_>, label: &str, case: Case) -> Case {
     let link = &scene.options.link;
     let loss = link.loss.unwrap_or_default();
     let goal = GOALS.iter().find(|(of, _, _)| (of - loss).abs() <= 0.1 * of.max(1e-9));

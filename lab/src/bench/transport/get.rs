@@ -83,11 +83,11 @@ fn cases(scene: &TransportScene<'_>, of: &Contestant, peers: &[(&str, Contestant
     };
     let speed = limited(scene, case(&name, "B/s", Better::Higher, Flowed::bytes_per_sec));
     let cost = format!("{name}: processor time");
-    [aimed(scene, speed, bytes), case(&cost, "s/GB", Better::Lower, Flowed::cpu_secs_per_gb)]
+    [with_goal(scene, speed, bytes), case(&cost, "s/GB", Better::Lower, Flowed::cpu_secs_per_gb)]
 }
 
 /// Adds the goal: a share of the link's rate after some round trips or, where processors are the limit, of the rate of bare messages.
-fn aimed(scene: &TransportScene<'_>, case: Case, bytes: u64) -> Case {
+fn with_goal(scene: &TransportScene<'_>, case: Case, bytes: u64) -> Case {
     let link = &scene.options.link;
     let Some((goodput, rate)) = goodput(link).zip(link.rate) else { return case };
     if rate >= BOUND_BY_PROCESSORS {

@@ -166,7 +166,7 @@ async fn on(
     command.args(words).args(["ip", "netns", "exec", &format!("{name}-b")]).arg(program);
     command.args(["bench", "transport", "--json", "--only", &groups.join(",")]);
     command.args(["--server-command", &format!("ip netns exec {name}-a"), "--server-address"]);
-    command.args([&address, "--link", &told(&link)]);
+    command.args([&address, "--link", &link_argument(&link)]);
     if options.is_quick {
         command.arg("--quick");
     }
@@ -187,7 +187,7 @@ async fn on(
     })
 }
 
-fn told(link: &Link) -> String {
+fn link_argument(link: &Link) -> String {
     let parts =
         [("rate", link.rate), ("rtt", link.rtt), ("loss", link.loss), ("mtu", link.mtu.map(f64::from))];
     let parts = parts.iter().filter_map(|(name, value)| Some(format!("{name}={}", (*value)?)));
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn a_link_is_told_as_it_is_read() {
         let link = Link { rate: Some(125e6), rtt: Some(7.6e-3), loss: Some(1e-5), mtu: Some(1500) };
-        let read: Link = told(&link).parse().unwrap();
+        let read: Link = link_argument(&link).parse().unwrap();
         assert_eq!((read.rate, read.rtt, read.loss, read.mtu), (link.rate, link.rtt, link.loss, link.mtu));
     }
 

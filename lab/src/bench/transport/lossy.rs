@@ -98,17 +98,17 @@ async fn stream(scene: &TransportScene<'_>, way: MessageTransport, rate: f64) ->
     let bytes_per_sec = rate * STREAM_SHARE;
     let count = rounded(secs * bytes_per_sec / BLOCK_BYTES as f64).max(1);
     let every = Duration::from_secs_f64(BLOCK_BYTES as f64 / bytes_per_sec);
-    let came = Arc::<Mutex<ReceivedPieces>>::default();
-    let timing = Timing { came: Arc::clone(&came), sent: BTreeMap::new() };
+    let received = Arc::<Mutex<ReceivedPieces>>::default();
+    let timing = Timing { received: Arc::clone(&received), sent: BTreeMap::new() };
     client.stream(count, BLOCK_BYTES, every, Box::new(timing)).await?.await?;
     let sent = client.sent().await?;
-    let came = came.lock().unwrap_or_else(PoisonError::into_inner);
-    if came.blocks != count {
-        return Err(Error::internal(format!("expected {count} whole blocks, found {}", came.blocks)));
+    let received = received.lock().unwrap_or_else(PoisonError::into_inner);
+    if received.blocks != count {
+        return Err(Error::internal(format!("expected {count} whole blocks, found {}", received.blocks)));
     }
-    let least = came.pieces.iter().map(|(delay, _)| *delay).min().unwrap_or_default();
+    let least = received.pieces.iter().map(|(delay, _)| *delay).min().unwrap_or_default();
     let usable_until = least + i64::try_from(USABLE_WITHIN.as_micros()).unwrap_or(i64::MAX);
-    let in_time = came.pieces.iter().filter(|(delay, _)| *delay <= usable_until).map(|(_, bytes)| *bytes);
+    let in_time = received.pieces.iter().filter(|(delay, _)| *delay <= usable_until).map(|(_, bytes)| *bytes);
     Ok(Streamed {
         usable: in_time.sum::<u64>() as f64 / (count * BLOCK_BYTES) as f64,
         whole: 1.0 - (sent.again as f64 / count as f64).min(1.0),
@@ -140,7 +140,7 @@ struct ReceivedPieces {
 
 /// Receiver that notes arrival times.
 struct Timing {
-    came: Arc<Mutex<ReceivedPieces>>,
+    received: Arc<Mutex<ReceivedPieces>>,
     /// Time at which each block could be sent, by its number.
     sent: BTreeMap<u32, u64>,
 }
@@ -155,9 +155,9 @@ impl Receiver for Timing {
     fn piece(&mut self, item: u32, _: u64, bytes: &[u8], complete: bool) -> Result<()> {
         let Some(sent) = self.sent.get(&item) else { return Ok(()) };
         let delay = now_micros().cast_signed() - sent.cast_signed();
-        let mut came = self.came.lock().unwrap_or_else(PoisonError::into_inner);
-        came.pieces.push((delay, bytes.len() as u64));
-        came.blocks += u64::from(complete);
+        let mut received = self.received.lock().unwrap_or_else(PoisonError::into_inner);
+        received.pieces.push((delay, bytes.len() as u64));
+        received.blocks += u64::from(complete);
         Ok(())
     }
 

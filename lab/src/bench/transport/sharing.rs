@@ -114,7 +114,9 @@ pub(super) async fn senders(scene: &TransportScene<'_>) -> Result<Vec<Case>> {
                 for (how, received) in [("", None)].into_iter().chain(divided) {
                     let servers = servers.iter().copied().cycle().take(count);
                     let name = format!("{protocol}, streams from {from}{how}, together: {count}");
-                    cases.push(together(scene, &name, servers, way, received).await?.with("streams", count));
+                    cases.push(
+                        rate_of_streams(scene, &name, servers, way, received).await?.with("streams", count),
+                    );
                 }
             }
         }
@@ -124,7 +126,7 @@ pub(super) async fn senders(scene: &TransportScene<'_>) -> Result<Vec<Case>> {
 
 /// Measures the rate of one stream from each of `servers` together, once they have settled. `received` is the rate that
 /// they share, bytes per second, where one is named.
-async fn together<'a>(
+async fn rate_of_streams<'a>(
     scene: &TransportScene<'_>,
     name: &str,
     servers: impl Iterator<Item = &'a MessageServerReady>,
@@ -137,10 +139,10 @@ async fn together<'a>(
     let flows = try_join_all(starting).await?;
     sleep(before).await;
     let shares = rates(&flows, during).await;
-    let alike = smallest_over_largest(&shares);
+    let fair_shares = smallest_over_largest(&shares);
     let case = Case::measured(name, "B/s", Better::Higher, vec![shares.iter().sum()])
         .with("settled_secs", before.as_secs_f64())
-        .with("smallest_over_largest", alike)
+        .with("smallest_over_largest", fair_shares)
         .with("shares", shares);
     let mut case = limited(scene, case);
     if let Some(rate) = received {
@@ -218,10 +220,10 @@ async fn sent(flows: &[Endless]) -> Result<Vec<Sent>> {
 
 /// Measures the shares of flows of one kind, and the share that one leaves to TCP.
 pub(super) async fn fairness(scene: &TransportScene<'_>) -> Result<Vec<Case>> {
-    Ok(vec![alike(scene, 2).await?, alike(scene, 4).await?, beside_cubic(scene).await?])
+    Ok(vec![fair_shares(scene, 2).await?, fair_shares(scene, 4).await?, beside_cubic(scene).await?])
 }
 
-async fn alike(scene: &TransportScene<'_>, count: usize) -> Result<Case> {
+async fn fair_shares(scene: &TransportScene<'_>, count: usize) -> Result<Case> {
     let round = |rounds: f64| Duration::from_secs_f64(rounds * rtt_secs(scene));
     let mut flows = Vec::new();
     for number in 0..count {

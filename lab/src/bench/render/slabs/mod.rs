@@ -282,7 +282,7 @@ mod tests {
     fn a_summary_is_the_worst_of_all_volumes() {
         let found = |is_typical, degrees, cost| SetQuality { is_typical, degrees, bytes: 1e6, cost };
         let cases = summaries(&[found(true, 20.0, 0.3), found(false, 3.0, 0.6), found(true, 17.0, 0.4)]);
-        let told: Vec<_> = cases.iter().map(|case| (case.ours, case.meets_goal)).collect();
-        assert_eq!(told, [(Some(17.0), Some(true)), (Some(1e6), Some(true)), (Some(0.6), Some(false))]);
+        let values: Vec<_> = cases.iter().map(|case| (case.ours, case.meets_goal)).collect();
+        assert_eq!(values, [(Some(17.0), Some(true)), (Some(1e6), Some(true)), (Some(0.6), Some(false))]);
     }
 }
