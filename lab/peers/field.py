@@ -1,4 +1,4 @@
-"""What every peer's client shares: its job, the bytes that it must find, the clock, and the answer it prints."""
+"""Shared by the clients of all peers: job, expected bytes, clock, and the line that is printed."""
 
 import json
 import resource
@@ -14,7 +14,7 @@ _ROW_WORDS = ROW_BYTES // 8
 
 
 def job() -> dict[str, Any]:
-    """The job on the command line. Asked only whether everything could be imported, the program ends here."""
+    """Reads the job on the command line. Ends the program if the job only checks imports."""
     given = json.loads(sys.argv[1])
     if given.get("only_import"):
         print("true")
@@ -23,7 +23,7 @@ def job() -> dict[str, Any]:
 
 
 def asked_rows(given: dict[str, Any]) -> np.ndarray | None:
-    """Row numbers to read one by one; None when one selection is asked for."""
+    """Numbers of rows to read one by one; None if a selection is requested."""
     return np.fromfile(given["rows_file"], dtype="<u8") if "rows_file" in given else None
 
 
@@ -33,12 +33,12 @@ def places(given: dict[str, Any], rows: np.ndarray) -> np.ndarray:
 
 
 def slices(given: dict[str, Any]) -> tuple[slice, ...]:
-    """The asked selection as slices with steps."""
+    """Requested selection as slices with steps."""
     return tuple(slice(r["start"], r["start"] + r["count"] * r["step"], r["step"]) for r in given["selection"])
 
 
 def expected(rows: np.ndarray) -> np.ndarray:
-    """The bytes of these rows, `[row, byte]`."""
+    """Computes the bytes of rows, `[row, byte]`."""
     with np.errstate(over="ignore"):
         z = rows.astype(np.uint64)[:, None] * np.uint64(_ROW_WORDS) + np.arange(_ROW_WORDS, dtype=np.uint64)
         z = (z + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
@@ -49,7 +49,7 @@ def expected(rows: np.ndarray) -> np.ndarray:
 
 
 def check_rows(found: np.ndarray, rows: np.ndarray) -> None:
-    """Every byte of every row; a wrong one ends the program."""
+    """Checks every byte of every row; a wrong one ends the program."""
     for start in range(0, len(rows), 16384):
         part = slice(start, start + 16384)
         if not np.array_equal(found[part], expected(rows[part])):
@@ -57,7 +57,7 @@ def check_rows(found: np.ndarray, rows: np.ndarray) -> None:
 
 
 def check_selection(found: np.ndarray, given: dict[str, Any], last_axis_only: int | None = None) -> None:
-    """Every byte of the selection; of its first `last_axis_only` rows where only those were read."""
+    """Checks every byte of the selection, or of its first `last_axis_only` rows if only those were read."""
     shape = given["shape"]
     axes = [np.arange(r["count"]) * r["step"] + r["start"] for r in given["selection"]]
     t, z, y = np.meshgrid(*axes[:3], indexing="ij")
@@ -70,7 +70,7 @@ def check_selection(found: np.ndarray, given: dict[str, Any], last_axis_only: in
 
 
 class Clock:
-    """Wall and processor time of this process since it was made."""
+    """Wall and processor time of this process since the object was made."""
 
     def __init__(self) -> None:
         self._wall, self._cpu = time.monotonic(), self._processor()
@@ -84,7 +84,7 @@ class Clock:
         return time.monotonic() - self._wall
 
     def read(self) -> tuple[float, float]:
-        """Seconds, and seconds of the processor."""
+        """Returns wall and processor time, seconds."""
         return self.secs(), self._processor() - self._cpu
 
 

@@ -1,7 +1,8 @@
 """Reads by h5py from an HDF5 file over HTTP, opened by fsspec.
 
-HDF5 asks for one stretch at a time and waits for it. No readahead: at random places it would only move bytes too many.
-A read of a selection cannot be interrupted, so of the hyperslab as many rows are read as the time allows.
+HDF5 requests one range at a time and waits for it. Without readahead, which would only move needless bytes in random
+reads.
+A read of a selection cannot be interrupted, so that only as many rows of the hyperslab are read as the time allows.
 """
 
 import aiohttp  # noqa: F401  (fsspec needs it for HTTP)

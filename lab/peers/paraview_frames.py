@@ -1,7 +1,7 @@
-"""Frames by ParaView, headless (`xvfb-run -a pvbatch`): its CPU ray caster, as a script of a user would ask for it.
+"""Frames by ParaView, headless (`xvfb-run -a pvbatch`): its CPU ray caster, used as in a script of a user.
 
-A conversation as in `vtk_frames.py`. ParaView chooses the distance of samples itself; its time includes showing the picture in
-its window, drawn by software.
+Jobs and answers are as in `vtk_frames.py`. ParaView chooses the distance of samples itself; its time includes
+showing the picture in its window, drawn by software.
 """
 
 import json
@@ -54,7 +54,7 @@ class Stage:
         return {"tuning": f"ParaView {simple.GetParaViewVersion()}, Ray Cast Only, step of its own"}
 
     def look(self, frame: dict[str, Any]) -> None:
-        """Camera, size of the picture and transfer function."""
+        """Sets camera, size of the picture and transfer function."""
         self.view.ViewSize = frame["size"]
         self.view.CameraPosition = frame["eye"]
         self.view.CameraFocalPoint = frame["target"]
@@ -77,13 +77,13 @@ class Stage:
         self.display.ScalarOpacityFunction = opacity
 
     def draw(self) -> tuple[float, float]:
-        """One frame: wall and processor seconds."""
+        """Draws a frame; returns wall and processor time, seconds."""
         wall, cpu = time.perf_counter(), time.process_time()
         simple.Render(self.view)
         return time.perf_counter() - wall, time.process_time() - cpu
 
     def save(self, file: str) -> None:
-        """8-bit RGB, row 0 at the top."""
+        """Returns the picture as 8-bit RGB, row 0 at the top."""
         from vtkmodules.util.numpy_support import vtk_to_numpy  # noqa: PLC0415
 
         image = self.view.CaptureWindow(1)

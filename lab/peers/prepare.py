@@ -1,6 +1,6 @@
-"""Writes the field again in the formats that peers read: a sharded Zarr v3 array and an HDF5 file, neither compressed.
+"""Writes the field in the formats that peers read: a sharded Zarr v3 array and an HDF5 file, neither compressed.
 
-The Zarr array has one row per chunk, so that a random read of a row moves no byte too many, and 1000 rows or fewer per shard,
+The Zarr array has one row per chunk, so that a random read of a row moves no needless bytes, and 1000 rows or fewer per shard,
 so that there are few files. TensorStore writes it: zarr-python takes minutes for so many chunks.
 """
 

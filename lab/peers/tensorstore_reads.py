@@ -1,6 +1,6 @@
 """Reads by TensorStore from Zarr v3 over HTTP.
 
-Rows are read with many requests under way; the hyperslab with TensorStore's defaults.
+Rows are read with many requests in flight; the hyperslab with TensorStore's defaults.
 """
 
 import collections

@@ -1,4 +1,4 @@
-// A peer: UDT 4 as its library comes, with buffers that hold the path. One flow, from the server to whoever connects.
+// A peer: the library UDT 4 with buffers as large as the path needs. One flow, from the server to the client.
 //
 //   udt_flow serve ADDRESS PORT BUFFER_BYTES
 //   udt_flow fetch ADDRESS PORT BUFFER_BYTES BYTES SECONDS     prints {"bytes": ..., "secs": ...}
@@ -85,7 +85,7 @@ int fetch(const sockaddr_in& at, int buffer_bytes, double wanted, double most_se
     }
     std::printf("{\"bytes\": %.0f, \"secs\": %.6f}\n", got, secs);
     std::fflush(stdout);
-    // Its clean-up waits for a server that goes on sending.
+    // The clean-up of UDT waits for a server that goes on sending.
     std::_Exit(0);
 }
 

@@ -1,8 +1,8 @@
-"""Frames by VTK: its fixed-point CPU mapper on all cores, or its GPU mapper on whatever OpenGL is there.
+"""Frames by VTK: its fixed-point CPU mapper on all cores, or its GPU mapper on the OpenGL that is installed.
 
-A conversation: each line of standard input is a JSON job, answered by one line. The volume stays between frames, as it does
-for everybody. The CPU mapper's time is what it takes to have the picture in memory: showing it in the window is measured
-by itself and taken off. The GPU mapper's ends when a pixel was read back.
+Each line of standard input is a JSON job, answered by one line. The volume stays in memory between frames, as for all
+contestants. The time of the CPU mapper ends when the picture is in memory: showing it in the window is measured by itself and
+subtracted. The time of the GPU mapper ends when a pixel was read back.
 """
 
 import json
@@ -32,7 +32,7 @@ vtk.vtkObject.GlobalWarningDisplayOff()
 
 
 class Clock:
-    """Wall and processor time since it was made, seconds."""
+    """Wall and processor time since the object was made, seconds."""
 
     def __init__(self) -> None:
         self._start = time.perf_counter(), time.process_time()
@@ -94,7 +94,7 @@ class Stage:
         return f"VTK {vtk.VTK_VERSION}, fixed-point mapper, {vtk.vtkSMPTools.GetBackend()} with {threads} threads"
 
     def look(self, frame: dict[str, Any]) -> None:
-        """Camera, size of the picture and transfer function."""
+        """Sets camera, size of the picture and transfer function."""
         self.window.SetSize(*frame["size"])
         camera = self.renderer.GetActiveCamera()
         camera.SetPosition(*frame["eye"])
@@ -114,7 +114,7 @@ class Stage:
         self.properties.SetColor(colors)
 
     def draw(self) -> tuple[float, float]:
-        """One frame: wall and processor seconds."""
+        """Draws a frame; returns wall and processor time, seconds."""
         self.renderer.GetActiveCamera().Modified()
         clock = Clock()
         self.window.Render()
@@ -128,7 +128,7 @@ class Stage:
         return whole[0] - shown[0], whole[1] - shown[1]
 
     def save(self, file: str) -> None:
-        """8-bit RGB, row 0 at the top."""
+        """Returns the picture as 8-bit RGB, row 0 at the top."""
         grab = vtk.vtkWindowToImageFilter()
         grab.SetInput(self.window)
         grab.SetInputBufferTypeToRGB()

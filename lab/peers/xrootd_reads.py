@@ -1,6 +1,6 @@
-"""Random reads by XRootD's Python client: vector reads of 1024 stretches, 16 of them under way.
+"""Random reads by XRootD's Python client: vector reads of 1024 ranges, 16 in flight.
 
-1024 is the most a server takes in one vector read. Of a selection each run is one stretch.
+A server takes at most 1024 ranges in one vector read. Each run of a selection is one range.
 """
 
 import threading

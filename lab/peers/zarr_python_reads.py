@@ -1,4 +1,4 @@
-"""Reads by zarr-python from Zarr v3 over HTTP, by its asynchronous interface with many requests under way."""
+"""Reads by zarr-python from Zarr v3 over HTTP, by its asynchronous interface with many requests in flight."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-//! Controllers over a simulated bottleneck, against their published laws and against what is promised of `auto`.
+//! Controllers over a simulated bottleneck, against their published laws and against the promises of `auto`.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ fn fixed(path: &SimulatedPath, rate_bytes_per_sec: f64) -> Box<dyn Controller> {
     registry::make("rate", &config, Signal::ALL).expect("a registered name")
 }
 
-/// One flow from the beginning on.
+/// Runs one flow from the start.
 fn alone(name: &str, path: &SimulatedPath, until: Duration) -> SimulationOutcome {
     run(path, vec![SimulatedFlow::new(make(name, path), Duration::ZERO)], &[], until, 7)
 }
@@ -108,7 +108,7 @@ fn reno_follows_the_square_root_law() {
 fn cubic_follows_its_response_function() {
     // RFC 9438, section 5.1: 1.054 RTT^0.75 / p^0.75 packets, with RTT in seconds; here that is above Reno's.
     let path = SimulatedPath::new(GBPS, ms(100), 1.0).losing(1e-4);
-    // Six hundred seconds are some hundred losses only: the mean of several such.
+    // Six hundred seconds have only some hundred losses, so this is the mean of several runs.
     let windows = (1..=6).map(|seed| {
         let flow = SimulatedFlow::new(make("cubic", &path), Duration::ZERO);
         later_window(&run(&path, vec![flow], &[], secs(600.0), seed), &path)
@@ -178,11 +178,11 @@ fn tfrc_takes_reordering_for_no_loss() {
     let late = SimulatedPath { late: 0.013, late_by: ms(3), ..straight.clone() };
     let share = |path| later_share(&alone("tfrc", path, secs(30.0)), path);
     let (expected, found) = (share(&straight), share(&late));
-    // What is repeated needlessly does not count as arrived, so 1.3 % is lost in any case.
+    // Needless retransmissions do not count as arrived, so 1.3 % is lost in any case.
     assert!(found > 0.95 * expected, "{found}, in order {expected}");
 }
 
-// What is promised of `auto`.
+// Promises of `auto`.
 
 #[test]
 fn auto_fills_a_new_path_within_eight_round_trips_and_keeps_the_queue_short() {
@@ -247,8 +247,8 @@ fn auto_ignores_random_loss_of_a_few_percent() {
 
 #[test]
 fn auto_takes_a_busy_host_for_no_queue() {
-    // At most of the time at which acknowledgements are seen; a pause longer than a quarter of a round trip is one in
-    // sending too, for what may be in flight is.
+    // A busy host sees acknowledgements late. A pause longer than a quarter of a round trip also stops sending, because the
+    // bytes in flight are limited.
     for (rtt, every, busy, least) in
         [(19, 47, 6, 0.9), (19, 47, 9, 0.9), (19, 130, 20, 0.85), (8, 31, 5, 0.85), (150, 230, 40, 0.9)]
     {
@@ -312,7 +312,7 @@ fn auto_flows_share_within_ten_percent() {
     }
 }
 
-/// Nor do hosts that are busy now and then part them.
+/// Hosts that are busy at times do not change the shares.
 #[test]
 fn auto_flows_of_busy_hosts_share() {
     let mut path = SimulatedPath::new(GBPS, ms(19), 1.0);
@@ -357,7 +357,7 @@ fn auto_follows_a_path_that_becomes_longer() {
         let share = |from, to| out.total_bytes_per_sec(secs(from), secs(to)) / path.rate_bytes_per_sec;
         assert!(share(6.0, 10.0) > 0.9 * rate, "{rate}: {}", share(6.0, 10.0));
         assert!(share(11.0, 14.0) > 0.95, "back, {rate}: {}", share(11.0, 14.0));
-        // Nor is what others fill taken for the way.
+        // A queue that others fill is not taken for a longer path.
         assert!(out.queue_secs(0.95, secs(6.0), secs(10.0)) < 25e-3);
     }
 }

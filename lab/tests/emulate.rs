@@ -1,5 +1,5 @@
-//! An emulated link with real packets: nothing is lost that the link did not lose, nothing is left behind. Counts and
-//! bytes only; `corridor lab check` measures times and shares. Needs root and TUN devices; says so where they are not.
+//! An emulated link with real packets: only the link loses packets, and nothing remains after its end. Counts and bytes
+//! only; `corridor lab check` measures times and shares. Skipped with a message without root or TUN devices.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use corridor_lab::emulate::{Change, Engine, Options, Running, change, down, stats_of, up};
 
-/// A link named after the test and the process, or none where the machine cannot.
+/// Makes a link named after the test and the process; `None` where the machine cannot.
 fn link(name: &str, options: &Options) -> Option<Running> {
     let name = format!("{name}{}", std::process::id());
     match up(&name, options, Engine::Tun) {
@@ -29,7 +29,7 @@ fn bytes(count: usize) -> Vec<u8> {
     (0..count).map(|i| u8::try_from(i.wrapping_mul(2_654_435_761) >> 7 & 0xFF).expect("a byte")).collect()
 }
 
-/// Sends `sent` by TCP from a to b and gives what arrived.
+/// Sends `sent` by TCP from a to b; returns the bytes that arrived.
 fn transferred(link: &Running, sent: &[u8]) -> Vec<u8> {
     let listener = link.inside(1, || TcpListener::bind("10.77.0.2:9000")).expect("inside").expect("bound");
     let mut stream =
@@ -74,7 +74,7 @@ fn every_datagram_is_accounted_for() {
     receiver.set_read_timeout(Some(Duration::from_millis(500))).expect("a timeout");
     let sender = link.inside(0, || UdpSocket::bind("10.77.0.1:0")).expect("inside").expect("bound");
     let mut arrived = 0;
-    // Few at a time: what a socket's buffer drops, the link did not.
+    // Few at a time: packets that a socket's buffer drops are not lost by the link.
     for _ in 0..100 {
         for number in 0..20u8 {
             sender.send_to(&[number; 100], "10.77.0.2:9000").expect("sent");
@@ -120,7 +120,7 @@ fn a_link_changes_while_it_is_up() {
     let sender = link.inside(0, || UdpSocket::bind("10.77.0.1:0")).expect("inside").expect("bound");
     let receiver = link.inside(1, || UdpSocket::bind("10.77.0.2:9000")).expect("inside").expect("bound");
     let passes = |link: &mut Running, loss: &str, within: Duration| {
-        // As another process asks, while this one follows.
+        // Another process requests changes, and this one makes them.
         let asked = Change { loss: Some(loss.into()), ..Change::default() };
         std::thread::scope(|scope| {
             let asking = scope.spawn(|| change(&name, &asked));
@@ -130,7 +130,7 @@ fn a_link_changes_while_it_is_up() {
             }
             asking.join().expect("asked").expect("changed");
         });
-        // The threads look every tenth of a second at the latest.
+        // The threads check at least every tenth of a second.
         std::thread::sleep(Duration::from_millis(300));
         receiver.set_read_timeout(Some(within)).expect("a timeout");
         sender.send_to(loss.as_bytes(), "10.77.0.2:9000").expect("sent");

@@ -1,5 +1,5 @@
 //! One link by several paths between two hosts: namespaces with a pair of virtual cards for each path, each with a rate of its
-//! own. Counts and bytes only. Needs root, `ip` and `tc`; says so where they are not.
+//! own. Counts and bytes only. Skipped with a message without root, `ip` or `tc`.
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -66,7 +66,7 @@ impl Hosts {
         Ok(hosts)
     }
 
-    /// Bytes that have come to the client by each path.
+    /// Bytes that the client has received by each path.
     fn arrived(&self) -> Vec<u64> {
         let of = |path: u8| {
             let card = format!("rb{path}");
@@ -81,7 +81,7 @@ impl Hosts {
 impl Drop for Hosts {
     fn drop(&mut self) {
         for host in [&self.server, &self.client] {
-            // It may never have been made.
+            // It may not exist.
             drop(run("ip", &["netns", "delete", host]));
         }
     }
@@ -128,7 +128,7 @@ async fn serve(link: Link) -> Result<()> {
     Ok(())
 }
 
-/// Serves on all addresses until dropped; says first whom to trust.
+/// Serves on all addresses until dropped; sends the fingerprint first.
 async fn server(ready: mpsc::Sender<Fingerprint>, over: tokio::sync::oneshot::Receiver<()>) {
     let identity = Identity::self_signed(&["rails".into()]).expect("an identity");
     let config = identity.server_config(&tls::SERVED).expect("an identity");
@@ -182,7 +182,7 @@ impl Receiver for Compares {
     }
 }
 
-/// Fetches everything, once `streams` have joined, and gives what crossed each path meanwhile.
+/// Fetches everything after `streams` have joined; returns the bytes that each path carried meanwhile.
 async fn fetch(hosts: &Hosts, whom: Fingerprint, rails: &str, streams: u32) -> Vec<u64> {
     let rails = if rails.is_empty() { Ok(link::multistream::Rails::default()) } else { rails.parse() };
     let trust = Trust::Fingerprint(whom);
@@ -231,7 +231,7 @@ fn a_link_takes_several_paths_at_a_time_and_one_where_there_is_one() {
         assert!(shared.iter().all(|bytes| *bytes > all / 10), "each path carries its share: {shared:?}");
         assert!(shared.iter().sum::<u64>() < all + all / 4, "nothing crosses twice: {shared:?}");
 
-        // A path that is gone is done without.
+        // The others carry the data of a path that is gone.
         run("ip", &["-n", &hosts.server, "link", "set", "ra2", "down"]).expect("a path less");
         let fewer = on(&hosts.client, fetch(&hosts, whom, rails, 2));
         assert!(fewer[0] > all / 10 && fewer[1] > all / 10 && fewer[2] < all / 100, "two paths: {fewer:?}");

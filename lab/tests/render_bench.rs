@@ -1,4 +1,4 @@
-//! `corridor bench render` without peers: it draws what it says, close to the reference, and leaves nobody out silently.
+//! `corridor bench render` without peers: each frame is close to the reference, and missing peers are named with the reason.
 
 use std::path::Path;
 
