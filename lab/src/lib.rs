@@ -5,6 +5,6 @@
 //! over which real programs talk.
 
 pub mod bench;
-mod dice;
 pub mod emulate;
+mod rng;
 pub mod simulate;

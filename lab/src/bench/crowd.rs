@@ -41,7 +41,7 @@ pub(super) async fn run(program: &Path, options: &Options) -> Result<BenchReport
     let clients = (4 * (idle + busy)).to_string();
     let server = RunningProcess::start(program, &["serve", &file, "--clients", &clients]).await?;
     let url: Url = server.text("url")?.parse()?;
-    // What the first client of all makes is nobody's share.
+    // Memory that the first client of all allocates belongs to none of the others.
     let first = connect(&url).await?;
     let before = resident(&server)?;
     let crowd: Vec<_> =

@@ -20,7 +20,7 @@ use super::raw_file;
 use super::relay::Relay;
 use super::report::{BenchReport, Better, Case, Link, median};
 use super::wall_clock;
-use crate::dice::Dice;
+use crate::rng::SeededRng;
 
 /// Rate of each server's link, bytes per second.
 const RATE: f64 = 25e6;
@@ -118,12 +118,12 @@ async fn killed(
     let quiet = Case::measured("a read from 4 servers, none killed", "s", Better::Lower, quiet);
     // Of the shortest read so far, so that the moment lies within the next one.
     let mut shortest = quiet.min.unwrap_or_default();
-    let mut dice = Dice::new(0x5eed);
+    let mut rng = SeededRng::new(0x5eed);
     let (mut exact, mut seconds) = (0, Vec::new());
     for _ in 0..kills {
         let source = connect(&urls_of(&servers)?, folder).await?;
-        let victim = usize::try_from(dice.below(4)).unwrap_or_default();
-        let moment = Duration::from_secs_f64(shortest * dice.below(1000) as f64 / 1000.0);
+        let victim = usize::try_from(rng.below(4)).unwrap_or_default();
+        let moment = Duration::from_secs_f64(shortest * rng.below(1000) as f64 / 1000.0);
         let kill = async {
             tokio::time::sleep(moment).await;
             servers[victim].kill()

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::packet::DevicePacket;
 
-/// Segments between the bottleneck and the other side. Its size is bounded by whoever puts packets in.
+/// Segments between the bottleneck and the other side. The callers of `put` bound its size.
 #[derive(Debug, Default)]
 pub(super) struct DelayLine {
     due: BinaryHeap<Reverse<DueSegment>>,

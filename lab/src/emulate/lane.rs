@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::spec::{LaneSpec, LossModel};
-use crate::dice::Dice;
+use crate::rng::SeededRng;
 
 /// Idle time that cross traffic is caught up for: a queue that is not full all the time has forgotten what was before.
 const CROSS_MEMORY_SECS: f64 = 1.0;
@@ -31,7 +31,7 @@ pub(super) enum PacketFate {
 pub(super) struct LaneState {
     spec: LaneSpec,
     mtu_bytes: f64,
-    dice: Dice,
+    rng: SeededRng,
     /// When the last byte in the queue will have left, seconds.
     empty_at: f64,
     in_burst: bool,
@@ -45,12 +45,12 @@ pub(super) struct LaneState {
 
 impl LaneState {
     pub(super) fn new(spec: LaneSpec, mtu: u32, seed: u64) -> Self {
-        let mut dice = Dice::new(seed);
-        let jitter = Jitter::new(spec.jitter.as_secs_f64(), &mut dice);
+        let mut rng = SeededRng::new(seed);
+        let jitter = Jitter::new(spec.jitter.as_secs_f64(), &mut rng);
         Self {
             spec,
             mtu_bytes: f64::from(mtu),
-            dice,
+            rng,
             empty_at: 0.0,
             in_burst: false,
             jitter,
@@ -66,7 +66,7 @@ impl LaneState {
         let backlog_bytes = self.backlog_bytes(now);
         self.empty_at = now.as_secs_f64() + spec.rate_bytes_per_sec.map_or(0.0, |rate| backlog_bytes / rate);
         if spec.jitter != self.spec.jitter {
-            self.jitter = Jitter::new(spec.jitter.as_secs_f64(), &mut self.dice);
+            self.jitter = Jitter::new(spec.jitter.as_secs_f64(), &mut self.rng);
         }
         self.in_burst = false;
         self.spec = spec;
@@ -79,10 +79,10 @@ impl LaneState {
         if self.loses() {
             return PacketFate::Lost;
         }
-        let delay = self.spec.delay.as_secs_f64() + self.jitter.at(departs, &mut self.dice);
+        let delay = self.spec.delay.as_secs_f64() + self.jitter.at(departs, &mut self.rng);
         let in_order = Duration::from_secs_f64(departs + delay).max(self.last_at);
         self.last_at = in_order;
-        let late = self.spec.late > 0.0 && self.dice.share() < self.spec.late;
+        let late = self.spec.late > 0.0 && self.rng.uniform() < self.spec.late;
         PacketFate::Arrives { at: in_order + if late { self.spec.late_by } else { Duration::ZERO }, late }
     }
 
@@ -105,10 +105,10 @@ impl LaneState {
 
     fn loses(&mut self) -> bool {
         match self.spec.loss {
-            LossModel::Each(share) => share > 0.0 && self.dice.share() < share,
+            LossModel::Each(share) => share > 0.0 && self.rng.uniform() < share,
             LossModel::Bursts { begins, ends } => {
                 let changes = if self.in_burst { ends } else { begins };
-                self.in_burst ^= self.dice.share() < changes;
+                self.in_burst ^= self.rng.uniform() < changes;
                 self.in_burst
             }
         }
@@ -124,7 +124,7 @@ impl LaneState {
             if self.queue(self.cross_at, self.mtu_bytes).is_some() {
                 self.cross_bytes += self.mtu_bytes;
             }
-            self.cross_at -= mean_gap * (1.0 - self.dice.share()).ln();
+            self.cross_at -= mean_gap * (1.0 - self.rng.uniform()).ln();
         }
     }
 }
@@ -138,28 +138,28 @@ struct Jitter {
 }
 
 impl Jitter {
-    fn new(most_secs: f64, dice: &mut Dice) -> Self {
+    fn new(most_secs: f64, rng: &mut SeededRng) -> Self {
         let mut jitter = Self { most_secs, from: (0.0, 0.0), to: (0.0, 0.0) };
-        jitter.to.1 = jitter.point(dice);
+        jitter.to.1 = jitter.point(rng);
         jitter
     }
 
-    fn point(&self, dice: &mut Dice) -> f64 {
-        self.most_secs * 2.0f64.mul_add(dice.share(), -1.0)
+    fn point(&self, rng: &mut SeededRng) -> f64 {
+        self.most_secs * 2.0f64.mul_add(rng.uniform(), -1.0)
     }
 
-    fn at(&mut self, now: f64, dice: &mut Dice) -> f64 {
+    fn at(&mut self, now: f64, rng: &mut SeededRng) -> f64 {
         if self.most_secs == 0.0 {
             return 0.0;
         }
         let spacing = JITTER_SPACING * self.most_secs;
         if now >= self.to.0 + spacing {
             // Idle for longer than a line: begin anew here.
-            self.from = (now, self.point(dice));
-            self.to = (now + spacing, self.point(dice));
+            self.from = (now, self.point(rng));
+            self.to = (now + spacing, self.point(rng));
         } else if now >= self.to.0 {
             self.from = self.to;
-            self.to = (self.from.0 + spacing, self.point(dice));
+            self.to = (self.from.0 + spacing, self.point(rng));
         }
         let along = (now - self.from.0) / (self.to.0 - self.from.0).max(f64::MIN_POSITIVE);
         (self.to.1 - self.from.1).mul_add(along.clamp(0.0, 1.0), self.from.1)

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{PathChange, SimulatedPath};
-use crate::dice::Dice;
+use crate::rng::SeededRng;
 
 /// Fate of a segment.
 pub(super) struct SegmentFate {
@@ -16,7 +16,7 @@ pub(super) struct SegmentFate {
 /// The state of the bottleneck.
 pub(super) struct SimulatedLink {
     path: SimulatedPath,
-    dice: Dice,
+    rng: SeededRng,
     /// When the last byte in the queue will have left, seconds.
     empty_at: f64,
     /// Packets until the next one that is lost at random.
@@ -26,11 +26,11 @@ pub(super) struct SimulatedLink {
 }
 
 impl SimulatedLink {
-    pub(super) fn new(path: &SimulatedPath, mut dice: Dice) -> Self {
-        let until_loss = dice.tries(path.loss);
+    pub(super) fn new(path: &SimulatedPath, mut rng: SeededRng) -> Self {
+        let until_loss = rng.geometric(path.loss);
         Self {
             path: path.clone(),
-            dice,
+            rng,
             empty_at: 0.0,
             until_loss,
             last_acked_at: Duration::ZERO,
@@ -66,11 +66,11 @@ impl SimulatedLink {
         self.empty_at = self.empty_at.max(now.as_secs_f64()) + service;
         let lost_behind = self.lose(taken);
         let mut acked_at = Duration::from_secs_f64(self.empty_at) + self.path.rtt + extra_rtt;
-        acked_at += self.path.noise.mul_f64(self.dice.share());
+        acked_at += self.path.noise.mul_f64(self.rng.uniform());
         // Noise delays acknowledgements, it does not reorder them.
         acked_at = acked_at.max(self.last_acked_at);
         self.last_acked_at = acked_at;
-        if self.path.late > 0.0 && self.dice.share() < self.path.late {
+        if self.path.late > 0.0 && self.rng.uniform() < self.path.late {
             acked_at += self.path.late_by;
         }
         SegmentFate { lost_packets: packets - taken + lost_behind, acked_at: self.seen_at(acked_at) }
@@ -90,7 +90,7 @@ impl SimulatedLink {
         while self.until_loss < left {
             left -= self.until_loss + 1.0;
             lost += 1;
-            self.until_loss = self.dice.tries(self.path.loss);
+            self.until_loss = self.rng.geometric(self.path.loss);
         }
         self.until_loss -= left;
         lost

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use control::Controller;
 
-use crate::dice::Dice;
+use crate::rng::SeededRng;
 use link::{SegmentFate, SimulatedLink};
 pub use outcome::{FlowOutcome, SimulationOutcome};
 use sender::{SegmentId, SimulatedSender};
@@ -154,7 +154,7 @@ pub fn run(
 ) -> SimulationOutcome {
     let mut simulation = Simulation {
         agenda: Agenda::default(),
-        link: SimulatedLink::new(path, Dice::new(seed)),
+        link: SimulatedLink::new(path, SeededRng::new(seed)),
         senders: flows.into_iter().map(|flow| SimulatedSender::new(flow, path)).collect(),
         queue: Vec::new(),
     };

@@ -54,7 +54,7 @@ pub(super) async fn run(
     let by_ssh = format!("ssh://{}{}", side.address, scene.field.description.display());
     let host = side.address.to_string();
     let way = LoginScene { program, scene, sshd, host, urls: [by_ssh, scene.served.text("url")?.to_owned()] };
-    // Where a system's namespaces forbid what sshd does, nobody gets in.
+    // A namespace may forbid system calls of sshd; then no login succeeds.
     if let Err(error) = way.login().await {
         finished.add(absent(error));
         return Ok(());

@@ -1,5 +1,5 @@
-//! The ceiling over TLS: the same requests and the same answers as `ceiling`, encrypted as Corridor's are (rustls). What it
-//! takes more than the ceiling is what encryption costs anybody.
+//! The ceiling over TLS: the same requests and answers as `ceiling`, encrypted as those of Corridor (rustls). Its additional
+//! costs are those of encryption.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};

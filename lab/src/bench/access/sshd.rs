@@ -14,7 +14,7 @@ const PROGRAM: &str = "/usr/sbin/sshd";
 /// Folder for privilege separation, which the server requires when it runs as root.
 const OWN_FOLDER: &str = "/run/sshd";
 
-/// A server that lets in whoever runs the benchmark.
+/// SSH server that accepts the user who runs the benchmark.
 pub(super) struct Sshd {
     pub(super) running: RunningProcess,
     pub(super) user: String,

@@ -22,7 +22,7 @@ use super::volume::BenchVolume;
 /// Runs of each case; the first frames are of processes started anew.
 const RUNS: usize = 5;
 const QUICK_RUNS: usize = 2;
-/// Voxels a side of what lies in memory, and of 64 GB that nobody prepared.
+/// Voxels a side of the volume in memory, and of 64 GB without prepared levels.
 const SIDE: u64 = 512;
 const LARGE_SIDE: u64 = 4096;
 /// Memory that viewers may use for blocks, and memory that they may take in all, bytes.

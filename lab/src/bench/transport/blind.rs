@@ -72,7 +72,7 @@ impl BlindServer {
         while start.elapsed() < during {
             let sending = || state.try_send((&self.socket).into(), &transmit);
             match self.socket.async_io(Interest::WRITABLE, sending).await {
-                // A device without room drops; so does whoever is slow to take them.
+                // A device without room drops, and so does a slow receiver.
                 Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => tokio::task::yield_now().await,
                 done => done?,
             }

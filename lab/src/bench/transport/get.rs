@@ -21,7 +21,7 @@ use super::super::report::{Better, Case, median};
 use super::flows::{Flowed, TransportScene, measured};
 use super::limits::{goodput, limited};
 use super::messages::MessageTransport;
-use crate::dice::Dice;
+use crate::rng::SeededRng;
 
 /// Data of one copy, and of one in a quick run, bytes: whole multiples of [`SIDE`] squared.
 const BYTES: u64 = 419_430_400;
@@ -171,9 +171,9 @@ fn write_noise(file: &Path, bytes: u64) -> Result<()> {
     out.write_all(b"\x93NUMPY\x01\x00")?;
     out.write_all(&u16::try_from(padded.len()).unwrap_or_default().to_le_bytes())?;
     out.write_all(padded.as_bytes())?;
-    let mut dice = Dice::new(1);
+    let mut rng = SeededRng::new(1);
     for _ in 0..bytes / 8 {
-        out.write_all(&dice.bits().to_le_bytes())?;
+        out.write_all(&rng.bits().to_le_bytes())?;
     }
     Ok(out.flush()?)
 }

@@ -69,7 +69,7 @@ pub(super) struct Sent {
 /// The address cannot be had.
 pub async fn serve(listen: SocketAddr, ready: impl FnOnce(&MessageServerReady) -> Result<()>) -> Result<()> {
     let identity = Identity::self_signed(&["messages".to_owned()])?;
-    // It only sends, so it may for whoever asks.
+    // It only sends messages, so that it needs no token.
     let options = quic::Options { start: quic::Start::AtOnce, ..quic::Options::default() };
     let by_quic = quic::Listener::bind(listen, &identity, options)?;
     let by_tcp = TcpListener::bind((listen.ip(), 0)).await?;

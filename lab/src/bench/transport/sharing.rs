@@ -187,7 +187,7 @@ pub(super) async fn clients(scene: &TransportScene<'_>) -> Result<Case> {
         .with("wire", wire)
         .with("lost_share", lost as f64 / packets.max(1) as f64)
         .aiming(CLIENT_GOAL);
-    // Afterwards: whoever watches takes processor time, too.
+    // Afterwards, because watching takes processor time too.
     Ok(match spreads(scene, &last).await {
         Ok(spreads) => bursty(case, &spreads),
         Err(error) => Case { why: format!("how even packets come: {error}"), ..case },

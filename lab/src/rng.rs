@@ -1,10 +1,10 @@
 //! Random numbers from a seed.
 
-/// A small generator (splitmix64): the same seed gives the same run.
+/// Generator of random numbers (splitmix64): the same seed gives the same run.
 #[derive(Clone, Debug)]
-pub(crate) struct Dice(u64);
+pub(crate) struct SeededRng(u64);
 
-impl Dice {
+impl SeededRng {
     pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -23,16 +23,16 @@ impl Dice {
         self.bits() % end.max(1)
     }
 
-    /// At least 0, below 1.
-    pub(crate) fn share(&mut self) -> f64 {
+    /// Uniformly distributed number, at least 0 and below 1.
+    pub(crate) fn uniform(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 
     /// Number of successes before the first failure, where each try fails with probability `failing`.
-    pub(crate) fn tries(&mut self, failing: f64) -> f64 {
+    pub(crate) fn geometric(&mut self, failing: f64) -> f64 {
         if failing <= 0.0 {
             return f64::INFINITY;
         }
-        ((1.0 - self.share()).ln() / (1.0 - failing.min(1.0)).ln()).floor()
+        ((1.0 - self.uniform()).ln() / (1.0 - failing.min(1.0)).ln()).floor()
     }
 }
