@@ -7,7 +7,7 @@ import h5py
 import numpy as np
 import pytest
 from conftest import corridor
-from test_modes import pixels
+from pictures import pixels
 
 SIDE = 40
 

@@ -7,7 +7,7 @@ import nrrd
 import numpy as np
 import zarr
 from conftest import corridor, running
-from test_modes import pixels
+from pictures import pixels
 
 RNG = np.random.default_rng(5)
 # Blocks of 8 x 8 equal pixels, so that enlarging leaves their middles as they are.

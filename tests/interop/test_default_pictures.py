@@ -7,7 +7,7 @@ import netCDF4
 import numpy as np
 import pytest
 from conftest import corridor
-from test_modes import pixels
+from pictures import pixels
 
 BACKGROUND = np.array([13, 14, 18])
 

@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 import pytest
 from conftest import BINARY, SAMPLE, environment
-from test_modes import pixels
+from pictures import pixels
 
 SIZE = "120x90"
 WAVES = 48

@@ -2,13 +2,12 @@
 
 import json
 import pathlib
-import struct
-import zlib
 
 import h5py
 import numpy as np
 import pytest
 from conftest import corridor
+from pictures import pixels
 
 SIDE = 40
 # Samples lie between voxels, and colours are rounded; values change by up to 1 of 30 from voxel to voxel.
@@ -49,37 +48,6 @@ def test_light_of_isosurfaces_has_a_strength(file: str, tmp_path: pathlib.Path, 
     for wrong in ("1.5", "-0.5", "bright"):
         done = corridor(home, "render", file, "--lighting", wrong, "-o", str(tmp_path / "no.png"))
         assert done.returncode == 2 and "a number from 0 to 1 for `lighting`" in done.stderr
-
-
-def pixels(path: pathlib.Path) -> np.ndarray:
-    """Red, green and blue of a PNG without interlacing, row by row."""
-    data, at, packed = path.read_bytes(), 8, b""
-    while at < len(data):
-        size, kind = struct.unpack(">I4s", data[at : at + 8])
-        body = data[at + 8 : at + 8 + size]
-        if kind == b"IHDR":
-            width, height, depth, colour = struct.unpack(">IIBB", body[:10])
-        packed += body if kind == b"IDAT" else b""
-        at += 12 + size
-    assert depth == 8 and colour in (2, 6)
-    channels = 3 if colour == 2 else 4
-    rows = np.frombuffer(zlib.decompress(packed), np.uint8).reshape(height, 1 + width * channels)
-    picture = np.zeros((height + 1, (width + 1) * channels), np.uint8)
-    for number, row in enumerate(rows):
-        unfilter(row[0], row[1:], picture[number], picture[number + 1], channels)
-    return picture[1:, channels:].reshape(height, width, channels)[..., :3]
-
-
-def unfilter(kind: int, row: np.ndarray, above: np.ndarray, out: np.ndarray, step: int) -> None:
-    """One row of a PNG; `above` and `out` begin with a pixel of zeros."""
-    for i, value in enumerate(row.tolist()):
-        a, b, c = int(out[i]), int(above[i + step]), int(above[i])
-        if kind == 4:
-            p = a + b - c
-            guess = min((a, b, c), key=lambda v: abs(p - v))
-        else:
-            guess = (0, a, b, (a + b) // 2)[kind]
-        out[i + step] = (value + guess) % 256
 
 
 def seen_from_above(**fields: object) -> str:

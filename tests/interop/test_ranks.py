@@ -14,7 +14,7 @@ import numpy as np
 import OpenEXR
 import pytest
 from conftest import BINARY, SAMPLE, Program, corridor, environment, running
-from test_modes import pixels
+from pictures import pixels
 from wire_client import Client
 
 SIZE = "200x160"
