@@ -105,7 +105,7 @@ def write_volumes(folder: pathlib.Path) -> Iterator[pathlib.Path]:
         "first.nii": nibabel.Nifti1Image(volume, affine),
         "first.nii.gz": nibabel.Nifti1Image(volume, affine),
         "second.nii": nibabel.Nifti2Image(volume.astype("f8"), affine),
-        "colours.nii": nibabel.Nifti1Image(colors, affine),
+        "colors.nii": nibabel.Nifti1Image(colors, affine),
         "complex.nii": nibabel.Nifti1Image(volume.astype("c8"), affine),
         "matrix.dtseries.nii": matrix,
         "pair.img": nibabel.Nifti1Pair(volume, affine),

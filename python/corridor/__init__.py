@@ -132,10 +132,10 @@ def render(
 
     - ``size``: pixels across and down, (1024, 800) if not given.
     - ``pixels``: ``"rgb"``, bytes over the view's background; ``"rgba"``, bytes with transparency, not premultiplied; or
-      ``"float"``, float32 in full precision, premultiplied. Colours are sRGB-encoded.
+      ``"float"``, float32 in full precision, premultiplied. Colors are sRGB-encoded.
     - ``device``: ``"cpu"``, ``"gpu"``, or ``"auto"``, a graphics processor where there is one.
     - ``view``: a whole view, as a link of the viewer holds it; other keywords replace parts of it.
-    - ``range``: values that the colours cover, where neither ``tf`` nor ``view`` says it: ``"usual"``, ``"full"``, or the lowest and
+    - ``range``: values that the colors cover, where neither ``tf`` nor ``view`` says it: ``"usual"``, ``"full"``, or the lowest and
       the highest.
     - and the fields of a view, which are listed at the end.
 

@@ -56,7 +56,7 @@ fn text(value: &Value) -> Option<String> {
     }
 }
 
-/// Reads the range of colours: a text, or both ends.
+/// Reads the range of colors: a text, or both ends.
 fn range(value: &Value) -> Result<ColourRange> {
     match value {
         Value::Null => Ok(ColourRange::default()),

@@ -12,7 +12,7 @@ from films import SIZE, pixels
 
 @pytest.mark.parametrize("codec", ["av1", "h264"])
 def test_a_browser_plays_a_film(home, series, tmp_path, codec):
-    # Pictures of the same series, as the colours are chosen for the first of it.
+    # Pictures of the same series, as the colors are chosen for the first of it.
     film, stills = tmp_path / "ball.mp4", tmp_path / "still-%d.png"
     size = "x".join(map(str, SIZE))
     for output, *arguments in [(film, "--fps", "10", "--codec", codec), (stills, "--time", ":")]:

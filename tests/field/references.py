@@ -232,7 +232,7 @@ def _nifti(path):
     image = nibabel.load(path)
     unscaled = image.dataobj.get_unscaled() if hasattr(image.dataobj, "get_unscaled") else image.dataobj
     stored = np.asanyarray(unscaled).T
-    if stored.dtype.names:  # colours: one more axis, last
+    if stored.dtype.names:  # colors: one more axis, last
         return [Variable("", np.stack([stored[c] for c in stored.dtype.names], axis=-1))], {}
     if stored.dtype.kind == "c":
         return [Variable("image", native(stored))], {}

@@ -56,13 +56,13 @@ def test_slice_colored_by_another_array_equals_its_slice(home, file, tmp_path):
     assert len(np.unique(found.reshape(-1, 3), axis=0)) > 30
 
 
-def test_a_surface_has_the_colours_of_where_it_is(home, file, tmp_path):
+def test_a_surface_has_the_colors_of_where_it_is(home, file, tmp_path):
     surface = [{"value": 100.0, "color": [0, 255, 0], "opacity": 1.0}]
     wish = view(array="rho", surfaces=surface, mode="surfaces", color_by=HEAT)
     found = drawn(home, file, tmp_path / "ball.png", "--view", wish)
     slices = {"slices": [{"axis": "y", "at": 12.5}], "mode": "surfaces"}
     table = drawn(home, file, tmp_path / "t.png", "--view", view(array="rho", color_by=HEAT, **slices))
-    # Along the middle row the surface faces the eye ever less to both sides: lit colours are darker, and white towards the eye.
+    # Along the middle row the surface faces the eye ever less to both sides: lit colors are darker, and white toward the eye.
     seen = found[60].sum(axis=1) > 0
     assert 60 < seen.sum() < 90
     hue = found[60][seen] / found[60][seen].max(axis=1, keepdims=True)
@@ -73,14 +73,14 @@ def test_a_surface_has_the_colours_of_where_it_is(home, file, tmp_path):
 
 
 def test_color_by_does_not_change_visibility(home, file, tmp_path):
-    out = tmp_path / "coloured.png"
+    out = tmp_path / "colored.png"
     plain = drawn(home, file, tmp_path / "plain.png", "--array", "rho", "--camera", "front")
-    coloured = drawn(
+    colored = drawn(
         home, file, out, "--array", "rho", "--camera", "front", "--color-by", "t", "--tf", "magma"
     )
-    assert np.abs(plain - coloured).max() > 50
+    assert np.abs(plain - colored).max() > 50
     background = plain[0, 0]
-    apart = (np.abs(plain - background).max(axis=2) > 3) ^ (np.abs(coloured - background).max(axis=2) > 3)
+    apart = (np.abs(plain - background).max(axis=2) > 3) ^ (np.abs(colored - background).max(axis=2) > 3)
     assert apart.mean() < 0.02
     what = ("--array", "rho", "--color-by", "t", "--tf", "magma", "--json")
     done = corridor(home, "render", file, "-o", str(out), "--size", "60x60", *what)
@@ -106,12 +106,12 @@ def test_arrays_that_cannot_color_are_refused(home, file, tmp_path):
         (("--color-by", "rho"), "another array than `rho`"),
         (("--color-by", "{}"), "another array than `rho`"),
         (("--color-by", '{"array": "t", "at": {"dim0": 1}}'), "neither space nor time"),
-        (("--view", view(array="rho", color_by="t")), "colours by an array, such as"),
+        (("--view", view(array="rho", color_by="t")), "by an array, such as"),
         (("--color-by", json.dumps({**HEAT, "range": [-1.7e308, 1.7e308]})), "low below high"),
-        (("--color-by", json.dumps(HEAT), "--tf", "gray"), "one map for the colours"),
+        (("--color-by", json.dumps(HEAT), "--tf", "gray"), "expected one map for the"),
         (("--color-by", "t", "--mode", "maximum"), "extreme values show their own"),
-        (("--color-by", "t", "--tf", "nosuch"), "one of the colour maps"),
-        (("--color-by", json.dumps({**HEAT, "map": "nosuch"})), "one of the colour maps"),
+        (("--color-by", "t", "--tf", "nosuch"), "`nosuch`"),
+        (("--color-by", json.dumps({**HEAT, "map": "nosuch"})), "`nosuch`"),
     ]:
         out = tmp_path / "refused.png"
         done = corridor(home, "render", file, "--array", "rho", "-o", str(out), *arguments)

@@ -104,7 +104,7 @@ def blob(side: int = 40) -> np.ndarray:
     ("kind", "says"),
     [("one", "up to 1e30"), ("three", "up to 3e38"), ("padding", "-9999, which looks like padding"), ("powers", None)],
 )
-def test_the_first_colours_show_something_and_say_what_lies_outside(home, tmp_path, kind, says):
+def test_the_first_colors_show_something_and_say_what_lies_outside(home, tmp_path, kind, says):
     data = blob()
     if kind == "one":
         data[3, 4, 5] = 1e30
@@ -167,6 +167,6 @@ def test_labels_of_64_bits_have_distinct_colors(home, tmp_path):
     toml.write_text(f'file = "labels.raw"\nshape = [1, 10, {data.shape[2]}]\ndtype = "<u8"\nlabels = true\n')
     image, _ = picture(home, toml, size="160x20")
     middles = image[10, 10::20]
-    colours = {tuple(colour // 8) for colour in middles}
-    assert len(colours) == len(ids), middles
+    colors = {tuple(color // 8) for color in middles}
+    assert len(colors) == len(ids), middles
     assert is_filled(image[5:15, 4:-4]).mean() > 0.95

@@ -98,7 +98,7 @@ def test_a_dark_background_keeps_its_tint_and_quality_is_a_choice(home, series, 
             if quality and quality[1] == "20":
                 continue
             for frame in frames_of(tmp_path / name):
-                # Without the edges of the ball, whose colours are spread.
+                # Without the edges of the ball, whose colors are spread.
                 corner = frame[:40, :60].reshape(-1, 3)
                 assert np.abs(corner - background).max() <= 3, (codec, background, quality, corner[0])
     assert sizes["--quality", "20"] < sizes[()] < sizes["--quality", "100"], sizes

@@ -102,7 +102,7 @@ def test_first_picture_of_64_gigabytes(home, location):
                     break
             first = next(f.json["truth"] for f in frames if f.json["truth"]["blocks_present"] > 0)
             last = frames[-1].json["truth"]
-            assert first["origin"] == "sampled", "a quick look is labelled as one"
+            assert first["origin"] == "sampled", "a quick look is labeled as one"
             assert last["level_wanted"] > 0
             assert last["limit"] == "memory"
             assert "imited by memory" in last["text"]

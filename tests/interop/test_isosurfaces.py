@@ -128,7 +128,7 @@ def test_every_format_holds_the_same_mesh_also_from_a_server(home, ball, tmp_pat
         assert np.array_equal(same, triangles) and np.abs(others - positions).max() <= off, name
 
 
-def test_a_picture_of_a_surface_from_a_server_has_its_size_and_colour(home, ball, tmp_path):
+def test_a_picture_of_a_surface_from_a_server_has_its_size_and_color(home, ball, tmp_path):
     """A ball of radius 14 before a parallel camera of 40 voxels' height covers a disc of 14/40 of the picture's height."""
     camera = {
         "eye": [19.3, -60, 19.3],

@@ -10,7 +10,7 @@ from conftest import corridor
 from pictures import pixels
 
 SIDE = 40
-# Samples lie between voxels, and colours are rounded; values change by up to 1 of 30 from voxel to voxel.
+# Samples lie between voxels, and colors are rounded; values change by up to 1 of 30 from voxel to voxel.
 CLOSE = 6
 
 

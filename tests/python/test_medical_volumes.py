@@ -55,15 +55,15 @@ def values_of(data: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(data.T)
 
 
-def test_colours_and_complex_numbers(tmp_path: pathlib.Path) -> None:
+def test_colors_and_complex_numbers(tmp_path: pathlib.Path) -> None:
     for parts in (3, 4):
-        colours = np.arange(24 * parts, dtype="u1").reshape(2, 3, 4, parts)
+        colors = np.arange(24 * parts, dtype="u1").reshape(2, 3, 4, parts)
         kind = np.dtype([(name, "u1") for name in "RGBA"[:parts]])
-        nibabel.save(nibabel.Nifti1Image(colours.view(kind)[..., 0], TURNED), tmp_path / "colours.nii")
-        array = corridor.open(tmp_path / "colours.nii")["image"]
+        nibabel.save(nibabel.Nifti1Image(colors.view(kind)[..., 0], TURNED), tmp_path / "colors.nii")
+        array = corridor.open(tmp_path / "colors.nii")["image"]
         assert array.dims == ("z", "y", "x", "colour")
         assert array.attrs["channels"] == ["red", "green", "blue", "alpha"][:parts]
-        assert np.array_equal(array[...], colours.transpose(2, 1, 0, 3))
+        assert np.array_equal(array[...], colors.transpose(2, 1, 0, 3))
     for kind in ("c8", "c16"):
         numbers = (np.arange(24) * (1 - 2j)).reshape(2, 3, 4).astype(kind)
         nibabel.save(nibabel.Nifti1Image(numbers, TURNED), tmp_path / "complex.nii")
@@ -133,7 +133,7 @@ def test_meaning_can_be_overridden(tmp_path: pathlib.Path) -> None:
     assert said.meaning == "labels"
     assert np.array_equal(said.level(1)[...], labels.level(1)[...]), "modes of the same values"
     with pytest.raises(corridor.InvalidError, match="labels"):
-        corridor.open(tmp_path / "scan.npy", meaning="colours")
+        corridor.open(tmp_path / "scan.npy", meaning="colors")
     for words, meaning in ((["--meaning", "intensity"], "intensity"), ([], "labels")):
         told = json.loads(corridor_says(tmp_path, "info", "--json", *words, "case_seg.npy"))
         assert told["arrays"][0]["meaning"] == meaning

@@ -42,26 +42,26 @@ def test_a_data_set_an_array_and_a_location_give_the_same_picture(path: pathlib.
     assert pictures[0].std() > 0
 
 
-def test_another_array_gives_the_colours(path: pathlib.Path) -> None:
+def test_another_array_gives_the_colors(path: pathlib.Path) -> None:
     with h5py.File(path, "a") as file:
         file["x"] = np.broadcast_to(np.linspace(0, 1, 32, dtype="<f4"), (32, 32, 32))
     data = corridor.open(path)
     how = {"size": SIZE, "camera": "front", "pixels": "float"}
     own = data["ball"].render(**how)
     by = {"array": "x", "range": [0.0, 1.0], "map": "gray"}
-    coloured = data["ball"].render(color_by=by, **how)
-    assert np.allclose(own[..., 3], coloured[..., 3], atol=1e-3)
-    # Grey, darker where x is small.
-    assert np.ptp(coloured[..., :3], axis=-1).max() < 1e-3
-    left, right = coloured[24, 24], coloured[24, 40]
+    colored = data["ball"].render(color_by=by, **how)
+    assert np.allclose(own[..., 3], colored[..., 3], atol=1e-3)
+    # Gray, darker where x is small.
+    assert np.ptp(colored[..., :3], axis=-1).max() < 1e-3
+    left, right = colored[24, 24], colored[24, 40]
     assert left[3] > 0.9 and right[3] > 0.9 and right[0] > left[0] + 0.2
     ends = np.array([0, 1], dtype=np.float32)
     with_numpy = {"array": "x", "range": ends, "map": "gray"}
-    assert np.array_equal(data["ball"].render(color_by=with_numpy, **how), coloured)
+    assert np.array_equal(data["ball"].render(color_by=with_numpy, **how), colored)
     with pytest.raises(corridor.InvalidError, match="expected numbers"):
         data["ball"].render(color_by={"array": object()}, **how)
     named = data["ball"].render(color_by=data["x"], tf="gray", **how)
-    assert np.abs(named - coloured).max() < 0.02
+    assert np.abs(named - colored).max() < 0.02
     with pytest.raises(corridor.InvalidError, match="another array than `ball`"):
         data["ball"].render(color_by="ball", **how)
 

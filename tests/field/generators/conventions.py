@@ -58,7 +58,7 @@ def named_missing(path):
             stored(file, f"named_{dtype}", dtype, ("x",), np.array([fill, 1, 2, 3], dtype), missing_value=np.array(1, dtype))
         big = 2**60
         stored(file, "exact", "i8", ("x",), [big, big + 1, big - 1, 3])
-        stored(file, "neighbours", "i8", ("x",), [big, big + 1, big - 2048, 3], np.int64(big))
+        stored(file, "neighbors", "i8", ("x",), [big, big + 1, big - 2048, 3], np.int64(big))
         stored(file, "wide", "i1", ("x",), [44, 1, 2, 3], missing_value=np.int16(300))
         stored(file, "fraction", "i2", ("x",), [-999, 1, 2, 3], missing_value=np.float64(-999.5))
         stored(file, "whole", "i2", ("x",), [-999, 1, 2, 3], missing_value=np.float64(-999))

@@ -1,4 +1,4 @@
-"""Files that are looked at: as xarray writes them by default, maps, thin stacks, outliers, labels, colours, uneven axes."""
+"""Files that are looked at: as xarray writes them by default, maps, thin stacks, outliers, labels, colors, uneven axes."""
 
 import pathlib
 import warnings
@@ -104,13 +104,13 @@ def pressure_levels(path):
 
 
 def uneven_heights(path):
-    """A ball in metres on levels that lie further and further apart."""
+    """A ball in meters on levels that lie further and further apart."""
     heights = np.array([0, 20, 45, 75, 110, 150, 200, 260, 330, 420, 530, 660, 820, 1000, 1220, 1480, 1800.0])
-    metres = np.arange(40) * 100.0
-    z, y, x = np.meshgrid(heights, metres, metres, indexing="ij")
+    meters = np.arange(40) * 100.0
+    z, y, x = np.meshgrid(heights, meters, meters, indexing="ij")
     inside = (np.sqrt((z - 1000) ** 2 + (y - 2000) ** 2 + (x - 2000) ** 2) < 500).astype("f4")
-    coordinates = {"z": ("z", heights, {"units": "m", "positive": "up"}), "y": ("y", metres, {"units": "m"}),
-                   "x": ("x", metres, {"units": "m"})}
+    coordinates = {"z": ("z", heights, {"units": "m", "positive": "up"}), "y": ("y", meters, {"units": "m"}),
+                   "x": ("x", meters, {"units": "m"})}
     xr.Dataset({"w": (("z", "y", "x"), inside, {"units": "m s-1"})}, coords=coordinates).to_netcdf(path)
 
 
@@ -161,10 +161,10 @@ def images(folder):
     letter = np.zeros((60, 160), "u1")
     letter[8:52, 20:28] = letter[8:16, 20:70] = letter[26:34, 20:55] = 255
     np.save(folder / "letter_f.npy", letter)  # row 0 is on top, the arms point right
-    colours = np.zeros((*SHAPE, 3), "u1")
-    colours[:, :, :16, 0] = colours[:, :, 16:33, 1] = colours[:, :, 33:, 2] = 255
-    np.save(folder / "rgb.npy", colours)
-    np.save(folder / "rgba.npy", np.concatenate([colours, np.full((*SHAPE, 1), 255, "u1")], -1))
+    colors = np.zeros((*SHAPE, 3), "u1")
+    colors[:, :, :16, 0] = colors[:, :, 16:33, 1] = colors[:, :, 33:, 2] = 255
+    np.save(folder / "rgb.npy", colors)
+    np.save(folder / "rgba.npy", np.concatenate([colors, np.full((*SHAPE, 1), 255, "u1")], -1))
 
 
 def multiscale(name_of_axes, scale):
@@ -205,5 +205,5 @@ def channels(path):
     group.create_array("0", shape=values.shape, chunks=(1, 16, 64, 64), dtype="u2", chunk_key_encoding=keys)[:] = values
     group.attrs["multiscales"] = multiscale("czyx", [1, 2, 0.5, 0.5])
     group.attrs["omero"] = {"channels": [
-        {"label": name, "color": colour, "window": {"start": 0, "end": end, "min": 0, "max": 65535}}
-        for name, colour, end in (("DAPI", "0000FF", 1000), ("GFP", "00FF00", 10000), ("RFP", "FF0000", 400))]}
+        {"label": name, "color": color, "window": {"start": 0, "end": end, "min": 0, "max": 65535}}
+        for name, color, end in (("DAPI", "0000FF", 1000), ("GFP", "00FF00", 10000), ("RFP", "FF0000", 400))]}

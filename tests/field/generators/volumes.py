@@ -47,7 +47,7 @@ def images() -> dict[str, nibabel.spatialimages.SpatialImage]:
     extended.header.extensions.append(nibabel.nifti1.Nifti1Extension(6, b"a comment" * 100))
     spm = nibabel.Spm99AnalyzeImage(VOLUME, None)
     spm.header["origin"][:3], spm.header["pixdim"][1:4] = (2, 1, 3), (2, 3, 4)
-    colours = {n: np.arange(24 * n, dtype="u1").view([(c, "u1") for c in "RGBA"[:n]]).reshape(2, 3, 4) for n in (3, 4)}
+    colors = {n: np.arange(24 * n, dtype="u1").view([(c, "u1") for c in "RGBA"[:n]]).reshape(2, 3, 4) for n in (3, 4)}
     wide = np.arange(24, dtype="u8").reshape(2, 3, 4) + (1 << 60)
     big = nibabel.Nifti1Header(endianness=">")
     return {
@@ -63,8 +63,8 @@ def images() -> dict[str, nibabel.spatialimages.SpatialImage]:
         "unknown_code.nii": placed(TURNED, OTHER),
         "big.nii": nibabel.Nifti1Image(VOLUME.astype(">f4"), TURNED, big),
         "wide.nii": nibabel.Nifti1Image(wide, TURNED, dtype="u8"),
-        "rgb.nii": nibabel.Nifti1Image(colours[3], TURNED),
-        "rgba.nii": nibabel.Nifti1Image(colours[4], TURNED),
+        "rgb.nii": nibabel.Nifti1Image(colors[3], TURNED),
+        "rgba.nii": nibabel.Nifti1Image(colors[4], TURNED),
         "complex.nii": nibabel.Nifti1Image((VOLUME * (1 - 2j)).astype("c8"), TURNED),
         "vectors.nii": nibabel.Nifti1Image(np.arange(72, dtype="f4").reshape(2, 3, 4, 1, 3), TURNED),
         "second.nii.gz": nibabel.Nifti2Image(VOLUME.astype("f8"), TURNED),
@@ -114,8 +114,8 @@ def by_pynrrd(folder: pathlib.Path) -> None:
         nrrd.write(str(folder / f"{encoding}.nrrd"), VOLUME.astype(dtype), header | {"encoding": encoding})
     with_time = {"space": "right-anterior-superior-time", "space directions": np.diag([1, 2, 3, 0.5]), "encoding": "raw"}
     nrrd.write(str(folder / "time.nrrd"), np.arange(48, dtype="u2").reshape(2, 3, 4, 2), with_time)
-    colours = {"kinds": ["RGB-color", "domain", "domain", "domain"], "encoding": "gzip"}
-    nrrd.write(str(folder / "rgb.nrrd"), np.arange(72, dtype="u1").reshape(3, 2, 3, 4), colours)
+    colors = {"kinds": ["RGB-color", "domain", "domain", "domain"], "encoding": "gzip"}
+    nrrd.write(str(folder / "rgb.nrrd"), np.arange(72, dtype="u1").reshape(3, 2, 3, 4), colors)
 
 
 def by_hand(folder: pathlib.Path) -> None:

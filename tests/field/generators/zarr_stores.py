@@ -23,7 +23,7 @@ def write(folder: pathlib.Path) -> None:
         version_3(folder / "version_3.zarr")
         for version in ("0.4", "0.5"):
             ome(folder / f"ome_{version}.ome.zarr", version)
-        colour_last(folder / "colour_last.ome.zarr")
+        color_last(folder / "color_last.ome.zarr")
         series(folder / "series.ome.zarr")
         for format in (2, 3):
             stale(folder / f"stale_v{format}.zarr", format)
@@ -141,7 +141,7 @@ def ome(path, version):
         group.attrs["ome"] = {"version": version, "multiscales": [multiscale], "omero": {"channels": channels}}
 
 
-def colour_last(path):
+def color_last(path):
     """An image whose channels are the last axis."""
     group = zarr.open_group(path, mode="w", zarr_format=2)
     group.create_array("0", shape=(6, 4, 3), chunks=(6, 4, 3), dtype="u1")[:] = np.arange(72).reshape(6, 4, 3)

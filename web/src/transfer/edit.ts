@@ -66,7 +66,7 @@ export const PRESETS: readonly {
 }[] = [
   {
     name: "Ramp",
-    hint: "more opaque towards high values",
+    hint: "more opaque toward high values",
     shape: [
       [0, 0],
       [0.15, 0],

@@ -66,7 +66,7 @@ describe("parse", () => {
     expect(viewToJson(parseView(newer).patch)).toEqual(newer);
   });
 
-  it("reads that the server is to choose the colours by another array", () => {
+  it("reads that the server is to choose the colors by another array", () => {
     const { patch, warnings } = parseView({ color_by: { array: "temperature" } });
     expect(warnings).toEqual([]);
     expect(patch.color_by).toEqual({ array: "temperature", at: {}, range: null, map: null });
