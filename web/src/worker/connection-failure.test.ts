@@ -20,4 +20,26 @@ describe("reason for a failed WebSocket", () => {
     const gone = () => Promise.reject(new TypeError("gone"));
     expect(await connectionFailureReason("ws://a/wire", gone)).toBe("the server cannot be reached");
   });
+
+  test("is read only as far as it is shown", async () => {
+    let pulledBytes = 0;
+    let isCancelled = false;
+    const endless = new ReadableStream<Uint8Array>({
+      pull: (controller) => {
+        const text = pulledBytes === 0 ? "refused: " : "x";
+        const chunk = new TextEncoder().encode(text.padEnd(400, "x"));
+        pulledBytes += chunk.length;
+        if (pulledBytes > 1 << 20) controller.close();
+        else controller.enqueue(chunk);
+      },
+      cancel: () => {
+        isCancelled = true;
+      },
+    });
+    const answer = () => Promise.resolve(new Response(endless, { status: 403 }));
+    const reason = await connectionFailureReason("ws://a/wire", answer);
+    expect(reason).toBe("refused: ".padEnd(1000, "x"));
+    expect(pulledBytes).toBeLessThan(3000);
+    expect(isCancelled).toBe(true);
+  });
 });

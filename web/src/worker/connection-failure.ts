@@ -2,8 +2,8 @@
 
 /** Longest wait for the answer. */
 const TIMEOUT_MILLIS = 5000;
-/** Longest answer that is shown, characters. */
-const MAX_REASON_CHARS = 1000;
+/** Most of the answer that is read and shown, bytes. */
+const MAX_REASON_BYTES = 1000;
 
 const UPGRADE_NOT_FORWARDED =
   "the server answers HTTP, but no WebSocket comes through: a proxy or a filter in between does not forward it. " +
@@ -15,13 +15,30 @@ export async function connectionFailureReason(socket: string, ask: typeof fetch 
   try {
     const init = { method: "POST", signal: AbortSignal.timeout(TIMEOUT_MILLIS) };
     const answer = await ask(reachUrl(socket), init);
-    const text = (await answer.text()).trim();
+    const text = (await beginningOf(answer.body, MAX_REASON_BYTES)).trim();
     if (answer.ok) return UPGRADE_NOT_FORWARDED;
-    if (answer.status === 403 && text.startsWith("refused: ")) return text.slice(0, MAX_REASON_CHARS);
+    if (answer.status === 403 && text.startsWith("refused: ")) return text;
     return `the server cannot be reached: a proxy answers ${answer.status} instead`;
   } catch {
     return "the server cannot be reached";
   }
+}
+
+/** Reads at most `maxBytes` of a text and cancels the rest: a proxy may answer with any amount of data. */
+async function beginningOf(body: ReadableStream<Uint8Array> | null, maxBytes: number): Promise<string> {
+  if (!body) return "";
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
+  let text = "";
+  for (let left = maxBytes; left > 0;) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    const part = value.subarray(0, left);
+    left -= part.length;
+    text += decoder.decode(part, { stream: true });
+  }
+  await reader.cancel();
+  return text;
 }
 
 /** URL of the HTTP resource beside the WebSocket. */
