@@ -36,11 +36,13 @@ export const MAX_BATCH_OPERATIONS = 4096;
 export const MAX_BATCH_PARAMETER_BYTES = 512 * KIB;
 /** Most items of a connection whose last chunk is missing. */
 export const MAX_ASSEMBLING_ITEMS = 4096;
-/** A side that has received nothing for this long sends a ping. */
-export const PING_AFTER_MILLIS = 10_000;
-/** A peer that has been silent for this long is considered lost. */
-export const GONE_AFTER_MILLIS = 40_000;
-/** Longest wait for the welcome. */
+/** Silence after which the page sends a ping; `docs/wire.md` demands one after 10 s, too late for a person who waits. */
+export const PING_AFTER_MILLIS = 3000;
+/** Silence after which the page says that the server does not respond. */
+export const SILENT_AFTER_MILLIS = 8000;
+/** Silence after which the page connects again; `docs/wire.md` allows a peer 40 s, but nobody loses work by it here. */
+export const GONE_AFTER_MILLIS = 20_000;
+/** Longest wait for the welcome, from the beginning of the connection. */
 export const GREETING_LIMIT_MILLIS = 10_000;
 /** Most axes in a selection. */
 export const MAX_AXES = 16;

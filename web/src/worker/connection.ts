@@ -8,6 +8,12 @@ import { parseItem, type FrameInfo, type Join, type Note } from "../session/mess
 import { parseServers } from "../session/servers.ts";
 import { WireClient, type WireEvent } from "../wire/client.ts";
 import { describeError, ErrorKind, type RemoteError } from "../wire/error.ts";
+import {
+  GONE_AFTER_MILLIS,
+  GREETING_LIMIT_MILLIS,
+  PING_AFTER_MILLIS,
+  SILENT_AFTER_MILLIS,
+} from "../wire/limits.ts";
 import { describeParameters, statsParameters } from "../wire/operations.ts";
 import { FrameDecoder } from "./decoder.ts";
 import { connectionFailureReason } from "./connection-failure.ts";
@@ -17,12 +23,6 @@ import type { FromWorker, ToWorker } from "./messages.ts";
 const PROGRAM = "corridor-web/0.1";
 /** Interval between checks for silence. */
 const CHECK_MILLIS = 500;
-/** Silence after which the page sends a ping: earlier than the wire demands, so that a person learns of it in time. */
-const PING_AFTER_MILLIS = 3000;
-const SILENT_AFTER_MILLIS = 8000;
-const GONE_AFTER_MILLIS = 20_000;
-/** Longest wait for the socket and the server's welcome. */
-const WELCOME_LIMIT_MILLIS = 8000;
 /** Errors that a retry would repeat; after all others the page reconnects. */
 const PERMANENT_ERRORS: readonly number[] = [
   ErrorKind.invalid,
@@ -92,7 +92,7 @@ export class Connection {
     this.#greetingTimer = setTimeout(() => {
       if (this.#hasOpened) this.#end({ kind: "disconnected", reason: "the server does not answer" });
       else void this.#reportFailure(url);
-    }, WELCOME_LIMIT_MILLIS);
+    }, GREETING_LIMIT_MILLIS);
     this.#watchTimer = setInterval(() => {
       this.#checkSilence(performance.now());
     }, CHECK_MILLIS);
