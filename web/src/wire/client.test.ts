@@ -185,6 +185,17 @@ describe("operations", () => {
     expect(() => client.request("a", NOTHING, PRIORITY)).toThrow("at most");
   });
 
+  it("are cancelled once", () => {
+    const client = opened();
+    const op = client.request("a", NOTHING, PRIORITY);
+    client.cancel(op);
+    client.cancel(op);
+    expect(take(client).map((frame) => frame.kind)).toEqual(["request", "cancel"]);
+    expect(client.isUnderWay(op)).toBe(true);
+    give(client, { kind: "done", op });
+    expect(client.isUnderWay(op)).toBe(false);
+  });
+
   it("asks for signs of life, and says why it breaks off", () => {
     const client = opened();
     client.ping();

@@ -56,6 +56,7 @@ interface Operation {
   nextItem: number;
   /** Reported as failed; further data are only counted. */
   hasFailed: boolean;
+  isCancelled: boolean;
   readonly assembling: Map<number, Assembly>;
 }
 
@@ -94,14 +95,22 @@ export class WireClient {
       throw new WireError(`at most ${MAX_OPERATIONS} operations may be under way`);
     }
     const op = this.#nextOp++;
-    this.#operations.set(op, { nextItem: 0, hasFailed: false, assembling: new Map() });
     this.#send({ kind: "request", op, name, priority, deadlineMillis: 0, parameters });
+    this.#operations.set(op, { nextItem: 0, hasFailed: false, isCancelled: false, assembling: new Map() });
     return op;
+  }
+
+  /** True until the server has ended the operation, also after it was cancelled. */
+  isUnderWay(op: number): boolean {
+    return this.#operations.has(op);
   }
 
   /** Cancels an operation; its `failed` or `done` still arrives. */
   cancel(op: number): void {
-    if (this.#operations.has(op)) this.#send({ kind: "cancel", op });
+    const operation = this.#operations.get(op);
+    if (!operation || operation.isCancelled) return;
+    operation.isCancelled = true;
+    this.#send({ kind: "cancel", op });
   }
 
   /** Sends a message to a running operation; ignored if it has ended. */

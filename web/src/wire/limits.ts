@@ -5,6 +5,7 @@
 //! | place                                   | bound                                                             |
 //! | --------------------------------------- | ----------------------------------------------------------------- |
 //! | operations under way (`WireClient`)     | `MAX_OPERATIONS`; one more is an error                            |
+//! | requests of statistics (`Connection`)  | one under way and one that waits; the newest wins                 |
 //! | frames to send (`WireClient`)           | taken after every call once the socket is open; a page sends one  |
 //! |                                         | note per animation frame                                          |
 //! | unfinished items (`WireClient`)         | `MAX_ASSEMBLING_ITEMS`, `MAX_ASSEMBLING_BYTES`                    |

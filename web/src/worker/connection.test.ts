@@ -7,6 +7,7 @@ import { Connection } from "./connection.ts";
 import { FakeSocket } from "./fake-socket.ts";
 import type { FromWorker } from "./messages.ts";
 
+const PLACE = { dataset: "0".repeat(32), generation: 0, array: 0, level: 0 };
 const JOIN = { session: "main", name: "", width: 640, height: 480 };
 let posted: FromWorker[];
 
@@ -55,5 +56,39 @@ describe("silence", () => {
     socket.receive({ kind: "pong", nonce: 1n });
     vi.advanceTimersByTime(1000);
     expect(posted.map((message) => message.kind)).toEqual(["silent", "silent"]);
+  });
+});
+
+describe("requests of statistics", () => {
+  const request = (connection: Connection, id: number) => {
+    connection.stats({ kind: "stats", id, place: PLACE, bins: 8, ranges: [] });
+  };
+  const sentStats = (socket: FakeSocket) =>
+    socket.sent.flatMap((frame) => (frame.kind === "request" && frame.name === "stats" ? [frame.op] : []));
+
+  it("are one at a time on a server that stalls, and the newest follows", () => {
+    const { connection, socket } = connect();
+    socket.open();
+    for (let id = 1; id <= 1000; id++) request(connection, id);
+    const [op = 0, ...more] = sentStats(socket);
+    expect(more).toEqual([]);
+    expect(socket.sent.filter((frame) => frame.kind === "cancel")).toEqual([{ kind: "cancel", op }]);
+    socket.receive({ kind: "done", op });
+    expect(sentStats(socket)).toHaveLength(2);
+    const answer = { histogram: { low: 0, high: 1, counts: [1] } };
+    const body = new TextEncoder().encode(JSON.stringify(answer));
+    const item = { item: 0, body, bulkBytes: 0, checksum: 0 };
+    socket.receive({ kind: "item", op: sentStats(socket)[1] ?? 0, ...item });
+    expect(posted).toMatchObject([{ kind: "stats", id: 1000 }]);
+  });
+
+  it("that cannot be written fail, and the next one is sent", () => {
+    const { connection, socket } = connect();
+    socket.open();
+    const place = { ...PLACE, dataset: "none" };
+    connection.stats({ kind: "stats", id: 1, place, bins: 8, ranges: [] });
+    expect(posted).toMatchObject([{ kind: "statsFailed", id: 1 }]);
+    request(connection, 2);
+    expect(sentStats(socket)).toHaveLength(1);
   });
 });

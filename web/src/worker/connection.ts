@@ -41,6 +41,7 @@ type OperationPurpose =
   | { readonly kind: "servers" }
   | { readonly kind: "interpret" }
   | { readonly kind: "stats"; readonly id: number };
+type StatsRequest = Extract<ToWorker, { kind: "stats" }>;
 type Post = (message: FromWorker, transfer?: Transferable[]) => void;
 
 export class Connection {
@@ -53,6 +54,7 @@ export class Connection {
   readonly #watchTimer: ReturnType<typeof setInterval>;
   #joinOp = 0;
   #statsOp = 0;
+  #waitingStats: StatsRequest | null = null;
   #lastReceivedMillis = performance.now();
   #lastPingMillis = 0;
   #hasOpened = false;
@@ -104,11 +106,12 @@ export class Connection {
     this.#flush();
   }
 
-  stats(request: Extract<ToWorker, { kind: "stats" }>): void {
+  /** Requests statistics. An older request is cancelled; the new one waits until it has ended, and replaces one that waits. */
+  stats(request: StatsRequest): void {
     if (this.#hasEnded) return;
     this.#client.cancel(this.#statsOp);
-    const parameters = statsParameters(request.place, request.bins, request.ranges);
-    this.#statsOp = this.#request("stats", parameters, NORMAL, { kind: "stats", id: request.id });
+    this.#waitingStats = request;
+    this.#startStats();
     this.#flush();
   }
 
@@ -130,6 +133,22 @@ export class Connection {
     const op = this.#client.request(name, parameters, priority);
     this.#operations.set(op, purpose);
     return op;
+  }
+
+  /** Sends the request of statistics that waits, if no other one is under way: a cancelled one is until its answer arrives. */
+  #startStats(): void {
+    const request = this.#waitingStats;
+    if (this.#hasEnded || !request || this.#client.isUnderWay(this.#statsOp)) return;
+    this.#waitingStats = null;
+    const { id, place, bins, ranges } = request;
+    try {
+      this.#statsOp = this.#request("stats", statsParameters(place, bins, ranges), NORMAL, {
+        kind: "stats",
+        id,
+      });
+    } catch (error) {
+      this.#post({ kind: "statsFailed", id, reason: messageOf(error) });
+    }
   }
 
   #requestDescription(): void {
@@ -172,6 +191,7 @@ export class Connection {
     try {
       if (!(data instanceof ArrayBuffer)) throw new Error("expected a binary message, found a text message");
       for (const event of this.#client.receive(new Uint8Array(data))) this.#handle(event);
+      this.#startStats();
       this.#flush();
     } catch (error) {
       const detail = messageOf(error);

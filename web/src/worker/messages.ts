@@ -20,7 +20,7 @@ export type ToWorker =
   | { readonly kind: "note"; readonly note: Note }
   /** Sets the meaning of the file's values for all participants; null: as in the file. */
   | { readonly kind: "interpret"; readonly meaning: SelectableMeaning | null }
-  /** A newer request cancels the older one. */
+  /** A newer request replaces the older one, which is cancelled. */
   | {
       readonly kind: "stats";
       readonly id: number;
