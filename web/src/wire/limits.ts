@@ -5,6 +5,7 @@
 //! | place                                   | bound                                                             |
 //! | --------------------------------------- | ----------------------------------------------------------------- |
 //! | operations under way (`WireClient`)     | `MAX_OPERATIONS`; one more is an error                            |
+//! | requests to describe (`Connection`)     | one under way and one that waits                                  |
 //! | requests of statistics (`Connection`)  | one under way and one that waits; the newest wins                 |
 //! | frames to send (`WireClient`)           | taken after every call once the socket is open; a page sends one  |
 //! |                                         | note per animation frame                                          |

@@ -92,3 +92,23 @@ describe("requests of statistics", () => {
     expect(sentStats(socket)).toHaveLength(1);
   });
 });
+
+describe("the description", () => {
+  it("is requested once more after any number of changes while one is under way", () => {
+    const { socket } = connect();
+    socket.open();
+    const requests = (name: string) =>
+      socket.sent.flatMap((frame) => (frame.kind === "request" && frame.name === name ? [frame.op] : []));
+    const [join = 0] = requests("join");
+    const body = new TextEncoder().encode(JSON.stringify({ kind: "changed" }));
+    for (let item = 0; item < 1000; item++) {
+      socket.receive({ kind: "item", op: join, item, body, bulkBytes: 0, checksum: 0 });
+    }
+    expect(posted).toEqual([]);
+    expect(requests("describe")).toHaveLength(1);
+    socket.receive({ kind: "done", op: requests("describe")[0] ?? 0 });
+    expect(requests("describe")).toHaveLength(2);
+    socket.receive({ kind: "done", op: requests("describe")[1] ?? 0 });
+    expect(requests("describe")).toHaveLength(2);
+  });
+});

@@ -53,6 +53,9 @@ export class Connection {
   readonly #greetingTimer: ReturnType<typeof setTimeout>;
   readonly #watchTimer: ReturnType<typeof setInterval>;
   #joinOp = 0;
+  #describeOp = 0;
+  /** The data set has changed since the description under way was requested. */
+  #isDescriptionOld = false;
   #statsOp = 0;
   #waitingStats: StatsRequest | null = null;
   #lastReceivedMillis = performance.now();
@@ -135,10 +138,17 @@ export class Connection {
     return op;
   }
 
+  /** Sends requests that waited for an older one of their kind, where that has ended. */
+  #startWaiting(): void {
+    if (this.#hasEnded) return;
+    if (this.#isDescriptionOld) this.#requestDescription();
+    this.#startStats();
+  }
+
   /** Sends the request of statistics that waits, if no other one is under way: a cancelled one is until its answer arrives. */
   #startStats(): void {
     const request = this.#waitingStats;
-    if (this.#hasEnded || !request || this.#client.isUnderWay(this.#statsOp)) return;
+    if (!request || this.#client.isUnderWay(this.#statsOp)) return;
     this.#waitingStats = null;
     const { id, place, bins, ranges } = request;
     try {
@@ -151,8 +161,11 @@ export class Connection {
     }
   }
 
+  /** Requests the description; while a request is under way, one more waits. */
   #requestDescription(): void {
-    this.#request("describe", describeParameters(""), INTERACTIVE, { kind: "describe" });
+    this.#isDescriptionOld = this.#client.isUnderWay(this.#describeOp);
+    if (this.#isDescriptionOld) return;
+    this.#describeOp = this.#request("describe", describeParameters(""), INTERACTIVE, { kind: "describe" });
   }
 
   #flush(): void {
@@ -191,7 +204,7 @@ export class Connection {
     try {
       if (!(data instanceof ArrayBuffer)) throw new Error("expected a binary message, found a text message");
       for (const event of this.#client.receive(new Uint8Array(data))) this.#handle(event);
-      this.#startStats();
+      this.#startWaiting();
       this.#flush();
     } catch (error) {
       const detail = messageOf(error);
