@@ -41,3 +41,8 @@ export function writeError(writer: Writer, error: RemoteError): void {
 export function describeError(error: RemoteError): string {
   return [...error.context].reverse().concat(error.message).join(": ");
 }
+
+/** Message of a thrown value. */
+export function describeThrown(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

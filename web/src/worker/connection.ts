@@ -7,7 +7,7 @@ import { parseJson, type Json } from "../json.ts";
 import { parseItem, type FrameInfo, type Join, type Note } from "../session/messages.ts";
 import { parseServers } from "../session/servers.ts";
 import { WireClient, type WireEvent } from "../wire/client.ts";
-import { describeError, ErrorKind, type RemoteError } from "../wire/error.ts";
+import { describeError, describeThrown, ErrorKind, type RemoteError } from "../wire/error.ts";
 import {
   GONE_AFTER_MILLIS,
   GREETING_LIMIT_MILLIS,
@@ -42,7 +42,7 @@ type OperationPurpose =
   | { readonly kind: "interpret" }
   | { readonly kind: "stats"; readonly id: number };
 type StatsRequest = Extract<ToWorker, { kind: "stats" }>;
-type Post = (message: FromWorker, transfer?: Transferable[]) => void;
+export type Post = (message: FromWorker, transfer?: Transferable[]) => void;
 
 export class Connection {
   readonly #socket: WebSocket;
@@ -157,7 +157,7 @@ export class Connection {
         id,
       });
     } catch (error) {
-      this.#post({ kind: "statsFailed", id, reason: messageOf(error) });
+      this.#post({ kind: "statsFailed", id, reason: describeThrown(error) });
     }
   }
 
@@ -207,7 +207,7 @@ export class Connection {
       this.#startWaiting();
       this.#flush();
     } catch (error) {
-      const detail = messageOf(error);
+      const detail = describeThrown(error);
       this.#client.close(detail);
       this.#flush();
       this.#end({ kind: "disconnected", reason: `invalid message from the server: ${detail}` });
@@ -254,7 +254,7 @@ export class Connection {
       this.#post({ kind: "dataset", dataset: parseDataset(decodeJson(body)) });
     } catch (error) {
       // A new connection would receive the same description.
-      this.#end({ kind: "refused", reason: messageOf(error), needsToken: false });
+      this.#end({ kind: "refused", reason: describeThrown(error), needsToken: false });
     }
   }
 
@@ -263,7 +263,7 @@ export class Connection {
     try {
       this.#post({ kind: "stats", id, stats: parseStats(decodeJson(body)) });
     } catch (error) {
-      this.#post({ kind: "statsFailed", id, reason: messageOf(error) });
+      this.#post({ kind: "statsFailed", id, reason: describeThrown(error) });
     }
   }
 
@@ -299,10 +299,6 @@ export class Connection {
     this.close();
     this.#post(message);
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 function encodeJson(value: object): Uint8Array {

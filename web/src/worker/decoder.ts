@@ -2,6 +2,7 @@
 
 import { MAX_SIDE } from "../draw/picture.ts";
 import type { FrameInfo } from "../session/messages.ts";
+import { describeThrown } from "../wire/error.ts";
 
 export interface EncodedFrame {
   readonly frame: FrameInfo;
@@ -35,7 +36,7 @@ export class FrameDecoder {
       try {
         this.#output.decoded(frame, await decode(frame, bytes));
       } catch (error) {
-        this.#output.failed(frame, error instanceof Error ? error.message : String(error));
+        this.#output.failed(frame, describeThrown(error));
       }
     }
     this.#isBusy = false;

@@ -1,0 +1,41 @@
+//! Handling of the page's messages. No error leaves the handler: the page takes an error of the worker for one that cannot
+//! be mended.
+
+import { describeThrown } from "../wire/error.ts";
+import { WireError } from "../wire/codec.ts";
+import { Connection, type Post } from "./connection.ts";
+import type { ToWorker } from "./messages.ts";
+
+/** Returns a function that handles messages; `post` answers them. */
+export function messageHandler(post: Post): (message: ToWorker) => void {
+  let connection: Connection | null = null;
+  const handle = (message: ToWorker) => {
+    switch (message.kind) {
+      case "connect":
+        connection?.close();
+        connection = null;
+        connection = new Connection(message.url, message.token, message.join, post);
+        return;
+      case "note":
+        connection?.note(message.note);
+        return;
+      case "interpret":
+        connection?.interpret(message.meaning);
+        return;
+      case "stats":
+        connection?.stats(message);
+        return;
+    }
+  };
+  return (message) => {
+    try {
+      handle(message);
+    } catch (error) {
+      const reason = describeThrown(error);
+      // A token that is too long for the wire is the only error of the protocol in a connection's beginning.
+      if (message.kind === "connect")
+        post({ kind: "refused", reason, needsToken: error instanceof WireError });
+      else post({ kind: "message", severity: "warning", text: reason });
+    }
+  };
+}
