@@ -63,6 +63,8 @@ export class Connection {
   #hasOpened = false;
   #isSilent = false;
   #hasEnded = false;
+  /** Ended by the page. */
+  #isClosed = false;
 
   constructor(url: string, token: string, join: Join, post: Post) {
     this.#post = post;
@@ -124,7 +126,13 @@ export class Connection {
     this.#flush();
   }
 
+  /** Closes the connection, which then reports nothing more. */
   close(): void {
+    this.#isClosed = true;
+    this.#stop();
+  }
+
+  #stop(): void {
     this.#hasEnded = true;
     clearTimeout(this.#greetingTimer);
     clearInterval(this.#watchTimer);
@@ -194,8 +202,9 @@ export class Connection {
   /** Reports a WebSocket that never opened, with the reason that the server gives by plain HTTP. */
   async #reportFailure(url: string): Promise<void> {
     if (this.#hasEnded) return;
-    this.close();
-    this.#post({ kind: "disconnected", reason: await connectionFailureReason(url) });
+    this.#stop();
+    const reason = await connectionFailureReason(url);
+    if (!this.#isClosed) this.#post({ kind: "disconnected", reason });
   }
 
   #receive(data: unknown): void {
@@ -296,7 +305,7 @@ export class Connection {
 
   #end(message: FromWorker): void {
     if (this.#hasEnded) return;
-    this.close();
+    this.#stop();
     this.#post(message);
   }
 }

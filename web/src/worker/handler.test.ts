@@ -52,3 +52,12 @@ it("more requests than may be under way cause a message", () => {
   const text = `at most ${MAX_OPERATIONS} operations may be under way`;
   expect(posted.at(-1)).toEqual({ kind: "message", severity: "warning", text });
 });
+
+it("a connection that was replaced reports nothing", async () => {
+  vi.stubGlobal("fetch", () => Promise.reject(new Error("no network")));
+  handle(CONNECT);
+  FakeSocket.last.onclose?.({ reason: "" });
+  handle(CONNECT);
+  await vi.advanceTimersByTimeAsync(0);
+  expect(posted).toEqual([]);
+});
