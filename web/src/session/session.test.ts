@@ -5,6 +5,7 @@ import { describe, expect, it } from "vitest";
 import { isEnlarged, pictureSize, screenSize } from "../draw/picture.ts";
 import { backoffMillis } from "./backoff.ts";
 import { parseItem } from "./messages.ts";
+import { NoteQueue } from "./note-queue.ts";
 import { nextStepMillis, nextTime, STEP_MILLIS } from "./playback.ts";
 import { storeToken, storedToken } from "./token.ts";
 import { SEQ_STEP, ViewSync } from "./view-sync.ts";
@@ -75,6 +76,23 @@ describe("changes by the node", () => {
     views.takeNote();
     views.joined({ v: 1, array: "rho", time: 0 }, views.view);
     expect(views.takeNote()).toMatchObject({ seq: SEQ_STEP, view: { time: 3 } });
+  });
+});
+
+describe("notes that wait", () => {
+  it("are one of each kind, and the newest fields of the view win", () => {
+    const queue = new NoteQueue();
+    queue.push({ kind: "view", seq: 1, view: { v: 1, time: 1, level: 2 }, moving: true });
+    queue.push({ kind: "shown", frame: 7 });
+    queue.push({ kind: "resize", width: 10, height: 20 });
+    queue.push({ kind: "shown", frame: 6 });
+    queue.push({ kind: "resize", width: 30, height: 40 });
+    queue.push({ kind: "view", seq: 2, view: { v: 1, time: 3 }, moving: false });
+    expect(queue.take()).toEqual({ kind: "shown", frame: 7 });
+    expect(queue.take()).toEqual({ kind: "resize", width: 30, height: 40 });
+    const view = { v: 1, time: 3, level: 2 };
+    expect(queue.take()).toEqual({ kind: "view", seq: 2, view, moving: false });
+    expect(queue.take()).toBeNull();
   });
 });
 

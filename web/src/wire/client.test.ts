@@ -5,7 +5,14 @@ import { describe, expect, it } from "vitest";
 import { WireClient, type WireEvent } from "./client.ts";
 import { crc32c } from "./crc32c.ts";
 import { decodeFrame, encodeFrame, type Frame } from "./frames.ts";
-import { CREDIT_STEP_BYTES, INITIAL_CREDIT_BYTES, MAX_CHUNK_BYTES, MAX_OPERATIONS } from "./limits.ts";
+import {
+  CREDIT_STEP_BYTES,
+  INITIAL_CREDIT_BYTES,
+  MAX_BODY_BYTES,
+  MAX_CHUNK_BYTES,
+  MAX_OPERATIONS,
+  MAX_OUTGOING_BYTES,
+} from "./limits.ts";
 
 const WELCOME: Frame = { kind: "welcome", version: 1, capabilities: [], program: "test", maxOperations: 16 };
 const PRIORITY = { tier: 2, weight: 0 };
@@ -14,12 +21,14 @@ const NOTHING = new Uint8Array(0);
 function opened(): WireClient {
   const client = new WireClient({ token: "t", program: "p" });
   client.receive(encodeFrame(WELCOME));
-  client.takeOutgoing();
+  take(client);
   return client;
 }
 
 function take(client: WireClient): Frame[] {
-  return client.takeOutgoing().map((bytes) => decodeFrame(bytes));
+  const frames: Frame[] = [];
+  for (let bytes = client.takeFrame(); bytes; bytes = client.takeFrame()) frames.push(decodeFrame(bytes));
+  return frames;
 }
 
 function give(client: WireClient, ...frames: Frame[]): WireEvent[] {
@@ -200,13 +209,26 @@ describe("operations", () => {
     const client = opened();
     client.ping();
     client.ping();
+    expect(take(client)).toEqual([{ kind: "ping", nonce: 1n }]);
+    client.ping();
+    expect(take(client)).toEqual([{ kind: "ping", nonce: 2n }]);
     client.close("nonsense");
-    expect(take(client)).toMatchObject([
-      { kind: "ping", nonce: 1n },
-      { kind: "ping", nonce: 2n },
-      { kind: "close", error: { message: "nonsense" } },
-    ]);
+    expect(take(client)).toMatchObject([{ kind: "close", error: { message: "nonsense" } }]);
     expect(give(client, WELCOME)).toEqual([]);
+  });
+
+  it("are refused beyond the bytes that may wait to be sent; the reason of a close is sent all the same", () => {
+    const client = opened();
+    const large = new Uint8Array(MAX_BODY_BYTES - 1000);
+    const requests = () => {
+      for (let i = 0; i < 5; i++) client.request("a", large, PRIORITY);
+    };
+    expect(requests).toThrow(`at most ${MAX_OUTGOING_BYTES} bytes`);
+    expect(take(client).map((frame) => frame.kind === "request" && frame.op)).toEqual([1, 2, 3, 4]);
+    expect(client.request("a", NOTHING, PRIORITY)).toBe(5);
+    expect(requests).toThrow("at most");
+    client.close("nonsense");
+    expect(take(client)).toMatchObject([{ kind: "close", error: { message: "nonsense" } }]);
   });
 
   it("answers pings", () => {

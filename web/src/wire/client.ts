@@ -20,6 +20,7 @@ import {
   MAX_ASSEMBLING_BYTES,
   MAX_ASSEMBLING_ITEMS,
   MAX_OPERATIONS,
+  MAX_OUTGOING_BYTES,
 } from "./limits.ts";
 
 /** Event that the state machine reports. `op` is the number that `request` gave. */
@@ -62,6 +63,7 @@ interface Operation {
 
 export class WireClient {
   readonly #outgoing: Uint8Array<ArrayBuffer>[] = [];
+  #outgoingBytes = 0;
   readonly #operations = new Map<number, Operation>();
   #nextOp = 1;
   #nextPing = 1n;
@@ -83,19 +85,22 @@ export class WireClient {
     });
   }
 
-  /** Takes the frames to send, oldest first. */
-  takeOutgoing(): Uint8Array<ArrayBuffer>[] {
-    return this.#outgoing.splice(0);
+  /** Takes the oldest frame to send; null if there is none. */
+  takeFrame(): Uint8Array<ArrayBuffer> | null {
+    const frame = this.#outgoing.shift() ?? null;
+    this.#outgoingBytes -= frame?.length ?? 0;
+    return frame;
   }
 
-  /** Starts an operation and returns its number. */
+  /** Starts an operation and returns its number. Throws [`WireError`] at the bounds of `limits.ts`. */
   request(name: string, parameters: Uint8Array, priority: Priority): number {
     if (this.#state === "ended") throw new WireError("the connection has ended");
     if (this.#operations.size >= MAX_OPERATIONS) {
       throw new WireError(`at most ${MAX_OPERATIONS} operations may be under way`);
     }
-    const op = this.#nextOp++;
+    const op = this.#nextOp;
     this.#send({ kind: "request", op, name, priority, deadlineMillis: 0, parameters });
+    this.#nextOp++;
     this.#operations.set(op, { nextItem: 0, hasFailed: false, isCancelled: false, assembling: new Map() });
     return op;
   }
@@ -109,8 +114,8 @@ export class WireClient {
   cancel(op: number): void {
     const operation = this.#operations.get(op);
     if (!operation || operation.isCancelled) return;
-    operation.isCancelled = true;
     this.#send({ kind: "cancel", op });
+    operation.isCancelled = true;
   }
 
   /** Sends a message to a running operation; ignored if it has ended. */
@@ -118,13 +123,15 @@ export class WireClient {
     if (this.#operations.has(op)) this.#send({ kind: "note", op, body });
   }
 
-  /** Sends a ping, to which the server answers. */
+  /** Sends a ping, to which the server answers; not behind frames that the network has yet to take. */
   ping(): void {
-    this.#send({ kind: "ping", nonce: this.#nextPing++ });
+    if (this.#outgoing.length === 0) this.#send({ kind: "ping", nonce: this.#nextPing++ });
   }
 
-  /** Closes the connection and sends the reason to the server. */
+  /** Closes the connection and sends only the reason to the server. */
   close(message: string): void {
+    this.#outgoing.length = 0;
+    this.#outgoingBytes = 0;
     this.#send({ kind: "close", error: { kind: ErrorKind.corrupt, mayRetry: false, message, context: [] } });
     this.#end();
   }
@@ -276,7 +283,12 @@ export class WireClient {
   }
 
   #send(frame: Frame): void {
-    this.#outgoing.push(encodeFrame(frame));
+    const bytes = encodeFrame(frame);
+    if (this.#outgoingBytes + bytes.length > MAX_OUTGOING_BYTES) {
+      throw new WireError(`at most ${MAX_OUTGOING_BYTES} bytes may wait to be sent`);
+    }
+    this.#outgoing.push(bytes);
+    this.#outgoingBytes += bytes.length;
   }
 }
 

@@ -7,8 +7,10 @@
 //! | operations under way (`WireClient`)     | `MAX_OPERATIONS`; one more is an error                            |
 //! | requests to describe (`Connection`)     | one under way and one that waits                                  |
 //! | requests of statistics (`Connection`)  | one under way and one that waits; the newest wins                 |
-//! | frames to send (`WireClient`)           | taken after every call once the socket is open; a page sends one  |
-//! |                                         | note per animation frame                                          |
+//! | notes (`NoteQueue`)                     | one of each kind; the newest wins, of the view field by field     |
+//! | frames to send (`WireClient`)           | `MAX_OUTGOING_BYTES`; one more request is an error, one more      |
+//! |                                         | answer of this side ends the connection                           |
+//! | buffer of the socket (`Connection`)     | `MAX_SEND_BUFFER_BYTES` and a frame; then frames and notes wait   |
 //! | unfinished items (`WireClient`)         | `MAX_ASSEMBLING_ITEMS`, `MAX_ASSEMBLING_BYTES`                    |
 //! | bulk bytes in flight                    | `INITIAL_CREDIT_BYTES`                                            |
 //! | frames to decode (`FrameDecoder`)       | one besides the one being decoded; the newest wins                |
@@ -56,6 +58,10 @@ export const MAX_PIECE_ROWS = 16_384;
 export const MAX_ASSEMBLING_BYTES = 2 * MAX_ITEM_BULK_BYTES;
 /** Most operations that this client has under way: a page needs a handful. */
 export const MAX_OPERATIONS = 256;
+/** Most bytes of frames that wait for room in the socket's buffer. */
+export const MAX_OUTGOING_BYTES = 4 * MIB;
+/** Bytes in the socket's buffer from which on frames wait: some hundred notes, so that the newest view is not far behind. */
+export const MAX_SEND_BUFFER_BYTES = 64 * KIB;
 /** Bulk bytes that the server may send before it must wait for credit: a few exact pictures. */
 export const INITIAL_CREDIT_BYTES = 16 * MIB;
 /** Credit is returned in steps of at least this many bytes, so that it costs few frames. */

@@ -2,7 +2,12 @@
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
-import { GONE_AFTER_MILLIS, GREETING_LIMIT_MILLIS, SILENT_AFTER_MILLIS } from "../wire/limits.ts";
+import {
+  GONE_AFTER_MILLIS,
+  GREETING_LIMIT_MILLIS,
+  MAX_SEND_BUFFER_BYTES,
+  SILENT_AFTER_MILLIS,
+} from "../wire/limits.ts";
 import { Connection } from "./connection.ts";
 import { FakeSocket } from "./fake-socket.ts";
 import type { FromWorker } from "./messages.ts";
@@ -110,5 +115,32 @@ describe("the description", () => {
     expect(requests("describe")).toHaveLength(2);
     socket.receive({ kind: "done", op: requests("describe")[1] ?? 0 });
     expect(requests("describe")).toHaveLength(2);
+  });
+});
+
+describe("notes on a network that takes nothing", () => {
+  it("do not fill the socket's buffer, and the newest view is sent once there is room", () => {
+    const { connection, socket } = connect();
+    socket.open();
+    socket.isStalled = true;
+    for (let time = 1; time <= 5000; time++) {
+      const view = time === 2500 ? { v: 1, time, level: 3 } : { v: 1, time };
+      connection.note({ kind: "view", seq: time, view, moving: true });
+      connection.note({ kind: "shown", frame: time });
+    }
+    expect(socket.bufferedAmount).toBeGreaterThan(MAX_SEND_BUFFER_BYTES / 2);
+    expect(socket.bufferedAmount).toBeLessThan(MAX_SEND_BUFFER_BYTES + 200);
+    socket.isStalled = false;
+    socket.bufferedAmount = 0;
+    const before = socket.sent.length;
+    vi.advanceTimersByTime(100);
+    const notes = socket.sent.slice(before).flatMap((frame) => {
+      if (frame.kind !== "note") return [];
+      return [JSON.parse(new TextDecoder().decode(frame.body)) as unknown];
+    });
+    expect(notes).toEqual([
+      { kind: "view", seq: 5000, view: { v: 1, time: 5000, level: 3 }, moving: true },
+      { kind: "shown", frame: 5000 },
+    ]);
   });
 });

@@ -5,12 +5,14 @@ import { parseDataset, parseDrawn, type SelectableMeaning } from "../dataset/dat
 import { parseStats } from "../dataset/stats.ts";
 import { parseJson, type Json } from "../json.ts";
 import { parseItem, type FrameInfo, type Join, type Note } from "../session/messages.ts";
+import { NoteQueue } from "../session/note-queue.ts";
 import { parseServers } from "../session/servers.ts";
 import { WireClient, type WireEvent } from "../wire/client.ts";
 import { describeError, describeThrown, ErrorKind, type RemoteError } from "../wire/error.ts";
 import {
   GONE_AFTER_MILLIS,
   GREETING_LIMIT_MILLIS,
+  MAX_SEND_BUFFER_BYTES,
   PING_AFTER_MILLIS,
   SILENT_AFTER_MILLIS,
 } from "../wire/limits.ts";
@@ -23,6 +25,8 @@ import type { FromWorker, ToWorker } from "./messages.ts";
 const PROGRAM = "corridor-web/0.1";
 /** Interval between checks for silence. */
 const CHECK_MILLIS = 500;
+/** Interval between looks at a socket whose buffer is full: sockets do not report that there is room. */
+const FLUSH_MILLIS = 20;
 /** Errors that a retry would repeat; after all others the page reconnects. */
 const PERMANENT_ERRORS: readonly number[] = [
   ErrorKind.invalid,
@@ -52,6 +56,8 @@ export class Connection {
   readonly #operations = new Map<number, OperationPurpose>();
   readonly #greetingTimer: ReturnType<typeof setTimeout>;
   readonly #watchTimer: ReturnType<typeof setInterval>;
+  readonly #notes = new NoteQueue();
+  #flushTimer: ReturnType<typeof setTimeout> | undefined;
   #joinOp = 0;
   #describeOp = 0;
   /** The data set has changed since the description under way was requested. */
@@ -107,7 +113,7 @@ export class Connection {
 
   note(note: Note): void {
     if (this.#hasEnded) return;
-    this.#client.note(this.#joinOp, encodeJson(note));
+    this.#notes.push(note);
     this.#flush();
   }
 
@@ -136,6 +142,7 @@ export class Connection {
     this.#hasEnded = true;
     clearTimeout(this.#greetingTimer);
     clearInterval(this.#watchTimer);
+    clearTimeout(this.#flushTimer);
     this.#socket.onclose = null;
     this.#socket.close();
   }
@@ -176,9 +183,30 @@ export class Connection {
     this.#describeOp = this.#request("describe", describeParameters(""), INTERACTIVE, { kind: "describe" });
   }
 
+  /** Hands frames, and then notes, to the socket while its buffer has room; the rest waits. */
   #flush(): void {
+    clearTimeout(this.#flushTimer);
     if (this.#socket.readyState !== WebSocket.OPEN) return;
-    for (const frame of this.#client.takeOutgoing()) this.#socket.send(frame);
+    while (this.#socket.bufferedAmount < MAX_SEND_BUFFER_BYTES) {
+      const frame = this.#client.takeFrame() ?? this.#takeNote();
+      if (!frame) return;
+      this.#socket.send(frame);
+    }
+    this.#flushTimer = setTimeout(() => {
+      this.#flush();
+    }, FLUSH_MILLIS);
+  }
+
+  /** Takes a waiting note as a frame. */
+  #takeNote(): Uint8Array<ArrayBuffer> | null {
+    const note = this.#notes.take();
+    if (!note) return null;
+    try {
+      this.#client.note(this.#joinOp, encodeJson(note));
+    } catch (error) {
+      this.#post({ kind: "message", severity: "warning", text: describeThrown(error) });
+    }
+    return this.#client.takeFrame();
   }
 
   /** Detects connections lost without notice (no network, a sleeping machine) by a ping after a time of silence. */
