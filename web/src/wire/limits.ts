@@ -1,4 +1,5 @@
-//! Bounds of the wire, as `docs/wire.md` states them. All data from the network are checked against them.
+//! Bounds of the wire, as `docs/wire.md` states them, and those that this side adds. All data from the network are checked
+//! against them.
 //!
 //! Places where something can wait on the side of the browser, and their bounds:
 //!
@@ -6,7 +7,7 @@
 //! | --------------------------------------- | ----------------------------------------------------------------- |
 //! | operations under way (`WireClient`)     | `MAX_OPERATIONS`; one more is an error                            |
 //! | requests to describe (`Connection`)     | one under way and one that waits                                  |
-//! | requests of statistics (`Connection`)  | one under way and one that waits; the newest wins                 |
+//! | requests of statistics (`Connection`)   | one under way and one that waits; the newest wins                 |
 //! | notes (`NoteQueue`)                     | one of each kind; the newest wins, of the view field by field     |
 //! | frames to send (`WireClient`)           | `MAX_OUTGOING_BYTES`; one more request is an error, one more      |
 //! |                                         | answer of this side ends the connection                           |
