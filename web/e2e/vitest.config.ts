@@ -1,5 +1,5 @@
 // End to end: a real browser on a running viewer. `CORRIDOR_E2E_URL` names it (with its token);
-// `npm run e2e:mock` uses the mock node instead. `CORRIDOR_E2E_OUT`: folder for screenshots.
+// `CORRIDOR_E2E_OUT`: folder for screenshots.
 import { defineConfig } from "vitest/config";
 
 export default defineConfig({

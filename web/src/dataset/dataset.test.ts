@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 
-import { DATASET } from "../../mock/dataset.ts";
+import { DATASET } from "./sample.ts";
 import { parseJson, type Json } from "../json.ts";
 import {
   asDrawn,

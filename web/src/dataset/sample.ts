@@ -1,6 +1,7 @@
-//! The description of the mock data set.
+//! The description of a data set with two arrays, as a server sends it: a sample for tests.
 
-import { EXTENT, STEPS } from "./field.ts";
+const EXTENT = [192, 160, 128] as const;
+const STEPS = 24;
 
 const axis = (name: string, kind: string, units: string, coordinates: unknown = "index") => ({
   name,
