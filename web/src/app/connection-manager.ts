@@ -1,5 +1,6 @@
 //! Keeps the page connected: starts the worker, connects, and reconnects with exponential backoff.
 
+import type { PixelSize } from "../draw/picture.ts";
 import { backoffMillis } from "../session/backoff.ts";
 import type { Join, Note } from "../session/messages.ts";
 import type { FromWorker, ToWorker } from "../worker/messages.ts";
@@ -22,7 +23,9 @@ export class ConnectionManager {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #resizeTimer: ReturnType<typeof setTimeout> | undefined;
   #isOpen = false;
-  #size = "";
+  /** Size of the picture that the node knows of, and the size to tell it. */
+  #sentSize: PixelSize = { width: 0, height: 0 };
+  #size: PixelSize = this.#sentSize;
 
   constructor(options: ConnectionManagerOptions) {
     this.#options = options;
@@ -62,7 +65,7 @@ export class ConnectionManager {
     }
     this.#options.onState({ kind: "connecting" });
     const join = this.#options.join();
-    this.#size = sizeKey(join);
+    this.#sentSize = this.#size = { width: join.width, height: join.height };
     this.send({ kind: "connect", url: wireAddress(document.baseURI), token, join });
   }
 
@@ -74,19 +77,28 @@ export class ConnectionManager {
     if (this.#isOpen) this.send({ kind: "note", note });
   }
 
-  resize(size: { readonly width: number; readonly height: number }): void {
+  resize(size: PixelSize): void {
     clearTimeout(this.#resizeTimer);
     this.#resizeTimer = setTimeout(() => {
-      if (sizeKey(size) === this.#size) return;
-      this.#size = sizeKey(size);
-      this.note({ kind: "resize", ...size });
+      this.#size = size;
+      this.#sendSize();
     }, RESIZE_MILLIS);
+  }
+
+  /** Sends the size if it has changed; before the page has joined, it waits. */
+  #sendSize(): void {
+    const { width, height } = this.#size;
+    const isSent = width === this.#sentSize.width && height === this.#sentSize.height;
+    if (isSent || !this.#isOpen) return;
+    this.#sentSize = this.#size;
+    this.note({ kind: "resize", width, height });
   }
 
   #receive(message: FromWorker): void {
     if (message.kind === "joined") {
       this.#isOpen = true;
       this.#attempt = 0;
+      this.#sendSize();
     }
     if (message.kind === "refused") {
       this.#isOpen = false;
@@ -123,8 +135,4 @@ export function wireAddress(page: string): string {
 
 function isSupported(): boolean {
   return "WebSocket" in window && "Worker" in window && "createImageBitmap" in window;
-}
-
-function sizeKey(size: { readonly width: number; readonly height: number }): string {
-  return `${size.width} ${size.height}`;
 }

@@ -1,0 +1,80 @@
+//! The page's side of the worker, which is played by hand.
+
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+
+import type { FromWorker, ToWorker } from "../worker/messages.ts";
+import { ConnectionManager } from "./connection-manager.ts";
+import type { ConnectionState } from "./state.ts";
+
+class FakeWorker {
+  static last: FakeWorker;
+  readonly received: ToWorker[] = [];
+  readonly #listeners = new Map<string, (event: object) => void>();
+
+  constructor() {
+    FakeWorker.last = this;
+  }
+
+  addEventListener(name: string, listener: (event: object) => void): void {
+    this.#listeners.set(name, listener);
+  }
+
+  postMessage(message: ToWorker): void {
+    this.received.push(message);
+  }
+
+  send(message: FromWorker): void {
+    this.#listeners.get("message")?.({ data: message });
+  }
+
+  fail(message: string): void {
+    this.#listeners.get("error")?.({ message });
+  }
+}
+
+const JOINED = { kind: "joined", you: 1, role: "own", view: {} } as const;
+let states: ConnectionState[];
+let size: { width: number; height: number };
+let manager: ConnectionManager;
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  const location = { protocol: "http:", hostname: "127.0.0.1" };
+  const supported = { WebSocket: {}, Worker: {}, createImageBitmap: {} };
+  vi.stubGlobal("window", { addEventListener: () => undefined, location, ...supported });
+  vi.stubGlobal("document", { baseURI: "http://127.0.0.1/" });
+  vi.stubGlobal("Worker", FakeWorker);
+  states = [];
+  size = { width: 640, height: 480 };
+  manager = new ConnectionManager({
+    token: () => "",
+    join: () => ({ session: "main", name: "", ...size }),
+    receive: () => undefined,
+    onState: (state) => states.push(state),
+  });
+  manager.connect();
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+  vi.unstubAllGlobals();
+});
+
+it("a size that changes before the page has joined is sent afterwards", () => {
+  size = { width: 800, height: 480 };
+  manager.resize(size);
+  vi.advanceTimersByTime(1000);
+  expect(FakeWorker.last.received.map(({ kind }) => kind)).toEqual(["connect"]);
+  FakeWorker.last.send(JOINED);
+  expect(FakeWorker.last.received.at(-1)).toEqual({ kind: "note", note: { kind: "resize", ...size } });
+  manager.resize(size);
+  vi.advanceTimersByTime(1000);
+  expect(FakeWorker.last.received).toHaveLength(2);
+});
+
+it("a size that has not changed is not sent", () => {
+  manager.resize(size);
+  FakeWorker.last.send(JOINED);
+  vi.advanceTimersByTime(1000);
+  expect(FakeWorker.last.received.map(({ kind }) => kind)).toEqual(["connect"]);
+});
