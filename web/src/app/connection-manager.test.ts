@@ -78,3 +78,17 @@ it("a size that has not changed is not sent", () => {
   vi.advanceTimersByTime(1000);
   expect(FakeWorker.last.received.map(({ kind }) => kind)).toEqual(["connect"]);
 });
+
+it("an error of a worker that has started causes a new connection, one of a worker that has not is final", () => {
+  FakeWorker.last.fail("the script was blocked");
+  expect(states.at(-1)).toMatchObject({ kind: "unsupported" });
+  FakeWorker.last.send(JOINED);
+  FakeWorker.last.fail("out of memory");
+  expect(states.at(-1)).toMatchObject({
+    kind: "waiting",
+    reason: "the network worker failed: out of memory",
+  });
+  const before = FakeWorker.last.received.length;
+  vi.advanceTimersByTime(1000);
+  expect(FakeWorker.last.received.slice(before)).toMatchObject([{ kind: "connect" }]);
+});

@@ -23,6 +23,7 @@ export class ConnectionManager {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #resizeTimer: ReturnType<typeof setTimeout> | undefined;
   #isOpen = false;
+  #hasWorkerStarted = false;
   /** Size of the picture that the node knows of, and the size to tell it. */
   #sentSize: PixelSize = { width: 0, height: 0 };
   #size: PixelSize = this.#sentSize;
@@ -35,11 +36,8 @@ export class ConnectionManager {
     this.#worker?.addEventListener("message", (event: MessageEvent<FromWorker>) => {
       this.#receive(event.data);
     });
-    this.#worker?.addEventListener("error", () => {
-      options.onState({
-        kind: "unsupported",
-        reason: "The page's network worker could not be started. Reload the page.",
-      });
+    this.#worker?.addEventListener("error", (event) => {
+      this.#workerFailed(event.message);
     });
     window.addEventListener("online", () => {
       if (!this.#isOpen) this.connect();
@@ -95,6 +93,7 @@ export class ConnectionManager {
   }
 
   #receive(message: FromWorker): void {
+    this.#hasWorkerStarted = true;
     if (message.kind === "joined") {
       this.#isOpen = true;
       this.#attempt = 0;
@@ -108,8 +107,16 @@ export class ConnectionManager {
     this.#options.receive(message);
   }
 
+  /** Handles an error that the worker did not: its script cannot run, or a running connection is in an unknown state. */
+  #workerFailed(message: string): void {
+    const reason = "The page's network worker could not be started. Reload the page.";
+    if (this.#hasWorkerStarted) this.#disconnected(`the network worker failed: ${message}`);
+    else this.#options.onState({ kind: "unsupported", reason });
+  }
+
   #disconnected(reason: string): void {
     this.#isOpen = false;
+    clearTimeout(this.#timer);
     const wait = backoffMillis(this.#attempt++, Math.random());
     this.#options.onState({ kind: "waiting", reason, untilMillis: performance.now() + wait });
     this.#timer = setTimeout(() => {
