@@ -18,6 +18,7 @@ import {
   widened,
   zoom,
 } from "./camera.ts";
+import { usesKey } from "./keys.ts";
 import { add, dot, length, scale, sub } from "./vec.ts";
 
 const SIZE = { width: 800, height: 600 };
@@ -179,5 +180,17 @@ describe("widened", () => {
     const moved = widened(CAMERA, DIAGONAL, { width: 300, height: 600 });
     expect(heightAtTarget(moved)).toBeCloseTo(2 * heightAtTarget(CAMERA), 9);
     expectNear(moved.target, CAMERA.target);
+  });
+});
+
+describe("keys of a control that has the focus", () => {
+  it("are those that it uses; all others are commands", () => {
+    const commands = (control: Parameters<typeof usesKey>[0]) =>
+      ["r", "1", " ", "ArrowUp", "Home", "?"].filter((key) => !usesKey(control, key)).join(" ");
+    expect(commands("none")).toBe("r 1   ArrowUp Home ?");
+    expect(commands("text")).toBe("");
+    expect(commands("slider")).toBe("r 1   ?");
+    expect(commands("toggle")).toBe("r 1 Home ?");
+    expect(commands("button")).toBe("r 1 ArrowUp Home ?");
   });
 });

@@ -34,15 +34,41 @@ const STEP_PIXELS = 24;
 const ZOOM_STEP = 1.12;
 const REST_MILLIS = 220;
 
-/** Elements that use arrow keys and letters themselves. */
-const TYPING = "input, select, textarea, dialog, [role=slider]";
+type ControlKind = "text" | "slider" | "toggle" | "button" | "none";
+
+/** Kinds of controls by selector; the first that matches counts. */
+const KINDS: readonly (readonly [selector: string, kind: ControlKind])[] = [
+  ["dialog, select, textarea", "text"],
+  ["input[type=range], [role=slider]", "slider"],
+  ["input[type=checkbox], input[type=radio], input[type=color]", "toggle"],
+  ["input", "text"],
+  ["button, a", "button"],
+];
+
+/** True if a control that has the focus uses a key itself. */
+export function usesKey(control: ControlKind, key: string): boolean {
+  switch (control) {
+    case "text":
+      return true;
+    case "slider":
+      return /^(Arrow|Page|Home$|End$)/.test(key);
+    case "toggle":
+      return key === " " || key.startsWith("Arrow");
+    case "button":
+      return key === " ";
+    case "none":
+      return false;
+  }
+}
 
 export function listenToKeys(target: KeyTarget, stepTime: (by: number) => void): void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || !(event.target instanceof Element)) return;
-    if (event.target.closest(TYPING)) return;
-    if (event.key === " " && event.target.closest("button, a")) return;
+    const { target: focused, key } = event;
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (!(focused instanceof Element)) return;
+    const control = KINDS.find(([selector]) => focused.closest(selector))?.[1] ?? "none";
+    if (usesKey(control, key)) return;
     const moved = movedCamera(target, event);
     if (moved) {
       target.move(moved);
@@ -50,7 +76,7 @@ export function listenToKeys(target: KeyTarget, stepTime: (by: number) => void):
       timer = setTimeout(() => {
         target.rest();
       }, REST_MILLIS);
-    } else if (!command(target.actions, event.key, stepTime)) return;
+    } else if (!command(target.actions, key, stepTime)) return;
     event.preventDefault();
   });
 }
