@@ -43,6 +43,14 @@ export function addPoint(
   return { transfer: { ...transfer, opacity: transfer.opacity.toSpliced(index, 0, added) }, index };
 }
 
+/** Adds a point on the curve, halfway from point `index` to the next one, or from the last one to the one before. */
+export function addBeside(transfer: Transfer, index: number): { transfer: Transfer; index: number } {
+  const point = transfer.opacity[index];
+  const other = transfer.opacity[index + 1] ?? transfer.opacity[index - 1];
+  if (!point || !other) return { transfer, index: -1 };
+  return addPoint(transfer, (point[0] + other[0]) / 2, (point[1] + other[1]) / 2);
+}
+
 /** Removes point `index`; the last two points stay. */
 export function removePoint(transfer: Transfer, index: number): Transfer {
   if (transfer.opacity.length <= 2 || index < 0 || index >= transfer.opacity.length) return transfer;

@@ -7,6 +7,7 @@ import { parseDataset } from "../dataset/dataset.ts";
 import type { Transfer } from "../view/schema.ts";
 import { cssColor, cssGradient, parseColormaps } from "./colormap.ts";
 import {
+  addBeside,
   addPoint,
   applyPreset,
   movePoint,
@@ -72,6 +73,13 @@ describe("points", () => {
     for (let i = 0; i < 400; i++) full = addPoint(full, i % 100, 0.5).transfer;
     expect(full.opacity).toHaveLength(256);
     expect(addPoint(full, 1, 1).index).toBe(-1);
+  });
+
+  it("are added halfway to the next one, from the last one to the one before", () => {
+    expect(addBeside(TRANSFER, 0).transfer.opacity[1]).toEqual([25, 0.25]);
+    expect(addBeside(TRANSFER, 2)).toMatchObject({ index: 2 });
+    expect(addBeside(TRANSFER, 2).transfer.opacity[2]).toEqual([75, 0.75]);
+    expect(addBeside(TRANSFER, 7)).toEqual({ transfer: TRANSFER, index: -1 });
   });
 
   it("are removed down to two", () => {

@@ -7,8 +7,9 @@ const GESTURES: readonly (readonly [gesture: string, does: string])[] = [
   ["Drag, one finger", "Rotate"],
   ["Right drag, two fingers", "Pan"],
   ["Wheel, pinch", "Zoom"],
-  ["Double click in the curve", "Add an opacity point"],
-  ["Right click on a point", "Remove it"],
+  ["Double click in the curve, + on a point", "Add an opacity point"],
+  ["Right click, Delete on a point", "Remove it"],
+  ["Arrows on a point (Shift: farther)", "Move it"],
 ];
 
 export function helpDialog(): HTMLDialogElement {

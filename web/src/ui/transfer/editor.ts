@@ -11,6 +11,7 @@ import {
 import { isOneLayer } from "../../dataset/dataset.ts";
 import { formatNumber, formatUnits } from "../../dataset/labels.ts";
 import {
+  addBeside,
   addPoint,
   applyPreset,
   movePoint,
@@ -34,6 +35,16 @@ export function transferEditor(actions: Actions): Component {
   const transfer = () => state?.view.transfer ?? null;
   const width = () => domain().high - domain().low;
   const domain = () => domainOf(transfer()?.range ?? [0, 1], state?.stats?.stats.histogram ?? null);
+  const add = (how: (now: Transfer) => ReturnType<typeof addPoint>) => {
+    actions.edit((now) => {
+      const added = how(now);
+      if (added.index >= 0) selected = added.index;
+      return added.transfer;
+    });
+    requestAnimationFrame(() => {
+      plot.focusPoint(selected);
+    });
+  };
   const plot = new Plot({
     select: (index) => {
       selected = index;
@@ -53,14 +64,10 @@ export function transferEditor(actions: Actions): Component {
       actions.edit((now) => moveRange(now, end, now.range[end === "low" ? 0 : 1] + by, width()), true);
     },
     add: (value, alpha) => {
-      actions.edit((now) => {
-        const added = addPoint(now, value, alpha);
-        if (added.index >= 0) selected = added.index;
-        return added.transfer;
-      });
-      requestAnimationFrame(() => {
-        plot.focusPoint(selected);
-      });
+      add((now) => addPoint(now, value, alpha));
+    },
+    addBeside: (index) => {
+      add((now) => addBeside(now, index));
     },
     remove: (index) => {
       selected = -1;

@@ -30,6 +30,8 @@ export interface PlotActions {
   moveRange(end: "low" | "high", value: number): void;
   nudgeRange(end: "low" | "high", across: number): void;
   add(value: number, alpha: number): void;
+  /** Adds a point between a point and the next one. */
+  addBeside(index: number): void;
   remove(index: number): void;
   rest(): void;
 }
@@ -241,6 +243,7 @@ export class Plot {
     const direction = arrow(event);
     if (direction) this.#actions.nudgePoint(index, direction[0], direction[1]);
     else if (event.key === "Delete" || event.key === "Backspace") this.#actions.remove(index);
+    else if (event.key === "+" || event.key === "Insert") this.#actions.addBeside(index);
     else return;
     event.preventDefault();
   }
