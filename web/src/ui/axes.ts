@@ -68,7 +68,9 @@ function row(actions: Actions, dataset: Dataset, array: ArrayInfo, axis: Axis, s
     setText(place, `${index + 1} / ${size}`);
     slider.setAttribute("aria-valuetext", `${label.textContent}, ${index + 1} of ${size}`);
     if (play) {
-      play.setAttribute("aria-label", state.isPlaying ? "Pause" : "Play");
+      const does = state.isPlaying ? "Pause" : "Play";
+      play.setAttribute("aria-label", does);
+      play.title = `${does} (Space)`;
       setIcon(play, state.isPlaying ? "pause" : "play");
     }
   };

@@ -3,7 +3,7 @@
 import { isFinished, type Component, type State } from "../app/state.ts";
 import { isEnlarged } from "../draw/picture.ts";
 import type { Fidelity } from "../session/messages.ts";
-import { el, setText } from "./dom.ts";
+import { el, setAttributes, setText } from "./dom.ts";
 
 const ORIGINS: Readonly<Record<string, string>> = {
   stored: "stored values",
@@ -129,7 +129,7 @@ function setProgress(progress: HTMLElement, bar: HTMLElement, state: State): voi
   const isOpenEnded =
     state.connection.kind !== "open" ? state.connection.kind === "connecting" : fidelity === null;
   progress.classList.toggle("open-ended", isOpenEnded);
-  progress.setAttribute("aria-valuenow", String(Math.round(100 * share)));
+  setAttributes(progress, { "aria-valuenow": !isOpenEnded && String(Math.round(100 * share)) });
   bar.style.transform = isOpenEnded ? "" : `scaleX(${share})`;
 }
 

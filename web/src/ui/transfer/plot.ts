@@ -168,7 +168,7 @@ export class Plot {
     });
   }
 
-  #drawColors({ transfer, map, isColored }: PlotInput): void {
+  #drawColors({ transfer, domain, map, isColored }: PlotInput): void {
     setAttributes(this.element, { height: isColored ? WHOLE_HEIGHT : CURVE_HEIGHT });
     this.element.classList.toggle("plain", !isColored);
     const [low, high] = transfer.range.map((value) => this.#x(value)) as [number, number];
@@ -178,6 +178,8 @@ export class Plot {
       const value = transfer.range[end === "low" ? 0 : 1];
       setAttributes(this.#handles[end], {
         transform: `translate(${(end === "low" ? low : high).toFixed(1)} ${HEIGHT + GAP + BAR_HEIGHT})`,
+        "aria-valuemin": domain.low,
+        "aria-valuemax": domain.high,
         "aria-valuenow": value,
         "aria-valuetext": formatNumber(value),
       });
