@@ -19,8 +19,8 @@ const COLORS: readonly Vec3[] = [
 export function surfaceControl(actions: Actions): Component {
   let surfaces: readonly Surface[] = [];
   let middle = 0;
-  const change = (next: readonly Surface[]) => {
-    actions.change({ surfaces: next });
+  const change = (next: readonly Surface[], isMoving = false) => {
+    actions.change({ surfaces: next }, isMoving);
   };
   const rows = el("div", { class: "surfaces" });
   const add = textButton("Add", () => {
@@ -48,17 +48,24 @@ export function surfaceControl(actions: Actions): Component {
     });
   };
   const newRow = (index: number): HTMLElement => {
-    const set = (fields: Partial<Surface>) => {
-      change(surfaces.map((surface, i) => (i === index ? { ...surface, ...fields } : surface)));
+    const set = (fields: Partial<Surface>, isMoving = false) => {
+      const next = surfaces.map((surface, i) => (i === index ? { ...surface, ...fields } : surface));
+      change(next, isMoving);
     };
-    return row(index, set, () => {
+    const remove = () => {
       change(surfaces.filter((_, i) => i !== index));
-    });
+    };
+    return row(index, set, actions.rest, remove);
   };
   return { element, update };
 }
 
-function row(index: number, set: (fields: Partial<Surface>) => void, remove: () => void): HTMLElement {
+function row(
+  index: number,
+  set: (fields: Partial<Surface>, isMoving?: boolean) => void,
+  rest: () => void,
+  remove: () => void,
+): HTMLElement {
   const name = `surface ${index + 1}`;
   const color = el("input", { type: "color", "aria-label": `Color of ${name}` });
   const value = el("input", {
@@ -76,7 +83,7 @@ function row(index: number, set: (fields: Partial<Surface>) => void, remove: () 
     "aria-label": `Opacity of ${name}`,
   });
   color.addEventListener("input", () => {
-    set({ color: fromHex(color.value) });
+    set({ color: fromHex(color.value) }, true);
   });
   value.addEventListener("change", () => {
     const number = Number(value.value);
@@ -85,8 +92,9 @@ function row(index: number, set: (fields: Partial<Surface>) => void, remove: () 
     if (isValid) set({ value: number });
   });
   opacity.addEventListener("input", () => {
-    set({ opacity: Number(opacity.value) });
+    set({ opacity: Number(opacity.value) }, true);
   });
+  for (const input of [color, opacity]) input.addEventListener("change", rest);
   return el(
     "div",
     { class: "surface" },
