@@ -28,10 +28,17 @@ export function levelControl(actions: Actions): Component {
     }));
     const forced = view.level === null ? AUTOMATIC : String(view.level);
     setOptions(select, [{ value: AUTOMATIC, label: "Automatic" }, ...levels], forced);
-    const why = "As fine as the screen shows and the memory holds.";
-    setText(hint, view.level === null ? why : "Forced: the viewer keeps to this level.");
+    // A level that does not exist, from a link, can be replaced.
+    select.disabled = levels.length < 2 && view.level === null;
+    setText(hint, hintOf(levels.length, view.level));
   };
   return { element, update };
+}
+
+function hintOf(levels: number, forced: number | null): string {
+  if (forced !== null) return "Forced: the viewer keeps to this level.";
+  if (levels < 2) return "There is only one level.";
+  return "As fine as the screen shows and the memory holds.";
 }
 
 function labelOf(array: ArrayInfo, level: Level, number: number): string {

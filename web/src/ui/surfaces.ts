@@ -39,8 +39,13 @@ export function surfaceControl(actions: Actions): Component {
     const range = view.transfer?.range;
     middle = range ? (range[0] + range[1]) / 2 : 0;
     const hasNone = array !== null && !isContinuous(array);
-    add.disabled = hasNone || surfaces.length >= MAX_SURFACES;
-    add.title = hasNone ? "Labels and colors are not interpolated between voxels" : "";
+    const isFull = surfaces.length >= MAX_SURFACES;
+    add.disabled = hasNone || isFull;
+    add.title = hasNone
+      ? "Labels and colors are not interpolated between voxels"
+      : isFull
+        ? `At most ${MAX_SURFACES} isosurfaces`
+        : "";
     while (rows.children.length > surfaces.length) rows.lastElementChild?.remove();
     surfaces.forEach((surface, index) => {
       const row = rows.children[index] ?? rows.appendChild(newRow(index));

@@ -121,6 +121,7 @@ export function transferEditor(actions: Actions): Component {
     // Presets make volumes transparent: a single layer would be black, and colors of images are not intensities.
     presetRow.hidden = array !== null && (isOneLayer(array) || array.meaning === "colors");
     full.disabled = fullRange(state) === null;
+    full.title = full.disabled ? "The range of the values is not known, or all are equal" : "";
     setText(source, sourceOf(state));
     setText(unusual, valuesNote(state));
     unusual.hidden = unusual.textContent === "";
