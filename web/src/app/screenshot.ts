@@ -25,15 +25,16 @@ export class Screenshot {
     this.#options = options;
   }
 
-  /** Saves the picture, now or once an exact one is on the screen. */
+  /** Saves the picture, now or once an exact one is on the screen. Without a connection none will come. */
   take(): void {
-    const { frame, fidelity, isCurrent } = this.#options.state();
+    const { connection, frame, fidelity, isCurrent } = this.#options.state();
     if (!frame) return;
-    if (isCurrent && fidelity?.exact === true) {
+    if (connection.kind !== "open" || (isCurrent && fidelity?.exact === true)) {
       void this.#save();
       return;
     }
     this.#options.requestStill();
+    this.#options.toasts.show("info", "Waiting for an exact picture to save");
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
