@@ -5,7 +5,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use array::{Dataset, Error, Meaning, Priority, Result, Urgency};
-use client::call_by_name::{CallAnswer, Called, Of, Progress};
+use client::call_by_name::{CallAnswer, Called, Operand, Progress};
 use client::dial::Words;
 use client::places::Places;
 use client::reverse;
@@ -329,7 +329,7 @@ impl Connection {
         heard: Arc<Mutex<Option<Progress>>>,
     ) -> Result<impl Future<Output = Result<CallAnswer>> + Send + 'static> {
         let (place, selection) = wanted.place(&self.dataset)?;
-        let mut called = Called::new(name, Of::new(place, Some(selection)), with, self.context.budget.whole)?;
+        let mut called = Called::new(name, Operand::new(place, Some(selection)), with, self.context.budget.whole)?;
         called.on_progress = Arc::new(move |progress| {
             *heard.lock().unwrap_or_else(PoisonError::into_inner) = Some(progress);
         });

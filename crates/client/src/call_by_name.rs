@@ -23,7 +23,7 @@ use crate::requests::Ask;
 /// Elements to which an operation is applied: a selection of one array and level of a data set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Of {
+pub struct Operand {
     /// The data set.
     pub dataset: DatasetId,
     /// Its state.
@@ -38,7 +38,7 @@ pub struct Of {
     pub selection: Option<Vec<AxisRange>>,
 }
 
-impl Of {
+impl Operand {
     /// Names the elements of `selection` in the array at `place`; all its elements without a selection.
     #[must_use]
     pub fn new(place: BlockPlace, selection: Option<Selection>) -> Self {
@@ -66,7 +66,7 @@ impl Of {
 #[serde(deny_unknown_fields)]
 pub struct Asked<P> {
     /// Elements to which the operation is applied.
-    pub of: Of,
+    pub of: Operand,
     /// Further parameters of the operation.
     pub with: P,
 }
@@ -233,7 +233,7 @@ impl Called {
     ///
     /// # Errors
     /// `Invalid` when `with` is no JSON.
-    pub fn new(name: &str, of: Of, with: &str, most_bytes: u64) -> Result<Self> {
+    pub fn new(name: &str, of: Operand, with: &str, most_bytes: u64) -> Result<Self> {
         let with: Value =
             serde_json::from_str(with).map_err(|e| Error::invalid(format!("parameters: {e}")))?;
         let asked = Asked { of, with };

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use array::{AxisRange, DatasetId, Error, ErrorKind, Generation, Result, Retry, Selection};
 use bytes::Bytes;
-use client::call_by_name::{Asked, Elements, Of, Progress, Said};
+use client::call_by_name::{Asked, Elements, Operand, Progress, Said};
 use client::paths;
 use client::peers::Peers;
 use client::servers::ServerState;
@@ -45,11 +45,11 @@ fn unhex(text: &str) -> Bytes {
     text.as_bytes().chunks(2).map(digits).collect()
 }
 
-fn of() -> Of {
+fn of() -> Operand {
     let dataset = DatasetId(0x0011_2233_4455_6677_8899_aabb_ccdd_eeff);
     let place = BlockPlace { dataset, generation: Generation(3), array: 1, level: 2 };
     let ranges = vec![AxisRange { start: 1, count: 10, step: 3 }, AxisRange::contiguous(0, 1 << 40)];
-    Of::new(place, Some(Selection::new(ranges).expect("a selection")))
+    Operand::new(place, Some(Selection::new(ranges).expect("a selection")))
 }
 
 fn peers() -> Peers {
@@ -142,7 +142,7 @@ fn of_packet(Packet { train, number, sent_micros }: Packet) -> Value {
 /// Name, bytes and what they mean, where that is not the JSON that they are.
 fn vectors() -> Result<Vec<(&'static str, Bytes, Option<Value>)>> {
     let asked = |selected: bool, with: Value| {
-        let of = if selected { of() } else { Of { selection: None, ..of() } };
+        let of = if selected { of() } else { Operand { selection: None, ..of() } };
         Asked { of, with }.encode()
     };
     let elements = Elements { dtype: "<f4".parse()?, shape: vec![10, 1 << 40] };

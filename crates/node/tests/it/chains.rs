@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use array::conformance::fetch;
 use array::{ArrayInfo, BlockKey, Error, ErrorKind, Priority, Result, Selection, Urgency};
 use bytes::Bytes;
-use client::call_by_name::{Asked, Called, Elements, Of, Question};
+use client::call_by_name::{Asked, Called, Elements, Operand, Question};
 use client::requests::Ask;
 use client::url::Url;
 use export::bounded_scan::Part;
@@ -121,10 +121,10 @@ async fn pass(
     }
 }
 
-async fn of(stack: &Stack) -> Of {
+async fn of(stack: &Stack) -> Operand {
     let dataset = stack.source.describe().await.unwrap();
     let place = BlockPlace { dataset: dataset.id, generation: dataset.generation, array: 0, level: 0 };
-    Of::new(place, None)
+    Operand::new(place, None)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -185,7 +185,7 @@ async fn an_operation_over_a_catalogue_goes_to_the_server_that_has_the_array() {
     let middle = serve(&url.to_string(), None).await;
     for stack in [opened, middle.stack().await] {
         let array = stack.source.describe().await.unwrap().find("waves/waves").unwrap().0;
-        let of = Of { array, ..of(&stack).await };
+        let of = Operand { array, ..of(&stack).await };
         let called = Called::new("sum", of, "{\"first\": 2}", 1 << 20).unwrap();
         let found = stack.call(called, normal()).await.unwrap();
         assert_eq!(found.result, expected);
@@ -305,7 +305,7 @@ async fn a_server_that_is_busy_is_asked_again() {
     // A block's answer looks otherwise: it is refused, once it comes.
     let (served, asked) = busy("read_block", 2).await;
     let stack = served.stack().await;
-    let Of { dataset, generation, .. } = of(&stack).await;
+    let Operand { dataset, generation, .. } = of(&stack).await;
     let key = BlockKey { dataset, generation, array: 0, level: 0, index: 0 };
     let found = fetch(&*stack.source, &[key]).await.remove(&key).unwrap();
     assert_eq!(found.result.unwrap_err().kind(), ErrorKind::Corrupt);

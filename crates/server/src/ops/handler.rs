@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use array::{Result, Selection};
 use bytes::Bytes;
-use client::call_by_name::{Elements, Of, Progress, Said};
+use client::call_by_name::{Elements, Operand, Progress, Said};
 use client::paths::Paths;
 use client::url::Url;
 use export::bounded_scan::Scan;
@@ -165,7 +165,7 @@ impl Call {
     ///
     /// # Errors
     /// `Stale` when the data have changed; `Invalid` for an array, level or selection that does not exist.
-    pub async fn scan(&self, of: &Of) -> Result<Scan> {
+    pub async fn scan(&self, of: &Operand) -> Result<Scan> {
         let place = of.place();
         let (stack, dataset) = self.node.exports.at(&place).await?;
         let selection = of.selection.clone().map(Selection::new).transpose()?;
