@@ -64,14 +64,14 @@ impl Operand {
 /// The parameters of an operation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Asked<P> {
+pub struct CallRequest<P> {
     /// Elements to which the operation is applied.
     pub of: Operand,
     /// Further parameters of the operation.
     pub with: P,
 }
 
-impl<P: Serialize> Asked<P> {
+impl<P: Serialize> CallRequest<P> {
     /// As parameters.
     ///
     /// # Errors
@@ -81,7 +81,7 @@ impl<P: Serialize> Asked<P> {
     }
 }
 
-impl<P: DeserializeOwned> Asked<P> {
+impl<P: DeserializeOwned> CallRequest<P> {
     /// From parameters.
     ///
     /// # Errors
@@ -91,7 +91,7 @@ impl<P: DeserializeOwned> Asked<P> {
     }
 }
 
-/// Further parameters of an operation beside its elements, and the type of its result. [`Asked`] with these
+/// Further parameters of an operation beside its elements, and the type of its result. [`CallRequest`] with these
 /// parameters is the client's side of the operation.
 pub trait Question: Serialize + Send + Sync {
     /// The operation's registered name.
@@ -105,7 +105,7 @@ pub trait Question: Serialize + Send + Sync {
     }
 }
 
-impl<Q: Question> Ask for Asked<Q> {
+impl<Q: Question> Ask for CallRequest<Q> {
     type Answer = Answer<Q::Result>;
 
     fn name(&self) -> &str {
@@ -221,7 +221,7 @@ pub struct Called {
     /// Its name.
     pub name: String,
     /// Its parameters.
-    pub asked: Asked<Value>,
+    pub asked: CallRequest<Value>,
     /// Largest array taken, bytes.
     pub most_bytes: u64,
     /// Hears how far the work is.
@@ -236,7 +236,7 @@ impl Called {
     pub fn new(name: &str, of: Operand, with: &str, most_bytes: u64) -> Result<Self> {
         let with: Value =
             serde_json::from_str(with).map_err(|e| Error::invalid(format!("parameters: {e}")))?;
-        let asked = Asked { of, with };
+        let asked = CallRequest { of, with };
         Ok(Self { name: name.to_owned(), asked, most_bytes, on_progress: Arc::new(|_| ()) })
     }
 }

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use array::{AxisRange, DatasetId, Error, ErrorKind, Generation, Result, Retry, Selection};
 use bytes::Bytes;
-use client::call_by_name::{Asked, Elements, Operand, Progress, Said};
+use client::call_by_name::{CallRequest, Elements, Operand, Progress, Said};
 use client::paths;
 use client::peers::Peers;
 use client::servers::ServerState;
@@ -143,7 +143,7 @@ fn of_packet(Packet { train, number, sent_micros }: Packet) -> Value {
 fn vectors() -> Result<Vec<(&'static str, Bytes, Option<Value>)>> {
     let asked = |selected: bool, with: Value| {
         let of = if selected { of() } else { Operand { selection: None, ..of() } };
-        Asked { of, with }.encode()
+        CallRequest { of, with }.encode()
     };
     let elements = Elements { dtype: "<f4".parse()?, shape: vec![10, 1 << 40] };
     let mut all = vec![
@@ -246,7 +246,7 @@ fn meaning(name: &str, bytes: Bytes) -> Result<Value> {
         ["params", "peers", ..] => Ok(json!({"name": Describe::decode(bytes)?.name})),
         ["body", "peers", ..] => again(serde_json::to_value(decode_json::<Peers>(&bytes, "peers")?)),
         ["body", "servers", ..] => decode_json(&bytes, "servers"),
-        ["params", "called", ..] => again(serde_json::to_value(Asked::<Value>::parse(&bytes)?)),
+        ["params", "called", ..] => again(serde_json::to_value(CallRequest::<Value>::parse(&bytes)?)),
         ["body", "called", "piece"] => Ok(json!({"offset_bytes": ReadBody::decode(bytes)?.offset_bytes})),
         ["body", "called", ..] => {
             again(serde_json::to_value(decode_json::<Said<Value>>(&bytes, "an answer")?))

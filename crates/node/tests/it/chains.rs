@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use array::conformance::fetch;
 use array::{ArrayInfo, BlockKey, Error, ErrorKind, Priority, Result, Selection, Urgency};
 use bytes::Bytes;
-use client::call_by_name::{Asked, Called, Elements, Operand, Question};
+use client::call_by_name::{CallRequest, Called, Elements, Operand, Question};
 use client::requests::Ask;
 use client::url::Url;
 use export::bounded_scan::Part;
@@ -49,14 +49,14 @@ impl Question for Sum {
 struct Summing(Arc<AtomicU64>);
 
 impl Handler for Summing {
-    type Work = Asked<Sum>;
+    type Work = CallRequest<Sum>;
 
     fn name(&self) -> &'static str {
         Sum::NAME
     }
 
     fn begin(&self, parameters: Bytes) -> Result<Begun<Self::Work>> {
-        Asked::parse(&parameters).map(Begun::Work)
+        CallRequest::parse(&parameters).map(Begun::Work)
     }
 
     async fn run(&self, asked: Self::Work, call: &Call) -> Result<()> {
@@ -132,7 +132,7 @@ async fn a_called_operation_is_computed_where_the_data_are() {
     let (there, here) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
     let origin = serve(WAVES, Some(&there)).await;
     let local = origin.stack().await;
-    let question = |of| Asked { of, with: Sum { first: 10_000 } };
+    let question = |of| CallRequest { of, with: Sum { first: 10_000 } };
     let expected = local.ask(question(of(&local).await), normal()).await.unwrap();
     assert_eq!(expected.elements.as_ref().map(|(_, bytes)| bytes.len()), Some(80_000));
     // One in the middle that knows the operation, and one that does not.
@@ -159,12 +159,12 @@ async fn what_the_server_of_the_data_does_not_know_is_computed_on_the_way() {
     let origin = serve(WAVES, None).await;
     let middle = serve(&origin.url().to_string(), Some(&here)).await;
     let stack = middle.stack().await;
-    let asked = Asked { of: of(&stack).await, with: Sum { first: 3 } };
+    let asked = CallRequest { of: of(&stack).await, with: Sum { first: 3 } };
     let found = stack.ask(asked, normal()).await.unwrap();
     let all = read(&origin.stack().await.source, 0, Selection::all(&[200, 100, 100])).await.unwrap();
     let sum: f64 = all.chunks_exact(2).map(|v| f64::from(u16::from_le_bytes([v[0], v[1]]))).sum();
     assert_eq!((found.result, here.load(Ordering::SeqCst)), (sum, 1));
-    let asked = Asked { of: of(&stack).await, with: Unknown {} };
+    let asked = CallRequest { of: of(&stack).await, with: Unknown {} };
     let error = stack.ask(asked, normal()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     assert!(error.to_string().contains("\"sum\""), "what there is, is said: {error}");
@@ -178,7 +178,7 @@ async fn an_operation_over_a_catalogue_goes_to_the_server_that_has_the_array() {
     let of_all = |served: &Served| Url { dataset: String::new(), ..served.url().clone() };
     let url = Url::joined([of_all(&origin), of_all(&other)]).unwrap();
     let local = origin.stack().await;
-    let asked = Asked { of: of(&local).await, with: Sum { first: 2 } };
+    let asked = CallRequest { of: of(&local).await, with: Sum { first: 2 } };
     let expected = local.ask(asked, normal()).await.unwrap().result;
     // By whoever opened the catalogue, and by a server that serves it again.
     let opened = origin.stack_of(url.clone()).await.unwrap();
@@ -224,7 +224,7 @@ async fn of_several_servers_one_that_has_other_data_now_is_passed_over() {
         let url = Url::joined(order.map(|served| served.url().clone())).unwrap();
         let middle = serve(&url.to_string(), None).await;
         let stack = middle.stack().await;
-        let asked = Asked { of: of(&stack).await, with: Sum { first: 2 } };
+        let asked = CallRequest { of: of(&stack).await, with: Sum { first: 2 } };
         assert!(stack.ask(asked, normal()).await.is_ok());
     }
     assert_eq!(computed.load(Ordering::SeqCst), 2);

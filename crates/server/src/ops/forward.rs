@@ -3,7 +3,7 @@
 
 use array::{Error, ErrorKind, Result};
 use bytes::Bytes;
-use client::call_by_name::Asked;
+use client::call_by_name::CallRequest;
 use client::remote::RemoteSource;
 use client::upstream::another_may_answer;
 use link::{OpStream, Reply};
@@ -32,7 +32,7 @@ pub(super) async fn forward(call: &Call) -> Result<Forwarded> {
     let (stack, _) = call.node.exports.at(&asked.of.place()).await?;
     let mut last = None;
     let (remotes, there) = stack.upstream.computing(&asked.of.place()).await?;
-    let parameters = Asked { of: asked.of.at(there), ..asked }.encode()?;
+    let parameters = CallRequest { of: asked.of.at(there), ..asked }.encode()?;
     for remote in remotes {
         match pass_on(call, remote, &parameters).await {
             Ok(()) => return Ok(Forwarded::Answered),
@@ -45,8 +45,8 @@ pub(super) async fn forward(call: &Call) -> Result<Forwarded> {
 }
 
 /// The parameters of an operation that says in the common way of which elements it is.
-fn called(parameters: &[u8]) -> Option<Asked<Value>> {
-    parameters.starts_with(b"{").then(|| Asked::parse(parameters).ok()).flatten()
+fn called(parameters: &[u8]) -> Option<CallRequest<Value>> {
+    parameters.starts_with(b"{").then(|| CallRequest::parse(parameters).ok()).flatten()
 }
 
 /// Why an answer did not come whole.
