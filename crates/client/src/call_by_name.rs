@@ -93,7 +93,7 @@ impl<P: DeserializeOwned> CallRequest<P> {
 
 /// Further parameters of an operation beside its elements, and the type of its result. [`CallRequest`] with these
 /// parameters is the client's side of the operation.
-pub trait Question: Serialize + Send + Sync {
+pub trait OperationParameters: Serialize + Send + Sync {
     /// The operation's registered name.
     const NAME: &'static str;
     /// The result beside the array, if there is one.
@@ -105,7 +105,7 @@ pub trait Question: Serialize + Send + Sync {
     }
 }
 
-impl<Q: Question> Ask for CallRequest<Q> {
+impl<Q: OperationParameters> Ask for CallRequest<Q> {
     type Answer = Answer<Q::Result>;
 
     fn name(&self) -> &str {

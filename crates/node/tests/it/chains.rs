@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use array::conformance::fetch;
 use array::{ArrayInfo, BlockKey, Error, ErrorKind, Priority, Result, Selection, Urgency};
 use bytes::Bytes;
-use client::call_by_name::{CallRequest, Called, Elements, Operand, Question};
+use client::call_by_name::{CallRequest, Called, Elements, Operand, OperationParameters};
 use client::requests::Ask;
 use client::url::Url;
 use export::bounded_scan::Part;
@@ -36,7 +36,7 @@ struct Sum {
     first: u64,
 }
 
-impl Question for Sum {
+impl OperationParameters for Sum {
     const NAME: &'static str = "sum";
     type Result = f64;
 
@@ -234,7 +234,7 @@ async fn of_several_servers_one_that_has_other_data_now_is_passed_over() {
 #[derive(Clone, Serialize)]
 struct Unknown {}
 
-impl Question for Unknown {
+impl OperationParameters for Unknown {
     const NAME: &'static str = "unknown";
     type Result = f64;
 }
