@@ -123,7 +123,7 @@ impl<Q: OperationParameters> Ask for CallRequest<Q> {
 
 /// A whole array in an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Elements {
+pub struct ResultArray {
     /// Type of the elements.
     pub dtype: DType,
     /// How many per axis, last fastest.
@@ -146,7 +146,7 @@ pub enum Said<R> {
     /// How far the work is.
     Progress(Progress),
     /// The array that pieces will make up.
-    Elements(Elements),
+    Elements(ResultArray),
     /// The result, the last item.
     Result(R),
 }
@@ -157,7 +157,7 @@ pub struct Answer<R> {
     /// The result.
     pub result: R,
     /// The array, if there is one, and its elements in C order.
-    pub elements: Option<(Elements, Vec<u8>)>,
+    pub elements: Option<(ResultArray, Vec<u8>)>,
 }
 
 /// Reads a whole answer. An array of more than `most_bytes` is refused before memory is taken for it.
@@ -173,7 +173,7 @@ pub async fn receive<R: DeserializeOwned>(
     on_progress: impl Fn(Progress) + Send,
 ) -> Result<Answer<R>> {
     let mut result = None;
-    let mut array: Option<(Elements, Target, Landing)> = None;
+    let mut array: Option<(ResultArray, Target, Landing)> = None;
     while let Some(reply) = replies.next().await {
         match reply? {
             Reply::Item { body, bulk_bytes: 0, .. } => match decode_json(&body, "an answer")? {

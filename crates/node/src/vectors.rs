@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use array::{AxisRange, DatasetId, Error, ErrorKind, Generation, Result, Retry, Selection};
 use bytes::Bytes;
-use client::call_by_name::{CallRequest, Elements, Operand, Progress, Said};
+use client::call_by_name::{CallRequest, ResultArray, Operand, Progress, Said};
 use client::paths;
 use client::peers::Peers;
 use client::servers::ServerState;
@@ -145,7 +145,7 @@ fn vectors() -> Result<Vec<(&'static str, Bytes, Option<Value>)>> {
         let of = if selected { of() } else { Operand { selection: None, ..of() } };
         CallRequest { of, with }.encode()
     };
-    let elements = Elements { dtype: "<f4".parse()?, shape: vec![10, 1 << 40] };
+    let elements = ResultArray { dtype: "<f4".parse()?, shape: vec![10, 1 << 40] };
     let mut all = vec![
         ("params.peers", Describe { name: "run.h5".into() }.encode(), Some(json!({"name": "run.h5"}))),
         ("body.peers", encode_json(&peers())?, None),

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use array::conformance::fetch;
 use array::{ArrayInfo, BlockKey, Error, ErrorKind, Priority, Result, Selection, Urgency};
 use bytes::Bytes;
-use client::call_by_name::{CallRequest, Called, Elements, Operand, OperationParameters};
+use client::call_by_name::{CallRequest, Called, ResultArray, Operand, OperationParameters};
 use client::requests::Ask;
 use client::url::Url;
 use export::bounded_scan::Part;
@@ -69,7 +69,7 @@ impl Handler for Summing {
             Ok(())
         };
         let total = scan.fold(part_bytes, &[], 0.0, sum, |_| ()).await?;
-        call.elements(Elements { dtype: "<f8".parse()?, shape: vec![asked.with.first] }).await?;
+        call.elements(ResultArray { dtype: "<f8".parse()?, shape: vec![asked.with.first] }).await?;
         let elements: Vec<u8> = (0..asked.with.first).flat_map(|n| (n as f64).to_le_bytes()).collect();
         call.piece(0, elements.into()).await?;
         call.result(&total).await

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use array::{Result, Selection};
 use bytes::Bytes;
-use client::call_by_name::{Elements, Operand, Progress, Said};
+use client::call_by_name::{ResultArray, Operand, Progress, Said};
 use client::paths::Paths;
 use client::url::Url;
 use export::bounded_scan::Scan;
@@ -183,7 +183,7 @@ impl Call {
     ///
     /// # Errors
     /// `Cancelled` when nobody wants it any more.
-    pub async fn elements(&self, elements: Elements) -> Result<()> {
+    pub async fn elements(&self, elements: ResultArray) -> Result<()> {
         self.operation.item(encode_json(&Said::<()>::Elements(elements))?, Bytes::new()).await
     }
 
