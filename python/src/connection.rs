@@ -5,7 +5,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use array::{Dataset, Error, Meaning, Priority, Result, Urgency};
-use client::call_by_name::{CallAnswer, Called, Operand, Progress};
+use client::call_by_name::{CallAnswer, Called, Operand, CallProgress};
 use client::dial::Words;
 use client::places::Places;
 use client::reverse;
@@ -285,7 +285,7 @@ impl Connection {
         let look = || {
             let news = heard.lock().unwrap_or_else(PoisonError::into_inner).take();
             match (&progress, news) {
-                (Some(progress), Some(Progress { done, total })) => progress.call1((done, total)).map(drop),
+                (Some(progress), Some(CallProgress { done, total })) => progress.call1((done, total)).map(drop),
                 _ => Ok(()),
             }
         };
@@ -326,7 +326,7 @@ impl Connection {
         name: &str,
         wanted: Wanted,
         with: &str,
-        heard: Arc<Mutex<Option<Progress>>>,
+        heard: Arc<Mutex<Option<CallProgress>>>,
     ) -> Result<impl Future<Output = Result<CallAnswer>> + Send + 'static> {
         let (place, selection) = wanted.place(&self.dataset)?;
         let mut called = Called::new(name, Operand::new(place, Some(selection)), with, self.context.budget.whole)?;

@@ -132,7 +132,7 @@ pub struct ResultArray {
 
 /// How far the work is, in units of the operation's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Progress {
+pub struct CallProgress {
     /// Done so far.
     pub done: u64,
     /// In all, as far as is known.
@@ -144,7 +144,7 @@ pub struct Progress {
 #[serde(rename_all = "lowercase")]
 pub enum Said<R> {
     /// How far the work is.
-    Progress(Progress),
+    Progress(CallProgress),
     /// The array that pieces will make up.
     Elements(ResultArray),
     /// The result, the last item.
@@ -170,7 +170,7 @@ pub struct Answer<R> {
 pub async fn receive<R: DeserializeOwned>(
     mut replies: OpStream,
     most_bytes: u64,
-    on_progress: impl Fn(Progress) + Send,
+    on_progress: impl Fn(CallProgress) + Send,
 ) -> Result<Answer<R>> {
     let mut result = None;
     let mut array: Option<(ResultArray, Target, Landing)> = None;
@@ -225,7 +225,7 @@ pub struct Called {
     /// Largest array taken, bytes.
     pub most_bytes: u64,
     /// Hears how far the work is.
-    pub on_progress: Arc<dyn Fn(Progress) + Send + Sync>,
+    pub on_progress: Arc<dyn Fn(CallProgress) + Send + Sync>,
 }
 
 impl Called {

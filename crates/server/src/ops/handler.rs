@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use array::{Result, Selection};
 use bytes::Bytes;
-use client::call_by_name::{ResultArray, Operand, Progress, Said};
+use client::call_by_name::{ResultArray, Operand, CallProgress, Said};
 use client::paths::Paths;
 use client::url::Url;
 use export::bounded_scan::Scan;
@@ -174,7 +174,7 @@ impl Call {
 
     /// Says how far the work is. Left out while the connection has no room: nobody waits for it.
     pub fn progress(&self, done: u64, total: u64) {
-        if let Ok(body) = encode_json(&Said::<()>::Progress(Progress { done, total })) {
+        if let Ok(body) = encode_json(&Said::<()>::Progress(CallProgress { done, total })) {
             self.operation.try_item(body, Bytes::new()).unwrap_or_default();
         }
     }
