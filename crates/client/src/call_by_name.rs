@@ -142,7 +142,7 @@ pub struct CallProgress {
 /// Body of an item without bulk.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Said<R> {
+pub enum ItemBody<R> {
     /// How far the work is.
     Progress(CallProgress),
     /// The array that pieces will make up.
@@ -177,9 +177,9 @@ pub async fn receive<R: DeserializeOwned>(
     while let Some(reply) = replies.next().await {
         match reply? {
             Reply::Item { body, bulk_bytes: 0, .. } => match decode_json(&body, "an answer")? {
-                Said::Progress(progress) => on_progress(progress),
-                Said::Result(said) if result.is_none() => result = Some(said),
-                Said::Elements(elements) if array.is_none() => {
+                ItemBody::Progress(progress) => on_progress(progress),
+                ItemBody::Result(said) if result.is_none() => result = Some(said),
+                ItemBody::Elements(elements) if array.is_none() => {
                     let size = elements
                         .shape
                         .iter()
@@ -193,7 +193,7 @@ pub async fn receive<R: DeserializeOwned>(
                     let (target, region) = Target::new(&elements.shape, elements.dtype.size_bytes())?;
                     array = Some((elements, target, Landing::new(region)));
                 }
-                Said::Result(_) | Said::Elements(_) => {
+                ItemBody::Result(_) | ItemBody::Elements(_) => {
                     return Err(Error::corrupt("expected one result and one array, found another"));
                 }
             },

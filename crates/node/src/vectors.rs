@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use array::{AxisRange, DatasetId, Error, ErrorKind, Generation, Result, Retry, Selection};
 use bytes::Bytes;
-use client::call_by_name::{CallRequest, ResultArray, Operand, CallProgress, Said};
+use client::call_by_name::{CallRequest, ResultArray, Operand, CallProgress, ItemBody};
 use client::paths;
 use client::peers::Peers;
 use client::servers::ServerState;
@@ -154,10 +154,10 @@ fn vectors() -> Result<Vec<(&'static str, Bytes, Option<Value>)>> {
         ("body.servers.none", servers::body(&describe::servers(&[]))?, None),
         ("params.called", asked(true, json!({"q": [5, 50.5]}))?, None),
         ("params.called.all", asked(false, json!({}))?, None),
-        ("body.called.progress", encode_json(&Said::<()>::Progress(CallProgress { done: 3, total: 8 }))?, None),
-        ("body.called.elements", encode_json(&Said::<()>::Elements(elements))?, None),
+        ("body.called.progress", encode_json(&ItemBody::<()>::Progress(CallProgress { done: 3, total: 8 }))?, None),
+        ("body.called.elements", encode_json(&ItemBody::<()>::Elements(elements))?, None),
         ("body.called.piece", ReadBody { offset_bytes: 4096 }.encode(), Some(json!({"offset_bytes": 4096}))),
-        ("body.called.result", encode_json(&Said::Result(json!({"values": [1.5, null]})))?, None),
+        ("body.called.result", encode_json(&ItemBody::Result(json!({"values": [1.5, null]})))?, None),
     ];
     all.extend(of_paths()?);
     for (name, wish) in [
@@ -249,7 +249,7 @@ fn meaning(name: &str, bytes: Bytes) -> Result<Value> {
         ["params", "called", ..] => again(serde_json::to_value(CallRequest::<Value>::parse(&bytes)?)),
         ["body", "called", "piece"] => Ok(json!({"offset_bytes": ReadBody::decode(bytes)?.offset_bytes})),
         ["body", "called", ..] => {
-            again(serde_json::to_value(decode_json::<Said<Value>>(&bytes, "an answer")?))
+            again(serde_json::to_value(decode_json::<ItemBody<Value>>(&bytes, "an answer")?))
         }
         ["params", "probe", ..] => Ok(of_probe(&Probe::decode(bytes)?)),
         ["body", "probe", ..] => Ok(of_probed(&Probed::decode(bytes)?)),

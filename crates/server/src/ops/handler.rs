@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use array::{Result, Selection};
 use bytes::Bytes;
-use client::call_by_name::{ResultArray, Operand, CallProgress, Said};
+use client::call_by_name::{ResultArray, Operand, CallProgress, ItemBody};
 use client::paths::Paths;
 use client::url::Url;
 use export::bounded_scan::Scan;
@@ -174,7 +174,7 @@ impl Call {
 
     /// Says how far the work is. Left out while the connection has no room: nobody waits for it.
     pub fn progress(&self, done: u64, total: u64) {
-        if let Ok(body) = encode_json(&Said::<()>::Progress(CallProgress { done, total })) {
+        if let Ok(body) = encode_json(&ItemBody::<()>::Progress(CallProgress { done, total })) {
             self.operation.try_item(body, Bytes::new()).unwrap_or_default();
         }
     }
@@ -184,7 +184,7 @@ impl Call {
     /// # Errors
     /// `Cancelled` when nobody wants it any more.
     pub async fn elements(&self, elements: ResultArray) -> Result<()> {
-        self.operation.item(encode_json(&Said::<()>::Elements(elements))?, Bytes::new()).await
+        self.operation.item(encode_json(&ItemBody::<()>::Elements(elements))?, Bytes::new()).await
     }
 
     /// Sends a stretch of the announced array that begins at byte `offset` of it.
@@ -206,7 +206,7 @@ impl Call {
     /// # Errors
     /// `Cancelled` when nobody wants it any more.
     pub async fn result<R: Serialize>(&self, result: &R) -> Result<()> {
-        self.operation.item(encode_json(&Said::Result(result))?, Bytes::new()).await
+        self.operation.item(encode_json(&ItemBody::Result(result))?, Bytes::new()).await
     }
 }
 
