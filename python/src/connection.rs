@@ -5,7 +5,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use array::{Dataset, Error, Meaning, Priority, Result, Urgency};
-use client::call_by_name::{CallAnswer, Called, Operand, CallProgress};
+use client::call_by_name::{DynamicResponse, DynamicCall, Operand, CallProgress};
 use client::dial::Words;
 use client::places::Places;
 use client::reverse;
@@ -327,9 +327,9 @@ impl Connection {
         wanted: Wanted,
         with: &str,
         heard: Arc<Mutex<Option<CallProgress>>>,
-    ) -> Result<impl Future<Output = Result<CallAnswer>> + Send + 'static> {
+    ) -> Result<impl Future<Output = Result<DynamicResponse>> + Send + 'static> {
         let (place, selection) = wanted.place(&self.dataset)?;
-        let mut called = Called::new(name, Operand::new(place, Some(selection)), with, self.context.budget.whole)?;
+        let mut called = DynamicCall::new(name, Operand::new(place, Some(selection)), with, self.context.budget.whole)?;
         called.on_progress = Arc::new(move |progress| {
             *heard.lock().unwrap_or_else(PoisonError::into_inner) = Some(progress);
         });
@@ -376,7 +376,7 @@ fn told_bytes(py: Python<'_>, bytes: Option<Bytes>) -> PyResult<Bound<'_, PyAny>
 }
 
 /// An answer as Python gets it: the result as JSON, and the array's type, shape and elements if there is one.
-fn told(py: Python<'_>, answer: CallAnswer) -> PyResult<Bound<'_, PyAny>> {
+fn told(py: Python<'_>, answer: DynamicResponse) -> PyResult<Bound<'_, PyAny>> {
     let elements = answer
         .elements
         .map(|(what, bytes)| (what.dtype.to_string(), what.shape, PyArray1::from_vec(py, bytes)));

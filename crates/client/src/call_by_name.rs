@@ -213,11 +213,11 @@ pub async fn receive<R: DeserializeOwned>(
 }
 
 /// The answer to an operation of which nothing is known.
-pub type CallAnswer = Answer<Value>;
+pub type DynamicResponse = Answer<Value>;
 
 /// An operation of any name.
 #[derive(Clone)]
-pub struct Called {
+pub struct DynamicCall {
     /// Its name.
     pub name: String,
     /// Its parameters.
@@ -228,7 +228,7 @@ pub struct Called {
     pub on_progress: Arc<dyn Fn(CallProgress) + Send + Sync>,
 }
 
-impl Called {
+impl DynamicCall {
     /// An operation called `name`, with parameters in JSON; nobody hears how far it is.
     ///
     /// # Errors
@@ -241,14 +241,14 @@ impl Called {
     }
 }
 
-impl fmt::Debug for Called {
+impl fmt::Debug for DynamicCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Called({})", self.name)
     }
 }
 
-impl Ask for Called {
-    type Answer = CallAnswer;
+impl Ask for DynamicCall {
+    type Answer = DynamicResponse;
 
     fn name(&self) -> &str {
         &self.name

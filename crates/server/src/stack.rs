@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use array::{Dataset, Error, LongWork, Result, Source, Urgency};
 use cache::Cached;
-use client::call_by_name::{CallAnswer, Called};
+use client::call_by_name::{DynamicResponse, DynamicCall};
 use client::remote::{Carried, RemoteSource};
 use client::requests::Ask;
 use client::servers::ServerState;
@@ -63,7 +63,7 @@ impl Stack {
     ///
     /// # Cancel safety
     /// Dropping it cancels the operation.
-    pub async fn call(&self, mut called: Called, urgency: Urgency) -> Result<CallAnswer> {
+    pub async fn call(&self, mut called: DynamicCall, urgency: Urgency) -> Result<DynamicResponse> {
         let (remotes, there) = self.upstream.computing(&called.asked.of.place()).await?;
         called.asked.of = called.asked.of.at(there);
         ask_one(&remotes, &called, urgency).await.unwrap_or_else(|| Err(self.nobody_computes(called.name())))

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use array::conformance::fetch;
 use array::{ArrayInfo, BlockKey, Error, ErrorKind, Priority, Result, Selection, Urgency};
 use bytes::Bytes;
-use client::call_by_name::{CallRequest, Called, ResultArray, Operand, OperationParameters};
+use client::call_by_name::{CallRequest, DynamicCall, ResultArray, Operand, OperationParameters};
 use client::requests::Ask;
 use client::url::Url;
 use export::bounded_scan::Part;
@@ -186,7 +186,7 @@ async fn an_operation_over_a_catalogue_goes_to_the_server_that_has_the_array() {
     for stack in [opened, middle.stack().await] {
         let array = stack.source.describe().await.unwrap().find("waves/waves").unwrap().0;
         let of = Operand { array, ..of(&stack).await };
-        let called = Called::new("sum", of, "{\"first\": 2}", 1 << 20).unwrap();
+        let called = DynamicCall::new("sum", of, "{\"first\": 2}", 1 << 20).unwrap();
         let found = stack.call(called, normal()).await.unwrap();
         assert_eq!(found.result, expected);
     }
