@@ -5,7 +5,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use array::{Dataset, Error, Meaning, Priority, Result, Urgency};
-use client::call_by_name::{DynamicResponse, DynamicCall, Operand, CallProgress};
+use client::call_by_name::{CallProgress, DynamicCall, DynamicResponse, Operand};
 use client::dial::Words;
 use client::places::Places;
 use client::reverse;
@@ -285,7 +285,9 @@ impl Connection {
         let look = || {
             let news = heard.lock().unwrap_or_else(PoisonError::into_inner).take();
             match (&progress, news) {
-                (Some(progress), Some(CallProgress { done, total })) => progress.call1((done, total)).map(drop),
+                (Some(progress), Some(CallProgress { done, total })) => {
+                    progress.call1((done, total)).map(drop)
+                }
                 _ => Ok(()),
             }
         };
@@ -329,7 +331,8 @@ impl Connection {
         heard: Arc<Mutex<Option<CallProgress>>>,
     ) -> Result<impl Future<Output = Result<DynamicResponse>> + Send + 'static> {
         let (place, selection) = wanted.place(&self.dataset)?;
-        let mut called = DynamicCall::new(name, Operand::new(place, Some(selection)), with, self.context.budget.whole)?;
+        let mut called =
+            DynamicCall::new(name, Operand::new(place, Some(selection)), with, self.context.budget.whole)?;
         called.on_progress = Arc::new(move |progress| {
             *heard.lock().unwrap_or_else(PoisonError::into_inner) = Some(progress);
         });

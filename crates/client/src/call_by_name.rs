@@ -106,7 +106,7 @@ pub trait OperationParameters: Serialize + Send + Sync {
 }
 
 impl<Q: OperationParameters> Ask for CallRequest<Q> {
-    type Answer = Answer<Q::Result>;
+    type Response = CallResponse<Q::Result>;
 
     fn name(&self) -> &str {
         Q::NAME
@@ -116,7 +116,7 @@ impl<Q: OperationParameters> Ask for CallRequest<Q> {
         self.encode()
     }
 
-    async fn answer(&self, replies: OpStream) -> Result<Self::Answer> {
+    async fn answer(&self, replies: OpStream) -> Result<Self::Response> {
         receive(replies, self.with.most_bytes(), |_| ()).await
     }
 }
@@ -153,7 +153,7 @@ pub enum ItemBody<R> {
 
 /// Complete answer of an operation.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Answer<R> {
+pub struct CallResponse<R> {
     /// The result.
     pub result: R,
     /// The array, if there is one, and its elements in C order.
@@ -171,7 +171,7 @@ pub async fn receive<R: DeserializeOwned>(
     mut replies: OpStream,
     most_bytes: u64,
     on_progress: impl Fn(CallProgress) + Send,
-) -> Result<Answer<R>> {
+) -> Result<CallResponse<R>> {
     let mut result = None;
     let mut array: Option<(ResultArray, Target, Landing)> = None;
     while let Some(reply) = replies.next().await {
@@ -209,11 +209,11 @@ pub async fn receive<R: DeserializeOwned>(
         Ok::<_, Error>((elements, target.into_vec()?))
     });
     let result = result.ok_or_else(|| Error::corrupt("expected a result, found the end of the answer"))?;
-    Ok(Answer { result, elements: elements.transpose()? })
+    Ok(CallResponse { result, elements: elements.transpose()? })
 }
 
 /// The answer to an operation of which nothing is known.
-pub type DynamicResponse = Answer<Value>;
+pub type DynamicResponse = CallResponse<Value>;
 
 /// An operation of any name.
 #[derive(Clone)]
@@ -221,7 +221,7 @@ pub struct DynamicCall {
     /// Its name.
     pub name: String,
     /// Its parameters.
-    pub asked: CallRequest<Value>,
+    pub request: CallRequest<Value>,
     /// Largest array taken, bytes.
     pub most_bytes: u64,
     /// Hears how far the work is.
@@ -236,29 +236,29 @@ impl DynamicCall {
     pub fn new(name: &str, of: Operand, with: &str, most_bytes: u64) -> Result<Self> {
         let with: Value =
             serde_json::from_str(with).map_err(|e| Error::invalid(format!("parameters: {e}")))?;
-        let asked = CallRequest { of, with };
-        Ok(Self { name: name.to_owned(), asked, most_bytes, on_progress: Arc::new(|_| ()) })
+        let request = CallRequest { of, with };
+        Ok(Self { name: name.to_owned(), request, most_bytes, on_progress: Arc::new(|_| ()) })
     }
 }
 
 impl fmt::Debug for DynamicCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Called({})", self.name)
+        write!(f, "DynamicCall({})", self.name)
     }
 }
 
 impl Ask for DynamicCall {
-    type Answer = DynamicResponse;
+    type Response = DynamicResponse;
 
     fn name(&self) -> &str {
         &self.name
     }
 
     fn parameters(&self) -> Result<Bytes> {
-        self.asked.encode()
+        self.request.encode()
     }
 
-    async fn answer(&self, replies: OpStream) -> Result<Self::Answer> {
+    async fn answer(&self, replies: OpStream) -> Result<Self::Response> {
         receive(replies, self.most_bytes, &*self.on_progress).await
     }
 }

@@ -59,7 +59,7 @@ pub struct AskPeers {
 }
 
 impl Ask for AskPeers {
-    type Answer = Peers;
+    type Response = Peers;
 
     fn name(&self) -> &str {
         PEERS

@@ -112,7 +112,7 @@ impl RemoteSource {
     ///
     /// # Errors
     /// The operation's, or why there is no connection.
-    pub async fn ask<A: Ask>(&self, ask: A, urgency: Urgency) -> Result<A::Answer> {
+    pub async fn ask<A: Ask>(&self, ask: A, urgency: Urgency) -> Result<A::Response> {
         self.dialer.ask(ask, urgency).await.map_err(|e| self.heed(e))
     }
 

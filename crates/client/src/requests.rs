@@ -13,7 +13,7 @@ use wire::ops::{self, Describe, ListEntry, Stats, StatsRequest};
 /// one-way.
 pub trait Ask: Send + Sync {
     /// Type of the answer.
-    type Answer: Send;
+    type Response: Send;
 
     /// The operation's registered name, at most 64 bytes.
     fn name(&self) -> &str;
@@ -30,7 +30,7 @@ pub trait Ask: Send + Sync {
     ///
     /// # Errors
     /// The operation's; `Corrupt` when the answer is something else.
-    fn answer(&self, replies: OpStream) -> impl Future<Output = Result<Self::Answer>> + Send;
+    fn answer(&self, replies: OpStream) -> impl Future<Output = Result<Self::Response>> + Send;
 }
 
 /// Operation that lists the data sets of a server.
@@ -38,7 +38,7 @@ pub trait Ask: Send + Sync {
 pub struct List;
 
 impl Ask for List {
-    type Answer = Vec<ListEntry>;
+    type Response = Vec<ListEntry>;
 
     fn name(&self) -> &str {
         ops::LIST
@@ -54,7 +54,7 @@ impl Ask for List {
 }
 
 impl Ask for Describe {
-    type Answer = Arc<Dataset>;
+    type Response = Arc<Dataset>;
 
     fn name(&self) -> &str {
         ops::DESCRIBE
@@ -73,7 +73,7 @@ impl Ask for Describe {
 }
 
 impl Ask for StatsRequest {
-    type Answer = Stats;
+    type Response = Stats;
 
     fn name(&self) -> &str {
         ops::STATS

@@ -222,7 +222,7 @@ pub async fn ask_one<A: Ask + Clone>(
     remotes: &[&RemoteSource],
     ask: &A,
     urgency: Urgency,
-) -> Option<Result<A::Answer>> {
+) -> Option<Result<A::Response>> {
     let mut last = None;
     for remote in remotes {
         match remote.ask(ask.clone(), urgency).await {

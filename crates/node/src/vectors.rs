@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use array::{AxisRange, DatasetId, Error, ErrorKind, Generation, Result, Retry, Selection};
 use bytes::Bytes;
-use client::call_by_name::{CallRequest, ResultArray, Operand, CallProgress, ItemBody};
+use client::call_by_name::{CallProgress, CallRequest, ItemBody, Operand, ResultArray};
 use client::paths;
 use client::peers::Peers;
 use client::servers::ServerState;
@@ -154,7 +154,11 @@ fn vectors() -> Result<Vec<(&'static str, Bytes, Option<Value>)>> {
         ("body.servers.none", servers::body(&describe::servers(&[]))?, None),
         ("params.called", asked(true, json!({"q": [5, 50.5]}))?, None),
         ("params.called.all", asked(false, json!({}))?, None),
-        ("body.called.progress", encode_json(&ItemBody::<()>::Progress(CallProgress { done: 3, total: 8 }))?, None),
+        (
+            "body.called.progress",
+            encode_json(&ItemBody::<()>::Progress(CallProgress { done: 3, total: 8 }))?,
+            None,
+        ),
         ("body.called.elements", encode_json(&ItemBody::<()>::Elements(elements))?, None),
         ("body.called.piece", ReadBody { offset_bytes: 4096 }.encode(), Some(json!({"offset_bytes": 4096}))),
         ("body.called.result", encode_json(&ItemBody::Result(json!({"values": [1.5, null]})))?, None),

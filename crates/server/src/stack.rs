@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use array::{Dataset, Error, LongWork, Result, Source, Urgency};
 use cache::Cached;
-use client::call_by_name::{DynamicResponse, DynamicCall};
+use client::call_by_name::{DynamicCall, DynamicResponse};
 use client::remote::{Carried, RemoteSource};
 use client::requests::Ask;
 use client::servers::ServerState;
@@ -50,7 +50,7 @@ impl Stack {
     ///
     /// # Cancel safety
     /// Dropping it cancels the operation.
-    pub async fn ask<A: Ask + Clone>(&self, ask: A, urgency: Urgency) -> Result<A::Answer> {
+    pub async fn ask<A: Ask + Clone>(&self, ask: A, urgency: Urgency) -> Result<A::Response> {
         ask_one(&self.upstream.whole(), &ask, urgency)
             .await
             .unwrap_or_else(|| Err(self.nobody_computes(ask.name())))

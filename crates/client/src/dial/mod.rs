@@ -515,7 +515,7 @@ impl Dialer {
     ///
     /// # Cancel safety
     /// Dropping it cancels the operation.
-    pub async fn ask<A: Ask>(&self, ask: A, urgency: Urgency) -> Result<A::Answer> {
+    pub async fn ask<A: Ask>(&self, ask: A, urgency: Urgency) -> Result<A::Response> {
         let mut again = Again::default();
         loop {
             let replies = self.request(&ask, urgency).await?;

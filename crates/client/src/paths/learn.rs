@@ -27,7 +27,7 @@ struct Theirs {
 }
 
 impl Ask for AskPath {
-    type Answer = Told;
+    type Response = Told;
 
     fn name(&self) -> &str {
         ops::PATH

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use array::conformance::fetch;
 use array::{ArrayInfo, BlockKey, Error, ErrorKind, Priority, Result, Selection, Urgency};
 use bytes::Bytes;
-use client::call_by_name::{CallRequest, DynamicCall, ResultArray, Operand, OperationParameters};
+use client::call_by_name::{CallRequest, DynamicCall, Operand, OperationParameters, ResultArray};
 use client::requests::Ask;
 use client::url::Url;
 use export::bounded_scan::Part;
@@ -271,7 +271,7 @@ impl Handler for Busy {
 struct Anything(&'static str);
 
 impl Ask for Anything {
-    type Answer = usize;
+    type Response = usize;
 
     fn name(&self) -> &str {
         self.0

@@ -63,7 +63,7 @@ impl Handler for Add {
 struct AskAdd(&'static str);
 
 impl Ask for AskAdd {
-    type Answer = u64;
+    type Response = u64;
 
     fn name(&self) -> &str {
         "add"

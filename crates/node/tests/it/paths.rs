@@ -243,7 +243,7 @@ async fn thin_path(server: &Url) -> (String, JoinSet<()>) {
 struct AskProbe(Bytes);
 
 impl Ask for AskProbe {
-    type Answer = Probed;
+    type Response = Probed;
 
     fn name(&self) -> &str {
         wire::ops::PROBE
