@@ -18,7 +18,7 @@ use serde_json::Value;
 use wire::ops::{BlockPlace, decode_json, encode_json};
 
 use crate::reading::read_sink::Landing;
-use crate::requests::Ask;
+use crate::requests::RemoteOperation;
 
 /// Elements to which an operation is applied: a selection of one array and level of a data set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,7 +105,7 @@ pub trait OperationParameters: Serialize + Send + Sync {
     }
 }
 
-impl<Q: OperationParameters> Ask for CallRequest<Q> {
+impl<Q: OperationParameters> RemoteOperation for CallRequest<Q> {
     type Response = CallResponse<Q::Result>;
 
     fn name(&self) -> &str {
@@ -247,7 +247,7 @@ impl fmt::Debug for DynamicCall {
     }
 }
 
-impl Ask for DynamicCall {
+impl RemoteOperation for DynamicCall {
     type Response = DynamicResponse;
 
     fn name(&self) -> &str {

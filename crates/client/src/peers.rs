@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use wire::ops::{Describe, decode_json};
 
 use crate::remote::RemoteSource;
-use crate::requests::Ask;
+use crate::requests::RemoteOperation;
 use crate::servers::MAX_SERVERS;
 use crate::url::Url;
 
@@ -58,7 +58,7 @@ pub struct AskPeers {
     pub dataset: String,
 }
 
-impl Ask for AskPeers {
+impl RemoteOperation for AskPeers {
     type Response = Peers;
 
     fn name(&self) -> &str {

@@ -25,7 +25,7 @@ pub use crate::reading::decompression::Carried;
 use crate::reading::decompression::{Backlog, Tally};
 use crate::reading::read_batches::{BySize, Numbered, all_fail};
 use crate::reading::read_sink::{Done, Landing, put};
-use crate::requests::Ask;
+use crate::requests::RemoteOperation;
 use crate::servers::{Replica, Rest};
 
 /// Requests of one call under way; far more than any path needs to stay full with blocks of 256 KiB.
@@ -112,7 +112,7 @@ impl RemoteSource {
     ///
     /// # Errors
     /// The operation's, or why there is no connection.
-    pub async fn ask<A: Ask>(&self, ask: A, urgency: Urgency) -> Result<A::Response> {
+    pub async fn ask<A: RemoteOperation>(&self, ask: A, urgency: Urgency) -> Result<A::Response> {
         self.dialer.ask(ask, urgency).await.map_err(|e| self.heed(e))
     }
 

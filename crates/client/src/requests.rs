@@ -11,7 +11,7 @@ use wire::ops::{self, Describe, ListEntry, Stats, StatsRequest};
 ///
 /// [`Dialer::ask`](crate::dial::Dialer::ask) waits for the answer, [`Dialer::tell`](crate::dial::Dialer::tell) asks
 /// one-way.
-pub trait Ask: Send + Sync {
+pub trait RemoteOperation: Send + Sync {
     /// Type of the answer.
     type Response: Send;
 
@@ -37,7 +37,7 @@ pub trait Ask: Send + Sync {
 #[derive(Clone, Copy, Debug)]
 pub struct List;
 
-impl Ask for List {
+impl RemoteOperation for List {
     type Response = Vec<ListEntry>;
 
     fn name(&self) -> &str {
@@ -53,7 +53,7 @@ impl Ask for List {
     }
 }
 
-impl Ask for Describe {
+impl RemoteOperation for Describe {
     type Response = Arc<Dataset>;
 
     fn name(&self) -> &str {
@@ -72,7 +72,7 @@ impl Ask for Describe {
     }
 }
 
-impl Ask for StatsRequest {
+impl RemoteOperation for StatsRequest {
     type Response = Stats;
 
     fn name(&self) -> &str {

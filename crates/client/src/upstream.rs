@@ -11,7 +11,7 @@ use wire::ops::BlockPlace;
 use crate::catalogue::{self, Catalogue, Found, Host};
 use crate::peers::{self, CHAIN_WITHIN};
 use crate::remote::RemoteSource;
-use crate::requests::Ask;
+use crate::requests::RemoteOperation;
 use crate::servers::{Replica, ServerState, Servers};
 use crate::url::Url;
 
@@ -218,7 +218,7 @@ pub fn another_may_answer(error: &Error) -> bool {
 ///
 /// # Cancel safety
 /// Dropping it cancels the operation.
-pub async fn ask_one<A: Ask + Clone>(
+pub async fn ask_one<A: RemoteOperation + Clone>(
     remotes: &[&RemoteSource],
     ask: &A,
     urgency: Urgency,

@@ -6,7 +6,7 @@ use array::{Dataset, Error, LongWork, Result, Source, Urgency};
 use cache::Cached;
 use client::call_by_name::{DynamicCall, DynamicResponse};
 use client::remote::{Carried, RemoteSource};
-use client::requests::Ask;
+use client::requests::RemoteOperation;
 use client::servers::ServerState;
 use client::upstream::{Upstream, another_may_answer, ask_one};
 use export::statistics;
@@ -50,7 +50,7 @@ impl Stack {
     ///
     /// # Cancel safety
     /// Dropping it cancels the operation.
-    pub async fn ask<A: Ask + Clone>(&self, ask: A, urgency: Urgency) -> Result<A::Response> {
+    pub async fn ask<A: RemoteOperation + Clone>(&self, ask: A, urgency: Urgency) -> Result<A::Response> {
         ask_one(&self.upstream.whole(), &ask, urgency)
             .await
             .unwrap_or_else(|| Err(self.nobody_computes(ask.name())))

@@ -31,7 +31,7 @@ use crate::dial::retry::Again;
 use crate::dial::shared_failure::InVain;
 use crate::paths::{Paths, Watching, learn};
 use crate::receive_limit;
-use crate::requests::Ask;
+use crate::requests::RemoteOperation;
 use crate::reverse::Awaiting;
 use crate::ssh::{Address, Login};
 use crate::url::Url;
@@ -515,7 +515,7 @@ impl Dialer {
     ///
     /// # Cancel safety
     /// Dropping it cancels the operation.
-    pub async fn ask<A: Ask>(&self, ask: A, urgency: Urgency) -> Result<A::Response> {
+    pub async fn ask<A: RemoteOperation>(&self, ask: A, urgency: Urgency) -> Result<A::Response> {
         let mut again = Again::default();
         loop {
             let replies = self.request(&ask, urgency).await?;
@@ -533,13 +533,13 @@ impl Dialer {
     ///
     /// # Cancel safety
     /// Safe: until it returns, nothing was asked.
-    pub async fn tell<A: Ask>(&self, ask: &A, urgency: Urgency) -> Result<()> {
+    pub async fn tell<A: RemoteOperation>(&self, ask: &A, urgency: Urgency) -> Result<()> {
         self.request(ask, urgency).await?.detach();
         Ok(())
     }
 
     /// Asks at once: on a new connection together with the hello, which saves a round trip.
-    async fn request<A: Ask>(&self, ask: &A, urgency: Urgency) -> Result<OpStream> {
+    async fn request<A: RemoteOperation>(&self, ask: &A, urgency: Urgency) -> Result<OpStream> {
         self.begin_operation(ask.name(), ask.parameters()?, urgency).await
     }
 

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use wire::ops::{self, decode_json};
 
 use super::{Paths, far_host, now};
-use crate::requests::Ask;
+use crate::requests::RemoteOperation;
 
 /// A link that goes by what is remembered asks again after this time.
 const ASK_AGAIN_AFTER: Duration = Duration::from_secs(3600);
@@ -26,7 +26,7 @@ struct Theirs {
     to: Told,
 }
 
-impl Ask for AskPath {
+impl RemoteOperation for AskPath {
     type Response = Told;
 
     fn name(&self) -> &str {

@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout};
 use super::report::Report;
 use super::{Paths, Seen, host, learn, now, probe};
 use crate::dial::{self, Reach, Server};
-use crate::requests::{Ask, List};
+use crate::requests::{RemoteOperation, List};
 use crate::runtime;
 use crate::text::size;
 use crate::url::Url;

@@ -8,7 +8,7 @@ use array::conformance::fetch;
 use array::{ArrayInfo, BlockKey, Error, ErrorKind, Priority, Result, Selection, Urgency};
 use bytes::Bytes;
 use client::call_by_name::{CallRequest, DynamicCall, Operand, OperationParameters, ResultArray};
-use client::requests::Ask;
+use client::requests::RemoteOperation;
 use client::url::Url;
 use export::bounded_scan::Part;
 use link::OpStream;
@@ -270,7 +270,7 @@ impl Handler for Busy {
 /// Asks a [`Busy`] operation that answers with something.
 struct Anything(&'static str);
 
-impl Ask for Anything {
+impl RemoteOperation for Anything {
     type Response = usize;
 
     fn name(&self) -> &str {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use array::{Error, ErrorKind, Priority, Result, Urgency};
 use bytes::Bytes;
-use client::requests::Ask;
+use client::requests::RemoteOperation;
 use link::{OpStream, Said};
 use node::operations::of_data_server;
 use server::connections::Limits;
@@ -62,7 +62,7 @@ impl Handler for Add {
 #[derive(Clone, Copy)]
 struct AskAdd(&'static str);
 
-impl Ask for AskAdd {
+impl RemoteOperation for AskAdd {
     type Response = u64;
 
     fn name(&self) -> &str {

@@ -8,7 +8,7 @@ use array::{ErrorKind, Priority, Result, Selection, Urgency};
 use bytes::Bytes;
 use client::dial::{Dialer, Reach, Server};
 use client::paths::{Paths, Probing, Recalled, Report, Target, look};
-use client::requests::Ask;
+use client::requests::RemoteOperation;
 use client::url::{Location, Url};
 use link::{OpStream, Protocol};
 use node::assemble::{Context, assemble};
@@ -242,7 +242,7 @@ async fn thin_path(server: &Url) -> (String, JoinSet<()>) {
 /// A train, asked for by hand.
 struct AskProbe(Bytes);
 
-impl Ask for AskProbe {
+impl RemoteOperation for AskProbe {
     type Response = Probed;
 
     fn name(&self) -> &str {
