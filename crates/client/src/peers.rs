@@ -53,12 +53,12 @@ impl Peers {
 
 /// Asks a server for the peers of a data set.
 #[derive(Clone, Debug)]
-pub struct AskPeers {
+pub struct PeersRequest {
     /// The data set; empty for the only one.
     pub dataset: String,
 }
 
-impl RemoteOperation for AskPeers {
+impl RemoteOperation for PeersRequest {
     type Response = Peers;
 
     fn name(&self) -> &str {
@@ -84,7 +84,7 @@ impl RemoteOperation for AskPeers {
 /// # Errors
 /// Those of asking; `TimedOut`; `Unsupported` from servers of older versions.
 pub async fn of(remote: &RemoteSource, within: Duration) -> Result<Peers> {
-    let ask = AskPeers { dataset: remote.name().to_owned() };
+    let ask = PeersRequest { dataset: remote.name().to_owned() };
     let deadline = Instant::now() + within;
     let urgency = Urgency { priority: Priority::INTERACTIVE, deadline: Some(deadline.into_std()) };
     let answer = tokio::time::timeout_at(deadline, remote.dialer().ask(ask, urgency)).await;

@@ -18,7 +18,7 @@ use crate::requests::RemoteOperation;
 const ASK_AGAIN_AFTER: Duration = Duration::from_secs(3600);
 
 /// Asks for what the server knows of its sending to here.
-struct AskPath;
+struct PathRequest;
 
 /// The part of a report that the other side needs.
 #[derive(Deserialize)]
@@ -26,7 +26,7 @@ struct Theirs {
     to: Told,
 }
 
-impl RemoteOperation for AskPath {
+impl RemoteOperation for PathRequest {
     type Response = Told;
 
     fn name(&self) -> &str {
@@ -59,8 +59,8 @@ pub fn read(report: &[u8]) -> Result<Told> {
 /// Dropping it withdraws the question.
 pub(super) async fn ask(handle: &ClientHandle, paths: &Paths, host: std::net::IpAddr) -> Result<bool> {
     let replies =
-        handle.request(AskPath.name(), AskPath.parameters()?, Urgency::of(Priority::NORMAL)).await?;
-    let told = AskPath.answer(replies).await?;
+        handle.request(PathRequest.name(), PathRequest.parameters()?, Urgency::of(Priority::NORMAL)).await?;
+    let told = PathRequest.answer(replies).await?;
     let is_told = !told.is_empty();
     if is_told {
         paths.tell(host, vec![Measurement::Told(Box::new(told))]);

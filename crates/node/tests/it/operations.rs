@@ -60,9 +60,9 @@ impl Handler for Add {
 }
 
 #[derive(Clone, Copy)]
-struct AskAdd(&'static str);
+struct AddRequest(&'static str);
 
-impl RemoteOperation for AskAdd {
+impl RemoteOperation for AddRequest {
     type Response = u64;
 
     fn name(&self) -> &str {
@@ -108,10 +108,10 @@ async fn operations_begin_in_the_order_in_which_they_were_asked() {
     let dialer = served.dialer();
     let client = dialer.client().await.unwrap();
     let asked =
-        (0..2000).map(|_| client.try_request("add", AskAdd("+").parameters().unwrap(), normal()).unwrap());
+        (0..2000).map(|_| client.try_request("add", AddRequest("+").parameters().unwrap(), normal()).unwrap());
     let asked: Vec<OpStream> = asked.collect();
     for (n, replies) in asked.into_iter().enumerate() {
-        assert_eq!(AskAdd("+").answer(replies).await.unwrap(), n as u64 + 1);
+        assert_eq!(AddRequest("+").answer(replies).await.unwrap(), n as u64 + 1);
     }
 }
 
@@ -120,12 +120,12 @@ async fn what_is_told_one_way_is_done_and_nobody_waits() {
     let (served, totals) = served().await;
     let dialer = served.dialer();
     for said in ["=", "+", "="].repeat(100) {
-        dialer.tell(&AskAdd(said), normal()).await.unwrap();
+        dialer.tell(&AddRequest(said), normal()).await.unwrap();
     }
     // Not withdrawn either, although nobody listens.
-    dialer.tell(&AskAdd("?"), normal()).await.unwrap();
+    dialer.tell(&AddRequest("?"), normal()).await.unwrap();
     reaches(&totals.begun, 301).await;
-    assert_eq!(dialer.ask(AskAdd("+"), normal()).await.unwrap(), 302);
+    assert_eq!(dialer.ask(AddRequest("+"), normal()).await.unwrap(), 302);
     assert_eq!(totals.stopped.load(Ordering::SeqCst), 0);
 }
 
@@ -133,7 +133,7 @@ async fn what_is_told_one_way_is_done_and_nobody_waits() {
 async fn dropping_the_question_ends_the_work() {
     let (served, totals) = served().await;
     let dialer = served.dialer();
-    let waiting = tokio::time::timeout(Duration::from_millis(200), dialer.ask(AskAdd("?"), normal())).await;
+    let waiting = tokio::time::timeout(Duration::from_millis(200), dialer.ask(AddRequest("?"), normal())).await;
     assert!(waiting.is_err());
     reaches(&totals.stopped, 1).await;
 }
@@ -201,14 +201,14 @@ async fn of_those_that_begin_together_each_gives_its_place_back_when_it_ends() {
 async fn an_answer_that_is_missing_or_wrong_parameters_are_errors() {
     let (served, _) = served().await;
     let dialer = served.dialer();
-    assert_eq!(dialer.ask(AskAdd("="), normal()).await.unwrap_err().kind(), ErrorKind::Corrupt);
-    assert_eq!(dialer.ask(AskAdd("!"), normal()).await.unwrap_err().kind(), ErrorKind::Invalid);
+    assert_eq!(dialer.ask(AddRequest("="), normal()).await.unwrap_err().kind(), ErrorKind::Corrupt);
+    assert_eq!(dialer.ask(AddRequest("!"), normal()).await.unwrap_err().kind(), ErrorKind::Invalid);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unknown_operation_is_told_what_there_is() {
     let served = Served::start(&[WAVES]).await;
-    let error = served.dialer().ask(AskAdd("+"), normal()).await.unwrap_err();
+    let error = served.dialer().ask(AddRequest("+"), normal()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     for known in ["describe", "list", "read", "read_block", "stats"] {
         assert!(error.to_string().contains(known), "{error}");

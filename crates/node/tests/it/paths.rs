@@ -240,9 +240,9 @@ async fn thin_path(server: &Url) -> (String, JoinSet<()>) {
 }
 
 /// A train, asked for by hand.
-struct AskProbe(Bytes);
+struct ProbeRequest(Bytes);
 
-impl RemoteOperation for AskProbe {
+impl RemoteOperation for ProbeRequest {
     type Response = Probed;
 
     fn name(&self) -> &str {
@@ -264,7 +264,7 @@ async fn trains_are_sent_beside_quic_only_and_of_bounded_length() {
     let ask = async |protocol, parameters| {
         let reach = Reach { protocol, ..Reach::default() };
         let dialer = Dialer::new(Server::of(served.url(), 1 << 20).unwrap().by(reach));
-        dialer.ask(AskProbe(parameters), Urgency::of(Priority::NORMAL)).await
+        dialer.ask(ProbeRequest(parameters), Urgency::of(Priority::NORMAL)).await
     };
     let probe = Probe { way: Way::Down, train: 7, packets: 17 };
     let by_tcp = ask(Protocol::Tcp, probe.encode()).await.unwrap_err();
