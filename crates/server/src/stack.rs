@@ -64,8 +64,8 @@ impl Stack {
     /// # Cancel safety
     /// Dropping it cancels the operation.
     pub async fn call(&self, mut called: DynamicCall, urgency: Urgency) -> Result<DynamicResponse> {
-        let (remotes, there) = self.upstream.computing(&called.asked.of.place()).await?;
-        called.asked.of = called.asked.of.at(there);
+        let (remotes, there) = self.upstream.computing(&called.request.of.place()).await?;
+        called.request.of = called.request.of.at(there);
         ask_one(&remotes, &called, urgency).await.unwrap_or_else(|| Err(self.nobody_computes(called.name())))
     }
 
