@@ -279,7 +279,7 @@ mod tests {
     #[tokio::test]
     async fn servers_that_are_known_to_be_gone_are_asked_last() {
         let url = "corridor://127.0.0.1:1#token=t".parse().unwrap();
-        let dialer = Dialer::new(dial::Server::of(&url, 1 << 20).unwrap());
+        let dialer = Dialer::new(dial::Endpoint::of(&url, 1 << 20).unwrap());
         let remotes = ["gone", "there"].map(|name| RemoteSource::new(dialer.clone(), name.into()));
         let here = MemorySource::counting("u1", &[4], &[4]);
         let named = |name: &str, source| Server { name: name.into(), source };

@@ -248,8 +248,8 @@ pub async fn exports(url: &Url, context: &Context) -> Result<Vec<ListEntry>> {
 }
 
 /// The server of a URL, reached as the context says.
-fn server(url: &Url, window_bytes: u64, context: &Context) -> Result<dial::Server> {
-    let server = dial::Server::of(url, window_bytes)?;
+fn server(url: &Url, window_bytes: u64, context: &Context) -> Result<dial::Endpoint> {
+    let server = dial::Endpoint::of(url, window_bytes)?;
     Ok(server.by(context.reach).remembering(context.paths.clone()))
 }
 

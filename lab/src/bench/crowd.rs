@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use array::{Error, Priority, ReadRequest, Result, Selection, Source, Target};
-use client::dial::{Dialer, Server};
+use client::dial::{Dialer, Endpoint};
 use client::remote::RemoteSource;
 use client::url::Url;
 use futures::stream::{self, StreamExt, TryStreamExt};
@@ -74,7 +74,7 @@ pub(super) async fn run(program: &Path, options: &Options) -> Result<BenchReport
 
 /// A client with a connection of its own that has asked once.
 async fn connect(url: &Url) -> Result<Arc<RemoteSource>> {
-    let source = RemoteSource::new(Dialer::new(Server::of(url, WINDOW_BYTES)?), url.dataset.clone());
+    let source = RemoteSource::new(Dialer::new(Endpoint::of(url, WINDOW_BYTES)?), url.dataset.clone());
     source.describe().await?;
     Ok(Arc::new(source))
 }

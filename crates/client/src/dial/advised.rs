@@ -12,7 +12,7 @@ use link::{LONG_RTT, Link, Protocol, Raced, Trust, Ways, race};
 use plan::{Advised, Measurement, link_protocol, link_streams};
 use tokio::time::timeout;
 
-use super::Server;
+use super::Endpoint;
 use crate::paths::{Paths, now};
 
 /// How long QUIC has to get through while TCP carries. Lost first packets are sent again after one second.
@@ -34,7 +34,7 @@ pub(super) type Later = BoxFuture<'static, Option<Link>>;
 ///
 /// # Cancel safety
 /// Dropping it closes the sockets.
-pub(super) async fn connect(server: &Server, ways: Ways, options: &Options) -> Result<Connected> {
+pub(super) async fn connect(server: &Endpoint, ways: Ways, options: &Options) -> Result<Connected> {
     if let Some(paths) = &server.paths
         && !matches!(server.trust, Trust::Plain)
         && let Some(host) = address_of(server).await.filter(|host| !host.is_loopback())
@@ -48,7 +48,7 @@ pub(super) async fn connect(server: &Server, ways: Ways, options: &Options) -> R
 }
 
 /// By how many streams a link by TCP is best made, as far as the path is known; one on this machine.
-pub(super) async fn streams(server: &Server) -> u32 {
+pub(super) async fn streams(server: &Endpoint) -> u32 {
     let Some(paths) = &server.paths else { return 1 };
     let Some(host) = address_of(server).await.filter(|host| !host.is_loopback()) else { return 1 };
     let Some(known) = paths.recall_soon(host, None).await else { return 1 };
@@ -57,14 +57,14 @@ pub(super) async fn streams(server: &Server) -> u32 {
     advised.value.map_or(1, |streams| streams.clamp(1, MAX_STREAMS))
 }
 
-async fn address_of(server: &Server) -> Option<IpAddr> {
+async fn address_of(server: &Endpoint) -> Option<IpAddr> {
     let found = tokio::net::lookup_host((server.host.as_str(), server.port)).await;
     Some(found.ok()?.next()?.ip().to_canonical())
 }
 
 async fn connect_by(
     advised: &Advised<&'static str>,
-    server: &Server,
+    server: &Endpoint,
     (ways, options): (Ways, &Options),
     paths: &Paths,
     host: IpAddr,
@@ -96,8 +96,8 @@ async fn connect_by(
 }
 
 /// TCP, as advised; QUIC where that cannot be reached.
-async fn by_tcp(server: &Server, ways: Ways, options: &Options) -> Result<Connected> {
-    let Server { host, port, trust, .. } = server;
+async fn by_tcp(server: &Endpoint, ways: Ways, options: &Options) -> Result<Connected> {
+    let Endpoint { host, port, trust, .. } = server;
     let error = match link::dial(host, *port, trust, Protocol::Tcp, ways, options).await {
         Err(error) if is_unreached(&error) => error,
         done => return done.map(|link| Connected { link, later: None }),
@@ -109,9 +109,9 @@ async fn by_tcp(server: &Server, ways: Ways, options: &Options) -> Result<Connec
 }
 
 /// By QUIC, with an answer: a ticket of an earlier connection says nothing of today's path.
-pub(super) async fn by_quic(server: &Server, options: &Options) -> Result<Link> {
+pub(super) async fn by_quic(server: &Endpoint, options: &Options) -> Result<Link> {
     let options = Options { start: Start::Proven, ..*options };
-    let Server { host, port, trust, .. } = server;
+    let Endpoint { host, port, trust, .. } = server;
     link::dial(host, *port, trust, Protocol::Quic, Ways::default(), &options).await
 }
 
@@ -152,7 +152,7 @@ mod tests {
     }
 
     /// A server's address which serves TLS over TCP; nothing listens to UDP there.
-    async fn by_tcp(identity: &Identity) -> (Server, SocketAddr, JoinSet<()>) {
+    async fn by_tcp(identity: &Identity) -> (Endpoint, SocketAddr, JoinSet<()>) {
         let config = identity.server_config(&[link::carrier::tls::ALPN_WIRE]).expect("an identity");
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
@@ -163,7 +163,7 @@ mod tests {
                 sessions.push(link::carrier::tls::accept(stream, Arc::clone(&config)).await);
             }
         });
-        let server = Server {
+        let server = Endpoint {
             host: "127.0.0.1".into(),
             port: address.port(),
             trust: Trust::Fingerprint(identity.fingerprint()),
@@ -184,7 +184,7 @@ mod tests {
     }
 
     /// A server's UDP port for one visit, of which this process keeps a ticket.
-    async fn visit(server: &Server, address: SocketAddr, identity: &Identity) {
+    async fn visit(server: &Endpoint, address: SocketAddr, identity: &Identity) {
         let listener = quic::Listener::bind(address, identity, at_once()).expect("the same port of UDP");
         let serving = async {
             let link = listener.accept().await.expect("a client").establish().await.expect("a handshake");

@@ -15,7 +15,7 @@ use tokio::sync::{Mutex, watch};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::advised::{self, Later, QUIC_WITHIN};
-use super::{Opened, Server, State, late, put_on, ways_of};
+use super::{Opened, Endpoint, State, late, put_on, ways_of};
 
 /// How often a connection is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -44,7 +44,7 @@ impl Current {
 
 /// Watches the connection to one server, and changes its protocol.
 pub(super) struct Changing {
-    pub(super) server: Server,
+    pub(super) server: Endpoint,
     pub(super) state: Weak<Mutex<State>>,
     /// Number of the connection among those of its dialer.
     pub(super) number: u64,
@@ -144,7 +144,7 @@ impl Changing {
         if to == Carrying::Quic {
             return timeout(QUIC_WITHIN, advised::by_quic(&self.server, &options)).await.unwrap_or_else(late);
         }
-        let Server { host, port, trust, .. } = &self.server;
+        let Endpoint { host, port, trust, .. } = &self.server;
         link::dial(host, *port, trust, Protocol::Tcp, ways_of(&self.server).await, &options).await
     }
 }

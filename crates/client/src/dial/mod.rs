@@ -48,7 +48,7 @@ const MIN_WINDOW_BYTES: u64 = 4 << 20;
 
 /// Address of a server, and the way to connect to it.
 #[derive(Clone, Debug)]
-pub struct Server {
+pub struct Endpoint {
     /// Name or address.
     pub host: String,
     /// TCP port.
@@ -198,7 +198,7 @@ impl FromStr for Compression {
     }
 }
 
-impl Server {
+impl Endpoint {
     /// From a URL, completed by the runtime notes. Without a fingerprint, ordinary certificates decide.
     ///
     /// # Errors
@@ -230,7 +230,7 @@ impl Server {
 
 /// How a server is reached.
 enum Way {
-    Port(Server),
+    Port(Endpoint),
     Ssh {
         address: Address,
         window_bytes: u64,
@@ -310,7 +310,7 @@ impl fmt::Debug for Dialer {
 impl Dialer {
     /// Connects to nobody yet.
     #[must_use]
-    pub fn new(server: Server) -> Self {
+    pub fn new(server: Endpoint) -> Self {
         Self::by(Way::Port(server))
     }
 
@@ -378,7 +378,7 @@ impl Dialer {
         Ok(changed.is_some())
     }
 
-    fn changing(&self, server: &Server, number: u64) -> Changing {
+    fn changing(&self, server: &Endpoint, number: u64) -> Changing {
         Changing {
             server: server.clone(),
             state: Arc::downgrade(&self.state),
@@ -576,12 +576,12 @@ pub(crate) struct Opened {
 }
 
 /// Connects, without waiting to be welcomed. The future moves bytes until the connection ends.
-pub(crate) async fn open(server: &Server) -> Result<(ClientHandle, BoxFuture<'static, ()>)> {
+pub(crate) async fn open(server: &Endpoint) -> Result<(ClientHandle, BoxFuture<'static, ()>)> {
     open_watched(server).await.map(|opened| (opened.handle, opened.driving))
 }
 
 /// Connects as [`open`] does; the result also has the connection's control and statistics.
-pub(crate) async fn open_watched(server: &Server) -> Result<Opened> {
+pub(crate) async fn open_watched(server: &Endpoint) -> Result<Opened> {
     let Reach { protocol, choice, .. } = server.reach;
     // Who asks for a controller means a protocol that has them.
     let protocol = if choice.is_some() && protocol == Protocol::Auto { Protocol::Quic } else { protocol };
@@ -609,7 +609,7 @@ pub(crate) async fn open_watched(server: &Server) -> Result<Opened> {
 }
 
 /// Returns how many TCP connections a link to this server takes, and by which ways.
-async fn ways_of(server: &Server) -> Ways {
+async fn ways_of(server: &Endpoint) -> Ways {
     let Reach { choice, streams, rails, .. } = server.reach;
     let streams = match streams {
         Streams::Of(count) => count,
@@ -622,7 +622,7 @@ async fn ways_of(server: &Server) -> Ways {
 
 /// Whether the protocol of a connection may be changed while it carries data: where the user chose none, and the server is on
 /// another machine.
-fn may_change(server: &Server, flow: &dyn Flow) -> bool {
+fn may_change(server: &Endpoint, flow: &dyn Flow) -> bool {
     let Reach { protocol, choice, streams, rails, .. } = server.reach;
     let is_open =
         protocol == Protocol::Auto && choice.is_none() && streams == Streams::Auto && rails.count() == 0;
@@ -635,7 +635,7 @@ fn late<T>(_: Elapsed) -> Result<T> {
 }
 
 /// Starts a client on a link by `protocol`, with all that is known of the path.
-async fn put_on(server: &Server, protocol: Protocol, link: link::Link) -> Result<Opened> {
+async fn put_on(server: &Endpoint, protocol: Protocol, link: link::Link) -> Result<Opened> {
     let Reach { choice, compression, .. } = server.reach;
     if let Some(is) = link.flow().map(|flow| flow.statistics()) {
         tracing::info!(server = link.peer(), link = is.protocol, streams = is.streams, "connected");
@@ -671,7 +671,7 @@ async fn put_on(server: &Server, protocol: Protocol, link: link::Link) -> Result
 }
 
 /// Lets the connection begin from what is remembered of its path; gives what is known of the way here.
-async fn remember(server: &Server, flow: Option<&dyn Flow>) -> Option<Remembered> {
+async fn remember(server: &Endpoint, flow: Option<&dyn Flow>) -> Option<Remembered> {
     let (paths, flow) = server.paths.as_ref().zip(flow)?;
     let known = paths.known(flow).await;
     if let Some(up) = known.up {
@@ -692,7 +692,7 @@ async fn watch(paths: Option<Paths>, flow: Option<Arc<dyn Flow>>) {
 }
 
 /// Says what a person can do about a certificate that nobody vouches for.
-fn hint(server: &Server, error: Error) -> Error {
+fn hint(server: &Endpoint, error: Error) -> Error {
     if error.kind() == ErrorKind::Denied && matches!(server.trust, Trust::System) {
         return error
             .context("use the whole link that the server printed, with its fingerprint `#...fp=sha256:...`");

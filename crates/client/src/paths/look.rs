@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout};
 
 use super::report::Report;
 use super::{Paths, Seen, host, learn, now, probe};
-use crate::dial::{self, Reach, Server};
+use crate::dial::{self, Reach, Endpoint};
 use crate::requests::{RemoteOperation, List};
 use crate::runtime;
 use crate::text::size;
@@ -79,8 +79,8 @@ pub struct LookSettings {
 }
 
 impl LookSettings {
-    fn server(&self, url: &Url) -> Result<Server> {
-        let server = Server::of(url, self.receive_bytes)?;
+    fn server(&self, url: &Url) -> Result<Endpoint> {
+        let server = Endpoint::of(url, self.receive_bytes)?;
         Ok(server.by(self.reach).remembering(self.paths.clone()))
     }
 }

@@ -10,7 +10,7 @@ use wire::ClientConfig;
 use super::Address;
 use super::channel::Channel;
 use super::greeting::{Direct, Greeting};
-use crate::dial::{Reach, Server, open};
+use crate::dial::{Reach, Endpoint, open};
 use crate::receive_limit;
 
 /// Somebody may be asked for a password, and the other side may have to index a large file before it answers. Until
@@ -95,7 +95,7 @@ impl Attending {
         direct: Direct,
         take_over: impl FnOnce(ClientHandle) -> F,
     ) -> Result<()> {
-        let server = Server {
+        let server = Endpoint {
             host: direct.address.ip().to_string(),
             port: direct.address.port(),
             trust: Trust::Fingerprint(direct.fingerprint.parse()?),

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use array::{ErrorKind, Priority, ReadRequest, Result, Selection, Source, Target};
-use client::dial::{Dialer, Server};
+use client::dial::{Dialer, Endpoint};
 use client::places::Places;
 use client::url::{Location, Url};
 use node::assemble::{Context, assemble};
@@ -130,7 +130,7 @@ impl Served {
     }
 
     pub(crate) fn dialer(&self) -> Dialer {
-        Dialer::new(Server::of(self.url(), 16 << 20).unwrap())
+        Dialer::new(Endpoint::of(self.url(), 16 << 20).unwrap())
     }
 }
 

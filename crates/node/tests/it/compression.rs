@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use array::conformance::check_source;
 use array::{AxisRange, Selection, Source};
-use client::dial::{Compression, Dialer, Reach, Server};
+use client::dial::{Compression, Dialer, Reach, Endpoint};
 use client::remote::RemoteSource;
 use export::get::{GetRequest, get};
 use export::selection_text::Pick;
@@ -26,7 +26,7 @@ const RELAY_BUFFER_BYTES: u32 = 64 << 10;
 
 fn source(served: &Served, port: u16, compression: Compression) -> RemoteSource {
     let reach = Reach { protocol: Protocol::Tcp, compression, ..Reach::default() };
-    let server = Server { port, ..Server::of(served.url(), 16 << 20).expect("a URL") };
+    let server = Endpoint { port, ..Endpoint::of(served.url(), 16 << 20).expect("a URL") };
     RemoteSource::new(Dialer::new(server.by(reach)), String::new())
 }
 

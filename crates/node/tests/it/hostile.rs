@@ -26,7 +26,7 @@ async fn a_wrong_token_or_fingerprint_is_denied() {
     for token in [None, Some("wrong".to_owned()), Some("x".repeat(512))] {
         let url = client::url::Url { token, ..served.url().clone() };
         let source = RemoteSource::new(
-            client::dial::Dialer::new(client::dial::Server::of(&url, 1 << 20).unwrap()),
+            client::dial::Dialer::new(client::dial::Endpoint::of(&url, 1 << 20).unwrap()),
             String::new(),
         );
         let error = source.describe().await.unwrap_err();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use array::{ErrorKind, Priority, Result, Selection, Urgency};
 use bytes::Bytes;
-use client::dial::{Dialer, Reach, Server};
+use client::dial::{Dialer, Reach, Endpoint};
 use client::paths::{Paths, Probing, Recalled, Report, Target, look};
 use client::requests::RemoteOperation;
 use client::url::{Location, Url};
@@ -263,7 +263,7 @@ async fn trains_are_sent_beside_quic_only_and_of_bounded_length() {
     let served = Served::start(&[WAVES]).await;
     let ask = async |protocol, parameters| {
         let reach = Reach { protocol, ..Reach::default() };
-        let dialer = Dialer::new(Server::of(served.url(), 1 << 20).unwrap().by(reach));
+        let dialer = Dialer::new(Endpoint::of(served.url(), 1 << 20).unwrap().by(reach));
         dialer.ask(ProbeRequest(parameters), Urgency::of(Priority::NORMAL)).await
     };
     let probe = Probe { way: Way::Down, train: 7, packets: 17 };

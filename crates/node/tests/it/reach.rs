@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use array::conformance::check_source;
 use array::{BlockKey, Content, ErrorKind, Priority, Selection, Source, Urgency, want};
-use client::dial::{Compression, Dialer, Reach, Server, Streams};
+use client::dial::{Compression, Dialer, Reach, Endpoint, Streams};
 use client::remote::RemoteSource;
 use futures::StreamExt;
 use link::Protocol;
@@ -19,7 +19,7 @@ const WAVES: &str = "synthetic:waves?shape=70,90,110&dtype=u16";
 
 fn source(served: &Served, protocol: Protocol, choice: Option<&str>) -> RemoteSource {
     let reach = Reach { protocol, choice: choice.map(|text| text.parse().unwrap()), ..Reach::default() };
-    let server = Server::of(served.url(), 16 << 20).unwrap().by(reach);
+    let server = Endpoint::of(served.url(), 16 << 20).unwrap().by(reach);
     RemoteSource::new(Dialer::new(server), String::new())
 }
 
@@ -47,7 +47,7 @@ async fn a_source_by_several_streams_keeps_every_promise_of_a_source() {
     let served = Served::start(&[WAVES]).await;
     let source = || {
         let reach = Reach { streams: Streams::Of(4), ..Reach::default() };
-        let server = Server::of(served.url(), 16 << 20).expect("a server").by(reach);
+        let server = Endpoint::of(served.url(), 16 << 20).expect("a server").by(reach);
         Arc::new(RemoteSource::new(Dialer::new(server), String::new()))
     };
     check_source(source()).await;
@@ -100,7 +100,7 @@ async fn taken(served: &Served, choice: Option<&str>, streams: u32) -> Duration 
         compression: Compression::None,
         ..Reach::default()
     };
-    let server = Server::of(served.url(), 16 << 20).expect("a server").by(reach);
+    let server = Endpoint::of(served.url(), 16 << 20).expect("a server").by(reach);
     let there: Arc<dyn Source> = Arc::new(RemoteSource::new(Dialer::new(server), String::new()));
     there.describe().await.expect("a description");
     let began = Instant::now();
@@ -136,7 +136,7 @@ async fn what_is_under_way_moves_to_the_connection_that_takes_over() {
     let all = Selection::all(&[64, 256, 512]);
     let expect = read(&here.source, 0, all.clone()).await.unwrap();
     let reach = Reach { compression: Compression::None, ..Reach::default() };
-    let dialer = Dialer::new(Server::of(served.url(), 64 << 20).unwrap().by(reach));
+    let dialer = Dialer::new(Endpoint::of(served.url(), 64 << 20).unwrap().by(reach));
     let there = RemoteSource::new(dialer.clone(), String::new());
     assert!(!dialer.carry_by(Carrying::Quic).await.unwrap(), "nothing carries yet");
     let dataset = there.describe().await.unwrap();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use array::conformance::check_source;
 use array::{ErrorKind, Priority, Retry, Selection, Source, Urgency};
-use client::dial::{Dialer, Reach, Server};
+use client::dial::{Dialer, Reach, Endpoint};
 use client::remote::RemoteSource;
 use client::requests::List;
 
@@ -33,7 +33,7 @@ async fn many_who_wait_share_one_attempt_in_vain() {
         calls
     });
     let (trust, token) = (link::Trust::System, String::new());
-    let dialer = Dialer::new(Server {
+    let dialer = Dialer::new(Endpoint {
         host: "127.0.0.1".into(),
         port,
         trust,

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use array::{Error, Priority, Result, Selection, Urgency};
 use bytes::Bytes;
-use client::dial::{Dialer, Server};
+use client::dial::{Dialer, Endpoint};
 use client::url::Location;
 use futures::future::{BoxFuture, try_join_all};
 use wire::ops::{self, BlockPlace, Read};
@@ -59,7 +59,7 @@ fn all() -> [Box<dyn Architecture>; 6] {
 }
 
 /// A server of this program, over a real connection.
-struct DialedServer(Server);
+struct DialedServer(Endpoint);
 
 impl ConnectionSource for DialedServer {
     fn connect(&self) -> BoxFuture<'_, Result<KeptConnection>> {
@@ -112,7 +112,7 @@ pub(super) async fn run(program: &Path, options: &Options) -> Result<BenchReport
     let Location::Remote(url) = served.text("url")?.parse()? else {
         return Err(Error::internal("a server that printed no URL"));
     };
-    let site = DialedServer(Server::of(&url, 64 << 20)?);
+    let site = DialedServer(Endpoint::of(&url, 64 << 20)?);
     let place = place(&site, &url.dataset).await?;
     let runs = options.runs.unwrap_or(if options.is_quick { 1 } else { 3 });
     let round_trip = options.link.rtt.map_or(SHORT, Duration::from_secs_f64);
