@@ -241,7 +241,7 @@ mod tests {
 
     use super::*;
     use crate::dial::{self, Dialer};
-    use crate::servers::{Rule, Server};
+    use crate::servers::{Rule, ReplicaServer};
 
     /// A server that does not answer.
     struct Gone;
@@ -282,7 +282,7 @@ mod tests {
         let dialer = Dialer::new(dial::Endpoint::of(&url, 1 << 20).unwrap());
         let remotes = ["gone", "there"].map(|name| RemoteSource::new(dialer.clone(), name.into()));
         let here = MemorySource::counting("u1", &[4], &[4]);
-        let named = |name: &str, source| Server { name: name.into(), source };
+        let named = |name: &str, source| ReplicaServer { name: name.into(), source };
         let of_both = vec![named("gone", Arc::new(Gone) as Arc<dyn Replica>), named("there", Arc::new(here))];
         let servers = Servers::new(of_both, Rule::Spread).unwrap();
         servers.describe().await.unwrap();

@@ -19,7 +19,7 @@ use client::peers::{self, CHAIN_WITHIN};
 use client::places::Places;
 use client::remote::RemoteSource;
 use client::requests::List;
-use client::servers::{MAX_SERVERS, Replica, Rule, Server, Servers, Sharing};
+use client::servers::{MAX_SERVERS, Replica, Rule, ReplicaServer, Servers, Sharing};
 use client::upstream::{Having, Parts, Told, Upstream, Whole};
 use client::url::{Location, Url};
 use client::{reverse, runtime};
@@ -356,7 +356,7 @@ async fn parts(hosts: Vec<Host>, dataset: String, found: Vec<Found>) -> Result<(
     for Found { name, hosts: having } in &found {
         let remote = |&number: &usize| RemoteSource::new(hosts[number].dialer.clone(), name.clone());
         let remotes: Vec<RemoteSource> = having.iter().map(remote).collect();
-        let server = |(&number, remote): (&usize, &RemoteSource)| Server {
+        let server = |(&number, remote): (&usize, &RemoteSource)| ReplicaServer {
             name: hosts[number].name.clone(),
             source: Arc::new(remote.clone()),
         };
@@ -396,7 +396,7 @@ async fn replicas(mut urls: Vec<Url>, context: &Context) -> Result<(Arc<dyn Sour
         let only = growing(only);
         return Ok((only, Upstream::Whole(Arc::new(Whole { remotes, servers: None, told }))));
     }
-    let server = |(url, remote): (&Url, &RemoteSource)| Server {
+    let server = |(url, remote): (&Url, &RemoteSource)| ReplicaServer {
         name: url.public(),
         source: Arc::new(remote.clone()),
     };

@@ -36,7 +36,7 @@ pub trait Replica: Source {
 
 /// One server as a source.
 #[derive(Clone)]
-pub struct Server {
+pub struct ReplicaServer {
     /// Its name for people; the same whenever the group is made, since homes are computed from it.
     pub name: String,
     /// How it is asked.
@@ -44,7 +44,7 @@ pub struct Server {
 }
 
 struct Member {
-    server: Server,
+    server: ReplicaServer,
     is_looked_after: AtomicBool,
 }
 
@@ -79,7 +79,7 @@ pub(super) struct Group {
 }
 
 impl Group {
-    pub(super) fn new(servers: Vec<Server>) -> Result<Arc<Self>> {
+    pub(super) fn new(servers: Vec<ReplicaServer>) -> Result<Arc<Self>> {
         let count = servers.len();
         if count == 0 || count > MAX_SERVERS {
             return Err(Error::invalid(format!("expected 1 to {MAX_SERVERS} servers, found {count}")));

@@ -32,7 +32,7 @@ use futures::stream;
 use futures::{FutureExt, StreamExt};
 
 use group::Group;
-pub use group::{Replica, Server, ServerState};
+pub use group::{Replica, ReplicaServer, ServerState};
 pub(crate) use rest::Rest;
 pub use shares::MAX_SERVERS;
 
@@ -109,7 +109,7 @@ impl Servers {
     ///
     /// # Errors
     /// `Invalid` for none, or more than [`MAX_SERVERS`].
-    pub fn new(servers: Vec<Server>, rule: Rule) -> Result<Self> {
+    pub fn new(servers: Vec<ReplicaServer>, rule: Rule) -> Result<Self> {
         Ok(Self { group: Group::new(servers)?, rule })
     }
 

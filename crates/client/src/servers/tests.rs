@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use tokio::time::{Duration, Instant, sleep, sleep_until, timeout};
 
 use super::shares::{Late, Need, Set, Shares};
-use super::{Replica, Rule, Server, Servers};
+use super::{Replica, Rule, ReplicaServer, Servers};
 
 mod replaced;
 
@@ -230,7 +230,7 @@ fn data(len: u64) -> Arc<MemorySource> {
 
 fn group(servers: &[Simulated], rule: Rule) -> Arc<Servers> {
     let named = servers.iter().enumerate();
-    let named = named.map(|(n, s)| Server { name: format!("server-{n}"), source: Arc::new(s.clone()) });
+    let named = named.map(|(n, s)| ReplicaServer { name: format!("server-{n}"), source: Arc::new(s.clone()) });
     Arc::new(Servers::new(named.collect(), rule).unwrap())
 }
 

@@ -67,7 +67,7 @@ impl Source for Remembering {
 fn remembering(servers: &[Simulated]) -> Arc<Servers> {
     let named = servers.iter().enumerate();
     let named =
-        named.map(|(n, s)| Server { name: format!("server-{n}"), source: Arc::new(Remembering::new(s)) });
+        named.map(|(n, s)| ReplicaServer { name: format!("server-{n}"), source: Arc::new(Remembering::new(s)) });
     Arc::new(Servers::new(named.collect(), Rule::Spread).unwrap())
 }
 
