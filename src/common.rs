@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
 use array::{Error, Meaning, Result};
-use client::dial::{Reach, Words};
+use client::dial::{ConnectOptions, ConnectOptionsText};
 use client::places::Places;
 use client::servers::Sharing;
 use client::text::{plain, size};
@@ -74,8 +74,8 @@ pub(crate) fn device(options: Drawing) -> Device {
 }
 
 /// How other servers are reached.
-pub(crate) fn reach(options: &Reaching) -> Result<Reach> {
-    let words = Words {
+pub(crate) fn reach(options: &Reaching) -> Result<ConnectOptions> {
+    let words = ConnectOptionsText {
         link: options.link.as_deref(),
         controller: options.controller.as_deref(),
         compression: options.compression.as_deref(),

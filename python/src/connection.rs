@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use array::{Dataset, Error, Meaning, Priority, Result, Urgency};
 use client::call_by_name::{CallProgress, DynamicCall, DynamicResponse, Operand};
-use client::dial::Words;
+use client::dial::ConnectOptionsText;
 use client::places::Places;
 use client::reverse;
 use client::url::{Location, Url};
@@ -43,11 +43,11 @@ pub(crate) fn open(
     way: Way,
 ) -> PyResult<Connection> {
     let (compression, link, controller, meaning) = &way;
-    let words = Words {
+    let words = ConnectOptionsText {
         link: link.as_deref(),
         controller: controller.as_deref(),
         compression: compression.as_deref(),
-        ..Words::default()
+        ..ConnectOptionsText::default()
     };
     let said = meaning.as_deref().map(meaning_of).transpose().map_err(|e| raise(py, &e))?;
     let work = prepare(&locations, token, memory, rule, words, said).map_err(|e| raise(py, &e))?;
@@ -60,7 +60,7 @@ fn prepare(
     token: Option<String>,
     memory: Option<&str>,
     rule: &str,
-    words: Words<'_>,
+    words: ConnectOptionsText<'_>,
     said: Option<Meaning>,
 ) -> Result<impl Future<Output = Result<Connection>> + Send + 'static> {
     let locations = locations.iter().map(|text| text.parse()).collect::<Result<_>>()?;

@@ -608,7 +608,7 @@ pub(crate) struct WithoutLab {
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
-    use client::dial::Words;
+    use client::dial::ConnectOptionsText;
 
     use super::*;
 
@@ -619,7 +619,7 @@ mod tests {
 
     #[test]
     fn every_controller_is_explained() {
-        let words = Words { controller: Some("nonsense"), ..Words::default() };
+        let words = ConnectOptionsText { controller: Some("nonsense"), ..ConnectOptionsText::default() };
         let refusal = words.reach().unwrap_err().to_string();
         let names: Vec<&str> = refusal.split('"').skip(1).step_by(2).collect();
         assert!(names.contains(&"udt"), "{refusal}");

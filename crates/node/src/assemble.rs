@@ -13,7 +13,7 @@ use std::time::Duration;
 use array::{Error, ErrorKind, LongWork, Meaning, Priority, Result, Source, Urgency};
 use cache::Cached;
 use client::catalogue::{self, Catalogue, Entry, Found, Host};
-use client::dial::{self, Dialer, Reach};
+use client::dial::{self, Dialer, ConnectOptions};
 use client::paths::{LookSettings, Paths};
 use client::peers::{self, CHAIN_WITHIN};
 use client::places::Places;
@@ -52,7 +52,7 @@ pub struct Context {
     /// Told of long work, such as indexing a compressed file.
     pub on_progress: Option<store::OnProgress>,
     /// How other servers are reached.
-    pub reach: Reach,
+    pub reach: ConnectOptions,
     /// Sharing of data among several servers of one URL: the same data, or data sets of their own.
     pub sharing: Sharing,
     /// Told where a server is waited for, as that server is to be told.
@@ -79,7 +79,7 @@ impl Context {
             places,
             budget,
             on_progress,
-            reach: Reach::default(),
+            reach: ConnectOptions::default(),
             sharing: Sharing::default(),
             on_await: None,
             paths,
@@ -92,7 +92,7 @@ impl Context {
 
     /// Returns this context with other servers reached by `reach`.
     #[must_use]
-    pub fn reaching(self, reach: Reach) -> Self {
+    pub fn reaching(self, reach: ConnectOptions) -> Self {
         Self { reach, ..self }
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use array::{Error, Priority, ReadRequest, Result, Selection, Source, Target};
-use client::dial::{Compression, Reach};
+use client::dial::{Compression, ConnectOptions};
 use client::places::Places;
 use client::url::{Location, Url};
 use node::assemble::{Context, assemble};
@@ -166,7 +166,7 @@ fn no_address(url: &Url) -> Error {
 async fn connect(urls: &[Url], folder: &TempDir) -> Result<Arc<dyn Source>> {
     let url = Url::joined(urls.iter().cloned())?;
     // What is counted are bytes of the link.
-    let reach = Reach { compression: Compression::None, ..Reach::default() };
+    let reach = ConnectOptions { compression: Compression::None, ..ConnectOptions::default() };
     let context =
         Context::new(Places::below(folder.path()), Budget::viewing(MEMORY_BYTES), None).reaching(reach);
     Ok(assemble(&Location::Remote(url), &context).await?.source)

@@ -136,7 +136,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::dial::Reach;
+    use crate::dial::ConnectOptions;
     use link::{Identity, quic};
     use plan::Path;
     use tokio::net::{TcpListener, UdpSocket};
@@ -169,7 +169,7 @@ mod tests {
             trust: Trust::Fingerprint(identity.fingerprint()),
             token: String::new(),
             window_bytes: 1 << 20,
-            reach: Reach::default(),
+            reach: ConnectOptions::default(),
             paths: None,
         };
         (server, address, tasks)

@@ -60,14 +60,14 @@ pub struct Endpoint {
     /// Bulk bytes that may be on their way to us.
     pub window_bytes: u64,
     /// By which protocol, and how fast.
-    pub reach: Reach,
+    pub reach: ConnectOptions,
     /// Memory of network paths, which the connection reads and adds to; `None`: nothing is remembered.
     pub paths: Option<Paths>,
 }
 
 /// How a server is reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Reach {
+pub struct ConnectOptions {
     /// The protocol.
     pub protocol: Protocol,
     /// The controller asked for, of what the server sends and of what we send; none: whatever the protocol does.
@@ -82,7 +82,7 @@ pub struct Reach {
 
 /// A way to reach servers as people say it; what is left out is as without a word.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Words<'a> {
+pub struct ConnectOptionsText<'a> {
     /// The protocol.
     pub link: Option<&'a str>,
     /// The controller; who asks for one means a protocol that has them.
@@ -95,12 +95,12 @@ pub struct Words<'a> {
     pub rails: Option<&'a str>,
 }
 
-impl Words<'_> {
+impl ConnectOptionsText<'_> {
     /// Parses these words into a way to reach a server.
     ///
     /// # Errors
     /// `Invalid` for a word that is not known, and for two words that do not go together.
-    pub fn reach(&self) -> Result<Reach> {
+    pub fn reach(&self) -> Result<ConnectOptions> {
         fn of<T: FromStr<Err = Error> + Default>(word: Option<&str>) -> Result<T> {
             word.map_or_else(|| Ok(T::default()), str::parse)
         }
@@ -127,7 +127,7 @@ impl Words<'_> {
                  `{choice}`; `--link quic` has it"
             )));
         }
-        Ok(Reach { protocol, choice, compression, streams, rails })
+        Ok(ConnectOptions { protocol, choice, compression, streams, rails })
     }
 }
 
@@ -210,7 +210,7 @@ impl Endpoint {
             trust: trust_of(url)?,
             token: url.token.clone().unwrap_or_default(),
             window_bytes: window_bytes.max(MIN_WINDOW_BYTES),
-            reach: Reach::default(),
+            reach: ConnectOptions::default(),
             paths: None,
         })
     }
@@ -223,7 +223,7 @@ impl Endpoint {
 
     /// Returns this server, reached by `reach`.
     #[must_use]
-    pub fn by(self, reach: Reach) -> Self {
+    pub fn by(self, reach: ConnectOptions) -> Self {
         Self { reach, ..self }
     }
 }
@@ -234,7 +234,7 @@ enum Way {
     Ssh {
         address: Address,
         window_bytes: u64,
-        reach: Reach,
+        reach: ConnectOptions,
     },
     /// It connects to us.
     Awaited {
@@ -316,7 +316,7 @@ impl Dialer {
 
     /// Logs in nowhere yet. `reach` is for the direct link, where there can be one; ssh's own channel only compresses by it.
     #[must_use]
-    pub fn through_ssh(address: Address, window_bytes: u64, reach: Reach) -> Self {
+    pub fn through_ssh(address: Address, window_bytes: u64, reach: ConnectOptions) -> Self {
         let window_bytes = window_bytes.max(MIN_WINDOW_BYTES);
         Self::by(Way::Ssh { address, window_bytes, reach })
     }
@@ -582,7 +582,7 @@ pub(crate) async fn open(server: &Endpoint) -> Result<(ClientHandle, BoxFuture<'
 
 /// Connects as [`open`] does; the result also has the connection's control and statistics.
 pub(crate) async fn open_watched(server: &Endpoint) -> Result<Opened> {
-    let Reach { protocol, choice, .. } = server.reach;
+    let ConnectOptions { protocol, choice, .. } = server.reach;
     // Who asks for a controller means a protocol that has them.
     let protocol = if choice.is_some() && protocol == Protocol::Auto { Protocol::Quic } else { protocol };
     let options = link::quic::Options {
@@ -610,7 +610,7 @@ pub(crate) async fn open_watched(server: &Endpoint) -> Result<Opened> {
 
 /// Returns how many TCP connections a link to this server takes, and by which ways.
 async fn ways_of(server: &Endpoint) -> Ways {
-    let Reach { choice, streams, rails, .. } = server.reach;
+    let ConnectOptions { choice, streams, rails, .. } = server.reach;
     let streams = match streams {
         Streams::Of(count) => count,
         // A rate that was named needs no second stream, and would be divided among them.
@@ -623,7 +623,7 @@ async fn ways_of(server: &Endpoint) -> Ways {
 /// Whether the protocol of a connection may be changed while it carries data: where the user chose none, and the server is on
 /// another machine.
 fn may_change(server: &Endpoint, flow: &dyn Flow) -> bool {
-    let Reach { protocol, choice, streams, rails, .. } = server.reach;
+    let ConnectOptions { protocol, choice, streams, rails, .. } = server.reach;
     let is_open =
         protocol == Protocol::Auto && choice.is_none() && streams == Streams::Auto && rails.count() == 0;
     let is_far = flow.peer().is_some_and(|peer| !peer.ip().to_canonical().is_loopback());
@@ -636,7 +636,7 @@ fn late<T>(_: Elapsed) -> Result<T> {
 
 /// Starts a client on a link by `protocol`, with all that is known of the path.
 async fn put_on(server: &Endpoint, protocol: Protocol, link: link::Link) -> Result<Opened> {
-    let Reach { choice, compression, .. } = server.reach;
+    let ConnectOptions { choice, compression, .. } = server.reach;
     if let Some(is) = link.flow().map(|flow| flow.statistics()) {
         tracing::info!(server = link.peer(), link = is.protocol, streams = is.streams, "connected");
     }

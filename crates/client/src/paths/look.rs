@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout};
 
 use super::report::Report;
 use super::{Paths, Seen, host, learn, now, probe};
-use crate::dial::{self, Reach, Endpoint};
+use crate::dial::{self, ConnectOptions, Endpoint};
 use crate::requests::{RemoteOperation, List};
 use crate::runtime;
 use crate::text::size;
@@ -73,7 +73,7 @@ pub struct LookSettings {
     /// Memory of the network paths to other hosts.
     pub paths: Paths,
     /// How servers are reached.
-    pub reach: Reach,
+    pub reach: ConnectOptions,
     /// Bulk bytes that may be on their way to here.
     pub receive_bytes: u64,
 }

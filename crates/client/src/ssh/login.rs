@@ -10,7 +10,7 @@ use wire::ClientConfig;
 use super::Address;
 use super::channel::Channel;
 use super::greeting::{Direct, Greeting};
-use crate::dial::{Reach, Endpoint, open};
+use crate::dial::{ConnectOptions, Endpoint, open};
 use crate::receive_limit;
 
 /// Somebody may be asked for a password, and the other side may have to index a large file before it answers. Until
@@ -28,7 +28,7 @@ impl Login {
     pub(crate) async fn begin(
         address: &Address,
         window_bytes: u64,
-        reach: Reach,
+        reach: ConnectOptions,
     ) -> Result<(Self, ClientHandle, Driver, Attending)> {
         let (channel, link) = Channel::start(address).await?;
         let mut config =
@@ -66,7 +66,7 @@ pub(crate) struct Attending {
     tell: watch::Sender<Option<Result<Greeting>>>,
     handle: ClientHandle,
     window_bytes: u64,
-    reach: Reach,
+    reach: ConnectOptions,
 }
 
 impl Attending {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use array::conformance::check_source;
 use array::{AxisRange, Selection, Source};
-use client::dial::{Compression, Dialer, Reach, Endpoint};
+use client::dial::{Compression, Dialer, ConnectOptions, Endpoint};
 use client::remote::RemoteSource;
 use export::get::{GetRequest, get};
 use export::selection_text::Pick;
@@ -25,7 +25,7 @@ const DATA_BYTES: u64 = 64 * 128 * 160 * 4;
 const RELAY_BUFFER_BYTES: u32 = 64 << 10;
 
 fn source(served: &Served, port: u16, compression: Compression) -> RemoteSource {
-    let reach = Reach { protocol: Protocol::Tcp, compression, ..Reach::default() };
+    let reach = ConnectOptions { protocol: Protocol::Tcp, compression, ..ConnectOptions::default() };
     let server = Endpoint { port, ..Endpoint::of(served.url(), 16 << 20).expect("a URL") };
     RemoteSource::new(Dialer::new(server.by(reach)), String::new())
 }

@@ -7,7 +7,7 @@ use array::{
     BlockKey, Completions, Dataset, Priority, ReadRequest, Region, Result, Selection, Source, Target,
     Urgency, Want, want,
 };
-use client::dial::{Compression, Dialer, Reach, Endpoint};
+use client::dial::{Compression, Dialer, ConnectOptions, Endpoint};
 use client::remote::RemoteSource;
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt};
@@ -82,7 +82,7 @@ async fn bulk_is_copied_once_after_decryption() {
     let served = Served::start(&["synthetic:waves?shape=160,160,160&dtype=u16"]).await;
     for protocol in [Protocol::Tcp, Protocol::Quic] {
         // A busy host takes loopback for a slow link, and compresses.
-        let reach = Reach { protocol, compression: Compression::None, ..Reach::default() };
+        let reach = ConnectOptions { protocol, compression: Compression::None, ..ConnectOptions::default() };
         let server = Endpoint::of(served.url(), 16 << 20).unwrap().by(reach);
         count_copies(&Dialer::new(server)).await;
     }

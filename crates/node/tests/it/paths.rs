@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use array::{ErrorKind, Priority, Result, Selection, Urgency};
 use bytes::Bytes;
-use client::dial::{Dialer, Reach, Endpoint};
+use client::dial::{Dialer, ConnectOptions, Endpoint};
 use client::paths::{Paths, Probing, Recalled, Report, Target, look};
 use client::requests::RemoteOperation;
 use client::url::{Location, Url};
@@ -52,7 +52,7 @@ async fn every_connection_leaves_what_it_saw_on_both_sides() {
             Served::changed(&[WAVES], |options| of_server = Some(options.context.paths.clone())).await;
         let (served, of_server) = (served.unwrap(), of_server.unwrap());
         let folder = tempfile::tempdir().unwrap();
-        let context = context(folder.path()).reaching(Reach { protocol, ..Reach::default() });
+        let context = context(folder.path()).reaching(ConnectOptions { protocol, ..ConnectOptions::default() });
         let paths = context.paths.clone();
         let stack = assemble(&Location::Remote(served.url().clone()), &context).await.unwrap();
         read(&stack.source, 0, Selection::all(&[64, 64, 64])).await.unwrap();
@@ -187,7 +187,7 @@ async fn trains_go_both_ways_are_remembered_on_both_sides_and_end_with_the_budge
     let unasked = look_at(&target, &context).await.measured_now;
     assert!(!unasked.contains("trains"), "never to this machine itself: {unasked}");
     let (thin, _relay) = thin_path(served.url()).await;
-    let by_quic = context.clone().reaching(Reach { protocol: Protocol::Quic, ..Reach::default() });
+    let by_quic = context.clone().reaching(ConnectOptions { protocol: Protocol::Quic, ..ConnectOptions::default() });
     let report = probe_or_look_at(&thin, &by_quic, Probing::Always).await;
     let said = &report.measured_now;
     assert!(said.contains("; 16 packet trains (") && !said.contains("no more"), "{said}");
@@ -262,7 +262,7 @@ impl RemoteOperation for ProbeRequest {
 async fn trains_are_sent_beside_quic_only_and_of_bounded_length() {
     let served = Served::start(&[WAVES]).await;
     let ask = async |protocol, parameters| {
-        let reach = Reach { protocol, ..Reach::default() };
+        let reach = ConnectOptions { protocol, ..ConnectOptions::default() };
         let dialer = Dialer::new(Endpoint::of(served.url(), 1 << 20).unwrap().by(reach));
         dialer.ask(ProbeRequest(parameters), Urgency::of(Priority::NORMAL)).await
     };

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use array::conformance::check_source;
 use array::{BlockKey, Content, ErrorKind, Priority, Selection, Source, Urgency, want};
-use client::dial::{Compression, Dialer, Reach, Endpoint, Streams};
+use client::dial::{Compression, Dialer, ConnectOptions, Endpoint, Streams};
 use client::remote::RemoteSource;
 use futures::StreamExt;
 use link::Protocol;
@@ -18,7 +18,7 @@ use crate::common::{Served, local, read};
 const WAVES: &str = "synthetic:waves?shape=70,90,110&dtype=u16";
 
 fn source(served: &Served, protocol: Protocol, choice: Option<&str>) -> RemoteSource {
-    let reach = Reach { protocol, choice: choice.map(|text| text.parse().unwrap()), ..Reach::default() };
+    let reach = ConnectOptions { protocol, choice: choice.map(|text| text.parse().unwrap()), ..ConnectOptions::default() };
     let server = Endpoint::of(served.url(), 16 << 20).unwrap().by(reach);
     RemoteSource::new(Dialer::new(server), String::new())
 }
@@ -46,7 +46,7 @@ async fn a_source_by_datagrams_keeps_every_promise_of_a_source() {
 async fn a_source_by_several_streams_keeps_every_promise_of_a_source() {
     let served = Served::start(&[WAVES]).await;
     let source = || {
-        let reach = Reach { streams: Streams::Of(4), ..Reach::default() };
+        let reach = ConnectOptions { streams: Streams::Of(4), ..ConnectOptions::default() };
         let server = Endpoint::of(served.url(), 16 << 20).expect("a server").by(reach);
         Arc::new(RemoteSource::new(Dialer::new(server), String::new()))
     };
@@ -93,12 +93,12 @@ async fn controllers_that_cannot_run_are_refused_with_the_reason() {
 
 /// 4 MB by TCP, not compressed, in so many streams; how long they took.
 async fn taken(served: &Served, choice: Option<&str>, streams: u32) -> Duration {
-    let reach = Reach {
+    let reach = ConnectOptions {
         protocol: Protocol::Tcp,
         choice: choice.map(|text| text.parse().expect("a controller")),
         streams: Streams::Of(streams),
         compression: Compression::None,
-        ..Reach::default()
+        ..ConnectOptions::default()
     };
     let server = Endpoint::of(served.url(), 16 << 20).expect("a server").by(reach);
     let there: Arc<dyn Source> = Arc::new(RemoteSource::new(Dialer::new(server), String::new()));
@@ -135,7 +135,7 @@ async fn what_is_under_way_moves_to_the_connection_that_takes_over() {
     let here = local(served.folder.path(), location).await;
     let all = Selection::all(&[64, 256, 512]);
     let expect = read(&here.source, 0, all.clone()).await.unwrap();
-    let reach = Reach { compression: Compression::None, ..Reach::default() };
+    let reach = ConnectOptions { compression: Compression::None, ..ConnectOptions::default() };
     let dialer = Dialer::new(Endpoint::of(served.url(), 64 << 20).unwrap().by(reach));
     let there = RemoteSource::new(dialer.clone(), String::new());
     assert!(!dialer.carry_by(Carrying::Quic).await.unwrap(), "nothing carries yet");

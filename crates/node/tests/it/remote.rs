@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use array::conformance::check_source;
 use array::{ErrorKind, Priority, Retry, Selection, Source, Urgency};
-use client::dial::{Dialer, Reach, Endpoint};
+use client::dial::{Dialer, ConnectOptions, Endpoint};
 use client::remote::RemoteSource;
 use client::requests::List;
 
@@ -39,7 +39,7 @@ async fn many_who_wait_share_one_attempt_in_vain() {
         trust,
         token,
         window_bytes: 1 << 20,
-        reach: Reach::default(),
+        reach: ConnectOptions::default(),
         paths: None,
     });
     let asked = futures::future::join_all((0..20).map(|_| dialer.client())).await;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use array::{Dataset, Error, Priority, ReadRequest, Region, Result, Selection, Source, Target};
-use client::dial::{Compression, Reach};
+use client::dial::{Compression, ConnectOptions};
 use client::places::Places;
 use client::url::Location;
 use futures::stream::StreamExt;
@@ -30,7 +30,7 @@ impl Ours {
     pub(super) async fn connect_with(url: &str, home: &Path, compression: Compression) -> Result<Self> {
         let location: Location = url.parse()?;
         let context = Context::new(Places::below(home), Budget::reading(MEMORY_BYTES), None)
-            .reaching(Reach { compression, ..Reach::default() });
+            .reaching(ConnectOptions { compression, ..ConnectOptions::default() });
         let source = assemble(&location, &context).await?.source;
         source.describe().await?;
         Ok(Self { source })

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use array::{Error, Result};
-use client::dial::{Compression, Reach};
+use client::dial::{Compression, ConnectOptions};
 use client::places::Places;
 use client::url::{Location, Url};
 use node::assemble::{Context, assemble};
@@ -145,7 +145,7 @@ impl PictureTimes {
 async fn film(seat: &FilmPlace<'_>, steps: std::ops::Range<u64>) -> Result<PictureTimes> {
     let home = tempfile::tempdir()?;
     // What is counted are bytes of the link.
-    let reach = Reach { compression: Compression::None, ..Reach::default() };
+    let reach = ConnectOptions { compression: Compression::None, ..ConnectOptions::default() };
     let budget = Budget::viewing(MEMORY_BYTES);
     let context = Context::new(Places::below(home.path()), budget, None).reaching(reach);
     let source = assemble(&Location::Remote(seat.url.clone()), &context).await?.source;
