@@ -241,7 +241,7 @@ mod tests {
 
     use super::*;
     use crate::dial::{self, Dialer};
-    use crate::servers::{Rule, ReplicaServer};
+    use crate::servers::{SharingRule, ReplicaServer};
 
     /// A server that does not answer.
     struct Gone;
@@ -284,7 +284,7 @@ mod tests {
         let here = MemorySource::counting("u1", &[4], &[4]);
         let named = |name: &str, source| ReplicaServer { name: name.into(), source };
         let of_both = vec![named("gone", Arc::new(Gone) as Arc<dyn Replica>), named("there", Arc::new(here))];
-        let servers = Servers::new(of_both, Rule::Spread).unwrap();
+        let servers = Servers::new(of_both, SharingRule::Spread).unwrap();
         servers.describe().await.unwrap();
         let whole = Whole { remotes: remotes.into(), servers: Some(servers), told: None };
         let upstream = Upstream::Whole(Arc::new(whole));

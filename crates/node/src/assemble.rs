@@ -19,7 +19,7 @@ use client::peers::{self, CHAIN_WITHIN};
 use client::places::Places;
 use client::remote::RemoteSource;
 use client::requests::List;
-use client::servers::{MAX_SERVERS, Replica, Rule, ReplicaServer, Servers, Sharing};
+use client::servers::{MAX_SERVERS, Replica, SharingRule, ReplicaServer, Servers, Sharing};
 use client::upstream::{Having, Parts, Told, Upstream, Whole};
 use client::url::{Location, Url};
 use client::{reverse, runtime};
@@ -360,7 +360,7 @@ async fn parts(hosts: Vec<Host>, dataset: String, found: Vec<Found>) -> Result<(
             name: hosts[number].name.clone(),
             source: Arc::new(remote.clone()),
         };
-        let servers = Servers::new(having.iter().zip(&remotes).map(server).collect(), Rule::Spread)?;
+        let servers = Servers::new(having.iter().zip(&remotes).map(server).collect(), SharingRule::Spread)?;
         entries.push(Having { name: name.clone(), servers, remotes });
     }
     let entry =

@@ -41,7 +41,7 @@ const HOMES_OF_A_BLOCK: usize = 2;
 
 /// Rule that says which server is asked for what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rule {
+pub enum SharingRule {
     /// Every server has all data: work goes to whoever will have done it first.
     Spread,
     /// Each block is answered by one of its `copies` homes, the first of them that is there. Reads are put together
@@ -76,10 +76,10 @@ impl Sharing {
 
     /// How work on one data set is shared out.
     #[must_use]
-    pub fn rule(self) -> Rule {
+    pub fn rule(self) -> SharingRule {
         match self {
-            Self::Blocks => Rule::Homes { copies: HOMES_OF_A_BLOCK },
-            Self::Auto | Self::Replicated | Self::Files => Rule::Spread,
+            Self::Blocks => SharingRule::Homes { copies: HOMES_OF_A_BLOCK },
+            Self::Auto | Self::Replicated | Self::Files => SharingRule::Spread,
         }
     }
 }
@@ -100,7 +100,7 @@ impl FromStr for Sharing {
 #[derive(Clone)]
 pub struct Servers {
     group: Arc<Group>,
-    rule: Rule,
+    rule: SharingRule,
 }
 
 impl Servers {
@@ -109,7 +109,7 @@ impl Servers {
     ///
     /// # Errors
     /// `Invalid` for none, or more than [`MAX_SERVERS`].
-    pub fn new(servers: Vec<ReplicaServer>, rule: Rule) -> Result<Self> {
+    pub fn new(servers: Vec<ReplicaServer>, rule: SharingRule) -> Result<Self> {
         Ok(Self { group: Group::new(servers)?, rule })
     }
 
@@ -143,8 +143,8 @@ impl Source for Servers {
 
     fn read(&self, request: ReadRequest, into: Region) -> BoxFuture<'static, Result<()>> {
         match self.rule {
-            Rule::Spread => reads::read(Arc::clone(&self.group), request, into).boxed(),
-            Rule::Homes { .. } => {
+            SharingRule::Spread => reads::read(Arc::clone(&self.group), request, into).boxed(),
+            SharingRule::Homes { .. } => {
                 let (this, group): (Arc<dyn Source>, _) = (Arc::new(self.clone()), Arc::clone(&self.group));
                 async move {
                     // So that a request that cannot be is refused as every source refuses it.
@@ -163,7 +163,7 @@ impl Source for Servers {
     }
 
     fn read_many(&self, reads: Vec<(ReadRequest, Region)>) -> ReadEnds {
-        if self.rule == Rule::Spread {
+        if self.rule == SharingRule::Spread {
             return many::read_many(Arc::clone(&self.group), reads);
         }
         let this = self.clone();

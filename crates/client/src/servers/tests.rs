@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use tokio::time::{Duration, Instant, sleep, sleep_until, timeout};
 
 use super::shares::{Late, Need, Set, Shares};
-use super::{Replica, Rule, ReplicaServer, Servers};
+use super::{Replica, SharingRule, ReplicaServer, Servers};
 
 mod replaced;
 
@@ -228,7 +228,7 @@ fn data(len: u64) -> Arc<MemorySource> {
     Arc::new(MemorySource::of_array(dtype, &[len / 4096, 1024], &[16, 1024], elements))
 }
 
-fn group(servers: &[Simulated], rule: Rule) -> Arc<Servers> {
+fn group(servers: &[Simulated], rule: SharingRule) -> Arc<Servers> {
     let named = servers.iter().enumerate();
     let named = named.map(|(n, s)| ReplicaServer { name: format!("server-{n}"), source: Arc::new(s.clone()) });
     Arc::new(Servers::new(named.collect(), rule).unwrap())
@@ -246,7 +246,7 @@ async fn read(source: &dyn Source, text: &str) -> Result<Vec<u8>> {
 #[tokio::test(start_paused = true)]
 async fn reads_of_sparse_levels_are_exact_by_any_rule() {
     let here = data(1 << 20);
-    for rule in [Rule::Spread, Rule::Homes { copies: 2 }] {
+    for rule in [SharingRule::Spread, SharingRule::Homes { copies: 2 }] {
         let servers: Vec<_> =
             (0..2).map(|_| Simulated { is_sparse: true, ..Simulated::new(&here, MB, 10) }).collect();
         read_all(&*group(&servers, rule), &here).await;
@@ -264,7 +264,7 @@ async fn read_all(source: &dyn Source, expect: &Arc<MemorySource>) -> f64 {
 
 #[tokio::test(start_paused = true)]
 async fn every_rule_keeps_every_promise_of_a_source() {
-    let rules = [Rule::Spread, Rule::Homes { copies: 1 }, Rule::Homes { copies: 2 }];
+    let rules = [SharingRule::Spread, SharingRule::Homes { copies: 1 }, SharingRule::Homes { copies: 2 }];
     for rule in rules {
         let here = Arc::new(MemorySource::counting("<u2", &[9, 40, 50], &[4, 16, 16]));
         let servers = [5.0, 50.0, 500.0].map(|rate| Simulated::new(&here, rate * MB, 10));
@@ -295,7 +295,7 @@ async fn read_rows(source: &dyn Source, rows: impl Iterator<Item = u64>) -> Vec<
 async fn small_reads_of_one_call_are_asked_of_each_server_together() {
     let here = data(32 << 20);
     let whole = read(&*here, "").await.unwrap();
-    for rule in [Rule::Spread, Rule::Homes { copies: 2 }] {
+    for rule in [SharingRule::Spread, SharingRule::Homes { copies: 2 }] {
         let servers = [10.0, 10.0, 10.0].map(|rate| Simulated::new(&here, rate * MB, 20));
         let group = group(&servers, rule);
         let begun = Instant::now();
@@ -309,7 +309,7 @@ async fn small_reads_of_one_call_are_asked_of_each_server_together() {
         }
         let (asked, took) =
             (servers.iter().map(Simulated::asked).sum::<u64>(), begun.elapsed().as_secs_f64());
-        if rule == Rule::Spread {
+        if rule == SharingRule::Spread {
             assert!(asked < 8192 / 20, "asked {asked} times for 8,192 reads");
             assert!(took < 2.5, "{took} s; 34 MB at 20 MB/s, and 30 at first");
         }
@@ -322,7 +322,7 @@ async fn a_read_that_fails_is_the_only_one_of_its_call_that_does() {
     let whole = read(&*here, "").await.unwrap();
     let servers = [10.0, 10.0].map(|rate| Simulated::new(&here, rate * MB, 20));
     servers.iter().for_each(|server| *server.broken_row.lock() = Some(77));
-    let group = group(&servers, Rule::Spread);
+    let group = group(&servers, SharingRule::Spread);
     let rows = (0..1024).chain([1 << 40]);
     for (row, end) in read_rows(&*group, rows).await {
         let start = usize::try_from(row * 4096).unwrap();
@@ -342,7 +342,7 @@ async fn reads_of_one_call_are_never_of_two_states() {
     let here = data(32 << 20);
     let whole = read(&*here, "").await.unwrap();
     let servers = [10.0, 10.0].map(|rate| Simulated::new(&here, rate * MB, 20));
-    let group = group(&servers, Rule::Spread);
+    let group = group(&servers, SharingRule::Spread);
     // Rows one by one, and all of them as one large read each.
     let rows = read_rows(&*group, 0..8192);
     let large = async {
@@ -384,7 +384,7 @@ async fn speeds_add_up_and_a_slow_server_takes_fewer() {
     let here = data(64 << 20);
     for rates in [&[10.0][..], &[10.0, 10.0], &[10.0, 10.0, 10.0, 10.0], &[20.0, 10.0, 5.0, 1.0]] {
         let servers: Vec<_> = rates.iter().map(|rate| Simulated::new(&here, rate * MB, 20)).collect();
-        let took = read_all(&*group(&servers, Rule::Spread), &here).await;
+        let took = read_all(&*group(&servers, SharingRule::Spread), &here).await;
         let ideal = (64 << 20) as f64 / (rates.iter().sum::<f64>() * MB);
         assert!(took < ideal / 0.9, "{rates:?}: {took} s instead of {ideal}");
         let answered: u64 = servers.iter().map(Simulated::answered_bytes).sum();
@@ -396,7 +396,7 @@ async fn speeds_add_up_and_a_slow_server_takes_fewer() {
 async fn the_end_of_a_small_read_is_not_left_to_a_slow_server() {
     let here = data(8 << 20);
     let servers = [20.0, 10.0, 5.0, 0.5].map(|rate| Simulated::new(&here, rate * MB, 20));
-    let took = read_all(&*group(&servers, Rule::Spread), &here).await;
+    let took = read_all(&*group(&servers, SharingRule::Spread), &here).await;
     let ideal = (8 << 20) as f64 / (35.5 * MB);
     // The speeds have to be found out in that time, too.
     assert!(took < 2.5 * ideal, "{took} s instead of {ideal}");
@@ -407,7 +407,7 @@ async fn work_moves_away_from_a_server_that_becomes_slow() {
     let here = data(64 << 20);
     let servers = [10.0, 10.0, 10.0].map(|rate| Simulated::new(&here, rate * MB, 20));
     let slow = servers[1].clone();
-    let group = group(&servers, Rule::Spread);
+    let group = group(&servers, SharingRule::Spread);
     let (took, ()) = tokio::join!(read_all(&*group, &here), async {
         sleep(Duration::from_millis(700)).await;
         slow.set_rate(0.05 * MB);
@@ -419,7 +419,7 @@ async fn work_moves_away_from_a_server_that_becomes_slow() {
 async fn a_server_that_dies_is_not_missed_and_takes_work_again_when_it_returns() {
     let here = data(32 << 20);
     let servers = [10.0, 10.0].map(|rate| Simulated::new(&here, rate * MB, 20));
-    let group = group(&servers, Rule::Spread);
+    let group = group(&servers, SharingRule::Spread);
     let (_, ()) = tokio::join!(read_all(&*group, &here), async {
         sleep(Duration::from_millis(500)).await;
         servers[0].set(Mode::Down);
@@ -440,7 +440,7 @@ async fn a_server_that_dies_is_not_missed_and_takes_work_again_when_it_returns()
 async fn a_silent_server_is_not_waited_for() {
     let here = data(32 << 20);
     let servers = [10.0, 10.0].map(|rate| Simulated::new(&here, rate * MB, 20));
-    let group = group(&servers, Rule::Spread);
+    let group = group(&servers, SharingRule::Spread);
     let (took, ()) = tokio::join!(read_all(&*group, &here), async {
         sleep(Duration::from_millis(500)).await;
         servers[0].set(Mode::Silent);
@@ -456,7 +456,7 @@ async fn a_silent_server_is_not_waited_for() {
 async fn the_last_server_may_take_its_time() {
     let here = data(1 << 20);
     let servers = [Simulated::new(&here, 10.0 * MB, 20)];
-    let group = group(&servers, Rule::Spread);
+    let group = group(&servers, SharingRule::Spread);
     read_all(&*group, &here).await;
     let (_, ()) = tokio::join!(read_all(&*group, &here), async {
         servers[0].set(Mode::Silent);
@@ -469,7 +469,7 @@ async fn the_last_server_may_take_its_time() {
 async fn with_none_left_one_error_names_every_server_and_why() {
     let here = data(8 << 20);
     let servers = [10.0, 10.0].map(|rate| Simulated::new(&here, rate * MB, 20));
-    let group = group(&servers, Rule::Spread);
+    let group = group(&servers, SharingRule::Spread);
     let (result, ()) = tokio::join!(read(&*group, ""), async {
         sleep(Duration::from_millis(100)).await;
         servers.iter().for_each(|s| s.set(Mode::Down));
@@ -488,7 +488,7 @@ async fn a_server_of_another_state_is_left_out_and_never_mixed_in() {
     let here = data(8 << 20);
     let servers = [10.0, 10.0, 10.0].map(|rate| Simulated::new(&here, rate * MB, 20));
     servers[2].set(Mode::Changed);
-    let group = group(&servers, Rule::Spread);
+    let group = group(&servers, SharingRule::Spread);
     let (_, ()) = tokio::join!(read_all(&*group, &here), async {
         sleep(Duration::from_millis(150)).await;
         servers[1].set(Mode::Changed);
@@ -509,7 +509,7 @@ async fn a_server_of_another_state_is_left_out_and_never_mixed_in() {
 async fn blocks_are_answered_by_their_homes() {
     let here = data(8 << 20);
     let servers = [10.0, 10.0, 10.0, 10.0].map(|rate| Simulated::new(&here, rate * MB, 20));
-    let group = group(&servers, Rule::Homes { copies: 2 });
+    let group = group(&servers, SharingRule::Homes { copies: 2 });
     let keys: Vec<BlockKey> = (0..128).map(|n| here.key(n)).collect();
     fetch(&*group, &keys).await;
     let first: Vec<u64> = servers.iter().map(Simulated::asked).collect();
@@ -532,7 +532,7 @@ async fn blocks_are_answered_by_their_homes() {
 async fn a_few_stragglers_are_asked_of_another_server_too() {
     let here = data(32 << 20);
     let servers = [100.0, 100.0].map(|rate| Simulated::new(&here, rate * MB, 5));
-    let group = group(&servers, Rule::Spread);
+    let group = group(&servers, SharingRule::Spread);
     let keys: Vec<BlockKey> = (0..512).map(|n| here.key(n)).collect();
     fetch(&*group, &keys).await;
     let before = servers[0].asked() + servers[1].asked();
@@ -579,8 +579,8 @@ async fn whatever_befalls_all_servers_but_one_nobody_sees_an_error_or_a_wrong_by
             .map(|_| Simulated::new(&here, (1 + random.below(50)) as f64 * MB / 2.0, random.below(80)))
             .collect();
         let rule = match random.below(3) {
-            0 => Rule::Homes { copies: servers.len() },
-            _ => Rule::Spread,
+            0 => SharingRule::Homes { copies: servers.len() },
+            _ => SharingRule::Spread,
         };
         let group = group(&servers, rule);
         let lucky = random.index(servers.len());

@@ -68,7 +68,7 @@ fn remembering(servers: &[Simulated]) -> Arc<Servers> {
     let named = servers.iter().enumerate();
     let named =
         named.map(|(n, s)| ReplicaServer { name: format!("server-{n}"), source: Arc::new(Remembering::new(s)) });
-    Arc::new(Servers::new(named.collect(), Rule::Spread).unwrap())
+    Arc::new(Servers::new(named.collect(), SharingRule::Spread).unwrap())
 }
 
 fn two(here: &Arc<MemorySource>) -> [Simulated; 2] {
