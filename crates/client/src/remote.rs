@@ -26,7 +26,7 @@ use crate::reading::decompression::{Backlog, Tally};
 use crate::reading::read_batches::{BySize, Numbered, all_fail};
 use crate::reading::read_sink::{Done, Landing, put};
 use crate::requests::RemoteOperation;
-use crate::servers::{Replica, Rest};
+use crate::servers::{ReplicaSource, Rest};
 
 /// Requests of one call under way; far more than any path needs to stay full with blocks of 256 KiB.
 const MAX_BLOCKS_UNDER_WAY: usize = 512;
@@ -414,7 +414,7 @@ impl Receiver for Collector {
     }
 }
 
-impl Replica for RemoteSource {
+impl ReplicaSource for RemoteSource {
     fn describe_again(&self) -> BoxFuture<'static, Result<Arc<Dataset>>> {
         let this = self.clone();
         async move { this.asked().await }.boxed()

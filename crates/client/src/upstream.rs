@@ -12,7 +12,7 @@ use crate::catalogue::{self, Catalogue, Found, Host};
 use crate::peers::{self, CHAIN_WITHIN};
 use crate::remote::RemoteSource;
 use crate::requests::RemoteOperation;
-use crate::servers::{Replica, ServerState, Servers};
+use crate::servers::{ReplicaSource, ServerState, Servers};
 use crate::url::Url;
 
 /// Data sets of a catalogue that are asked for at a time, whether they are others now.
@@ -264,13 +264,13 @@ mod tests {
         }
     }
 
-    impl Replica for Gone {
+    impl ReplicaSource for Gone {
         fn describe_again(&self) -> BoxFuture<'static, Result<Arc<Dataset>>> {
             self.describe()
         }
     }
 
-    impl Replica for MemorySource {
+    impl ReplicaSource for MemorySource {
         fn describe_again(&self) -> BoxFuture<'static, Result<Arc<Dataset>>> {
             self.describe()
         }
@@ -283,7 +283,7 @@ mod tests {
         let remotes = ["gone", "there"].map(|name| RemoteSource::new(dialer.clone(), name.into()));
         let here = MemorySource::counting("u1", &[4], &[4]);
         let named = |name: &str, source| ReplicaServer { name: name.into(), source };
-        let of_both = vec![named("gone", Arc::new(Gone) as Arc<dyn Replica>), named("there", Arc::new(here))];
+        let of_both = vec![named("gone", Arc::new(Gone) as Arc<dyn ReplicaSource>), named("there", Arc::new(here))];
         let servers = Servers::new(of_both, SharingRule::Spread).unwrap();
         servers.describe().await.unwrap();
         let whole = Whole { remotes: remotes.into(), servers: Some(servers), told: None };

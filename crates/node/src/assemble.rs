@@ -19,7 +19,7 @@ use client::peers::{self, CHAIN_WITHIN};
 use client::places::Places;
 use client::remote::RemoteSource;
 use client::requests::List;
-use client::servers::{MAX_SERVERS, Replica, SharingRule, ReplicaServer, Servers, Sharing};
+use client::servers::{MAX_SERVERS, ReplicaSource, SharingRule, ReplicaServer, Servers, Sharing};
 use client::upstream::{Having, Parts, Told, Upstream, Whole};
 use client::url::{Location, Url};
 use client::{reverse, runtime};

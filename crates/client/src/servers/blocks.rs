@@ -6,7 +6,7 @@ use array::{Block, Completion, Completions, Result, Want};
 use futures::{StreamExt, stream};
 
 use super::first_answer::{Asked, Candidates, Piece, first_answer};
-use super::group::{Group, Replica};
+use super::group::{Group, ReplicaSource};
 use super::{SharingRule, homes};
 use crate::reading::block_fetches::one_block;
 
@@ -43,7 +43,7 @@ async fn fetch(group: &Group, rule: SharingRule, want: &Want) -> Result<Arc<Bloc
     };
     let piece = Piece { asked: Asked::Want(want), bytes, candidates, first: None };
     first_answer(group, &dataset, piece, |member, urgency| {
-        let source: Arc<dyn Replica> = Arc::clone(group.source(member));
+        let source: Arc<dyn ReplicaSource> = Arc::clone(group.source(member));
         Box::pin(one_block(source, key, urgency, want))
     })
     .await

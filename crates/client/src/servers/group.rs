@@ -29,7 +29,7 @@ use super::shares::{Health, MAX_SERVERS, Set};
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A source that may remember what it was told, and can be asked again.
-pub trait Replica: Source {
+pub trait ReplicaSource: Source {
     /// The description as it is now: asked for, whatever was known, and remembered from now on.
     fn describe_again(&self) -> BoxFuture<'static, Result<Arc<Dataset>>>;
 }
@@ -40,7 +40,7 @@ pub struct ReplicaServer {
     /// Its name for people; the same whenever the group is made, since homes are computed from it.
     pub name: String,
     /// How it is asked.
-    pub source: Arc<dyn Replica>,
+    pub source: Arc<dyn ReplicaSource>,
 }
 
 struct Member {
@@ -103,7 +103,7 @@ impl Group {
         self.members.iter().map(|m| m.server.name.as_str())
     }
 
-    pub(super) fn source(&self, member: usize) -> &Arc<dyn Replica> {
+    pub(super) fn source(&self, member: usize) -> &Arc<dyn ReplicaSource> {
         &self.members[member].server.source
     }
 
@@ -343,7 +343,7 @@ async fn look_after(group: Weak<Group>, member: usize) {
 }
 
 /// Asks a server for its description, and checks that it also delivers one element.
-async fn look(source: Arc<dyn Replica>) -> Result<Arc<Dataset>> {
+async fn look(source: Arc<dyn ReplicaSource>) -> Result<Arc<Dataset>> {
     let found = source.describe_again().await?;
     let Some((request, item_bytes)) = found.arrays.iter().enumerate().find_map(one_element) else {
         return Ok(found);

@@ -10,7 +10,7 @@ use futures::stream::{self, FuturesUnordered, StreamExt};
 
 use super::desk::{Grant, Nobody, Turn};
 use super::first_answer::{Asked, Candidates, Piece, first_answer};
-use super::group::{Group, Replica};
+use super::group::{Group, ReplicaSource};
 use super::reads::{Place, read_of};
 use super::shares::Need;
 use crate::reading::read_batches::{BySize, Numbered, all_fail};
@@ -199,7 +199,7 @@ impl Part {
 
 /// Reads all of it from one server: into the place of each, or into memory of its own where that is lent.
 async fn read_all(
-    source: &Arc<dyn Replica>,
+    source: &Arc<dyn ReplicaSource>,
     dataset: &Dataset,
     asked: Vec<(ReadRequest, Option<Region>)>,
 ) -> Result<Vec<Option<Vec<u8>>>> {

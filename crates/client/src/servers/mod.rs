@@ -32,7 +32,7 @@ use futures::stream;
 use futures::{FutureExt, StreamExt};
 
 use group::Group;
-pub use group::{Replica, ReplicaServer, ServerState};
+pub use group::{ReplicaSource, ReplicaServer, ServerState};
 pub(crate) use rest::Rest;
 pub use shares::MAX_SERVERS;
 

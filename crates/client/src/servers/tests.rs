@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use tokio::time::{Duration, Instant, sleep, sleep_until, timeout};
 
 use super::shares::{Late, Need, Set, Shares};
-use super::{Replica, SharingRule, ReplicaServer, Servers};
+use super::{ReplicaSource, SharingRule, ReplicaServer, Servers};
 
 mod replaced;
 
@@ -146,7 +146,7 @@ impl Simulated {
     }
 }
 
-impl Replica for Simulated {
+impl ReplicaSource for Simulated {
     fn describe_again(&self) -> BoxFuture<'static, Result<Arc<Dataset>>> {
         self.describe()
     }

@@ -41,7 +41,7 @@ impl Remembering {
     }
 }
 
-impl Replica for Remembering {
+impl ReplicaSource for Remembering {
     fn describe_again(&self) -> BoxFuture<'static, Result<Arc<Dataset>>> {
         let this = self.clone();
         async move { this.asked().await }.boxed()
