@@ -182,7 +182,7 @@ pub fn without_tokens(text: &str) -> Cow<'_, str> {
 
 /// One more server of a URL that names several.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Replica {
+pub struct ReplicaAddress {
     /// Name or address, IPv6 without brackets.
     pub host: String,
     /// TCP port.
@@ -212,7 +212,7 @@ pub struct Url {
     /// The server's certificate must have this, `sha256:` and 64 hexadecimal digits.
     pub fingerprint: Option<String>,
     /// More servers of the same data set.
-    pub replicas: Vec<Replica>,
+    pub replicas: Vec<ReplicaAddress>,
 }
 
 impl Url {
@@ -237,7 +237,7 @@ impl Url {
     pub fn servers(&self) -> Vec<Self> {
         let first = Self { replicas: Vec::new(), ..self.clone() };
         let others = self.replicas.iter().cloned().map(|replica| {
-            let Replica { host, port, token, fingerprint } = replica;
+            let ReplicaAddress { host, port, token, fingerprint } = replica;
             Self { host, port, token, fingerprint, ..first.clone() }
         });
         std::iter::once(first.clone()).chain(others).collect()
@@ -257,7 +257,7 @@ impl Url {
                     "expected servers of the data set `{expected}`, found one of `{found}`"
                 )));
             }
-            all.replicas.push(Replica { host, port, token, fingerprint });
+            all.replicas.push(ReplicaAddress { host, port, token, fingerprint });
         }
         if all.replicas.len() >= MAX_SERVERS {
             let found = all.replicas.len() + 1;
@@ -304,7 +304,7 @@ impl FromStr for Url {
             fingerprint: None,
             replicas: servers
                 .into_iter()
-                .map(|(host, port)| Replica { host, port, token: None, fingerprint: None })
+                .map(|(host, port)| ReplicaAddress { host, port, token: None, fingerprint: None })
                 .collect(),
         };
         url.read_fragment(fragment)?;
