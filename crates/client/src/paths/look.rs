@@ -12,7 +12,7 @@ use plan::text::time;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 
-use super::report::Report;
+use super::report::PathReport;
 use super::{Paths, Seen, host, learn, now, probe};
 use crate::dial::{self, ConnectOptions, Endpoint};
 use crate::requests::{RemoteOperation, List};
@@ -94,7 +94,7 @@ impl LookSettings {
 ///
 /// # Cancel safety
 /// Safe: what was measured until then is remembered.
-pub async fn look(target: &Target, settings: &LookSettings, probing: Probing) -> Result<Report> {
+pub async fn look(target: &Target, settings: &LookSettings, probing: Probing) -> Result<PathReport> {
     let url = runtime::complete(&settings.runtime, target.url.clone());
     let address = address_of(&url).await?;
     let paths = &settings.paths;
@@ -121,11 +121,11 @@ pub async fn look(target: &Target, settings: &LookSettings, probing: Probing) ->
 ///
 /// # Cancel safety
 /// Safe: nothing is changed.
-pub async fn of_client(paths: &Paths, client: IpAddr) -> Result<Report> {
+pub async fn of_client(paths: &Paths, client: IpAddr) -> Result<PathReport> {
     of_host(paths, client, "from connections so far".into()).await
 }
 
-async fn of_host(paths: &Paths, host: IpAddr, measured: String) -> Result<Report> {
+async fn of_host(paths: &Paths, host: IpAddr, measured: String) -> Result<PathReport> {
     let host = host.to_canonical();
     // One at a time: whoever is connected may ask for thousands, and each takes threads of the process.
     let mut seen = paths.0.reporting.lock().await;
@@ -140,7 +140,7 @@ async fn of_host(paths: &Paths, host: IpAddr, measured: String) -> Result<Report
             facts
         }
     };
-    Ok(Report::new(host, recalled, facts, measured, now()))
+    Ok(PathReport::new(host, recalled, facts, measured, now()))
 }
 
 async fn address_of(url: &Url) -> Result<SocketAddr> {

@@ -17,7 +17,7 @@ use crate::text::size;
 
 /// Report of what is known of the path between this host and another. Rates are bytes per second, times seconds.
 #[derive(Debug, Serialize)]
-pub struct Report {
+pub struct PathReport {
     /// The other host.
     pub host: IpAddr,
     /// Host that was measured, where it is not `host` itself: one behind the same bottleneck.
@@ -71,7 +71,7 @@ struct OneWay {
     limits: Vec<Limit>,
 }
 
-impl Report {
+impl PathReport {
     /// From what is remembered of `host`, if anything is, and the facts of this one.
     pub(super) fn new(
         host: IpAddr,

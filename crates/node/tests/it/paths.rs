@@ -7,7 +7,7 @@ use std::time::Duration;
 use array::{ErrorKind, Priority, Result, Selection, Urgency};
 use bytes::Bytes;
 use client::dial::{Dialer, ConnectOptions, Endpoint};
-use client::paths::{Paths, Probing, Recalled, Report, Target, look};
+use client::paths::{Paths, Probing, Recalled, PathReport, Target, look};
 use client::requests::RemoteOperation;
 use client::url::{Location, Url};
 use link::{OpStream, Protocol};
@@ -36,11 +36,11 @@ async fn known(paths: &Paths) -> Recalled {
     tokio::time::timeout(Duration::from_secs(30), asking).await.expect("something is told in time")
 }
 
-async fn look_at(target: &str, context: &Context) -> Report {
+async fn look_at(target: &str, context: &Context) -> PathReport {
     probe_or_look_at(target, context, Probing::WhereUnknown).await
 }
 
-async fn probe_or_look_at(target: &str, context: &Context, probing: Probing) -> Report {
+async fn probe_or_look_at(target: &str, context: &Context, probing: Probing) -> PathReport {
     look(&target.parse().expect("a target"), &context.look_settings(), probing).await.expect("a report")
 }
 

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use array::{Error, Result};
 use bytes::Bytes;
-use client::paths::{self, Report};
+use client::paths::{self, PathReport};
 use link::quic::Rejecting;
 use wire::ops::{self, encode_json};
 
@@ -13,7 +13,7 @@ use super::{Begun, Call, Handler, Shared};
 
 /// Reports what this host knows of the path to a client that asks, with counts of the packets that its UDP port
 /// rejected.
-pub(crate) async fn of_client(node: &Shared, client: IpAddr) -> Result<Report> {
+pub(crate) async fn of_client(node: &Shared, client: IpAddr) -> Result<PathReport> {
     let report = paths::of_client(&node.paths, client).await?;
     Ok(report.rejecting(node.rejecting.get().map(Rejecting::so_far)))
 }
