@@ -1,7 +1,7 @@
 //! `corridor path`
 
 use array::{Error, Result};
-use client::paths::{Probing, Target, look};
+use client::paths::{Probing, PathTarget, look};
 use node::memory::{Budget, MIN_BUDGET_BYTES};
 
 use crate::cli::Path;
@@ -9,7 +9,7 @@ use crate::common::{context, print};
 use crate::progress::Progress;
 
 pub(crate) async fn run(options: &Path) -> Result<()> {
-    let target: Target = options.target.parse()?;
+    let target: PathTarget = options.target.parse()?;
     let context = context(Budget::viewing(MIN_BUDGET_BYTES), None, &options.reaching, Progress::JsonAside)?;
     let probing = if options.probe { Probing::Always } else { Probing::WhereUnknown };
     let report = look(&target, &context.look_settings(), probing).await?;

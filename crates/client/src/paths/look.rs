@@ -33,13 +33,13 @@ const WITHIN: Duration = Duration::from_secs(40);
 
 /// The other end of a path, as people name it: `HOST`, `HOST:PORT` or `corridor://HOST[:PORT]/#token=...`.
 #[derive(Clone, Debug)]
-pub struct Target {
+pub struct PathTarget {
     url: Url,
     /// Whether a port was named: then there is somebody to talk to.
     has_port: bool,
 }
 
-impl FromStr for Target {
+impl FromStr for PathTarget {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
@@ -94,7 +94,7 @@ impl LookSettings {
 ///
 /// # Cancel safety
 /// Safe: what was measured until then is remembered.
-pub async fn look(target: &Target, settings: &LookSettings, probing: Probing) -> Result<PathReport> {
+pub async fn look(target: &PathTarget, settings: &LookSettings, probing: Probing) -> Result<PathReport> {
     let url = runtime::complete(&settings.runtime, target.url.clone());
     let address = address_of(&url).await?;
     let paths = &settings.paths;
