@@ -1,7 +1,7 @@
 //! `corridor path`
 
 use array::{Error, Result};
-use client::paths::{Probing, PathTarget, look};
+use client::paths::{ProbeMode, PathTarget, look};
 use node::memory::{Budget, MIN_BUDGET_BYTES};
 
 use crate::cli::Path;
@@ -11,7 +11,7 @@ use crate::progress::Progress;
 pub(crate) async fn run(options: &Path) -> Result<()> {
     let target: PathTarget = options.target.parse()?;
     let context = context(Budget::viewing(MIN_BUDGET_BYTES), None, &options.reaching, Progress::JsonAside)?;
-    let probing = if options.probe { Probing::Always } else { Probing::WhereUnknown };
+    let probing = if options.probe { ProbeMode::Always } else { ProbeMode::WhereUnknown };
     let report = look(&target, &context.look_settings(), probing).await?;
     if options.json {
         let text = serde_json::to_string_pretty(&report)

@@ -57,7 +57,7 @@ impl FromStr for PathTarget {
 
 /// Whether packet trains are sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Probing {
+pub enum ProbeMode {
     /// Only where no rate of the path is known, to a server that takes part. Never to this machine itself.
     #[default]
     WhereUnknown,
@@ -94,7 +94,7 @@ impl LookSettings {
 ///
 /// # Cancel safety
 /// Safe: what was measured until then is remembered.
-pub async fn look(target: &PathTarget, settings: &LookSettings, probing: Probing) -> Result<PathReport> {
+pub async fn look(target: &PathTarget, settings: &LookSettings, probing: ProbeMode) -> Result<PathReport> {
     let url = runtime::complete(&settings.runtime, target.url.clone());
     let address = address_of(&url).await?;
     let paths = &settings.paths;
@@ -172,9 +172,9 @@ async fn ask_server(url: &Url, address: SocketAddr, settings: &LookSettings) -> 
 }
 
 /// Packet trains, where they are wanted; how that went, as the end of a sentence.
-async fn probed(url: &Url, address: SocketAddr, settings: &LookSettings, probing: Probing) -> Option<String> {
+async fn probed(url: &Url, address: SocketAddr, settings: &LookSettings, probing: ProbeMode) -> Option<String> {
     let host = address.ip().to_canonical();
-    if probing == Probing::WhereUnknown && (host.is_loopback() || settings.paths.knows_rates(host).await) {
+    if probing == ProbeMode::WhereUnknown && (host.is_loopback() || settings.paths.knows_rates(host).await) {
         return None;
     }
     let mut sum = probe::Sum::default();

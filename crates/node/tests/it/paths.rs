@@ -7,7 +7,7 @@ use std::time::Duration;
 use array::{ErrorKind, Priority, Result, Selection, Urgency};
 use bytes::Bytes;
 use client::dial::{Dialer, ConnectOptions, Endpoint};
-use client::paths::{Paths, Probing, Recalled, PathReport, Target, look};
+use client::paths::{Paths, ProbeMode, Recalled, PathReport, PathTarget, look};
 use client::requests::RemoteOperation;
 use client::url::{Location, Url};
 use link::{OpStream, Protocol};
@@ -37,10 +37,10 @@ async fn known(paths: &Paths) -> Recalled {
 }
 
 async fn look_at(target: &str, context: &Context) -> PathReport {
-    probe_or_look_at(target, context, Probing::WhereUnknown).await
+    probe_or_look_at(target, context, ProbeMode::WhereUnknown).await
 }
 
-async fn probe_or_look_at(target: &str, context: &Context, probing: Probing) -> PathReport {
+async fn probe_or_look_at(target: &str, context: &Context, probing: ProbeMode) -> PathReport {
     look(&target.parse().expect("a target"), &context.look_settings(), probing).await.expect("a report")
 }
 
@@ -188,7 +188,7 @@ async fn trains_go_both_ways_are_remembered_on_both_sides_and_end_with_the_budge
     assert!(!unasked.contains("trains"), "never to this machine itself: {unasked}");
     let (thin, _relay) = thin_path(served.url()).await;
     let by_quic = context.clone().reaching(ConnectOptions { protocol: Protocol::Quic, ..ConnectOptions::default() });
-    let report = probe_or_look_at(&thin, &by_quic, Probing::Always).await;
+    let report = probe_or_look_at(&thin, &by_quic, ProbeMode::Always).await;
     let said = &report.measured_now;
     assert!(said.contains("; 16 packet trains (") && !said.contains("no more"), "{said}");
     let json = serde_json::to_value(report).unwrap();
@@ -200,7 +200,7 @@ async fn trains_go_both_ways_are_remembered_on_both_sides_and_end_with_the_budge
     assert!(capacity.is_some_and(|capacity| capacity.samples == 8), "what came there: {of_client:?}");
     // Loopback is too fast for trains, and the long ones use up what may be spent.
     for _ in 0..100 {
-        let said = probe_or_look_at(&target, &context, Probing::Always).await.measured_now;
+        let said = probe_or_look_at(&target, &context, ProbeMode::Always).await.measured_now;
         if said.contains("there is room again in") {
             return;
         }
