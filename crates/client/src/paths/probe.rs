@@ -26,7 +26,7 @@ const MOST_IN_VAIN: u32 = 4;
 
 /// Totals of a probe.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Sum {
+pub(super) struct ProbeTotals {
     /// Trains that were remembered.
     pub(super) trains: u32,
     /// Bytes of all trains that were asked for.
@@ -45,30 +45,30 @@ pub(super) async fn probe(
     handle: &ClientHandle,
     flow: &dyn Flow,
     paths: &Paths,
-    sum: &mut Sum,
+    sum: &mut ProbeTotals,
 ) -> Result<()> {
     let none =
         || Error::unsupported("expected a link by QUIC, beside which trains travel, found another one");
     let (prober, peer) = flow.prober().zip(flow.peer()).ok_or_else(none)?;
     handle.welcomed().await?;
     let _alone = paths.begin_probe(peer.ip()).await?;
-    let probing = Probing { handle, prober, paths, host: peer.ip() };
+    let probing = PathProbe { handle, prober, paths, host: peer.ip() };
     for direction in [Direction::Down, Direction::Up] {
         probing.trains(direction, sum).await?;
     }
     Ok(())
 }
 
-struct Probing<'a> {
+struct PathProbe<'a> {
     handle: &'a ClientHandle,
     prober: &'a Prober,
     paths: &'a Paths,
     host: IpAddr,
 }
 
-impl Probing<'_> {
+impl PathProbe<'_> {
     /// Trains in one direction: longer ones until they take long enough, then as many as are told.
-    async fn trains(&self, direction: Direction, sum: &mut Sum) -> Result<()> {
+    async fn trains(&self, direction: Direction, sum: &mut ProbeTotals) -> Result<()> {
         let (mut before, mut told, mut in_vain) = (None, 0, 0);
         while told < TRAINS && in_vain < MOST_IN_VAIN {
             let packets = next_length(before.as_ref());
