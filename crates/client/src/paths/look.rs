@@ -177,7 +177,7 @@ async fn probed(url: &Url, address: SocketAddr, settings: &LookSettings, probing
     if probing == ProbeMode::WhereUnknown && (host.is_loopback() || settings.paths.knows_rates(host).await) {
         return None;
     }
-    let mut sum = probe::Sum::default();
+    let mut sum = probe::ProbeTotals::default();
     let done = async {
         let mut server = settings.server(url)?;
         server.reach.protocol = Protocol::Quic;
@@ -192,7 +192,7 @@ async fn probed(url: &Url, address: SocketAddr, settings: &LookSettings, probing
         }
     };
     let done = done.await;
-    let probe::Sum { trains, sent_bytes } = sum;
+    let probe::ProbeTotals { trains, sent_bytes } = sum;
     let sent = format!("{trains} packet trains ({})", size(sent_bytes));
     Some(match done {
         Ok(()) => format!("; {sent}"),

@@ -36,7 +36,7 @@ pub(crate) use learn::learn;
 pub use learn::read as read_told;
 pub use look::{LookSettings, ProbeMode, PathTarget, look, of_client};
 pub use report::PathReport;
-pub use turns::Turn;
+pub use turns::TrainLease;
 pub use watching::Watching;
 
 /// Jobs that may wait for the thread; further ones are left out.

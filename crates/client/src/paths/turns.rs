@@ -11,12 +11,12 @@ use super::database::Spending;
 use super::{Job, Paths, now};
 
 /// A probe of this user is under way until this is dropped.
-pub(super) struct Alone {
+pub(super) struct ProbeLease {
     paths: Paths,
     host: IpAddr,
 }
 
-impl Drop for Alone {
+impl Drop for ProbeLease {
     fn drop(&mut self) {
         // Where the thread has too much to do the lease ends by itself.
         let (answer, _) = oneshot::channel();
@@ -25,12 +25,12 @@ impl Drop for Alone {
 }
 
 /// A train of somebody behind this bottleneck is under way until this is dropped.
-pub struct Turn {
+pub struct TrainLease {
     paths: Paths,
     network: Network,
 }
 
-impl Drop for Turn {
+impl Drop for TrainLease {
     fn drop(&mut self) {
         self.paths.0.turns.lock().retain(|network| *network != self.network);
     }
@@ -41,9 +41,9 @@ impl Paths {
     ///
     /// # Errors
     /// `Busy` while one of the same bottleneck is under way.
-    pub(super) async fn begin_probe(&self, host: IpAddr) -> Result<Alone> {
+    pub(super) async fn begin_probe(&self, host: IpAddr) -> Result<ProbeLease> {
         self.spending(host, Spending::Begin).await?;
-        Ok(Alone { paths: self.clone(), host })
+        Ok(ProbeLease { paths: self.clone(), host })
     }
 
     /// Takes so many bytes of what probes may send.
@@ -71,14 +71,14 @@ impl Paths {
     ///
     /// # Errors
     /// `Busy` while another train is under way there.
-    pub fn take_turn(&self, host: IpAddr) -> Result<Turn> {
+    pub fn take_turn(&self, host: IpAddr) -> Result<TrainLease> {
         let network = Network::of(host);
         let mut turns = self.0.turns.lock();
         if turns.contains(&network) {
             return Err(refused(TooMuch::Busy));
         }
         turns.push(network);
-        Ok(Turn { paths: self.clone(), network })
+        Ok(TrainLease { paths: self.clone(), network })
     }
 }
 
