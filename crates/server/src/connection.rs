@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use array::{Error, ErrorKind, Result};
-use client::paths::Watching;
+use client::paths::ConnectionMonitor;
 use futures::future::OptionFuture;
 use link::{Flow, Link, Operation, WaitingRoom};
 use tokio::task::JoinSet;
@@ -144,7 +144,7 @@ impl Service {
                         return Err(error);
                     }
                     // Not before: its address may be forged, and its path is then somebody else's.
-                    Watching::begin(paths, flow.clone()).map(|begun| watching.spawn(begun.run()));
+                    ConnectionMonitor::begin(paths, flow.clone()).map(|begun| watching.spawn(begun.run()));
                 }
                 () = under_way.freed(), if least_tier > 0 => {}
                 operations = connection.next_together(least_tier, most_together), if least_tier <= HIGHEST_TIER => {

@@ -29,7 +29,7 @@ use wire::{ClientConfig, SentAhead};
 
 use crate::dial::retry::Again;
 use crate::dial::shared_failure::InVain;
-use crate::paths::{Paths, Watching, learn};
+use crate::paths::{Paths, ConnectionMonitor, learn};
 use crate::receive_limit;
 use crate::requests::RemoteOperation;
 use crate::reverse::Awaiting;
@@ -684,7 +684,7 @@ async fn remember(server: &Endpoint, flow: Option<&dyn Flow>) -> Option<Remember
 async fn watch(paths: Option<Paths>, flow: Option<Arc<dyn Flow>>) {
     if let Some((paths, flow)) = paths.zip(flow)
         && flow.proven().await
-        && let Some(watching) = Watching::begin(&paths, Some(flow))
+        && let Some(watching) = ConnectionMonitor::begin(&paths, Some(flow))
     {
         watching.run().await;
     }

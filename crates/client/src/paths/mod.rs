@@ -37,7 +37,7 @@ pub use learn::read as read_told;
 pub use look::{LookSettings, ProbeMode, PathTarget, look, of_client};
 pub use report::PathReport;
 pub use turns::TrainLease;
-pub use watching::Watching;
+pub use watching::ConnectionMonitor;
 
 /// Jobs that may wait for the thread; further ones are left out.
 const MAX_WAITING_JOBS: usize = 256;

@@ -28,7 +28,7 @@ const QUEUE_TIME: Duration = Duration::from_millis(2);
 pub(super) const OF_OTHER_HOST: &str = "the other host's";
 
 /// Watches one connection until dropped.
-pub struct Watching {
+pub struct ConnectionMonitor {
     paths: Paths,
     flow: Arc<dyn Flow>,
     host: IpAddr,
@@ -49,7 +49,7 @@ struct Seen {
     fastest_received: f64,
 }
 
-impl Watching {
+impl ConnectionMonitor {
     /// None where the protocol says nothing of itself.
     #[must_use]
     pub fn begin(paths: &Paths, flow: Option<Arc<dyn Flow>>) -> Option<Self> {
@@ -103,7 +103,7 @@ impl Watching {
     }
 }
 
-impl Drop for Watching {
+impl Drop for ConnectionMonitor {
     fn drop(&mut self) {
         self.look(true);
     }
