@@ -32,11 +32,11 @@ pub struct ConnectionMonitor {
     paths: Paths,
     flow: Arc<dyn Flow>,
     host: IpAddr,
-    seen: Mutex<Seen>,
+    seen: Mutex<MonitorState>,
 }
 
 /// How things stood.
-struct Seen {
+struct MonitorState {
     told: Statistics,
     looked: Statistics,
     looked_at: Instant,
@@ -56,7 +56,7 @@ impl ConnectionMonitor {
         let flow = flow?;
         let host = flow.peer()?.ip();
         let told = flow.statistics();
-        let seen = Seen {
+        let seen = MonitorState {
             told,
             looked: told,
             looked_at: Instant::now(),
