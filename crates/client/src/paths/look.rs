@@ -13,7 +13,7 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 
 use super::report::PathReport;
-use super::{Paths, Seen, host, learn, now, probe};
+use super::{Paths, HostFacts, host, learn, now, probe};
 use crate::dial::{self, ConnectOptions, Endpoint};
 use crate::requests::{RemoteOperation, List};
 use crate::runtime;
@@ -136,7 +136,7 @@ async fn of_host(paths: &Paths, host: IpAddr, measured: String) -> Result<PathRe
         None => {
             let looking = tokio::task::spawn_blocking(move || host::facts(host)).await;
             let facts = looking.map_err(|e| Error::internal(format!("the facts of this host: {e}")))?;
-            *seen = Some(Seen { host, at: Instant::now(), facts: facts.clone() });
+            *seen = Some(HostFacts { host, at: Instant::now(), facts: facts.clone() });
             facts
         }
     };

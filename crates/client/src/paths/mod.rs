@@ -74,11 +74,11 @@ struct Inner {
     /// Networks of which somebody is being probed with this process's part.
     turns: Mutex<Vec<Network>>,
     /// Whoever makes a report; others wait.
-    reporting: tokio::sync::Mutex<Option<Seen>>,
+    reporting: tokio::sync::Mutex<Option<HostFacts>>,
 }
 
 /// Facts of this host on its way to one, and when they were looked at.
-struct Seen {
+struct HostFacts {
     host: IpAddr,
     at: tokio::time::Instant,
     facts: plan::Host,
