@@ -14,7 +14,7 @@ use plan::{
 };
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
-use super::Recalled;
+use super::RememberedPath;
 use super::turns::refused;
 use crate::places::private_folder;
 
@@ -160,9 +160,9 @@ impl Database {
 
     /// Returns what is known of the path to `host`, or else, if `rtt_secs` is known, of the path to another host of
     /// its network that is behind the same bottleneck.
-    pub(super) fn recall(&self, host: IpAddr, rtt_secs: Option<f64>, now: Duration) -> Option<Recalled> {
+    pub(super) fn recall(&self, host: IpAddr, rtt_secs: Option<f64>, now: Duration) -> Option<RememberedPath> {
         if let Some(path) = read(&self.0, host) {
-            return Some(Recalled { path, of_neighbour: None });
+            return Some(RememberedPath { path, of_neighbour: None });
         }
         let signature = Signature { rtt_secs: rtt_secs?, capacity_bytes_per_sec: None };
         let hosts = self.neighbours(host).unwrap_or_default();
@@ -170,7 +170,7 @@ impl Database {
         let fits =
             |path: &Path| path.signature(now, Direction::Up).is_some_and(|known| known.fits(&signature));
         let (of, path) = known.find(|(_, path)| fits(path))?;
-        Some(Recalled { path, of_neighbour: Some(of) })
+        Some(RememberedPath { path, of_neighbour: Some(of) })
     }
 
     /// Hosts of the same network, the one heard of last first.

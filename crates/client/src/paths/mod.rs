@@ -46,15 +46,15 @@ const RECALLED_WITHIN: Duration = Duration::from_millis(50);
 /// So long the last user waits until what was told is written; then the process may end without.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(2);
 
-enum Job {
+enum DatabaseJob {
     Spend { host: IpAddr, at: Duration, what: Spending, answer: oneshot::Sender<Result<()>> },
     Tell { host: IpAddr, at: Duration, measured: Vec<Measurement> },
-    Recall { host: IpAddr, rtt_secs: Option<f64>, answer: oneshot::Sender<Option<Recalled>> },
+    Recall { host: IpAddr, rtt_secs: Option<f64>, answer: oneshot::Sender<Option<RememberedPath>> },
 }
 
 /// A path that is remembered.
 #[derive(Clone, Debug)]
-pub struct Recalled {
+pub struct RememberedPath {
     /// Knowledge of the path.
     pub path: Path,
     /// Host whose path this is, if it is not the host that was asked for: one in its network with the same
@@ -65,10 +65,10 @@ pub struct Recalled {
 /// The memory of paths. Clones share it. To drop the last one blocks the thread until everything that was told is written, for
 /// 2 s at the most: on a thread of a runtime other tasks wait for so long.
 #[derive(Clone)]
-pub struct Paths(Arc<Inner>);
+pub struct Paths(Arc<PathsState>);
 
-struct Inner {
-    jobs: Mutex<Option<SyncSender<Job>>>,
+struct PathsState {
+    jobs: Mutex<Option<SyncSender<DatabaseJob>>>,
     /// Channel of the thread, closed when the thread has ended.
     ended: Mutex<Receiver<()>>,
     /// Networks of which somebody is being probed with this process's part.
@@ -90,7 +90,7 @@ impl fmt::Debug for Paths {
     }
 }
 
-impl Drop for Inner {
+impl Drop for PathsState {
     fn drop(&mut self) {
         self.jobs.lock().take();
         if self.ended.lock().recv_timeout(WRITTEN_WITHIN) == Err(RecvTimeoutError::Timeout) {
@@ -114,7 +114,7 @@ impl Paths {
             tracing::warn!(%error, "paths are not remembered");
         }
         let (jobs, ended) = (Mutex::new(Some(sender)), Mutex::new(ended));
-        Self(Arc::new(Inner {
+        Self(Arc::new(PathsState {
             jobs,
             ended,
             turns: Mutex::default(),
@@ -122,13 +122,13 @@ impl Paths {
         }))
     }
 
-    fn send(&self, job: Job) -> bool {
+    fn send(&self, job: DatabaseJob) -> bool {
         self.0.jobs.lock().as_ref().is_some_and(|jobs| jobs.try_send(job).is_ok())
     }
 
     /// Something was measured on the path to `host`, now.
     pub fn tell(&self, host: IpAddr, measured: Vec<Measurement>) {
-        if !measured.is_empty() && !self.send(Job::Tell { host: host.to_canonical(), at: now(), measured }) {
+        if !measured.is_empty() && !self.send(DatabaseJob::Tell { host: host.to_canonical(), at: now(), measured }) {
             tracing::debug!(%host, "a measurement was left out");
         }
     }
@@ -138,9 +138,9 @@ impl Paths {
     ///
     /// # Cancel safety
     /// Safe: nothing is changed.
-    pub async fn recall(&self, host: IpAddr, rtt_secs: Option<f64>) -> Option<Recalled> {
+    pub async fn recall(&self, host: IpAddr, rtt_secs: Option<f64>) -> Option<RememberedPath> {
         let (answer, answered) = oneshot::channel();
-        self.send(Job::Recall { host: host.to_canonical(), rtt_secs, answer }).then_some(())?;
+        self.send(DatabaseJob::Recall { host: host.to_canonical(), rtt_secs, answer }).then_some(())?;
         answered.await.ok().flatten()
     }
 
@@ -150,7 +150,7 @@ impl Paths {
     ///
     /// # Cancel safety
     /// Safe: nothing is changed.
-    pub(crate) async fn recall_soon(&self, host: IpAddr, rtt_secs: Option<f64>) -> Option<Recalled> {
+    pub(crate) async fn recall_soon(&self, host: IpAddr, rtt_secs: Option<f64>) -> Option<RememberedPath> {
         tokio::time::timeout(RECALLED_WITHIN, self.recall(host, rtt_secs)).await.ok().flatten()
     }
 
@@ -169,12 +169,12 @@ impl Paths {
     ///
     /// # Cancel safety
     /// Safe: nothing is changed.
-    pub async fn known(&self, flow: &dyn Flow) -> Known {
-        let Some(host) = far_host(flow) else { return Known::default() };
+    pub async fn known(&self, flow: &dyn Flow) -> RememberedRates {
+        let Some(host) = far_host(flow) else { return RememberedRates::default() };
         let measured = flow.statistics().least_rtt.or(flow.statistics().rtt);
         let recalled = self.recall_soon(host, measured.map(|rtt| rtt.as_secs_f64())).await;
         let of = |direction| recalled.as_ref().and_then(|known| remembered(&known.path, direction, now()));
-        Known { up: of(Direction::Up), down: of(Direction::Down) }
+        RememberedRates { up: of(Direction::Up), down: of(Direction::Down) }
     }
 }
 
@@ -185,7 +185,7 @@ fn far_host(flow: &dyn Flow) -> Option<IpAddr> {
 
 /// Remembered rates and round trip of both directions of a path, each where enough is known to begin from.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Known {
+pub struct RememberedRates {
     /// Direction from this host to the other.
     pub up: Option<Remembered>,
     /// Direction from the other host to this one.
@@ -212,21 +212,21 @@ pub(crate) fn now() -> Duration {
 }
 
 /// The thread: opens the database when it is first needed, and ends with the last [`Paths`].
-fn work(folder: &FilePath, jobs: &Receiver<Job>) {
+fn work(folder: &FilePath, jobs: &Receiver<DatabaseJob>) {
     let mut database: Option<Database> = None;
     for job in jobs {
         let database = database.get_or_insert_with(|| Database::open(folder));
         match job {
-            Job::Tell { host, at, measured } => {
+            DatabaseJob::Tell { host, at, measured } => {
                 if let Err(error) = database.tell(host, at, measured) {
                     tracing::debug!(%host, %error, "a path was not remembered");
                 }
             }
-            Job::Spend { host, at, what, answer } => {
+            DatabaseJob::Spend { host, at, what, answer } => {
                 // Whoever asked may have gone.
                 drop(answer.send(database.spend(host, at, what)));
             }
-            Job::Recall { host, rtt_secs, answer } => {
+            DatabaseJob::Recall { host, rtt_secs, answer } => {
                 // Whoever asked may have gone.
                 drop(answer.send(database.recall(host, rtt_secs, now())));
             }

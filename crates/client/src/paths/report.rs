@@ -11,7 +11,7 @@ use plan::{
 };
 use serde::Serialize;
 
-use super::Recalled;
+use super::RememberedPath;
 use super::watching::OF_OTHER_HOST;
 use crate::text::size;
 
@@ -75,7 +75,7 @@ impl PathReport {
     /// From what is remembered of `host`, if anything is, and the facts of this one.
     pub(super) fn new(
         host: IpAddr,
-        recalled: Option<Recalled>,
+        recalled: Option<RememberedPath>,
         facts: Host,
         measured_now: String,
         now: Duration,

@@ -8,7 +8,7 @@ use plan::{Network, TooMuch};
 use tokio::sync::oneshot;
 
 use super::database::Spending;
-use super::{Job, Paths, now};
+use super::{DatabaseJob, Paths, now};
 
 /// A probe of this user is under way until this is dropped.
 pub(super) struct ProbeLease {
@@ -20,7 +20,7 @@ impl Drop for ProbeLease {
     fn drop(&mut self) {
         // Where the thread has too much to do the lease ends by itself.
         let (answer, _) = oneshot::channel();
-        self.paths.send(Job::Spend { host: self.host, at: now(), what: Spending::End, answer });
+        self.paths.send(DatabaseJob::Spend { host: self.host, at: now(), what: Spending::End, answer });
     }
 }
 
@@ -61,7 +61,7 @@ impl Paths {
         let (answer, answered) = oneshot::channel();
         let gone =
             || Error::new(ErrorKind::Busy, "the memory of paths, which counts what probes cost, is busy");
-        if !self.send(Job::Spend { host: host.to_canonical(), at: now(), what, answer }) {
+        if !self.send(DatabaseJob::Spend { host: host.to_canonical(), at: now(), what, answer }) {
             return Err(gone());
         }
         answered.await.map_err(|_| gone())?

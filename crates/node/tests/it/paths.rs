@@ -7,7 +7,7 @@ use std::time::Duration;
 use array::{ErrorKind, Priority, Result, Selection, Urgency};
 use bytes::Bytes;
 use client::dial::{Dialer, ConnectOptions, Endpoint};
-use client::paths::{Paths, ProbeMode, Recalled, PathReport, PathTarget, look};
+use client::paths::{Paths, ProbeMode, RememberedPath, PathReport, PathTarget, look};
 use client::requests::RemoteOperation;
 use client::url::{Location, Url};
 use link::{OpStream, Protocol};
@@ -24,7 +24,7 @@ const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const WAVES: &str = "synthetic:waves?shape=64,64,64&dtype=u8";
 
 /// Waits until something is known of the path, and returns it; fails after a time that even a busy host keeps.
-async fn known(paths: &Paths) -> Recalled {
+async fn known(paths: &Paths) -> RememberedPath {
     let asking = async {
         loop {
             if let Some(known) = paths.recall(HERE, None).await {
