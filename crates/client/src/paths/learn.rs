@@ -22,7 +22,7 @@ struct PathRequest;
 
 /// The part of a report that the other side needs.
 #[derive(Deserialize)]
-struct Theirs {
+struct ReportedSending {
     to: Told,
 }
 
@@ -47,7 +47,7 @@ impl RemoteOperation for PathRequest {
 /// # Errors
 /// `Corrupt` when it is not a report.
 pub fn read(report: &[u8]) -> Result<Told> {
-    Ok(decode_json::<Theirs>(report, "what is known of a path")?.to)
+    Ok(decode_json::<ReportedSending>(report, "what is known of a path")?.to)
 }
 
 /// Asks the server at the other end and remembers its answer; gives whether it said anything.

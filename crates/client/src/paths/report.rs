@@ -24,23 +24,23 @@ pub struct PathReport {
     pub of_neighbour: Option<IpAddr>,
     /// Sentence that says what was measured just now.
     pub measured_now: String,
-    rtt: Rtt,
+    rtt: RoundTripReport,
     /// By what `--link auto` connects: as advised for what comes here; null where the round trip decides.
     link: Advised<&'static str>,
     /// From here to there.
-    to: OneWay,
+    to: DirectionReport,
     /// From there to here.
-    from: OneWay,
+    from: DirectionReport,
     /// Facts of the host that answers.
     this_host: Host,
     /// Counts of packets that the UDP port of the answering server rejected since it began; null where there is no
     /// such port.
-    rejected: Option<Rejections>,
+    rejected: Option<RejectedPackets>,
 }
 
 /// Counts of rejected packets by reason, as in [`link::quic::Rejected`].
 #[derive(Debug, Serialize)]
-struct Rejections {
+struct RejectedPackets {
     unknown: u64,
     oversized: u64,
     unauthenticated: u64,
@@ -49,7 +49,7 @@ struct Rejections {
 }
 
 #[derive(Debug, Serialize)]
-struct Rtt {
+struct RoundTripReport {
     least_secs: Option<Estimate>,
     trimmed_mean_secs: Option<Estimate>,
     smoothed_secs: Option<f64>,
@@ -60,7 +60,7 @@ struct Rtt {
 
 /// One direction.
 #[derive(Debug, Serialize)]
-struct OneWay {
+struct DirectionReport {
     rate_bytes_per_sec: Option<Estimate>,
     #[serde(flatten)]
     seen: Told,
@@ -87,7 +87,7 @@ impl PathReport {
             host,
             of_neighbour,
             measured_now,
-            rtt: Rtt {
+            rtt: RoundTripReport {
                 least_secs: path.rtt.least(now),
                 trimmed_mean_secs: path.rtt.trimmed_mean(now),
                 smoothed_secs: smoothed.map(|(smoothed, _)| smoothed),
@@ -95,8 +95,8 @@ impl PathReport {
                 changes: path.rtt.shifts(),
             },
             link: link_protocol(&path, now),
-            to: OneWay::new(&path, Direction::Up, &facts, now),
-            from: OneWay::new(&path, Direction::Down, &facts, now),
+            to: DirectionReport::new(&path, Direction::Up, &facts, now),
+            from: DirectionReport::new(&path, Direction::Down, &facts, now),
             this_host: facts,
             rejected: None,
         }
@@ -105,7 +105,7 @@ impl PathReport {
     /// Returns this report with the counts of packets that a server's UDP port rejected.
     #[must_use]
     pub fn rejecting(self, rejected: Option<Rejected>) -> Self {
-        let told = |Rejected { unknown, oversized, unauthenticated, replayed, stray }| Rejections {
+        let told = |Rejected { unknown, oversized, unauthenticated, replayed, stray }| RejectedPackets {
             unknown,
             oversized,
             unauthenticated,
@@ -141,7 +141,7 @@ impl PathReport {
     }
 }
 
-impl OneWay {
+impl DirectionReport {
     fn new(path: &plan::Path, direction: Direction, facts: &Host, now: Duration) -> Self {
         let lane = path.lane(direction);
         Self {
