@@ -45,7 +45,7 @@ const SPENT_WITHIN: Duration = Duration::from_secs(2 * 3600);
 
 /// Change to the budget of probes.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Spending {
+pub(super) enum BudgetChange {
     /// A probe begins.
     Begin,
     /// So much is to be sent.
@@ -55,7 +55,7 @@ pub(super) enum Spending {
 }
 
 /// An open database.
-pub(super) struct Database(Connection);
+pub(super) struct PathDatabase(Connection);
 
 /// Why a file is not used.
 enum Unusable {
@@ -79,7 +79,7 @@ fn failed(error: impl std::fmt::Display) -> Error {
     Error::internal(format!("the memory of paths: {error}"))
 }
 
-impl Database {
+impl PathDatabase {
     /// The one in `folder`, else one in memory.
     pub(super) fn open(folder: &FilePath) -> Self {
         let file = folder.join("paths.sqlite");
@@ -136,17 +136,17 @@ impl Database {
     ///
     /// # Errors
     /// Why not now; or the file cannot be written: nothing is probed that is not counted.
-    pub(super) fn spend(&mut self, host: IpAddr, at: Duration, what: Spending) -> Result<()> {
+    pub(super) fn spend(&mut self, host: IpAddr, at: Duration, what: BudgetChange) -> Result<()> {
         let change = self.0.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
         let network = Network::of(host).to_string();
         let (mut of_path, mut of_all) = (budget(&change, &network), budget(&change, ALL_NETWORKS));
         match what {
-            Spending::Begin => of_path.begin(at).map_err(refused)?,
-            Spending::Bytes(bytes) => {
+            BudgetChange::Begin => of_path.begin(at).map_err(refused)?,
+            BudgetChange::Bytes(bytes) => {
                 of_path.spend(at, bytes, PATH_BYTES_PER_HOUR).map_err(refused)?;
                 of_all.spend(at, bytes, ALL_BYTES_PER_HOUR).map_err(refused)?;
             }
-            Spending::End => of_path.end(),
+            BudgetChange::End => of_path.end(),
         }
         for (network, budget) in [(network.as_str(), of_path), (ALL_NETWORKS, of_all)] {
             let text = serde_json::to_string(&budget).map_err(failed)?;
@@ -265,11 +265,11 @@ mod tests {
         host(n * 256)
     }
 
-    fn told(database: &mut Database, of: IpAddr, at: Duration) {
+    fn told(database: &mut PathDatabase, of: IpAddr, at: Duration) {
         database.tell(of, at, vec![Measurement::RoundTrip(0.02)]).unwrap();
     }
 
-    fn rows(database: &Database) -> u32 {
+    fn rows(database: &PathDatabase) -> u32 {
         database.0.query_row("SELECT count(*) FROM path", [], |row| row.get(0)).unwrap()
     }
 
@@ -284,9 +284,9 @@ mod tests {
         for content in [b"no database at all, but long enough to look like something".repeat(40), as_foreign]
         {
             std::fs::write(&file, &content).unwrap();
-            let mut database = Database::open(folder.path());
+            let mut database = PathDatabase::open(folder.path());
             told(&mut database, host(1), AT);
-            assert_eq!(rows(&Database::open(folder.path())), 1, "it is used anew");
+            assert_eq!(rows(&PathDatabase::open(folder.path())), 1, "it is used anew");
             assert_eq!(std::fs::read(folder.path().join("paths.sqlite.broken")).unwrap(), content);
             drop(database);
             for beside in ["sqlite-journal", "sqlite-wal", "sqlite-shm"] {
@@ -298,10 +298,10 @@ mod tests {
     #[test]
     fn a_file_of_a_newer_version_is_left_alone() {
         let folder = tempfile::tempdir().unwrap();
-        told(&mut Database::open(folder.path()), host(1), AT);
+        told(&mut PathDatabase::open(folder.path()), host(1), AT);
         let newer = Connection::open(folder.path().join("paths.sqlite")).unwrap();
         newer.pragma_update(None, "user_version", VERSION + 1).unwrap();
-        let mut database = Database::open(folder.path());
+        let mut database = PathDatabase::open(folder.path());
         assert_eq!(rows(&database), 0);
         told(&mut database, host(2), AT);
         assert_eq!(newer.query_row("SELECT count(*) FROM path", [], |row| row.get::<_, u32>(0)).unwrap(), 1);
@@ -311,12 +311,12 @@ mod tests {
     #[test]
     fn rows_are_bounded_and_grow_old() {
         let folder = tempfile::tempdir().unwrap();
-        let mut database = Database::open(folder.path());
+        let mut database = PathDatabase::open(folder.path());
         for n in 0..MAX_HOSTS + 3 {
             told(&mut database, apart(n), AT + Duration::from_secs(n.into()));
         }
         assert_eq!(rows(&database), MAX_HOSTS);
-        let is_known = |database: &Database, n| database.recall(apart(n), None, AT).is_some();
+        let is_known = |database: &PathDatabase, n| database.recall(apart(n), None, AT).is_some();
         assert!(!is_known(&database, 2) && is_known(&database, 3));
         told(&mut database, host(0), AT + MAX_AGE * 2);
         assert_eq!(rows(&database), 1);
@@ -325,7 +325,7 @@ mod tests {
     #[test]
     fn one_network_does_not_make_others_forgotten() {
         let folder = tempfile::tempdir().unwrap();
-        let mut database = Database::open(folder.path());
+        let mut database = PathDatabase::open(folder.path());
         told(&mut database, apart(9), AT);
         for n in 0..2 * MAX_HOSTS {
             let ip = (0x2001_0db8_0000_0000_u128 << 64) + (u128::from(n) << 64);
@@ -339,22 +339,22 @@ mod tests {
     #[test]
     fn probes_of_all_processes_share_one_budget_and_take_turns() {
         let folder = tempfile::tempdir().unwrap();
-        let (mut one, mut other) = (Database::open(folder.path()), Database::open(folder.path()));
-        one.spend(host(1), AT, Spending::Begin).unwrap();
-        let busy = other.spend(host(2), AT, Spending::Begin).unwrap_err();
+        let (mut one, mut other) = (PathDatabase::open(folder.path()), PathDatabase::open(folder.path()));
+        one.spend(host(1), AT, BudgetChange::Begin).unwrap();
+        let busy = other.spend(host(2), AT, BudgetChange::Begin).unwrap_err();
         assert_eq!(busy.kind(), array::ErrorKind::Busy, "the same network: {busy}");
-        one.spend(host(1), AT, Spending::End).unwrap();
-        other.spend(host(2), AT, Spending::Begin).unwrap();
+        one.spend(host(1), AT, BudgetChange::End).unwrap();
+        other.spend(host(2), AT, BudgetChange::Begin).unwrap();
         let room = PATH_BYTES_PER_HOUR / 2;
-        one.spend(host(1), AT, Spending::Bytes(room)).unwrap();
-        let spent = other.spend(host(2), AT, Spending::Bytes(1 << 20)).unwrap_err();
+        one.spend(host(1), AT, BudgetChange::Bytes(room)).unwrap();
+        let spent = other.spend(host(2), AT, BudgetChange::Bytes(1 << 20)).unwrap_err();
         assert!(spent.to_string().contains("room again in 4 min"), "{spent}");
         let elsewhere = |n: u32| host(n * 256);
         for n in 1..8 {
-            other.spend(elsewhere(n), AT, Spending::Bytes(room)).unwrap();
+            other.spend(elsewhere(n), AT, BudgetChange::Bytes(room)).unwrap();
         }
-        assert!(one.spend(elsewhere(8), AT, Spending::Bytes(room)).is_err(), "that is all for all networks");
-        one.spend(elsewhere(8), AT + SPENT_WITHIN * 2, Spending::Bytes(room)).unwrap();
+        assert!(one.spend(elsewhere(8), AT, BudgetChange::Bytes(room)).is_err(), "that is all for all networks");
+        one.spend(elsewhere(8), AT + SPENT_WITHIN * 2, BudgetChange::Bytes(room)).unwrap();
         let rows: u32 = one.0.query_row("SELECT count(*) FROM probing", [], |row| row.get(0)).unwrap();
         assert_eq!(rows, 2, "what is old is swept away");
     }
@@ -362,13 +362,13 @@ mod tests {
     #[test]
     fn processes_add_to_each_other_and_nonsense_in_a_row_is_forgotten() {
         let folder = tempfile::tempdir().unwrap();
-        let (mut one, mut other) = (Database::open(folder.path()), Database::open(folder.path()));
+        let (mut one, mut other) = (PathDatabase::open(folder.path()), PathDatabase::open(folder.path()));
         for _ in 0..2 {
             told(&mut one, host(1), AT);
             told(&mut other, host(1), AT);
         }
         let samples =
-            |of: &Database| of.recall(host(1), None, AT).unwrap().path.rtt.least(AT).unwrap().samples;
+            |of: &PathDatabase| of.recall(host(1), None, AT).unwrap().path.rtt.least(AT).unwrap().samples;
         assert_eq!((samples(&one), samples(&other)), (4, 4));
         one.0.execute("UPDATE path SET known = '{\"rtt\": 3}'", []).unwrap();
         assert!(one.recall(host(1), None, AT).is_none());

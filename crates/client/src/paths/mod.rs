@@ -31,7 +31,7 @@ use parking_lot::Mutex;
 use plan::{Direction, LEAST_CONFIDENCE, Measurement, Network, Path};
 use tokio::sync::oneshot;
 
-use database::{Database, Spending};
+use database::{PathDatabase, BudgetChange};
 pub(crate) use learn::learn;
 pub use learn::read as read_told;
 pub use look::{LookSettings, ProbeMode, PathTarget, look, of_client};
@@ -47,7 +47,7 @@ const RECALLED_WITHIN: Duration = Duration::from_millis(50);
 const WRITTEN_WITHIN: Duration = Duration::from_secs(2);
 
 enum DatabaseJob {
-    Spend { host: IpAddr, at: Duration, what: Spending, answer: oneshot::Sender<Result<()>> },
+    Spend { host: IpAddr, at: Duration, what: BudgetChange, answer: oneshot::Sender<Result<()>> },
     Tell { host: IpAddr, at: Duration, measured: Vec<Measurement> },
     Recall { host: IpAddr, rtt_secs: Option<f64>, answer: oneshot::Sender<Option<RememberedPath>> },
 }
@@ -213,9 +213,9 @@ pub(crate) fn now() -> Duration {
 
 /// The thread: opens the database when it is first needed, and ends with the last [`Paths`].
 fn work(folder: &FilePath, jobs: &Receiver<DatabaseJob>) {
-    let mut database: Option<Database> = None;
+    let mut database: Option<PathDatabase> = None;
     for job in jobs {
-        let database = database.get_or_insert_with(|| Database::open(folder));
+        let database = database.get_or_insert_with(|| PathDatabase::open(folder));
         match job {
             DatabaseJob::Tell { host, at, measured } => {
                 if let Err(error) = database.tell(host, at, measured) {

@@ -7,7 +7,7 @@ use array::{Error, ErrorKind, Result};
 use plan::{Network, TooMuch};
 use tokio::sync::oneshot;
 
-use super::database::Spending;
+use super::database::BudgetChange;
 use super::{DatabaseJob, Paths, now};
 
 /// A probe of this user is under way until this is dropped.
@@ -20,7 +20,7 @@ impl Drop for ProbeLease {
     fn drop(&mut self) {
         // Where the thread has too much to do the lease ends by itself.
         let (answer, _) = oneshot::channel();
-        self.paths.send(DatabaseJob::Spend { host: self.host, at: now(), what: Spending::End, answer });
+        self.paths.send(DatabaseJob::Spend { host: self.host, at: now(), what: BudgetChange::End, answer });
     }
 }
 
@@ -42,7 +42,7 @@ impl Paths {
     /// # Errors
     /// `Busy` while one of the same bottleneck is under way.
     pub(super) async fn begin_probe(&self, host: IpAddr) -> Result<ProbeLease> {
-        self.spending(host, Spending::Begin).await?;
+        self.spending(host, BudgetChange::Begin).await?;
         Ok(ProbeLease { paths: self.clone(), host })
     }
 
@@ -54,10 +54,10 @@ impl Paths {
     /// # Cancel safety
     /// Bytes that were counted stay counted.
     pub async fn spend(&self, host: IpAddr, bytes: u64) -> Result<()> {
-        self.spending(host, Spending::Bytes(bytes)).await
+        self.spending(host, BudgetChange::Bytes(bytes)).await
     }
 
-    async fn spending(&self, host: IpAddr, what: Spending) -> Result<()> {
+    async fn spending(&self, host: IpAddr, what: BudgetChange) -> Result<()> {
         let (answer, answered) = oneshot::channel();
         let gone =
             || Error::new(ErrorKind::Busy, "the memory of paths, which counts what probes cost, is busy");
