@@ -14,7 +14,7 @@ use array::{Error, ErrorKind, LongWork, Meaning, Priority, Result, Source, Urgen
 use cache::Cached;
 use client::catalogue::{self, Catalogue, Entry, Found, Host};
 use client::dial::{self, Dialer, ConnectOptions};
-use client::paths::{LookSettings, Paths};
+use client::paths::{InspectSettings, Paths};
 use client::peers::{self, CHAIN_WITHIN};
 use client::places::Places;
 use client::remote::RemoteSource;
@@ -122,8 +122,8 @@ impl Context {
 
     /// Settings for looking at network paths, as this context has them.
     #[must_use]
-    pub fn look_settings(&self) -> LookSettings {
-        LookSettings {
+    pub fn look_settings(&self) -> InspectSettings {
+        InspectSettings {
             runtime: self.places.runtime.clone(),
             paths: self.paths.clone(),
             reach: self.reach,

@@ -67,7 +67,7 @@ pub enum ProbeMode {
 
 /// Settings for looking at a path: how servers are found and reached.
 #[derive(Clone, Debug)]
-pub struct LookSettings {
+pub struct InspectSettings {
     /// Folder with the notes of running servers.
     pub runtime: PathBuf,
     /// Memory of the network paths to other hosts.
@@ -78,7 +78,7 @@ pub struct LookSettings {
     pub receive_bytes: u64,
 }
 
-impl LookSettings {
+impl InspectSettings {
     fn server(&self, url: &Url) -> Result<Endpoint> {
         let server = Endpoint::of(url, self.receive_bytes)?;
         Ok(server.by(self.reach).remembering(self.paths.clone()))
@@ -94,7 +94,7 @@ impl LookSettings {
 ///
 /// # Cancel safety
 /// Safe: what was measured until then is remembered.
-pub async fn look(target: &PathTarget, settings: &LookSettings, probing: ProbeMode) -> Result<PathReport> {
+pub async fn look(target: &PathTarget, settings: &InspectSettings, probing: ProbeMode) -> Result<PathReport> {
     let url = runtime::complete(&settings.runtime, target.url.clone());
     let address = address_of(&url).await?;
     let paths = &settings.paths;
@@ -153,7 +153,7 @@ async fn address_of(url: &Url) -> Result<SocketAddr> {
 }
 
 /// Operations that a server answers at once. The connection is watched besides, and what it showed is told when it ends.
-async fn ask_server(url: &Url, address: SocketAddr, settings: &LookSettings) -> Result<String> {
+async fn ask_server(url: &Url, address: SocketAddr, settings: &InspectSettings) -> Result<String> {
     let server = settings.server(url)?;
     let (handle, driving) = dial::open(&server).await?;
     let asking = async {
@@ -172,7 +172,7 @@ async fn ask_server(url: &Url, address: SocketAddr, settings: &LookSettings) -> 
 }
 
 /// Packet trains, where they are wanted; how that went, as the end of a sentence.
-async fn probed(url: &Url, address: SocketAddr, settings: &LookSettings, probing: ProbeMode) -> Option<String> {
+async fn probed(url: &Url, address: SocketAddr, settings: &InspectSettings, probing: ProbeMode) -> Option<String> {
     let host = address.ip().to_canonical();
     if probing == ProbeMode::WhereUnknown && (host.is_loopback() || settings.paths.knows_rates(host).await) {
         return None;

@@ -34,7 +34,7 @@ use tokio::sync::oneshot;
 use database::{PathDatabase, BudgetChange};
 pub(crate) use learn::learn;
 pub use learn::read as read_told;
-pub use look::{LookSettings, ProbeMode, PathTarget, look, of_client};
+pub use look::{InspectSettings, ProbeMode, PathTarget, look, of_client};
 pub use report::PathReport;
 pub use turns::TrainLease;
 pub use watching::ConnectionMonitor;

@@ -101,7 +101,7 @@ async fn looking_asks_a_server_else_connects_else_says_what_is_missing() {
     let refused = look_at(&format!("127.0.0.1:{port}"), &context).await;
     assert!(refused.measured_now.starts_with("nothing was measured now: "), "{}", refused.measured_now);
     for odd in ["", "a b", "host:99999", "corridor://"] {
-        assert_eq!(odd.parse::<Target>().unwrap_err().kind(), ErrorKind::Invalid, "{odd}");
+        assert_eq!(odd.parse::<PathTarget>().unwrap_err().kind(), ErrorKind::Invalid, "{odd}");
     }
 }
 
