@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 use wire::compression::Compressed;
 use wire::ops::{self, BlockBody, BlockPlace, Describe, Read, ReadBlock, Rows};
 
-use crate::dial::retry::Again;
+use crate::dial::retry::BusyRetry;
 use crate::dial::{Current, Dialer};
 use crate::reading::block_fetches::one_by_one;
 pub use crate::reading::decompression::Carried;
@@ -123,7 +123,7 @@ impl RemoteSource {
     }
 
     async fn fetch(&self, want: &Want) -> Result<Arc<Block>> {
-        let mut again = Again::default();
+        let mut again = BusyRetry::default();
         loop {
             match self.fetch_once(want).await {
                 Ok(block) => return Ok(block),
@@ -186,7 +186,7 @@ impl RemoteSource {
         }
         let parameters = parameters(&dataset, &request);
         let urgency = Urgency::of(request.priority);
-        let (mut again, mut place) = (Again::default(), into);
+        let (mut again, mut place) = (BusyRetry::default(), into);
         loop {
             let (loan, lent) = place.lend();
             let mut current = self.dialer.current().await?;
@@ -301,7 +301,7 @@ impl RemoteSource {
         loan: Loan,
         error: Error,
     ) -> Result<()> {
-        Again::default().after(error, None).await?;
+        BusyRetry::default().after(error, None).await?;
         self.read_of(dataset, request, loan.try_end().map_err(still_lent)?).await
     }
 }

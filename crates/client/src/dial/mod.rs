@@ -27,7 +27,7 @@ use tokio::time::error::Elapsed;
 use wire::compression::{COMPRESS, DEFLATE, LZ4, ZSTD};
 use wire::{ClientConfig, SentAhead};
 
-use crate::dial::retry::Again;
+use crate::dial::retry::BusyRetry;
 use crate::dial::shared_failure::InVain;
 use crate::paths::{Paths, ConnectionMonitor, learn};
 use crate::receive_limit;
@@ -516,7 +516,7 @@ impl Dialer {
     /// # Cancel safety
     /// Dropping it cancels the operation.
     pub async fn ask<A: RemoteOperation>(&self, ask: A, urgency: Urgency) -> Result<A::Response> {
-        let mut again = Again::default();
+        let mut again = BusyRetry::default();
         loop {
             let replies = self.request(&ask, urgency).await?;
             match ask.answer(replies).await {

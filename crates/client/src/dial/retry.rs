@@ -17,9 +17,9 @@ const SPREAD: u32 = 0x9E37_79B9;
 
 /// One question, and how often it was asked in vain.
 #[derive(Debug, Default)]
-pub(crate) struct Again(u32);
+pub(crate) struct BusyRetry(u32);
 
-impl Again {
+impl BusyRetry {
     /// Waits before the question is asked again.
     ///
     /// # Errors
@@ -61,7 +61,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn pauses_grow_and_end() {
         let begun = tokio::time::Instant::now();
-        let (mut again, mut pauses, mut last) = (Again::default(), Vec::new(), begun);
+        let (mut again, mut pauses, mut last) = (BusyRetry::default(), Vec::new(), begun);
         while again.after(busy(), None).await.is_ok() {
             pauses.push(last.elapsed());
             last = tokio::time::Instant::now();
@@ -78,7 +78,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn those_refused_together_come_back_apart() {
         let waits = (0..100).map(|_| async {
-            Again::default().after(busy(), None).await.unwrap();
+            BusyRetry::default().after(busy(), None).await.unwrap();
             tokio::time::Instant::now()
         });
         let mut back = futures::future::join_all(waits).await;
@@ -90,7 +90,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn other_errors_and_deadlines_are_not_waited_for() {
         let begun = tokio::time::Instant::now();
-        let mut again = Again::default();
+        let mut again = BusyRetry::default();
         assert_eq!(again.after(Error::invalid("no"), None).await.unwrap_err().kind(), ErrorKind::Invalid);
         let soon = begun.into_std() + FIRST_PAUSE / 4;
         assert_eq!(again.after(busy(), Some(soon)).await.unwrap_err(), busy());
