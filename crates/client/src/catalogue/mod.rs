@@ -26,7 +26,7 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use parking_lot::Mutex;
 use wire::ops::{BlockPlace, encode_dataset};
 
-use crate::dial::shared_failure::InVain;
+use crate::dial::shared_failure::SharedFailure;
 use crate::reading::block_fetches::{one_block, one_by_one};
 use found::described;
 pub use found::{Found, Host, MAX_DATASETS, find, is_one, same_everywhere};
@@ -57,7 +57,7 @@ pub struct Catalogue(Arc<Inner>);
 struct Inner {
     entries: Vec<Entry>,
     known: Mutex<Option<Arc<Joined>>>,
-    in_vain: InVain,
+    in_vain: SharedFailure,
     describing: tokio::sync::Mutex<()>,
 }
 
@@ -79,7 +79,7 @@ impl Catalogue {
         Ok(Self(Arc::new(Inner {
             entries,
             known: Mutex::default(),
-            in_vain: InVain::default(),
+            in_vain: SharedFailure::default(),
             describing: tokio::sync::Mutex::default(),
         })))
     }

@@ -28,7 +28,7 @@ use wire::compression::{COMPRESS, DEFLATE, LZ4, ZSTD};
 use wire::{ClientConfig, SentAhead};
 
 use crate::dial::retry::BusyRetry;
-use crate::dial::shared_failure::InVain;
+use crate::dial::shared_failure::SharedFailure;
 use crate::paths::{Paths, ConnectionMonitor, learn};
 use crate::receive_limit;
 use crate::requests::RemoteOperation;
@@ -295,7 +295,7 @@ impl State {
 #[derive(Clone)]
 pub struct Dialer {
     way: Arc<Way>,
-    in_vain: Arc<InVain>,
+    in_vain: Arc<SharedFailure>,
     state: Arc<Mutex<State>>,
     /// How often another connection has taken the place of one that carried.
     moved: Arc<signal::Sender<u64>>,

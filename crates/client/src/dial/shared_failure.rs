@@ -8,12 +8,12 @@ use parking_lot::Mutex;
 
 /// The attempts in vain at one thing so far, to be read without waiting for the one under way.
 #[derive(Default)]
-pub(crate) struct InVain {
+pub(crate) struct SharedFailure {
     count: AtomicU64,
     last: Mutex<Option<Error>>,
 }
 
-impl InVain {
+impl SharedFailure {
     /// How many there were: to be remembered before waiting for the one under way.
     pub(crate) fn count(&self) -> u64 {
         self.count.load(Ordering::Relaxed)
