@@ -19,13 +19,13 @@ use crate::paths::{Paths, now};
 pub(super) const QUIC_WITHIN: Duration = Duration::from_secs(3);
 
 /// A link, and the one by QUIC that may still come.
-pub(super) struct Connected {
+pub(super) struct OpenedLink {
     pub(super) link: Link,
-    pub(super) later: Option<Later>,
+    pub(super) later: Option<PendingLink>,
 }
 
 /// A link by QUIC, if it gets through in time.
-pub(super) type Later = BoxFuture<'static, Option<Link>>;
+pub(super) type PendingLink = BoxFuture<'static, Option<Link>>;
 
 /// Connects as is best for the path.
 ///
@@ -34,7 +34,7 @@ pub(super) type Later = BoxFuture<'static, Option<Link>>;
 ///
 /// # Cancel safety
 /// Dropping it closes the sockets.
-pub(super) async fn connect(server: &Endpoint, ways: Ways, options: &Options) -> Result<Connected> {
+pub(super) async fn connect(server: &Endpoint, ways: Ways, options: &Options) -> Result<OpenedLink> {
     if let Some(paths) = &server.paths
         && !matches!(server.trust, Trust::Plain)
         && let Some(host) = address_of(server).await.filter(|host| !host.is_loopback())
@@ -43,8 +43,8 @@ pub(super) async fn connect(server: &Endpoint, ways: Ways, options: &Options) ->
         return connect_by(&link_protocol(&known.path, now()), server, (ways, options), paths, host).await;
     }
     let raced = race(&server.host, server.port, &server.trust, ways, options, LONG_RTT).await?;
-    let later = raced.later.map(|later| -> Later { Box::pin(async move { in_time(later).await.ok() }) });
-    Ok(Connected { link: raced.link, later })
+    let later = raced.later.map(|later| -> PendingLink { Box::pin(async move { in_time(later).await.ok() }) });
+    Ok(OpenedLink { link: raced.link, later })
 }
 
 /// By how many streams a link by TCP is best made, as far as the path is known; one on this machine.
@@ -68,7 +68,7 @@ async fn connect_by(
     (ways, options): (Ways, &Options),
     paths: &Paths,
     host: IpAddr,
-) -> Result<Connected> {
+) -> Result<OpenedLink> {
     tracing::debug!(%host, link = advised.value, why = advised.basis);
     let quic_from = match advised.value {
         Some("tcp") => return by_tcp(server, ways, options).await,
@@ -78,7 +78,7 @@ async fn connect_by(
     let Raced { link, later } =
         race(&server.host, server.port, &server.trust, ways, options, quic_from).await?;
     let paths = paths.clone();
-    let later = later.map(|later| -> Later {
+    let later = later.map(|later| -> PendingLink {
         Box::pin(async move {
             match in_time(later).await {
                 Ok(link) => Some(link),
@@ -92,20 +92,20 @@ async fn connect_by(
             }
         })
     });
-    Ok(Connected { link, later })
+    Ok(OpenedLink { link, later })
 }
 
 /// TCP, as advised; QUIC where that cannot be reached.
-async fn by_tcp(server: &Endpoint, ways: Ways, options: &Options) -> Result<Connected> {
+async fn by_tcp(server: &Endpoint, ways: Ways, options: &Options) -> Result<OpenedLink> {
     let Endpoint { host, port, trust, .. } = server;
     let error = match link::dial(host, *port, trust, Protocol::Tcp, ways, options).await {
         Err(error) if is_unreached(&error) => error,
-        done => return done.map(|link| Connected { link, later: None }),
+        done => return done.map(|link| OpenedLink { link, later: None }),
     };
     let link = timeout(QUIC_WITHIN, by_quic(server, options)).await.unwrap_or_else(|_| Err(error.clone()));
     let link = link.map_err(|also| error.context(format!("QUIC did not get through either ({also})")))?;
     tracing::warn!(host, "TCP was advised and did not get through: by QUIC");
-    Ok(Connected { link, later: None })
+    Ok(OpenedLink { link, later: None })
 }
 
 /// By QUIC, with an answer: a ticket of an earlier connection says nothing of today's path.
@@ -229,7 +229,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let paths = Paths::in_folder(folder.path());
         let host: IpAddr = "192.0.2.7".parse().unwrap();
-        let Connected { link, later } =
+        let OpenedLink { link, later } =
             connect_by(&advised("quic"), &server, (Ways::default(), &Options::default()), &paths, host)
                 .await
                 .unwrap();
@@ -249,7 +249,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let paths = Paths::in_folder(folder.path());
         let host: IpAddr = "192.0.2.8".parse().unwrap();
-        let Connected { link, .. } =
+        let OpenedLink { link, .. } =
             connect_by(&advised("quic"), &server, (Ways::default(), &at_once()), &paths, host).await.unwrap();
         assert_eq!(link.flow().unwrap().statistics().protocol, "tcp");
     }

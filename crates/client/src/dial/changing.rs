@@ -14,8 +14,8 @@ use plan::{Carrying, LinkWatch, Standing};
 use tokio::sync::{Mutex, watch};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::advised::{self, Later, QUIC_WITHIN};
-use super::{Opened, Endpoint, State, late, put_on, ways_of};
+use super::advised::{self, PendingLink, QUIC_WITHIN};
+use super::{OpenedConnection, Endpoint, DialerState, late, put_on, ways_of};
 
 /// How often a connection is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -23,13 +23,13 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 const WELCOMED_WITHIN: Duration = Duration::from_secs(10);
 
 /// Current connection, with a signal of its replacement.
-pub(crate) struct Current {
+pub(crate) struct CurrentConnection {
     pub(crate) client: ClientHandle,
     pub(super) moves: u64,
     pub(super) moved: watch::Receiver<u64>,
 }
 
-impl Current {
+impl CurrentConnection {
     /// Waits until another connection has replaced this one; requests for data that have not arrived belong there.
     ///
     /// # Cancel safety
@@ -43,20 +43,20 @@ impl Current {
 }
 
 /// Watches the connection to one server, and changes its protocol.
-pub(super) struct Changing {
+pub(super) struct ProtocolSwitch {
     pub(super) server: Endpoint,
-    pub(super) state: Weak<Mutex<State>>,
+    pub(super) state: Weak<Mutex<DialerState>>,
     /// Number of the connection among those of its dialer.
     pub(super) number: u64,
     pub(super) moved: Arc<watch::Sender<u64>>,
 }
 
-impl Changing {
+impl ProtocolSwitch {
     /// Runs until the connection ends, or the dialer makes another one.
     ///
     /// # Cancel safety
     /// Dropping it leaves things as they are.
-    pub(super) async fn attend(self, mut flow: Arc<dyn Flow>, mut of: ClientWatch, mut later: Option<Later>) {
+    pub(super) async fn attend(self, mut flow: Arc<dyn Flow>, mut of: ClientWatch, mut later: Option<PendingLink>) {
         let begun = Instant::now();
         let carrying = if flow.statistics().protocol == "tcp" { Carrying::Tcp } else { Carrying::Quic };
         let mut watch = LinkWatch::new(carrying, Duration::ZERO);
@@ -114,7 +114,7 @@ impl Changing {
             Some(link) => link,
             None => self.dial(to).await?,
         };
-        let Opened { handle, driving, flow, .. } = put_on(&self.server, Protocol::Auto, link).await?;
+        let OpenedConnection { handle, driving, flow, .. } = put_on(&self.server, Protocol::Auto, link).await?;
         let Some(flow) = flow else { return Ok(None) };
         let mut driving = driving;
         let welcomed = async {
@@ -126,7 +126,7 @@ impl Changing {
         timeout(WELCOMED_WITHIN, welcomed).await.unwrap_or_else(late)?;
         let Some(state) = self.state.upgrade() else { return Ok(None) };
         let mut state = state.lock().await;
-        let State { connection, drivers, .. } = &mut *state;
+        let DialerState { connection, drivers, .. } = &mut *state;
         let Some(current) = connection.as_mut().filter(|c| c.number == self.number) else {
             return Ok(None);
         };

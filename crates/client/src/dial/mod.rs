@@ -35,9 +35,9 @@ use crate::requests::RemoteOperation;
 use crate::reverse::Awaiting;
 use crate::ssh::{Address, Login};
 use crate::url::Url;
-use advised::{Connected, Later};
-use changing::Changing;
-pub(crate) use changing::Current;
+use advised::{OpenedLink, PendingLink};
+use changing::ProtocolSwitch;
+pub(crate) use changing::CurrentConnection;
 
 /// Pause after the first attempt in vain; doubled after each further one.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -229,7 +229,7 @@ impl Endpoint {
 }
 
 /// How a server is reached.
-enum Way {
+enum DialMethod {
     Port(Endpoint),
     Ssh {
         address: Address,
@@ -244,7 +244,7 @@ enum Way {
     },
 }
 
-impl Way {
+impl DialMethod {
     /// For people.
     fn name(&self) -> String {
         match self {
@@ -257,7 +257,7 @@ impl Way {
 
 /// A connection, welcomed or not yet.
 #[derive(Clone)]
-struct Connection {
+struct DialerConnection {
     number: u64,
     /// Number of replaced connections of the dialer before this handle.
     moves: u64,
@@ -269,8 +269,8 @@ struct Connection {
 }
 
 #[derive(Default)]
-struct State {
-    connection: Option<Connection>,
+struct DialerState {
+    connection: Option<DialerConnection>,
     /// Connections begun.
     begun: u64,
     failures: u32,
@@ -279,9 +279,9 @@ struct State {
     drivers: JoinSet<()>,
 }
 
-impl State {
+impl DialerState {
     /// The connection, if it lives and more can be asked; over the channel where a direct link has broken.
-    fn live(&mut self) -> Option<Connection> {
+    fn live(&mut self) -> Option<DialerConnection> {
         let is_over = |handle: &ClientHandle| handle.ended().is_some() || handle.is_spent();
         let connection = self.connection.as_mut()?;
         if is_over(&connection.handle) {
@@ -294,9 +294,9 @@ impl State {
 /// Asks one server, connecting when needed. Clones share the connection.
 #[derive(Clone)]
 pub struct Dialer {
-    way: Arc<Way>,
+    way: Arc<DialMethod>,
     in_vain: Arc<SharedFailure>,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<DialerState>>,
     /// How often another connection has taken the place of one that carried.
     moved: Arc<signal::Sender<u64>>,
 }
@@ -311,24 +311,24 @@ impl Dialer {
     /// Connects to nobody yet.
     #[must_use]
     pub fn new(server: Endpoint) -> Self {
-        Self::by(Way::Port(server))
+        Self::by(DialMethod::Port(server))
     }
 
     /// Logs in nowhere yet. `reach` is for the direct link, where there can be one; ssh's own channel only compresses by it.
     #[must_use]
     pub fn through_ssh(address: Address, window_bytes: u64, reach: ConnectOptions) -> Self {
         let window_bytes = window_bytes.max(MIN_WINDOW_BYTES);
-        Self::by(Way::Ssh { address, window_bytes, reach })
+        Self::by(DialMethod::Ssh { address, window_bytes, reach })
     }
 
     /// Has not waited for anybody yet.
     #[must_use]
     pub fn awaiting(awaiting: Awaiting, window_bytes: u64, compression: Compression) -> Self {
         let window_bytes = window_bytes.max(MIN_WINDOW_BYTES);
-        Self::by(Way::Awaited { awaiting, window_bytes, compression })
+        Self::by(DialMethod::Awaited { awaiting, window_bytes, compression })
     }
 
-    fn by(way: Way) -> Self {
+    fn by(way: DialMethod) -> Self {
         Self {
             way: Arc::new(way),
             in_vain: Arc::default(),
@@ -355,10 +355,10 @@ impl Dialer {
     ///
     /// # Cancel safety
     /// As [`client`](Self::client).
-    pub(crate) async fn current(&self) -> Result<Current> {
+    pub(crate) async fn current(&self) -> Result<CurrentConnection> {
         let connection = self.connection().await?;
         self.settled(&connection).await?;
-        Ok(Current { client: connection.handle, moves: connection.moves, moved: self.moved.subscribe() })
+        Ok(CurrentConnection { client: connection.handle, moves: connection.moves, moved: self.moved.subscribe() })
     }
 
     /// Replaces the connection by one of this protocol, as is done automatically where the path needs it. Requests under way are
@@ -370,7 +370,7 @@ impl Dialer {
     /// # Cancel safety
     /// Dropping it leaves things as they are.
     pub async fn carry_by(&self, to: Carrying) -> Result<bool> {
-        let Way::Port(server) = &*self.way else { return Ok(false) };
+        let DialMethod::Port(server) = &*self.way else { return Ok(false) };
         let Some(number) = self.state.lock().await.live().map(|connection| connection.number) else {
             return Ok(false);
         };
@@ -378,8 +378,8 @@ impl Dialer {
         Ok(changed.is_some())
     }
 
-    fn changing(&self, server: &Endpoint, number: u64) -> Changing {
-        Changing {
+    fn changing(&self, server: &Endpoint, number: u64) -> ProtocolSwitch {
+        ProtocolSwitch {
             server: server.clone(),
             state: Arc::downgrade(&self.state),
             number,
@@ -409,7 +409,7 @@ impl Dialer {
     }
 
     /// A connection on which operations can be asked at once, before anybody was welcomed.
-    async fn connection(&self) -> Result<Connection> {
+    async fn connection(&self) -> Result<DialerConnection> {
         let before = self.in_vain.count();
         let mut state = self.state.lock().await;
         if let Some(live) = state.live() {
@@ -436,10 +436,10 @@ impl Dialer {
         }
     }
 
-    async fn begin(&self, state: &mut State) -> Result<Connection> {
+    async fn begin(&self, state: &mut DialerState) -> Result<DialerConnection> {
         let number = state.begun;
         let (handle, login) = match &*self.way {
-            Way::Port(server) => {
+            DialMethod::Port(server) => {
                 let opened = open_watched(server).await.map_err(|e| hint(server, e))?;
                 state.drivers.spawn(opened.driving);
                 if let Some(flow) = opened.flow.filter(|flow| may_change(server, &**flow)) {
@@ -448,7 +448,7 @@ impl Dialer {
                 }
                 (opened.handle, None)
             }
-            Way::Ssh { address, window_bytes, reach } => {
+            DialMethod::Ssh { address, window_bytes, reach } => {
                 let begun = Login::begin(address, *window_bytes, *reach).await?;
                 let (login, handle, driver, attending) = begun;
                 state.drivers.spawn(driver);
@@ -456,7 +456,7 @@ impl Dialer {
                 state.drivers.spawn(attending.attend(move |direct| take_over(state_then, number, direct)));
                 (handle, Some(login))
             }
-            Way::Awaited { awaiting, window_bytes, compression } => {
+            DialMethod::Awaited { awaiting, window_bytes, compression } => {
                 let link = awaiting.next().await.map_err(|e| e.context(self.way.name()))?;
                 let token = awaiting.token().to_owned();
                 let mut config =
@@ -468,10 +468,10 @@ impl Dialer {
             }
         };
         let moves = *self.moved.borrow();
-        Ok(Connection { number, moves, handle, is_welcomed: Arc::default(), channel: None, login })
+        Ok(DialerConnection { number, moves, handle, is_welcomed: Arc::default(), channel: None, login })
     }
 
-    fn note_in_vain(&self, state: &mut State, error: &Error) {
+    fn note_in_vain(&self, state: &mut DialerState, error: &Error) {
         let pause = FIRST_PAUSE.saturating_mul(1 << state.failures.min(10)).min(MAX_PAUSE);
         state.failures = state.failures.saturating_add(1);
         state.not_before = Some(Instant::now() + pause);
@@ -480,7 +480,7 @@ impl Dialer {
     }
 
     /// Waits for the end of the handshake.
-    async fn settled(&self, connection: &Connection) -> Result<()> {
+    async fn settled(&self, connection: &DialerConnection) -> Result<()> {
         if connection.is_welcomed.load(Ordering::Relaxed) {
             return Ok(());
         }
@@ -500,7 +500,7 @@ impl Dialer {
     }
 
     /// Why there was no welcome.
-    async fn explain(&self, connection: &Connection, lost: Error) -> Error {
+    async fn explain(&self, connection: &DialerConnection, lost: Error) -> Error {
         match &connection.login {
             Some(login) => login.explain(lost).await,
             None => lost,
@@ -564,7 +564,7 @@ pub fn trust_of(url: &Url) -> Result<Trust> {
 }
 
 /// A connection that was made, and not welcomed yet.
-pub(crate) struct Opened {
+pub(crate) struct OpenedConnection {
     /// Asks.
     pub(crate) handle: ClientHandle,
     /// Moves bytes until the connection ends.
@@ -572,7 +572,7 @@ pub(crate) struct Opened {
     /// Control and statistics of what the connection sends, if its protocol has them.
     pub(crate) flow: Option<Arc<dyn Flow>>,
     /// Link by another protocol that may still connect.
-    later: Option<Later>,
+    later: Option<PendingLink>,
 }
 
 /// Connects, without waiting to be welcomed. The future moves bytes until the connection ends.
@@ -581,7 +581,7 @@ pub(crate) async fn open(server: &Endpoint) -> Result<(ClientHandle, BoxFuture<'
 }
 
 /// Connects as [`open`] does; the result also has the connection's control and statistics.
-pub(crate) async fn open_watched(server: &Endpoint) -> Result<Opened> {
+pub(crate) async fn open_watched(server: &Endpoint) -> Result<OpenedConnection> {
     let ConnectOptions { protocol, choice, .. } = server.reach;
     // Who asks for a controller means a protocol that has them.
     let protocol = if choice.is_some() && protocol == Protocol::Auto { Protocol::Quic } else { protocol };
@@ -597,15 +597,15 @@ pub(crate) async fn open_watched(server: &Endpoint) -> Result<Opened> {
         Protocol::Tcp | Protocol::Auto => ways_of(server).await,
         _ => Ways::default(),
     };
-    let Connected { link, later } = match protocol {
+    let OpenedLink { link, later } = match protocol {
         Protocol::Auto => advised::connect(server, ways, &options).await?,
         _ => {
             let link = link::dial(&server.host, server.port, &server.trust, protocol, ways, &options).await?;
-            Connected { link, later: None }
+            OpenedLink { link, later: None }
         }
     };
     let opened = put_on(server, protocol, link).await?;
-    Ok(Opened { later, ..opened })
+    Ok(OpenedConnection { later, ..opened })
 }
 
 /// Returns how many TCP connections a link to this server takes, and by which ways.
@@ -635,7 +635,7 @@ fn late<T>(_: Elapsed) -> Result<T> {
 }
 
 /// Starts a client on a link by `protocol`, with all that is known of the path.
-async fn put_on(server: &Endpoint, protocol: Protocol, link: link::Link) -> Result<Opened> {
+async fn put_on(server: &Endpoint, protocol: Protocol, link: link::Link) -> Result<OpenedConnection> {
     let ConnectOptions { choice, compression, .. } = server.reach;
     if let Some(is) = link.flow().map(|flow| flow.statistics()) {
         tracing::info!(server = link.peer(), link = is.protocol, streams = is.streams, "connected");
@@ -667,7 +667,7 @@ async fn put_on(server: &Endpoint, protocol: Protocol, link: link::Link) -> Resu
             () = async { OptionFuture::from(asking).await; std::future::pending().await } => {}
         }
     };
-    Ok(Opened { handle, driving: Box::pin(driving), flow, later: None })
+    Ok(OpenedConnection { handle, driving: Box::pin(driving), flow, later: None })
 }
 
 /// Lets the connection begin from what is remembered of its path; gives what is known of the way here.
@@ -701,7 +701,7 @@ fn hint(server: &Endpoint, error: Error) -> Error {
 }
 
 /// From now on a direct link is asked, if the login it came from still counts.
-async fn take_over(state: Weak<Mutex<State>>, number: u64, direct: ClientHandle) -> bool {
+async fn take_over(state: Weak<Mutex<DialerState>>, number: u64, direct: ClientHandle) -> bool {
     let Some(state) = state.upgrade() else { return false };
     let mut state = state.lock().await;
     let Some(current) = state.connection.as_mut().filter(|c| c.number == number) else { return false };
