@@ -19,7 +19,7 @@ use wire::compression::Compressed;
 use wire::ops::{self, BlockBody, BlockPlace, Describe, Read, ReadBlock, Rows};
 
 use crate::dial::retry::BusyRetry;
-use crate::dial::{Current, Dialer};
+use crate::dial::{CurrentConnection, Dialer};
 use crate::reading::block_fetches::one_by_one;
 pub use crate::reading::decompression::Carried;
 use crate::reading::decompression::{Backlog, Tally};
@@ -147,7 +147,7 @@ impl RemoteSource {
     /// By one connection; `None` where another one has taken its place.
     async fn fetch_by(
         &self,
-        mut current: Current,
+        mut current: CurrentConnection,
         want: &Want,
         expected_bytes: u64,
     ) -> Result<Option<Arc<Block>>> {

@@ -183,7 +183,7 @@ async fn probed(url: &Url, address: SocketAddr, settings: &InspectSettings, prob
         server.reach.protocol = Protocol::Quic;
         let opening = timeout(OPENED_WITHIN, dial::open_watched(&server)).await;
         let none = |_| Error::new(ErrorKind::TimedOut, "UDP did not get through");
-        let dial::Opened { handle, driving, flow, .. } = opening.map_err(none)??;
+        let dial::OpenedConnection { handle, driving, flow, .. } = opening.map_err(none)??;
         let none = || Error::unsupported("expected a link by QUIC that says how it goes");
         let flow = flow.ok_or_else(none)?;
         tokio::select! {
