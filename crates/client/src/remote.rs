@@ -24,7 +24,7 @@ use crate::reading::block_fetches::one_by_one;
 pub use crate::reading::decompression::Carried;
 use crate::reading::decompression::{Backlog, Tally};
 use crate::reading::read_batches::{BySize, Numbered, all_fail};
-use crate::reading::read_sink::{Done, Landing, put};
+use crate::reading::read_sink::{Done, ReadSink, put};
 use crate::requests::RemoteOperation;
 use crate::servers::{ReplicaSource, Rest};
 
@@ -190,7 +190,7 @@ impl RemoteSource {
         loop {
             let (loan, lent) = place.lend();
             let mut current = self.dialer.current().await?;
-            let (landing, done) = Landing::counted(lent, Arc::clone(&self.tally)).noting();
+            let (landing, done) = ReadSink::counted(lent, Arc::clone(&self.tally)).noting();
             let (landing, restored) = landing.restoring(request.priority, &self.backlog);
             let landing = Box::new(landing);
             let client = current.client.clone();
@@ -268,7 +268,7 @@ impl RemoteSource {
         let asking = move |(n, into): (usize, Region)| {
             let (_, request) = &requests[n];
             let expected_bytes = into.size_bytes() as u64;
-            let receiver = Box::new(Landing::counted(into, Arc::clone(&tally)));
+            let receiver = Box::new(ReadSink::counted(into, Arc::clone(&tally)));
             let urgency = Urgency::of(request.priority);
             Asking { parameters: parameters(&dataset, request), urgency, expected_bytes, receiver }
         };

@@ -17,7 +17,7 @@ use crate::reading::decompression::{Backlog, Restored, Restoring, Tally};
 const MAX_STRETCHES: usize = 65_536;
 
 /// A result that is being received.
-pub(crate) struct Landing {
+pub(crate) struct ReadSink {
     into: Arc<Mutex<Region>>,
     size_bytes: u64,
     items: BTreeMap<u32, Open>,
@@ -61,7 +61,7 @@ enum Open {
     },
 }
 
-impl Landing {
+impl ReadSink {
     /// Into a region, which may have gaps.
     pub(crate) fn new(into: Region) -> Self {
         Self::counted(into, Arc::default())
@@ -112,7 +112,7 @@ impl Landing {
     }
 }
 
-impl Receiver for Landing {
+impl Receiver for ReadSink {
     fn item(&mut self, item: u32, body: Bytes, bulk_bytes: u64) -> Result<()> {
         if bulk_bytes == 0 {
             return Err(Error::corrupt("expected pieces with data in them, found one without"));
@@ -188,7 +188,7 @@ pub(crate) fn put(carried: &mut Vec<u8>, offset: u64, bytes: &[u8]) -> Result<()
     Ok(())
 }
 
-impl Landing {
+impl ReadSink {
     /// An item whose bulk is kept until it is whole. All that is kept is smaller than the result.
     fn open_compressed(&mut self, item: u32, rows: Rows, how: Compressed, bulk_bytes: u64) -> Result<()> {
         let plain_bytes = u64::from(how.plain_bytes);
@@ -319,7 +319,7 @@ mod tests {
         let data: Vec<u8> = (0..384_u16).map(|n| u8::try_from(n / 64 + 1).unwrap()).collect();
         let (how, carried) = compressed(&data);
         let (target, region) = Target::new(&[1000], 1).unwrap();
-        let mut landing = Landing::new(region);
+        let mut landing = ReadSink::new(region);
         let body = Piece::Compressed(rows(), how).encode();
         landing.item(0, body.clone(), carried.len() as u64).unwrap();
         assert!(landing.item(1, body, carried.len() as u64).is_err(), "the same rows twice");
@@ -341,7 +341,7 @@ mod tests {
         let (how, carried) = compressed(&[0; 384]);
         let try_it = |rows: Rows, how: Compressed, carried: &[u8]| {
             let (_target, region) = Target::new(&[1000], 1).unwrap();
-            let mut landing = Landing::new(region);
+            let mut landing = ReadSink::new(region);
             landing.item(0, Piece::Compressed(rows, how).encode(), carried.len() as u64)?;
             landing.piece(0, 0, carried, true)
         };
@@ -367,7 +367,7 @@ mod tests {
         let kind = |result: Result<()>| result.err().map(|error| error.kind());
         let body = ReadBody { offset_bytes: 0 }.encode();
         let (_target, region) = Target::new(&[8], 1).unwrap();
-        let mut landing = Landing::new(region);
+        let mut landing = ReadSink::new(region);
         let empty = || Reply::Item { item: 0, body: body.clone(), bulk_bytes: 0 };
         assert_eq!(kind(landing.take(empty())), Some(ErrorKind::Corrupt));
         assert_eq!(kind(landing.item(0, body.clone(), 0)), Some(ErrorKind::Corrupt));
@@ -404,7 +404,7 @@ mod tests {
     #[test]
     fn only_whole_items_are_done() {
         let (_target, region) = Target::new(&[8], 1).unwrap();
-        let (mut landing, done) = Landing::new(region).noting();
+        let (mut landing, done) = ReadSink::new(region).noting();
         landing.item(0, ReadBody { offset_bytes: 0 }.encode(), 8).unwrap();
         landing.piece(0, 0, &[1; 6], false).unwrap();
         assert!(!done.has(0, 4));
