@@ -24,7 +24,7 @@ use crate::reading::block_fetches::one_by_one;
 pub use crate::reading::decompression::Carried;
 use crate::reading::decompression::{Backlog, Tally};
 use crate::reading::read_batches::{BySize, Numbered, all_fail};
-use crate::reading::read_sink::{Done, ReadSink, put};
+use crate::reading::read_sink::{ArrivedBytes, ReadSink, put};
 use crate::requests::RemoteOperation;
 use crate::servers::{ReplicaSource, Rest};
 
@@ -217,7 +217,7 @@ impl RemoteSource {
         dataset: Arc<Dataset>,
         request: ReadRequest,
         into: Region,
-        done: Done,
+        done: ArrivedBytes,
     ) -> BoxFuture<'static, Result<()>> {
         async move {
             let level = dataset.array(request.array)?.level(request.level)?;
@@ -312,7 +312,7 @@ fn missing(
     selection: &Selection,
     grain: Option<Vec<u64>>,
     into: Region,
-    done: &Done,
+    done: &ArrivedBytes,
 ) -> Vec<(Selection, Region)> {
     let (shape, item_bytes) = (selection.shape(), into.item_bytes());
     let mut rest = Rest::new(selection, item_bytes, grain, into);

@@ -20,11 +20,11 @@ const MAX_STRETCHES: usize = 65_536;
 pub(crate) struct ReadSink {
     into: Arc<Mutex<Region>>,
     size_bytes: u64,
-    items: BTreeMap<u32, Open>,
+    items: BTreeMap<u32, PartialItem>,
     /// Stretches whose items have begun to arrive.
-    there: Stretches,
+    there: ByteRanges,
     /// Stretches that have arrived completely, where somebody wants to know.
-    done: Option<Done>,
+    done: Option<ArrivedBytes>,
     tally: Arc<Tally>,
     /// Restores compressed pieces on other threads; without it each piece is restored at once by the task that
     /// receives it.
@@ -33,9 +33,9 @@ pub(crate) struct ReadSink {
 
 /// Stretches of a result that have arrived completely; the rest can be requested elsewhere.
 #[derive(Clone, Default)]
-pub(crate) struct Done(Arc<Mutex<Stretches>>);
+pub(crate) struct ArrivedBytes(Arc<Mutex<ByteRanges>>);
 
-impl Done {
+impl ArrivedBytes {
     /// Whether all of this stretch has come.
     pub(crate) fn has(&self, start: u64, bytes: u64) -> bool {
         self.0.lock().has(start, bytes)
@@ -48,7 +48,7 @@ impl Done {
 }
 
 /// An item whose bulk has not all come.
-enum Open {
+enum PartialItem {
     Plain {
         /// Its first byte in the result.
         start: u64,
@@ -73,7 +73,7 @@ impl ReadSink {
             size_bytes: into.size_bytes() as u64,
             into: Arc::new(Mutex::new(into)),
             items: BTreeMap::new(),
-            there: Stretches::default(),
+            there: ByteRanges::default(),
             done: None,
             tally,
             restoring: None,
@@ -88,8 +88,8 @@ impl ReadSink {
     }
 
     /// Notes the stretches that have arrived completely in the second value, which outlives this one.
-    pub(crate) fn noting(self) -> (Self, Done) {
-        let done = Done::default();
+    pub(crate) fn noting(self) -> (Self, ArrivedBytes) {
+        let done = ArrivedBytes::default();
         (Self { done: Some(done.clone()), ..self }, done)
     }
 
@@ -121,7 +121,7 @@ impl Receiver for ReadSink {
             Piece::Plain(ReadBody { offset_bytes }) => {
                 self.there.add(offset_bytes, bulk_bytes)?;
                 self.tally.add(bulk_bytes, bulk_bytes);
-                self.items.insert(item, Open::Plain { start: offset_bytes, bytes: bulk_bytes });
+                self.items.insert(item, PartialItem::Plain { start: offset_bytes, bytes: bulk_bytes });
             }
             Piece::Compressed(rows, how) => self.open_compressed(item, rows, how, bulk_bytes)?,
         }
@@ -132,17 +132,17 @@ impl Receiver for ReadSink {
         let open =
             self.items.get_mut(&item).ok_or_else(|| Error::corrupt("expected a piece of an open item"))?;
         match open {
-            Open::Plain { start, .. } => {
+            PartialItem::Plain { start, .. } => {
                 self.into.lock().write_at(place(start.saturating_add(offset))?, bytes)?;
             }
-            Open::Compressed { carried, .. } => put(carried, offset, bytes)?,
+            PartialItem::Compressed { carried, .. } => put(carried, offset, bytes)?,
         }
         if !complete {
             return Ok(());
         }
         match self.items.remove(&item) {
-            Some(Open::Plain { start, bytes }) => self.note(start, bytes),
-            Some(Open::Compressed { rows, how, carried }) => {
+            Some(PartialItem::Plain { start, bytes }) => self.note(start, bytes),
+            Some(PartialItem::Compressed { rows, how, carried }) => {
                 let row_bytes = u64::from(how.plain_bytes) / rows.count();
                 self.restore(rows.clone(), how, carried)?;
                 // Whoever looks at what is noted waits until everything is restored.
@@ -206,7 +206,7 @@ impl ReadSink {
         }
         self.tally.add(plain_bytes, bulk_bytes);
         let carried = Vec::with_capacity(usize::try_from(bulk_bytes).unwrap_or(0));
-        self.items.insert(item, Open::Compressed { rows, how, carried });
+        self.items.insert(item, PartialItem::Compressed { rows, how, carried });
         Ok(())
     }
 
@@ -245,14 +245,14 @@ fn outside() -> Error {
 /// Which stretches of a result are there. Most results come from their start on, without gaps: nothing is kept for
 /// those but where they end.
 #[derive(Debug, Default)]
-struct Stretches {
+struct ByteRanges {
     /// All before this byte is there.
     start_bytes: u64,
     /// Stretches that lie apart from that first one, from first byte to one past the last, without overlap.
     apart: BTreeMap<u64, u64>,
 }
 
-impl Stretches {
+impl ByteRanges {
     fn add(&mut self, start: u64, length: u64) -> Result<()> {
         let overlaps =
             || Error::corrupt(format!("expected pieces that do not overlap, found a second one at {start}"));
@@ -378,7 +378,7 @@ mod tests {
 
     #[test]
     fn pieces_in_any_order_make_a_whole() {
-        let mut s = Stretches::default();
+        let mut s = ByteRanges::default();
         for (start, length) in [(4, 4), (0, 4), (12, 2), (8, 4)] {
             s.add(start, length).unwrap();
         }
@@ -389,7 +389,7 @@ mod tests {
 
     #[test]
     fn what_is_there_is_known_by_stretch() {
-        let mut s = Stretches::default();
+        let mut s = ByteRanges::default();
         for (start, length) in [(0, 4), (8, 4)] {
             s.add(start, length).unwrap();
         }
@@ -415,7 +415,7 @@ mod tests {
 
     #[test]
     fn overlaps_and_gaps_are_corrupt() {
-        let mut s = Stretches::default();
+        let mut s = ByteRanges::default();
         s.add(4, 4).unwrap();
         for (start, length) in [(4, 4), (0, 5), (7, 1), (0, 100), (u64::MAX, 1)] {
             assert_eq!(s.add(start, length).unwrap_err().kind(), ErrorKind::Corrupt, "{start}+{length}");
