@@ -23,7 +23,7 @@ use crate::dial::{CurrentConnection, Dialer};
 use crate::reading::block_fetches::one_by_one;
 pub use crate::reading::decompression::Carried;
 use crate::reading::decompression::{Backlog, Tally};
-use crate::reading::read_batches::{BySize, Numbered, all_fail};
+use crate::reading::read_batches::{ReadBatches, NumberedRead, all_fail};
 use crate::reading::read_sink::{ArrivedBytes, ReadSink, put};
 use crate::requests::RemoteOperation;
 use crate::servers::{ReplicaSource, Rest};
@@ -238,7 +238,7 @@ impl RemoteSource {
             Ok(both) => both,
             Err(error) => return all_fail(reads.len(), error),
         };
-        let BySize { ended, small, large } = BySize::of(&dataset, reads);
+        let ReadBatches { ended, small, large } = ReadBatches::of(&dataset, reads);
         let (this, of) = (self.clone(), Arc::clone(&dataset));
         let large = stream::iter(large).map(move |(number, request, into)| {
             this.clone().read_of(Arc::clone(&of), request, into).map(move |end| (number, end))
@@ -252,7 +252,7 @@ impl RemoteSource {
         self,
         dataset: &Arc<Dataset>,
         client: &ClientHandle,
-        reads: Vec<Numbered>,
+        reads: Vec<NumberedRead>,
     ) -> impl Stream<Item = (usize, Result<()>)> + Send + use<> {
         let (mut asked, mut loans) = (Vec::with_capacity(reads.len()), Vec::with_capacity(reads.len()));
         let mut regions = Vec::with_capacity(reads.len());

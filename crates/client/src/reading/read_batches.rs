@@ -8,18 +8,18 @@ use futures::stream::{self, StreamExt};
 const MAX_SMALL_BYTES: usize = 64 << 10;
 
 /// A read with its number in its call.
-pub(crate) type Numbered = (usize, ReadRequest, Region);
+pub(crate) type NumberedRead = (usize, ReadRequest, Region);
 
 /// Reads of one data set.
 #[derive(Default)]
-pub(crate) struct BySize {
+pub(crate) struct ReadBatches {
     /// Nothing is to be read, or it cannot be.
     pub(crate) ended: Vec<(usize, Result<()>)>,
-    pub(crate) small: Vec<Numbered>,
-    pub(crate) large: Vec<Numbered>,
+    pub(crate) small: Vec<NumberedRead>,
+    pub(crate) large: Vec<NumberedRead>,
 }
 
-impl BySize {
+impl ReadBatches {
     pub(crate) fn of(dataset: &Dataset, reads: Vec<(ReadRequest, Region)>) -> Self {
         // Where there are many, most are small: they are moved once.
         let mut sorted = Self { small: Vec::with_capacity(reads.len()), ..Self::default() };

@@ -13,7 +13,7 @@ use super::first_answer::{Asked, Candidates, Piece, first_answer};
 use super::group::{Group, ReplicaSource};
 use super::reads::{Place, read_of};
 use super::shares::Need;
-use crate::reading::read_batches::{BySize, Numbered, all_fail};
+use crate::reading::read_batches::{ReadBatches, NumberedRead, all_fail};
 
 /// Reads that are asked of a server together: enough of 24 bytes that its window keeps a round trip of 150 ms full.
 const MAX_TOGETHER: usize = 4_096;
@@ -32,7 +32,7 @@ pub(super) fn read_many(group: Arc<Group>, reads: Vec<(ReadRequest, Region)>) ->
             Ok(dataset) => dataset,
             Err(error) => return all_fail(reads.len(), error),
         };
-        let BySize { ended, small, large } = BySize::of(&dataset, reads);
+        let ReadBatches { ended, small, large } = ReadBatches::of(&dataset, reads);
         let small = Pulled::new(Arc::clone(&group), Arc::clone(&dataset), small);
         let small = stream::unfold(small, async |mut small| Some((small.next().await?, small)));
         let large = stream::iter(large)
@@ -52,7 +52,7 @@ struct Pulled {
     group: Arc<Group>,
     dataset: Arc<Dataset>,
     /// Not asked of anybody yet; the next one is the last.
-    rest: Vec<Numbered>,
+    rest: Vec<NumberedRead>,
     rest_bytes: u64,
     turn: Option<Turn>,
     parts: FuturesUnordered<BoxFuture<'static, Ends>>,
@@ -60,7 +60,7 @@ struct Pulled {
 
 impl Pulled {
     /// Creates a queue of reads that fit `dataset`.
-    fn new(group: Arc<Group>, dataset: Arc<Dataset>, mut rest: Vec<Numbered>) -> Self {
+    fn new(group: Arc<Group>, dataset: Arc<Dataset>, mut rest: Vec<NumberedRead>) -> Self {
         rest.sort_by_key(|(number, request, _)| (request.priority, Reverse(*number)));
         let rest_bytes = size_bytes(&rest);
         Self { group, dataset, rest, rest_bytes, turn: None, parts: FuturesUnordered::new() }
@@ -99,7 +99,7 @@ impl Pulled {
     fn begin(&mut self, mut grant: Grant) {
         let Some((_, ReadRequest { priority, .. }, _)) = self.rest.last() else { return };
         let mut bytes = 0;
-        let fit = |(_, request, into): &&Numbered| {
+        let fit = |(_, request, into): &&NumberedRead| {
             bytes += into.size_bytes() as u64;
             request.priority == *priority && bytes <= grant.bytes()
         };
@@ -118,7 +118,7 @@ impl Pulled {
     }
 }
 
-fn size_bytes(reads: &[Numbered]) -> u64 {
+fn size_bytes(reads: &[NumberedRead]) -> u64 {
     reads.iter().map(|(_, _, into)| into.size_bytes() as u64).sum()
 }
 
@@ -130,7 +130,7 @@ struct Part {
     places: Vec<Place>,
 }
 
-async fn part(group: Arc<Group>, dataset: Arc<Dataset>, reads: Vec<Numbered>, grant: Grant) -> Ends {
+async fn part(group: Arc<Group>, dataset: Arc<Dataset>, reads: Vec<NumberedRead>, grant: Grant) -> Ends {
     let priority = reads.first().map(|(_, request, _)| request.priority).unwrap_or_default();
     let count = reads.len();
     let (numbers, requests, places) = (Vec::with_capacity(count), Vec::with_capacity(count), Vec::new());
