@@ -153,7 +153,7 @@ impl RemoteSource {
     ) -> Result<Option<Arc<Block>>> {
         let key = want.key();
         let client = current.client.clone();
-        let (collector, block) = Collector::new(key, expected_bytes, want.urgency().priority, &self.tally);
+        let (collector, block) = BlockCollector::new(key, expected_bytes, want.urgency().priority, &self.tally);
         let parameters = ReadBlock { key }.encode();
         let mut receiving =
             client.receive(ops::READ_BLOCK, parameters, want.urgency(), Box::new(collector)).await?;
@@ -341,7 +341,7 @@ fn parameters(dataset: &Dataset, request: &ReadRequest) -> Bytes {
 }
 
 /// Puts a block together in memory of its own, which it may keep for long.
-struct Collector {
+struct BlockCollector {
     key: BlockKey,
     expected_bytes: u64,
     priority: Priority,
@@ -351,7 +351,7 @@ struct Collector {
     block: Option<oneshot::Sender<Result<Block>>>,
 }
 
-impl Collector {
+impl BlockCollector {
     fn new(
         key: BlockKey,
         expected_bytes: u64,
@@ -377,7 +377,7 @@ impl Collector {
     }
 }
 
-impl Receiver for Collector {
+impl Receiver for BlockCollector {
     fn item(&mut self, item: u32, body: Bytes, bulk_bytes: u64) -> Result<()> {
         let (body, how) = BlockBody::decode_with(body)?;
         let expected = if body == BlockBody::NotCovered { 0 } else { self.expected_bytes };
