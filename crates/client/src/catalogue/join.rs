@@ -24,7 +24,7 @@ const STEP_TOLERANCE: f64 = 1e-6;
 
 /// A stretch of an array along its first axis, and where it lies.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Part {
+pub(super) struct ArraySegment {
     /// Number of the data set in the catalogue.
     pub(super) entry: usize,
     /// Number of the array there.
@@ -41,7 +41,7 @@ pub(super) struct Part {
     pub(super) shift: Option<Shift>,
 }
 
-impl Part {
+impl ArraySegment {
     /// Checks that a data set is still in the state that was joined.
     ///
     /// # Errors
@@ -58,25 +58,25 @@ impl Part {
 
 /// Description of a catalogue, with the parts of its arrays.
 #[derive(Debug)]
-pub(super) struct Joined {
+pub(super) struct JoinedCatalogue {
     pub(super) dataset: Arc<Dataset>,
     /// Parts of each array, in order along its first axis; at least one for each array.
-    parts: Vec<Vec<Part>>,
+    parts: Vec<Vec<ArraySegment>>,
 }
 
-impl Joined {
+impl JoinedCatalogue {
     /// Which data set has all of an array, and the place there.
     pub(super) fn place_there(&self, place: &BlockPlace) -> Option<(usize, BlockPlace)> {
         let [only] = &self.parts.get(place.array as usize)?[..] else { return None };
-        let &Part { entry, array, id, generation, .. } = only;
+        let &ArraySegment { entry, array, id, generation, .. } = only;
         Some((entry, BlockPlace { dataset: id, generation, array, level: place.level }))
     }
 
     /// The block of one data set that is exactly this one, if there is one.
-    pub(super) fn block_there(&self, key: BlockKey, selection: &Selection) -> Option<(&Part, BlockKey)> {
+    pub(super) fn block_there(&self, key: BlockKey, selection: &Selection) -> Option<(&ArraySegment, BlockKey)> {
         let parts = self.parts.get(key.array as usize)?;
         let level = self.dataset.array(key.array).ok()?.level(key.level).ok()?;
-        let there = |part: &Part, index| BlockKey {
+        let there = |part: &ArraySegment, index| BlockKey {
             dataset: part.id,
             generation: part.generation,
             array: part.array,
@@ -106,7 +106,7 @@ impl Joined {
         array: u32,
         selection: &Selection,
         into: Region,
-    ) -> Vec<(&Part, Selection, Region)> {
+    ) -> Vec<(&ArraySegment, Selection, Region)> {
         let parts = self.parts.get(array as usize).map_or(&[][..], Vec::as_slice);
         if let [only] = parts {
             return vec![(only, selection.clone(), into)];
@@ -135,7 +135,7 @@ impl Joined {
 ///
 /// # Errors
 /// `Corrupt` or `TooLarge` when what comes of it is no description.
-pub(super) fn join(described: &[(String, Arc<Dataset>)]) -> Result<Joined> {
+pub(super) fn join(described: &[(String, Arc<Dataset>)]) -> Result<JoinedCatalogue> {
     let mut warnings = Vec::new();
     let all_series = clock::series(described, &mut warnings);
     let is_one = all_series.len() == 1;
@@ -173,7 +173,7 @@ pub(super) fn join(described: &[(String, Arc<Dataset>)]) -> Result<Joined> {
         groups,
     };
     dataset.check()?;
-    Ok(Joined { dataset: Arc::new(dataset), parts })
+    Ok(JoinedCatalogue { dataset: Arc::new(dataset), parts })
 }
 
 /// The groups of a data set below the name that it has among others; the first is the data set itself.
@@ -211,7 +211,7 @@ fn joined_array(
     members: &[Member],
     number: u32,
     first: &ArrayInfo,
-) -> Result<(ArrayInfo, Vec<Part>)> {
+) -> Result<(ArrayInfo, Vec<ArraySegment>)> {
     let members = if clock::is_timed(first) { members } else { &members[..1] };
     let of_member =
         |m: &Member| described[m.number].1.arrays.get(number as usize).map(|array| (m.clone(), array));
@@ -225,7 +225,7 @@ fn joined_array(
             || Error::too_large(format!("expected fewer than 2^64 time steps in `{}`", array.name));
         let to = array.shape().first().copied().unwrap_or(1).checked_add(from).ok_or_else(too_many)?;
         let blocks = array.levels.iter().map(|level| level.block.clone()).collect();
-        parts.push(Part {
+        parts.push(ArraySegment {
             entry,
             array: number,
             id: dataset.id,
@@ -253,7 +253,7 @@ fn joined_array(
 }
 
 /// The blocks that all parts have, where they continue one another without a gap.
-fn shared_blocks<'a>(parts: &[Part], levels: impl Iterator<Item = &'a Level>) -> Option<Vec<u64>> {
+fn shared_blocks<'a>(parts: &[ArraySegment], levels: impl Iterator<Item = &'a Level>) -> Option<Vec<u64>> {
     let block = same(levels.map(|level| &level.block))?;
     parts.iter().all(|part| part.from % block[0] == 0).then_some(block)
 }

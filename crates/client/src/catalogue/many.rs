@@ -7,7 +7,7 @@ use array::{Error, ReadEnds, ReadRequest, Region, Result, Source};
 use futures::FutureExt;
 use futures::stream::{self, StreamExt};
 
-use super::{Catalogue, MAX_STRETCHES_UNDER_WAY, Part};
+use super::{Catalogue, MAX_STRETCHES_UNDER_WAY, ArraySegment};
 use crate::reading::read_batches::all_fail;
 
 /// Ends for which one look shows that their data set has not changed.
@@ -17,7 +17,7 @@ type Ends = Vec<(usize, Result<()>)>;
 
 /// Reads of stretches that lie in one data set, with the numbers of the caller's reads that they belong to.
 struct There {
-    part: Arc<Part>,
+    part: Arc<ArraySegment>,
     numbers: Vec<usize>,
     reads: Vec<(ReadRequest, Region)>,
 }
@@ -110,7 +110,7 @@ impl Catalogue {
     }
 
     /// Ends of reads of one data set, of which one look shows that it has not changed.
-    async fn proven(&self, part: &Part, ended: Ends) -> Ends {
+    async fn proven(&self, part: &ArraySegment, ended: Ends) -> Ends {
         let proof = self.unchanged(part).await;
         let of_dataset = |(n, end): (usize, Result<()>)| {
             (n, end.map_err(|error| self.heed(part, error)).and_then(|()| proof.clone()))

@@ -30,7 +30,7 @@ use crate::dial::shared_failure::SharedFailure;
 use crate::reading::block_fetches::{one_block, one_by_one};
 use found::described;
 pub use found::{Found, Host, MAX_DATASETS, find, is_one, same_everywhere};
-use join::{Joined, Part};
+use join::{JoinedCatalogue, ArraySegment};
 
 /// Data sets that are described at a time.
 const DESCRIBED_AT_ONCE: usize = 32;
@@ -56,7 +56,7 @@ pub struct Catalogue(Arc<Inner>);
 
 struct Inner {
     entries: Vec<Entry>,
-    known: Mutex<Option<Arc<Joined>>>,
+    known: Mutex<Option<Arc<JoinedCatalogue>>>,
     in_vain: SharedFailure,
     describing: tokio::sync::Mutex<()>,
 }
@@ -84,7 +84,7 @@ impl Catalogue {
         })))
     }
 
-    async fn joined(&self) -> Result<Arc<Joined>> {
+    async fn joined(&self) -> Result<Arc<JoinedCatalogue>> {
         if let Some(known) = self.0.known.lock().clone() {
             return Ok(known);
         }
@@ -105,7 +105,7 @@ impl Catalogue {
     }
 
     /// Describes all and joins them.
-    async fn join(&self) -> Result<Arc<Joined>> {
+    async fn join(&self) -> Result<Arc<JoinedCatalogue>> {
         let mut describing = stream::iter(self.0.entries.clone())
             .map(|entry| async move {
                 let dataset = described(&*entry.source).await.map_err(|e| of_dataset(e, &entry.name))?;
@@ -140,7 +140,7 @@ impl Catalogue {
     }
 
     /// Says of which data set an error is. A stale one means that what is known of all is old.
-    fn heed(&self, part: &Part, error: Error) -> Error {
+    fn heed(&self, part: &ArraySegment, error: Error) -> Error {
         if error.kind() == ErrorKind::Stale {
             *self.0.known.lock() = None;
         }
@@ -171,7 +171,7 @@ impl Catalogue {
     /// A block that no data set has as one.
     async fn gathered(
         &self,
-        joined: &Arc<Joined>,
+        joined: &Arc<JoinedCatalogue>,
         key: BlockKey,
         info: &BlockInfo<'_>,
         urgency: Urgency,
@@ -187,7 +187,7 @@ impl Catalogue {
     }
 
     /// Reads every stretch from where it lies.
-    async fn stretches(&self, joined: &Joined, request: ReadRequest, into: Region) -> Result<()> {
+    async fn stretches(&self, joined: &JoinedCatalogue, request: ReadRequest, into: Region) -> Result<()> {
         let stretches = joined.stretches(request.array, &request.selection, into);
         let reads = stretches.into_iter().map(|(part, selection, region)| {
             let request = ReadRequest { array: part.array, selection, ..request.clone() };
@@ -198,7 +198,7 @@ impl Catalogue {
     }
 
     /// Reads one stretch; afterwards its data set must still be in the state that was joined.
-    async fn stretch(&self, part: &Part, request: ReadRequest, into: Region) -> Result<()> {
+    async fn stretch(&self, part: &ArraySegment, request: ReadRequest, into: Region) -> Result<()> {
         self.unchanged(part).await?;
         let source = &self.0.entries[part.entry].source;
         let Some(shift) = &part.shift else {
@@ -215,7 +215,7 @@ impl Catalogue {
     }
 
     /// Whether a data set is in the state that was joined.
-    async fn unchanged(&self, part: &Part) -> Result<()> {
+    async fn unchanged(&self, part: &ArraySegment) -> Result<()> {
         let found = self.0.entries[part.entry].source.describe().await;
         found.and_then(|found| part.check_same(&found)).map_err(|error| self.heed(part, error))
     }
