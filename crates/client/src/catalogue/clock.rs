@@ -17,7 +17,7 @@ const FAR: f64 = 1e9;
 
 /// A data set of a series.
 #[derive(Clone, Debug)]
-pub(super) struct Member {
+pub(super) struct SeriesMember {
     /// Its number among all.
     pub(super) number: usize,
     /// Number to add to its times to get those of the series.
@@ -26,27 +26,27 @@ pub(super) struct Member {
     values_later: Vec<f64>,
 }
 
-impl Member {
+impl SeriesMember {
     fn alone(number: usize) -> Self {
         Self { number, times_later: 0.0, values_later: Vec::new() }
     }
 
     /// Returns the shift that converts values of an array to those of the series; `None` where none is needed.
-    pub(super) fn shift_of(&self, number: u32, array: &ArrayInfo) -> Option<Shift> {
+    pub(super) fn shift_of(&self, number: u32, array: &ArrayInfo) -> Option<TimeShift> {
         let later = self.values_later.get(number as usize).copied().filter(|&later| later != 0.0)?;
-        Some(Shift { later, dtype: array.dtype, missing: array.decoding.missing.clone() })
+        Some(TimeShift { later, dtype: array.dtype, missing: array.decoding.missing.clone() })
     }
 }
 
 /// A number that is added to stored times.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Shift {
+pub(super) struct TimeShift {
     later: f64,
     dtype: DType,
     missing: Vec<Scalar>,
 }
 
-impl Shift {
+impl TimeShift {
     /// Adds the number to every element that is not missing.
     ///
     /// # Errors
@@ -89,12 +89,12 @@ impl Shift {
 }
 
 /// The data sets by series, each in the order of time.
-pub(super) fn series(described: &[(String, Arc<Dataset>)], warnings: &mut Vec<String>) -> Vec<Vec<Member>> {
-    let mut groups: Vec<(Vec<ArrayInfo>, Vec<Timed>)> = Vec::new();
+pub(super) fn series(described: &[(String, Arc<Dataset>)], warnings: &mut Vec<String>) -> Vec<Vec<SeriesMember>> {
+    let mut groups: Vec<(Vec<ArrayInfo>, Vec<TimedDataset>)> = Vec::new();
     let mut found = Vec::new();
     for (number, (_, dataset)) in described.iter().enumerate() {
-        let Some(timed) = Timed::of(number, dataset) else {
-            found.push(vec![Member::alone(number)]);
+        let Some(timed) = TimedDataset::of(number, dataset) else {
+            found.push(vec![SeriesMember::alone(number)]);
             continue;
         };
         let timeless = timed.timeless(dataset);
@@ -109,7 +109,7 @@ pub(super) fn series(described: &[(String, Arc<Dataset>)], warnings: &mut Vec<St
             Ok(members) => found.push(members),
             Err(warning) => {
                 warnings.push(warning);
-                found.extend(numbers.into_iter().map(|number| vec![Member::alone(number)]));
+                found.extend(numbers.into_iter().map(|number| vec![SeriesMember::alone(number)]));
             }
         }
     }
@@ -118,7 +118,7 @@ pub(super) fn series(described: &[(String, Arc<Dataset>)], warnings: &mut Vec<St
 }
 
 /// Sorts the members of a series by time; the error says why they are not joined.
-fn in_order(members: Vec<Timed>, described: &[(String, Arc<Dataset>)]) -> Result<Vec<Member>, String> {
+fn in_order(members: Vec<TimedDataset>, described: &[(String, Arc<Dataset>)]) -> Result<Vec<SeriesMember>, String> {
     let name = |number: usize| described[number].0.as_str();
     let (base, base_number) = (members[0].times, members[0].number);
     let differently =
@@ -129,10 +129,10 @@ fn in_order(members: Vec<Timed>, described: &[(String, Arc<Dataset>)]) -> Result
         keyed.push((key, member));
     }
     keyed.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let members: Vec<Timed> = keyed.into_iter().map(|(_, member)| member).collect();
+    let members: Vec<TimedDataset> = keyed.into_iter().map(|(_, member)| member).collect();
     let first = &members[0];
     let mut joined = Vec::with_capacity(members.len());
-    let mut last: Option<(f64, &Timed)> = None;
+    let mut last: Option<(f64, &TimedDataset)> = None;
     for member in &members {
         let times_later = later(member.times, first.times).ok_or_else(differently)?;
         if let Some((_, before)) = last.filter(|(end, _)| *end >= member.first + times_later) {
@@ -153,7 +153,7 @@ fn in_order(members: Vec<Timed>, described: &[(String, Arc<Dataset>)]) -> Result
                 )
             })?);
         }
-        joined.push(Member { number: member.number, times_later, values_later });
+        joined.push(SeriesMember { number: member.number, times_later, values_later });
     }
     Ok(joined)
 }
@@ -169,7 +169,7 @@ fn later(own: Option<Reference>, base: Option<Reference>) -> Option<f64> {
 
 /// Whether a number can be added to the stored values of an array of times, exactly.
 #[expect(clippy::cast_precision_loss, reason = "limits of types, compared with times")]
-fn can_be_added(array: &ArrayInfo, later: f64, member: &Timed) -> bool {
+fn can_be_added(array: &ArrayInfo, later: f64, member: &TimedDataset) -> bool {
     if later == 0.0 {
         return true;
     }
@@ -197,7 +197,7 @@ fn can_be_added(array: &ArrayInfo, later: f64, member: &Timed) -> bool {
 
 /// A data set with times.
 #[derive(Clone)]
-struct Timed {
+struct TimedDataset {
     number: usize,
     first: f64,
     last: f64,
@@ -207,7 +207,7 @@ struct Timed {
     values: Vec<Option<Reference>>,
 }
 
-impl Timed {
+impl TimedDataset {
     /// `None` where times are not known, or not those of all arrays with time.
     fn of(number: usize, dataset: &Dataset) -> Option<Self> {
         let mut timed = dataset.arrays.iter().filter(|a| is_timed(a));
@@ -325,7 +325,7 @@ mod tests {
     #[test]
     fn a_sum_beyond_the_type_is_an_error() {
         let missing = vec![Scalar::Signed(-1)];
-        let shift = Shift { later: 100.0, dtype: "|i1".parse().unwrap(), missing };
+        let shift = TimeShift { later: 100.0, dtype: "|i1".parse().unwrap(), missing };
         let mut bytes = [1, 255];
         shift.apply(&mut bytes).unwrap();
         assert_eq!(bytes, [101, 255], "what is missing stays so");

@@ -17,7 +17,7 @@ use array::{
 };
 use wire::ops::BlockPlace;
 
-use super::clock::{self, Member, Shift};
+use super::clock::{self, SeriesMember, TimeShift};
 
 /// So far may the steps of regular times differ, as a share of the step.
 const STEP_TOLERANCE: f64 = 1e-6;
@@ -38,7 +38,7 @@ pub(super) struct ArraySegment {
     /// Blocks per level there.
     blocks: Vec<Vec<u64>>,
     /// Shift that converts its values to those of the series.
-    pub(super) shift: Option<Shift>,
+    pub(super) shift: Option<TimeShift>,
 }
 
 impl ArraySegment {
@@ -196,8 +196,8 @@ fn identity(described: &[(String, Arc<Dataset>)]) -> DatasetId {
     DatasetId::of(std::iter::once("catalogue".to_owned()).chain(described.iter().map(part)))
 }
 
-fn series_name(described: &[(String, Arc<Dataset>)], members: &[Member]) -> String {
-    let name = |member: &Member| described[member.number].0.as_str();
+fn series_name(described: &[(String, Arc<Dataset>)], members: &[SeriesMember]) -> String {
+    let name = |member: &SeriesMember| described[member.number].0.as_str();
     match members {
         [first, .., last] => format!("{}..{}", name(first), name(last)),
         [only] => name(only).to_owned(),
@@ -208,14 +208,14 @@ fn series_name(described: &[(String, Arc<Dataset>)], members: &[Member]) -> Stri
 /// One array of a series, and its parts.
 fn joined_array(
     described: &[(String, Arc<Dataset>)],
-    members: &[Member],
+    members: &[SeriesMember],
     number: u32,
     first: &ArrayInfo,
 ) -> Result<(ArrayInfo, Vec<ArraySegment>)> {
     let members = if clock::is_timed(first) { members } else { &members[..1] };
     let of_member =
-        |m: &Member| described[m.number].1.arrays.get(number as usize).map(|array| (m.clone(), array));
-    let arrays: Vec<(Member, &ArrayInfo)> = members.iter().filter_map(of_member).collect();
+        |m: &SeriesMember| described[m.number].1.arrays.get(number as usize).map(|array| (m.clone(), array));
+    let arrays: Vec<(SeriesMember, &ArrayInfo)> = members.iter().filter_map(of_member).collect();
     let mut parts = Vec::with_capacity(arrays.len());
     let mut from = 0;
     for (member, array) in &arrays {
@@ -265,7 +265,7 @@ fn same<'a, T: PartialEq + Clone + 'a>(mut all: impl Iterator<Item = &'a T>) -> 
 }
 
 /// Coordinates, along time, of the samples of a series of `count` samples.
-fn coordinates(arrays: &[(Member, &ArrayInfo)], count: u64) -> Coordinates {
+fn coordinates(arrays: &[(SeriesMember, &ArrayInfo)], count: u64) -> Coordinates {
     let of_time =
         || arrays.iter().map(|(m, array)| (&array.axes[0].coordinates, array.shape()[0], m.times_later));
     if let Some((&Coordinates::Regular { origin, step }, ..)) = of_time().next() {
