@@ -8,7 +8,7 @@ use futures::FutureExt;
 use futures::stream::{self, StreamExt};
 use wire::ops::BlockPlace;
 
-use crate::catalogue::{self, Catalogue, Found, Host};
+use crate::catalogue::{self, Catalogue, FoundDataset, CatalogueHost};
 use crate::peers::{self, CHAIN_WITHIN};
 use crate::remote::RemoteSource;
 use crate::requests::RemoteOperation;
@@ -54,11 +54,11 @@ pub struct Parts {
     /// Servers of each data set, in the order of the catalogue.
     pub entries: Vec<Having>,
     /// The servers that were asked.
-    pub hosts: Vec<Host>,
+    pub hosts: Vec<CatalogueHost>,
     /// Data set that they were asked for; any where it is empty.
     pub dataset: String,
     /// Data sets that they had.
-    pub found: Vec<Found>,
+    pub found: Vec<FoundDataset>,
 }
 
 /// The servers of one data set.

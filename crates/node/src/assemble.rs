@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use array::{Error, ErrorKind, LongWork, Meaning, Priority, Result, Source, Urgency};
 use cache::Cached;
-use client::catalogue::{self, Catalogue, Entry, Found, Host};
+use client::catalogue::{self, Catalogue, Entry, FoundDataset, CatalogueHost};
 use client::dial::{self, Dialer, ConnectOptions};
 use client::paths::{InspectSettings, Paths};
 use client::peers::{self, CHAIN_WITHIN};
@@ -338,22 +338,22 @@ async fn catalogue_of(url: &Url, context: &Context, refused: Error) -> Result<(A
     }
 }
 
-fn hosts(urls: &[Url], context: &Context) -> Result<Vec<Host>> {
+fn hosts(urls: &[Url], context: &Context) -> Result<Vec<CatalogueHost>> {
     let window_bytes = context.budget.receive / urls.len().max(1) as u64;
     let host = |url: &Url| {
         let dialer = Dialer::new(server(url, window_bytes, context)?);
-        Ok(Host { name: url.authority(), dialer })
+        Ok(CatalogueHost { name: url.authority(), dialer })
     };
     urls.iter().map(host).collect()
 }
 
 /// Data sets of several servers as a catalogue. A data set that several have is read from all of them.
-async fn parts(hosts: Vec<Host>, dataset: String, found: Vec<Found>) -> Result<(Arc<dyn Source>, Upstream)> {
+async fn parts(hosts: Vec<CatalogueHost>, dataset: String, found: Vec<FoundDataset>) -> Result<(Arc<dyn Source>, Upstream)> {
     let mut entries = Vec::with_capacity(found.len());
     let checks: Vec<_> =
         found.iter().map(|found| catalogue::same_everywhere(&hosts, found).boxed()).collect();
     stream::iter(checks).buffered(CHECKED_AT_ONCE).try_collect::<()>().await?;
-    for Found { name, hosts: having } in &found {
+    for FoundDataset { name, hosts: having } in &found {
         let remote = |&number: &usize| RemoteSource::new(hosts[number].dialer.clone(), name.clone());
         let remotes: Vec<RemoteSource> = having.iter().map(remote).collect();
         let server = |(&number, remote): (&usize, &RemoteSource)| ReplicaServer {

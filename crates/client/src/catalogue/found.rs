@@ -20,7 +20,7 @@ const LIST_WITHIN: Duration = Duration::from_secs(10);
 const DESCRIBED_WITHIN: Duration = Duration::from_secs(30);
 
 /// A server that may have some of the data sets.
-pub struct Host {
+pub struct CatalogueHost {
     /// Its address for people.
     pub name: String,
     /// Its dialer.
@@ -29,7 +29,7 @@ pub struct Host {
 
 /// A data set, and who has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundDataset {
     /// Name of the data set.
     pub name: String,
     /// Numbers of the servers, at least one.
@@ -41,7 +41,7 @@ pub struct Found {
 /// # Errors
 /// That of a server that does not answer: what it has is not known. `NotFound` for no data set, `TooLarge` for more
 /// than [`MAX_DATASETS`].
-pub async fn find(hosts: &[Host], dataset: &str) -> Result<Vec<Found>> {
+pub async fn find(hosts: &[CatalogueHost], dataset: &str) -> Result<Vec<FoundDataset>> {
     let mut found: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     let answers = join_all(hosts.iter().map(list)).await;
     for (number, answer) in answers.into_iter().enumerate() {
@@ -63,17 +63,17 @@ pub async fn find(hosts: &[Host], dataset: &str) -> Result<Vec<Found>> {
         let count = found.len();
         return Err(Error::too_large(format!("expected at most {MAX_DATASETS} data sets, found {count}")));
     }
-    Ok(found.into_iter().map(|(name, hosts)| Found { name, hosts }).collect())
+    Ok(found.into_iter().map(|(name, hosts)| FoundDataset { name, hosts }).collect())
 }
 
-async fn list(host: &Host) -> Result<Vec<ListEntry>> {
+async fn list(host: &CatalogueHost) -> Result<Vec<ListEntry>> {
     let asked = host.dialer.ask(List, Urgency::of(Priority::INTERACTIVE));
     let late = || Err(Error::new(ErrorKind::TimedOut, "it did not answer"));
     let answer = tokio::time::timeout(LIST_WITHIN, asked).await.unwrap_or_else(|_| late());
     answer.map_err(|e| unknown(e, host))
 }
 
-fn unknown(error: Error, host: &Host) -> Error {
+fn unknown(error: Error, host: &CatalogueHost) -> Error {
     let what = "what it has is not known; leave it out of the URL to go on without";
     error.context(format!("server {}: {what}", host.name))
 }
@@ -83,7 +83,7 @@ fn unknown(error: Error, host: &Host) -> Error {
 ///
 /// # Errors
 /// Why a server that has a data set of another name does not say what it is.
-pub async fn is_one(hosts: &[Host], found: &[Found]) -> Result<bool> {
+pub async fn is_one(hosts: &[CatalogueHost], found: &[FoundDataset]) -> Result<bool> {
     let each = |host: usize| found.iter().filter(|f| f.hosts.contains(&host)).count() == 1;
     if !(0..hosts.len()).all(each) {
         return Ok(false);
@@ -105,7 +105,7 @@ pub async fn is_one(hosts: &[Host], found: &[Found]) -> Result<bool> {
 ///
 /// # Errors
 /// `Invalid`, naming two that differ.
-pub async fn same_everywhere(hosts: &[Host], found: &Found) -> Result<()> {
+pub async fn same_everywhere(hosts: &[CatalogueHost], found: &FoundDataset) -> Result<()> {
     if found.hosts.len() < 2 {
         return Ok(());
     }
@@ -129,7 +129,7 @@ pub async fn same_everywhere(hosts: &[Host], found: &Found) -> Result<()> {
     }
 }
 
-async fn identity(host: &Host, dataset: &str) -> Result<(DatasetId, Generation)> {
+async fn identity(host: &CatalogueHost, dataset: &str) -> Result<(DatasetId, Generation)> {
     let described = described(&RemoteSource::new(host.dialer.clone(), dataset.to_owned())).await?;
     Ok((described.id, described.generation))
 }

@@ -29,7 +29,7 @@ use wire::ops::{BlockPlace, encode_dataset};
 use crate::dial::shared_failure::SharedFailure;
 use crate::reading::block_fetches::{one_block, one_by_one};
 use found::described;
-pub use found::{Found, Host, MAX_DATASETS, find, is_one, same_everywhere};
+pub use found::{FoundDataset, CatalogueHost, MAX_DATASETS, find, is_one, same_everywhere};
 use join::{JoinedCatalogue, ArraySegment};
 
 /// Data sets that are described at a time.
