@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use array::{Error, ErrorKind, LongWork, Meaning, Priority, Result, Source, Urgency};
 use cache::Cached;
-use client::catalogue::{self, Catalogue, Entry, FoundDataset, CatalogueHost};
+use client::catalogue::{self, Catalogue, CatalogueEntry, FoundDataset, CatalogueHost};
 use client::dial::{self, Dialer, ConnectOptions};
 use client::paths::{InspectSettings, Paths};
 use client::peers::{self, CHAIN_WITHIN};
@@ -364,7 +364,7 @@ async fn parts(hosts: Vec<CatalogueHost>, dataset: String, found: Vec<FoundDatas
         entries.push(Having { name: name.clone(), servers, remotes });
     }
     let entry =
-        |having: &Having| Entry { name: having.name.clone(), source: Arc::new(having.servers.clone()) };
+        |having: &Having| CatalogueEntry { name: having.name.clone(), source: Arc::new(having.servers.clone()) };
     let catalogue = Catalogue::new(entries.iter().map(entry).collect())?;
     let parts = Parts { catalogue: catalogue.clone(), entries, hosts, dataset, found };
     Ok((Arc::new(catalogue), Upstream::Parts(Arc::new(parts))))

@@ -43,7 +43,7 @@ const MAX_STRETCHES_UNDER_WAY: usize = 64;
 
 /// One data set of a catalogue.
 #[derive(Clone)]
-pub struct Entry {
+pub struct CatalogueEntry {
     /// Its name where it is.
     pub name: String,
     /// How it is asked.
@@ -52,10 +52,10 @@ pub struct Entry {
 
 /// Several data sets as one. Clones share everything.
 #[derive(Clone)]
-pub struct Catalogue(Arc<Inner>);
+pub struct Catalogue(Arc<CatalogueState>);
 
-struct Inner {
-    entries: Vec<Entry>,
+struct CatalogueState {
+    entries: Vec<CatalogueEntry>,
     known: Mutex<Option<Arc<JoinedCatalogue>>>,
     in_vain: SharedFailure,
     describing: tokio::sync::Mutex<()>,
@@ -66,7 +66,7 @@ impl Catalogue {
     ///
     /// # Errors
     /// `Invalid` for none, `TooLarge` for more than [`MAX_DATASETS`].
-    pub fn new(entries: Vec<Entry>) -> Result<Self> {
+    pub fn new(entries: Vec<CatalogueEntry>) -> Result<Self> {
         if entries.is_empty() {
             return Err(Error::invalid("expected data sets for a catalogue, found none"));
         }
@@ -76,7 +76,7 @@ impl Catalogue {
                 "expected at most {MAX_DATASETS} data sets, found {found}"
             )));
         }
-        Ok(Self(Arc::new(Inner {
+        Ok(Self(Arc::new(CatalogueState {
             entries,
             known: Mutex::default(),
             in_vain: SharedFailure::default(),

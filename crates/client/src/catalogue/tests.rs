@@ -20,8 +20,8 @@ fn steps(times: u64, origin: f64, block: &[u64; 4], first: u8) -> Arc<MemorySour
     Arc::new(MemorySource::new(dataset, vec![vec![elements.into()]]).unwrap())
 }
 
-fn entry(name: &str, source: impl Source) -> Entry {
-    Entry { name: name.into(), source: Arc::new(source) }
+fn entry(name: &str, source: impl Source) -> CatalogueEntry {
+    CatalogueEntry { name: name.into(), source: Arc::new(source) }
 }
 
 async fn read(source: &dyn Source, array: u32, text: &str) -> Result<Vec<u8>> {
