@@ -16,20 +16,20 @@ const PROVEN_TOGETHER: usize = 256;
 type Ends = Vec<(usize, Result<()>)>;
 
 /// Reads of stretches that lie in one data set, with the numbers of the caller's reads that they belong to.
-struct There {
+struct SegmentReads {
     part: Arc<ArraySegment>,
     numbers: Vec<usize>,
     reads: Vec<(ReadRequest, Region)>,
 }
 
 /// Reads of which some stretches have not ended.
-struct Unfinished {
+struct PendingReads {
     /// Stretches of each.
     left: Vec<usize>,
     failed: BTreeMap<usize, Error>,
 }
 
-impl Unfinished {
+impl PendingReads {
     /// A stretch has ended; with the last one so has its read.
     fn ended(&mut self, number: usize, end: Result<()>) -> Option<(usize, Result<()>)> {
         if let Err(error) = end {
@@ -51,8 +51,8 @@ impl Catalogue {
             Ok(joined) => joined,
             Err(error) => return all_fail(reads.len(), error),
         };
-        let mut there: BTreeMap<usize, There> = BTreeMap::new();
-        let mut unfinished = Unfinished { left: vec![0; reads.len()], failed: BTreeMap::new() };
+        let mut there: BTreeMap<usize, SegmentReads> = BTreeMap::new();
+        let mut unfinished = PendingReads { left: vec![0; reads.len()], failed: BTreeMap::new() };
         let mut ended = Vec::new();
         // Times that are counted from another day are read by themselves: they are few.
         let mut shifted = Vec::new();
@@ -70,7 +70,7 @@ impl Catalogue {
                         continue;
                     }
                     let new =
-                        || There { part: Arc::new(part.clone()), numbers: Vec::new(), reads: Vec::new() };
+                        || SegmentReads { part: Arc::new(part.clone()), numbers: Vec::new(), reads: Vec::new() };
                     let there = there.entry(part.entry).or_insert_with(new);
                     there.numbers.push(number);
                     there.reads.push((request, region));
@@ -91,7 +91,7 @@ impl Catalogue {
     }
 
     /// Reads what lies in one data set; before and afterwards it must be in the state that was joined.
-    fn read_there(self, There { part, numbers, reads }: There) -> ReadEnds {
+    fn read_there(self, SegmentReads { part, numbers, reads }: SegmentReads) -> ReadEnds {
         let count = reads.len();
         let this = self.clone();
         let begun = async move {
