@@ -6,7 +6,7 @@ use std::path::Path;
 
 use array::{Error, Meaning, Result};
 use client::dial::{ConnectOptions, ConnectOptionsText};
-use client::places::Places;
+use client::places::UserDirectories;
 use client::servers::Sharing;
 use client::text::{plain, size};
 use client::url::{DEFAULT_PORT, Location, without_tokens};
@@ -101,7 +101,7 @@ pub(crate) fn context(
     reaching: &Reaching,
     progress: Progress,
 ) -> Result<Context> {
-    let mut places = Places::of_user()?;
+    let mut places = UserDirectories::of_user()?;
     if let Some(folder) = cache_dir {
         places.cache = folder.to_path_buf();
     }

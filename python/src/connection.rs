@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use array::{Dataset, Error, Meaning, Priority, Result, Urgency};
 use client::call_by_name::{CallProgress, DynamicCall, DynamicResponse, Operand};
 use client::dial::ConnectOptionsText;
-use client::places::Places;
+use client::places::UserDirectories;
 use client::reverse;
 use client::url::{Location, Url};
 use futures::future::FutureExt;
@@ -138,7 +138,7 @@ fn contexts<T>(of: impl FnOnce(&mut Contexts) -> T) -> Result<T> {
 impl Contexts {
     fn of_user() -> Result<Self> {
         let budget = Budget::reading(Budget::default_bytes());
-        let any = Context::new(Places::of_user()?, budget, None).telling(Arc::new(say_where));
+        let any = Context::new(UserDirectories::of_user()?, budget, None).telling(Arc::new(say_where));
         Ok(Self { any, open: BTreeMap::new() })
     }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use array::Result;
-use client::places::Places;
+use client::places::UserDirectories;
 use client::text::{plain, size};
 use serde_json::json;
 use store::{SIDE_CACHE_BYTES, SideCache};
@@ -14,7 +14,7 @@ use crate::common::print;
 pub(crate) fn run(options: &Cache) -> Result<()> {
     let folder: PathBuf = match &options.cache_dir {
         Some(folder) => folder.clone(),
-        None => Places::of_user()?.cache,
+        None => UserDirectories::of_user()?.cache,
     };
     let side = SideCache::new(&folder, SIDE_CACHE_BYTES);
     let shown = plain(&folder.display().to_string());

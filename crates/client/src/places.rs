@@ -11,7 +11,7 @@ use array::{Error, ErrorKind, Result};
 
 /// Folders of this user.
 #[derive(Clone, Debug)]
-pub struct Places {
+pub struct UserDirectories {
     /// Notes of running servers; gone after a reboot where the system has such a place.
     pub runtime: PathBuf,
     /// The server's certificate and key.
@@ -22,7 +22,7 @@ pub struct Places {
     pub state: PathBuf,
 }
 
-impl Places {
+impl UserDirectories {
     /// From `XDG_RUNTIME_DIR`, `XDG_CACHE_HOME`, `XDG_CONFIG_HOME`, `XDG_STATE_HOME`, or their defaults below the home folder;
     /// `CORRIDOR_CACHE_DIR` names another folder for made levels (a scratch disk). Without a home folder, as services and
     /// containers often are, below one of this user alone in the folder for temporary files.

@@ -16,7 +16,7 @@ use client::catalogue::{self, Catalogue, CatalogueEntry, FoundDataset, Catalogue
 use client::dial::{self, Dialer, ConnectOptions};
 use client::paths::{InspectSettings, Paths};
 use client::peers::{self, CHAIN_WITHIN};
-use client::places::Places;
+use client::places::UserDirectories;
 use client::remote::RemoteSource;
 use client::requests::List;
 use client::servers::{MAX_SERVERS, ReplicaSource, SharingRule, ReplicaServer, Servers, Sharing};
@@ -46,7 +46,7 @@ pub type OnAwait = Arc<dyn Fn(&Url) + Send + Sync>;
 #[derive(Clone)]
 pub struct Context {
     /// This user's folders.
-    pub places: Places,
+    pub places: UserDirectories,
     /// The process's memory.
     pub budget: Budget,
     /// Told of long work, such as indexing a compressed file.
@@ -72,7 +72,7 @@ pub struct Context {
 impl Context {
     /// For stacks that share `budget`.
     #[must_use]
-    pub fn new(places: Places, budget: Budget, on_progress: Option<store::OnProgress>) -> Self {
+    pub fn new(places: UserDirectories, budget: Budget, on_progress: Option<store::OnProgress>) -> Self {
         let scratch = store::Scratch::new(budget.scratch);
         let paths = Paths::in_folder(&places.state);
         Self {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use array::{Priority, ReadRequest, Result, Selection, Source, Target};
-use client::places::Places;
+use client::places::UserDirectories;
 use client::url::Location;
 use node::assemble::{Context, assemble};
 use node::memory::Budget;
@@ -62,7 +62,7 @@ pub(super) async fn run(program: &Path) -> Result<BenchReport> {
 
 async fn connect(url: &str, folder: &TempDir) -> Result<Stack> {
     let location: Location = url.parse()?;
-    let places = Places::below(folder.path());
+    let places = UserDirectories::below(folder.path());
     let context = Context::new(places, Budget::viewing(MEMORY_BYTES), None);
     assemble(&location, &context).await
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use array::{Error, Priority, ReadRequest, Result, Selection, Source, Target};
 use client::dial::{Compression, ConnectOptions};
-use client::places::Places;
+use client::places::UserDirectories;
 use client::url::{Location, Url};
 use node::assemble::{Context, assemble};
 use node::memory::Budget;
@@ -168,7 +168,7 @@ async fn connect(urls: &[Url], folder: &TempDir) -> Result<Arc<dyn Source>> {
     // What is counted are bytes of the link.
     let reach = ConnectOptions { compression: Compression::None, ..ConnectOptions::default() };
     let context =
-        Context::new(Places::below(folder.path()), Budget::viewing(MEMORY_BYTES), None).reaching(reach);
+        Context::new(UserDirectories::below(folder.path()), Budget::viewing(MEMORY_BYTES), None).reaching(reach);
     Ok(assemble(&Location::Remote(url), &context).await?.source)
 }
 

@@ -8,7 +8,7 @@ use array::conformance::check_source;
 use array::{Error, ErrorKind, Priority, Result, Selection, Source, Urgency};
 use bytes::Bytes;
 use client::peers::{MAX_CHAIN, PEERS, Peers};
-use client::places::Places;
+use client::places::UserDirectories;
 use client::servers::Sharing;
 use client::url::{Location, Url};
 use node::assemble::assemble;
@@ -170,7 +170,7 @@ async fn a_circle_through_a_catalogue_is_refused() {
     // It starts again at the same address, with data that come from itself; the other one still answers.
     let again = |options: &mut Options| {
         options.listen = Listen::At(at);
-        options.context.places = Places::below(first.folder.path());
+        options.context.places = UserDirectories::below(first.folder.path());
     };
     let error = Served::changed(&[&upstream], again).await.map(|_| ()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use array::{ErrorKind, Priority, ReadRequest, Result, Selection, Source, Target};
 use client::dial::{Dialer, Endpoint};
-use client::places::Places;
+use client::places::UserDirectories;
 use client::url::{Location, Url};
 use node::assemble::{Context, assemble};
 use node::memory::Budget;
@@ -27,7 +27,7 @@ use tokio::task::JoinSet;
 pub(crate) const MEMORY_BYTES: u64 = 128 << 20;
 
 pub(crate) fn context(folder: &Path) -> Context {
-    Context::new(Places::below(folder), Budget::viewing(MEMORY_BYTES), None)
+    Context::new(UserDirectories::below(folder), Budget::viewing(MEMORY_BYTES), None)
 }
 
 pub(crate) fn options(folder: &Path, locations: &[&str]) -> Options {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use array::conformance::{check_source, fetch};
 use array::{BlockKey, Content, ErrorKind, Priority, Result, Selection, Source, Urgency};
-use client::places::Places;
+use client::places::UserDirectories;
 use client::remote::RemoteSource;
 use client::url::Url;
 use node::node::{Listen, Options};
@@ -222,7 +222,7 @@ async fn a_chain_that_comes_back_to_itself_is_refused() {
     let closed = serve(&upstream, |options| {
         options.listen = Listen::At(at);
         // The same folders, and so the same certificate.
-        options.context.places = Places::below(first.folder.path());
+        options.context.places = UserDirectories::below(first.folder.path());
     });
     let error = closed.await.map(|_| ()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use array::{Dataset, Error, Priority, ReadRequest, Region, Result, Selection, Source, Target};
 use client::dial::{Compression, ConnectOptions};
-use client::places::Places;
+use client::places::UserDirectories;
 use client::url::Location;
 use futures::stream::StreamExt;
 use node::assemble::{Context, assemble};
@@ -29,7 +29,7 @@ impl Ours {
     /// Connects, with data compressed on the way or not.
     pub(super) async fn connect_with(url: &str, home: &Path, compression: Compression) -> Result<Self> {
         let location: Location = url.parse()?;
-        let context = Context::new(Places::below(home), Budget::reading(MEMORY_BYTES), None)
+        let context = Context::new(UserDirectories::below(home), Budget::reading(MEMORY_BYTES), None)
             .reaching(ConnectOptions { compression, ..ConnectOptions::default() });
         let source = assemble(&location, &context).await?.source;
         source.describe().await?;

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use array::{Error, Result};
 use client::dial::{Compression, ConnectOptions};
-use client::places::Places;
+use client::places::UserDirectories;
 use client::url::{Location, Url};
 use node::assemble::{Context, assemble};
 use node::memory::Budget;
@@ -147,7 +147,7 @@ async fn film(seat: &FilmPlace<'_>, steps: std::ops::Range<u64>) -> Result<Pictu
     // What is counted are bytes of the link.
     let reach = ConnectOptions { compression: Compression::None, ..ConnectOptions::default() };
     let budget = Budget::viewing(MEMORY_BYTES);
-    let context = Context::new(Places::below(home.path()), budget, None).reaching(reach);
+    let context = Context::new(UserDirectories::below(home.path()), budget, None).reaching(reach);
     let source = assemble(&Location::Remote(seat.url.clone()), &context).await?.source;
     let dataset = source.describe().await?;
     let first = View::first_of(&dataset)?;

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use array::{BlockKey, Content, Error, Priority, Result, Source, Urgency, want};
-use client::places::Places;
+use client::places::UserDirectories;
 use client::url::Location;
 use futures::StreamExt;
 use node::assemble::{Context, assemble};
@@ -130,7 +130,7 @@ async fn blocks(server: &RunningProcess, bytes: u64) -> Result<Flowed> {
     let home = tempfile::tempdir()?;
     let location: Location = server.text("url")?.parse()?;
     let work = async {
-        let context = Context::new(Places::below(home.path()), Budget::viewing(MEMORY_BYTES), None);
+        let context = Context::new(UserDirectories::below(home.path()), Budget::viewing(MEMORY_BYTES), None);
         let source = assemble(&location, &context).await?.source;
         let dataset = source.describe().await?;
         let key = |index| BlockKey {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use array::{Error, Priority, Result, Source, Urgency, want};
-use client::places::Places;
+use client::places::UserDirectories;
 use client::url::Location;
 use futures::StreamExt;
 use node::assemble::{Context, assemble};
@@ -48,7 +48,7 @@ pub(super) async fn load(options: &Options, folder: &Path) -> Result<Vec<Loaded>
 
 async fn real(file: &Path, folder: &Path) -> Result<Loaded> {
     let location: Location = file.to_string_lossy().parse()?;
-    let context = Context::new(Places::below(folder), Budget::viewing(MEMORY_BYTES), None);
+    let context = Context::new(UserDirectories::below(folder), Budget::viewing(MEMORY_BYTES), None);
     let stack = assemble(&location, &context).await?;
     let dataset = stack.source.describe().await?;
     let (array, info, position) = View::first_of(&dataset)?.place_in(&dataset)?;
