@@ -18,7 +18,7 @@ const MAX_NOTES: usize = 256;
 
 /// Note that a running server leaves for its user's other commands.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Note {
+pub struct RunningServer {
     /// Address on which it listens.
     pub address: SocketAddr,
     /// The machine; a home folder may be shared by several.
@@ -33,9 +33,9 @@ pub struct Note {
 
 /// A note that lies there while this value lives.
 #[derive(Debug)]
-pub struct Posted(PathBuf);
+pub struct RunningServerFile(PathBuf);
 
-impl Drop for Posted {
+impl Drop for RunningServerFile {
     fn drop(&mut self) {
         // Nothing to do about a failure at the end; a stale note only costs one refused connection.
         drop(fs::remove_file(&self.0));
@@ -46,23 +46,23 @@ impl Drop for Posted {
 ///
 /// # Errors
 /// `Io`, `Denied`.
-pub fn post(folder: &Path, note: &Note) -> Result<Posted> {
+pub fn post(folder: &Path, note: &RunningServer) -> Result<RunningServerFile> {
     private_folder(folder)?;
     let path = folder.join(format!("{}-{}.json", note.machine, note.address.port()));
     let text = serde_json::to_string_pretty(note)
         .map_err(|e| Error::internal(format!("a note could not be written: {e}")))?;
     write_private(&path, &text)?;
-    Ok(Posted(path))
+    Ok(RunningServerFile(path))
 }
 
 /// The note of the server at `host:port` of this machine, if it left one. Notes of others, unreadable ones
 /// and those of dead processes are passed over.
 #[must_use]
-pub fn find(folder: &Path, host: &str, port: u16) -> Option<Note> {
+pub fn find(folder: &Path, host: &str, port: u16) -> Option<RunningServer> {
     let entries = fs::read_dir(folder).ok()?;
     let notes = entries.flatten().take(MAX_NOTES).filter_map(|e| {
         let text = read_private(&e.path(), MAX_NOTE_BYTES).ok()?;
-        serde_json::from_str::<Note>(&text).ok()
+        serde_json::from_str::<RunningServer>(&text).ok()
     });
     let machine = machine_name();
     notes
@@ -128,8 +128,8 @@ mod tests {
 
     use super::*;
 
-    fn note(address: &str) -> Note {
-        Note {
+    fn note(address: &str) -> RunningServer {
+        RunningServer {
             address: address.parse().unwrap(),
             machine: machine_name(),
             token: Some("t".into()),
@@ -159,7 +159,7 @@ mod tests {
         let posted = post(folder.path(), &note("127.0.0.1:9")).unwrap();
         fs::set_permissions(&posted.0, fs::Permissions::from_mode(0o644)).unwrap();
         assert!(find(folder.path(), "127.0.0.1", 9).is_none());
-        let other = Note { machine: "other".into(), ..note("127.0.0.1:11") };
+        let other = RunningServer { machine: "other".into(), ..note("127.0.0.1:11") };
         let _posted = post(folder.path(), &other).unwrap();
         assert!(find(folder.path(), "127.0.0.1", 11).is_none());
     }

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, OnceLock};
 
 use array::Result;
-use client::runtime::{self, Note, Posted};
+use client::runtime::{self, RunningServer, RunningServerFile};
 use client::url::{Location, Url};
 use link::quic;
 use server::admission::Gate;
@@ -86,7 +86,7 @@ pub struct Node {
     admission: Admission,
     shared: Arc<Shared>,
     port: Port,
-    _note: Option<Posted>,
+    _note: Option<RunningServerFile>,
 }
 
 /// Opens the data sets; the first half of starting a server.
@@ -109,7 +109,7 @@ pub async fn open(options: &Options) -> Result<Arc<Shared>> {
 /// `Io` when the address cannot be had, those of the identity, and `Invalid` when its data come from itself.
 pub async fn start(options: &Options, shared: Arc<Shared>, registry: Registry) -> Result<Node> {
     let mut node = start_unseen(options, shared, registry).await?;
-    let note = Note {
+    let note = RunningServer {
         address: node.address,
         machine: runtime::machine_name(),
         token: options.admission.token().map(|t| t.secret().to_owned()),
