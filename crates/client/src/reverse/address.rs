@@ -13,7 +13,7 @@ pub(crate) const SCHEME: &str = "await://";
 
 /// Address at which a client waits for a server, and the data that it wants.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Address {
+pub struct AwaitAddress {
     /// An address of this machine; port 0 is any that is free.
     pub address: SocketAddr,
     /// Exported name; empty means the only one.
@@ -24,7 +24,7 @@ pub struct Address {
     pub token: Option<String>,
 }
 
-impl FromStr for Address {
+impl FromStr for AwaitAddress {
     type Err = Error;
 
     /// # Errors
@@ -62,7 +62,7 @@ fn parse_authority(text: &str) -> Option<SocketAddr> {
     text.parse().or_else(|_| alone()).ok()
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for AwaitAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{SCHEME}{}/{}", self.address, encode(&self.dataset).replace('/', "%2F"))?;
         if !self.array.is_empty() {
@@ -72,7 +72,7 @@ impl fmt::Display for Address {
     }
 }
 
-impl fmt::Debug for Address {
+impl fmt::Debug for AwaitAddress {
     /// Without the token: debug output reaches logs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&Self { token: None, ..self.clone() }, f)
@@ -91,9 +91,9 @@ mod tests {
             ("await://[::]:7/a/grid/rho#token=x%20y", "await://[::]:7/a/grid/rho#token=x%20y"),
             ("await://[::1]/a", "await://[::1]:26774/a"),
         ] {
-            let address: Address = text.parse().unwrap();
+            let address: AwaitAddress = text.parse().unwrap();
             assert_eq!(address.to_string(), written);
-            assert_eq!(written.parse::<Address>().unwrap(), address);
+            assert_eq!(written.parse::<AwaitAddress>().unwrap(), address);
             assert!(!format!("{address:?}").contains("token"));
         }
     }
@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn what_is_none_is_told() {
         for text in ["await://", "await://host:70/x", "await://1.2.3.4:99999/", "await://1.2.3.4/#fp=1"] {
-            let error = text.parse::<Address>().unwrap_err().to_string();
+            let error = text.parse::<AwaitAddress>().unwrap_err().to_string();
             assert!(error.contains("0.0.0.0"), "{error}");
         }
     }

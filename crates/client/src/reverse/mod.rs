@@ -5,7 +5,7 @@ mod address;
 mod awaiting;
 
 use crate::url::Url;
-pub use address::Address;
+pub use address::AwaitAddress;
 pub(crate) use address::SCHEME;
 pub use awaiting::Awaiting;
 
