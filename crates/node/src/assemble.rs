@@ -212,7 +212,7 @@ pub async fn assemble(location: &Location, context: &Context) -> Result<Stack> {
 }
 
 /// Listens for a server that connects to us, and tells where.
-async fn awaited(at: &reverse::Address, context: &Context) -> Result<Dialer> {
+async fn awaited(at: &reverse::SshAddress, context: &Context) -> Result<Dialer> {
     let protocol = context.reach.protocol;
     if !matches!(protocol, Protocol::Auto | Protocol::Tcp) || context.reach.choice.is_some() {
         let what = "servers that connect to a client do so by TCP; leave `--link` and `--controller` out";

@@ -33,7 +33,7 @@ use crate::paths::{Paths, ConnectionMonitor, learn};
 use crate::receive_limit;
 use crate::requests::RemoteOperation;
 use crate::reverse::Awaiting;
-use crate::ssh::{Address, Login};
+use crate::ssh::{SshAddress, Login};
 use crate::url::Url;
 use advised::{OpenedLink, PendingLink};
 use changing::ProtocolSwitch;
@@ -232,7 +232,7 @@ impl Endpoint {
 enum DialMethod {
     Port(Endpoint),
     Ssh {
-        address: Address,
+        address: SshAddress,
         window_bytes: u64,
         reach: ConnectOptions,
     },
@@ -316,7 +316,7 @@ impl Dialer {
 
     /// Logs in nowhere yet. `reach` is for the direct link, where there can be one; ssh's own channel only compresses by it.
     #[must_use]
-    pub fn through_ssh(address: Address, window_bytes: u64, reach: ConnectOptions) -> Self {
+    pub fn through_ssh(address: SshAddress, window_bytes: u64, reach: ConnectOptions) -> Self {
         let window_bytes = window_bytes.max(MIN_WINDOW_BYTES);
         Self::by(DialMethod::Ssh { address, window_bytes, reach })
     }

@@ -18,7 +18,7 @@ const MAX_PATH_BYTES: usize = 4096;
 
 /// A path on a host that `ssh` reaches.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Address {
+pub struct SshAddress {
     /// User to log in as; `None` where the user's configuration decides.
     pub user: Option<String>,
     /// Name, address, or an alias of the user's configuration; IPv6 without brackets.
@@ -29,7 +29,7 @@ pub struct Address {
     pub path: String,
 }
 
-impl Address {
+impl SshAddress {
     /// User and host, for people.
     #[must_use]
     pub fn authority(&self) -> String {
@@ -40,13 +40,13 @@ impl Address {
     }
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for SshAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{SCHEME}{}{}", self.authority(), encode(&self.path))
     }
 }
 
-impl FromStr for Address {
+impl FromStr for SshAddress {
     type Err = Error;
 
     /// # Errors
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expect: &str) {
-        let got = match text.parse::<Address>() {
+        let got = match text.parse::<SshAddress>() {
             Ok(a) => format!("{:?} {} {:?} `{}`", a.user.as_deref().unwrap_or(""), a.host, a.port, a.path),
             Err(e) => e.message().split_once("/PATH`, ").expect("an error of ours").1.to_owned(),
         };
@@ -142,9 +142,9 @@ mod tests {
     #[test]
     fn writes_what_it_reads() {
         for text in ["ssh://me@host:2222/~/a%20b", "ssh://[::1]:9/a%27%22", "ssh://h/x.h5/grid/rho"] {
-            let address: Address = text.parse().unwrap();
+            let address: SshAddress = text.parse().unwrap();
             assert_eq!(address.to_string(), text);
-            assert_eq!(address.to_string().parse::<Address>().unwrap(), address);
+            assert_eq!(address.to_string().parse::<SshAddress>().unwrap(), address);
         }
     }
 }

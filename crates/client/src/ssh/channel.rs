@@ -15,7 +15,7 @@ use tokio::process::{Child, ChildStderr, Command};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
-use super::Address;
+use super::SshAddress;
 use super::greeting::{Greeted, Greeting, Wish};
 use crate::text::plain;
 
@@ -58,7 +58,7 @@ impl Channel {
     ///
     /// # Errors
     /// `NotFound` when there is no `ssh` on this machine, `Invalid` for an environment that says neither yes nor no.
-    pub(crate) async fn start(address: &Address) -> Result<(Self, Link)> {
+    pub(crate) async fn start(address: &SshAddress) -> Result<(Self, Link)> {
         let wish = Wish { path: address.path.clone(), direct: wants_direct()? };
         let mut process = command(address)?;
         let taken = "a process without its pipes";
@@ -134,7 +134,7 @@ fn yes_or_no(value: &str) -> Result<bool> {
     }
 }
 
-fn command(address: &Address) -> Result<Child> {
+fn command(address: &SshAddress) -> Result<Child> {
     let program = variable(PROGRAM_VARIABLE).unwrap_or_else(|| "ssh".into());
     let mut words = program.split_whitespace();
     let ssh = words.next().unwrap_or("ssh");

@@ -7,7 +7,7 @@ use link::{ClientHandle, Driver, Trust};
 use tokio::sync::watch;
 use wire::ClientConfig;
 
-use super::Address;
+use super::SshAddress;
 use super::channel::Channel;
 use super::greeting::{Direct, Greeting};
 use crate::dial::{ConnectOptions, Endpoint, open};
@@ -26,7 +26,7 @@ pub(crate) struct Login(watch::Receiver<Option<Result<Greeting>>>);
 impl Login {
     /// Starts `ssh`; the connection can be asked at once.
     pub(crate) async fn begin(
-        address: &Address,
+        address: &SshAddress,
         window_bytes: u64,
         reach: ConnectOptions,
     ) -> Result<(Self, ClientHandle, Driver, Attending)> {
