@@ -32,7 +32,7 @@ use crate::dial::shared_failure::SharedFailure;
 use crate::paths::{Paths, ConnectionMonitor, learn};
 use crate::receive_limit;
 use crate::requests::RemoteOperation;
-use crate::reverse::Awaiting;
+use crate::reverse::AwaitedServers;
 use crate::ssh::{SshAddress, Login};
 use crate::url::Url;
 use advised::{OpenedLink, PendingLink};
@@ -238,7 +238,7 @@ enum DialMethod {
     },
     /// It connects to us.
     Awaited {
-        awaiting: Awaiting,
+        awaiting: AwaitedServers,
         window_bytes: u64,
         compression: Compression,
     },
@@ -323,7 +323,7 @@ impl Dialer {
 
     /// Has not waited for anybody yet.
     #[must_use]
-    pub fn awaiting(awaiting: Awaiting, window_bytes: u64, compression: Compression) -> Self {
+    pub fn awaiting(awaiting: AwaitedServers, window_bytes: u64, compression: Compression) -> Self {
         let window_bytes = window_bytes.max(MIN_WINDOW_BYTES);
         Self::by(DialMethod::Awaited { awaiting, window_bytes, compression })
     }

@@ -13,19 +13,19 @@ use tokio::task::JoinSet;
 const AGAIN_WITHIN: Duration = Duration::from_secs(30);
 
 /// Waits for servers until it is dropped.
-pub struct Awaiting {
+pub struct AwaitedServers {
     address: SocketAddr,
     token: String,
-    offers: Mutex<Offers>,
+    offers: Mutex<OfferQueue>,
     _listening: JoinSet<()>,
 }
 
-struct Offers {
+struct OfferQueue {
     coming: mpsc::Receiver<Offer>,
     was_one: bool,
 }
 
-impl Awaiting {
+impl AwaitedServers {
     /// Takes the servers that come by `coming`, from a port at `address` where they show `token`. The tasks in `listening`
     /// end with this value.
     #[must_use]
@@ -35,7 +35,7 @@ impl Awaiting {
         coming: mpsc::Receiver<Offer>,
         listening: JoinSet<()>,
     ) -> Self {
-        let offers = Mutex::new(Offers { coming, was_one: false });
+        let offers = Mutex::new(OfferQueue { coming, was_one: false });
         Self { address, token, offers, _listening: listening }
     }
 

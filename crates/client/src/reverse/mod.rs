@@ -7,7 +7,7 @@ mod awaiting;
 use crate::url::Url;
 pub use address::AwaitAddress;
 pub(crate) use address::SCHEME;
-pub use awaiting::Awaiting;
+pub use awaiting::AwaitedServers;
 
 /// Returns a hint with the command that a person runs where the data are, for a client that waits at `url`. The text
 /// contains the token.

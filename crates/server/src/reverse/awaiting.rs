@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use array::{Error, Result};
-use client::reverse::{Address, Awaiting};
+use client::reverse::{Address, AwaitedServers};
 use link::Identity;
 use link::offer::{ALPN_OFFER, Offer, hear};
 use tokio::net::TcpListener;
@@ -30,7 +30,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 ///
 /// # Errors
 /// `Io` when the address cannot be had, `Invalid` for a token that is none.
-pub async fn wait_at(at: &Address, identity: &Identity) -> Result<Awaiting> {
+pub async fn wait_at(at: &Address, identity: &Identity) -> Result<AwaitedServers> {
     let token = at.token.as_deref().map_or_else(Token::random, Token::chosen)?;
     let config = identity.server_config(&[ALPN_OFFER])?;
     let listener = listen(&[at.address]).await?;
@@ -38,7 +38,7 @@ pub async fn wait_at(at: &Address, identity: &Identity) -> Result<Awaiting> {
     let (tell, coming) = mpsc::channel(MAX_OFFERS);
     let mut listening = JoinSet::new();
     listening.spawn(accept(listener, config, token.clone(), tell));
-    Ok(Awaiting::new(address, token.secret().to_owned(), coming, listening))
+    Ok(AwaitedServers::new(address, token.secret().to_owned(), coming, listening))
 }
 
 /// Hears whoever connects; who keeps silent keeps nobody out.
