@@ -13,25 +13,25 @@ use super::shares::{Assigned, Late, Need, Rank, Set, Shares};
 
 /// Nobody is there who could do it.
 #[derive(Debug)]
-pub(super) struct Nobody;
+pub(super) struct NoServer;
 
-struct State {
+struct WorkQueueState {
     shares: Shares,
     /// Channels to those who wait, by ticket; each is answered once.
     waiting: HashMap<u64, oneshot::Sender<Option<Assigned>>>,
 }
 
 /// Hands out work.
-pub(super) struct Desk {
-    state: Mutex<State>,
+pub(super) struct WorkQueue {
+    state: Mutex<WorkQueueState>,
     opened_at: Instant,
     /// Some answers may be late now that were not: their server fell silent, or another one is idle.
     look_again: Notify,
 }
 
-impl Desk {
+impl WorkQueue {
     pub(super) fn new(servers: usize) -> Self {
-        let state = State { shares: Shares::new(servers), waiting: HashMap::new() };
+        let state = WorkQueueState { shares: Shares::new(servers), waiting: HashMap::new() };
         Self { state: Mutex::new(state), opened_at: Instant::now(), look_again: Notify::new() }
     }
 
@@ -47,7 +47,7 @@ impl Desk {
         out
     }
 
-    fn serve(&self, state: &mut State) {
+    fn serve(&self, state: &mut WorkQueueState) {
         // Whoever gave up meanwhile gives its piece back, which may let another one go.
         loop {
             let decided = state.shares.assign(self.now());
@@ -64,7 +64,7 @@ impl Desk {
     }
 
     /// Waits in line.
-    pub(super) fn ask(self: &Arc<Self>, need: Need) -> Turn {
+    pub(super) fn ask(self: &Arc<Self>, need: Need) -> WorkTicket {
         let mut state = self.state.lock();
         let (sender, decided) = oneshot::channel();
         let rank = if state.shares.is_hope_for(&need) {
@@ -76,19 +76,19 @@ impl Desk {
             None
         };
         self.serve(&mut state);
-        Turn { desk: Arc::clone(self), rank, decided }
+        WorkTicket { desk: Arc::clone(self), rank, decided }
     }
 }
 
 /// A place in line.
-pub(super) struct Turn {
-    desk: Arc<Desk>,
+pub(super) struct WorkTicket {
+    desk: Arc<WorkQueue>,
     /// None where there is nobody to wait for.
     rank: Option<Rank>,
     decided: oneshot::Receiver<Option<Assigned>>,
 }
 
-impl Turn {
+impl WorkTicket {
     /// Waits for a server.
     ///
     /// # Errors
@@ -96,13 +96,13 @@ impl Turn {
     ///
     /// # Cancel safety
     /// Safe until it has answered.
-    pub(super) async fn granted(&mut self) -> Result<Grant, Nobody> {
+    pub(super) async fn granted(&mut self) -> Result<WorkPermit, NoServer> {
         match (&mut self.decided).await {
             Ok(Some(assigned)) => {
                 self.rank = None;
-                Ok(Grant { desk: Arc::clone(&self.desk), assigned, is_settled: false })
+                Ok(WorkPermit { desk: Arc::clone(&self.desk), assigned, is_settled: false })
             }
-            Ok(None) | Err(_) => Err(Nobody),
+            Ok(None) | Err(_) => Err(NoServer),
         }
     }
 
@@ -112,7 +112,7 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for WorkTicket {
     fn drop(&mut self) {
         let Some(rank) = self.rank else { return };
         let mut state = self.desk.state.lock();
@@ -126,13 +126,13 @@ impl Drop for Turn {
 }
 
 /// A piece of work at a server, until it is settled or dropped.
-pub(super) struct Grant {
-    desk: Arc<Desk>,
+pub(super) struct WorkPermit {
+    desk: Arc<WorkQueue>,
     assigned: Assigned,
     is_settled: bool,
 }
 
-impl Grant {
+impl WorkPermit {
     /// Number of the server that does it.
     pub(super) fn member(&self) -> usize {
         self.assigned.member
@@ -168,12 +168,12 @@ impl Grant {
     }
 
     /// A clock to ask about it while it is under way.
-    pub(super) fn watch(&self) -> Watch {
-        Watch { desk: Arc::clone(&self.desk), assigned: self.assigned }
+    pub(super) fn watch(&self) -> LateTimer {
+        LateTimer { desk: Arc::clone(&self.desk), assigned: self.assigned }
     }
 }
 
-impl Drop for Grant {
+impl Drop for WorkPermit {
     fn drop(&mut self) {
         if !self.is_settled {
             self.desk.with(|shares| shares.given_back(&self.assigned));
@@ -182,25 +182,25 @@ impl Drop for Grant {
 }
 
 /// Tells when an answer is late.
-pub(super) struct Watch {
-    desk: Arc<Desk>,
+pub(super) struct LateTimer {
+    desk: Arc<WorkQueue>,
     assigned: Assigned,
 }
 
 /// Action to take on a late answer.
-pub(super) enum Lateness {
+pub(super) enum LateAction {
     /// Ask another server too.
     AskAnother,
     /// Ask another server too, and look after this one, which has fallen silent.
     Silent(usize),
 }
 
-impl Watch {
+impl LateTimer {
     /// Waits until the answer is late; `may`: who else could be asked; `idle`: who of them just because they are idle.
     ///
     /// # Cancel safety
     /// Safe.
-    pub(super) async fn late(&self, may: Set, idle: Set) -> Lateness {
+    pub(super) async fn late(&self, may: Set, idle: Set) -> LateAction {
         loop {
             let look_again = self.desk.look_again.notified();
             let now = self.desk.now();
@@ -211,10 +211,10 @@ impl Watch {
                         () = look_again => {}
                     }
                 }
-                Late::AskAnother => return Lateness::AskAnother,
+                Late::AskAnother => return LateAction::AskAnother,
                 Late::Silent => {
                     self.desk.look_again.notify_waiters();
-                    return Lateness::Silent(self.assigned.member);
+                    return LateAction::Silent(self.assigned.member);
                 }
             }
         }

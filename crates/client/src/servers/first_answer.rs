@@ -5,7 +5,7 @@ use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 use tokio::time::Instant;
 
-use super::desk::{Grant, Lateness, Nobody, Turn, Watch};
+use super::desk::{WorkPermit, LateAction, NoServer, WorkTicket, LateTimer};
 use super::group::Group;
 use super::shares::{Need, Set};
 
@@ -89,11 +89,11 @@ pub(super) struct Piece<'a> {
     pub(super) bytes: u64,
     pub(super) candidates: Candidates,
     /// The first server, where it is chosen already.
-    pub(super) first: Option<Grant>,
+    pub(super) first: Option<WorkPermit>,
 }
 
 /// A request under way at one server; gives what came of it.
-type Attempt<'a, T> = BoxFuture<'a, (Grant, Result<T>)>;
+type Attempt<'a, T> = BoxFuture<'a, (WorkPermit, Result<T>)>;
 
 /// Asks servers until one has answered about data in the state that `of` describes. `ask` starts the request at a server; it is dropped when another was faster.
 ///
@@ -109,7 +109,7 @@ pub(super) async fn first_answer<'a, T: Send + 'a>(
     mut ask: impl FnMut(usize, Urgency) -> BoxFuture<'a, Result<T>> + Send,
 ) -> Result<T> {
     let mut running: FuturesUnordered<Attempt<'a, T>> = FuturesUnordered::new();
-    let mut newest: Option<Watch> = None;
+    let mut newest: Option<LateTimer> = None;
     let mut failures = Vec::new();
     let mut seen = 0;
     let mut turn = None;
@@ -145,15 +145,15 @@ pub(super) async fn first_answer<'a, T: Send + 'a>(
                 turn = None;
                 match granted {
                     Ok(grant) => start(grant, &mut piece, &mut running, &mut newest, &mut ask),
-                    Err(Nobody) if piece.candidates.pass_over() => {
+                    Err(NoServer) if piece.candidates.pass_over() => {
                         turn = Some(next_turn(group, &piece, !running.is_empty()));
                     }
-                    Err(Nobody) if running.is_empty() => return Err(group.nobody(of, &failures)),
-                    Err(Nobody) => {}
+                    Err(NoServer) if running.is_empty() => return Err(group.nobody(of, &failures)),
+                    Err(NoServer) => {}
                 }
             }
             late = late(newest.as_ref(), rest, idle), if can_hedge && !running.is_empty() => {
-                if let Lateness::Silent(member) = late {
+                if let LateAction::Silent(member) = late {
                     group.look_after(member);
                 }
                 turn = Some(next_turn(group, &piece, true));
@@ -168,7 +168,7 @@ pub(super) async fn first_answer<'a, T: Send + 'a>(
     }
 }
 
-fn next_turn(group: &Group, piece: &Piece<'_>, is_second: bool) -> Turn {
+fn next_turn(group: &Group, piece: &Piece<'_>, is_second: bool) -> WorkTicket {
     group.desk.ask(Need {
         priority: piece.asked.urgency().priority,
         bytes: piece.bytes,
@@ -179,10 +179,10 @@ fn next_turn(group: &Group, piece: &Piece<'_>, is_second: bool) -> Turn {
 }
 
 fn start<'a, T: Send + 'a>(
-    grant: Grant,
+    grant: WorkPermit,
     piece: &mut Piece<'a>,
     running: &mut FuturesUnordered<Attempt<'a, T>>,
-    newest: &mut Option<Watch>,
+    newest: &mut Option<LateTimer>,
     ask: &mut (impl FnMut(usize, Urgency) -> BoxFuture<'a, Result<T>> + Send),
 ) {
     piece.candidates.asked = piece.candidates.asked.with(grant.member());
@@ -191,14 +191,14 @@ fn start<'a, T: Send + 'a>(
     running.push(Box::pin(async move { (grant, answer.await) }));
 }
 
-async fn granted(turn: &mut Option<Turn>) -> Result<Grant, Nobody> {
+async fn granted(turn: &mut Option<WorkTicket>) -> Result<WorkPermit, NoServer> {
     match turn {
         Some(turn) => turn.granted().await,
         None => std::future::pending().await,
     }
 }
 
-async fn late(newest: Option<&Watch>, rest: Set, idle: Set) -> Lateness {
+async fn late(newest: Option<&LateTimer>, rest: Set, idle: Set) -> LateAction {
     match newest {
         Some(watch) => watch.late(rest, idle).await,
         None => std::future::pending().await,

@@ -22,7 +22,7 @@ use parking_lot::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::{Duration, sleep};
 
-use super::desk::Desk;
+use super::desk::WorkQueue;
 use super::shares::{Health, MAX_SERVERS, Set};
 
 /// How long a server named earlier may take longer to describe its data than one named later.
@@ -71,7 +71,7 @@ struct Known {
 pub(super) struct Group {
     me: Weak<Self>,
     members: Vec<Member>,
-    pub(super) desk: Arc<Desk>,
+    pub(super) desk: Arc<WorkQueue>,
     known: Mutex<Option<Known>>,
     describing: tokio::sync::Mutex<()>,
     /// Those who look after servers that are away; they end with this value.
@@ -88,7 +88,7 @@ impl Group {
         Ok(Arc::new_cyclic(|me| Self {
             me: me.clone(),
             members: servers.into_iter().map(member).collect(),
-            desk: Arc::new(Desk::new(count)),
+            desk: Arc::new(WorkQueue::new(count)),
             known: Mutex::default(),
             describing: tokio::sync::Mutex::default(),
             watchers: Mutex::default(),

@@ -8,7 +8,7 @@ use array::{Dataset, Error, Priority, ReadEnds, ReadRequest, Region, Result, Tar
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{self, FuturesUnordered, StreamExt};
 
-use super::desk::{Grant, Nobody, Turn};
+use super::desk::{WorkPermit, NoServer, WorkTicket};
 use super::first_answer::{Asked, Candidates, Piece, first_answer};
 use super::group::{Group, ReplicaSource};
 use super::reads::{Place, read_of};
@@ -54,7 +54,7 @@ struct Pulled {
     /// Not asked of anybody yet; the next one is the last.
     rest: Vec<NumberedRead>,
     rest_bytes: u64,
-    turn: Option<Turn>,
+    turn: Option<WorkTicket>,
     parts: FuturesUnordered<BoxFuture<'static, Ends>>,
 }
 
@@ -88,7 +88,7 @@ impl Pulled {
                     self.turn = None;
                     match granted {
                         Ok(grant) => self.begin(grant),
-                        Err(Nobody) => return Some(self.give_up()),
+                        Err(NoServer) => return Some(self.give_up()),
                     }
                 }
             }
@@ -96,7 +96,7 @@ impl Pulled {
     }
 
     /// Has somebody read what comes next: as many as suit him, all of one priority.
-    fn begin(&mut self, mut grant: Grant) {
+    fn begin(&mut self, mut grant: WorkPermit) {
         let Some((_, ReadRequest { priority, .. }, _)) = self.rest.last() else { return };
         let mut bytes = 0;
         let fit = |(_, request, into): &&NumberedRead| {
@@ -130,7 +130,7 @@ struct Part {
     places: Vec<Place>,
 }
 
-async fn part(group: Arc<Group>, dataset: Arc<Dataset>, reads: Vec<NumberedRead>, grant: Grant) -> Ends {
+async fn part(group: Arc<Group>, dataset: Arc<Dataset>, reads: Vec<NumberedRead>, grant: WorkPermit) -> Ends {
     let priority = reads.first().map(|(_, request, _)| request.priority).unwrap_or_default();
     let count = reads.len();
     let (numbers, requests, places) = (Vec::with_capacity(count), Vec::with_capacity(count), Vec::new());
@@ -153,7 +153,7 @@ impl Part {
         &mut self,
         group: &Group,
         dataset: &Arc<Dataset>,
-        grant: Grant,
+        grant: WorkPermit,
     ) -> Result<Vec<Option<Vec<u8>>>> {
         let Self { priority, requests, places, .. } = self;
         let piece = Piece {

@@ -7,7 +7,7 @@ use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 use tokio::time::{Duration, sleep};
 
-use super::desk::{Grant, Nobody};
+use super::desk::{WorkPermit, NoServer};
 use super::first_answer::{Asked, Candidates, Piece, first_answer};
 use super::group::Group;
 use super::rest::Rest;
@@ -66,7 +66,7 @@ pub(super) async fn read_of(
             granted = waiting.granted() => {
                 turn = None;
                 let Ok(mut grant) = granted else {
-                    let Nobody = Nobody;
+                    let NoServer = NoServer;
                     return Err(group.nobody(&dataset, &[]));
                 };
                 let Some((selection, region)) = rest.take(grant.bytes()) else { continue };
@@ -90,7 +90,7 @@ async fn part(
     dataset: &Arc<Dataset>,
     request: ReadRequest,
     region: Region,
-    grant: Grant,
+    grant: WorkPermit,
 ) -> Result<()> {
     let (shape, item_bytes) = (request.selection.shape(), region.item_bytes());
     let piece = Piece {
