@@ -33,14 +33,14 @@ const SILENT_WHEN_UNKNOWN: Duration = Duration::from_secs(10);
 
 /// Usual ratio of the time that an answer took to the time that was expected, over the last answers.
 #[derive(Default)]
-pub(super) struct Lateness {
+pub(super) struct LatenessEstimate {
     ratios: Vec<f64>,
     next: usize,
     /// The 95th percentile, looked up anew every few answers.
     usual: Option<f64>,
 }
 
-impl Lateness {
+impl LatenessEstimate {
     /// An answer came.
     pub(super) fn took(&mut self, took: Duration, expected: Duration) {
         let ratio = took.as_secs_f64() / expected.as_secs_f64().max(1e-6);
@@ -72,15 +72,15 @@ impl Lateness {
 }
 
 /// Second requests that may still be made.
-pub(super) struct Allowance(f64);
+pub(super) struct HedgeBudget(f64);
 
-impl Default for Allowance {
+impl Default for HedgeBudget {
     fn default() -> Self {
         Self(FIRST_SAVED)
     }
 }
 
-impl Allowance {
+impl HedgeBudget {
     /// Something was answered.
     pub(super) fn earn(&mut self) {
         self.0 = (self.0 + HEDGE_SHARE).min(MAX_SAVED);
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn what_is_usual_is_learnt() {
-        let mut lateness = Lateness::default();
+        let mut lateness = LatenessEstimate::default();
         assert_eq!(lateness.late_after(None), LATE_WHEN_UNKNOWN);
         assert_eq!(lateness.late_after(Some(SECOND)), SECOND * 4);
         for n in 0..100u32 {
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn second_requests_are_few() {
-        let mut allowance = Allowance::default();
+        let mut allowance = HedgeBudget::default();
         let mut spent = 0;
         for _ in 0..1000 {
             allowance.earn();

@@ -1,6 +1,6 @@
 //! Policy that assigns the next piece of work to one of several servers, pure. Time is an argument.
 //!
-//! Work is pulled, not dealt out: whoever has room in its window ([`Speed`]) gets the next piece, so a slow server
+//! Work is pulled, not dealt out: whoever has room in its window ([`ServerSpeed`]) gets the next piece, so a slow server
 //! simply takes fewer. Of several with room the one that will have finished first is taken; near the end a slow one
 //! gets nothing that the others would have finished earlier. Bytes of a piece follow the window of who does it.
 //!
@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use array::{Error, ErrorKind, Priority};
 
-use super::late::{Allowance, Lateness};
-use super::speed::Speed;
+use super::late::{HedgeBudget, LatenessEstimate};
+use super::speed::ServerSpeed;
 
 /// Most servers of one data set.
 pub const MAX_SERVERS: usize = 32;
@@ -41,9 +41,9 @@ const MAX_PAUSE: Duration = Duration::from_secs(10);
 
 /// Some of the servers, by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Set(u32);
+pub(super) struct ServerSet(u32);
 
-impl Set {
+impl ServerSet {
     /// The first `count`.
     pub(super) fn all(count: usize) -> Self {
         Self((0..count).fold(0, |bits, n| bits | 1 << n))
@@ -72,24 +72,24 @@ impl Set {
 
 /// A piece of work that waits for somebody to do it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Need {
+pub(super) struct WorkRequest {
     pub(super) priority: Priority,
     /// Bytes that are there to be done; whoever is asked may take only a part of them, unless they are one piece.
     pub(super) bytes: u64,
     /// Whether it cannot be cut.
     pub(super) is_one_piece: bool,
     /// Servers that may do it.
-    pub(super) may: Set,
+    pub(super) may: ServerSet,
     /// Somebody does it already: nobody is waited for who is not there now.
     pub(super) is_second: bool,
 }
 
 /// Smaller is sooner: the highest priority, then the longest wait. The ticket is unique.
-pub(super) type Rank = (Reverse<Priority>, u64);
+pub(super) type QueueRank = (Reverse<Priority>, u64);
 
 /// Assignment of a piece to a server.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Assigned {
+pub(super) struct Assignment {
     pub(super) member: usize,
     /// How much of it.
     pub(super) bytes: u64,
@@ -101,7 +101,7 @@ pub(super) struct Assigned {
 
 /// Whether a server gets work.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Health {
+pub(super) enum ServerHealth {
     /// Yes.
     Ready,
     /// It has not delivered anything for long. What it has in hand may still come.
@@ -110,9 +110,9 @@ pub(super) enum Health {
     Away { why: Error, in_vain: u32 },
 }
 
-struct Member {
-    health: Health,
-    speed: Speed,
+struct ServerLoad {
+    health: ServerHealth,
+    speed: ServerSpeed,
     pieces: usize,
     bytes: u64,
     last_delivery: Duration,
@@ -120,31 +120,31 @@ struct Member {
     delivered_bytes: u64,
 }
 
-impl Member {
+impl ServerLoad {
     fn has_room(&self) -> bool {
         self.pieces < MIN_PIECES || (self.bytes < self.speed.window_bytes() && self.pieces < MAX_PIECES)
     }
 }
 
 /// State of the servers, and the work that waits for them.
-pub(super) struct Shares {
-    members: Vec<Member>,
-    waiting: BTreeMap<Rank, Need>,
+pub(super) struct Scheduler {
+    members: Vec<ServerLoad>,
+    waiting: BTreeMap<QueueRank, WorkRequest>,
     waiting_bytes: u128,
     next_ticket: u64,
-    lateness: Lateness,
-    allowance: Allowance,
+    lateness: LatenessEstimate,
+    allowance: HedgeBudget,
     /// Somebody went away since the last look: some pieces may have lost the last who could do them.
     somebody_left: bool,
 }
 
-impl Shares {
+impl Scheduler {
     /// Servers of which nothing is known yet: away, but hoped for.
     pub(super) fn new(count: usize) -> Self {
         let why = Error::new(ErrorKind::Unreachable, "it has not answered yet");
-        let member = || Member {
-            health: Health::Away { why: why.clone(), in_vain: 0 },
-            speed: Speed::default(),
+        let member = || ServerLoad {
+            health: ServerHealth::Away { why: why.clone(), in_vain: 0 },
+            speed: ServerSpeed::default(),
             pieces: 0,
             bytes: 0,
             last_delivery: Duration::ZERO,
@@ -156,13 +156,13 @@ impl Shares {
             waiting: BTreeMap::new(),
             waiting_bytes: 0,
             next_ticket: 0,
-            lateness: Lateness::default(),
-            allowance: Allowance::default(),
+            lateness: LatenessEstimate::default(),
+            allowance: HedgeBudget::default(),
             somebody_left: false,
         }
     }
 
-    pub(super) fn health(&self, member: usize) -> &Health {
+    pub(super) fn health(&self, member: usize) -> &ServerHealth {
         &self.members[member].health
     }
 
@@ -175,7 +175,7 @@ impl Shares {
     }
 
     /// Lets a piece wait.
-    pub(super) fn ask(&mut self, need: Need) -> Rank {
+    pub(super) fn ask(&mut self, need: WorkRequest) -> QueueRank {
         let rank = (Reverse(need.priority), self.next_ticket);
         self.next_ticket += 1;
         self.waiting.insert(rank, need);
@@ -184,7 +184,7 @@ impl Shares {
     }
 
     /// It matters more or less now.
-    pub(super) fn adjust(&mut self, rank: Rank, priority: Priority) -> Rank {
+    pub(super) fn adjust(&mut self, rank: QueueRank, priority: Priority) -> QueueRank {
         let Some(mut need) = self.waiting.remove(&rank) else { return rank };
         need.priority = priority;
         let rank = (Reverse(priority), rank.1);
@@ -193,14 +193,14 @@ impl Shares {
     }
 
     /// Nobody waits for it any more.
-    pub(super) fn withdraw(&mut self, rank: Rank) {
+    pub(super) fn withdraw(&mut self, rank: QueueRank) {
         if let Some(need) = self.waiting.remove(&rank) {
             self.waiting_bytes -= u128::from(need.bytes);
         }
     }
 
     /// Pieces that somebody is to do now, by their tickets, and those that nobody can do.
-    pub(super) fn assign(&mut self, now: Duration) -> Vec<(u64, Option<Assigned>)> {
+    pub(super) fn assign(&mut self, now: Duration) -> Vec<(u64, Option<Assignment>)> {
         let mut out = Vec::new();
         if std::mem::take(&mut self.somebody_left) {
             self.give_up(&mut out);
@@ -230,8 +230,8 @@ impl Shares {
     }
 
     /// Takes out what nobody can do.
-    fn give_up(&mut self, out: &mut Vec<(u64, Option<Assigned>)>) {
-        let lost: Vec<Rank> =
+    fn give_up(&mut self, out: &mut Vec<(u64, Option<Assignment>)>) {
+        let lost: Vec<QueueRank> =
             self.waiting.iter().filter(|(_, n)| !self.is_hope_for(n)).map(|(r, _)| *r).collect();
         for rank in lost {
             self.withdraw(rank);
@@ -240,18 +240,18 @@ impl Shares {
     }
 
     /// Whether somebody may do it, now or, unless it is a second try, soon.
-    pub(super) fn is_hope_for(&self, need: &Need) -> bool {
+    pub(super) fn is_hope_for(&self, need: &WorkRequest) -> bool {
         self.members.iter().enumerate().any(|(n, member)| {
             need.may.has(n)
                 && match &member.health {
-                    Health::Ready => true,
-                    Health::Silent => !need.is_second,
-                    Health::Away { in_vain, .. } => !need.is_second && *in_vain == 0,
+                    ServerHealth::Ready => true,
+                    ServerHealth::Silent => !need.is_second,
+                    ServerHealth::Away { in_vain, .. } => !need.is_second && *in_vain == 0,
                 }
         })
     }
 
-    fn give(&mut self, member: usize, need: &Need, now: Duration) -> Assigned {
+    fn give(&mut self, member: usize, need: &WorkRequest, now: Duration) -> Assignment {
         let bytes = if need.is_one_piece { need.bytes } else { self.part_bytes(member, need.bytes) };
         let chosen = &mut self.members[member];
         chosen.pieces += 1;
@@ -261,7 +261,7 @@ impl Shares {
         }
         let known = chosen.speed.shortest().zip(chosen.speed.rate_bytes_per_sec());
         let expected = known.map(|(shortest, rate)| shortest + seconds(to_f64(chosen.bytes) / rate));
-        Assigned { member, bytes, at: now, expected }
+        Assignment { member, bytes, at: now, expected }
     }
 
     /// The part of `bytes` that suits a server: a fraction of its window, and less near the end, so that all end
@@ -277,14 +277,14 @@ impl Shares {
 
     /// Whoever will have finished first, if it has room; else the best of those with room, if it finishes before
     /// all together would have done everything that waits.
-    fn pick(&self, need: &Need) -> Option<usize> {
+    fn pick(&self, need: &WorkRequest) -> Option<usize> {
         let able = || {
             let members = self.members.iter().enumerate();
             members.filter(|(n, m)| need.may.has(*n) && is_ready(m))
         };
         let bytes = if need.is_one_piece { need.bytes } else { need.bytes.min(MIN_PART_BYTES) };
-        let finish = |m: &Member| self.latency(m) + to_f64(m.bytes + bytes) / self.rate(m);
-        let soonest = |a: &(usize, &Member), b: &(usize, &Member)| finish(a.1).total_cmp(&finish(b.1));
+        let finish = |m: &ServerLoad| self.latency(m) + to_f64(m.bytes + bytes) / self.rate(m);
+        let soonest = |a: &(usize, &ServerLoad), b: &(usize, &ServerLoad)| finish(a.1).total_cmp(&finish(b.1));
         let (best, first) = able().min_by(soonest)?;
         if first.has_room() {
             return Some(best);
@@ -303,7 +303,7 @@ impl Shares {
 
     /// Rate of a server, bytes per second; where it is not known, the highest known rate of the others, or else
     /// [`UNKNOWN_RATE`]. At least 1.
-    fn rate(&self, member: &Member) -> f64 {
+    fn rate(&self, member: &ServerLoad) -> f64 {
         let known = || self.members.iter().filter_map(|m| m.speed.rate_bytes_per_sec());
         member
             .speed
@@ -312,20 +312,20 @@ impl Shares {
             .max(1.0)
     }
 
-    fn latency(&self, member: &Member) -> f64 {
+    fn latency(&self, member: &ServerLoad) -> f64 {
         let known = || self.members.iter().filter_map(|m| m.speed.shortest());
         member.speed.shortest().or_else(|| known().min()).unwrap_or_default().as_secs_f64()
     }
 
     /// A part turned out to have another size than was given: parts end at borders of chunks.
-    pub(super) fn resize(&mut self, assigned: &mut Assigned, bytes: u64) {
+    pub(super) fn resize(&mut self, assigned: &mut Assignment, bytes: u64) {
         let member = &mut self.members[assigned.member];
         member.bytes = member.bytes - assigned.bytes + bytes;
         assigned.bytes = bytes;
     }
 
     /// A piece was answered.
-    pub(super) fn finished(&mut self, assigned: &Assigned, now: Duration) {
+    pub(super) fn finished(&mut self, assigned: &Assignment, now: Duration) {
         self.given_back(assigned);
         let took = now.saturating_sub(assigned.at);
         let member = &mut self.members[assigned.member];
@@ -333,8 +333,8 @@ impl Shares {
         member.delivered_bytes += assigned.bytes;
         member.last_delivery = now;
         member.faults = 0;
-        if member.health == Health::Silent {
-            member.health = Health::Ready;
+        if member.health == ServerHealth::Silent {
+            member.health = ServerHealth::Ready;
         }
         self.allowance.earn();
         if let Some(expected) = assigned.expected {
@@ -343,14 +343,14 @@ impl Shares {
     }
 
     /// A piece is not waited for any more.
-    pub(super) fn given_back(&mut self, assigned: &Assigned) {
+    pub(super) fn given_back(&mut self, assigned: &Assignment) {
         let member = &mut self.members[assigned.member];
         member.pieces -= 1;
         member.bytes -= assigned.bytes;
     }
 
     /// A piece was answered by an error. True when the server is to be looked after from now on.
-    pub(super) fn failed(&mut self, assigned: &Assigned, error: &Error) -> bool {
+    pub(super) fn failed(&mut self, assigned: &Assignment, error: &Error) -> bool {
         self.given_back(assigned);
         let member = &mut self.members[assigned.member];
         member.faults += 1;
@@ -366,44 +366,44 @@ impl Shares {
 
     /// A server cannot be asked any more. True when that is new.
     pub(super) fn left(&mut self, member: usize, why: Error) -> bool {
-        let before = std::mem::replace(&mut self.members[member].health, Health::Away { why, in_vain: 0 });
+        let before = std::mem::replace(&mut self.members[member].health, ServerHealth::Away { why, in_vain: 0 });
         self.somebody_left = true;
-        before == Health::Ready
+        before == ServerHealth::Ready
     }
 
     /// It was looked at again, in vain.
     pub(super) fn still_away(&mut self, member: usize, error: Error) {
         let in_vain = match &self.members[member].health {
-            Health::Away { in_vain, .. } => in_vain.saturating_add(1),
-            Health::Ready | Health::Silent => 1,
+            ServerHealth::Away { in_vain, .. } => in_vain.saturating_add(1),
+            ServerHealth::Ready | ServerHealth::Silent => 1,
         };
-        self.members[member].health = Health::Away { why: error, in_vain };
+        self.members[member].health = ServerHealth::Away { why: error, in_vain };
         self.somebody_left = true;
     }
 
     /// It is there (again); what was known of its speed may not hold any more.
     pub(super) fn returned(&mut self, member: usize) {
         let member = &mut self.members[member];
-        if matches!(member.health, Health::Away { .. }) {
-            member.speed = Speed::default();
+        if matches!(member.health, ServerHealth::Away { .. }) {
+            member.speed = ServerSpeed::default();
         }
-        (member.health, member.faults) = (Health::Ready, 0);
+        (member.health, member.faults) = (ServerHealth::Ready, 0);
     }
 
     /// How long to wait before a server is looked at again.
     pub(super) fn pause(&self, member: usize) -> Duration {
         match &self.members[member].health {
-            Health::Away { in_vain, .. } => {
+            ServerHealth::Away { in_vain, .. } => {
                 FIRST_PAUSE.saturating_mul(1 << (*in_vain).min(10)).min(MAX_PAUSE)
             }
-            Health::Ready | Health::Silent => Duration::ZERO,
+            ServerHealth::Ready | ServerHealth::Silent => Duration::ZERO,
         }
     }
 }
 
 /// Action to take on an answer that is not there yet.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Late {
+pub(super) enum HedgeDecision {
     /// Look again then.
     NotYet(Duration),
     /// Ask somebody else too.
@@ -412,39 +412,39 @@ pub(super) enum Late {
     Silent,
 }
 
-impl Shares {
+impl Scheduler {
     /// Whether an answer is late; `may`: who else could be asked; `idle`: who of them may be just because they are idle.
-    pub(super) fn late(&mut self, assigned: &Assigned, may: Set, idle: Set, now: Duration) -> Late {
+    pub(super) fn late(&mut self, assigned: &Assignment, may: ServerSet, idle: ServerSet, now: Duration) -> HedgeDecision {
         let others = self.members.iter().enumerate().any(|(n, m)| may.has(n) && is_ready(m));
         let member = &mut self.members[assigned.member];
         let quiet_since = member.last_delivery.max(assigned.at);
-        let silent_at = quiet_since + Lateness::silent_after(assigned.expected);
+        let silent_at = quiet_since + LatenessEstimate::silent_after(assigned.expected);
         let late_at = assigned.at + self.lateness.late_after(assigned.expected);
-        if now >= silent_at && member.health == Health::Ready {
-            member.health = Health::Silent;
+        if now >= silent_at && member.health == ServerHealth::Ready {
+            member.health = ServerHealth::Silent;
             member.speed.silent(member.bytes, now.saturating_sub(quiet_since));
             self.somebody_left = true;
-            return Late::Silent;
+            return HedgeDecision::Silent;
         }
-        let is_lost = member.health != Health::Ready;
+        let is_lost = member.health != ServerHealth::Ready;
         if others
             && (is_lost
                 || self.is_left_over(assigned, idle, now)
                 || (now >= late_at && self.allowance.spend()))
         {
-            return Late::AskAnother;
+            return HedgeDecision::AskAnother;
         }
         // What cannot be helped now is looked at again after as long as it took to become late, and ever more seldom.
         let pause = late_at.saturating_sub(assigned.at).max(now.saturating_sub(assigned.at) / 8);
         let next = if now < late_at { late_at } else { now + pause.max(Duration::from_millis(10)) };
-        Late::NotYet(if now < silent_at { next.min(silent_at) } else { next })
+        HedgeDecision::NotYet(if now < silent_at { next.min(silent_at) } else { next })
     }
 }
 
-impl Shares {
+impl Scheduler {
     /// Whether nothing waits any more and somebody with nothing to do would be done in half of the time that this
     /// piece will still take: at the end of a read nobody waits for a slow server, and nobody else is kept waiting.
-    fn is_left_over(&self, assigned: &Assigned, idle: Set, now: Duration) -> bool {
+    fn is_left_over(&self, assigned: &Assignment, idle: ServerSet, now: Duration) -> bool {
         if !self.waiting.is_empty() {
             return false;
         }
@@ -452,7 +452,7 @@ impl Shares {
         let to_come = assigned.expected.and_then(|expected| expected.checked_sub(took));
         // What takes longer than it should, or nobody knows how long, is half done at best.
         let to_come = to_come.unwrap_or(took).as_secs_f64();
-        let in_time = |m: &Member| 2.0 * (self.latency(m) + to_f64(assigned.bytes) / self.rate(m)) < to_come;
+        let in_time = |m: &ServerLoad| 2.0 * (self.latency(m) + to_f64(assigned.bytes) / self.rate(m)) < to_come;
         self.members.iter().enumerate().any(|(n, m)| idle.has(n) && is_idle(m) && in_time(m))
     }
 
@@ -462,12 +462,12 @@ impl Shares {
     }
 }
 
-fn is_idle(member: &Member) -> bool {
+fn is_idle(member: &ServerLoad) -> bool {
     is_ready(member) && member.pieces == 0
 }
 
-fn is_ready(member: &Member) -> bool {
-    member.health == Health::Ready
+fn is_ready(member: &ServerLoad) -> bool {
+    member.health == ServerHealth::Ready
 }
 
 #[expect(clippy::cast_precision_loss, reason = "an estimate")]

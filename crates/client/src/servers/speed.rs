@@ -18,7 +18,7 @@ const BELIEF: (f64, f64) = (0.5, 0.25);
 
 /// Measured speed of one server.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Speed {
+pub(super) struct ServerSpeed {
     rate_bytes_per_sec: Option<f64>,
     shortest: Option<Duration>,
     /// Delivered since the beginning of the span.
@@ -29,7 +29,7 @@ pub(super) struct Speed {
     was_full: bool,
 }
 
-impl Speed {
+impl ServerSpeed {
     /// Bytes per second; `None` before anything was delivered.
     pub(super) fn rate_bytes_per_sec(&self) -> Option<f64> {
         self.rate_bytes_per_sec
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_full_server_is_measured_and_gets_two_products() {
-        let mut speed = Speed::default();
+        let mut speed = ServerSpeed::default();
         assert_eq!(speed.window_bytes(), FIRST_WINDOW_BYTES);
         // 100 MB/s, 100 ms: an answer of 1 MB each 10 ms.
         for n in 0..200 {
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_server_with_little_to_do_is_not_called_slow() {
-        let mut speed = Speed::default();
+        let mut speed = ServerSpeed::default();
         speed.delivered(1_000_000, millis(10), millis(10), false);
         for n in 1..50 {
             speed.delivered(1000, millis(10), millis(10 + 100 * n), n % 2 == 0);
