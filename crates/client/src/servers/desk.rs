@@ -1,4 +1,4 @@
-//! Desk at which work waits for a server: the policy ([`Shares`]), with a clock and channels that wake those who
+//! Desk at which work waits for a server: the policy ([`Scheduler`]), with a clock and channels that wake those who
 //! wait.
 
 use std::collections::HashMap;
@@ -9,16 +9,16 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{Duration, Instant};
 
-use super::shares::{Assigned, Late, Need, Rank, Set, Shares};
+use super::shares::{Assignment, HedgeDecision, WorkRequest, QueueRank, ServerSet, Scheduler};
 
 /// Nobody is there who could do it.
 #[derive(Debug)]
 pub(super) struct NoServer;
 
 struct WorkQueueState {
-    shares: Shares,
+    shares: Scheduler,
     /// Channels to those who wait, by ticket; each is answered once.
-    waiting: HashMap<u64, oneshot::Sender<Option<Assigned>>>,
+    waiting: HashMap<u64, oneshot::Sender<Option<Assignment>>>,
 }
 
 /// Hands out work.
@@ -31,7 +31,7 @@ pub(super) struct WorkQueue {
 
 impl WorkQueue {
     pub(super) fn new(servers: usize) -> Self {
-        let state = WorkQueueState { shares: Shares::new(servers), waiting: HashMap::new() };
+        let state = WorkQueueState { shares: Scheduler::new(servers), waiting: HashMap::new() };
         Self { state: Mutex::new(state), opened_at: Instant::now(), look_again: Notify::new() }
     }
 
@@ -40,7 +40,7 @@ impl WorkQueue {
     }
 
     /// Looks at, or changes, what is known of the servers; then whoever can be served is.
-    pub(super) fn with<T>(&self, f: impl FnOnce(&mut Shares) -> T) -> T {
+    pub(super) fn with<T>(&self, f: impl FnOnce(&mut Scheduler) -> T) -> T {
         let mut state = self.state.lock();
         let out = f(&mut state.shares);
         self.serve(&mut state);
@@ -64,7 +64,7 @@ impl WorkQueue {
     }
 
     /// Waits in line.
-    pub(super) fn ask(self: &Arc<Self>, need: Need) -> WorkTicket {
+    pub(super) fn ask(self: &Arc<Self>, need: WorkRequest) -> WorkTicket {
         let mut state = self.state.lock();
         let (sender, decided) = oneshot::channel();
         let rank = if state.shares.is_hope_for(&need) {
@@ -84,8 +84,8 @@ impl WorkQueue {
 pub(super) struct WorkTicket {
     desk: Arc<WorkQueue>,
     /// None where there is nobody to wait for.
-    rank: Option<Rank>,
-    decided: oneshot::Receiver<Option<Assigned>>,
+    rank: Option<QueueRank>,
+    decided: oneshot::Receiver<Option<Assignment>>,
 }
 
 impl WorkTicket {
@@ -128,7 +128,7 @@ impl Drop for WorkTicket {
 /// A piece of work at a server, until it is settled or dropped.
 pub(super) struct WorkPermit {
     desk: Arc<WorkQueue>,
-    assigned: Assigned,
+    assigned: Assignment,
     is_settled: bool,
 }
 
@@ -184,7 +184,7 @@ impl Drop for WorkPermit {
 /// Tells when an answer is late.
 pub(super) struct LateTimer {
     desk: Arc<WorkQueue>,
-    assigned: Assigned,
+    assigned: Assignment,
 }
 
 /// Action to take on a late answer.
@@ -200,19 +200,19 @@ impl LateTimer {
     ///
     /// # Cancel safety
     /// Safe.
-    pub(super) async fn late(&self, may: Set, idle: Set) -> LateAction {
+    pub(super) async fn late(&self, may: ServerSet, idle: ServerSet) -> LateAction {
         loop {
             let look_again = self.desk.look_again.notified();
             let now = self.desk.now();
             match self.desk.with(|shares| shares.late(&self.assigned, may, idle, now)) {
-                Late::NotYet(again) => {
+                HedgeDecision::NotYet(again) => {
                     tokio::select! {
                         () = tokio::time::sleep_until(self.desk.opened_at + again) => {}
                         () = look_again => {}
                     }
                 }
-                Late::AskAnother => return LateAction::AskAnother,
-                Late::Silent => {
+                HedgeDecision::AskAnother => return LateAction::AskAnother,
+                HedgeDecision::Silent => {
                     self.desk.look_again.notify_waiters();
                     return LateAction::Silent(self.assigned.member);
                 }

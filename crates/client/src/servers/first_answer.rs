@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::desk::{WorkPermit, LateAction, NoServer, WorkTicket, LateTimer};
 use super::group::Group;
-use super::shares::{Need, Set};
+use super::shares::{WorkRequest, ServerSet};
 
 /// How urgent a piece is, now and later.
 pub(super) enum Asked<'a> {
@@ -37,37 +37,37 @@ impl Asked<'_> {
 pub(super) struct Candidates {
     /// One after the other; any order where there is none.
     order: Option<Vec<usize>>,
-    all: Set,
-    asked: Set,
+    all: ServerSet,
+    asked: ServerSet,
 }
 
 impl Candidates {
-    pub(super) fn any(all: Set) -> Self {
-        Self { order: None, all, asked: Set::NONE }
+    pub(super) fn any(all: ServerSet) -> Self {
+        Self { order: None, all, asked: ServerSet::NONE }
     }
 
     /// In this order only.
     pub(super) fn in_order(order: Vec<usize>) -> Self {
-        let all = order.iter().fold(Set::NONE, |set, &n| set.with(n));
-        Self { order: Some(order), all, asked: Set::NONE }
+        let all = order.iter().fold(ServerSet::NONE, |set, &n| set.with(n));
+        Self { order: Some(order), all, asked: ServerSet::NONE }
     }
 
-    fn rest(&self) -> Set {
+    fn rest(&self) -> ServerSet {
         self.all.without(self.asked)
     }
 
     /// Servers that may be asked just because they are idle. None where there is an order: homes are asked only in
     /// their order.
-    fn idle(&self) -> Set {
-        if self.order.is_some() { Set::NONE } else { self.rest() }
+    fn idle(&self) -> ServerSet {
+        if self.order.is_some() { ServerSet::NONE } else { self.rest() }
     }
 
     /// Servers that may be asked next.
-    fn next(&self) -> Set {
+    fn next(&self) -> ServerSet {
         match self.next_in_order() {
-            None if self.order.is_some() => Set::NONE,
+            None if self.order.is_some() => ServerSet::NONE,
             None => self.rest(),
-            Some(next) => Set::NONE.with(next),
+            Some(next) => ServerSet::NONE.with(next),
         }
     }
 
@@ -169,7 +169,7 @@ pub(super) async fn first_answer<'a, T: Send + 'a>(
 }
 
 fn next_turn(group: &Group, piece: &Piece<'_>, is_second: bool) -> WorkTicket {
-    group.desk.ask(Need {
+    group.desk.ask(WorkRequest {
         priority: piece.asked.urgency().priority,
         bytes: piece.bytes,
         is_one_piece: true,
@@ -198,7 +198,7 @@ async fn granted(turn: &mut Option<WorkTicket>) -> Result<WorkPermit, NoServer> 
     }
 }
 
-async fn late(newest: Option<&LateTimer>, rest: Set, idle: Set) -> LateAction {
+async fn late(newest: Option<&LateTimer>, rest: ServerSet, idle: ServerSet) -> LateAction {
     match newest {
         Some(watch) => watch.late(rest, idle).await,
         None => std::future::pending().await,

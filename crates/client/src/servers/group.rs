@@ -23,7 +23,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Duration, sleep};
 
 use super::desk::WorkQueue;
-use super::shares::{Health, MAX_SERVERS, Set};
+use super::shares::{ServerHealth, MAX_SERVERS, ServerSet};
 
 /// How long a server named earlier may take longer to describe its data than one named later.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -65,7 +65,7 @@ pub struct ServerState {
 struct Known {
     dataset: Arc<Dataset>,
     /// Servers that have given this description.
-    by: Set,
+    by: ServerSet,
 }
 
 pub(super) struct Group {
@@ -95,8 +95,8 @@ impl Group {
         }))
     }
 
-    pub(super) fn all(&self) -> Set {
-        Set::all(self.members.len())
+    pub(super) fn all(&self) -> ServerSet {
+        ServerSet::all(self.members.len())
     }
 
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
@@ -112,9 +112,9 @@ impl Group {
             self.desk.with(|shares| ServerState {
                 name: name.to_owned(),
                 away: match shares.health(n) {
-                    Health::Ready => None,
-                    Health::Silent => Some(silent()),
-                    Health::Away { why, .. } => Some(why.clone()),
+                    ServerHealth::Ready => None,
+                    ServerHealth::Silent => Some(silent()),
+                    ServerHealth::Away { why, .. } => Some(why.clone()),
                 },
                 delivered_bytes: shares.delivered_bytes(n),
                 rate_bytes_per_sec: shares.rate_bytes_per_sec(n),
@@ -124,7 +124,7 @@ impl Group {
     }
 
     pub(super) fn is_away(&self, member: usize) -> bool {
-        self.desk.with(|shares| *shares.health(member) != Health::Ready)
+        self.desk.with(|shares| *shares.health(member) != ServerHealth::Ready)
     }
 
     /// Returns the description that all servers share; asks all of them if none is known.
@@ -138,7 +138,7 @@ impl Group {
         }
         let answers = self.describe_all().await;
         let chosen = answers.iter().flatten().find_map(|answer| answer.as_ref().ok()).cloned();
-        let (mut failures, mut by) = (Vec::new(), Set::NONE);
+        let (mut failures, mut by) = (Vec::new(), ServerSet::NONE);
         for (member, answer) in answers.into_iter().enumerate() {
             let same = answer.map(|a| a.and_then(|found| same_data(chosen.as_deref(), &found)));
             match same {
@@ -280,7 +280,7 @@ impl Group {
 
     /// Whether a server is away because it has other data.
     fn is_stale(&self, member: usize) -> bool {
-        let is_so = |health: &Health| matches!(health, Health::Away { why, .. } if is_stale(why));
+        let is_so = |health: &ServerHealth| matches!(health, ServerHealth::Away { why, .. } if is_stale(why));
         self.desk.with(|shares| is_so(shares.health(member)))
     }
 

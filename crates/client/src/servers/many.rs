@@ -12,7 +12,7 @@ use super::desk::{WorkPermit, NoServer, WorkTicket};
 use super::first_answer::{Asked, Candidates, Piece, first_answer};
 use super::group::{Group, ReplicaSource};
 use super::reads::{Place, read_of};
-use super::shares::Need;
+use super::shares::WorkRequest;
 use crate::reading::read_batches::{ReadBatches, NumberedRead, all_fail};
 
 /// Reads that are asked of a server together: enough of 24 bytes that its window keeps a round trip of 150 ms full.
@@ -72,7 +72,7 @@ impl Pulled {
             if self.turn.is_none()
                 && let Some((_, request, _)) = self.rest.last()
             {
-                self.turn = Some(self.group.desk.ask(Need {
+                self.turn = Some(self.group.desk.ask(WorkRequest {
                     priority: request.priority,
                     bytes: self.rest_bytes,
                     is_one_piece: false,

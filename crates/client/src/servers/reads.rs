@@ -11,7 +11,7 @@ use super::desk::{WorkPermit, NoServer};
 use super::first_answer::{Asked, Candidates, Piece, first_answer};
 use super::group::Group;
 use super::rest::Rest;
-use super::shares::Need;
+use super::shares::WorkRequest;
 
 /// How often to look whether a writer that is not needed any more has let go of its place.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(2);
@@ -45,7 +45,7 @@ pub(super) async fn read_of(
     let mut turn = None;
     loop {
         if turn.is_none() && !rest.is_empty() {
-            turn = Some(group.desk.ask(Need {
+            turn = Some(group.desk.ask(WorkRequest {
                 priority: request.priority,
                 bytes: rest.bytes(),
                 is_one_piece: false,
