@@ -16,7 +16,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 
 use crate::reverse;
 use crate::servers::MAX_SERVERS;
-use crate::ssh::{self, Address};
+use crate::ssh::{self, SshAddress};
 
 /// Port of a server when the URL names none: CORRI on a telephone's keys, below the ephemeral range.
 pub const DEFAULT_PORT: u16 = 26774;
@@ -42,9 +42,9 @@ pub enum Location {
     /// Exported by a Corridor server.
     Remote(Url),
     /// A path on a host that ssh reaches.
-    Ssh(Address),
+    Ssh(SshAddress),
     /// Exported by a server that connects to us.
-    Awaited(reverse::Address),
+    Awaited(reverse::AwaitAddress),
 }
 
 impl FromStr for Location {

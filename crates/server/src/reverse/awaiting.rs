@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use array::{Error, Result};
-use client::reverse::{Address, AwaitedServers};
+use client::reverse::{AwaitAddress, AwaitedServers};
 use link::Identity;
 use link::offer::{ALPN_OFFER, Offer, hear};
 use tokio::net::TcpListener;
@@ -30,7 +30,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 ///
 /// # Errors
 /// `Io` when the address cannot be had, `Invalid` for a token that is none.
-pub async fn wait_at(at: &Address, identity: &Identity) -> Result<AwaitedServers> {
+pub async fn wait_at(at: &AwaitAddress, identity: &Identity) -> Result<AwaitedServers> {
     let token = at.token.as_deref().map_or_else(Token::random, Token::chosen)?;
     let config = identity.server_config(&[ALPN_OFFER])?;
     let listener = listen(&[at.address]).await?;
