@@ -6,14 +6,14 @@ use array::{Block, Completion, Completions, Result, Want};
 use futures::{StreamExt, stream};
 
 use super::first_answer::{Asked, Candidates, Piece, first_answer};
-use super::group::{Group, ReplicaSource};
+use super::group::{ServerGroup, ReplicaSource};
 use super::{SharingRule, homes};
 use crate::reading::block_fetches::one_block;
 
 /// Wants of one call that stand in line or are under way; what servers have in hand is bounded by their windows.
 const MAX_WANTS: usize = 1024;
 
-pub(super) fn blocks(group: Arc<Group>, rule: SharingRule, mut wants: Vec<Want>) -> Completions {
+pub(super) fn blocks(group: Arc<ServerGroup>, rule: SharingRule, mut wants: Vec<Want>) -> Completions {
     // Those under way are ordered by whoever has them; of those that are not, the most urgent come first.
     wants.sort_by_key(|w| std::cmp::Reverse(w.urgency().priority));
     stream::iter(wants)
@@ -27,13 +27,13 @@ pub(super) fn blocks(group: Arc<Group>, rule: SharingRule, mut wants: Vec<Want>)
 }
 
 /// `None` when it was withdrawn.
-async fn one(group: &Group, rule: SharingRule, want: Want) -> Option<Completion> {
+async fn one(group: &ServerGroup, rule: SharingRule, want: Want) -> Option<Completion> {
     // Whoever has it in hand looks at its urgency.
     let result = want.drive(fetch(group, rule, &want), |_| ()).await?;
     Some(Completion { key: want.key(), result })
 }
 
-async fn fetch(group: &Group, rule: SharingRule, want: &Want) -> Result<Arc<Block>> {
+async fn fetch(group: &ServerGroup, rule: SharingRule, want: &Want) -> Result<Arc<Block>> {
     let key = want.key();
     let dataset = group.dataset().await?;
     let bytes = dataset.block(key)?.size_bytes;

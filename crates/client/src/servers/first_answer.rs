@@ -6,7 +6,7 @@ use futures::stream::{FuturesUnordered, StreamExt};
 use tokio::time::Instant;
 
 use super::desk::{WorkPermit, LateAction, NoServer, WorkTicket, LateTimer};
-use super::group::Group;
+use super::group::ServerGroup;
 use super::shares::{WorkRequest, ServerSet};
 
 /// How urgent a piece is, now and later.
@@ -103,7 +103,7 @@ type Attempt<'a, T> = BoxFuture<'a, (WorkPermit, Result<T>)>;
 /// # Cancel safety
 /// Dropping it withdraws every request.
 pub(super) async fn first_answer<'a, T: Send + 'a>(
-    group: &'a Group,
+    group: &'a ServerGroup,
     of: &Dataset,
     mut piece: Piece<'a>,
     mut ask: impl FnMut(usize, Urgency) -> BoxFuture<'a, Result<T>> + Send,
@@ -168,7 +168,7 @@ pub(super) async fn first_answer<'a, T: Send + 'a>(
     }
 }
 
-fn next_turn(group: &Group, piece: &Piece<'_>, is_second: bool) -> WorkTicket {
+fn next_turn(group: &ServerGroup, piece: &Piece<'_>, is_second: bool) -> WorkTicket {
     group.desk.ask(WorkRequest {
         priority: piece.asked.urgency().priority,
         bytes: piece.bytes,

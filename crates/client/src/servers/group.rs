@@ -43,7 +43,7 @@ pub struct ReplicaServer {
     pub source: Arc<dyn ReplicaSource>,
 }
 
-struct Member {
+struct GroupMember {
     server: ReplicaServer,
     is_looked_after: AtomicBool,
 }
@@ -62,29 +62,29 @@ pub struct ServerState {
 }
 
 /// Description of the data, and the servers that gave it.
-struct Known {
+struct KnownDataset {
     dataset: Arc<Dataset>,
     /// Servers that have given this description.
     by: ServerSet,
 }
 
-pub(super) struct Group {
+pub(super) struct ServerGroup {
     me: Weak<Self>,
-    members: Vec<Member>,
+    members: Vec<GroupMember>,
     pub(super) desk: Arc<WorkQueue>,
-    known: Mutex<Option<Known>>,
+    known: Mutex<Option<KnownDataset>>,
     describing: tokio::sync::Mutex<()>,
     /// Those who look after servers that are away; they end with this value.
     watchers: Mutex<JoinSet<()>>,
 }
 
-impl Group {
+impl ServerGroup {
     pub(super) fn new(servers: Vec<ReplicaServer>) -> Result<Arc<Self>> {
         let count = servers.len();
         if count == 0 || count > MAX_SERVERS {
             return Err(Error::invalid(format!("expected 1 to {MAX_SERVERS} servers, found {count}")));
         }
-        let member = |server| Member { server, is_looked_after: AtomicBool::new(false) };
+        let member = |server| GroupMember { server, is_looked_after: AtomicBool::new(false) };
         Ok(Arc::new_cyclic(|me| Self {
             me: me.clone(),
             members: servers.into_iter().map(member).collect(),
@@ -159,7 +159,7 @@ impl Group {
             }
         }
         let Some(chosen) = chosen else { return Err(self.refusal(&failures)) };
-        *self.known.lock() = Some(Known { dataset: Arc::clone(&chosen), by });
+        *self.known.lock() = Some(KnownDataset { dataset: Arc::clone(&chosen), by });
         for member in 0..self.members.len() {
             if self.is_away(member) {
                 self.look_after(member);
@@ -268,7 +268,7 @@ impl Group {
     /// what is known is forgotten, and the next description begins anew.
     fn is_over(&self, of: &Dataset, failures: &[(usize, Error)]) -> bool {
         let mut known = self.known.lock();
-        let is_same = |now: &&Known| (now.dataset.id, now.dataset.generation) == (of.id, of.generation);
+        let is_same = |now: &&KnownDataset| (now.dataset.id, now.dataset.generation) == (of.id, of.generation);
         let Some(now) = known.as_ref().filter(is_same) else { return true };
         let failed = |member| failures.iter().any(|(n, error)| *n == member && is_stale(error));
         let is_over = (0..self.members.len()).any(|n| now.by.has(n) && (failed(n) || self.is_stale(n)));
@@ -318,7 +318,7 @@ fn silent() -> Error {
 }
 
 /// Looks at a server again and again, until it is there. Holds the group only in between.
-async fn look_after(group: Weak<Group>, member: usize) {
+async fn look_after(group: Weak<ServerGroup>, member: usize) {
     loop {
         let Some(here) = group.upgrade() else { return };
         let pause = here.desk.with(|shares| shares.pause(member));

@@ -10,7 +10,7 @@ use futures::stream::{self, FuturesUnordered, StreamExt};
 
 use super::desk::{WorkPermit, NoServer, WorkTicket};
 use super::first_answer::{Asked, Candidates, Piece, first_answer};
-use super::group::{Group, ReplicaSource};
+use super::group::{ServerGroup, ReplicaSource};
 use super::reads::{Place, read_of};
 use super::shares::WorkRequest;
 use crate::reading::read_batches::{ReadBatches, NumberedRead, all_fail};
@@ -26,7 +26,7 @@ type Ends = Vec<(usize, Result<()>)>;
 ///
 /// # Cancel safety
 /// Dropping it withdraws what has not ended.
-pub(super) fn read_many(group: Arc<Group>, reads: Vec<(ReadRequest, Region)>) -> ReadEnds {
+pub(super) fn read_many(group: Arc<ServerGroup>, reads: Vec<(ReadRequest, Region)>) -> ReadEnds {
     let begun = async move {
         let dataset = match group.dataset().await {
             Ok(dataset) => dataset,
@@ -49,7 +49,7 @@ pub(super) fn read_many(group: Arc<Group>, reads: Vec<(ReadRequest, Region)>) ->
 
 /// Small reads, and what of them is under way.
 struct Pulled {
-    group: Arc<Group>,
+    group: Arc<ServerGroup>,
     dataset: Arc<Dataset>,
     /// Not asked of anybody yet; the next one is the last.
     rest: Vec<NumberedRead>,
@@ -60,7 +60,7 @@ struct Pulled {
 
 impl Pulled {
     /// Creates a queue of reads that fit `dataset`.
-    fn new(group: Arc<Group>, dataset: Arc<Dataset>, mut rest: Vec<NumberedRead>) -> Self {
+    fn new(group: Arc<ServerGroup>, dataset: Arc<Dataset>, mut rest: Vec<NumberedRead>) -> Self {
         rest.sort_by_key(|(number, request, _)| (request.priority, Reverse(*number)));
         let rest_bytes = size_bytes(&rest);
         Self { group, dataset, rest, rest_bytes, turn: None, parts: FuturesUnordered::new() }
@@ -130,7 +130,7 @@ struct Part {
     places: Vec<Place>,
 }
 
-async fn part(group: Arc<Group>, dataset: Arc<Dataset>, reads: Vec<NumberedRead>, grant: WorkPermit) -> Ends {
+async fn part(group: Arc<ServerGroup>, dataset: Arc<Dataset>, reads: Vec<NumberedRead>, grant: WorkPermit) -> Ends {
     let priority = reads.first().map(|(_, request, _)| request.priority).unwrap_or_default();
     let count = reads.len();
     let (numbers, requests, places) = (Vec::with_capacity(count), Vec::with_capacity(count), Vec::new());
@@ -151,7 +151,7 @@ impl Part {
     /// was writing there.
     async fn ask(
         &mut self,
-        group: &Group,
+        group: &ServerGroup,
         dataset: &Arc<Dataset>,
         grant: WorkPermit,
     ) -> Result<Vec<Option<Vec<u8>>>> {
@@ -187,7 +187,7 @@ impl Part {
     }
 
     /// One that cannot be read keeps no other from its end.
-    async fn each_alone(self, group: &Arc<Group>, dataset: &Arc<Dataset>) -> Ends {
+    async fn each_alone(self, group: &Arc<ServerGroup>, dataset: &Arc<Dataset>) -> Ends {
         let reads = self.numbers.into_iter().zip(self.requests).zip(self.places);
         let alone = reads.map(async |((number, request), place)| match place.take_back().await {
             Some(into) => (number, read_of(Arc::clone(group), Arc::clone(dataset), request, into).await),

@@ -31,7 +31,7 @@ use futures::future::BoxFuture;
 use futures::stream;
 use futures::{FutureExt, StreamExt};
 
-use group::Group;
+use group::ServerGroup;
 pub use group::{ReplicaSource, ReplicaServer, ServerState};
 pub(crate) use rest::Rest;
 pub use shares::MAX_SERVERS;
@@ -99,7 +99,7 @@ impl FromStr for Sharing {
 /// Several servers of the same data. Clones share everything.
 #[derive(Clone)]
 pub struct Servers {
-    group: Arc<Group>,
+    group: Arc<ServerGroup>,
     rule: SharingRule,
 }
 
@@ -110,7 +110,7 @@ impl Servers {
     /// # Errors
     /// `Invalid` for none, or more than [`MAX_SERVERS`].
     pub fn new(servers: Vec<ReplicaServer>, rule: SharingRule) -> Result<Self> {
-        Ok(Self { group: Group::new(servers)?, rule })
+        Ok(Self { group: ServerGroup::new(servers)?, rule })
     }
 
     /// State of each server so far, in the order given.

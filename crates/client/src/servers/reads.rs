@@ -9,7 +9,7 @@ use tokio::time::{Duration, sleep};
 
 use super::desk::{WorkPermit, NoServer};
 use super::first_answer::{Asked, Candidates, Piece, first_answer};
-use super::group::Group;
+use super::group::ServerGroup;
 use super::rest::Rest;
 use super::shares::WorkRequest;
 
@@ -20,7 +20,7 @@ const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(2);
 ///
 /// # Cancel safety
 /// Dropping it withdraws every part.
-pub(super) async fn read(group: Arc<Group>, request: ReadRequest, into: Region) -> Result<()> {
+pub(super) async fn read(group: Arc<ServerGroup>, request: ReadRequest, into: Region) -> Result<()> {
     let dataset = group.dataset().await?;
     read_of(group, dataset, request, into).await
 }
@@ -30,7 +30,7 @@ pub(super) async fn read(group: Arc<Group>, request: ReadRequest, into: Region) 
 /// # Cancel safety
 /// As [`read`].
 pub(super) async fn read_of(
-    group: Arc<Group>,
+    group: Arc<ServerGroup>,
     dataset: Arc<Dataset>,
     request: ReadRequest,
     into: Region,
@@ -86,7 +86,7 @@ enum Landed {
 }
 
 async fn part(
-    group: &Group,
+    group: &ServerGroup,
     dataset: &Arc<Dataset>,
     request: ReadRequest,
     region: Region,
