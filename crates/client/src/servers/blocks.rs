@@ -5,7 +5,7 @@ use std::sync::Arc;
 use array::{Block, Completion, Completions, Result, Want};
 use futures::{StreamExt, stream};
 
-use super::first_answer::{Asked, Candidates, Piece, first_answer};
+use super::first_answer::{ItemUrgency, Candidates, WorkItem, first_answer};
 use super::group::{ServerGroup, ReplicaSource};
 use super::{SharingRule, homes};
 use crate::reading::block_fetches::one_block;
@@ -41,7 +41,7 @@ async fn fetch(group: &ServerGroup, rule: SharingRule, want: &Want) -> Result<Ar
         SharingRule::Spread => Candidates::any(group.all()),
         SharingRule::Homes { copies } => Candidates::in_order(homes::of_block(group.names(), &key, copies)),
     };
-    let piece = Piece { asked: Asked::Want(want), bytes, candidates, first: None };
+    let piece = WorkItem { asked: ItemUrgency::Want(want), bytes, candidates, first: None };
     first_answer(group, &dataset, piece, |member, urgency| {
         let source: Arc<dyn ReplicaSource> = Arc::clone(group.source(member));
         Box::pin(one_block(source, key, urgency, want))

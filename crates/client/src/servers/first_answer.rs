@@ -10,14 +10,14 @@ use super::group::ServerGroup;
 use super::shares::{WorkRequest, ServerSet};
 
 /// How urgent a piece is, now and later.
-pub(super) enum Asked<'a> {
+pub(super) enum ItemUrgency<'a> {
     /// A block, whose asker may change its mind.
     Want(&'a Want),
     /// A part of a read.
     Fixed(Priority),
 }
 
-impl Asked<'_> {
+impl ItemUrgency<'_> {
     pub(super) fn urgency(&self) -> Urgency {
         match self {
             Self::Want(want) => want.urgency(),
@@ -84,8 +84,8 @@ impl Candidates {
 }
 
 /// One piece of work, and the servers that may do it.
-pub(super) struct Piece<'a> {
-    pub(super) asked: Asked<'a>,
+pub(super) struct WorkItem<'a> {
+    pub(super) asked: ItemUrgency<'a>,
     pub(super) bytes: u64,
     pub(super) candidates: Candidates,
     /// The first server, where it is chosen already.
@@ -105,7 +105,7 @@ type Attempt<'a, T> = BoxFuture<'a, (WorkPermit, Result<T>)>;
 pub(super) async fn first_answer<'a, T: Send + 'a>(
     group: &'a ServerGroup,
     of: &Dataset,
-    mut piece: Piece<'a>,
+    mut piece: WorkItem<'a>,
     mut ask: impl FnMut(usize, Urgency) -> BoxFuture<'a, Result<T>> + Send,
 ) -> Result<T> {
     let mut running: FuturesUnordered<Attempt<'a, T>> = FuturesUnordered::new();
@@ -168,7 +168,7 @@ pub(super) async fn first_answer<'a, T: Send + 'a>(
     }
 }
 
-fn next_turn(group: &ServerGroup, piece: &Piece<'_>, is_second: bool) -> WorkTicket {
+fn next_turn(group: &ServerGroup, piece: &WorkItem<'_>, is_second: bool) -> WorkTicket {
     group.desk.ask(WorkRequest {
         priority: piece.asked.urgency().priority,
         bytes: piece.bytes,
@@ -180,7 +180,7 @@ fn next_turn(group: &ServerGroup, piece: &Piece<'_>, is_second: bool) -> WorkTic
 
 fn start<'a, T: Send + 'a>(
     grant: WorkPermit,
-    piece: &mut Piece<'a>,
+    piece: &mut WorkItem<'a>,
     running: &mut FuturesUnordered<Attempt<'a, T>>,
     newest: &mut Option<LateTimer>,
     ask: &mut (impl FnMut(usize, Urgency) -> BoxFuture<'a, Result<T>> + Send),
@@ -206,7 +206,7 @@ async fn late(newest: Option<&LateTimer>, rest: ServerSet, idle: ServerSet) -> L
 }
 
 /// Whether another server would not answer differently: nobody waits any more.
-fn is_final(error: &Error, asked: &Asked<'_>) -> bool {
+fn is_final(error: &Error, asked: &ItemUrgency<'_>) -> bool {
     let deadline = asked.urgency().deadline.map(Instant::from_std);
     match error.kind() {
         ErrorKind::Cancelled => true,

@@ -9,7 +9,7 @@ use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{self, FuturesUnordered, StreamExt};
 
 use super::desk::{WorkPermit, NoServer, WorkTicket};
-use super::first_answer::{Asked, Candidates, Piece, first_answer};
+use super::first_answer::{ItemUrgency, Candidates, WorkItem, first_answer};
 use super::group::{ServerGroup, ReplicaSource};
 use super::reads::{Place, read_of};
 use super::shares::WorkRequest;
@@ -156,8 +156,8 @@ impl Part {
         grant: WorkPermit,
     ) -> Result<Vec<Option<Vec<u8>>>> {
         let Self { priority, requests, places, .. } = self;
-        let piece = Piece {
-            asked: Asked::Fixed(*priority),
+        let piece = WorkItem {
+            asked: ItemUrgency::Fixed(*priority),
             bytes: grant.bytes(),
             candidates: Candidates::any(group.all()),
             first: Some(grant),

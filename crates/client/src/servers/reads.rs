@@ -8,7 +8,7 @@ use futures::stream::{FuturesUnordered, StreamExt};
 use tokio::time::{Duration, sleep};
 
 use super::desk::{WorkPermit, NoServer};
-use super::first_answer::{Asked, Candidates, Piece, first_answer};
+use super::first_answer::{ItemUrgency, Candidates, WorkItem, first_answer};
 use super::group::ServerGroup;
 use super::rest::Rest;
 use super::shares::WorkRequest;
@@ -93,8 +93,8 @@ async fn part(
     grant: WorkPermit,
 ) -> Result<()> {
     let (shape, item_bytes) = (request.selection.shape(), region.item_bytes());
-    let piece = Piece {
-        asked: Asked::Fixed(request.priority),
+    let piece = WorkItem {
+        asked: ItemUrgency::Fixed(request.priority),
         bytes: grant.bytes(),
         candidates: Candidates::any(group.all()),
         first: Some(grant),
