@@ -33,7 +33,7 @@ pub(super) fn read_many(group: Arc<ServerGroup>, reads: Vec<(ReadRequest, Region
             Err(error) => return all_fail(reads.len(), error),
         };
         let ReadBatches { ended, small, large } = ReadBatches::of(&dataset, reads);
-        let small = Pulled::new(Arc::clone(&group), Arc::clone(&dataset), small);
+        let small = SmallReads::new(Arc::clone(&group), Arc::clone(&dataset), small);
         let small = stream::unfold(small, async |mut small| Some((small.next().await?, small)));
         let large = stream::iter(large)
             .map(move |(number, request, into)| {
@@ -48,7 +48,7 @@ pub(super) fn read_many(group: Arc<ServerGroup>, reads: Vec<(ReadRequest, Region
 }
 
 /// Small reads, and what of them is under way.
-struct Pulled {
+struct SmallReads {
     group: Arc<ServerGroup>,
     dataset: Arc<Dataset>,
     /// Not asked of anybody yet; the next one is the last.
@@ -58,7 +58,7 @@ struct Pulled {
     parts: FuturesUnordered<BoxFuture<'static, Ends>>,
 }
 
-impl Pulled {
+impl SmallReads {
     /// Creates a queue of reads that fit `dataset`.
     fn new(group: Arc<ServerGroup>, dataset: Arc<Dataset>, mut rest: Vec<NumberedRead>) -> Self {
         rest.sort_by_key(|(number, request, _)| (request.priority, Reverse(*number)));
@@ -123,7 +123,7 @@ fn size_bytes(reads: &[NumberedRead]) -> u64 {
 }
 
 /// Reads that are asked of a server together, and where their results belong.
-struct Part {
+struct ReadBatch {
     priority: Priority,
     numbers: Vec<usize>,
     requests: Vec<ReadRequest>,
@@ -134,7 +134,7 @@ async fn part(group: Arc<ServerGroup>, dataset: Arc<Dataset>, reads: Vec<Numbere
     let priority = reads.first().map(|(_, request, _)| request.priority).unwrap_or_default();
     let count = reads.len();
     let (numbers, requests, places) = (Vec::with_capacity(count), Vec::with_capacity(count), Vec::new());
-    let mut part = Part { priority, numbers, requests, places };
+    let mut part = ReadBatch { priority, numbers, requests, places };
     for (number, request, into) in reads {
         part.numbers.push(number);
         part.requests.push(request);
@@ -146,7 +146,7 @@ async fn part(group: Arc<ServerGroup>, dataset: Arc<Dataset>, reads: Vec<Numbere
     }
 }
 
-impl Part {
+impl ReadBatch {
     /// Asks servers until one has answered all of it; gives what could not be written to its place, because another server
     /// was writing there.
     async fn ask(
