@@ -11,7 +11,7 @@ use futures::stream::{self, FuturesUnordered, StreamExt};
 use super::desk::{WorkPermit, NoServer, WorkTicket};
 use super::first_answer::{ItemUrgency, Candidates, WorkItem, first_answer};
 use super::group::{ServerGroup, ReplicaSource};
-use super::reads::{Place, read_of};
+use super::reads::{PartTarget, read_of};
 use super::shares::WorkRequest;
 use crate::reading::read_batches::{ReadBatches, NumberedRead, all_fail};
 
@@ -127,7 +127,7 @@ struct ReadBatch {
     priority: Priority,
     numbers: Vec<usize>,
     requests: Vec<ReadRequest>,
-    places: Vec<Place>,
+    places: Vec<PartTarget>,
 }
 
 async fn part(group: Arc<ServerGroup>, dataset: Arc<Dataset>, reads: Vec<NumberedRead>, grant: WorkPermit) -> Ends {
@@ -138,7 +138,7 @@ async fn part(group: Arc<ServerGroup>, dataset: Arc<Dataset>, reads: Vec<Numbere
     for (number, request, into) in reads {
         part.numbers.push(number);
         part.requests.push(request);
-        part.places.push(Place::of(into));
+        part.places.push(PartTarget::of(into));
     }
     match part.ask(&group, &dataset, grant).await {
         Ok(apart) => part.land(apart).await,
@@ -163,7 +163,7 @@ impl ReadBatch {
             first: Some(grant),
         };
         first_answer(group, dataset, piece, |member, _| {
-            let lent = places.iter_mut().map(Place::lend);
+            let lent = places.iter_mut().map(PartTarget::lend);
             let asked = requests.iter().cloned().zip(lent).collect();
             Box::pin(async move {
                 let apart = read_all(group.source(member), dataset, asked).await?;

@@ -79,7 +79,7 @@ pub(super) async fn read_of(
 }
 
 /// How a part arrived.
-enum Landed {
+enum PartDelivery {
     InPlace,
     /// In memory of its own, because another server was writing to the place.
     Apart(Vec<u8>),
@@ -99,7 +99,7 @@ async fn part(
         candidates: Candidates::any(group.all()),
         first: Some(grant),
     };
-    let mut place = Place::of(region);
+    let mut place = PartTarget::of(region);
     let landed = first_answer(group, dataset, piece, |member, _| {
         let (source, request) = (Arc::clone(group.source(member)), request.clone());
         let (place, shape) = (place.lend(), shape.clone());
@@ -107,12 +107,12 @@ async fn part(
             let landed = match place {
                 Some(region) => {
                     source.read(request, region).await?;
-                    Landed::InPlace
+                    PartDelivery::InPlace
                 }
                 None => {
                     let (target, region) = Target::new(&shape, item_bytes)?;
                     source.read(request, region).await?;
-                    Landed::Apart(target.into_vec()?)
+                    PartDelivery::Apart(target.into_vec()?)
                 }
             };
             group.check_same(member, dataset).await?;
@@ -121,39 +121,39 @@ async fn part(
     })
     .await?;
     match landed {
-        Landed::InPlace => Ok(()),
-        Landed::Apart(bytes) => place.take_back().await.map_or(Ok(()), |mut region| region.write_all(&bytes)),
+        PartDelivery::InPlace => Ok(()),
+        PartDelivery::Apart(bytes) => place.take_back().await.map_or(Ok(()), |mut region| region.write_all(&bytes)),
     }
 }
 
 /// The place of a part in the result: one writer at a time.
-pub(super) struct Place(Option<Use>);
+pub(super) struct PartTarget(Option<TargetState>);
 
-enum Use {
+enum TargetState {
     Free(Region),
     Lent(Loan),
 }
 
-impl Place {
+impl PartTarget {
     pub(super) fn of(region: Region) -> Self {
-        Self(Some(Use::Free(region)))
+        Self(Some(TargetState::Free(region)))
     }
 
     /// The place, unless somebody may still write there.
     pub(super) fn lend(&mut self) -> Option<Region> {
         match self.0.take()? {
-            Use::Free(region) => {
+            TargetState::Free(region) => {
                 let (loan, lent) = region.lend();
-                self.0 = Some(Use::Lent(loan));
+                self.0 = Some(TargetState::Lent(loan));
                 Some(lent)
             }
-            Use::Lent(loan) => match loan.try_end() {
+            TargetState::Lent(loan) => match loan.try_end() {
                 Ok(region) => {
-                    self.0 = Some(Use::Free(region));
+                    self.0 = Some(TargetState::Free(region));
                     self.lend()
                 }
                 Err(loan) => {
-                    self.0 = Some(Use::Lent(loan));
+                    self.0 = Some(TargetState::Lent(loan));
                     None
                 }
             },
@@ -163,8 +163,8 @@ impl Place {
     /// The place itself, once nobody can write there any more: requests were withdrawn, and end soon.
     pub(super) async fn take_back(self) -> Option<Region> {
         let mut loan = match self.0? {
-            Use::Free(region) => return Some(region),
-            Use::Lent(loan) => loan,
+            TargetState::Free(region) => return Some(region),
+            TargetState::Lent(loan) => loan,
         };
         loop {
             match loan.try_end() {
