@@ -26,7 +26,7 @@ use crate::reading::decompression::{Backlog, Tally};
 use crate::reading::read_batches::{ReadBatches, NumberedRead, all_fail};
 use crate::reading::read_sink::{ArrivedBytes, ReadSink, put};
 use crate::requests::RemoteOperation;
-use crate::servers::{ReplicaSource, Rest};
+use crate::servers::{ReplicaSource, UnassignedParts};
 
 /// Requests of one call under way; far more than any path needs to stay full with blocks of 256 KiB.
 const MAX_BLOCKS_UNDER_WAY: usize = 512;
@@ -315,7 +315,7 @@ fn missing(
     done: &ArrivedBytes,
 ) -> Vec<(Selection, Region)> {
     let (shape, item_bytes) = (selection.shape(), into.item_bytes());
-    let mut rest = Rest::new(selection, item_bytes, grain, into);
+    let mut rest = UnassignedParts::new(selection, item_bytes, grain, into);
     let mut parts = Vec::new();
     while let Some((part, region)) = rest.take(PART_BYTES) {
         let of_whole = part.ranges().iter().zip(selection.ranges());

@@ -33,7 +33,7 @@ use futures::{FutureExt, StreamExt};
 
 use group::ServerGroup;
 pub use group::{ReplicaSource, ReplicaServer, ServerState};
-pub(crate) use rest::Rest;
+pub(crate) use rest::UnassignedParts;
 pub use shares::MAX_SERVERS;
 
 /// Servers that answer for a block where each answers for a part: one that dies is not missed.

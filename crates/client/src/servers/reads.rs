@@ -10,7 +10,7 @@ use tokio::time::{Duration, sleep};
 use super::desk::{WorkPermit, NoServer};
 use super::first_answer::{ItemUrgency, Candidates, WorkItem, first_answer};
 use super::group::ServerGroup;
-use super::rest::Rest;
+use super::rest::UnassignedParts;
 use super::shares::WorkRequest;
 
 /// How often to look whether a writer that is not needed any more has let go of its place.
@@ -40,7 +40,7 @@ pub(super) async fn read_of(
         return Ok(());
     }
     let grain = array.level(request.level)?.grain().map(<[u64]>::to_vec);
-    let mut rest = Rest::new(&request.selection, array.dtype.size_bytes(), grain, into);
+    let mut rest = UnassignedParts::new(&request.selection, array.dtype.size_bytes(), grain, into);
     let mut parts: FuturesUnordered<BoxFuture<'_, Result<()>>> = FuturesUnordered::new();
     let mut turn = None;
     loop {

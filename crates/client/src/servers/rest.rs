@@ -8,7 +8,7 @@ use array::{AxisRange, Region, Selection};
 use super::shares::MAX_PART_BYTES;
 
 /// The parts of a selection that nobody has taken yet, with their places in the target.
-pub(crate) struct Rest {
+pub(crate) struct UnassignedParts {
     /// The next one is the last.
     boxes: Vec<(Vec<AxisRange>, Region)>,
     item_bytes: u64,
@@ -17,7 +17,7 @@ pub(crate) struct Rest {
     grain: Vec<u64>,
 }
 
-impl Rest {
+impl UnassignedParts {
     /// A whole selection, whose target has its shape.
     pub(crate) fn new(
         selection: &Selection,
@@ -107,7 +107,7 @@ mod tests {
     fn parts(text: &str, shape: &[u64], grain: Option<&[u64]>, most_bytes: &[u64]) -> Vec<String> {
         let selection = Selection::parse(text, shape).unwrap();
         let (target, region) = Target::new(&selection.shape(), 2).unwrap();
-        let mut rest = Rest::new(&selection, 2, grain.map(<[u64]>::to_vec), region);
+        let mut rest = UnassignedParts::new(&selection, 2, grain.map(<[u64]>::to_vec), region);
         let mut found = Vec::new();
         let mut bytes = rest.bytes();
         for most in most_bytes.iter().cycle() {
