@@ -33,7 +33,7 @@ use crate::paths::{Paths, ConnectionMonitor, learn};
 use crate::receive_limit;
 use crate::requests::RemoteOperation;
 use crate::reverse::AwaitedServers;
-use crate::ssh::{SshAddress, Login};
+use crate::ssh::{SshAddress, SshLogin};
 use crate::url::Url;
 use advised::{OpenedLink, PendingLink};
 use changing::ProtocolSwitch;
@@ -265,7 +265,7 @@ struct DialerConnection {
     is_welcomed: Arc<AtomicBool>,
     /// Once a direct link has taken over: the ssh channel, with which the other side ends.
     channel: Option<ClientHandle>,
-    login: Option<Login>,
+    login: Option<SshLogin>,
 }
 
 #[derive(Default)]
@@ -449,7 +449,7 @@ impl Dialer {
                 (opened.handle, None)
             }
             DialMethod::Ssh { address, window_bytes, reach } => {
-                let begun = Login::begin(address, *window_bytes, *reach).await?;
+                let begun = SshLogin::begin(address, *window_bytes, *reach).await?;
                 let (login, handle, driver, attending) = begun;
                 state.drivers.spawn(driver);
                 let state_then = Arc::downgrade(&self.state);

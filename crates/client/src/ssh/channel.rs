@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use super::SshAddress;
-use super::greeting::{Greeted, Greeting, Wish};
+use super::greeting::{GreetedStream, Greeting, Wish};
 use crate::text::plain;
 
 /// Names the `ssh` program, with options that come first; words are separated by blanks.
@@ -45,7 +45,7 @@ const KEPT_LINES: usize = 8;
 const KEPT_LINE_BYTES: u64 = 1 << 10;
 
 /// A running `ssh` and the program it started. Ends both when dropped.
-pub(crate) struct Channel {
+pub(crate) struct SshChannel {
     host: String,
     process: Child,
     told: Option<oneshot::Receiver<Result<Greeting>>>,
@@ -53,7 +53,7 @@ pub(crate) struct Channel {
     listening: JoinSet<()>,
 }
 
-impl Channel {
+impl SshChannel {
     /// Starts `ssh`. The link carries frames at once: they wait for the login here, not for each other.
     ///
     /// # Errors
@@ -71,7 +71,7 @@ impl Channel {
         // Into an empty pipe. An `ssh` that has ended already says why with its exit code.
         output.write_all(wish.line()?.as_bytes()).await.unwrap_or_default();
         let (tell, told) = oneshot::channel();
-        let link = link::carrier::tcp::over(Greeted::new(input, output, tell), address.authority());
+        let link = link::carrier::tcp::over(GreetedStream::new(input, output, tell), address.authority());
         let host = address.authority();
         Ok((Self { host, process, told: Some(told), complaints, listening }, link))
     }
@@ -105,7 +105,7 @@ impl Channel {
     }
 }
 
-impl Drop for Channel {
+impl Drop for SshChannel {
     fn drop(&mut self) {
         // Asked to end, so that it gives a terminal back as it found it; the other side sees the channel close.
         let pid = self.process.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);

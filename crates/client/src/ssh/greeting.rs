@@ -128,7 +128,7 @@ impl From<Told> for Error {
 }
 
 /// The bytes that come back: the greeting is taken out and told, the frames after it are read.
-pub(super) struct Greeted<R, W> {
+pub(super) struct GreetedStream<R, W> {
     input: R,
     output: W,
     /// Read and not passed on yet.
@@ -138,7 +138,7 @@ pub(super) struct Greeted<R, W> {
     noise_bytes: usize,
 }
 
-impl<R, W> Greeted<R, W> {
+impl<R, W> GreetedStream<R, W> {
     pub(super) fn new(input: R, output: W, tell: oneshot::Sender<Result<Greeting>>) -> Self {
         Self { input, output, buffer: BytesMut::new(), tell: Some(tell), noise_bytes: 0 }
     }
@@ -159,7 +159,7 @@ impl<R, W> Greeted<R, W> {
     }
 }
 
-impl<R: AsyncRead + Unpin, W: Unpin> AsyncRead for Greeted<R, W> {
+impl<R: AsyncRead + Unpin, W: Unpin> AsyncRead for GreetedStream<R, W> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -196,7 +196,7 @@ impl<R: AsyncRead + Unpin, W: Unpin> AsyncRead for Greeted<R, W> {
     }
 }
 
-impl<R: Unpin, W: AsyncWrite + Unpin> AsyncWrite for Greeted<R, W> {
+impl<R: Unpin, W: AsyncWrite + Unpin> AsyncWrite for GreetedStream<R, W> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.output).poll_write(cx, bytes)
     }
@@ -233,7 +233,7 @@ mod tests {
     async fn read(said: &str, piece: usize) -> (Option<Result<Greeting>>, io::Result<Vec<u8>>) {
         let (tell, told) = oneshot::channel();
         let (mut far, near) = tokio::io::duplex(piece);
-        let mut greeted = Greeted::new(near, tokio::io::sink(), tell);
+        let mut greeted = GreetedStream::new(near, tokio::io::sink(), tell);
         let said = said.to_owned();
         let mut frames = Vec::new();
         let send = async move {

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use wire::ClientConfig;
 
 use super::SshAddress;
-use super::channel::Channel;
+use super::channel::SshChannel;
 use super::greeting::{Direct, Greeting};
 use crate::dial::{ConnectOptions, Endpoint, open};
 use crate::receive_limit;
@@ -21,22 +21,22 @@ const DIRECT_WITHIN: Duration = Duration::from_secs(3);
 
 /// Greeting of the other side, or the reason why there is none, once that is known.
 #[derive(Clone)]
-pub(crate) struct Login(watch::Receiver<Option<Result<Greeting>>>);
+pub(crate) struct SshLogin(watch::Receiver<Option<Result<Greeting>>>);
 
-impl Login {
+impl SshLogin {
     /// Starts `ssh`; the connection can be asked at once.
     pub(crate) async fn begin(
         address: &SshAddress,
         window_bytes: u64,
         reach: ConnectOptions,
-    ) -> Result<(Self, ClientHandle, Driver, Attending)> {
-        let (channel, link) = Channel::start(address).await?;
+    ) -> Result<(Self, ClientHandle, Driver, SshSession)> {
+        let (channel, link) = SshChannel::start(address).await?;
         let mut config =
             ClientConfig { window_bytes, welcome_within: LOGIN_WITHIN, ..ClientConfig::default() };
         config.capabilities.extend(reach.compression.capabilities());
         let (handle, driver) = receive_limit::connect(link, config)?;
         let (tell, told) = watch::channel(None);
-        let attending = Attending { channel, tell, handle: handle.clone(), window_bytes, reach };
+        let attending = SshSession { channel, tell, handle: handle.clone(), window_bytes, reach };
         Ok((Self(told), handle, driver, attending))
     }
 
@@ -61,15 +61,15 @@ impl Login {
 }
 
 /// Keeps an ssh channel as long as the connection over it lives.
-pub(crate) struct Attending {
-    channel: Channel,
+pub(crate) struct SshSession {
+    channel: SshChannel,
     tell: watch::Sender<Option<Result<Greeting>>>,
     handle: ClientHandle,
     window_bytes: u64,
     reach: ConnectOptions,
 }
 
-impl Attending {
+impl SshSession {
     /// Until the connection ends. `take_over` is given a direct link, if there can be one.
     pub(crate) async fn attend<F: Future<Output = bool>>(
         mut self,

@@ -16,4 +16,4 @@ mod login;
 pub use address::SshAddress;
 pub(crate) use address::SCHEME;
 
-pub(crate) use login::Login;
+pub(crate) use login::SshLogin;
