@@ -14,7 +14,7 @@ use client::call_by_name::{CallProgress, CallRequest, ItemBody, Operand, ResultA
 use client::paths;
 use client::peers::Peers;
 use client::servers::ServerState;
-use client::ssh::greeting::{Direct, Greeting, Told, Wish};
+use client::ssh::greeting::{DirectAddress, Greeting, ErrorReport, OpenRequest};
 use serde_json::{Value, json};
 use wire::frames::probe::{Arrival, Packet, Probe, Probed, Way};
 use wire::ops::{BlockPlace, Describe, ReadBody, decode_json, encode_json};
@@ -73,13 +73,13 @@ fn states() -> Vec<(Option<String>, ServerState)> {
 
 fn greetings() -> [(&'static str, Greeting); 3] {
     let program = || "corridor 0.1.0".to_owned();
-    let direct = Direct {
+    let direct = DirectAddress {
         address: "192.0.2.7:41234".parse().expect("an address"),
         token: "secret".into(),
         fingerprint: "sha256:00".into(),
     };
     let error = Error::not_found("no such file").context("open `/data/x`").with_retry(Retry::Never);
-    let told = Some(Told::from(&error));
+    let told = Some(ErrorReport::from(&error));
     [
         ("line.greeting", Greeting { program: program(), array: "rho".into(), direct: None, error: None }),
         (
@@ -165,8 +165,8 @@ fn vectors() -> Result<Vec<(&'static str, Bytes, Option<Value>)>> {
     ];
     all.extend(of_paths()?);
     for (name, wish) in [
-        ("line.wish", Wish { path: "/data/run.h5".into(), direct: true }),
-        ("line.wish.home", Wish { path: "/~/über uns/run.h5".into(), direct: false }),
+        ("line.wish", OpenRequest { path: "/data/run.h5".into(), direct: true }),
+        ("line.wish.home", OpenRequest { path: "/~/über uns/run.h5".into(), direct: false }),
     ] {
         all.push((name, wish.line()?.into(), Some(json!({"path": wish.path, "direct": wish.direct}))));
     }
@@ -262,7 +262,7 @@ fn meaning(name: &str, bytes: Bytes) -> Result<Value> {
             Packet::read(&bytes).map(of_packet).ok_or_else(none)
         }
         ["body", "path"] => again(serde_json::to_value(paths::read_told(&bytes)?)),
-        ["line", "wish", ..] => again(serde_json::to_value(Wish::read(&bytes)?)),
+        ["line", "wish", ..] => again(serde_json::to_value(OpenRequest::read(&bytes)?)),
         ["line", "greeting", ..] => {
             let greeting = Greeting::read(&bytes).ok_or_else(|| Error::corrupt("expected a greeting"))??;
             again(serde_json::to_value(greeting))

@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use super::SshAddress;
-use super::greeting::{GreetedStream, Greeting, Wish};
+use super::greeting::{GreetedStream, Greeting, OpenRequest};
 use crate::text::plain;
 
 /// Names the `ssh` program, with options that come first; words are separated by blanks.
@@ -59,7 +59,7 @@ impl SshChannel {
     /// # Errors
     /// `NotFound` when there is no `ssh` on this machine, `Invalid` for an environment that says neither yes nor no.
     pub(crate) async fn start(address: &SshAddress) -> Result<(Self, Link)> {
-        let wish = Wish { path: address.path.clone(), direct: wants_direct()? };
+        let wish = OpenRequest { path: address.path.clone(), direct: wants_direct()? };
         let mut process = command(address)?;
         let taken = "a process without its pipes";
         let mut output = process.stdin.take().ok_or_else(|| Error::internal(taken))?;

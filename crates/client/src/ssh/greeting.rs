@@ -1,7 +1,7 @@
 //! First lines of the two sides of a channel, before the wire begins: one line each way, and neither side waits for
 //! the other's.
 //!
-//! To the other side goes one line of JSON, [`Wish`]; the wire's frames follow at once. Back comes whatever the login
+//! To the other side goes one line of JSON, [`OpenRequest`]; the wire's frames follow at once. Back comes whatever the login
 //! prints, then a line that begins with [`MARK`], with a [`Greeting`] in JSON; then frames.
 
 use std::io;
@@ -25,14 +25,14 @@ const READ_BYTES: usize = 8 << 10;
 
 /// Request to the other side.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Wish {
+pub struct OpenRequest {
     /// Path to open there; `~/` is the home folder.
     pub path: String,
     /// To listen for a direct link.
     pub direct: bool,
 }
 
-impl Wish {
+impl OpenRequest {
     /// As the line that crosses the channel.
     ///
     /// # Errors
@@ -65,10 +65,10 @@ pub struct Greeting {
     pub array: String,
     /// Address of a direct link, if it listens for one.
     #[serde(default)]
-    pub direct: Option<Direct>,
+    pub direct: Option<DirectAddress>,
     /// Why it could not open the path.
     #[serde(default)]
-    pub error: Option<Told>,
+    pub error: Option<ErrorReport>,
 }
 
 impl Greeting {
@@ -90,7 +90,7 @@ impl Greeting {
 
 /// Address of a direct link, and what is needed to connect there.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Direct {
+pub struct DirectAddress {
     /// Address and port.
     pub address: std::net::SocketAddr,
     /// Token that lets a client in.
@@ -101,14 +101,14 @@ pub struct Direct {
 
 /// An error in JSON.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Told {
+pub struct ErrorReport {
     kind: u16,
     retry: bool,
     message: String,
     places: Vec<String>,
 }
 
-impl From<&Error> for Told {
+impl From<&Error> for ErrorReport {
     fn from(error: &Error) -> Self {
         Self {
             kind: error.kind().code(),
@@ -119,8 +119,8 @@ impl From<&Error> for Told {
     }
 }
 
-impl From<Told> for Error {
-    fn from(told: Told) -> Self {
+impl From<ErrorReport> for Error {
+    fn from(told: ErrorReport) -> Self {
         let retry = if told.retry { Retry::MayHelp } else { Retry::Never };
         let error = Self::new(ErrorKind::from_code(told.kind), told.message).with_retry(retry);
         told.places.into_iter().take(Self::MAX_CONTEXT).fold(error, Self::context)
@@ -276,7 +276,7 @@ mod tests {
             program: String::new(),
             array: String::new(),
             direct: None,
-            error: Some(Told::from(&error)),
+            error: Some(ErrorReport::from(&error)),
         };
         let (greeting, frames) = read(&greeting.line().unwrap(), 64).await;
         assert!(frames.is_err());

@@ -9,7 +9,7 @@ use wire::ClientConfig;
 
 use super::SshAddress;
 use super::channel::SshChannel;
-use super::greeting::{Direct, Greeting};
+use super::greeting::{DirectAddress, Greeting};
 use crate::dial::{ConnectOptions, Endpoint, open};
 use crate::receive_limit;
 
@@ -92,7 +92,7 @@ impl SshSession {
     /// Connects to where the other side listens, and is asked there until that link ends.
     async fn directly<F: Future<Output = bool>>(
         &self,
-        direct: Direct,
+        direct: DirectAddress,
         take_over: impl FnOnce(ClientHandle) -> F,
     ) -> Result<()> {
         let server = Endpoint {

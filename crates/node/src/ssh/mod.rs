@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use array::{Error, ErrorKind, Result};
 use bytes::BytesMut;
-use client::ssh::greeting::{Direct, Greeting, MAX_LINE_BYTES, Told, Wish};
+use client::ssh::greeting::{DirectAddress, Greeting, MAX_LINE_BYTES, ErrorReport, OpenRequest};
 use client::url::Location;
 use server::connection::Service;
 use server::connections::{Limits, Lobby};
@@ -63,7 +63,7 @@ pub async fn serve(context: Context, registry: Registry) -> Result<()> {
             let node = if wish.direct { listen(&options, &shared, &registry).await } else { None };
             (greeting(array, node.as_ref()), Some((shared, node)))
         }
-        Err(error) => (Greeting { error: Some(Told::from(&error)), ..greeting(array, None) }, None),
+        Err(error) => (Greeting { error: Some(ErrorReport::from(&error)), ..greeting(array, None) }, None),
     };
     // After whatever the login has printed, on a line of its own.
     output.write_all(format!("\n{}", greeting.line()?).as_bytes()).await?;
@@ -85,7 +85,7 @@ pub async fn serve(context: Context, registry: Registry) -> Result<()> {
 }
 
 /// Reads the first line; what came after it stays in `early`.
-async fn read_wish(input: &mut (impl AsyncRead + Unpin), early: &mut BytesMut) -> Result<Wish> {
+async fn read_wish(input: &mut (impl AsyncRead + Unpin), early: &mut BytesMut) -> Result<OpenRequest> {
     let end = loop {
         if let Some(end) = early.iter().position(|&b| b == b'\n') {
             break end;
@@ -95,7 +95,7 @@ async fn read_wish(input: &mut (impl AsyncRead + Unpin), early: &mut BytesMut) -
         }
     };
     let line = early.split_to(end + 1);
-    Wish::read(&line)
+    OpenRequest::read(&line)
 }
 
 /// Reads ahead until the other end is gone.
@@ -139,7 +139,7 @@ async fn listen(options: &Options, shared: &Arc<Shared>, registry: &Registry) ->
 fn greeting(array: String, node: Option<&Node>) -> Greeting {
     let direct = node.and_then(|node| {
         let token = node.token()?.to_owned();
-        Some(Direct { address: node.address, token, fingerprint: node.fingerprint.clone() })
+        Some(DirectAddress { address: node.address, token, fingerprint: node.fingerprint.clone() })
     });
     let program = concat!("corridor ", env!("CARGO_PKG_VERSION")).to_owned();
     Greeting { program, array, direct, error: None }
