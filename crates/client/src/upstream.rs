@@ -24,23 +24,23 @@ pub enum Upstream {
     /// They are read here.
     Here,
     /// These servers have all of them.
-    Whole(Arc<Whole>),
+    Whole(Arc<ReplicatedUpstream>),
     /// Each of these servers has some data sets.
-    Parts(Arc<Parts>),
+    Parts(Arc<CatalogueUpstream>),
 }
 
 /// Servers that have all of the data.
-pub struct Whole {
+pub struct ReplicatedUpstream {
     /// The data as each of them has them.
     pub remotes: Vec<RemoteSource>,
     /// These servers as one source, where there are several.
     pub servers: Option<Servers>,
     /// Other servers that the first one named; `None` where it was not asked.
-    pub told: Option<Told>,
+    pub told: Option<NamedPeers>,
 }
 
 /// A server, and the others that it has told of.
-pub struct Told {
+pub struct NamedPeers {
     /// The server.
     pub by: Url,
     /// Servers that it named.
@@ -48,11 +48,11 @@ pub struct Told {
 }
 
 /// Servers that each have some data sets.
-pub struct Parts {
+pub struct CatalogueUpstream {
     /// All data sets as one.
     pub catalogue: Catalogue,
     /// Servers of each data set, in the order of the catalogue.
-    pub entries: Vec<Having>,
+    pub entries: Vec<DatasetServers>,
     /// The servers that were asked.
     pub hosts: Vec<CatalogueHost>,
     /// Data set that they were asked for; any where it is empty.
@@ -62,7 +62,7 @@ pub struct Parts {
 }
 
 /// The servers of one data set.
-pub struct Having {
+pub struct DatasetServers {
     /// Its name.
     pub name: String,
     /// The servers as one source.
@@ -74,7 +74,7 @@ pub struct Having {
 impl Upstream {
     /// One server that is not asked for others.
     pub fn only(remote: RemoteSource) -> Self {
-        Self::Whole(Arc::new(Whole { remotes: vec![remote], servers: None, told: None }))
+        Self::Whole(Arc::new(ReplicatedUpstream { remotes: vec![remote], servers: None, told: None }))
     }
 
     /// Everything that is read from: each data set of each server.
@@ -97,7 +97,7 @@ impl Upstream {
             Self::Here | Self::Whole(..) => Ok((self.whole(), *place)),
             Self::Parts(parts) => Ok(match parts.catalogue.place_there(place).await? {
                 Some((entry, there)) => {
-                    let Having { remotes, servers, .. } = &parts.entries[entry];
+                    let DatasetServers { remotes, servers, .. } = &parts.entries[entry];
                     (in_turn(remotes, Some(servers)), there)
                 }
                 None => (Vec::new(), *place),
@@ -135,7 +135,7 @@ impl Upstream {
                 whole.servers.iter().flat_map(now).map(|state| (None, state)).collect()
             }
             Self::Parts(parts) => {
-                let of = |having: &Having| {
+                let of = |having: &DatasetServers| {
                     let named = |state| (Some(having.name.clone()), state);
                     states_now(&having.servers, &having.remotes).map(named).collect::<Vec<_>>()
                 };
@@ -145,10 +145,10 @@ impl Upstream {
     }
 }
 
-impl Whole {
+impl ReplicatedUpstream {
     /// Whether the first server names other peers than before.
     async fn tells_of_others(&self) -> bool {
-        let (Some(first), Some(Told { by, others })) = (self.remotes.first(), &self.told) else {
+        let (Some(first), Some(NamedPeers { by, others })) = (self.remotes.first(), &self.told) else {
             return false;
         };
         let found = peers::of(first, CHAIN_WITHIN).await;
@@ -167,7 +167,7 @@ impl Whole {
     }
 }
 
-impl Parts {
+impl CatalogueUpstream {
     async fn have_other_data(&self) -> bool {
         let each = self.entries.iter().map(|having| have_other_data(&having.servers).boxed());
         stream::iter(each.collect::<Vec<_>>()).buffer_unordered(ASKED_AT_ONCE).any(std::future::ready).await
@@ -286,7 +286,7 @@ mod tests {
         let of_both = vec![named("gone", Arc::new(Gone) as Arc<dyn ReplicaSource>), named("there", Arc::new(here))];
         let servers = Servers::new(of_both, SharingRule::Spread).unwrap();
         servers.describe().await.unwrap();
-        let whole = Whole { remotes: remotes.into(), servers: Some(servers), told: None };
+        let whole = ReplicatedUpstream { remotes: remotes.into(), servers: Some(servers), told: None };
         let upstream = Upstream::Whole(Arc::new(whole));
         let names: Vec<&str> = upstream.whole().into_iter().map(RemoteSource::name).collect();
         assert_eq!(names, ["there", "gone"]);

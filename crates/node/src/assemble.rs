@@ -20,7 +20,7 @@ use client::places::UserDirectories;
 use client::remote::RemoteSource;
 use client::requests::List;
 use client::servers::{MAX_SERVERS, ReplicaSource, SharingRule, ReplicaServer, Servers, Sharing};
-use client::upstream::{Having, Parts, Told, Upstream, Whole};
+use client::upstream::{DatasetServers, CatalogueUpstream, NamedPeers, Upstream, ReplicatedUpstream};
 use client::url::{Location, Url};
 use client::{reverse, runtime};
 use futures::FutureExt;
@@ -361,12 +361,12 @@ async fn parts(hosts: Vec<CatalogueHost>, dataset: String, found: Vec<FoundDatas
             source: Arc::new(remote.clone()),
         };
         let servers = Servers::new(having.iter().zip(&remotes).map(server).collect(), SharingRule::Spread)?;
-        entries.push(Having { name: name.clone(), servers, remotes });
+        entries.push(DatasetServers { name: name.clone(), servers, remotes });
     }
     let entry =
-        |having: &Having| CatalogueEntry { name: having.name.clone(), source: Arc::new(having.servers.clone()) };
+        |having: &DatasetServers| CatalogueEntry { name: having.name.clone(), source: Arc::new(having.servers.clone()) };
     let catalogue = Catalogue::new(entries.iter().map(entry).collect())?;
-    let parts = Parts { catalogue: catalogue.clone(), entries, hosts, dataset, found };
+    let parts = CatalogueUpstream { catalogue: catalogue.clone(), entries, hosts, dataset, found };
     Ok((Arc::new(catalogue), Upstream::Parts(Arc::new(parts))))
 }
 
@@ -386,7 +386,7 @@ async fn replicas(mut urls: Vec<Url>, context: &Context) -> Result<(Arc<dyn Sour
         let (described, found) = tokio::join!(only.describe(), peers::of(only, CHAIN_WITHIN));
         described?;
         let others = found.unwrap_or_default().others(named);
-        told = Some(Told { by: named.clone(), others: others.clone() });
+        told = Some(NamedPeers { by: named.clone(), others: others.clone() });
         for peer in others {
             remotes.push(connect(&peer, share_of(MAX_SERVERS))?);
             urls.push(peer);
@@ -394,13 +394,13 @@ async fn replicas(mut urls: Vec<Url>, context: &Context) -> Result<(Arc<dyn Sour
     }
     if let [only] = &remotes[..] {
         let only = growing(only);
-        return Ok((only, Upstream::Whole(Arc::new(Whole { remotes, servers: None, told }))));
+        return Ok((only, Upstream::Whole(Arc::new(ReplicatedUpstream { remotes, servers: None, told }))));
     }
     let server = |(url, remote): (&Url, &RemoteSource)| ReplicaServer {
         name: url.public(),
         source: Arc::new(remote.clone()),
     };
     let servers = Servers::new(urls.iter().zip(&remotes).map(server).collect(), context.sharing.rule())?;
-    let whole = Whole { remotes, servers: Some(servers.clone()), told };
+    let whole = ReplicatedUpstream { remotes, servers: Some(servers.clone()), told };
     Ok((Arc::new(servers), Upstream::Whole(Arc::new(whole))))
 }

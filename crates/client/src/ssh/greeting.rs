@@ -46,7 +46,7 @@ impl OpenRequest {
     /// # Errors
     /// `Corrupt` when it is something else.
     pub fn read(line: &[u8]) -> Result<Self> {
-        let wrong = |e| Error::corrupt(format!("expected a wish in JSON, found {e}"));
+        let wrong = |e| Error::corrupt(format!("expected a request in JSON, found {e}"));
         serde_json::from_slice(line).map_err(wrong)
     }
 }
