@@ -24,9 +24,9 @@ pub enum Upstream {
     /// They are read here.
     Here,
     /// These servers have all of them.
-    Whole(Arc<ReplicatedUpstream>),
+    Replicated(Arc<ReplicatedUpstream>),
     /// Each of these servers has some data sets.
-    Parts(Arc<CatalogueUpstream>),
+    Catalogue(Arc<CatalogueUpstream>),
 }
 
 /// Servers that have all of the data.
@@ -74,15 +74,15 @@ pub struct DatasetServers {
 impl Upstream {
     /// One server that is not asked for others.
     pub fn only(remote: RemoteSource) -> Self {
-        Self::Whole(Arc::new(ReplicatedUpstream { remotes: vec![remote], servers: None, told: None }))
+        Self::Replicated(Arc::new(ReplicatedUpstream { remotes: vec![remote], servers: None, told: None }))
     }
 
     /// Everything that is read from: each data set of each server.
     pub fn readers(&self) -> impl Iterator<Item = &RemoteSource> {
         let (whole, parts) = match self {
             Self::Here => (&[][..], &[][..]),
-            Self::Whole(whole) => (whole.remotes.as_slice(), &[][..]),
-            Self::Parts(parts) => (&[][..], parts.entries.as_slice()),
+            Self::Replicated(whole) => (whole.remotes.as_slice(), &[][..]),
+            Self::Catalogue(parts) => (&[][..], parts.entries.as_slice()),
         };
         whole.iter().chain(parts.iter().flat_map(|having| &having.remotes))
     }
@@ -94,8 +94,8 @@ impl Upstream {
     /// Those of describing; `Stale` for a place of other data.
     pub async fn computing(&self, place: &BlockPlace) -> Result<(Vec<&RemoteSource>, BlockPlace)> {
         match self {
-            Self::Here | Self::Whole(..) => Ok((self.whole(), *place)),
-            Self::Parts(parts) => Ok(match parts.catalogue.place_there(place).await? {
+            Self::Here | Self::Replicated(..) => Ok((self.whole(), *place)),
+            Self::Catalogue(parts) => Ok(match parts.catalogue.place_there(place).await? {
                 Some((entry, there)) => {
                     let DatasetServers { remotes, servers, .. } = &parts.entries[entry];
                     (in_turn(remotes, Some(servers)), there)
@@ -108,8 +108,8 @@ impl Upstream {
     /// The servers that have all of the data; those last that did not answer lately.
     pub fn whole(&self) -> Vec<&RemoteSource> {
         match self {
-            Self::Whole(whole) => in_turn(&whole.remotes, whole.servers.as_ref()),
-            Self::Here | Self::Parts(_) => Vec::new(),
+            Self::Replicated(whole) => in_turn(&whole.remotes, whole.servers.as_ref()),
+            Self::Here | Self::Catalogue(_) => Vec::new(),
         }
     }
 
@@ -118,8 +118,8 @@ impl Upstream {
     pub async fn has_changed(&self) -> bool {
         match self {
             Self::Here => false,
-            Self::Whole(whole) => whole.tells_of_others().await || whole.has_other_data().await,
-            Self::Parts(parts) => {
+            Self::Replicated(whole) => whole.tells_of_others().await || whole.has_other_data().await,
+            Self::Catalogue(parts) => {
                 let found = catalogue::find(&parts.hosts, &parts.dataset).await;
                 found.is_ok_and(|found| found != parts.found) || parts.have_other_data().await
             }
@@ -130,11 +130,11 @@ impl Upstream {
     pub fn states(&self) -> Vec<(Option<String>, ServerState)> {
         match self {
             Self::Here => Vec::new(),
-            Self::Whole(whole) => {
+            Self::Replicated(whole) => {
                 let now = |servers| states_now(servers, &whole.remotes);
                 whole.servers.iter().flat_map(now).map(|state| (None, state)).collect()
             }
-            Self::Parts(parts) => {
+            Self::Catalogue(parts) => {
                 let of = |having: &DatasetServers| {
                     let named = |state| (Some(having.name.clone()), state);
                     states_now(&having.servers, &having.remotes).map(named).collect::<Vec<_>>()
@@ -287,7 +287,7 @@ mod tests {
         let servers = Servers::new(of_both, SharingRule::Spread).unwrap();
         servers.describe().await.unwrap();
         let whole = ReplicatedUpstream { remotes: remotes.into(), servers: Some(servers), told: None };
-        let upstream = Upstream::Whole(Arc::new(whole));
+        let upstream = Upstream::Replicated(Arc::new(whole));
         let names: Vec<&str> = upstream.whole().into_iter().map(RemoteSource::name).collect();
         assert_eq!(names, ["there", "gone"]);
     }

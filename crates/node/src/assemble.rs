@@ -212,7 +212,7 @@ pub async fn assemble(location: &Location, context: &Context) -> Result<Stack> {
 }
 
 /// Listens for a server that connects to us, and tells where.
-async fn awaited(at: &reverse::SshAddress, context: &Context) -> Result<Dialer> {
+async fn awaited(at: &reverse::AwaitAddress, context: &Context) -> Result<Dialer> {
     let protocol = context.reach.protocol;
     if !matches!(protocol, Protocol::Auto | Protocol::Tcp) || context.reach.choice.is_some() {
         let what = "servers that connect to a client do so by TCP; leave `--link` and `--controller` out";
@@ -367,7 +367,7 @@ async fn parts(hosts: Vec<CatalogueHost>, dataset: String, found: Vec<FoundDatas
         |having: &DatasetServers| CatalogueEntry { name: having.name.clone(), source: Arc::new(having.servers.clone()) };
     let catalogue = Catalogue::new(entries.iter().map(entry).collect())?;
     let parts = CatalogueUpstream { catalogue: catalogue.clone(), entries, hosts, dataset, found };
-    Ok((Arc::new(catalogue), Upstream::Parts(Arc::new(parts))))
+    Ok((Arc::new(catalogue), Upstream::Catalogue(Arc::new(parts))))
 }
 
 /// Servers of the same data; of one, its peers too.
@@ -394,7 +394,7 @@ async fn replicas(mut urls: Vec<Url>, context: &Context) -> Result<(Arc<dyn Sour
     }
     if let [only] = &remotes[..] {
         let only = growing(only);
-        return Ok((only, Upstream::Whole(Arc::new(ReplicatedUpstream { remotes, servers: None, told }))));
+        return Ok((only, Upstream::Replicated(Arc::new(ReplicatedUpstream { remotes, servers: None, told }))));
     }
     let server = |(url, remote): (&Url, &RemoteSource)| ReplicaServer {
         name: url.public(),
@@ -402,5 +402,5 @@ async fn replicas(mut urls: Vec<Url>, context: &Context) -> Result<(Arc<dyn Sour
     };
     let servers = Servers::new(urls.iter().zip(&remotes).map(server).collect(), context.sharing.rule())?;
     let whole = ReplicatedUpstream { remotes, servers: Some(servers.clone()), told };
-    Ok((Arc::new(servers), Upstream::Whole(Arc::new(whole))))
+    Ok((Arc::new(servers), Upstream::Replicated(Arc::new(whole))))
 }

@@ -36,7 +36,7 @@ const CONNECTION_VARIABLE: &str = "SSH_CONNECTION";
 pub async fn serve(context: Context, registry: Registry) -> Result<()> {
     let (mut input, mut output) = stdio::take()?;
     let mut early = BytesMut::new();
-    let wish = tokio::time::timeout(WISH_WITHIN, read_wish(&mut input, &mut early)).await;
+    let wish = tokio::time::timeout(WISH_WITHIN, read_request(&mut input, &mut early)).await;
     let wish =
         wish.unwrap_or_else(|_| Err(Error::new(ErrorKind::TimedOut, "expected a wish, found none")))?;
     let (location, array) = location(&wish.path).split_array();
@@ -85,13 +85,13 @@ pub async fn serve(context: Context, registry: Registry) -> Result<()> {
 }
 
 /// Reads the first line; what came after it stays in `early`.
-async fn read_wish(input: &mut (impl AsyncRead + Unpin), early: &mut BytesMut) -> Result<OpenRequest> {
+async fn read_request(input: &mut (impl AsyncRead + Unpin), early: &mut BytesMut) -> Result<OpenRequest> {
     let end = loop {
         if let Some(end) = early.iter().position(|&b| b == b'\n') {
             break end;
         }
         if early.len() > MAX_LINE_BYTES || input.read_buf(early).await? == 0 {
-            return Err(Error::corrupt("expected a wish in JSON, found something else"));
+            return Err(Error::corrupt("expected a request in JSON, found something else"));
         }
     };
     let line = early.split_to(end + 1);
