@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::{Duration, Instant, sleep, sleep_until, timeout};
 
-use super::shares::{Late, Need, Set, Shares};
+use super::shares::{HedgeDecision, WorkRequest, ServerSet, Scheduler};
 use super::{ReplicaSource, SharingRule, ReplicaServer, Servers};
 
 mod replaced;
@@ -623,13 +623,13 @@ async fn whatever_befalls_all_servers_but_one_nobody_sees_an_error_or_a_wrong_by
 
 #[test]
 fn a_silent_server_that_nobody_can_stand_in_for_is_looked_at_seldom() {
-    let mut shares = Shares::new(1);
+    let mut shares = Scheduler::new(1);
     shares.returned(0);
     let mut now = Duration::ZERO;
-    let ask = |shares: &mut Shares, now| {
-        let may = Set::all(1);
+    let ask = |shares: &mut Scheduler, now| {
+        let may = ServerSet::all(1);
         let need =
-            Need { priority: Priority::NORMAL, bytes: 1000, is_one_piece: true, may, is_second: false };
+            WorkRequest { priority: Priority::NORMAL, bytes: 1000, is_one_piece: true, may, is_second: false };
         shares.ask(need);
         shares.assign(now)[0].1.expect("the server has room")
     };
@@ -643,11 +643,11 @@ fn a_silent_server_that_nobody_can_stand_in_for_is_looked_at_seldom() {
     let (end, mut looks) = (now + Duration::from_secs(60), 0);
     while now < end {
         looks += 1;
-        match shares.late(&assigned, Set::NONE, Set::NONE, now) {
+        match shares.late(&assigned, ServerSet::NONE, ServerSet::NONE, now) {
             // A timer has ticks of a millisecond.
-            Late::NotYet(then) => now = then.max(now + Duration::from_millis(1)),
-            Late::Silent => {}
-            Late::AskAnother => unreachable!("there is no other"),
+            HedgeDecision::NotYet(then) => now = then.max(now + Duration::from_millis(1)),
+            HedgeDecision::Silent => {}
+            HedgeDecision::AskAnother => unreachable!("there is no other"),
         }
     }
     assert!(looks < 100, "looked at {looks} times in a minute");
