@@ -5,7 +5,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use array::{Dataset, Error, Meaning, Priority, Result, Urgency};
-use client::call_by_name::{CallProgress, DynamicCall, DynamicResponse, Operand};
+use client::remote_call::{CallProgress, DynamicCall, DynamicResponse, Operand};
 use client::dial::ConnectOptionsText;
 use client::places::UserDirectories;
 use client::reverse;

@@ -5,7 +5,7 @@
 //! of many; [`ssh`] and [`reverse`] reach servers that have no port of their own. [`paths`] remembers how the network
 //! paths to other hosts are. This crate serves nobody, and opens no file of data.
 
-pub mod call_by_name;
+pub mod remote_call;
 pub mod catalogue;
 pub mod dial;
 pub mod paths;

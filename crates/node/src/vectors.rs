@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use array::{AxisRange, DatasetId, Error, ErrorKind, Generation, Result, Retry, Selection};
 use bytes::Bytes;
-use client::call_by_name::{CallProgress, CallRequest, ItemBody, Operand, ResultArray};
+use client::remote_call::{CallProgress, CallRequest, ItemBody, Operand, ResultArray};
 use client::paths;
 use client::peers::Peers;
 use client::servers::ServerState;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use array::{Dataset, Error, LongWork, Result, Source, Urgency};
 use cache::Cached;
-use client::call_by_name::{DynamicCall, DynamicResponse};
+use client::remote_call::{DynamicCall, DynamicResponse};
 use client::remote::{Carried, RemoteSource};
 use client::requests::RemoteOperation;
 use client::servers::ServerState;

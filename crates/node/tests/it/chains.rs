@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use array::conformance::fetch;
 use array::{ArrayInfo, BlockKey, Error, ErrorKind, Priority, Result, Selection, Urgency};
 use bytes::Bytes;
-use client::call_by_name::{CallRequest, DynamicCall, Operand, OperationParameters, ResultArray};
+use client::remote_call::{CallRequest, DynamicCall, Operand, OperationParameters, ResultArray};
 use client::requests::RemoteOperation;
 use client::url::Url;
 use export::bounded_scan::Part;

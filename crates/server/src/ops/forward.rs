@@ -3,7 +3,7 @@
 
 use array::{Error, ErrorKind, Result};
 use bytes::Bytes;
-use client::call_by_name::CallRequest;
+use client::remote_call::CallRequest;
 use client::remote::RemoteSource;
 use client::upstream::another_may_answer;
 use link::{OpStream, Reply};

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use array::{Result, Selection};
 use bytes::Bytes;
-use client::call_by_name::{CallProgress, ItemBody, Operand, ResultArray};
+use client::remote_call::{CallProgress, ItemBody, Operand, ResultArray};
 use client::paths::Paths;
 use client::url::Url;
 use export::bounded_scan::Scan;
