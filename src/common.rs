@@ -6,7 +6,7 @@ use std::path::Path;
 
 use array::{Error, Meaning, Result};
 use client::dial::{ConnectOptions, ConnectOptionsText};
-use client::places::UserDirectories;
+use client::directories::UserDirectories;
 use client::servers::Sharing;
 use client::text::{plain, size};
 use client::url::{DEFAULT_PORT, Location, without_tokens};

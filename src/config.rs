@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use array::{Error, ErrorKind, Result};
 use clap::{ArgMatches, Command, CommandFactory};
-use client::places::UserDirectories;
+use client::directories::UserDirectories;
 
 use crate::cli::Cli;
 

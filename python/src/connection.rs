@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use array::{Dataset, Error, Meaning, Priority, Result, Urgency};
 use client::remote_call::{CallProgress, DynamicCall, DynamicResponse, Operand};
 use client::dial::ConnectOptionsText;
-use client::places::UserDirectories;
+use client::directories::UserDirectories;
 use client::reverse;
 use client::url::{Location, Url};
 use futures::future::FutureExt;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use array::Result;
-use client::places::UserDirectories;
+use client::directories::UserDirectories;
 use client::text::{plain, size};
 use serde_json::json;
 use store::{SIDE_CACHE_BYTES, SideCache};

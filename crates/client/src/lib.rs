@@ -10,7 +10,7 @@ pub mod catalogue;
 pub mod dial;
 pub mod paths;
 pub mod peers;
-pub mod places;
+pub mod directories;
 pub mod random;
 pub mod reading;
 pub mod receive_limit;

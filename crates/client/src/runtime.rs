@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use array::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::places::{private_folder, read_private, write_private};
+use crate::directories::{private_folder, read_private, write_private};
 use crate::url::Url;
 
 /// Longest note read, bytes.

@@ -16,7 +16,7 @@ use client::catalogue::{self, Catalogue, CatalogueEntry, FoundDataset, Catalogue
 use client::dial::{self, Dialer, ConnectOptions};
 use client::paths::{InspectSettings, Paths};
 use client::peers::{self, CHAIN_WITHIN};
-use client::places::UserDirectories;
+use client::directories::UserDirectories;
 use client::remote::RemoteSource;
 use client::requests::List;
 use client::servers::{MAX_SERVERS, ReplicaSource, SharingRule, ReplicaServer, Servers, Sharing};

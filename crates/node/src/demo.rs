@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use array::{Error, ErrorKind, Priority, Result, Urgency};
-use client::places::private_folder;
+use client::directories::private_folder;
 use client::url::Location;
 use link::{ClientHandle, Trust};
 use session::{FrameInfo, Item, Join, State};

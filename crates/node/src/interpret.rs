@@ -67,7 +67,7 @@ mod tests {
     use super::*;
     use crate::assemble::Context;
     use crate::memory::Budget;
-    use client::places::UserDirectories;
+    use client::directories::UserDirectories;
     use server::exports::Exports;
 
     #[tokio::test]

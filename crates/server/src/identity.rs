@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use array::{Error, ErrorKind, Result};
-use client::places::{private_folder, read_private, write_private};
+use client::directories::{private_folder, read_private, write_private};
 use link::Identity;
 
 /// Longest file read, bytes; certificates with a chain have a few KiB.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use array::{Priority, ReadRequest, Result, Selection, Source, Target};
-use client::places::UserDirectories;
+use client::directories::UserDirectories;
 use client::url::Location;
 use node::assemble::{Context, assemble};
 use node::memory::Budget;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use array::{Error, Priority, ReadRequest, Result, Selection, Source, Target};
 use client::dial::{Compression, ConnectOptions};
-use client::places::UserDirectories;
+use client::directories::UserDirectories;
 use client::url::{Location, Url};
 use node::assemble::{Context, assemble};
 use node::memory::Budget;

@@ -16,7 +16,7 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
 use super::RememberedPath;
 use super::turns::refused;
-use crate::places::private_folder;
+use crate::directories::private_folder;
 
 /// Hosts that are remembered; the one that was not heard of longest makes room.
 const MAX_HOSTS: u32 = 1024;

@@ -8,7 +8,7 @@ use array::conformance::check_source;
 use array::{Error, ErrorKind, Priority, Result, Selection, Source, Urgency};
 use bytes::Bytes;
 use client::peers::{MAX_CHAIN, PEERS, Peers};
-use client::places::UserDirectories;
+use client::directories::UserDirectories;
 use client::servers::Sharing;
 use client::url::{Location, Url};
 use node::assemble::assemble;

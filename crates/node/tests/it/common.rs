@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use array::{ErrorKind, Priority, ReadRequest, Result, Selection, Source, Target};
 use client::dial::{Dialer, Endpoint};
-use client::places::UserDirectories;
+use client::directories::UserDirectories;
 use client::url::{Location, Url};
 use node::assemble::{Context, assemble};
 use node::memory::Budget;

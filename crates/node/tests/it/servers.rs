@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use array::conformance::{check_source, fetch};
 use array::{BlockKey, Content, ErrorKind, Priority, Result, Selection, Source, Urgency};
-use client::places::UserDirectories;
+use client::directories::UserDirectories;
 use client::remote::RemoteSource;
 use client::url::Url;
 use node::node::{Listen, Options};

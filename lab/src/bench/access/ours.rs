@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use array::{Dataset, Error, Priority, ReadRequest, Region, Result, Selection, Source, Target};
 use client::dial::{Compression, ConnectOptions};
-use client::places::UserDirectories;
+use client::directories::UserDirectories;
 use client::url::Location;
 use futures::stream::StreamExt;
 use node::assemble::{Context, assemble};

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use array::{Error, Result};
 use client::dial::{Compression, ConnectOptions};
-use client::places::UserDirectories;
+use client::directories::UserDirectories;
 use client::url::{Location, Url};
 use node::assemble::{Context, assemble};
 use node::memory::Budget;

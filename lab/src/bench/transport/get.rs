@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use array::{BlockKey, Content, Error, Priority, Result, Source, Urgency, want};
-use client::places::UserDirectories;
+use client::directories::UserDirectories;
 use client::url::Location;
 use futures::StreamExt;
 use node::assemble::{Context, assemble};

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use array::{Error, Priority, Result, Source, Urgency, want};
-use client::places::UserDirectories;
+use client::directories::UserDirectories;
 use client::url::Location;
 use futures::StreamExt;
 use node::assemble::{Context, assemble};
