@@ -17,7 +17,7 @@ pub mod receive_limit;
 pub mod remote;
 pub mod requests;
 pub mod reverse;
-pub mod runtime;
+pub mod running_servers;
 pub mod servers;
 pub mod ssh;
 pub mod text;

@@ -22,7 +22,7 @@ use client::requests::List;
 use client::servers::{MAX_SERVERS, ReplicaSource, SharingRule, ReplicaServer, Servers, Sharing};
 use client::upstream::{DatasetServers, CatalogueUpstream, NamedPeers, Upstream, ReplicatedUpstream};
 use client::url::{Location, Url};
-use client::{reverse, runtime};
+use client::{reverse, running_servers};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use futures::stream::{self, StreamExt, TryStreamExt};
@@ -218,12 +218,12 @@ async fn awaited(at: &reverse::AwaitAddress, context: &Context) -> Result<Dialer
         let what = "servers that connect to a client do so by TCP; leave `--link` and `--controller` out";
         return Err(Error::unsupported(what));
     }
-    let machine = runtime::machine_name();
+    let machine = running_servers::machine_name();
     let identity = identity::load(&IdentityChoice::Own, &context.places.identity, &machine)?;
     let awaiting = wait_at(at, &identity).await?;
     let address = awaiting.address();
     let url = Url {
-        host: runtime::reachable_host(address),
+        host: running_servers::reachable_host(address),
         port: address.port(),
         dataset: String::new(),
         array: String::new(),
@@ -242,7 +242,7 @@ async fn awaited(at: &reverse::AwaitAddress, context: &Context) -> Result<Dialer
 /// # Errors
 /// Those of connecting.
 pub async fn exports(url: &Url, context: &Context) -> Result<Vec<ListEntry>> {
-    let url = runtime::complete(&context.places.runtime, url.clone());
+    let url = running_servers::complete(&context.places.runtime, url.clone());
     let dialer = Dialer::new(server(&url, context.budget.receive, context)?);
     dialer.ask(List, Urgency::of(Priority::INTERACTIVE)).await
 }
@@ -302,7 +302,7 @@ fn synthetic_name(text: &str) -> String {
 
 /// The servers of a URL as one source: of the same data, or of data sets of their own.
 async fn remote(url: &Url, context: &Context) -> Result<(Arc<dyn Source>, Upstream)> {
-    let complete = |url: Url| runtime::complete(&context.places.runtime, url);
+    let complete = |url: Url| running_servers::complete(&context.places.runtime, url);
     let urls: Vec<Url> = url.servers().into_iter().map(complete).collect();
     let may_differ = match context.sharing {
         Sharing::Auto => urls.len() > 1 && url.dataset.is_empty(),

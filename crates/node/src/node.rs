@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, OnceLock};
 
 use array::Result;
-use client::runtime::{self, RunningServer, RunningServerFile};
+use client::running_servers::{self, RunningServer, RunningServerFile};
 use client::url::{Location, Url};
 use link::quic;
 use server::admission::Gate;
@@ -96,7 +96,7 @@ pub struct Node {
 pub async fn open(options: &Options) -> Result<Arc<Shared>> {
     let exports = Exports::open(&options.locations, &options.context, options.explores_folders).await?;
     let gate = Gate::new(options.context.budget.send);
-    let complete = |peer: &Url| runtime::complete(&options.context.places.runtime, peer.clone());
+    let complete = |peer: &Url| running_servers::complete(&options.context.places.runtime, peer.clone());
     let peers = options.peers.iter().map(complete).collect();
     let (name, rejecting) = (OnceLock::new(), OnceLock::new());
     let (paths, metrics) = (options.context.paths.clone(), Metrics::default());
@@ -111,12 +111,12 @@ pub async fn start(options: &Options, shared: Arc<Shared>, registry: Registry) -
     let mut node = start_unseen(options, shared, registry).await?;
     let note = RunningServer {
         address: node.address,
-        machine: runtime::machine_name(),
+        machine: running_servers::machine_name(),
         token: options.admission.token().map(|t| t.secret().to_owned()),
         fingerprint: Some(node.fingerprint.clone()),
         pid: std::process::id(),
     };
-    match runtime::post(&options.context.places.runtime, &note) {
+    match running_servers::post(&options.context.places.runtime, &note) {
         Ok(posted) => node._note = Some(posted),
         Err(error) => {
             tracing::warn!("other commands of this user do not find the server by themselves: {error}")
@@ -130,7 +130,7 @@ pub async fn start(options: &Options, shared: Arc<Shared>, registry: Registry) -
 /// # Errors
 /// As [`start`].
 pub(crate) async fn start_unseen(options: &Options, shared: Arc<Shared>, registry: Registry) -> Result<Node> {
-    let machine = runtime::machine_name();
+    let machine = running_servers::machine_name();
     let places = &options.context.places;
     let identity = identity::load(&options.identity, &places.identity, &machine)?;
     let tls = identity.server_config(&link::carrier::tls::SERVED)?;
@@ -152,7 +152,7 @@ pub(crate) async fn start_unseen(options: &Options, shared: Arc<Shared>, registr
     let udp = udp.inspect_err(|error| tracing::warn!(%error, "no QUIC on UDP port {}", address.port())).ok();
     udp.iter().for_each(|udp| drop(shared.rejecting.set(udp.rejecting())));
     let fingerprint = identity.fingerprint().to_string();
-    let name = shared.name.get_or_init(|| runtime::server_name(&machine, address, &fingerprint));
+    let name = shared.name.get_or_init(|| running_servers::server_name(&machine, address, &fingerprint));
     for export in shared.exports.all().iter() {
         check_chain(export, name).await?;
     }
@@ -221,7 +221,7 @@ impl Node {
 
     /// Host and port as others reach it.
     fn reachable(&self) -> (String, u16) {
-        (runtime::reachable_host(self.address), self.address.port())
+        (running_servers::reachable_host(self.address), self.address.port())
     }
 
     /// The whole link of an export, with token and fingerprint.

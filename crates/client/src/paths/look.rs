@@ -16,7 +16,7 @@ use super::report::PathReport;
 use super::{Paths, HostFacts, host, learn, now, probe};
 use crate::dial::{self, ConnectOptions, Endpoint};
 use crate::requests::{RemoteOperation, List};
-use crate::runtime;
+use crate::running_servers;
 use crate::text::size;
 use crate::url::Url;
 
@@ -95,7 +95,7 @@ impl InspectSettings {
 /// # Cancel safety
 /// Safe: what was measured until then is remembered.
 pub async fn look(target: &PathTarget, settings: &InspectSettings, probing: ProbeMode) -> Result<PathReport> {
-    let url = runtime::complete(&settings.runtime, target.url.clone());
+    let url = running_servers::complete(&settings.runtime, target.url.clone());
     let address = address_of(&url).await?;
     let paths = &settings.paths;
     let measuring = async {
