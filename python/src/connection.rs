@@ -5,9 +5,9 @@ use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use array::{Dataset, Error, Meaning, Priority, Result, Urgency};
-use client::remote_call::{CallProgress, DynamicCall, DynamicResponse, Operand};
 use client::dial::ConnectOptionsText;
 use client::directories::UserDirectories;
+use client::remote_call::{CallProgress, DynamicCall, DynamicResponse, Operand};
 use client::reverse;
 use client::url::{Location, Url};
 use futures::future::FutureExt;

@@ -1,7 +1,7 @@
 //! `corridor path`
 
 use array::{Error, Result};
-use client::paths::{ProbeMode, PathTarget, look};
+use client::paths::{PathTarget, ProbeMode, inspect};
 use node::memory::{Budget, MIN_BUDGET_BYTES};
 
 use crate::cli::Path;
@@ -12,7 +12,7 @@ pub(crate) async fn run(options: &Path) -> Result<()> {
     let target: PathTarget = options.target.parse()?;
     let context = context(Budget::viewing(MIN_BUDGET_BYTES), None, &options.reaching, Progress::JsonAside)?;
     let probing = if options.probe { ProbeMode::Always } else { ProbeMode::WhereUnknown };
-    let report = look(&target, &context.look_settings(), probing).await?;
+    let report = inspect(&target, &context.inspect_settings(), probing).await?;
     if options.json {
         let text = serde_json::to_string_pretty(&report)
             .map_err(|e| Error::internal(format!("a path in JSON: {e}")))?;

@@ -5,16 +5,16 @@
 //! of many; [`ssh`] and [`reverse`] reach servers that have no port of their own. [`paths`] remembers how the network
 //! paths to other hosts are. This crate serves nobody, and opens no file of data.
 
-pub mod remote_call;
 pub mod catalogue;
 pub mod dial;
+pub mod directories;
 pub mod paths;
 pub mod peers;
-pub mod directories;
 pub mod random;
 pub mod reading;
 pub mod receive_limit;
 pub mod remote;
+pub mod remote_call;
 pub mod requests;
 pub mod reverse;
 pub mod running_servers;

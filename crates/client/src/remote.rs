@@ -23,7 +23,7 @@ use crate::dial::{CurrentConnection, Dialer};
 use crate::reading::block_fetches::one_by_one;
 pub use crate::reading::decompression::Carried;
 use crate::reading::decompression::{Backlog, Tally};
-use crate::reading::read_batches::{ReadBatches, NumberedRead, all_fail};
+use crate::reading::read_batches::{NumberedRead, ReadBatches, all_fail};
 use crate::reading::read_sink::{ArrivedBytes, ReadSink, put};
 use crate::requests::RemoteOperation;
 use crate::servers::{ReplicaSource, UnassignedParts};
@@ -153,7 +153,8 @@ impl RemoteSource {
     ) -> Result<Option<Arc<Block>>> {
         let key = want.key();
         let client = current.client.clone();
-        let (collector, block) = BlockCollector::new(key, expected_bytes, want.urgency().priority, &self.tally);
+        let (collector, block) =
+            BlockCollector::new(key, expected_bytes, want.urgency().priority, &self.tally);
         let parameters = ReadBlock { key }.encode();
         let mut receiving =
             client.receive(ops::READ_BLOCK, parameters, want.urgency(), Box::new(collector)).await?;

@@ -8,7 +8,7 @@ use futures::FutureExt;
 use futures::stream::{self, StreamExt};
 use wire::ops::BlockPlace;
 
-use crate::catalogue::{self, Catalogue, FoundDataset, CatalogueHost};
+use crate::catalogue::{self, Catalogue, CatalogueHost, FoundDataset};
 use crate::peers::{self, CHAIN_WITHIN};
 use crate::remote::RemoteSource;
 use crate::requests::RemoteOperation;
@@ -241,7 +241,7 @@ mod tests {
 
     use super::*;
     use crate::dial::{self, Dialer};
-    use crate::servers::{SharingRule, ReplicaServer};
+    use crate::servers::{ReplicaServer, SharingRule};
 
     /// A server that does not answer.
     struct Gone;
@@ -283,7 +283,8 @@ mod tests {
         let remotes = ["gone", "there"].map(|name| RemoteSource::new(dialer.clone(), name.into()));
         let here = MemorySource::counting("u1", &[4], &[4]);
         let named = |name: &str, source| ReplicaServer { name: name.into(), source };
-        let of_both = vec![named("gone", Arc::new(Gone) as Arc<dyn ReplicaSource>), named("there", Arc::new(here))];
+        let of_both =
+            vec![named("gone", Arc::new(Gone) as Arc<dyn ReplicaSource>), named("there", Arc::new(here))];
         let servers = Servers::new(of_both, SharingRule::Spread).unwrap();
         servers.describe().await.unwrap();
         let whole = ReplicatedUpstream { remotes: remotes.into(), servers: Some(servers), told: None };

@@ -12,15 +12,15 @@ use std::time::Duration;
 
 use array::{Error, ErrorKind, LongWork, Meaning, Priority, Result, Source, Urgency};
 use cache::Cached;
-use client::catalogue::{self, Catalogue, CatalogueEntry, FoundDataset, CatalogueHost};
-use client::dial::{self, Dialer, ConnectOptions};
+use client::catalogue::{self, Catalogue, CatalogueEntry, CatalogueHost, FoundDataset};
+use client::dial::{self, ConnectOptions, Dialer};
+use client::directories::UserDirectories;
 use client::paths::{InspectSettings, Paths};
 use client::peers::{self, CHAIN_WITHIN};
-use client::directories::UserDirectories;
 use client::remote::RemoteSource;
 use client::requests::List;
-use client::servers::{MAX_SERVERS, ReplicaSource, SharingRule, ReplicaServer, Servers, Sharing};
-use client::upstream::{DatasetServers, CatalogueUpstream, NamedPeers, Upstream, ReplicatedUpstream};
+use client::servers::{MAX_SERVERS, ReplicaServer, ReplicaSource, Servers, Sharing, SharingRule};
+use client::upstream::{CatalogueUpstream, DatasetServers, NamedPeers, ReplicatedUpstream, Upstream};
 use client::url::{Location, Url};
 use client::{reverse, running_servers};
 use futures::FutureExt;
@@ -122,7 +122,7 @@ impl Context {
 
     /// Settings for looking at network paths, as this context has them.
     #[must_use]
-    pub fn look_settings(&self) -> InspectSettings {
+    pub fn inspect_settings(&self) -> InspectSettings {
         InspectSettings {
             runtime: self.places.runtime.clone(),
             paths: self.paths.clone(),
@@ -348,7 +348,11 @@ fn hosts(urls: &[Url], context: &Context) -> Result<Vec<CatalogueHost>> {
 }
 
 /// Data sets of several servers as a catalogue. A data set that several have is read from all of them.
-async fn parts(hosts: Vec<CatalogueHost>, dataset: String, found: Vec<FoundDataset>) -> Result<(Arc<dyn Source>, Upstream)> {
+async fn parts(
+    hosts: Vec<CatalogueHost>,
+    dataset: String,
+    found: Vec<FoundDataset>,
+) -> Result<(Arc<dyn Source>, Upstream)> {
     let mut entries = Vec::with_capacity(found.len());
     let checks: Vec<_> =
         found.iter().map(|found| catalogue::same_everywhere(&hosts, found).boxed()).collect();
@@ -363,8 +367,10 @@ async fn parts(hosts: Vec<CatalogueHost>, dataset: String, found: Vec<FoundDatas
         let servers = Servers::new(having.iter().zip(&remotes).map(server).collect(), SharingRule::Spread)?;
         entries.push(DatasetServers { name: name.clone(), servers, remotes });
     }
-    let entry =
-        |having: &DatasetServers| CatalogueEntry { name: having.name.clone(), source: Arc::new(having.servers.clone()) };
+    let entry = |having: &DatasetServers| CatalogueEntry {
+        name: having.name.clone(),
+        source: Arc::new(having.servers.clone()),
+    };
     let catalogue = Catalogue::new(entries.iter().map(entry).collect())?;
     let parts = CatalogueUpstream { catalogue: catalogue.clone(), entries, hosts, dataset, found };
     Ok((Arc::new(catalogue), Upstream::Catalogue(Arc::new(parts))))
@@ -394,7 +400,10 @@ async fn replicas(mut urls: Vec<Url>, context: &Context) -> Result<(Arc<dyn Sour
     }
     if let [only] = &remotes[..] {
         let only = growing(only);
-        return Ok((only, Upstream::Replicated(Arc::new(ReplicatedUpstream { remotes, servers: None, told }))));
+        return Ok((
+            only,
+            Upstream::Replicated(Arc::new(ReplicatedUpstream { remotes, servers: None, told })),
+        ));
     }
     let server = |(url, remote): (&Url, &RemoteSource)| ReplicaServer {
         name: url.public(),

@@ -10,11 +10,11 @@ use std::path::PathBuf;
 
 use array::{AxisRange, DatasetId, Error, ErrorKind, Generation, Result, Retry, Selection};
 use bytes::Bytes;
-use client::remote_call::{CallProgress, CallRequest, ItemBody, Operand, ResultArray};
 use client::paths;
 use client::peers::Peers;
+use client::remote_call::{CallProgress, CallRequest, ItemBody, Operand, ResultArray};
 use client::servers::ServerState;
-use client::ssh::greeting::{DirectAddress, Greeting, ErrorReport, OpenRequest};
+use client::ssh::greeting::{DirectAddress, ErrorReport, Greeting, OpenRequest};
 use serde_json::{Value, json};
 use wire::frames::probe::{Arrival, Packet, Probe, Probed, Way};
 use wire::ops::{BlockPlace, Describe, ReadBody, decode_json, encode_json};

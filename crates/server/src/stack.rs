@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use array::{Dataset, Error, LongWork, Result, Source, Urgency};
 use cache::Cached;
-use client::remote_call::{DynamicCall, DynamicResponse};
 use client::remote::{Carried, RemoteSource};
+use client::remote_call::{DynamicCall, DynamicResponse};
 use client::requests::RemoteOperation;
 use client::servers::ServerState;
 use client::upstream::{Upstream, another_may_answer, ask_one};

@@ -89,7 +89,10 @@ impl TimeShift {
 }
 
 /// The data sets by series, each in the order of time.
-pub(super) fn series(described: &[(String, Arc<Dataset>)], warnings: &mut Vec<String>) -> Vec<Vec<SeriesMember>> {
+pub(super) fn series(
+    described: &[(String, Arc<Dataset>)],
+    warnings: &mut Vec<String>,
+) -> Vec<Vec<SeriesMember>> {
     let mut groups: Vec<(Vec<ArrayInfo>, Vec<TimedDataset>)> = Vec::new();
     let mut found = Vec::new();
     for (number, (_, dataset)) in described.iter().enumerate() {
@@ -118,7 +121,10 @@ pub(super) fn series(described: &[(String, Arc<Dataset>)], warnings: &mut Vec<St
 }
 
 /// Sorts the members of a series by time; the error says why they are not joined.
-fn in_order(members: Vec<TimedDataset>, described: &[(String, Arc<Dataset>)]) -> Result<Vec<SeriesMember>, String> {
+fn in_order(
+    members: Vec<TimedDataset>,
+    described: &[(String, Arc<Dataset>)],
+) -> Result<Vec<SeriesMember>, String> {
     let name = |number: usize| described[number].0.as_str();
     let (base, base_number) = (members[0].times, members[0].number);
     let differently =

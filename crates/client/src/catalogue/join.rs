@@ -73,7 +73,11 @@ impl JoinedCatalogue {
     }
 
     /// The block of one data set that is exactly this one, if there is one.
-    pub(super) fn block_there(&self, key: BlockKey, selection: &Selection) -> Option<(&ArraySegment, BlockKey)> {
+    pub(super) fn block_there(
+        &self,
+        key: BlockKey,
+        selection: &Selection,
+    ) -> Option<(&ArraySegment, BlockKey)> {
         let parts = self.parts.get(key.array as usize)?;
         let level = self.dataset.array(key.array).ok()?.level(key.level).ok()?;
         let there = |part: &ArraySegment, index| BlockKey {

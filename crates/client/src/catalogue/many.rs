@@ -7,7 +7,7 @@ use array::{Error, ReadEnds, ReadRequest, Region, Result, Source};
 use futures::FutureExt;
 use futures::stream::{self, StreamExt};
 
-use super::{Catalogue, MAX_STRETCHES_UNDER_WAY, ArraySegment};
+use super::{ArraySegment, Catalogue, MAX_STRETCHES_UNDER_WAY};
 use crate::reading::read_batches::all_fail;
 
 /// Ends for which one look shows that their data set has not changed.
@@ -69,8 +69,11 @@ impl Catalogue {
                         shifted.push((number, part.clone(), request, region));
                         continue;
                     }
-                    let new =
-                        || SegmentReads { part: Arc::new(part.clone()), numbers: Vec::new(), reads: Vec::new() };
+                    let new = || SegmentReads {
+                        part: Arc::new(part.clone()),
+                        numbers: Vec::new(),
+                        reads: Vec::new(),
+                    };
                     let there = there.entry(part.entry).or_insert_with(new);
                     there.numbers.push(number);
                     there.reads.push((request, region));

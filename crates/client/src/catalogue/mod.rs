@@ -29,8 +29,8 @@ use wire::ops::{BlockPlace, encode_dataset};
 use crate::dial::shared_failure::SharedFailure;
 use crate::reading::block_fetches::{one_block, one_by_one};
 use found::described;
-pub use found::{FoundDataset, CatalogueHost, MAX_DATASETS, find, is_one, same_everywhere};
-use join::{JoinedCatalogue, ArraySegment};
+pub use found::{CatalogueHost, FoundDataset, MAX_DATASETS, find, is_one, same_everywhere};
+use join::{ArraySegment, JoinedCatalogue};
 
 /// Data sets that are described at a time.
 const DESCRIBED_AT_ONCE: usize = 32;

@@ -43,7 +43,8 @@ pub(super) async fn connect(server: &Endpoint, ways: Ways, options: &Options) ->
         return connect_by(&link_protocol(&known.path, now()), server, (ways, options), paths, host).await;
     }
     let raced = race(&server.host, server.port, &server.trust, ways, options, LONG_RTT).await?;
-    let later = raced.later.map(|later| -> PendingLink { Box::pin(async move { in_time(later).await.ok() }) });
+    let later =
+        raced.later.map(|later| -> PendingLink { Box::pin(async move { in_time(later).await.ok() }) });
     Ok(OpenedLink { link: raced.link, later })
 }
 

@@ -15,7 +15,7 @@ use tokio::sync::{Mutex, watch};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::advised::{self, PendingLink, QUIC_WITHIN};
-use super::{OpenedConnection, Endpoint, DialerState, late, put_on, ways_of};
+use super::{DialerState, Endpoint, OpenedConnection, late, put_on, ways_of};
 
 /// How often a connection is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -56,7 +56,12 @@ impl ProtocolSwitch {
     ///
     /// # Cancel safety
     /// Dropping it leaves things as they are.
-    pub(super) async fn attend(self, mut flow: Arc<dyn Flow>, mut of: ClientWatch, mut later: Option<PendingLink>) {
+    pub(super) async fn attend(
+        self,
+        mut flow: Arc<dyn Flow>,
+        mut of: ClientWatch,
+        mut later: Option<PendingLink>,
+    ) {
         let begun = Instant::now();
         let carrying = if flow.statistics().protocol == "tcp" { Carrying::Tcp } else { Carrying::Quic };
         let mut watch = LinkWatch::new(carrying, Duration::ZERO);
@@ -114,7 +119,8 @@ impl ProtocolSwitch {
             Some(link) => link,
             None => self.dial(to).await?,
         };
-        let OpenedConnection { handle, driving, flow, .. } = put_on(&self.server, Protocol::Auto, link).await?;
+        let OpenedConnection { handle, driving, flow, .. } =
+            put_on(&self.server, Protocol::Auto, link).await?;
         let Some(flow) = flow else { return Ok(None) };
         let mut driving = driving;
         let welcomed = async {

@@ -29,15 +29,15 @@ use wire::{ClientConfig, SentAhead};
 
 use crate::dial::retry::BusyRetry;
 use crate::dial::shared_failure::SharedFailure;
-use crate::paths::{Paths, ConnectionMonitor, learn};
+use crate::paths::{ConnectionMonitor, Paths, learn};
 use crate::receive_limit;
 use crate::requests::RemoteOperation;
 use crate::reverse::AwaitedServers;
 use crate::ssh::{SshAddress, SshLogin};
 use crate::url::Url;
 use advised::{OpenedLink, PendingLink};
-use changing::ProtocolSwitch;
 pub(crate) use changing::CurrentConnection;
+use changing::ProtocolSwitch;
 
 /// Pause after the first attempt in vain; doubled after each further one.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -358,7 +358,11 @@ impl Dialer {
     pub(crate) async fn current(&self) -> Result<CurrentConnection> {
         let connection = self.connection().await?;
         self.settled(&connection).await?;
-        Ok(CurrentConnection { client: connection.handle, moves: connection.moves, moved: self.moved.subscribe() })
+        Ok(CurrentConnection {
+            client: connection.handle,
+            moves: connection.moves,
+            moved: self.moved.subscribe(),
+        })
     }
 
     /// Replaces the connection by one of this protocol, as is done automatically where the path needs it. Requests under way are

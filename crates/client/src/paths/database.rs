@@ -160,7 +160,12 @@ impl PathDatabase {
 
     /// Returns what is known of the path to `host`, or else, if `rtt_secs` is known, of the path to another host of
     /// its network that is behind the same bottleneck.
-    pub(super) fn recall(&self, host: IpAddr, rtt_secs: Option<f64>, now: Duration) -> Option<RememberedPath> {
+    pub(super) fn recall(
+        &self,
+        host: IpAddr,
+        rtt_secs: Option<f64>,
+        now: Duration,
+    ) -> Option<RememberedPath> {
         if let Some(path) = read(&self.0, host) {
             return Some(RememberedPath { path, of_neighbour: None });
         }
@@ -353,7 +358,10 @@ mod tests {
         for n in 1..8 {
             other.spend(elsewhere(n), AT, BudgetChange::Bytes(room)).unwrap();
         }
-        assert!(one.spend(elsewhere(8), AT, BudgetChange::Bytes(room)).is_err(), "that is all for all networks");
+        assert!(
+            one.spend(elsewhere(8), AT, BudgetChange::Bytes(room)).is_err(),
+            "that is all for all networks"
+        );
         one.spend(elsewhere(8), AT + SPENT_WITHIN * 2, BudgetChange::Bytes(room)).unwrap();
         let rows: u32 = one.0.query_row("SELECT count(*) FROM probing", [], |row| row.get(0)).unwrap();
         assert_eq!(rows, 2, "what is old is swept away");

@@ -11,8 +11,8 @@
 
 mod database;
 mod host;
+mod inspect;
 mod learn;
-mod look;
 pub mod probe;
 mod report;
 mod turns;
@@ -31,10 +31,10 @@ use parking_lot::Mutex;
 use plan::{Direction, LEAST_CONFIDENCE, Measurement, Network, Path};
 use tokio::sync::oneshot;
 
-use database::{PathDatabase, BudgetChange};
+use database::{BudgetChange, PathDatabase};
+pub use inspect::{InspectSettings, PathTarget, ProbeMode, inspect, of_client};
 pub(crate) use learn::learn;
 pub use learn::read as read_told;
-pub use look::{InspectSettings, ProbeMode, PathTarget, look, of_client};
 pub use report::PathReport;
 pub use turns::TrainLease;
 pub use watching::ConnectionMonitor;
@@ -128,7 +128,9 @@ impl Paths {
 
     /// Something was measured on the path to `host`, now.
     pub fn tell(&self, host: IpAddr, measured: Vec<Measurement>) {
-        if !measured.is_empty() && !self.send(DatabaseJob::Tell { host: host.to_canonical(), at: now(), measured }) {
+        if !measured.is_empty()
+            && !self.send(DatabaseJob::Tell { host: host.to_canonical(), at: now(), measured })
+        {
             tracing::debug!(%host, "a measurement was left out");
         }
     }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use array::{Block, Completion, Completions, Result, Want};
 use futures::{StreamExt, stream};
 
-use super::first_answer::{ItemUrgency, Candidates, WorkItem, first_answer};
-use super::group::{ServerGroup, ReplicaSource};
+use super::first_answer::{Candidates, ItemUrgency, WorkItem, first_answer};
+use super::group::{ReplicaSource, ServerGroup};
 use super::{SharingRule, homes};
 use crate::reading::block_fetches::one_block;
 

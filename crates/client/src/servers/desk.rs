@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{Duration, Instant};
 
-use super::shares::{Assignment, HedgeDecision, WorkRequest, QueueRank, ServerSet, Scheduler};
+use super::shares::{Assignment, HedgeDecision, QueueRank, Scheduler, ServerSet, WorkRequest};
 
 /// Nobody is there who could do it.
 #[derive(Debug)]

@@ -5,9 +5,9 @@ use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 use tokio::time::Instant;
 
-use super::desk::{WorkPermit, LateAction, NoServer, WorkTicket, LateTimer};
+use super::desk::{LateAction, LateTimer, NoServer, WorkPermit, WorkTicket};
 use super::group::ServerGroup;
-use super::shares::{WorkRequest, ServerSet};
+use super::shares::{ServerSet, WorkRequest};
 
 /// How urgent a piece is, now and later.
 pub(super) enum ItemUrgency<'a> {

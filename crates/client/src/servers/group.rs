@@ -23,7 +23,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Duration, sleep};
 
 use super::desk::WorkQueue;
-use super::shares::{ServerHealth, MAX_SERVERS, ServerSet};
+use super::shares::{MAX_SERVERS, ServerHealth, ServerSet};
 
 /// How long a server named earlier may take longer to describe its data than one named later.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -268,7 +268,8 @@ impl ServerGroup {
     /// what is known is forgotten, and the next description begins anew.
     fn is_over(&self, of: &Dataset, failures: &[(usize, Error)]) -> bool {
         let mut known = self.known.lock();
-        let is_same = |now: &&KnownDataset| (now.dataset.id, now.dataset.generation) == (of.id, of.generation);
+        let is_same =
+            |now: &&KnownDataset| (now.dataset.id, now.dataset.generation) == (of.id, of.generation);
         let Some(now) = known.as_ref().filter(is_same) else { return true };
         let failed = |member| failures.iter().any(|(n, error)| *n == member && is_stale(error));
         let is_over = (0..self.members.len()).any(|n| now.by.has(n) && (failed(n) || self.is_stale(n)));

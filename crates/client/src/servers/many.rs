@@ -8,12 +8,12 @@ use array::{Dataset, Error, Priority, ReadEnds, ReadRequest, Region, Result, Tar
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{self, FuturesUnordered, StreamExt};
 
-use super::desk::{WorkPermit, NoServer, WorkTicket};
-use super::first_answer::{ItemUrgency, Candidates, WorkItem, first_answer};
-use super::group::{ServerGroup, ReplicaSource};
+use super::desk::{NoServer, WorkPermit, WorkTicket};
+use super::first_answer::{Candidates, ItemUrgency, WorkItem, first_answer};
+use super::group::{ReplicaSource, ServerGroup};
 use super::reads::{PartTarget, read_of};
 use super::shares::WorkRequest;
-use crate::reading::read_batches::{ReadBatches, NumberedRead, all_fail};
+use crate::reading::read_batches::{NumberedRead, ReadBatches, all_fail};
 
 /// Reads that are asked of a server together: enough of 24 bytes that its window keeps a round trip of 150 ms full.
 const MAX_TOGETHER: usize = 4_096;
@@ -130,7 +130,12 @@ struct ReadBatch {
     places: Vec<PartTarget>,
 }
 
-async fn part(group: Arc<ServerGroup>, dataset: Arc<Dataset>, reads: Vec<NumberedRead>, grant: WorkPermit) -> Ends {
+async fn part(
+    group: Arc<ServerGroup>,
+    dataset: Arc<Dataset>,
+    reads: Vec<NumberedRead>,
+    grant: WorkPermit,
+) -> Ends {
     let priority = reads.first().map(|(_, request, _)| request.priority).unwrap_or_default();
     let count = reads.len();
     let (numbers, requests, places) = (Vec::with_capacity(count), Vec::with_capacity(count), Vec::new());

@@ -32,7 +32,7 @@ use futures::stream;
 use futures::{FutureExt, StreamExt};
 
 use group::ServerGroup;
-pub use group::{ReplicaSource, ReplicaServer, ServerState};
+pub use group::{ReplicaServer, ReplicaSource, ServerState};
 pub(crate) use rest::UnassignedParts;
 pub use shares::MAX_SERVERS;
 

@@ -7,8 +7,8 @@ use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 use tokio::time::{Duration, sleep};
 
-use super::desk::{WorkPermit, NoServer};
-use super::first_answer::{ItemUrgency, Candidates, WorkItem, first_answer};
+use super::desk::{NoServer, WorkPermit};
+use super::first_answer::{Candidates, ItemUrgency, WorkItem, first_answer};
 use super::group::ServerGroup;
 use super::rest::UnassignedParts;
 use super::shares::WorkRequest;
@@ -122,7 +122,9 @@ async fn part(
     .await?;
     match landed {
         PartDelivery::InPlace => Ok(()),
-        PartDelivery::Apart(bytes) => place.take_back().await.map_or(Ok(()), |mut region| region.write_all(&bytes)),
+        PartDelivery::Apart(bytes) => {
+            place.take_back().await.map_or(Ok(()), |mut region| region.write_all(&bytes))
+        }
     }
 }
 

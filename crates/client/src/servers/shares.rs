@@ -284,7 +284,8 @@ impl Scheduler {
         };
         let bytes = if need.is_one_piece { need.bytes } else { need.bytes.min(MIN_PART_BYTES) };
         let finish = |m: &ServerLoad| self.latency(m) + to_f64(m.bytes + bytes) / self.rate(m);
-        let soonest = |a: &(usize, &ServerLoad), b: &(usize, &ServerLoad)| finish(a.1).total_cmp(&finish(b.1));
+        let soonest =
+            |a: &(usize, &ServerLoad), b: &(usize, &ServerLoad)| finish(a.1).total_cmp(&finish(b.1));
         let (best, first) = able().min_by(soonest)?;
         if first.has_room() {
             return Some(best);
@@ -366,7 +367,8 @@ impl Scheduler {
 
     /// A server cannot be asked any more. True when that is new.
     pub(super) fn left(&mut self, member: usize, why: Error) -> bool {
-        let before = std::mem::replace(&mut self.members[member].health, ServerHealth::Away { why, in_vain: 0 });
+        let before =
+            std::mem::replace(&mut self.members[member].health, ServerHealth::Away { why, in_vain: 0 });
         self.somebody_left = true;
         before == ServerHealth::Ready
     }
@@ -414,7 +416,13 @@ pub(super) enum HedgeDecision {
 
 impl Scheduler {
     /// Whether an answer is late; `may`: who else could be asked; `idle`: who of them may be just because they are idle.
-    pub(super) fn late(&mut self, assigned: &Assignment, may: ServerSet, idle: ServerSet, now: Duration) -> HedgeDecision {
+    pub(super) fn late(
+        &mut self,
+        assigned: &Assignment,
+        may: ServerSet,
+        idle: ServerSet,
+        now: Duration,
+    ) -> HedgeDecision {
         let others = self.members.iter().enumerate().any(|(n, m)| may.has(n) && is_ready(m));
         let member = &mut self.members[assigned.member];
         let quiet_since = member.last_delivery.max(assigned.at);
@@ -452,7 +460,8 @@ impl Scheduler {
         let to_come = assigned.expected.and_then(|expected| expected.checked_sub(took));
         // What takes longer than it should, or nobody knows how long, is half done at best.
         let to_come = to_come.unwrap_or(took).as_secs_f64();
-        let in_time = |m: &ServerLoad| 2.0 * (self.latency(m) + to_f64(assigned.bytes) / self.rate(m)) < to_come;
+        let in_time =
+            |m: &ServerLoad| 2.0 * (self.latency(m) + to_f64(assigned.bytes) / self.rate(m)) < to_come;
         self.members.iter().enumerate().any(|(n, m)| idle.has(n) && is_idle(m) && in_time(m))
     }
 

@@ -15,8 +15,8 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::{Duration, Instant, sleep, sleep_until, timeout};
 
-use super::shares::{HedgeDecision, WorkRequest, ServerSet, Scheduler};
-use super::{ReplicaSource, SharingRule, ReplicaServer, Servers};
+use super::shares::{HedgeDecision, Scheduler, ServerSet, WorkRequest};
+use super::{ReplicaServer, ReplicaSource, Servers, SharingRule};
 
 mod replaced;
 
@@ -230,7 +230,8 @@ fn data(len: u64) -> Arc<MemorySource> {
 
 fn group(servers: &[Simulated], rule: SharingRule) -> Arc<Servers> {
     let named = servers.iter().enumerate();
-    let named = named.map(|(n, s)| ReplicaServer { name: format!("server-{n}"), source: Arc::new(s.clone()) });
+    let named =
+        named.map(|(n, s)| ReplicaServer { name: format!("server-{n}"), source: Arc::new(s.clone()) });
     Arc::new(Servers::new(named.collect(), rule).unwrap())
 }
 
@@ -628,8 +629,13 @@ fn a_silent_server_that_nobody_can_stand_in_for_is_looked_at_seldom() {
     let mut now = Duration::ZERO;
     let ask = |shares: &mut Scheduler, now| {
         let may = ServerSet::all(1);
-        let need =
-            WorkRequest { priority: Priority::NORMAL, bytes: 1000, is_one_piece: true, may, is_second: false };
+        let need = WorkRequest {
+            priority: Priority::NORMAL,
+            bytes: 1000,
+            is_one_piece: true,
+            may,
+            is_second: false,
+        };
         shares.ask(need);
         shares.assign(now)[0].1.expect("the server has room")
     };

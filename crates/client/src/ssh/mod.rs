@@ -13,7 +13,7 @@ mod channel;
 pub mod greeting;
 mod login;
 
-pub use address::SshAddress;
 pub(crate) use address::SCHEME;
+pub use address::SshAddress;
 
 pub(crate) use login::SshLogin;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use array::{Error, ErrorKind, Result};
 use bytes::BytesMut;
-use client::ssh::greeting::{DirectAddress, Greeting, MAX_LINE_BYTES, ErrorReport, OpenRequest};
+use client::ssh::greeting::{DirectAddress, ErrorReport, Greeting, MAX_LINE_BYTES, OpenRequest};
 use client::url::Location;
 use server::connection::Service;
 use server::connections::{Limits, Lobby};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use array::conformance::check_source;
 use array::{AxisRange, Selection, Source};
-use client::dial::{Compression, Dialer, ConnectOptions, Endpoint};
+use client::dial::{Compression, ConnectOptions, Dialer, Endpoint};
 use client::remote::RemoteSource;
 use export::get::{GetRequest, get};
 use export::selection_text::Pick;

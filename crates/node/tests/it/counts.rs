@@ -7,7 +7,7 @@ use array::{
     BlockKey, Completions, Dataset, Priority, ReadRequest, Region, Result, Selection, Source, Target,
     Urgency, Want, want,
 };
-use client::dial::{Compression, Dialer, ConnectOptions, Endpoint};
+use client::dial::{Compression, ConnectOptions, Dialer, Endpoint};
 use client::remote::RemoteSource;
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt};

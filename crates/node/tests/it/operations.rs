@@ -107,8 +107,8 @@ async fn operations_begin_in_the_order_in_which_they_were_asked() {
     let (served, _) = served().await;
     let dialer = served.dialer();
     let client = dialer.client().await.unwrap();
-    let asked =
-        (0..2000).map(|_| client.try_request("add", AddRequest("+").parameters().unwrap(), normal()).unwrap());
+    let asked = (0..2000)
+        .map(|_| client.try_request("add", AddRequest("+").parameters().unwrap(), normal()).unwrap());
     let asked: Vec<OpStream> = asked.collect();
     for (n, replies) in asked.into_iter().enumerate() {
         assert_eq!(AddRequest("+").answer(replies).await.unwrap(), n as u64 + 1);
@@ -133,7 +133,8 @@ async fn what_is_told_one_way_is_done_and_nobody_waits() {
 async fn dropping_the_question_ends_the_work() {
     let (served, totals) = served().await;
     let dialer = served.dialer();
-    let waiting = tokio::time::timeout(Duration::from_millis(200), dialer.ask(AddRequest("?"), normal())).await;
+    let waiting =
+        tokio::time::timeout(Duration::from_millis(200), dialer.ask(AddRequest("?"), normal())).await;
     assert!(waiting.is_err());
     reaches(&totals.stopped, 1).await;
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use array::{ErrorKind, Priority, Result, Selection, Urgency};
 use bytes::Bytes;
-use client::dial::{Dialer, ConnectOptions, Endpoint};
-use client::paths::{Paths, ProbeMode, RememberedPath, PathReport, PathTarget, look};
+use client::dial::{ConnectOptions, Dialer, Endpoint};
+use client::paths::{PathReport, PathTarget, Paths, ProbeMode, RememberedPath, inspect};
 use client::requests::RemoteOperation;
 use client::url::{Location, Url};
 use link::{OpStream, Protocol};
@@ -41,7 +41,7 @@ async fn look_at(target: &str, context: &Context) -> PathReport {
 }
 
 async fn probe_or_look_at(target: &str, context: &Context, probing: ProbeMode) -> PathReport {
-    look(&target.parse().expect("a target"), &context.look_settings(), probing).await.expect("a report")
+    inspect(&target.parse().expect("a target"), &context.inspect_settings(), probing).await.expect("a report")
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -52,7 +52,8 @@ async fn every_connection_leaves_what_it_saw_on_both_sides() {
             Served::changed(&[WAVES], |options| of_server = Some(options.context.paths.clone())).await;
         let (served, of_server) = (served.unwrap(), of_server.unwrap());
         let folder = tempfile::tempdir().unwrap();
-        let context = context(folder.path()).reaching(ConnectOptions { protocol, ..ConnectOptions::default() });
+        let context =
+            context(folder.path()).reaching(ConnectOptions { protocol, ..ConnectOptions::default() });
         let paths = context.paths.clone();
         let stack = assemble(&Location::Remote(served.url().clone()), &context).await.unwrap();
         read(&stack.source, 0, Selection::all(&[64, 64, 64])).await.unwrap();
@@ -187,7 +188,8 @@ async fn trains_go_both_ways_are_remembered_on_both_sides_and_end_with_the_budge
     let unasked = look_at(&target, &context).await.measured_now;
     assert!(!unasked.contains("trains"), "never to this machine itself: {unasked}");
     let (thin, _relay) = thin_path(served.url()).await;
-    let by_quic = context.clone().reaching(ConnectOptions { protocol: Protocol::Quic, ..ConnectOptions::default() });
+    let by_quic =
+        context.clone().reaching(ConnectOptions { protocol: Protocol::Quic, ..ConnectOptions::default() });
     let report = probe_or_look_at(&thin, &by_quic, ProbeMode::Always).await;
     let said = &report.measured_now;
     assert!(said.contains("; 16 packet trains (") && !said.contains("no more"), "{said}");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use array::conformance::check_source;
 use array::{BlockKey, Content, ErrorKind, Priority, Selection, Source, Urgency, want};
-use client::dial::{Compression, Dialer, ConnectOptions, Endpoint, Streams};
+use client::dial::{Compression, ConnectOptions, Dialer, Endpoint, Streams};
 use client::remote::RemoteSource;
 use futures::StreamExt;
 use link::Protocol;
@@ -18,7 +18,11 @@ use crate::common::{Served, local, read};
 const WAVES: &str = "synthetic:waves?shape=70,90,110&dtype=u16";
 
 fn source(served: &Served, protocol: Protocol, choice: Option<&str>) -> RemoteSource {
-    let reach = ConnectOptions { protocol, choice: choice.map(|text| text.parse().unwrap()), ..ConnectOptions::default() };
+    let reach = ConnectOptions {
+        protocol,
+        choice: choice.map(|text| text.parse().unwrap()),
+        ..ConnectOptions::default()
+    };
     let server = Endpoint::of(served.url(), 16 << 20).unwrap().by(reach);
     RemoteSource::new(Dialer::new(server), String::new())
 }

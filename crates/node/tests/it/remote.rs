@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use array::conformance::check_source;
 use array::{ErrorKind, Priority, Retry, Selection, Source, Urgency};
-use client::dial::{Dialer, ConnectOptions, Endpoint};
+use client::dial::{ConnectOptions, Dialer, Endpoint};
 use client::remote::RemoteSource;
 use client::requests::List;
 

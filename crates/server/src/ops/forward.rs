@@ -3,8 +3,8 @@
 
 use array::{Error, ErrorKind, Result};
 use bytes::Bytes;
-use client::remote_call::CallRequest;
 use client::remote::RemoteSource;
+use client::remote_call::CallRequest;
 use client::upstream::another_may_answer;
 use link::{OpStream, Reply};
 use serde_json::Value;

@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 
 use array::{Result, Selection};
 use bytes::Bytes;
-use client::remote_call::{CallProgress, ItemBody, Operand, ResultArray};
 use client::paths::Paths;
+use client::remote_call::{CallProgress, ItemBody, Operand, ResultArray};
 use client::url::Url;
 use export::bounded_scan::Scan;
 use link::quic::Rejecting;

@@ -66,8 +66,8 @@ impl Source for Remembering {
 
 fn remembering(servers: &[Simulated]) -> Arc<Servers> {
     let named = servers.iter().enumerate();
-    let named =
-        named.map(|(n, s)| ReplicaServer { name: format!("server-{n}"), source: Arc::new(Remembering::new(s)) });
+    let named = named
+        .map(|(n, s)| ReplicaServer { name: format!("server-{n}"), source: Arc::new(Remembering::new(s)) });
     Arc::new(Servers::new(named.collect(), SharingRule::Spread).unwrap())
 }
 

@@ -13,9 +13,9 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 
 use super::report::PathReport;
-use super::{Paths, HostFacts, host, learn, now, probe};
+use super::{HostFacts, Paths, host, learn, now, probe};
 use crate::dial::{self, ConnectOptions, Endpoint};
-use crate::requests::{RemoteOperation, List};
+use crate::requests::{List, RemoteOperation};
 use crate::running_servers;
 use crate::text::size;
 use crate::url::Url;
@@ -94,7 +94,11 @@ impl InspectSettings {
 ///
 /// # Cancel safety
 /// Safe: what was measured until then is remembered.
-pub async fn look(target: &PathTarget, settings: &InspectSettings, probing: ProbeMode) -> Result<PathReport> {
+pub async fn inspect(
+    target: &PathTarget,
+    settings: &InspectSettings,
+    probing: ProbeMode,
+) -> Result<PathReport> {
     let url = running_servers::complete(&settings.runtime, target.url.clone());
     let address = address_of(&url).await?;
     let paths = &settings.paths;
@@ -172,7 +176,12 @@ async fn ask_server(url: &Url, address: SocketAddr, settings: &InspectSettings) 
 }
 
 /// Packet trains, where they are wanted; how that went, as the end of a sentence.
-async fn probed(url: &Url, address: SocketAddr, settings: &InspectSettings, probing: ProbeMode) -> Option<String> {
+async fn probed(
+    url: &Url,
+    address: SocketAddr,
+    settings: &InspectSettings,
+    probing: ProbeMode,
+) -> Option<String> {
     let host = address.ip().to_canonical();
     if probing == ProbeMode::WhereUnknown && (host.is_loopback() || settings.paths.knows_rates(host).await) {
         return None;
