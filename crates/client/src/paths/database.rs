@@ -15,7 +15,7 @@ use plan::{
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
 use super::RememberedPath;
-use super::turns::refused;
+use super::probe_lease::refused;
 use crate::directories::private_folder;
 
 /// Hosts that are remembered; the one that was not heard of longest makes room.

@@ -15,8 +15,8 @@ mod inspect;
 mod learn;
 pub mod probe;
 mod report;
-mod turns;
-mod watching;
+mod probe_lease;
+mod monitor;
 
 use std::fmt;
 use std::net::IpAddr;
@@ -36,8 +36,8 @@ pub use inspect::{InspectSettings, PathTarget, ProbeMode, inspect, of_client};
 pub(crate) use learn::learn;
 pub use learn::read as read_told;
 pub use report::PathReport;
-pub use turns::TrainLease;
-pub use watching::ConnectionMonitor;
+pub use probe_lease::TrainLease;
+pub use monitor::ConnectionMonitor;
 
 /// Jobs that may wait for the thread; further ones are left out.
 const MAX_WAITING_JOBS: usize = 256;

@@ -12,7 +12,7 @@ use plan::{
 use serde::Serialize;
 
 use super::RememberedPath;
-use super::watching::OF_OTHER_HOST;
+use super::monitor::OF_OTHER_HOST;
 use crate::text::size;
 
 /// Report of what is known of the path between this host and another. Rates are bytes per second, times seconds.
