@@ -3,8 +3,8 @@
 //! What was under way when it broke fails with `Unreachable`; the next request connects anew, with growing
 //! pauses between attempts in vain.
 
-mod advised;
-mod changing;
+mod protocol_choice;
+mod protocol_switch;
 pub(crate) mod retry;
 pub(crate) mod shared_failure;
 
@@ -35,9 +35,9 @@ use crate::requests::RemoteOperation;
 use crate::reverse::AwaitedServers;
 use crate::ssh::{SshAddress, SshLogin};
 use crate::url::Url;
-use advised::{OpenedLink, PendingLink};
-pub(crate) use changing::CurrentConnection;
-use changing::ProtocolSwitch;
+use protocol_choice::{OpenedLink, PendingLink};
+pub(crate) use protocol_switch::CurrentConnection;
+use protocol_switch::ProtocolSwitch;
 
 /// Pause after the first attempt in vain; doubled after each further one.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -602,7 +602,7 @@ pub(crate) async fn open_watched(server: &Endpoint) -> Result<OpenedConnection> 
         _ => Ways::default(),
     };
     let OpenedLink { link, later } = match protocol {
-        Protocol::Auto => advised::connect(server, ways, &options).await?,
+        Protocol::Auto => protocol_choice::connect(server, ways, &options).await?,
         _ => {
             let link = link::dial(&server.host, server.port, &server.trust, protocol, ways, &options).await?;
             OpenedLink { link, later: None }
@@ -618,7 +618,7 @@ async fn ways_of(server: &Endpoint) -> Ways {
     let streams = match streams {
         Streams::Of(count) => count,
         // A rate that was named needs no second stream, and would be divided among them.
-        Streams::Auto if choice.is_none() => advised::streams(server).await,
+        Streams::Auto if choice.is_none() => protocol_choice::streams(server).await,
         Streams::Auto => 1,
     };
     Ways { streams, rails }

@@ -14,7 +14,7 @@ use plan::{Carrying, LinkWatch, Standing};
 use tokio::sync::{Mutex, watch};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::advised::{self, PendingLink, QUIC_WITHIN};
+use super::protocol_choice::{self, PendingLink, QUIC_WITHIN};
 use super::{DialerState, Endpoint, OpenedConnection, late, put_on, ways_of};
 
 /// How often a connection is looked at.
@@ -148,7 +148,7 @@ impl ProtocolSwitch {
     async fn dial(&self, to: Carrying) -> Result<Link> {
         let options = quic::Options { window_bytes: self.server.window_bytes, ..quic::Options::default() };
         if to == Carrying::Quic {
-            return timeout(QUIC_WITHIN, advised::by_quic(&self.server, &options)).await.unwrap_or_else(late);
+            return timeout(QUIC_WITHIN, protocol_choice::by_quic(&self.server, &options)).await.unwrap_or_else(late);
         }
         let Endpoint { host, port, trust, .. } = &self.server;
         link::dial(host, *port, trust, Protocol::Tcp, ways_of(&self.server).await, &options).await
