@@ -17,7 +17,7 @@ use array::{
 };
 use wire::ops::BlockPlace;
 
-use super::clock::{self, SeriesMember, TimeShift};
+use super::series::{self, SeriesMember, TimeShift};
 
 /// So far may the steps of regular times differ, as a share of the step.
 const STEP_TOLERANCE: f64 = 1e-6;
@@ -141,7 +141,7 @@ impl JoinedCatalogue {
 /// `Corrupt` or `TooLarge` when what comes of it is no description.
 pub(super) fn join(described: &[(String, Arc<Dataset>)]) -> Result<JoinedCatalogue> {
     let mut warnings = Vec::new();
-    let all_series = clock::series(described, &mut warnings);
+    let all_series = series::series(described, &mut warnings);
     let is_one = all_series.len() == 1;
     let (mut arrays, mut parts, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
     let (mut attributes, mut groups) = (Attributes::new(), Vec::new());
@@ -216,7 +216,7 @@ fn joined_array(
     number: u32,
     first: &ArrayInfo,
 ) -> Result<(ArrayInfo, Vec<ArraySegment>)> {
-    let members = if clock::is_timed(first) { members } else { &members[..1] };
+    let members = if series::is_timed(first) { members } else { &members[..1] };
     let of_member =
         |m: &SeriesMember| described[m.number].1.arrays.get(number as usize).map(|array| (m.clone(), array));
     let arrays: Vec<(SeriesMember, &ArrayInfo)> = members.iter().filter_map(of_member).collect();

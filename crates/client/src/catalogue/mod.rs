@@ -8,10 +8,10 @@
 //! It knows no network: every data set is a [`Source`], of one server or of several that have it. Nothing is ever put
 //! together from two states of a data set: when one changes, all of the catalogue is stale.
 
-mod clock;
-mod found;
+mod discovery;
 mod join;
-mod many;
+mod read_many;
+mod series;
 
 use std::sync::Arc;
 
@@ -28,8 +28,8 @@ use wire::ops::{BlockPlace, encode_dataset};
 
 use crate::dial::shared_failure::SharedFailure;
 use crate::reading::block_fetches::{one_block, one_by_one};
-use found::described;
-pub use found::{CatalogueHost, FoundDataset, MAX_DATASETS, find, is_one, same_everywhere};
+use discovery::described;
+pub use discovery::{CatalogueHost, FoundDataset, MAX_DATASETS, find, is_one, same_everywhere};
 use join::{ArraySegment, JoinedCatalogue};
 
 /// Data sets that are described at a time.

@@ -148,7 +148,9 @@ impl ProtocolSwitch {
     async fn dial(&self, to: Carrying) -> Result<Link> {
         let options = quic::Options { window_bytes: self.server.window_bytes, ..quic::Options::default() };
         if to == Carrying::Quic {
-            return timeout(QUIC_WITHIN, protocol_choice::by_quic(&self.server, &options)).await.unwrap_or_else(late);
+            return timeout(QUIC_WITHIN, protocol_choice::by_quic(&self.server, &options))
+                .await
+                .unwrap_or_else(late);
         }
         let Endpoint { host, port, trust, .. } = &self.server;
         link::dial(host, *port, trust, Protocol::Tcp, ways_of(&self.server).await, &options).await

@@ -13,10 +13,10 @@ mod database;
 mod host;
 mod inspect;
 mod learn;
-pub mod probe;
-mod report;
-mod probe_lease;
 mod monitor;
+pub mod probe;
+mod probe_lease;
+mod report;
 
 use std::fmt;
 use std::net::IpAddr;
@@ -35,9 +35,9 @@ use database::{BudgetChange, PathDatabase};
 pub use inspect::{InspectSettings, PathTarget, ProbeMode, inspect, of_client};
 pub(crate) use learn::learn;
 pub use learn::read as read_told;
-pub use report::PathReport;
-pub use probe_lease::TrainLease;
 pub use monitor::ConnectionMonitor;
+pub use probe_lease::TrainLease;
+pub use report::PathReport;
 
 /// Jobs that may wait for the thread; further ones are left out.
 const MAX_WAITING_JOBS: usize = 256;

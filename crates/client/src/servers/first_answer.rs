@@ -5,9 +5,9 @@ use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 use tokio::time::Instant;
 
-use super::desk::{LateAction, LateTimer, NoServer, WorkPermit, WorkTicket};
 use super::group::ServerGroup;
-use super::shares::{ServerSet, WorkRequest};
+use super::scheduler::{ServerSet, WorkRequest};
+use super::work_queue::{LateAction, LateTimer, NoServer, WorkPermit, WorkTicket};
 
 /// How urgent a piece is, now and later.
 pub(super) enum ItemUrgency<'a> {
@@ -114,7 +114,7 @@ pub(super) async fn first_answer<'a, T: Send + 'a>(
     let mut seen = 0;
     let mut turn = None;
     match piece.first.take() {
-        Some(grant) => start(grant, &mut piece, &mut running, &mut newest, &mut ask),
+        Some(permit) => start(permit, &mut piece, &mut running, &mut newest, &mut ask),
         None => turn = Some(next_turn(group, &piece, false)),
     }
     loop {
@@ -122,16 +122,16 @@ pub(super) async fn first_answer<'a, T: Send + 'a>(
         let can_hedge = turn.is_none() && !rest.is_empty();
         tokio::select! {
             biased;
-            Some((grant, result)) = running.next(), if !running.is_empty() => {
-                let member = grant.member();
+            Some((permit, result)) = running.next(), if !running.is_empty() => {
+                let member = permit.member();
                 match result {
                     Ok(answer) => {
-                        grant.finished();
+                        permit.finished();
                         return Ok(answer);
                     }
                     Err(error) if is_final(&error, &piece.asked) => return Err(error),
                     Err(error) => {
-                        if grant.failed(&error) {
+                        if permit.failed(&error) {
                             group.look_after(member);
                         }
                         failures.push((member, error));
@@ -144,7 +144,7 @@ pub(super) async fn first_answer<'a, T: Send + 'a>(
             granted = granted(&mut turn), if turn.is_some() => {
                 turn = None;
                 match granted {
-                    Ok(grant) => start(grant, &mut piece, &mut running, &mut newest, &mut ask),
+                    Ok(permit) => start(permit, &mut piece, &mut running, &mut newest, &mut ask),
                     Err(NoServer) if piece.candidates.pass_over() => {
                         turn = Some(next_turn(group, &piece, !running.is_empty()));
                     }
@@ -169,7 +169,7 @@ pub(super) async fn first_answer<'a, T: Send + 'a>(
 }
 
 fn next_turn(group: &ServerGroup, piece: &WorkItem<'_>, is_second: bool) -> WorkTicket {
-    group.desk.ask(WorkRequest {
+    group.queue.ask(WorkRequest {
         priority: piece.asked.urgency().priority,
         bytes: piece.bytes,
         is_one_piece: true,
@@ -179,16 +179,16 @@ fn next_turn(group: &ServerGroup, piece: &WorkItem<'_>, is_second: bool) -> Work
 }
 
 fn start<'a, T: Send + 'a>(
-    grant: WorkPermit,
+    permit: WorkPermit,
     piece: &mut WorkItem<'a>,
     running: &mut FuturesUnordered<Attempt<'a, T>>,
     newest: &mut Option<LateTimer>,
     ask: &mut (impl FnMut(usize, Urgency) -> BoxFuture<'a, Result<T>> + Send),
 ) {
-    piece.candidates.asked = piece.candidates.asked.with(grant.member());
-    *newest = Some(grant.watch());
-    let answer = ask(grant.member(), piece.asked.urgency());
-    running.push(Box::pin(async move { (grant, answer.await) }));
+    piece.candidates.asked = piece.candidates.asked.with(permit.member());
+    *newest = Some(permit.watch());
+    let answer = ask(permit.member(), piece.asked.urgency());
+    running.push(Box::pin(async move { (permit, answer.await) }));
 }
 
 async fn granted(turn: &mut Option<WorkTicket>) -> Result<WorkPermit, NoServer> {

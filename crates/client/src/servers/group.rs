@@ -22,8 +22,8 @@ use parking_lot::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::{Duration, sleep};
 
-use super::desk::WorkQueue;
-use super::shares::{MAX_SERVERS, ServerHealth, ServerSet};
+use super::scheduler::{MAX_SERVERS, ServerHealth, ServerSet};
+use super::work_queue::WorkQueue;
 
 /// How long a server named earlier may take longer to describe its data than one named later.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -71,7 +71,7 @@ struct KnownDataset {
 pub(super) struct ServerGroup {
     me: Weak<Self>,
     members: Vec<GroupMember>,
-    pub(super) desk: Arc<WorkQueue>,
+    pub(super) queue: Arc<WorkQueue>,
     known: Mutex<Option<KnownDataset>>,
     describing: tokio::sync::Mutex<()>,
     /// Those who look after servers that are away; they end with this value.
@@ -88,7 +88,7 @@ impl ServerGroup {
         Ok(Arc::new_cyclic(|me| Self {
             me: me.clone(),
             members: servers.into_iter().map(member).collect(),
-            desk: Arc::new(WorkQueue::new(count)),
+            queue: Arc::new(WorkQueue::new(count)),
             known: Mutex::default(),
             describing: tokio::sync::Mutex::default(),
             watchers: Mutex::default(),
@@ -109,22 +109,22 @@ impl ServerGroup {
 
     pub(super) fn states(&self) -> Vec<ServerState> {
         let state = |(n, name): (usize, &str)| {
-            self.desk.with(|shares| ServerState {
+            self.queue.with(|scheduler| ServerState {
                 name: name.to_owned(),
-                away: match shares.health(n) {
+                away: match scheduler.health(n) {
                     ServerHealth::Ready => None,
                     ServerHealth::Silent => Some(silent()),
                     ServerHealth::Away { why, .. } => Some(why.clone()),
                 },
-                delivered_bytes: shares.delivered_bytes(n),
-                rate_bytes_per_sec: shares.rate_bytes_per_sec(n),
+                delivered_bytes: scheduler.delivered_bytes(n),
+                rate_bytes_per_sec: scheduler.rate_bytes_per_sec(n),
             })
         };
         self.names().enumerate().map(state).collect()
     }
 
     pub(super) fn is_away(&self, member: usize) -> bool {
-        self.desk.with(|shares| *shares.health(member) != ServerHealth::Ready)
+        self.queue.with(|scheduler| *scheduler.health(member) != ServerHealth::Ready)
     }
 
     /// Returns the description that all servers share; asks all of them if none is known.
@@ -144,14 +144,14 @@ impl ServerGroup {
             match same {
                 Some(Ok(())) => {
                     by = by.with(member);
-                    self.desk.with(|shares| shares.returned(member));
+                    self.queue.with(|scheduler| scheduler.returned(member));
                 }
                 Some(Err(error)) => {
                     // Where nobody answers as it should, the error says so of each.
                     if chosen.is_some() {
                         self.tell(member, &error);
                     }
-                    self.desk.with(|shares| shares.still_away(member, error.clone()));
+                    self.queue.with(|scheduler| scheduler.still_away(member, error.clone()));
                     failures.push((member, error));
                 }
                 // It may yet answer.
@@ -176,7 +176,7 @@ impl ServerGroup {
             if let Some(Ok(found)) = answer
                 && let Err(error) = same_data(Some(&known), &found)
                 && !self.is_away(member)
-                && self.desk.with(|shares| shares.left(member, error))
+                && self.queue.with(|scheduler| scheduler.left(member, error))
             {
                 self.look_after(member);
             }
@@ -282,7 +282,7 @@ impl ServerGroup {
     /// Whether a server is away because it has other data.
     fn is_stale(&self, member: usize) -> bool {
         let is_so = |health: &ServerHealth| matches!(health, ServerHealth::Away { why, .. } if is_stale(why));
-        self.desk.with(|shares| is_so(shares.health(member)))
+        self.queue.with(|scheduler| is_so(scheduler.health(member)))
     }
 
     /// Error that says what is wrong with every server; where all failed with the same error, that error.
@@ -322,7 +322,7 @@ fn silent() -> Error {
 async fn look_after(group: Weak<ServerGroup>, member: usize) {
     loop {
         let Some(here) = group.upgrade() else { return };
-        let pause = here.desk.with(|shares| shares.pause(member));
+        let pause = here.queue.with(|scheduler| scheduler.pause(member));
         drop(here);
         sleep(pause).await;
         let Some(here) = group.upgrade() else { return };
@@ -334,11 +334,11 @@ async fn look_after(group: Weak<ServerGroup>, member: usize) {
             Ok(()) => {
                 // First: whoever finds it gone from now on has to look after it again.
                 here.members[member].is_looked_after.store(false, Ordering::Relaxed);
-                here.desk.with(|shares| shares.returned(member));
+                here.queue.with(|scheduler| scheduler.returned(member));
                 tracing::info!(server = here.members[member].server.name, "a server is used (again)");
                 return;
             }
-            Err(error) => here.desk.with(|shares| shares.still_away(member, error)),
+            Err(error) => here.queue.with(|scheduler| scheduler.still_away(member, error)),
         }
     }
 }

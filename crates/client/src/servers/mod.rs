@@ -10,16 +10,16 @@
 //! It knows no network: every server is a [`Source`], remote or not.
 
 mod blocks;
-mod desk;
 mod first_answer;
 mod group;
+mod hedging;
 mod homes;
-mod late;
-mod many;
+mod read_many;
 mod reads;
-mod rest;
-mod shares;
+mod scheduler;
 mod speed;
+mod unassigned_parts;
+mod work_queue;
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -33,8 +33,8 @@ use futures::{FutureExt, StreamExt};
 
 use group::ServerGroup;
 pub use group::{ReplicaServer, ReplicaSource, ServerState};
-pub(crate) use rest::UnassignedParts;
-pub use shares::MAX_SERVERS;
+pub use scheduler::MAX_SERVERS;
+pub(crate) use unassigned_parts::UnassignedParts;
 
 /// Servers that answer for a block where each answers for a part: one that dies is not missed.
 const HOMES_OF_A_BLOCK: usize = 2;
@@ -164,12 +164,12 @@ impl Source for Servers {
 
     fn read_many(&self, reads: Vec<(ReadRequest, Region)>) -> ReadEnds {
         if self.rule == SharingRule::Spread {
-            return many::read_many(Arc::clone(&self.group), reads);
+            return read_many::read_many(Arc::clone(&self.group), reads);
         }
         let this = self.clone();
         let each = stream::iter(reads.into_iter().enumerate());
         let each = each.map(move |(n, (request, into))| this.read(request, into).map(move |end| (n, end)));
-        each.buffer_unordered(many::MAX_APART).boxed()
+        each.buffer_unordered(read_many::MAX_APART).boxed()
     }
 }
 

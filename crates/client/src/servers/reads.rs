@@ -7,11 +7,11 @@ use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 use tokio::time::{Duration, sleep};
 
-use super::desk::{NoServer, WorkPermit};
 use super::first_answer::{Candidates, ItemUrgency, WorkItem, first_answer};
 use super::group::ServerGroup;
-use super::rest::UnassignedParts;
-use super::shares::WorkRequest;
+use super::scheduler::WorkRequest;
+use super::unassigned_parts::UnassignedParts;
+use super::work_queue::{NoServer, WorkPermit};
 
 /// How often to look whether a writer that is not needed any more has let go of its place.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(2);
@@ -45,7 +45,7 @@ pub(super) async fn read_of(
     let mut turn = None;
     loop {
         if turn.is_none() && !rest.is_empty() {
-            turn = Some(group.desk.ask(WorkRequest {
+            turn = Some(group.queue.ask(WorkRequest {
                 priority: request.priority,
                 bytes: rest.bytes(),
                 is_one_piece: false,
@@ -65,14 +65,14 @@ pub(super) async fn read_of(
             Some(part) = parts.next(), if !parts.is_empty() => part?,
             granted = waiting.granted() => {
                 turn = None;
-                let Ok(mut grant) = granted else {
+                let Ok(mut permit) = granted else {
                     let NoServer = NoServer;
                     return Err(group.nobody(&dataset, &[]));
                 };
-                let Some((selection, region)) = rest.take(grant.bytes()) else { continue };
-                grant.resize(region.size_bytes() as u64);
+                let Some((selection, region)) = rest.take(permit.bytes()) else { continue };
+                permit.resize(region.size_bytes() as u64);
                 let request = ReadRequest { selection, ..request };
-                parts.push(Box::pin(part(&group, &dataset, request, region, grant)));
+                parts.push(Box::pin(part(&group, &dataset, request, region, permit)));
             }
         }
     }
@@ -90,14 +90,14 @@ async fn part(
     dataset: &Arc<Dataset>,
     request: ReadRequest,
     region: Region,
-    grant: WorkPermit,
+    permit: WorkPermit,
 ) -> Result<()> {
     let (shape, item_bytes) = (request.selection.shape(), region.item_bytes());
     let piece = WorkItem {
         asked: ItemUrgency::Fixed(request.priority),
-        bytes: grant.bytes(),
+        bytes: permit.bytes(),
         candidates: Candidates::any(group.all()),
-        first: Some(grant),
+        first: Some(permit),
     };
     let mut place = PartTarget::of(region);
     let landed = first_answer(group, dataset, piece, |member, _| {

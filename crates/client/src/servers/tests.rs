@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::{Duration, Instant, sleep, sleep_until, timeout};
 
-use super::shares::{HedgeDecision, Scheduler, ServerSet, WorkRequest};
+use super::scheduler::{HedgeDecision, Scheduler, ServerSet, WorkRequest};
 use super::{ReplicaServer, ReplicaSource, Servers, SharingRule};
 
 mod replaced;
@@ -624,10 +624,10 @@ async fn whatever_befalls_all_servers_but_one_nobody_sees_an_error_or_a_wrong_by
 
 #[test]
 fn a_silent_server_that_nobody_can_stand_in_for_is_looked_at_seldom() {
-    let mut shares = Scheduler::new(1);
-    shares.returned(0);
+    let mut scheduler = Scheduler::new(1);
+    scheduler.returned(0);
     let mut now = Duration::ZERO;
-    let ask = |shares: &mut Scheduler, now| {
+    let ask = |scheduler: &mut Scheduler, now| {
         let may = ServerSet::all(1);
         let need = WorkRequest {
             priority: Priority::NORMAL,
@@ -636,20 +636,20 @@ fn a_silent_server_that_nobody_can_stand_in_for_is_looked_at_seldom() {
             may,
             is_second: false,
         };
-        shares.ask(need);
-        shares.assign(now)[0].1.expect("the server has room")
+        scheduler.ask(need);
+        scheduler.assign(now)[0].1.expect("the server has room")
     };
     // Its answers are late now and then, so that being late is usual, and silence is noticed before.
     for n in 0..128u64 {
-        let assigned = ask(&mut shares, now);
+        let assigned = ask(&mut scheduler, now);
         now += Duration::from_millis(if n % 8 == 0 { 1900 } else { 10 });
-        shares.finished(&assigned, now);
+        scheduler.finished(&assigned, now);
     }
-    let assigned = ask(&mut shares, now);
+    let assigned = ask(&mut scheduler, now);
     let (end, mut looks) = (now + Duration::from_secs(60), 0);
     while now < end {
         looks += 1;
-        match shares.late(&assigned, ServerSet::NONE, ServerSet::NONE, now) {
+        match scheduler.late(&assigned, ServerSet::NONE, ServerSet::NONE, now) {
             // A timer has ticks of a millisecond.
             HedgeDecision::NotYet(then) => now = then.max(now + Duration::from_millis(1)),
             HedgeDecision::Silent => {}

@@ -8,11 +8,11 @@ use array::{Dataset, Error, Priority, ReadEnds, ReadRequest, Region, Result, Tar
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{self, FuturesUnordered, StreamExt};
 
-use super::desk::{NoServer, WorkPermit, WorkTicket};
 use super::first_answer::{Candidates, ItemUrgency, WorkItem, first_answer};
 use super::group::{ReplicaSource, ServerGroup};
 use super::reads::{PartTarget, read_of};
-use super::shares::WorkRequest;
+use super::scheduler::WorkRequest;
+use super::work_queue::{NoServer, WorkPermit, WorkTicket};
 use crate::reading::read_batches::{NumberedRead, ReadBatches, all_fail};
 
 /// Reads that are asked of a server together: enough of 24 bytes that its window keeps a round trip of 150 ms full.
@@ -72,7 +72,7 @@ impl SmallReads {
             if self.turn.is_none()
                 && let Some((_, request, _)) = self.rest.last()
             {
-                self.turn = Some(self.group.desk.ask(WorkRequest {
+                self.turn = Some(self.group.queue.ask(WorkRequest {
                     priority: request.priority,
                     bytes: self.rest_bytes,
                     is_one_piece: false,
@@ -87,7 +87,7 @@ impl SmallReads {
                 granted = waiting.granted() => {
                     self.turn = None;
                     match granted {
-                        Ok(grant) => self.begin(grant),
+                        Ok(permit) => self.begin(permit),
                         Err(NoServer) => return Some(self.give_up()),
                     }
                 }
@@ -96,19 +96,19 @@ impl SmallReads {
     }
 
     /// Has somebody read what comes next: as many as suit him, all of one priority.
-    fn begin(&mut self, mut grant: WorkPermit) {
+    fn begin(&mut self, mut permit: WorkPermit) {
         let Some((_, ReadRequest { priority, .. }, _)) = self.rest.last() else { return };
         let mut bytes = 0;
         let fit = |(_, request, into): &&NumberedRead| {
             bytes += into.size_bytes() as u64;
-            request.priority == *priority && bytes <= grant.bytes()
+            request.priority == *priority && bytes <= permit.bytes()
         };
         let count = self.rest.iter().rev().take(MAX_TOGETHER).take_while(fit).count().max(1);
         let reads = self.rest.split_off(self.rest.len() - count);
         let taken_bytes = size_bytes(&reads);
         self.rest_bytes -= taken_bytes;
-        grant.resize(taken_bytes);
-        let part = part(Arc::clone(&self.group), Arc::clone(&self.dataset), reads, grant);
+        permit.resize(taken_bytes);
+        let part = part(Arc::clone(&self.group), Arc::clone(&self.dataset), reads, permit);
         self.parts.push(part.boxed());
     }
 
@@ -134,7 +134,7 @@ async fn part(
     group: Arc<ServerGroup>,
     dataset: Arc<Dataset>,
     reads: Vec<NumberedRead>,
-    grant: WorkPermit,
+    permit: WorkPermit,
 ) -> Ends {
     let priority = reads.first().map(|(_, request, _)| request.priority).unwrap_or_default();
     let count = reads.len();
@@ -145,7 +145,7 @@ async fn part(
         part.requests.push(request);
         part.places.push(PartTarget::of(into));
     }
-    match part.ask(&group, &dataset, grant).await {
+    match part.ask(&group, &dataset, permit).await {
         Ok(apart) => part.land(apart).await,
         Err(_) => part.each_alone(&group, &dataset).await,
     }
@@ -158,14 +158,14 @@ impl ReadBatch {
         &mut self,
         group: &ServerGroup,
         dataset: &Arc<Dataset>,
-        grant: WorkPermit,
+        permit: WorkPermit,
     ) -> Result<Vec<Option<Vec<u8>>>> {
         let Self { priority, requests, places, .. } = self;
         let piece = WorkItem {
             asked: ItemUrgency::Fixed(*priority),
-            bytes: grant.bytes(),
+            bytes: permit.bytes(),
             candidates: Candidates::any(group.all()),
-            first: Some(grant),
+            first: Some(permit),
         };
         first_answer(group, dataset, piece, |member, _| {
             let lent = places.iter_mut().map(PartTarget::lend);

@@ -5,7 +5,7 @@
 
 use array::{AxisRange, Region, Selection};
 
-use super::shares::MAX_PART_BYTES;
+use super::scheduler::MAX_PART_BYTES;
 
 /// The parts of a selection that nobody has taken yet, with their places in the target.
 pub(crate) struct UnassignedParts {

@@ -9,14 +9,14 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{Duration, Instant};
 
-use super::shares::{Assignment, HedgeDecision, QueueRank, Scheduler, ServerSet, WorkRequest};
+use super::scheduler::{Assignment, HedgeDecision, QueueRank, Scheduler, ServerSet, WorkRequest};
 
 /// Nobody is there who could do it.
 #[derive(Debug)]
 pub(super) struct NoServer;
 
 struct WorkQueueState {
-    shares: Scheduler,
+    scheduler: Scheduler,
     /// Channels to those who wait, by ticket; each is answered once.
     waiting: HashMap<u64, oneshot::Sender<Option<Assignment>>>,
 }
@@ -31,7 +31,7 @@ pub(super) struct WorkQueue {
 
 impl WorkQueue {
     pub(super) fn new(servers: usize) -> Self {
-        let state = WorkQueueState { shares: Scheduler::new(servers), waiting: HashMap::new() };
+        let state = WorkQueueState { scheduler: Scheduler::new(servers), waiting: HashMap::new() };
         Self { state: Mutex::new(state), opened_at: Instant::now(), look_again: Notify::new() }
     }
 
@@ -42,7 +42,7 @@ impl WorkQueue {
     /// Looks at, or changes, what is known of the servers; then whoever can be served is.
     pub(super) fn with<T>(&self, f: impl FnOnce(&mut Scheduler) -> T) -> T {
         let mut state = self.state.lock();
-        let out = f(&mut state.shares);
+        let out = f(&mut state.scheduler);
         self.serve(&mut state);
         out
     }
@@ -50,14 +50,14 @@ impl WorkQueue {
     fn serve(&self, state: &mut WorkQueueState) {
         // Whoever gave up meanwhile gives its piece back, which may let another one go.
         loop {
-            let decided = state.shares.assign(self.now());
+            let decided = state.scheduler.assign(self.now());
             if decided.is_empty() {
                 return;
             }
             for (ticket, assigned) in decided {
                 let Some(waiter) = state.waiting.remove(&ticket) else { continue };
                 if let Err(Some(unwanted)) = waiter.send(assigned) {
-                    state.shares.given_back(&unwanted);
+                    state.scheduler.given_back(&unwanted);
                 }
             }
         }
@@ -67,8 +67,8 @@ impl WorkQueue {
     pub(super) fn ask(self: &Arc<Self>, need: WorkRequest) -> WorkTicket {
         let mut state = self.state.lock();
         let (sender, decided) = oneshot::channel();
-        let rank = if state.shares.is_hope_for(&need) {
-            let rank = state.shares.ask(need);
+        let rank = if state.scheduler.is_hope_for(&need) {
+            let rank = state.scheduler.ask(need);
             state.waiting.insert(rank.1, sender);
             Some(rank)
         } else {
@@ -76,13 +76,13 @@ impl WorkQueue {
             None
         };
         self.serve(&mut state);
-        WorkTicket { desk: Arc::clone(self), rank, decided }
+        WorkTicket { queue: Arc::clone(self), rank, decided }
     }
 }
 
 /// A place in line.
 pub(super) struct WorkTicket {
-    desk: Arc<WorkQueue>,
+    queue: Arc<WorkQueue>,
     /// None where there is nobody to wait for.
     rank: Option<QueueRank>,
     decided: oneshot::Receiver<Option<Assignment>>,
@@ -100,7 +100,7 @@ impl WorkTicket {
         match (&mut self.decided).await {
             Ok(Some(assigned)) => {
                 self.rank = None;
-                Ok(WorkPermit { desk: Arc::clone(&self.desk), assigned, is_settled: false })
+                Ok(WorkPermit { queue: Arc::clone(&self.queue), assigned, is_settled: false })
             }
             Ok(None) | Err(_) => Err(NoServer),
         }
@@ -108,26 +108,26 @@ impl WorkTicket {
 
     /// It matters more or less now.
     pub(super) fn adjust(&mut self, priority: Priority) {
-        self.rank = self.rank.map(|rank| self.desk.with(|shares| shares.adjust(rank, priority)));
+        self.rank = self.rank.map(|rank| self.queue.with(|scheduler| scheduler.adjust(rank, priority)));
     }
 }
 
 impl Drop for WorkTicket {
     fn drop(&mut self) {
         let Some(rank) = self.rank else { return };
-        let mut state = self.desk.state.lock();
-        state.shares.withdraw(rank);
+        let mut state = self.queue.state.lock();
+        state.scheduler.withdraw(rank);
         state.waiting.remove(&rank.1);
         if let Ok(Some(assigned)) = self.decided.try_recv() {
-            state.shares.given_back(&assigned);
+            state.scheduler.given_back(&assigned);
         }
-        self.desk.serve(&mut state);
+        self.queue.serve(&mut state);
     }
 }
 
 /// A piece of work at a server, until it is settled or dropped.
 pub(super) struct WorkPermit {
-    desk: Arc<WorkQueue>,
+    queue: Arc<WorkQueue>,
     assigned: Assignment,
     is_settled: bool,
 }
@@ -145,45 +145,45 @@ impl WorkPermit {
 
     /// It has so many bytes.
     pub(super) fn resize(&mut self, bytes: u64) {
-        self.desk.with(|shares| shares.resize(&mut self.assigned, bytes));
+        self.queue.with(|scheduler| scheduler.resize(&mut self.assigned, bytes));
     }
 
     /// It was answered.
     pub(super) fn finished(mut self) {
         self.is_settled = true;
-        let now = self.desk.now();
-        let is_anybody_idle = self.desk.with(|shares| {
-            shares.finished(&self.assigned, now);
-            shares.is_anybody_idle()
+        let now = self.queue.now();
+        let is_anybody_idle = self.queue.with(|scheduler| {
+            scheduler.finished(&self.assigned, now);
+            scheduler.is_anybody_idle()
         });
         if is_anybody_idle {
-            self.desk.look_again.notify_waiters();
+            self.queue.look_again.notify_waiters();
         }
     }
 
     /// It was answered by an error. True when the server is to be looked after from now on.
     pub(super) fn failed(mut self, error: &Error) -> bool {
         self.is_settled = true;
-        self.desk.with(|shares| shares.failed(&self.assigned, error))
+        self.queue.with(|scheduler| scheduler.failed(&self.assigned, error))
     }
 
     /// A clock to ask about it while it is under way.
     pub(super) fn watch(&self) -> LateTimer {
-        LateTimer { desk: Arc::clone(&self.desk), assigned: self.assigned }
+        LateTimer { queue: Arc::clone(&self.queue), assigned: self.assigned }
     }
 }
 
 impl Drop for WorkPermit {
     fn drop(&mut self) {
         if !self.is_settled {
-            self.desk.with(|shares| shares.given_back(&self.assigned));
+            self.queue.with(|scheduler| scheduler.given_back(&self.assigned));
         }
     }
 }
 
 /// Tells when an answer is late.
 pub(super) struct LateTimer {
-    desk: Arc<WorkQueue>,
+    queue: Arc<WorkQueue>,
     assigned: Assignment,
 }
 
@@ -202,18 +202,18 @@ impl LateTimer {
     /// Safe.
     pub(super) async fn late(&self, may: ServerSet, idle: ServerSet) -> LateAction {
         loop {
-            let look_again = self.desk.look_again.notified();
-            let now = self.desk.now();
-            match self.desk.with(|shares| shares.late(&self.assigned, may, idle, now)) {
+            let look_again = self.queue.look_again.notified();
+            let now = self.queue.now();
+            match self.queue.with(|scheduler| scheduler.late(&self.assigned, may, idle, now)) {
                 HedgeDecision::NotYet(again) => {
                     tokio::select! {
-                        () = tokio::time::sleep_until(self.desk.opened_at + again) => {}
+                        () = tokio::time::sleep_until(self.queue.opened_at + again) => {}
                         () = look_again => {}
                     }
                 }
                 HedgeDecision::AskAnother => return LateAction::AskAnother,
                 HedgeDecision::Silent => {
-                    self.desk.look_again.notify_waiters();
+                    self.queue.look_again.notify_waiters();
                     return LateAction::Silent(self.assigned.member);
                 }
             }

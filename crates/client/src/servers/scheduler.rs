@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use array::{Error, ErrorKind, Priority};
 
-use super::late::{HedgeBudget, LatenessEstimate};
+use super::hedging::{HedgeBudget, LatenessEstimate};
 use super::speed::ServerSpeed;
 
 /// Most servers of one data set.
