@@ -57,7 +57,7 @@ pub struct Catalogue(Arc<CatalogueState>);
 struct CatalogueState {
     entries: Vec<CatalogueEntry>,
     known: Mutex<Option<Arc<JoinedCatalogue>>>,
-    in_vain: SharedFailure,
+    failure: SharedFailure,
     describing: tokio::sync::Mutex<()>,
 }
 
@@ -79,7 +79,7 @@ impl Catalogue {
         Ok(Self(Arc::new(CatalogueState {
             entries,
             known: Mutex::default(),
-            in_vain: SharedFailure::default(),
+            failure: SharedFailure::default(),
             describing: tokio::sync::Mutex::default(),
         })))
     }
@@ -88,18 +88,18 @@ impl Catalogue {
         if let Some(known) = self.0.known.lock().clone() {
             return Ok(known);
         }
-        let before = self.0.in_vain.count();
+        let before = self.0.failure.count();
         let _only_one_asks = self.0.describing.lock().await;
         if let Some(known) = self.0.known.lock().clone() {
             return Ok(known);
         }
-        if let Some(error) = self.0.in_vain.since(before) {
+        if let Some(error) = self.0.failure.since(before) {
             return Err(error);
         }
         let joined = self.join().await;
         match &joined {
             Ok(joined) => *self.0.known.lock() = Some(Arc::clone(joined)),
-            Err(error) => self.0.in_vain.note(error),
+            Err(error) => self.0.failure.note(error),
         }
         joined
     }

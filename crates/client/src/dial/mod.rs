@@ -295,7 +295,7 @@ impl DialerState {
 #[derive(Clone)]
 pub struct Dialer {
     way: Arc<DialMethod>,
-    in_vain: Arc<SharedFailure>,
+    failure: Arc<SharedFailure>,
     state: Arc<Mutex<DialerState>>,
     /// How often another connection has taken the place of one that carried.
     moved: Arc<signal::Sender<u64>>,
@@ -331,7 +331,7 @@ impl Dialer {
     fn by(way: DialMethod) -> Self {
         Self {
             way: Arc::new(way),
-            in_vain: Arc::default(),
+            failure: Arc::default(),
             state: Arc::default(),
             moved: Arc::new(signal::Sender::new(0)),
         }
@@ -414,12 +414,12 @@ impl Dialer {
 
     /// A connection on which operations can be asked at once, before anybody was welcomed.
     async fn connection(&self) -> Result<DialerConnection> {
-        let before = self.in_vain.count();
+        let before = self.failure.count();
         let mut state = self.state.lock().await;
         if let Some(live) = state.live() {
             return Ok(live);
         }
-        if let Some(error) = self.in_vain.since(before) {
+        if let Some(error) = self.failure.since(before) {
             return Err(error);
         }
         state.connection = None;
@@ -434,7 +434,7 @@ impl Dialer {
                 Ok(connection)
             }
             Err(error) => {
-                self.note_in_vain(&mut state, &error);
+                self.note_failure(&mut state, &error);
                 Err(error)
             }
         }
@@ -475,11 +475,11 @@ impl Dialer {
         Ok(DialerConnection { number, moves, handle, is_welcomed: Arc::default(), channel: None, login })
     }
 
-    fn note_in_vain(&self, state: &mut DialerState, error: &Error) {
+    fn note_failure(&self, state: &mut DialerState, error: &Error) {
         let pause = FIRST_PAUSE.saturating_mul(1 << state.failures.min(10)).min(MAX_PAUSE);
         state.failures = state.failures.saturating_add(1);
         state.not_before = Some(Instant::now() + pause);
-        self.in_vain.note(error);
+        self.failure.note(error);
         state.connection = None;
     }
 
@@ -496,7 +496,7 @@ impl Dialer {
         if state.connection.as_ref().is_some_and(|c| c.number == connection.number) {
             match &welcomed {
                 Ok(()) => (state.failures, state.not_before) = (0, None),
-                Err(error) => self.note_in_vain(&mut state, error),
+                Err(error) => self.note_failure(&mut state, error),
             }
         }
         connection.is_welcomed.store(welcomed.is_ok(), Ordering::Relaxed);

@@ -22,7 +22,7 @@ use crate::random::random_bytes;
 /// A train of which nothing has arrived when it was said to be sent does not come any more.
 const FIRST_WITHIN: Duration = Duration::from_millis(500);
 /// Trains in a row of which nothing arrives, or that are too short though no longer ones are sent, before it is given up.
-const MOST_IN_VAIN: u32 = 4;
+const MAX_FAILED_TRAINS: u32 = 4;
 
 /// Totals of a probe.
 #[derive(Clone, Copy, Debug, Default)]
@@ -69,8 +69,8 @@ struct PathProbe<'a> {
 impl PathProbe<'_> {
     /// Trains in one direction: longer ones until they take long enough, then as many as are told.
     async fn trains(&self, direction: Direction, sum: &mut ProbeTotals) -> Result<()> {
-        let (mut before, mut told, mut in_vain) = (None, 0, 0);
-        while told < TRAINS && in_vain < MOST_IN_VAIN {
+        let (mut before, mut told, mut failed) = (None, 0, 0);
+        while told < TRAINS && failed < MAX_FAILED_TRAINS {
             let packets = next_length(before.as_ref());
             let bytes = u64::from(packets) * u64::from(self.prober.packet_bytes());
             self.paths.spend(self.host, bytes).await?;
@@ -79,8 +79,8 @@ impl PathProbe<'_> {
                 Direction::Down => self.down(packets).await?,
                 Direction::Up => self.up(packets).await?,
             };
-            let is_vain = train.arrivals.is_empty() || train.is_longest() && !train.counts();
-            in_vain = if is_vain { in_vain + 1 } else { 0 };
+            let has_failed = train.arrivals.is_empty() || train.is_longest() && !train.counts();
+            failed = if has_failed { failed + 1 } else { 0 };
             if train.counts() {
                 self.paths.tell(self.host, train.measurements(direction));
                 (told, sum.trains) = (told + 1, sum.trains + 1);

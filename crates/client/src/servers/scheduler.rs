@@ -107,7 +107,7 @@ pub(super) enum ServerHealth {
     /// It has not delivered anything for long. What it has in hand may still come.
     Silent,
     /// It cannot be asked, and why; looked at again in vain so many times.
-    Away { why: Error, in_vain: u32 },
+    Away { why: Error, failed_attempts: u32 },
 }
 
 struct ServerLoad {
@@ -143,7 +143,7 @@ impl Scheduler {
     pub(super) fn new(count: usize) -> Self {
         let why = Error::new(ErrorKind::Unreachable, "it has not answered yet");
         let member = || ServerLoad {
-            health: ServerHealth::Away { why: why.clone(), in_vain: 0 },
+            health: ServerHealth::Away { why: why.clone(), failed_attempts: 0 },
             speed: ServerSpeed::default(),
             pieces: 0,
             bytes: 0,
@@ -246,7 +246,7 @@ impl Scheduler {
                 && match &member.health {
                     ServerHealth::Ready => true,
                     ServerHealth::Silent => !need.is_second,
-                    ServerHealth::Away { in_vain, .. } => !need.is_second && *in_vain == 0,
+                    ServerHealth::Away { failed_attempts, .. } => !need.is_second && *failed_attempts == 0,
                 }
         })
     }
@@ -367,19 +367,21 @@ impl Scheduler {
 
     /// A server cannot be asked any more. True when that is new.
     pub(super) fn left(&mut self, member: usize, why: Error) -> bool {
-        let before =
-            std::mem::replace(&mut self.members[member].health, ServerHealth::Away { why, in_vain: 0 });
+        let before = std::mem::replace(
+            &mut self.members[member].health,
+            ServerHealth::Away { why, failed_attempts: 0 },
+        );
         self.somebody_left = true;
         before == ServerHealth::Ready
     }
 
     /// It was looked at again, in vain.
     pub(super) fn still_away(&mut self, member: usize, error: Error) {
-        let in_vain = match &self.members[member].health {
-            ServerHealth::Away { in_vain, .. } => in_vain.saturating_add(1),
+        let failed_attempts = match &self.members[member].health {
+            ServerHealth::Away { failed_attempts, .. } => failed_attempts.saturating_add(1),
             ServerHealth::Ready | ServerHealth::Silent => 1,
         };
-        self.members[member].health = ServerHealth::Away { why: error, in_vain };
+        self.members[member].health = ServerHealth::Away { why: error, failed_attempts };
         self.somebody_left = true;
     }
 
@@ -395,8 +397,8 @@ impl Scheduler {
     /// How long to wait before a server is looked at again.
     pub(super) fn pause(&self, member: usize) -> Duration {
         match &self.members[member].health {
-            ServerHealth::Away { in_vain, .. } => {
-                FIRST_PAUSE.saturating_mul(1 << (*in_vain).min(10)).min(MAX_PAUSE)
+            ServerHealth::Away { failed_attempts, .. } => {
+                FIRST_PAUSE.saturating_mul(1 << (*failed_attempts).min(10)).min(MAX_PAUSE)
             }
             ServerHealth::Ready | ServerHealth::Silent => Duration::ZERO,
         }
