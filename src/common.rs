@@ -101,12 +101,12 @@ pub(crate) fn context(
     reaching: &Reaching,
     progress: Progress,
 ) -> Result<Context> {
-    let mut places = UserDirectories::of_user()?;
+    let mut directories = UserDirectories::of_user()?;
     if let Some(folder) = cache_dir {
-        places.cache = folder.to_path_buf();
+        directories.cache = folder.to_path_buf();
     }
     let sharing = reaching.rule.as_deref().map_or_else(|| Ok(Sharing::default()), str::parse)?;
-    let context = Context::new(places, budget, Some(progress::of_opening(progress)));
+    let context = Context::new(directories, budget, Some(progress::of_opening(progress)));
     let context = context.telling(progress::of_awaiting(progress));
     if let Some(most) = reaching.receive_rate.as_deref() {
         client::receive_limit::receive_at_most(rate(most)?)?;

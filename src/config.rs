@@ -50,7 +50,7 @@ pub(crate) fn matches() -> Result<ArgMatches> {
     }
     let values = match std::env::var_os(VARIABLE).filter(|v| !v.is_empty()).map(PathBuf::from) {
         Some(path) => read(&path)?,
-        None => match UserDirectories::of_user().map(|places| places.config_file()) {
+        None => match UserDirectories::of_user().map(|directories| directories.config_file()) {
             Ok(path) if path.exists() => read(&path)?,
             _ => return Ok(plain),
         },

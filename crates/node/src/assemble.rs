@@ -46,7 +46,7 @@ pub type OnAwait = Arc<dyn Fn(&Url) + Send + Sync>;
 #[derive(Clone)]
 pub struct Context {
     /// This user's folders.
-    pub places: UserDirectories,
+    pub directories: UserDirectories,
     /// The process's memory.
     pub budget: Budget,
     /// Told of long work, such as indexing a compressed file.
@@ -72,11 +72,11 @@ pub struct Context {
 impl Context {
     /// For stacks that share `budget`.
     #[must_use]
-    pub fn new(places: UserDirectories, budget: Budget, on_progress: Option<store::OnProgress>) -> Self {
+    pub fn new(directories: UserDirectories, budget: Budget, on_progress: Option<store::OnProgress>) -> Self {
         let scratch = store::Scratch::new(budget.scratch);
-        let paths = Paths::in_folder(&places.state);
+        let paths = Paths::in_folder(&directories.state);
         Self {
-            places,
+            directories,
             budget,
             on_progress,
             reach: ConnectOptions::default(),
@@ -124,7 +124,7 @@ impl Context {
     #[must_use]
     pub fn inspect_settings(&self) -> InspectSettings {
         InspectSettings {
-            runtime: self.places.runtime.clone(),
+            runtime: self.directories.runtime.clone(),
             paths: self.paths.clone(),
             reach: self.reach,
             receive_bytes: self.budget.receive,
@@ -219,7 +219,7 @@ async fn awaited(at: &reverse::AwaitAddress, context: &Context) -> Result<Dialer
         return Err(Error::unsupported(what));
     }
     let machine = running_servers::machine_name();
-    let identity = identity::load(&IdentityChoice::Own, &context.places.identity, &machine)?;
+    let identity = identity::load(&IdentityChoice::Own, &context.directories.identity, &machine)?;
     let awaiting = wait_at(at, &identity).await?;
     let address = awaiting.address();
     let url = Url {
@@ -242,7 +242,7 @@ async fn awaited(at: &reverse::AwaitAddress, context: &Context) -> Result<Dialer
 /// # Errors
 /// Those of connecting.
 pub async fn exports(url: &Url, context: &Context) -> Result<Vec<ListEntry>> {
-    let url = running_servers::complete(&context.places.runtime, url.clone());
+    let url = running_servers::complete(&context.directories.runtime, url.clone());
     let dialer = Dialer::new(server(&url, context.budget.receive, context)?);
     dialer.ask(List, Urgency::of(Priority::INTERACTIVE)).await
 }
@@ -281,7 +281,7 @@ fn growing(remote: &RemoteSource) -> Arc<dyn Source> {
 /// Files are opened on a thread for blocking work: a header may lie on a slow disk.
 async fn open(location: &str, context: &Context, work: &LongWork) -> Result<Arc<dyn Source>> {
     let options = store::OpenOptions {
-        side_dir: Some(context.places.cache.clone()),
+        side_dir: Some(context.directories.cache.clone()),
         folder: context.folder.clone(),
         on_progress: context.on_progress.clone(),
         scratch: context.scratch.clone(),
@@ -302,7 +302,7 @@ fn synthetic_name(text: &str) -> String {
 
 /// The servers of a URL as one source: of the same data, or of data sets of their own.
 async fn remote(url: &Url, context: &Context) -> Result<(Arc<dyn Source>, Upstream)> {
-    let complete = |url: Url| running_servers::complete(&context.places.runtime, url);
+    let complete = |url: Url| running_servers::complete(&context.directories.runtime, url);
     let urls: Vec<Url> = url.servers().into_iter().map(complete).collect();
     let may_differ = match context.sharing {
         Sharing::Auto => urls.len() > 1 && url.dataset.is_empty(),

@@ -62,12 +62,12 @@ pub fn sample(folder: &Path) -> Result<PathBuf> {
 /// # Errors
 /// Those of opening, listening and connecting.
 pub async fn start(options: &Options) -> Result<Demo> {
-    let sample = sample(&options.context.places.cache.join("sample"))?;
+    let sample = sample(&options.context.directories.cache.join("sample"))?;
     // Two nodes in one process: half of its memory each.
     let half = options.context.budget.whole / 2;
     let common = &options.context;
     let with = |budget| {
-        Context::new(common.places.clone(), budget, common.on_progress.clone()).reaching(common.reach)
+        Context::new(common.directories.clone(), budget, common.on_progress.clone()).reaching(common.reach)
     };
     let serving = Options {
         locations: vec![Location::Path(sample)],

@@ -96,7 +96,7 @@ pub struct Node {
 pub async fn open(options: &Options) -> Result<Arc<Shared>> {
     let exports = Exports::open(&options.locations, &options.context, options.explores_folders).await?;
     let gate = Gate::new(options.context.budget.send);
-    let complete = |peer: &Url| running_servers::complete(&options.context.places.runtime, peer.clone());
+    let complete = |peer: &Url| running_servers::complete(&options.context.directories.runtime, peer.clone());
     let peers = options.peers.iter().map(complete).collect();
     let (name, rejecting) = (OnceLock::new(), OnceLock::new());
     let (paths, metrics) = (options.context.paths.clone(), Metrics::default());
@@ -116,7 +116,7 @@ pub async fn start(options: &Options, shared: Arc<Shared>, registry: Registry) -
         fingerprint: Some(node.fingerprint.clone()),
         pid: std::process::id(),
     };
-    match running_servers::post(&options.context.places.runtime, &note) {
+    match running_servers::post(&options.context.directories.runtime, &note) {
         Ok(posted) => node._note = Some(posted),
         Err(error) => {
             tracing::warn!("other commands of this user do not find the server by themselves: {error}")
@@ -131,8 +131,8 @@ pub async fn start(options: &Options, shared: Arc<Shared>, registry: Registry) -
 /// As [`start`].
 pub(crate) async fn start_unseen(options: &Options, shared: Arc<Shared>, registry: Registry) -> Result<Node> {
     let machine = running_servers::machine_name();
-    let places = &options.context.places;
-    let identity = identity::load(&options.identity, &places.identity, &machine)?;
+    let directories = &options.context.directories;
+    let identity = identity::load(&options.identity, &directories.identity, &machine)?;
     let tls = identity.server_config(&link::carrier::tls::SERVED)?;
     let listener = listen(&addresses(options.listen)).await?;
     let address = listener.local_addr()?;

@@ -62,8 +62,8 @@ pub(super) async fn run(program: &Path) -> Result<BenchReport> {
 
 async fn connect(url: &str, folder: &TempDir) -> Result<Stack> {
     let location: Location = url.parse()?;
-    let places = UserDirectories::below(folder.path());
-    let context = Context::new(places, Budget::viewing(MEMORY_BYTES), None);
+    let directories = UserDirectories::below(folder.path());
+    let context = Context::new(directories, Budget::viewing(MEMORY_BYTES), None);
     assemble(&location, &context).await
 }
 

@@ -48,7 +48,7 @@ fn all(servers: &[&Served]) -> Url {
 
 async fn open(server: &Served, url: Url, sharing: Sharing) -> Result<Stack> {
     let mut context = context(server.folder.path()).sharing(sharing);
-    context.places.runtime = server.folder.path().join("elsewhere");
+    context.directories.runtime = server.folder.path().join("elsewhere");
     assemble(&Location::Remote(url), &context).await
 }
 
@@ -170,7 +170,7 @@ async fn a_circle_through_a_catalogue_is_refused() {
     // It starts again at the same address, with data that come from itself; the other one still answers.
     let again = |options: &mut Options| {
         options.listen = Listen::At(at);
-        options.context.places = UserDirectories::below(first.folder.path());
+        options.context.directories = UserDirectories::below(first.folder.path());
     };
     let error = Served::changed(&[&upstream], again).await.map(|_| ()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");

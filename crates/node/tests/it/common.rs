@@ -125,7 +125,7 @@ impl Served {
 
     pub(crate) async fn stack_of(&self, url: Url) -> Result<Stack> {
         let mut context = context(self.folder.path());
-        context.places.runtime = self.folder.path().join("elsewhere");
+        context.directories.runtime = self.folder.path().join("elsewhere");
         assemble(&Location::Remote(url), &context).await
     }
 

@@ -222,7 +222,7 @@ async fn a_chain_that_comes_back_to_itself_is_refused() {
     let closed = serve(&upstream, |options| {
         options.listen = Listen::At(at);
         // The same folders, and so the same certificate.
-        options.context.places = UserDirectories::below(first.folder.path());
+        options.context.directories = UserDirectories::below(first.folder.path());
     });
     let error = closed.await.map(|_| ()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
