@@ -6,7 +6,7 @@
 
 use array::{ArrayInfo, Error, Result};
 use bytes::Bytes;
-use client::call_by_name::{Asked, Of, Question};
+use client::call_by_name::{CallRequest, Operand, OperationParameters};
 use export::bounded_scan::{MOST_PART_BYTES, PARTS_IN_MEMORY, Part, Scan};
 use serde::{Deserialize, Serialize};
 use server::ops::{Begun, Call, Handler};
@@ -37,12 +37,12 @@ pub struct CellCounts {
 impl IsosurfaceCells {
     /// The cells that `isovalues` cross among some elements.
     #[must_use]
-    pub fn asked(of: Of, isovalues: Vec<f64>) -> Asked<Self> {
-        Asked { of, with: Self { isovalues: OneOrMany::Many(isovalues) } }
+    pub fn asked(of: Operand, isovalues: Vec<f64>) -> CallRequest<Self> {
+        CallRequest { of, with: Self { isovalues: OneOrMany::Many(isovalues) } }
     }
 }
 
-impl Question for IsosurfaceCells {
+impl OperationParameters for IsosurfaceCells {
     const NAME: &'static str = "isosurface_cells";
     type Result = CellCounts;
 }
@@ -51,7 +51,7 @@ impl Question for IsosurfaceCells {
 pub(crate) struct Answering;
 
 impl Handler for Answering {
-    type Work = Asked<IsosurfaceCells>;
+    type Work = CallRequest<IsosurfaceCells>;
 
     fn name(&self) -> &'static str {
         IsosurfaceCells::NAME

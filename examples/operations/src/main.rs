@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use array::{Error, Result};
-use client::places::Places;
+use client::places::UserDirectories;
 use node::assemble::Context;
 use node::memory::Budget;
 use node::node::{Listen, Options, open, start};
@@ -39,7 +39,7 @@ async fn serve() -> Result<()> {
         peers: Vec::new(),
         waiting_clients: Vec::new(),
         most_bytes_per_sec: None,
-        context: Context::new(Places::of_user()?, Budget::serving(Budget::default_bytes()), None),
+        context: Context::new(UserDirectories::of_user()?, Budget::serving(Budget::default_bytes()), None),
     };
     let shared = open(&options).await?;
     let mut registry = of_data_server();

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use array::{ArrayInfo, Result};
 use bytes::Bytes;
-use client::call_by_name::{Asked, Of, Question};
+use client::call_by_name::{CallRequest, Operand, OperationParameters};
 use export::bounded_scan::{MOST_PART_BYTES, PARTS_IN_MEMORY, Part, Scan};
 use serde::{Deserialize, Serialize};
 use server::ops::{Begun, Call, Handler};
@@ -44,12 +44,12 @@ pub struct Percentiles {
 impl Percentile {
     /// The percentages `q` of some elements.
     #[must_use]
-    pub fn asked(of: Of, q: Vec<f64>) -> Asked<Self> {
-        Asked { of, with: Self { q: OneOrMany::Many(q) } }
+    pub fn asked(of: Operand, q: Vec<f64>) -> CallRequest<Self> {
+        CallRequest { of, with: Self { q: OneOrMany::Many(q) } }
     }
 }
 
-impl Question for Percentile {
+impl OperationParameters for Percentile {
     const NAME: &'static str = "percentile";
     type Result = Percentiles;
 }
@@ -58,7 +58,7 @@ impl Question for Percentile {
 pub(crate) struct Answering;
 
 impl Handler for Answering {
-    type Work = Asked<Percentile>;
+    type Work = CallRequest<Percentile>;
 
     fn name(&self) -> &'static str {
         Percentile::NAME

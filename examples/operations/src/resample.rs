@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use array::{ArrayInfo, DType, ElementType, Error, MAX_AXES, Result, Selection};
 use bytes::Bytes;
-use client::call_by_name::{Asked, Elements, Of, Question};
+use client::call_by_name::{CallRequest, ResultArray, Operand, OperationParameters};
 use export::bounded_scan::{PARTS_IN_MEMORY, Part, Scan};
 use export::read_slabs::{Slab, slabs};
 use serde::{Deserialize, Serialize};
@@ -56,12 +56,12 @@ pub struct Resampled {
 impl Resample {
     /// Some elements on a grid of `shape`; an answer of more than `most_bytes` is refused.
     #[must_use]
-    pub fn asked(of: Of, shape: Vec<u64>, method: Method, most_bytes: u64) -> Asked<Self> {
-        Asked { of, with: Self { shape, method, most_bytes } }
+    pub fn asked(of: Operand, shape: Vec<u64>, method: Method, most_bytes: u64) -> CallRequest<Self> {
+        CallRequest { of, with: Self { shape, method, most_bytes } }
     }
 }
 
-impl Question for Resample {
+impl OperationParameters for Resample {
     const NAME: &'static str = "resample";
     type Result = Resampled;
 
@@ -74,7 +74,7 @@ impl Question for Resample {
 pub(crate) struct Answering;
 
 impl Handler for Answering {
-    type Work = Asked<Resample>;
+    type Work = CallRequest<Resample>;
 
     fn name(&self) -> &'static str {
         Resample::NAME
@@ -97,7 +97,7 @@ impl Handler for Answering {
         let Resample { shape, method, .. } = asked.with;
         let grid = Grid::new(method, &scan.selection().shape(), &shape)?;
         let dtype = output(scan.array()?.decoding.output.element());
-        call.elements(Elements { dtype, shape: shape.clone() }).await?;
+        call.elements(ResultArray { dtype, shape: shape.clone() }).await?;
         let making = Making { call, scan, grid, shape, dtype };
         making.all().await?;
         call.result(&Resampled { method }).await

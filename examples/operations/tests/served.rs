@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use array::{ErrorKind, Priority, ReadRequest, Result, Selection, Target, Urgency, elements};
-use client::call_by_name::{Called, Of};
-use client::places::Places;
+use client::call_by_name::{DynamicCall, Operand};
+use client::places::UserDirectories;
 use client::url::Location;
 use node::assemble::{Context, assemble};
 use node::memory::{Budget, MIN_BUDGET_BYTES};
@@ -34,7 +34,7 @@ impl Served {
     /// A server with the least memory there is, so that everything has to be done in parts.
     async fn start(location: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let context = Context::new(Places::below(folder.path()), Budget::serving(MIN_BUDGET_BYTES), None);
+        let context = Context::new(UserDirectories::below(folder.path()), Budget::serving(MIN_BUDGET_BYTES), None);
         let options = Options {
             locations: vec![location.parse().unwrap()],
             listen: Listen::At("127.0.0.1:0".parse().unwrap()),
@@ -60,8 +60,8 @@ impl Served {
         Self { stack, place, shape: dataset.arrays[0].shape().to_vec(), _folder: folder, _task: task }
     }
 
-    fn of(&self, selection: &str) -> Of {
-        Of::new(self.place, Some(Selection::parse(selection, &self.shape).unwrap()))
+    fn of(&self, selection: &str) -> Operand {
+        Operand::new(self.place, Some(Selection::parse(selection, &self.shape).unwrap()))
     }
 
     /// All selected elements, which are `f4`.
@@ -75,8 +75,8 @@ impl Served {
         elements::<f32>(&bytes, order).map(f64::from).collect()
     }
 
-    async fn call(&self, name: &str, with: &str) -> Result<client::call_by_name::CallAnswer> {
-        self.stack.ask(Called::new(name, self.of(""), with, 1 << 20).unwrap(), normal()).await
+    async fn call(&self, name: &str, with: &str) -> Result<client::call_by_name::DynamicResponse> {
+        self.stack.ask(DynamicCall::new(name, self.of(""), with, 1 << 20).unwrap(), normal()).await
     }
 }
 
