@@ -6,7 +6,7 @@
 
 use array::{ArrayInfo, Error, Result};
 use bytes::Bytes;
-use client::call_by_name::{CallRequest, Operand, OperationParameters};
+use client::remote_call::{CallRequest, Operand, OperationParameters};
 use export::bounded_scan::{MOST_PART_BYTES, PARTS_IN_MEMORY, Part, Scan};
 use serde::{Deserialize, Serialize};
 use server::ops::{Begun, Call, Handler};

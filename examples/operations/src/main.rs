@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use array::{Error, Result};
-use client::places::UserDirectories;
+use client::directories::UserDirectories;
 use node::assemble::Context;
 use node::memory::Budget;
 use node::node::{Listen, Options, open, start};

@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use array::{ArrayInfo, DType, ElementType, Error, MAX_AXES, Result, Selection};
 use bytes::Bytes;
-use client::call_by_name::{CallRequest, ResultArray, Operand, OperationParameters};
+use client::remote_call::{CallRequest, Operand, OperationParameters, ResultArray};
 use export::bounded_scan::{PARTS_IN_MEMORY, Part, Scan};
 use export::read_slabs::{Slab, slabs};
 use serde::{Deserialize, Serialize};

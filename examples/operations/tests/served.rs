@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use array::{ErrorKind, Priority, ReadRequest, Result, Selection, Target, Urgency, elements};
-use client::call_by_name::{DynamicCall, Operand};
-use client::places::UserDirectories;
+use client::directories::UserDirectories;
+use client::remote_call::{DynamicCall, Operand};
 use client::url::Location;
 use node::assemble::{Context, assemble};
 use node::memory::{Budget, MIN_BUDGET_BYTES};
@@ -34,7 +34,8 @@ impl Served {
     /// A server with the least memory there is, so that everything has to be done in parts.
     async fn start(location: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let context = Context::new(UserDirectories::below(folder.path()), Budget::serving(MIN_BUDGET_BYTES), None);
+        let context =
+            Context::new(UserDirectories::below(folder.path()), Budget::serving(MIN_BUDGET_BYTES), None);
         let options = Options {
             locations: vec![location.parse().unwrap()],
             listen: Listen::At("127.0.0.1:0".parse().unwrap()),
@@ -75,7 +76,7 @@ impl Served {
         elements::<f32>(&bytes, order).map(f64::from).collect()
     }
 
-    async fn call(&self, name: &str, with: &str) -> Result<client::call_by_name::DynamicResponse> {
+    async fn call(&self, name: &str, with: &str) -> Result<client::remote_call::DynamicResponse> {
         self.stack.ask(DynamicCall::new(name, self.of(""), with, 1 << 20).unwrap(), normal()).await
     }
 }
