@@ -1,7 +1,7 @@
 //! The operations of a data server; `examples/operations` adds three.
 
-use server::ops::{Describe, List, Read, ReadBlock, Registry, Stats, TakePart, TellPath};
-use server::peers::TellPeers;
+use server::ops::{Describe, List, Read, ReadBlock, Registry, Stats, ProbeHandler, PathHandler};
+use server::peers::PeersHandler;
 
 /// Registry of the operations that every data server answers.
 #[must_use]
@@ -12,8 +12,8 @@ pub fn of_data_server() -> Registry {
     registry.add(Read);
     registry.add(ReadBlock);
     registry.add(Stats);
-    registry.add(TellPeers);
-    registry.add(TellPath);
-    registry.add(TakePart);
+    registry.add(PeersHandler);
+    registry.add(PathHandler);
+    registry.add(ProbeHandler);
     registry
 }

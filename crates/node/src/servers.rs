@@ -16,9 +16,9 @@ use crate::describe;
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Tells until it is withdrawn.
-pub(crate) struct TellServers;
+pub(crate) struct ServersHandler;
 
-impl Handler for TellServers {
+impl Handler for ServersHandler {
     type Work = ();
 
     fn name(&self) -> &'static str {

@@ -18,7 +18,7 @@ use crate::interpret::Interpret;
 use crate::join::Join;
 use crate::node::{self, Node, Options};
 use crate::operations::of_data_server;
-use crate::servers::TellServers;
+use crate::servers::ServersHandler;
 
 /// How often a file that is viewed is looked at for changes.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
@@ -63,7 +63,7 @@ pub async fn start(
         registry.add(Interpret::new(Arc::clone(&session)));
     }
     registry.add(Join::new(session));
-    registry.add(TellServers);
+    registry.add(ServersHandler);
     node::start(options, shared, registry).await
 }
 

@@ -20,9 +20,9 @@ use crate::stack::Stack;
 const CHAIN_HOLDS: Duration = Duration::from_secs(1);
 
 /// Tells the peers of a data set, and the servers that it comes through.
-pub struct TellPeers;
+pub struct PeersHandler;
 
-impl Handler for TellPeers {
+impl Handler for PeersHandler {
     type Work = Describe;
 
     fn name(&self) -> &'static str {

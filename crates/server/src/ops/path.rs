@@ -19,9 +19,9 @@ pub(crate) async fn of_client(node: &Shared, client: IpAddr) -> Result<PathRepor
 }
 
 /// Tells what is known of the path to whoever asks.
-pub struct TellPath;
+pub struct PathHandler;
 
-impl Handler for TellPath {
+impl Handler for PathHandler {
     type Work = ();
 
     fn name(&self) -> &'static str {

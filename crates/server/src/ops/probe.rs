@@ -12,9 +12,9 @@ use wire::ops;
 use super::{Begun, Call, Handler};
 
 /// Sends trains to whoever asks, and says what arrived of his.
-pub struct TakePart;
+pub struct ProbeHandler;
 
-impl Handler for TakePart {
+impl Handler for ProbeHandler {
     type Work = Probe;
 
     fn name(&self) -> &'static str {
