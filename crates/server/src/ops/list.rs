@@ -7,9 +7,9 @@ use wire::ops::{self, ListEntry};
 use super::{Begun, Call, Handler};
 
 /// Answers `list`: the data sets there are.
-pub struct List;
+pub struct ListHandler;
 
-impl Handler for List {
+impl Handler for ListHandler {
     type Work = ();
 
     fn name(&self) -> &'static str {

@@ -25,12 +25,12 @@ pub use describe::Describe;
 use forward::{Forwarded, forward};
 use handler::end;
 pub use handler::{Begun, Call, Handler, Shared};
-pub use list::List;
+pub use list::ListHandler;
 pub use path::PathHandler;
 pub use probe::ProbeHandler;
 pub use read::Read;
 pub use read_block::ReadBlock;
-pub use stats::Stats;
+pub use stats::StatsHandler;
 
 /// Operations by name.
 #[derive(Clone, Default)]

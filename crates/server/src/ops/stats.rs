@@ -8,9 +8,9 @@ use wire::ops::{self, StatsRequest};
 use super::{Begun, Call, Handler};
 
 /// Answers `stats`: statistics of decoded values.
-pub struct Stats;
+pub struct StatsHandler;
 
-impl Handler for Stats {
+impl Handler for StatsHandler {
     type Work = StatsRequest;
 
     fn name(&self) -> &'static str {
