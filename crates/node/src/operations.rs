@@ -1,6 +1,6 @@
 //! The operations of a data server; `examples/operations` adds three.
 
-use server::ops::{Describe, ListHandler, Read, ReadBlock, Registry, StatsHandler, ProbeHandler, PathHandler};
+use server::ops::{DescribeHandler, ListHandler, ReadHandler, ReadBlockHandler, Registry, StatsHandler, ProbeHandler, PathHandler};
 use server::peers::PeersHandler;
 
 /// Registry of the operations that every data server answers.
@@ -8,9 +8,9 @@ use server::peers::PeersHandler;
 pub fn of_data_server() -> Registry {
     let mut registry = Registry::default();
     registry.add(ListHandler);
-    registry.add(Describe);
-    registry.add(Read);
-    registry.add(ReadBlock);
+    registry.add(DescribeHandler);
+    registry.add(ReadHandler);
+    registry.add(ReadBlockHandler);
     registry.add(StatsHandler);
     registry.add(PeersHandler);
     registry.add(PathHandler);
