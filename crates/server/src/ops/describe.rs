@@ -8,9 +8,9 @@ use wire::ops;
 use super::{Begun, Call, Handler};
 
 /// Answers `describe`: the description of one data set.
-pub struct Describe;
+pub struct DescribeHandler;
 
-impl Handler for Describe {
+impl Handler for DescribeHandler {
     type Work = ops::Describe;
 
     fn name(&self) -> &'static str {

@@ -21,15 +21,15 @@ use array::{Error, ErrorKind, Result};
 use bytes::Bytes;
 use futures::future::{BoxFuture, FutureExt, join_all};
 
-pub use describe::Describe;
+pub use describe::DescribeHandler;
 use forward::{Forwarded, forward};
 use handler::end;
 pub use handler::{Begun, Call, Handler, Shared};
 pub use list::ListHandler;
 pub use path::PathHandler;
 pub use probe::ProbeHandler;
-pub use read::Read;
-pub use read_block::ReadBlock;
+pub use read::ReadHandler;
+pub use read_block::ReadBlockHandler;
 pub use stats::StatsHandler;
 
 /// Operations by name.

@@ -31,9 +31,9 @@ const MAX_STRETCHES: u64 = 16_384;
 const SLABS_UNDER_WAY: usize = 2;
 
 /// Answers `read`: the elements of a selection.
-pub struct Read;
+pub struct ReadHandler;
 
-impl Handler for Read {
+impl Handler for ReadHandler {
     type Work = ops::Read;
 
     fn name(&self) -> &'static str {

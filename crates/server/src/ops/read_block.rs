@@ -15,9 +15,9 @@ use crate::response_compression::Kind;
 use crate::stack::Stack;
 
 /// Answers `read_block`: one block.
-pub struct ReadBlock;
+pub struct ReadBlockHandler;
 
-impl Handler for ReadBlock {
+impl Handler for ReadBlockHandler {
     type Work = BlockKey;
 
     fn name(&self) -> &'static str {
