@@ -14,11 +14,11 @@ use wire::ops;
 const MAIN: &str = "main";
 
 /// Lets whoever shows the token into the session.
-pub struct Join {
+pub struct JoinHandler {
     session: Arc<Session>,
 }
 
-impl Join {
+impl JoinHandler {
     /// Into this session.
     #[must_use]
     pub fn new(session: Arc<Session>) -> Self {
@@ -26,22 +26,22 @@ impl Join {
     }
 }
 
-impl Handler for Join {
-    type Work = session::Join;
+impl Handler for JoinHandler {
+    type Work = session::JoinHandler;
 
     fn name(&self) -> &'static str {
         ops::JOIN
     }
 
-    fn begin(&self, parameters: Bytes) -> Result<Begun<session::Join>> {
-        let wish = session::Join::parse(&parameters)?;
+    fn begin(&self, parameters: Bytes) -> Result<Begun<session::JoinHandler>> {
+        let wish = session::JoinHandler::parse(&parameters)?;
         if !["", MAIN].contains(&wish.session.as_str()) {
             return Err(Error::not_found(format!("expected the session `{MAIN}`, found `{}`", wish.session)));
         }
         Ok(Begun::Work(wish))
     }
 
-    async fn run(&self, wish: session::Join, call: &Call) -> Result<()> {
+    async fn run(&self, wish: session::JoinHandler, call: &Call) -> Result<()> {
         let participant = self.session.join(&wish, Role::Own)?;
         tokio::select! {
             biased;

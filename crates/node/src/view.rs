@@ -15,7 +15,7 @@ use stream::{Device, Means, Ranks, Regridded, Session, follow};
 use view::View;
 
 use crate::interpret::Interpret;
-use crate::join::Join;
+use crate::join::JoinHandler;
 use crate::node::{self, Node, Options};
 use crate::operations::of_data_server;
 use crate::servers::ServersHandler;
@@ -62,7 +62,7 @@ pub async fn start(
     if !has_ranks {
         registry.add(Interpret::new(Arc::clone(&session)));
     }
-    registry.add(Join::new(session));
+    registry.add(JoinHandler::new(session));
     registry.add(ServersHandler);
     node::start(options, shared, registry).await
 }
