@@ -10,7 +10,7 @@ use stream::Session;
 use wire::ops;
 
 /// Changes the meaning for everybody in the session.
-pub(crate) struct Interpret {
+pub(crate) struct InterpretHandler {
     session: Arc<Session>,
 }
 
@@ -20,13 +20,13 @@ struct Parameters {
     meaning: Option<Meaning>,
 }
 
-impl Interpret {
+impl InterpretHandler {
     pub(crate) fn new(session: Arc<Session>) -> Self {
         Self { session }
     }
 }
 
-impl Handler for Interpret {
+impl Handler for InterpretHandler {
     type Work = Option<Meaning>;
 
     fn name(&self) -> &'static str {

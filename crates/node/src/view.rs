@@ -14,7 +14,7 @@ use server::exports::Export;
 use stream::{Device, Means, Ranks, Regridded, Session, follow};
 use view::View;
 
-use crate::interpret::Interpret;
+use crate::interpret::InterpretHandler;
 use crate::join::JoinHandler;
 use crate::node::{self, Node, Options};
 use crate::operations::of_data_server;
@@ -60,7 +60,7 @@ pub async fn start(
         session.run_beside(follow_file(path.to_owned(), Arc::downgrade(&session)));
     }
     if !has_ranks {
-        registry.add(Interpret::new(Arc::clone(&session)));
+        registry.add(InterpretHandler::new(Arc::clone(&session)));
     }
     registry.add(JoinHandler::new(session));
     registry.add(ServersHandler);
