@@ -9,7 +9,7 @@ use array::{Error, ErrorKind, Priority, Result, Urgency};
 use client::directories::private_folder;
 use client::url::Location;
 use link::{ClientHandle, Trust};
-use session::{FrameInfo, Item, JoinHandler, State};
+use session::{FrameInfo, Item, Join, State};
 use tokio::task::JoinSet;
 use wire::{ClientConfig, ops};
 
@@ -129,7 +129,7 @@ pub struct Checked {
 
 async fn complete_picture(client: &ClientHandle) -> Result<Checked> {
     let (width, height) = CHECK_SIZE;
-    let join = JoinHandler { session: String::new(), name: "check".into(), width, height };
+    let join = Join { session: String::new(), name: "check".into(), width, height };
     let urgency = Urgency::of(Priority::INTERACTIVE);
     let mut answer = client.request(ops::JOIN, ops::encode_json(&join)?, urgency).await?;
     let mut frames = 0;

@@ -27,21 +27,21 @@ impl JoinHandler {
 }
 
 impl Handler for JoinHandler {
-    type Work = session::JoinHandler;
+    type Work = session::Join;
 
     fn name(&self) -> &'static str {
         ops::JOIN
     }
 
-    fn begin(&self, parameters: Bytes) -> Result<Begun<session::JoinHandler>> {
-        let wish = session::JoinHandler::parse(&parameters)?;
+    fn begin(&self, parameters: Bytes) -> Result<Begun<session::Join>> {
+        let wish = session::Join::parse(&parameters)?;
         if !["", MAIN].contains(&wish.session.as_str()) {
             return Err(Error::not_found(format!("expected the session `{MAIN}`, found `{}`", wish.session)));
         }
         Ok(Begun::Work(wish))
     }
 
-    async fn run(&self, wish: session::JoinHandler, call: &Call) -> Result<()> {
+    async fn run(&self, wish: session::Join, call: &Call) -> Result<()> {
         let participant = self.session.join(&wish, Role::Own)?;
         tokio::select! {
             biased;

@@ -1,6 +1,9 @@
 //! The operations of a data server; `examples/operations` adds three.
 
-use server::ops::{DescribeHandler, ListHandler, ReadHandler, ReadBlockHandler, Registry, StatsHandler, ProbeHandler, PathHandler};
+use server::ops::{
+    DescribeHandler, ListHandler, PathHandler, ProbeHandler, ReadBlockHandler, ReadHandler, Registry,
+    StatsHandler,
+};
 use server::peers::PeersHandler;
 
 /// Registry of the operations that every data server answers.
