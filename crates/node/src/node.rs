@@ -14,7 +14,7 @@ use server::exports::Exports;
 use server::http::{Site, colormaps, redirect_router, router};
 use server::identity::{self, IdentityChoice};
 use server::metrics::Metrics;
-use server::ops::{Registry, Shared};
+use server::ops::{Registry, NodeState};
 use server::peers::check_chain;
 use server::port::listen::listen;
 use server::port::{Port, Sites, open_files};
@@ -84,7 +84,7 @@ pub struct Node {
     /// True when the certificate is not vouched for by anybody.
     pub is_self_signed: bool,
     admission: Admission,
-    shared: Arc<Shared>,
+    shared: Arc<NodeState>,
     port: Port,
     _note: Option<RunningServerFile>,
 }
@@ -93,21 +93,21 @@ pub struct Node {
 ///
 /// # Errors
 /// Those of opening.
-pub async fn open(options: &Options) -> Result<Arc<Shared>> {
+pub async fn open(options: &Options) -> Result<Arc<NodeState>> {
     let exports = Exports::open(&options.locations, &options.context, options.explores_folders).await?;
     let gate = Gate::new(options.context.budget.send);
     let complete = |peer: &Url| running_servers::complete(&options.context.directories.runtime, peer.clone());
     let peers = options.peers.iter().map(complete).collect();
     let (name, rejecting) = (OnceLock::new(), OnceLock::new());
     let (paths, metrics) = (options.context.paths.clone(), Metrics::default());
-    Ok(Arc::new(Shared { exports, gate, peers, name, rejecting, paths, metrics }))
+    Ok(Arc::new(NodeState { exports, gate, peers, name, rejecting, paths, metrics }))
 }
 
 /// Listens and leaves a note, where it can; the second half. `registry` says what is answered.
 ///
 /// # Errors
 /// `Io` when the address cannot be had, those of the identity, and `Invalid` when its data come from itself.
-pub async fn start(options: &Options, shared: Arc<Shared>, registry: Registry) -> Result<Node> {
+pub async fn start(options: &Options, shared: Arc<NodeState>, registry: Registry) -> Result<Node> {
     let mut node = start_unseen(options, shared, registry).await?;
     let note = RunningServer {
         address: node.address,
@@ -129,7 +129,7 @@ pub async fn start(options: &Options, shared: Arc<Shared>, registry: Registry) -
 ///
 /// # Errors
 /// As [`start`].
-pub(crate) async fn start_unseen(options: &Options, shared: Arc<Shared>, registry: Registry) -> Result<Node> {
+pub(crate) async fn start_unseen(options: &Options, shared: Arc<NodeState>, registry: Registry) -> Result<Node> {
     let machine = running_servers::machine_name();
     let directories = &options.context.directories;
     let identity = identity::load(&options.identity, &directories.identity, &machine)?;

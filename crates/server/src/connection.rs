@@ -17,7 +17,7 @@ use crate::admission::ClientId;
 use crate::connections::Visit;
 use crate::metrics;
 use crate::ops::operation_limit::UnderWay;
-use crate::ops::{Call, Registry, Shared};
+use crate::ops::{Call, Registry, NodeState};
 use crate::response_compression::Outlet;
 use crate::token::Admission;
 
@@ -44,7 +44,7 @@ pub struct Service {
     /// Operations that are answered.
     pub registry: Registry,
     /// State that all operations of the node share.
-    pub shared: Arc<Shared>,
+    pub shared: Arc<NodeState>,
     clients: AtomicU64,
     waiting: WaitingRoom,
 }
@@ -52,7 +52,7 @@ pub struct Service {
 impl Service {
     /// A service without clients yet.
     #[must_use]
-    pub fn new(admission: Admission, registry: Registry, shared: Arc<Shared>) -> Self {
+    pub fn new(admission: Admission, registry: Registry, shared: Arc<NodeState>) -> Self {
         let places = CLIENTS_IN_FULL * u64::from(most_operations(&shared));
         Self { admission, registry, shared, clients: AtomicU64::new(0), waiting: WaitingRoom::new(places) }
     }
@@ -171,7 +171,7 @@ impl Service {
     }
 }
 
-fn most_operations(shared: &Shared) -> u32 {
+fn most_operations(shared: &NodeState) -> u32 {
     let fitting = shared.gate.capacity_bytes() / ANSWER_BYTES_PER_OPERATION;
     u32::try_from(fitting.clamp(*OPERATIONS.start(), *OPERATIONS.end())).unwrap_or(u32::MAX)
 }

@@ -14,7 +14,7 @@ use client::url::Location;
 use server::connection::Service;
 use server::connections::{Limits, Lobby};
 use server::identity::IdentityChoice;
-use server::ops::{Registry, Shared};
+use server::ops::{Registry, NodeState};
 use server::public_address::Front;
 use server::token::{Admission, Token};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
@@ -125,7 +125,7 @@ fn reached_at() -> Option<IpAddr> {
 }
 
 /// A port for a direct link; none where that is not possible, which is no failure.
-async fn listen(options: &Options, shared: &Arc<Shared>, registry: &Registry) -> Option<Node> {
+async fn listen(options: &Options, shared: &Arc<NodeState>, registry: &Registry) -> Option<Node> {
     reached_at()?;
     match node::start_unseen(options, Arc::clone(shared), registry.clone()).await {
         Ok(node) => Some(node),

@@ -1,5 +1,5 @@
 //! Interface of an operation on the server's side: a kind of operation ([`Handler`]), one call of it ([`Call`]), and the state that
-//! all operations of a node share ([`Shared`]).
+//! all operations of a node share ([`NodeState`]).
 
 use std::sync::{Arc, OnceLock};
 
@@ -100,7 +100,7 @@ pub struct Call {
     /// Client that asks.
     pub client: ClientId,
     /// State that all operations of the node share.
-    pub node: Arc<Shared>,
+    pub node: Arc<NodeState>,
     /// The connection, where it says something of itself.
     pub(crate) flow: Option<Arc<dyn Flow>>,
     /// How answers leave for this client.
@@ -110,7 +110,7 @@ pub struct Call {
 }
 
 /// State that all operations of a node share.
-pub struct Shared {
+pub struct NodeState {
     /// The data sets.
     pub exports: Exports,
     /// Memory for answers that are being prepared.

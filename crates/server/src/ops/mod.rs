@@ -24,7 +24,7 @@ use futures::future::{BoxFuture, FutureExt, join_all};
 pub use describe::DescribeHandler;
 use forward::{Forwarded, forward};
 use handler::end;
-pub use handler::{Begun, Call, Handler, Shared};
+pub use handler::{Begun, Call, Handler, NodeState};
 pub use list::ListHandler;
 pub use path::PathHandler;
 pub use probe::ProbeHandler;

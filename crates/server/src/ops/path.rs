@@ -9,11 +9,11 @@ use client::paths::{self, PathReport};
 use link::quic::Rejecting;
 use wire::ops::{self, encode_json};
 
-use super::{Begun, Call, Handler, Shared};
+use super::{Begun, Call, Handler, NodeState};
 
 /// Reports what this host knows of the path to a client that asks, with counts of the packets that its UDP port
 /// rejected.
-pub(crate) async fn of_client(node: &Shared, client: IpAddr) -> Result<PathReport> {
+pub(crate) async fn of_client(node: &NodeState, client: IpAddr) -> Result<PathReport> {
     let report = paths::of_client(&node.paths, client).await?;
     Ok(report.rejecting(node.rejecting.get().map(Rejecting::so_far)))
 }
