@@ -5,7 +5,7 @@ use std::sync::Arc;
 use array::{Error, Meaning, Result};
 use bytes::Bytes;
 use serde::Deserialize;
-use server::ops::{Begun, Call, Handler};
+use server::ops::{Begun, OperationCall, Handler};
 use stream::Session;
 use wire::ops;
 
@@ -49,7 +49,7 @@ impl Handler for InterpretHandler {
         Ok(Begun::Work(meaning))
     }
 
-    async fn run(&self, meaning: Option<Meaning>, call: &Call) -> Result<()> {
+    async fn run(&self, meaning: Option<Meaning>, call: &OperationCall) -> Result<()> {
         let all = call.node.exports.all();
         let [export] = &*all else {
             return Err(Error::unsupported("expected a server of one data set, found several"));

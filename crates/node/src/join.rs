@@ -5,7 +5,7 @@ use std::sync::Arc;
 use array::{Error, Result};
 use bytes::Bytes;
 use link::Change;
-use server::ops::{Begun, Call, Handler};
+use server::ops::{Begun, OperationCall, Handler};
 use session::Role;
 use stream::{Participant, Session};
 use wire::ops;
@@ -41,7 +41,7 @@ impl Handler for JoinHandler {
         Ok(Begun::Work(wish))
     }
 
-    async fn run(&self, wish: session::Join, call: &Call) -> Result<()> {
+    async fn run(&self, wish: session::Join, call: &OperationCall) -> Result<()> {
         let participant = self.session.join(&wish, Role::Own)?;
         tokio::select! {
             biased;
@@ -56,7 +56,7 @@ impl Handler for JoinHandler {
 }
 
 /// Passes notes on until the client leaves.
-async fn hear(call: &Call, participant: &Participant) {
+async fn hear(call: &OperationCall, participant: &Participant) {
     loop {
         match call.operation.changed().await {
             Change::Note(text) => participant.note(&text),
@@ -67,7 +67,7 @@ async fn hear(call: &Call, participant: &Participant) {
 }
 
 /// Sends what there is to say. While the connection has no room, newer items replace older ones.
-async fn say(call: &Call, participant: &Participant) -> Result<()> {
+async fn say(call: &OperationCall, participant: &Participant) -> Result<()> {
     loop {
         call.operation.room().await;
         let Some(out) = participant.next().await else { return Ok(()) };

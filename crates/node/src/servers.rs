@@ -6,7 +6,7 @@ use std::time::Duration;
 use array::{Error, Result};
 use bytes::Bytes;
 use serde_json::{Value, json};
-use server::ops::{Begun, Call, Handler};
+use server::ops::{Begun, OperationCall, Handler};
 use tokio::time::MissedTickBehavior;
 use wire::ops::{self, encode_json};
 
@@ -37,7 +37,7 @@ impl Handler for ServersHandler {
         Ok(Begun::Work(()))
     }
 
-    async fn run(&self, (): (), call: &Call) -> Result<()> {
+    async fn run(&self, (): (), call: &OperationCall) -> Result<()> {
         let all = call.node.exports.all();
         let [export] = &*all else {
             return Err(Error::unsupported("expected a server of one data set, found several"));

@@ -17,7 +17,7 @@ use crate::admission::ClientId;
 use crate::connections::Visit;
 use crate::metrics;
 use crate::ops::operation_limit::UnderWay;
-use crate::ops::{Call, Registry, NodeState};
+use crate::ops::{OperationCall, Registry, NodeState};
 use crate::response_compression::Outlet;
 use crate::token::Admission;
 
@@ -153,7 +153,7 @@ impl Service {
                     let left_bytes = MAX_PARAMETER_BYTES.saturating_sub(under_way.parameter_bytes());
                     let refused = operations.split_off(fitting(sizes, left_bytes));
                     refused.iter().for_each(|operation| operation.fail(too_many_parameters()));
-                    let call = |operation: Operation| Call {
+                    let call = |operation: Operation| OperationCall {
                         place: under_way.begin(operation.parameter_bytes()),
                         operation,
                         client,

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use wire::ops::{Describe, encode_json};
 
 use crate::exports::Export;
-use crate::ops::{Begun, Call, Handler};
+use crate::ops::{Begun, OperationCall, Handler};
 use crate::stack::Stack;
 
 /// Time for which an answer about a chain is taken as valid.
@@ -37,7 +37,7 @@ impl Handler for PeersHandler {
         Describe::decode(parameters).map(Begun::Work)
     }
 
-    async fn run(&self, asked: Describe, call: &Call) -> Result<()> {
+    async fn run(&self, asked: Describe, call: &OperationCall) -> Result<()> {
         let node = &call.node;
         let export = node.exports.find(&asked.name).await?;
         let is_only_one = node.exports.all().len() == 1;

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use client::remote_call::{CallRequest, Operand, OperationParameters};
 use export::bounded_scan::{MOST_PART_BYTES, PARTS_IN_MEMORY, Part, Scan};
 use serde::{Deserialize, Serialize};
-use server::ops::{Begun, Call, Handler};
+use server::ops::{Begun, OperationCall, Handler};
 
 use crate::OneOrMany;
 
@@ -70,7 +70,7 @@ impl Handler for Answering {
         Ok(Begun::Work(asked))
     }
 
-    async fn run(&self, asked: Self::Work, call: &Call) -> Result<()> {
+    async fn run(&self, asked: Self::Work, call: &OperationCall) -> Result<()> {
         let scan = call.scan(&asked.of).await?;
         let mut memory = call.enter(MOST_BYTES).await;
         let granted_bytes = memory.admitted().await;

@@ -16,7 +16,7 @@ use export::bounded_scan::{PARTS_IN_MEMORY, Part, Scan};
 use export::read_slabs::{Slab, slabs};
 use serde::{Deserialize, Serialize};
 use server::admission::Entry;
-use server::ops::{Begun, Call, Handler};
+use server::ops::{Begun, OperationCall, Handler};
 
 /// Largest useful amount of memory, bytes.
 const MOST_BYTES: u64 = 48 << 20;
@@ -92,7 +92,7 @@ impl Handler for Answering {
         Ok(Begun::Work(asked))
     }
 
-    async fn run(&self, asked: Self::Work, call: &Call) -> Result<()> {
+    async fn run(&self, asked: Self::Work, call: &OperationCall) -> Result<()> {
         let scan = call.scan(&asked.of).await?;
         let Resample { shape, method, .. } = asked.with;
         let grid = Grid::new(method, &scan.selection().shape(), &shape)?;
@@ -111,7 +111,7 @@ fn output(decoded: ElementType) -> DType {
 
 /// A resampling in progress.
 struct Making<'a> {
-    call: &'a Call,
+    call: &'a OperationCall,
     scan: Scan,
     grid: Grid,
     /// Shape of the result.

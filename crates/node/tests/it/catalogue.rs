@@ -15,7 +15,7 @@ use node::assemble::assemble;
 use node::node::{Listen, Options};
 use node::operations::of_data_server;
 use server::connections::Limits;
-use server::ops::{Begun, Call, Handler};
+use server::ops::{Begun, OperationCall, Handler};
 use server::stack::Stack;
 use wire::ops::{BlockPlace, StatsRequest, encode_json};
 
@@ -129,7 +129,7 @@ impl Handler for Failing {
         Err(Error::new(ErrorKind::Unreachable, "its disk is gone"))
     }
 
-    async fn run(&self, (): (), _call: &Call) -> Result<()> {
+    async fn run(&self, (): (), _call: &OperationCall) -> Result<()> {
         Ok(())
     }
 }
@@ -191,7 +191,7 @@ impl Handler for Through {
         encode_json(&Peers { peers: Vec::new(), chain: self.0.clone() }).map(Begun::Answered)
     }
 
-    async fn run(&self, (): (), _call: &Call) -> Result<()> {
+    async fn run(&self, (): (), _call: &OperationCall) -> Result<()> {
         Ok(())
     }
 }

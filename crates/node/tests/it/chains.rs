@@ -15,7 +15,7 @@ use link::OpStream;
 use node::operations::of_data_server;
 use serde::{Deserialize, Serialize};
 use server::connections::Limits;
-use server::ops::{Begun, Call, Handler};
+use server::ops::{Begun, OperationCall, Handler};
 use server::stack::Stack;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
@@ -59,7 +59,7 @@ impl Handler for Summing {
         CallRequest::parse(&parameters).map(Begun::Work)
     }
 
-    async fn run(&self, asked: Self::Work, call: &Call) -> Result<()> {
+    async fn run(&self, asked: Self::Work, call: &OperationCall) -> Result<()> {
         self.0.fetch_add(1, Ordering::SeqCst);
         let scan = call.scan(&asked.of).await?;
         let mut memory = call.enter(8 << 20).await;
@@ -208,7 +208,7 @@ impl Handler for Changed {
         Err(Error::new(ErrorKind::Stale, "the data are others now"))
     }
 
-    async fn run(&self, (): (), _call: &Call) -> Result<()> {
+    async fn run(&self, (): (), _call: &OperationCall) -> Result<()> {
         Ok(())
     }
 }
@@ -262,7 +262,7 @@ impl Handler for Busy {
         }
     }
 
-    async fn run(&self, (): (), call: &Call) -> Result<()> {
+    async fn run(&self, (): (), call: &OperationCall) -> Result<()> {
         call.operation.item(ReadBody { offset_bytes: 0 }.encode(), vec![0; 16].into()).await
     }
 }

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use link::{ClientHandle, Trust, quic};
 use node::operations::of_data_server;
 use server::connections::Limits;
-use server::ops::{Begun, Call, Handler};
+use server::ops::{Begun, OperationCall, Handler};
 use tokio::net::UdpSocket;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -45,7 +45,7 @@ impl Handler for Counting {
         self.only_reads
     }
 
-    async fn run(&self, (): (), _: &Call) -> Result<()> {
+    async fn run(&self, (): (), _: &OperationCall) -> Result<()> {
         Ok(())
     }
 }

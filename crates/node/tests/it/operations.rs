@@ -11,7 +11,7 @@ use client::requests::RemoteOperation;
 use link::{OpStream, Said};
 use node::operations::of_data_server;
 use server::connections::Limits;
-use server::ops::{Begun, Call, Handler};
+use server::ops::{Begun, OperationCall, Handler};
 use tokio::sync::Semaphore;
 
 use crate::common::Served;
@@ -53,7 +53,7 @@ impl Handler for Add {
         }
     }
 
-    async fn run(&self, (): (), _call: &Call) -> Result<()> {
+    async fn run(&self, (): (), _call: &OperationCall) -> Result<()> {
         let _stopped = Stopped(&self.0.stopped);
         std::future::pending().await
     }
@@ -153,7 +153,7 @@ impl Handler for OneIsHeld {
         Ok(Begun::Together(()))
     }
 
-    async fn run(&self, (): (), _call: &Call) -> Result<()> {
+    async fn run(&self, (): (), _call: &OperationCall) -> Result<()> {
         Ok(())
     }
 
@@ -161,7 +161,7 @@ impl Handler for OneIsHeld {
         256
     }
 
-    async fn run_together(&self, works: Vec<((), Call)>) {
+    async fn run_together(&self, works: Vec<((), OperationCall)>) {
         let mut calls = works.into_iter().map(|(_, call)| call);
         let held = calls.next();
         calls.for_each(|call| call.operation.done());

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use wire::limits::MAX_BODY_BYTES;
 use wire::ops;
 
-use super::{Begun, Call, Handler};
+use super::{Begun, OperationCall, Handler};
 
 /// Answers `describe`: the description of one data set.
 pub struct DescribeHandler;
@@ -25,7 +25,7 @@ impl Handler for DescribeHandler {
         ops::Describe::decode(parameters).map(Begun::Work)
     }
 
-    async fn run(&self, asked: ops::Describe, call: &Call) -> Result<()> {
+    async fn run(&self, asked: ops::Describe, call: &OperationCall) -> Result<()> {
         let text = call.node.exports.find(&asked.name).await?.encoded().await?;
         // The rare description that is longer than a body may be travels as bulk.
         let (body, bulk) =

@@ -9,7 +9,7 @@ use client::upstream::another_may_answer;
 use link::{OpStream, Reply};
 use serde_json::Value;
 
-use super::Call;
+use super::OperationCall;
 use crate::admission::Entry;
 
 /// Result of forwarding a call to another server.
@@ -27,7 +27,7 @@ pub(super) enum Forwarded {
 ///
 /// # Cancel safety
 /// Dropping it cancels the operation there.
-pub(super) async fn forward(call: &Call) -> Result<Forwarded> {
+pub(super) async fn forward(call: &OperationCall) -> Result<Forwarded> {
     let Some(asked) = called(&call.operation.parameters()) else { return Ok(Forwarded::NotThere) };
     let (stack, _) = call.node.exports.at(&asked.of.place()).await?;
     let mut last = None;
@@ -56,7 +56,7 @@ struct Failed {
     is_begun: bool,
 }
 
-async fn pass_on(call: &Call, remote: &RemoteSource, parameters: &Bytes) -> std::result::Result<(), Failed> {
+async fn pass_on(call: &OperationCall, remote: &RemoteSource, parameters: &Bytes) -> std::result::Result<(), Failed> {
     let before = |error| Failed { error, is_begun: false };
     let urgency = call.operation.urgency();
     let name = call.operation.name();
@@ -79,7 +79,7 @@ struct Open {
 
 /// Passes items on, each once it is whole, which those of one operation are one after another. Their memory is the gate's:
 /// nothing more is taken from the other server than the client takes.
-async fn pass_on_replies(call: &Call, first: Option<Reply>, replies: &mut OpStream) -> Result<()> {
+async fn pass_on_replies(call: &OperationCall, first: Option<Reply>, replies: &mut OpStream) -> Result<()> {
     let mut open: Option<Open> = None;
     let mut next = first;
     while let Some(reply) = next {

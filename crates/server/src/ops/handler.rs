@@ -1,4 +1,4 @@
-//! Interface of an operation on the server's side: a kind of operation ([`Handler`]), one call of it ([`Call`]), and the state that
+//! Interface of an operation on the server's side: a kind of operation ([`Handler`]), one call of it ([`OperationCall`]), and the state that
 //! all operations of a node share ([`NodeState`]).
 
 use std::sync::{Arc, OnceLock};
@@ -43,7 +43,7 @@ pub trait Handler: Send + Sync + 'static {
     ///
     /// # Errors
     /// The error that the client gets.
-    fn run(&self, work: Self::Work, call: &Call) -> impl Future<Output = Result<()>> + Send;
+    fn run(&self, work: Self::Work, call: &OperationCall) -> impl Future<Output = Result<()>> + Send;
 
     /// True when `run` listens to notes, adjustments and withdrawal itself.
     fn hears_changes(&self) -> bool {
@@ -70,7 +70,7 @@ pub trait Handler: Send + Sync + 'static {
 
     /// Does the work of those, answers each and ends it. It hears no changes, and looks at
     /// [`Operation::is_cancelled`] as often as is worthwhile.
-    fn run_together(&self, works: Vec<(Self::Work, Call)>) -> impl Future<Output = ()> + Send {
+    fn run_together(&self, works: Vec<(Self::Work, OperationCall)>) -> impl Future<Output = ()> + Send {
         async {
             for (work, call) in works {
                 let result = self.run(work, &call).await;
@@ -94,7 +94,7 @@ pub enum Begun<W> {
 }
 
 /// One call of an operation.
-pub struct Call {
+pub struct OperationCall {
     /// The operation on the wire.
     pub operation: Operation,
     /// Client that asks.
@@ -127,7 +127,7 @@ pub struct NodeState {
     pub metrics: Metrics,
 }
 
-impl Call {
+impl OperationCall {
     /// Counts reads that were answered.
     pub(crate) fn count_reads(&self, count: u64, data_bytes: u64) {
         metrics::add(&self.node.metrics.reads, count);
@@ -211,7 +211,7 @@ impl Call {
 }
 
 /// Says *done*, or *failed* and why, and counts what failed.
-pub(super) fn end(call: &Call, result: Result<()>) {
+pub(super) fn end(call: &OperationCall, result: Result<()>) {
     match result {
         Ok(()) => call.operation.done(),
         Err(error) => {

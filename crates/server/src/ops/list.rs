@@ -4,7 +4,7 @@ use array::Result;
 use bytes::Bytes;
 use wire::ops::{self, ListEntry};
 
-use super::{Begun, Call, Handler};
+use super::{Begun, OperationCall, Handler};
 
 /// Answers `list`: the data sets there are.
 pub struct ListHandler;
@@ -28,7 +28,7 @@ impl Handler for ListHandler {
         Ok(Begun::Work(()))
     }
 
-    async fn run(&self, (): (), call: &Call) -> Result<()> {
+    async fn run(&self, (): (), call: &OperationCall) -> Result<()> {
         let entries = call.node.exports.list().await;
         call.operation.item(ListEntry::encode_all(&entries)?, Bytes::new()).await
     }

@@ -24,7 +24,7 @@ use futures::future::{BoxFuture, FutureExt, join_all};
 pub use describe::DescribeHandler;
 use forward::{Forwarded, forward};
 use handler::end;
-pub use handler::{Begun, Call, Handler, NodeState};
+pub use handler::{Begun, OperationCall, Handler, NodeState};
 pub use list::ListHandler;
 pub use path::PathHandler;
 pub use probe::ProbeHandler;
@@ -60,7 +60,7 @@ impl Registry {
 
     /// Begins calls of one name; what is left of them is to be run in tasks of their own. What does more than read waits
     /// there until it is proven who asks, and is dropped where that does not come.
-    pub(crate) fn begin(&self, calls: Vec<Call>) -> Vec<BoxFuture<'static, ()>> {
+    pub(crate) fn begin(&self, calls: Vec<OperationCall>) -> Vec<BoxFuture<'static, ()>> {
         let Some(first) = calls.first() else { return Vec::new() };
         let waiting = first.flow.as_ref().filter(|flow| !flow.is_proven());
         let Some(flow) = waiting.filter(|_| !self.only_reads(first.operation.name())) else {
@@ -75,7 +75,7 @@ impl Registry {
         vec![waiting.boxed()]
     }
 
-    fn begin_proven(&self, calls: Vec<Call>) -> Vec<BoxFuture<'static, ()>> {
+    fn begin_proven(&self, calls: Vec<OperationCall>) -> Vec<BoxFuture<'static, ()>> {
         let Some(name) = calls.first().map(|call| call.operation.name()) else { return Vec::new() };
         if let Some(handler) = self.0.get(name) {
             return Arc::clone(handler).begin(calls);
@@ -91,7 +91,7 @@ impl Registry {
 }
 
 /// Answers at once, unless the connection is full of answers that nobody takes.
-fn answer_now(call: Call, body: Bytes) -> Option<BoxFuture<'static, ()>> {
+fn answer_now(call: OperationCall, body: Bytes) -> Option<BoxFuture<'static, ()>> {
     match call.operation.try_answer(body.clone(), Bytes::new()) {
         Ok(()) => None,
         Err(error) if error.kind() == ErrorKind::Busy => {
@@ -109,7 +109,7 @@ fn answer_now(call: Call, body: Bytes) -> Option<BoxFuture<'static, ()>> {
     }
 }
 
-async fn run<H: Handler>(handler: Arc<H>, work: H::Work, call: Call) {
+async fn run<H: Handler>(handler: Arc<H>, work: H::Work, call: OperationCall) {
     let result = if handler.hears_changes() {
         handler.run(work, &call).await
     } else {
@@ -129,7 +129,7 @@ async fn run<H: Handler>(handler: Arc<H>, work: H::Work, call: Call) {
 }
 
 /// A call that nobody knows here, but perhaps the server that has the data.
-async fn run_elsewhere(call: Call, unknown: Error) {
+async fn run_elsewhere(call: OperationCall, unknown: Error) {
     let working = async {
         match forward(&call).await? {
             Forwarded::Answered => Ok(()),
@@ -140,7 +140,7 @@ async fn run_elsewhere(call: Call, unknown: Error) {
     end(&call, result);
 }
 
-async fn until_cancelled(call: &Call, working: impl Future<Output = Result<()>>) -> Result<()> {
+async fn until_cancelled(call: &OperationCall, working: impl Future<Output = Result<()>>) -> Result<()> {
     tokio::select! {
         biased;
         () = call.operation.cancelled() => Err(Error::cancelled()),
@@ -152,7 +152,7 @@ async fn until_cancelled(call: &Call, working: impl Future<Output = Result<()>>)
 trait AnyHandler: Send + Sync {
     fn only_reads(&self) -> bool;
     fn most_together(&self) -> usize;
-    fn begin(self: Arc<Self>, calls: Vec<Call>) -> Vec<BoxFuture<'static, ()>>;
+    fn begin(self: Arc<Self>, calls: Vec<OperationCall>) -> Vec<BoxFuture<'static, ()>>;
 }
 
 impl<H: Handler> AnyHandler for H {
@@ -164,7 +164,7 @@ impl<H: Handler> AnyHandler for H {
         Handler::most_together(self)
     }
 
-    fn begin(self: Arc<Self>, calls: Vec<Call>) -> Vec<BoxFuture<'static, ()>> {
+    fn begin(self: Arc<Self>, calls: Vec<OperationCall>) -> Vec<BoxFuture<'static, ()>> {
         let (mut rest, mut together) = (Vec::new(), Vec::new());
         for call in calls {
             match Handler::begin(&*self, call.operation.parameters()) {

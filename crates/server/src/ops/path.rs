@@ -9,7 +9,7 @@ use client::paths::{self, PathReport};
 use link::quic::Rejecting;
 use wire::ops::{self, encode_json};
 
-use super::{Begun, Call, Handler, NodeState};
+use super::{Begun, OperationCall, Handler, NodeState};
 
 /// Reports what this host knows of the path to a client that asks, with counts of the packets that its UDP port
 /// rejected.
@@ -40,7 +40,7 @@ impl Handler for PathHandler {
         Ok(Begun::Work(()))
     }
 
-    async fn run(&self, (): (), call: &Call) -> Result<()> {
+    async fn run(&self, (): (), call: &OperationCall) -> Result<()> {
         let peer = call.flow.as_ref().and_then(|flow| flow.peer());
         let none = "expected a connection by TCP or QUIC, found one of which no path is known";
         let peer = peer.ok_or_else(|| Error::unsupported(none))?;

@@ -9,7 +9,7 @@ use plan::Direction;
 use wire::frames::probe::{Probe, Probed, Way};
 use wire::ops;
 
-use super::{Begun, Call, Handler};
+use super::{Begun, OperationCall, Handler};
 
 /// Sends trains to whoever asks, and says what arrived of his.
 pub struct ProbeHandler;
@@ -26,7 +26,7 @@ impl Handler for ProbeHandler {
         Probe::decode(parameters).map(Begun::Work).map_err(invalid)
     }
 
-    async fn run(&self, asked: Probe, call: &Call) -> Result<()> {
+    async fn run(&self, asked: Probe, call: &OperationCall) -> Result<()> {
         let flow = call.flow.as_deref();
         let found = flow.and_then(|flow| flow.prober().zip(flow.peer()));
         let none = "expected a connection by QUIC, beside which trains travel, found another one";

@@ -14,7 +14,7 @@ use wire::limits::MAX_PIECE_ROWS;
 use wire::ops::{self, BlockPlace, Piece, ReadBody, Rows};
 
 use super::read_together::{MAX_TOGETHER, answer_together, is_small};
-use super::{Begun, Call, Handler};
+use super::{Begun, OperationCall, Handler};
 use crate::admission::Entry;
 use crate::response_compression::{Kind, LEAST_BYTES};
 use crate::stack::Stack;
@@ -53,17 +53,17 @@ impl Handler for ReadHandler {
         MAX_TOGETHER
     }
 
-    async fn run_together(&self, reads: Vec<(ops::Read, Call)>) {
+    async fn run_together(&self, reads: Vec<(ops::Read, OperationCall)>) {
         answer_together(reads).await;
     }
 
-    async fn run(&self, read: ops::Read, call: &Call) -> Result<()> {
+    async fn run(&self, read: ops::Read, call: &OperationCall) -> Result<()> {
         answer(read, call).await
     }
 }
 
 /// Answers one read.
-pub(super) async fn answer(ops::Read { place, selection }: ops::Read, call: &Call) -> Result<()> {
+pub(super) async fn answer(ops::Read { place, selection }: ops::Read, call: &OperationCall) -> Result<()> {
     let (stack, dataset) = call.node.exports.at(&place).await?;
     let array = dataset.array(place.array)?;
     let level = array.level(place.level)?;
@@ -102,7 +102,7 @@ fn with_few_rows(grain: &[u64], selection: &Selection) -> Vec<u64> {
 
 /// One read that is being answered.
 pub(super) struct Reading<'a> {
-    pub(super) call: &'a Call,
+    pub(super) call: &'a OperationCall,
     pub(super) stack: &'a Stack,
     pub(super) place: BlockPlace,
     /// Shape of the result.
@@ -169,7 +169,7 @@ impl Reading<'_> {
         mut data: Bytes,
         memory: &Arc<Entry>,
     ) -> Result<()> {
-        let Call { operation, outlet, .. } = self.call;
+        let OperationCall { operation, outlet, .. } = self.call;
         let kind = self.kind();
         outlet.look(kind, &data, operation.urgency().priority).await?;
         if row_bytes < LEAST_BYTES && rows.count() <= MAX_PIECE_ROWS {
@@ -191,7 +191,7 @@ impl Reading<'_> {
 
     /// Sends rows compressed, or as they are where nothing is won.
     async fn send_part(&self, row_bytes: usize, rows: Rows, data: Bytes, memory: &Arc<Entry>) -> Result<()> {
-        let Call { operation, outlet, .. } = self.call;
+        let OperationCall { operation, outlet, .. } = self.call;
         let (kind, priority) = (self.kind(), operation.urgency().priority);
         if let Some(way) = outlet.way(kind, &data)
             && let Some((how, carried)) = outlet.compress(kind, way, data.clone(), priority).await?
@@ -230,7 +230,7 @@ impl Reading<'_> {
 
     /// Sends an item of so many bytes of the result; with the end, when they are all of it.
     pub(super) async fn put(&self, body: Bytes, bulk: Bytes, data_bytes: u64) -> Result<()> {
-        let Call { operation, outlet, .. } = self.call;
+        let OperationCall { operation, outlet, .. } = self.call;
         outlet.room(self.kind()).await;
         let bulk = outlet.measured(self.kind(), bulk);
         if data_bytes == self.size_bytes() {

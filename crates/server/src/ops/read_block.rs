@@ -9,7 +9,7 @@ use link::Change;
 use wire::compression::Compressed;
 use wire::ops::{self, BlockBody, BlockPlace};
 
-use super::{Begun, Call, Handler};
+use super::{Begun, OperationCall, Handler};
 use crate::admission::Entry;
 use crate::response_compression::Kind;
 use crate::stack::Stack;
@@ -32,7 +32,7 @@ impl Handler for ReadBlockHandler {
         Ok(Begun::Work(ops::ReadBlock::decode(parameters)?.key))
     }
 
-    async fn run(&self, key: BlockKey, call: &Call) -> Result<()> {
+    async fn run(&self, key: BlockKey, call: &OperationCall) -> Result<()> {
         answer(key, call).await
     }
 
@@ -41,7 +41,7 @@ impl Handler for ReadBlockHandler {
     }
 }
 
-async fn answer(key: BlockKey, call: &Call) -> Result<()> {
+async fn answer(key: BlockKey, call: &OperationCall) -> Result<()> {
     let place =
         BlockPlace { dataset: key.dataset, generation: key.generation, array: key.array, level: key.level };
     let (stack, dataset) = call.node.exports.at(&place).await?;
@@ -72,7 +72,7 @@ async fn answer(key: BlockKey, call: &Call) -> Result<()> {
 
 /// The bytes as they travel.
 async fn carried(
-    call: &Call,
+    call: &OperationCall,
     kind: Kind,
     bytes: Bytes,
     memory: Entry,
@@ -87,7 +87,7 @@ async fn carried(
 }
 
 /// Waits at the gate with the priority of the moment.
-async fn admitted(call: &Call, size_bytes: u64) -> Result<Entry> {
+async fn admitted(call: &OperationCall, size_bytes: u64) -> Result<Entry> {
     let mut entry = call.node.gate.enter(call.client, call.operation.urgency(), size_bytes, size_bytes);
     loop {
         tokio::select! {
@@ -102,7 +102,7 @@ async fn admitted(call: &Call, size_bytes: u64) -> Result<Entry> {
     }
 }
 
-async fn fetch(call: &Call, stack: &Stack, key: BlockKey) -> Result<Arc<Block>> {
+async fn fetch(call: &OperationCall, stack: &Stack, key: BlockKey) -> Result<Arc<Block>> {
     let (want, handle) = want(key, call.operation.urgency());
     let mut answers = stack.source.blocks(vec![want]);
     loop {

@@ -9,7 +9,7 @@ use futures::stream::StreamExt;
 use link::Operation;
 use wire::ops::{self, BlockPlace, ReadBody};
 
-use super::{Call, end, read};
+use super::{OperationCall, end, read};
 use crate::admission::Entry;
 use crate::metrics;
 use crate::stack::Stack;
@@ -27,7 +27,7 @@ pub(super) fn is_small(read: &ops::Read) -> bool {
 }
 
 /// Answers small reads of one client and one priority.
-pub(super) async fn answer_together(mut reads: Vec<(ops::Read, Call)>) {
+pub(super) async fn answer_together(mut reads: Vec<(ops::Read, OperationCall)>) {
     while let Some((first, call)) = reads.first() {
         let (place, node) = (first.place, Arc::clone(&call.node));
         let (here, elsewhere) = reads.into_iter().partition(|(read, _)| read.place == place);
@@ -42,13 +42,13 @@ pub(super) async fn answer_together(mut reads: Vec<(ops::Read, Call)>) {
 /// A read that fits its array, and the bytes of its result.
 struct Small {
     read: ops::Read,
-    call: Call,
+    call: OperationCall,
     item_bytes: usize,
     size_bytes: u64,
 }
 
 /// Answers reads of one place, a part of them at a time.
-async fn answer_at(stack: &Stack, dataset: &Dataset, reads: Vec<(ops::Read, Call)>) {
+async fn answer_at(stack: &Stack, dataset: &Dataset, reads: Vec<(ops::Read, OperationCall)>) {
     let (mut part, mut part_bytes) = (Vec::new(), 0);
     for (read, call) in reads {
         let most_bytes = call.node.gate.own_bytes();
@@ -110,7 +110,7 @@ async fn answer_part(stack: &Stack, mut part: Vec<Small>) {
                 Ok(bytes) => {
                     (count, sum_bytes) = (count + 1, sum_bytes + sizes[number]);
                     node.get_or_insert_with(|| Arc::clone(&call.node));
-                    let Call { operation, place, .. } = call;
+                    let OperationCall { operation, place, .. } = call;
                     answers.push((operation, body.clone(), Entry::hold_part(&memory, bytes)));
                     places.push(place);
                 }

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use export::statistics::MOST_BYTES;
 use wire::ops::{self, StatsRequest};
 
-use super::{Begun, Call, Handler};
+use super::{Begun, OperationCall, Handler};
 
 /// Answers `stats`: statistics of decoded values.
 pub struct StatsHandler;
@@ -25,7 +25,7 @@ impl Handler for StatsHandler {
         StatsRequest::decode(parameters).map(Begun::Work)
     }
 
-    async fn run(&self, request: StatsRequest, call: &Call) -> Result<()> {
+    async fn run(&self, request: StatsRequest, call: &OperationCall) -> Result<()> {
         let (stack, _) = call.node.exports.at(&request.place).await?;
         let mut memory = call.enter(MOST_BYTES).await;
         let stats = stack.stats(&request, call.operation.urgency(), memory.admitted().await).await?;
