@@ -5,7 +5,7 @@ use std::sync::Arc;
 use array::{Error, Meaning, Result};
 use bytes::Bytes;
 use serde::Deserialize;
-use server::ops::{Begun, OperationCall, Handler};
+use server::ops::{BeginOutcome, OperationCall, Handler};
 use stream::Session;
 use wire::ops;
 
@@ -37,7 +37,7 @@ impl Handler for InterpretHandler {
         false
     }
 
-    fn begin(&self, parameters: Bytes) -> Result<Begun<Option<Meaning>>> {
+    fn begin(&self, parameters: Bytes) -> Result<BeginOutcome<Option<Meaning>>> {
         let Parameters { meaning } = serde_json::from_slice(&parameters)
             .map_err(|e| Error::invalid(format!("expected parameters of `interpret` in JSON: {e}")))?;
         if let Some(other @ (Meaning::Text | Meaning::Colors)) = meaning {
@@ -46,7 +46,7 @@ impl Handler for InterpretHandler {
                 "expected `intensity`, `labels` or null as meaning, found {found}"
             )));
         }
-        Ok(Begun::Work(meaning))
+        Ok(BeginOutcome::Work(meaning))
     }
 
     async fn run(&self, meaning: Option<Meaning>, call: &OperationCall) -> Result<()> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use array::{Error, Result};
 use bytes::Bytes;
 use link::Change;
-use server::ops::{Begun, OperationCall, Handler};
+use server::ops::{BeginOutcome, OperationCall, Handler};
 use session::Role;
 use stream::{Participant, Session};
 use wire::ops;
@@ -33,12 +33,12 @@ impl Handler for JoinHandler {
         ops::JOIN
     }
 
-    fn begin(&self, parameters: Bytes) -> Result<Begun<session::Join>> {
+    fn begin(&self, parameters: Bytes) -> Result<BeginOutcome<session::Join>> {
         let wish = session::Join::parse(&parameters)?;
         if !["", MAIN].contains(&wish.session.as_str()) {
             return Err(Error::not_found(format!("expected the session `{MAIN}`, found `{}`", wish.session)));
         }
-        Ok(Begun::Work(wish))
+        Ok(BeginOutcome::Work(wish))
     }
 
     async fn run(&self, wish: session::Join, call: &OperationCall) -> Result<()> {

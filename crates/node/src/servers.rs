@@ -6,7 +6,7 @@ use std::time::Duration;
 use array::{Error, Result};
 use bytes::Bytes;
 use serde_json::{Value, json};
-use server::ops::{Begun, OperationCall, Handler};
+use server::ops::{BeginOutcome, OperationCall, Handler};
 use tokio::time::MissedTickBehavior;
 use wire::ops::{self, encode_json};
 
@@ -33,8 +33,8 @@ impl Handler for ServersHandler {
         false
     }
 
-    fn begin(&self, _parameters: Bytes) -> Result<Begun<()>> {
-        Ok(Begun::Work(()))
+    fn begin(&self, _parameters: Bytes) -> Result<BeginOutcome<()>> {
+        Ok(BeginOutcome::Work(()))
     }
 
     async fn run(&self, (): (), call: &OperationCall) -> Result<()> {

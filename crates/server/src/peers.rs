@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use wire::ops::{Describe, encode_json};
 
 use crate::exports::Export;
-use crate::ops::{Begun, OperationCall, Handler};
+use crate::ops::{BeginOutcome, OperationCall, Handler};
 use crate::stack::Stack;
 
 /// Time for which an answer about a chain is taken as valid.
@@ -33,8 +33,8 @@ impl Handler for PeersHandler {
         true
     }
 
-    fn begin(&self, parameters: Bytes) -> Result<Begun<Describe>> {
-        Describe::decode(parameters).map(Begun::Work)
+    fn begin(&self, parameters: Bytes) -> Result<BeginOutcome<Describe>> {
+        Describe::decode(parameters).map(BeginOutcome::Work)
     }
 
     async fn run(&self, asked: Describe, call: &OperationCall) -> Result<()> {

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use client::remote_call::{CallRequest, Operand, OperationParameters};
 use export::bounded_scan::{MOST_PART_BYTES, PARTS_IN_MEMORY, Part, Scan};
 use serde::{Deserialize, Serialize};
-use server::ops::{Begun, OperationCall, Handler};
+use server::ops::{BeginOutcome, OperationCall, Handler};
 
 use crate::OneOrMany;
 
@@ -57,10 +57,10 @@ impl Handler for Answering {
         IsosurfaceCells::NAME
     }
 
-    fn begin(&self, parameters: Bytes) -> Result<Begun<Self::Work>> {
+    fn begin(&self, parameters: Bytes) -> Result<BeginOutcome<Self::Work>> {
         let asked = Self::Work::parse(&parameters)?;
         asked.with.isovalues.check("isovalues", MOST_ISOVALUES, f64::MIN, f64::MAX)?;
-        Ok(Begun::Work(asked))
+        Ok(BeginOutcome::Work(asked))
     }
 
     async fn run(&self, asked: Self::Work, call: &OperationCall) -> Result<()> {

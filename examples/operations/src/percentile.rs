@@ -12,7 +12,7 @@ use bytes::Bytes;
 use client::remote_call::{CallRequest, Operand, OperationParameters};
 use export::bounded_scan::{MOST_PART_BYTES, PARTS_IN_MEMORY, Part, Scan};
 use serde::{Deserialize, Serialize};
-use server::ops::{Begun, OperationCall, Handler};
+use server::ops::{BeginOutcome, OperationCall, Handler};
 
 use crate::OneOrMany;
 
@@ -64,10 +64,10 @@ impl Handler for Answering {
         Percentile::NAME
     }
 
-    fn begin(&self, parameters: Bytes) -> Result<Begun<Self::Work>> {
+    fn begin(&self, parameters: Bytes) -> Result<BeginOutcome<Self::Work>> {
         let asked = Self::Work::parse(&parameters)?;
         asked.with.q.check("percentages", MOST_PERCENTAGES, 0.0, 100.0)?;
-        Ok(Begun::Work(asked))
+        Ok(BeginOutcome::Work(asked))
     }
 
     async fn run(&self, asked: Self::Work, call: &OperationCall) -> Result<()> {

@@ -16,7 +16,7 @@ use export::bounded_scan::{PARTS_IN_MEMORY, Part, Scan};
 use export::read_slabs::{Slab, slabs};
 use serde::{Deserialize, Serialize};
 use server::admission::Entry;
-use server::ops::{Begun, OperationCall, Handler};
+use server::ops::{BeginOutcome, OperationCall, Handler};
 
 /// Largest useful amount of memory, bytes.
 const MOST_BYTES: u64 = 48 << 20;
@@ -80,7 +80,7 @@ impl Handler for Answering {
         Resample::NAME
     }
 
-    fn begin(&self, parameters: Bytes) -> Result<Begun<Self::Work>> {
+    fn begin(&self, parameters: Bytes) -> Result<BeginOutcome<Self::Work>> {
         let asked = Self::Work::parse(&parameters)?;
         let shape = &asked.with.shape;
         let elements = shape.iter().try_fold(SUM_BYTES as u64, |n, &v| n.checked_mul(v));
@@ -89,7 +89,7 @@ impl Handler for Answering {
                 "expected a shape of at most {MAX_AXES} axes, each of at least 1, found {shape:?}"
             )));
         }
-        Ok(Begun::Work(asked))
+        Ok(BeginOutcome::Work(asked))
     }
 
     async fn run(&self, asked: Self::Work, call: &OperationCall) -> Result<()> {

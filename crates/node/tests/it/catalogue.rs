@@ -15,7 +15,7 @@ use node::assemble::assemble;
 use node::node::{Listen, Options};
 use node::operations::of_data_server;
 use server::connections::Limits;
-use server::ops::{Begun, OperationCall, Handler};
+use server::ops::{BeginOutcome, OperationCall, Handler};
 use server::stack::Stack;
 use wire::ops::{BlockPlace, StatsRequest, encode_json};
 
@@ -125,7 +125,7 @@ impl Handler for Failing {
         self.0
     }
 
-    fn begin(&self, _parameters: Bytes) -> Result<Begun<()>> {
+    fn begin(&self, _parameters: Bytes) -> Result<BeginOutcome<()>> {
         Err(Error::new(ErrorKind::Unreachable, "its disk is gone"))
     }
 
@@ -187,8 +187,8 @@ impl Handler for Through {
         PEERS
     }
 
-    fn begin(&self, _parameters: Bytes) -> Result<Begun<()>> {
-        encode_json(&Peers { peers: Vec::new(), chain: self.0.clone() }).map(Begun::Answered)
+    fn begin(&self, _parameters: Bytes) -> Result<BeginOutcome<()>> {
+        encode_json(&Peers { peers: Vec::new(), chain: self.0.clone() }).map(BeginOutcome::Answered)
     }
 
     async fn run(&self, (): (), _call: &OperationCall) -> Result<()> {

@@ -15,7 +15,7 @@ use link::OpStream;
 use node::operations::of_data_server;
 use serde::{Deserialize, Serialize};
 use server::connections::Limits;
-use server::ops::{Begun, OperationCall, Handler};
+use server::ops::{BeginOutcome, OperationCall, Handler};
 use server::stack::Stack;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
@@ -55,8 +55,8 @@ impl Handler for Summing {
         Sum::NAME
     }
 
-    fn begin(&self, parameters: Bytes) -> Result<Begun<Self::Work>> {
-        CallRequest::parse(&parameters).map(Begun::Work)
+    fn begin(&self, parameters: Bytes) -> Result<BeginOutcome<Self::Work>> {
+        CallRequest::parse(&parameters).map(BeginOutcome::Work)
     }
 
     async fn run(&self, asked: Self::Work, call: &OperationCall) -> Result<()> {
@@ -203,7 +203,7 @@ impl Handler for Changed {
         Sum::NAME
     }
 
-    fn begin(&self, _parameters: Bytes) -> Result<Begun<()>> {
+    fn begin(&self, _parameters: Bytes) -> Result<BeginOutcome<()>> {
         self.0.fetch_add(1, Ordering::SeqCst);
         Err(Error::new(ErrorKind::Stale, "the data are others now"))
     }
@@ -253,12 +253,12 @@ impl Handler for Busy {
         self.name
     }
 
-    fn begin(&self, _parameters: Bytes) -> Result<Begun<()>> {
+    fn begin(&self, _parameters: Bytes) -> Result<BeginOutcome<()>> {
         self.asked.fetch_add(1, Ordering::SeqCst);
         let less = |left: u64| left.checked_sub(1);
         match self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less) {
             Ok(_) => Err(Error::new(ErrorKind::Busy, "too many")),
-            Err(_) => Ok(Begun::Work(())),
+            Err(_) => Ok(BeginOutcome::Work(())),
         }
     }
 

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use link::{ClientHandle, Trust, quic};
 use node::operations::of_data_server;
 use server::connections::Limits;
-use server::ops::{Begun, OperationCall, Handler};
+use server::ops::{BeginOutcome, OperationCall, Handler};
 use tokio::net::UdpSocket;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -36,9 +36,9 @@ impl Handler for Counting {
         self.name
     }
 
-    fn begin(&self, _: Bytes) -> Result<Begun<()>> {
+    fn begin(&self, _: Bytes) -> Result<BeginOutcome<()>> {
         let count = self.begun.fetch_add(1, Ordering::SeqCst) + 1;
-        Ok(Begun::Answered(count.to_string().into()))
+        Ok(BeginOutcome::Answered(count.to_string().into()))
     }
 
     fn only_reads(&self) -> bool {

@@ -11,7 +11,7 @@ use client::requests::RemoteOperation;
 use link::{OpStream, Said};
 use node::operations::of_data_server;
 use server::connections::Limits;
-use server::ops::{Begun, OperationCall, Handler};
+use server::ops::{BeginOutcome, OperationCall, Handler};
 use tokio::sync::Semaphore;
 
 use crate::common::Served;
@@ -43,12 +43,12 @@ impl Handler for Add {
         "add"
     }
 
-    fn begin(&self, parameters: Bytes) -> Result<Begun<()>> {
+    fn begin(&self, parameters: Bytes) -> Result<BeginOutcome<()>> {
         let total = self.0.begun.fetch_add(1, Ordering::SeqCst) + 1;
         match &parameters[..] {
-            b"+" => Ok(Begun::Answered(total.to_string().into())),
-            b"=" => Ok(Begun::Done),
-            b"?" => Ok(Begun::Work(())),
+            b"+" => Ok(BeginOutcome::Answered(total.to_string().into())),
+            b"=" => Ok(BeginOutcome::Done),
+            b"?" => Ok(BeginOutcome::Work(())),
             _ => Err(Error::invalid("expected `+`, `=` or `?`")),
         }
     }
@@ -149,8 +149,8 @@ impl Handler for OneIsHeld {
         "held"
     }
 
-    fn begin(&self, _parameters: Bytes) -> Result<Begun<()>> {
-        Ok(Begun::Together(()))
+    fn begin(&self, _parameters: Bytes) -> Result<BeginOutcome<()>> {
+        Ok(BeginOutcome::Together(()))
     }
 
     async fn run(&self, (): (), _call: &OperationCall) -> Result<()> {

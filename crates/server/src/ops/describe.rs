@@ -5,7 +5,7 @@ use bytes::Bytes;
 use wire::limits::MAX_BODY_BYTES;
 use wire::ops;
 
-use super::{Begun, OperationCall, Handler};
+use super::{BeginOutcome, OperationCall, Handler};
 
 /// Answers `describe`: the description of one data set.
 pub struct DescribeHandler;
@@ -21,8 +21,8 @@ impl Handler for DescribeHandler {
         true
     }
 
-    fn begin(&self, parameters: Bytes) -> Result<Begun<ops::Describe>> {
-        ops::Describe::decode(parameters).map(Begun::Work)
+    fn begin(&self, parameters: Bytes) -> Result<BeginOutcome<ops::Describe>> {
+        ops::Describe::decode(parameters).map(BeginOutcome::Work)
     }
 
     async fn run(&self, asked: ops::Describe, call: &OperationCall) -> Result<()> {

@@ -36,7 +36,7 @@ pub trait Handler: Send + Sync + 'static {
     ///
     /// # Errors
     /// The error that the client gets; `Invalid` for parameters that are none.
-    fn begin(&self, parameters: Bytes) -> Result<Begun<Self::Work>>;
+    fn begin(&self, parameters: Bytes) -> Result<BeginOutcome<Self::Work>>;
 
     /// Does the work and answers: items, in any number. The caller says *done* or *failed* afterwards. It is dropped
     /// when the client withdraws the operation, unless [`hears_changes`](Self::hears_changes).
@@ -82,7 +82,7 @@ pub trait Handler: Send + Sync + 'static {
 
 /// How an operation began.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Begun<W> {
+pub enum BeginOutcome<W> {
     /// This is the whole answer, one item without bulk: no task is made for it.
     Answered(Bytes),
     /// It is done, and there is nothing to say: one-way operations end so.

@@ -4,7 +4,7 @@ use array::Result;
 use bytes::Bytes;
 use wire::ops::{self, ListEntry};
 
-use super::{Begun, OperationCall, Handler};
+use super::{BeginOutcome, OperationCall, Handler};
 
 /// Answers `list`: the data sets there are.
 pub struct ListHandler;
@@ -24,8 +24,8 @@ impl Handler for ListHandler {
         false
     }
 
-    fn begin(&self, _parameters: Bytes) -> Result<Begun<()>> {
-        Ok(Begun::Work(()))
+    fn begin(&self, _parameters: Bytes) -> Result<BeginOutcome<()>> {
+        Ok(BeginOutcome::Work(()))
     }
 
     async fn run(&self, (): (), call: &OperationCall) -> Result<()> {

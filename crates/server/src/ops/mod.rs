@@ -24,7 +24,7 @@ use futures::future::{BoxFuture, FutureExt, join_all};
 pub use describe::DescribeHandler;
 use forward::{Forwarded, forward};
 use handler::end;
-pub use handler::{Begun, OperationCall, Handler, NodeState};
+pub use handler::{BeginOutcome, OperationCall, Handler, NodeState};
 pub use list::ListHandler;
 pub use path::PathHandler;
 pub use probe::ProbeHandler;
@@ -168,10 +168,10 @@ impl<H: Handler> AnyHandler for H {
         let (mut rest, mut together) = (Vec::new(), Vec::new());
         for call in calls {
             match Handler::begin(&*self, call.operation.parameters()) {
-                Ok(Begun::Done) => end(&call, Ok(())),
-                Ok(Begun::Answered(body)) => rest.extend(answer_now(call, body)),
-                Ok(Begun::Work(work)) => rest.push(run(Arc::clone(&self), work, call).boxed()),
-                Ok(Begun::Together(work)) => together.push((work, call)),
+                Ok(BeginOutcome::Done) => end(&call, Ok(())),
+                Ok(BeginOutcome::Answered(body)) => rest.extend(answer_now(call, body)),
+                Ok(BeginOutcome::Work(work)) => rest.push(run(Arc::clone(&self), work, call).boxed()),
+                Ok(BeginOutcome::Together(work)) => together.push((work, call)),
                 Err(error) => end(&call, Err(error)),
             }
         }

@@ -9,7 +9,7 @@ use client::paths::{self, PathReport};
 use link::quic::Rejecting;
 use wire::ops::{self, encode_json};
 
-use super::{Begun, OperationCall, Handler, NodeState};
+use super::{BeginOutcome, OperationCall, Handler, NodeState};
 
 /// Reports what this host knows of the path to a client that asks, with counts of the packets that its UDP port
 /// rejected.
@@ -36,8 +36,8 @@ impl Handler for PathHandler {
         false
     }
 
-    fn begin(&self, _parameters: Bytes) -> Result<Begun<()>> {
-        Ok(Begun::Work(()))
+    fn begin(&self, _parameters: Bytes) -> Result<BeginOutcome<()>> {
+        Ok(BeginOutcome::Work(()))
     }
 
     async fn run(&self, (): (), call: &OperationCall) -> Result<()> {

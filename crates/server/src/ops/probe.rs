@@ -9,7 +9,7 @@ use plan::Direction;
 use wire::frames::probe::{Probe, Probed, Way};
 use wire::ops;
 
-use super::{Begun, OperationCall, Handler};
+use super::{BeginOutcome, OperationCall, Handler};
 
 /// Sends trains to whoever asks, and says what arrived of his.
 pub struct ProbeHandler;
@@ -21,9 +21,9 @@ impl Handler for ProbeHandler {
         ops::PROBE
     }
 
-    fn begin(&self, parameters: Bytes) -> Result<Begun<Probe>> {
+    fn begin(&self, parameters: Bytes) -> Result<BeginOutcome<Probe>> {
         let invalid = |error: Error| Error::new(ErrorKind::Invalid, error.message());
-        Probe::decode(parameters).map(Begun::Work).map_err(invalid)
+        Probe::decode(parameters).map(BeginOutcome::Work).map_err(invalid)
     }
 
     async fn run(&self, asked: Probe, call: &OperationCall) -> Result<()> {

@@ -14,7 +14,7 @@ use wire::limits::MAX_PIECE_ROWS;
 use wire::ops::{self, BlockPlace, Piece, ReadBody, Rows};
 
 use super::read_together::{MAX_TOGETHER, answer_together, is_small};
-use super::{Begun, OperationCall, Handler};
+use super::{BeginOutcome, OperationCall, Handler};
 use crate::admission::Entry;
 use crate::response_compression::{Kind, LEAST_BYTES};
 use crate::stack::Stack;
@@ -44,9 +44,9 @@ impl Handler for ReadHandler {
         true
     }
 
-    fn begin(&self, parameters: Bytes) -> Result<Begun<ops::Read>> {
+    fn begin(&self, parameters: Bytes) -> Result<BeginOutcome<ops::Read>> {
         let read = ops::Read::decode(parameters)?;
-        Ok(if is_small(&read) { Begun::Together(read) } else { Begun::Work(read) })
+        Ok(if is_small(&read) { BeginOutcome::Together(read) } else { BeginOutcome::Work(read) })
     }
 
     fn most_together(&self) -> usize {

@@ -9,7 +9,7 @@ use link::Change;
 use wire::compression::Compressed;
 use wire::ops::{self, BlockBody, BlockPlace};
 
-use super::{Begun, OperationCall, Handler};
+use super::{BeginOutcome, OperationCall, Handler};
 use crate::admission::Entry;
 use crate::response_compression::Kind;
 use crate::stack::Stack;
@@ -28,8 +28,8 @@ impl Handler for ReadBlockHandler {
         true
     }
 
-    fn begin(&self, parameters: Bytes) -> Result<Begun<BlockKey>> {
-        Ok(Begun::Work(ops::ReadBlock::decode(parameters)?.key))
+    fn begin(&self, parameters: Bytes) -> Result<BeginOutcome<BlockKey>> {
+        Ok(BeginOutcome::Work(ops::ReadBlock::decode(parameters)?.key))
     }
 
     async fn run(&self, key: BlockKey, call: &OperationCall) -> Result<()> {

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use export::statistics::MOST_BYTES;
 use wire::ops::{self, StatsRequest};
 
-use super::{Begun, OperationCall, Handler};
+use super::{BeginOutcome, OperationCall, Handler};
 
 /// Answers `stats`: statistics of decoded values.
 pub struct StatsHandler;
@@ -21,8 +21,8 @@ impl Handler for StatsHandler {
         true
     }
 
-    fn begin(&self, parameters: Bytes) -> Result<Begun<StatsRequest>> {
-        StatsRequest::decode(parameters).map(Begun::Work)
+    fn begin(&self, parameters: Bytes) -> Result<BeginOutcome<StatsRequest>> {
+        StatsRequest::decode(parameters).map(BeginOutcome::Work)
     }
 
     async fn run(&self, request: StatsRequest, call: &OperationCall) -> Result<()> {
