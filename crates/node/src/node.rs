@@ -14,7 +14,7 @@ use server::exports::Exports;
 use server::http::{Site, colormaps, redirect_router, router};
 use server::identity::{self, IdentityChoice};
 use server::metrics::Metrics;
-use server::ops::{Registry, NodeState};
+use server::ops::{OperationRegistry, NodeState};
 use server::peers::check_chain;
 use server::port::listen::listen;
 use server::port::{Port, Sites, open_files};
@@ -107,7 +107,7 @@ pub async fn open(options: &Options) -> Result<Arc<NodeState>> {
 ///
 /// # Errors
 /// `Io` when the address cannot be had, those of the identity, and `Invalid` when its data come from itself.
-pub async fn start(options: &Options, shared: Arc<NodeState>, registry: Registry) -> Result<Node> {
+pub async fn start(options: &Options, shared: Arc<NodeState>, registry: OperationRegistry) -> Result<Node> {
     let mut node = start_unseen(options, shared, registry).await?;
     let note = RunningServer {
         address: node.address,
@@ -129,7 +129,7 @@ pub async fn start(options: &Options, shared: Arc<NodeState>, registry: Registry
 ///
 /// # Errors
 /// As [`start`].
-pub(crate) async fn start_unseen(options: &Options, shared: Arc<NodeState>, registry: Registry) -> Result<Node> {
+pub(crate) async fn start_unseen(options: &Options, shared: Arc<NodeState>, registry: OperationRegistry) -> Result<Node> {
     let machine = running_servers::machine_name();
     let directories = &options.context.directories;
     let identity = identity::load(&options.identity, &directories.identity, &machine)?;

@@ -1,15 +1,15 @@
 //! The operations of a data server; `examples/operations` adds three.
 
 use server::ops::{
-    DescribeHandler, ListHandler, PathHandler, ProbeHandler, ReadBlockHandler, ReadHandler, Registry,
+    DescribeHandler, ListHandler, PathHandler, ProbeHandler, ReadBlockHandler, ReadHandler, OperationRegistry,
     StatsHandler,
 };
 use server::peers::PeersHandler;
 
 /// Registry of the operations that every data server answers.
 #[must_use]
-pub fn of_data_server() -> Registry {
-    let mut registry = Registry::default();
+pub fn of_data_server() -> OperationRegistry {
+    let mut registry = OperationRegistry::default();
     registry.add(ListHandler);
     registry.add(DescribeHandler);
     registry.add(ReadHandler);

@@ -17,7 +17,7 @@ use crate::admission::ClientId;
 use crate::connections::Visit;
 use crate::metrics;
 use crate::ops::operation_limit::UnderWay;
-use crate::ops::{OperationCall, Registry, NodeState};
+use crate::ops::{OperationCall, OperationRegistry, NodeState};
 use crate::response_compression::Outlet;
 use crate::token::Admission;
 
@@ -42,7 +42,7 @@ pub struct Service {
     /// Rule that decides which clients are admitted.
     pub admission: Admission,
     /// Operations that are answered.
-    pub registry: Registry,
+    pub registry: OperationRegistry,
     /// State that all operations of the node share.
     pub shared: Arc<NodeState>,
     clients: AtomicU64,
@@ -52,7 +52,7 @@ pub struct Service {
 impl Service {
     /// A service without clients yet.
     #[must_use]
-    pub fn new(admission: Admission, registry: Registry, shared: Arc<NodeState>) -> Self {
+    pub fn new(admission: Admission, registry: OperationRegistry, shared: Arc<NodeState>) -> Self {
         let places = CLIENTS_IN_FULL * u64::from(most_operations(&shared));
         Self { admission, registry, shared, clients: AtomicU64::new(0), waiting: WaitingRoom::new(places) }
     }

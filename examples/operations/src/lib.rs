@@ -6,7 +6,7 @@ mod one_or_many;
 mod percentile;
 mod resample;
 
-use server::ops::Registry;
+use server::ops::OperationRegistry;
 
 pub use isosurface_cells::{CellCounts, IsosurfaceCells};
 pub use one_or_many::OneOrMany;
@@ -14,7 +14,7 @@ pub use percentile::{Percentile, Percentiles};
 pub use resample::{Method, Resample, Resampled};
 
 /// Registers the three operations.
-pub fn add_to(registry: &mut Registry) {
+pub fn add_to(registry: &mut OperationRegistry) {
     registry.add(percentile::Answering);
     registry.add(isosurface_cells::Answering);
     registry.add(resample::Answering);

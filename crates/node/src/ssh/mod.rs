@@ -14,7 +14,7 @@ use client::url::Location;
 use server::connection::Service;
 use server::connections::{Limits, Lobby};
 use server::identity::IdentityChoice;
-use server::ops::{Registry, NodeState};
+use server::ops::{OperationRegistry, NodeState};
 use server::public_address::Front;
 use server::token::{Admission, Token};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
@@ -33,7 +33,7 @@ const CONNECTION_VARIABLE: &str = "SSH_CONNECTION";
 ///
 /// # Errors
 /// `Invalid` when this process was not started by `ssh://`. What cannot be opened is told to the other end.
-pub async fn serve(context: Context, registry: Registry) -> Result<()> {
+pub async fn serve(context: Context, registry: OperationRegistry) -> Result<()> {
     let (mut input, mut output) = stdio::take()?;
     let mut early = BytesMut::new();
     let wish = tokio::time::timeout(WISH_WITHIN, read_request(&mut input, &mut early)).await;
@@ -125,7 +125,7 @@ fn reached_at() -> Option<IpAddr> {
 }
 
 /// A port for a direct link; none where that is not possible, which is no failure.
-async fn listen(options: &Options, shared: &Arc<NodeState>, registry: &Registry) -> Option<Node> {
+async fn listen(options: &Options, shared: &Arc<NodeState>, registry: &OperationRegistry) -> Option<Node> {
     reached_at()?;
     match node::start_unseen(options, Arc::clone(shared), registry.clone()).await {
         Ok(node) => Some(node),

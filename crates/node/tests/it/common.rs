@@ -16,7 +16,7 @@ use node::node::{Listen, Options};
 use node::operations::of_data_server;
 use server::connections::Limits;
 use server::identity::IdentityChoice;
-use server::ops::Registry;
+use server::ops::OperationRegistry;
 use server::public_address::Front;
 use server::stack::Stack;
 use server::token::{Admission, Token};
@@ -62,7 +62,7 @@ impl Served {
         Self::with(locations, of_data_server(), limits).await
     }
 
-    pub(crate) async fn with(locations: &[&str], registry: Registry, limits: Limits) -> Self {
+    pub(crate) async fn with(locations: &[&str], registry: OperationRegistry, limits: Limits) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let options = options(folder.path(), locations);
         Self::run(folder, &options, registry, limits).await.unwrap()
@@ -95,7 +95,7 @@ impl Served {
         Self::run(folder, &options, of_data_server(), Limits::default()).await.unwrap()
     }
 
-    async fn run(folder: TempDir, options: &Options, registry: Registry, limits: Limits) -> Result<Self> {
+    async fn run(folder: TempDir, options: &Options, registry: OperationRegistry, limits: Limits) -> Result<Self> {
         let shared = node::node::open(options).await?;
         // Where a server has just ended its sockets may close a moment later.
         let mut tries = 0;

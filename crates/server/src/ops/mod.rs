@@ -34,9 +34,9 @@ pub use stats::StatsHandler;
 
 /// Operations by name.
 #[derive(Clone, Default)]
-pub struct Registry(BTreeMap<&'static str, Arc<dyn AnyHandler>>);
+pub struct OperationRegistry(BTreeMap<&'static str, Arc<dyn AnyHandler>>);
 
-impl Registry {
+impl OperationRegistry {
     /// Adds an operation, or replaces the one of its name.
     pub fn add(&mut self, handler: impl Handler) {
         self.0.insert(handler.name(), Arc::new(handler));
