@@ -36,9 +36,9 @@ pub(super) async fn forward(call: &OperationCall) -> Result<Forwarded> {
     for remote in remotes {
         match pass_on(call, remote, &parameters).await {
             Ok(()) => return Ok(Forwarded::Answered),
-            Err(Failed { error, is_begun: false }) if error.kind() == ErrorKind::Unsupported => {}
-            Err(Failed { error, is_begun: false }) if another_may_answer(&error) => last = Some(error),
-            Err(Failed { error, .. }) => return Err(error),
+            Err(ForwardError { error, is_begun: false }) if error.kind() == ErrorKind::Unsupported => {}
+            Err(ForwardError { error, is_begun: false }) if another_may_answer(&error) => last = Some(error),
+            Err(ForwardError { error, .. }) => return Err(error),
         }
     }
     last.map_or(Ok(Forwarded::NotThere), Err)
@@ -50,14 +50,14 @@ fn called(parameters: &[u8]) -> Option<CallRequest<Value>> {
 }
 
 /// Why an answer did not come whole.
-struct Failed {
+struct ForwardError {
     error: Error,
     /// A part of it was passed on already.
     is_begun: bool,
 }
 
-async fn pass_on(call: &OperationCall, remote: &RemoteSource, parameters: &Bytes) -> std::result::Result<(), Failed> {
-    let before = |error| Failed { error, is_begun: false };
+async fn pass_on(call: &OperationCall, remote: &RemoteSource, parameters: &Bytes) -> std::result::Result<(), ForwardError> {
+    let before = |error| ForwardError { error, is_begun: false };
     let urgency = call.operation.urgency();
     let name = call.operation.name();
     let mut replies =
@@ -66,11 +66,11 @@ async fn pass_on(call: &OperationCall, remote: &RemoteSource, parameters: &Bytes
         Some(Err(error)) => return Err(before(error)),
         first => first.transpose().map_err(before)?,
     };
-    pass_on_replies(call, first, &mut replies).await.map_err(|error| Failed { error, is_begun: true })
+    pass_on_replies(call, first, &mut replies).await.map_err(|error| ForwardError { error, is_begun: true })
 }
 
 /// An item that has not come whole.
-struct Open {
+struct PartialReply {
     item: u32,
     body: Bytes,
     memory: Entry,
@@ -80,7 +80,7 @@ struct Open {
 /// Passes items on, each once it is whole, which those of one operation are one after another. Their memory is the gate's:
 /// nothing more is taken from the other server than the client takes.
 async fn pass_on_replies(call: &OperationCall, first: Option<Reply>, replies: &mut OpStream) -> Result<()> {
-    let mut open: Option<Open> = None;
+    let mut open: Option<PartialReply> = None;
     let mut next = first;
     while let Some(reply) = next {
         match reply {
@@ -92,13 +92,13 @@ async fn pass_on_replies(call: &OperationCall, first: Option<Reply>, replies: &m
             }
             Reply::Item { item, body, bulk_bytes } => {
                 let memory = call.enter_whole(bulk_bytes).await;
-                open = Some(Open { item, body, memory, bulk: Vec::new() });
+                open = Some(PartialReply { item, body, memory, bulk: Vec::new() });
             }
             Reply::Piece { item, bytes, complete, .. } => {
                 let of_item = open.as_mut().filter(|open| open.item == item);
                 let missing = || Error::corrupt("expected a piece of an open item");
                 of_item.ok_or_else(missing)?.bulk.extend_from_slice(&bytes);
-                if complete && let Some(Open { body, memory, bulk, .. }) = open.take() {
+                if complete && let Some(PartialReply { body, memory, bulk, .. }) = open.take() {
                     call.operation.item(body, memory.hold(bulk)).await?;
                 }
             }
