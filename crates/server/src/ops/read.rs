@@ -73,7 +73,7 @@ pub(super) async fn answer(ops::Read { place, selection }: ops::Read, call: &Ope
     let most = (call.node.gate.capacity_bytes() / 4).clamp(call.node.gate.own_bytes(), SLAB_BYTES);
     let grain = level.grain().map(|grain| with_few_rows(grain, &selection));
     let slabs = slabs(&selection, item_bytes, grain.as_deref(), most);
-    let read = Reading { call, stack: &stack, place, shape: selection.shape(), item_bytes, grain };
+    let read = ReadCall { call, stack: &stack, place, shape: selection.shape(), item_bytes, grain };
     let begun = tokio::time::Instant::now();
     let is_passed = match &level.chunk {
         Some(chunk) if call.outlet.may_pass() => read.passed(chunk, &selection).await?,
@@ -101,7 +101,7 @@ fn with_few_rows(grain: &[u64], selection: &Selection) -> Vec<u64> {
 }
 
 /// One read that is being answered.
-pub(super) struct Reading<'a> {
+pub(super) struct ReadCall<'a> {
     pub(super) call: &'a OperationCall,
     pub(super) stack: &'a Stack,
     pub(super) place: BlockPlace,
@@ -111,7 +111,7 @@ pub(super) struct Reading<'a> {
     grain: Option<Vec<u64>>,
 }
 
-impl Reading<'_> {
+impl ReadCall<'_> {
     /// Reads and sends a slab, in as many parts as memory demands.
     pub(super) async fn slab(&self, slab: Slab) -> Result<()> {
         let size = self.size_of(&slab);

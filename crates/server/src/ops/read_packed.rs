@@ -7,7 +7,7 @@ use wire::compression::Compressed;
 use wire::limits::MAX_ITEM_BULK_BYTES;
 use wire::ops::Piece;
 
-use super::read::Reading;
+use super::read::ReadCall;
 
 /// Chunks under way in one operation.
 const CHUNKS_UNDER_WAY: usize = 8;
@@ -17,7 +17,7 @@ const MAX_ROWS: u64 = 4_096;
 /// Chunks that are looked at for one that passes, before all are decoded here.
 const MAX_LOOKED_AT: usize = 64;
 
-impl Reading<'_> {
+impl ReadCall<'_> {
     /// Answers chunk by chunk where chunks pass; false, with nothing sent, where they do not.
     pub(super) async fn passed(&self, chunk: &[u64], selection: &Selection) -> Result<bool> {
         if selection.ranges().iter().any(|range| range.step > 1) {
