@@ -40,7 +40,7 @@ pub(super) async fn answer_together(mut reads: Vec<(ops::Read, OperationCall)>) 
 }
 
 /// A read that fits its array, and the bytes of its result.
-struct Small {
+struct SmallReadCall {
     read: ops::Read,
     call: OperationCall,
     item_bytes: usize,
@@ -69,7 +69,7 @@ async fn answer_at(stack: &Stack, dataset: &Dataset, reads: Vec<(ops::Read, Oper
             part_bytes = 0;
         }
         part_bytes += size_bytes;
-        part.push(Small { read, call, item_bytes, size_bytes });
+        part.push(SmallReadCall { read, call, item_bytes, size_bytes });
     }
     answer_part(stack, part).await;
 }
@@ -84,7 +84,7 @@ fn sizes(dataset: &Dataset, ops::Read { place, selection }: &ops::Read) -> Resul
 }
 
 /// Answers reads whose results fit memory together, those first that are read first.
-async fn answer_part(stack: &Stack, mut part: Vec<Small>) {
+async fn answer_part(stack: &Stack, mut part: Vec<SmallReadCall>) {
     let Some(memory) = enter(&mut part).await.map(Arc::new) else { return };
     let Some(first) = part.first() else { return };
     let (BlockPlace { array, level, .. }, item_bytes) = (first.read.place, first.item_bytes);
@@ -130,7 +130,7 @@ async fn answer_part(stack: &Stack, mut part: Vec<Small>) {
 }
 
 /// Waits for room in the connection and for memory; those that are withdrawn meanwhile are left out. `None` when all are.
-async fn enter(part: &mut Vec<Small>) -> Option<Entry> {
+async fn enter(part: &mut Vec<SmallReadCall>) -> Option<Entry> {
     loop {
         retain_wanted(part);
         let first = part.first()?;
@@ -145,6 +145,6 @@ async fn enter(part: &mut Vec<Small>) -> Option<Entry> {
     Some(memory)
 }
 
-fn retain_wanted(part: &mut Vec<Small>) {
+fn retain_wanted(part: &mut Vec<SmallReadCall>) {
     Operation::retain_wanted(part, |small| &small.call.operation);
 }
