@@ -71,7 +71,7 @@ pub struct Export {
     /// Stack that serves it; `None` while a data set of a folder is closed.
     current: Arc<Mutex<Option<Arc<Stack>>>>,
     /// Present for a data set of a folder, which is opened on demand.
-    lazy: Option<Lazy>,
+    lazy: Option<LazyExport>,
     /// Held while it is opened.
     opening: tokio::sync::Mutex<()>,
     /// Identity and generation that it described last, so that a search by identity asks the likely data set first.
@@ -82,9 +82,9 @@ pub struct Export {
     /// Name of this server among other servers; set once it listens.
     pub(crate) server_name: OnceLock<String>,
     /// The description as it travels.
-    encoded: Said,
+    encoded: CachedDocument,
     /// The description as the document of a Zarr group.
-    zarr: Said,
+    zarr: CachedDocument,
     /// The servers through which the data come, as last heard.
     pub(crate) chain: Mutex<Vec<String>>,
     /// When that was; whoever asks for it holds this, so that one question is under way at a time.
@@ -92,7 +92,7 @@ pub struct Export {
 }
 
 /// Facts about a data set of a folder before it is opened, and the list of those that are open.
-struct Lazy {
+struct LazyExport {
     format: &'static str,
     arrays: Mutex<Option<usize>>,
     open: Arc<Mutex<Vec<Arc<Export>>>>,
@@ -100,9 +100,9 @@ struct Lazy {
 
 /// A text about a data set, made once for each of its states, so that any number of askers share the memory.
 #[derive(Default)]
-struct Said(Mutex<Option<(DatasetId, Generation, Bytes)>>);
+struct CachedDocument(Mutex<Option<(DatasetId, Generation, Bytes)>>);
 
-impl Said {
+impl CachedDocument {
     /// The text for this state, made by `make` if it is not there. Whoever asks meanwhile waits.
     fn of(&self, dataset: &Dataset, make: impl FnOnce(&Dataset) -> Result<Bytes>) -> Result<Bytes> {
         let mut said = self.0.lock();
@@ -118,7 +118,7 @@ impl Said {
 }
 
 impl Export {
-    fn new(name: String, location: Location, opener: Arc<dyn Opener>, lazy: Option<Lazy>) -> Self {
+    fn new(name: String, location: Location, opener: Arc<dyn Opener>, lazy: Option<LazyExport>) -> Self {
         Self {
             name,
             location,
@@ -131,8 +131,8 @@ impl Export {
             looked_at: Mutex::new(Instant::now()),
             asking: Mutex::default(),
             server_name: OnceLock::new(),
-            encoded: Said::default(),
-            zarr: Said::default(),
+            encoded: CachedDocument::default(),
+            zarr: CachedDocument::default(),
             chain: Mutex::default(),
             chain_heard: tokio::sync::Mutex::default(),
         }
@@ -340,15 +340,15 @@ async fn fresh(location: Location, opener: &dyn Opener, server_name: Option<&str
 }
 
 /// A folder that is exported, and what it held when it was looked at last.
-struct Watched {
+struct WatchedFolder {
     /// Prefix of the names of its data sets, with a `/`; empty where it is the only location.
     prefix: String,
     folder: Arc<Mutex<Folder>>,
-    state: tokio::sync::Mutex<Watching>,
+    state: tokio::sync::Mutex<FolderState>,
 }
 
 #[derive(Default)]
-struct Watching {
+struct FolderState {
     looked_at: Option<Instant>,
     took: Duration,
     /// By the name that they have in the folder.
@@ -361,7 +361,7 @@ struct Watching {
 /// All data sets of a node.
 pub struct Exports {
     fixed: Vec<Arc<Export>>,
-    folders: Vec<Watched>,
+    folders: Vec<WatchedFolder>,
     /// Data sets of folders that are open, the one used last at the end.
     open: Arc<Mutex<Vec<Arc<Export>>>>,
     /// For one of a folder.
@@ -440,7 +440,7 @@ impl Exports {
             prefixes.extend(own.clone());
             let prefix = own.map_or_else(String::new, |own| format!("{own}/"));
             let folder = Arc::new(Mutex::new(Folder::new(&path)?));
-            Ok(Watched { prefix, folder, state: tokio::sync::Mutex::default() })
+            Ok(WatchedFolder { prefix, folder, state: tokio::sync::Mutex::default() })
         };
         let folders = folders.into_iter().map(watched).collect::<Result<Vec<_>>>()?;
         match left_out.into_iter().next() {
@@ -481,7 +481,7 @@ impl Exports {
         tell_left_out(broken.iter().map(|(name, why)| format!("`{name}`: {why}")));
         for watched in &self.folders {
             let mut state = watched.state.lock().await;
-            let Watching { exports, broken: known, .. } = &mut *state;
+            let FolderState { exports, broken: known, .. } = &mut *state;
             exports.retain(|name, (at, export)| {
                 let why = broken.get(&export.name);
                 why.into_iter().for_each(|why| drop(known.insert(name.clone(), (*at, why.clone()))));
@@ -492,7 +492,7 @@ impl Exports {
     }
 
     /// Looks through a folder, and keeps what is still as it was.
-    async fn look_through(&self, watched: &Watched) {
+    async fn look_through(&self, watched: &WatchedFolder) {
         let mut state = watched.state.lock().await;
         let pause = LOOK_AGAIN_AFTER.max(state.took * LOOKING_SHARE);
         if state.looked_at.is_some_and(|at| at.elapsed() < pause) {
@@ -530,7 +530,7 @@ impl Exports {
                     if state.looked_at.is_some() {
                         tracing::info!("`{name}` is new");
                     }
-                    let lazy = Lazy { format, arrays: Mutex::default(), open: Arc::clone(&self.open) };
+                    let lazy = LazyExport { format, arrays: Mutex::default(), open: Arc::clone(&self.open) };
                     let own = format!("{}{name}", watched.prefix);
                     // Files of the folder may lead to one another.
                     let opener = self.opener.for_folder(root.clone());
@@ -807,7 +807,7 @@ mod tests {
 
     #[test]
     fn a_text_is_made_once_for_each_state() {
-        let said = Said::default();
+        let said = CachedDocument::default();
         let mut dataset = Dataset {
             id: DatasetId(1),
             generation: Generation(0),
