@@ -25,7 +25,7 @@ const LOOKED_FOR: Duration = Duration::from_secs(60);
 
 /// A data set in a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct ScannedDataset {
     /// Path below the folder, with `/`: its name.
     pub(crate) name: String,
     /// Its path.
@@ -33,14 +33,14 @@ pub(crate) struct Found {
     /// The format that it seems to be of.
     pub(crate) format: &'static str,
     /// Its state when it was looked at.
-    pub(crate) state: State,
+    pub(crate) state: FileState,
 }
 
 /// State of a file or folder: equal states mean that it has not changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct State([i128; 4]);
+pub(crate) struct FileState([i128; 4]);
 
-impl State {
+impl FileState {
     fn of(about: &Metadata) -> Self {
         let modified = i128::from(about.mtime()) * 1_000_000_000 + i128::from(about.mtime_nsec());
         Self([about.dev().into(), about.ino().into(), about.size().into(), modified])
@@ -49,9 +49,9 @@ impl State {
 
 /// Result of one look through a folder.
 #[derive(Debug, Default)]
-pub(crate) struct Look {
+pub(crate) struct ScanResult {
     /// By name.
-    pub(crate) found: Vec<Found>,
+    pub(crate) found: Vec<ScannedDataset>,
     /// Files and folders that are no data sets, with the reasons.
     pub(crate) left_out: Vec<(String, String)>,
     /// Why it is not all that there is.
@@ -60,30 +60,30 @@ pub(crate) struct Look {
 
 /// A folder whose data sets are wanted.
 #[derive(Debug)]
-pub(crate) struct Folder {
+pub(crate) struct ScannedFolder {
     root: PathBuf,
     options: OpenOptions,
     /// Results of the last look, by path, with the states that they hold for.
-    seen: BTreeMap<PathBuf, (State, Seen)>,
+    seen: BTreeMap<PathBuf, (FileState, Recognized)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Seen {
+enum Recognized {
     Data(&'static str),
     None(String),
 }
 
 /// One look that is under way.
-struct Looking<'a> {
-    folder: &'a mut Folder,
-    seen: BTreeMap<PathBuf, (State, Seen)>,
+struct FolderScan<'a> {
+    folder: &'a mut ScannedFolder,
+    seen: BTreeMap<PathBuf, (FileState, Recognized)>,
     visited: HashSet<(u64, u64)>,
     entries: usize,
     deadline: Instant,
-    look: Look,
+    look: ScanResult,
 }
 
-impl Folder {
+impl ScannedFolder {
     /// Prepares looks through a folder that exists. Links are followed only where they stay in it.
     ///
     /// # Errors
@@ -100,21 +100,21 @@ impl Folder {
     }
 
     /// Looks through all of it. Blocking.
-    pub(crate) fn look(&mut self) -> Look {
+    pub(crate) fn look(&mut self) -> ScanResult {
         let root = self.root.clone();
-        let mut looking = Looking {
+        let mut looking = FolderScan {
             folder: self,
             seen: BTreeMap::new(),
             visited: HashSet::new(),
             entries: 0,
             deadline: Instant::now() + LOOKED_FOR,
-            look: Look::default(),
+            look: ScanResult::default(),
         };
         if let Ok(about) = std::fs::metadata(&root) {
             looking.visited.insert((about.dev(), about.ino()));
         }
         looking.enter(&root, "", 0);
-        let Looking { seen, mut look, .. } = looking;
+        let FolderScan { seen, mut look, .. } = looking;
         self.seen = seen;
         look.found.sort_by(|a, b| a.name.cmp(&b.name));
         look.left_out.sort();
@@ -123,20 +123,20 @@ impl Folder {
 }
 
 /// A file or folder in a folder.
-struct Entry {
+struct FolderEntry {
     name: String,
     path: PathBuf,
     about: Metadata,
 }
 
-impl Looking<'_> {
+impl FolderScan<'_> {
     fn enter(&mut self, folder: &Path, name: &str, depth: usize) {
         let Some(entries) = self.entries_of(folder, name) else { return };
         let (folders, files): (Vec<_>, Vec<_>) = entries.into_iter().partition(|entry| entry.about.is_dir());
-        let below = |entry: &Entry| {
+        let below = |entry: &FolderEntry| {
             if name.is_empty() { entry.name.clone() } else { format!("{name}/{}", entry.name) }
         };
-        let mut found: Vec<(Entry, Seen)> = Vec::with_capacity(files.len());
+        let mut found: Vec<(FolderEntry, Recognized)> = Vec::with_capacity(files.len());
         for entry in files {
             let seen = self.seen_at(&entry, "no format is known that begins so");
             found.push((entry, seen));
@@ -144,26 +144,26 @@ impl Looking<'_> {
         // Each is read once: there may be thousands of them, and of files beside them.
         let describing: Vec<Description> = found
             .iter()
-            .filter(|(_, seen)| matches!(seen, Seen::Data("NRRD" | "NIfTI" | "raw" | "Enzo")))
+            .filter(|(_, seen)| matches!(seen, Recognized::Data("NRRD" | "NIfTI" | "raw" | "Enzo")))
             .filter_map(|(entry, _)| Description::read(&entry.path))
             .collect();
         for (entry, seen) in found {
             let is_part = describing.iter().any(|of| of.has_part(&entry.name));
             match seen {
                 _ if is_part => tracing::debug!("`{}` is a part of the data set beside it", below(&entry)),
-                Seen::Data(format) => self.add(below(&entry), entry, format),
-                Seen::None(why) => self.look.left_out.push((below(&entry), why)),
+                Recognized::Data(format) => self.add(below(&entry), entry, format),
+                Recognized::None(why) => self.look.left_out.push((below(&entry), why)),
             }
         }
         for entry in folders {
             match self.seen_at(&entry, "") {
-                Seen::Data(format) => self.add(below(&entry), entry, format),
-                Seen::None(why) if !why.is_empty() => self.look.left_out.push((below(&entry), why)),
-                Seen::None(_) if depth >= MAX_DEPTH => {
+                Recognized::Data(format) => self.add(below(&entry), entry, format),
+                Recognized::None(why) if !why.is_empty() => self.look.left_out.push((below(&entry), why)),
+                Recognized::None(_) if depth >= MAX_DEPTH => {
                     self.cut(&format!("folders deeper than {MAX_DEPTH} are not looked into"));
                 }
                 // A folder that is reached twice, by a link, is looked into once.
-                Seen::None(_) => {
+                Recognized::None(_) => {
                     if self.visited.insert((entry.about.dev(), entry.about.ino())) {
                         self.enter(&entry.path, &below(&entry), depth + 1);
                     }
@@ -176,16 +176,16 @@ impl Looking<'_> {
         self.look.is_cut.get_or_insert_with(|| why.to_owned());
     }
 
-    fn add(&mut self, name: String, entry: Entry, format: &'static str) {
+    fn add(&mut self, name: String, entry: FolderEntry, format: &'static str) {
         if self.look.found.len() >= MAX_FOUND {
             return self.cut(&format!("it holds more than {MAX_FOUND} data sets"));
         }
-        let state = State::of(&entry.about);
-        self.look.found.push(Found { name, path: entry.path, format, state });
+        let state = FileState::of(&entry.about);
+        self.look.found.push(ScannedDataset { name, path: entry.path, format, state });
     }
 
     /// Lists a folder in order of names; links only where they stay in the folder that is exported.
-    fn entries_of(&mut self, folder: &Path, name: &str) -> Option<Vec<Entry>> {
+    fn entries_of(&mut self, folder: &Path, name: &str) -> Option<Vec<FolderEntry>> {
         let listed = match std::fs::read_dir(folder) {
             Ok(listed) => listed,
             Err(error) => {
@@ -221,7 +221,7 @@ impl Looking<'_> {
                     self.look.left_out.push(left_out("it is a link that leads out of the folder"))
                 }
                 Ok(about) if about.is_dir() || about.is_file() => {
-                    entries.push(Entry { name: own, path, about })
+                    entries.push(FolderEntry { name: own, path, about })
                 }
                 Ok(_) => self.look.left_out.push(left_out("it is a pipe, socket or device")),
                 Err(error) => self.look.left_out.push(left_out(&error.to_string())),
@@ -232,19 +232,19 @@ impl Looking<'_> {
     }
 
     /// Returns the remembered result for an entry in this state, or recognises it now. Creating a file in a folder changes its state.
-    fn seen_at(&mut self, entry: &Entry, unknown: &str) -> Seen {
-        let state = State::of(&entry.about);
+    fn seen_at(&mut self, entry: &FolderEntry, unknown: &str) -> Recognized {
+        let state = FileState::of(&entry.about);
         let known = self.folder.seen.remove(&entry.path).filter(|(then, _)| *then == state);
         let seen = match known {
             Some((_, seen)) => seen,
             None => match store::recognise(&entry.path, &self.folder.options) {
-                Ok(Some(format)) => Seen::Data(format),
+                Ok(Some(format)) => Recognized::Data(format),
                 Ok(None) if entry.about.is_file() && entry.about.len() == 0 => {
-                    Seen::None("it is empty".into())
+                    Recognized::None("it is empty".into())
                 }
-                Ok(None) => Seen::None(unknown.to_owned()),
+                Ok(None) => Recognized::None(unknown.to_owned()),
                 // Not remembered: whether it can be read may change while its state does not.
-                Err(error) => return Seen::None(error.to_string()),
+                Err(error) => return Recognized::None(error.to_string()),
             },
         };
         self.seen.insert(entry.path.clone(), (state, seen.clone()));
@@ -258,7 +258,7 @@ mod tests {
 
     use super::*;
 
-    fn names(look: &Look) -> Vec<&str> {
+    fn names(look: &ScanResult) -> Vec<&str> {
         look.found.iter().map(|found| found.name.as_str()).collect()
     }
 
@@ -283,7 +283,7 @@ mod tests {
         symlink(dir.path().join("outside.npy"), dir.path().join("data/out.npy")).unwrap();
         symlink(dir.path().join("data/a.npy"), dir.path().join("data/in.npy")).unwrap();
         symlink(dir.path().join("data"), dir.path().join("data/deep/loop")).unwrap();
-        let mut folder = Folder::new(&dir.path().join("data")).unwrap();
+        let mut folder = ScannedFolder::new(&dir.path().join("data")).unwrap();
         let look = folder.look();
         assert_eq!(names(&look)[..3], ["a.npy", "deep/er/b.npy", "head.nhdr"]);
         assert!(names(&look).contains(&"store"));
