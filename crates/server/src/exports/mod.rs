@@ -21,7 +21,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use wire::ops::{self, BlockPlace, ListEntry};
 
-use crate::exports::folder_scan::{Folder, Found, Look, State};
+use crate::exports::folder_scan::{ScannedFolder, ScannedDataset, ScanResult, FileState};
 use crate::peers;
 use crate::stack::Stack;
 
@@ -343,7 +343,7 @@ async fn fresh(location: Location, opener: &dyn Opener, server_name: Option<&str
 struct WatchedFolder {
     /// Prefix of the names of its data sets, with a `/`; empty where it is the only location.
     prefix: String,
-    folder: Arc<Mutex<Folder>>,
+    folder: Arc<Mutex<ScannedFolder>>,
     state: tokio::sync::Mutex<FolderState>,
 }
 
@@ -352,9 +352,9 @@ struct FolderState {
     looked_at: Option<Instant>,
     took: Duration,
     /// By the name that they have in the folder.
-    exports: BTreeMap<String, (State, Arc<Export>)>,
+    exports: BTreeMap<String, (FileState, Arc<Export>)>,
     /// Files that are no data in this state, with the reasons.
-    broken: BTreeMap<String, (State, String)>,
+    broken: BTreeMap<String, (FileState, String)>,
     left_out: usize,
 }
 
@@ -439,7 +439,7 @@ impl Exports {
             let own = own.map(|name| unused(&name.to_string_lossy(), &prefixes));
             prefixes.extend(own.clone());
             let prefix = own.map_or_else(String::new, |own| format!("{own}/"));
-            let folder = Arc::new(Mutex::new(Folder::new(&path)?));
+            let folder = Arc::new(Mutex::new(ScannedFolder::new(&path)?));
             Ok(WatchedFolder { prefix, folder, state: tokio::sync::Mutex::default() })
         };
         let folders = folders.into_iter().map(watched).collect::<Result<Vec<_>>>()?;
@@ -500,7 +500,7 @@ impl Exports {
         }
         let (began, folder) = (Instant::now(), Arc::clone(&watched.folder));
         let Ok(look) = tokio::task::spawn_blocking(move || folder.lock().look()).await else { return };
-        let Look { found, left_out, is_cut } = look;
+        let ScanResult { found, left_out, is_cut } = look;
         if state.left_out != left_out.len() {
             tell_left_out(left_out.iter().map(|(name, why)| format!("`{name}`: {why}")));
             state.left_out = left_out.len();
@@ -517,7 +517,7 @@ impl Exports {
             .broken
             .retain(|name, (at, _)| found.iter().any(|found| found.name == *name && found.state == *at));
         for found in found.into_iter().filter(|found| !state.broken.contains_key(&found.name)) {
-            let Found { name, path, format, state: at } = found;
+            let ScannedDataset { name, path, format, state: at } = found;
             // A file that changed is still the same export: it is opened again when somebody asks for it.
             let export = match before.remove(&name) {
                 Some((then, export)) => {
