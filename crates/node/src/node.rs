@@ -11,7 +11,7 @@ use server::admission::Gate;
 use server::connection::Service;
 use server::connections::Limits;
 use server::exports::Exports;
-use server::http::{Site, colormaps, redirect_router, router};
+use server::http::{HttpSite, colormaps, redirect_router, router};
 use server::identity::{self, IdentityChoice};
 use server::metrics::Metrics;
 use server::ops::{OperationRegistry, NodeState};
@@ -188,7 +188,7 @@ fn addresses(listen: Listen) -> Vec<SocketAddr> {
 
 fn sites(names: Arc<Names>, service: &Arc<Service>) -> Sites {
     let draws = service.registry.has(wire::ops::JOIN);
-    let site = Site { names: Arc::clone(&names), colormaps: colormaps::json().into(), draws };
+    let site = HttpSite { names: Arc::clone(&names), colormaps: colormaps::json().into(), draws };
     let all = router(site).merge(zarr::router(Arc::clone(service), Arc::clone(&names)));
     Sites { all, redirect: redirect_router(Arc::clone(&names)), names }
 }

@@ -25,11 +25,11 @@ use crate::public_address::{CameFrom, Names};
 /// Channel by which a request for a WebSocket hands its connection to the task that runs the connection, so that no
 /// other task has to run it. An extension of each request.
 #[derive(Clone)]
-pub(crate) struct Handover(pub(crate) mpsc::Sender<OnUpgrade>);
+pub(crate) struct UpgradeSender(pub(crate) mpsc::Sender<OnUpgrade>);
 
 /// State of the site.
 #[derive(Clone)]
-pub struct Site {
+pub struct HttpSite {
     /// Names of the server, by which requests are checked.
     pub names: Arc<Names>,
     /// Colour tables as JSON.
@@ -39,7 +39,7 @@ pub struct Site {
 }
 
 /// The site.
-pub fn router(site: Site) -> Router {
+pub fn router(site: HttpSite) -> Router {
     let names = Arc::clone(&site.names);
     let open = Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
@@ -153,7 +153,7 @@ fn secure(headers: &mut HeaderMap, sockets: &str) {
     }
 }
 
-async fn page(State(site): State<Site>, request: Request) -> Response {
+async fn page(State(site): State<HttpSite>, request: Request) -> Response {
     if ![Method::GET, Method::HEAD].contains(request.method()) {
         return (StatusCode::METHOD_NOT_ALLOWED, "expected GET\n").into_response();
     }
@@ -181,7 +181,7 @@ fn absent(uri: &Uri, is_for_people: bool) -> Response {
     (StatusCode::NOT_FOUND, headers, assets::refusal(&why)).into_response()
 }
 
-async fn colormaps(State(site): State<Site>) -> Response {
+async fn colormaps(State(site): State<HttpSite>) -> Response {
     let headers = [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-cache")];
     (headers, site.colormaps.to_string()).into_response()
 }
@@ -198,7 +198,7 @@ async fn socket(mut request: Request) -> Response {
         }
     };
     let upgrade = hyper::upgrade::on(&mut request);
-    let handover = request.extensions().get::<Handover>();
+    let handover = request.extensions().get::<UpgradeSender>();
     match handover.map(|handover| handover.0.try_send(upgrade)) {
         Some(Ok(())) => answer,
         _ => (StatusCode::SERVICE_UNAVAILABLE, "this connection gives no WebSocket\n").into_response(),

@@ -33,7 +33,7 @@ use tokio_rustls::rustls;
 
 use crate::connection::Service;
 use crate::connections::{Limits, Lobby, Visit};
-use crate::http::Handover;
+use crate::http::UpgradeSender;
 use crate::port::write_timeout::Patience;
 use crate::public_address::{CameFrom, Names, Stripped};
 use crate::reverse::Offering;
@@ -288,7 +288,7 @@ impl Port {
         let names = Arc::clone(&self.sites.names);
         let shared = Arc::clone(&self.service.shared);
         let answer = service_fn(move |mut request: Request<Incoming>| {
-            request.extensions_mut().insert(Handover(handover.clone()));
+            request.extensions_mut().insert(UpgradeSender(handover.clone()));
             request.extensions_mut().insert(caller.clone());
             request.extensions_mut().insert(from);
             let slash = match names.stripped(request.uri()) {
