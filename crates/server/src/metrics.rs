@@ -57,14 +57,14 @@ pub(crate) fn add(counter: &AtomicU64, count: u64) {
 
 /// Counts as an open connection until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Connected<'a>(&'a Metrics);
+pub(crate) struct ConnectionCount<'a>(&'a Metrics);
 
 impl Metrics {
     /// Counts a connection.
-    pub(crate) fn connect(&self) -> Connected<'_> {
+    pub(crate) fn connect(&self) -> ConnectionCount<'_> {
         add(&self.connections, 1);
         add(&self.connected, 1);
-        Connected(self)
+        ConnectionCount(self)
     }
 
     /// Counts an answer by HTTP.
@@ -117,7 +117,7 @@ impl Metrics {
     }
 }
 
-impl Drop for Connected<'_> {
+impl Drop for ConnectionCount<'_> {
     fn drop(&mut self) {
         self.0.connected.fetch_sub(1, Ordering::Relaxed);
     }
