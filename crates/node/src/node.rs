@@ -17,7 +17,7 @@ use server::metrics::Metrics;
 use server::ops::{OperationRegistry, NodeState};
 use server::peers::check_chain;
 use server::port::listen::listen;
-use server::port::{Port, Sites, open_files};
+use server::port::{Port, Routers, open_files};
 use server::public_address::{Front, Names};
 use server::reverse::Offering;
 use server::token::Admission;
@@ -186,11 +186,11 @@ fn addresses(listen: Listen) -> Vec<SocketAddr> {
     }
 }
 
-fn sites(names: Arc<Names>, service: &Arc<Service>) -> Sites {
+fn sites(names: Arc<Names>, service: &Arc<Service>) -> Routers {
     let draws = service.registry.has(wire::ops::JOIN);
     let site = HttpSite { names: Arc::clone(&names), colormaps: colormaps::json().into(), draws };
     let all = router(site).merge(zarr::router(Arc::clone(service), Arc::clone(&names)));
-    Sites { all, redirect: redirect_router(Arc::clone(&names)), names }
+    Routers { all, redirect: redirect_router(Arc::clone(&names)), names }
 }
 
 impl Node {

@@ -50,32 +50,32 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Protocol of a connection, as its first bytes show it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Protocol {
+enum SniffedProtocol {
     Tls,
     Http,
     Wire,
     Unknown,
 }
 
-fn protocol(first: &[u8]) -> Protocol {
+fn protocol(first: &[u8]) -> SniffedProtocol {
     const METHODS: [&[u8]; 6] = [b"GET ", b"HEAD", b"POST", b"PUT ", b"OPTI", b"DELE"];
     match first {
         // A TLS record of a handshake, version 3.x.
-        [0x16, 0x03, ..] => Protocol::Tls,
-        first if METHODS.contains(&first) => Protocol::Http,
+        [0x16, 0x03, ..] => SniffedProtocol::Tls,
+        first if METHODS.contains(&first) => SniffedProtocol::Http,
         // The length of a hello, little-endian, always below 64 KiB.
-        [_, _, 0, 0] => Protocol::Wire,
-        _ => Protocol::Unknown,
+        [_, _, 0, 0] => SniffedProtocol::Wire,
+        _ => SniffedProtocol::Unknown,
     }
 }
 
 /// Somebody came.
-enum Came {
+enum IncomingConnection {
     Stream(TcpStream, SocketAddr),
     Quic(Box<quic::Incoming>),
 }
 
-impl Came {
+impl IncomingConnection {
     fn peer(&self) -> SocketAddr {
         match self {
             Self::Stream(_, peer) => *peer,
@@ -85,9 +85,9 @@ impl Came {
 }
 
 /// QUIC's port; says at the end what it turned away.
-struct Udp(quic::Listener);
+struct UdpListener(quic::Listener);
 
-impl Drop for Udp {
+impl Drop for UdpListener {
     fn drop(&mut self) {
         let rejected = self.0.rejecting().so_far();
         if rejected != quic::Rejected::default() {
@@ -96,7 +96,7 @@ impl Drop for Udp {
     }
 }
 
-async fn next_of(udp: Option<&Udp>) -> Option<quic::Incoming> {
+async fn next_of(udp: Option<&UdpListener>) -> Option<quic::Incoming> {
     match udp {
         Some(udp) => udp.0.accept().await,
         None => std::future::pending().await,
@@ -107,7 +107,7 @@ async fn next_of(udp: Option<&Udp>) -> Option<quic::Incoming> {
 pub struct Port {
     listener: TcpListener,
     /// QUIC on the same port; none where UDP is not to be had.
-    udp: Option<Udp>,
+    udp: Option<UdpListener>,
     tls: Arc<rustls::ServerConfig>,
     lobby: Lobby,
     /// Links that further streams may join.
@@ -115,13 +115,13 @@ pub struct Port {
     /// Clients that this server connects to.
     offerings: Vec<Offering>,
     /// Answers to HTTP.
-    pub sites: Sites,
+    pub sites: Routers,
     service: Arc<Service>,
 }
 
 /// Routers that answer HTTP, by the kind of connection.
 #[derive(Clone)]
-pub struct Sites {
+pub struct Routers {
     /// To what is encrypted, or comes from this machine.
     pub all: Router,
     /// To what comes unencrypted from another machine.
@@ -137,12 +137,12 @@ impl Port {
         listener: TcpListener,
         udp: Option<quic::Listener>,
         tls: Arc<rustls::ServerConfig>,
-        sites: Sites,
+        sites: Routers,
         service: Arc<Service>,
     ) -> Self {
         Self {
             listener,
-            udp: udp.map(Udp),
+            udp: udp.map(UdpListener),
             tls,
             lobby: Lobby::new(Limits::default()),
             desk: Topology::of_host().map_or_else(Desk::default, Desk::on),
@@ -187,7 +187,7 @@ impl Port {
         loop {
             let came = tokio::select! {
                 accepted = this.listener.accept() => match accepted {
-                    Ok((stream, peer)) => Came::Stream(stream, peer),
+                    Ok((stream, peer)) => IncomingConnection::Stream(stream, peer),
                     Err(error) => {
                         tracing::warn!(%error, "a connection could not be accepted");
                         tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -200,7 +200,7 @@ impl Port {
                         incoming.send_back();
                         continue;
                     }
-                    Came::Quic(Box::new(incoming))
+                    IncomingConnection::Quic(Box::new(incoming))
                 }
             };
             let peer = came.peer();
@@ -229,10 +229,10 @@ impl Port {
         }
     }
 
-    async fn connection(&self, came: Came, visit: &Arc<Visit>) -> Result<()> {
+    async fn connection(&self, came: IncomingConnection, visit: &Arc<Visit>) -> Result<()> {
         match came {
-            Came::Stream(stream, peer) => self.stream(stream, peer, visit).await,
-            Came::Quic(incoming) => {
+            IncomingConnection::Stream(stream, peer) => self.stream(stream, peer, visit).await,
+            IncomingConnection::Quic(incoming) => {
                 let link = self.in_time(incoming.establish()).await?;
                 Arc::clone(&self.service).serve(link, visit).await
             }
@@ -243,14 +243,14 @@ impl Port {
         link::carrier::tcp::prepare(&stream)?;
         let is_loopback = peer.ip().to_canonical().is_loopback();
         match self.in_time(sniff(&stream)).await? {
-            Protocol::Tls => self.encrypted(stream, peer, visit).await,
-            Protocol::Http => {
+            SniffedProtocol::Tls => self.encrypted(stream, peer, visit).await,
+            SniffedProtocol::Http => {
                 let site = if is_loopback { &self.sites.all } else { &self.sites.redirect };
                 self.http(stream, site, CameFrom { address: peer.ip(), is_encrypted: false }, peer, visit)
                     .await
             }
-            Protocol::Wire => Err(Error::new(ErrorKind::Denied, "the wire without TLS is not allowed here")),
-            Protocol::Unknown => Err(Error::corrupt("expected TLS or HTTP, found something else")),
+            SniffedProtocol::Wire => Err(Error::new(ErrorKind::Denied, "the wire without TLS is not allowed here")),
+            SniffedProtocol::Unknown => Err(Error::corrupt("expected TLS or HTTP, found something else")),
         }
     }
 
@@ -339,7 +339,7 @@ fn too_slow() -> Error {
 }
 
 /// Looks at the first bytes without taking them.
-async fn sniff(stream: &TcpStream) -> Result<Protocol> {
+async fn sniff(stream: &TcpStream) -> Result<SniffedProtocol> {
     let mut first = [0; SNIFFED_BYTES];
     loop {
         let there = stream.peek(&mut first).await?;
@@ -360,11 +360,11 @@ mod tests {
 
     #[test]
     fn first_bytes_tell_protocols_apart() {
-        assert_eq!(protocol(&[0x16, 0x03, 0x01, 0x02]), Protocol::Tls);
-        assert_eq!(protocol(b"GET "), Protocol::Http);
-        assert_eq!(protocol(b"POST"), Protocol::Http);
-        assert_eq!(protocol(&[0x40, 0x01, 0, 0]), Protocol::Wire);
-        assert_eq!(protocol(&[0xff, 0x01, 7, 0]), Protocol::Unknown);
-        assert_eq!(protocol(b"get "), Protocol::Unknown);
+        assert_eq!(protocol(&[0x16, 0x03, 0x01, 0x02]), SniffedProtocol::Tls);
+        assert_eq!(protocol(b"GET "), SniffedProtocol::Http);
+        assert_eq!(protocol(b"POST"), SniffedProtocol::Http);
+        assert_eq!(protocol(&[0x40, 0x01, 0, 0]), SniffedProtocol::Wire);
+        assert_eq!(protocol(&[0xff, 0x01, 7, 0]), SniffedProtocol::Unknown);
+        assert_eq!(protocol(b"get "), SniffedProtocol::Unknown);
     }
 }
