@@ -34,7 +34,7 @@ use tokio_rustls::rustls;
 use crate::connection::Service;
 use crate::connections::{Limits, Lobby, Visit};
 use crate::http::UpgradeSender;
-use crate::port::write_timeout::Patience;
+use crate::port::write_timeout::WriteTimeout;
 use crate::public_address::{CameFrom, Names, Stripped};
 use crate::reverse::Offering;
 use crate::zarr::Caller;
@@ -318,7 +318,7 @@ impl Port {
             .timer(TokioTimer::new())
             .header_read_timeout(self.lobby.limits().first_bytes_within)
             .max_buf_size(MAX_HEADER_BYTES)
-            .serve_connection(TokioIo::new(Patience::new(stream, self.lobby.limits().taken_within)), answer)
+            .serve_connection(TokioIo::new(WriteTimeout::new(stream, self.lobby.limits().taken_within)), answer)
             .with_upgrades()
             .await
             .map_err(broken)?;

@@ -11,14 +11,14 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Sleep;
 
 /// Reads and writes as the stream inside.
-pub(crate) struct Patience<S> {
+pub(crate) struct WriteTimeout<S> {
     inner: S,
     within: Duration,
     /// Runs while the peer takes nothing.
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S> Patience<S> {
+impl<S> WriteTimeout<S> {
     /// Writing fails with `TimedOut` when the peer takes nothing for `within`.
     pub(crate) fn new(inner: S, within: Duration) -> Self {
         Self { inner, within, waiting: None }
@@ -42,7 +42,7 @@ impl<S> Patience<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Patience<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for WriteTimeout<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -52,7 +52,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patience<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Patience<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -103,7 +103,7 @@ mod tests {
                 there.read_exact(&mut [0; 16]).await.unwrap();
             }
         };
-        let mut patient = Patience::new(here, WITHIN);
+        let mut patient = WriteTimeout::new(here, WITHIN);
         tokio::join!(slow, async { patient.write_all(&[7; 160]).await.unwrap() });
         let error = patient.write_all(&[7; 160]).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
