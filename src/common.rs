@@ -16,7 +16,7 @@ use node::memory::{Budget, MIN_BUDGET_BYTES, parse_size};
 use node::node::{Listen, Node, Options};
 use serde_json::{Value, json};
 use server::identity::IdentityChoice;
-use server::public_address::Front;
+use server::public_address::ReverseProxy;
 use server::stack::Stack;
 use server::token::{Admission, Token};
 use stream::Device;
@@ -158,7 +158,7 @@ pub(crate) fn server(locations: &[String], listening: &Listening, purpose: For) 
         admission: admission(listening)?,
         identity: identity(listening),
         names: Vec::new(),
-        front: Front::new(&listening.public_urls, &listening.trusted_proxies)?,
+        front: ReverseProxy::new(&listening.public_urls, &listening.trusted_proxies)?,
         explores_folders: purpose == For::Data,
         context: context(budget, listening.resources.cache_dir.as_deref(), &listening.reaching, progress)?,
         peers: Vec::new(),

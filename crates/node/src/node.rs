@@ -18,7 +18,7 @@ use server::ops::{OperationRegistry, NodeState};
 use server::peers::check_chain;
 use server::port::listen::listen;
 use server::port::{Port, Routers, open_files};
-use server::public_address::{Front, Names};
+use server::public_address::{ReverseProxy, ServerNames};
 use server::reverse::Offering;
 use server::token::Admission;
 use server::zarr;
@@ -61,7 +61,7 @@ pub struct Options {
     /// Names it answers to in a browser, besides addresses, `localhost`, this machine's name and those of its certificate.
     pub names: Vec<String>,
     /// Proxies in front of it.
-    pub front: Front,
+    pub front: ReverseProxy,
     /// Folders, memory, progress.
     pub context: Context,
     /// Other servers of the same data, which clients are told of, with the tokens in these URLs.
@@ -164,7 +164,7 @@ pub(crate) async fn start_unseen(options: &Options, shared: Arc<NodeState>, regi
     hosts.extend(identity.names());
     let front = options.front.clone();
     let is_guarded = options.admission.token().is_some();
-    let names = Arc::new(Names { hosts, front, port: address.port(), is_guarded });
+    let names = Arc::new(ServerNames { hosts, front, port: address.port(), is_guarded });
     Ok(Node {
         address,
         taken_port: options.listen.asked_port().filter(|&port| port != address.port()),
@@ -186,7 +186,7 @@ fn addresses(listen: Listen) -> Vec<SocketAddr> {
     }
 }
 
-fn sites(names: Arc<Names>, service: &Arc<Service>) -> Routers {
+fn sites(names: Arc<ServerNames>, service: &Arc<Service>) -> Routers {
     let draws = service.registry.has(wire::ops::JOIN);
     let site = HttpSite { names: Arc::clone(&names), colormaps: colormaps::json().into(), draws };
     let all = router(site).merge(zarr::router(Arc::clone(service), Arc::clone(&names)));

@@ -78,12 +78,12 @@ fn normal(scheme: &str, authority: &str) -> Option<String> {
 
 /// Addresses of proxies whose headers are trusted: `10.0.0.5`, `10.0.0.0/8`, `fd00::/8`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Network {
+pub struct ProxyNetwork {
     address: IpAddr,
     bits: u8,
 }
 
-impl FromStr for Network {
+impl FromStr for ProxyNetwork {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
@@ -98,7 +98,7 @@ impl FromStr for Network {
     }
 }
 
-impl Network {
+impl ProxyNetwork {
     fn contains(&self, other: IpAddr) -> bool {
         let bits = |address: IpAddr| match address {
             IpAddr::V4(v4) => (u128::from(u32::from(v4)) << 96, true),
@@ -112,14 +112,14 @@ impl Network {
 
 /// Proxies in front of a server.
 #[derive(Clone, Debug, Default)]
-pub struct Front {
+pub struct ReverseProxy {
     /// Addresses at which people reach it; the first one is printed.
     pub public: Vec<PublicUrl>,
     /// Proxies whose headers are trusted, besides those on this machine.
-    pub trusted: Vec<Network>,
+    pub trusted: Vec<ProxyNetwork>,
 }
 
-impl Front {
+impl ReverseProxy {
     /// Parses the user's options.
     ///
     /// # Errors
@@ -137,25 +137,25 @@ impl Front {
 
 /// Connection that a request came over.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct CameFrom {
+pub(crate) struct RequestPeer {
     pub(crate) address: IpAddr,
     pub(crate) is_encrypted: bool,
 }
 
 /// Names and proxies of this server, by which requests are checked.
 #[derive(Debug)]
-pub struct Names {
+pub struct ServerNames {
     /// Names besides addresses and `localhost`; `*.example.org` for those of a domain.
     pub hosts: Vec<String>,
     /// Proxies in front of it.
-    pub front: Front,
+    pub front: ReverseProxy,
     /// Port on which it listens.
     pub port: u16,
     /// Whether a token is needed.
     pub is_guarded: bool,
 }
 
-impl Names {
+impl ServerNames {
     /// The Host header, if it is an address, `localhost` or one of our names. A name of somebody else that resolves to
     /// this machine (DNS rebinding) is none of these.
     pub(crate) fn host(&self, headers: &HeaderMap) -> Result<String, String> {
@@ -196,7 +196,7 @@ impl Names {
     }
 
     /// A browser names the page that asks; only our own may. `host` has been checked.
-    pub(crate) fn check_origin(&self, headers: &HeaderMap, host: &str, from: CameFrom) -> Result<(), String> {
+    pub(crate) fn check_origin(&self, headers: &HeaderMap, host: &str, from: RequestPeer) -> Result<(), String> {
         let Some(origin) = headers.get(header::ORIGIN) else { return Ok(()) };
         let origin = origin.to_str().unwrap_or_default();
         if self.is_own_page(origin, headers, host, from) {
@@ -216,7 +216,7 @@ impl Names {
         ))
     }
 
-    fn is_own_page(&self, origin: &str, headers: &HeaderMap, host: &str, from: CameFrom) -> bool {
+    fn is_own_page(&self, origin: &str, headers: &HeaderMap, host: &str, from: RequestPeer) -> bool {
         let Some((scheme @ ("http" | "https"), authority)) = origin.split_once("://") else { return false };
         let Some(page) = normal(scheme, authority) else { return false };
         let is_same = |other: &str| normal(scheme, other).is_some_and(|other| other == page);
@@ -240,7 +240,7 @@ impl Names {
     }
 
     /// Whether a proxy says that the request reached it over a network without encryption.
-    pub(crate) fn came_in_the_open(&self, headers: &HeaderMap, from: CameFrom) -> bool {
+    pub(crate) fn came_in_the_open(&self, headers: &HeaderMap, from: RequestPeer) -> bool {
         let scheme = first(headers, "x-forwarded-proto");
         let client = first(headers, "x-forwarded-for").and_then(address_of);
         self.is_trusted(from.address)
@@ -258,18 +258,18 @@ impl Names {
     }
 
     /// Removes the prefix that a proxy left in the path; redirects where the slash at the end is missing.
-    pub(crate) fn stripped(&self, uri: &Uri) -> Option<Stripped> {
+    pub(crate) fn stripped(&self, uri: &Uri) -> Option<StrippedPath> {
         let path = uri.path();
         // JupyterHub's proxy that passes on paths as they are.
         let hub = format!("/proxy/absolute/{}/", self.port);
         let by_hub = path.find(&hub).map(|at| at + hub.len());
         if by_hub.is_none() && path.ends_with(hub.trim_end_matches('/')) {
-            return Some(Stripped::Slash(with_slash(path)));
+            return Some(StrippedPath::Slash(with_slash(path)));
         }
         let prefixes = self.front.public.iter().map(|url| url.path.as_str()).filter(|prefix| *prefix != "/");
         for prefix in prefixes {
             if path == prefix.trim_end_matches('/') {
-                return Some(Stripped::Slash(with_slash(path)));
+                return Some(StrippedPath::Slash(with_slash(path)));
             }
         }
         let by_url = || {
@@ -278,13 +278,13 @@ impl Names {
         };
         let begin = by_hub.or_else(by_url)?;
         let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
-        format!("/{}{query}", &path[begin..]).parse().ok().map(Stripped::Path)
+        format!("/{}{query}", &path[begin..]).parse().ok().map(StrippedPath::Path)
     }
 }
 
 /// Result of removing a prefix from a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Stripped {
+pub(crate) enum StrippedPath {
     /// The path without the prefix.
     Path(Uri),
     /// Relative redirection to the same path with a slash at the end.
@@ -331,10 +331,10 @@ mod tests {
         pairs.iter().map(|(k, v)| ((*k).parse().unwrap(), v.parse().unwrap())).collect()
     }
 
-    fn names(public: &[&str]) -> Names {
+    fn names(public: &[&str]) -> ServerNames {
         let public: Vec<String> = public.iter().map(|&url| url.to_owned()).collect();
-        let front = Front::new(&public, &["10.1.0.0/16".to_owned()]).unwrap();
-        Names {
+        let front = ReverseProxy::new(&public, &["10.1.0.0/16".to_owned()]).unwrap();
+        ServerNames {
             hosts: vec!["data.example.org".into(), "*.hpc.example".into()],
             front,
             port: 26775,
@@ -342,8 +342,8 @@ mod tests {
         }
     }
 
-    const LOOPBACK: CameFrom =
-        CameFrom { address: IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), is_encrypted: false };
+    const LOOPBACK: RequestPeer =
+        RequestPeer { address: IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), is_encrypted: false };
 
     #[test]
     fn only_addresses_localhost_and_own_names_are_hosts() {
@@ -386,7 +386,7 @@ mod tests {
             names.check_origin(&all, host, from).is_ok()
         };
         let own = "127.0.0.1:26775";
-        let encrypted = CameFrom { is_encrypted: true, ..LOOPBACK };
+        let encrypted = RequestPeer { is_encrypted: true, ..LOOPBACK };
         assert!(check("http://127.0.0.1:26775", own, &[], LOOPBACK));
         assert!(check("https://127.0.0.1:26775", own, &[], encrypted));
         assert!(!check("http://127.0.0.1:26775", own, &[], encrypted));
@@ -404,12 +404,12 @@ mod tests {
         assert!(!check("http://viz.example.org", own, &[], LOOPBACK));
         let said = [("x-forwarded-host", "hub.example.org")];
         assert!(check("https://hub.example.org", own, &said, LOOPBACK), "the proxy says so");
-        let far = |text: &str| CameFrom { address: text.parse().unwrap(), is_encrypted: true };
+        let far = |text: &str| RequestPeer { address: text.parse().unwrap(), is_encrypted: true };
         assert!(check("https://hub.example.org", own, &said, far("10.1.2.3")), "a trusted one too");
         assert!(!check("https://hub.example.org", own, &said, far("10.2.2.3")), "others are not believed");
         assert!(check("http://localhost:8080", "localhost", &[], LOOPBACK), "a proxy that cuts off the port");
         assert!(!check("http://localhost:8080", "localhost:26775", &[], LOOPBACK), "browsers do not");
-        let open = Names { is_guarded: false, ..names };
+        let open = ServerNames { is_guarded: false, ..names };
         let cut = headers(&[("origin", "http://localhost:8080")]);
         assert!(open.check_origin(&cut, "localhost", LOOPBACK).is_err(), "without a token");
         assert!(open.check_origin(&HeaderMap::new(), "127.0.0.1:80", LOOPBACK).is_ok());
@@ -421,14 +421,14 @@ mod tests {
     fn what_a_proxy_puts_before_paths_is_taken_off() {
         let names = names(&["https://viz.example.org/run42", "https://viz.example.org/run42/more/"]);
         let strip = |path: &str| names.stripped(&path.parse().unwrap());
-        let path = |text: &str| Some(Stripped::Path(text.parse().unwrap()));
+        let path = |text: &str| Some(StrippedPath::Path(text.parse().unwrap()));
         assert_eq!(strip("/run42/wire?x=1"), path("/wire?x=1"));
         assert_eq!(strip("/run42/more/"), path("/"));
-        assert_eq!(strip("/run42"), Some(Stripped::Slash("run42/".into())));
+        assert_eq!(strip("/run42"), Some(StrippedPath::Slash("run42/".into())));
         assert_eq!(strip("/wire"), None);
         assert_eq!(strip("/run421/wire"), None);
         assert_eq!(strip("/user/x/proxy/absolute/26775/assets/a.js"), path("/assets/a.js"));
-        assert_eq!(strip("/user/x/proxy/absolute/26775"), Some(Stripped::Slash("26775/".into())));
+        assert_eq!(strip("/user/x/proxy/absolute/26775"), Some(StrippedPath::Slash("26775/".into())));
         assert_eq!(strip("/user/x/proxy/absolute/1/"), None);
     }
 
@@ -449,10 +449,10 @@ mod tests {
             assert!(url(wrong).is_err(), "{wrong}");
         }
         for wrong in ["10.0.0.0/33", "x", "10.0.0/8", ""] {
-            assert!(wrong.parse::<Network>().is_err(), "{wrong}");
+            assert!(wrong.parse::<ProxyNetwork>().is_err(), "{wrong}");
         }
-        assert!("fd00::/8".parse::<Network>().unwrap().contains("fd12::1".parse().unwrap()));
-        assert!("0.0.0.0/0".parse::<Network>().unwrap().contains("::ffff:1.2.3.4".parse().unwrap()));
+        assert!("fd00::/8".parse::<ProxyNetwork>().unwrap().contains("fd12::1".parse().unwrap()));
+        assert!("0.0.0.0/0".parse::<ProxyNetwork>().unwrap().contains("::ffff:1.2.3.4".parse().unwrap()));
     }
 
     #[test]

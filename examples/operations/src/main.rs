@@ -9,7 +9,7 @@ use node::memory::Budget;
 use node::node::{Listen, Options, open, start};
 use node::operations::of_data_server;
 use server::identity::IdentityChoice;
-use server::public_address::Front;
+use server::public_address::ReverseProxy;
 use server::token::{Admission, Token};
 
 #[tokio::main]
@@ -34,7 +34,7 @@ async fn serve() -> Result<()> {
         admission: Admission::Token(Token::random()?),
         identity: IdentityChoice::Own,
         names: Vec::new(),
-        front: Front::default(),
+        front: ReverseProxy::default(),
         explores_folders: false,
         peers: Vec::new(),
         waiting_clients: Vec::new(),

@@ -13,7 +13,7 @@ use node::memory::{Budget, MIN_BUDGET_BYTES};
 use node::node::{Listen, Options, open, start};
 use node::operations::of_data_server;
 use server::identity::IdentityChoice;
-use server::public_address::Front;
+use server::public_address::ReverseProxy;
 use server::stack::Stack;
 use server::token::{Admission, Token};
 use tempfile::TempDir;
@@ -42,7 +42,7 @@ impl Served {
             admission: Admission::Token(Token::random().unwrap()),
             identity: IdentityChoice::Own,
             names: Vec::new(),
-            front: Front::default(),
+            front: ReverseProxy::default(),
             explores_folders: false,
             peers: Vec::new(),
             waiting_clients: Vec::new(),

@@ -15,7 +15,7 @@ use server::connection::Service;
 use server::connections::{Limits, Lobby};
 use server::identity::IdentityChoice;
 use server::ops::{OperationRegistry, NodeState};
-use server::public_address::Front;
+use server::public_address::ReverseProxy;
 use server::token::{Admission, Token};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 
@@ -46,7 +46,7 @@ pub async fn serve(context: Context, registry: OperationRegistry) -> Result<()> 
         admission: Admission::Token(Token::random()?),
         identity: IdentityChoice::Own,
         names: Vec::new(),
-        front: Front::default(),
+        front: ReverseProxy::default(),
         explores_folders: false,
         context,
         peers: Vec::new(),

@@ -17,7 +17,7 @@ use node::operations::of_data_server;
 use server::connections::Limits;
 use server::identity::IdentityChoice;
 use server::ops::OperationRegistry;
-use server::public_address::Front;
+use server::public_address::ReverseProxy;
 use server::stack::Stack;
 use server::token::{Admission, Token};
 use tempfile::TempDir;
@@ -37,7 +37,7 @@ pub(crate) fn options(folder: &Path, locations: &[&str]) -> Options {
         admission: Admission::Token(Token::random().unwrap()),
         identity: IdentityChoice::Own,
         names: Vec::new(),
-        front: Front::default(),
+        front: ReverseProxy::default(),
         explores_folders: false,
         context: context(folder),
         peers: Vec::new(),

@@ -20,7 +20,7 @@ use axum::routing::{get, post};
 use hyper::upgrade::OnUpgrade;
 use tokio::sync::mpsc;
 
-use crate::public_address::{CameFrom, Names};
+use crate::public_address::{RequestPeer, ServerNames};
 
 /// Channel by which a request for a WebSocket hands its connection to the task that runs the connection, so that no
 /// other task has to run it. An extension of each request.
@@ -31,7 +31,7 @@ pub(crate) struct UpgradeSender(pub(crate) mpsc::Sender<OnUpgrade>);
 #[derive(Clone)]
 pub struct HttpSite {
     /// Names of the server, by which requests are checked.
-    pub names: Arc<Names>,
+    pub names: Arc<ServerNames>,
     /// Colour tables as JSON.
     pub colormaps: Arc<str>,
     /// Pictures are drawn here, so the viewer's page is of use.
@@ -56,7 +56,7 @@ pub fn router(site: HttpSite) -> Router {
 
 /// Redirects plain HTTP from other hosts to the encrypted site. A request with a token is refused instead: others on the network
 /// could read the token.
-pub fn redirect_router(names: Arc<Names>) -> Router {
+pub fn redirect_router(names: Arc<ServerNames>) -> Router {
     Router::new().fallback(move |request: Request| async move {
         let (headers, uri) = (request.headers(), request.uri());
         let is_for_people = wants_page(headers);
@@ -81,7 +81,7 @@ pub(crate) fn exposed(how: &str) -> String {
     )
 }
 
-async fn guard(State(names): State<Arc<Names>>, request: Request, next: Next) -> Response {
+async fn guard(State(names): State<Arc<ServerNames>>, request: Request, next: Next) -> Response {
     let host = match names.host(request.headers()) {
         Ok(host) => host,
         Err(why) => return refused_for(&why, wants_page(request.headers())),
@@ -91,9 +91,9 @@ async fn guard(State(names): State<Arc<Names>>, request: Request, next: Next) ->
     response
 }
 
-async fn only_our_page(State(names): State<Arc<Names>>, request: Request, next: Next) -> Response {
+async fn only_our_page(State(names): State<Arc<ServerNames>>, request: Request, next: Next) -> Response {
     let headers = request.headers();
-    let Some(&from) = request.extensions().get::<CameFrom>() else { return refused("nobody asked") };
+    let Some(&from) = request.extensions().get::<RequestPeer>() else { return refused("nobody asked") };
     let checked = names.host(headers).and_then(|host| names.check_origin(headers, &host, from));
     if let Err(why) = checked {
         return refused(&why);

@@ -35,7 +35,7 @@ use crate::connection::Service;
 use crate::connections::{Limits, Lobby, Visit};
 use crate::http::UpgradeSender;
 use crate::port::write_timeout::WriteTimeout;
-use crate::public_address::{CameFrom, Names, Stripped};
+use crate::public_address::{RequestPeer, ServerNames, StrippedPath};
 use crate::reverse::Offering;
 use crate::zarr::Caller;
 
@@ -127,7 +127,7 @@ pub struct Routers {
     /// To what comes unencrypted from another machine.
     pub redirect: Router,
     /// Names of the server, by which requests are checked.
-    pub names: Arc<Names>,
+    pub names: Arc<ServerNames>,
 }
 
 impl Port {
@@ -246,7 +246,7 @@ impl Port {
             SniffedProtocol::Tls => self.encrypted(stream, peer, visit).await,
             SniffedProtocol::Http => {
                 let site = if is_loopback { &self.sites.all } else { &self.sites.redirect };
-                self.http(stream, site, CameFrom { address: peer.ip(), is_encrypted: false }, peer, visit)
+                self.http(stream, site, RequestPeer { address: peer.ip(), is_encrypted: false }, peer, visit)
                     .await
             }
             SniffedProtocol::Wire => Err(Error::new(ErrorKind::Denied, "the wire without TLS is not allowed here")),
@@ -264,7 +264,7 @@ impl Port {
                 stream.run().await
             }
             Arrived::Other(session) => {
-                let from = CameFrom { address: peer.ip(), is_encrypted: true };
+                let from = RequestPeer { address: peer.ip(), is_encrypted: true };
                 self.http(*session, &self.sites.all, from, peer, visit).await
             }
         }
@@ -275,7 +275,7 @@ impl Port {
         &self,
         stream: S,
         site: &Router,
-        from: CameFrom,
+        from: RequestPeer,
         peer: SocketAddr,
         visit: &Arc<Visit>,
     ) -> Result<()>
@@ -292,8 +292,8 @@ impl Port {
             request.extensions_mut().insert(caller.clone());
             request.extensions_mut().insert(from);
             let slash = match names.stripped(request.uri()) {
-                Some(Stripped::Slash(to)) => Some(to),
-                Some(Stripped::Path(uri)) => {
+                Some(StrippedPath::Slash(to)) => Some(to),
+                Some(StrippedPath::Path(uri)) => {
                     *request.uri_mut() = uri;
                     None
                 }

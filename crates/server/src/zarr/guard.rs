@@ -12,7 +12,7 @@ use super::Caller;
 use crate::connection::Service;
 use crate::http::{exposed, refused};
 use crate::metrics;
-use crate::public_address::{CameFrom, Names};
+use crate::public_address::{RequestPeer, ServerNames};
 use crate::token::{Right, ZarrReaders};
 
 /// URL path of the report on the network path to the client that asks; not part of Zarr.
@@ -26,13 +26,13 @@ const PREFLIGHT_SECS: &str = "86400";
 #[derive(Clone)]
 pub(super) struct Door {
     pub(super) service: Arc<Service>,
-    pub(super) names: Arc<Names>,
+    pub(super) names: Arc<ServerNames>,
 }
 
 /// Lets in who may read what is asked for.
 pub(super) async fn guard(State(door): State<Door>, request: Request, next: Next) -> Response {
     let headers = request.headers();
-    let Some(&from) = request.extensions().get::<CameFrom>() else { return refused("nobody asked") };
+    let Some(&from) = request.extensions().get::<RequestPeer>() else { return refused("nobody asked") };
     let host = match door.names.host(headers) {
         Ok(host) => host,
         Err(why) => return refused(&why),

@@ -37,7 +37,7 @@ use crate::admission::ClientId;
 use crate::connection::Service;
 use crate::connections::Visit;
 use crate::ops::path::of_client;
-use crate::public_address::Names;
+use crate::public_address::ServerNames;
 pub use bytes::Bytes;
 pub use folder::{Entry, MAX_LISTED, list, look};
 use guard::Door;
@@ -57,7 +57,7 @@ pub(crate) struct Caller {
 }
 
 /// The part of a site that asks for a token: Zarr, and what is known of the path to whoever asks.
-pub fn router(service: Arc<Service>, names: Arc<Names>) -> Router {
+pub fn router(service: Arc<Service>, names: Arc<ServerNames>) -> Router {
     let door = Door { service: Arc::clone(&service), names };
     Router::new()
         .route("/zarr/{*path}", reading(tree::in_arrays))
