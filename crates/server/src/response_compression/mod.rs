@@ -36,14 +36,14 @@ const DEFAULT_LEVEL: u8 = 3;
 
 /// Which data: what is known of a sample holds for the same array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Kind {
+pub(crate) struct ArrayKey {
     pub(crate) dataset: DatasetId,
     pub(crate) array: u32,
     /// Bytes of an element.
     pub(crate) item_bytes: usize,
 }
 
-impl Kind {
+impl ArrayKey {
     fn width(self) -> u8 {
         u8::try_from(self.item_bytes).unwrap_or(1)
     }
@@ -51,14 +51,14 @@ impl Kind {
 
 /// Compression that a client said it can restore.
 #[derive(Debug, PartialEq)]
-struct Wanted {
+struct AcceptedCompression {
     /// By which data may be compressed here, the fastest first.
     algorithms: Vec<Algorithm>,
     deflate: bool,
     always: bool,
 }
 
-impl Wanted {
+impl AcceptedCompression {
     fn by(hello: &Hello) -> Self {
         let says = |name: &str| hello.capabilities.iter().any(|c| c == name);
         let known = [(LZ4, Algorithm::Lz4), (ZSTD, Algorithm::Zstd)];
@@ -73,16 +73,16 @@ impl Wanted {
 
 /// Ways of compression that were tried with the data of one array.
 #[derive(Default)]
-struct Tried {
+struct SampledMethods {
     sampling: Sampling,
     ways: Vec<(Way, Sampled)>,
     /// By name: the places in `ways` are others after each sample.
     current: Option<Way>,
 }
 
-struct State {
+struct CompressionState {
     goodput: Goodput,
-    tried: BTreeMap<Kind, Tried>,
+    tried: BTreeMap<ArrayKey, SampledMethods>,
     /// Queued bytes of compressible data, which were queued without compression.
     open_bytes: u64,
     round_trip: Duration,
@@ -90,19 +90,19 @@ struct State {
 }
 
 /// One client's.
-pub(crate) struct Outlet {
-    wanted: Wanted,
+pub(crate) struct ResponseCompression {
+    wanted: AcceptedCompression,
     begun: Instant,
-    state: Mutex<State>,
+    state: Mutex<CompressionState>,
     left: Notify,
     flow: Option<Arc<dyn Flow>>,
 }
 
-impl Outlet {
+impl ResponseCompression {
     /// For a client that said this, over a link of which a speed may be remembered, and which may tell of itself.
     pub(crate) fn new(hello: &Hello, known_bytes_per_sec: Option<f64>, flow: Option<Arc<dyn Flow>>) -> Self {
-        let wanted = Wanted::by(hello);
-        let state = State {
+        let wanted = AcceptedCompression::by(hello);
+        let state = CompressionState {
             goodput: known_bytes_per_sec.map(Goodput::knowing).unwrap_or_default(),
             tried: BTreeMap::new(),
             open_bytes: 0,
@@ -136,7 +136,7 @@ impl Outlet {
     }
 
     /// Data that are decided about together: an item. `most` where there is nothing to be decided.
-    pub(crate) fn part_bytes(&self, kind: Kind, most: usize) -> usize {
+    pub(crate) fn part_bytes(&self, kind: ArrayKey, most: usize) -> usize {
         if self.wanted.is_nothing() || self.is_plain(kind) {
             return most;
         }
@@ -145,8 +145,8 @@ impl Outlet {
     }
 
     /// Whether data of this array were seen to be incompressible: nothing about them depends on the link.
-    fn is_plain(&self, kind: Kind) -> bool {
-        self.is_measured() && self.state.lock().tried.get(&kind).is_some_and(Tried::is_plain)
+    fn is_plain(&self, kind: ArrayKey) -> bool {
+        self.is_measured() && self.state.lock().tried.get(&kind).is_some_and(SampledMethods::is_plain)
     }
 
     fn is_measured(&self) -> bool {
@@ -160,7 +160,7 @@ impl Outlet {
     ///
     /// # Cancel safety
     /// Safe: a sample may be lost.
-    pub(crate) async fn look(&self, kind: Kind, data: &Bytes, priority: Priority) -> Result<()> {
+    pub(crate) async fn look(&self, kind: ArrayKey, data: &Bytes, priority: Priority) -> Result<()> {
         if !self.is_measured() || data.len() < LEAST_BYTES {
             return Ok(());
         }
@@ -184,7 +184,7 @@ impl Outlet {
     ///
     /// # Cancel safety
     /// Safe: nothing is held.
-    pub(crate) async fn room(&self, kind: Kind) {
+    pub(crate) async fn room(&self, kind: ArrayKey) {
         let mut has_waited = false;
         while self.is_measured() && !self.is_plain(kind) {
             let left = self.left.notified();
@@ -211,7 +211,7 @@ impl Outlet {
     }
 
     /// Returns the same bytes, wrapped so that the time at which they leave is measured.
-    pub(crate) fn measured(self: &Arc<Self>, kind: Kind, bytes: Bytes) -> Bytes {
+    pub(crate) fn measured(self: &Arc<Self>, kind: ArrayKey, bytes: Bytes) -> Bytes {
         if !self.is_measured() || bytes.len() < LEAST_BYTES {
             return bytes;
         }
@@ -220,11 +220,11 @@ impl Outlet {
         state.goodput.queue(bytes.len() as u64);
         state.open_bytes += open_bytes;
         drop(state);
-        Bytes::from_owner(Leaving { bytes, open_bytes, outlet: Arc::clone(self) })
+        Bytes::from_owner(MeasuredBytes { bytes, open_bytes, outlet: Arc::clone(self) })
     }
 
     /// How to compress these data, if it is worth it.
-    pub(crate) fn way(&self, kind: Kind, data: &Bytes) -> Option<Way> {
+    pub(crate) fn way(&self, kind: ArrayKey, data: &Bytes) -> Option<Way> {
         if self.wanted.is_nothing() || data.len() < LEAST_BYTES {
             return None;
         }
@@ -245,7 +245,7 @@ impl Outlet {
     /// Dropping it withdraws the work.
     pub(crate) async fn compress(
         &self,
-        kind: Kind,
+        kind: ArrayKey,
         way: Way,
         data: Bytes,
         priority: Priority,
@@ -261,7 +261,7 @@ impl Outlet {
         Ok(done)
     }
 
-    fn tried<T>(&self, kind: Kind, f: impl FnOnce(&mut Tried) -> T) -> T {
+    fn tried<T>(&self, kind: ArrayKey, f: impl FnOnce(&mut SampledMethods) -> T) -> T {
         let mut state = self.state.lock();
         if state.tried.len() >= MAX_ARRAYS && !state.tried.contains_key(&kind) {
             state.tried.pop_first();
@@ -270,7 +270,7 @@ impl Outlet {
     }
 }
 
-impl Tried {
+impl SampledMethods {
     /// Whether a sample was taken and no way made it clearly smaller.
     fn is_plain(&self) -> bool {
         let sampled: Vec<Sampled> = self.ways.iter().map(|(_, sampled)| *sampled).collect();
@@ -313,22 +313,22 @@ impl Tried {
 }
 
 /// Bytes under way. Dropped when they have left for the kernel, or are not wanted any more.
-struct Leaving {
+struct MeasuredBytes {
     bytes: Bytes,
     /// Number of them that could have been compressed.
     open_bytes: u64,
-    outlet: Arc<Outlet>,
+    outlet: Arc<ResponseCompression>,
 }
 
-impl AsRef<[u8]> for Leaving {
+impl AsRef<[u8]> for MeasuredBytes {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
 }
 
-impl Drop for Leaving {
+impl Drop for MeasuredBytes {
     fn drop(&mut self) {
-        let Outlet { begun, state, left, .. } = &*self.outlet;
+        let ResponseCompression { begun, state, left, .. } = &*self.outlet;
         let mut state = state.lock();
         state.goodput.leave(begun.elapsed(), self.bytes.len() as u64);
         state.open_bytes -= self.open_bytes;
@@ -355,8 +355,8 @@ mod tests {
         }
     }
 
-    fn kind() -> Kind {
-        Kind { dataset: DatasetId(7), array: 0, item_bytes: 1 }
+    fn kind() -> ArrayKey {
+        ArrayKey { dataset: DatasetId(7), array: 0, item_bytes: 1 }
     }
 
     /// Noise, of which nothing is made smaller.
@@ -372,7 +372,7 @@ mod tests {
     #[tokio::test]
     async fn what_cannot_be_compressed_is_never_held_up_and_goes_in_large_pieces() {
         const MOST: usize = 4 << 20;
-        let outlet = Arc::new(Outlet::new(&hello(), None, None));
+        let outlet = Arc::new(ResponseCompression::new(&hello(), None, None));
         assert_eq!(outlet.part_bytes(kind(), MOST), UNKNOWN_PART_BYTES, "nothing is known yet");
         outlet.look(kind(), &noise(1 << 20), Priority::NORMAL).await.unwrap();
         assert_eq!(outlet.part_bytes(kind(), MOST), MOST);
@@ -382,7 +382,7 @@ mod tests {
             queued.push(outlet.measured(kind(), Bytes::from(vec![0; 64 << 10])));
         }
         // What may be compressed has room of its own beside it.
-        let other = Kind { array: 1, ..kind() };
+        let other = ArrayKey { array: 1, ..kind() };
         outlet.look(other, &Bytes::from(vec![0; 1 << 20]), Priority::NORMAL).await.unwrap();
         assert_eq!(outlet.part_bytes(other, MOST), UNKNOWN_PART_BYTES);
         assert!(outlet.room(other).now_or_never().is_some());
@@ -390,7 +390,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_waits_for_room_is_not_forgotten_whoever_gives_up_meanwhile() {
-        let outlet = Arc::new(Outlet::new(&hello(), None, None));
+        let outlet = Arc::new(ResponseCompression::new(&hello(), None, None));
         let mut queued = Vec::new();
         while outlet.room(kind()).now_or_never().is_some() {
             queued.push(outlet.measured(kind(), Bytes::from(vec![0; 64 << 10])));
