@@ -18,7 +18,7 @@ use crate::admission::{ClientId, Entry, Gate};
 use crate::exports::Exports;
 use crate::metrics::{self, Metrics};
 use crate::ops::operation_limit::Place;
-use crate::response_compression::Outlet;
+use crate::response_compression::ResponseCompression;
 
 /// Most bulk bytes of one piece.
 const PIECE_BYTES: usize = 4 << 20;
@@ -104,7 +104,7 @@ pub struct OperationCall {
     /// The connection, where it says something of itself.
     pub(crate) flow: Option<Arc<dyn Flow>>,
     /// How answers leave for this client.
-    pub(crate) outlet: Arc<Outlet>,
+    pub(crate) outlet: Arc<ResponseCompression>,
     /// Until it ends.
     pub(crate) place: Place,
 }

@@ -16,7 +16,7 @@ use wire::ops::{self, BlockPlace, Piece, ReadBody, Rows};
 use super::read_together::{MAX_TOGETHER, answer_together, is_small};
 use super::{BeginOutcome, OperationCall, Handler};
 use crate::admission::Entry;
-use crate::response_compression::{Kind, LEAST_BYTES};
+use crate::response_compression::{ArrayKey, LEAST_BYTES};
 use crate::stack::Stack;
 
 /// Most bulk bytes of one item.
@@ -156,8 +156,8 @@ impl ReadCall<'_> {
         slab.selection.len().unwrap_or(u64::MAX).saturating_mul(self.item_bytes as u64)
     }
 
-    fn kind(&self) -> Kind {
-        Kind { dataset: self.place.dataset, array: self.place.array, item_bytes: self.item_bytes }
+    fn kind(&self) -> ArrayKey {
+        ArrayKey { dataset: self.place.dataset, array: self.place.array, item_bytes: self.item_bytes }
     }
 
     /// Sends rows of the result in parts: short rows together, long ones cut. How each part travels is decided when there

@@ -11,7 +11,7 @@ use wire::ops::{self, BlockBody, BlockPlace};
 
 use super::{BeginOutcome, OperationCall, Handler};
 use crate::admission::Entry;
-use crate::response_compression::Kind;
+use crate::response_compression::ArrayKey;
 use crate::stack::Stack;
 
 /// Answers `read_block`: one block.
@@ -52,7 +52,7 @@ async fn answer(key: BlockKey, call: &OperationCall) -> Result<()> {
     let copies = if call.outlet.may_compress() { 2 } else { 1 };
     let memory = admitted(call, size_bytes.saturating_mul(copies)).await?;
     let block = fetch(call, &stack, key).await?;
-    let kind = Kind { dataset: key.dataset, array: key.array, item_bytes };
+    let kind = ArrayKey { dataset: key.dataset, array: key.array, item_bytes };
     let (body, bulk) = match &block.content {
         Content::NotCovered => (BlockBody::NotCovered.encode(), Bytes::new()),
         Content::Data { bytes, range } => {
@@ -73,7 +73,7 @@ async fn answer(key: BlockKey, call: &OperationCall) -> Result<()> {
 /// The bytes as they travel.
 async fn carried(
     call: &OperationCall,
-    kind: Kind,
+    kind: ArrayKey,
     bytes: Bytes,
     memory: Entry,
 ) -> Result<(Option<Compressed>, Bytes)> {
