@@ -19,7 +19,7 @@ use server::peers::check_chain;
 use server::port::listen::listen;
 use server::port::{Port, Routers, open_files};
 use server::public_address::{ReverseProxy, ServerNames};
-use server::reverse::Offering;
+use server::reverse::WaitingClient;
 use server::token::Admission;
 use server::zarr;
 
@@ -156,7 +156,7 @@ pub(crate) async fn start_unseen(options: &Options, shared: Arc<NodeState>, regi
     for export in shared.exports.all().iter() {
         check_chain(export, name).await?;
     }
-    let offering = |client| Offering::of(client, options.most_bytes_per_sec);
+    let offering = |client| WaitingClient::of(client, options.most_bytes_per_sec);
     let offerings = options.waiting_clients.iter().map(offering).collect::<Result<_>>()?;
     let service = Arc::new(Service::new(options.admission.clone(), registry, Arc::clone(&shared)));
     let mut hosts = options.names.clone();

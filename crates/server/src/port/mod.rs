@@ -36,7 +36,7 @@ use crate::connections::{Limits, Lobby, Visit};
 use crate::http::UpgradeSender;
 use crate::port::write_timeout::WriteTimeout;
 use crate::public_address::{RequestPeer, ServerNames, StrippedPath};
-use crate::reverse::Offering;
+use crate::reverse::WaitingClient;
 use crate::zarr::Caller;
 
 /// Largest header of a request, bytes.
@@ -113,7 +113,7 @@ pub struct Port {
     /// Links that further streams may join.
     desk: Desk,
     /// Clients that this server connects to.
-    offerings: Vec<Offering>,
+    offerings: Vec<WaitingClient>,
     /// Answers to HTTP.
     pub sites: Routers,
     service: Arc<Service>,
@@ -160,7 +160,7 @@ impl Port {
 
     /// Returns this port, which connects to these clients too.
     #[must_use]
-    pub fn offering(self, offerings: Vec<Offering>) -> Self {
+    pub fn offering(self, offerings: Vec<WaitingClient>) -> Self {
         Self { offerings, ..self }
     }
 

@@ -5,4 +5,4 @@ mod awaiting;
 mod offering;
 
 pub use awaiting::wait_at;
-pub use offering::Offering;
+pub use offering::WaitingClient;

@@ -20,7 +20,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const MAX_PAUSE: Duration = Duration::from_secs(5);
 
 /// A client that is served wherever it waits.
-pub struct Offering {
+pub struct WaitingClient {
     host: String,
     port: u16,
     trust: Trust,
@@ -28,7 +28,7 @@ pub struct Offering {
     most_bytes_per_sec: Option<f64>,
 }
 
-impl Offering {
+impl WaitingClient {
     /// Creates an offering to the client that printed `url`. It is sent at most `most_bytes_per_sec`, whatever it
     /// asks for.
     ///
