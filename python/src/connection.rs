@@ -17,7 +17,7 @@ use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use server::stack::Stack;
-use server::zarr::{self, Bytes, Entry};
+use server::zarr::{self, Bytes, ZarrEntry};
 use tokio::task::AbortHandle;
 
 use crate::errors::{exception, raise};
@@ -366,10 +366,10 @@ fn begin<T: Send + 'static>(
     Ok(Reading::of(task.abort_handle()))
 }
 
-fn told_entry(entry: Entry) -> (bool, u64) {
+fn told_entry(entry: ZarrEntry) -> (bool, u64) {
     match entry {
         Entry::Folder => (true, 0),
-        Entry::File { size_bytes } => (false, size_bytes),
+        ZarrEntry::File { size_bytes } => (false, size_bytes),
     }
 }
 

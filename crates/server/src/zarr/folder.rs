@@ -12,7 +12,7 @@ const CHUNKS: &str = "c";
 
 /// Folder or file that a key names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Entry {
+pub enum ZarrEntry {
     /// A group, an array, or chunks that share the first places of their keys.
     Folder,
     /// A document or a chunk.
@@ -26,24 +26,24 @@ pub enum Entry {
 ///
 /// # Errors
 /// Those of describing an array.
-pub fn look(dataset: &Dataset, key: &str) -> Result<Option<Entry>> {
+pub fn look(dataset: &Dataset, key: &str) -> Result<Option<ZarrEntry>> {
     let size_bytes = match in_arrays(dataset, key) {
         Some(Place::Chunk(Chunk { number, level, .. })) => chunk_bytes(dataset, number, level)?,
         Some(Place::Document(which)) => document(dataset, which)?.len() as u64,
         None => return Ok(folder(dataset, key).map(|_| Entry::Folder)),
     };
-    Ok(Some(Entry::File { size_bytes }))
+    Ok(Some(ZarrEntry::File { size_bytes }))
 }
 
 /// The names directly below `key`; none where it is no folder.
 ///
 /// # Errors
 /// `TooLarge` for more than [`MAX_LISTED`] chunks; those of describing an array.
-pub fn list(dataset: &Dataset, key: &str) -> Result<Vec<(String, Entry)>> {
+pub fn list(dataset: &Dataset, key: &str) -> Result<Vec<(String, ZarrEntry)>> {
     match folder(dataset, key) {
         None => Ok(Vec::new()),
-        Some(Folder::Chunks { number, places }) => chunks(dataset, number, places),
-        Some(Folder::Arrays) => {
+        Some(FolderKind::Chunks { number, places }) => chunks(dataset, number, places),
+        Some(FolderKind::Arrays) => {
             let path = if key.is_empty() { String::new() } else { format!("{key}/") };
             let inside = dataset.arrays.iter().filter_map(|a| path_of(a).strip_prefix(path.as_str()));
             let mut names: Vec<&str> = inside.filter_map(|rest| rest.split('/').next()).collect();
@@ -58,29 +58,29 @@ pub fn list(dataset: &Dataset, key: &str) -> Result<Vec<(String, Entry)>> {
     }
 }
 
-enum Folder {
+enum FolderKind {
     /// Documents and arrays, or an array's document and chunks.
     Arrays,
     /// Chunks of an array whose first places are these; at least one more follows.
     Chunks { number: u32, places: usize },
 }
 
-fn folder(dataset: &Dataset, key: &str) -> Option<Folder> {
+fn folder(dataset: &Dataset, key: &str) -> Option<FolderKind> {
     if key.is_empty() || dataset.arrays.iter().any(|a| is_at_or_below(path_of(a), key)) {
-        return Some(Folder::Arrays);
+        return Some(FolderKind::Arrays);
     }
     let (number, at) = first_places(dataset, key)?;
     let array = dataset.array(number).ok()?;
     let grid = files::grid(array, array.level(0).ok()?);
     let is_inside = at.len() < grid.len() && at.iter().zip(&grid).all(|(place, n)| place < n);
-    is_inside.then_some(Folder::Chunks { number, places: at.len() })
+    is_inside.then_some(FolderKind::Chunks { number, places: at.len() })
 }
 
 fn is_at_or_below(path: &str, key: &str) -> bool {
     path.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-fn chunks(dataset: &Dataset, number: u32, places: usize) -> Result<Vec<(String, Entry)>> {
+fn chunks(dataset: &Dataset, number: u32, places: usize) -> Result<Vec<(String, ZarrEntry)>> {
     let array = dataset.array(number)?;
     let grid = files::grid(array, array.level(0)?);
     let count = grid.get(places).copied().unwrap_or(0);
@@ -91,7 +91,7 @@ fn chunks(dataset: &Dataset, number: u32, places: usize) -> Result<Vec<(String, 
         return Err(Error::too_large(what));
     }
     let entry = match places + 1 == grid.len() {
-        true => Entry::File { size_bytes: chunk_bytes(dataset, number, 0)? },
+        true => ZarrEntry::File { size_bytes: chunk_bytes(dataset, number, 0)? },
         false => Entry::Folder,
     };
     Ok((0..count).map(|place| (place.to_string(), entry)).collect())
@@ -134,14 +134,14 @@ mod tests {
         for nothing in ["grid/rho/c/3", "grid/rho/c/2/1", "gri", "grid/rho/d", "one/c", "grid/"] {
             assert_eq!(names(&dataset, nothing), [""; 0], "{nothing}");
         }
-        let chunk = Entry::File { size_bytes: 30 * 64 * 2 };
+        let chunk = ZarrEntry::File { size_bytes: 30 * 64 * 2 };
         assert_eq!(list(&dataset, "grid/rho/c/2").unwrap(), [("0".into(), chunk), ("1".into(), chunk)]);
         assert_eq!(look(&dataset, "grid/rho/c/2/1").unwrap(), Some(chunk));
-        assert_eq!(look(&dataset, "one/c").unwrap(), Some(Entry::File { size_bytes: 2 }));
+        assert_eq!(look(&dataset, "one/c").unwrap(), Some(ZarrEntry::File { size_bytes: 2 }));
         assert_eq!(look(&dataset, "grid/rho/c/2").unwrap(), Some(Entry::Folder));
         assert_eq!(look(&dataset, "grid/rho/c/3").unwrap(), None);
         let size_bytes = document(&dataset, Document::Root).unwrap().len() as u64;
-        assert_eq!(look(&dataset, METADATA).unwrap(), Some(Entry::File { size_bytes }));
+        assert_eq!(look(&dataset, METADATA).unwrap(), Some(ZarrEntry::File { size_bytes }));
     }
 
     #[test]

@@ -39,7 +39,7 @@ use crate::connections::Visit;
 use crate::ops::path::of_client;
 use crate::public_address::ServerNames;
 pub use bytes::Bytes;
-pub use folder::{Entry, MAX_LISTED, list, look};
+pub use folder::{ZarrEntry, MAX_LISTED, list, look};
 use guard::Door;
 pub(crate) use metadata::root_document;
 use range::Asked;
