@@ -24,13 +24,13 @@ const PREFLIGHT_SECS: &str = "86400";
 
 /// State from which the guard decides who may read.
 #[derive(Clone)]
-pub(super) struct Door {
+pub(super) struct GuardState {
     pub(super) service: Arc<Service>,
     pub(super) names: Arc<ServerNames>,
 }
 
 /// Lets in who may read what is asked for.
-pub(super) async fn guard(State(door): State<Door>, request: Request, next: Next) -> Response {
+pub(super) async fn guard(State(door): State<GuardState>, request: Request, next: Next) -> Response {
     let headers = request.headers();
     let Some(&from) = request.extensions().get::<RequestPeer>() else { return refused("nobody asked") };
     let host = match door.names.host(headers) {

@@ -40,9 +40,9 @@ use crate::ops::path::of_client;
 use crate::public_address::ServerNames;
 pub use bytes::Bytes;
 pub use folder::{ZarrEntry, MAX_LISTED, list, look};
-use guard::Door;
+use guard::GuardState;
 pub(crate) use metadata::root_document;
-use range::Asked;
+use range::RequestedRange;
 use tree::{Chunk, Document, Place};
 
 /// Client whose connection a request came over. An extension of each request.
@@ -58,7 +58,7 @@ pub(crate) struct Caller {
 
 /// The part of a site that asks for a token: Zarr, and what is known of the path to whoever asks.
 pub fn router(service: Arc<Service>, names: Arc<ServerNames>) -> Router {
-    let door = Door { service: Arc::clone(&service), names };
+    let door = GuardState { service: Arc::clone(&service), names };
     Router::new()
         .route("/zarr/{*path}", reading(tree::in_arrays))
         .route("/ome/{*path}", reading(tree::in_images))
@@ -150,17 +150,17 @@ fn document(dataset: &Dataset, which: Document) -> Result<String> {
 }
 
 /// Function that finds the place that a key of one of the hierarchies stands for, if there is one.
-type Find = fn(&Dataset, &str) -> Option<Place>;
+type KeyLookup = fn(&Dataset, &str) -> Option<Place>;
 
 /// Answers for the hierarchy in which `find` knows its way.
-fn reading(find: Find) -> MethodRouter<Arc<Service>> {
+fn reading(find: KeyLookup) -> MethodRouter<Arc<Service>> {
     get(
         move |State(service): State<Arc<Service>>,
               Extension(caller): Extension<Caller>,
               Path(path): Path<String>,
               method: Method,
               headers: HeaderMap| async move {
-            let request = Asking { path: &path, method: &method, headers: &headers };
+            let request = ZarrRequest { path: &path, method: &method, headers: &headers };
             let mut answered = answer(&service, &caller, &request, find).await;
             if answered.as_ref().is_err_and(|error| error.kind() == ErrorKind::Stale) {
                 // The data changed meanwhile: as they are now.
@@ -178,14 +178,14 @@ fn reading(find: Find) -> MethodRouter<Arc<Service>> {
 }
 
 /// A request, as far as it matters here.
-struct Asking<'a> {
+struct ZarrRequest<'a> {
     path: &'a str,
     method: &'a Method,
     headers: &'a HeaderMap,
 }
 
-async fn answer(service: &Service, caller: &Caller, asking: &Asking<'_>, find: Find) -> Result<Response> {
-    let Asking { path, method, headers } = *asking;
+async fn answer(service: &Service, caller: &Caller, asking: &ZarrRequest<'_>, find: KeyLookup) -> Result<Response> {
+    let ZarrRequest { path, method, headers } = *asking;
     let Ok((export, key)) = service.shared.exports.find_at(path).await else {
         return Ok(absent(None, path.split_once('/').map_or("", |(_, key)| key)));
     };
@@ -229,16 +229,16 @@ async fn answer(service: &Service, caller: &Caller, asking: &Asking<'_>, find: F
 }
 
 /// The bytes, or those of them that are asked for.
-fn sent(media_type: &'static str, tag: &str, asking: &Asking<'_>, bytes: Bytes) -> Response {
+fn sent(media_type: &'static str, tag: &str, asking: &ZarrRequest<'_>, bytes: Bytes) -> Response {
     let (head, size) = (tagged(media_type, tag), bytes.len());
     let says = |range: String| [(header::CONTENT_RANGE, range)];
     match range::asked(asking.method, asking.headers, size, tag) {
-        Asked::Whole => (head, Body::from(bytes)).into_response(),
-        Asked::Part(range) => {
+        RequestedRange::Whole => (head, Body::from(bytes)).into_response(),
+        RequestedRange::Part(range) => {
             let said = says(format!("bytes {}-{}/{size}", range.start, range.end - 1));
             (StatusCode::PARTIAL_CONTENT, head, said, Body::from(bytes.slice(range))).into_response()
         }
-        Asked::Beyond => (StatusCode::RANGE_NOT_SATISFIABLE, says(format!("bytes */{size}"))).into_response(),
+        RequestedRange::Beyond => (StatusCode::RANGE_NOT_SATISFIABLE, says(format!("bytes */{size}"))).into_response(),
     }
 }
 

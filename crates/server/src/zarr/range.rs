@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, HeaderValue, Method, header};
 
 /// Part of a text or chunk that a request asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum RequestedRange {
     /// All: no range, several ranges, a unit that is not bytes, a range of another state of the data, or none of GET.
     Whole,
     /// These.
@@ -17,17 +17,17 @@ pub(super) enum Asked {
 }
 
 /// Reads `Range`, which is for GET alone, and `If-Range` by the tag of the data.
-pub(super) fn asked(method: &Method, headers: &HeaderMap, size_bytes: usize, tag: &str) -> Asked {
+pub(super) fn asked(method: &Method, headers: &HeaderMap, size_bytes: usize, tag: &str) -> RequestedRange {
     let is_other_state =
         headers.get(header::IF_RANGE).is_some_and(|known| known.as_bytes() != tag.as_bytes());
     let range = headers.get(header::RANGE).map(HeaderValue::to_str);
     let Some(Ok(range)) = range.filter(|_| method == Method::GET && !is_other_state) else {
-        return Asked::Whole;
+        return RequestedRange::Whole;
     };
-    parsed(range, size_bytes).unwrap_or(Asked::Whole)
+    parsed(range, size_bytes).unwrap_or(RequestedRange::Whole)
 }
 
-fn parsed(text: &str, size_bytes: usize) -> Option<Asked> {
+fn parsed(text: &str, size_bytes: usize) -> Option<RequestedRange> {
     let (unit, range) = text.split_once('=')?;
     let (first, last) = range.split_once('-').filter(|_| unit.trim().eq_ignore_ascii_case("bytes"))?;
     let range = match (first.trim(), last.trim()) {
@@ -41,7 +41,7 @@ fn parsed(text: &str, size_bytes: usize) -> Option<Asked> {
             first..last.saturating_add(1).min(size_bytes)
         }
     };
-    Some(if range.is_empty() { Asked::Beyond } else { Asked::Part(range) })
+    Some(if range.is_empty() { RequestedRange::Beyond } else { RequestedRange::Part(range) })
 }
 
 /// Digits only; a number beyond memory is beyond every size.
@@ -86,7 +86,7 @@ pub(super) fn boxes(shape: &[u64], range: Range<u64>) -> Vec<ChunkBox> {
 mod tests {
     use super::*;
 
-    fn of(text: &'static str, size_bytes: usize) -> Asked {
+    fn of(text: &'static str, size_bytes: usize) -> RequestedRange {
         let mut headers = HeaderMap::new();
         headers.insert(header::RANGE, HeaderValue::from_static(text));
         asked(&Method::GET, &headers, size_bytes, "\"t\"")
@@ -102,15 +102,15 @@ mod tests {
             ("bytes=-4", 6..10),
             ("bytes=-40", 0..10),
         ] {
-            assert_eq!(of(text, 10), Asked::Part(part), "{text}");
+            assert_eq!(of(text, 10), RequestedRange::Part(part), "{text}");
         }
         for beyond in ["bytes=10-", "bytes=10-12", "bytes=-0"] {
-            assert_eq!(of(beyond, 10), Asked::Beyond, "{beyond}");
+            assert_eq!(of(beyond, 10), RequestedRange::Beyond, "{beyond}");
         }
         for whole in
             ["bytes=4-3", "bytes=0-1,3-4", "lines=1-2", "bytes=+1-2", "bytes=", "bytes=-", "0-1", "bytes=a-b"]
         {
-            assert_eq!(of(whole, 10), Asked::Whole, "{whole}");
+            assert_eq!(of(whole, 10), RequestedRange::Whole, "{whole}");
         }
     }
 
@@ -119,9 +119,9 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert(header::RANGE, HeaderValue::from_static("bytes=0-1"));
         headers.insert(header::IF_RANGE, HeaderValue::from_static("\"t\""));
-        assert_eq!(asked(&Method::GET, &headers, 10, "\"t\""), Asked::Part(0..2));
-        assert_eq!(asked(&Method::GET, &headers, 10, "\"u\""), Asked::Whole);
-        assert_eq!(asked(&Method::HEAD, &headers, 10, "\"t\""), Asked::Whole);
+        assert_eq!(asked(&Method::GET, &headers, 10, "\"t\""), RequestedRange::Part(0..2));
+        assert_eq!(asked(&Method::GET, &headers, 10, "\"u\""), RequestedRange::Whole);
+        assert_eq!(asked(&Method::HEAD, &headers, 10, "\"t\""), RequestedRange::Whole);
     }
 
     #[test]
