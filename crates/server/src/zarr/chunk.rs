@@ -13,7 +13,7 @@ use futures::StreamExt;
 
 use super::files;
 use super::range::boxes;
-use super::tree::{Chunk, chunk_bytes};
+use super::tree::{ZarrChunk, chunk_bytes};
 use crate::admission::{ClientId, Gate};
 
 /// The bytes of a chunk, which stay counted at the gate until they are sent; `None` where the data cover nothing.
@@ -28,7 +28,7 @@ pub(super) async fn fetch(
     client: ClientId,
     source: &dyn Source,
     dataset: &Dataset,
-    chunk: &Chunk,
+    chunk: &ZarrChunk,
 ) -> Result<Option<Bytes>> {
     let size_bytes = chunk_bytes(dataset, chunk.number, chunk.level)?;
     let mut memory = gate.enter(client, Urgency::of(Priority::NORMAL), size_bytes, size_bytes);
@@ -43,7 +43,7 @@ pub(super) async fn fetch(
 ///
 /// # Cancel safety
 /// Dropping it withdraws the want.
-pub(super) async fn read(source: &dyn Source, dataset: &Dataset, chunk: &Chunk) -> Result<Option<Bytes>> {
+pub(super) async fn read(source: &dyn Source, dataset: &Dataset, chunk: &ZarrChunk) -> Result<Option<Bytes>> {
     let array = dataset.array(chunk.number)?;
     let (shown, item_bytes) = (array.level(chunk.level)?, array.dtype.size_bytes());
     if let Some(bytes) = files::text_bytes(array, shown) {
@@ -68,7 +68,7 @@ pub(super) async fn read(source: &dyn Source, dataset: &Dataset, chunk: &Chunk) 
 }
 
 /// A chunk of texts as characters of four bytes, each text as long as its bytes are.
-async fn read_texts(source: &dyn Source, dataset: &Dataset, chunk: &Chunk, bytes: u64) -> Result<Bytes> {
+async fn read_texts(source: &dyn Source, dataset: &Dataset, chunk: &ZarrChunk, bytes: u64) -> Result<Bytes> {
     let array = dataset.array(chunk.number)?;
     let level = array.level(chunk.level)?;
     let (shape, whole) = (files::shape(array, level), files::chunk_shape(array, level));
@@ -107,7 +107,7 @@ async fn read_texts(source: &dyn Source, dataset: &Dataset, chunk: &Chunk, bytes
 pub(super) async fn read_part(
     source: &dyn Source,
     dataset: &Dataset,
-    chunk: &Chunk,
+    chunk: &ZarrChunk,
     range: Range<u64>,
 ) -> Result<Bytes> {
     let array = dataset.array(chunk.number)?;
@@ -173,7 +173,7 @@ mod tests {
         let dataset = source.dataset();
         let item = 2;
         for at in [[0, 0, 0], [2, 0, 1], [1, 1, 1], [2, 1, 1]] {
-            let chunk = Chunk { number: 0, level: 0, at: at.to_vec() };
+            let chunk = ZarrChunk { number: 0, level: 0, at: at.to_vec() };
             let whole = read(&source, &dataset, &chunk).await.unwrap().unwrap();
             assert_eq!(whole.len() as u64, chunk_bytes(&dataset, 0, 0).unwrap());
             for range in [0..1, 0..80, 3..4, 7..33, 40..42, 79..80] {

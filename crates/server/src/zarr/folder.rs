@@ -2,7 +2,7 @@
 
 use array::{Dataset, Error, Result};
 
-use super::tree::{Chunk, METADATA, Place, chunk_bytes, first_places, in_arrays, path_of};
+use super::tree::{ZarrChunk, METADATA, ZarrObject, chunk_bytes, first_places, in_arrays, path_of};
 use super::{document, files};
 
 /// Most chunks of one folder that are listed; more are asked for by their keys.
@@ -28,7 +28,7 @@ pub enum ZarrEntry {
 /// Those of describing an array.
 pub fn look(dataset: &Dataset, key: &str) -> Result<Option<ZarrEntry>> {
     let size_bytes = match in_arrays(dataset, key) {
-        Some(Place::Chunk(Chunk { number, level, .. })) => chunk_bytes(dataset, number, level)?,
+        Some(Place::Chunk(ZarrChunk { number, level, .. })) => chunk_bytes(dataset, number, level)?,
         Some(Place::Document(which)) => document(dataset, which)?.len() as u64,
         None => return Ok(folder(dataset, key).map(|_| Entry::Folder)),
     };
@@ -101,7 +101,7 @@ fn chunks(dataset: &Dataset, number: u32, places: usize) -> Result<Vec<(String, 
 mod tests {
     use array::conformance::one_array;
 
-    use super::super::tree::Document;
+    use super::super::tree::ZarrDocument;
     use super::*;
 
     /// Arrays of two-byte elements: name, shape, block.
@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(look(&dataset, "one/c").unwrap(), Some(ZarrEntry::File { size_bytes: 2 }));
         assert_eq!(look(&dataset, "grid/rho/c/2").unwrap(), Some(Entry::Folder));
         assert_eq!(look(&dataset, "grid/rho/c/3").unwrap(), None);
-        let size_bytes = document(&dataset, Document::Root).unwrap().len() as u64;
+        let size_bytes = document(&dataset, ZarrDocument::Root).unwrap().len() as u64;
         assert_eq!(look(&dataset, METADATA).unwrap(), Some(ZarrEntry::File { size_bytes }));
     }
 

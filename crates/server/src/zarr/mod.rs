@@ -43,7 +43,7 @@ pub use folder::{ZarrEntry, MAX_LISTED, list, look};
 use guard::GuardState;
 pub(crate) use metadata::root_document;
 use range::RequestedRange;
-use tree::{Chunk, Document, Place};
+use tree::{ZarrChunk, ZarrDocument, ZarrObject};
 
 /// Client whose connection a request came over. An extension of each request.
 #[derive(Clone)]
@@ -136,21 +136,21 @@ pub async fn read(
 }
 
 /// Returns the text of a document.
-fn document(dataset: &Dataset, which: Document) -> Result<String> {
+fn document(dataset: &Dataset, which: ZarrDocument) -> Result<String> {
     let value = match which {
-        Document::Root => metadata::root(dataset),
-        Document::Group { number, length } => {
+        ZarrDocument::Root => metadata::root(dataset),
+        ZarrDocument::Group { number, length } => {
             metadata::group_at(dataset, &tree::path_of(dataset.array(number)?)[..length])
         }
-        Document::Array { number, level } => metadata::array(dataset, number, level)?,
-        Document::Image { number } => ome::group(dataset, number)?,
-        Document::Labels { number } => ome::labels(dataset, number),
+        ZarrDocument::Array { number, level } => metadata::array(dataset, number, level)?,
+        ZarrDocument::Image { number } => ome::group(dataset, number)?,
+        ZarrDocument::Labels { number } => ome::labels(dataset, number),
     };
     Ok(value.to_string())
 }
 
 /// Function that finds the place that a key of one of the hierarchies stands for, if there is one.
-type KeyLookup = fn(&Dataset, &str) -> Option<Place>;
+type KeyLookup = fn(&Dataset, &str) -> Option<ZarrObject>;
 
 /// Answers for the hierarchy in which `find` knows its way.
 fn reading(find: KeyLookup) -> MethodRouter<Arc<Service>> {
@@ -201,7 +201,7 @@ async fn answer(service: &Service, caller: &Caller, asking: &ZarrRequest<'_>, fi
     }
     let gate = &service.shared.gate;
     Ok(match place {
-        Place::Document(Document::Root) => {
+        Place::Document(ZarrDocument::Root) => {
             sent("application/json", &tag, asking, export.zarr_root(&dataset)?)
         }
         Place::Document(which) => {
@@ -213,7 +213,7 @@ async fn answer(service: &Service, caller: &Caller, asking: &ZarrRequest<'_>, fi
             sent("application/json", &tag, asking, memory.hold(text))
         }
         // Its size is known without it.
-        Place::Chunk(Chunk { number, level, .. }) if method == Method::HEAD => {
+        Place::Chunk(ZarrChunk { number, level, .. }) if method == Method::HEAD => {
             let size_bytes = tree::chunk_bytes(&dataset, number, level)?;
             let size = [(header::CONTENT_LENGTH, size_bytes.to_string())];
             (tagged("application/octet-stream", &tag), size).into_response()

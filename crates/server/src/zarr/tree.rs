@@ -9,16 +9,16 @@ pub(super) const METADATA: &str = "zarr.json";
 
 /// Document or chunk that a key stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum ZarrObject {
     /// A text.
-    Document(Document),
+    Document(ZarrDocument),
     /// Elements.
-    Chunk(Chunk),
+    Chunk(ZarrChunk),
 }
 
 /// Document, by the thing that it describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Document {
+pub(super) enum ZarrDocument {
     /// The whole, all arrays in it.
     Root,
     /// A group between root and array: an array that lies in it, and how many bytes of its path are the group's.
@@ -33,22 +33,22 @@ pub(super) enum Document {
 
 /// One chunk of an array at a level, by its place in the grid.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Chunk {
+pub(super) struct ZarrChunk {
     pub(super) number: u32,
     pub(super) level: u8,
     pub(super) at: Vec<u64>,
 }
 
 /// Below `/zarr/DATASET`: arrays by their names, at full resolution.
-pub(super) fn in_arrays(dataset: &Dataset, key: &str) -> Option<Place> {
+pub(super) fn in_arrays(dataset: &Dataset, key: &str) -> Option<ZarrObject> {
     if let Some(path) = metadata_of(key) {
         return match (first_below(dataset, path), find(dataset, path)) {
             // An image whose levels lie in the group that has its name is that group here.
             (Some(number), _) if !path.is_empty() => {
-                Some(Place::Document(Document::Group { number, length: path.len() }))
+                Some(Place::Document(ZarrDocument::Group { number, length: path.len() }))
             }
-            (_, Some(number)) => Some(Place::Document(Document::Array { number, level: 0 })),
-            (_, None) => path.is_empty().then_some(Place::Document(Document::Root)),
+            (_, Some(number)) => Some(Place::Document(ZarrDocument::Array { number, level: 0 })),
+            (_, None) => path.is_empty().then_some(Place::Document(ZarrDocument::Root)),
         };
     }
     let (path, at) = chunk_of(key)?;
@@ -57,18 +57,18 @@ pub(super) fn in_arrays(dataset: &Dataset, key: &str) -> Option<Place> {
 }
 
 /// Below `/ome/DATASET`: each array is a group, its levels are `0`, `1`, ... inside.
-pub(super) fn in_images(dataset: &Dataset, key: &str) -> Option<Place> {
+pub(super) fn in_images(dataset: &Dataset, key: &str) -> Option<ZarrObject> {
     if let Some(path) = metadata_of(key) {
         // Levels of an image come before the stored arrays that they are, which lie at the same path.
         if let Some((number, level)) = level_of(dataset, path) {
-            return Some(Place::Document(Document::Array { number, level }));
+            return Some(Place::Document(ZarrDocument::Array { number, level }));
         }
         if let Some(number) = image(dataset, path) {
-            return Some(Place::Document(Document::Image { number }));
+            return Some(Place::Document(ZarrDocument::Image { number }));
         }
         let of_labels = path.strip_suffix(LABELS).and_then(|rest| find(dataset, rest.strip_suffix('/')?));
         if let Some(number) = of_labels.filter(|&number| !labels_of(dataset, number).is_empty()) {
-            return Some(Place::Document(Document::Labels { number }));
+            return Some(Place::Document(ZarrDocument::Labels { number }));
         }
         return None;
     }
@@ -199,9 +199,9 @@ fn level_of(dataset: &Dataset, path: &str) -> Option<(u32, u8)> {
     Some((number, level))
 }
 
-fn checked(dataset: &Dataset, number: u32, level: u8, at: Vec<u64>) -> Option<Place> {
+fn checked(dataset: &Dataset, number: u32, level: u8, at: Vec<u64>) -> Option<ZarrObject> {
     let array = dataset.array(number).ok()?;
     let grid = files::grid(array, array.level(level).ok()?);
     let is_inside = grid.len() == at.len() && at.iter().zip(&grid).all(|(p, g)| p < g);
-    is_inside.then_some(Place::Chunk(Chunk { number, level, at }))
+    is_inside.then_some(Place::Chunk(ZarrChunk { number, level, at }))
 }
