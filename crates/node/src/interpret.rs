@@ -5,7 +5,7 @@ use std::sync::Arc;
 use array::{Error, Meaning, Result};
 use bytes::Bytes;
 use serde::Deserialize;
-use server::ops::{BeginOutcome, OperationCall, Handler};
+use server::ops::{BeginOutcome, Handler, OperationCall};
 use stream::Session;
 use wire::ops;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use array::{Error, Result};
 use bytes::Bytes;
 use link::Change;
-use server::ops::{BeginOutcome, OperationCall, Handler};
+use server::ops::{BeginOutcome, Handler, OperationCall};
 use session::Role;
 use stream::{Participant, Session};
 use wire::ops;

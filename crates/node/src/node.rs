@@ -14,7 +14,7 @@ use server::exports::Exports;
 use server::http::{HttpSite, colormaps, redirect_router, router};
 use server::identity::{self, IdentityChoice};
 use server::metrics::Metrics;
-use server::ops::{OperationRegistry, NodeState};
+use server::ops::{NodeState, OperationRegistry};
 use server::peers::check_chain;
 use server::port::listen::listen;
 use server::port::{Port, Routers, open_files};
@@ -129,7 +129,11 @@ pub async fn start(options: &Options, shared: Arc<NodeState>, registry: Operatio
 ///
 /// # Errors
 /// As [`start`].
-pub(crate) async fn start_unseen(options: &Options, shared: Arc<NodeState>, registry: OperationRegistry) -> Result<Node> {
+pub(crate) async fn start_unseen(
+    options: &Options,
+    shared: Arc<NodeState>,
+    registry: OperationRegistry,
+) -> Result<Node> {
     let machine = running_servers::machine_name();
     let directories = &options.context.directories;
     let identity = identity::load(&options.identity, &directories.identity, &machine)?;

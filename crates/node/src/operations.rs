@@ -1,8 +1,8 @@
 //! The operations of a data server; `examples/operations` adds three.
 
 use server::ops::{
-    DescribeHandler, ListHandler, PathHandler, ProbeHandler, ReadBlockHandler, ReadHandler, OperationRegistry,
-    StatsHandler,
+    DescribeHandler, ListHandler, OperationRegistry, PathHandler, ProbeHandler, ReadBlockHandler,
+    ReadHandler, StatsHandler,
 };
 use server::peers::PeersHandler;
 

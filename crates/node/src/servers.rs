@@ -6,7 +6,7 @@ use std::time::Duration;
 use array::{Error, Result};
 use bytes::Bytes;
 use serde_json::{Value, json};
-use server::ops::{BeginOutcome, OperationCall, Handler};
+use server::ops::{BeginOutcome, Handler, OperationCall};
 use tokio::time::MissedTickBehavior;
 use wire::ops::{self, encode_json};
 

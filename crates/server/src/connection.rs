@@ -17,7 +17,7 @@ use crate::admission::ClientId;
 use crate::connections::Visit;
 use crate::metrics;
 use crate::ops::operation_limit::UnderWay;
-use crate::ops::{OperationCall, OperationRegistry, NodeState};
+use crate::ops::{NodeState, OperationCall, OperationRegistry};
 use crate::response_compression::ResponseCompression;
 use crate::token::Admission;
 
@@ -122,7 +122,11 @@ impl Service {
         tracing::debug!(peer = connection.peer(), program = hello.program, ?known, "client");
         let mut watching = JoinSet::new();
         let client = self.next_client();
-        let outlet = Arc::new(ResponseCompression::new(&hello, known.map(|known| known.rate_bytes_per_sec), flow.clone()));
+        let outlet = Arc::new(ResponseCompression::new(
+            &hello,
+            known.map(|known| known.rate_bytes_per_sec),
+            flow.clone(),
+        ));
         // Of a client that is in already that is so at once, and once is enough.
         let mut proving = flow.as_ref().map(|flow| flow.proven());
         let mut running = JoinSet::new();

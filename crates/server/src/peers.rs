@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use wire::ops::{Describe, encode_json};
 
 use crate::exports::Export;
-use crate::ops::{BeginOutcome, OperationCall, Handler};
+use crate::ops::{BeginOutcome, Handler, OperationCall};
 use crate::stack::Stack;
 
 /// Time for which an answer about a chain is taken as valid.

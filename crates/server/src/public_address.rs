@@ -196,7 +196,12 @@ impl ServerNames {
     }
 
     /// A browser names the page that asks; only our own may. `host` has been checked.
-    pub(crate) fn check_origin(&self, headers: &HeaderMap, host: &str, from: RequestPeer) -> Result<(), String> {
+    pub(crate) fn check_origin(
+        &self,
+        headers: &HeaderMap,
+        host: &str,
+        from: RequestPeer,
+    ) -> Result<(), String> {
         let Some(origin) = headers.get(header::ORIGIN) else { return Ok(()) };
         let origin = origin.to_str().unwrap_or_default();
         if self.is_own_page(origin, headers, host, from) {

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use client::remote_call::{CallRequest, Operand, OperationParameters};
 use export::bounded_scan::{MOST_PART_BYTES, PARTS_IN_MEMORY, Part, Scan};
 use serde::{Deserialize, Serialize};
-use server::ops::{BeginOutcome, OperationCall, Handler};
+use server::ops::{BeginOutcome, Handler, OperationCall};
 
 use crate::OneOrMany;
 

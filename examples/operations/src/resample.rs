@@ -16,7 +16,7 @@ use export::bounded_scan::{PARTS_IN_MEMORY, Part, Scan};
 use export::read_slabs::{Slab, slabs};
 use serde::{Deserialize, Serialize};
 use server::admission::Entry;
-use server::ops::{BeginOutcome, OperationCall, Handler};
+use server::ops::{BeginOutcome, Handler, OperationCall};
 
 /// Largest useful amount of memory, bytes.
 const MOST_BYTES: u64 = 48 << 20;

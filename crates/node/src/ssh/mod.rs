@@ -14,7 +14,7 @@ use client::url::Location;
 use server::connection::Service;
 use server::connections::{Limits, Lobby};
 use server::identity::IdentityChoice;
-use server::ops::{OperationRegistry, NodeState};
+use server::ops::{NodeState, OperationRegistry};
 use server::public_address::ReverseProxy;
 use server::token::{Admission, Token};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};

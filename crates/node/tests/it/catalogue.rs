@@ -15,7 +15,7 @@ use node::assemble::assemble;
 use node::node::{Listen, Options};
 use node::operations::of_data_server;
 use server::connections::Limits;
-use server::ops::{BeginOutcome, OperationCall, Handler};
+use server::ops::{BeginOutcome, Handler, OperationCall};
 use server::stack::Stack;
 use wire::ops::{BlockPlace, StatsRequest, encode_json};
 

@@ -15,7 +15,7 @@ use link::OpStream;
 use node::operations::of_data_server;
 use serde::{Deserialize, Serialize};
 use server::connections::Limits;
-use server::ops::{BeginOutcome, OperationCall, Handler};
+use server::ops::{BeginOutcome, Handler, OperationCall};
 use server::stack::Stack;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;

@@ -95,7 +95,12 @@ impl Served {
         Self::run(folder, &options, of_data_server(), Limits::default()).await.unwrap()
     }
 
-    async fn run(folder: TempDir, options: &Options, registry: OperationRegistry, limits: Limits) -> Result<Self> {
+    async fn run(
+        folder: TempDir,
+        options: &Options,
+        registry: OperationRegistry,
+        limits: Limits,
+    ) -> Result<Self> {
         let shared = node::node::open(options).await?;
         // Where a server has just ended its sockets may close a moment later.
         let mut tries = 0;

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use link::{ClientHandle, Trust, quic};
 use node::operations::of_data_server;
 use server::connections::Limits;
-use server::ops::{BeginOutcome, OperationCall, Handler};
+use server::ops::{BeginOutcome, Handler, OperationCall};
 use tokio::net::UdpSocket;
 use tokio::sync::watch;
 use tokio::task::JoinSet;

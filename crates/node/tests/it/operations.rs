@@ -11,7 +11,7 @@ use client::requests::RemoteOperation;
 use link::{OpStream, Said};
 use node::operations::of_data_server;
 use server::connections::Limits;
-use server::ops::{BeginOutcome, OperationCall, Handler};
+use server::ops::{BeginOutcome, Handler, OperationCall};
 use tokio::sync::Semaphore;
 
 use crate::common::Served;

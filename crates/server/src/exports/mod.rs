@@ -21,7 +21,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use wire::ops::{self, BlockPlace, ListEntry};
 
-use crate::exports::folder_scan::{ScannedFolder, ScannedDataset, ScanResult, FileState};
+use crate::exports::folder_scan::{FileState, ScanResult, ScannedDataset, ScannedFolder};
 use crate::peers;
 use crate::stack::Stack;
 

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use wire::limits::MAX_BODY_BYTES;
 use wire::ops;
 
-use super::{BeginOutcome, OperationCall, Handler};
+use super::{BeginOutcome, Handler, OperationCall};
 
 /// Answers `describe`: the description of one data set.
 pub struct DescribeHandler;

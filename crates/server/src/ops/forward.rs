@@ -56,7 +56,11 @@ struct ForwardError {
     is_begun: bool,
 }
 
-async fn pass_on(call: &OperationCall, remote: &RemoteSource, parameters: &Bytes) -> std::result::Result<(), ForwardError> {
+async fn pass_on(
+    call: &OperationCall,
+    remote: &RemoteSource,
+    parameters: &Bytes,
+) -> std::result::Result<(), ForwardError> {
     let before = |error| ForwardError { error, is_begun: false };
     let urgency = call.operation.urgency();
     let name = call.operation.name();

@@ -4,7 +4,7 @@ use array::Result;
 use bytes::Bytes;
 use wire::ops::{self, ListEntry};
 
-use super::{BeginOutcome, OperationCall, Handler};
+use super::{BeginOutcome, Handler, OperationCall};
 
 /// Answers `list`: the data sets there are.
 pub struct ListHandler;

@@ -24,7 +24,7 @@ use futures::future::{BoxFuture, FutureExt, join_all};
 pub use describe::DescribeHandler;
 use forward::{Forwarded, forward};
 use handler::end;
-pub use handler::{BeginOutcome, OperationCall, Handler, NodeState};
+pub use handler::{BeginOutcome, Handler, NodeState, OperationCall};
 pub use list::ListHandler;
 pub use path::PathHandler;
 pub use probe::ProbeHandler;

@@ -9,7 +9,7 @@ use client::paths::{self, PathReport};
 use link::quic::Rejecting;
 use wire::ops::{self, encode_json};
 
-use super::{BeginOutcome, OperationCall, Handler, NodeState};
+use super::{BeginOutcome, Handler, NodeState, OperationCall};
 
 /// Reports what this host knows of the path to a client that asks, with counts of the packets that its UDP port
 /// rejected.

@@ -9,7 +9,7 @@ use plan::Direction;
 use wire::frames::probe::{Probe, Probed, Way};
 use wire::ops;
 
-use super::{BeginOutcome, OperationCall, Handler};
+use super::{BeginOutcome, Handler, OperationCall};
 
 /// Sends trains to whoever asks, and says what arrived of his.
 pub struct ProbeHandler;

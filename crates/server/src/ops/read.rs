@@ -14,7 +14,7 @@ use wire::limits::MAX_PIECE_ROWS;
 use wire::ops::{self, BlockPlace, Piece, ReadBody, Rows};
 
 use super::read_together::{MAX_TOGETHER, answer_together, is_small};
-use super::{BeginOutcome, OperationCall, Handler};
+use super::{BeginOutcome, Handler, OperationCall};
 use crate::admission::Entry;
 use crate::response_compression::{ArrayKey, LEAST_BYTES};
 use crate::stack::Stack;

@@ -9,7 +9,7 @@ use link::Change;
 use wire::compression::Compressed;
 use wire::ops::{self, BlockBody, BlockPlace};
 
-use super::{BeginOutcome, OperationCall, Handler};
+use super::{BeginOutcome, Handler, OperationCall};
 use crate::admission::Entry;
 use crate::response_compression::ArrayKey;
 use crate::stack::Stack;

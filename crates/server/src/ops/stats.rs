@@ -5,7 +5,7 @@ use bytes::Bytes;
 use export::statistics::MOST_BYTES;
 use wire::ops::{self, StatsRequest};
 
-use super::{BeginOutcome, OperationCall, Handler};
+use super::{BeginOutcome, Handler, OperationCall};
 
 /// Answers `stats`: statistics of decoded values.
 pub struct StatsHandler;

@@ -249,7 +249,9 @@ impl Port {
                 self.http(stream, site, RequestPeer { address: peer.ip(), is_encrypted: false }, peer, visit)
                     .await
             }
-            SniffedProtocol::Wire => Err(Error::new(ErrorKind::Denied, "the wire without TLS is not allowed here")),
+            SniffedProtocol::Wire => {
+                Err(Error::new(ErrorKind::Denied, "the wire without TLS is not allowed here"))
+            }
             SniffedProtocol::Unknown => Err(Error::corrupt("expected TLS or HTTP, found something else")),
         }
     }
@@ -318,7 +320,10 @@ impl Port {
             .timer(TokioTimer::new())
             .header_read_timeout(self.lobby.limits().first_bytes_within)
             .max_buf_size(MAX_HEADER_BYTES)
-            .serve_connection(TokioIo::new(WriteTimeout::new(stream, self.lobby.limits().taken_within)), answer)
+            .serve_connection(
+                TokioIo::new(WriteTimeout::new(stream, self.lobby.limits().taken_within)),
+                answer,
+            )
             .with_upgrades()
             .await
             .map_err(broken)?;

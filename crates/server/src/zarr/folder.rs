@@ -2,7 +2,7 @@
 
 use array::{Dataset, Error, Result};
 
-use super::tree::{ZarrChunk, METADATA, ZarrObject, chunk_bytes, first_places, in_arrays, path_of};
+use super::tree::{METADATA, ZarrChunk, ZarrObject, chunk_bytes, first_places, in_arrays, path_of};
 use super::{document, files};
 
 /// Most chunks of one folder that are listed; more are asked for by their keys.

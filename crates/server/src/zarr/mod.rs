@@ -39,7 +39,7 @@ use crate::connections::Visit;
 use crate::ops::path::of_client;
 use crate::public_address::ServerNames;
 pub use bytes::Bytes;
-pub use folder::{ZarrEntry, MAX_LISTED, list, look};
+pub use folder::{MAX_LISTED, ZarrEntry, list, look};
 use guard::GuardState;
 pub(crate) use metadata::root_document;
 use range::RequestedRange;
@@ -184,7 +184,12 @@ struct ZarrRequest<'a> {
     headers: &'a HeaderMap,
 }
 
-async fn answer(service: &Service, caller: &Caller, asking: &ZarrRequest<'_>, find: KeyLookup) -> Result<Response> {
+async fn answer(
+    service: &Service,
+    caller: &Caller,
+    asking: &ZarrRequest<'_>,
+    find: KeyLookup,
+) -> Result<Response> {
     let ZarrRequest { path, method, headers } = *asking;
     let Ok((export, key)) = service.shared.exports.find_at(path).await else {
         return Ok(absent(None, path.split_once('/').map_or("", |(_, key)| key)));
@@ -238,7 +243,9 @@ fn sent(media_type: &'static str, tag: &str, asking: &ZarrRequest<'_>, bytes: By
             let said = says(format!("bytes {}-{}/{size}", range.start, range.end - 1));
             (StatusCode::PARTIAL_CONTENT, head, said, Body::from(bytes.slice(range))).into_response()
         }
-        RequestedRange::Beyond => (StatusCode::RANGE_NOT_SATISFIABLE, says(format!("bytes */{size}"))).into_response(),
+        RequestedRange::Beyond => {
+            (StatusCode::RANGE_NOT_SATISFIABLE, says(format!("bytes */{size}"))).into_response()
+        }
     }
 }
 
