@@ -368,7 +368,7 @@ fn begin<T: Send + 'static>(
 
 fn told_entry(entry: ZarrEntry) -> (bool, u64) {
     match entry {
-        Entry::Folder => (true, 0),
+        ZarrEntry::Folder => (true, 0),
         ZarrEntry::File { size_bytes } => (false, size_bytes),
     }
 }

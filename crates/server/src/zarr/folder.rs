@@ -28,9 +28,9 @@ pub enum ZarrEntry {
 /// Those of describing an array.
 pub fn look(dataset: &Dataset, key: &str) -> Result<Option<ZarrEntry>> {
     let size_bytes = match in_arrays(dataset, key) {
-        Some(Place::Chunk(ZarrChunk { number, level, .. })) => chunk_bytes(dataset, number, level)?,
-        Some(Place::Document(which)) => document(dataset, which)?.len() as u64,
-        None => return Ok(folder(dataset, key).map(|_| Entry::Folder)),
+        Some(ZarrObject::Chunk(ZarrChunk { number, level, .. })) => chunk_bytes(dataset, number, level)?,
+        Some(ZarrObject::Document(which)) => document(dataset, which)?.len() as u64,
+        None => return Ok(folder(dataset, key).map(|_| ZarrEntry::Folder)),
     };
     Ok(Some(ZarrEntry::File { size_bytes }))
 }
@@ -92,7 +92,7 @@ fn chunks(dataset: &Dataset, number: u32, places: usize) -> Result<Vec<(String, 
     }
     let entry = match places + 1 == grid.len() {
         true => ZarrEntry::File { size_bytes: chunk_bytes(dataset, number, 0)? },
-        false => Entry::Folder,
+        false => ZarrEntry::Folder,
     };
     Ok((0..count).map(|place| (place.to_string(), entry)).collect())
 }
@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(list(&dataset, "grid/rho/c/2").unwrap(), [("0".into(), chunk), ("1".into(), chunk)]);
         assert_eq!(look(&dataset, "grid/rho/c/2/1").unwrap(), Some(chunk));
         assert_eq!(look(&dataset, "one/c").unwrap(), Some(ZarrEntry::File { size_bytes: 2 }));
-        assert_eq!(look(&dataset, "grid/rho/c/2").unwrap(), Some(Entry::Folder));
+        assert_eq!(look(&dataset, "grid/rho/c/2").unwrap(), Some(ZarrEntry::Folder));
         assert_eq!(look(&dataset, "grid/rho/c/3").unwrap(), None);
         let size_bytes = document(&dataset, ZarrDocument::Root).unwrap().len() as u64;
         assert_eq!(look(&dataset, METADATA).unwrap(), Some(ZarrEntry::File { size_bytes }));

@@ -115,14 +115,14 @@ pub async fn read(
     match tree::in_arrays(dataset, key) {
         None if may_be_looked_for(Some(dataset), key) => Ok(None),
         None => Err(Error::not_found(format!("{ABSENT}: `{key}`"))),
-        Some(Place::Document(which)) => {
+        Some(ZarrObject::Document(which)) => {
             let text = Bytes::from(document(dataset, which)?);
             let Some(Range { start, end }) = range else { return Ok(Some(text)) };
             let place = usize::try_from(start).ok().zip(usize::try_from(end).ok());
             let part = place.filter(|&(start, end)| start <= end && end <= text.len());
             part.map(|(start, end)| Some(text.slice(start..end))).ok_or_else(|| beyond(text.len() as u64))
         }
-        Some(Place::Chunk(chunk)) => {
+        Some(ZarrObject::Chunk(chunk)) => {
             let size = tree::chunk_bytes(dataset, chunk.number, chunk.level)?;
             match range.clone() {
                 Some(part) if part.start > part.end || part.end > size => Err(beyond(size)),
@@ -206,10 +206,10 @@ async fn answer(
     }
     let gate = &service.shared.gate;
     Ok(match place {
-        Place::Document(ZarrDocument::Root) => {
+        ZarrObject::Document(ZarrDocument::Root) => {
             sent("application/json", &tag, asking, export.zarr_root(&dataset)?)
         }
-        Place::Document(which) => {
+        ZarrObject::Document(which) => {
             let text = document(&dataset, which)?;
             let size_bytes = text.len() as u64;
             let urgency = Urgency::of(Priority::INTERACTIVE);
@@ -218,12 +218,12 @@ async fn answer(
             sent("application/json", &tag, asking, memory.hold(text))
         }
         // Its size is known without it.
-        Place::Chunk(ZarrChunk { number, level, .. }) if method == Method::HEAD => {
+        ZarrObject::Chunk(ZarrChunk { number, level, .. }) if method == Method::HEAD => {
             let size_bytes = tree::chunk_bytes(&dataset, number, level)?;
             let size = [(header::CONTENT_LENGTH, size_bytes.to_string())];
             (tagged("application/octet-stream", &tag), size).into_response()
         }
-        Place::Chunk(chunk) => {
+        ZarrObject::Chunk(chunk) => {
             let stack = export.stack().await?;
             match chunk::fetch(gate, caller.client, &*stack.source, &dataset, &chunk).await? {
                 Some(bytes) => sent("application/octet-stream", &tag, asking, bytes),

@@ -45,10 +45,10 @@ pub(super) fn in_arrays(dataset: &Dataset, key: &str) -> Option<ZarrObject> {
         return match (first_below(dataset, path), find(dataset, path)) {
             // An image whose levels lie in the group that has its name is that group here.
             (Some(number), _) if !path.is_empty() => {
-                Some(Place::Document(ZarrDocument::Group { number, length: path.len() }))
+                Some(ZarrObject::Document(ZarrDocument::Group { number, length: path.len() }))
             }
-            (_, Some(number)) => Some(Place::Document(ZarrDocument::Array { number, level: 0 })),
-            (_, None) => path.is_empty().then_some(Place::Document(ZarrDocument::Root)),
+            (_, Some(number)) => Some(ZarrObject::Document(ZarrDocument::Array { number, level: 0 })),
+            (_, None) => path.is_empty().then_some(ZarrObject::Document(ZarrDocument::Root)),
         };
     }
     let (path, at) = chunk_of(key)?;
@@ -61,14 +61,14 @@ pub(super) fn in_images(dataset: &Dataset, key: &str) -> Option<ZarrObject> {
     if let Some(path) = metadata_of(key) {
         // Levels of an image come before the stored arrays that they are, which lie at the same path.
         if let Some((number, level)) = level_of(dataset, path) {
-            return Some(Place::Document(ZarrDocument::Array { number, level }));
+            return Some(ZarrObject::Document(ZarrDocument::Array { number, level }));
         }
         if let Some(number) = image(dataset, path) {
-            return Some(Place::Document(ZarrDocument::Image { number }));
+            return Some(ZarrObject::Document(ZarrDocument::Image { number }));
         }
         let of_labels = path.strip_suffix(LABELS).and_then(|rest| find(dataset, rest.strip_suffix('/')?));
         if let Some(number) = of_labels.filter(|&number| !labels_of(dataset, number).is_empty()) {
-            return Some(Place::Document(ZarrDocument::Labels { number }));
+            return Some(ZarrObject::Document(ZarrDocument::Labels { number }));
         }
         return None;
     }
@@ -203,5 +203,5 @@ fn checked(dataset: &Dataset, number: u32, level: u8, at: Vec<u64>) -> Option<Za
     let array = dataset.array(number).ok()?;
     let grid = files::grid(array, array.level(level).ok()?);
     let is_inside = grid.len() == at.len() && at.iter().zip(&grid).all(|(p, g)| p < g);
-    is_inside.then_some(Place::Chunk(ZarrChunk { number, level, at }))
+    is_inside.then_some(ZarrObject::Chunk(ZarrChunk { number, level, at }))
 }
