@@ -122,7 +122,7 @@ impl Service {
         tracing::debug!(peer = connection.peer(), program = hello.program, ?known, "client");
         let mut watching = JoinSet::new();
         let client = self.next_client();
-        let outlet = Arc::new(ResponseCompression::new(
+        let compression = Arc::new(ResponseCompression::new(
             &hello,
             known.map(|known| known.rate_bytes_per_sec),
             flow.clone(),
@@ -163,7 +163,7 @@ impl Service {
                         client,
                         node: Arc::clone(&self.shared),
                         flow: flow.clone(),
-                        outlet: Arc::clone(&outlet),
+                        compression: Arc::clone(&compression),
                     };
                     for rest in self.registry.begin(operations.into_iter().map(call).collect()) {
                         running.spawn(rest);

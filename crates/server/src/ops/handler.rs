@@ -104,7 +104,7 @@ pub struct OperationCall {
     /// The connection, where it says something of itself.
     pub(crate) flow: Option<Arc<dyn Flow>>,
     /// How answers leave for this client.
-    pub(crate) outlet: Arc<ResponseCompression>,
+    pub(crate) compression: Arc<ResponseCompression>,
     /// Until it ends.
     pub(crate) place: Place,
 }

@@ -76,7 +76,7 @@ pub(super) async fn answer(ops::Read { place, selection }: ops::Read, call: &Ope
     let read = ReadCall { call, stack: &stack, place, shape: selection.shape(), item_bytes, grain };
     let begun = tokio::time::Instant::now();
     let is_passed = match &level.chunk {
-        Some(chunk) if call.outlet.may_pass() => read.passed(chunk, &selection).await?,
+        Some(chunk) if call.compression.may_pass() => read.passed(chunk, &selection).await?,
         _ => false,
     };
     if !is_passed {
@@ -116,7 +116,7 @@ impl ReadCall<'_> {
     pub(super) async fn slab(&self, slab: Slab) -> Result<()> {
         let size = self.size_of(&slab);
         // Where data are compressed, both are in memory for a while.
-        let copies = if self.call.outlet.may_compress() { 2 } else { 1 };
+        let copies = if self.call.compression.may_compress() { 2 } else { 1 };
         let size = size.saturating_mul(copies);
         let mut memory = self.call.enter(size).await;
         let granted = memory.admitted().await;
@@ -169,18 +169,18 @@ impl ReadCall<'_> {
         mut data: Bytes,
         memory: &Arc<Entry>,
     ) -> Result<()> {
-        let OperationCall { operation, outlet, .. } = self.call;
+        let OperationCall { operation, compression, .. } = self.call;
         let kind = self.kind();
-        outlet.look(kind, &data, operation.urgency().priority).await?;
+        compression.look(kind, &data, operation.urgency().priority).await?;
         if row_bytes < LEAST_BYTES && rows.count() <= MAX_PIECE_ROWS {
-            outlet.room(kind).await;
+            compression.room(kind).await;
             return self.send_part(row_bytes, rows, data, memory).await;
         }
         for mut offset in rows {
             let mut row = data.split_to(row_bytes.min(data.len()));
             while !row.is_empty() {
-                outlet.room(kind).await;
-                let part = row.split_to(row.len().min(outlet.part_bytes(kind, PIECE_BYTES)));
+                compression.room(kind).await;
+                let part = row.split_to(row.len().min(compression.part_bytes(kind, PIECE_BYTES)));
                 let part_bytes = part.len();
                 self.send_part(part_bytes, Rows::one(offset), part, memory).await?;
                 offset += part_bytes as u64;
@@ -191,10 +191,10 @@ impl ReadCall<'_> {
 
     /// Sends rows compressed, or as they are where nothing is won.
     async fn send_part(&self, row_bytes: usize, rows: Rows, data: Bytes, memory: &Arc<Entry>) -> Result<()> {
-        let OperationCall { operation, outlet, .. } = self.call;
+        let OperationCall { operation, compression, .. } = self.call;
         let (kind, priority) = (self.kind(), operation.urgency().priority);
-        if let Some(way) = outlet.way(kind, &data)
-            && let Some((how, carried)) = outlet.compress(kind, way, data.clone(), priority).await?
+        if let Some(way) = compression.way(kind, &data)
+            && let Some((how, carried)) = compression.compress(kind, way, data.clone(), priority).await?
         {
             let body = Piece::Compressed(rows, how).encode();
             return self.put(body, Entry::hold_part(memory, carried), data.len() as u64).await;
@@ -230,9 +230,9 @@ impl ReadCall<'_> {
 
     /// Sends an item of so many bytes of the result; with the end, when they are all of it.
     pub(super) async fn put(&self, body: Bytes, bulk: Bytes, data_bytes: u64) -> Result<()> {
-        let OperationCall { operation, outlet, .. } = self.call;
-        outlet.room(self.kind()).await;
-        let bulk = outlet.measured(self.kind(), bulk);
+        let OperationCall { operation, compression, .. } = self.call;
+        compression.room(self.kind()).await;
+        let bulk = compression.measured(self.kind(), bulk);
         if data_bytes == self.size_bytes() {
             return operation.answer(body, bulk).await;
         }

@@ -49,22 +49,22 @@ async fn answer(key: BlockKey, call: &OperationCall) -> Result<()> {
     let item_bytes = dataset.array(key.array)?.dtype.size_bytes();
     call.operation.room().await;
     // Where data are compressed, both are in memory for a while.
-    let copies = if call.outlet.may_compress() { 2 } else { 1 };
+    let copies = if call.compression.may_compress() { 2 } else { 1 };
     let memory = admitted(call, size_bytes.saturating_mul(copies)).await?;
     let block = fetch(call, &stack, key).await?;
     let kind = ArrayKey { dataset: key.dataset, array: key.array, item_bytes };
     let (body, bulk) = match &block.content {
         Content::NotCovered => (BlockBody::NotCovered.encode(), Bytes::new()),
         Content::Data { bytes, range } => {
-            call.outlet.look(kind, bytes, call.operation.urgency().priority).await?;
-            call.outlet.room(kind).await;
+            call.compression.look(kind, bytes, call.operation.urgency().priority).await?;
+            call.compression.room(kind).await;
             let (how, bulk) = carried(call, kind, bytes.clone(), memory).await?;
             (BlockBody::Data { range: *range }.encode_with(how), bulk)
         }
     };
     // Others may have been queued while it was compressed.
-    call.outlet.room(kind).await;
-    call.operation.answer(body, call.outlet.measured(kind, bulk)).await?;
+    call.compression.room(kind).await;
+    call.operation.answer(body, call.compression.measured(kind, bulk)).await?;
     call.count_reads(1, size_bytes);
     tracing::trace!(array = key.array, level = key.level, index = key.index, bytes = size_bytes, "block");
     Ok(())
@@ -78,8 +78,8 @@ async fn carried(
     memory: Entry,
 ) -> Result<(Option<Compressed>, Bytes)> {
     let priority = call.operation.urgency().priority;
-    if let Some(way) = call.outlet.way(kind, &bytes)
-        && let Some((how, carried)) = call.outlet.compress(kind, way, bytes.clone(), priority).await?
+    if let Some(way) = call.compression.way(kind, &bytes)
+        && let Some((how, carried)) = call.compression.compress(kind, way, bytes.clone(), priority).await?
     {
         return Ok((Some(how), memory.hold(carried)));
     }

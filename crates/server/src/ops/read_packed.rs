@@ -78,6 +78,6 @@ impl ReadCall<'_> {
             priority: self.call.operation.urgency().priority,
         };
         let packed = self.stack.source.packed(&request).await?;
-        Ok(packed.filter(|packed| self.call.outlet.passes(packed.packing)))
+        Ok(packed.filter(|packed| self.call.compression.passes(packed.packing)))
     }
 }

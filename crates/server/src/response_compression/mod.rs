@@ -220,7 +220,7 @@ impl ResponseCompression {
         state.goodput.queue(bytes.len() as u64);
         state.open_bytes += open_bytes;
         drop(state);
-        Bytes::from_owner(MeasuredBytes { bytes, open_bytes, outlet: Arc::clone(self) })
+        Bytes::from_owner(MeasuredBytes { bytes, open_bytes, compression: Arc::clone(self) })
     }
 
     /// How to compress these data, if it is worth it.
@@ -317,7 +317,7 @@ struct MeasuredBytes {
     bytes: Bytes,
     /// Number of them that could have been compressed.
     open_bytes: u64,
-    outlet: Arc<ResponseCompression>,
+    compression: Arc<ResponseCompression>,
 }
 
 impl AsRef<[u8]> for MeasuredBytes {
@@ -328,7 +328,7 @@ impl AsRef<[u8]> for MeasuredBytes {
 
 impl Drop for MeasuredBytes {
     fn drop(&mut self) {
-        let ResponseCompression { begun, state, left, .. } = &*self.outlet;
+        let ResponseCompression { begun, state, left, .. } = &*self.compression;
         let mut state = state.lock();
         state.goodput.leave(begun.elapsed(), self.bytes.len() as u64);
         state.open_bytes -= self.open_bytes;
@@ -372,31 +372,31 @@ mod tests {
     #[tokio::test]
     async fn what_cannot_be_compressed_is_never_held_up_and_goes_in_large_pieces() {
         const MOST: usize = 4 << 20;
-        let outlet = Arc::new(ResponseCompression::new(&hello(), None, None));
-        assert_eq!(outlet.part_bytes(kind(), MOST), UNKNOWN_PART_BYTES, "nothing is known yet");
-        outlet.look(kind(), &noise(1 << 20), Priority::NORMAL).await.unwrap();
-        assert_eq!(outlet.part_bytes(kind(), MOST), MOST);
+        let compression = Arc::new(ResponseCompression::new(&hello(), None, None));
+        assert_eq!(compression.part_bytes(kind(), MOST), UNKNOWN_PART_BYTES, "nothing is known yet");
+        compression.look(kind(), &noise(1 << 20), Priority::NORMAL).await.unwrap();
+        assert_eq!(compression.part_bytes(kind(), MOST), MOST);
         let mut queued = Vec::new();
         for _ in 0..100 {
-            assert!(outlet.room(kind()).now_or_never().is_some(), "after {} pieces", queued.len());
-            queued.push(outlet.measured(kind(), Bytes::from(vec![0; 64 << 10])));
+            assert!(compression.room(kind()).now_or_never().is_some(), "after {} pieces", queued.len());
+            queued.push(compression.measured(kind(), Bytes::from(vec![0; 64 << 10])));
         }
         // What may be compressed has room of its own beside it.
         let other = ArrayKey { array: 1, ..kind() };
-        outlet.look(other, &Bytes::from(vec![0; 1 << 20]), Priority::NORMAL).await.unwrap();
-        assert_eq!(outlet.part_bytes(other, MOST), UNKNOWN_PART_BYTES);
-        assert!(outlet.room(other).now_or_never().is_some());
+        compression.look(other, &Bytes::from(vec![0; 1 << 20]), Priority::NORMAL).await.unwrap();
+        assert_eq!(compression.part_bytes(other, MOST), UNKNOWN_PART_BYTES);
+        assert!(compression.room(other).now_or_never().is_some());
     }
 
     #[tokio::test]
     async fn who_waits_for_room_is_not_forgotten_whoever_gives_up_meanwhile() {
-        let outlet = Arc::new(ResponseCompression::new(&hello(), None, None));
+        let compression = Arc::new(ResponseCompression::new(&hello(), None, None));
         let mut queued = Vec::new();
-        while outlet.room(kind()).now_or_never().is_some() {
-            queued.push(outlet.measured(kind(), Bytes::from(vec![0; 64 << 10])));
+        while compression.room(kind()).now_or_never().is_some() {
+            queued.push(compression.measured(kind(), Bytes::from(vec![0; 64 << 10])));
         }
         assert!(queued.len() > 4, "{}", queued.len());
-        let mut waiting: Vec<_> = (0..100).map(|_| Box::pin(outlet.room(kind()))).collect();
+        let mut waiting: Vec<_> = (0..100).map(|_| Box::pin(compression.room(kind()))).collect();
         assert!(waiting.iter_mut().all(|room| room.now_or_never().is_none()));
         // Some leave, and those that are woken first are dropped before they look.
         drop(queued.split_off(queued.len() / 2));
