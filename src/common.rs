@@ -158,7 +158,7 @@ pub(crate) fn server(locations: &[String], listening: &Listening, purpose: For) 
         admission: admission(listening)?,
         identity: identity(listening),
         names: Vec::new(),
-        front: ReverseProxy::new(&listening.public_urls, &listening.trusted_proxies)?,
+        proxies: ReverseProxy::new(&listening.public_urls, &listening.trusted_proxies)?,
         explores_folders: purpose == For::Data,
         context: context(budget, listening.resources.cache_dir.as_deref(), &listening.reaching, progress)?,
         peers: Vec::new(),

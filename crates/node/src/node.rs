@@ -61,7 +61,7 @@ pub struct Options {
     /// Names it answers to in a browser, besides addresses, `localhost`, this machine's name and those of its certificate.
     pub names: Vec<String>,
     /// Proxies in front of it.
-    pub front: ReverseProxy,
+    pub proxies: ReverseProxy,
     /// Folders, memory, progress.
     pub context: Context,
     /// Other servers of the same data, which clients are told of, with the tokens in these URLs.
@@ -160,15 +160,15 @@ pub(crate) async fn start_unseen(
     for export in shared.exports.all().iter() {
         check_chain(export, name).await?;
     }
-    let offering = |client| WaitingClient::of(client, options.most_bytes_per_sec);
-    let offerings = options.waiting_clients.iter().map(offering).collect::<Result<_>>()?;
+    let waiting_client = |client| WaitingClient::of(client, options.most_bytes_per_sec);
+    let waiting_clients = options.waiting_clients.iter().map(waiting_client).collect::<Result<_>>()?;
     let service = Arc::new(Service::new(options.admission.clone(), registry, Arc::clone(&shared)));
     let mut hosts = options.names.clone();
     hosts.push(machine);
     hosts.extend(identity.names());
-    let front = options.front.clone();
+    let proxies = options.proxies.clone();
     let is_guarded = options.admission.token().is_some();
-    let names = Arc::new(ServerNames { hosts, front, port: address.port(), is_guarded });
+    let names = Arc::new(ServerNames { hosts, proxies, port: address.port(), is_guarded });
     Ok(Node {
         address,
         taken_port: options.listen.asked_port().filter(|&port| port != address.port()),
@@ -176,7 +176,7 @@ pub(crate) async fn start_unseen(
         is_self_signed: matches!(options.identity, IdentityChoice::Own),
         admission: options.admission.clone(),
         shared,
-        port: Port::new(listener, udp, tls, sites(names, &service), service).offering(offerings),
+        port: Port::new(listener, udp, tls, sites(names, &service), service).connecting_to(waiting_clients),
         _note: None,
     })
 }
@@ -251,7 +251,7 @@ impl Node {
 
     /// Address for browsers, as far as it is known, with a slash at the end.
     fn site(&self) -> String {
-        let public = self.port.sites.names.front.public.first();
+        let public = self.port.sites.names.proxies.public.first();
         let own = || format!("{}://{}/", self.scheme(), self.url("").authority());
         public.map_or_else(own, ToString::to_string)
     }

@@ -148,7 +148,7 @@ pub struct ServerNames {
     /// Names besides addresses and `localhost`; `*.example.org` for those of a domain.
     pub hosts: Vec<String>,
     /// Proxies in front of it.
-    pub front: ReverseProxy,
+    pub proxies: ReverseProxy,
     /// Port on which it listens.
     pub port: u16,
     /// Whether a token is needed.
@@ -188,11 +188,11 @@ impl ServerNames {
         bare.parse::<IpAddr>().is_ok()
             || name.eq_ignore_ascii_case("localhost")
             || self.hosts.iter().any(|own| is_of(own, name))
-            || self.front.public.iter().any(is_public)
+            || self.proxies.public.iter().any(is_public)
     }
 
     fn is_trusted(&self, from: IpAddr) -> bool {
-        from.to_canonical().is_loopback() || self.front.trusted.iter().any(|proxy| proxy.contains(from))
+        from.to_canonical().is_loopback() || self.proxies.trusted.iter().any(|proxy| proxy.contains(from))
     }
 
     /// A browser names the page that asks; only our own may. `host` has been checked.
@@ -228,7 +228,7 @@ impl ServerNames {
         let is_public = |url: &PublicUrl| url.scheme == scheme && url.authority == page;
         // Where a proxy ends the encryption the page is one of https. A page of the other scheme at this very address is ours or the proxy's.
         let is_asked = is_same(host) && (scheme == "https" || !from.is_encrypted);
-        if is_asked || self.front.public.iter().any(is_public) {
+        if is_asked || self.proxies.public.iter().any(is_public) {
             return true;
         }
         if !self.is_trusted(from.address) {
@@ -245,7 +245,7 @@ impl ServerNames {
     }
 
     /// Whether a proxy says that the request reached it over a network without encryption.
-    pub(crate) fn came_in_the_open(&self, headers: &HeaderMap, from: RequestPeer) -> bool {
+    pub(crate) fn came_unencrypted(&self, headers: &HeaderMap, from: RequestPeer) -> bool {
         let scheme = first(headers, "x-forwarded-proto");
         let client = first(headers, "x-forwarded-for").and_then(address_of);
         self.is_trusted(from.address)
@@ -258,7 +258,7 @@ impl ServerNames {
     /// WebSocket addresses that a page of ours may connect to, for its policy. `host` has been checked.
     pub(crate) fn sockets(&self, host: &str) -> String {
         let of = |authority: &str| format!(" ws://{authority} wss://{authority}");
-        let public = self.front.public.iter().map(|url| of(&url.authority));
+        let public = self.proxies.public.iter().map(|url| of(&url.authority));
         std::iter::once(of(host)).chain(public).collect()
     }
 
@@ -271,14 +271,15 @@ impl ServerNames {
         if by_hub.is_none() && path.ends_with(hub.trim_end_matches('/')) {
             return Some(StrippedPath::Slash(with_slash(path)));
         }
-        let prefixes = self.front.public.iter().map(|url| url.path.as_str()).filter(|prefix| *prefix != "/");
+        let prefixes =
+            self.proxies.public.iter().map(|url| url.path.as_str()).filter(|prefix| *prefix != "/");
         for prefix in prefixes {
             if path == prefix.trim_end_matches('/') {
                 return Some(StrippedPath::Slash(with_slash(path)));
             }
         }
         let by_url = || {
-            let prefixes = self.front.public.iter().map(|url| url.path.as_str());
+            let prefixes = self.proxies.public.iter().map(|url| url.path.as_str());
             prefixes.filter(|&prefix| prefix != "/" && path.starts_with(prefix)).map(str::len).max()
         };
         let begin = by_hub.or_else(by_url)?;
@@ -338,10 +339,10 @@ mod tests {
 
     fn names(public: &[&str]) -> ServerNames {
         let public: Vec<String> = public.iter().map(|&url| url.to_owned()).collect();
-        let front = ReverseProxy::new(&public, &["10.1.0.0/16".to_owned()]).unwrap();
+        let proxies = ReverseProxy::new(&public, &["10.1.0.0/16".to_owned()]).unwrap();
         ServerNames {
             hosts: vec!["data.example.org".into(), "*.hpc.example".into()],
-            front,
+            proxies,
             port: 26775,
             is_guarded: true,
         }
@@ -463,7 +464,7 @@ mod tests {
     #[test]
     fn a_proxy_tells_when_a_request_was_not_encrypted() {
         let names = names(&[]);
-        let told = |pairs: &[(&'static str, &'static str)]| names.came_in_the_open(&headers(pairs), LOOPBACK);
+        let told = |pairs: &[(&'static str, &'static str)]| names.came_unencrypted(&headers(pairs), LOOPBACK);
         assert!(told(&[("x-forwarded-proto", "http"), ("x-forwarded-for", "192.0.2.7, 10.0.0.1")]));
         for client in ["192.0.2.7:50123", "2001:db8::7", "[2001:db8::7]", "[2001:db8::7]:50123"] {
             let headers = [("x-forwarded-proto", "http"), ("x-forwarded-for", client)];

@@ -34,7 +34,7 @@ async fn serve() -> Result<()> {
         admission: Admission::Token(Token::random()?),
         identity: IdentityChoice::Own,
         names: Vec::new(),
-        front: ReverseProxy::default(),
+        proxies: ReverseProxy::default(),
         explores_folders: false,
         peers: Vec::new(),
         waiting_clients: Vec::new(),

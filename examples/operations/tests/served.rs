@@ -42,7 +42,7 @@ impl Served {
             admission: Admission::Token(Token::random().unwrap()),
             identity: IdentityChoice::Own,
             names: Vec::new(),
-            front: ReverseProxy::default(),
+            proxies: ReverseProxy::default(),
             explores_folders: false,
             peers: Vec::new(),
             waiting_clients: Vec::new(),

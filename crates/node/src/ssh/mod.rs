@@ -46,7 +46,7 @@ pub async fn serve(context: Context, registry: OperationRegistry) -> Result<()> 
         admission: Admission::Token(Token::random()?),
         identity: IdentityChoice::Own,
         names: Vec::new(),
-        front: ReverseProxy::default(),
+        proxies: ReverseProxy::default(),
         explores_folders: false,
         context,
         peers: Vec::new(),

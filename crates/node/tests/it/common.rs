@@ -37,7 +37,7 @@ pub(crate) fn options(folder: &Path, locations: &[&str]) -> Options {
         admission: Admission::Token(Token::random().unwrap()),
         identity: IdentityChoice::Own,
         names: Vec::new(),
-        front: ReverseProxy::default(),
+        proxies: ReverseProxy::default(),
         explores_folders: false,
         context: context(folder),
         peers: Vec::new(),

@@ -98,7 +98,7 @@ async fn only_our_page(State(names): State<Arc<ServerNames>>, request: Request, 
     if let Err(why) = checked {
         return refused(&why);
     }
-    if names.came_in_the_open(headers, from) {
+    if names.came_unencrypted(headers, from) {
         return refused(
             "the proxy says that this came to it over the network unencrypted, where others could read the token: let the proxy speak https",
         );

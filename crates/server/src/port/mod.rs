@@ -113,7 +113,7 @@ pub struct Port {
     /// Links that further streams may join.
     desk: Desk,
     /// Clients that this server connects to.
-    offerings: Vec<WaitingClient>,
+    waiting_clients: Vec<WaitingClient>,
     /// Answers to HTTP.
     pub sites: Routers,
     service: Arc<Service>,
@@ -146,7 +146,7 @@ impl Port {
             tls,
             lobby: Lobby::new(Limits::default()),
             desk: Topology::of_host().map_or_else(Desk::default, Desk::on),
-            offerings: Vec::new(),
+            waiting_clients: Vec::new(),
             sites,
             service,
         }
@@ -160,8 +160,8 @@ impl Port {
 
     /// Returns this port, which connects to these clients too.
     #[must_use]
-    pub fn offering(self, offerings: Vec<WaitingClient>) -> Self {
-        Self { offerings, ..self }
+    pub fn connecting_to(self, waiting_clients: Vec<WaitingClient>) -> Self {
+        Self { waiting_clients, ..self }
     }
 
     /// Returns this port with other limits for its connections.
@@ -177,11 +177,11 @@ impl Port {
     pub async fn run(self) {
         let this = Arc::new(self);
         let mut connections = JoinSet::new();
-        let mut offerings = JoinSet::new();
-        for number in 0..this.offerings.len() {
+        let mut waiting_clients = JoinSet::new();
+        for number in 0..this.waiting_clients.len() {
             let this = Arc::clone(&this);
-            offerings.spawn(async move {
-                this.offerings[number].run(Arc::clone(&this.service), &this.lobby).await;
+            waiting_clients.spawn(async move {
+                this.waiting_clients[number].run(Arc::clone(&this.service), &this.lobby).await;
             });
         }
         loop {

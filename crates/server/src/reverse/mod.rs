@@ -2,7 +2,7 @@
 //! [`client::reverse`](client::reverse).
 
 mod awaiting;
-mod offering;
+mod waiting_client;
 
 pub use awaiting::wait_at;
-pub use offering::WaitingClient;
+pub use waiting_client::WaitingClient;

@@ -37,7 +37,7 @@ pub(super) async fn guard(State(door): State<GuardState>, request: Request, next
         Ok(host) => host,
         Err(why) => return refused(&why),
     };
-    if headers.contains_key(header::AUTHORIZATION) && door.names.came_in_the_open(headers, from) {
+    if headers.contains_key(header::AUTHORIZATION) && door.names.came_unencrypted(headers, from) {
         return refused(&exposed("let the proxy speak https"));
     }
     let is_page_of_another_site =
