@@ -32,7 +32,7 @@ pub struct Scan {
 
 /// Some of the elements of a selection, as stored, in C order.
 #[derive(Clone, Debug)]
-pub struct Part {
+pub struct ScanPart {
     /// First element, per axis, counted in elements of the whole selection.
     pub start: Vec<u64>,
     /// Which elements of the array; with those that overlap.
@@ -41,7 +41,7 @@ pub struct Part {
     pub bytes: Vec<u8>,
 }
 
-impl Part {
+impl ScanPart {
     /// The values that are meant, as doubles; NaN where there is none.
     ///
     /// # Errors
@@ -126,7 +126,7 @@ impl Scan {
         &'a self,
         part_bytes: u64,
         overlap: &'a [bool],
-    ) -> Result<impl Stream<Item = Result<Part>> + Send + 'a> {
+    ) -> Result<impl Stream<Item = Result<ScanPart>> + Send + 'a> {
         let array = self.array()?;
         let item_bytes = array.dtype.size_bytes();
         let part_bytes = part_bytes.min(MOST_PART_BYTES);
@@ -135,7 +135,7 @@ impl Scan {
         Ok(stream::iter(parts).map(read).buffered(PARTS_UNDER_WAY))
     }
 
-    async fn read(&self, slab: Slab, overlap: &[bool], item_bytes: usize) -> Result<Part> {
+    async fn read(&self, slab: Slab, overlap: &[bool], item_bytes: usize) -> Result<ScanPart> {
         let Slab { start, selection } = slab;
         let wider = |(axis, part): (usize, &AxisRange)| {
             let ends = start[axis].saturating_add(part.count);
@@ -151,7 +151,7 @@ impl Scan {
             priority: self.priority,
         };
         self.source.read(request, region).await?;
-        Ok(Part { start, selection, bytes: target.into_vec()? })
+        Ok(ScanPart { start, selection, bytes: target.into_vec()? })
     }
 
     /// Gives every part to `add`, one after another, with the total so far. `on_part` hears how many elements were read.
@@ -166,7 +166,7 @@ impl Scan {
         part_bytes: u64,
         overlap: &[bool],
         mut total: T,
-        add: impl Fn(&mut T, &Part, &ArrayInfo) -> Result<()> + Send + Sync + 'static,
+        add: impl Fn(&mut T, &ScanPart, &ArrayInfo) -> Result<()> + Send + Sync + 'static,
         mut on_part: impl FnMut(u64) + Send,
     ) -> Result<T> {
         let add = Arc::new(add);

@@ -6,7 +6,7 @@ use array::values::stats::Accumulator;
 use array::{ArrayInfo, Result, Scalar, Source, Urgency};
 use wire::ops::{Histogram, Stats, StatsRequest};
 
-use crate::bounded_scan::{MOST_PART_BYTES, PARTS_IN_MEMORY, Part, Scan};
+use crate::bounded_scan::{MOST_PART_BYTES, PARTS_IN_MEMORY, ScanPart, Scan};
 
 /// More memory than this makes it no faster, bytes.
 pub const MOST_BYTES: u64 = PARTS_IN_MEMORY * MOST_PART_BYTES;
@@ -27,7 +27,7 @@ pub async fn gather(
     let dataset = source.describe().await?;
     let StatsRequest { place, bins, selection } = request;
     let scan = Scan::new(Arc::clone(source), dataset, place, selection.clone(), urgency.priority)?;
-    let add = |total: &mut Accumulator, part: &Part, array: &ArrayInfo| {
+    let add = |total: &mut Accumulator, part: &ScanPart, array: &ArrayInfo| {
         total.add(&part.bytes, array.dtype, &array.decoding)
     };
     let total = Accumulator::new(usize::from(*bins))?;

@@ -7,7 +7,7 @@
 use array::{ArrayInfo, Error, Result};
 use bytes::Bytes;
 use client::remote_call::{CallRequest, Operand, OperationParameters};
-use export::bounded_scan::{MOST_PART_BYTES, PARTS_IN_MEMORY, Part, Scan};
+use export::bounded_scan::{MOST_PART_BYTES, PARTS_IN_MEMORY, ScanPart, Scan};
 use serde::{Deserialize, Serialize};
 use server::ops::{BeginOutcome, Handler, OperationCall};
 
@@ -73,7 +73,7 @@ impl Handler for Answering {
         let total = CellCounts { cells: 0, crossed: vec![0; isovalues.len()] };
         let add = {
             let axes = axes.clone();
-            move |total: &mut CellCounts, part: &Part, array: &ArrayInfo| {
+            move |total: &mut CellCounts, part: &ScanPart, array: &ArrayInfo| {
                 let corners = Corners::of(part, array, &whole, &axes)?;
                 corners.count(&isovalues, total);
                 Ok(())
@@ -112,7 +112,7 @@ struct Corners {
 }
 
 impl Corners {
-    fn of(part: &Part, array: &ArrayInfo, whole: &[u64], axes: &[bool]) -> Result<Self> {
+    fn of(part: &ScanPart, array: &ArrayInfo, whole: &[u64], axes: &[bool]) -> Result<Self> {
         let shape: Vec<usize> =
             part.selection.shape().iter().map(|&n| usize::try_from(n).unwrap_or(0)).collect();
         let mut low = part.values(array)?;

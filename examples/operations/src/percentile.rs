@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use array::{ArrayInfo, Result};
 use bytes::Bytes;
 use client::remote_call::{CallRequest, Operand, OperationParameters};
-use export::bounded_scan::{MOST_PART_BYTES, PARTS_IN_MEMORY, Part, Scan};
+use export::bounded_scan::{MOST_PART_BYTES, PARTS_IN_MEMORY, ScanPart, Scan};
 use serde::{Deserialize, Serialize};
 use server::ops::{BeginOutcome, Handler, OperationCall};
 
@@ -154,7 +154,7 @@ impl Search {
         }
     }
 
-    fn add(&mut self, part: &Part, array: &ArrayInfo) -> Result<()> {
+    fn add(&mut self, part: &ScanPart, array: &ArrayInfo) -> Result<()> {
         self.add_keys(part.values(array)?.into_iter().filter(|v| v.is_finite()).map(key_of));
         Ok(())
     }

@@ -12,7 +12,7 @@ use std::ops::Range;
 use array::{ArrayInfo, DType, ElementType, Error, MAX_AXES, Result, Selection};
 use bytes::Bytes;
 use client::remote_call::{CallRequest, Operand, OperationParameters, ResultArray};
-use export::bounded_scan::{PARTS_IN_MEMORY, Part, Scan};
+use export::bounded_scan::{PARTS_IN_MEMORY, ScanPart, Scan};
 use export::read_slabs::{Slab, slabs};
 use serde::{Deserialize, Serialize};
 use server::admission::Entry;
@@ -164,7 +164,7 @@ impl Making<'_> {
         let elements: u64 = counts.iter().product();
         let sums = vec![(0.0, 0.0); usize::try_from(elements).unwrap_or(0)];
         let grid = self.grid.clone();
-        let add = move |sums: &mut Vec<(f64, f64)>, part: &Part, array: &ArrayInfo| {
+        let add = move |sums: &mut Vec<(f64, f64)>, part: &ScanPart, array: &ArrayInfo| {
             let inputs = part.start.iter().zip(&start).zip(part.selection.shape());
             let inputs: Vec<Range<u64>> =
                 inputs.map(|((&at, &start), n)| start + at..start + at + n).collect();

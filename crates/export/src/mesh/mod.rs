@@ -9,7 +9,7 @@ use array::{ArrayInfo, Error, Priority, Result, Selection, Source};
 use render::{Mesh, Mesher};
 use wire::ops::BlockPlace;
 
-use crate::bounded_scan::{PARTS_IN_MEMORY, Part, Scan};
+use crate::bounded_scan::{PARTS_IN_MEMORY, ScanPart, Scan};
 use crate::output::Draft;
 use crate::selection_text::Pick;
 use formats::MeshKind;
@@ -71,7 +71,7 @@ pub async fn export(
     let scan = Scan::new(source, Arc::clone(&dataset), &place, Some(resolved.selection), Priority::NORMAL)?;
     let total = scan.elements();
     let part_bytes = request.memory_bytes / PARTS_SHARE / PARTS_IN_MEMORY;
-    let add = move |(mesher, range): &mut (Mesher, Option<(f64, f64)>), part: &Part, array: &ArrayInfo| {
+    let add = move |(mesher, range): &mut (Mesher, Option<(f64, f64)>), part: &ScanPart, array: &ArrayInfo| {
         let shape = part.selection.shape();
         let shape = axes.map(|axis| usize::try_from(shape[axis]).unwrap_or(usize::MAX));
         let values = part.values(array)?;

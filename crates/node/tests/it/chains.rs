@@ -10,7 +10,7 @@ use bytes::Bytes;
 use client::remote_call::{CallRequest, DynamicCall, Operand, OperationParameters, ResultArray};
 use client::requests::RemoteOperation;
 use client::url::Url;
-use export::bounded_scan::Part;
+use export::bounded_scan::ScanPart;
 use link::OpStream;
 use node::operations::of_data_server;
 use serde::{Deserialize, Serialize};
@@ -64,7 +64,7 @@ impl Handler for Summing {
         let scan = call.scan(&asked.of).await?;
         let mut memory = call.enter(8 << 20).await;
         let part_bytes = memory.admitted().await / 8;
-        let sum = |total: &mut f64, part: &Part, array: &ArrayInfo| {
+        let sum = |total: &mut f64, part: &ScanPart, array: &ArrayInfo| {
             *total += part.values(array)?.iter().sum::<f64>();
             Ok(())
         };
