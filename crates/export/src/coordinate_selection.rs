@@ -21,10 +21,10 @@ const MAX_NAMED: usize = array::MAX_AXES;
 
 /// Selections along some axes, by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ByCoordinate(Vec<(String, Wanted)>);
+pub struct CoordinateSelection(Vec<(String, CoordinateIndexer)>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Wanted {
+enum CoordinateIndexer {
     /// All from one to another, both taken in; nothing said is the end of the axis.
     Range(Option<String>, Option<String>),
     /// A date, or the number to which the nearest sample is taken.
@@ -35,7 +35,7 @@ fn is_value(text: &str) -> bool {
     text.parse::<f64>().is_ok_and(|value| !value.is_nan()) || Date::parse(text).is_some()
 }
 
-impl Wanted {
+impl CoordinateIndexer {
     /// Times of day have colons too: the one that leaves values on both sides is between the ends.
     fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
@@ -54,13 +54,13 @@ impl Wanted {
     }
 }
 
-impl ByCoordinate {
+impl CoordinateSelection {
     /// Reads what stands between the parentheses.
     ///
     /// # Errors
     /// `Invalid`, quoting what could not be read.
     pub fn parse(text: &str) -> Result<Self> {
-        let mut wanted: Vec<(String, Wanted)> = Vec::new();
+        let mut wanted: Vec<(String, CoordinateIndexer)> = Vec::new();
         for part in text.split(',').filter(|part| !part.trim().is_empty()) {
             let bad = || {
                 Error::invalid(format!(
@@ -74,7 +74,7 @@ impl ByCoordinate {
             {
                 return Err(bad());
             }
-            wanted.push((axis, Wanted::parse(value).ok_or_else(bad)?));
+            wanted.push((axis, CoordinateIndexer::parse(value).ok_or_else(bad)?));
         }
         Ok(Self(wanted))
     }
@@ -107,7 +107,7 @@ impl ByCoordinate {
                     array.name
                 )));
             }
-            let scale = Scale::of(source, dataset, array, number).await?;
+            let scale = AxisCoordinates::of(source, dataset, array, number).await?;
             let about = || format!("axis `{name}` of array `{}`", array.name);
             entries[number] = scale.find(wanted).map_err(|e| e.context(about()))?;
             warnings.extend(scale.beyond(wanted).map(|what| format!("{}: {what}", about())));
@@ -171,7 +171,7 @@ fn named_as<'a>(
 }
 
 /// Coordinates of the samples of an axis.
-pub(crate) struct Scale {
+pub(crate) struct AxisCoordinates {
     pub(crate) values: Vec<f64>,
     /// Units and calendar, for a time axis.
     pub(crate) time: Option<TimeUnits>,
@@ -180,7 +180,7 @@ pub(crate) struct Scale {
     units: String,
 }
 
-impl Scale {
+impl AxisCoordinates {
     fn new(values: Vec<f64>, units: String, calendar: &str) -> Self {
         let (time, obstacle) = match TimeUnits::parse(&units, calendar) {
             Ok(time) => (Some(time), String::new()),
@@ -231,13 +231,13 @@ impl Scale {
         date.unwrap_or_else(|| format!("{value}"))
     }
 
-    fn find(&self, wanted: &Wanted) -> Result<Index> {
+    fn find(&self, wanted: &CoordinateIndexer) -> Result<Index> {
         if self.values.is_empty() {
             return Err(Error::invalid("expected samples, found none along this axis"));
         }
         match wanted {
-            Wanted::Range(from, to) => self.range(from.as_deref(), to.as_deref()),
-            Wanted::Single(text) => match self.time.zip(Date::parse(text)) {
+            CoordinateIndexer::Range(from, to) => self.range(from.as_deref(), to.as_deref()),
+            CoordinateIndexer::Single(text) => match self.time.zip(Date::parse(text)) {
                 Some((time, date)) => self.within(time, &date, text),
                 None => self.nearest(text),
             },
@@ -338,8 +338,8 @@ impl Scale {
     }
 
     /// Names the ends of a range that lie beyond what the samples stand for. Of one sample nobody knows how far that is.
-    fn beyond(&self, wanted: &Wanted) -> Option<String> {
-        let Wanted::Range(from, to) = wanted else { return None };
+    fn beyond(&self, wanted: &CoordinateIndexer) -> Option<String> {
+        let CoordinateIndexer::Range(from, to) = wanted else { return None };
         let (low, high) = self.reach().filter(|_| self.values.len() > 1)?;
         let is_beyond =
             |text: &&str| self.ends_of(text).is_ok_and(|(begins, ends)| ends < low || begins > high);
@@ -419,12 +419,12 @@ mod tests {
 
     use super::*;
 
-    fn scale(values: &[f64], units: &str, calendar: &str) -> Scale {
-        Scale::new(values.to_vec(), units.to_owned(), calendar)
+    fn scale(values: &[f64], units: &str, calendar: &str) -> AxisCoordinates {
+        AxisCoordinates::new(values.to_vec(), units.to_owned(), calendar)
     }
 
-    fn picked(scale: &Scale, text: &str) -> String {
-        let wanted = Wanted::parse(text).unwrap_or_else(|| panic!("`{text}` is read"));
+    fn picked(scale: &AxisCoordinates, text: &str) -> String {
+        let wanted = CoordinateIndexer::parse(text).unwrap_or_else(|| panic!("`{text}` is read"));
         match scale.find(&wanted) {
             Ok(Index::At(at)) => format!("{at}"),
             Ok(Index::Slice { start, stop, .. }) => format!("{}:{}", start.unwrap(), stop.unwrap()),
@@ -448,7 +448,7 @@ mod tests {
 
     #[test]
     fn ranges_that_reach_beyond_the_samples_are_said() {
-        let beyond = |scale: &Scale, text: &str| scale.beyond(&Wanted::parse(text).unwrap());
+        let beyond = |scale: &AxisCoordinates, text: &str| scale.beyond(&CoordinateIndexer::parse(text).unwrap());
         let around: Vec<f64> = (0..72).map(|n| 5.0 * f64::from(n)).collect();
         let lon = scale(&around, "degrees_east", "");
         let said = beyond(&lon, "-20:20").unwrap();
@@ -580,10 +580,10 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_quoted() {
-        assert!(ByCoordinate::parse("time=2001-03-01:2001-03-31, lat=40:60, lev=500").is_ok());
-        assert_eq!(ByCoordinate::parse("").unwrap(), ByCoordinate(Vec::new()));
+        assert!(CoordinateSelection::parse("time=2001-03-01:2001-03-31, lat=40:60, lev=500").is_ok());
+        assert_eq!(CoordinateSelection::parse("").unwrap(), CoordinateSelection(Vec::new()));
         for text in ["lat", "lat=", "=4", "lat=a:b", "lat=1,lat=2", "lat=1:2:3"] {
-            assert!(ByCoordinate::parse(text).is_err(), "{text}");
+            assert!(CoordinateSelection::parse(text).is_err(), "{text}");
         }
     }
 }

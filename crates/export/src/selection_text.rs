@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use array::{ArrayInfo, Dataset, Error, Indexing, Resolved, Result, Source};
 
-use crate::coordinate_selection::ByCoordinate;
+use crate::coordinate_selection::CoordinateSelection;
 
 /// A parsed pick, not yet checked against a data set.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub struct Pick {
     /// Indices between the brackets.
     pub indexing: Indexing,
     /// Text between parentheses, in place of the brackets.
-    pub by_coordinate: Option<ByCoordinate>,
+    pub by_coordinate: Option<CoordinateSelection>,
     /// Line of the list that it stood in, the first is 1; none where it stood alone.
     pub line: Option<usize>,
 }
@@ -40,7 +40,7 @@ impl Pick {
             }
         };
         if let Some(inside) = rest.trim().strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) {
-            let by_coordinate = Some(ByCoordinate::parse(inside)?);
+            let by_coordinate = Some(CoordinateSelection::parse(inside)?);
             let indexing = Indexing::parse("")?;
             return Ok(Self { array: name.to_owned(), indexing, by_coordinate, line: None });
         }
