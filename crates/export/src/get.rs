@@ -14,7 +14,7 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 
 use crate::coordinate_selection;
 use crate::output::flat::Flat;
-use crate::output::scales::{Copied, Scale};
+use crate::output::scales::{CopiedArray, CoordinateArray};
 use crate::output::zarr::{MAX_CHUNK_BYTES, ZarrFolder};
 use crate::output::{FileKind, Written, csv, hdf5, meant_attributes, netcdf, npy, scale_and_offset};
 use crate::read_slabs::{Slab, slabs};
@@ -117,7 +117,7 @@ pub async fn get(
         bytes: total_bytes,
         warnings,
     };
-    let copied = Copied { source: &source, dataset: &dataset, array: &last.array, resolved: &last.resolved };
+    let copied = CopiedArray { source: &source, dataset: &dataset, array: &last.array, resolved: &last.resolved };
     if kind == FileKind::Csv {
         on_progress(Progressed { done_bytes: 0, total_bytes });
         last.table(&copied, request).await?;
@@ -247,7 +247,7 @@ impl Copy {
     }
 
     /// Coordinates as variables of the file, whose axes are those that are left.
-    fn variables<'a>(&self, scales: &'a [Scale]) -> Vec<netcdf::Variable<'a>> {
+    fn variables<'a>(&self, scales: &'a [CoordinateArray]) -> Vec<netcdf::Variable<'a>> {
         let mut place = 0;
         let places: Vec<Option<usize>> = self
             .resolved
@@ -258,7 +258,7 @@ impl Copy {
                 (!dropped).then(|| place - 1)
             })
             .collect();
-        let of = |scale: &'a Scale| netcdf::Variable {
+        let of = |scale: &'a CoordinateArray| netcdf::Variable {
             scale,
             axes: scale.axes.iter().filter_map(|&axis| places[axis]).collect(),
         };
@@ -266,7 +266,7 @@ impl Copy {
     }
 
     /// Writes a small selection as a table.
-    async fn table(&self, copied: &Copied<'_>, request: &GetRequest) -> Result<()> {
+    async fn table(&self, copied: &CopiedArray<'_>, request: &GetRequest) -> Result<()> {
         let is_text = self.array.meaning == Meaning::Text && self.resolved.dropped.last() == Some(&false);
         self.expect_small(is_text)?;
         let mut columns = Vec::new();
@@ -297,7 +297,7 @@ impl Copy {
     }
 
     /// Coordinates of the selected samples of an axis, as people read them.
-    async fn column(&self, copied: &Copied<'_>, axis: usize) -> Result<Vec<String>> {
+    async fn column(&self, copied: &CopiedArray<'_>, axis: usize) -> Result<Vec<String>> {
         let range = self.resolved.selection.ranges()[axis];
         let mut indices: Vec<u64> = (0..range.count).map(|index| range.index(index)).collect();
         if self.resolved.reversed[axis] {
@@ -310,12 +310,12 @@ impl Copy {
             return Ok(texts);
         }
         let along =
-            coordinate_selection::Scale::of(copied.source, copied.dataset, copied.array, axis).await?;
+            coordinate_selection::AxisCoordinates::of(copied.source, copied.dataset, copied.array, axis).await?;
         Ok(indices.iter().map(|&index| along.text(along.value(index))).collect())
     }
 
     /// Coordinates of the selected samples of an axis that has texts for them; `None` also where they are too large.
-    async fn texts(&self, copied: &Copied<'_>, axis: usize) -> Result<Option<Vec<String>>> {
+    async fn texts(&self, copied: &CopiedArray<'_>, axis: usize) -> Result<Option<Vec<String>>> {
         let found = coordinate_selection::text_array(copied.dataset, copied.array, axis);
         let Some((number, info)) = found else { return Ok(None) };
         let length = info.shape().get(1).copied();
@@ -367,7 +367,7 @@ impl Copy {
             .ok_or_else(|| Error::too_large("the selection has 2^64 bytes or more"))
     }
 
-    fn create(&self, request: &GetRequest, kind: FileKind, total: u64, scales: &[Scale]) -> Result<Sink> {
+    fn create(&self, request: &GetRequest, kind: FileKind, total: u64, scales: &[CoordinateArray]) -> Result<Sink> {
         let header = match kind {
             FileKind::Raw => Vec::new(),
             FileKind::Npy => npy::header(&self.written)?,

@@ -6,7 +6,7 @@
 use array::{Attribute, Attributes, ByteOrder, DType, ElementType, Error, Result, Scalar};
 
 use super::Written;
-use super::scales::Scale;
+use super::scales::CoordinateArray;
 
 const DIMENSIONS: u32 = 10;
 const VARIABLES: u32 = 11;
@@ -17,7 +17,7 @@ const STORED: &[&str] = &["_FillValue", "missing_value", "valid_min", "valid_max
 
 /// A coordinate in the file.
 pub(crate) struct Variable<'a> {
-    pub(crate) scale: &'a Scale,
+    pub(crate) scale: &'a CoordinateArray,
     /// Which of the file's axes it has; none where its axis was dropped.
     pub(crate) axes: Vec<usize>,
 }
@@ -49,7 +49,7 @@ pub(crate) fn header(what: &Written, variables: &[Variable<'_>]) -> Result<Vec<u
     // Where each one's elements begin is known when the header is complete.
     let mut places = Vec::with_capacity(variables.len());
     for variable in &variables {
-        let Scale { name, own, dtype, attributes, bytes, .. } = variable.scale;
+        let CoordinateArray { name, own, dtype, attributes, bytes, .. } = variable.scale;
         out.name(&safe_name(name));
         let own = own
             .as_ref()

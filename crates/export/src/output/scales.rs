@@ -17,7 +17,7 @@ const MAX_ALL_BYTES: u64 = 256 << 20;
 
 /// A coordinate array.
 #[derive(Clone, Debug)]
-pub(crate) struct Scale {
+pub(crate) struct CoordinateArray {
     pub(crate) name: String,
     /// Axes of the copied array, in order.
     pub(crate) axes: Vec<usize>,
@@ -31,20 +31,20 @@ pub(crate) struct Scale {
 }
 
 /// Array that is copied, and the selection.
-pub(crate) struct Copied<'a> {
+pub(crate) struct CopiedArray<'a> {
     pub(crate) source: &'a Arc<dyn Source>,
     pub(crate) dataset: &'a Dataset,
     pub(crate) array: &'a ArrayInfo,
     pub(crate) resolved: &'a Resolved,
 }
 
-impl Copied<'_> {
+impl CopiedArray<'_> {
     /// Reads all of them.
     ///
     /// # Errors
     /// Those of reading.
-    pub(crate) async fn scales(&self) -> Result<Vec<Scale>> {
-        let mut found: Vec<Scale> = Vec::new();
+    pub(crate) async fn scales(&self) -> Result<Vec<CoordinateArray>> {
+        let mut found: Vec<CoordinateArray> = Vec::new();
         for axis in 0..self.array.axes.len() {
             let name = last(&self.array.axes[axis].name).to_owned();
             if name == last(&self.array.name) {
@@ -90,7 +90,7 @@ impl Copied<'_> {
     /// Reads an array, with the selection of the copied one along `axes`; an additional axis is read completely.
     async fn take(
         &self,
-        found: &mut Vec<Scale>,
+        found: &mut Vec<CoordinateArray>,
         number: u32,
         info: &ArrayInfo,
         axes: &[usize],
@@ -117,12 +117,12 @@ impl Copied<'_> {
         }
         let dtype = DType::native(info.dtype.element());
         let attributes = attributes(info, false);
-        found.push(Scale { name, axes: axes.to_vec(), own, dtype, attributes, bytes });
+        found.push(CoordinateArray { name, axes: axes.to_vec(), own, dtype, attributes, bytes });
         Ok(())
     }
 
     /// Makes a coordinate array from coordinates that only the description has.
-    fn described(&self, axis: usize, name: String) -> Result<Option<Scale>> {
+    fn described(&self, axis: usize, name: String) -> Result<Option<CoordinateArray>> {
         let about = &self.array.axes[axis];
         if about.coordinates == Coordinates::Index || name.is_empty() {
             return Ok(None);
@@ -142,7 +142,7 @@ impl Copied<'_> {
             attributes.insert("units".to_owned(), Attribute::Text(about.units.clone()));
         }
         let dtype = DType::native(ElementType::F64);
-        Ok(Some(Scale { name, axes: vec![axis], own: None, dtype, attributes, bytes }))
+        Ok(Some(CoordinateArray { name, axes: vec![axis], own: None, dtype, attributes, bytes }))
     }
 }
 
