@@ -16,7 +16,7 @@ const CHAR: u32 = 2;
 const STORED: &[&str] = &["_FillValue", "missing_value", "valid_min", "valid_max", "valid_range"];
 
 /// A coordinate in the file.
-pub(crate) struct Variable<'a> {
+pub(crate) struct CoordinateVariable<'a> {
     pub(crate) scale: &'a CoordinateArray,
     /// Which of the file's axes it has; none where its axis was dropped.
     pub(crate) axes: Vec<usize>,
@@ -26,7 +26,7 @@ pub(crate) struct Variable<'a> {
 ///
 /// # Errors
 /// `Unsupported` for types that NetCDF-3 does not have, and for axes of length 0, which it takes for unlimited ones.
-pub(crate) fn header(what: &Written, variables: &[Variable<'_>]) -> Result<Vec<u8>> {
+pub(crate) fn header(what: &Written, variables: &[CoordinateVariable<'_>]) -> Result<Vec<u8>> {
     if what.shape.contains(&0) {
         let (name, shape) = (&what.name, &what.shape);
         return Err(Error::unsupported(format!(
@@ -35,12 +35,12 @@ pub(crate) fn header(what: &Written, variables: &[Variable<'_>]) -> Result<Vec<u
     }
     let kind = type_number(what.dtype.element())?;
     let own = safe_name(&what.name);
-    let is_empty = |v: &&Variable<'_>| v.scale.own.as_ref().is_some_and(|(_, size)| *size == 0);
-    let is_other = |v: &&Variable<'_>| {
+    let is_empty = |v: &&CoordinateVariable<'_>| v.scale.own.as_ref().is_some_and(|(_, size)| *size == 0);
+    let is_other = |v: &&CoordinateVariable<'_>| {
         safe_name(&v.scale.name) != own && type_number(v.scale.dtype.element()).is_ok() && !is_empty(v)
     };
-    let variables: Vec<&Variable<'_>> = variables.iter().filter(is_other).collect();
-    let mut out = Header(b"CDF\x05".to_vec());
+    let variables: Vec<&CoordinateVariable<'_>> = variables.iter().filter(is_other).collect();
+    let mut out = NetCdfHeader(b"CDF\x05".to_vec());
     out.number(0); // no records
     let added: Vec<&(String, u64)> = variables.iter().filter_map(|v| v.scale.own.as_ref()).collect();
     let added = out.dimensions(what, &added);
@@ -102,9 +102,9 @@ pub(crate) fn header(what: &Written, variables: &[Variable<'_>]) -> Result<Vec<u
     Ok(out.0)
 }
 
-struct Header(Vec<u8>);
+struct NetCdfHeader(Vec<u8>);
 
-impl Header {
+impl NetCdfHeader {
     fn number(&mut self, n: u64) {
         self.0.extend(n.to_be_bytes());
     }
