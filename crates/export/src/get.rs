@@ -247,7 +247,7 @@ impl Copy {
     }
 
     /// Coordinates as variables of the file, whose axes are those that are left.
-    fn variables<'a>(&self, scales: &'a [CoordinateArray]) -> Vec<netcdf::Variable<'a>> {
+    fn variables<'a>(&self, scales: &'a [CoordinateArray]) -> Vec<netcdf::CoordinateVariable<'a>> {
         let mut place = 0;
         let places: Vec<Option<usize>> = self
             .resolved
@@ -258,7 +258,7 @@ impl Copy {
                 (!dropped).then(|| place - 1)
             })
             .collect();
-        let of = |scale: &'a CoordinateArray| netcdf::Variable {
+        let of = |scale: &'a CoordinateArray| netcdf::CoordinateVariable {
             scale,
             axes: scale.axes.iter().filter_map(|&axis| places[axis]).collect(),
         };
