@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use array::{Error, Result};
 use export::film::{
-    self, Drawn, LookRequest, PicturesRequest, Times, Track, agreed, check_output, check_slabs_output, draw,
+    self, Drawn, LookRequest, PicturesRequest, TimeSteps, Track, agreed, check_output, check_slabs_output, draw,
     is_film,
 };
 use export::picture::{PictureRequest, parse_range, parse_size};
@@ -195,7 +195,7 @@ fn track(options: &Render) -> Result<Track> {
 }
 
 /// One time step, or several.
-fn time(text: Option<&str>) -> Result<(Option<u64>, Option<Times>)> {
+fn time(text: Option<&str>) -> Result<(Option<u64>, Option<TimeSteps>)> {
     match text {
         None => Ok((None, None)),
         Some(text) => match text.parse() {

@@ -15,19 +15,19 @@ const MAX_JOURNEY_BYTES: u64 = 4 << 20;
 
 /// Time steps from `start` to before `stop`; by default all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Times {
+pub struct TimeSteps {
     start: Option<u64>,
     stop: Option<u64>,
     step: u64,
 }
 
-impl Default for Times {
+impl Default for TimeSteps {
     fn default() -> Self {
         Self { start: None, stop: None, step: 1 }
     }
 }
 
-impl FromStr for Times {
+impl FromStr for TimeSteps {
     type Err = Error;
 
     /// `START:STOP[:STEP]` as in a selection; each may be left out.
@@ -50,7 +50,7 @@ impl FromStr for Times {
     }
 }
 
-impl Times {
+impl TimeSteps {
     /// How many, where both ends were named.
     pub(super) fn count(self) -> Option<u32> {
         let (start, stop) = (self.start.unwrap_or(0), self.stop?);
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn time_steps_are_read_as_selections_are() {
-        let steps = |text: &str, count| text.parse::<Times>().and_then(|times| times.of(count));
+        let steps = |text: &str, count| text.parse::<TimeSteps>().and_then(|times| times.of(count));
         assert_eq!(steps(":", 3).unwrap(), [0, 1, 2]);
         assert_eq!(steps("1:8:3", 10).unwrap(), [1, 4, 7]);
         assert_eq!(steps("::6", 24).unwrap(), [0, 6, 12, 18]);

@@ -20,7 +20,7 @@ use stream::{
 };
 use view::View;
 
-pub use self::journey::{Journey, Times};
+pub use self::journey::{Journey, TimeSteps};
 pub use self::looked::{LookRequest, check_slabs_output, is_slabs, look, read_slabs};
 use self::notes::notes;
 use self::sink::{Kind, Sink, check_numbered, numbered_or_as_is, write};
@@ -41,7 +41,7 @@ pub struct PicturesRequest {
     /// Content of each picture.
     pub picture: PictureRequest,
     /// Time steps, instead of the picture's one; a film whose camera stands has all there are.
-    pub times: Option<Times>,
+    pub times: Option<TimeSteps>,
     /// How the camera travels from the first picture to the last one.
     pub journey: Option<Journey>,
     /// How many; the time steps are spread over them. By default as many as there are time steps, or 100.
@@ -82,7 +82,7 @@ impl PicturesRequest {
     /// `Invalid`, saying what works.
     pub fn check_numbers(&self, output: &Path) -> Result<()> {
         let of_journey = self.journey.as_ref().map_or(1, |_| JOURNEY_PICTURES);
-        let of_times = self.times.and_then(Times::count).unwrap_or(1);
+        let of_times = self.times.and_then(TimeSteps::count).unwrap_or(1);
         let count = self.pictures.unwrap_or(if of_times > 1 { of_times } else { of_journey });
         self.check_numbers_of(count, output)
     }
@@ -231,7 +231,7 @@ fn views(
     let base = view_of(&request.picture, size, dataset, drawn)?;
     let is_of_all =
         kind.is_film() && request.journey.is_none() && request.picture.fields.get("time").is_none();
-    let steps = match request.times.or(is_of_all.then(Times::default)) {
+    let steps = match request.times.or(is_of_all.then(TimeSteps::default)) {
         None => vec![base.time],
         Some(times) => {
             let (_, array) = dataset.find(&base.array)?;
