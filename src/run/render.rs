@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use array::{Error, Result};
 use export::film::{
-    self, Drawn, LookRequest, PicturesRequest, TimeSteps, Track, agreed, check_output, check_slabs_output, draw,
+    self, DrawnPictures, SlabPictureRequest, PicturesRequest, TimeSteps, FilmOptions, agreed, check_output, check_slabs_output, draw,
     is_film,
 };
 use export::picture::{PictureRequest, parse_range, parse_size};
@@ -77,7 +77,7 @@ async fn ready(options: &Render, ranks: Option<Ranks>, progress: Progress) -> Re
 }
 
 /// Says what was drawn, and on what.
-fn report(options: &Render, painter: &Painter, is_several: bool, drawn: Drawn) -> Result<()> {
+fn report(options: &Render, painter: &Painter, is_several: bool, drawn: DrawnPictures) -> Result<()> {
     if options.json {
         let mut result = json!({"output": options.output, "device": painter.to_string(), "truth": drawn.truth, "view": drawn.view, "values": drawn.values});
         if let Some(reason) = painter.reason() {
@@ -105,7 +105,7 @@ fn report(options: &Render, painter: &Painter, is_several: bool, drawn: Drawn) -
 }
 
 /// Converts the options to a request: everything in them is read before a server is asked.
-fn request(options: &Render, track: Track) -> Result<PicturesRequest> {
+fn request(options: &Render, track: FilmOptions) -> Result<PicturesRequest> {
     let slabs = options.slabs.wish();
     slabs.as_ref().map_or(Ok(()), |(output, _)| check_slabs_output(output))?;
     let (time, times) = time(options.time.as_deref())?;
@@ -148,7 +148,7 @@ async fn look(options: &Render, is_by_ranks: bool) -> Result<()> {
             "expected of slabs no more than where from (--camera, --view, --journey, --pictures, --fps, --size), found {name}"
         )));
     }
-    let request = LookRequest {
+    let request = SlabPictureRequest {
         view: options.view.clone(),
         camera: options.fields.text("camera").map(str::to_owned),
         journey: options.journey.as_deref().map(str::parse).transpose()?,
@@ -176,7 +176,7 @@ async fn look(options: &Render, is_by_ranks: bool) -> Result<()> {
 }
 
 /// How a film is written; what only films have is told of other outputs.
-fn track(options: &Render) -> Result<Track> {
+fn track(options: &Render) -> Result<FilmOptions> {
     let of_films = [("--quality", &options.quality), ("--codec", &options.codec)];
     let given = of_films.iter().find(|(_, value)| value.is_some());
     if let Some((name, _)) = given
@@ -187,7 +187,7 @@ fn track(options: &Render) -> Result<Track> {
             options.output.display()
         )));
     }
-    Ok(Track {
+    Ok(FilmOptions {
         pictures_per_sec: options.fps,
         quality: options.quality.as_deref().map(str::parse).transpose()?.unwrap_or_default(),
         codec: options.codec.as_deref().map(str::parse).transpose()?.unwrap_or_default(),

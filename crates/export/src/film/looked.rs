@@ -10,7 +10,7 @@ use stream::decode_slabs_from;
 use view::View;
 
 use super::sink::{Kind, Sink, check_numbered, check_place};
-use super::{JOURNEY_PICTURES, Journey, MAX_PICTURES, PICTURES_SUCH_AS, Track, check_several};
+use super::{JOURNEY_PICTURES, Journey, MAX_PICTURES, PICTURES_SUCH_AS, FilmOptions, check_several};
 
 /// Ending of files of slabs.
 const EXTENSION: &str = "slabs";
@@ -19,7 +19,7 @@ const MAX_FILE_BYTES: u64 = Slabs::MAX_TEXELS * 4 + (64 << 20);
 
 /// From where slabs are looked at.
 #[derive(Clone, Debug, Default)]
-pub struct LookRequest {
+pub struct SlabPictureRequest {
     /// A view as JSON: its camera and background are taken.
     pub view: Option<String>,
     /// A camera as JSON, instead of the view's; by default that of the picture that the slabs are beside.
@@ -29,7 +29,7 @@ pub struct LookRequest {
     /// How many pictures; by default 1, or 100 of a journey.
     pub pictures: Option<u32>,
     /// How a film is written.
-    pub track: Track,
+    pub track: FilmOptions,
 }
 
 /// Whether a location is a file of slabs on this machine, by its name.
@@ -75,7 +75,7 @@ pub fn read_slabs(path: &Path) -> Result<Slabs> {
 /// `Invalid` for what cannot be asked for, `Io`. Pictures that were finished before stay.
 pub fn look(
     slabs: &Slabs,
-    request: &LookRequest,
+    request: &SlabPictureRequest,
     size: ImageSize,
     output: &Path,
     mut progress: impl FnMut(u64, u64),
@@ -98,7 +98,7 @@ pub fn look(
 }
 
 /// One for each picture.
-fn cameras(slabs: &Slabs, request: &LookRequest, view: &View) -> Result<Vec<Camera>> {
+fn cameras(slabs: &Slabs, request: &SlabPictureRequest, view: &View) -> Result<Vec<Camera>> {
     let read = |text: &str| {
         serde_json::from_str::<Camera>(text).map_err(|e| {
             Error::invalid(format!(

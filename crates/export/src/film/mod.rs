@@ -21,10 +21,10 @@ use stream::{
 use view::View;
 
 pub use self::journey::{Journey, TimeSteps};
-pub use self::looked::{LookRequest, check_slabs_output, is_slabs, look, read_slabs};
+pub use self::looked::{SlabPictureRequest, check_slabs_output, is_slabs, look, read_slabs};
 use self::notes::notes;
 use self::sink::{Kind, Sink, check_numbered, numbered_or_as_is, write};
-pub use self::sink::{Track, check_output, is_film};
+pub use self::sink::{FilmOptions, check_output, is_film};
 pub use crate::output::mp4::VideoCodec;
 use crate::picture::{PictureRequest, colour_map, view_of};
 
@@ -47,7 +47,7 @@ pub struct PicturesRequest {
     /// How many; the time steps are spread over them. By default as many as there are time steps, or 100.
     pub pictures: Option<u32>,
     /// How a film is written.
-    pub track: Track,
+    pub track: FilmOptions,
     /// With the volume's box, a scale bar and a legend.
     pub is_annotated: bool,
     /// Slabs beside each picture, and the file that they go to: with a place for the number as pictures have.
@@ -62,7 +62,7 @@ impl From<PictureRequest> for PicturesRequest {
             times: None,
             journey: None,
             pictures: None,
-            track: Track::default(),
+            track: FilmOptions::default(),
             is_annotated: false,
             slabs: None,
         }
@@ -97,7 +97,7 @@ impl PicturesRequest {
 
 /// Result of drawing.
 #[derive(Clone, Debug)]
-pub struct Drawn {
+pub struct DrawnPictures {
     /// How many pictures.
     pub pictures: u32,
     /// Record of what the last picture shows.
@@ -126,7 +126,7 @@ pub async fn draw(
     company: Option<Company>,
     output: &Path,
     mut progress: impl FnMut(u64, u64),
-) -> Result<Option<Drawn>> {
+) -> Result<Option<DrawnPictures>> {
     let kind = Kind::of(output)?;
     if let Some(Company::Processes(ranks)) = company.as_ref().filter(|company| company.is_led_elsewhere()) {
         follow(Arc::new(Regridded::open(Arc::clone(source)).await?), means, ranks.clone()).await?;
@@ -184,7 +184,7 @@ pub async fn draw(
     }
     sink.finish()?;
     let (truth, view, values) = last.ok_or_else(|| Error::internal("expected a picture, found none"))?;
-    Ok(Some(Drawn { pictures: done, truth, view, values }))
+    Ok(Some(DrawnPictures { pictures: done, truth, view, values }))
 }
 
 /// Combines the results of work that each process of a company did by itself. If one failed, only rank 0 gets an

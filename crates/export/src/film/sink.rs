@@ -12,7 +12,7 @@ use crate::output::mp4::{DecoderSetup, Mp4, VideoCodec};
 
 /// How a film is written.
 #[derive(Clone, Copy, Debug)]
-pub struct Track {
+pub struct FilmOptions {
     /// Rate, pictures a second.
     pub pictures_per_sec: f64,
     /// How true to the pictures; only of films.
@@ -21,7 +21,7 @@ pub struct Track {
     pub codec: VideoCodec,
 }
 
-impl Default for Track {
+impl Default for FilmOptions {
     /// 25 pictures a second, H.264.
     fn default() -> Self {
         Self { pictures_per_sec: 25.0, quality: Quality::default(), codec: VideoCodec::default() }
@@ -83,7 +83,7 @@ pub fn is_film(path: &Path) -> Result<bool> {
 ///
 /// # Errors
 /// `Invalid`, `NotFound` and `Denied`, saying what works.
-pub fn check_output(path: &Path, size: ImageSize, track: &Track) -> Result<()> {
+pub fn check_output(path: &Path, size: ImageSize, track: &FilmOptions) -> Result<()> {
     if Kind::of(path)?.is_film() {
         check_film(size, track.pictures_per_sec)?;
     }
@@ -130,11 +130,11 @@ pub(super) enum Sink {
 }
 
 impl Sink {
-    pub(super) fn open(output: &Path, kind: Kind, size: ImageSize, track: &Track) -> Result<Self> {
+    pub(super) fn open(output: &Path, kind: Kind, size: ImageSize, track: &FilmOptions) -> Result<Self> {
         if !kind.is_film() {
             return Ok(Self::Files { output: output.to_owned(), kind });
         }
-        let Track { pictures_per_sec: rate, quality, codec } = *track;
+        let FilmOptions { pictures_per_sec: rate, quality, codec } = *track;
         let create = || Mp4::create(output, (size.width, size.height), rate, codec).map(Box::new);
         match codec {
             VideoCodec::H264 => {
@@ -213,7 +213,7 @@ mod tests {
     fn outputs_that_cannot_be_written_are_told_with_what_to_do() {
         let folder = tempfile::tempdir().unwrap();
         let said = |name: &str, width, rate| {
-            let track = Track { pictures_per_sec: rate, ..Track::default() };
+            let track = FilmOptions { pictures_per_sec: rate, ..FilmOptions::default() };
             let checked = check_output(&folder.path().join(name), ImageSize { width, height: 48 }, &track);
             checked.map_or_else(|e| (Some(e.kind()), e.to_string()), |()| (None, String::new()))
         };
