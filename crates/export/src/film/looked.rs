@@ -9,7 +9,7 @@ use render::{Camera, ImageSize, Slabs};
 use stream::decode_slabs_from;
 use view::View;
 
-use super::sink::{Kind, Sink, check_numbered, check_place};
+use super::sink::{PictureFileKind, PictureSink, check_numbered, check_place};
 use super::{JOURNEY_PICTURES, Journey, MAX_PICTURES, PICTURES_SUCH_AS, FilmOptions, check_several};
 
 /// Ending of files of slabs.
@@ -80,7 +80,7 @@ pub fn look(
     output: &Path,
     mut progress: impl FnMut(u64, u64),
 ) -> Result<u32> {
-    let kind = Kind::of(output)?;
+    let kind = PictureFileKind::of(output)?;
     let view = request.view.as_deref().map_or_else(|| Ok(View::default()), View::parse)?;
     let cameras = cameras(slabs, request, &view)?;
     let count = u32::try_from(cameras.len()).unwrap_or(u32::MAX);
@@ -88,7 +88,7 @@ pub fn look(
         check_several(count, request.pictures, "let")?;
     }
     check_numbered(output, count, PICTURES_SUCH_AS)?;
-    let mut sink = Sink::open(output, kind, size, &request.track)?;
+    let mut sink = PictureSink::open(output, kind, size, &request.track)?;
     for (number, camera) in (0..count).zip(&cameras) {
         progress(number.into(), count.into());
         sink.take(number, &slabs.draw(camera, size)?, view.background)?;

@@ -23,7 +23,7 @@ use view::View;
 pub use self::journey::{Journey, TimeSteps};
 pub use self::looked::{SlabPictureRequest, check_slabs_output, is_slabs, look, read_slabs};
 use self::notes::notes;
-use self::sink::{Kind, Sink, check_numbered, numbered_or_as_is, write};
+use self::sink::{PictureFileKind, PictureSink, check_numbered, numbered_or_as_is, write};
 pub use self::sink::{FilmOptions, check_output, is_film};
 pub use crate::output::mp4::VideoCodec;
 use crate::picture::{PictureRequest, colour_map, view_of};
@@ -127,7 +127,7 @@ pub async fn draw(
     output: &Path,
     mut progress: impl FnMut(u64, u64),
 ) -> Result<Option<DrawnPictures>> {
-    let kind = Kind::of(output)?;
+    let kind = PictureFileKind::of(output)?;
     if let Some(Company::Processes(ranks)) = company.as_ref().filter(|company| company.is_led_elsewhere()) {
         follow(Arc::new(Regridded::open(Arc::clone(source)).await?), means, ranks.clone()).await?;
         return Ok(None);
@@ -141,10 +141,10 @@ pub async fn draw(
     }
     request.check_numbers_of(count, output)?;
     let (slabs_output, slabs) = request.slabs.clone().unzip();
-    let mut sink = Sink::open(output, kind, size, &request.track)?;
+    let mut sink = PictureSink::open(output, kind, size, &request.track)?;
     let colour_map = colour_map(&request.picture)?;
     // Notes lie behind what the volume leaves transparent.
-    let pixels = if request.is_annotated || kind == Kind::Exr { Pixels::Full } else { Pixels::Rgb8 };
+    let pixels = if request.is_annotated || kind == PictureFileKind::Exr { Pixels::Full } else { Pixels::Rgb8 };
     let film =
         FilmRequest { views, colour_map, range: request.picture.range, size, means, slabs, company, pixels };
     let mut film = Film::open(Arc::new(source), film).await?;
@@ -225,7 +225,7 @@ fn views(
     size: ImageSize,
     dataset: &Dataset,
     drawn: &Regridded,
-    kind: Kind,
+    kind: PictureFileKind,
 ) -> Result<Vec<View>> {
     // Each picture's time is set below; the box that a camera frames is that of all.
     let base = view_of(&request.picture, size, dataset, drawn)?;

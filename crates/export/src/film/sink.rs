@@ -30,7 +30,7 @@ impl Default for FilmOptions {
 
 /// Kind of file to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum PictureFileKind {
     /// 8 bits over the view's background.
     Png,
     /// Floats without background, linear light.
@@ -39,7 +39,7 @@ pub(super) enum Kind {
     Mp4,
 }
 
-impl Kind {
+impl PictureFileKind {
     pub(super) fn of(path: &Path) -> Result<Self> {
         let extension = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
         match extension.as_str() {
@@ -75,7 +75,7 @@ impl Kind {
 /// # Errors
 /// `Invalid` for names of files that are not written, saying what works.
 pub fn is_film(path: &Path) -> Result<bool> {
-    Kind::of(path).map(Kind::is_film)
+    PictureFileKind::of(path).map(PictureFileKind::is_film)
 }
 
 /// Whether an output can be written, before anything is asked of anybody: its ending, its folder, and of a film the pictures'
@@ -84,7 +84,7 @@ pub fn is_film(path: &Path) -> Result<bool> {
 /// # Errors
 /// `Invalid`, `NotFound` and `Denied`, saying what works.
 pub fn check_output(path: &Path, size: ImageSize, track: &FilmOptions) -> Result<()> {
-    if Kind::of(path)?.is_film() {
+    if PictureFileKind::of(path)?.is_film() {
         check_film(size, track.pictures_per_sec)?;
     }
     check_place(path)
@@ -123,14 +123,14 @@ pub(super) fn check_place(path: &Path) -> Result<()> {
 }
 
 /// Output of pictures.
-pub(super) enum Sink {
-    Files { output: PathBuf, kind: Kind },
+pub(super) enum PictureSink {
+    Files { output: PathBuf, kind: PictureFileKind },
     H264 { file: Box<Mp4>, encoder: Box<H264> },
     Av1 { file: Box<Mp4>, encoder: Box<Av1> },
 }
 
-impl Sink {
-    pub(super) fn open(output: &Path, kind: Kind, size: ImageSize, track: &FilmOptions) -> Result<Self> {
+impl PictureSink {
+    pub(super) fn open(output: &Path, kind: PictureFileKind, size: ImageSize, track: &FilmOptions) -> Result<Self> {
         if !kind.is_film() {
             return Ok(Self::Files { output: output.to_owned(), kind });
         }
