@@ -62,8 +62,8 @@ pub struct GetRequest {
 }
 
 /// How far the copy is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progressed {
+#[derive(Clone, ArrayCopy, Debug, PartialEq, Eq)]
+pub struct CopyProgress {
     /// Bytes of the result that are written.
     pub done_bytes: u64,
     /// Bytes of the whole result.
@@ -96,7 +96,7 @@ pub struct GetReport {
 pub async fn get(
     source: Arc<dyn Source>,
     request: &GetRequest,
-    on_progress: &(dyn Fn(Progressed) + Send + Sync),
+    on_progress: &(dyn Fn(CopyProgress) + Send + Sync),
 ) -> Result<GetReport> {
     let kind = FileKind::of(&request.output)?;
     let dataset = source.describe().await?;
@@ -119,9 +119,9 @@ pub async fn get(
     };
     let copied = CopiedArray { source: &source, dataset: &dataset, array: &last.array, resolved: &last.resolved };
     if kind == FileKind::Csv {
-        on_progress(Progressed { done_bytes: 0, total_bytes });
+        on_progress(CopyProgress { done_bytes: 0, total_bytes });
         last.table(&copied, request).await?;
-        on_progress(Progressed { done_bytes: total_bytes, total_bytes });
+        on_progress(CopyProgress { done_bytes: total_bytes, total_bytes });
         return Ok(report);
     }
     // Those of other levels lie elsewhere.
@@ -129,7 +129,7 @@ pub async fn get(
         if kind == FileKind::NetCdf && last.level == 0 { copied.scales().await? } else { Vec::new() };
     let sink = Arc::new(last.create(request, kind, total_bytes, &scales)?);
     let mut done_bytes = 0;
-    on_progress(Progressed { done_bytes, total_bytes });
+    on_progress(CopyProgress { done_bytes, total_bytes });
     let parts = {
         let (sink, memory_bytes) = (Arc::clone(&sink), request.memory_bytes);
         copies
@@ -144,7 +144,7 @@ pub async fn get(
         .buffer_unordered(usize::try_from(under_way(request.memory_bytes)).unwrap_or(1));
     while let Some(bytes) = slabs.try_next().await? {
         done_bytes += bytes;
-        on_progress(Progressed { done_bytes, total_bytes });
+        on_progress(CopyProgress { done_bytes, total_bytes });
     }
     drop(slabs);
     let now = source.describe().await?;
@@ -163,29 +163,29 @@ fn under_way(memory_bytes: u64) -> u64 {
 }
 
 /// Every pick with its place in the file.
-fn plan_all(dataset: &Dataset, request: &GetRequest, kind: FileKind) -> Result<Vec<Arc<Copy>>> {
+fn plan_all(dataset: &Dataset, request: &GetRequest, kind: FileKind) -> Result<Vec<Arc<ArrayCopy>>> {
     let count = request.picks.len();
     if count > MAX_PICKS || (count > 1 && kind != FileKind::Raw) {
         return Err(Error::invalid(format!(
             "expected one selection (or up to {MAX_PICKS} and an output that ends in .raw), found {count}"
         )));
     }
-    let mut copies: Vec<Arc<Copy>> = Vec::with_capacity(count);
+    let mut copies: Vec<Arc<ArrayCopy>> = Vec::with_capacity(count);
     for pick in &request.picks {
         let begins_at = end_of(&copies)?;
-        copies.push(Arc::new(Copy::plan(dataset, pick, request, kind, begins_at)?));
+        copies.push(Arc::new(ArrayCopy::plan(dataset, pick, request, kind, begins_at)?));
     }
     Ok(copies)
 }
 
-fn end_of(copies: &[Arc<Copy>]) -> Result<u64> {
+fn end_of(copies: &[Arc<ArrayCopy>]) -> Result<u64> {
     let Some(last) = copies.last() else { return Ok(0) };
     let too_large = || Error::too_large("the selections have 2^64 bytes or more");
     last.begins_at.checked_add(last.size_bytes()?).ok_or_else(too_large)
 }
 
 /// Everything that is decided before the first byte moves.
-struct Copy {
+struct ArrayCopy {
     array: ArrayInfo,
     number: u32,
     level: u8,
@@ -200,12 +200,12 @@ struct Copy {
 
 /// Output of slabs.
 #[derive(Debug)]
-enum Sink {
+enum SlabSink {
     Flat(Flat),
     Zarr(ZarrFolder),
 }
 
-impl Sink {
+impl SlabSink {
     fn finish(self) -> Result<()> {
         match self {
             Self::Flat(file) => file.finish(),
@@ -214,7 +214,7 @@ impl Sink {
     }
 }
 
-impl Copy {
+impl ArrayCopy {
     fn plan(
         dataset: &Dataset,
         pick: &Pick,
@@ -367,7 +367,7 @@ impl Copy {
             .ok_or_else(|| Error::too_large("the selection has 2^64 bytes or more"))
     }
 
-    fn create(&self, request: &GetRequest, kind: FileKind, total: u64, scales: &[CoordinateArray]) -> Result<Sink> {
+    fn create(&self, request: &GetRequest, kind: FileKind, total: u64, scales: &[CoordinateArray]) -> Result<SlabSink> {
         let header = match kind {
             FileKind::Raw => Vec::new(),
             FileKind::Npy => npy::header(&self.written)?,
@@ -375,15 +375,15 @@ impl Copy {
             FileKind::Csv => return Err(Error::internal("a table is written at once")),
             FileKind::Hdf5 => {
                 let begin = |path: &Path| hdf5::begin(path, &self.written);
-                return Flat::create_by(&request.output, total, begin).map(Sink::Flat);
+                return Flat::create_by(&request.output, total, begin).map(SlabSink::Flat);
             }
             FileKind::Zarr => {
                 let chunk = self.chunk();
-                return ZarrFolder::create(&request.output, &self.written, chunk).map(Sink::Zarr);
+                return ZarrFolder::create(&request.output, &self.written, chunk).map(SlabSink::Zarr);
             }
         };
         let padded = if kind == FileKind::NetCdf { total.next_multiple_of(4) } else { total };
-        Flat::create(&request.output, &header, padded).map(Sink::Flat)
+        Flat::create(&request.output, &header, padded).map(SlabSink::Flat)
     }
 
     /// Chunks of a file that has some: like the array's own where these fit, else boxes.
@@ -403,15 +403,15 @@ impl Copy {
     }
 
     /// The parts to read, lazily: along the chunks of the array for a flat file, along its own for one that has chunks.
-    fn parts(&self, sink: &Sink, memory_bytes: u64) -> Box<dyn Iterator<Item = Slab> + Send> {
+    fn parts(&self, sink: &SlabSink, memory_bytes: u64) -> Box<dyn Iterator<Item = Slab> + Send> {
         let each = memory_bytes / (2 * under_way(memory_bytes));
         let item = self.array.dtype.size_bytes().max(self.written.dtype.size_bytes());
         let chunk_bytes = self.grain.iter().flatten().fold(item as u64, |n, &v| n.saturating_mul(v));
         let usual = if self.grain.is_some() { chunk_bytes } else { 0 };
         let most = each.clamp(MIN_SLAB_BYTES, usual.clamp(USUAL_SLAB_BYTES, MAX_SLAB_BYTES));
         match sink {
-            Sink::Flat(_) => Box::new(slabs(&self.resolved.selection, item, self.grain.as_deref(), most)),
-            Sink::Zarr(folder) => Box::new(self.parts_of_file(&folder.chunk, item, most)),
+            SlabSink::Flat(_) => Box::new(slabs(&self.resolved.selection, item, self.grain.as_deref(), most)),
+            SlabSink::Zarr(folder) => Box::new(self.parts_of_file(&folder.chunk, item, most)),
         }
     }
 
@@ -445,7 +445,7 @@ impl Copy {
         })
     }
 
-    async fn one_slab(&self, source: Arc<dyn Source>, slab: Slab, sink: Arc<Sink>) -> Result<u64> {
+    async fn one_slab(&self, source: Arc<dyn Source>, slab: Slab, sink: Arc<SlabSink>) -> Result<u64> {
         let Slab { start, selection } = slab;
         let shape = selection.shape();
         let (target, region) = Target::new(&shape, self.array.dtype.size_bytes())?;
@@ -460,13 +460,13 @@ impl Copy {
         let (size, item) = (bytes.len() as u64, self.written.dtype.size_bytes());
         let begins_at = self.begins_at;
         let write = move || match &*sink {
-            Sink::Flat(file) => {
+            SlabSink::Flat(file) => {
                 let (stretch_bytes, offsets) = placed.stretches(&whole, item);
                 let stretches = bytes.chunks_exact(usize::try_from(stretch_bytes).unwrap_or(usize::MAX));
                 let mut places = offsets.into_iter().zip(stretches);
                 places.try_for_each(|(at, stretch)| file.put(begins_at + at, stretch))
             }
-            Sink::Zarr(folder) => folder.put(&kept_start, &kept_shape, &bytes),
+            SlabSink::Zarr(folder) => folder.put(&kept_start, &kept_shape, &bytes),
         };
         tokio::task::spawn_blocking(write)
             .await
