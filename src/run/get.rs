@@ -11,7 +11,7 @@ use client::remote::Carried;
 use client::text::{plain, size};
 use export::get::{GetRequest, get};
 use export::mesh::{self, MeshReport, MeshRequest};
-use export::selection_text::Pick;
+use export::selection_text::ArraySelection;
 use node::memory::Budget;
 use serde_json::json;
 
@@ -179,9 +179,9 @@ async fn export_mesh(
     Ok(())
 }
 
-fn picks(options: &Get) -> Result<Vec<Pick>> {
+fn picks(options: &Get) -> Result<Vec<ArraySelection>> {
     let Some(list) = &options.selections else {
-        return Ok(vec![Pick::parse(options.selection.as_deref().unwrap_or_default())?]);
+        return Ok(vec![ArraySelection::parse(options.selection.as_deref().unwrap_or_default())?]);
     };
     let at = |e: std::io::Error| Error::from(e).context(format!("file `{}`", list.display()));
     let bytes = std::fs::metadata(list).map_err(at)?.len();
@@ -190,6 +190,6 @@ fn picks(options: &Get) -> Result<Vec<Pick>> {
             "expected at most {MAX_LIST_BYTES} bytes of selections, found {bytes}"
         )));
     }
-    let picks = Pick::parse_lines(&std::fs::read_to_string(list).map_err(at)?);
+    let picks = ArraySelection::parse_lines(&std::fs::read_to_string(list).map_err(at)?);
     picks.map_err(|e| e.context(format!("file `{}`", list.display())))
 }

@@ -18,7 +18,7 @@ use crate::output::scales::{CopiedArray, CoordinateArray};
 use crate::output::zarr::{MAX_CHUNK_BYTES, ZarrFolder};
 use crate::output::{FileKind, Written, csv, hdf5, meant_attributes, netcdf, npy, scale_and_offset};
 use crate::read_slabs::{Slab, slabs};
-use crate::selection_text::Pick;
+use crate::selection_text::ArraySelection;
 
 /// Slabs read at a time, at least: enough to keep a path busy with many small selections. More where there is memory: 256 MiB
 /// fill 10 Gb/s over 200 ms.
@@ -50,7 +50,7 @@ const RECIPE: &[&str] = &[
 #[derive(Clone, Debug)]
 pub struct GetRequest {
     /// Which elements; several only for `.raw`, one after another in the file.
-    pub picks: Vec<Pick>,
+    pub picks: Vec<ArraySelection>,
     /// Level to read; 0 is full resolution.
     pub level: u8,
     /// Decoded values instead of those stored.
@@ -217,7 +217,7 @@ impl SlabSink {
 impl ArrayCopy {
     fn plan(
         dataset: &Dataset,
-        pick: &Pick,
+        pick: &ArraySelection,
         request: &GetRequest,
         kind: FileKind,
         begins_at: u64,

@@ -9,7 +9,7 @@ use crate::coordinate_selection::CoordinateSelection;
 
 /// A parsed pick, not yet checked against a data set.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pick {
+pub struct ArraySelection {
     /// Name of the array; empty where there is one.
     pub array: String,
     /// Indices between the brackets.
@@ -20,7 +20,7 @@ pub struct Pick {
     pub line: Option<usize>,
 }
 
-impl Pick {
+impl ArraySelection {
     /// Reads a pick. A name with brackets, or with spaces at its ends, stands in single or double quotes.
     ///
     /// # Errors
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expect: &str) {
-        let got = match Pick::parse(text) {
+        let got = match ArraySelection::parse(text) {
             Ok(p) => format!("{} | {}", p.array, p.indexing.resolve(&[8, 8]).unwrap().selection),
             Err(e) => e.kind().code().to_string(),
         };
@@ -160,20 +160,20 @@ mod tests {
         check(" 'end ' [1]", "end  | 1:2, 0:8");
         check("x [1]", "x | 1:2, 0:8");
         check("mass (total)", "mass (total) | 0:8, 0:8");
-        let pick = Pick::parse("g/tas(time=2001-03:2001-04, lat=5)").unwrap();
+        let pick = ArraySelection::parse("g/tas(time=2001-03:2001-04, lat=5)").unwrap();
         assert_eq!((pick.array.as_str(), pick.by_coordinate.is_some()), ("g/tas", true));
-        let pick = Pick::parse("'a (b)'(x=1)").unwrap();
+        let pick = ArraySelection::parse("'a (b)'(x=1)").unwrap();
         assert_eq!((pick.array.as_str(), pick.by_coordinate.is_some()), ("a (b)", true));
-        assert!(Pick::parse("(x=1)").unwrap().array.is_empty());
+        assert!(ArraySelection::parse("(x=1)").unwrap().array.is_empty());
         check("", " | 0:8, 0:8");
     }
 
     #[test]
     fn a_list_has_blank_lines_and_comments_and_errors_name_the_line() {
-        let picks = Pick::parse_lines("# all of it\n\n u[0]\n  # and more\nv\n").unwrap();
+        let picks = ArraySelection::parse_lines("# all of it\n\n u[0]\n  # and more\nv\n").unwrap();
         let found: Vec<_> = picks.iter().map(|p| (p.array.as_str(), p.line)).collect();
         assert_eq!(found, [("u", Some(3)), ("v", Some(5))]);
-        let error = Pick::parse_lines("u\n\nu[a]").unwrap_err().to_string();
+        let error = ArraySelection::parse_lines("u\n\nu[a]").unwrap_err().to_string();
         assert!(error.starts_with("line 3: "), "{error}");
     }
 

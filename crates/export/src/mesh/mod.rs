@@ -11,7 +11,7 @@ use wire::ops::BlockPlace;
 
 use crate::bounded_scan::{PARTS_IN_MEMORY, ScanPart, Scan};
 use crate::output::Draft;
-use crate::selection_text::Pick;
+use crate::selection_text::ArraySelection;
 use formats::MeshKind;
 
 /// Share of the memory that parts being read may take: one part in so many; the mesh takes the rest.
@@ -21,7 +21,7 @@ const PARTS_SHARE: u64 = 4;
 #[derive(Clone, Debug)]
 pub struct MeshRequest {
     /// The volume, or a part of it.
-    pub pick: Pick,
+    pub pick: ArraySelection,
     /// Level to read from; 0 is full resolution.
     pub level: u8,
     /// Decoded isovalue.

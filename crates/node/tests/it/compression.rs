@@ -9,7 +9,7 @@ use array::{AxisRange, Selection, Source};
 use client::dial::{Compression, ConnectOptions, Dialer, Endpoint};
 use client::remote::RemoteSource;
 use export::get::{GetRequest, get};
-use export::selection_text::Pick;
+use export::selection_text::ArraySelection;
 use link::Protocol;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket};
@@ -63,7 +63,7 @@ async fn rows_of_chunks_are_compressed_together_and_land_where_they_belong() {
     let folder = tempfile::tempdir().unwrap();
     let output = folder.path().join("waves.zarr");
     let request = GetRequest {
-        picks: vec![Pick::parse("").unwrap()],
+        picks: vec![ArraySelection::parse("").unwrap()],
         level: 0,
         is_decoded: false,
         output: output.clone(),

@@ -10,7 +10,7 @@ use array::{
 };
 use client::remote::RemoteSource;
 use export::get::{GetRequest, get};
-use export::selection_text::Pick;
+use export::selection_text::ArraySelection;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
@@ -20,7 +20,7 @@ use crate::common::{Served, local, read};
 
 async fn copy(stack: &Stack, texts: &[&str], output: &Path, is_decoded: bool) -> Result<()> {
     let request = GetRequest {
-        picks: texts.iter().map(|t| Pick::parse(t).unwrap()).collect(),
+        picks: texts.iter().map(|t| ArraySelection::parse(t).unwrap()).collect(),
         level: 0,
         is_decoded,
         output: output.to_path_buf(),
@@ -184,7 +184,7 @@ async fn a_copy_decodes_each_chunk_of_its_level_once() {
         let counted = Arc::new(Decodings { inner: Arc::clone(&memory), level, chunks: Mutex::default() });
         let output = folder.path().join(name);
         let request = GetRequest {
-            picks: vec![Pick::parse("").unwrap()],
+            picks: vec![ArraySelection::parse("").unwrap()],
             level,
             is_decoded: false,
             output: output.clone(),
