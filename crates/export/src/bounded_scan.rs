@@ -10,7 +10,7 @@ use array::{
 use futures::stream::{self, Stream, StreamExt, TryStreamExt};
 use wire::ops::BlockPlace;
 
-use crate::read_slabs::{Slab, slabs};
+use crate::read_slabs::{ReadSlab, slabs};
 
 /// Parts being read.
 const PARTS_UNDER_WAY: usize = 2;
@@ -135,8 +135,8 @@ impl Scan {
         Ok(stream::iter(parts).map(read).buffered(PARTS_UNDER_WAY))
     }
 
-    async fn read(&self, slab: Slab, overlap: &[bool], item_bytes: usize) -> Result<ScanPart> {
-        let Slab { start, selection } = slab;
+    async fn read(&self, slab: ReadSlab, overlap: &[bool], item_bytes: usize) -> Result<ScanPart> {
+        let ReadSlab { start, selection } = slab;
         let wider = |(axis, part): (usize, &AxisRange)| {
             let ends = start[axis].saturating_add(part.count);
             let more = overlap.get(axis) == Some(&true) && ends < self.selection.ranges()[axis].count;

@@ -17,7 +17,7 @@ use crate::output::flat::Flat;
 use crate::output::scales::{CopiedArray, CoordinateArray};
 use crate::output::zarr::{MAX_CHUNK_BYTES, ZarrFolder};
 use crate::output::{FileKind, Written, csv, hdf5, meant_attributes, netcdf, npy, scale_and_offset};
-use crate::read_slabs::{Slab, slabs};
+use crate::read_slabs::{ReadSlab, slabs};
 use crate::selection_text::ArraySelection;
 
 /// Slabs read at a time, at least: enough to keep a path busy with many small selections. More where there is memory: 256 MiB
@@ -403,7 +403,7 @@ impl ArrayCopy {
     }
 
     /// The parts to read, lazily: along the chunks of the array for a flat file, along its own for one that has chunks.
-    fn parts(&self, sink: &SlabSink, memory_bytes: u64) -> Box<dyn Iterator<Item = Slab> + Send> {
+    fn parts(&self, sink: &SlabSink, memory_bytes: u64) -> Box<dyn Iterator<Item = ReadSlab> + Send> {
         let each = memory_bytes / (2 * under_way(memory_bytes));
         let item = self.array.dtype.size_bytes().max(self.written.dtype.size_bytes());
         let chunk_bytes = self.grain.iter().flatten().fold(item as u64, |n, &v| n.saturating_mul(v));
@@ -421,7 +421,7 @@ impl ArrayCopy {
         chunk: &[u64],
         item_bytes: usize,
         most_bytes: u64,
-    ) -> impl Iterator<Item = Slab> + Send + use<> {
+    ) -> impl Iterator<Item = ReadSlab> + Send + use<> {
         let ranges = self.resolved.selection.ranges().to_vec();
         let reversed = self.resolved.reversed.clone();
         let mut kept = chunk.iter().copied();
@@ -441,12 +441,12 @@ impl ArrayCopy {
             });
             // Parts of a legal selection are legal.
             let selection = Selection::new(picked).ok()?;
-            Some(Slab { start, selection })
+            Some(ReadSlab { start, selection })
         })
     }
 
-    async fn one_slab(&self, source: Arc<dyn Source>, slab: Slab, sink: Arc<SlabSink>) -> Result<u64> {
-        let Slab { start, selection } = slab;
+    async fn one_slab(&self, source: Arc<dyn Source>, slab: ReadSlab, sink: Arc<SlabSink>) -> Result<u64> {
+        let ReadSlab { start, selection } = slab;
         let shape = selection.shape();
         let (target, region) = Target::new(&shape, self.array.dtype.size_bytes())?;
         let request =
@@ -455,7 +455,7 @@ impl ArrayCopy {
         let bytes = self.finished(target.into_vec()?, &shape)?;
         let whole = self.resolved.selection.shape();
         let start = mirrored(&start, &shape, &whole, &self.resolved.reversed);
-        let placed = Slab { start, selection: Selection::all(&shape) };
+        let placed = ReadSlab { start, selection: Selection::all(&shape) };
         let (kept_start, kept_shape) = (self.kept(&placed.start), self.kept(&shape));
         let (size, item) = (bytes.len() as u64, self.written.dtype.size_bytes());
         let begins_at = self.begins_at;

@@ -10,7 +10,7 @@ use wire::ops::Rows;
 
 /// One part of a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Slab {
+pub struct ReadSlab {
     /// First element, per axis, counted in elements of the result.
     pub start: Vec<u64>,
     /// Which elements of the array.
@@ -25,7 +25,7 @@ pub fn slabs(
     item_bytes: usize,
     grain: Option<&[u64]>,
     max_bytes: u64,
-) -> impl Iterator<Item = Slab> + Send + use<> {
+) -> impl Iterator<Item = ReadSlab> + Send + use<> {
     let elements = vec![1; selection.ranges().len()];
     let grain = grain.filter(|g| g.len() == elements.len()).unwrap_or(&elements);
     let boxes = Grid::new(selection.ranges(), item_bytes, grain, max_bytes);
@@ -36,7 +36,7 @@ pub fn slabs(
     })
 }
 
-impl Slab {
+impl ReadSlab {
     /// Its own slabs, smaller ones, with places in the same result.
     pub fn parts(
         &self,
@@ -116,9 +116,9 @@ impl Grid {
 }
 
 impl Iterator for Grid {
-    type Item = Slab;
+    type Item = ReadSlab;
 
-    fn next(&mut self) -> Option<Slab> {
+    fn next(&mut self) -> Option<ReadSlab> {
         let start = self.next.take()?;
         let counts: Vec<u64> = self.axes.iter().zip(&start).map(|(axis, &at)| axis.count(at)).collect();
         let part = |((axis, &at), &count): ((&Axis, &u64), &u64)| AxisRange {
@@ -138,7 +138,7 @@ impl Iterator for Grid {
             }
             after[axis] = 0;
         }
-        Some(Slab { start, selection })
+        Some(ReadSlab { start, selection })
     }
 }
 
@@ -150,7 +150,7 @@ mod tests {
 
     fn texts(text: &str, shape: &[u64], grain: Option<&[u64]>, max_bytes: u64) -> Vec<String> {
         let selection = Selection::parse(text, shape).unwrap();
-        let slabs: Vec<Slab> = slabs(&selection, 2, grain, max_bytes).collect();
+        let slabs: Vec<ReadSlab> = slabs(&selection, 2, grain, max_bytes).collect();
         let mut filled = vec![0u8; usize::try_from(selection.len().unwrap()).unwrap() * 2];
         for slab in &slabs {
             let (bytes, offsets) = slab.stretches(&selection.shape(), 2);

@@ -13,7 +13,7 @@ use array::{ArrayInfo, DType, ElementType, Error, MAX_AXES, Result, Selection};
 use bytes::Bytes;
 use client::remote_call::{CallRequest, Operand, OperationParameters, ResultArray};
 use export::bounded_scan::{PARTS_IN_MEMORY, ScanPart, Scan};
-use export::read_slabs::{Slab, slabs};
+use export::read_slabs::{ReadSlab, slabs};
 use serde::{Deserialize, Serialize};
 use server::admission::Entry;
 use server::ops::{BeginOutcome, Handler, OperationCall};
@@ -151,7 +151,7 @@ impl Making<'_> {
     }
 
     /// Makes and sends one part of the result; gives its elements. `memory` is held until the peer took it.
-    async fn part(&self, slab: Slab, memory: Entry, granted_bytes: u64) -> Result<u64> {
+    async fn part(&self, slab: ReadSlab, memory: Entry, granted_bytes: u64) -> Result<u64> {
         let counts = slab.selection.shape();
         let outputs: Vec<Range<u64>> = slab.start.iter().zip(&counts).map(|(&s, &n)| s..s + n).collect();
         let inputs: Vec<Range<u64>> = self.grid.0.iter().zip(&outputs).map(|(a, r)| a.inputs(r)).collect();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use array::{ReadRequest, Result, Selection, Target};
 use bytes::Bytes;
-use export::read_slabs::{Slab, slabs};
+use export::read_slabs::{ReadSlab, slabs};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use wire::limits::MAX_PIECE_ROWS;
 use wire::ops::{self, BlockPlace, Piece, ReadBody, Rows};
@@ -113,7 +113,7 @@ pub(super) struct ReadCall<'a> {
 
 impl ReadCall<'_> {
     /// Reads and sends a slab, in as many parts as memory demands.
-    pub(super) async fn slab(&self, slab: Slab) -> Result<()> {
+    pub(super) async fn slab(&self, slab: ReadSlab) -> Result<()> {
         let size = self.size_of(&slab);
         // Where data are compressed, both are in memory for a while.
         let copies = if self.call.compression.may_compress() { 2 } else { 1 };
@@ -134,7 +134,7 @@ impl ReadCall<'_> {
     }
 
     /// Reads and sends what fits into `memory`, which is held until the peer took it.
-    async fn part(&self, slab: Slab, memory: Entry) -> Result<()> {
+    async fn part(&self, slab: ReadSlab, memory: Entry) -> Result<()> {
         let (stretch_bytes, rows) = slab.stretches(&self.shape, self.item_bytes);
         let priority = self.call.operation.urgency().priority;
         let (target, region) = Target::new(&slab.selection.shape(), self.item_bytes)?;
@@ -152,7 +152,7 @@ impl ReadCall<'_> {
     }
 
     /// Bytes of a slab.
-    pub(super) fn size_of(&self, slab: &Slab) -> u64 {
+    pub(super) fn size_of(&self, slab: &ReadSlab) -> u64 {
         slab.selection.len().unwrap_or(u64::MAX).saturating_mul(self.item_bytes as u64)
     }
 

@@ -1,7 +1,7 @@
 //! Chunks that are stored packed pass as they rest, where the client can undo it: nobody decodes them here.
 
 use array::{PackedChunk, ReadRequest, Result, Selection};
-use export::read_slabs::{Slab, slabs};
+use export::read_slabs::{ReadSlab, slabs};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use wire::compression::Compressed;
 use wire::limits::MAX_ITEM_BULK_BYTES;
@@ -40,12 +40,12 @@ impl ReadCall<'_> {
         Ok(true)
     }
 
-    fn rows(&self, slab: &Slab) -> u64 {
+    fn rows(&self, slab: &ReadSlab) -> u64 {
         slab.stretches(&self.shape, self.item_bytes).1.count()
     }
 
     /// Sends a chunk as it rests, or what is selected of it as it is read.
-    async fn pass_or_read(&self, slab: Slab, chunk: &[u64]) -> Result<()> {
+    async fn pass_or_read(&self, slab: ReadSlab, chunk: &[u64]) -> Result<()> {
         if slab.selection.shape() == chunk && self.pass(&slab).await? {
             Ok(())
         } else {
@@ -54,7 +54,7 @@ impl ReadCall<'_> {
     }
 
     /// Sends a chunk as it rests; false where that cannot be.
-    async fn pass(&self, slab: &Slab) -> Result<bool> {
+    async fn pass(&self, slab: &ReadSlab) -> Result<bool> {
         let size_bytes = self.size_of(slab);
         let mut memory = self.call.enter(size_bytes).await;
         let packed = if memory.admitted().await < size_bytes { None } else { self.packed(slab).await? };
@@ -70,7 +70,7 @@ impl ReadCall<'_> {
     }
 
     /// The stored form of a chunk, if the client can undo it.
-    async fn packed(&self, slab: &Slab) -> Result<Option<PackedChunk>> {
+    async fn packed(&self, slab: &ReadSlab) -> Result<Option<PackedChunk>> {
         let request = ReadRequest {
             array: self.place.array,
             level: self.place.level,
