@@ -28,10 +28,10 @@ pub fn slabs(
 ) -> impl Iterator<Item = ReadSlab> + Send + use<> {
     let elements = vec![1; selection.ranges().len()];
     let grain = grain.filter(|g| g.len() == elements.len()).unwrap_or(&elements);
-    let boxes = Grid::new(selection.ranges(), item_bytes, grain, max_bytes);
+    let boxes = SlabGrid::new(selection.ranges(), item_bytes, grain, max_bytes);
     // A box that fits is its own only part.
     boxes.flat_map(move |whole| {
-        let parts = Grid::new(whole.selection.ranges(), item_bytes, &elements, max_bytes);
+        let parts = SlabGrid::new(whole.selection.ranges(), item_bytes, &elements, max_bytes);
         parts.map(move |part| part.within(&whole.start))
     })
 }
@@ -63,7 +63,7 @@ impl ReadSlab {
 
 /// One axis of a grid.
 #[derive(Clone, Copy, Debug)]
-struct Axis {
+struct GridAxis {
     range: AxisRange,
     /// Borders lie on multiples of it, in indices of the array.
     grain: u64,
@@ -71,7 +71,7 @@ struct Axis {
     grains: u64,
 }
 
-impl Axis {
+impl GridAxis {
     /// Elements that `grains` of them hold at most.
     fn most(&self) -> u64 {
         self.grains.saturating_mul(self.grain).div_ceil(self.range.step).min(self.range.count)
@@ -87,23 +87,23 @@ impl Axis {
 
 /// A selection cut into boxes at the borders of grains, in C order.
 #[derive(Debug)]
-struct Grid {
-    axes: Vec<Axis>,
+struct SlabGrid {
+    axes: Vec<GridAxis>,
     /// Start of the next box, in elements; `None` at the end.
     next: Option<Vec<u64>>,
 }
 
-impl Grid {
+impl SlabGrid {
     /// Boxes of one grain, grown along the fastest axes while they fit.
     fn new(ranges: &[AxisRange], item_bytes: usize, grain: &[u64], max_bytes: u64) -> Self {
-        let axis = |(&range, &grain): (&AxisRange, &u64)| Axis { range, grain: grain.max(1), grains: 1 };
-        let mut axes: Vec<Axis> = ranges.iter().zip(grain).map(axis).collect();
+        let axis = |(&range, &grain): (&AxisRange, &u64)| GridAxis { range, grain: grain.max(1), grains: 1 };
+        let mut axes: Vec<GridAxis> = ranges.iter().zip(grain).map(axis).collect();
         for fastest in (0..axes.len()).rev() {
             let others = axes.iter().enumerate().filter(|(a, _)| *a != fastest);
             let row_bytes =
                 others.fold(item_bytes.max(1) as u64, |n, (_, axis)| n.saturating_mul(axis.most()));
             let fitting = max_bytes / row_bytes.max(1);
-            let Axis { range, grain, grains } = &mut axes[fastest];
+            let GridAxis { range, grain, grains } = &mut axes[fastest];
             if fitting < range.count {
                 *grains = (fitting.saturating_mul(range.step) / *grain).max(1);
                 break;
@@ -115,13 +115,13 @@ impl Grid {
     }
 }
 
-impl Iterator for Grid {
+impl Iterator for SlabGrid {
     type Item = ReadSlab;
 
     fn next(&mut self) -> Option<ReadSlab> {
         let start = self.next.take()?;
         let counts: Vec<u64> = self.axes.iter().zip(&start).map(|(axis, &at)| axis.count(at)).collect();
-        let part = |((axis, &at), &count): ((&Axis, &u64), &u64)| AxisRange {
+        let part = |((axis, &at), &count): ((&GridAxis, &u64), &u64)| AxisRange {
             start: axis.range.index(at),
             count,
             step: axis.range.step,
