@@ -13,10 +13,10 @@ use array::{
 use futures::stream::{self, StreamExt, TryStreamExt};
 
 use crate::coordinate_selection;
-use crate::output::flat::Flat;
+use crate::output::flat::FlatOutput;
 use crate::output::scales::{CopiedArray, CoordinateArray};
 use crate::output::zarr::{MAX_CHUNK_BYTES, ZarrFolder};
-use crate::output::{FileKind, Written, csv, hdf5, meant_attributes, netcdf, npy, scale_and_offset};
+use crate::output::{FileKind, ArrayHeader, csv, hdf5, meant_attributes, netcdf, npy, scale_and_offset};
 use crate::read_slabs::{ReadSlab, slabs};
 use crate::selection_text::ArraySelection;
 
@@ -193,7 +193,7 @@ struct ArrayCopy {
     grain: Option<Vec<u64>>,
     resolved: Resolved,
     is_decoded: bool,
-    written: Written,
+    written: ArrayHeader,
     /// Byte of the file's data.
     begins_at: u64,
 }
@@ -201,7 +201,7 @@ struct ArrayCopy {
 /// Output of slabs.
 #[derive(Debug)]
 enum SlabSink {
-    Flat(Flat),
+    Flat(FlatOutput),
     Zarr(ZarrFolder),
 }
 
@@ -226,7 +226,7 @@ impl ArrayCopy {
         let element = if request.is_decoded { array.decoding.output } else { array.dtype }.element();
         let kept = |axis: &usize| !resolved.dropped[*axis];
         let axes = (0..array.axes.len()).filter(kept).map(|a| array.axes[a].name.clone()).collect();
-        let written = Written {
+        let written = ArrayHeader {
             name: array.name.clone(),
             axes,
             shape: resolved.shape(),
@@ -276,7 +276,7 @@ impl ArrayCopy {
                 continue;
             }
             let values = self.column(copied, axis).await?;
-            columns.push(csv::Column { name: about.name.clone(), values });
+            columns.push(csv::CsvColumn { name: about.name.clone(), values });
         }
         let selection = self.resolved.selection.clone();
         let shape = selection.shape();
@@ -293,7 +293,7 @@ impl ArrayCopy {
                 csv::number(self.written.dtype, &bytes, number)
             }
         })?;
-        Flat::create(&request.output, text.as_bytes(), 0)?.finish()
+        FlatOutput::create(&request.output, text.as_bytes(), 0)?.finish()
     }
 
     /// Coordinates of the selected samples of an axis, as people read them.
@@ -375,7 +375,7 @@ impl ArrayCopy {
             FileKind::Csv => return Err(Error::internal("a table is written at once")),
             FileKind::Hdf5 => {
                 let begin = |path: &Path| hdf5::begin(path, &self.written);
-                return Flat::create_by(&request.output, total, begin).map(SlabSink::Flat);
+                return FlatOutput::create_by(&request.output, total, begin).map(SlabSink::Flat);
             }
             FileKind::Zarr => {
                 let chunk = self.chunk();
@@ -383,7 +383,7 @@ impl ArrayCopy {
             }
         };
         let padded = if kind == FileKind::NetCdf { total.next_multiple_of(4) } else { total };
-        Flat::create(&request.output, &header, padded).map(SlabSink::Flat)
+        FlatOutput::create(&request.output, &header, padded).map(SlabSink::Flat)
     }
 
     /// Chunks of a file that has some: like the array's own where these fit, else boxes.

@@ -7,7 +7,7 @@ use render::{Background, Image, ImageSize};
 use rustix::fs::{Access, access};
 use stream::{Av1, H264, Quality, check_film};
 
-use crate::output::Draft;
+use crate::output::AtomicOutput;
 use crate::output::mp4::{DecoderSetup, Mp4, VideoCodec};
 
 /// How a film is written.
@@ -173,7 +173,7 @@ impl PictureSink {
 }
 
 pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    let draft = Draft::beside(path)?;
+    let draft = AtomicOutput::beside(path)?;
     std::fs::write(&draft.path, bytes).map_err(|e| draft.failed(e))?;
     draft.keep()
 }

@@ -10,7 +10,7 @@ use render::{Mesh, Mesher};
 use wire::ops::BlockPlace;
 
 use crate::bounded_scan::{PARTS_IN_MEMORY, ScanPart, Scan};
-use crate::output::Draft;
+use crate::output::AtomicOutput;
 use crate::selection_text::ArraySelection;
 use formats::MeshKind;
 
@@ -137,7 +137,7 @@ fn mesher(
 
 /// Gives the numbers of vertices and triangles.
 fn write(mesh: &Mesh, kind: MeshKind, output: &Path) -> Result<(usize, usize)> {
-    let draft = Draft::beside(output)?;
+    let draft = AtomicOutput::beside(output)?;
     let written = std::fs::File::create(&draft.path).map_err(Error::from).and_then(|file| {
         let mut to = std::io::BufWriter::new(file);
         kind.write(mesh, &mut to)?;

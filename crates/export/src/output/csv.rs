@@ -12,7 +12,7 @@ const EMPTY: &str = "\"\"";
 
 /// One column of coordinates.
 #[derive(Clone, Debug)]
-pub(crate) struct Column {
+pub(crate) struct CsvColumn {
     pub(crate) name: String,
     /// One text for each place along the axis.
     pub(crate) values: Vec<String>,
@@ -25,7 +25,7 @@ pub(crate) struct Column {
 /// Those of `value_at`.
 pub(crate) fn table(
     name: &str,
-    columns: &[Column],
+    columns: &[CsvColumn],
     value_at: impl Fn(usize) -> Result<String>,
 ) -> Result<String> {
     let head = columns.iter().map(|column| field(&column.name)).chain([field(name)]).collect::<Vec<_>>();
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn each_element_has_a_line_with_its_coordinates() {
-        let column = |name: &str, values: &[&str]| Column {
+        let column = |name: &str, values: &[&str]| CsvColumn {
             name: name.into(),
             values: values.iter().map(|&value| value.to_owned()).collect(),
         };
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn texts_have_one_field_each() {
-        let column = Column { name: "station".into(), values: vec!["0".into(), "1".into(), "2".into()] };
+        let column = CsvColumn { name: "station".into(), values: vec!["0".into(), "1".into(), "2".into()] };
         let found = table("name", &[column], |at| text("a,b\0\0\0\0\0\u{fc}\0\0".as_bytes(), 4, at)).unwrap();
         assert_eq!(found, "station,name\n0,\"a,b\"\n1,\n2,\u{fc}\n");
         let alone = table("name", &[], |at| text(b"\0\0\0", 3, at)).unwrap();

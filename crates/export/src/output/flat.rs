@@ -6,17 +6,17 @@ use std::path::Path;
 
 use array::{Error, Result};
 
-use super::Draft;
+use super::AtomicOutput;
 
 /// A flat file under way.
 #[derive(Debug)]
-pub(crate) struct Flat {
+pub(crate) struct FlatOutput {
     file: File,
     header_bytes: u64,
-    draft: Draft,
+    draft: AtomicOutput,
 }
 
-impl Flat {
+impl FlatOutput {
     /// Makes the file with its final size: a full disk shows here, not after an hour.
     ///
     /// # Errors
@@ -39,7 +39,7 @@ impl Flat {
         make: impl FnOnce(&Path) -> Result<u64>,
     ) -> Result<Self> {
         let at = |e: std::io::Error| Error::from(e).context(format!("write `{}`", target.display()));
-        let draft = Draft::beside(target)?;
+        let draft = AtomicOutput::beside(target)?;
         draft.expect_space(data_bytes)?;
         let header_bytes = make(&draft.path)?;
         let file = OpenOptions::new().write(true).open(&draft.path).map_err(at)?;

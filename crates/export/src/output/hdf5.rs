@@ -5,13 +5,13 @@ use std::path::Path;
 use array::Result;
 use store::{NewHdf5, create_hdf5};
 
-use super::Written;
+use super::ArrayHeader;
 
 /// Makes the file; gives the byte at which the elements begin.
 ///
 /// # Errors
 /// `Io`.
-pub(crate) fn begin(path: &Path, what: &Written) -> Result<u64> {
+pub(crate) fn begin(path: &Path, what: &ArrayHeader) -> Result<u64> {
     create_hdf5(
         path,
         &NewHdf5 {

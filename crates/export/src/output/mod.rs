@@ -115,7 +115,7 @@ pub fn scale_and_offset(decoding: &Decoding) -> impl Iterator<Item = (String, At
 
 /// Facts about the written array that a header needs.
 #[derive(Clone, Debug)]
-pub(crate) struct Written {
+pub(crate) struct ArrayHeader {
     /// Name of the array.
     pub(crate) name: String,
     /// Names of the axes that are left.
@@ -131,7 +131,7 @@ pub(crate) struct Written {
 /// A file or folder under way, in a folder of its own that nobody else may enter: removed when dropped, in place
 /// after [`Draft::keep`].
 #[derive(Debug)]
-pub(crate) struct Draft {
+pub(crate) struct AtomicOutput {
     /// Path of the file or folder until it is in place.
     pub(crate) path: PathBuf,
     room: PathBuf,
@@ -141,7 +141,7 @@ pub(crate) struct Draft {
 /// Leftovers of the same process and name that are stepped over.
 const MAX_ROOMS: u32 = 100;
 
-impl Draft {
+impl AtomicOutput {
     /// Beside `target`, so that the rename is atomic. The folder is made anew: a link that waits under its name is
     /// never followed.
     ///
@@ -218,7 +218,7 @@ fn is_open_here(path: &Path) -> bool {
     open.flatten().any(|entry| entry.path().metadata().is_ok_and(same))
 }
 
-impl Drop for Draft {
+impl Drop for AtomicOutput {
     fn drop(&mut self) {
         // Nothing more can be done about a leftover than to leave it under its telling name.
         drop(std::fs::remove_dir_all(&self.room));

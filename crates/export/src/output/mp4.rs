@@ -14,7 +14,7 @@ use mp4_atom::{
 };
 use stream::{ParameterSets, Sample};
 
-use super::Draft;
+use super::AtomicOutput;
 
 /// Ticks of the file's clock in a second: fine enough for any rate.
 const TICKS_PER_SEC: u32 = 90_000;
@@ -53,7 +53,7 @@ pub(crate) enum DecoderSetup<'a> {
 
 /// A film under way.
 pub(crate) struct Mp4 {
-    draft: Draft,
+    draft: AtomicOutput,
     file: BufWriter<File>,
     size: (u16, u16),
     ticks_per_picture: u32,
@@ -81,7 +81,7 @@ impl Mp4 {
         };
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rounded and clamped")]
         let ticks_per_picture = (f64::from(TICKS_PER_SEC) / pictures_per_sec).round().clamp(1.0, 1e9) as u32;
-        let draft = Draft::beside(target)?;
+        let draft = AtomicOutput::beside(target)?;
         let file = BufWriter::new(File::create_new(&draft.path).map_err(|e| draft.failed(e))?);
         let mut film = Self {
             draft,

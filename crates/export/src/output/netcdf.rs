@@ -5,7 +5,7 @@
 
 use array::{Attribute, Attributes, ByteOrder, DType, ElementType, Error, Result, Scalar};
 
-use super::Written;
+use super::ArrayHeader;
 use super::scales::CoordinateArray;
 
 const DIMENSIONS: u32 = 10;
@@ -26,7 +26,7 @@ pub(crate) struct CoordinateVariable<'a> {
 ///
 /// # Errors
 /// `Unsupported` for types that NetCDF-3 does not have, and for axes of length 0, which it takes for unlimited ones.
-pub(crate) fn header(what: &Written, variables: &[CoordinateVariable<'_>]) -> Result<Vec<u8>> {
+pub(crate) fn header(what: &ArrayHeader, variables: &[CoordinateVariable<'_>]) -> Result<Vec<u8>> {
     if what.shape.contains(&0) {
         let (name, shape) = (&what.name, &what.shape);
         return Err(Error::unsupported(format!(
@@ -190,7 +190,7 @@ impl NetCdfHeader {
     }
 
     /// Those of the array, and more; gives the numbers of these.
-    fn dimensions(&mut self, what: &Written, more: &[&(String, u64)]) -> Vec<((String, u64), u64)> {
+    fn dimensions(&mut self, what: &ArrayHeader, more: &[&(String, u64)]) -> Vec<((String, u64), u64)> {
         let mut names: Vec<String> = Vec::new();
         for (axis, _) in what.shape.iter().enumerate() {
             let told = what.axes.get(axis).map(String::as_str).unwrap_or_default();
@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn an_axis_of_length_0_is_refused() {
-        let mut what = Written {
+        let mut what = ArrayHeader {
             name: "v".into(),
             axes: vec!["y".into(), "x".into()],
             shape: vec![4, 2],

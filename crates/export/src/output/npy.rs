@@ -2,7 +2,7 @@
 
 use array::{Error, Result};
 
-use super::Written;
+use super::ArrayHeader;
 
 /// Bytes before the text: magic, version, length.
 const PREFIX_BYTES: usize = 10;
@@ -13,7 +13,7 @@ const ALIGNMENT: usize = 64;
 ///
 /// # Errors
 /// `TooLarge` when the text exceeds what version 1.0 can say (never with 16 axes).
-pub(crate) fn header(what: &Written) -> Result<Vec<u8>> {
+pub(crate) fn header(what: &ArrayHeader) -> Result<Vec<u8>> {
     let sizes: Vec<String> = what.shape.iter().map(u64::to_string).collect();
     let shape = match sizes.as_slice() {
         [one] => format!("({one},)"),
@@ -37,7 +37,7 @@ mod tests {
 
     #[test]
     fn is_what_numpy_writes() {
-        let mut what = Written {
+        let mut what = ArrayHeader {
             name: "u".into(),
             axes: vec!["z".into(), "y".into()],
             shape: vec![3, 4],

@@ -10,7 +10,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
-use super::{Draft, Written};
+use super::{AtomicOutput, ArrayHeader};
 
 /// Largest chunk, bytes.
 pub(crate) const MAX_CHUNK_BYTES: u64 = 4 << 20;
@@ -18,7 +18,7 @@ pub(crate) const MAX_CHUNK_BYTES: u64 = 4 << 20;
 /// A Zarr array under way.
 #[derive(Debug)]
 pub(crate) struct ZarrFolder {
-    draft: Draft,
+    draft: AtomicOutput,
     item_bytes: usize,
     /// Elements per axis and chunk.
     pub(crate) chunk: Vec<u64>,
@@ -29,11 +29,11 @@ impl ZarrFolder {
     ///
     /// # Errors
     /// `Invalid` when it exists; `Io`, `Denied`, `TooLarge` when there is no space for it.
-    pub(crate) fn create(target: &Path, what: &Written, chunk: Vec<u64>) -> Result<Self> {
+    pub(crate) fn create(target: &Path, what: &ArrayHeader, chunk: Vec<u64>) -> Result<Self> {
         if target.symlink_metadata().is_ok() {
             return Err(Error::invalid(format!("expected a new folder, found `{}`", target.display())));
         }
-        let draft = Draft::beside(target)?;
+        let draft = AtomicOutput::beside(target)?;
         let folder = Self { draft, item_bytes: what.dtype.size_bytes(), chunk };
         folder.draft.expect_space(folder.size_bytes(&what.shape))?;
         let text = serde_json::to_vec_pretty(&folder.metadata(what))
@@ -42,7 +42,7 @@ impl ZarrFolder {
         Ok(folder)
     }
 
-    fn metadata(&self, what: &Written) -> serde_json::Value {
+    fn metadata(&self, what: &ArrayHeader) -> serde_json::Value {
         let mut document = array_document(what.dtype, &what.shape, &self.chunk, &what.axes, None);
         document["attributes"] = written(&what.attributes);
         document
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn a_box_becomes_chunks_with_padded_edges() {
         let folder = tempfile::tempdir().unwrap();
-        let what = Written {
+        let what = ArrayHeader {
             name: "u".into(),
             axes: vec!["y".into(), "x".into()],
             shape: vec![3, 3],
