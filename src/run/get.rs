@@ -97,17 +97,17 @@ async fn run_again(options: &Get, output: &Path) -> Result<()> {
 
 async fn run_once(options: &Get, output: &Path) -> Result<()> {
     let budget = Budget::viewing(memory(options.resources.memory.as_deref())?);
-    let mut picks = picks(options)?;
+    let mut selections = selections(options)?;
     let progress = Progress::before_result(options.json);
     let context = context(budget, options.resources.cache_dir.as_deref(), &options.reaching, progress)?;
     let (stack, array) = open(&options.location, &context).await?;
     let remote = stack.clone();
-    for pick in picks.iter_mut().filter(|p| p.array.is_empty()) {
-        pick.array.clone_from(&array);
+    for selection in selections.iter_mut().filter(|p| p.array.is_empty()) {
+        selection.array.clone_from(&array);
     }
-    if let (Some(value), [pick]) = (options.iso, &picks[..]) {
+    if let (Some(value), [selection]) = (options.iso, &selections[..]) {
         let request = MeshRequest {
-            pick: pick.clone(),
+            selection: selection.clone(),
             level: options.level,
             value,
             output: options.output.clone(),
@@ -116,7 +116,7 @@ async fn run_once(options: &Get, output: &Path) -> Result<()> {
         return export_mesh(stack.source, &request, options, progress).await;
     }
     let request = GetRequest {
-        picks,
+        selections,
         level: options.level,
         is_decoded: options.decoded,
         output: output.to_path_buf(),
@@ -179,7 +179,7 @@ async fn export_mesh(
     Ok(())
 }
 
-fn picks(options: &Get) -> Result<Vec<ArraySelection>> {
+fn selections(options: &Get) -> Result<Vec<ArraySelection>> {
     let Some(list) = &options.selections else {
         return Ok(vec![ArraySelection::parse(options.selection.as_deref().unwrap_or_default())?]);
     };
@@ -190,6 +190,6 @@ fn picks(options: &Get) -> Result<Vec<ArraySelection>> {
             "expected at most {MAX_LIST_BYTES} bytes of selections, found {bytes}"
         )));
     }
-    let picks = ArraySelection::parse_lines(&std::fs::read_to_string(list).map_err(at)?);
-    picks.map_err(|e| e.context(format!("file `{}`", list.display())))
+    let selections = ArraySelection::parse_lines(&std::fs::read_to_string(list).map_err(at)?);
+    selections.map_err(|e| e.context(format!("file `{}`", list.display())))
 }

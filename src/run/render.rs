@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use array::{Error, Result};
 use export::film::{
-    self, DrawnPictures, SlabPictureRequest, PicturesRequest, TimeSteps, FilmOptions, agreed, check_output, check_slabs_output, draw,
-    is_film,
+    self, DrawnPictures, FilmOptions, PicturesRequest, SlabPictureRequest, TimeSteps, agreed, check_output,
+    check_slabs_output, draw, is_film,
 };
 use export::picture::{PictureRequest, parse_range, parse_size};
 use node::memory::Budget;

@@ -448,7 +448,8 @@ mod tests {
 
     #[test]
     fn ranges_that_reach_beyond_the_samples_are_said() {
-        let beyond = |scale: &AxisCoordinates, text: &str| scale.beyond(&CoordinateIndexer::parse(text).unwrap());
+        let beyond =
+            |scale: &AxisCoordinates, text: &str| scale.beyond(&CoordinateIndexer::parse(text).unwrap());
         let around: Vec<f64> = (0..72).map(|n| 5.0 * f64::from(n)).collect();
         let lon = scale(&around, "degrees_east", "");
         let said = beyond(&lon, "-20:20").unwrap();

@@ -14,9 +14,9 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 
 use crate::coordinate_selection;
 use crate::output::flat::FlatOutput;
-use crate::output::scales::{CopiedArray, CoordinateArray};
+use crate::output::scales::{CoordinateArray, CopiedArray};
 use crate::output::zarr::{MAX_CHUNK_BYTES, ZarrFolder};
-use crate::output::{FileKind, ArrayHeader, csv, hdf5, meant_attributes, netcdf, npy, scale_and_offset};
+use crate::output::{ArrayHeader, FileKind, csv, hdf5, meant_attributes, netcdf, npy, scale_and_offset};
 use crate::read_slabs::{ReadSlab, slabs};
 use crate::selection_text::ArraySelection;
 
@@ -25,7 +25,7 @@ use crate::selection_text::ArraySelection;
 const LEAST_UNDER_WAY: u64 = 8;
 const MOST_UNDER_WAY: u64 = 32;
 /// Most selections of one copy.
-const MAX_PICKS: usize = 1 << 20;
+const MAX_SELECTIONS: usize = 1 << 20;
 /// Largest slab, bytes, where stored chunks are no larger: while some are written others come, also at the end, and what a
 /// connection that gave way has not brought is soon asked for again.
 const USUAL_SLAB_BYTES: u64 = 8 << 20;
@@ -50,7 +50,7 @@ const RECIPE: &[&str] = &[
 #[derive(Clone, Debug)]
 pub struct GetRequest {
     /// Which elements; several only for `.raw`, one after another in the file.
-    pub picks: Vec<ArraySelection>,
+    pub selections: Vec<ArraySelection>,
     /// Level to read; 0 is full resolution.
     pub level: u8,
     /// Decoded values instead of those stored.
@@ -62,7 +62,7 @@ pub struct GetRequest {
 }
 
 /// How far the copy is.
-#[derive(Clone, ArrayCopy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CopyProgress {
     /// Bytes of the result that are written.
     pub done_bytes: u64,
@@ -100,13 +100,13 @@ pub async fn get(
 ) -> Result<GetReport> {
     let kind = FileKind::of(&request.output)?;
     let dataset = source.describe().await?;
-    let (mut picks, mut warnings) = (Vec::with_capacity(request.picks.len()), Vec::new());
-    for pick in &request.picks {
-        let (pick, about) = pick.located(&source, &dataset, request.level).await?;
-        picks.push(pick);
+    let (mut selections, mut warnings) = (Vec::with_capacity(request.selections.len()), Vec::new());
+    for selection in &request.selections {
+        let (selection, about) = selection.located(&source, &dataset, request.level).await?;
+        selections.push(selection);
         warnings.extend(about);
     }
-    let request = &GetRequest { picks, ..request.clone() };
+    let request = &GetRequest { selections, ..request.clone() };
     let copies = plan_all(&dataset, request, kind)?;
     let total_bytes = end_of(&copies)?;
     let last = copies.last().ok_or_else(|| Error::invalid("expected a selection, found none"))?;
@@ -117,7 +117,8 @@ pub async fn get(
         bytes: total_bytes,
         warnings,
     };
-    let copied = CopiedArray { source: &source, dataset: &dataset, array: &last.array, resolved: &last.resolved };
+    let copied =
+        CopiedArray { source: &source, dataset: &dataset, array: &last.array, resolved: &last.resolved };
     if kind == FileKind::Csv {
         on_progress(CopyProgress { done_bytes: 0, total_bytes });
         last.table(&copied, request).await?;
@@ -164,16 +165,16 @@ fn under_way(memory_bytes: u64) -> u64 {
 
 /// Every pick with its place in the file.
 fn plan_all(dataset: &Dataset, request: &GetRequest, kind: FileKind) -> Result<Vec<Arc<ArrayCopy>>> {
-    let count = request.picks.len();
-    if count > MAX_PICKS || (count > 1 && kind != FileKind::Raw) {
+    let count = request.selections.len();
+    if count > MAX_SELECTIONS || (count > 1 && kind != FileKind::Raw) {
         return Err(Error::invalid(format!(
-            "expected one selection (or up to {MAX_PICKS} and an output that ends in .raw), found {count}"
+            "expected one selection (or up to {MAX_SELECTIONS} and an output that ends in .raw), found {count}"
         )));
     }
     let mut copies: Vec<Arc<ArrayCopy>> = Vec::with_capacity(count);
-    for pick in &request.picks {
+    for selection in &request.selections {
         let begins_at = end_of(&copies)?;
-        copies.push(Arc::new(ArrayCopy::plan(dataset, pick, request, kind, begins_at)?));
+        copies.push(Arc::new(ArrayCopy::plan(dataset, selection, request, kind, begins_at)?));
     }
     Ok(copies)
 }
@@ -217,12 +218,12 @@ impl SlabSink {
 impl ArrayCopy {
     fn plan(
         dataset: &Dataset,
-        pick: &ArraySelection,
+        selection: &ArraySelection,
         request: &GetRequest,
         kind: FileKind,
         begins_at: u64,
     ) -> Result<Self> {
-        let (number, array, resolved) = pick.resolve(dataset, request.level)?;
+        let (number, array, resolved) = selection.resolve(dataset, request.level)?;
         let element = if request.is_decoded { array.decoding.output } else { array.dtype }.element();
         let kept = |axis: &usize| !resolved.dropped[*axis];
         let axes = (0..array.axes.len()).filter(kept).map(|a| array.axes[a].name.clone()).collect();
@@ -310,7 +311,8 @@ impl ArrayCopy {
             return Ok(texts);
         }
         let along =
-            coordinate_selection::AxisCoordinates::of(copied.source, copied.dataset, copied.array, axis).await?;
+            coordinate_selection::AxisCoordinates::of(copied.source, copied.dataset, copied.array, axis)
+                .await?;
         Ok(indices.iter().map(|&index| along.text(along.value(index))).collect())
     }
 
@@ -367,7 +369,13 @@ impl ArrayCopy {
             .ok_or_else(|| Error::too_large("the selection has 2^64 bytes or more"))
     }
 
-    fn create(&self, request: &GetRequest, kind: FileKind, total: u64, scales: &[CoordinateArray]) -> Result<SlabSink> {
+    fn create(
+        &self,
+        request: &GetRequest,
+        kind: FileKind,
+        total: u64,
+        scales: &[CoordinateArray],
+    ) -> Result<SlabSink> {
         let header = match kind {
             FileKind::Raw => Vec::new(),
             FileKind::Npy => npy::header(&self.written)?,

@@ -6,7 +6,7 @@ use array::values::stats::Accumulator;
 use array::{ArrayInfo, Result, Scalar, Source, Urgency};
 use wire::ops::{Histogram, Stats, StatsRequest};
 
-use crate::bounded_scan::{MOST_PART_BYTES, PARTS_IN_MEMORY, ScanPart, Scan};
+use crate::bounded_scan::{MOST_PART_BYTES, PARTS_IN_MEMORY, Scan, ScanPart};
 
 /// More memory than this makes it no faster, bytes.
 pub const MOST_BYTES: u64 = PARTS_IN_MEMORY * MOST_PART_BYTES;

@@ -7,7 +7,7 @@
 use array::{ArrayInfo, Error, Result};
 use bytes::Bytes;
 use client::remote_call::{CallRequest, Operand, OperationParameters};
-use export::bounded_scan::{MOST_PART_BYTES, PARTS_IN_MEMORY, ScanPart, Scan};
+use export::bounded_scan::{MOST_PART_BYTES, PARTS_IN_MEMORY, Scan, ScanPart};
 use serde::{Deserialize, Serialize};
 use server::ops::{BeginOutcome, Handler, OperationCall};
 

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use array::{ArrayInfo, Result};
 use bytes::Bytes;
 use client::remote_call::{CallRequest, Operand, OperationParameters};
-use export::bounded_scan::{MOST_PART_BYTES, PARTS_IN_MEMORY, ScanPart, Scan};
+use export::bounded_scan::{MOST_PART_BYTES, PARTS_IN_MEMORY, Scan, ScanPart};
 use serde::{Deserialize, Serialize};
 use server::ops::{BeginOutcome, Handler, OperationCall};
 

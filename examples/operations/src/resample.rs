@@ -12,7 +12,7 @@ use std::ops::Range;
 use array::{ArrayInfo, DType, ElementType, Error, MAX_AXES, Result, Selection};
 use bytes::Bytes;
 use client::remote_call::{CallRequest, Operand, OperationParameters, ResultArray};
-use export::bounded_scan::{PARTS_IN_MEMORY, ScanPart, Scan};
+use export::bounded_scan::{PARTS_IN_MEMORY, Scan, ScanPart};
 use export::read_slabs::{ReadSlab, slabs};
 use serde::{Deserialize, Serialize};
 use server::admission::Entry;

@@ -10,7 +10,7 @@ use stream::decode_slabs_from;
 use view::View;
 
 use super::sink::{PictureFileKind, PictureSink, check_numbered, check_place};
-use super::{JOURNEY_PICTURES, Journey, MAX_PICTURES, PICTURES_SUCH_AS, FilmOptions, check_several};
+use super::{FilmOptions, JOURNEY_PICTURES, Journey, MAX_PICTURES, PICTURES_SUCH_AS, check_several};
 
 /// Ending of files of slabs.
 const EXTENSION: &str = "slabs";

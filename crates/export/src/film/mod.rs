@@ -23,8 +23,8 @@ use view::View;
 pub use self::journey::{Journey, TimeSteps};
 pub use self::looked::{SlabPictureRequest, check_slabs_output, is_slabs, look, read_slabs};
 use self::notes::notes;
-use self::sink::{PictureFileKind, PictureSink, check_numbered, numbered_or_as_is, write};
 pub use self::sink::{FilmOptions, check_output, is_film};
+use self::sink::{PictureFileKind, PictureSink, check_numbered, numbered_or_as_is, write};
 pub use crate::output::mp4::VideoCodec;
 use crate::picture::{PictureRequest, colour_map, view_of};
 
@@ -144,7 +144,8 @@ pub async fn draw(
     let mut sink = PictureSink::open(output, kind, size, &request.track)?;
     let colour_map = colour_map(&request.picture)?;
     // Notes lie behind what the volume leaves transparent.
-    let pixels = if request.is_annotated || kind == PictureFileKind::Exr { Pixels::Full } else { Pixels::Rgb8 };
+    let pixels =
+        if request.is_annotated || kind == PictureFileKind::Exr { Pixels::Full } else { Pixels::Rgb8 };
     let film =
         FilmRequest { views, colour_map, range: request.picture.range, size, means, slabs, company, pixels };
     let mut film = Film::open(Arc::new(source), film).await?;

@@ -130,7 +130,12 @@ pub(super) enum PictureSink {
 }
 
 impl PictureSink {
-    pub(super) fn open(output: &Path, kind: PictureFileKind, size: ImageSize, track: &FilmOptions) -> Result<Self> {
+    pub(super) fn open(
+        output: &Path,
+        kind: PictureFileKind,
+        size: ImageSize,
+        track: &FilmOptions,
+    ) -> Result<Self> {
         if !kind.is_film() {
             return Ok(Self::Files { output: output.to_owned(), kind });
         }

@@ -9,7 +9,7 @@ use array::{ArrayInfo, Error, Priority, Result, Selection, Source};
 use render::{Mesh, Mesher};
 use wire::ops::BlockPlace;
 
-use crate::bounded_scan::{PARTS_IN_MEMORY, ScanPart, Scan};
+use crate::bounded_scan::{PARTS_IN_MEMORY, Scan, ScanPart};
 use crate::output::AtomicOutput;
 use crate::selection_text::ArraySelection;
 use formats::MeshKind;
@@ -21,7 +21,7 @@ const PARTS_SHARE: u64 = 4;
 #[derive(Clone, Debug)]
 pub struct MeshRequest {
     /// The volume, or a part of it.
-    pub pick: ArraySelection,
+    pub selection: ArraySelection,
     /// Level to read from; 0 is full resolution.
     pub level: u8,
     /// Decoded isovalue.
@@ -58,7 +58,7 @@ pub async fn export(
 ) -> Result<MeshReport> {
     let kind = MeshKind::of(&request.output)?;
     let dataset = source.describe().await?;
-    let (number, array, resolved) = request.pick.resolve(&dataset, request.level)?;
+    let (number, array, resolved) = request.selection.resolve(&dataset, request.level)?;
     let axes = space_of(array, &resolved.selection)?;
     let mesher = mesher(array, request, &resolved.selection, axes)?;
     let place = BlockPlace {
@@ -71,13 +71,14 @@ pub async fn export(
     let scan = Scan::new(source, Arc::clone(&dataset), &place, Some(resolved.selection), Priority::NORMAL)?;
     let total = scan.elements();
     let part_bytes = request.memory_bytes / PARTS_SHARE / PARTS_IN_MEMORY;
-    let add = move |(mesher, range): &mut (Mesher, Option<(f64, f64)>), part: &ScanPart, array: &ArrayInfo| {
-        let shape = part.selection.shape();
-        let shape = axes.map(|axis| usize::try_from(shape[axis]).unwrap_or(usize::MAX));
-        let values = part.values(array)?;
-        *range = values.iter().fold(*range, |range, &value| widened(range, value));
-        mesher.add(axes.map(|axis| part.start[axis]), shape, &values)
-    };
+    let add =
+        move |(mesher, range): &mut (Mesher, Option<(f64, f64)>), part: &ScanPart, array: &ArrayInfo| {
+            let shape = part.selection.shape();
+            let shape = axes.map(|axis| usize::try_from(shape[axis]).unwrap_or(usize::MAX));
+            let values = part.values(array)?;
+            *range = values.iter().fold(*range, |range, &value| widened(range, value));
+            mesher.add(axes.map(|axis| part.start[axis]), shape, &values)
+        };
     let begun = (mesher, None);
     let (mesher, range) =
         scan.fold(part_bytes, &overlap, begun, add, |done| on_progress(done.min(total), total)).await?;

@@ -10,7 +10,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
-use super::{AtomicOutput, ArrayHeader};
+use super::{ArrayHeader, AtomicOutput};
 
 /// Largest chunk, bytes.
 pub(crate) const MAX_CHUNK_BYTES: u64 = 4 << 20;

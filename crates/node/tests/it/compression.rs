@@ -63,7 +63,7 @@ async fn rows_of_chunks_are_compressed_together_and_land_where_they_belong() {
     let folder = tempfile::tempdir().unwrap();
     let output = folder.path().join("waves.zarr");
     let request = GetRequest {
-        picks: vec![ArraySelection::parse("").unwrap()],
+        selections: vec![ArraySelection::parse("").unwrap()],
         level: 0,
         is_decoded: false,
         output: output.clone(),

@@ -20,7 +20,7 @@ use crate::common::{Served, local, read};
 
 async fn copy(stack: &Stack, texts: &[&str], output: &Path, is_decoded: bool) -> Result<()> {
     let request = GetRequest {
-        picks: texts.iter().map(|t| ArraySelection::parse(t).unwrap()).collect(),
+        selections: texts.iter().map(|t| ArraySelection::parse(t).unwrap()).collect(),
         level: 0,
         is_decoded,
         output: output.to_path_buf(),
@@ -184,7 +184,7 @@ async fn a_copy_decodes_each_chunk_of_its_level_once() {
         let counted = Arc::new(Decodings { inner: Arc::clone(&memory), level, chunks: Mutex::default() });
         let output = folder.path().join(name);
         let request = GetRequest {
-            picks: vec![ArraySelection::parse("").unwrap()],
+            selections: vec![ArraySelection::parse("").unwrap()],
             level,
             is_decoded: false,
             output: output.clone(),
