@@ -160,8 +160,9 @@ async fn look(options: &Render, is_by_ranks: bool) -> Result<()> {
     let (location, output) = (options.location.clone(), options.output.clone());
     let drawing = move || {
         let slabs = film::read_slabs(Path::new(&location))?;
-        let drawn =
-            film::look(&slabs, &request, size, &output, |done, total| meter.set("drawing", done, total));
+        let drawn = film::draw_slabs(&slabs, &request, size, &output, |done, total| {
+            meter.set("drawing", done, total)
+        });
         meter.clear();
         drawn.map(|pictures| (pictures, slabs.slabs.len()))
     };

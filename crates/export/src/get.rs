@@ -13,8 +13,8 @@ use array::{
 use futures::stream::{self, StreamExt, TryStreamExt};
 
 use crate::coordinate_selection;
+use crate::output::coordinates::{CoordinateArray, CopiedArray};
 use crate::output::flat::FlatOutput;
-use crate::output::scales::{CoordinateArray, CopiedArray};
 use crate::output::zarr::{MAX_CHUNK_BYTES, ZarrFolder};
 use crate::output::{ArrayHeader, FileKind, csv, hdf5, meant_attributes, netcdf, npy, scale_and_offset};
 use crate::read_slabs::{ReadSlab, slabs};

@@ -2,10 +2,10 @@
 //!
 //! What a picture shows is [`picture`](crate::picture)'s business; here is which pictures there are, and how each is written.
 
+mod annotations;
 mod journey;
-mod looked;
-mod notes;
 mod sink;
+mod slab_pictures;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,11 +20,11 @@ use stream::{
 };
 use view::View;
 
+use self::annotations::annotations;
 pub use self::journey::{Journey, TimeSteps};
-pub use self::looked::{SlabPictureRequest, check_slabs_output, is_slabs, look, read_slabs};
-use self::notes::notes;
 pub use self::sink::{FilmOptions, check_output, is_film};
 use self::sink::{PictureFileKind, PictureSink, check_numbered, numbered_or_as_is, write};
+pub use self::slab_pictures::{SlabPictureRequest, check_slabs_output, draw_slabs, is_slabs, read_slabs};
 pub use crate::output::mp4::VideoCodec;
 use crate::picture::{PictureRequest, colour_map, view_of};
 
@@ -162,7 +162,7 @@ pub async fn draw(
         };
         let Some(mut still) = film.next(of_blocks).await? else { break };
         last = Some((still.truth.clone(), still.view.clone(), still.values.clone()));
-        let notes = request.is_annotated.then(|| notes(&still.view, size, &dataset)).transpose()?;
+        let notes = request.is_annotated.then(|| annotations(&still.view, size, &dataset)).transpose()?;
         let slabs_output = slabs_output.as_deref().map(|output| numbered_or_as_is(output, done));
         let finish = move || {
             if let Some((output, slabs)) = slabs_output.zip(still.slabs.take()) {

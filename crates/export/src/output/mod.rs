@@ -2,13 +2,13 @@
 //!
 //! A flat file is a header and then the elements in C order (`flat`); Zarr is a folder of chunks ([`zarr`]).
 
+pub(crate) mod coordinates;
 pub(crate) mod csv;
 pub(crate) mod flat;
 pub(crate) mod hdf5;
 pub(crate) mod mp4;
 pub(crate) mod netcdf;
 pub(crate) mod npy;
-pub(crate) mod scales;
 pub mod zarr;
 
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};

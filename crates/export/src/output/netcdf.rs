@@ -6,7 +6,7 @@
 use array::{Attribute, Attributes, ByteOrder, DType, ElementType, Error, Result, Scalar};
 
 use super::ArrayHeader;
-use super::scales::CoordinateArray;
+use super::coordinates::CoordinateArray;
 
 const DIMENSIONS: u32 = 10;
 const VARIABLES: u32 = 11;

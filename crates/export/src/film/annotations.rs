@@ -6,7 +6,7 @@ use stream::{camera_in, grid_colour};
 use view::{Mode, View};
 
 /// Returns the annotations for the picture of a finished view.
-pub(super) fn notes(view: &View, size: ImageSize, dataset: &Dataset) -> Result<Notes> {
+pub(super) fn annotations(view: &View, size: ImageSize, dataset: &Dataset) -> Result<Notes> {
     let (number, array, position) = view.place_in(dataset)?;
     let name = |kind: AxisKind, other: &str| {
         let own = array.axes.iter().find(|axis| axis.kind == kind).map(|axis| axis.name.as_str());

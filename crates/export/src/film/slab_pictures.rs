@@ -73,7 +73,7 @@ pub fn read_slabs(path: &Path) -> Result<Slabs> {
 ///
 /// # Errors
 /// `Invalid` for what cannot be asked for, `Io`. Pictures that were finished before stay.
-pub fn look(
+pub fn draw_slabs(
     slabs: &Slabs,
     request: &SlabPictureRequest,
     size: ImageSize,
