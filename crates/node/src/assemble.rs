@@ -33,7 +33,7 @@ use server::reverse::wait_at;
 use server::stack::Stack;
 use wire::ops::ListEntry;
 
-use crate::growing::{Growing, Renew};
+use crate::growing::{GrowingSource, ReopenSource};
 use crate::memory::Budget;
 
 /// Data sets of several servers that are compared at a time.
@@ -257,17 +257,17 @@ fn server(url: &Url, window_bytes: u64, context: &Context) -> Result<dial::Endpo
 async fn open_growing(location: &str, context: &Context, work: &LongWork) -> Result<Arc<dyn Source>> {
     let opened = open(location, context, work).await?;
     let (location, context, work) = (location.to_owned(), context.clone(), work.clone());
-    let renew: Renew = Arc::new(move || {
+    let renew: ReopenSource = Arc::new(move || {
         let (location, context, work) = (location.clone(), context.clone(), work.clone());
         async move { open(&location, &context, &work).await }.boxed()
     });
-    Ok(Arc::new(Growing::new(opened, renew)))
+    Ok(Arc::new(GrowingSource::new(opened, renew)))
 }
 
 /// Data of a server that may grow.
 fn growing(remote: &RemoteSource) -> Arc<dyn Source> {
     let asked = remote.clone();
-    let renew: Renew = Arc::new(move || {
+    let renew: ReopenSource = Arc::new(move || {
         let asked = asked.clone();
         async move {
             asked.describe_again().await?;
@@ -275,7 +275,7 @@ fn growing(remote: &RemoteSource) -> Arc<dyn Source> {
         }
         .boxed()
     });
-    Arc::new(Growing::new(Arc::new(remote.clone()), renew))
+    Arc::new(GrowingSource::new(Arc::new(remote.clone()), renew))
 }
 
 /// Files are opened on a thread for blocking work: a header may lie on a slow disk.

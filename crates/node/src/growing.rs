@@ -29,13 +29,13 @@ const MOST_AGAIN: u32 = 10;
 const AT_ONCE: usize = 64;
 
 /// Gives what the data are now.
-pub(crate) type Renew = Arc<dyn Fn() -> BoxFuture<'static, Result<Arc<dyn Source>>> + Send + Sync>;
+pub(crate) type ReopenSource = Arc<dyn Fn() -> BoxFuture<'static, Result<Arc<dyn Source>>> + Send + Sync>;
 
 /// A source of data that may grow.
 #[derive(Clone)]
-pub(crate) struct Growing {
+pub(crate) struct GrowingSource {
     current: Arc<Mutex<Arc<dyn Source>>>,
-    renew: Renew,
+    renew: ReopenSource,
     /// For each array, how many levels are made as when this was opened; empty until the data have grown.
     kept_levels: Arc<Mutex<Vec<usize>>>,
     /// Held during a search: the state for which the last search failed, and when.
@@ -46,8 +46,8 @@ fn still_lent(_: Loan) -> Error {
     Error::internal("a read that ended still writes")
 }
 
-impl Growing {
-    pub(crate) fn new(source: Arc<dyn Source>, renew: Renew) -> Self {
+impl GrowingSource {
+    pub(crate) fn new(source: Arc<dyn Source>, renew: ReopenSource) -> Self {
         let current = Arc::new(Mutex::new(source));
         Self { current, renew, kept_levels: Arc::default(), looking: Arc::default() }
     }
@@ -198,7 +198,7 @@ impl Growing {
     }
 }
 
-impl Source for Growing {
+impl Source for GrowingSource {
     fn describe(&self) -> BoxFuture<'static, Result<Arc<Dataset>>> {
         self.source().describe()
     }
