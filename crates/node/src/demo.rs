@@ -31,7 +31,7 @@ const CHECK_WITHIN: Duration = Duration::from_secs(120);
 const MIN_COLOURS: usize = 64;
 
 /// A data server and a viewing node that looks at it.
-pub struct Demo {
+pub struct RunningDemo {
     /// The data server's link of the sample.
     pub data_url: String,
     /// The viewing node.
@@ -61,7 +61,7 @@ pub fn sample(folder: &Path) -> Result<PathBuf> {
 ///
 /// # Errors
 /// Those of opening, listening and connecting.
-pub async fn start(options: &Options) -> Result<Demo> {
+pub async fn start(options: &Options) -> Result<RunningDemo> {
     let sample = sample(&options.context.directories.cache.join("sample"))?;
     // Two nodes in one process: half of its memory each.
     let half = options.context.budget.whole / 2;
@@ -88,10 +88,10 @@ pub async fn start(options: &Options) -> Result<Demo> {
         ..options.clone()
     };
     let viewer = view::start(&viewing, None, stream::Device::Auto, None).await?;
-    Ok(Demo { data_url: url.to_string(), viewer, server: running })
+    Ok(RunningDemo { data_url: url.to_string(), viewer, server: running })
 }
 
-impl Demo {
+impl RunningDemo {
     /// Answers until dropped.
     pub async fn run(self) {
         let _server = self.server;
@@ -102,7 +102,7 @@ impl Demo {
     ///
     /// # Errors
     /// `TimedOut` when it does not come; `Corrupt` when it is no picture of the sample.
-    pub async fn check(self) -> Result<Checked> {
+    pub async fn check(self) -> Result<DemoCheck> {
         let port = self.viewer.address.port();
         let token = self.viewer.token().unwrap_or_default().to_owned();
         let mut running = self.server;
@@ -118,7 +118,7 @@ impl Demo {
 
 /// Result of the check.
 #[derive(Clone, Debug)]
-pub struct Checked {
+pub struct DemoCheck {
     /// The picture's facts.
     pub frame: FrameInfo,
     /// Frames up to it.
@@ -127,7 +127,7 @@ pub struct Checked {
     pub colours: usize,
 }
 
-async fn complete_picture(client: &ClientHandle) -> Result<Checked> {
+async fn complete_picture(client: &ClientHandle) -> Result<DemoCheck> {
     let (width, height) = CHECK_SIZE;
     let join = Join { session: String::new(), name: "check".into(), width, height };
     let urgency = Urgency::of(Priority::INTERACTIVE);
@@ -140,7 +140,7 @@ async fn complete_picture(client: &ClientHandle) -> Result<Checked> {
         answer.note(ops::encode_json(&session::Note::Shown { frame: frame.id })?)?;
         if frame.truth.exact && frame.truth.state == State::Complete {
             let colours = colours(&item.bulk, &frame)?;
-            return Ok(Checked { frame, frames, colours });
+            return Ok(DemoCheck { frame, frames, colours });
         }
     }
     Err(Error::new(ErrorKind::Unreachable, "the session ended before the picture was complete"))
