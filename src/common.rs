@@ -12,7 +12,7 @@ use client::text::{plain, size};
 use client::url::{DEFAULT_PORT, Location, without_tokens};
 use link::parse_rate;
 use node::assemble::{Context, assemble};
-use node::memory::{Budget, MIN_BUDGET_BYTES, parse_size};
+use node::memory::{MemoryBudget, MIN_BUDGET_BYTES, parse_size};
 use node::node::{Listen, Node, Options};
 use serde_json::{Value, json};
 use server::identity::IdentityChoice;
@@ -53,7 +53,7 @@ pub(crate) fn print(line: &str) -> Result<()> {
 
 /// The memory asked for, or a quarter of the machine's. What is too little to work with is raised, and that is said.
 pub(crate) fn memory(text: Option<&str>) -> Result<u64> {
-    let Some(text) = text else { return Ok(Budget::default_bytes()) };
+    let Some(text) = text else { return Ok(MemoryBudget::default_bytes()) };
     let bytes = parse_size(text)?;
     if bytes < MIN_BUDGET_BYTES {
         say(&format!(
@@ -96,7 +96,7 @@ pub(crate) fn rate(text: &str) -> Result<f64> {
 
 /// Creates the context with which stacks are built; long work shows on `progress`.
 pub(crate) fn context(
-    budget: Budget,
+    budget: MemoryBudget,
     cache_dir: Option<&Path>,
     reaching: &Reaching,
     progress: Progress,
@@ -139,8 +139,8 @@ pub(crate) enum For {
 pub(crate) fn server(locations: &[String], listening: &Listening, purpose: For) -> Result<Options> {
     let bytes = memory(listening.resources.memory.as_deref())?;
     let (budget, port) = match purpose {
-        For::Data => (Budget::serving(bytes), DEFAULT_PORT),
-        For::Viewing | For::Assisting => (Budget::viewing(bytes), VIEWER_PORT),
+        For::Data => (MemoryBudget::serving(bytes), DEFAULT_PORT),
+        For::Viewing | For::Assisting => (MemoryBudget::viewing(bytes), VIEWER_PORT),
     };
     // The first lines of a server's output are its exports.
     let progress = match purpose {

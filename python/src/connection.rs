@@ -12,7 +12,7 @@ use client::reverse;
 use client::url::{Location, Url};
 use futures::future::FutureExt;
 use node::assemble::{Context, assemble, exports};
-use node::memory::{Budget, parse_size};
+use node::memory::{MemoryBudget, parse_size};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -69,7 +69,7 @@ fn prepare(
         set_token(&mut location, &token)?;
     }
     let reach = words.reach()?;
-    let memory_bytes = memory.map_or_else(|| Ok(Budget::default_bytes()), parse_size)?;
+    let memory_bytes = memory.map_or_else(|| Ok(MemoryBudget::default_bytes()), parse_size)?;
     let shared = contexts(|contexts| contexts.of_budget(memory_bytes))?;
     let context = Context::clone(&shared).sharing(rule.parse()?).reaching(reach).meaning(said);
     Ok(async move {
@@ -137,7 +137,7 @@ fn contexts<T>(of: impl FnOnce(&mut Contexts) -> T) -> Result<T> {
 
 impl Contexts {
     fn of_user() -> Result<Self> {
-        let budget = Budget::reading(Budget::default_bytes());
+        let budget = MemoryBudget::reading(MemoryBudget::default_bytes());
         let any = Context::new(UserDirectories::of_user()?, budget, None).telling(Arc::new(say_where));
         Ok(Self { any, open: BTreeMap::new() })
     }
@@ -147,7 +147,7 @@ impl Contexts {
         if let Some(context) = self.open.get(&bytes).and_then(Weak::upgrade) {
             return context;
         }
-        let context = Arc::new(self.any.within(Budget::reading(bytes)));
+        let context = Arc::new(self.any.within(MemoryBudget::reading(bytes)));
         self.open.insert(bytes, Arc::downgrade(&context));
         context
     }
@@ -313,7 +313,7 @@ impl Connection {
 impl Connection {
     /// Stack from which pictures are drawn, and the memory that their blocks may take, bytes.
     pub(crate) fn to_draw(&self) -> (Stack, u64) {
-        (self.stack.clone(), Budget::viewing(self.context.budget.whole).render)
+        (self.stack.clone(), MemoryBudget::viewing(self.context.budget.whole).render)
     }
 
     pub(crate) fn reader(&self, is_decoded: bool, tier: u8) -> Reader {

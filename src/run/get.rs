@@ -12,7 +12,7 @@ use client::text::{plain, size};
 use export::get::{GetRequest, get};
 use export::mesh::{self, MeshReport, MeshRequest};
 use export::selection_text::ArraySelection;
-use node::memory::Budget;
+use node::memory::MemoryBudget;
 use serde_json::json;
 
 use crate::cli::{Format, Get};
@@ -96,7 +96,7 @@ async fn run_again(options: &Get, output: &Path) -> Result<()> {
 }
 
 async fn run_once(options: &Get, output: &Path) -> Result<()> {
-    let budget = Budget::viewing(memory(options.resources.memory.as_deref())?);
+    let budget = MemoryBudget::viewing(memory(options.resources.memory.as_deref())?);
     let mut selections = selections(options)?;
     let progress = Progress::before_result(options.json);
     let context = context(budget, options.resources.cache_dir.as_deref(), &options.reaching, progress)?;

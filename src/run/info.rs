@@ -2,14 +2,14 @@
 
 use array::{Dataset, Error, Result, Source};
 use node::describe;
-use node::memory::{Budget, MIN_BUDGET_BYTES};
+use node::memory::{MemoryBudget, MIN_BUDGET_BYTES};
 
 use crate::cli::Info;
 use crate::common::{context, open, print};
 use crate::progress::Progress;
 
 pub(crate) async fn run(options: &Info) -> Result<()> {
-    let budget = Budget::viewing(MIN_BUDGET_BYTES);
+    let budget = MemoryBudget::viewing(MIN_BUDGET_BYTES);
     // Standard output is the description and nothing else.
     let progress = if options.json { Progress::JsonAside } else { Progress::Bar };
     let context = context(budget, options.cache_dir.as_deref(), &options.reaching, progress)?;

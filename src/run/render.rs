@@ -9,7 +9,7 @@ use export::film::{
     check_slabs_output, draw, is_film,
 };
 use export::picture::{PictureRequest, parse_range, parse_size};
-use node::memory::Budget;
+use node::memory::MemoryBudget;
 use render::ImageSize;
 use serde_json::json;
 use server::stack::Stack;
@@ -64,7 +64,7 @@ async fn ready(options: &Render, ranks: Option<Ranks>, progress: Progress) -> Re
     check_output(&options.output, size, &track)?;
     let mut request = request(options, track)?;
     request.check_numbers(&options.output)?;
-    let budget = Budget::viewing(memory(options.resources.memory.as_deref())?);
+    let budget = MemoryBudget::viewing(memory(options.resources.memory.as_deref())?);
     let context = context(budget, options.resources.cache_dir.as_deref(), &options.reaching, progress)?;
     let (stack, array) = open(&options.location, &context).await?;
     if request.picture.fields.text("array").is_none() && !array.is_empty() {

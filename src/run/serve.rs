@@ -1,7 +1,7 @@
 //! `corridor serve`
 
 use array::{Error, Result};
-use node::memory::Budget;
+use node::memory::MemoryBudget;
 use node::node::{Node, open, start};
 use node::operations::of_data_server;
 use node::ssh;
@@ -72,7 +72,7 @@ fn readers(options: &Serve) -> Result<Option<ZarrReaders>> {
 
 async fn serve_stdio(options: &Serve) -> Result<()> {
     let resources = &options.listening.resources;
-    let budget = Budget::serving(memory(resources.memory.as_deref())?);
+    let budget = MemoryBudget::serving(memory(resources.memory.as_deref())?);
     // Standard error is somebody's terminal on another host.
     let context =
         context(budget, resources.cache_dir.as_deref(), &options.listening.reaching, Progress::Bar)?;

@@ -34,7 +34,7 @@ use server::stack::Stack;
 use wire::ops::ListEntry;
 
 use crate::growing::{GrowingSource, ReopenSource};
-use crate::memory::Budget;
+use crate::memory::MemoryBudget;
 
 /// Data sets of several servers that are compared at a time.
 const CHECKED_AT_ONCE: usize = 64;
@@ -48,7 +48,7 @@ pub struct Context {
     /// This user's folders.
     pub directories: UserDirectories,
     /// The process's memory.
-    pub budget: Budget,
+    pub budget: MemoryBudget,
     /// Told of long work, such as indexing a compressed file.
     pub on_progress: Option<store::OnProgress>,
     /// How other servers are reached.
@@ -72,7 +72,7 @@ pub struct Context {
 impl Context {
     /// For stacks that share `budget`.
     #[must_use]
-    pub fn new(directories: UserDirectories, budget: Budget, on_progress: Option<store::OnProgress>) -> Self {
+    pub fn new(directories: UserDirectories, budget: MemoryBudget, on_progress: Option<store::OnProgress>) -> Self {
         let scratch = store::Scratch::new(budget.scratch);
         let paths = Paths::in_folder(&directories.state);
         Self {
@@ -116,7 +116,7 @@ impl Context {
 
     /// Returns a copy of this context with `budget` for its memory, and with scratch memory of its own.
     #[must_use]
-    pub fn within(&self, budget: Budget) -> Self {
+    pub fn within(&self, budget: MemoryBudget) -> Self {
         Self { budget, scratch: store::Scratch::new(budget.scratch), ..self.clone() }
     }
 

@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use wire::{ClientConfig, ops};
 
 use crate::assemble::Context;
-use crate::memory::Budget;
+use crate::memory::MemoryBudget;
 use crate::node::{self, Listen, Node, Options};
 use crate::operations::of_data_server;
 use crate::view;
@@ -74,7 +74,7 @@ pub async fn start(options: &Options) -> Result<RunningDemo> {
         listen: Listen::Loopback(0),
         peers: Vec::new(),
         waiting_clients: Vec::new(),
-        context: with(Budget::serving(half)),
+        context: with(MemoryBudget::serving(half)),
         ..options.clone()
     };
     let shared = node::open(&serving).await?;
@@ -84,7 +84,7 @@ pub async fn start(options: &Options) -> Result<RunningDemo> {
     running.spawn(server.run());
     let viewing = Options {
         locations: vec![Location::Remote(url.clone())],
-        context: with(Budget::viewing(half)),
+        context: with(MemoryBudget::viewing(half)),
         ..options.clone()
     };
     let viewer = view::start(&viewing, None, stream::Device::Auto, None).await?;

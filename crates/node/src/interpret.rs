@@ -66,7 +66,7 @@ impl Handler for InterpretHandler {
 mod tests {
     use super::*;
     use crate::assemble::Context;
-    use crate::memory::Budget;
+    use crate::memory::MemoryBudget;
     use client::directories::UserDirectories;
     use server::exports::Exports;
 
@@ -77,7 +77,7 @@ mod tests {
         let header = b"NRRD0004\ntype: uchar\ndimension: 3\nsizes: 4 4 4\nencoding: raw\n\n";
         std::fs::write(&path, [&header[..], &[7; 64]].concat()).unwrap();
         let locations = [path.to_str().unwrap().parse().unwrap()];
-        let context = Context::new(UserDirectories::below(folder.path()), Budget::viewing(64 << 20), None);
+        let context = Context::new(UserDirectories::below(folder.path()), MemoryBudget::viewing(64 << 20), None);
         let exports = Exports::open(&locations, &context, false).await.unwrap();
         let export = exports.find("").await.unwrap();
         for (meaning, changes) in [

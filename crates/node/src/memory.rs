@@ -11,7 +11,7 @@ const UNKNOWN_MACHINE_BYTES: u64 = 1 << 30;
 
 /// One budget, split by stage. The parts sum up to less than the whole: the rest is for code, images and encoders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Budget {
+pub struct MemoryBudget {
     /// All of it, bytes.
     pub whole: u64,
     /// Blocks kept, including those under way, bytes; of all data sets together.
@@ -26,7 +26,7 @@ pub struct Budget {
     pub scratch: u64,
 }
 
-impl Budget {
+impl MemoryBudget {
     /// A node that shows pictures: 6/16 blocks, as much for the renderer.
     #[must_use]
     pub fn viewing(whole: u64) -> Self {
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn parts_never_exceed_the_whole() {
         for whole in [0, MIN_BUDGET_BYTES, 512 << 20, (1 << 40) + 7] {
-            for b in [Budget::viewing(whole), Budget::serving(whole), Budget::reading(whole)] {
+            for b in [MemoryBudget::viewing(whole), MemoryBudget::serving(whole), MemoryBudget::reading(whole)] {
                 assert!(b.cache + b.render + b.send + b.receive + b.scratch < b.whole);
                 assert!(b.whole <= whole.max(MIN_BUDGET_BYTES));
                 let shares = b.share_of(3);

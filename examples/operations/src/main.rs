@@ -5,7 +5,7 @@ use std::io::Write;
 use array::{Error, Result};
 use client::directories::UserDirectories;
 use node::assemble::Context;
-use node::memory::Budget;
+use node::memory::MemoryBudget;
 use node::node::{Listen, Options, open, start};
 use node::operations::of_data_server;
 use server::identity::IdentityChoice;
@@ -39,7 +39,7 @@ async fn serve() -> Result<()> {
         peers: Vec::new(),
         waiting_clients: Vec::new(),
         most_bytes_per_sec: None,
-        context: Context::new(UserDirectories::of_user()?, Budget::serving(Budget::default_bytes()), None),
+        context: Context::new(UserDirectories::of_user()?, MemoryBudget::serving(MemoryBudget::default_bytes()), None),
     };
     let shared = open(&options).await?;
     let mut registry = of_data_server();

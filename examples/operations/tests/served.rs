@@ -9,7 +9,7 @@ use client::directories::UserDirectories;
 use client::remote_call::{DynamicCall, Operand};
 use client::url::Location;
 use node::assemble::{Context, assemble};
-use node::memory::{Budget, MIN_BUDGET_BYTES};
+use node::memory::{MemoryBudget, MIN_BUDGET_BYTES};
 use node::node::{Listen, Options, open, start};
 use node::operations::of_data_server;
 use server::identity::IdentityChoice;
@@ -35,7 +35,7 @@ impl Served {
     async fn start(location: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let context =
-            Context::new(UserDirectories::below(folder.path()), Budget::serving(MIN_BUDGET_BYTES), None);
+            Context::new(UserDirectories::below(folder.path()), MemoryBudget::serving(MIN_BUDGET_BYTES), None);
         let options = Options {
             locations: vec![location.parse().unwrap()],
             listen: Listen::At("127.0.0.1:0".parse().unwrap()),

@@ -8,7 +8,7 @@ use array::{Priority, ReadRequest, Result, Selection, Source, Target};
 use client::directories::UserDirectories;
 use client::url::Location;
 use node::assemble::{Context, assemble};
-use node::memory::Budget;
+use node::memory::MemoryBudget;
 use server::stack::Stack;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -63,7 +63,7 @@ pub(super) async fn run(program: &Path) -> Result<BenchReport> {
 async fn connect(url: &str, folder: &TempDir) -> Result<Stack> {
     let location: Location = url.parse()?;
     let directories = UserDirectories::below(folder.path());
-    let context = Context::new(directories, Budget::viewing(MEMORY_BYTES), None);
+    let context = Context::new(directories, MemoryBudget::viewing(MEMORY_BYTES), None);
     assemble(&location, &context).await
 }
 

@@ -11,7 +11,7 @@ use client::dial::{Compression, ConnectOptions};
 use client::directories::UserDirectories;
 use client::url::{Location, Url};
 use node::assemble::{Context, assemble};
-use node::memory::Budget;
+use node::memory::MemoryBudget;
 use tempfile::TempDir;
 
 use super::options::Options;
@@ -167,7 +167,7 @@ async fn connect(urls: &[Url], folder: &TempDir) -> Result<Arc<dyn Source>> {
     let url = Url::joined(urls.iter().cloned())?;
     // What is counted are bytes of the link.
     let reach = ConnectOptions { compression: Compression::None, ..ConnectOptions::default() };
-    let context = Context::new(UserDirectories::below(folder.path()), Budget::viewing(MEMORY_BYTES), None)
+    let context = Context::new(UserDirectories::below(folder.path()), MemoryBudget::viewing(MEMORY_BYTES), None)
         .reaching(reach);
     Ok(assemble(&Location::Remote(url), &context).await?.source)
 }

@@ -11,7 +11,7 @@ use client::dial::{Dialer, Endpoint};
 use client::directories::UserDirectories;
 use client::url::{Location, Url};
 use node::assemble::{Context, assemble};
-use node::memory::Budget;
+use node::memory::MemoryBudget;
 use node::node::{Listen, Options};
 use node::operations::of_data_server;
 use server::connections::Limits;
@@ -27,7 +27,7 @@ use tokio::task::JoinSet;
 pub(crate) const MEMORY_BYTES: u64 = 128 << 20;
 
 pub(crate) fn context(folder: &Path) -> Context {
-    Context::new(UserDirectories::below(folder), Budget::viewing(MEMORY_BYTES), None)
+    Context::new(UserDirectories::below(folder), MemoryBudget::viewing(MEMORY_BYTES), None)
 }
 
 pub(crate) fn options(folder: &Path, locations: &[&str]) -> Options {

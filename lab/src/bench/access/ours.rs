@@ -9,7 +9,7 @@ use client::directories::UserDirectories;
 use client::url::Location;
 use futures::stream::StreamExt;
 use node::assemble::{Context, assemble};
-use node::memory::Budget;
+use node::memory::MemoryBudget;
 use tokio::task::JoinSet;
 
 /// Memory of the client, bytes: an eighth of it is the window of the connection, more than any of our links hold.
@@ -29,7 +29,7 @@ impl Ours {
     /// Connects, with data compressed on the way or not.
     pub(super) async fn connect_with(url: &str, home: &Path, compression: Compression) -> Result<Self> {
         let location: Location = url.parse()?;
-        let context = Context::new(UserDirectories::below(home), Budget::reading(MEMORY_BYTES), None)
+        let context = Context::new(UserDirectories::below(home), MemoryBudget::reading(MEMORY_BYTES), None)
             .reaching(ConnectOptions { compression, ..ConnectOptions::default() });
         let source = assemble(&location, &context).await?.source;
         source.describe().await?;

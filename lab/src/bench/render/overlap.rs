@@ -15,7 +15,7 @@ use client::dial::{Compression, ConnectOptions};
 use client::directories::UserDirectories;
 use client::url::{Location, Url};
 use node::assemble::{Context, assemble};
-use node::memory::Budget;
+use node::memory::MemoryBudget;
 use render::ImageSize;
 use stream::{Device, Film, FilmRequest, Means, Pixels};
 use view::View;
@@ -146,7 +146,7 @@ async fn film(seat: &FilmPlace<'_>, steps: std::ops::Range<u64>) -> Result<Pictu
     let home = tempfile::tempdir()?;
     // What is counted are bytes of the link.
     let reach = ConnectOptions { compression: Compression::None, ..ConnectOptions::default() };
-    let budget = Budget::viewing(MEMORY_BYTES);
+    let budget = MemoryBudget::viewing(MEMORY_BYTES);
     let context = Context::new(UserDirectories::below(home.path()), budget, None).reaching(reach);
     let source = assemble(&Location::Remote(seat.url.clone()), &context).await?.source;
     let dataset = source.describe().await?;

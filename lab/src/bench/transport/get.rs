@@ -13,7 +13,7 @@ use client::directories::UserDirectories;
 use client::url::Location;
 use futures::StreamExt;
 use node::assemble::{Context, assemble};
-use node::memory::Budget;
+use node::memory::MemoryBudget;
 use tempfile::TempDir;
 
 use super::super::process::{RunningProcess, command};
@@ -130,7 +130,7 @@ async fn blocks(server: &RunningProcess, bytes: u64) -> Result<Flowed> {
     let home = tempfile::tempdir()?;
     let location: Location = server.text("url")?.parse()?;
     let work = async {
-        let context = Context::new(UserDirectories::below(home.path()), Budget::viewing(MEMORY_BYTES), None);
+        let context = Context::new(UserDirectories::below(home.path()), MemoryBudget::viewing(MEMORY_BYTES), None);
         let source = assemble(&location, &context).await?.source;
         let dataset = source.describe().await?;
         let key = |index| BlockKey {

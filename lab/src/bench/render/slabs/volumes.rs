@@ -8,7 +8,7 @@ use client::directories::UserDirectories;
 use client::url::Location;
 use futures::StreamExt;
 use node::assemble::{Context, assemble};
-use node::memory::Budget;
+use node::memory::MemoryBudget;
 use render::{BlockPool, ImageSize, Inserted, OpacityPoint, TransferFunction, VolumeView};
 use stream::{Device, Means, StillRequest, render_still};
 use view::View;
@@ -48,7 +48,7 @@ pub(super) async fn load(options: &Options, folder: &Path) -> Result<Vec<Loaded>
 
 async fn real(file: &Path, folder: &Path) -> Result<Loaded> {
     let location: Location = file.to_string_lossy().parse()?;
-    let context = Context::new(UserDirectories::below(folder), Budget::viewing(MEMORY_BYTES), None);
+    let context = Context::new(UserDirectories::below(folder), MemoryBudget::viewing(MEMORY_BYTES), None);
     let stack = assemble(&location, &context).await?;
     let dataset = stack.source.describe().await?;
     let (array, info, position) = View::first_of(&dataset)?.place_in(&dataset)?;
