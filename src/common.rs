@@ -13,7 +13,7 @@ use client::url::{DEFAULT_PORT, Location, without_tokens};
 use link::parse_rate;
 use node::assemble::{Context, assemble};
 use node::memory::{MemoryBudget, MIN_BUDGET_BYTES, parse_size};
-use node::node::{Listen, Node, Options};
+use node::node::{Listen, Node, ServerOptions};
 use serde_json::{Value, json};
 use server::identity::IdentityChoice;
 use server::public_address::ReverseProxy;
@@ -136,7 +136,7 @@ pub(crate) enum For {
 }
 
 /// Options of a server, with that purpose's memory and port where none is named.
-pub(crate) fn server(locations: &[String], listening: &Listening, purpose: For) -> Result<Options> {
+pub(crate) fn server(locations: &[String], listening: &Listening, purpose: For) -> Result<ServerOptions> {
     let bytes = memory(listening.resources.memory.as_deref())?;
     let (budget, port) = match purpose {
         For::Data => (MemoryBudget::serving(bytes), DEFAULT_PORT),
@@ -149,7 +149,7 @@ pub(crate) fn server(locations: &[String], listening: &Listening, purpose: For) 
         For::Data | For::Viewing => Progress::Bar,
     };
     let parsed: Result<Vec<Location>> = locations.iter().map(|l| l.parse()).collect();
-    Ok(Options {
+    Ok(ServerOptions {
         locations: parsed?,
         listen: listening
             .listen

@@ -15,7 +15,7 @@ use wire::{ClientConfig, ops};
 
 use crate::assemble::Context;
 use crate::memory::MemoryBudget;
-use crate::node::{self, Listen, Node, Options};
+use crate::node::{self, Listen, Node, ServerOptions};
 use crate::operations::of_data_server;
 use crate::view;
 
@@ -61,7 +61,7 @@ pub fn sample(folder: &Path) -> Result<PathBuf> {
 ///
 /// # Errors
 /// Those of opening, listening and connecting.
-pub async fn start(options: &Options) -> Result<RunningDemo> {
+pub async fn start(options: &ServerOptions) -> Result<RunningDemo> {
     let sample = sample(&options.context.directories.cache.join("sample"))?;
     // Two nodes in one process: half of its memory each.
     let half = options.context.budget.whole / 2;
@@ -69,7 +69,7 @@ pub async fn start(options: &Options) -> Result<RunningDemo> {
     let with = |budget| {
         Context::new(common.directories.clone(), budget, common.on_progress.clone()).reaching(common.reach)
     };
-    let serving = Options {
+    let serving = ServerOptions {
         locations: vec![Location::Path(sample)],
         listen: Listen::Loopback(0),
         peers: Vec::new(),
@@ -82,7 +82,7 @@ pub async fn start(options: &Options) -> Result<RunningDemo> {
     let url = server.url("tooth.nhdr");
     let mut running = JoinSet::new();
     running.spawn(server.run());
-    let viewing = Options {
+    let viewing = ServerOptions {
         locations: vec![Location::Remote(url.clone())],
         context: with(MemoryBudget::viewing(half)),
         ..options.clone()

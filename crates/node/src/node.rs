@@ -47,7 +47,7 @@ impl Listen {
 
 /// How a server is started.
 #[derive(Clone)]
-pub struct Options {
+pub struct ServerOptions {
     /// Locations of the data to offer.
     pub locations: Vec<Location>,
     /// Whether all data sets in a folder that is none itself are offered.
@@ -93,7 +93,7 @@ pub struct Node {
 ///
 /// # Errors
 /// Those of opening.
-pub async fn open(options: &Options) -> Result<Arc<NodeState>> {
+pub async fn open(options: &ServerOptions) -> Result<Arc<NodeState>> {
     let exports = Exports::open(&options.locations, &options.context, options.explores_folders).await?;
     let gate = Gate::new(options.context.budget.send);
     let complete = |peer: &Url| running_servers::complete(&options.context.directories.runtime, peer.clone());
@@ -107,7 +107,7 @@ pub async fn open(options: &Options) -> Result<Arc<NodeState>> {
 ///
 /// # Errors
 /// `Io` when the address cannot be had, those of the identity, and `Invalid` when its data come from itself.
-pub async fn start(options: &Options, shared: Arc<NodeState>, registry: OperationRegistry) -> Result<Node> {
+pub async fn start(options: &ServerOptions, shared: Arc<NodeState>, registry: OperationRegistry) -> Result<Node> {
     let mut node = start_unseen(options, shared, registry).await?;
     let note = RunningServer {
         address: node.address,
@@ -130,7 +130,7 @@ pub async fn start(options: &Options, shared: Arc<NodeState>, registry: Operatio
 /// # Errors
 /// As [`start`].
 pub(crate) async fn start_unseen(
-    options: &Options,
+    options: &ServerOptions,
     shared: Arc<NodeState>,
     registry: OperationRegistry,
 ) -> Result<Node> {
@@ -145,11 +145,11 @@ pub(crate) async fn start_unseen(
     {
         tracing::warn!(%error, "TCP connections are not held to the rate that is the most");
     }
-    let pace = quic::Options {
+    let pace = quic::ServerOptions {
         most_bytes_per_sec: options.most_bytes_per_sec,
         // What does more than read waits (`ops`).
         start: quic::Start::AtOnce,
-        ..quic::Options::default()
+        ..quic::ServerOptions::default()
     };
     // TCP alone is enough where the port is taken or UDP forbidden.
     let udp = quic::Listener::bind(address, &identity, pace);

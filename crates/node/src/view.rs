@@ -16,7 +16,7 @@ use view::View;
 
 use crate::interpret::InterpretHandler;
 use crate::join::JoinHandler;
-use crate::node::{self, Node, Options};
+use crate::node::{self, Node, ServerOptions};
 use crate::operations::of_data_server;
 use crate::servers::ServersHandler;
 
@@ -29,7 +29,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(5);
 /// # Errors
 /// Those of opening and listening and of [`Means::open`]; `Unsupported` when there is nothing to draw.
 pub async fn start(
-    options: &Options,
+    options: &ServerOptions,
     first_view: Option<View>,
     device: Device,
     ranks: Option<Ranks>,
@@ -91,7 +91,7 @@ async fn follow_file(path: PathBuf, session: Weak<Session>) {
 ///
 /// # Cancel safety
 /// As [`follow`].
-pub async fn assist(options: &Options, ranks: Ranks) -> Result<()> {
+pub async fn assist(options: &ServerOptions, ranks: Ranks) -> Result<()> {
     store::step_back();
     let shared = node::open(options).await?;
     let source = Arc::new(Regridded::open(Arc::new(Latest(shared.exports.find("").await?))).await?);

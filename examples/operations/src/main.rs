@@ -6,7 +6,7 @@ use array::{Error, Result};
 use client::directories::UserDirectories;
 use node::assemble::Context;
 use node::memory::MemoryBudget;
-use node::node::{Listen, Options, open, start};
+use node::node::{Listen, ServerOptions, open, start};
 use node::operations::of_data_server;
 use server::identity::IdentityChoice;
 use server::public_address::ReverseProxy;
@@ -28,7 +28,7 @@ async fn serve() -> Result<()> {
     if paths.is_empty() {
         return Err(Error::invalid("expected `serve-with-operations PATH...`"));
     }
-    let options = Options {
+    let options = ServerOptions {
         locations: paths.iter().map(|path| path.parse()).collect::<Result<_>>()?,
         listen: Listen::Loopback(0),
         admission: Admission::Token(Token::random()?),

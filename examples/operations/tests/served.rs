@@ -10,7 +10,7 @@ use client::remote_call::{DynamicCall, Operand};
 use client::url::Location;
 use node::assemble::{Context, assemble};
 use node::memory::{MemoryBudget, MIN_BUDGET_BYTES};
-use node::node::{Listen, Options, open, start};
+use node::node::{Listen, ServerOptions, open, start};
 use node::operations::of_data_server;
 use server::identity::IdentityChoice;
 use server::public_address::ReverseProxy;
@@ -36,7 +36,7 @@ impl Served {
         let folder = tempfile::tempdir().unwrap();
         let context =
             Context::new(UserDirectories::below(folder.path()), MemoryBudget::serving(MIN_BUDGET_BYTES), None);
-        let options = Options {
+        let options = ServerOptions {
             locations: vec![location.parse().unwrap()],
             listen: Listen::At("127.0.0.1:0".parse().unwrap()),
             admission: Admission::Token(Token::random().unwrap()),

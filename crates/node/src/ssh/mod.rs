@@ -20,7 +20,7 @@ use server::token::{Admission, Token};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 
 use crate::assemble::Context;
-use crate::node::{self, Listen, Node, Options};
+use crate::node::{self, Listen, Node, ServerOptions};
 
 /// From the start until the wish is known. It came with the login.
 const WISH_WITHIN: Duration = Duration::from_secs(10);
@@ -40,7 +40,7 @@ pub async fn serve(context: Context, registry: OperationRegistry) -> Result<()> 
     let wish =
         wish.unwrap_or_else(|_| Err(Error::new(ErrorKind::TimedOut, "expected a wish, found none")))?;
     let (location, array) = location(&wish.path).split_array();
-    let options = Options {
+    let options = ServerOptions {
         locations: vec![location],
         listen: Listen::At(SocketAddr::new(reached_at().unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)), 0)),
         admission: Admission::Token(Token::random()?),
@@ -125,7 +125,7 @@ fn reached_at() -> Option<IpAddr> {
 }
 
 /// A port for a direct link; none where that is not possible, which is no failure.
-async fn listen(options: &Options, shared: &Arc<NodeState>, registry: &OperationRegistry) -> Option<Node> {
+async fn listen(options: &ServerOptions, shared: &Arc<NodeState>, registry: &OperationRegistry) -> Option<Node> {
     reached_at()?;
     match node::start_unseen(options, Arc::clone(shared), registry.clone()).await {
         Ok(node) => Some(node),

@@ -12,7 +12,7 @@ use client::peers::{MAX_CHAIN, PEERS, Peers};
 use client::servers::Sharing;
 use client::url::{Location, Url};
 use node::assemble::assemble;
-use node::node::{Listen, Options};
+use node::node::{Listen, ServerOptions};
 use node::operations::of_data_server;
 use server::connections::Limits;
 use server::ops::{BeginOutcome, Handler, OperationCall};
@@ -168,7 +168,7 @@ async fn a_circle_through_a_catalogue_is_refused() {
     let upstream = middle.url().to_string();
     first.task.shutdown().await;
     // It starts again at the same address, with data that come from itself; the other one still answers.
-    let again = |options: &mut Options| {
+    let again = |options: &mut ServerOptions| {
         options.listen = Listen::At(at);
         options.context.directories = UserDirectories::below(first.folder.path());
     };
@@ -209,7 +209,7 @@ async fn what_a_server_has_anew_is_seen_by_those_that_serve_its_catalogue_again(
     let years: Vec<String> = (0..3).map(|n| year(folder.path(), n, u8::try_from(n).unwrap())).collect();
     let first = Served::start(&[&years[0]]).await;
     let second = Served::to_be_restarted(&[&years[1]]).await;
-    let often = |options: &mut Options| options.context.ask_again_after = Duration::from_millis(50);
+    let often = |options: &mut ServerOptions| options.context.ask_again_after = Duration::from_millis(50);
     let middle = Served::changed(&[&all(&[&first, &second]).to_string()], often).await.unwrap();
     let steps = async || middle.stack().await.source.describe().await.unwrap().arrays[0].shape()[0];
     assert_eq!(steps().await, 2 * DAYS);

@@ -12,7 +12,7 @@ use client::directories::UserDirectories;
 use client::url::{Location, Url};
 use node::assemble::{Context, assemble};
 use node::memory::MemoryBudget;
-use node::node::{Listen, Options};
+use node::node::{Listen, ServerOptions};
 use node::operations::of_data_server;
 use server::connections::Limits;
 use server::identity::IdentityChoice;
@@ -30,8 +30,8 @@ pub(crate) fn context(folder: &Path) -> Context {
     Context::new(UserDirectories::below(folder), MemoryBudget::viewing(MEMORY_BYTES), None)
 }
 
-pub(crate) fn options(folder: &Path, locations: &[&str]) -> Options {
-    Options {
+pub(crate) fn options(folder: &Path, locations: &[&str]) -> ServerOptions {
+    ServerOptions {
         locations: locations.iter().map(|l| l.parse().unwrap()).collect(),
         listen: Listen::At("127.0.0.1:0".parse().unwrap()),
         admission: Admission::Token(Token::random().unwrap()),
@@ -69,7 +69,7 @@ impl Served {
     }
 
     /// A data server of other options than usual.
-    pub(crate) async fn changed(locations: &[&str], change: impl FnOnce(&mut Options)) -> Result<Self> {
+    pub(crate) async fn changed(locations: &[&str], change: impl FnOnce(&mut ServerOptions)) -> Result<Self> {
         let folder = tempfile::tempdir().unwrap();
         let mut options = options(folder.path(), locations);
         change(&mut options);
@@ -84,7 +84,7 @@ impl Served {
     }
 
     /// Ends it and starts it anew as the same server, with other data or options. It was made to be restarted.
-    pub(crate) async fn again(self, locations: &[&str], change: impl FnOnce(&mut Options)) -> Self {
+    pub(crate) async fn again(self, locations: &[&str], change: impl FnOnce(&mut ServerOptions)) -> Self {
         let url = self.url().clone();
         let Self { folder, mut task, .. } = self;
         task.shutdown().await;
@@ -97,7 +97,7 @@ impl Served {
 
     async fn run(
         folder: TempDir,
-        options: &Options,
+        options: &ServerOptions,
         registry: OperationRegistry,
         limits: Limits,
     ) -> Result<Self> {

@@ -9,7 +9,7 @@ use client::dial::{Compression, ConnectOptions, Dialer, Endpoint, Streams};
 use client::remote::RemoteSource;
 use futures::StreamExt;
 use link::Protocol;
-use node::node::Options;
+use node::node::ServerOptions;
 use plan::Carrying;
 use tokio::time::Instant;
 
@@ -120,7 +120,7 @@ async fn by_tcp_nobody_is_sent_faster_than_he_asked_for_or_the_server_allows() {
     let served = Served::start(&[VOLUME]).await;
     let asked = taken(&served, Some("rate=2MB/s"), 1).await;
     assert!(asked > LEAST, "{asked:?}");
-    let most = |options: &mut Options| options.most_bytes_per_sec = Some(2e6);
+    let most = |options: &mut ServerOptions| options.most_bytes_per_sec = Some(2e6);
     let holding = Served::changed(&[VOLUME], most).await.unwrap();
     for choice in [None, Some("rate=1GB/s")] {
         let allowed = taken(&holding, choice, 1).await;

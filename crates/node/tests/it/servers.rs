@@ -9,14 +9,14 @@ use array::{BlockKey, Content, ErrorKind, Priority, Result, Selection, Source, U
 use client::directories::UserDirectories;
 use client::remote::RemoteSource;
 use client::url::Url;
-use node::node::{Listen, Options};
+use node::node::{Listen, ServerOptions};
 use wire::ops::{BlockPlace, StatsRequest};
 
 use crate::common::{Served, local, read};
 
 const WAVES: &str = "synthetic:waves?shape=70,90,110&dtype=u16";
 
-async fn serve(location: &str, change: impl FnOnce(&mut Options)) -> Result<Served> {
+async fn serve(location: &str, change: impl FnOnce(&mut ServerOptions)) -> Result<Served> {
     Served::changed(&[location], change).await
 }
 
@@ -89,7 +89,7 @@ async fn peers_that_a_server_names_after_it_was_away_are_used() {
     let peer = Served::start(&[WAVES]).await;
     let first = Served::to_be_restarted(&[WAVES]).await;
     let upstream = first.url().to_string();
-    let often = |options: &mut Options| options.context.ask_again_after = Duration::from_millis(50);
+    let often = |options: &mut ServerOptions| options.context.ask_again_after = Duration::from_millis(50);
     let middle = serve(&upstream, often).await.unwrap();
     let asked = RemoteSource::new(middle.dialer(), String::new());
     let through = async || client::peers::of(&asked, Duration::from_secs(5)).await.unwrap().chain.len();
@@ -155,7 +155,7 @@ async fn data_that_are_replaced_behind_a_servers_cache_are_noticed() {
     let origin = Served::start(&[path.to_str().unwrap()]).await;
     let peer = Served::start(&[path.to_str().unwrap()]).await;
     for url in [origin.url().clone(), joined(&[&origin, &peer])] {
-        let often = |options: &mut Options| options.context.ask_again_after = Duration::from_millis(50);
+        let often = |options: &mut ServerOptions| options.context.ask_again_after = Duration::from_millis(50);
         let middle = serve(&url.to_string(), often).await.unwrap();
         // Without a cache of its own.
         let source = RemoteSource::new(middle.dialer(), String::new());
