@@ -13,7 +13,7 @@ use client::url::{DEFAULT_PORT, Location, without_tokens};
 use link::parse_rate;
 use node::assemble::{Context, assemble};
 use node::memory::{MemoryBudget, MIN_BUDGET_BYTES, parse_size};
-use node::node::{Listen, Node, ServerOptions};
+use node::node::{Listen, ServerNode, ServerOptions};
 use serde_json::{Value, json};
 use server::identity::IdentityChoice;
 use server::public_address::ReverseProxy;
@@ -208,7 +208,7 @@ fn parse_listen(text: &str, port: u16) -> Result<Listen> {
 }
 
 /// The first line of a viewer with `--json`.
-pub(crate) fn viewer_line(node: &Node) -> Value {
+pub(crate) fn viewer_line(node: &ServerNode) -> Value {
     json!({"url": node.page(), "fingerprint": node.fingerprint, "token": node.token()})
 }
 
@@ -219,7 +219,7 @@ pub(crate) fn warning_outside(isovalue: f64, least: f64, greatest: f64) -> Strin
 
 /// Tells what a person should know about the port: that it is another one than usual, and what it means that others can
 /// reach it.
-pub(crate) fn warn_of_port(node: &Node) {
+pub(crate) fn warn_of_port(node: &ServerNode) {
     if let Some(taken) = node.taken_port {
         say(&format!("port {taken} is taken; listening on {} instead", node.address.port()));
     }

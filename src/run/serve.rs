@@ -2,7 +2,7 @@
 
 use array::{Error, Result};
 use node::memory::MemoryBudget;
-use node::node::{Node, open, start};
+use node::node::{ServerNode, open, start};
 use node::operations::of_data_server;
 use node::ssh;
 use serde_json::json;
@@ -42,7 +42,7 @@ pub(crate) async fn run(options: &Serve) -> Result<()> {
 const MOST_TOLD: usize = 20;
 
 /// The first lines: one for each export. Of a folder without any yet, where they will be.
-fn tell_exports(node: &Node, is_json: bool) -> Result<()> {
+fn tell_exports(node: &ServerNode, is_json: bool) -> Result<()> {
     let all = node.exports().all();
     let told = if is_json { all.len() } else { MOST_TOLD };
     for export in all.iter().take(told) {
@@ -79,7 +79,7 @@ async fn serve_stdio(options: &Serve) -> Result<()> {
     ssh::serve(context, of_data_server()).await
 }
 
-fn line(node: &Node, export: &str, is_json: bool) -> String {
+fn line(node: &ServerNode, export: &str, is_json: bool) -> String {
     let url = node.url(export);
     if is_json {
         return json!({
@@ -99,7 +99,7 @@ fn line(node: &Node, export: &str, is_json: bool) -> String {
 
 /// Python expression that opens an export in xarray over HTTP, without Corridor's package. A self-signed certificate is checked by
 /// its fingerprint there too.
-fn xarray(node: &Node, export: &str) -> String {
+fn xarray(node: &ServerNode, export: &str) -> String {
     let zarr = node.zarr(export);
     let token = node.zarr_token().or_else(|| node.token());
     let headers = token

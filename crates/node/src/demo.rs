@@ -15,7 +15,7 @@ use wire::{ClientConfig, ops};
 
 use crate::assemble::Context;
 use crate::memory::MemoryBudget;
-use crate::node::{self, Listen, Node, ServerOptions};
+use crate::node::{self, Listen, ServerNode, ServerOptions};
 use crate::operations::of_data_server;
 use crate::view;
 
@@ -35,7 +35,7 @@ pub struct RunningDemo {
     /// The data server's link of the sample.
     pub data_url: String,
     /// The viewing node.
-    pub viewer: Node,
+    pub viewer: ServerNode,
     /// The data server, while this lives.
     server: JoinSet<()>,
 }

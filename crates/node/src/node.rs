@@ -74,7 +74,7 @@ pub struct ServerOptions {
 }
 
 /// A server that is ready: everything is known, [`Node::run`] answers.
-pub struct Node {
+pub struct ServerNode {
     /// Address on which it listens.
     pub address: SocketAddr,
     /// The port that it would have had, if somebody else had not taken it.
@@ -107,7 +107,7 @@ pub async fn open(options: &ServerOptions) -> Result<Arc<NodeState>> {
 ///
 /// # Errors
 /// `Io` when the address cannot be had, those of the identity, and `Invalid` when its data come from itself.
-pub async fn start(options: &ServerOptions, shared: Arc<NodeState>, registry: OperationRegistry) -> Result<Node> {
+pub async fn start(options: &ServerOptions, shared: Arc<NodeState>, registry: OperationRegistry) -> Result<ServerNode> {
     let mut node = start_unseen(options, shared, registry).await?;
     let note = RunningServer {
         address: node.address,
@@ -133,7 +133,7 @@ pub(crate) async fn start_unseen(
     options: &ServerOptions,
     shared: Arc<NodeState>,
     registry: OperationRegistry,
-) -> Result<Node> {
+) -> Result<ServerNode> {
     let machine = running_servers::machine_name();
     let directories = &options.context.directories;
     let identity = identity::load(&options.identity, &directories.identity, &machine)?;
@@ -169,7 +169,7 @@ pub(crate) async fn start_unseen(
     let proxies = options.proxies.clone();
     let is_guarded = options.admission.token().is_some();
     let names = Arc::new(ServerNames { hosts, proxies, port: address.port(), is_guarded });
-    Ok(Node {
+    Ok(ServerNode {
         address,
         taken_port: options.listen.asked_port().filter(|&port| port != address.port()),
         fingerprint,
@@ -197,7 +197,7 @@ fn sites(names: Arc<ServerNames>, service: &Arc<Service>) -> Routers {
     Routers { all, redirect: redirect_router(Arc::clone(&names)), names }
 }
 
-impl Node {
+impl ServerNode {
     /// Returns this server with other limits for the connections of its port.
     #[must_use]
     pub fn with_limits(mut self, limits: Limits) -> Self {

@@ -16,7 +16,7 @@ use view::View;
 
 use crate::interpret::InterpretHandler;
 use crate::join::JoinHandler;
-use crate::node::{self, Node, ServerOptions};
+use crate::node::{self, ServerNode, ServerOptions};
 use crate::operations::of_data_server;
 use crate::servers::ServersHandler;
 
@@ -33,7 +33,7 @@ pub async fn start(
     first_view: Option<View>,
     device: Device,
     ranks: Option<Ranks>,
-) -> Result<Node> {
+) -> Result<ServerNode> {
     store::step_back();
     let shared = node::open(options).await?;
     let export = shared.exports.find("").await?;

@@ -20,7 +20,7 @@ use server::token::{Admission, Token};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 
 use crate::assemble::Context;
-use crate::node::{self, Listen, Node, ServerOptions};
+use crate::node::{self, Listen, ServerNode, ServerOptions};
 
 /// From the start until the wish is known. It came with the login.
 const WISH_WITHIN: Duration = Duration::from_secs(10);
@@ -125,7 +125,7 @@ fn reached_at() -> Option<IpAddr> {
 }
 
 /// A port for a direct link; none where that is not possible, which is no failure.
-async fn listen(options: &ServerOptions, shared: &Arc<NodeState>, registry: &OperationRegistry) -> Option<Node> {
+async fn listen(options: &ServerOptions, shared: &Arc<NodeState>, registry: &OperationRegistry) -> Option<ServerNode> {
     reached_at()?;
     match node::start_unseen(options, Arc::clone(shared), registry.clone()).await {
         Ok(node) => Some(node),
@@ -136,7 +136,7 @@ async fn listen(options: &ServerOptions, shared: &Arc<NodeState>, registry: &Ope
     }
 }
 
-fn greeting(array: String, node: Option<&Node>) -> Greeting {
+fn greeting(array: String, node: Option<&ServerNode>) -> Greeting {
     let direct = node.and_then(|node| {
         let token = node.token()?.to_owned();
         Some(DirectAddress { address: node.address, token, fingerprint: node.fingerprint.clone() })
