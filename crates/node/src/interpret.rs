@@ -16,7 +16,7 @@ pub(crate) struct InterpretHandler {
 
 /// Parameters: `null` leaves it to the file and its names.
 #[derive(Deserialize)]
-struct Parameters {
+struct InterpretParameters {
     meaning: Option<Meaning>,
 }
 
@@ -38,7 +38,7 @@ impl Handler for InterpretHandler {
     }
 
     fn begin(&self, parameters: Bytes) -> Result<BeginOutcome<Option<Meaning>>> {
-        let Parameters { meaning } = serde_json::from_slice(&parameters)
+        let InterpretParameters { meaning } = serde_json::from_slice(&parameters)
             .map_err(|e| Error::invalid(format!("expected parameters of `interpret` in JSON: {e}")))?;
         if let Some(other @ (Meaning::Text | Meaning::Colors)) = meaning {
             let found = serde_json::json!(other);

@@ -37,7 +37,7 @@ pub async fn start(
     store::step_back();
     let shared = node::open(options).await?;
     let export = shared.exports.find("").await?;
-    let regridded = Regridded::open(Arc::new(Latest(Arc::clone(&export)))).await?;
+    let regridded = Regridded::open(Arc::new(LatestData(Arc::clone(&export)))).await?;
     let source = Arc::new(regridded.clone());
     let dataset = source.describe().await?;
     let named = export.stack().await?.array.clone();
@@ -94,15 +94,15 @@ async fn follow_file(path: PathBuf, session: Weak<Session>) {
 pub async fn assist(options: &ServerOptions, ranks: Ranks) -> Result<()> {
     store::step_back();
     let shared = node::open(options).await?;
-    let source = Arc::new(Regridded::open(Arc::new(Latest(shared.exports.find("").await?))).await?);
+    let source = Arc::new(Regridded::open(Arc::new(LatestData(shared.exports.find("").await?))).await?);
     let means = Means::open(Device::Cpu, options.context.budget.render).await?;
     follow(source, means, ranks).await
 }
 
 /// The data of an export as they are now: described again, it may be other data than before.
-struct Latest(Arc<Export>);
+struct LatestData(Arc<Export>);
 
-impl Source for Latest {
+impl Source for LatestData {
     fn describe(&self) -> BoxFuture<'static, Result<Arc<Dataset>>> {
         let export = Arc::clone(&self.0);
         async move { export.describe().await }.boxed()

@@ -11,24 +11,24 @@ use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 
 /// Standard input as a stream.
-pub(super) type Input = Box<dyn AsyncRead + Send + Unpin>;
+pub(super) type StdinStream = Box<dyn AsyncRead + Send + Unpin>;
 /// Standard output as a stream.
-pub(super) type Output = Box<dyn AsyncWrite + Send + Unpin>;
+pub(super) type StdoutStream = Box<dyn AsyncWrite + Send + Unpin>;
 
 /// This process's standard input and output, which `ssh` made pipes or sockets. Nothing else may read or print from now
 /// on.
 ///
 /// # Errors
 /// `Invalid` when they are something else, such as a terminal.
-pub(super) fn take() -> Result<(Input, Output)> {
+pub(super) fn take() -> Result<(StdinStream, StdoutStream)> {
     let (input, from) = owned(&io::stdin())?;
     let (output, to) = owned(&io::stdout())?;
-    let input: Input = match from {
+    let input: StdinStream = match from {
         FileType::Fifo => Box::new(pipe::Receiver::from_owned_fd(input)?),
         FileType::Socket => Box::new(socket(input)?),
         _ => return Err(unsuitable()),
     };
-    let output: Output = match to {
+    let output: StdoutStream = match to {
         FileType::Fifo => Box::new(pipe::Sender::from_owned_fd(output)?),
         FileType::Socket => Box::new(socket(output)?),
         _ => return Err(unsuitable()),
