@@ -12,7 +12,7 @@ use client::text::{plain, size};
 use client::url::{DEFAULT_PORT, Location, without_tokens};
 use link::parse_rate;
 use node::assemble::{Context, assemble};
-use node::memory::{MemoryBudget, MIN_BUDGET_BYTES, parse_size};
+use node::memory::{MIN_BUDGET_BYTES, MemoryBudget, parse_size};
 use node::node::{Listen, ServerNode, ServerOptions};
 use serde_json::{Value, json};
 use server::identity::IdentityChoice;

@@ -2,7 +2,7 @@
 
 use array::{Dataset, Error, Result, Source};
 use node::describe;
-use node::memory::{MemoryBudget, MIN_BUDGET_BYTES};
+use node::memory::{MIN_BUDGET_BYTES, MemoryBudget};
 
 use crate::cli::Info;
 use crate::common::{context, open, print};

@@ -2,7 +2,7 @@
 
 use array::{Error, Result};
 use client::paths::{PathTarget, ProbeMode, inspect};
-use node::memory::{MemoryBudget, MIN_BUDGET_BYTES};
+use node::memory::{MIN_BUDGET_BYTES, MemoryBudget};
 
 use crate::cli::Path;
 use crate::common::{context, print};
@@ -10,7 +10,8 @@ use crate::progress::Progress;
 
 pub(crate) async fn run(options: &Path) -> Result<()> {
     let target: PathTarget = options.target.parse()?;
-    let context = context(MemoryBudget::viewing(MIN_BUDGET_BYTES), None, &options.reaching, Progress::JsonAside)?;
+    let context =
+        context(MemoryBudget::viewing(MIN_BUDGET_BYTES), None, &options.reaching, Progress::JsonAside)?;
     let probing = if options.probe { ProbeMode::Always } else { ProbeMode::WhereUnknown };
     let report = inspect(&target, &context.inspect_settings(), probing).await?;
     if options.json {

@@ -72,7 +72,11 @@ pub struct Context {
 impl Context {
     /// For stacks that share `budget`.
     #[must_use]
-    pub fn new(directories: UserDirectories, budget: MemoryBudget, on_progress: Option<store::OnProgress>) -> Self {
+    pub fn new(
+        directories: UserDirectories,
+        budget: MemoryBudget,
+        on_progress: Option<store::OnProgress>,
+    ) -> Self {
         let scratch = store::Scratch::new(budget.scratch);
         let paths = Paths::in_folder(&directories.state);
         Self {

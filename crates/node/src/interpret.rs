@@ -77,7 +77,8 @@ mod tests {
         let header = b"NRRD0004\ntype: uchar\ndimension: 3\nsizes: 4 4 4\nencoding: raw\n\n";
         std::fs::write(&path, [&header[..], &[7; 64]].concat()).unwrap();
         let locations = [path.to_str().unwrap().parse().unwrap()];
-        let context = Context::new(UserDirectories::below(folder.path()), MemoryBudget::viewing(64 << 20), None);
+        let context =
+            Context::new(UserDirectories::below(folder.path()), MemoryBudget::viewing(64 << 20), None);
         let exports = Exports::open(&locations, &context, false).await.unwrap();
         let export = exports.find("").await.unwrap();
         for (meaning, changes) in [

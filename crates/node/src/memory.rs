@@ -135,7 +135,9 @@ mod tests {
     #[test]
     fn parts_never_exceed_the_whole() {
         for whole in [0, MIN_BUDGET_BYTES, 512 << 20, (1 << 40) + 7] {
-            for b in [MemoryBudget::viewing(whole), MemoryBudget::serving(whole), MemoryBudget::reading(whole)] {
+            for b in
+                [MemoryBudget::viewing(whole), MemoryBudget::serving(whole), MemoryBudget::reading(whole)]
+            {
                 assert!(b.cache + b.render + b.send + b.receive + b.scratch < b.whole);
                 assert!(b.whole <= whole.max(MIN_BUDGET_BYTES));
                 let shares = b.share_of(3);

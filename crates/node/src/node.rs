@@ -107,7 +107,11 @@ pub async fn open(options: &ServerOptions) -> Result<Arc<NodeState>> {
 ///
 /// # Errors
 /// `Io` when the address cannot be had, those of the identity, and `Invalid` when its data come from itself.
-pub async fn start(options: &ServerOptions, shared: Arc<NodeState>, registry: OperationRegistry) -> Result<ServerNode> {
+pub async fn start(
+    options: &ServerOptions,
+    shared: Arc<NodeState>,
+    registry: OperationRegistry,
+) -> Result<ServerNode> {
     let mut node = start_unseen(options, shared, registry).await?;
     let note = RunningServer {
         address: node.address,
@@ -145,11 +149,11 @@ pub(crate) async fn start_unseen(
     {
         tracing::warn!(%error, "TCP connections are not held to the rate that is the most");
     }
-    let pace = quic::ServerOptions {
+    let pace = quic::Options {
         most_bytes_per_sec: options.most_bytes_per_sec,
         // What does more than read waits (`ops`).
         start: quic::Start::AtOnce,
-        ..quic::ServerOptions::default()
+        ..quic::Options::default()
     };
     // TCP alone is enough where the port is taken or UDP forbidden.
     let udp = quic::Listener::bind(address, &identity, pace);

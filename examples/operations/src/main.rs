@@ -39,7 +39,11 @@ async fn serve() -> Result<()> {
         peers: Vec::new(),
         waiting_clients: Vec::new(),
         most_bytes_per_sec: None,
-        context: Context::new(UserDirectories::of_user()?, MemoryBudget::serving(MemoryBudget::default_bytes()), None),
+        context: Context::new(
+            UserDirectories::of_user()?,
+            MemoryBudget::serving(MemoryBudget::default_bytes()),
+            None,
+        ),
     };
     let shared = open(&options).await?;
     let mut registry = of_data_server();

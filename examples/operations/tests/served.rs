@@ -9,7 +9,7 @@ use client::directories::UserDirectories;
 use client::remote_call::{DynamicCall, Operand};
 use client::url::Location;
 use node::assemble::{Context, assemble};
-use node::memory::{MemoryBudget, MIN_BUDGET_BYTES};
+use node::memory::{MIN_BUDGET_BYTES, MemoryBudget};
 use node::node::{Listen, ServerOptions, open, start};
 use node::operations::of_data_server;
 use server::identity::IdentityChoice;
@@ -34,8 +34,11 @@ impl Served {
     /// A server with the least memory there is, so that everything has to be done in parts.
     async fn start(location: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let context =
-            Context::new(UserDirectories::below(folder.path()), MemoryBudget::serving(MIN_BUDGET_BYTES), None);
+        let context = Context::new(
+            UserDirectories::below(folder.path()),
+            MemoryBudget::serving(MIN_BUDGET_BYTES),
+            None,
+        );
         let options = ServerOptions {
             locations: vec![location.parse().unwrap()],
             listen: Listen::At("127.0.0.1:0".parse().unwrap()),

@@ -167,8 +167,9 @@ async fn connect(urls: &[Url], folder: &TempDir) -> Result<Arc<dyn Source>> {
     let url = Url::joined(urls.iter().cloned())?;
     // What is counted are bytes of the link.
     let reach = ConnectOptions { compression: Compression::None, ..ConnectOptions::default() };
-    let context = Context::new(UserDirectories::below(folder.path()), MemoryBudget::viewing(MEMORY_BYTES), None)
-        .reaching(reach);
+    let context =
+        Context::new(UserDirectories::below(folder.path()), MemoryBudget::viewing(MEMORY_BYTES), None)
+            .reaching(reach);
     Ok(assemble(&Location::Remote(url), &context).await?.source)
 }
 

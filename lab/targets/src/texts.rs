@@ -2,7 +2,7 @@
 
 use array::Indexing;
 use client::url::{Location, Url};
-use export::selection_text::Pick;
+use export::selection_text::ArraySelection;
 
 /// Shapes on which selections are resolved.
 const SHAPES: [&[u64]; 4] = [&[], &[5], &[3, 4, 7], &[1 << 62, 0, 2]];
@@ -13,10 +13,10 @@ pub fn parse(text: &[u8]) {
     if let Ok(indexing) = Indexing::parse(text) {
         resolve(&indexing);
     }
-    if let Ok(pick) = Pick::parse(text) {
-        resolve(&pick.indexing);
+    if let Ok(selection) = ArraySelection::parse(text) {
+        resolve(&selection.indexing);
     }
-    drop(Pick::parse_lines(text));
+    drop(ArraySelection::parse_lines(text));
     match text.parse() {
         Ok(Location::Remote(url)) => check_url(&url),
         Ok(Location::Ssh(address)) => {

@@ -181,7 +181,7 @@ mod tests {
             "surfaces": [surface(0.5), surface(-2e-7)]});
         let view = View::parse(&view.to_string()).unwrap();
         let size = ImageSize { width: 90, height: 70 };
-        let of = |dataset: &Dataset| notes(&view, size, dataset).unwrap();
+        let of = |dataset: &Dataset| annotations(&view, size, dataset).unwrap();
         let found = of(&dataset);
         let texts: Vec<&str> = found.keys.iter().map(|key| key.text.as_str()).collect();
         assert_eq!(texts, ["0.5 kg", "-2e-7 kg", "grids of level 0"]);
@@ -217,7 +217,7 @@ mod tests {
         let by = json!({"array": "heat", "range": [3.0, 9.0], "map": "magma"});
         let surface = json!({"value": 0.5, "color": [1, 2, 3], "opacity": 1.0});
         let view = json!({"array": dataset.arrays[0].name, "surfaces": [surface], "mode": "surfaces", "color_by": by});
-        let found = notes(&View::parse(&view.to_string()).unwrap(), size, &dataset).unwrap();
+        let found = annotations(&View::parse(&view.to_string()).unwrap(), size, &dataset).unwrap();
         let legend = found.transfer.unwrap();
         assert_eq!(
             (found.values.as_str(), legend.color_map.as_str(), legend.range),
@@ -231,7 +231,7 @@ mod tests {
         dataset.arrays[2].axes[0].name = "c".into();
         let at = json!({"array": "heat", "at": {"c": 2}, "range": [3.0, 9.0], "map": "magma"});
         let view = json!({"array": dataset.arrays[0].name, "color_by": at});
-        let found = notes(&View::parse(&view.to_string()).unwrap(), size, &dataset).unwrap();
+        let found = annotations(&View::parse(&view.to_string()).unwrap(), size, &dataset).unwrap();
         assert_eq!(found.values, "heat [K], c 2");
     }
 

@@ -125,7 +125,11 @@ fn reached_at() -> Option<IpAddr> {
 }
 
 /// A port for a direct link; none where that is not possible, which is no failure.
-async fn listen(options: &ServerOptions, shared: &Arc<NodeState>, registry: &OperationRegistry) -> Option<ServerNode> {
+async fn listen(
+    options: &ServerOptions,
+    shared: &Arc<NodeState>,
+    registry: &OperationRegistry,
+) -> Option<ServerNode> {
     reached_at()?;
     match node::start_unseen(options, Arc::clone(shared), registry.clone()).await {
         Ok(node) => Some(node),

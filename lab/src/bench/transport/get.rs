@@ -130,7 +130,8 @@ async fn blocks(server: &RunningProcess, bytes: u64) -> Result<Flowed> {
     let home = tempfile::tempdir()?;
     let location: Location = server.text("url")?.parse()?;
     let work = async {
-        let context = Context::new(UserDirectories::below(home.path()), MemoryBudget::viewing(MEMORY_BYTES), None);
+        let context =
+            Context::new(UserDirectories::below(home.path()), MemoryBudget::viewing(MEMORY_BYTES), None);
         let source = assemble(&location, &context).await?.source;
         let dataset = source.describe().await?;
         let key = |index| BlockKey {
