@@ -60,12 +60,12 @@ pub struct Process {
     rank: usize,
     size: usize,
     /// Held during each call of MPI.
-    sending: Mutex<Vec<Sending>>,
+    sending: Mutex<Vec<PendingSend>>,
 }
 
 /// A message on its way: MPI reads it until the request is taken back.
 #[derive(Debug)]
-struct Sending {
+struct PendingSend {
     request: *mut c_void,
     to: c_int,
     lane: c_int,
@@ -73,7 +73,7 @@ struct Sending {
 }
 
 // SAFETY: a request may be taken back on any thread, one at a time: it lies behind the mutex of `Process`.
-unsafe impl Send for Sending {}
+unsafe impl Send for PendingSend {}
 
 /// Joins the others that a launcher has started with this process; `None` where it started alone. To be called once.
 ///
@@ -103,7 +103,7 @@ impl Process {
         unsafe { corridor_mpi_abort(c_int::from(code)) }
     }
 
-    fn calls(&self) -> MutexGuard<'_, Vec<Sending>> {
+    fn calls(&self) -> MutexGuard<'_, Vec<PendingSend>> {
         self.sending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -120,8 +120,8 @@ impl Process {
 
     /// Another way between the same ranks, whose messages pass those of the others: each number is one.
     #[must_use]
-    pub fn lane(self: &Arc<Self>, number: u8) -> Lane {
-        Lane { process: Arc::clone(self), number: FIRST_LANE + 1 + c_int::from(number) }
+    pub fn lane(self: &Arc<Self>, number: u8) -> ProcessLane {
+        ProcessLane { process: Arc::clone(self), number: FIRST_LANE + 1 + c_int::from(number) }
     }
 
     /// Looks for a message once.
@@ -149,7 +149,7 @@ impl Process {
         let bytes = c_int::try_from(message.len()).map_err(|_| {
             Error::too_large(format!("expected a message of less than 2 GiB, found {} bytes", message.len()))
         })?;
-        let mut pause = Pause::default();
+        let mut pause = Backoff::default();
         loop {
             let mut sending = self.calls();
             give_back(&mut sending)?;
@@ -157,7 +157,7 @@ impl Process {
                 let (data, mut request) = (message.as_ptr().cast(), ptr::null_mut());
                 // SAFETY: the message is kept, where it lies, until the request is taken back.
                 checked(unsafe { corridor_mpi_send(data, bytes, to, lane, &raw mut request) }, "sending")?;
-                sending.push(Sending { request, to, lane, _message: message });
+                sending.push(PendingSend { request, to, lane, _message: message });
                 return Ok(());
             }
             drop(sending);
@@ -167,7 +167,7 @@ impl Process {
 
     fn receive_in(&self, lane: c_int, from: usize) -> Result<Vec<u8>> {
         let from = self.other(from)?;
-        let mut pause = Pause::default();
+        let mut pause = Backoff::default();
         loop {
             if let Some(message) = self.look(from, lane)? {
                 return Ok(message);
@@ -179,11 +179,11 @@ impl Process {
 
 /// Pauses between looks, longer and longer.
 #[derive(Default)]
-struct Pause {
+struct Backoff {
     looks: u32,
 }
 
-impl Pause {
+impl Backoff {
     fn make(&mut self) {
         self.looks = self.looks.saturating_add(1);
         match self.looks.checked_sub(LOOKS) {
@@ -216,12 +216,12 @@ impl Communicator for Process {
 
 /// A process once more; see [`Process::lane`].
 #[derive(Debug)]
-pub struct Lane {
+pub struct ProcessLane {
     process: Arc<Process>,
     number: c_int,
 }
 
-impl Communicator for Lane {
+impl Communicator for ProcessLane {
     fn rank(&self) -> usize {
         self.process.rank
     }
@@ -242,7 +242,7 @@ impl Communicator for Lane {
 impl Drop for Process {
     fn drop(&mut self) {
         let sending = self.sending.get_mut().unwrap_or_else(PoisonError::into_inner);
-        for Sending { request, _message, .. } in sending.drain(..) {
+        for PendingSend { request, _message, .. } in sending.drain(..) {
             // SAFETY: the request has not been taken back, and its message lives. Nothing can be done about an error at the end.
             unsafe { corridor_mpi_wait(request) };
         }
@@ -252,7 +252,7 @@ impl Drop for Process {
 }
 
 /// Takes back what has been sent.
-fn give_back(sending: &mut Vec<Sending>) -> Result<()> {
+fn give_back(sending: &mut Vec<PendingSend>) -> Result<()> {
     let mut failed = 0;
     sending.retain(|message| {
         let mut is_sent = 0;
