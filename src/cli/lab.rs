@@ -8,7 +8,7 @@ use lab::bench::report::Link;
 
 /// `corridor bench`
 #[derive(Args, Debug)]
-pub(crate) struct Bench {
+pub(crate) struct BenchOptions {
     /// Name of the benchmark; `list` names all, `all` runs all.
     pub(crate) name: String,
     /// Use little data and few runs: shows that it works, measures little.
@@ -63,7 +63,7 @@ pub(crate) struct Bench {
 
 /// `corridor lab`
 #[derive(Args, Debug)]
-pub(crate) struct Lab {
+pub(crate) struct LabOptions {
     /// Action on a link.
     #[command(subcommand)]
     pub(crate) action: LabAction,

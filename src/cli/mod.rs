@@ -12,7 +12,7 @@ use server::connections::MAX_MEMBERS;
 use stream::SlabWish;
 
 #[cfg(feature = "lab")]
-pub(crate) use lab::{Bench, Engine, Lab, LabAction, LabLink, LabUp, LinkNature};
+pub(crate) use lab::{BenchOptions, Engine, LabOptions, LabAction, LabLink, LabUp, LinkNature};
 pub(crate) use view_options::ViewOptions;
 
 /// See and use arrays that live somewhere else, at the speed of the network.
@@ -46,27 +46,27 @@ fn clients(text: &str) -> Result<usize, String> {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Serve and view the bundled sample in one process; prints a link.
-    Demo(Demo),
+    Demo(DemoOptions),
     /// Export arrays to other hosts.
-    Serve(Serve),
+    Serve(ServeOptions),
     /// View a volume in the browser: renderer, session and viewer on one port.
-    View(View),
+    View(ViewCommandOptions),
     /// Draw a volume into a file: a picture, a film or slabs.
-    Render(Render),
+    Render(RenderOptions),
     /// Describe arrays: shapes, types, units, levels.
-    Info(Info),
+    Info(InfoOptions),
     /// Copy a selection of an array to a file.
-    Get(Get),
+    Get(GetOptions),
     /// Report on the network path to a host, with advice on how to send over it.
-    Path(Path),
+    Path(PathOptions),
     /// Show the size of the cache of levels and indexes, or clear it.
-    Cache(Cache),
+    Cache(CacheOptions),
     /// Run reproducible measurements.
     #[cfg(feature = "lab")]
-    Bench(Bench),
+    Bench(BenchOptions),
     /// Emulate network links between namespaces, for measurements; needs root.
     #[cfg(feature = "lab")]
-    Lab(Lab),
+    Lab(LabOptions),
     /// Run reproducible measurements (this program is built without them: feature `lab`).
     #[cfg(not(feature = "lab"))]
     Bench(WithoutLab),
@@ -74,13 +74,13 @@ pub(crate) enum Command {
     #[cfg(not(feature = "lab"))]
     Lab(WithoutLab),
     /// Print the help of a command or of a topic.
-    Help(Help),
+    Help(HelpOptions),
 }
 
 /// `corridor help`
 #[derive(Args, Debug)]
 #[command(after_help = MORE_HELP)]
-pub(crate) struct Help {
+pub(crate) struct HelpOptions {
     /// Command, such as `get` or `cache clear`, or topic [default: an overview].
     #[arg(value_name = "COMMAND|TOPIC")]
     pub(crate) words: Vec<String>,
@@ -260,7 +260,7 @@ pub(crate) struct Reaching {
 
 /// `corridor demo`
 #[derive(Args, Debug)]
-pub(crate) struct Demo {
+pub(crate) struct DemoOptions {
     /// Fetch one complete picture without a browser, check it, and exit.
     #[arg(long)]
     pub(crate) check: bool,
@@ -272,7 +272,7 @@ pub(crate) struct Demo {
 /// `corridor serve`
 #[derive(Args, Debug)]
 #[command(after_long_help = include_str!("help/serve.txt"))]
-pub(crate) struct Serve {
+pub(crate) struct ServeOptions {
     /// Data to export: files, folders, or URLs of other servers.
     ///
     /// A folder stands for all data sets in it, at any depth and also those added later, named by their paths. Data of
@@ -319,7 +319,7 @@ pub(crate) struct Serve {
 /// `corridor view`
 #[derive(Args, Debug)]
 #[command(after_long_help = include_str!("help/view.txt"))]
-pub(crate) struct View {
+pub(crate) struct ViewCommandOptions {
     /// Data to view.
     #[arg(value_name = "PATH|URL")]
     pub(crate) location: String,
@@ -388,7 +388,7 @@ pub(crate) enum Cut {
 /// `corridor render`
 #[derive(Args, Debug)]
 #[command(after_long_help = include_str!("help/render.txt"))]
-pub(crate) struct Render {
+pub(crate) struct RenderOptions {
     /// Data to draw, or a file of slabs (`x.slabs`).
     ///
     /// For slabs, only the options of the camera and the pictures can be given: --camera (in JSON), --view, --journey,
@@ -478,7 +478,7 @@ pub(crate) struct Render {
 /// `corridor path`
 #[derive(Args, Debug)]
 #[command(after_long_help = include_str!("help/path.txt"))]
-pub(crate) struct Path {
+pub(crate) struct PathOptions {
     /// Host to report on, or URL of a server.
     #[arg(value_name = "HOST[:PORT]|URL")]
     pub(crate) target: String,
@@ -499,7 +499,7 @@ pub(crate) struct Path {
 /// `corridor info`
 #[derive(Args, Debug)]
 #[command(after_long_help = include_str!("help/info.txt"))]
-pub(crate) struct Info {
+pub(crate) struct InfoOptions {
     /// Data to describe.
     #[arg(value_name = "PATH|URL")]
     pub(crate) location: String,
@@ -519,7 +519,7 @@ pub(crate) struct Info {
 /// `corridor get`
 #[derive(Args, Debug)]
 #[command(after_long_help = include_str!("help/get.txt"))]
-pub(crate) struct Get {
+pub(crate) struct GetOptions {
     /// Data to read from.
     #[arg(value_name = "PATH|URL")]
     pub(crate) location: String,
@@ -577,7 +577,7 @@ pub(crate) enum Format {
 /// `corridor cache`
 #[derive(Args, Debug)]
 #[command(after_long_help = include_str!("help/cache.txt"))]
-pub(crate) struct Cache {
+pub(crate) struct CacheOptions {
     /// Action [default: show the folder and its size].
     #[command(subcommand)]
     pub(crate) action: Option<CacheAction>,
