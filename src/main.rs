@@ -22,7 +22,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::cli::{Cli, Command};
 #[cfg(feature = "lab")]
-use crate::cli::{Lab, LabAction};
+use crate::cli::{LabAction, LabOptions};
 
 /// Answers are many small pieces of memory that one thread makes and another gives back: made for that.
 #[global_allocator]
@@ -93,7 +93,7 @@ fn is_server(command: &Command) -> bool {
     match command {
         Command::Serve(_) | Command::View(_) | Command::Demo(_) => true,
         #[cfg(feature = "lab")]
-        Command::Lab(Lab { action: LabAction::Up(link) }) => link.command.is_empty(),
+        Command::Lab(LabOptions { action: LabAction::Up(link) }) => link.command.is_empty(),
         _ => false,
     }
 }

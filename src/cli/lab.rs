@@ -96,8 +96,8 @@ pub(crate) enum LabAction {
     /// Compare emulated links with theory by real packets; fails if a difference is too large.
     Check {
         /// Emulator to check.
-        #[arg(long, value_enum, default_value_t = Engine::Auto)]
-        engine: Engine,
+        #[arg(long, value_enum, default_value_t = EmulatorEngine::Auto)]
+        engine: EmulatorEngine,
         /// Print one JSON object instead of a table.
         #[arg(long)]
         json: bool,
@@ -113,8 +113,8 @@ pub(crate) struct LabUp {
     #[command(flatten)]
     pub(crate) link: LabLink,
     /// Emulator of the link.
-    #[arg(long, value_enum, default_value_t = Engine::Auto)]
-    pub(crate) engine: Engine,
+    #[arg(long, value_enum, default_value_t = EmulatorEngine::Auto)]
+    pub(crate) engine: EmulatorEngine,
     /// Command to run while the link is up.
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
@@ -122,7 +122,7 @@ pub(crate) struct LabUp {
 
 /// Emulator of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Engine {
+pub(crate) enum EmulatorEngine {
     /// `netem` if the kernel has it and it can emulate the link, else `tun`.
     Auto,
     /// Emulation by this program, over TUN devices.

@@ -12,7 +12,7 @@ use server::connections::MAX_MEMBERS;
 use stream::SlabWish;
 
 #[cfg(feature = "lab")]
-pub(crate) use lab::{BenchOptions, Engine, LabOptions, LabAction, LabLink, LabUp, LinkNature};
+pub(crate) use lab::{BenchOptions, EmulatorEngine, LabAction, LabLink, LabOptions, LabUp, LinkNature};
 pub(crate) use view_options::ViewOptions;
 
 /// See and use arrays that live somewhere else, at the speed of the network.

@@ -9,11 +9,11 @@ use lab::bench::{self, transport};
 use serde_json::json;
 use stream::compose::Communicator;
 
-use crate::cli::Bench;
+use crate::cli::BenchOptions;
 use crate::common::print;
 
 /// `process` is one of an MPI program that measures together.
-pub(crate) async fn run(chosen: &Bench, process: Option<Arc<mpi::Process>>) -> Result<()> {
+pub(crate) async fn run(chosen: &BenchOptions, process: Option<Arc<mpi::Process>>) -> Result<()> {
     if chosen.name == "list" {
         return bench::ALL.iter().try_for_each(|(name, what)| print(&format!("{name:<16} {what}")));
     }
@@ -50,7 +50,7 @@ pub(crate) async fn run(chosen: &Bench, process: Option<Arc<mpi::Process>>) -> R
     Ok(())
 }
 
-fn options(chosen: &Bench) -> Options {
+fn options(chosen: &BenchOptions) -> Options {
     Options {
         is_quick: chosen.quick,
         runs: chosen.runs,

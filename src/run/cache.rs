@@ -8,10 +8,10 @@ use client::text::{plain, size};
 use serde_json::json;
 use store::{SIDE_CACHE_BYTES, SideCache};
 
-use crate::cli::{Cache, CacheAction};
+use crate::cli::{CacheAction, CacheOptions};
 use crate::common::print;
 
-pub(crate) fn run(options: &Cache) -> Result<()> {
+pub(crate) fn run(options: &CacheOptions) -> Result<()> {
     let folder: PathBuf = match &options.cache_dir {
         Some(folder) => folder.clone(),
         None => UserDirectories::of_user()?.cache,

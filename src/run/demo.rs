@@ -5,10 +5,10 @@ use node::demo;
 use serde_json::json;
 use server::connections::Limits;
 
-use crate::cli::Demo;
+use crate::cli::DemoOptions;
 use crate::common::{For, print, server, warn_of_port};
 
-pub(crate) async fn run(options: &Demo) -> Result<()> {
+pub(crate) async fn run(options: &DemoOptions) -> Result<()> {
     let is_json = options.listening.json;
     let server = server(&[], &options.listening, For::Viewing)?;
     let mut demo = demo::start(&server).await?;

@@ -15,7 +15,7 @@ use export::selection_text::ArraySelection;
 use node::memory::MemoryBudget;
 use serde_json::json;
 
-use crate::cli::{Format, Get};
+use crate::cli::{Format, GetOptions};
 use crate::common::{context, memory, open, print, say, warning_outside};
 use crate::progress::{Meter, Progress, Unit};
 
@@ -28,7 +28,7 @@ const PAUSE: Duration = Duration::from_millis(600);
 /// Folders left by processes with the same number that are skipped.
 const MOST_ROOMS: u32 = 100;
 
-pub(crate) async fn run(options: &Get) -> Result<()> {
+pub(crate) async fn run(options: &GetOptions) -> Result<()> {
     if options.output.as_os_str() != "-" {
         return run_again(options, &options.output).await;
     }
@@ -81,7 +81,7 @@ impl Drop for Room {
     }
 }
 
-async fn run_again(options: &Get, output: &Path) -> Result<()> {
+async fn run_again(options: &GetOptions, output: &Path) -> Result<()> {
     for _ in 0..MOST_AGAIN {
         match run_once(options, output).await {
             // A copy is of one state of the data: of the one that they are in now.
@@ -95,7 +95,7 @@ async fn run_again(options: &Get, output: &Path) -> Result<()> {
     run_once(options, output).await
 }
 
-async fn run_once(options: &Get, output: &Path) -> Result<()> {
+async fn run_once(options: &GetOptions, output: &Path) -> Result<()> {
     let budget = MemoryBudget::viewing(memory(options.resources.memory.as_deref())?);
     let mut selections = selections(options)?;
     let progress = Progress::before_result(options.json);
@@ -156,7 +156,7 @@ async fn run_once(options: &Get, output: &Path) -> Result<()> {
 async fn export_mesh(
     source: Arc<dyn Source>,
     request: &MeshRequest,
-    options: &Get,
+    options: &GetOptions,
     progress: Progress,
 ) -> Result<()> {
     let meter = Meter::new(Unit::Voxels, progress);
@@ -179,7 +179,7 @@ async fn export_mesh(
     Ok(())
 }
 
-fn selections(options: &Get) -> Result<Vec<ArraySelection>> {
+fn selections(options: &GetOptions) -> Result<Vec<ArraySelection>> {
     let Some(list) = &options.selections else {
         return Ok(vec![ArraySelection::parse(options.selection.as_deref().unwrap_or_default())?]);
     };

@@ -5,13 +5,13 @@ use std::ffi::OsString;
 use array::{Error, Result};
 use clap::{Command, CommandFactory};
 
-use crate::cli::{Cli, Help, topics};
+use crate::cli::{Cli, HelpOptions, topics};
 use crate::common::print;
 
 /// Option that prints the help of a command.
 const OPTION: &str = "--help";
 
-pub(crate) fn run(options: &Help) -> Result<()> {
+pub(crate) fn run(options: &HelpOptions) -> Result<()> {
     let words: Vec<&str> = options.words.iter().map(String::as_str).collect();
     if let [name] = words[..]
         && let Some(text) = topics::find(name)
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn an_unknown_name_lists_the_topics() {
-        let error = run(&Help { words: vec!["nonsense".into()] }).unwrap_err();
+        let error = run(&HelpOptions { words: vec!["nonsense".into()] }).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid);
         let text = error.to_string();
         for part in ["`nonsense`", "urls, exit-codes, environment"] {

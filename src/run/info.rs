@@ -4,11 +4,11 @@ use array::{Dataset, Error, Result, Source};
 use node::describe;
 use node::memory::{MIN_BUDGET_BYTES, MemoryBudget};
 
-use crate::cli::Info;
+use crate::cli::InfoOptions;
 use crate::common::{context, open, print};
 use crate::progress::Progress;
 
-pub(crate) async fn run(options: &Info) -> Result<()> {
+pub(crate) async fn run(options: &InfoOptions) -> Result<()> {
     let budget = MemoryBudget::viewing(MIN_BUDGET_BYTES);
     // Standard output is the description and nothing else.
     let progress = if options.json { Progress::JsonAside } else { Progress::Bar };

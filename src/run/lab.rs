@@ -7,7 +7,7 @@ use array::{Error, Result};
 use lab::emulate::{self, Change, Options, Running};
 use tokio::process::{Child, Command};
 
-use crate::cli::{Engine, Lab, LabAction, LabLink, LabUp, LinkNature};
+use crate::cli::{EmulatorEngine, LabAction, LabLink, LabOptions, LabUp, LinkNature};
 use crate::common::{print, say};
 
 /// Counters are written down this often.
@@ -17,7 +17,7 @@ const FOLLOW_EVERY: Duration = Duration::from_millis(50);
 /// Exit code of shells for a command that a signal has ended, to which the number of the signal is added.
 const KILLED: u8 = 128;
 
-pub(crate) async fn run(options: &Lab) -> Result<ExitCode> {
+pub(crate) async fn run(options: &LabOptions) -> Result<ExitCode> {
     match &options.action {
         LabAction::Up(options) => up(options).await,
         LabAction::Change { name, link } => emulate::change(name, &change(link)).map(|()| ExitCode::SUCCESS),
@@ -112,16 +112,16 @@ fn change(nature: &LinkNature) -> Change {
     Change { rate, rtt, jitter, queue, loss, late, cross }
 }
 
-fn engine(engine: Engine) -> emulate::Engine {
+fn engine(engine: EmulatorEngine) -> emulate::Engine {
     match engine {
-        Engine::Auto => emulate::Engine::Auto,
-        Engine::Tun => emulate::Engine::Tun,
-        Engine::Netem => emulate::Engine::Netem,
-        Engine::Veth => emulate::Engine::Veth,
+        EmulatorEngine::Auto => emulate::Engine::Auto,
+        EmulatorEngine::Tun => emulate::Engine::Tun,
+        EmulatorEngine::Netem => emulate::Engine::Netem,
+        EmulatorEngine::Veth => emulate::Engine::Veth,
     }
 }
 
-fn check(chosen: Engine, as_json: bool) -> Result<ExitCode> {
+fn check(chosen: EmulatorEngine, as_json: bool) -> Result<ExitCode> {
     let report = emulate::check::run(engine(chosen))?;
     print(
         if as_json { json(serde_json::to_string(&report))? } else { lab::bench::table(&report) }.trim_end(),

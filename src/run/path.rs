@@ -4,11 +4,11 @@ use array::{Error, Result};
 use client::paths::{PathTarget, ProbeMode, inspect};
 use node::memory::{MIN_BUDGET_BYTES, MemoryBudget};
 
-use crate::cli::Path;
+use crate::cli::PathOptions;
 use crate::common::{context, print};
 use crate::progress::Progress;
 
-pub(crate) async fn run(options: &Path) -> Result<()> {
+pub(crate) async fn run(options: &PathOptions) -> Result<()> {
     let target: PathTarget = options.target.parse()?;
     let context =
         context(MemoryBudget::viewing(MIN_BUDGET_BYTES), None, &options.reaching, Progress::JsonAside)?;

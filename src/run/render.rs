@@ -15,12 +15,12 @@ use serde_json::json;
 use server::stack::Stack;
 use stream::{Company, Device, Means, Painter, Ranks};
 
-use crate::cli::{self, Render};
+use crate::cli::{self, RenderOptions};
 use crate::common::{context, device, memory, open, print, say};
 use crate::progress::{Meter, Progress, Unit};
 
 /// `ranks` are the processes of an MPI program that draw together, of which this is one.
-pub(crate) async fn run(options: &Render, ranks: Option<Ranks>) -> Result<()> {
+pub(crate) async fn run(options: &RenderOptions, ranks: Option<Ranks>) -> Result<()> {
     if film::is_slabs(&options.location) {
         return look(options, ranks.is_some()).await;
     }
@@ -57,7 +57,7 @@ struct Order {
 }
 
 /// All that comes before drawing: options are read, data are opened.
-async fn ready(options: &Render, ranks: Option<Ranks>, progress: Progress) -> Result<Order> {
+async fn ready(options: &RenderOptions, ranks: Option<Ranks>, progress: Progress) -> Result<Order> {
     let company = company(options, ranks)?;
     let size = parse_size(&options.size)?;
     let track = track(options)?;
@@ -77,7 +77,7 @@ async fn ready(options: &Render, ranks: Option<Ranks>, progress: Progress) -> Re
 }
 
 /// Says what was drawn, and on what.
-fn report(options: &Render, painter: &Painter, is_several: bool, drawn: DrawnPictures) -> Result<()> {
+fn report(options: &RenderOptions, painter: &Painter, is_several: bool, drawn: DrawnPictures) -> Result<()> {
     if options.json {
         let mut result = json!({"output": options.output, "device": painter.to_string(), "truth": drawn.truth, "view": drawn.view, "values": drawn.values});
         if let Some(reason) = painter.reason() {
@@ -105,7 +105,7 @@ fn report(options: &Render, painter: &Painter, is_several: bool, drawn: DrawnPic
 }
 
 /// Converts the options to a request: everything in them is read before a server is asked.
-fn request(options: &Render, track: FilmOptions) -> Result<PicturesRequest> {
+fn request(options: &RenderOptions, track: FilmOptions) -> Result<PicturesRequest> {
     let slabs = options.slabs.wish();
     slabs.as_ref().map_or(Ok(()), |(output, _)| check_slabs_output(output))?;
     let (time, times) = time(options.time.as_deref())?;
@@ -128,7 +128,7 @@ fn request(options: &Render, track: FilmOptions) -> Result<PicturesRequest> {
 }
 
 /// Pictures of a file of slabs, by one process.
-async fn look(options: &Render, is_by_ranks: bool) -> Result<()> {
+async fn look(options: &RenderOptions, is_by_ranks: bool) -> Result<()> {
     let size = parse_size(&options.size)?;
     let track = track(options)?;
     check_output(&options.output, size, &track)?;
@@ -177,7 +177,7 @@ async fn look(options: &Render, is_by_ranks: bool) -> Result<()> {
 }
 
 /// How a film is written; what only films have is told of other outputs.
-fn track(options: &Render) -> Result<FilmOptions> {
+fn track(options: &RenderOptions) -> Result<FilmOptions> {
     let of_films = [("--quality", &options.quality), ("--codec", &options.codec)];
     let given = of_films.iter().find(|(_, value)| value.is_some());
     if let Some((name, _)) = given
@@ -208,7 +208,7 @@ fn time(text: Option<&str>) -> Result<(Option<u64>, Option<TimeSteps>)> {
 
 /// Participants that draw together: the processes that were started with this one, or as many ranks as were asked
 /// for. `None` where this process draws alone.
-fn company(options: &Render, ranks: Option<Ranks>) -> Result<Option<Company>> {
+fn company(options: &RenderOptions, ranks: Option<Ranks>) -> Result<Option<Company>> {
     let method = options.compositing.parse()?;
     let company = match (ranks, options.ranks) {
         (Some(_), Some(count)) => {

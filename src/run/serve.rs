@@ -9,11 +9,11 @@ use serde_json::json;
 use server::connections::Limits;
 use server::token::{Admission, Token, ZarrReaders};
 
-use crate::cli::Serve;
+use crate::cli::ServeOptions;
 use crate::common::{For, context, memory, print, rate, say, server, warn_of_port};
 use crate::progress::Progress;
 
-pub(crate) async fn run(options: &Serve) -> Result<()> {
+pub(crate) async fn run(options: &ServeOptions) -> Result<()> {
     if options.stdio {
         return serve_stdio(options).await;
     }
@@ -59,7 +59,7 @@ fn tell_exports(node: &ServerNode, is_json: bool) -> Result<()> {
 }
 
 /// Readers, who may read Zarr and nothing else, if the options ask for them.
-fn readers(options: &Serve) -> Result<Option<ZarrReaders>> {
+fn readers(options: &ServeOptions) -> Result<Option<ZarrReaders>> {
     if options.zarr_token.is_none() && options.pages.is_empty() {
         return Ok(None);
     }
@@ -70,7 +70,7 @@ fn readers(options: &Serve) -> Result<Option<ZarrReaders>> {
     ZarrReaders::new(token, &options.pages).map(Some)
 }
 
-async fn serve_stdio(options: &Serve) -> Result<()> {
+async fn serve_stdio(options: &ServeOptions) -> Result<()> {
     let resources = &options.listening.resources;
     let budget = MemoryBudget::serving(memory(resources.memory.as_deref())?);
     // Standard error is somebody's terminal on another host.

@@ -5,11 +5,11 @@ use node::view;
 use server::connections::Limits;
 use stream::{Device, Ranks};
 
-use crate::cli::{self, Cut, View};
+use crate::cli::{self, Cut, ViewCommandOptions};
 use crate::common::{For, device, print, server, viewer_line, warn_of_port};
 
 /// `ranks` are the processes of an MPI program that draw together, of which this is one.
-pub(crate) async fn run(options: &View, ranks: Option<Ranks>) -> Result<()> {
+pub(crate) async fn run(options: &ViewCommandOptions, ranks: Option<Ranks>) -> Result<()> {
     if matches!(options.cut, Cut::Data | Cut::Slabs) {
         return Err(Error::unsupported("this version cuts the path at `pixels` only; leave `--cut` out"));
     }

@@ -7,15 +7,15 @@
 //!
 //! [`Communicator`]: compose::Communicator
 
-#[cfg(not(feature = "mpi"))]
-mod without_mpi;
 #[cfg(feature = "mpi")]
 mod process;
+#[cfg(not(feature = "mpi"))]
+mod without_mpi;
 
+#[cfg(feature = "mpi")]
+pub use process::{MAX_UNDER_WAY, Process, ProcessLane, join};
 #[cfg(not(feature = "mpi"))]
 pub use without_mpi::{Process, join};
-#[cfg(feature = "mpi")]
-pub use process::{ProcessLane, MAX_UNDER_WAY, Process, join};
 
 /// Variables that launchers set for each process, with how many they started.
 const SIZES: [&str; 4] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS", "SLURM_STEP_NUM_TASKS"];
