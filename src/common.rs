@@ -21,7 +21,7 @@ use server::stack::Stack;
 use server::token::{Admission, Token};
 use stream::Device;
 
-use crate::cli::{self, Drawing, Listening, Reaching};
+use crate::cli::{self, AccessOptions, DeviceOptions, ListenOptions};
 use crate::progress::{self, Progress};
 
 /// Port of the viewer's page when none is asked for: beside the data server's.
@@ -65,16 +65,16 @@ pub(crate) fn memory(text: Option<&str>) -> Result<u64> {
 }
 
 /// Device that draws.
-pub(crate) fn device(options: Drawing) -> Device {
+pub(crate) fn device(options: DeviceOptions) -> Device {
     match options.device {
-        cli::Device::Auto => Device::Auto,
-        cli::Device::Cpu => Device::Cpu,
-        cli::Device::Gpu => Device::Gpu,
+        cli::DeviceChoice::Auto => Device::Auto,
+        cli::DeviceChoice::Cpu => Device::Cpu,
+        cli::DeviceChoice::Gpu => Device::Gpu,
     }
 }
 
 /// How other servers are reached.
-pub(crate) fn reach(options: &Reaching) -> Result<ConnectOptions> {
+pub(crate) fn reach(options: &AccessOptions) -> Result<ConnectOptions> {
     let words = ConnectOptionsText {
         link: options.link.as_deref(),
         controller: options.controller.as_deref(),
@@ -98,7 +98,7 @@ pub(crate) fn rate(text: &str) -> Result<f64> {
 pub(crate) fn context(
     budget: MemoryBudget,
     cache_dir: Option<&Path>,
-    reaching: &Reaching,
+    reaching: &AccessOptions,
     progress: Progress,
 ) -> Result<Context> {
     let mut directories = UserDirectories::of_user()?;
@@ -112,8 +112,8 @@ pub(crate) fn context(
         client::receive_limit::receive_at_most(rate(most)?)?;
     }
     let meaning = reaching.meaning.map(|said| match said {
-        cli::Meaning::Labels => Meaning::Labels,
-        cli::Meaning::Intensity => Meaning::Intensity,
+        cli::MeaningChoice::Labels => Meaning::Labels,
+        cli::MeaningChoice::Intensity => Meaning::Intensity,
     });
     Ok(context.reaching(reach(reaching)?).sharing(sharing).meaning(meaning))
 }
@@ -128,7 +128,7 @@ pub(crate) async fn open(location: &str, context: &Context) -> Result<(Stack, St
 
 /// Purpose of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum For {
+pub(crate) enum ServerPurpose {
     Data,
     Viewing,
     /// Drawing with another process that views, which says how far things are.
@@ -136,17 +136,21 @@ pub(crate) enum For {
 }
 
 /// Options of a server, with that purpose's memory and port where none is named.
-pub(crate) fn server(locations: &[String], listening: &Listening, purpose: For) -> Result<ServerOptions> {
+pub(crate) fn server(
+    locations: &[String],
+    listening: &ListenOptions,
+    purpose: ServerPurpose,
+) -> Result<ServerOptions> {
     let bytes = memory(listening.resources.memory.as_deref())?;
     let (budget, port) = match purpose {
-        For::Data => (MemoryBudget::serving(bytes), DEFAULT_PORT),
-        For::Viewing | For::Assisting => (MemoryBudget::viewing(bytes), VIEWER_PORT),
+        ServerPurpose::Data => (MemoryBudget::serving(bytes), DEFAULT_PORT),
+        ServerPurpose::Viewing | ServerPurpose::Assisting => (MemoryBudget::viewing(bytes), VIEWER_PORT),
     };
     // The first lines of a server's output are its exports.
     let progress = match purpose {
-        For::Assisting => Progress::Hidden,
-        For::Data | For::Viewing if listening.json => Progress::JsonAside,
-        For::Data | For::Viewing => Progress::Bar,
+        ServerPurpose::Assisting => Progress::Hidden,
+        ServerPurpose::Data | ServerPurpose::Viewing if listening.json => Progress::JsonAside,
+        ServerPurpose::Data | ServerPurpose::Viewing => Progress::Bar,
     };
     let parsed: Result<Vec<Location>> = locations.iter().map(|l| l.parse()).collect();
     Ok(ServerOptions {
@@ -159,7 +163,7 @@ pub(crate) fn server(locations: &[String], listening: &Listening, purpose: For) 
         identity: identity(listening),
         names: Vec::new(),
         proxies: ReverseProxy::new(&listening.public_urls, &listening.trusted_proxies)?,
-        explores_folders: purpose == For::Data,
+        explores_folders: purpose == ServerPurpose::Data,
         context: context(budget, listening.resources.cache_dir.as_deref(), &listening.reaching, progress)?,
         peers: Vec::new(),
         waiting_clients: Vec::new(),
@@ -167,7 +171,7 @@ pub(crate) fn server(locations: &[String], listening: &Listening, purpose: For) 
     })
 }
 
-fn admission(listening: &Listening) -> Result<Admission> {
+fn admission(listening: &ListenOptions) -> Result<Admission> {
     if listening.no_token {
         return Ok(Admission::Everybody);
     }
@@ -182,7 +186,7 @@ fn admission(listening: &Listening) -> Result<Admission> {
     Ok(Admission::Token(token))
 }
 
-fn identity(listening: &Listening) -> IdentityChoice {
+fn identity(listening: &ListenOptions) -> IdentityChoice {
     match (&listening.cert, &listening.key) {
         (Some(certificate), Some(key)) => {
             IdentityChoice::Files { certificate: certificate.clone(), key: key.clone() }

@@ -88,7 +88,7 @@ pub(crate) struct HelpOptions {
 
 /// Options of listening: the address, and the clients that are admitted.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct Listening {
+pub(crate) struct ListenOptions {
     /// Address and port to listen on [default: 127.0.0.1:26774 for serve, 127.0.0.1:26775 for view and demo].
     ///
     /// Port 0 takes a free port. If a default port is taken, another one is used and named in a message; a port that is
@@ -132,7 +132,7 @@ pub(crate) struct Listening {
     pub(crate) trusted_proxies: Vec<String>,
     /// Resources that the process may use.
     #[command(flatten)]
-    pub(crate) resources: Resources,
+    pub(crate) resources: ResourceOptions,
     /// Most clients connected at a time, at most a quarter of them from one network (loopback excepted).
     ///
     /// Each client may hold 1 MiB of answers, which --memory does not include.
@@ -140,7 +140,7 @@ pub(crate) struct Listening {
     pub(crate) clients: usize,
     /// Options of reaching other servers.
     #[command(flatten)]
-    pub(crate) reaching: Reaching,
+    pub(crate) reaching: AccessOptions,
     /// Print JSON lines instead of sentences.
     ///
     /// Progress of long work while opening, such as indexing a compressed file, goes to standard error as lines
@@ -151,7 +151,7 @@ pub(crate) struct Listening {
 
 /// Resources of the machine that a process may use.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct Resources {
+pub(crate) struct ResourceOptions {
     /// Memory for blocks and all work in progress, such as `512MiB` or `4GB` [default: a quarter of the machine's].
     #[arg(long, env = "CORRIDOR_MEMORY", hide_env = true, value_name = "SIZE")]
     pub(crate) memory: Option<String>,
@@ -164,19 +164,19 @@ pub(crate) struct Resources {
 
 /// Device that draws pictures.
 #[derive(Args, Clone, Copy, Debug)]
-pub(crate) struct Drawing {
+pub(crate) struct DeviceOptions {
     /// Device that draws pictures.
     ///
     /// `auto` takes a graphics processor if there is one in hardware, and the CPU for what that cannot draw. `gpu` also
     /// accepts one that is emulated in software; it is an error if there is none, or if it cannot draw what is asked
     /// for. If a graphics processor fails, the CPU continues.
-    #[arg(long, env = "CORRIDOR_DEVICE", hide_env = true, value_enum, default_value_t = Device::Auto)]
-    pub(crate) device: Device,
+    #[arg(long, env = "CORRIDOR_DEVICE", hide_env = true, value_enum, default_value_t = DeviceChoice::Auto)]
+    pub(crate) device: DeviceChoice,
 }
 
 /// Device that draws pictures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Device {
+pub(crate) enum DeviceChoice {
     /// A graphics processor if there is one, else the CPU.
     Auto,
     /// All cores of the CPU.
@@ -187,7 +187,7 @@ pub(crate) enum Device {
 
 /// Meaning of the values of arrays, whatever their files say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Meaning {
+pub(crate) enum MeaningChoice {
     /// Categories: coarser levels have the most frequent value.
     Labels,
     /// Quantities: coarser levels have the mean.
@@ -196,7 +196,7 @@ pub(crate) enum Meaning {
 
 /// How data are opened: how other servers are reached, and what arrays of files mean.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct Reaching {
+pub(crate) struct AccessOptions {
     /// Protocol to other servers: `auto`, `tcp`, `quic`, `lossy` or `lossy+fec` [default: auto; quic with --controller,
     /// tcp with several --streams or --rails].
     ///
@@ -255,7 +255,7 @@ pub(crate) struct Reaching {
     /// Meaning of the values of files [default: as the file says, else `labels` for integers in arrays with names such
     /// as `labels` or `seg`].
     #[arg(long, value_name = "MEANING")]
-    pub(crate) meaning: Option<Meaning>,
+    pub(crate) meaning: Option<MeaningChoice>,
 }
 
 /// `corridor demo`
@@ -266,7 +266,7 @@ pub(crate) struct DemoOptions {
     pub(crate) check: bool,
     /// Options of listening.
     #[command(flatten)]
-    pub(crate) listening: Listening,
+    pub(crate) listening: ListenOptions,
 }
 
 /// `corridor serve`
@@ -313,7 +313,7 @@ pub(crate) struct ServeOptions {
     pub(crate) max_rate: Option<String>,
     /// Options of listening.
     #[command(flatten)]
-    pub(crate) listening: Listening,
+    pub(crate) listening: ListenOptions,
 }
 
 /// `corridor view`
@@ -324,14 +324,14 @@ pub(crate) struct ViewCommandOptions {
     #[arg(value_name = "PATH|URL")]
     pub(crate) location: String,
     /// Form in which the volume is sent to viewers; this version sends pixels only.
-    #[arg(long, value_enum, default_value_t = Cut::Auto)]
-    pub(crate) cut: Cut,
+    #[arg(long, value_enum, default_value_t = CutChoice::Auto)]
+    pub(crate) cut: CutChoice,
     /// Device that draws.
     #[command(flatten)]
-    pub(crate) drawing: Drawing,
+    pub(crate) drawing: DeviceOptions,
     /// Options of listening.
     #[command(flatten)]
-    pub(crate) listening: Listening,
+    pub(crate) listening: ListenOptions,
 }
 
 /// Slabs beside a picture of `render`.
@@ -374,7 +374,7 @@ impl SlabOptions {
 
 /// Point at which the pipeline is cut for a viewer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Cut {
+pub(crate) enum CutChoice {
     /// Whatever is best for the network path.
     Auto,
     /// Blocks, which the viewer renders (not in this version).
@@ -461,13 +461,13 @@ pub(crate) struct RenderOptions {
     pub(crate) compositing: String,
     /// Device that draws.
     #[command(flatten)]
-    pub(crate) drawing: Drawing,
+    pub(crate) drawing: DeviceOptions,
     /// Resources that it may use.
     #[command(flatten)]
-    pub(crate) resources: Resources,
+    pub(crate) resources: ResourceOptions,
     /// Options of reaching other servers.
     #[command(flatten)]
-    pub(crate) reaching: Reaching,
+    pub(crate) reaching: AccessOptions,
     /// Print JSON lines: progress, then the facts of the picture.
     ///
     /// Progress while opening (bytes) and fetching (blocks) is {"progress": {"what": ..., "done": ..., "total": ...}}.
@@ -490,7 +490,7 @@ pub(crate) struct PathOptions {
     pub(crate) probe: bool,
     /// Options of reaching servers.
     #[command(flatten)]
-    pub(crate) reaching: Reaching,
+    pub(crate) reaching: AccessOptions,
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
@@ -508,7 +508,7 @@ pub(crate) struct InfoOptions {
     pub(crate) cache_dir: Option<PathBuf>,
     /// Options of reaching other servers.
     #[command(flatten)]
-    pub(crate) reaching: Reaching,
+    pub(crate) reaching: AccessOptions,
     /// Print the complete description as one JSON object.
     ///
     /// Progress of long work goes to standard error, as JSON lines.
@@ -536,8 +536,8 @@ pub(crate) struct GetOptions {
     #[arg(short, long, value_name = "FILE|-")]
     pub(crate) output: PathBuf,
     /// Format on standard output, with `-o -`.
-    #[arg(long, value_enum, default_value_t = Format::Npy)]
-    pub(crate) format: Format,
+    #[arg(long, value_enum, default_value_t = GetFormat::Npy)]
+    pub(crate) format: GetFormat,
     /// Level to read from; 0 is full resolution.
     #[arg(long, default_value_t = 0, value_name = "LEVEL")]
     pub(crate) level: u8,
@@ -549,10 +549,10 @@ pub(crate) struct GetOptions {
     pub(crate) iso: Option<f64>,
     /// Resources that it may use.
     #[command(flatten)]
-    pub(crate) resources: Resources,
+    pub(crate) resources: ResourceOptions,
     /// Options of reaching other servers.
     #[command(flatten)]
-    pub(crate) reaching: Reaching,
+    pub(crate) reaching: AccessOptions,
     /// Print JSON lines: progress while opening and copying, then the result.
     ///
     /// Progress is {"progress": {"what": ..., "done": BYTES, "total": BYTES}}. The result is {"output": ..., "shape":
@@ -565,7 +565,7 @@ pub(crate) struct GetOptions {
 
 /// Format that `get` writes to standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
+pub(crate) enum GetFormat {
     /// numpy's format.
     Npy,
     /// The elements and nothing else.

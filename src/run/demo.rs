@@ -6,11 +6,11 @@ use serde_json::json;
 use server::connections::Limits;
 
 use crate::cli::DemoOptions;
-use crate::common::{For, print, server, warn_of_port};
+use crate::common::{ServerPurpose, print, server, warn_of_port};
 
 pub(crate) async fn run(options: &DemoOptions) -> Result<()> {
     let is_json = options.listening.json;
-    let server = server(&[], &options.listening, For::Viewing)?;
+    let server = server(&[], &options.listening, ServerPurpose::Viewing)?;
     let mut demo = demo::start(&server).await?;
     demo.viewer = demo.viewer.with_limits(Limits::of_clients(options.listening.clients));
     if options.check {

@@ -15,7 +15,7 @@ use export::selection_text::ArraySelection;
 use node::memory::MemoryBudget;
 use serde_json::json;
 
-use crate::cli::{Format, GetOptions};
+use crate::cli::{GetFormat, GetOptions};
 use crate::common::{context, memory, open, print, say, warning_outside};
 use crate::progress::{Meter, Progress, Unit};
 
@@ -38,12 +38,12 @@ pub(crate) async fn run(options: &GetOptions) -> Result<()> {
         ));
     }
     let kind = match options.format {
-        Format::Npy => "npy",
-        Format::Raw => "raw",
-        Format::Csv => "csv",
+        GetFormat::Npy => "npy",
+        GetFormat::Raw => "raw",
+        GetFormat::Csv => "csv",
     };
     // Its parts come in any order, so it is put together first.
-    let room = Room::new()?;
+    let room = TempFolder::new()?;
     let whole = room.0.join(format!("data.{kind}"));
     run_again(options, &whole).await?;
     let mut file = std::fs::File::open(&whole)?;
@@ -58,9 +58,9 @@ pub(crate) async fn run(options: &GetOptions) -> Result<()> {
 }
 
 /// A folder of this process alone for what is on its way to standard output; goes with this value.
-struct Room(PathBuf);
+struct TempFolder(PathBuf);
 
-impl Room {
+impl TempFolder {
     fn new() -> Result<Self> {
         let parent = std::env::temp_dir();
         for number in 0..MOST_ROOMS {
@@ -75,7 +75,7 @@ impl Room {
     }
 }
 
-impl Drop for Room {
+impl Drop for TempFolder {
     fn drop(&mut self) {
         drop(std::fs::remove_dir_all(&self.0));
     }

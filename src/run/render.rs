@@ -220,7 +220,7 @@ fn company(options: &RenderOptions, ranks: Option<Ranks>) -> Result<Option<Compa
         (None, Some(count)) if count > 1 => Some(Company::Threads(count as usize, method)),
         (None, _) => None,
     };
-    if options.drawing.device == cli::Device::Gpu && company.is_some() {
+    if options.drawing.device == cli::DeviceChoice::Gpu && company.is_some() {
         return Err(Error::unsupported("expected `--device cpu` or `auto` for several ranks, found `gpu`"));
     }
     Ok(company)

@@ -10,7 +10,7 @@ use server::connections::Limits;
 use server::token::{Admission, Token, ZarrReaders};
 
 use crate::cli::ServeOptions;
-use crate::common::{For, context, memory, print, rate, say, server, warn_of_port};
+use crate::common::{ServerPurpose, context, memory, print, rate, say, server, warn_of_port};
 use crate::progress::Progress;
 
 pub(crate) async fn run(options: &ServeOptions) -> Result<()> {
@@ -23,7 +23,7 @@ pub(crate) async fn run(options: &ServeOptions) -> Result<()> {
     let clients: Result<_> = options.to.iter().map(|client| client.parse()).collect();
     let most = options.max_rate.as_deref().map(rate).transpose()?;
     let readers = readers(options)?;
-    let mut options = server(&options.locations, &options.listening, For::Data)?;
+    let mut options = server(&options.locations, &options.listening, ServerPurpose::Data)?;
     if let (Admission::Token(token), Some(readers)) = (&options.admission, readers) {
         options.admission = Admission::TokenAndReaders(token.clone(), readers);
     }

@@ -5,20 +5,20 @@ use node::view;
 use server::connections::Limits;
 use stream::{Device, Ranks};
 
-use crate::cli::{self, Cut, ViewCommandOptions};
-use crate::common::{For, device, print, server, viewer_line, warn_of_port};
+use crate::cli::{self, CutChoice, ViewCommandOptions};
+use crate::common::{ServerPurpose, device, print, server, viewer_line, warn_of_port};
 
 /// `ranks` are the processes of an MPI program that draw together, of which this is one.
 pub(crate) async fn run(options: &ViewCommandOptions, ranks: Option<Ranks>) -> Result<()> {
-    if matches!(options.cut, Cut::Data | Cut::Slabs) {
+    if matches!(options.cut, CutChoice::Data | CutChoice::Slabs) {
         return Err(Error::unsupported("this version cuts the path at `pixels` only; leave `--cut` out"));
     }
-    if options.drawing.device == cli::Device::Gpu && ranks.is_some() {
+    if options.drawing.device == cli::DeviceChoice::Gpu && ranks.is_some() {
         return Err(Error::unsupported("expected `--device cpu` or `auto` for several ranks, found `gpu`"));
     }
     let is_json = options.listening.json;
     let assisting = ranks.clone().filter(|ranks| ranks.work.rank() > 0);
-    let purpose = if assisting.is_some() { For::Assisting } else { For::Viewing };
+    let purpose = if assisting.is_some() { ServerPurpose::Assisting } else { ServerPurpose::Viewing };
     let mut server = server(std::slice::from_ref(&options.location), &options.listening, purpose)?;
     let mut first_view = None;
     if let Some(location) = server.locations.pop() {
