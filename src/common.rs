@@ -22,7 +22,7 @@ use server::token::{Admission, Token};
 use stream::Device;
 
 use crate::cli::{self, AccessOptions, DeviceOptions, ListenOptions};
-use crate::progress::{self, Progress};
+use crate::progress::{self, ProgressOutput};
 
 /// Port of the viewer's page when none is asked for: beside the data server's.
 const VIEWER_PORT: u16 = DEFAULT_PORT + 1;
@@ -99,7 +99,7 @@ pub(crate) fn context(
     budget: MemoryBudget,
     cache_dir: Option<&Path>,
     reaching: &AccessOptions,
-    progress: Progress,
+    progress: ProgressOutput,
 ) -> Result<Context> {
     let mut directories = UserDirectories::of_user()?;
     if let Some(folder) = cache_dir {
@@ -148,9 +148,9 @@ pub(crate) fn server(
     };
     // The first lines of a server's output are its exports.
     let progress = match purpose {
-        ServerPurpose::Assisting => Progress::Hidden,
-        ServerPurpose::Data | ServerPurpose::Viewing if listening.json => Progress::JsonAside,
-        ServerPurpose::Data | ServerPurpose::Viewing => Progress::Bar,
+        ServerPurpose::Assisting => ProgressOutput::Hidden,
+        ServerPurpose::Data | ServerPurpose::Viewing if listening.json => ProgressOutput::JsonAside,
+        ServerPurpose::Data | ServerPurpose::Viewing => ProgressOutput::Bar,
     };
     let parsed: Result<Vec<Location>> = locations.iter().map(|l| l.parse()).collect();
     Ok(ServerOptions {

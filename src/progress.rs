@@ -21,7 +21,7 @@ const EVENT_EVERY: Duration = Duration::from_millis(200);
 
 /// How progress is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Progress {
+pub(crate) enum ProgressOutput {
     /// As a bar, if there is a terminal.
     Bar,
     /// As JSON lines on standard output.
@@ -32,7 +32,7 @@ pub(crate) enum Progress {
     Hidden,
 }
 
-impl Progress {
+impl ProgressOutput {
     /// For a command whose result comes last.
     pub(crate) fn before_result(is_json: bool) -> Self {
         if is_json { Self::Json } else { Self::Bar }
@@ -40,41 +40,41 @@ impl Progress {
 }
 
 /// Shows how far some work is.
-pub(crate) enum Meter {
+pub(crate) enum ProgressMeter {
     /// A bar on standard error.
     Bar(ProgressBar),
     /// JSON lines, and when the last one was written.
-    Json(Progress, Mutex<Option<Instant>>),
+    Json(ProgressOutput, Mutex<Option<Instant>>),
     /// Nobody looks.
     Silent,
 }
 
 /// Unit in which progress is counted.
 #[derive(Clone, Copy)]
-pub(crate) enum Unit {
+pub(crate) enum ProgressUnit {
     Bytes,
     Blocks,
     Pictures,
     Voxels,
 }
 
-impl Meter {
+impl ProgressMeter {
     /// For work that is about to begin.
-    pub(crate) fn new(unit: Unit, progress: Progress) -> Self {
-        if progress == Progress::Hidden {
+    pub(crate) fn new(unit: ProgressUnit, progress: ProgressOutput) -> Self {
+        if progress == ProgressOutput::Hidden {
             return Self::Silent;
         }
-        if progress != Progress::Bar {
+        if progress != ProgressOutput::Bar {
             return Self::Json(progress, Mutex::new(None));
         }
         if !std::io::stderr().is_terminal() {
             return Self::Silent;
         }
         let template = match unit {
-            Unit::Bytes => "{msg} {wide_bar} {bytes}/{total_bytes} {binary_bytes_per_sec} {eta}",
-            Unit::Blocks => "{msg} {wide_bar} {pos}/{len} blocks",
-            Unit::Pictures => "{msg} {wide_bar} {pos}/{len} pictures {eta}",
-            Unit::Voxels => "{msg} {wide_bar} {percent} % {eta}",
+            ProgressUnit::Bytes => "{msg} {wide_bar} {bytes}/{total_bytes} {binary_bytes_per_sec} {eta}",
+            ProgressUnit::Blocks => "{msg} {wide_bar} {pos}/{len} blocks",
+            ProgressUnit::Pictures => "{msg} {wide_bar} {pos}/{len} pictures {eta}",
+            ProgressUnit::Voxels => "{msg} {wide_bar} {percent} % {eta}",
         };
         let bar = ProgressBar::no_length();
         if let Ok(style) = ProgressStyle::with_template(template) {
@@ -94,7 +94,7 @@ impl Meter {
             Self::Json(progress, last) if is_due(last, done == total) => {
                 let event = json!({"progress": {"what": what, "done": done, "total": total}}).to_string();
                 match progress {
-                    Progress::JsonAside => say(&event),
+                    ProgressOutput::JsonAside => say(&event),
                     // A reader that went away is noticed when the result is printed.
                     _ => drop(print(&event)),
                 }
@@ -124,14 +124,14 @@ fn is_due(last: &Mutex<Option<Instant>>, is_last: bool) -> bool {
 
 /// Returns a listener that shows the URL at which a server is waited for: people start the server by hand, and need
 /// its token.
-pub(crate) fn of_awaiting(progress: Progress) -> OnAwait {
+pub(crate) fn of_awaiting(progress: ProgressOutput) -> OnAwait {
     Arc::new(move |url: &Url| {
         let event = json!({"awaiting": {"url": url.to_string()}}).to_string();
         let shown = match progress {
-            Progress::Json => print(&event),
-            Progress::JsonAside => writeln!(std::io::stderr(), "{event}").map_err(Error::from),
+            ProgressOutput::Json => print(&event),
+            ProgressOutput::JsonAside => writeln!(std::io::stderr(), "{event}").map_err(Error::from),
             // Each process that waits does so at an address of its own.
-            Progress::Bar | Progress::Hidden => {
+            ProgressOutput::Bar | ProgressOutput::Hidden => {
                 writeln!(std::io::stderr(), "{}", reverse::hint(url)).map_err(Error::from)
             }
         };
@@ -141,9 +141,9 @@ pub(crate) fn of_awaiting(progress: Progress) -> OnAwait {
 }
 
 /// For long work while opening files.
-pub(crate) fn of_opening(progress: Progress) -> OnProgress {
-    let meter = Meter::new(Unit::Bytes, progress);
-    Arc::new(move |now: store::Progress| {
+pub(crate) fn of_opening(progress: ProgressOutput) -> OnProgress {
+    let meter = ProgressMeter::new(ProgressUnit::Bytes, progress);
+    Arc::new(move |now: store::ProgressOutput| {
         meter.set(&now.what, now.done_bytes, now.total_bytes);
         if now.done_bytes >= now.total_bytes {
             meter.clear();

@@ -17,7 +17,7 @@ use serde_json::json;
 
 use crate::cli::{GetFormat, GetOptions};
 use crate::common::{context, memory, open, print, say, warning_outside};
-use crate::progress::{Meter, Progress, Unit};
+use crate::progress::{ProgressMeter, ProgressOutput, ProgressUnit};
 
 /// Longest list of selections read, bytes.
 const MAX_LIST_BYTES: u64 = 64 << 20;
@@ -98,7 +98,7 @@ async fn run_again(options: &GetOptions, output: &Path) -> Result<()> {
 async fn run_once(options: &GetOptions, output: &Path) -> Result<()> {
     let budget = MemoryBudget::viewing(memory(options.resources.memory.as_deref())?);
     let mut selections = selections(options)?;
-    let progress = Progress::before_result(options.json);
+    let progress = ProgressOutput::before_result(options.json);
     let context = context(budget, options.resources.cache_dir.as_deref(), &options.reaching, progress)?;
     let (stack, array) = open(&options.location, &context).await?;
     let remote = stack.clone();
@@ -122,7 +122,7 @@ async fn run_once(options: &GetOptions, output: &Path) -> Result<()> {
         output: output.to_path_buf(),
         memory_bytes: budget.render,
     };
-    let meter = Meter::new(Unit::Bytes, progress);
+    let meter = ProgressMeter::new(ProgressUnit::Bytes, progress);
     let done = get(stack.source, &request, &|c| meter.set("copying", c.done_bytes, c.total_bytes)).await;
     meter.clear();
     let done = done?;
@@ -157,9 +157,9 @@ async fn export_mesh(
     source: Arc<dyn Source>,
     request: &MeshRequest,
     options: &GetOptions,
-    progress: Progress,
+    progress: ProgressOutput,
 ) -> Result<()> {
-    let meter = Meter::new(Unit::Voxels, progress);
+    let meter = ProgressMeter::new(ProgressUnit::Voxels, progress);
     let done = mesh::export(source, request, |done, total| meter.set("marching", done, total)).await;
     meter.clear();
     let MeshReport { vertices, triangles, range } = done?;

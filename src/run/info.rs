@@ -6,12 +6,12 @@ use node::memory::{MIN_BUDGET_BYTES, MemoryBudget};
 
 use crate::cli::InfoOptions;
 use crate::common::{context, open, print};
-use crate::progress::Progress;
+use crate::progress::ProgressOutput;
 
 pub(crate) async fn run(options: &InfoOptions) -> Result<()> {
     let budget = MemoryBudget::viewing(MIN_BUDGET_BYTES);
     // Standard output is the description and nothing else.
-    let progress = if options.json { Progress::JsonAside } else { Progress::Bar };
+    let progress = if options.json { ProgressOutput::JsonAside } else { ProgressOutput::Bar };
     let context = context(budget, options.cache_dir.as_deref(), &options.reaching, progress)?;
     let (stack, array) = open(&options.location, &context).await?;
     let dataset = stack.source.describe().await?;

@@ -17,7 +17,7 @@ use stream::{Company, Device, Means, Painter, Ranks};
 
 use crate::cli::{self, RenderOptions};
 use crate::common::{context, device, memory, open, print, say};
-use crate::progress::{Meter, Progress, Unit};
+use crate::progress::{ProgressMeter, ProgressOutput, ProgressUnit};
 
 /// `ranks` are the processes of an MPI program that draw together, of which this is one.
 pub(crate) async fn run(options: &RenderOptions, ranks: Option<Ranks>) -> Result<()> {
@@ -26,8 +26,8 @@ pub(crate) async fn run(options: &RenderOptions, ranks: Option<Ranks>) -> Result
     }
     let others = ranks.clone().map(|ranks| ranks.work);
     let progress = match &others {
-        Some(ranks) if ranks.rank() > 0 => Progress::Hidden,
-        _ => Progress::before_result(options.json),
+        Some(ranks) if ranks.rank() > 0 => ProgressOutput::Hidden,
+        _ => ProgressOutput::before_result(options.json),
     };
     let order = ready(options, ranks, progress).await;
     let order = match others {
@@ -38,8 +38,8 @@ pub(crate) async fn run(options: &RenderOptions, ranks: Option<Ranks>) -> Result
     let Some(Order { request, size, company, stack, means }) = order else { return Ok(()) };
     let painter = Arc::clone(means.painter());
     let is_several = request.is_several() || is_film(&options.output)?;
-    let (unit, what) = if is_several { (Unit::Pictures, "drawing") } else { (Unit::Blocks, "fetching") };
-    let meter = Meter::new(unit, progress);
+    let (unit, what) = if is_several { (ProgressUnit::Pictures, "drawing") } else { (ProgressUnit::Blocks, "fetching") };
+    let meter = ProgressMeter::new(unit, progress);
     let on_progress = |done, total| meter.set(what, done, total);
     let drawn = draw(&stack.source, &request, size, means, company, &options.output, on_progress).await;
     meter.clear();
@@ -57,7 +57,7 @@ struct Order {
 }
 
 /// All that comes before drawing: options are read, data are opened.
-async fn ready(options: &RenderOptions, ranks: Option<Ranks>, progress: Progress) -> Result<Order> {
+async fn ready(options: &RenderOptions, ranks: Option<Ranks>, progress: ProgressOutput) -> Result<Order> {
     let company = company(options, ranks)?;
     let size = parse_size(&options.size)?;
     let track = track(options)?;
@@ -155,8 +155,8 @@ async fn look(options: &RenderOptions, is_by_ranks: bool) -> Result<()> {
         pictures: options.pictures,
         track,
     };
-    let progress = Progress::before_result(options.json);
-    let meter = Meter::new(Unit::Pictures, progress);
+    let progress = ProgressOutput::before_result(options.json);
+    let meter = ProgressMeter::new(ProgressUnit::Pictures, progress);
     let (location, output) = (options.location.clone(), options.output.clone());
     let drawing = move || {
         let slabs = film::read_slabs(Path::new(&location))?;

@@ -11,7 +11,7 @@ use server::token::{Admission, Token, ZarrReaders};
 
 use crate::cli::ServeOptions;
 use crate::common::{ServerPurpose, context, memory, print, rate, say, server, warn_of_port};
-use crate::progress::Progress;
+use crate::progress::ProgressOutput;
 
 pub(crate) async fn run(options: &ServeOptions) -> Result<()> {
     if options.stdio {
@@ -75,7 +75,7 @@ async fn serve_stdio(options: &ServeOptions) -> Result<()> {
     let budget = MemoryBudget::serving(memory(resources.memory.as_deref())?);
     // Standard error is somebody's terminal on another host.
     let context =
-        context(budget, resources.cache_dir.as_deref(), &options.listening.reaching, Progress::Bar)?;
+        context(budget, resources.cache_dir.as_deref(), &options.listening.reaching, ProgressOutput::Bar)?;
     ssh::serve(context, of_data_server()).await
 }
 
