@@ -59,9 +59,9 @@ pub(crate) fn matches() -> Result<ArgMatches> {
 }
 
 /// A key of the file and its value.
-type Value = (&'static str, String);
+type ConfigValue = (&'static str, String);
 
-fn read(path: &Path) -> Result<Vec<Value>> {
+fn read(path: &Path) -> Result<Vec<ConfigValue>> {
     let at = |e: std::io::Error| Error::from(e).context(format!("configuration `{}`", path.display()));
     // A pipe is refused, not waited for.
     let about = std::fs::metadata(path).map_err(at)?;
@@ -91,7 +91,7 @@ fn read(path: &Path) -> Result<Vec<Value>> {
 }
 
 /// The values, or line and sentence of what is wrong.
-fn parse(text: &str) -> std::result::Result<Vec<Value>, (usize, String)> {
+fn parse(text: &str) -> std::result::Result<Vec<ConfigValue>, (usize, String)> {
     let line = |at: usize| text.bytes().take(at).filter(|&b| b == b'\n').count() + 1;
     let table = toml::de::DeTable::parse(text)
         .map_err(|e| (line(e.span().map_or(0, |s| s.start)), e.message().to_owned()))?;
@@ -115,7 +115,7 @@ fn parse(text: &str) -> std::result::Result<Vec<Value>, (usize, String)> {
 }
 
 /// Gives each command the values for options that it has.
-fn with_defaults(command: Command, values: &[Value]) -> Command {
+fn with_defaults(command: Command, values: &[ConfigValue]) -> Command {
     let names: Vec<String> = command.get_subcommands().map(|c| c.get_name().to_owned()).collect();
     names.into_iter().fold(command, |command, name| {
         command.mut_subcommand(name, |mut sub| {
