@@ -35,7 +35,7 @@ pub(crate) async fn run(options: &RenderOptions, ranks: Option<Ranks>) -> Result
         Some(others) => agreed(others, order).await?,
     };
     // Where any process could not begin, the first one says why.
-    let Some(Order { request, size, company, stack, means }) = order else { return Ok(()) };
+    let Some(RenderJob { request, size, company, stack, means }) = order else { return Ok(()) };
     let painter = Arc::clone(means.painter());
     let is_several = request.is_several() || is_film(&options.output)?;
     let (unit, what) = if is_several { (ProgressUnit::Pictures, "drawing") } else { (ProgressUnit::Blocks, "fetching") };
@@ -48,7 +48,7 @@ pub(crate) async fn run(options: &RenderOptions, ranks: Option<Ranks>) -> Result
 }
 
 /// Everything that drawing needs: the pictures to draw, the data, and the processes and devices that draw.
-struct Order {
+struct RenderJob {
     request: PicturesRequest,
     size: ImageSize,
     company: Option<Company>,
@@ -57,7 +57,7 @@ struct Order {
 }
 
 /// All that comes before drawing: options are read, data are opened.
-async fn ready(options: &RenderOptions, ranks: Option<Ranks>, progress: ProgressOutput) -> Result<Order> {
+async fn ready(options: &RenderOptions, ranks: Option<Ranks>, progress: ProgressOutput) -> Result<RenderJob> {
     let company = company(options, ranks)?;
     let size = parse_size(&options.size)?;
     let track = track(options)?;
@@ -73,7 +73,7 @@ async fn ready(options: &RenderOptions, ranks: Option<Ranks>, progress: Progress
     // Ranks draw on the CPU.
     let device = if company.is_none() { device(options.drawing) } else { Device::Cpu };
     let means = Means::open(device, budget.render).await?;
-    Ok(Order { request, size, company, stack, means })
+    Ok(RenderJob { request, size, company, stack, means })
 }
 
 /// Says what was drawn, and on what.
