@@ -23,10 +23,10 @@ use tokio::task::AbortHandle;
 use crate::errors::{exception, raise};
 use crate::runtime::{runtime, wait, wait_and};
 use crate::tellers;
-use crate::wanted::{Doubt, Reader, Wanted};
+use crate::wanted::{Doubt, Reader, SelectionArgument};
 
 /// Compression, link and controller, and what arrays of files mean, as people name them.
-type Way = (Option<String>, Option<String>, Option<String>, Option<String>);
+type ConnectArguments = (Option<String>, Option<String>, Option<String>, Option<String>);
 
 /// Opens a path, `synthetic:...` or `corridor://...`, or several of the last; `memory` like `512MiB`, a quarter of the
 /// machine's if not given; `rule` says what several servers have. `way`: how they are reached, by compression, link and
@@ -40,7 +40,7 @@ pub(crate) fn open(
     token: Option<String>,
     memory: Option<&str>,
     rule: &str,
-    way: Way,
+    way: ConnectArguments,
 ) -> PyResult<Connection> {
     let (compression, link, controller, meaning) = &way;
     let words = ConnectOptionsText {
@@ -218,7 +218,7 @@ impl Connection {
     fn read<'py>(
         &self,
         py: Python<'py>,
-        wanted: Wanted,
+        wanted: SelectionArgument,
         is_decoded: bool,
         tier: u8,
     ) -> PyResult<Bound<'py, PyArray1<u8>>> {
@@ -231,7 +231,7 @@ impl Connection {
     fn begin(
         &self,
         py: Python<'_>,
-        wanted: Wanted,
+        wanted: SelectionArgument,
         is_decoded: bool,
         tier: u8,
         done: Py<PyAny>,
@@ -276,7 +276,7 @@ impl Connection {
         &self,
         py: Python<'py>,
         name: &str,
-        wanted: Wanted,
+        wanted: SelectionArgument,
         with: &str,
         progress: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
@@ -301,7 +301,7 @@ impl Connection {
         &self,
         py: Python<'_>,
         name: &str,
-        wanted: Wanted,
+        wanted: SelectionArgument,
         with: &str,
         done: Py<PyAny>,
     ) -> PyResult<Reading> {
@@ -326,7 +326,7 @@ impl Connection {
     fn called(
         &self,
         name: &str,
-        wanted: Wanted,
+        wanted: SelectionArgument,
         with: &str,
         heard: Arc<Mutex<Option<CallProgress>>>,
     ) -> Result<impl Future<Output = Result<DynamicResponse>> + Send + 'static> {

@@ -14,14 +14,14 @@ use crate::connection::{Connection, Reading};
 use crate::errors::{exception, raise};
 use crate::runtime::{runtime, wait};
 use crate::tellers;
-use crate::wanted::{Reader, Wanted, read_each};
+use crate::wanted::{Reader, SelectionArgument, read_each};
 
 /// One of many reads: of which data set, what, and whether its values are decoded.
 #[derive(FromPyObject)]
-pub(crate) struct Asked(Py<Connection>, Wanted, bool);
+pub(crate) struct ReadArgument(Py<Connection>, SelectionArgument, bool);
 
-fn readers(asked: Vec<Asked>, tier: u8) -> Vec<(Reader, Wanted)> {
-    let reader = |Asked(connection, wanted, is_decoded)| (connection.get().reader(is_decoded, tier), wanted);
+fn readers(asked: Vec<ReadArgument>, tier: u8) -> Vec<(Reader, SelectionArgument)> {
+    let reader = |ReadArgument(connection, wanted, is_decoded)| (connection.get().reader(is_decoded, tier), wanted);
     asked.into_iter().map(reader).collect()
 }
 
@@ -29,7 +29,7 @@ fn readers(asked: Vec<Asked>, tier: u8) -> Vec<(Reader, Wanted)> {
 #[pyfunction]
 pub(crate) fn read_many(
     py: Python<'_>,
-    asked: Vec<Asked>,
+    asked: Vec<ReadArgument>,
     tier: u8,
 ) -> PyResult<Vec<Bound<'_, PyArray1<u8>>>> {
     let count = asked.len();
@@ -49,7 +49,7 @@ pub(crate) fn read_many(
 /// end, on other threads; `done(None, None, exception)` for all that have not ended when none will any more. Nothing is
 /// called after the reading was cancelled.
 #[pyfunction]
-pub(crate) fn begin_many(py: Python<'_>, asked: Vec<Asked>, tier: u8, done: Py<PyAny>) -> PyResult<Reading> {
+pub(crate) fn begin_many(py: Python<'_>, asked: Vec<ReadArgument>, tier: u8, done: Py<PyAny>) -> PyResult<Reading> {
     let runtime = runtime().map_err(|e| raise(py, &e))?;
     let each = read_each(readers(asked, tier));
     let done = Arc::new(done);

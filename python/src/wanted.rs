@@ -23,9 +23,9 @@ const MAX_JOBS: usize = 1024;
 
 /// Elements to read: number of the array, level, `(start, count, step)` per axis.
 #[derive(Clone, Debug, FromPyObject)]
-pub(crate) struct Wanted(u32, u8, Vec<(u64, u64, u64)>);
+pub(crate) struct SelectionArgument(u32, u8, Vec<(u64, u64, u64)>);
 
-impl Wanted {
+impl SelectionArgument {
     /// Converts it to the place and selection that operations take.
     pub(crate) fn place(self, dataset: &Dataset) -> Result<(BlockPlace, Selection)> {
         let Self(array, level, ranges) = self;
@@ -69,7 +69,7 @@ pub(crate) struct Reader {
 
 impl Reader {
     /// Reads one selection.
-    pub(crate) async fn read(self, wanted: Wanted) -> Result<Vec<u8>> {
+    pub(crate) async fn read(self, wanted: SelectionArgument) -> Result<Vec<u8>> {
         let (request, region, landing) = self.request(wanted)?;
         let end = self.source.read(request, region).await;
         let landed = of_their_state(vec![(0, Some((landing, end)))]).await;
@@ -89,8 +89,8 @@ impl Reader {
         Err(Error::new(ErrorKind::Stale, "the data are others than those that were opened; open them again"))
     }
 
-    fn request(&self, wanted: Wanted) -> Result<(ReadRequest, Region, Landing)> {
-        let Wanted(number, level, ranges) = wanted;
+    fn request(&self, wanted: SelectionArgument) -> Result<(ReadRequest, Region, Landing)> {
+        let SelectionArgument(number, level, ranges) = wanted;
         let array = self.dataset.array(number)?;
         let selection = selection(ranges)?;
         selection.check(&array.level(level)?.shape)?;
@@ -103,7 +103,7 @@ impl Reader {
 
 /// Reads many selections, each with its own reader, all asked at once. Each ends once, by its number, in any order.
 pub(crate) fn read_each(
-    asked: Vec<(Reader, Wanted)>,
+    asked: Vec<(Reader, SelectionArgument)>,
 ) -> impl Stream<Item = (usize, Result<Vec<u8>>)> + Send + 'static {
     let mut refused = Vec::new();
     let mut landings = Vec::with_capacity(asked.len());
