@@ -23,7 +23,7 @@ use tokio::task::AbortHandle;
 use crate::errors::{exception, raise};
 use crate::runtime::{runtime, wait, wait_and};
 use crate::tellers;
-use crate::wanted::{Doubt, Reader, SelectionArgument};
+use crate::wanted::{StaleFlag, ElementReader, SelectionArgument};
 
 /// Compression, link and controller, and what arrays of files mean, as people name them.
 type ConnectArguments = (Option<String>, Option<String>, Option<String>, Option<String>);
@@ -76,7 +76,7 @@ fn prepare(
         let stack = assemble(&location, &context).await?;
         let dataset = stack.source.describe().await?;
         let array = if array.is_empty() { stack.array.clone() } else { array };
-        Ok(Connection { stack, dataset, array, context: shared, doubt: Doubt::default() })
+        Ok(Connection { stack, dataset, array, context: shared, doubt: StaleFlag::default() })
     })
 }
 
@@ -170,7 +170,7 @@ pub(crate) struct Connection {
     array: String,
     /// Context that it was opened with; its budget also limits an array that an operation answers with.
     context: Arc<Context>,
-    doubt: Doubt,
+    doubt: StaleFlag,
 }
 
 #[pymethods]
@@ -316,10 +316,10 @@ impl Connection {
         (self.stack.clone(), MemoryBudget::viewing(self.context.budget.whole).render)
     }
 
-    pub(crate) fn reader(&self, is_decoded: bool, tier: u8) -> Reader {
+    pub(crate) fn reader(&self, is_decoded: bool, tier: u8) -> ElementReader {
         let (source, dataset) = (Arc::clone(&self.stack.source), Arc::clone(&self.dataset));
         let priority = Priority { tier, weight: 0.0 };
-        Reader { source, dataset, is_decoded, priority, doubt: self.doubt.clone() }
+        ElementReader { source, dataset, is_decoded, priority, doubt: self.doubt.clone() }
     }
 
     /// An operation on its way; `heard` is the newest that it said of its progress.

@@ -14,13 +14,13 @@ use crate::connection::{Connection, Reading};
 use crate::errors::{exception, raise};
 use crate::runtime::{runtime, wait};
 use crate::tellers;
-use crate::wanted::{Reader, SelectionArgument, read_each};
+use crate::wanted::{ElementReader, SelectionArgument, read_each};
 
 /// One of many reads: of which data set, what, and whether its values are decoded.
 #[derive(FromPyObject)]
 pub(crate) struct ReadArgument(Py<Connection>, SelectionArgument, bool);
 
-fn readers(asked: Vec<ReadArgument>, tier: u8) -> Vec<(Reader, SelectionArgument)> {
+fn readers(asked: Vec<ReadArgument>, tier: u8) -> Vec<(ElementReader, SelectionArgument)> {
     let reader = |ReadArgument(connection, wanted, is_decoded)| (connection.get().reader(is_decoded, tier), wanted);
     asked.into_iter().map(reader).collect()
 }

@@ -40,9 +40,9 @@ fn selection(ranges: Vec<(u64, u64, u64)>) -> Result<Selection> {
 
 /// Whether what a connection knows may be old: something that was asked by it found other data, or nobody. Clones share it.
 #[derive(Clone, Default)]
-pub(crate) struct Doubt(Arc<AtomicBool>);
+pub(crate) struct StaleFlag(Arc<AtomicBool>);
 
-impl Doubt {
+impl StaleFlag {
     /// Passes on how something ended.
     pub(crate) fn heed<T>(&self, end: Result<T>) -> Result<T> {
         end.inspect_err(|error| {
@@ -59,15 +59,15 @@ impl Doubt {
 
 /// How elements are read, and given to Python: in C order and the host's byte order, decoded if that is asked.
 #[derive(Clone)]
-pub(crate) struct Reader {
+pub(crate) struct ElementReader {
     pub(crate) source: Arc<dyn Source>,
     pub(crate) dataset: Arc<Dataset>,
     pub(crate) is_decoded: bool,
     pub(crate) priority: Priority,
-    pub(crate) doubt: Doubt,
+    pub(crate) doubt: StaleFlag,
 }
 
-impl Reader {
+impl ElementReader {
     /// Reads one selection.
     pub(crate) async fn read(self, wanted: SelectionArgument) -> Result<Vec<u8>> {
         let (request, region, landing) = self.request(wanted)?;
@@ -89,32 +89,32 @@ impl Reader {
         Err(Error::new(ErrorKind::Stale, "the data are others than those that were opened; open them again"))
     }
 
-    fn request(&self, wanted: SelectionArgument) -> Result<(ReadRequest, Region, Landing)> {
+    fn request(&self, wanted: SelectionArgument) -> Result<(ReadRequest, Region, ReadTarget)> {
         let SelectionArgument(number, level, ranges) = wanted;
         let array = self.dataset.array(number)?;
         let selection = selection(ranges)?;
         selection.check(&array.level(level)?.shape)?;
         let (target, region) = Target::new(&selection.shape(), array.dtype.size_bytes())?;
         let landing =
-            Landing { target, size_bytes: region.size_bytes(), array: number, reader: self.clone() };
+            ReadTarget { target, size_bytes: region.size_bytes(), array: number, reader: self.clone() };
         Ok((ReadRequest { array: number, level, selection, priority: self.priority }, region, landing))
     }
 }
 
 /// Reads many selections, each with its own reader, all asked at once. Each ends once, by its number, in any order.
 pub(crate) fn read_each(
-    asked: Vec<(Reader, SelectionArgument)>,
+    asked: Vec<(ElementReader, SelectionArgument)>,
 ) -> impl Stream<Item = (usize, Result<Vec<u8>>)> + Send + 'static {
     let mut refused = Vec::new();
     let mut landings = Vec::with_capacity(asked.len());
-    let mut by_source = BTreeMap::<usize, Together>::new();
+    let mut by_source = BTreeMap::<usize, SourceReads>::new();
     for (number, (reader, wanted)) in asked.into_iter().enumerate() {
         let landing = match reader.request(wanted) {
             Ok((request, region, landing)) => {
                 let source = Arc::as_ptr(&reader.source).cast::<()>().addr();
                 by_source
                     .entry(source)
-                    .or_insert_with(|| Together::of(reader.source))
+                    .or_insert_with(|| SourceReads::of(reader.source))
                     .add(number, request, region);
                 Some(landing)
             }
@@ -125,7 +125,7 @@ pub(crate) fn read_each(
         };
         landings.push(landing);
     }
-    let ended = stream::select_all(by_source.into_values().map(Together::begin))
+    let ended = stream::select_all(by_source.into_values().map(SourceReads::begin))
         .map(move |(number, end)| (number, landings[number].take().map(|landing| (landing, end))));
     let finished = ended
         .ready_chunks(MAX_TOGETHER)
@@ -137,14 +137,14 @@ pub(crate) fn read_each(
 }
 
 /// Reads of one data set, which share their costs.
-struct Together {
+struct SourceReads {
     source: Arc<dyn Source>,
     /// Their numbers among all that are asked.
     numbers: Vec<usize>,
     reads: Vec<(ReadRequest, Region)>,
 }
 
-impl Together {
+impl SourceReads {
     fn of(source: Arc<dyn Source>) -> Self {
         Self { source, numbers: Vec::new(), reads: Vec::new() }
     }
@@ -161,14 +161,14 @@ impl Together {
 }
 
 /// Target of a read's elements, and the form in which Python gets them.
-struct Landing {
+struct ReadTarget {
     target: Target,
     size_bytes: usize,
     array: u32,
-    reader: Reader,
+    reader: ElementReader,
 }
 
-impl Landing {
+impl ReadTarget {
     fn finish(self) -> Result<Vec<u8>> {
         let array = self.reader.dataset.array(self.array)?;
         let mut elements = self.target.into_vec()?;
@@ -186,15 +186,15 @@ impl Landing {
 }
 
 /// A read whose elements are there, or why they are not.
-type Landed = (usize, Result<Landing>);
+type ArrivedRead = (usize, Result<ReadTarget>);
 
 /// A read that ended, once, and how.
-type Ended = (usize, Option<(Landing, Result<()>)>);
+type EndedRead = (usize, Option<(ReadTarget, Result<()>)>);
 
 /// How reads ended for those who asked: what was read of other data than those that their connection was opened with is
 /// stale, and so is what failed for that. To be called when all has ended: a source may find other data at any time
 /// before.
-async fn of_their_state(ended: Vec<Ended>) -> Vec<Landed> {
+async fn of_their_state(ended: Vec<EndedRead>) -> Vec<ArrivedRead> {
     let mut states: BTreeMap<usize, Result<()>> = BTreeMap::new();
     let mut landed = Vec::with_capacity(ended.len());
     for (number, once) in ended {
@@ -218,8 +218,8 @@ async fn of_their_state(ended: Vec<Ended>) -> Vec<Landed> {
 }
 
 /// Cuts reads that ended together into jobs.
-fn in_jobs(landed: Vec<Landed>) -> Vec<Vec<Landed>> {
-    let mut jobs: Vec<Vec<Landed>> = Vec::new();
+fn in_jobs(landed: Vec<ArrivedRead>) -> Vec<Vec<ArrivedRead>> {
+    let mut jobs: Vec<Vec<ArrivedRead>> = Vec::new();
     let mut room_bytes = 0;
     for one in landed {
         let size_bytes = one.1.as_ref().map_or(0, |landing| landing.size_bytes);
@@ -239,8 +239,8 @@ fn in_jobs(landed: Vec<Landed>) -> Vec<Vec<Landed>> {
 
 /// Finishes reads by one job on a storage thread, where there is something to do: whoever drives connections has no time
 /// for it.
-async fn finish_together(landed: Vec<Landed>) -> Vec<(usize, Result<Vec<u8>>)> {
-    let finish = |(number, landing): Landed| (number, landing.and_then(Landing::finish));
+async fn finish_together(landed: Vec<ArrivedRead>) -> Vec<(usize, Result<Vec<u8>>)> {
+    let finish = |(number, landing): ArrivedRead| (number, landing.and_then(ReadTarget::finish));
     let mut work = landed.iter().filter_map(|(_, landing)| landing.as_ref().ok()).filter(|l| l.is_work());
     let Some(priority) = work.next().map(|landing| landing.reader.priority) else {
         return landed.into_iter().map(finish).collect();
