@@ -70,7 +70,7 @@ fn range(value: &Value) -> Result<ColourRange> {
 }
 
 /// How pixels are given.
-pub(crate) enum Pixels {
+pub(crate) enum PixelFormat {
     /// Three bytes, over the view's background.
     Rgb,
     /// Four bytes, not premultiplied, nothing behind.
@@ -79,7 +79,7 @@ pub(crate) enum Pixels {
     Float,
 }
 
-impl Pixels {
+impl PixelFormat {
     /// Python has checked the name.
     pub(crate) fn named(name: &str) -> Self {
         match name {
@@ -99,9 +99,9 @@ impl Pixels {
 }
 
 /// Slabs across an axis or parallel to the image, how many, and pixels along a side of each texel.
-type WishOfSlabs = (bool, u32, Option<u32>);
+type SlabArguments = (bool, u32, Option<u32>);
 /// A picture's bytes row by row, what it lacks, in words, and the slabs beside it.
-type Drawn<'py> = (Bound<'py, PyArray1<u8>>, Option<String>, Option<Slabs>);
+type PictureResult<'py> = (Bound<'py, PyArray1<u8>>, Option<String>, Option<Slabs>);
 
 /// Size, pixels and device of a picture.
 type PictureForm = ((u32, u32), String, String);
@@ -114,14 +114,14 @@ pub(crate) fn render<'py>(
     array: Option<String>,
     keywords: &str,
     how: PictureForm,
-    slabs: Option<WishOfSlabs>,
-) -> PyResult<Drawn<'py>> {
+    slabs: Option<SlabArguments>,
+) -> PyResult<PictureResult<'py>> {
     let ((width, height), pixels, device) = how;
     let request = request(py, array, keywords)?;
     let size = ImageSize { width, height };
     size.check().map_err(|e| raise(py, &e))?;
     let device = device_named(&device).map_err(|e| raise(py, &e))?;
-    let pixels = Pixels::named(&pixels);
+    let pixels = PixelFormat::named(&pixels);
     let (stack, memory_bytes) = connection.to_draw();
     let slabs = slabs.map(|(is_across_axis, count, reduction)| SlabWish { is_across_axis, count, reduction });
     let (bytes, lacks, slabs) = wait(py, async move {
@@ -133,7 +133,7 @@ pub(crate) fn render<'py>(
     Ok((PyArray1::from_vec(py, bytes), lacks, slabs.map(Slabs)))
 }
 
-fn drawn(still: &Still, pixels: &Pixels) -> (Vec<u8>, Option<String>) {
+fn drawn(still: &Still, pixels: &PixelFormat) -> (Vec<u8>, Option<String>) {
     let is_as_wanted = still.truth.exact && still.truth.limit != Limit::Memory;
     let bytes = pixels.of(&still.image, still.view.background);
     (bytes, (!is_as_wanted).then(|| still.truth.text.clone()))

@@ -11,7 +11,7 @@ use render::{Camera, ImageSize, Slabs as Set};
 use stream::{decode_slabs, encode_slabs};
 
 use crate::errors::raise;
-use crate::picture::Pixels;
+use crate::picture::PixelFormat;
 
 /// A set, with what Python asks of it in JSON and bytes.
 #[pyclass(frozen)]
@@ -67,7 +67,7 @@ impl Slabs {
         pixels: &str,
         background: [u8; 3],
     ) -> PyResult<Bound<'py, PyArray1<u8>>> {
-        let pixels = Pixels::named(pixels);
+        let pixels = PixelFormat::named(pixels);
         let size = ImageSize { width: size.0, height: size.1 };
         let bytes = py.detach(|| {
             let camera = camera.map_or_else(|| Ok(self.0.of_picture()), camera_of)?;
