@@ -15,11 +15,11 @@ const MAX_THREADS: usize = 4;
 /// Ends that wait to be told; the reads behind them wait in their tasks, which takes no thread.
 const MAX_WAITING: usize = 1024;
 
-static TELLERS: LazyLock<Tellers> = LazyLock::new(Tellers::default);
+static TELLERS: LazyLock<CallbackThreads> = LazyLock::new(CallbackThreads::default);
 
-type Telling = Box<dyn FnOnce(Python<'_>) + Send>;
+type Callback = Box<dyn FnOnce(Python<'_>) + Send>;
 /// Event to tell Python, and its place in the queue.
-type Waiting = (Telling, OwnedSemaphorePermit);
+type QueuedCallback = (Callback, OwnedSemaphorePermit);
 
 /// Does `what` with Python's lock, on another thread, soon.
 ///
@@ -31,29 +31,29 @@ pub(crate) async fn tell(what: impl FnOnce(Python<'_>) + Send + 'static) {
     TELLERS.put(Box::new(what), place);
 }
 
-struct Tellers {
-    state: Mutex<State>,
+struct CallbackThreads {
+    state: Mutex<CallbackQueue>,
     came: Condvar,
     places: Arc<Semaphore>,
 }
 
 #[derive(Default)]
-struct State {
-    waiting: VecDeque<Waiting>,
+struct CallbackQueue {
+    waiting: VecDeque<QueuedCallback>,
     threads: usize,
     /// Number of these threads that wait for something to tell.
     idle: usize,
 }
 
-impl Default for Tellers {
+impl Default for CallbackThreads {
     fn default() -> Self {
         let places = Arc::new(Semaphore::new(MAX_WAITING));
         Self { state: Mutex::default(), came: Condvar::new(), places }
     }
 }
 
-impl Tellers {
-    fn put(&'static self, telling: Telling, place: OwnedSemaphorePermit) {
+impl CallbackThreads {
+    fn put(&'static self, telling: Callback, place: OwnedSemaphorePermit) {
         let mut state = self.state();
         state.waiting.push_back((telling, place));
         if state.waiting.len() > state.idle && state.threads < MAX_THREADS {
@@ -76,7 +76,7 @@ impl Tellers {
     }
 
     /// Tells `first` and all that wait meanwhile; `None` when Python takes no more.
-    fn tell_from(&self, first: Waiting) -> Option<()> {
+    fn tell_from(&self, first: QueuedCallback) -> Option<()> {
         let mut next = Some(first);
         Python::try_attach(|py| {
             while let Some((telling, _place)) = next.take() {
@@ -87,7 +87,7 @@ impl Tellers {
         })
     }
 
-    fn wait(&self) -> Waiting {
+    fn wait(&self) -> QueuedCallback {
         let mut state = self.state();
         state.idle += 1;
         loop {
@@ -99,7 +99,7 @@ impl Tellers {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, CallbackQueue> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
