@@ -20,10 +20,10 @@ use server::stack::Stack;
 use server::zarr::{self, Bytes, ZarrEntry};
 use tokio::task::AbortHandle;
 
+use crate::callbacks;
 use crate::errors::{exception, raise};
+use crate::reads::{ElementReader, SelectionArgument, StaleFlag};
 use crate::runtime::{runtime, wait, wait_and};
-use crate::tellers;
-use crate::wanted::{StaleFlag, ElementReader, SelectionArgument};
 
 /// Compression, link and controller, and what arrays of files mean, as people name them.
 type ConnectArguments = (Option<String>, Option<String>, Option<String>, Option<String>);
@@ -76,7 +76,7 @@ fn prepare(
         let stack = assemble(&location, &context).await?;
         let dataset = stack.source.describe().await?;
         let array = if array.is_empty() { stack.array.clone() } else { array };
-        Ok(Connection { stack, dataset, array, context: shared, doubt: StaleFlag::default() })
+        Ok(Connection { stack, dataset, array, context: shared, stale: StaleFlag::default() })
     })
 }
 
@@ -170,7 +170,7 @@ pub(crate) struct Connection {
     array: String,
     /// Context that it was opened with; its budget also limits an array that an operation answers with.
     context: Arc<Context>,
-    doubt: StaleFlag,
+    stale: StaleFlag,
 }
 
 #[pymethods]
@@ -190,7 +190,7 @@ impl Connection {
     /// False once something asked by it found other data, or nobody to ask.
     #[getter]
     fn is_sound(&self) -> bool {
-        !self.doubt.is_there()
+        !self.stale.is_set()
     }
 
     /// Which data it was opened with, and in which state.
@@ -263,9 +263,9 @@ impl Connection {
         done: Py<PyAny>,
     ) -> PyResult<Reading> {
         let (source, dataset) = (Arc::clone(&self.stack.source), Arc::clone(&self.dataset));
-        let doubt = self.doubt.clone();
+        let stale = self.stale.clone();
         let work = async move {
-            doubt.heed(zarr::read(&*source, &dataset, &key, bytes.map(|(first, last)| first..last)).await)
+            stale.note(zarr::read(&*source, &dataset, &key, bytes.map(|(first, last)| first..last)).await)
         };
         begin(py, work, told_bytes, done)
     }
@@ -319,7 +319,7 @@ impl Connection {
     pub(crate) fn reader(&self, is_decoded: bool, tier: u8) -> ElementReader {
         let (source, dataset) = (Arc::clone(&self.stack.source), Arc::clone(&self.dataset));
         let priority = Priority { tier, weight: 0.0 };
-        ElementReader { source, dataset, is_decoded, priority, doubt: self.doubt.clone() }
+        ElementReader { source, dataset, is_decoded, priority, stale: self.stale.clone() }
     }
 
     /// An operation on its way; `heard` is the newest that it said of its progress.
@@ -336,8 +336,8 @@ impl Connection {
         called.on_progress = Arc::new(move |progress| {
             *heard.lock().unwrap_or_else(PoisonError::into_inner) = Some(progress);
         });
-        let (stack, doubt) = (self.stack.clone(), self.doubt.clone());
-        Ok(async move { doubt.heed(stack.call(called, Urgency::of(Priority::NORMAL)).await) })
+        let (stack, stale) = (self.stack.clone(), self.stale.clone());
+        Ok(async move { stale.note(stack.call(called, Urgency::of(Priority::NORMAL)).await) })
     }
 }
 
@@ -352,7 +352,7 @@ fn begin<T: Send + 'static>(
     let task = runtime.spawn(async move {
         let result = AssertUnwindSafe(work).catch_unwind().await;
         let result = result.unwrap_or_else(|_| Err(Error::internal("a read ended in a panic")));
-        tellers::tell(move |py| {
+        callbacks::run(move |py| {
             let called = match result {
                 Ok(value) => told(py, value).and_then(|value| done.call1(py, (value, py.None()))),
                 Err(error) => exception(py, &error).and_then(|e| done.call1(py, (py.None(), e))),

@@ -2,14 +2,14 @@
 //! holding Python's lock while anything waits. What Python people see (mappings, indexing, futures) is Python:
 //! `corridor/*.py`. Knows no protocol and no format.
 
+mod callbacks;
 mod connection;
 mod errors;
 mod many;
 mod picture;
+mod reads;
 mod runtime;
 mod slabs;
-mod tellers;
-mod wanted;
 
 use pyo3::prelude::*;
 

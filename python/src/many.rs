@@ -10,18 +10,19 @@ use futures::stream::StreamExt;
 use numpy::PyArray1;
 use pyo3::prelude::*;
 
+use crate::callbacks;
 use crate::connection::{Connection, Reading};
 use crate::errors::{exception, raise};
+use crate::reads::{ElementReader, SelectionArgument, read_each};
 use crate::runtime::{runtime, wait};
-use crate::tellers;
-use crate::wanted::{ElementReader, SelectionArgument, read_each};
 
 /// One of many reads: of which data set, what, and whether its values are decoded.
 #[derive(FromPyObject)]
 pub(crate) struct ReadArgument(Py<Connection>, SelectionArgument, bool);
 
 fn readers(asked: Vec<ReadArgument>, tier: u8) -> Vec<(ElementReader, SelectionArgument)> {
-    let reader = |ReadArgument(connection, wanted, is_decoded)| (connection.get().reader(is_decoded, tier), wanted);
+    let reader =
+        |ReadArgument(connection, wanted, is_decoded)| (connection.get().reader(is_decoded, tier), wanted);
     asked.into_iter().map(reader).collect()
 }
 
@@ -49,7 +50,12 @@ pub(crate) fn read_many(
 /// end, on other threads; `done(None, None, exception)` for all that have not ended when none will any more. Nothing is
 /// called after the reading was cancelled.
 #[pyfunction]
-pub(crate) fn begin_many(py: Python<'_>, asked: Vec<ReadArgument>, tier: u8, done: Py<PyAny>) -> PyResult<Reading> {
+pub(crate) fn begin_many(
+    py: Python<'_>,
+    asked: Vec<ReadArgument>,
+    tier: u8,
+    done: Py<PyAny>,
+) -> PyResult<Reading> {
     let runtime = runtime().map_err(|e| raise(py, &e))?;
     let each = read_each(readers(asked, tier));
     let done = Arc::new(done);
@@ -69,7 +75,7 @@ pub(crate) fn begin_many(py: Python<'_>, asked: Vec<ReadArgument>, tier: u8, don
 
 async fn tell(done: &Arc<Py<PyAny>>, number: Option<usize>, elements: Result<Vec<u8>>) {
     let done = Arc::clone(done);
-    tellers::tell(move |py| {
+    callbacks::run(move |py| {
         let called = match elements {
             Ok(bytes) => done.call1(py, (number, PyArray1::from_vec(py, bytes), py.None())),
             Err(error) => exception(py, &error).and_then(|e| done.call1(py, (number, py.None(), e))),

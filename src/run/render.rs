@@ -38,7 +38,8 @@ pub(crate) async fn run(options: &RenderOptions, ranks: Option<Ranks>) -> Result
     let Some(RenderJob { request, size, company, stack, means }) = order else { return Ok(()) };
     let painter = Arc::clone(means.painter());
     let is_several = request.is_several() || is_film(&options.output)?;
-    let (unit, what) = if is_several { (ProgressUnit::Pictures, "drawing") } else { (ProgressUnit::Blocks, "fetching") };
+    let (unit, what) =
+        if is_several { (ProgressUnit::Pictures, "drawing") } else { (ProgressUnit::Blocks, "fetching") };
     let meter = ProgressMeter::new(unit, progress);
     let on_progress = |done, total| meter.set(what, done, total);
     let drawn = draw(&stack.source, &request, size, means, company, &options.output, on_progress).await;

@@ -44,7 +44,7 @@ pub(crate) struct StaleFlag(Arc<AtomicBool>);
 
 impl StaleFlag {
     /// Passes on how something ended.
-    pub(crate) fn heed<T>(&self, end: Result<T>) -> Result<T> {
+    pub(crate) fn note<T>(&self, end: Result<T>) -> Result<T> {
         end.inspect_err(|error| {
             if matches!(error.kind(), ErrorKind::Stale | ErrorKind::Unreachable) {
                 self.0.store(true, Ordering::Relaxed);
@@ -52,7 +52,7 @@ impl StaleFlag {
         })
     }
 
-    pub(crate) fn is_there(&self) -> bool {
+    pub(crate) fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
@@ -64,7 +64,7 @@ pub(crate) struct ElementReader {
     pub(crate) dataset: Arc<Dataset>,
     pub(crate) is_decoded: bool,
     pub(crate) priority: Priority,
-    pub(crate) doubt: StaleFlag,
+    pub(crate) stale: StaleFlag,
 }
 
 impl ElementReader {
@@ -212,7 +212,7 @@ async fn of_their_state(ended: Vec<EndedRead>) -> Vec<ArrivedRead> {
             Err(state) if end.is_ok() || state.kind() == ErrorKind::Stale => Err(state),
             _ => end,
         };
-        landed.push((number, landing.reader.doubt.heed(end).map(|()| landing)));
+        landed.push((number, landing.reader.stale.note(end).map(|()| landing)));
     }
     landed
 }

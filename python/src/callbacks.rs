@@ -15,7 +15,7 @@ const MAX_THREADS: usize = 4;
 /// Ends that wait to be told; the reads behind them wait in their tasks, which takes no thread.
 const MAX_WAITING: usize = 1024;
 
-static TELLERS: LazyLock<CallbackThreads> = LazyLock::new(CallbackThreads::default);
+static CALLBACK_THREADS: LazyLock<CallbackThreads> = LazyLock::new(CallbackThreads::default);
 
 type Callback = Box<dyn FnOnce(Python<'_>) + Send>;
 /// Event to tell Python, and its place in the queue.
@@ -25,10 +25,10 @@ type QueuedCallback = (Callback, OwnedSemaphorePermit);
 ///
 /// # Cancel safety
 /// What is dropped before it was put into the queue is never done.
-pub(crate) async fn tell(what: impl FnOnce(Python<'_>) + Send + 'static) {
+pub(crate) async fn run(what: impl FnOnce(Python<'_>) + Send + 'static) {
     // The semaphore is never closed.
-    let Ok(place) = Arc::clone(&TELLERS.places).acquire_owned().await else { return };
-    TELLERS.put(Box::new(what), place);
+    let Ok(place) = Arc::clone(&CALLBACK_THREADS.places).acquire_owned().await else { return };
+    CALLBACK_THREADS.put(Box::new(what), place);
 }
 
 struct CallbackThreads {
@@ -53,11 +53,11 @@ impl Default for CallbackThreads {
 }
 
 impl CallbackThreads {
-    fn put(&'static self, telling: Callback, place: OwnedSemaphorePermit) {
+    fn put(&'static self, callback: Callback, place: OwnedSemaphorePermit) {
         let mut state = self.state();
-        state.waiting.push_back((telling, place));
+        state.waiting.push_back((callback, place));
         if state.waiting.len() > state.idle && state.threads < MAX_THREADS {
-            let began = thread::Builder::new().name("corridor-tell".into()).spawn(|| self.run());
+            let began = thread::Builder::new().name("corridor-tell".into()).spawn(|| self.work());
             state.threads += usize::from(began.is_ok());
         }
         if state.threads > 0 {
@@ -66,22 +66,22 @@ impl CallbackThreads {
         } else if let Some(first) = state.waiting.pop_front() {
             // The system gives no thread: late is better than never.
             drop(state);
-            self.tell_from(first);
+            self.run_from(first);
         }
     }
 
-    fn run(&self) {
+    fn work(&self) {
         // Until Python ends, and nobody is left to hear of anything.
-        while self.tell_from(self.wait()).is_some() {}
+        while self.run_from(self.wait()).is_some() {}
     }
 
     /// Tells `first` and all that wait meanwhile; `None` when Python takes no more.
-    fn tell_from(&self, first: QueuedCallback) -> Option<()> {
+    fn run_from(&self, first: QueuedCallback) -> Option<()> {
         let mut next = Some(first);
         Python::try_attach(|py| {
-            while let Some((telling, _place)) = next.take() {
+            while let Some((callback, _place)) = next.take() {
                 // A panic is a bug; it costs one answer, not the thread.
-                drop(catch_unwind(AssertUnwindSafe(|| telling(py))));
+                drop(catch_unwind(AssertUnwindSafe(|| callback(py))));
                 next = self.state().waiting.pop_front();
             }
         })
