@@ -192,7 +192,7 @@ impl Export {
     /// `Unsupported` for the data of other servers; those of opening.
     ///
     /// # Cancel safety
-    /// Safe: the next description is made with the meaning that was said last.
+    /// Safe: the next description uses the meaning set last.
     pub async fn interpret(self: &Arc<Self>, meaning: Option<Meaning>) -> Result<bool> {
         if !matches!(self.location, Location::Path(_)) {
             return Err(Error::unsupported(
@@ -201,10 +201,16 @@ impl Export {
             ));
         }
         let before = self.stack().await?.source.describe().await?;
-        *self.meaning.lock() = meaning;
+        let former = std::mem::replace(&mut *self.meaning.lock(), meaning);
         self.suspect();
-        let now = self.describe().await?;
-        Ok((before.id, before.generation) != (now.id, now.generation))
+        match self.describe().await {
+            Ok(now) => Ok((before.id, before.generation) != (now.id, now.generation)),
+            Err(error) => {
+                *self.meaning.lock() = former;
+                self.suspect();
+                Err(error)
+            }
+        }
     }
 
     /// Marks a data set of a folder as used; may close the one that was used longest ago. Reads from that one go on.
@@ -786,6 +792,44 @@ mod tests {
         *all[1].described.lock() = None;
         assert!(exports.at(&place(dataset.generation)).now_or_never().unwrap().is_ok(), "nor what is new");
         assert!(exports.at(&place(Generation(77))).now_or_never().is_none(), "it may be what hangs");
+    }
+
+    /// Opens a computed field; refuses to take the values as labels.
+    struct WithoutLabels;
+
+    impl Opener for WithoutLabels {
+        fn open(&self, _: Location, meaning: Option<Meaning>) -> BoxFuture<'static, Result<Stack>> {
+            if meaning == Some(Meaning::Labels) {
+                return async { Err(Error::unsupported("no labels")) }.boxed();
+            }
+            OpensHere.open("synthetic:waves?shape=4,5,6".parse().expect("a location"), meaning)
+        }
+
+        fn said_meaning(&self) -> Option<Meaning> {
+            None
+        }
+
+        fn asks_again_after(&self) -> Duration {
+            ASK_AGAIN_AFTER
+        }
+
+        fn for_one_of(&self, _: usize) -> Arc<dyn Opener> {
+            Arc::new(Self)
+        }
+
+        fn for_folder(&self, _: PathBuf) -> Arc<dyn Opener> {
+            Arc::new(Self)
+        }
+    }
+
+    #[tokio::test]
+    async fn a_meaning_that_cannot_be_used_is_not_kept() {
+        let location = Location::Path(PathBuf::from("data.h5"));
+        let export = Arc::new(Export::new("data".into(), location, Arc::new(WithoutLabels), None));
+        let refused = export.interpret(Some(Meaning::Labels)).await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Unsupported);
+        export.suspect();
+        assert!(export.describe().await.is_ok(), "the former meaning is in force again");
     }
 
     #[tokio::test]
