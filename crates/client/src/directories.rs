@@ -1,6 +1,6 @@
-//! Folders of this user: where running servers leave their note, where the identity and made levels are kept.
+//! Directories of this user: for the records of running servers, the server's identity, and generated levels.
 //!
-//! Looked up once at the start and passed on as a value, so that tests can use folders of their own.
+//! Determined once at the start and passed on as a value, so that tests can use directories of their own.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::Write;
@@ -9,26 +9,27 @@ use std::path::{Path, PathBuf};
 
 use array::{Error, ErrorKind, Result};
 
-/// Folders of this user.
+/// Directories of this user.
 #[derive(Clone, Debug)]
 pub struct UserDirectories {
-    /// Notes of running servers; gone after a reboot where the system has such a place.
+    /// Records of running servers; deleted at a reboot where the system has such a directory.
     pub runtime: PathBuf,
     /// The server's certificate and key.
     pub identity: PathBuf,
     /// Levels made on demand, and indexes; may be deleted at any time.
     pub cache: PathBuf,
-    /// Memory of network paths.
+    /// Database of network paths.
     pub state: PathBuf,
 }
 
 impl UserDirectories {
-    /// From `XDG_RUNTIME_DIR`, `XDG_CACHE_HOME`, `XDG_CONFIG_HOME`, `XDG_STATE_HOME`, or their defaults below the home folder;
-    /// `CORRIDOR_CACHE_DIR` names another folder for made levels (a scratch disk). Without a home folder, as services and
-    /// containers often are, below one of this user alone in the folder for temporary files.
+    /// Determines the directories from `XDG_RUNTIME_DIR`, `XDG_CACHE_HOME`, `XDG_CONFIG_HOME`, `XDG_STATE_HOME`, or
+    /// their defaults below the home directory. `CORRIDOR_CACHE_DIR` sets another directory for generated levels (such
+    /// as a scratch disk). Without a home directory, as is usual for services and containers, they are below a private
+    /// directory in the directory for temporary files.
     ///
     /// # Errors
-    /// `Denied` when somebody else has that folder.
+    /// `Denied` if another user owns that directory.
     pub fn of_user() -> Result<Self> {
         let variable = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
         let named = ["XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"].map(variable);
@@ -59,7 +60,7 @@ impl UserDirectories {
         self.identity.join("corridor.toml")
     }
 
-    /// Everything below one folder, as tests want it.
+    /// Returns directories below one folder, for tests.
     #[must_use]
     pub fn below(folder: &Path) -> Self {
         Self {
@@ -71,7 +72,8 @@ impl UserDirectories {
     }
 }
 
-/// A folder in `temporary` that stands for the home of a user who has none: nobody else may have made it, or be able to look into it.
+/// Returns a directory in `temporary` that replaces the home directory of a user who has none: no other user may have
+/// created it, or have access to it.
 fn without_home(temporary: &Path) -> Result<PathBuf> {
     let user = rustix::process::geteuid().as_raw();
     let folder = temporary.join(format!("corridor-{user}"));
@@ -91,7 +93,7 @@ fn without_home(temporary: &Path) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Makes `folder` readable by this user alone.
+/// Makes `folder` accessible to this user alone.
 ///
 /// # Errors
 /// `Io`, `Denied`.
@@ -100,7 +102,7 @@ pub fn private_folder(folder: &Path) -> Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(at)
 }
 
-/// Writes a file that only this user can read, all or nothing.
+/// Writes a file that only this user can read, atomically.
 ///
 /// # Errors
 /// `Io`, `Denied`.
@@ -110,7 +112,7 @@ pub fn write_private(path: &Path, text: &str) -> Result<()> {
     let write = || -> std::io::Result<()> {
         let mut file: File =
             OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
-        // An older file of this name keeps its mode when opened; make sure.
+        // An existing file of this name keeps its mode when it is opened.
         file.set_permissions(fs::Permissions::from_mode(0o600))?;
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
@@ -122,7 +124,7 @@ pub fn write_private(path: &Path, text: &str) -> Result<()> {
 /// Reads a small private file; refuses one that others may read or write.
 ///
 /// # Errors
-/// `NotFound`; `Denied` when its mode is too open; `Io`.
+/// `NotFound`; `Denied` if its mode allows access to others; `Io`.
 pub fn read_private(path: &Path, max_bytes: u64) -> Result<String> {
     let at = |e: std::io::Error| Error::from(e).context(format!("file `{}`", path.display()));
     let about = fs::metadata(path).map_err(at)?;

@@ -1,4 +1,5 @@
-//! Which server has which data set: each is asked for its list, and what has the same name must be the same.
+//! Finds the servers of each data set: every server is asked for its list, and data sets of the same name must be the
+//! same.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,22 +13,22 @@ use crate::dial::Dialer;
 use crate::remote::RemoteSource;
 use crate::requests::List;
 
-/// Most data sets of one catalogue.
+/// Maximum number of data sets in one catalogue.
 pub const MAX_DATASETS: usize = 1024;
-/// How long a server may take to say what it has.
+/// Timeout for the list of one server's data sets.
 const LIST_WITHIN: Duration = Duration::from_secs(10);
-/// How long it may take to describe a data set.
+/// Timeout for the description of one data set.
 const DESCRIBED_WITHIN: Duration = Duration::from_secs(30);
 
 /// A server that may have some of the data sets.
 pub struct CatalogueHost {
-    /// Its address for people.
+    /// Address of the server, for display.
     pub name: String,
-    /// Its dialer.
+    /// Dialer of the server.
     pub dialer: Dialer,
 }
 
-/// A data set, and who has it.
+/// A data set, and the servers that have it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundDataset {
     /// Name of the data set.
@@ -36,11 +37,11 @@ pub struct FoundDataset {
     pub hosts: Vec<usize>,
 }
 
-/// The data sets of all servers by name; only the one called `dataset` unless that is empty.
+/// Lists the data sets of all servers by name; only the one called `dataset` unless that is empty.
 ///
 /// # Errors
-/// That of a server that does not answer: what it has is not known. `NotFound` for no data set, `TooLarge` for more
-/// than [`MAX_DATASETS`].
+/// The error of a server that does not answer, because its data sets are not known then. `NotFound` if there is no data
+/// set, `TooLarge` for more than [`MAX_DATASETS`].
 pub async fn find(hosts: &[CatalogueHost], dataset: &str) -> Result<Vec<FoundDataset>> {
     let mut found: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     let answers = join_all(hosts.iter().map(list)).await;
@@ -78,11 +79,12 @@ fn unknown(error: Error, host: &CatalogueHost) -> Error {
     error.context(format!("server {}: {what}", host.name))
 }
 
-/// Whether every server has one data set and all have the same: then they are replicas, whatever they call it. Of those
-/// that call it the same one that cannot be asked now is not counted; any other may have a part of the data.
+/// Returns whether every server has one data set and all of these are the same: they are then replicas, whatever their
+/// names are. Servers that cannot be reached are ignored where they list the data set under the same name; a server
+/// that lists another name may have a part of the data.
 ///
 /// # Errors
-/// Why a server that has a data set of another name does not say what it is.
+/// The error of describing a data set of another name.
 pub async fn is_one(hosts: &[CatalogueHost], found: &[FoundDataset]) -> Result<bool> {
     let each = |host: usize| found.iter().filter(|f| f.hosts.contains(&host)).count() == 1;
     if !(0..hosts.len()).all(each) {
@@ -100,11 +102,11 @@ pub async fn is_one(hosts: &[CatalogueHost], found: &[FoundDataset]) -> Result<b
     Ok(identities.windows(2).all(|pair| pair[0] == pair[1]))
 }
 
-/// Checks that all servers of a data set describe the same identity and generation. Servers that cannot be asked are
-/// skipped here; they are compared when they can be asked.
+/// Checks that all servers of a data set describe the same identity and generation. Servers that cannot be reached are
+/// skipped; they are compared when they can be reached.
 ///
 /// # Errors
-/// `Invalid`, naming two that differ.
+/// `Invalid`, naming two servers that differ.
 pub async fn same_everywhere(hosts: &[CatalogueHost], found: &FoundDataset) -> Result<()> {
     if found.hosts.len() < 2 {
         return Ok(());
@@ -134,10 +136,10 @@ async fn identity(host: &CatalogueHost, dataset: &str) -> Result<(DatasetId, Gen
     Ok((described.id, described.generation))
 }
 
-/// The description of a data set, in time: one server that stalls must not hold up all others.
+/// Describes a data set within a time limit, so that one server that stalls does not delay all others.
 ///
 /// # Errors
-/// `TimedOut`, or why it cannot be described.
+/// `TimedOut`, or the error of describing.
 pub(super) async fn described(source: &dyn Source) -> Result<Arc<Dataset>> {
     let late = || {
         let secs = DESCRIBED_WITHIN.as_secs();

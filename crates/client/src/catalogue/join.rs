@@ -1,13 +1,14 @@
-//! One description of many data sets, and where each stretch of an array lies. Pure.
+//! Joins the descriptions of many data sets into one, and records where each segment of an array lies. Pure: does no
+//! input or output.
 //!
-//! Data sets that differ in nothing but time are a *series*: the same arrays, of which those whose first axis is time
-//! continue one another. They are joined in the order of their first times, which must have the same units and must not
-//! overlap; reference dates may differ where calendars agree, and times are then converted to the first data set's. Each
-//! such array becomes one; of the others (a grid's latitudes) the first data set's stand for all. A data set that continues
-//! nothing is a series of itself.
+//! Data sets that differ only in time form a *series*: they have the same arrays, and the arrays whose first axis is
+//! time continue one another. They are joined in the order of their first times, which must have the same units and
+//! must not overlap. Reference dates may differ where calendars agree; times are then converted to the reference date
+//! of the first data set. Each array with a time axis becomes one array; of every other array (such as the latitudes of
+//! a grid) the copy of the first data set is used. A data set that continues no other one is a series of its own.
 //!
-//! Where everything is one series, arrays have their own names; else `SERIES/ARRAY`, a series of several being called
-//! `FIRST..LAST`.
+//! If there is only one series, arrays keep their own names; otherwise they are called `SERIES/ARRAY`, where a series
+//! of several data sets is called `FIRST..LAST`.
 
 use std::sync::Arc;
 
@@ -19,25 +20,25 @@ use wire::ops::BlockPlace;
 
 use super::series::{self, SeriesMember, TimeShift};
 
-/// So far may the steps of regular times differ, as a share of the step.
+/// Maximum deviation between steps of regular times, as a fraction of the step.
 const STEP_TOLERANCE: f64 = 1e-6;
 
-/// A stretch of an array along its first axis, and where it lies.
+/// A segment of an array along its first axis, and its location.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ArraySegment {
     /// Number of the data set in the catalogue.
     pub(super) entry: usize,
-    /// Number of the array there.
+    /// Number of the array in that data set.
     pub(super) array: u32,
     id: DatasetId,
     generation: Generation,
-    /// First index of the stretch.
+    /// First index of the segment.
     from: u64,
-    /// One past its last index.
+    /// Index after the last one of the segment.
     to: u64,
-    /// Blocks per level there.
+    /// Number of blocks of the segment on each level.
     blocks: Vec<Vec<u64>>,
-    /// Shift that converts its values to those of the series.
+    /// Shift that converts its values to the time reference of the series.
     pub(super) shift: Option<TimeShift>,
 }
 
@@ -56,23 +57,23 @@ impl ArraySegment {
     }
 }
 
-/// Description of a catalogue, with the parts of its arrays.
+/// Description of a catalogue, with the segments of its arrays.
 #[derive(Debug)]
 pub(super) struct JoinedCatalogue {
     pub(super) dataset: Arc<Dataset>,
-    /// Parts of each array, in order along its first axis; at least one for each array.
+    /// Segments of each array, in order along its first axis; at least one for each array.
     parts: Vec<Vec<ArraySegment>>,
 }
 
 impl JoinedCatalogue {
-    /// Which data set has all of an array, and the place there.
+    /// Returns the data set that contains all of an array, and the place of the array in it.
     pub(super) fn place_there(&self, place: &BlockPlace) -> Option<(usize, BlockPlace)> {
         let [only] = &self.parts.get(place.array as usize)?[..] else { return None };
         let &ArraySegment { entry, array, id, generation, .. } = only;
         Some((entry, BlockPlace { dataset: id, generation, array, level: place.level }))
     }
 
-    /// The block of one data set that is exactly this one, if there is one.
+    /// Returns the block of one data set that is identical to this block, if there is one.
     pub(super) fn block_there(
         &self,
         key: BlockKey,
@@ -104,7 +105,8 @@ impl JoinedCatalogue {
         Some((part, there(part, own.block_index(&at))))
     }
 
-    /// Cuts a selection of an array, and its target, into stretches of one data set each, as selections there.
+    /// Splits a selection of an array, and its target, into segments of one data set each, as selections in that data
+    /// set.
     pub(super) fn stretches(
         &self,
         array: u32,
@@ -125,10 +127,10 @@ impl JoinedCatalogue {
             }
             let own = AxisRange { start: range.index(first) - part.from, count, step: range.step };
             let ranges = [&[own], others].concat();
-            // Counts of a target in memory.
+            // Element counts of a target fit in memory, and in `usize`.
             let (region, left) = rest.split(0, usize::try_from(count).unwrap_or(usize::MAX));
             rest = left;
-            // A part of a legal selection is legal.
+            // A part of a valid selection is valid.
             found.extend(Selection::new(ranges).ok().map(|selection| (part, selection, region)));
         }
         found
@@ -138,7 +140,7 @@ impl JoinedCatalogue {
 /// Joins data sets, given with their names.
 ///
 /// # Errors
-/// `Corrupt` or `TooLarge` when what comes of it is no description.
+/// `Corrupt` or `TooLarge` if the joined description is not valid.
 pub(super) fn join(described: &[(String, Arc<Dataset>)]) -> Result<JoinedCatalogue> {
     let mut warnings = Vec::new();
     let all_series = series::series(described, &mut warnings);
@@ -180,7 +182,7 @@ pub(super) fn join(described: &[(String, Arc<Dataset>)]) -> Result<JoinedCatalog
     Ok(JoinedCatalogue { dataset: Arc::new(dataset), parts })
 }
 
-/// The groups of a data set below the name that it has among others; the first is the data set itself.
+/// Returns the groups of a data set below its name in the catalogue; the first group is the data set itself.
 fn named_groups(dataset: &Dataset, name: &str) -> Vec<Group> {
     let root = Group { path: name.into(), format: dataset.format.clone(), ..Group::default() };
     let mut groups = vec![root];
@@ -194,7 +196,7 @@ fn named_groups(dataset: &Dataset, name: &str) -> Vec<Group> {
     groups
 }
 
-/// Identity of a catalogue: computed from the names, identities and generations of all its data sets.
+/// Computes the identity of a catalogue from the names, identities and generations of all its data sets.
 fn identity(described: &[(String, Arc<Dataset>)]) -> DatasetId {
     let part = |(name, d): &(String, Arc<Dataset>)| format!("{name}\n{}\n{}", d.id, d.generation.0);
     DatasetId::of(std::iter::once("catalogue".to_owned()).chain(described.iter().map(part)))
@@ -209,7 +211,7 @@ fn series_name(described: &[(String, Arc<Dataset>)], members: &[SeriesMember]) -
     }
 }
 
-/// One array of a series, and its parts.
+/// Joins one array of a series; returns it with its segments.
 fn joined_array(
     described: &[(String, Arc<Dataset>)],
     members: &[SeriesMember],
@@ -256,19 +258,19 @@ fn joined_array(
     Ok((joined, parts))
 }
 
-/// The blocks that all parts have, where they continue one another without a gap.
+/// Returns the block shape per level that all segments share, if they continue one another without a gap.
 fn shared_blocks<'a>(parts: &[ArraySegment], levels: impl Iterator<Item = &'a Level>) -> Option<Vec<u64>> {
     let block = same(levels.map(|level| &level.block))?;
     parts.iter().all(|part| part.from % block[0] == 0).then_some(block)
 }
 
-/// Returns the value that all items have in common; `None` if they differ, or if there are none.
+/// Returns the value that all items have in common; `None` if they differ or there are none.
 fn same<'a, T: PartialEq + Clone + 'a>(mut all: impl Iterator<Item = &'a T>) -> Option<T> {
     let first = all.next()?;
     all.all(|other| other == first).then(|| first.clone())
 }
 
-/// Coordinates, along time, of the samples of a series of `count` samples.
+/// Returns the coordinates along time of the samples of a series of `count` samples.
 fn coordinates(arrays: &[(SeriesMember, &ArrayInfo)], count: u64) -> Coordinates {
     let of_time =
         || arrays.iter().map(|(m, array)| (&array.axes[0].coordinates, array.shape()[0], m.times_later));

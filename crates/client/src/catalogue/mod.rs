@@ -1,12 +1,13 @@
-//! A catalogue: data sets of several servers as one [`Source`], and those that follow one another in time as one array.
+//! A catalogue: data sets of several servers as one [`Source`]. Data sets that follow one another in time become one
+//! array.
 //!
-//! - `found` asks servers what they have.
-//! - `clock` (pure) tells which data sets follow one another in time, whatever day they count from.
-//! - `join` (pure) makes one description of many, and says where each stretch of an array lies.
-//! - `many` asks each data set once for all that many reads have there.
+//! - `discovery` asks servers for their data sets.
+//! - `series` (pure) decides which data sets follow one another in time, whatever their reference dates are.
+//! - `join` (pure) joins many descriptions into one, and records where each segment of an array lies.
+//! - `read_many` sends each data set one request for all reads of a call that lie in it.
 //!
-//! It knows no network: every data set is a [`Source`], of one server or of several that have it. Nothing is ever put
-//! together from two states of a data set: when one changes, all of the catalogue is stale.
+//! This module does not use the network: every data set is a [`Source`], of one server or of several replicas. A result
+//! never mixes two states of a data set: when one data set changes, the whole catalogue is stale.
 
 mod discovery;
 mod join;
@@ -32,25 +33,26 @@ use discovery::described;
 pub use discovery::{CatalogueHost, FoundDataset, MAX_DATASETS, find, is_one, same_everywhere};
 use join::{ArraySegment, JoinedCatalogue};
 
-/// Data sets that are described at a time.
+/// Number of data sets that are described concurrently.
 const DESCRIBED_AT_ONCE: usize = 32;
-/// Descriptions of all data sets together, as they travel, bytes.
+/// Maximum size of the descriptions of all data sets of a catalogue together, encoded, in bytes.
 const MAX_DESCRIBED_BYTES: usize = 64 << 20;
-/// Blocks of one call that are under way.
+/// Maximum number of blocks of one call in flight.
 const MAX_BLOCKS_UNDER_WAY: usize = 512;
-/// Stretches of one read that are under way, and data sets of which many reads are: each is cut further by whoever has it.
+/// Maximum number of segments of one read in flight, and of data sets that many reads are sent to at a time. The source
+/// of each segment splits it further.
 const MAX_STRETCHES_UNDER_WAY: usize = 64;
 
 /// One data set of a catalogue.
 #[derive(Clone)]
 pub struct CatalogueEntry {
-    /// Its name where it is.
+    /// Name of the data set on its server.
     pub name: String,
-    /// How it is asked.
+    /// Source of the data set.
     pub source: Arc<dyn Source>,
 }
 
-/// Several data sets as one. Clones share everything.
+/// Several data sets as one source. Clones share all state.
 #[derive(Clone)]
 pub struct Catalogue(Arc<CatalogueState>);
 
@@ -62,7 +64,7 @@ struct CatalogueState {
 }
 
 impl Catalogue {
-    /// Creates a catalogue of these data sets; asks nothing yet.
+    /// Creates a catalogue of these data sets, without requests.
     ///
     /// # Errors
     /// `Invalid` for none, `TooLarge` for more than [`MAX_DATASETS`].
@@ -104,7 +106,7 @@ impl Catalogue {
         joined
     }
 
-    /// Describes all and joins them.
+    /// Describes all data sets and joins them.
     async fn join(&self) -> Result<Arc<JoinedCatalogue>> {
         let mut describing = stream::iter(self.0.entries.clone())
             .map(|entry| async move {
@@ -126,11 +128,11 @@ impl Catalogue {
         Ok(Arc::new(join::join(&described)?))
     }
 
-    /// Returns the number of the data set that has all of an array, and the array's place in it; `None` if several
-    /// have parts.
+    /// Returns the number of the data set that contains all of an array, and the array's place in it; `None` if several
+    /// data sets contain parts of it.
     ///
     /// # Errors
-    /// Those of describing; `Stale` for a place of another state.
+    /// The errors of describing; `Stale` for a place of another state.
     pub(crate) async fn place_there(&self, place: &BlockPlace) -> Result<Option<(usize, BlockPlace)>> {
         let joined = self.joined().await?;
         if (place.dataset, place.generation) != (joined.dataset.id, joined.dataset.generation) {
@@ -139,7 +141,7 @@ impl Catalogue {
         Ok(joined.place_there(place))
     }
 
-    /// Says of which data set an error is. A stale one means that what is known of all is old.
+    /// Adds the name of the data set to an error. A stale data set invalidates the joined description.
     fn heed(&self, part: &ArraySegment, error: Error) -> Error {
         if error.kind() == ErrorKind::Stale {
             *self.0.known.lock() = None;
@@ -147,7 +149,7 @@ impl Catalogue {
         of_dataset(error, &self.0.entries[part.entry].name)
     }
 
-    /// One block; `None` when it was withdrawn.
+    /// Fetches one block; `None` if it was withdrawn.
     async fn one(&self, want: Want) -> Option<Completion> {
         let result = want.drive(self.fetch(&want), |_| ()).await?;
         Some(Completion { key: want.key(), result })
@@ -168,7 +170,7 @@ impl Catalogue {
         Ok(Arc::new(Block { key, content }))
     }
 
-    /// A block that no data set has as one.
+    /// Assembles a block that no single data set contains.
     async fn gathered(
         &self,
         joined: &Arc<JoinedCatalogue>,
@@ -186,7 +188,7 @@ impl Catalogue {
         Ok(Content::Data { bytes: bytes.into(), range })
     }
 
-    /// Reads every stretch from where it lies.
+    /// Reads every segment from its data set.
     async fn stretches(&self, joined: &JoinedCatalogue, request: ReadRequest, into: Region) -> Result<()> {
         let stretches = joined.stretches(request.array, &request.selection, into);
         let reads = stretches.into_iter().map(|(part, selection, region)| {
@@ -197,7 +199,7 @@ impl Catalogue {
         stream::iter(reads).buffer_unordered(MAX_STRETCHES_UNDER_WAY).try_collect().await
     }
 
-    /// Reads one stretch; afterwards its data set must still be in the state that was joined.
+    /// Reads one segment, and checks afterwards that its data set is still in the state that was joined.
     async fn stretch(&self, part: &ArraySegment, request: ReadRequest, into: Region) -> Result<()> {
         self.unchanged(part).await?;
         let source = &self.0.entries[part.entry].source;
@@ -214,7 +216,7 @@ impl Catalogue {
         self.unchanged(part).await
     }
 
-    /// Whether a data set is in the state that was joined.
+    /// Checks that a data set is in the state that was joined.
     async fn unchanged(&self, part: &ArraySegment) -> Result<()> {
         let found = self.0.entries[part.entry].source.describe().await;
         found.and_then(|found| part.check_same(&found)).map_err(|error| self.heed(part, error))

@@ -1,4 +1,4 @@
-//! Many reads of one call over a catalogue: each data set is asked once for all that lies in it.
+//! Many reads of one call over a catalogue: each data set gets one request for all reads that lie in it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,27 +10,27 @@ use futures::stream::{self, StreamExt};
 use super::{ArraySegment, Catalogue, MAX_STRETCHES_UNDER_WAY};
 use crate::reading::read_batches::all_fail;
 
-/// Ends for which one look shows that their data set has not changed.
+/// Number of results for which one check shows that their data set has not changed.
 const PROVEN_TOGETHER: usize = 256;
 
 type Ends = Vec<(usize, Result<()>)>;
 
-/// Reads of stretches that lie in one data set, with the numbers of the caller's reads that they belong to.
+/// Reads of segments in one data set, with the numbers of the caller's reads that they belong to.
 struct SegmentReads {
     part: Arc<ArraySegment>,
     numbers: Vec<usize>,
     reads: Vec<(ReadRequest, Region)>,
 }
 
-/// Reads of which some stretches have not ended.
+/// Reads of which some segments have not completed.
 struct PendingReads {
-    /// Stretches of each.
+    /// Number of segments of each read that have not completed.
     left: Vec<usize>,
     failed: BTreeMap<usize, Error>,
 }
 
 impl PendingReads {
-    /// A stretch has ended; with the last one so has its read.
+    /// Records that a segment has completed; returns the result of its read after the last one.
     fn ended(&mut self, number: usize, end: Result<()>) -> Option<(usize, Result<()>)> {
         if let Err(error) = end {
             self.failed.entry(number).or_insert(error);
@@ -42,10 +42,10 @@ impl PendingReads {
 }
 
 impl Catalogue {
-    /// Reads each from where it lies.
+    /// Reads each request from the data sets that contain it.
     ///
     /// # Cancel safety
-    /// Dropping it withdraws what has not ended.
+    /// Dropping the stream withdraws the reads that have not completed.
     pub(super) async fn read_each(self, reads: Vec<(ReadRequest, Region)>) -> ReadEnds {
         let joined = match self.joined().await {
             Ok(joined) => joined,
@@ -54,7 +54,7 @@ impl Catalogue {
         let mut there: BTreeMap<usize, SegmentReads> = BTreeMap::new();
         let mut unfinished = PendingReads { left: vec![0; reads.len()], failed: BTreeMap::new() };
         let mut ended = Vec::new();
-        // Times that are counted from another day are read by themselves: they are few.
+        // Times with another reference date are read one by one: they are few.
         let mut shifted = Vec::new();
         for (number, (request, into)) in reads.into_iter().enumerate() {
             if let Err(error) = request.check(&joined.dataset, &into) {
@@ -93,7 +93,7 @@ impl Catalogue {
         stream::iter(ended).chain(whole).boxed()
     }
 
-    /// Reads what lies in one data set; before and afterwards it must be in the state that was joined.
+    /// Reads from one data set, and checks before and afterwards that it is in the state that was joined.
     fn read_there(self, SegmentReads { part, numbers, reads }: SegmentReads) -> ReadEnds {
         let count = reads.len();
         let this = self.clone();
@@ -112,7 +112,7 @@ impl Catalogue {
         begun.flatten_stream().map(move |(n, end)| (numbers[n], end)).boxed()
     }
 
-    /// Ends of reads of one data set, of which one look shows that it has not changed.
+    /// Returns results of reads of one data set after one check that the data set has not changed.
     async fn proven(&self, part: &ArraySegment, ended: Ends) -> Ends {
         let proof = self.unchanged(part).await;
         let of_dataset = |(n, end): (usize, Result<()>)| {

@@ -1,9 +1,10 @@
-//! Decides which data sets follow one another in time, and how times of one are converted to those of another. Pure.
+//! Decides which data sets follow one another in time, and how times of one are converted to times of another. Pure:
+//! does no input or output.
 //!
-//! Times are numbers since a reference date, in a calendar. Two data sets are on one clock where calendar and unit agree. Where
-//! only the dates differ, a constant is added to the times of one: to the coordinate, its bounds, and all other arrays along
-//! time in such units. Where adding is not exact (a type too narrow, a packed value, a fill value near times) data sets are
-//! not joined.
+//! Times are numbers since a reference date, in a calendar. Two data sets are comparable if calendar and unit agree. If
+//! only the dates differ, a constant is added to the times of one data set: to the coordinate, its bounds, and all
+//! other arrays along time in such units. Data sets are not joined where the addition is not exact (a type that is too
+//! narrow, a packed value, a fill value near the times).
 
 use std::sync::Arc;
 
@@ -12,17 +13,17 @@ use array::{
     ArrayInfo, Attribute, Attributes, AxisKind, Coordinates, DType, Dataset, ElementType, Scalar, Storage,
 };
 
-/// Least magnitude of a fill value that cannot be a time.
+/// Minimum magnitude of a fill value that cannot be a time.
 const FAR: f64 = 1e9;
 
 /// A data set of a series.
 #[derive(Clone, Debug)]
 pub(super) struct SeriesMember {
-    /// Its number among all.
+    /// Number of the data set in the catalogue.
     pub(super) number: usize,
-    /// Number to add to its times to get those of the series.
+    /// Number to add to its times to convert them to times of the series.
     pub(super) times_later: f64,
-    /// Number to add to the values of each array, by number of the array; 0 where they are no times.
+    /// Number to add to the values of each array, by number of the array; 0 for arrays that do not hold times.
     values_later: Vec<f64>,
 }
 
@@ -50,7 +51,7 @@ impl TimeShift {
     /// Adds the number to every element that is not missing.
     ///
     /// # Errors
-    /// `Unsupported` where a sum is beyond the limits of the element type.
+    /// `Unsupported` if a sum exceeds the range of the element type.
     pub(super) fn apply(&self, bytes: &mut [u8]) -> array::Result<()> {
         let element = self.dtype.element();
         for raw in bytes.chunks_exact_mut(self.dtype.size_bytes()) {
@@ -70,7 +71,7 @@ impl TimeShift {
         Ok(())
     }
 
-    /// Adds the number, which is whole where elements are integers, to one of them.
+    /// Returns the sum of the number and one element; the number is whole for elements of integer type.
     fn sum(&self, whole: i128) -> array::Result<Scalar> {
         let (low, high) = self.dtype.element().limits();
         #[expect(clippy::cast_possible_truncation, reason = "whole days or seconds")]
@@ -88,7 +89,7 @@ impl TimeShift {
     }
 }
 
-/// The data sets by series, each in the order of time.
+/// Groups the data sets by series, each in the order of time.
 pub(super) fn series(
     described: &[(String, Arc<Dataset>)],
     warnings: &mut Vec<String>,
@@ -120,7 +121,7 @@ pub(super) fn series(
     found
 }
 
-/// Sorts the members of a series by time; the error says why they are not joined.
+/// Sorts the members of a series by time; the error is the reason that they are not joined.
 fn in_order(
     members: Vec<TimedDataset>,
     described: &[(String, Arc<Dataset>)],
@@ -164,16 +165,17 @@ fn in_order(
     Ok(joined)
 }
 
-/// Number to add to times by `own` to get times by `base`; `None` where it cannot be expressed.
+/// Returns the number to add to times relative to `own` to get times relative to `base`; `None` if it cannot be
+/// expressed.
 fn later(own: Option<Reference>, base: Option<Reference>) -> Option<f64> {
     match (own, base) {
         (Some(own), Some(base)) => own.in_terms_of(&base),
-        // Units that are not understood are equal as text: `timeless` compares them.
+        // Units that cannot be parsed are compared as text by `timeless`.
         _ => Some(0.0),
     }
 }
 
-/// Whether a number can be added to the stored values of an array of times, exactly.
+/// Returns whether a number can be added exactly to the stored values of an array of times.
 #[expect(clippy::cast_precision_loss, reason = "limits of types, compared with times")]
 fn can_be_added(array: &ArrayInfo, later: f64, member: &TimedDataset) -> bool {
     if later == 0.0 {
@@ -192,7 +194,7 @@ fn can_be_added(array: &ArrayInfo, later: f64, member: &TimedDataset) -> bool {
         ElementType::F64 => true,
         element if element.is_integer() && later.fract() == 0.0 => {
             let (low, high) = element.limits();
-            // Bounds reach beyond times by a step.
+            // Bounds extend beyond times by one step.
             let (first, last) = (member.first + later, member.last + later);
             let margin = (last - first).abs() + 1.0;
             first - margin >= low as f64 && last + margin <= high as f64 && last.abs() < FAR * FAR
@@ -207,14 +209,14 @@ struct TimedDataset {
     number: usize,
     first: f64,
     last: f64,
-    /// How the times along its axis are counted.
+    /// Reference of the times along its axis.
     times: Option<Reference>,
-    /// How the values of each array are counted, where they are such times.
+    /// Reference of the values of each array, for arrays that hold times.
     values: Vec<Option<Reference>>,
 }
 
 impl TimedDataset {
-    /// `None` where times are not known, or not those of all arrays with time.
+    /// Returns `None` if the times of any array with a time axis are not known.
     fn of(number: usize, dataset: &Dataset) -> Option<Self> {
         let mut timed = dataset.arrays.iter().filter(|a| is_timed(a));
         let array = timed.next()?;
@@ -246,7 +248,7 @@ pub(super) fn is_timed(array: &ArrayInfo) -> bool {
     array.axes.first().is_some_and(|axis| axis.kind == AxisKind::Time)
 }
 
-/// The array that holds the coordinates of an array's first axis: in its group, or one around that.
+/// Returns the array that holds the coordinates of an array's first axis: in its group or an enclosing one.
 fn coordinate_of<'a>(dataset: &'a Dataset, array: &ArrayInfo) -> Option<&'a ArrayInfo> {
     let name = &array.axes.first()?.name;
     let mut group = array.name.trim_matches('/');
@@ -267,7 +269,7 @@ fn text<'a>(array: &'a ArrayInfo, name: &str) -> Option<&'a str> {
     }
 }
 
-/// The calendar by which the times of an array are counted.
+/// Returns the calendar of the times of an array.
 fn calendar<'a>(dataset: &'a Dataset, array: &'a ArrayInfo) -> &'a str {
     let of_axis = coordinate_of(dataset, array).and_then(|axis| text(axis, "calendar"));
     of_axis.or_else(|| text(array, "calendar")).unwrap_or("standard")
@@ -277,7 +279,7 @@ fn times_of(dataset: &Dataset, array: &ArrayInfo) -> Option<Reference> {
     Reference::of(&array.axes.first()?.units, calendar(dataset, array))
 }
 
-/// How the values of an array are counted, if they are times along time.
+/// Returns the reference of the values of an array, if they are times along the time axis.
 fn values_of(dataset: &Dataset, array: &ArrayInfo) -> Option<Reference> {
     if !is_timed(array) {
         return None;
@@ -288,7 +290,7 @@ fn values_of(dataset: &Dataset, array: &ArrayInfo) -> Option<Reference> {
             text(array, "calendar").unwrap_or_else(|| calendar(dataset, array)),
         );
     }
-    // Bounds have the units of their coordinate, and need not say so.
+    // Bounds have the units of their coordinate, with or without a `units` attribute.
     let own = array.name.trim_matches('/');
     let own = own.rsplit_once('/').map_or(own, |(_, name)| name);
     let axis = coordinate_of(dataset, array)?;

@@ -1,7 +1,8 @@
-//! The connection to one server: made when first needed, made again when it broke, shared by everything that asks it.
+//! The connection to one server: opened on first use, reopened after it broke, and shared by all requests to the
+//! server.
 //!
-//! What was under way when it broke fails with `Unreachable`; the next request connects anew, with growing
-//! pauses between attempts in vain.
+//! Requests in flight on a connection that breaks fail with `Unreachable`; the next request reconnects, with growing
+//! pauses between failed attempts.
 
 mod protocol_choice;
 mod protocol_switch;
@@ -39,67 +40,67 @@ use protocol_choice::{OpenedLink, PendingLink};
 pub(crate) use protocol_switch::CurrentConnection;
 use protocol_switch::ProtocolSwitch;
 
-/// Pause after the first attempt in vain; doubled after each further one.
+/// Pause after the first failed attempt; doubled after each further one.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-/// Longest pause between attempts.
+/// Maximum pause between attempts to connect.
 const MAX_PAUSE: Duration = Duration::from_secs(5);
-/// Least receive window that still keeps a fast link busy, bytes.
+/// Minimum receive window, in bytes; enough for a fast link.
 const MIN_WINDOW_BYTES: u64 = 4 << 20;
 
-/// Address of a server, and the way to connect to it.
+/// Address of a server, and the options for connecting to it.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     /// Name or address.
     pub host: String,
     /// TCP port.
     pub port: u16,
-    /// Condition that its certificate must meet.
+    /// Requirement that the server's certificate must meet.
     pub trust: Trust,
-    /// Shows that we may; empty where none is needed.
+    /// Token that authorizes this client; empty if none is needed.
     pub token: String,
-    /// Bulk bytes that may be on their way to us.
+    /// Maximum number of bulk bytes in flight to this client.
     pub window_bytes: u64,
-    /// By which protocol, and how fast.
+    /// Protocol and rate control of the connection.
     pub reach: ConnectOptions,
-    /// Memory of network paths, which the connection reads and adds to; `None`: nothing is remembered.
+    /// Store of network paths that the connection reads and updates; `None`: paths are not remembered.
     pub paths: Option<Paths>,
 }
 
-/// How a server is reached.
+/// Options for connecting to a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ConnectOptions {
-    /// The protocol.
+    /// Protocol of the link.
     pub protocol: Protocol,
-    /// The controller asked for, of what the server sends and of what we send; none: whatever the protocol does.
+    /// Congestion controller for both directions; `None`: the protocol's own.
     pub choice: Option<Choice>,
-    /// Compression of data on their way here.
+    /// Compression of data that the server sends.
     pub compression: Compression,
-    /// By how many connections, over TCP.
+    /// Number of TCP connections of the link.
     pub streams: Streams,
-    /// Other ways to the same server, over TCP.
+    /// Additional network routes to the same server, over TCP.
     pub rails: Rails,
 }
 
-/// A way to reach servers as people say it; what is left out is as without a word.
+/// Connection options as text from a user; options that are `None` have their defaults.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ConnectOptionsText<'a> {
-    /// The protocol.
+    /// Protocol of the link.
     pub link: Option<&'a str>,
-    /// The controller; who asks for one means a protocol that has them.
+    /// Congestion controller; requires a protocol that supports controllers.
     pub controller: Option<&'a str>,
-    /// Compression of data on their way here.
+    /// Compression of data that the server sends.
     pub compression: Option<&'a str>,
-    /// By how many connections.
+    /// Number of TCP connections of the link.
     pub streams: Option<&'a str>,
-    /// Other ways to the same server.
+    /// Additional network routes to the same server.
     pub rails: Option<&'a str>,
 }
 
 impl ConnectOptionsText<'_> {
-    /// Parses these words into a way to reach a server.
+    /// Parses the options.
     ///
     /// # Errors
-    /// `Invalid` for a word that is not known, and for two words that do not go together.
+    /// `Invalid` for an unknown value, and for two values that contradict each other.
     pub fn reach(&self) -> Result<ConnectOptions> {
         fn of<T: FromStr<Err = Error> + Default>(word: Option<&str>) -> Result<T> {
             word.map_or_else(|| Ok(T::default()), str::parse)
@@ -109,7 +110,7 @@ impl ConnectOptionsText<'_> {
         let (compression, streams, rails) =
             (of(self.compression)?, of(self.streams)?, of::<Rails>(self.rails)?);
         let is_several = matches!(streams, Streams::Of(2..)) || rails.count() > 0;
-        // Who asks for a controller means a protocol that has them, and only TCP has several streams.
+        // A controller requires a protocol that supports controllers, and only TCP has several streams.
         let otherwise = match (self.controller.is_some(), is_several) {
             (true, _) => Protocol::Quic,
             (false, true) => Protocol::Tcp,
@@ -131,13 +132,13 @@ impl ConnectOptionsText<'_> {
     }
 }
 
-/// How many TCP connections one link takes.
+/// Number of TCP connections of one link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Streams {
-    /// One, unless what is remembered of the path says that more fill it better.
+    /// One, unless the remembered path is faster with more.
     #[default]
     Auto,
-    /// So many.
+    /// This number of connections.
     Of(u32),
 }
 
@@ -155,22 +156,22 @@ impl FromStr for Streams {
     }
 }
 
-/// Whether a server compresses what it sends.
+/// Compression of the data that a server sends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Compression {
-    /// Only where the server measures that data arrive sooner when compressed.
+    /// Only if the server measures that compressed data arrive sooner.
     #[default]
     Auto,
-    /// Never.
+    /// No compression.
     None,
-    /// By LZ4, whatever it brings.
+    /// LZ4 in all cases.
     Lz4,
-    /// By Zstandard, whatever it brings.
+    /// Zstandard in all cases.
     Zstd,
 }
 
 impl Compression {
-    /// Capabilities that the client names to the server.
+    /// Returns the capabilities that the client sends to the server.
     pub(crate) fn capabilities(self) -> impl Iterator<Item = String> {
         let names: &[&str] = match self {
             Self::Auto => &[LZ4, ZSTD, DEFLATE],
@@ -199,10 +200,11 @@ impl FromStr for Compression {
 }
 
 impl Endpoint {
-    /// From a URL, completed by the runtime notes. Without a fingerprint, ordinary certificates decide.
+    /// Creates the endpoint of a URL that [`complete`](crate::running_servers::complete) has filled in. Without a
+    /// fingerprint, the certificate is verified in the ordinary way.
     ///
     /// # Errors
-    /// `Invalid` for a fingerprint that is none.
+    /// `Invalid` for a malformed fingerprint.
     pub fn of(url: &Url, window_bytes: u64) -> Result<Self> {
         Ok(Self {
             host: url.host.clone(),
@@ -215,20 +217,21 @@ impl Endpoint {
         })
     }
 
-    /// Returns this server with a memory of paths: the connection begins from what `paths` remember, and adds to it.
+    /// Returns this endpoint with a store of paths: connections start from the values that `paths` holds, and update
+    /// them.
     #[must_use]
     pub fn remembering(self, paths: Paths) -> Self {
         Self { paths: Some(paths), ..self }
     }
 
-    /// Returns this server, reached by `reach`.
+    /// Returns this endpoint with the options `reach`.
     #[must_use]
     pub fn by(self, reach: ConnectOptions) -> Self {
         Self { reach, ..self }
     }
 }
 
-/// How a server is reached.
+/// Method of connecting to a server.
 enum DialMethod {
     Port(Endpoint),
     Ssh {
@@ -236,7 +239,7 @@ enum DialMethod {
         window_bytes: u64,
         reach: ConnectOptions,
     },
-    /// It connects to us.
+    /// The server connects to this process.
     Awaited {
         awaiting: AwaitedServers,
         window_bytes: u64,
@@ -245,7 +248,7 @@ enum DialMethod {
 }
 
 impl DialMethod {
-    /// For people.
+    /// Name of the server, for display.
     fn name(&self) -> String {
         match self {
             Self::Port(server) => format!("server {}:{}", server.host, server.port),
@@ -255,15 +258,15 @@ impl DialMethod {
     }
 }
 
-/// A connection, welcomed or not yet.
+/// A connection, possibly before the end of its handshake.
 #[derive(Clone)]
 struct DialerConnection {
     number: u64,
-    /// Number of replaced connections of the dialer before this handle.
+    /// Number of times that the dialer had replaced its connection before this one.
     moves: u64,
     handle: ClientHandle,
     is_welcomed: Arc<AtomicBool>,
-    /// Once a direct link has taken over: the ssh channel, with which the other side ends.
+    /// The ssh channel after a direct link took over; the server ends when this channel closes.
     channel: Option<ClientHandle>,
     login: Option<SshLogin>,
 }
@@ -271,16 +274,16 @@ struct DialerConnection {
 #[derive(Default)]
 struct DialerState {
     connection: Option<DialerConnection>,
-    /// Connections begun.
+    /// Number of connections started.
     begun: u64,
     failures: u32,
     not_before: Option<Instant>,
-    /// The loops of connections; ends with this value.
+    /// Driver tasks of the connections; aborted when this value is dropped.
     drivers: JoinSet<()>,
 }
 
 impl DialerState {
-    /// The connection, if it lives and more can be asked; over the channel where a direct link has broken.
+    /// Returns the connection if it accepts requests; the ssh channel if a direct link has broken.
     fn live(&mut self) -> Option<DialerConnection> {
         let is_over = |handle: &ClientHandle| handle.ended().is_some() || handle.is_spent();
         let connection = self.connection.as_mut()?;
@@ -291,13 +294,13 @@ impl DialerState {
     }
 }
 
-/// Asks one server, connecting when needed. Clones share the connection.
+/// Sends requests to one server, and connects when needed. Clones share the connection.
 #[derive(Clone)]
 pub struct Dialer {
     way: Arc<DialMethod>,
     failure: Arc<SharedFailure>,
     state: Arc<Mutex<DialerState>>,
-    /// How often another connection has taken the place of one that carried.
+    /// Number of times that a working connection was replaced.
     moved: Arc<signal::Sender<u64>>,
 }
 
@@ -308,20 +311,21 @@ impl fmt::Debug for Dialer {
 }
 
 impl Dialer {
-    /// Connects to nobody yet.
+    /// Creates a dialer, without connecting.
     #[must_use]
     pub fn new(server: Endpoint) -> Self {
         Self::by(DialMethod::Port(server))
     }
 
-    /// Logs in nowhere yet. `reach` is for the direct link, where there can be one; ssh's own channel only compresses by it.
+    /// Creates a dialer through ssh, without logging in. `reach` applies to the direct link, where there is one; only
+    /// its compression applies to the ssh channel.
     #[must_use]
     pub fn through_ssh(address: SshAddress, window_bytes: u64, reach: ConnectOptions) -> Self {
         let window_bytes = window_bytes.max(MIN_WINDOW_BYTES);
         Self::by(DialMethod::Ssh { address, window_bytes, reach })
     }
 
-    /// Has not waited for anybody yet.
+    /// Creates a dialer for a server that connects to this process, without waiting for one.
     #[must_use]
     pub fn awaiting(awaiting: AwaitedServers, window_bytes: u64, compression: Compression) -> Self {
         let window_bytes = window_bytes.max(MIN_WINDOW_BYTES);
@@ -337,13 +341,13 @@ impl Dialer {
         }
     }
 
-    /// The live connection, made now if there is none. Whoever waits while another one's attempt fails shares its error.
+    /// Returns the open connection; connects if there is none. Callers that wait for the same attempt share its error.
     ///
     /// # Errors
     /// `Unreachable`, `TimedOut`, `Denied` (token, certificate, login), `Unsupported` (no common version).
     ///
     /// # Cancel safety
-    /// Safe: an attempt under way is given up.
+    /// Safe: an attempt in progress is abandoned.
     pub async fn client(&self) -> Result<ClientHandle> {
         Ok(self.current().await?.client)
     }
@@ -365,14 +369,15 @@ impl Dialer {
         })
     }
 
-    /// Replaces the connection by one of this protocol, as is done automatically where the path needs it. Requests under way are
-    /// sent again over it for the data that have not arrived. False where there is no connection to replace.
+    /// Replaces the connection by one of this protocol, as is done automatically where the path needs it. Requests in
+    /// flight are sent again over it for the data that have not arrived. Returns false if there is no connection to
+    /// replace.
     ///
     /// # Errors
-    /// Those of connecting; the connection then stays as it was.
+    /// The errors of connecting; the connection then stays as it was.
     ///
     /// # Cancel safety
-    /// Dropping it leaves things as they are.
+    /// Dropping the future leaves the connection as it was.
     pub async fn carry_by(&self, to: Carrying) -> Result<bool> {
         let DialMethod::Port(server) = &*self.way else { return Ok(false) };
         let Some(number) = self.state.lock().await.live().map(|connection| connection.number) else {
@@ -391,7 +396,8 @@ impl Dialer {
         }
     }
 
-    /// Why the connection that there was has ended; `None` while it lives, before there was one, and while one is being made.
+    /// Returns the reason that the last connection ended; `None` while it is open, before the first one, and while one
+    /// is being opened.
     pub(crate) fn lost(&self) -> Option<Error> {
         let state = self.state.try_lock().ok()?;
         let connection = state.connection.as_ref()?;
@@ -399,11 +405,11 @@ impl Dialer {
         connection.handle.ended().filter(|_| !is_over_channel)
     }
 
-    /// With ssh: the name of the array that the path ended with; waits until the other side has said it. Empty without a
-    /// connection.
+    /// Returns the name of the array at the end of an `ssh://` path; waits for the greeting of the other side. Empty
+    /// without an ssh connection.
     ///
     /// # Errors
-    /// Why the other side did not say anything.
+    /// The reason that the other side sent no greeting.
     pub async fn named_array(&self) -> Result<String> {
         let login = self.state.lock().await.connection.as_ref().and_then(|c| c.login.clone());
         match login {
@@ -412,7 +418,7 @@ impl Dialer {
         }
     }
 
-    /// A connection on which operations can be asked at once, before anybody was welcomed.
+    /// Returns a connection that accepts requests, possibly before the end of its handshake.
     async fn connection(&self) -> Result<DialerConnection> {
         let before = self.failure.count();
         let mut state = self.state.lock().await;
@@ -503,7 +509,7 @@ impl Dialer {
         welcomed
     }
 
-    /// Why there was no welcome.
+    /// Returns the reason that the handshake failed.
     async fn explain(&self, connection: &DialerConnection, lost: Error) -> Error {
         match &connection.login {
             Some(login) => login.explain(lost).await,
@@ -512,13 +518,13 @@ impl Dialer {
         .context(self.way.name())
     }
 
-    /// Asks and reads the answer; again after a pause, a few times, where the server says that it is busy.
+    /// Sends a request and reads the response; retries after a pause, a limited number of times, if the server is busy.
     ///
     /// # Errors
-    /// The operation's, or why there is no connection.
+    /// The operation's error, or the reason that there is no connection.
     ///
     /// # Cancel safety
-    /// Dropping it cancels the operation.
+    /// Dropping the future cancels the operation.
     pub async fn ask<A: RemoteOperation>(&self, ask: A, urgency: Urgency) -> Result<A::Response> {
         let mut again = BusyRetry::default();
         loop {
@@ -530,24 +536,24 @@ impl Dialer {
         }
     }
 
-    /// Asks one-way: returns as soon as the operation is on its way. Nobody hears of its end.
+    /// Sends a one-way request: returns as soon as the request is on its way. Its result is not reported.
     ///
     /// # Errors
-    /// Why there is no connection; `Invalid` or `TooLarge` when name or parameters are too long.
+    /// The reason that there is no connection; `Invalid` or `TooLarge` if name or parameters are too long.
     ///
     /// # Cancel safety
-    /// Safe: until it returns, nothing was asked.
+    /// Safe: the request is not sent until this returns.
     pub async fn tell<A: RemoteOperation>(&self, ask: &A, urgency: Urgency) -> Result<()> {
         self.request(ask, urgency).await?.detach();
         Ok(())
     }
 
-    /// Asks at once: on a new connection together with the hello, which saves a round trip.
+    /// Sends a request at once: on a new connection together with the hello message, which saves a round trip.
     async fn request<A: RemoteOperation>(&self, ask: &A, urgency: Urgency) -> Result<OpStream> {
         self.begin_operation(ask.name(), ask.parameters()?, urgency).await
     }
 
-    /// Asks for an operation by name, with parameters as they travel.
+    /// Sends a request for an operation by name, with encoded parameters.
     ///
     /// # Errors
     /// As [`tell`](Self::tell).
@@ -559,7 +565,8 @@ impl Dialer {
     }
 }
 
-/// Trust that a URL demands: the certificate whose fingerprint it names, else any that this machine trusts.
+/// Returns the verification that a URL requires: the certificate whose fingerprint it contains, or else any that this
+/// machine trusts.
 ///
 /// # Errors
 /// `Invalid` for a malformed fingerprint.
@@ -567,19 +574,19 @@ pub fn trust_of(url: &Url) -> Result<Trust> {
     url.fingerprint.as_ref().map_or(Ok(Trust::System), |text| text.parse().map(Trust::Fingerprint))
 }
 
-/// A connection that was made, and not welcomed yet.
+/// A connection before the end of its handshake.
 pub(crate) struct OpenedConnection {
-    /// Asks.
+    /// Sends requests.
     pub(crate) handle: ClientHandle,
-    /// Moves bytes until the connection ends.
+    /// Transfers bytes until the connection ends.
     pub(crate) driving: BoxFuture<'static, ()>,
-    /// Control and statistics of what the connection sends, if its protocol has them.
+    /// Control and statistics of the connection's sending side, if its protocol supports them.
     pub(crate) flow: Option<Arc<dyn Flow>>,
     /// Link by another protocol that may still connect.
     later: Option<PendingLink>,
 }
 
-/// Connects, without waiting to be welcomed. The future moves bytes until the connection ends.
+/// Connects, without waiting for the handshake. The future transfers bytes until the connection ends.
 pub(crate) async fn open(server: &Endpoint) -> Result<(ClientHandle, BoxFuture<'static, ()>)> {
     open_watched(server).await.map(|opened| (opened.handle, opened.driving))
 }
@@ -587,14 +594,14 @@ pub(crate) async fn open(server: &Endpoint) -> Result<(ClientHandle, BoxFuture<'
 /// Connects as [`open`] does; the result also has the connection's control and statistics.
 pub(crate) async fn open_watched(server: &Endpoint) -> Result<OpenedConnection> {
     let ConnectOptions { protocol, choice, .. } = server.reach;
-    // Who asks for a controller means a protocol that has them.
+    // A controller requires a protocol that supports controllers.
     let protocol = if choice.is_some() && protocol == Protocol::Auto { Protocol::Quic } else { protocol };
     let options = link::quic::Options {
         choice: choice.unwrap_or_default(),
         window_bytes: server.window_bytes,
         most_bytes_per_sec: None,
         start: link::quic::Start::AtOnce,
-        // As the protocol says.
+        // Default of the protocol.
         bulk: link::quic::Bulk::default(),
     };
     let ways = match protocol {
@@ -612,20 +619,20 @@ pub(crate) async fn open_watched(server: &Endpoint) -> Result<OpenedConnection> 
     Ok(OpenedConnection { later, ..opened })
 }
 
-/// Returns how many TCP connections a link to this server takes, and by which ways.
+/// Returns the number of TCP connections of a link to this server, and their network routes.
 async fn ways_of(server: &Endpoint) -> Ways {
     let ConnectOptions { choice, streams, rails, .. } = server.reach;
     let streams = match streams {
         Streams::Of(count) => count,
-        // A rate that was named needs no second stream, and would be divided among them.
+        // A fixed rate does not need a second stream, and would be divided among the streams.
         Streams::Auto if choice.is_none() => protocol_choice::streams(server).await,
         Streams::Auto => 1,
     };
     Ways { streams, rails }
 }
 
-/// Whether the protocol of a connection may be changed while it carries data: where the user chose none, and the server is on
-/// another machine.
+/// Returns whether the protocol of a connection may change while it transfers data: if the user chose none, and the
+/// server is on another machine.
 fn may_change(server: &Endpoint, flow: &dyn Flow) -> bool {
     let ConnectOptions { protocol, choice, streams, rails, .. } = server.reach;
     let is_open =
@@ -638,7 +645,7 @@ fn late<T>(_: Elapsed) -> Result<T> {
     Err(Error::new(ErrorKind::TimedOut, "expected the other protocol to get through in time"))
 }
 
-/// Starts a client on a link by `protocol`, with all that is known of the path.
+/// Starts a client on a link by `protocol`, with the remembered values of the path.
 async fn put_on(server: &Endpoint, protocol: Protocol, link: link::Link) -> Result<OpenedConnection> {
     let ConnectOptions { choice, compression, .. } = server.reach;
     if let Some(is) = link.flow().map(|flow| flow.statistics()) {
@@ -652,7 +659,7 @@ async fn put_on(server: &Endpoint, protocol: Protocol, link: link::Link) -> Resu
     config.capabilities.extend(choice.map(link::asking));
     config.capabilities.extend(compression.capabilities());
     let flow = link.flow();
-    // By QUIC we send by it already.
+    // A QUIC link already sends with this controller.
     if let Some((choice, flow)) = choice.zip(flow.as_ref()).filter(|_| protocol == Protocol::Tcp) {
         flow.control(choice)?;
     }
@@ -661,7 +668,7 @@ async fn put_on(server: &Endpoint, protocol: Protocol, link: link::Link) -> Resu
     config.capabilities.extend(known.map(link::telling));
     let watching = watch(server.paths.clone(), flow.clone());
     let (handle, driver) = receive_limit::connect(link, config)?;
-    // Who goes by what is remembered asks for what can only be seen from there.
+    // A client that uses remembered values asks the server for the values that only the server can measure.
     let asks = server.paths.clone().zip(flow.clone()).filter(|_| protocol == Protocol::Auto);
     let asking = asks.map(|(paths, flow)| learn(handle.clone(), paths, flow));
     let driving = async move {
@@ -674,7 +681,7 @@ async fn put_on(server: &Endpoint, protocol: Protocol, link: link::Link) -> Resu
     Ok(OpenedConnection { handle, driving: Box::pin(driving), flow, later: None })
 }
 
-/// Lets the connection begin from what is remembered of its path; gives what is known of the way here.
+/// Starts the connection from the remembered values of its path; returns those of the direction to this host.
 async fn remember(server: &Endpoint, flow: Option<&dyn Flow>) -> Option<Remembered> {
     let (paths, flow) = server.paths.as_ref().zip(flow)?;
     let known = paths.known(flow).await;
@@ -684,7 +691,8 @@ async fn remember(server: &Endpoint, flow: Option<&dyn Flow>) -> Option<Remember
     known.down
 }
 
-/// For ever, from when somebody was heard: what was only sent says nothing of a path.
+/// Monitors the connection without end, starting after the first received packet: sent packets alone show nothing about
+/// the path.
 async fn watch(paths: Option<Paths>, flow: Option<Arc<dyn Flow>>) {
     if let Some((paths, flow)) = paths.zip(flow)
         && flow.proven().await
@@ -695,7 +703,7 @@ async fn watch(paths: Option<Paths>, flow: Option<Arc<dyn Flow>>) {
     std::future::pending().await
 }
 
-/// Says what a person can do about a certificate that nobody vouches for.
+/// Adds advice on a certificate that is not trusted to an error.
 fn hint(server: &Endpoint, error: Error) -> Error {
     if error.kind() == ErrorKind::Denied && matches!(server.trust, Trust::System) {
         return error
@@ -704,7 +712,7 @@ fn hint(server: &Endpoint, error: Error) -> Error {
     error
 }
 
-/// From now on a direct link is asked, if the login it came from still counts.
+/// Makes a direct link the current connection, if the login that it belongs to is still the current one.
 async fn take_over(state: Weak<Mutex<DialerState>>, number: u64, direct: ClientHandle) -> bool {
     let Some(state) = state.upgrade() else { return false };
     let mut state = state.lock().await;

@@ -1,5 +1,6 @@
-//! Which protocol a link is made by where none was asked for: what is remembered of the path decides, and where too little
-//! is, the round trip. QUIC is never waited for where TCP gets through; that it does not get through is remembered.
+//! Chooses the protocol of a link if the user chose none: by the remembered values of the path, or by the round-trip
+//! time where too little is known. A link by QUIC is not waited for if TCP connects; a path that blocks QUIC is
+//! remembered.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -15,25 +16,25 @@ use tokio::time::timeout;
 use super::Endpoint;
 use crate::paths::{Paths, now};
 
-/// How long QUIC has to get through while TCP carries. Lost first packets are sent again after one second.
+/// Timeout for QUIC while TCP transfers data. Lost first packets are sent again after one second.
 pub(super) const QUIC_WITHIN: Duration = Duration::from_secs(3);
 
-/// A link, and the one by QUIC that may still come.
+/// A link, and the link by QUIC that may follow.
 pub(super) struct OpenedLink {
     pub(super) link: Link,
     pub(super) later: Option<PendingLink>,
 }
 
-/// A link by QUIC, if it gets through in time.
+/// A link by QUIC, if it connects within its timeout.
 pub(super) type PendingLink = BoxFuture<'static, Option<Link>>;
 
-/// Connects as is best for the path.
+/// Connects by the best protocol for the path.
 ///
 /// # Errors
-/// Those of [`link::dial`]; where both protocols fail, the advised one's.
+/// The errors of [`link::dial`]; if both protocols fail, the error of the recommended one.
 ///
 /// # Cancel safety
-/// Dropping it closes the sockets.
+/// Dropping the future closes the sockets.
 pub(super) async fn connect(server: &Endpoint, ways: Ways, options: &Options) -> Result<OpenedLink> {
     if let Some(paths) = &server.paths
         && !matches!(server.trust, Trust::Plain)
@@ -48,7 +49,7 @@ pub(super) async fn connect(server: &Endpoint, ways: Ways, options: &Options) ->
     Ok(OpenedLink { link: raced.link, later })
 }
 
-/// By how many streams a link by TCP is best made, as far as the path is known; one on this machine.
+/// Returns the recommended number of TCP streams, as far as the path is known; one for this machine.
 pub(super) async fn streams(server: &Endpoint) -> u32 {
     let Some(paths) = &server.paths else { return 1 };
     let Some(host) = address_of(server).await.filter(|host| !host.is_loopback()) else { return 1 };
@@ -96,7 +97,7 @@ async fn connect_by(
     Ok(OpenedLink { link, later })
 }
 
-/// TCP, as advised; QUIC where that cannot be reached.
+/// Connects by TCP; by QUIC where TCP cannot connect.
 async fn by_tcp(server: &Endpoint, ways: Ways, options: &Options) -> Result<OpenedLink> {
     let Endpoint { host, port, trust, .. } = server;
     let error = match link::dial(host, *port, trust, Protocol::Tcp, ways, options).await {
@@ -109,15 +110,16 @@ async fn by_tcp(server: &Endpoint, ways: Ways, options: &Options) -> Result<Open
     Ok(OpenedLink { link, later: None })
 }
 
-/// By QUIC, with an answer: a ticket of an earlier connection says nothing of today's path.
+/// Connects by QUIC and waits for a response, because a session ticket of an earlier connection shows nothing about the
+/// path now.
 pub(super) async fn by_quic(server: &Endpoint, options: &Options) -> Result<Link> {
     let options = Options { start: Start::Proven, ..*options };
     let Endpoint { host, port, trust, .. } = server;
     link::dial(host, *port, trust, Protocol::Quic, Ways::default(), &options).await
 }
 
-/// The link; true as the error where nobody was heard. Silence means that UDP is swallowed on the way, as often as not: it is not
-/// waited for as long as TCP is.
+/// Returns the link; the error is true if there was no response. A missing response usually means that UDP is dropped
+/// on the path, so the timeout is shorter than that of TCP.
 async fn in_time(later: BoxFuture<'static, Result<Link>>) -> std::result::Result<Link, bool> {
     match timeout(QUIC_WITHIN, later).await {
         Ok(Ok(link)) => Ok(link),
@@ -126,7 +128,7 @@ async fn in_time(later: BoxFuture<'static, Result<Link>>) -> std::result::Result
     }
 }
 
-/// Nobody was heard: another protocol may get through.
+/// Returns whether there was no response, so that another protocol may connect.
 fn is_unreached(error: &array::Error) -> bool {
     matches!(error.kind(), ErrorKind::Unreachable | ErrorKind::TimedOut)
 }

@@ -1,9 +1,9 @@
-//! Changes of the protocol of a connection while it carries data: where the receiving end sees that the other protocol may be faster,
-//! or that nothing arrives any more ([`LinkWatch`]). New operations use the new connection. Reads and blocks under way are
-//! withdrawn, and what has not arrived of them is requested again over it ([`Current::left`]). The old connection ends with its
-//! last operation.
+//! Changes the protocol of a connection while it transfers data: when the receiving end measures that the other
+//! protocol may be faster, or that nothing arrives any more ([`LinkWatch`]). New operations use the new connection.
+//! Reads and blocks in flight are withdrawn, and the data that have not arrived are requested again over it
+//! ([`CurrentConnection::left`]). The old connection ends with its last operation.
 //!
-//! Until the new connection has been welcomed the old one is used: a change costs no round trip.
+//! The old connection is used until the handshake of the new one has ended: a change costs no round trip.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -17,9 +17,9 @@ use tokio::time::{Instant, sleep, timeout};
 use super::protocol_choice::{self, PendingLink, QUIC_WITHIN};
 use super::{DialerState, Endpoint, OpenedConnection, late, put_on, ways_of};
 
-/// How often a connection is looked at.
+/// Interval at which a connection is checked.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// How long a new connection has until it is welcomed.
+/// Timeout for the handshake of a new connection.
 const WELCOMED_WITHIN: Duration = Duration::from_secs(10);
 
 /// Current connection, with a signal of its replacement.
@@ -30,7 +30,8 @@ pub(crate) struct CurrentConnection {
 }
 
 impl CurrentConnection {
-    /// Waits until another connection has replaced this one; requests for data that have not arrived belong there.
+    /// Waits until another connection has replaced this one; data that have not arrived are then requested over the new
+    /// one.
     ///
     /// # Cancel safety
     /// Safe.
@@ -42,20 +43,20 @@ impl CurrentConnection {
     }
 }
 
-/// Watches the connection to one server, and changes its protocol.
+/// Monitors the connection to one server, and changes its protocol.
 pub(super) struct ProtocolSwitch {
     pub(super) server: Endpoint,
     pub(super) state: Weak<Mutex<DialerState>>,
-    /// Number of the connection among those of its dialer.
+    /// Number of the connection in its dialer.
     pub(super) number: u64,
     pub(super) moved: Arc<watch::Sender<u64>>,
 }
 
 impl ProtocolSwitch {
-    /// Runs until the connection ends, or the dialer makes another one.
+    /// Runs until the connection ends or the dialer opens another one.
     ///
     /// # Cancel safety
-    /// Dropping it leaves things as they are.
+    /// Dropping the future leaves the connection as it was.
     pub(super) async fn attend(
         self,
         mut flow: Arc<dyn Flow>,
@@ -109,7 +110,8 @@ impl ProtocolSwitch {
         }
     }
 
-    /// Makes a connection by the other protocol, and replaces the current one once it is welcomed; `None` where nobody needs it any more.
+    /// Opens a connection by the other protocol, and replaces the current one after the handshake; `None` if the dialer
+    /// is gone.
     pub(super) async fn change(
         &self,
         to: Carrying,
@@ -138,7 +140,7 @@ impl ProtocolSwitch {
         };
         let of = handle.watch();
         current.handle = handle;
-        // Whoever asks for the connection after this has the new one: the lock is held.
+        // The lock is held: later callers get the new connection.
         current.moves = *self.moved.borrow() + 1;
         self.moved.send_replace(current.moves);
         drivers.spawn(driving);

@@ -1,4 +1,4 @@
-//! Asking again what a server was too busy for: after a pause that grows, a few times.
+//! Retries of requests that a server was too busy for: after a growing pause, a limited number of times.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
@@ -6,25 +6,24 @@ use std::time::Instant;
 use array::{Error, ErrorKind, Result};
 use tokio::time::{Duration, sleep};
 
-/// Pause after the first answer of *busy*; doubled after each further one.
+/// Pause after the first *busy* response; doubled after each further one.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
-/// Longest pause, before it is spread.
+/// Maximum pause between retries, before jitter.
 const MAX_PAUSE: Duration = Duration::from_secs(2);
-/// So often is asked again: for about ten seconds.
+/// Maximum number of attempts; they take about ten seconds.
 const MOST_ATTEMPTS: u32 = 10;
-/// Golden ratio of 2^32: multiples of it, wrapped around, are spread evenly.
+/// Golden ratio times 2^32: its multiples modulo 2^32 are spread evenly.
 const SPREAD: u32 = 0x9E37_79B9;
 
-/// One question, and how often it was asked in vain.
+/// Number of failed attempts of one request.
 #[derive(Debug, Default)]
 pub(crate) struct BusyRetry(u32);
 
 impl BusyRetry {
-    /// Waits before the question is asked again.
+    /// Waits before the request is sent again.
     ///
     /// # Errors
-    /// `error` itself: when it says anything else than busy, when it was said too often, or when there is no time left
-    /// before `deadline`.
+    /// `error` itself if it is not `Busy`, after too many attempts, or if the pause would exceed `deadline`.
     ///
     /// # Cancel safety
     /// Safe.
@@ -43,7 +42,8 @@ impl BusyRetry {
     }
 }
 
-/// From three quarters of a pause to five quarters, so that those who were refused together do not come back together.
+/// Applies jitter: from three quarters of a pause to five quarters, so that clients that were refused together do not
+/// retry together.
 fn spread(pause: Duration) -> Duration {
     static TURN: AtomicU32 = AtomicU32::new(0);
     let turn = TURN.fetch_add(1, Ordering::Relaxed).wrapping_mul(SPREAD);

@@ -1,12 +1,12 @@
-//! Attempts in vain: whoever waits while another one's attempt fails shares its error, so that during an outage everybody
-//! hears of it after one attempt, not one after the other.
+//! Failures of attempts that several callers wait for: all of them share the error of one attempt, so that during an
+//! outage each caller fails after one attempt instead of making one after the other.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use array::Error;
 use parking_lot::Mutex;
 
-/// The attempts in vain at one thing so far, to be read without waiting for the one under way.
+/// Failed attempts so far; can be read without waiting for the attempt in progress.
 #[derive(Default)]
 pub(crate) struct SharedFailure {
     count: AtomicU64,
@@ -14,17 +14,17 @@ pub(crate) struct SharedFailure {
 }
 
 impl SharedFailure {
-    /// How many there were: to be remembered before waiting for the one under way.
+    /// Returns the number of failed attempts; to be called before waiting for the attempt in progress.
     pub(crate) fn count(&self) -> u64 {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// Why the last one was, if there was one since there were `before`.
+    /// Returns the last error, if there was one after the first `before` failures.
     pub(crate) fn since(&self, before: u64) -> Option<Error> {
         if self.count() > before { self.last.lock().clone() } else { None }
     }
 
-    /// One more.
+    /// Records a failure.
     pub(crate) fn note(&self, error: &Error) {
         *self.last.lock() = Some(error.clone());
         self.count.fetch_add(1, Ordering::Relaxed);

@@ -1,7 +1,8 @@
-//! The file in which paths are remembered: SQLite, one row for each host, shared by all processes of this user.
+//! The file in which paths are remembered: an SQLite database, one row for each host, shared by all processes of this
+//! user.
 //!
-//! Bounded in rows and bytes, aged out. A file that is broken or somebody else's is moved aside with a warning, one of a
-//! newer Corridor left alone; then, and where there is no folder, what is told is kept in memory.
+//! Rows and bytes are limited, and old rows are deleted. A file that is corrupt or not ours is renamed with a warning;
+//! a file of a newer version is left alone. In both cases, and without a directory, measurements are kept in memory.
 
 use std::net::IpAddr;
 use std::path::Path as FilePath;
@@ -18,37 +19,37 @@ use super::RememberedPath;
 use super::probe_lease::refused;
 use crate::directories::private_folder;
 
-/// Hosts that are remembered; the one that was not heard of longest makes room.
+/// Maximum number of hosts that are remembered; the one that was updated longest ago is deleted first.
 const MAX_HOSTS: u32 = 1024;
-/// Most hosts remembered of one network, so that a person who has all its addresses cannot push out hosts of other
-/// networks.
+/// Maximum number of remembered hosts of one network, so that a person who controls all its addresses cannot push out
+/// hosts of other networks.
 const MAX_HOSTS_PER_NETWORK: u32 = 128;
-/// Hosts of one network that are compared.
+/// Maximum number of hosts of one network that are compared.
 const MAX_NEIGHBOURS: u32 = 32;
-/// Longest text of a path, bytes.
+/// Maximum length of the text of a path, in bytes.
 const MAX_PATH_BYTES: u32 = 256 << 10;
-/// How long another process may keep the file to itself.
+/// Timeout for a lock that another process holds on the file.
 const BUSY_WITHIN: Duration = Duration::from_secs(2);
-/// Says that a file is ours: "Corr".
+/// SQLite application id of our files: "Corr".
 const APPLICATION_ID: i32 = 0x436f_7272;
-/// Version of the schema below.
+/// Version of the schema.
 const VERSION: i32 = 1;
 const TABLE: &str = "
     CREATE TABLE IF NOT EXISTS path (
         host TEXT PRIMARY KEY, network TEXT NOT NULL, told_at INTEGER NOT NULL, known TEXT NOT NULL) STRICT;
     CREATE INDEX IF NOT EXISTS path_network ON path (network, told_at);
     CREATE TABLE IF NOT EXISTS probing (network TEXT PRIMARY KEY, at INTEGER NOT NULL, budget TEXT NOT NULL) STRICT;";
-/// The row of what probes of all networks cost together.
+/// Key of the row with the probe costs of all networks together.
 const ALL_NETWORKS: &str = "all";
 /// Age at which spent probe bytes are deleted and no longer count.
 const SPENT_WITHIN: Duration = Duration::from_secs(2 * 3600);
 
-/// Change to the budget of probes.
+/// Change to the probe budget.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum BudgetChange {
     /// A probe begins.
     Begin,
-    /// So much is to be sent.
+    /// This number of bytes will be sent.
     Bytes(u64),
     /// The probe has ended.
     End,
@@ -57,11 +58,11 @@ pub(super) enum BudgetChange {
 /// An open database.
 pub(super) struct PathDatabase(Connection);
 
-/// Why a file is not used.
+/// Reason that a file is not used.
 enum Unusable {
-    /// It is no database of ours, or broken: moved aside.
+    /// The file is not our database, or is corrupt: it is renamed.
     Foreign(String),
-    /// It cannot be used now, and is left alone.
+    /// The file cannot be used now, and is left alone.
     Now(String),
 }
 
@@ -80,7 +81,7 @@ fn failed(error: impl std::fmt::Display) -> Error {
 }
 
 impl PathDatabase {
-    /// The one in `folder`, else one in memory.
+    /// Opens the database in `folder`, or else one in memory.
     pub(super) fn open(folder: &FilePath) -> Self {
         let file = folder.join("paths.sqlite");
         let opened = private_folder(folder).map_err(|e| Unusable::Now(e.to_string())).and_then(|()| {
@@ -103,7 +104,7 @@ impl PathDatabase {
         Self(connection.expect("a database in memory"))
     }
 
-    /// Adds measurements to what is known of the path to `host`.
+    /// Adds measurements to the remembered path to `host`.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -132,10 +133,11 @@ impl PathDatabase {
         change.commit().map_err(failed)
     }
 
-    /// Counts what probing the way to `host` costs.
+    /// Counts the cost of probing the path to `host`.
     ///
     /// # Errors
-    /// Why not now; or the file cannot be written: nothing is probed that is not counted.
+    /// `TooMuch` as text if the budget does not allow it now; or the file cannot be written, because only probes that
+    /// are counted are allowed.
     pub(super) fn spend(&mut self, host: IpAddr, at: Duration, what: BudgetChange) -> Result<()> {
         let change = self.0.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
         let network = Network::of(host).to_string();
@@ -158,8 +160,8 @@ impl PathDatabase {
         change.commit().map_err(failed)
     }
 
-    /// Returns what is known of the path to `host`, or else, if `rtt_secs` is known, of the path to another host of
-    /// its network that is behind the same bottleneck.
+    /// Returns the remembered path to `host`, or else, if `rtt_secs` is known, the path to another host of its network
+    /// behind the same bottleneck.
     pub(super) fn recall(
         &self,
         host: IpAddr,
@@ -178,7 +180,7 @@ impl PathDatabase {
         Some(RememberedPath { path, of_neighbour: Some(of) })
     }
 
-    /// Hosts of the same network, the one heard of last first.
+    /// Returns hosts of the same network, the last updated one first.
     fn neighbours(&self, host: IpAddr) -> rusqlite::Result<Vec<IpAddr>> {
         let find = "SELECT host FROM path WHERE network = ?1 ORDER BY told_at DESC LIMIT ?2";
         let mut rows = self.0.prepare(find)?;
@@ -189,7 +191,7 @@ impl PathDatabase {
     }
 }
 
-/// A row, if it is one that can have come from here.
+/// Reads a row; `None` if its content is not valid.
 fn read(connection: &Connection, host: IpAddr) -> Option<Path> {
     let find = "SELECT known FROM path WHERE host = ?1 AND length(known) <= ?2";
     let text = connection
@@ -200,7 +202,7 @@ fn read(connection: &Connection, host: IpAddr) -> Option<Path> {
     serde_json::from_str(&text).ok().filter(Path::is_sound)
 }
 
-/// Reads what was spent on probes of a network; nothing if there is no row, or its content is not valid.
+/// Reads the probe budget of a network; an empty one if there is no row or its content is not valid.
 fn budget(connection: &Connection, network: &str) -> Budget {
     let find = "SELECT budget FROM probing WHERE network = ?1";
     let text = connection.query_row(find, [network], |row| row.get::<_, String>(0)).optional();
@@ -228,7 +230,8 @@ fn try_open(file: &FilePath) -> std::result::Result<Connection, Unusable> {
     if check != "ok" {
         return Err(Unusable::Foreign(check));
     }
-    // Not the journal that readers map into memory: where a file system takes back what is mapped, that ends the process.
+    // No write-ahead log, which readers map into memory: the process is killed if a network file system revokes the
+    // mapping.
     connection.pragma_update_and_check(None, "journal_mode", "DELETE", |_| Ok(()))?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     if tables == 0 {
@@ -239,12 +242,12 @@ fn try_open(file: &FilePath) -> std::result::Result<Connection, Unusable> {
     Ok(connection)
 }
 
-/// Keeps a file that is not ours under another name; the last such one only.
+/// Renames a file that is not ours; only the last such file is kept.
 fn move_aside(file: &FilePath, why: &str) -> std::result::Result<(), Unusable> {
     let aside = file.with_extension("sqlite.broken");
     tracing::warn!(why, aside = %aside.display(), "the memory of paths begins anew; the old file was moved aside");
     std::fs::rename(file, &aside).map_err(|e| Unusable::Now(e.to_string()))?;
-    // What goes with the old file would be taken for the new one's.
+    // Journals of the old file would be read as those of the new one.
     for beside in ["sqlite-journal", "sqlite-wal", "sqlite-shm"] {
         if let Err(error) = std::fs::remove_file(file.with_extension(beside))
             && error.kind() != std::io::ErrorKind::NotFound

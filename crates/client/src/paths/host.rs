@@ -1,4 +1,4 @@
-//! Facts of this host: what its kernel allows, how fast it encrypts. Read where Linux shows them.
+//! Facts of this host: limits of its kernel and the speed of its encryption. Linux only.
 
 use std::fs;
 use std::net::{IpAddr, UdpSocket};
@@ -8,16 +8,16 @@ use std::time::Duration;
 use link::quic::Sending;
 use plan::Host;
 
-/// How long the cipher and the kernel are measured, once in a process.
+/// Duration of each measurement of the cipher and the kernel, once per process.
 const MEASURED_WITHIN: Duration = Duration::from_millis(5);
-/// Sizes of packets for which the kernel is.
+/// Maximum number of packet sizes for which the speed of the kernel is measured.
 const MOST_SIZES: usize = 8;
-/// Size of the headers of IPv4 and UDP together, bytes.
+/// Size of the headers of IPv4 and UDP together, in bytes.
 const HEADER_BYTES: usize = 28;
-/// Larger ones do not leave a host (loopback says 65,536).
+/// Largest packet that leaves a host, in bytes (the loopback interface reports 65,536).
 const LARGEST_PACKET_BYTES: usize = 9_000;
 
-/// Facts that matter on the way to `peer`. Takes some milliseconds, the first time.
+/// Returns the facts that affect the path to `peer`. Takes some milliseconds on the first call.
 pub(super) fn facts(peer: IpAddr) -> Host {
     static CIPHER_BYTES_PER_SEC: OnceLock<f64> = OnceLock::new();
     let towards = towards(peer);
@@ -53,12 +53,12 @@ fn number(name: &str) -> Option<u64> {
     setting(name)?.parse().ok()
 }
 
-/// Third number of a kernel setting that holds a least, a usual and a largest value: the largest.
+/// Returns the third number, the maximum, of a kernel setting that holds a minimum, a default and a maximum.
 fn third(name: &str) -> Option<u64> {
     setting(name)?.split_whitespace().nth(2)?.parse().ok()
 }
 
-/// A socket that would send to `peer`; nothing is sent.
+/// Opens a socket that would send to `peer`; nothing is sent.
 fn towards(peer: IpAddr) -> Option<UdpSocket> {
     let any = if peer.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
     let socket = UdpSocket::bind(any).ok()?;
@@ -66,22 +66,22 @@ fn towards(peer: IpAddr) -> Option<UdpSocket> {
     Some(socket)
 }
 
-/// The interface by which a socket sends.
+/// Returns the interface through which a socket sends.
 fn interface(socket: &UdpSocket) -> Option<String> {
     let own = socket.local_addr().ok()?.ip();
     let all = if_addrs::get_if_addrs().ok()?;
     all.into_iter().find(|one| one.ip() == own).map(|one| one.name)
 }
 
-/// Speed that the network card of an interface reports, bits per second; `None` for virtual interfaces, which report
-/// none.
+/// Returns the speed that the network card of an interface reports, in bits per second; `None` for virtual interfaces,
+/// which report none.
 fn card_bits_per_sec(interface: &str) -> Option<f64> {
     let text = fs::read_to_string(format!("/sys/class/net/{interface}/speed")).ok()?;
     let megabits: f64 = text.trim().parse().ok()?;
     (megabits > 0.0).then_some(megabits * 1e6)
 }
 
-/// How fast UDP packets of the interface's size go, measured once in a process for each of a few sizes.
+/// Returns the rate of sending UDP packets of the interface's size, measured once per process for each of a few sizes.
 fn sending(mtu_bytes: u32) -> Option<Sending> {
     static KNOWN: Mutex<Vec<(usize, Option<Sending>)>> = Mutex::new(Vec::new());
     let packet_bytes = usize::try_from(mtu_bytes).ok()?.min(LARGEST_PACKET_BYTES);
@@ -97,7 +97,7 @@ fn sending(mtu_bytes: u32) -> Option<Sending> {
     sending
 }
 
-/// MTU of the interface by which a socket sends, bytes.
+/// Returns the MTU of the interface through which a socket sends, in bytes.
 fn mtu_bytes(socket: &UdpSocket) -> Option<u32> {
     if socket.local_addr().ok()?.is_ipv4() {
         rustix::net::sockopt::ip_mtu(socket).ok()

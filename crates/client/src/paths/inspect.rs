@@ -1,4 +1,4 @@
-//! Looking at a path on purpose: `corridor path HOST`, and what a server says of the path to whoever asks.
+//! Measures a path on request: for `corridor path HOST`, and for the report of a server on its path to a client.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -20,22 +20,22 @@ use crate::running_servers;
 use crate::text::size;
 use crate::url::Url;
 
-/// Round trips that are measured; the first is not counted, for it may find things cold.
+/// Number of round trips that are measured; the first is not counted, because caches may be cold.
 const ROUND_TRIPS: u32 = 5;
-/// Pause between them.
+/// Pause between the round trips.
 const PAUSE: Duration = Duration::from_millis(20);
-/// QUIC has so long to get through: TCP has, just before.
+/// Timeout for a QUIC connection, after TCP has connected.
 const OPENED_WITHIN: Duration = Duration::from_secs(3);
-/// Facts of this host hold for so long.
+/// Time for which facts of this host are cached.
 const FACTS_FOR: Duration = Duration::from_secs(2);
-/// For all of it.
+/// Timeout for the whole inspection.
 const WITHIN: Duration = Duration::from_secs(40);
 
-/// The other end of a path, as people name it: `HOST`, `HOST:PORT` or `corridor://HOST[:PORT]/#token=...`.
+/// The other end of a path, as users write it: `HOST`, `HOST:PORT` or `corridor://HOST[:PORT]/#token=...`.
 #[derive(Clone, Debug)]
 pub struct PathTarget {
     url: Url,
-    /// Whether a port was named: then there is somebody to talk to.
+    /// Whether a port was given, so that there is something to connect to.
     has_port: bool,
 }
 
@@ -55,26 +55,26 @@ impl FromStr for PathTarget {
     }
 }
 
-/// Whether packet trains are sent.
+/// Policy for sending packet trains.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ProbeMode {
-    /// Only where no rate of the path is known, to a server that takes part. Never to this machine itself.
+    /// Only if no rate of the path is known, and only to a server that supports it. Never to this machine itself.
     #[default]
     WhereUnknown,
-    /// To a server that takes part.
+    /// To every server that supports it.
     Always,
 }
 
-/// Settings for looking at a path: how servers are found and reached.
+/// Settings for inspecting a path: how servers are found and reached.
 #[derive(Clone, Debug)]
 pub struct InspectSettings {
-    /// Folder with the notes of running servers.
+    /// Directory with the records of running servers.
     pub runtime: PathBuf,
-    /// Memory of the network paths to other hosts.
+    /// Database of the network paths to other hosts.
     pub paths: Paths,
-    /// How servers are reached.
+    /// Options for connecting to servers.
     pub reach: ConnectOptions,
-    /// Bulk bytes that may be on their way to here.
+    /// Maximum number of bulk bytes in flight to this host.
     pub receive_bytes: u64,
 }
 
@@ -85,15 +85,15 @@ impl InspectSettings {
     }
 }
 
-/// Reports what is known of the path to `target`, after a few round trips if somebody answers there: a server whose
-/// token is known (from the URL, or left by a server of this user), else whatever accepts connections at the port
-/// that was named.
+/// Reports the known values of the path to `target`, after a few round trips if the host responds: to a server whose
+/// token is known (from the URL, or recorded by a server of this user), or else to any program that accepts connections
+/// at the given port.
 ///
 /// # Errors
-/// `Unreachable` when the host has no address.
+/// `Unreachable` if the host has no address.
 ///
 /// # Cancel safety
-/// Safe: what was measured until then is remembered.
+/// Safe: measurements made until then are remembered.
 pub async fn inspect(
     target: &PathTarget,
     settings: &InspectSettings,
@@ -118,10 +118,10 @@ pub async fn inspect(
     of_host(paths, address.ip(), measured).await
 }
 
-/// Reports what a server knows of the path to a client that asks.
+/// Reports the values that a server knows of the path to a client that asks.
 ///
 /// # Errors
-/// `Internal` when the facts of this host cannot be had.
+/// `Internal` if the facts of this host cannot be read.
 ///
 /// # Cancel safety
 /// Safe: nothing is changed.
@@ -131,7 +131,7 @@ pub async fn of_client(paths: &Paths, client: IpAddr) -> Result<PathReport> {
 
 async fn of_host(paths: &Paths, host: IpAddr, measured: String) -> Result<PathReport> {
     let host = host.to_canonical();
-    // One at a time: whoever is connected may ask for thousands, and each takes threads of the process.
+    // One at a time: a client may send thousands of requests, and each takes threads of the process.
     let mut seen = paths.0.reporting.lock().await;
     let recalled = paths.recall(host, None).await;
     let known = seen.as_ref().filter(|seen| seen.host == host && seen.at.elapsed() < FACTS_FOR);
@@ -156,7 +156,8 @@ async fn address_of(url: &Url) -> Result<SocketAddr> {
     found.next().ok_or_else(|| none("none was found".into()))
 }
 
-/// Operations that a server answers at once. The connection is watched besides, and what it showed is told when it ends.
+/// Measures by operations that a server answers at once. The connection is monitored too, and its statistics are
+/// recorded at its end.
 async fn ask_server(url: &Url, address: SocketAddr, settings: &InspectSettings) -> Result<String> {
     let server = settings.server(url)?;
     let (handle, driving) = dial::open(&server).await?;
@@ -175,7 +176,7 @@ async fn ask_server(url: &Url, address: SocketAddr, settings: &InspectSettings) 
     }
 }
 
-/// Packet trains, where they are wanted; how that went, as the end of a sentence.
+/// Sends packet trains, if allowed; returns the outcome as the end of a sentence.
 async fn probed(
     url: &Url,
     address: SocketAddr,
@@ -209,7 +210,7 @@ async fn probed(
     })
 }
 
-/// The least round trip, seconds.
+/// Returns the minimum round-trip time, in seconds.
 async fn ask(handle: &ClientHandle, host: IpAddr, paths: &Paths) -> Result<f64> {
     handle.welcomed().await?;
     let mut least = f64::INFINITY;
@@ -227,7 +228,7 @@ async fn ask(handle: &ClientHandle, host: IpAddr, paths: &Paths) -> Result<f64> 
     Ok(least)
 }
 
-/// Connections that are closed at once.
+/// Measures by connections that are closed at once.
 async fn connect(address: SocketAddr, paths: &Paths) -> Result<String> {
     let mut least = f64::INFINITY;
     for number in 0..=ROUND_TRIPS {

@@ -1,5 +1,5 @@
-//! Questions to a server about its view of a path, and the memory of its answer: what it knows of the way to a client, the client
-//! remembers as what comes here.
+//! Requests to a server for its view of a path, and the storage of its response: the values that the server knows of
+//! its direction to the client are the client's values of the incoming direction.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,10 +14,10 @@ use wire::ops::{self, decode_json};
 use super::{Paths, far_host, now};
 use crate::requests::RemoteOperation;
 
-/// A link that goes by what is remembered asks again after this time.
+/// Interval after which a connection that uses remembered values asks again.
 const ASK_AGAIN_AFTER: Duration = Duration::from_secs(3600);
 
-/// Asks for what the server knows of its sending to here.
+/// Request for the values that the server knows of its direction to this client.
 struct PathRequest;
 
 /// The part of a report that the other side needs.
@@ -42,21 +42,21 @@ impl RemoteOperation for PathRequest {
     }
 }
 
-/// Parses a report, and returns what it says of the direction from the host that wrote it.
+/// Parses a report, and returns its values of the direction from the host that wrote it.
 ///
 /// # Errors
-/// `Corrupt` when it is not a report.
+/// `Corrupt` if it is not a report.
 pub fn read(report: &[u8]) -> Result<Told> {
     Ok(decode_json::<ReportedSending>(report, "what is known of a path")?.to)
 }
 
-/// Asks the server at the other end and remembers its answer; gives whether it said anything.
+/// Asks the server at the other end and remembers its response; returns whether the response contained values.
 ///
 /// # Errors
-/// Why it was not answered; `Unsupported` by servers that do not tell.
+/// The operation's error; `Unsupported` by servers without this operation.
 ///
 /// # Cancel safety
-/// Dropping it withdraws the question.
+/// Dropping the future withdraws the request.
 pub(super) async fn ask(handle: &ClientHandle, paths: &Paths, host: std::net::IpAddr) -> Result<bool> {
     let replies =
         handle.request(PathRequest.name(), PathRequest.parameters()?, Urgency::of(Priority::NORMAL)).await?;
@@ -68,10 +68,10 @@ pub(super) async fn ask(handle: &ClientHandle, paths: &Paths, host: std::net::Ip
     Ok(is_told)
 }
 
-/// Asks once the connection is welcomed, unless the answer is known from lately; nothing of this machine itself.
+/// Asks after the handshake, unless there is a recent response; does nothing for this machine itself.
 ///
 /// # Cancel safety
-/// Dropping it withdraws the question.
+/// Dropping the future withdraws the request.
 pub(crate) async fn learn(handle: ClientHandle, paths: Paths, flow: Arc<dyn Flow>) {
     let Some(host) = far_host(&*flow) else { return };
     let known = paths.recall(host, None).await;
