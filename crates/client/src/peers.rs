@@ -1,7 +1,8 @@
 //! Other servers of the same data: how a client asks for them, with the operation `peers`.
 //!
-//! A server is told of its peers (`serve --peer`) and tells its clients, so that one URL is enough to read from all of
-//! them. It also tells through which servers it has its data, where it has them from another one.
+//! A server is configured with its peers (`serve --peer`) and names them to its clients, so that one URL suffices to
+//! read from all of them. It also names the servers through which it gets the data, if it gets them from another
+//! server.
 
 use std::time::Duration;
 
@@ -17,24 +18,25 @@ use crate::requests::RemoteOperation;
 use crate::servers::MAX_SERVERS;
 use crate::url::Url;
 
-/// The operation's name.
+/// Name of the operation.
 pub const PEERS: &str = "peers";
-/// Most servers between data and client, side by side or behind one another.
+/// Maximum number of servers between data and client, in parallel or in series.
 pub const MAX_CHAIN: usize = 64;
-/// How long the other servers of a chain may take to say what they are.
+/// Timeout for the responses of the other servers of a chain.
 pub const CHAIN_WITHIN: Duration = Duration::from_secs(5);
 
-/// Answer of a server about one data set: other servers of it, and the chain of servers that it comes through.
+/// Response of a server about one data set: other servers of it, and the chain of servers that it comes through.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Peers {
-    /// URLs of other servers that have the same data, with what it takes to come in there.
+    /// URLs of other servers that have the same data, with their tokens and fingerprints.
     pub peers: Vec<String>,
-    /// The servers between the data and the client, this one first: names that only need to differ.
+    /// Names of the servers between the data and the client, this one first; only their equality has a meaning.
     pub chain: Vec<String>,
 }
 
 impl Peers {
-    /// The peers that `server` told of, without itself and what is no URL. Where it told no token, its own may do.
+    /// Returns the peers that `server` named, without itself and malformed URLs. A peer without a token gets the token
+    /// of `server`.
     #[must_use]
     pub fn others(&self, server: &Url) -> Vec<Url> {
         let mut others: Vec<Url> = Vec::new();
@@ -51,10 +53,10 @@ impl Peers {
     }
 }
 
-/// Asks a server for the peers of a data set.
+/// Request for the peers of a data set.
 #[derive(Clone, Debug)]
 pub struct PeersRequest {
-    /// The data set; empty for the only one.
+    /// Name of the data set; empty for the only one.
     pub dataset: String,
 }
 
@@ -72,7 +74,7 @@ impl RemoteOperation for PeersRequest {
     async fn answer(&self, replies: OpStream) -> Result<Peers> {
         let mut found: Peers =
             decode_json(&replies.with_bulk_up_to(0).only_item().await?.body, "the peers of a data set")?;
-        // Nothing in it can be trusted; what is more than anybody needs is left out.
+        // The response is not trusted; excess entries are dropped.
         found.peers.truncate(MAX_SERVERS);
         found.chain.truncate(MAX_CHAIN + 1);
         Ok(found)
@@ -82,7 +84,7 @@ impl RemoteOperation for PeersRequest {
 /// Asks the server of a data set for its peers and its chain.
 ///
 /// # Errors
-/// Those of asking; `TimedOut`; `Unsupported` from servers of older versions.
+/// The errors of the request; `TimedOut`; `Unsupported` by servers of older versions.
 pub async fn of(remote: &RemoteSource, within: Duration) -> Result<Peers> {
     let ask = PeersRequest { dataset: remote.name().to_owned() };
     let deadline = Instant::now() + within;

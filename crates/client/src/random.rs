@@ -1,12 +1,12 @@
-//! Randomness of the operating system.
+//! Random numbers of the operating system.
 
 use array::{Error, ErrorKind, Result};
 use tokio_rustls::rustls::crypto::aws_lc_rs;
 
-/// Random bytes from the operating system, which nobody can guess.
+/// Returns cryptographically secure random bytes from the operating system.
 ///
 /// # Errors
-/// `Io` when the system gives no randomness.
+/// `Io` if the system has no source of randomness.
 pub fn random_bytes<const N: usize>() -> Result<[u8; N]> {
     let mut bytes = [0; N];
     let filled = aws_lc_rs::default_provider().secure_random.fill(&mut bytes);

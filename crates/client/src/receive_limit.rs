@@ -1,5 +1,5 @@
 //! Limit of the rate at which this process receives from all servers together: one rate for all its connections,
-//! because they share this host. Other modules divide it among connections (`control::allotment`, `link::Gathering`).
+//! because they share this host. It is divided among connections by `control::allotment` and `link::Gathering`.
 
 use std::sync::OnceLock;
 
@@ -10,10 +10,10 @@ use wire::ClientConfig;
 
 static RECEIVER: OnceLock<(f64, Gathering)> = OnceLock::new();
 
-/// Divides `bytes_per_sec` among all connections that are made from now on. To be called within a runtime.
+/// Limits the rate of all connections made from now on to `bytes_per_sec` together. To be called within a runtime.
 ///
 /// # Errors
-/// `Invalid` when it is less than 64 KiB a second, or another rate was named before.
+/// `Invalid` if it is less than 64 KiB per second, or another rate was set before.
 pub fn receive_at_most(bytes_per_sec: f64) -> Result<()> {
     if bytes_per_sec.is_nan() || bytes_per_sec < LEAST_RATE {
         return Err(Error::invalid(format!(
@@ -29,7 +29,7 @@ pub fn receive_at_most(bytes_per_sec: f64) -> Result<()> {
     Ok(())
 }
 
-/// Puts a client on a link, among the others where a rate was named.
+/// Starts a client on a link, subject to the limit if there is one.
 pub(crate) fn connect(link: Link, config: ClientConfig) -> Result<(ClientHandle, Driver)> {
     match RECEIVER.get() {
         Some((_, gathering)) => link::connect_among(gathering, link, config),

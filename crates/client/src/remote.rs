@@ -1,7 +1,8 @@
 //! A data set of another process as a [`Source`]: blocks and reads over one connection.
 //!
-//! Blocks are pipelined, one `read_block` each; a read is one `read` whatever its runs, its pieces written
-//! straight to their place. Everything received is checked against the description before it counts.
+//! Blocks are pipelined, with one `read_block` request each. A read is one `read` request, whatever its runs, and its
+//! pieces are written directly to their location. All received data are checked against the description before they are
+//! used.
 
 use std::sync::Arc;
 
@@ -28,17 +29,18 @@ use crate::reading::read_sink::{ArrivedBytes, ReadSink, put};
 use crate::requests::RemoteOperation;
 use crate::servers::{ReplicaSource, UnassignedParts};
 
-/// Requests of one call under way; far more than any path needs to stay full with blocks of 256 KiB.
+/// Maximum number of block requests of one call in flight; more than any path needs with blocks of 256 KiB.
 const MAX_BLOCKS_UNDER_WAY: usize = 512;
-/// Larger ones of one call that are under way; each comes in pieces, and is restored beside the others.
+/// Maximum number of large reads of one call in flight; each arrives in pieces, and is decompressed concurrently.
 const MAX_LARGE: usize = 4_096;
-/// Parts of a read whose rest is asked for by another connection, and how many of them at a time.
+/// Size of the parts of a read whose rest is requested over another connection, in bytes, and the number of parts in
+/// flight.
 const PART_BYTES: u64 = 4 << 20;
 const MAX_PARTS_UNDER_WAY: usize = 64;
-/// Reads that are asked again at a time, after the server was too busy for them.
+/// Maximum number of reads that are retried concurrently, after the server was too busy for them.
 const MAX_AGAIN: usize = 64;
 
-/// A data set that another process exports. Clones share the connection.
+/// A data set that another process serves. Clones share the connection.
 #[derive(Clone, Debug)]
 pub struct RemoteSource {
     dialer: Dialer,
@@ -49,26 +51,26 @@ pub struct RemoteSource {
 }
 
 impl RemoteSource {
-    /// The data set exported under `name` (empty: the only one). Asks nothing yet.
+    /// Creates a source of the data set called `name` (empty: the only one), without a request.
     #[must_use]
     pub fn new(dialer: Dialer, name: String) -> Self {
         let (described, tally, backlog) = (Arc::default(), Arc::default(), Arc::default());
         Self { dialer, name, described, tally, backlog }
     }
 
-    /// Its name on the server.
+    /// Name of the data set on the server.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Bytes of reads and blocks received so far, and the bytes that carried them.
+    /// Returns the number of bytes of reads and blocks received so far, and of the bytes transferred for them.
     #[must_use]
     pub fn carried(&self) -> Carried {
         self.tally.carried()
     }
 
-    /// Dialer of its server.
+    /// Dialer of the server.
     #[must_use]
     pub fn dialer(&self) -> &Dialer {
         &self.dialer
@@ -81,26 +83,26 @@ impl RemoteSource {
         self.asked().await
     }
 
-    /// Its description now; known from now on.
+    /// Requests the description, and stores it.
     async fn asked(&self) -> Result<Arc<Dataset>> {
         let dataset = self.described_now().await?;
         *self.described.lock() = Some(Arc::clone(&dataset));
         Ok(dataset)
     }
 
-    /// Asks its server for the description, even if one is known. The known state is not replaced: reads still ask
-    /// for data in that state.
+    /// Requests the description from the server, even if one is stored. The stored one is not replaced: reads still
+    /// request data in that state.
     ///
     /// # Errors
-    /// The operation's, or why there is no connection.
+    /// The operation's error, or the reason that there is no connection.
     ///
     /// # Cancel safety
-    /// Dropping it cancels the operation.
+    /// Dropping the future cancels the operation.
     pub async fn described_now(&self) -> Result<Arc<Dataset>> {
         self.dialer.ask(Describe { name: self.name.clone() }, Urgency::of(Priority::INTERACTIVE)).await
     }
 
-    /// A stale answer means that what we know is old: describe again next time.
+    /// Forgets the description after a stale response, so that it is requested again.
     fn heed(&self, error: Error) -> Error {
         if error.kind() == ErrorKind::Stale {
             *self.described.lock() = None;
@@ -108,15 +110,15 @@ impl RemoteSource {
         error
     }
 
-    /// Asks its server for something else.
+    /// Sends another request to the server.
     ///
     /// # Errors
-    /// The operation's, or why there is no connection.
+    /// The operation's error, or the reason that there is no connection.
     pub async fn ask<A: RemoteOperation>(&self, ask: A, urgency: Urgency) -> Result<A::Response> {
         self.dialer.ask(ask, urgency).await.map_err(|e| self.heed(e))
     }
 
-    /// One block; `None` when it was withdrawn.
+    /// Fetches one block; `None` if it was withdrawn.
     async fn one_block(&self, want: Want) -> Option<Completion> {
         let result = want.drive(self.fetch(&want), |_| ()).await?;
         Some(Completion { key: want.key(), result: result.map_err(|e| self.heed(e)) })
@@ -132,7 +134,7 @@ impl RemoteSource {
         }
     }
 
-    /// Asks once, and once more by each connection that takes the place of the one that was asked.
+    /// Requests a block once, and again over each connection that replaces the one that was used.
     async fn fetch_once(&self, want: &Want) -> Result<Arc<Block>> {
         let key = want.key();
         let expected_bytes = self.dataset().await?.block(key)?.size_bytes;
@@ -144,7 +146,7 @@ impl RemoteSource {
         }
     }
 
-    /// By one connection; `None` where another one has taken its place.
+    /// Fetches over one connection; `None` if another one has replaced it.
     async fn fetch_by(
         &self,
         mut current: CurrentConnection,
@@ -212,7 +214,7 @@ impl RemoteSource {
         }
     }
 
-    /// Reads what has not come of a read that was withdrawn, by the connection that carries now.
+    /// Reads the data that have not arrived of a read that was withdrawn, over the current connection.
     fn read_rest(
         self,
         dataset: Arc<Dataset>,
@@ -232,7 +234,7 @@ impl RemoteSource {
         .boxed()
     }
 
-    /// Asks for small ones together, for large ones each by itself; those that cannot be read end at once.
+    /// Sends one request for all small reads, and one for each large read; reads that are not valid complete at once.
     async fn read_each(self, reads: Vec<(ReadRequest, Region)>) -> ReadEnds {
         let begun = async { Ok::<_, Error>((self.dataset().await?, self.dialer.client().await?)) };
         let (dataset, client) = match begun.await {
@@ -248,7 +250,8 @@ impl RemoteSource {
         stream::iter(ended).chain(stream::select(small, large.buffer_unordered(MAX_LARGE))).boxed()
     }
 
-    /// Reads that fit `dataset`. What the server is too busy for is asked again when the rest has ended.
+    /// Sends small reads, which are valid for `dataset`. Reads that the server is too busy for are retried after the
+    /// others have completed.
     fn read_small(
         self,
         dataset: &Arc<Dataset>,
@@ -307,8 +310,8 @@ impl RemoteSource {
     }
 }
 
-/// The parts of a read of which something has not come, with their places. Parts follow stored chunks, so that hardly one is
-/// decoded twice.
+/// Returns the parts of a read that have not arrived, with their locations. Parts follow stored chunks, so that few
+/// chunks are decoded twice.
 fn missing(
     selection: &Selection,
     grain: Option<Vec<u64>>,
@@ -334,14 +337,14 @@ fn still_lent(_: Loan) -> Error {
     Error::internal("a read that ended still writes")
 }
 
-/// A read that fits `dataset`, as its server is asked for it.
+/// Encodes a read, which is valid for `dataset`, as parameters of a request.
 fn parameters(dataset: &Dataset, request: &ReadRequest) -> Bytes {
     let ReadRequest { array, level, ref selection, .. } = *request;
     let place = BlockPlace { dataset: dataset.id, generation: dataset.generation, array, level };
     Read { place, selection: selection.clone() }.encode()
 }
 
-/// Puts a block together in memory of its own, which it may keep for long.
+/// Assembles a block in its own memory, because a block may be kept for long.
 struct BlockCollector {
     key: BlockKey,
     expected_bytes: u64,
@@ -364,7 +367,7 @@ impl BlockCollector {
         (Self { key, expected_bytes, priority, tally, body: None, bytes: Vec::new(), block: block_to }, block)
     }
 
-    /// Sends the block, restored on a storage thread if it is compressed. Nobody may be waiting any more.
+    /// Sends the block; it is decompressed on a storage thread if it is compressed. The receiver may have been dropped.
     fn give(&mut self, how: Option<Compressed>, range: Option<ValueRange>) {
         let (key, carried) = (self.key, std::mem::take(&mut self.bytes));
         let Some(to) = self.block.take() else { return };
@@ -372,7 +375,7 @@ impl BlockCollector {
             move |bytes: Vec<u8>| Block { key, content: Content::Data { bytes: bytes.into(), range } };
         match how {
             None => drop(to.send(Ok(block(carried)))),
-            // Blocks under way are bounded, and each has one of these at most.
+            // The number of blocks in flight is limited, and each has at most one such job.
             Some(how) => store::soon(self.priority, move || drop(to.send(how.restore(&carried).map(block)))),
         }
     }
@@ -388,7 +391,7 @@ impl Receiver for BlockCollector {
             return Err(Error::corrupt(format!("expected one block of {expected} bytes, found {found}")));
         }
         self.tally.add(expected, bulk_bytes);
-        // The description says that blocks of this size are within the limits.
+        // The description guarantees that blocks of this size are within the limits.
         self.bytes.reserve_exact(usize::try_from(bulk_bytes).unwrap_or(0));
         self.body = Some((body, how));
         Ok(())

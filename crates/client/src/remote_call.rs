@@ -1,10 +1,10 @@
-//! Operations that anybody can call by name, from Python too, without knowing how they encode things: parameters and
-//! results are JSON, arrays are bulk. An operation need not be one of these; those that are share what stands here.
+//! Operations that can be called by name, also from Python, without knowledge of their encoding: parameters and results
+//! are JSON, arrays are bulk data. Operations may use other encodings; those that use this one share this module.
 //!
-//! Parameters are `{"of": {"dataset", "generation", "array", "level", "selection"}, "with": {...}}`. The answer has items
-//! of four kinds. Three are bodies without bulk: `{"progress": {"done", "total"}}`, any number; `{"elements": {"dtype",
-//! "shape"}}`, at most one; `{"result": ...}`, exactly one, at the end. The fourth, after `elements`, are pieces of the
-//! C-order array, as those of `read`: a body with the offset, and bulk.
+//! Parameters are `{"of": {"dataset", "generation", "array", "level", "selection"}, "with": {...}}`. The response has
+//! items of four kinds. Three are bodies without bulk data: `{"progress": {"done", "total"}}`, any number;
+//! `{"elements": {"dtype", "shape"}}`, at most one; `{"result": ...}`, exactly one, at the end. The fourth kind, after
+//! `elements`, are pieces of the array in C order, as those of `read`: a body with the offset, and bulk data.
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,16 +24,16 @@ use crate::requests::RemoteOperation;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Operand {
-    /// The data set.
+    /// Identity of the data set.
     pub dataset: DatasetId,
-    /// Its state.
+    /// Generation of the data set.
     pub generation: Generation,
     /// Number of the array in the description.
     pub array: u32,
     /// Number of the level; 0 is full resolution.
     #[serde(default)]
     pub level: u8,
-    /// Which elements, per axis; everything without it.
+    /// Selected elements, per axis; all elements if absent.
     #[serde(default)]
     pub selection: Option<Vec<AxisRange>>,
 }
@@ -53,7 +53,7 @@ impl Operand {
         Self { dataset, generation, array, level, selection: self.selection.clone() }
     }
 
-    /// The array and level that the elements are of.
+    /// Array and level that contain the elements.
     #[must_use]
     pub fn place(&self) -> BlockPlace {
         let Self { dataset, generation, array, level, .. } = *self;
@@ -61,7 +61,7 @@ impl Operand {
     }
 }
 
-/// The parameters of an operation.
+/// Parameters of an operation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CallRequest<P> {
@@ -72,34 +72,34 @@ pub struct CallRequest<P> {
 }
 
 impl<P: Serialize> CallRequest<P> {
-    /// As parameters.
+    /// Encodes the request as parameters.
     ///
     /// # Errors
-    /// `Internal` when they cannot be said in JSON.
+    /// `Internal` if they cannot be represented in JSON.
     pub fn encode(&self) -> Result<Bytes> {
         encode_json(self)
     }
 }
 
 impl<P: DeserializeOwned> CallRequest<P> {
-    /// From parameters.
+    /// Parses parameters.
     ///
     /// # Errors
-    /// `Invalid`, saying what was expected.
+    /// `Invalid`, with the expected form.
     pub fn parse(parameters: &[u8]) -> Result<Self> {
         serde_json::from_slice(parameters).map_err(|e| Error::invalid(format!("parameters: {e}")))
     }
 }
 
-/// Further parameters of an operation beside its elements, and the type of its result. [`CallRequest`] with these
+/// Further parameters of an operation besides its elements, and the type of its result. [`CallRequest`] with these
 /// parameters is the client's side of the operation.
 pub trait OperationParameters: Serialize + Send + Sync {
-    /// The operation's registered name.
+    /// Registered name of the operation.
     const NAME: &'static str;
-    /// The result beside the array, if there is one.
+    /// Type of the result besides the array; `()` if there is none.
     type Result: DeserializeOwned + Send;
 
-    /// Largest array taken, bytes.
+    /// Maximum size of the response's array, in bytes.
     fn most_bytes(&self) -> u64 {
         0
     }
@@ -121,37 +121,37 @@ impl<Q: OperationParameters> RemoteOperation for CallRequest<Q> {
     }
 }
 
-/// A whole array in an answer.
+/// An array in a response.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResultArray {
     /// Type of the elements.
     pub dtype: DType,
-    /// How many per axis, last fastest.
+    /// Number of elements per axis, the last axis varying fastest.
     pub shape: Vec<u64>,
 }
 
-/// How far the work is, in units of the operation's own.
+/// Progress of the operation, in units that the operation defines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallProgress {
-    /// Done so far.
+    /// Completed units.
     pub done: u64,
-    /// In all, as far as is known.
+    /// Total of units, as far as it is known.
     pub total: u64,
 }
 
-/// Body of an item without bulk.
+/// Body of an item without bulk data.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ItemBody<R> {
-    /// How far the work is.
+    /// Progress of the operation.
     Progress(CallProgress),
-    /// The array that pieces will make up.
+    /// Type and shape of the array whose pieces follow.
     Elements(ResultArray),
-    /// The result, the last item.
+    /// The result, which is the last item.
     Result(R),
 }
 
-/// Complete answer of an operation.
+/// Complete response of an operation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CallResponse<R> {
     /// The result.
@@ -160,13 +160,13 @@ pub struct CallResponse<R> {
     pub elements: Option<(ResultArray, Vec<u8>)>,
 }
 
-/// Reads a whole answer. An array of more than `most_bytes` is refused before memory is taken for it.
+/// Reads a complete response. An array of more than `most_bytes` is refused before memory is allocated for it.
 ///
 /// # Errors
-/// The operation's; `TooLarge`; `Corrupt` when the answer is something else.
+/// The operation's error; `TooLarge`; `Corrupt` if the response has another form.
 ///
 /// # Cancel safety
-/// Dropping it cancels the operation.
+/// Dropping the future cancels the operation.
 pub async fn receive<R: DeserializeOwned>(
     mut replies: OpStream,
     most_bytes: u64,
@@ -212,27 +212,27 @@ pub async fn receive<R: DeserializeOwned>(
     Ok(CallResponse { result, elements: elements.transpose()? })
 }
 
-/// The answer to an operation of which nothing is known.
+/// Response of an operation whose result type is not known at compile time.
 pub type DynamicResponse = CallResponse<Value>;
 
-/// An operation of any name.
+/// Call of an operation by name.
 #[derive(Clone)]
 pub struct DynamicCall {
-    /// Its name.
+    /// Name of the operation.
     pub name: String,
-    /// Its parameters.
+    /// Parameters of the operation.
     pub request: CallRequest<Value>,
-    /// Largest array taken, bytes.
+    /// Maximum size of the response's array, in bytes.
     pub most_bytes: u64,
-    /// Hears how far the work is.
+    /// Called with each progress report.
     pub on_progress: Arc<dyn Fn(CallProgress) + Send + Sync>,
 }
 
 impl DynamicCall {
-    /// An operation called `name`, with parameters in JSON; nobody hears how far it is.
+    /// Creates a call of the operation `name`, with parameters in JSON and without a progress callback.
     ///
     /// # Errors
-    /// `Invalid` when `with` is no JSON.
+    /// `Invalid` if `with` is not JSON.
     pub fn new(name: &str, of: Operand, with: &str, most_bytes: u64) -> Result<Self> {
         let with: Value =
             serde_json::from_str(with).map_err(|e| Error::invalid(format!("parameters: {e}")))?;

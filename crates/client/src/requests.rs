@@ -1,4 +1,4 @@
-//! The asking side of operations, and of those that everybody has and that answer with one item.
+//! The client's side of operations, and of the standard operations that answer with one item.
 
 use std::sync::Arc;
 
@@ -7,29 +7,29 @@ use bytes::Bytes;
 use link::OpStream;
 use wire::ops::{self, Describe, ListEntry, Stats, StatsRequest};
 
-/// One operation as a client asks for it; the server has a handler of the same name.
+/// One operation as a client requests it; the server has a handler of the same name.
 ///
-/// [`Dialer::ask`](crate::dial::Dialer::ask) waits for the answer, [`Dialer::tell`](crate::dial::Dialer::tell) asks
+/// [`Dialer::ask`](crate::dial::Dialer::ask) waits for the response, [`Dialer::tell`](crate::dial::Dialer::tell) is
 /// one-way.
 pub trait RemoteOperation: Send + Sync {
-    /// Type of the answer.
+    /// Type of the response.
     type Response: Send;
 
-    /// The operation's registered name, at most 64 bytes.
+    /// Registered name of the operation, at most 64 bytes.
     fn name(&self) -> &str;
 
-    /// Encoded parameters, at most 1 MiB.
+    /// Encodes the parameters, at most 1 MiB.
     ///
     /// # Errors
-    /// Why they cannot be said.
+    /// The reason that they cannot be encoded.
     fn parameters(&self) -> Result<Bytes>;
 
-    /// Reads the answer: one item ([`OpStream::only_item`]), several, or pieces as they come. Nothing in it can be
-    /// trusted. Dropping the stream cancels the operation. It is asked again where a server was too busy, or another
-    /// server may answer.
+    /// Reads the response: one item ([`OpStream::only_item`]), several, or pieces as they arrive. Its content is not
+    /// trusted. Dropping the stream cancels the operation. The request is sent again if a server was too busy, or if
+    /// another server may answer.
     ///
     /// # Errors
-    /// The operation's; `Corrupt` when the answer is something else.
+    /// The operation's error; `Corrupt` if the response has another form.
     fn answer(&self, replies: OpStream) -> impl Future<Output = Result<Self::Response>> + Send;
 }
 
@@ -66,7 +66,7 @@ impl RemoteOperation for Describe {
 
     async fn answer(&self, replies: OpStream) -> Result<Arc<Dataset>> {
         let item = replies.with_bulk_up_to(ops::MAX_DESCRIPTION_BYTES as u64).only_item().await?;
-        // A description may be longer than a body may: then it comes as bulk.
+        // A description may exceed the maximum size of a body: it is then sent as bulk data.
         let text = if item.body.is_empty() { &item.bulk } else { &item.body };
         ops::decode_dataset(text).map(Arc::new)
     }

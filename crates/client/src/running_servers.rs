@@ -1,5 +1,5 @@
-//! Notes of running servers: how commands of the same user on the same machine find token and fingerprint
-//! by themselves. One small JSON file (mode 0600) per server, removed when it ends.
+//! Records of running servers, from which commands of the same user on the same machine find token and fingerprint. One
+//! small JSON file (mode 0600) per server, removed when the server ends.
 
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
@@ -11,38 +11,38 @@ use serde::{Deserialize, Serialize};
 use crate::directories::{private_folder, read_private, write_private};
 use crate::url::Url;
 
-/// Longest note read, bytes.
+/// Maximum size of a record, in bytes.
 const MAX_NOTE_BYTES: u64 = 16 << 10;
-/// Most notes looked at.
+/// Maximum number of records that are read.
 const MAX_NOTES: usize = 256;
 
-/// Note that a running server leaves for its user's other commands.
+/// Record of a running server for its user's other commands.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunningServer {
     /// Address on which it listens.
     pub address: SocketAddr,
-    /// The machine; a home folder may be shared by several.
+    /// Name of the machine; several may share a home directory.
     pub machine: String,
-    /// Token that lets clients in; `None` when everybody may come in.
+    /// Token that authorizes clients; `None` if no token is required.
     pub token: Option<String>,
     /// Fingerprint of the server's certificate.
     pub fingerprint: Option<String>,
-    /// Its process.
+    /// Process id.
     pub pid: u32,
 }
 
-/// A note that lies there while this value lives.
+/// A record file that exists while this value lives.
 #[derive(Debug)]
 pub struct RunningServerFile(PathBuf);
 
 impl Drop for RunningServerFile {
     fn drop(&mut self) {
-        // Nothing to do about a failure at the end; a stale note only costs one refused connection.
+        // A failure has no consequence: a stale record only causes one refused connection.
         drop(fs::remove_file(&self.0));
     }
 }
 
-/// Leaves `note` in `folder`.
+/// Writes `note` to `folder`.
 ///
 /// # Errors
 /// `Io`, `Denied`.
@@ -55,8 +55,8 @@ pub fn post(folder: &Path, note: &RunningServer) -> Result<RunningServerFile> {
     Ok(RunningServerFile(path))
 }
 
-/// The note of the server at `host:port` of this machine, if it left one. Notes of others, unreadable ones
-/// and those of dead processes are passed over.
+/// Finds the record of the server at `host:port` of this machine. Records of other machines, unreadable ones and those
+/// of ended processes are skipped.
 #[must_use]
 pub fn find(folder: &Path, host: &str, port: u16) -> Option<RunningServer> {
     let entries = fs::read_dir(folder).ok()?;
@@ -71,7 +71,7 @@ pub fn find(folder: &Path, host: &str, port: u16) -> Option<RunningServer> {
         .find(|n| names(host, n.address.ip(), &machine))
 }
 
-/// Completes a URL of one server with what its note says; what the URL says itself wins.
+/// Completes a URL of one server with the values of its record; values in the URL take precedence.
 #[must_use]
 pub fn complete(folder: &Path, mut url: Url) -> Url {
     if (url.token.is_none() || url.fingerprint.is_none())
@@ -92,19 +92,20 @@ fn names(host: &str, ip: IpAddr, machine: &str) -> bool {
 }
 
 fn is_alive(pid: u32) -> bool {
-    // Where there is no /proc nothing is known, and a refused connection will tell.
+    // Without /proc the process may exist; otherwise the connection is refused.
     !Path::new("/proc/self").exists() || Path::new(&format!("/proc/{pid}")).exists()
 }
 
-/// Host that others reach a port of this machine by.
+/// Host name by which others reach a port of this machine.
 #[must_use]
 pub fn reachable_host(address: SocketAddr) -> String {
     let ip = address.ip();
     if ip.is_unspecified() { machine_name() } else { ip.to_string() }
 }
 
-/// Name of a server among other servers. It stays the same when the server starts again at the same address. It
-/// differs for two servers that run at a time, even where containers share a machine's name or a user's folders.
+/// Returns the name of a server among other servers. It stays the same when the server restarts at the same address. It
+/// differs for two servers that run at the same time, even if containers share a machine's name or a user's
+/// directories.
 #[must_use]
 pub fn server_name(machine: &str, address: SocketAddr, fingerprint: &str) -> String {
     let network = fs::read_link("/proc/self/ns/net").unwrap_or_default();
@@ -113,7 +114,7 @@ pub fn server_name(machine: &str, address: SocketAddr, fingerprint: &str) -> Str
     format!("{machine}/{network}/{address}/{digits}")
 }
 
-/// This machine's name, `unnamed` where the system does not say.
+/// Name of this machine; `unnamed` if the system does not provide one.
 #[must_use]
 pub fn machine_name() -> String {
     let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();

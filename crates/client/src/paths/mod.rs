@@ -39,11 +39,11 @@ pub use monitor::ConnectionMonitor;
 pub use probe_lease::TrainLease;
 pub use report::PathReport;
 
-/// Jobs that may wait for the thread; further ones are left out.
+/// Maximum number of jobs queued for the database thread; further jobs are dropped.
 const MAX_WAITING_JOBS: usize = 256;
-/// A connection waits so long for what is remembered, which is advice only.
+/// Timeout of a new connection for remembered values, which it can do without.
 const RECALLED_WITHIN: Duration = Duration::from_millis(50);
-/// So long the last user waits until what was told is written; then the process may end without.
+/// Timeout for writing pending measurements when the last user is dropped.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(2);
 
 enum DatabaseJob {
@@ -55,15 +55,14 @@ enum DatabaseJob {
 /// A path that is remembered.
 #[derive(Clone, Debug)]
 pub struct RememberedPath {
-    /// Knowledge of the path.
+    /// Remembered values of the path.
     pub path: Path,
-    /// Host whose path this is, if it is not the host that was asked for: one in its network with the same
-    /// bottleneck.
+    /// Host of this path, if it is not the requested one: another host of its network with the same bottleneck.
     pub of_neighbour: Option<IpAddr>,
 }
 
-/// The memory of paths. Clones share it. To drop the last one blocks the thread until everything that was told is written, for
-/// 2 s at the most: on a thread of a runtime other tasks wait for so long.
+/// The database of paths. Clones share it. Dropping the last clone blocks the thread until all measurements are
+/// written, for 2 s at most; on a runtime thread this delays other tasks.
 #[derive(Clone)]
 pub struct Paths(Arc<PathsState>);
 
@@ -71,13 +70,13 @@ struct PathsState {
     jobs: Mutex<Option<SyncSender<DatabaseJob>>>,
     /// Channel of the thread, closed when the thread has ended.
     ended: Mutex<Receiver<()>>,
-    /// Networks of which somebody is being probed with this process's part.
+    /// Networks that take part in a probe with this process.
     turns: Mutex<Vec<Network>>,
-    /// Whoever makes a report; others wait.
+    /// Locked while a report is made; one report at a time.
     reporting: tokio::sync::Mutex<Option<HostFacts>>,
 }
 
-/// Facts of this host on its way to one, and when they were looked at.
+/// Facts of this host on its path to another host, and the time at which they were read.
 struct HostFacts {
     host: IpAddr,
     at: tokio::time::Instant,
@@ -100,7 +99,8 @@ impl Drop for PathsState {
 }
 
 impl Paths {
-    /// The memory in `folder`, which is made when first needed. Where it cannot be had, nothing outlives this process.
+    /// Opens the database in `folder` on first use, and creates the folder. If it cannot be opened, measurements are
+    /// kept until the process ends.
     #[must_use]
     pub fn in_folder(folder: &FilePath) -> Self {
         let (sender, receiver) = sync_channel(MAX_WAITING_JOBS);
@@ -126,7 +126,7 @@ impl Paths {
         self.0.jobs.lock().as_ref().is_some_and(|jobs| jobs.try_send(job).is_ok())
     }
 
-    /// Something was measured on the path to `host`, now.
+    /// Records measurements of the path to `host`, made now.
     pub fn tell(&self, host: IpAddr, measured: Vec<Measurement>) {
         if !measured.is_empty()
             && !self.send(DatabaseJob::Tell { host: host.to_canonical(), at: now(), measured })
@@ -135,8 +135,8 @@ impl Paths {
         }
     }
 
-    /// Returns what is known of the path to `host`: its own, or, where its round trip is known, that of a host behind
-    /// the same bottleneck.
+    /// Returns the remembered path to `host`: its own, or, if its round trip is known, that of a host behind the same
+    /// bottleneck.
     ///
     /// # Cancel safety
     /// Safe: nothing is changed.
@@ -146,9 +146,9 @@ impl Paths {
         answered.await.ok().flatten()
     }
 
-    /// Recalls as [`recall`](Self::recall) does, but returns `None` if there is no answer within [`RECALLED_WITHIN`]:
-    /// for callers that would rather begin without one than wait for a disk, or for another process that locks the
-    /// file.
+    /// Returns the same as [`recall`](Self::recall), but `None` if there is no response within [`RECALLED_WITHIN`]: for
+    /// callers that prefer to begin without remembered values instead of waiting for a disk, or for another process
+    /// that locks the file.
     ///
     /// # Cancel safety
     /// Safe: nothing is changed.
@@ -156,7 +156,7 @@ impl Paths {
         tokio::time::timeout(RECALLED_WITHIN, self.recall(host, rtt_secs)).await.ok().flatten()
     }
 
-    /// Whether rates of both ways to `host` are known and believed.
+    /// Returns whether the rates of both directions to `host` are known with enough confidence.
     pub(crate) async fn knows_rates(&self, host: IpAddr) -> bool {
         let Some(known) = self.recall(host, None).await else { return false };
         let is_known = |direction| {
@@ -166,8 +166,8 @@ impl Paths {
         is_known(Direction::Up) && is_known(Direction::Down)
     }
 
-    /// Returns what a connection over `flow` can begin from; nothing for a connection to this machine itself, which
-    /// has no path.
+    /// Returns the values from which a connection over `flow` can begin; nothing for a connection to this machine
+    /// itself, which has no path.
     ///
     /// # Cancel safety
     /// Safe: nothing is changed.
@@ -180,12 +180,12 @@ impl Paths {
     }
 }
 
-/// The host at the other end; none where that is this machine, to which there is no path.
+/// Returns the host at the other end; `None` if it is this machine, to which there is no path.
 fn far_host(flow: &dyn Flow) -> Option<IpAddr> {
     flow.peer().map(|peer| peer.ip().to_canonical()).filter(|host| !host.is_loopback())
 }
 
-/// Remembered rates and round trip of both directions of a path, each where enough is known to begin from.
+/// Remembered rates and round-trip times of both directions of a path, each if enough is known to begin from.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RememberedRates {
     /// Direction from this host to the other.
@@ -194,8 +194,8 @@ pub struct RememberedRates {
     pub down: Option<Remembered>,
 }
 
-/// Converts one direction of a path to the values from which a controller, or a window, begins; `None` where no rate
-/// is known with enough confidence, or no round trip.
+/// Converts one direction of a path to the values from which a controller, or a receive window, begins; `None` if no
+/// rate is known with enough confidence, or no round-trip time.
 fn remembered(path: &Path, direction: Direction, now: Duration) -> Option<Remembered> {
     let lane = path.lane(direction);
     let (capacity, _) = lane.rate(now).filter(|(rate, _)| rate.confidence >= LEAST_CONFIDENCE)?;
@@ -208,12 +208,12 @@ fn remembered(path: &Path, direction: Direction, now: Duration) -> Option<Rememb
     })
 }
 
-/// Since 1970, which all processes count from.
+/// Returns the time since 1970, the common reference of all processes.
 pub(crate) fn now() -> Duration {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
 }
 
-/// The thread: opens the database when it is first needed, and ends with the last [`Paths`].
+/// Runs the database thread: opens the database on first use, and ends with the last [`Paths`].
 fn work(folder: &FilePath, jobs: &Receiver<DatabaseJob>) {
     let mut database: Option<PathDatabase> = None;
     for job in jobs {
@@ -225,11 +225,11 @@ fn work(folder: &FilePath, jobs: &Receiver<DatabaseJob>) {
                 }
             }
             DatabaseJob::Spend { host, at, what, answer } => {
-                // Whoever asked may have gone.
+                // The caller may have been dropped.
                 drop(answer.send(database.spend(host, at, what)));
             }
             DatabaseJob::Recall { host, rtt_secs, answer } => {
-                // Whoever asked may have gone.
+                // The caller may have been dropped.
                 drop(answer.send(database.recall(host, rtt_secs, now())));
             }
         }

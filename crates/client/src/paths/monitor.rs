@@ -1,4 +1,5 @@
-//! A connection, watched: what its protocol knows anyway is told to the memory of paths, now and then and at the end.
+//! Monitors a connection: statistics of its protocol are recorded in the database of paths, periodically and at its
+//! end.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -11,23 +12,24 @@ use tokio::time::Instant;
 
 use super::Paths;
 
-/// How often it is looked at. Of what comes the fastest such time counts, for only the other side knows whether there was
-/// enough to send; of what is sent the median one, for a kernel begins fast on a path where it cannot go on so.
+/// Sampling interval. Of received data the fastest interval counts, because only the other side knows whether there was
+/// enough to send. Of sent data the median interval counts, because a kernel may begin faster than the path can
+/// sustain.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Looks between two times that something is told.
+/// Number of samples between two records.
 const LOOKS_PER_TELLING: u32 = 10;
-/// Least bytes and least time from which a rate is measured.
+/// Minimum number of bytes and minimum time for measuring a rate.
 const LEAST_BYTES: u64 = 512 << 10;
 const LEAST_TIME: Duration = Duration::from_millis(200);
 
-/// A round trip that is longer than the least one by this share and this time has a queue in it.
+/// Excess over the minimum round trip, as a fraction and as a time, that shows a queue.
 const QUEUE_SHARE: f64 = 0.25;
 const QUEUE_TIME: Duration = Duration::from_millis(2);
 
-/// Stands for the controller of whoever sends by TCP to here.
+/// Name recorded for the controller of another host that sends to this one over TCP.
 pub(super) const OF_OTHER_HOST: &str = "the other host's";
 
-/// Watches one connection until dropped.
+/// Monitors one connection until it is dropped.
 pub struct ConnectionMonitor {
     paths: Paths,
     flow: Arc<dyn Flow>,
@@ -35,22 +37,22 @@ pub struct ConnectionMonitor {
     seen: Mutex<MonitorState>,
 }
 
-/// How things stood.
+/// State at the last record.
 struct MonitorState {
     told: Statistics,
     looked: Statistics,
     looked_at: Instant,
     looks: u32,
-    /// Packets that show what the path loses, sent and lost, summed over the looks since something was told.
+    /// Packets sent and lost that show the losses of the path, summed over the samples since the last record.
     packets: (u64, u64),
-    /// Bytes per second: sent while there was enough to send.
+    /// Rates of sending while there was enough to send, in bytes per second.
     sent_rates: Vec<f64>,
-    /// The fastest of them, received; 0 where too little was.
+    /// Highest rate of receiving, in bytes per second; 0 if too little was received.
     fastest_received: f64,
 }
 
 impl ConnectionMonitor {
-    /// None where the protocol says nothing of itself.
+    /// Begins monitoring; `None` if the protocol has no statistics.
     #[must_use]
     pub fn begin(paths: &Paths, flow: Option<Arc<dyn Flow>>) -> Option<Self> {
         let flow = flow?;
@@ -68,10 +70,10 @@ impl ConnectionMonitor {
         Some(Self { paths: paths.clone(), flow, host, seen: Mutex::new(seen) })
     }
 
-    /// Watches for ever.
+    /// Monitors without end.
     ///
     /// # Cancel safety
-    /// Dropping it tells what was seen last.
+    /// Dropping the future records the last samples.
     pub async fn run(self) {
         loop {
             tokio::time::sleep(LOOK_EVERY).await;
@@ -109,14 +111,14 @@ impl Drop for ConnectionMonitor {
     }
 }
 
-/// The middle one, of two the faster: of a short transfer the second half.
+/// Returns the middle rate; the faster of two, which for a short transfer is its second half.
 fn upper_median(mut rates: Vec<f64>) -> f64 {
     rates.sort_by(f64::total_cmp);
     rates.get(rates.len() / 2).copied().unwrap_or(0.0)
 }
 
-/// Returns the rate sent while there was enough to send, and the rate received, bytes per second; `None` or 0 where
-/// too little moved.
+/// Returns the rate of sending while there was enough to send, and the rate of receiving, in bytes per second; `None`
+/// or 0 if too little was transferred.
 fn rates(before: &Statistics, now: &Statistics, elapsed: Duration) -> (Option<f64>, f64) {
     let is_enough = |before: u64, now: u64| now.saturating_sub(before) >= LEAST_BYTES;
     let sent = now.delivery_bytes_per_sec.filter(|_| is_enough(before.sent_bytes, now.sent_bytes));
@@ -126,8 +128,9 @@ fn rates(before: &Statistics, now: &Statistics, elapsed: Duration) -> (Option<f6
     (sent, received)
 }
 
-/// Packets between two looks that say what the path loses, sent and lost. Who fills queues until they overflow, as kernels do,
-/// loses by what he does himself: such a flow is a witness only while its queue is short, or it sends little, and not at its start.
+/// Returns the packets sent and lost between two samples that show the losses of the path. A flow whose controller
+/// fills queues until they overflow, as that of a kernel, causes losses itself: it counts only while its queue is short
+/// or it sends little, and not at its start.
 fn witnessed(before: &Statistics, now: &Statistics) -> (u64, u64) {
     let keeps_queues_short =
         now.controller.is_some_and(|choice| ["auto", "polite", "rate"].contains(&choice.name()))
@@ -149,7 +152,7 @@ fn witnessed(before: &Statistics, now: &Statistics) -> (u64, u64) {
     }
 }
 
-/// Converts what changed between two looks to measurements.
+/// Converts the changes between two samples to measurements.
 fn measured(
     before: &Statistics,
     now: &Statistics,
@@ -171,7 +174,8 @@ fn measured(
     measured.extend(matches!(now.protocol, "quic" | "lossy").then_some(Measurement::Udp(true)));
     let late = now.reordered.zip(before.reordered).map(|(now, before)| now.saturating_sub(before));
     measured.extend(late.map(|late| Measurement::Reordered { direction, sent, late }));
-    // Both sides send by the controller that the client asked for; over TCP without one the other kernel's is not told.
+    // Both sides use the controller that the client chose; over TCP without a choice the other kernel's controller is
+    // unknown.
     let theirs = now.controller.map(|choice| choice.name());
     let ours = theirs.or(now.kernel_controller);
     let way = |controller: Option<&str>| Way {

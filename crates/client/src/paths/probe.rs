@@ -1,8 +1,9 @@
-//! Probing a path: a client asks a server for packet trains in both directions, and both remember what arrived.
+//! Probes a path: a client asks a server for packet trains in both directions, and both sides record their arrival.
 //!
-//! Trains travel beside a QUIC connection that the server let in, so nobody is sent anything who has not shown the token and
-//! answered from his address, and what asks for a train is no smaller a matter than a request. What all trains may cost is
-//! bounded by [`plan::Budget`], on both sides; a bottleneck carries one at a time. What they look like: [`wire::frames::probe`].
+//! Trains accompany a QUIC connection that the server has accepted. So packets are sent only to a client that has
+//! presented the token and responded from its address, and a request for a train needs the same authorization as any
+//! other request. The total cost of all trains is limited by [`plan::Budget`] on both sides; a bottleneck carries one
+//! train at a time. The format of trains: [`wire::frames::probe`].
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -19,28 +20,29 @@ use wire::ops;
 use super::Paths;
 use crate::random::random_bytes;
 
-/// A train of which nothing has arrived when it was said to be sent does not come any more.
+/// Timeout for the first packet of a train after its end was announced.
 const FIRST_WITHIN: Duration = Duration::from_millis(500);
-/// Trains in a row of which nothing arrives, or that are too short though no longer ones are sent, before it is given up.
+/// Maximum number of consecutive trains that fail before a probe ends: nothing arrives, or the longest train is too
+/// short.
 const MAX_FAILED_TRAINS: u32 = 4;
 
 /// Totals of a probe.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ProbeTotals {
-    /// Trains that were remembered.
+    /// Number of trains that were recorded.
     pub(super) trains: u32,
-    /// Bytes of all trains that were asked for.
+    /// Number of bytes in all requested trains.
     pub(super) sent_bytes: u64,
 }
 
-/// Probes both ways, and remembers each train at once; `sum` says how far it came, whatever ends it.
+/// Probes both directions, and records each train at once; `sum` contains the progress even after an error.
 ///
 /// # Errors
-/// `Unsupported` without QUIC or by a server that does not take part, `Busy` where the budget is spent or another probe is
-/// under way.
+/// `Unsupported` without QUIC or by a server that does not support probes, `Busy` if the budget is spent or another
+/// probe is in progress.
 ///
 /// # Cancel safety
-/// Dropping it ends the probe; what was measured until then is remembered.
+/// Dropping the future ends the probe; measurements made until then are remembered.
 pub(super) async fn probe(
     handle: &ClientHandle,
     flow: &dyn Flow,
@@ -67,7 +69,7 @@ struct PathProbe<'a> {
 }
 
 impl PathProbe<'_> {
-    /// Trains in one direction: longer ones until they take long enough, then as many as are told.
+    /// Sends trains in one direction: longer ones until their duration suffices, then the planned number.
     async fn trains(&self, direction: Direction, sum: &mut ProbeTotals) -> Result<()> {
         let (mut before, mut told, mut failed) = (None, 0, 0);
         while told < TRAINS && failed < MAX_FAILED_TRAINS {
@@ -123,7 +125,7 @@ fn random_train() -> Result<u64> {
     random_bytes().map(u64::from_le_bytes)
 }
 
-/// A train of `packets` packets, of which these arrived.
+/// Describes a train of `packets` packets, of which these arrived.
 #[must_use]
 pub fn arrived(packets: u16, arrivals: &[probe::Arrival]) -> Train {
     let arrival = |arrival: &probe::Arrival| Arrival {

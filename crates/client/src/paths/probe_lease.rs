@@ -1,4 +1,4 @@
-//! Turns of probes: one probe of a bottleneck at a time, within the budget that all processes of this user share.
+//! Leases for probes: one probe of a bottleneck at a time, within the budget that all processes of this user share.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use super::database::BudgetChange;
 use super::{DatabaseJob, Paths, now};
 
-/// A probe of this user is under way until this is dropped.
+/// Permission for a probe, held until this is dropped.
 pub(super) struct ProbeLease {
     paths: Paths,
     host: IpAddr,
@@ -18,13 +18,13 @@ pub(super) struct ProbeLease {
 
 impl Drop for ProbeLease {
     fn drop(&mut self) {
-        // Where the thread has too much to do the lease ends by itself.
+        // If the queue of the thread is full, the lease expires by itself.
         let (answer, _) = oneshot::channel();
         self.paths.send(DatabaseJob::Spend { host: self.host, at: now(), what: BudgetChange::End, answer });
     }
 }
 
-/// A train of somebody behind this bottleneck is under way until this is dropped.
+/// Permission for one train to a host behind this bottleneck, held until this is dropped.
 pub struct TrainLease {
     paths: Paths,
     network: Network,
@@ -40,19 +40,19 @@ impl Paths {
     /// Begins a probe of the path to `host`.
     ///
     /// # Errors
-    /// `Busy` while one of the same bottleneck is under way.
+    /// `Busy` while a probe of the same bottleneck is in progress.
     pub(super) async fn begin_probe(&self, host: IpAddr) -> Result<ProbeLease> {
         self.spending(host, BudgetChange::Begin).await?;
         Ok(ProbeLease { paths: self.clone(), host })
     }
 
-    /// Takes so many bytes of what probes may send.
+    /// Takes this number of bytes from the budget of probes.
     ///
     /// # Errors
-    /// `Busy` when too much was sent lately; it says how long to wait.
+    /// `Busy` if too much was sent recently, with the time to wait.
     ///
     /// # Cancel safety
-    /// Bytes that were counted stay counted.
+    /// Counted bytes stay counted.
     pub async fn spend(&self, host: IpAddr, bytes: u64) -> Result<()> {
         self.spending(host, BudgetChange::Bytes(bytes)).await
     }
@@ -67,10 +67,10 @@ impl Paths {
         answered.await.map_err(|_| gone())?
     }
 
-    /// Takes part in a probe that somebody else began.
+    /// Takes part in a probe that another host began.
     ///
     /// # Errors
-    /// `Busy` while another train is under way there.
+    /// `Busy` while another train of that network is in progress.
     pub fn take_turn(&self, host: IpAddr) -> Result<TrainLease> {
         let network = Network::of(host);
         let mut turns = self.0.turns.lock();
@@ -82,7 +82,7 @@ impl Paths {
     }
 }
 
-/// For whoever wanted to probe.
+/// Converts the refusal of a budget to an error.
 pub(super) fn refused(why: TooMuch) -> Error {
     let what = match why {
         TooMuch::Busy => "expected one probe of this bottleneck at a time, found another under way".into(),

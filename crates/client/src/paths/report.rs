@@ -1,4 +1,4 @@
-//! Report of what is known of a path, as JSON and as text.
+//! Report of the known values of a path, as JSON and as text.
 
 use std::fmt::Write as _;
 use std::net::IpAddr;
@@ -15,25 +15,26 @@ use super::RememberedPath;
 use super::monitor::OF_OTHER_HOST;
 use crate::text::size;
 
-/// Report of what is known of the path between this host and another. Rates are bytes per second, times seconds.
+/// Report of the known values of the path between this host and another. Rates are in bytes per second, times in
+/// seconds.
 #[derive(Debug, Serialize)]
 pub struct PathReport {
     /// The other host.
     pub host: IpAddr,
-    /// Host that was measured, where it is not `host` itself: one behind the same bottleneck.
+    /// Host that was measured, if it is not `host` itself: another host behind the same bottleneck.
     pub of_neighbour: Option<IpAddr>,
-    /// Sentence that says what was measured just now.
+    /// Sentence about the measurements made for this report.
     pub measured_now: String,
     rtt: RoundTripReport,
-    /// By what `--link auto` connects: as advised for what comes here; null where the round trip decides.
+    /// Protocol that `--link auto` uses for incoming data; null if the round-trip time decides.
     link: Advised<&'static str>,
-    /// From here to there.
+    /// Direction from this host to the other.
     to: DirectionReport,
-    /// From there to here.
+    /// Direction from the other host to this one.
     from: DirectionReport,
-    /// Facts of the host that answers.
+    /// Facts of the host that makes the report.
     this_host: Host,
-    /// Counts of packets that the UDP port of the answering server rejected since it began; null where there is no
+    /// Counts of packets that the UDP port of the reporting server has rejected since its start; null if there is no
     /// such port.
     rejected: Option<RejectedPackets>,
 }
@@ -54,25 +55,25 @@ struct RoundTripReport {
     trimmed_mean_secs: Option<Estimate>,
     smoothed_secs: Option<f64>,
     variation_secs: Option<f64>,
-    /// How often the path was seen to change.
+    /// Number of times that the path was seen to change.
     changes: u32,
 }
 
-/// One direction.
+/// Values of one direction.
 #[derive(Debug, Serialize)]
 struct DirectionReport {
     rate_bytes_per_sec: Option<Estimate>,
     #[serde(flatten)]
     seen: Told,
     delay_trend: Trend,
-    /// Since the other host said what it knows of this way; none where it did not.
+    /// Age of the values that the other host reported of this direction; none if it reported nothing.
     told_age_secs: Option<f64>,
     advice: Advice,
     limits: Vec<Limit>,
 }
 
 impl PathReport {
-    /// From what is remembered of `host`, if anything is, and the facts of this one.
+    /// Creates a report from the remembered path to `host`, if any, and the facts of this host.
     pub(super) fn new(
         host: IpAddr,
         recalled: Option<RememberedPath>,
@@ -115,7 +116,7 @@ impl PathReport {
         Self { rejected: rejected.map(told), ..self }
     }
 
-    /// For people.
+    /// Formats the report as text for display.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = format!("path to {}\n  {}\n", self.host, self.measured_now);

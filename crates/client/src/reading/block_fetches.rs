@@ -1,4 +1,4 @@
-//! Blocks of sources that have them from elsewhere: fetched one by one, each as urgent as its want is by now.
+//! Fetches of blocks from remote sources, one by one, with the current priority of each want.
 
 use std::sync::Arc;
 
@@ -6,11 +6,11 @@ use array::{Block, BlockKey, Completion, Completions, Error, Result, Source, Urg
 use futures::StreamExt;
 use futures::stream;
 
-/// Answers wants by `fetch`, those first that are most urgent now, at most `most` at a time; who fetches orders those
-/// under way. `fetch` gives `None` for a want that was withdrawn.
+/// Answers wants by `fetch`: the most urgent first, at most `most` at a time. The order of fetches in flight is up to
+/// `fetch`, which returns `None` for a want that was withdrawn.
 ///
 /// # Cancel safety
-/// Dropping it withdraws what is not answered yet.
+/// Dropping the stream withdraws the wants that are not answered.
 pub(crate) fn one_by_one<F>(
     mut wants: Vec<Want>,
     most: usize,
@@ -23,14 +23,14 @@ where
     stream::iter(wants).map(fetch).buffer_unordered(most).filter_map(std::future::ready).boxed()
 }
 
-/// The block `key` of `source`, as urgent as `asker` says while it waits. Never ends once nobody waits for `asker`: to be used
-/// within [`Want::drive`] of the same one.
+/// Fetches the block `key` of `source` with the priority of `asker`. Does not end after `asker` is withdrawn: to be
+/// used within [`Want::drive`] of the same want.
 ///
 /// # Errors
-/// The source's.
+/// The errors of the source.
 ///
 /// # Cancel safety
-/// Dropping it withdraws the block.
+/// Dropping the future withdraws the block.
 pub(crate) async fn one_block(
     source: Arc<dyn Source>,
     key: BlockKey,

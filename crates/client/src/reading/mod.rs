@@ -1,4 +1,4 @@
-//! Reading from other processes: what comes in answer to one call, and where it goes.
+//! Receiving the responses of other processes: blocks, and results of reads.
 
 pub(crate) mod block_fetches;
 pub mod decompression;

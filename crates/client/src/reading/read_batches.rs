@@ -1,10 +1,10 @@
-//! Many reads of one call, sorted by what becomes of them: those that end at once, small ones that are asked together, large
-//! ones that go by themselves.
+//! Sorting of the reads of one call: reads that complete at once, small ones that share a request, and large ones with
+//! a request each.
 
 use array::{Dataset, Error, ReadEnds, ReadRequest, Region, Result};
 use futures::stream::{self, StreamExt};
 
-/// Results of at most so many bytes come together with others.
+/// Maximum size of a result that shares a request with others, in bytes.
 const MAX_SMALL_BYTES: usize = 64 << 10;
 
 /// A read with its number in its call.
@@ -13,7 +13,7 @@ pub(crate) type NumberedRead = (usize, ReadRequest, Region);
 /// Reads of one data set.
 #[derive(Default)]
 pub(crate) struct ReadBatches {
-    /// Nothing is to be read, or it cannot be.
+    /// Reads that complete at once: they are empty or not valid.
     pub(crate) ended: Vec<(usize, Result<()>)>,
     pub(crate) small: Vec<NumberedRead>,
     pub(crate) large: Vec<NumberedRead>,
@@ -21,7 +21,7 @@ pub(crate) struct ReadBatches {
 
 impl ReadBatches {
     pub(crate) fn of(dataset: &Dataset, reads: Vec<(ReadRequest, Region)>) -> Self {
-        // Where there are many, most are small: they are moved once.
+        // Most reads of a large call are small: they are moved once.
         let mut sorted = Self { small: Vec::with_capacity(reads.len()), ..Self::default() };
         for (number, (request, into)) in reads.into_iter().enumerate() {
             match request.check(dataset, &into) {
@@ -35,7 +35,7 @@ impl ReadBatches {
     }
 }
 
-/// So many reads that all end with an error.
+/// Returns the results of `count` reads that all fail with `error`.
 pub fn all_fail(count: usize, error: Error) -> ReadEnds {
     stream::iter((0..count).map(move |number| (number, Err(error.clone())))).boxed()
 }

@@ -1,5 +1,5 @@
-//! Receives the bulk of an answer: pieces of a C-order result, each written to its place as it comes, in any order.
-//! Pieces that are missing, come twice or lie outside are errors. Compressed pieces are restored first.
+//! Receives the bulk data of a response: pieces of a result in C order, each written to its location as it arrives, in
+//! any order. Missing, repeated or misplaced pieces are errors. Compressed pieces are decompressed first.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use wire::ops::{Piece, ReadBody, Rows};
 
 use crate::reading::decompression::{Backlog, Restored, Restoring, Tally};
 
-/// Separate stretches of a result that may be there before the gaps between them close.
+/// Maximum number of separate byte ranges of a result that have arrived before the gaps between them close.
 const MAX_STRETCHES: usize = 65_536;
 
 /// A result that is being received.
@@ -21,36 +21,35 @@ pub(crate) struct ReadSink {
     into: Arc<Mutex<Region>>,
     size_bytes: u64,
     items: BTreeMap<u32, PartialItem>,
-    /// Stretches whose items have begun to arrive.
+    /// Byte ranges whose items have begun to arrive.
     there: ByteRanges,
-    /// Stretches that have arrived completely, where somebody wants to know.
+    /// Byte ranges that have arrived completely, if a caller needs them.
     done: Option<ArrivedBytes>,
     tally: Arc<Tally>,
-    /// Restores compressed pieces on other threads; without it each piece is restored at once by the task that
-    /// receives it.
+    /// Decompresses pieces on other threads; without it the receiving task decompresses each piece itself.
     restoring: Option<Arc<Restoring>>,
 }
 
-/// Stretches of a result that have arrived completely; the rest can be requested elsewhere.
+/// Byte ranges of a result that have arrived completely; the rest can be requested elsewhere.
 #[derive(Clone, Default)]
 pub(crate) struct ArrivedBytes(Arc<Mutex<ByteRanges>>);
 
 impl ArrivedBytes {
-    /// Whether all of this stretch has come.
+    /// Returns whether all of this byte range has arrived.
     pub(crate) fn has(&self, start: u64, bytes: u64) -> bool {
         self.0.lock().has(start, bytes)
     }
 
-    /// It lies where nothing else does: that was checked when it began to come.
+    /// The range overlaps no other: that was checked when it began to arrive.
     fn add(&self, start: u64, bytes: u64) -> Result<()> {
         self.0.lock().add(start, bytes)
     }
 }
 
-/// An item whose bulk has not all come.
+/// An item whose bulk data have not arrived completely.
 enum PartialItem {
     Plain {
-        /// Its first byte in the result.
+        /// Offset of its first byte in the result.
         start: u64,
         bytes: u64,
     },
@@ -62,7 +61,7 @@ enum PartialItem {
 }
 
 impl ReadSink {
-    /// Into a region, which may have gaps.
+    /// Receives into a region, which may have gaps.
     pub(crate) fn new(into: Region) -> Self {
         Self::counted(into, Arc::default())
     }
@@ -80,25 +79,25 @@ impl ReadSink {
         }
     }
 
-    /// Returns this landing with compressed pieces restored on other threads: the result is complete only when the
-    /// second value has ended.
+    /// Returns this sink with decompression on other threads: the result is complete only when the second value has
+    /// ended.
     pub(crate) fn restoring(self, priority: Priority, backlog: &Arc<Backlog>) -> (Self, Restored) {
         let (restoring, restored) = Restoring::new(priority, backlog);
         (Self { restoring: Some(restoring), ..self }, restored)
     }
 
-    /// Notes the stretches that have arrived completely in the second value, which outlives this one.
+    /// Returns this sink, and a record of the byte ranges that have arrived completely, which outlives the sink.
     pub(crate) fn noting(self) -> (Self, ArrivedBytes) {
         let done = ArrivedBytes::default();
         (Self { done: Some(done.clone()), ..self }, done)
     }
 
-    /// Notes a stretch that has arrived completely.
+    /// Records a byte range that has arrived completely.
     fn note(&self, start: u64, bytes: u64) -> Result<()> {
         self.done.as_ref().map_or(Ok(()), |done| done.add(start, bytes))
     }
 
-    /// An item, whose body says where its bulk belongs, or some of its bulk.
+    /// Receives an item, whose body contains the location of its bulk data, or a part of its bulk data.
     pub(crate) fn take(&mut self, reply: Reply) -> Result<()> {
         match reply {
             Reply::Item { item, body, bulk_bytes } => self.item(item, body, bulk_bytes),
@@ -106,7 +105,7 @@ impl ReadSink {
         }
     }
 
-    /// Checks that all of the result has come.
+    /// Checks that all of the result has arrived.
     pub(crate) fn check_whole(&self) -> Result<()> {
         self.there.check_whole(self.size_bytes)
     }
@@ -145,7 +144,7 @@ impl Receiver for ReadSink {
             Some(PartialItem::Compressed { rows, how, carried }) => {
                 let row_bytes = u64::from(how.plain_bytes) / rows.count();
                 self.restore(rows.clone(), how, carried)?;
-                // Whoever looks at what is noted waits until everything is restored.
+                // Readers of the record wait until decompression has ended.
                 rows.into_iter().try_for_each(|start| self.note(start, row_bytes))
             }
             None => Ok(()),
@@ -173,7 +172,7 @@ impl Receiver for ReadSink {
     }
 }
 
-/// Puts some bulk, which may come in any order, to its place among what has come of it. It lies within what was said to come.
+/// Writes bulk data, which may arrive in any order, to its location in the item. It lies within the announced size.
 pub(crate) fn put(carried: &mut Vec<u8>, offset: u64, bytes: &[u8]) -> Result<()> {
     let start = place(offset)?;
     if start == carried.len() {
@@ -189,7 +188,7 @@ pub(crate) fn put(carried: &mut Vec<u8>, offset: u64, bytes: &[u8]) -> Result<()
 }
 
 impl ReadSink {
-    /// An item whose bulk is kept until it is whole. All that is kept is smaller than the result.
+    /// Begins an item whose bulk data are kept until they are complete. All kept data are smaller than the result.
     fn open_compressed(&mut self, item: u32, rows: Rows, how: Compressed, bulk_bytes: u64) -> Result<()> {
         let plain_bytes = u64::from(how.plain_bytes);
         if bulk_bytes >= plain_bytes {
@@ -228,7 +227,8 @@ impl ReadSink {
     }
 }
 
-/// For people: a server passes chunks as they are stored, so that it may be the stored data that are broken.
+/// Describes the location for an error message: a server passes chunks on as they are stored, so the stored data may be
+/// corrupt.
 fn of_result(rows: &Rows) -> String {
     let at = rows.clone().into_iter().next().unwrap_or_default();
     format!("the data at byte {at} of the result, as stored or compressed by the server")
@@ -242,13 +242,12 @@ fn outside() -> Error {
     Error::corrupt("expected a piece inside the result, found one beyond")
 }
 
-/// Which stretches of a result are there. Most results come from their start on, without gaps: nothing is kept for
-/// those but where they end.
+/// Byte ranges of a result that are present. Most results arrive in order without gaps: only the end is kept for them.
 #[derive(Debug, Default)]
 struct ByteRanges {
-    /// All before this byte is there.
+    /// All bytes before this one are present.
     start_bytes: u64,
-    /// Stretches that lie apart from that first one, from first byte to one past the last, without overlap.
+    /// Further ranges, from first byte to the byte after the last, without overlap.
     apart: BTreeMap<u64, u64>,
 }
 

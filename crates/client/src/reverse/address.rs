@@ -1,4 +1,4 @@
-//! `await://ADDRESS[:PORT]/DATASET[/ARRAY]`: where a client waits for a server, and what it wants from it.
+//! Addresses `await://ADDRESS[:PORT]/DATASET[/ARRAY]`: where a client waits for a server, and the requested data.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -11,16 +11,16 @@ use crate::url::{DEFAULT_PORT, decode, encode};
 /// The scheme with its slashes.
 pub(crate) const SCHEME: &str = "await://";
 
-/// Address at which a client waits for a server, and the data that it wants.
+/// Address at which a client waits for a server, and the requested data.
 #[derive(Clone, PartialEq, Eq)]
 pub struct AwaitAddress {
-    /// An address of this machine; port 0 is any that is free.
+    /// Address of this machine; port 0 selects a free one.
     pub address: SocketAddr,
-    /// Exported name; empty means the only one.
+    /// Name of the data set on the server; empty means the only one.
     pub dataset: String,
     /// Array, a name or a path; empty means the only one, or all.
     pub array: String,
-    /// Token that the server has to show; `None`: a fresh one is made.
+    /// Token that the server has to present; `None`: a new one is generated.
     pub token: Option<String>,
 }
 
@@ -28,7 +28,7 @@ impl FromStr for AwaitAddress {
     type Err = Error;
 
     /// # Errors
-    /// `Invalid`, saying which part is wrong.
+    /// `Invalid`, naming the malformed part.
     fn from_str(text: &str) -> Result<Self> {
         let bad = |what: &str| {
             let form = format!("{SCHEME}ADDRESS[:PORT]/DATASET[/ARRAY]");

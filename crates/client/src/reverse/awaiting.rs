@@ -1,4 +1,4 @@
-//! The client's side: the queue of servers that offered themselves on a port of this process.
+//! The client's side: the queue of servers that connected to a port of this process.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use link::offer::Offer;
 use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinSet;
 
-/// How long a server that was there may take to come again: longer than it pauses between attempts.
+/// Timeout for the return of a server that was connected before; longer than its pause between attempts.
 const AGAIN_WITHIN: Duration = Duration::from_secs(30);
 
 /// Waits for servers until it is dropped.
@@ -26,8 +26,8 @@ struct OfferQueue {
 }
 
 impl AwaitedServers {
-    /// Takes the servers that come by `coming`, from a port at `address` where they show `token`. The tasks in `listening`
-    /// end with this value.
+    /// Takes the servers that arrive through `coming`, from a port at `address` where they present `token`. The tasks
+    /// in `listening` end with this value.
     #[must_use]
     pub fn new(
         address: SocketAddr,
@@ -45,16 +45,16 @@ impl AwaitedServers {
         self.address
     }
 
-    /// Token that servers have to show.
+    /// Token that servers have to present.
     #[must_use]
     pub fn token(&self) -> &str {
         &self.token
     }
 
-    /// A link to the next server that offers itself; waits for the first one without end.
+    /// Waits for the next server that connects, the first one without a timeout, and returns its link.
     ///
     /// # Errors
-    /// `TimedOut` when the last one does not come again.
+    /// `TimedOut` if the last server does not return.
     ///
     /// # Cancel safety
     /// Safe.

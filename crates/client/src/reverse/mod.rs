@@ -1,5 +1,5 @@
-//! Data on a host that nobody can reach, but that can reach others: the client waits (`await://`), the server connects to it
-//! (`corridor serve PATH --to URL`), and from then on all is as if the client had connected.
+//! Data on a host that accepts no connections, but can connect to others: the client waits (`await://`), and the server
+//! connects to it (`corridor serve PATH --to URL`). From then on the connection works as if the client had opened it.
 
 mod address;
 mod awaiting;
@@ -9,7 +9,7 @@ pub use address::AwaitAddress;
 pub(crate) use address::SCHEME;
 pub use awaiting::AwaitedServers;
 
-/// Returns a hint with the command that a person runs where the data are, for a client that waits at `url`. The text
+/// Returns a hint with the command to run on the host with the data, for a client that waits at `url`. The text
 /// contains the token.
 #[must_use]
 pub fn hint(url: &Url) -> String {
