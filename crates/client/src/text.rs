@@ -1,6 +1,6 @@
-//! Text for people: safe for a terminal, and sizes in words.
+//! Text for display: safe for a terminal, and sizes with units.
 
-/// Text that moves no cursor, forges no line and does not turn the direction of reading.
+/// Returns text without control characters: it cannot move the cursor, add lines or change the direction of writing.
 #[must_use]
 pub fn plain(text: &str) -> String {
     let is_harmful = |c: char| {
@@ -10,7 +10,7 @@ pub fn plain(text: &str) -> String {
     text.chars().map(|c| if is_harmful(c) { '\u{fffd}' } else { c }).collect()
 }
 
-/// A size for people.
+/// Formats a size with a binary unit.
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
 pub fn size(bytes: u64) -> String {

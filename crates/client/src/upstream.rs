@@ -1,5 +1,5 @@
 //! Origin of the data of a stack: read here, from servers that have all of them, or from servers that each have some
-//! data sets. A server that has the data can also compute over them.
+//! data sets. A server that has the data can also run operations on them.
 
 use std::sync::Arc;
 
@@ -15,15 +15,15 @@ use crate::requests::RemoteOperation;
 use crate::servers::{ReplicaSource, ServerState, Servers};
 use crate::url::Url;
 
-/// Data sets of a catalogue that are asked for at a time, whether they are others now.
+/// Number of data sets of a catalogue that are checked for changes concurrently.
 const ASKED_AT_ONCE: usize = 64;
 
 /// Origin of the data.
 #[derive(Clone)]
 pub enum Upstream {
-    /// They are read here.
+    /// The data are read here.
     Here,
-    /// These servers have all of them.
+    /// All of these servers have all data.
     Replicated(Arc<ReplicatedUpstream>),
     /// Each of these servers has some data sets.
     Catalogue(Arc<CatalogueUpstream>),
@@ -31,15 +31,15 @@ pub enum Upstream {
 
 /// Servers that have all of the data.
 pub struct ReplicatedUpstream {
-    /// The data as each of them has them.
+    /// Source of each server.
     pub remotes: Vec<RemoteSource>,
-    /// These servers as one source, where there are several.
+    /// The servers as one source, if there are several.
     pub servers: Option<Servers>,
-    /// Other servers that the first one named; `None` where it was not asked.
+    /// Other servers that the first one named; `None` if it was not asked.
     pub told: Option<NamedPeers>,
 }
 
-/// A server, and the others that it has told of.
+/// A server, and the other servers that it named.
 pub struct NamedPeers {
     /// The server.
     pub by: Url,
@@ -49,35 +49,35 @@ pub struct NamedPeers {
 
 /// Servers that each have some data sets.
 pub struct CatalogueUpstream {
-    /// All data sets as one.
+    /// All data sets as one source.
     pub catalogue: Catalogue,
     /// Servers of each data set, in the order of the catalogue.
     pub entries: Vec<DatasetServers>,
     /// The servers that were asked.
     pub hosts: Vec<CatalogueHost>,
-    /// Data set that they were asked for; any where it is empty.
+    /// Name of the data set that was requested; any if it is empty.
     pub dataset: String,
-    /// Data sets that they had.
+    /// Data sets that the servers listed.
     pub found: Vec<FoundDataset>,
 }
 
 /// The servers of one data set.
 pub struct DatasetServers {
-    /// Its name.
+    /// Name of the data set.
     pub name: String,
     /// The servers as one source.
     pub servers: Servers,
-    /// The data set as each of them has it.
+    /// Source of each server.
     pub remotes: Vec<RemoteSource>,
 }
 
 impl Upstream {
-    /// One server that is not asked for others.
+    /// Creates the upstream of one server that is not asked for others.
     pub fn only(remote: RemoteSource) -> Self {
         Self::Replicated(Arc::new(ReplicatedUpstream { remotes: vec![remote], servers: None, told: None }))
     }
 
-    /// Everything that is read from: each data set of each server.
+    /// Returns every source: each data set of each server.
     pub fn readers(&self) -> impl Iterator<Item = &RemoteSource> {
         let (whole, parts) = match self {
             Self::Here => (&[][..], &[][..]),
@@ -87,11 +87,11 @@ impl Upstream {
         whole.iter().chain(parts.iter().flat_map(|having| &having.remotes))
     }
 
-    /// Returns the servers that can compute over an array, and the array's place on them. Servers that did not answer
-    /// lately come last. None where the array is read here, or lies in stretches on several servers.
+    /// Returns the servers that can run operations on an array, and the array's place on them. Servers that did not
+    /// answer recently come last. Empty if the array is read here, or lies in segments on several servers.
     ///
     /// # Errors
-    /// Those of describing; `Stale` for a place of other data.
+    /// The errors of describing; `Stale` for a place of other data.
     pub async fn computing(&self, place: &BlockPlace) -> Result<(Vec<&RemoteSource>, BlockPlace)> {
         match self {
             Self::Here | Self::Replicated(..) => Ok((self.whole(), *place)),
@@ -105,7 +105,7 @@ impl Upstream {
         }
     }
 
-    /// The servers that have all of the data; those last that did not answer lately.
+    /// Returns the servers that have all data; those that did not answer recently come last.
     pub fn whole(&self) -> Vec<&RemoteSource> {
         match self {
             Self::Replicated(whole) => in_turn(&whole.remotes, whole.servers.as_ref()),
@@ -113,8 +113,8 @@ impl Upstream {
         }
     }
 
-    /// Whether the servers have other data now, or name other peers, than when they were asked last; false while that
-    /// cannot be known.
+    /// Returns whether the servers have other data now, or name other peers, than at the last request; false if that
+    /// cannot be determined.
     pub async fn has_changed(&self) -> bool {
         match self {
             Self::Here => false,
@@ -126,7 +126,7 @@ impl Upstream {
         }
     }
 
-    /// State of each of several servers so far, with the name of its data set where each has its own.
+    /// Returns the state of each of several servers, with the name of its data set if each has its own.
     pub fn states(&self) -> Vec<(Option<String>, ServerState)> {
         match self {
             Self::Here => Vec::new(),
@@ -146,7 +146,7 @@ impl Upstream {
 }
 
 impl ReplicatedUpstream {
-    /// Whether the first server names other peers than before.
+    /// Returns whether the first server names other peers than before.
     async fn tells_of_others(&self) -> bool {
         let (Some(first), Some(NamedPeers { by, others })) = (self.remotes.first(), &self.told) else {
             return false;
@@ -174,7 +174,7 @@ impl CatalogueUpstream {
     }
 }
 
-/// Whether servers of one data set have another one now.
+/// Returns whether servers of one data set have another one now.
 async fn have_other_data(servers: &Servers) -> bool {
     let Ok(before) = servers.describe().await else { return false };
     servers.ask_again().await;
@@ -185,7 +185,7 @@ fn identity(dataset: &Dataset) -> (DatasetId, Generation) {
     (dataset.id, dataset.generation)
 }
 
-/// Servers in the order in which they are to be asked.
+/// Returns the servers in the order in which they are to be asked.
 fn in_turn<'a>(remotes: &'a [RemoteSource], servers: Option<&Servers>) -> Vec<&'a RemoteSource> {
     let is_away = |member: usize| servers.is_some_and(|servers| servers.is_away(member));
     let mut turns: Vec<(bool, &RemoteSource)> =
@@ -194,7 +194,7 @@ fn in_turn<'a>(remotes: &'a [RemoteSource], servers: Option<&Servers>) -> Vec<&'
     turns.into_iter().map(|(_, remote)| remote).collect()
 }
 
-/// The states of servers, of which nothing has been asked perhaps since the connection to one ended.
+/// Returns the states of servers, updated for connections that have ended since the last request.
 fn states_now<'a>(
     servers: &Servers,
     remotes: &'a [RemoteSource],
@@ -206,18 +206,19 @@ fn states_now<'a>(
     servers.states().into_iter().zip(remotes).map(now)
 }
 
-/// Whether another server of the same data may answer what this one could not: it is busy or gone, or has other data now.
+/// Returns whether another server of the same data may answer a request that failed: the server is busy or not
+/// available, or has other data now.
 pub fn another_may_answer(error: &Error) -> bool {
     error.retry() == Retry::MayHelp || error.kind() == ErrorKind::Stale
 }
 
-/// Asks one of `remotes`; another one where it cannot answer now. `None` where there are none.
+/// Sends the request to one of `remotes`, and to the next one if it cannot answer now. `None` if there are none.
 ///
 /// # Errors
-/// The operation's, or why there is no connection.
+/// The operation's error, or the reason that there is no connection.
 ///
 /// # Cancel safety
-/// Dropping it cancels the operation.
+/// Dropping the future cancels the operation.
 pub async fn ask_one<A: RemoteOperation + Clone>(
     remotes: &[&RemoteSource],
     ask: &A,

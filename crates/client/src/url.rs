@@ -1,9 +1,8 @@
-//! Locations of data, as people write them: a path, `synthetic:...`,
-//! `corridor://HOST[:PORT]/DATASET[/ARRAY]#token=...`, `ssh://[USER@]HOST[:PORT]/PATH`, or
-//! `await://ADDRESS[:PORT]/DATASET[/ARRAY]`.
+//! Locations of data, as users write them: a path, `synthetic:...`, `corridor://HOST[:PORT]/DATASET[/ARRAY]#token=...`,
+//! `ssh://[USER@]HOST[:PORT]/PATH`, or `await://ADDRESS[:PORT]/DATASET[/ARRAY]`.
 //!
-//! Parsing only: nothing is opened or connected here. What cannot be read may hold a token at any place, so errors
-//! quote no more than they must.
+//! Parsing only: nothing is opened or connected here. Malformed text may contain a token anywhere, so errors quote as
+//! little of it as possible.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -18,14 +17,14 @@ use crate::reverse;
 use crate::servers::MAX_SERVERS;
 use crate::ssh::{self, SshAddress};
 
-/// Port of a server when the URL names none: CORRI on a telephone's keys, below the ephemeral range.
+/// Port of a server if the URL has none: CORRI on a telephone keypad, below the ephemeral range.
 pub const DEFAULT_PORT: u16 = 26774;
 
-/// Longest URL read, bytes.
+/// Maximum length of a URL, in bytes.
 const MAX_URL_BYTES: usize = 8192;
 /// Text before a token in a URL, in lower case.
 const TOKEN_KEY: &str = "token=";
-/// Longest word behind `#` that an error quotes, characters.
+/// Maximum length of a word behind `#` that an error quotes, in characters.
 const MAX_WORD_CHARS: usize = 12;
 /// The scheme with its slashes.
 const SCHEME: &str = "corridor://";
@@ -39,11 +38,11 @@ pub enum Location {
     Path(PathBuf),
     /// A computed field, `synthetic:NAME?shape=Z,Y,X&dtype=u8`; the whole text.
     Synthetic(String),
-    /// Exported by a Corridor server.
+    /// A data set of a Corridor server.
     Remote(Url),
-    /// A path on a host that ssh reaches.
+    /// A path on a host that is reached by ssh.
     Ssh(SshAddress),
-    /// Exported by a server that connects to us.
+    /// A data set of a server that connects to this process.
     Awaited(reverse::AwaitAddress),
 }
 
@@ -51,7 +50,7 @@ impl FromStr for Location {
     type Err = Error;
 
     /// # Errors
-    /// `Invalid` for text that is no location.
+    /// `Invalid` for text that is not a location.
     fn from_str(text: &str) -> Result<Self> {
         if text.starts_with(SCHEME) {
             return text.parse().map(Self::Remote);
@@ -88,7 +87,7 @@ impl FromStr for Location {
     }
 }
 
-/// Whether a path begins as an address of a server does: `corridor:/`, `127.0.0.1/`, `HOST:PORT/`.
+/// Returns whether a path begins like an address of a server: `corridor:/`, `127.0.0.1/`, `HOST:PORT/`.
 fn names_a_host(text: &str) -> bool {
     let first = text.split('/').next().unwrap_or_default();
     let has_port =
@@ -97,8 +96,7 @@ fn names_a_host(text: &str) -> bool {
 }
 
 impl Location {
-    /// Joins several locations, which must be servers of the same data, into one. A single location may be of any
-    /// kind.
+    /// Joins several locations, which must be servers of the same data, into one. A single location may be of any kind.
     ///
     /// # Errors
     /// `Invalid` for none, and for several that are not all URLs of one data set.
@@ -117,8 +115,8 @@ impl Location {
         Url::joined(urls).map(Self::Remote)
     }
 
-    /// Takes the array's name off: the end of a URL, or what follows an existing file in a path
-    /// (`run42.h5/grid/rho`). Empty where none is named.
+    /// Splits the array's name off: the end of a URL, or the part after an existing file in a path
+    /// (`run42.h5/grid/rho`). Empty if none is named.
     #[must_use]
     pub fn split_array(self) -> (Self, String) {
         match self {
@@ -162,7 +160,7 @@ fn has_token(text: &str) -> bool {
     text.to_ascii_lowercase().contains(TOKEN_KEY)
 }
 
-/// `text` without the tokens in it: what may be shown, wherever it came from.
+/// Returns `text` without the tokens in it, which may be displayed whatever its origin.
 #[must_use]
 pub fn without_tokens(text: &str) -> Cow<'_, str> {
     if !has_token(text) {
@@ -180,16 +178,16 @@ pub fn without_tokens(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// One more server of a URL that names several.
+/// A further server of a URL that names several.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ReplicaAddress {
     /// Name or address, IPv6 without brackets.
     pub host: String,
     /// TCP port.
     pub port: u16,
-    /// Token that lets a client in there.
+    /// Token that authorizes a client at this server.
     pub token: Option<String>,
-    /// Its certificate must have this.
+    /// Fingerprint that its certificate must have.
     pub fingerprint: Option<String>,
 }
 
@@ -203,26 +201,26 @@ pub struct Url {
     pub host: String,
     /// TCP port.
     pub port: u16,
-    /// Exported name; empty means the only one.
+    /// Name of the data set on the server; empty means the only one.
     pub dataset: String,
     /// Array, a name or a path like `grid/rho`; empty means the only one, or all.
     pub array: String,
-    /// Token that lets a client in.
+    /// Token that authorizes a client.
     pub token: Option<String>,
-    /// The server's certificate must have this, `sha256:` and 64 hexadecimal digits.
+    /// Fingerprint that the server's certificate must have: `sha256:` and 64 hexadecimal digits.
     pub fingerprint: Option<String>,
-    /// More servers of the same data set.
+    /// Further servers of the same data set.
     pub replicas: Vec<ReplicaAddress>,
 }
 
 impl Url {
-    /// The (first) server `host:port`, as `ToSocketAddrs` and people read it.
+    /// Returns `host:port` of the (first) server, in the form of `ToSocketAddrs`.
     #[must_use]
     pub fn authority(&self) -> String {
         authority(&self.host, self.port)
     }
 
-    /// The URL without its secrets: what may be logged or shown to others.
+    /// Returns the URL without its secrets, for logs and display.
     #[must_use]
     pub fn public(&self) -> String {
         let mut url = Self { token: None, fingerprint: None, ..self.clone() };
@@ -232,7 +230,7 @@ impl Url {
         url.to_string()
     }
 
-    /// One URL for each server.
+    /// Returns one URL for each server.
     #[must_use]
     pub fn servers(&self) -> Vec<Self> {
         let first = Self { replicas: Vec::new(), ..self.clone() };
@@ -243,10 +241,10 @@ impl Url {
         std::iter::once(first.clone()).chain(others).collect()
     }
 
-    /// One URL for all servers of several; they have to name the same data set and array.
+    /// Joins URLs into one URL of all their servers; they have to name the same data set and array.
     ///
     /// # Errors
-    /// `Invalid` when they do not, for none, and for more than [`MAX_SERVERS`] servers.
+    /// `Invalid` if they do not, for none, and for more than [`MAX_SERVERS`] servers.
     pub fn joined(urls: impl IntoIterator<Item = Self>) -> Result<Self> {
         let mut servers = urls.into_iter().flat_map(|url| url.servers());
         let mut all = servers.next().ok_or_else(|| Error::invalid("expected a URL, found none"))?;
@@ -279,7 +277,7 @@ impl FromStr for Url {
     type Err = Error;
 
     /// # Errors
-    /// `Invalid`, saying which part is wrong.
+    /// `Invalid`, naming the malformed part.
     fn from_str(text: &str) -> Result<Self> {
         let bad =
             |what: &str| Error::invalid(format!("expected `corridor://HOST[:PORT]/DATASET[/ARRAY]`, {what}"));
@@ -308,7 +306,8 @@ impl FromStr for Url {
                 .collect(),
         };
         url.read_fragment(fragment)?;
-        // As we would write it, which may take three bytes for one: what we print can be read again.
+        // Length in the form that this program writes, which may take three bytes for one: printed URLs can be parsed
+        // again.
         let written_bytes = url.to_string().len();
         if written_bytes > MAX_URL_BYTES {
             return Err(bad(&format!("found a URL of {written_bytes} bytes")));
@@ -335,7 +334,7 @@ impl Url {
                     let others = self.replicas.iter_mut().zip(&found[1..]);
                     others.for_each(|(r, fingerprint)| r.fingerprint.clone_from(fingerprint));
                 }
-                // For the page.
+                // Option of the web page.
                 "view" => {}
                 _ => return Err(unknown_key(part)),
             }
@@ -345,8 +344,8 @@ impl Url {
 }
 
 impl Url {
-    /// Splits `value` into one entry for each server: one part is for all servers; several, separated by commas, are
-    /// one for each, and an empty part is none. Returns at least one entry.
+    /// Splits `value` into one entry for each server: a single part is for all servers; several, separated by commas,
+    /// are one for each, and an empty part is none. Returns at least one entry.
     fn one_for_each(
         &self,
         value: &str,
@@ -366,7 +365,7 @@ impl Url {
     }
 }
 
-/// Quotes what can only be a misspelt word: anything else may be a token.
+/// Quotes a word only if it is a misspelled key: anything else may be a token.
 fn unknown_key(part: &str) -> Error {
     let is_word = |key: &str| key.len() <= MAX_WORD_CHARS && key.bytes().all(|b| b.is_ascii_lowercase());
     let found = match part.split_once('=') {
@@ -391,7 +390,7 @@ fn authority(host: &str, port: u16) -> String {
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
-/// Hosts and ports, separated by commas; at least one.
+/// Parses hosts and ports, separated by commas; at least one.
 fn parse_authorities(text: &str) -> std::result::Result<Vec<(String, u16)>, String> {
     let servers = text.split(',').map(parse_authority).collect::<std::result::Result<Vec<_>, _>>()?;
     if servers.len() > MAX_SERVERS {
@@ -400,7 +399,7 @@ fn parse_authorities(text: &str) -> std::result::Result<Vec<(String, u16)>, Stri
     Ok(servers)
 }
 
-/// For all servers at once where they have the same, else one for each.
+/// Writes one value for all servers if they have the same, or else one for each.
 fn write_each(key: &str, values: &[Option<String>]) -> Option<String> {
     if values.iter().all(Option::is_none) {
         return None;
@@ -451,7 +450,7 @@ pub(crate) fn decode(text: &str) -> Result<String> {
         .map_err(|_| Error::invalid(format!("expected UTF-8 after percent-decoding, found `{text}`")))
 }
 
-/// A name as it stands in a URL's path.
+/// Encodes a name as a segment of a URL's path.
 #[must_use]
 pub fn encode(name: &str) -> String {
     utf8_percent_encode(name, SEGMENT).to_string()

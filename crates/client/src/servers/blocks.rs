@@ -1,4 +1,4 @@
-//! Blocks from several servers: each by whoever can, or by its home.
+//! Blocks from several servers: each from any server with room, or from one of its homes.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use super::group::{ReplicaSource, ServerGroup};
 use super::{SharingRule, homes};
 use crate::reading::block_fetches::one_block;
 
-/// Wants of one call that stand in line or are under way; what servers have in hand is bounded by their windows.
+/// Maximum number of wants of one call that are queued or in flight; the windows of the servers limit those in flight.
 const MAX_WANTS: usize = 1024;
 
 pub(super) fn blocks(group: Arc<ServerGroup>, rule: SharingRule, mut wants: Vec<Want>) -> Completions {
-    // Those under way are ordered by whoever has them; of those that are not, the most urgent come first.
+    // Servers order the wants in flight; of the others, the most urgent come first.
     wants.sort_by_key(|w| std::cmp::Reverse(w.urgency().priority));
     stream::iter(wants)
         .map(move |want| {
@@ -26,9 +26,9 @@ pub(super) fn blocks(group: Arc<ServerGroup>, rule: SharingRule, mut wants: Vec<
         .boxed()
 }
 
-/// `None` when it was withdrawn.
+/// Fetches one block; `None` if it was withdrawn.
 async fn one(group: &ServerGroup, rule: SharingRule, want: Want) -> Option<Completion> {
-    // Whoever has it in hand looks at its urgency.
+    // The permit holder adapts to its priority.
     let result = want.drive(fetch(group, rule, &want), |_| ()).await?;
     Some(Completion { key: want.key(), result })
 }

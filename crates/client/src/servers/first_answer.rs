@@ -1,4 +1,4 @@
-//! One piece of work, done by whoever can: another server is asked when one fails, or is late.
+//! One work item, done by the first server that succeeds: another server is asked when one fails or is late.
 
 use array::{Dataset, Error, ErrorKind, Priority, Result, Urgency, Want};
 use futures::future::BoxFuture;
@@ -9,9 +9,9 @@ use super::group::ServerGroup;
 use super::scheduler::{ServerSet, WorkRequest};
 use super::work_queue::{LateAction, LateTimer, NoServer, WorkPermit, WorkTicket};
 
-/// How urgent a piece is, now and later.
+/// Priority of a work item, now and later.
 pub(super) enum ItemUrgency<'a> {
-    /// A block, whose asker may change its mind.
+    /// A block, whose priority may change.
     Want(&'a Want),
     /// A part of a read.
     Fixed(Priority),
@@ -33,9 +33,9 @@ impl ItemUrgency<'_> {
     }
 }
 
-/// Servers that may be asked for a piece.
+/// Servers that may be asked for a work item.
 pub(super) struct Candidates {
-    /// One after the other; any order where there is none.
+    /// Servers in the order of trial; any order if `None`.
     order: Option<Vec<usize>>,
     all: ServerSet,
     asked: ServerSet,
@@ -46,7 +46,7 @@ impl Candidates {
         Self { order: None, all, asked: ServerSet::NONE }
     }
 
-    /// In this order only.
+    /// Restricts the candidates to these servers, in this order.
     pub(super) fn in_order(order: Vec<usize>) -> Self {
         let all = order.iter().fold(ServerSet::NONE, |set, &n| set.with(n));
         Self { order: Some(order), all, asked: ServerSet::NONE }
@@ -56,13 +56,13 @@ impl Candidates {
         self.all.without(self.asked)
     }
 
-    /// Servers that may be asked just because they are idle. None where there is an order: homes are asked only in
-    /// their order.
+    /// Returns the servers that may be asked only because they are idle; none if there is an order, because homes are
+    /// asked only in their order.
     fn idle(&self) -> ServerSet {
         if self.order.is_some() { ServerSet::NONE } else { self.rest() }
     }
 
-    /// Servers that may be asked next.
+    /// Returns the servers that may be asked next.
     fn next(&self) -> ServerSet {
         match self.next_in_order() {
             None if self.order.is_some() => ServerSet::NONE,
@@ -75,7 +75,7 @@ impl Candidates {
         self.order.as_ref()?.iter().copied().find(|&n| !self.asked.has(n))
     }
 
-    /// Whoever was next is not there. True when another may be asked.
+    /// Skips the next server, which is not available. Returns true if another may be asked.
     fn pass_over(&mut self) -> bool {
         let Some(next) = self.next_in_order() else { return false };
         self.asked = self.asked.with(next);
@@ -83,25 +83,26 @@ impl Candidates {
     }
 }
 
-/// One piece of work, and the servers that may do it.
+/// One work item, and the servers that may do it.
 pub(super) struct WorkItem<'a> {
     pub(super) asked: ItemUrgency<'a>,
     pub(super) bytes: u64,
     pub(super) candidates: Candidates,
-    /// The first server, where it is chosen already.
+    /// Permit for the first server, if it is assigned already.
     pub(super) first: Option<WorkPermit>,
 }
 
-/// A request under way at one server; gives what came of it.
+/// A request in flight at one server; returns its result.
 type Attempt<'a, T> = BoxFuture<'a, (WorkPermit, Result<T>)>;
 
-/// Asks servers until one has answered about data in the state that `of` describes. `ask` starts the request at a server; it is dropped when another was faster.
+/// Asks servers until one has answered with data in the state that `of` describes. `ask` starts the request at a
+/// server; the request is dropped if another server was faster.
 ///
 /// # Errors
-/// The servers', when none is left.
+/// The errors of the servers, if none is left.
 ///
 /// # Cancel safety
-/// Dropping it withdraws every request.
+/// Dropping the future withdraws every request.
 pub(super) async fn first_answer<'a, T: Send + 'a>(
     group: &'a ServerGroup,
     of: &Dataset,
@@ -205,7 +206,7 @@ async fn late(newest: Option<&LateTimer>, rest: ServerSet, idle: ServerSet) -> L
     }
 }
 
-/// Whether another server would not answer differently: nobody waits any more.
+/// Returns whether the error is final: every other server would answer the same, or the item was withdrawn.
 fn is_final(error: &Error, asked: &ItemUrgency<'_>) -> bool {
     let deadline = asked.urgency().deadline.map(Instant::from_std);
     match error.kind() {

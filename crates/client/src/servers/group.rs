@@ -1,12 +1,11 @@
-//! The servers of one data set: which of them are there, and that they all speak of the same data.
+//! The servers of one data set: which of them are available, and the check that they have the same data.
 //!
-//! Identity, generation and block grids must be equal: a server that describes anything else is left out, and asked
-//! again from time to time. Nothing is ever put together from two states of the data: blocks carry their identity, and
-//! after a read the server must still describe what it described before.
+//! Identity, generation and block grids must be equal: a server with another description is not used, and checked again
+//! periodically. A result never mixes two states of the data: blocks carry their identity, and after a read the server
+//! must still give the same description as before.
 //!
-//! The group says what the data are: what it knows counts until nobody is left who has it, and one that had it says that
-//! it has something else now. Then every server is asked anew. What a server is remembered to have said counts only
-//! while it answers: one that is away has no say.
+//! The group keeps the description until no server with it is left, and one of these servers gives another description.
+//! Then every server is asked again. The last description of a server counts only while the server answers.
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,21 +24,21 @@ use tokio::time::{Duration, sleep};
 use super::scheduler::{MAX_SERVERS, ServerHealth, ServerSet};
 use super::work_queue::WorkQueue;
 
-/// How long a server named earlier may take longer to describe its data than one named later.
+/// Delay for which the description of a server named earlier is preferred to that of a server named later.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A source that may remember what it was told, and can be asked again.
+/// A source that may store its description, and can request it again.
 pub trait ReplicaSource: Source {
-    /// The description as it is now: asked for, whatever was known, and remembered from now on.
+    /// Requests the current description, whatever is stored, and stores it.
     fn describe_again(&self) -> BoxFuture<'static, Result<Arc<Dataset>>>;
 }
 
 /// One server as a source.
 #[derive(Clone)]
 pub struct ReplicaServer {
-    /// Its name for people; the same whenever the group is made, since homes are computed from it.
+    /// Name for display; it must not change when the group is created again, because homes are computed from it.
     pub name: String,
-    /// How it is asked.
+    /// Source of the server's data.
     pub source: Arc<dyn ReplicaSource>,
 }
 
@@ -48,16 +47,16 @@ struct GroupMember {
     is_looked_after: AtomicBool,
 }
 
-/// State of one server so far.
+/// Statistics and availability of one server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServerState {
-    /// Its name.
+    /// Name of the server.
     pub name: String,
-    /// Why it is not asked now; `None` when it is.
+    /// Reason that it is not used now; `None` if it is used.
     pub away: Option<Error>,
-    /// Bytes it has delivered.
+    /// Number of bytes it has delivered.
     pub delivered_bytes: u64,
-    /// As measured.
+    /// Measured rate, in bytes per second.
     pub rate_bytes_per_sec: Option<f64>,
 }
 
@@ -74,7 +73,7 @@ pub(super) struct ServerGroup {
     pub(super) queue: Arc<WorkQueue>,
     known: Mutex<Option<KnownDataset>>,
     describing: tokio::sync::Mutex<()>,
-    /// Those who look after servers that are away; they end with this value.
+    /// Tasks that check servers that are not available; they end with this value.
     watchers: Mutex<JoinSet<()>>,
 }
 
@@ -147,14 +146,14 @@ impl ServerGroup {
                     self.queue.with(|scheduler| scheduler.returned(member));
                 }
                 Some(Err(error)) => {
-                    // Where nobody answers as it should, the error says so of each.
+                    // If no server gave a usable description, the error contains the reason of each.
                     if chosen.is_some() {
                         self.tell(member, &error);
                     }
                     self.queue.with(|scheduler| scheduler.still_away(member, error.clone()));
                     failures.push((member, error));
                 }
-                // It may yet answer.
+                // Its response may still arrive.
                 None => {}
             }
         }
@@ -168,8 +167,8 @@ impl ServerGroup {
         Ok(chosen)
     }
 
-    /// Asks all what they have now. Those that have other data than before are left out; where nobody is left, what was
-    /// known is forgotten.
+    /// Requests the current description of every server. Servers with other data than before are not used; if no server
+    /// is left, the stored description is dropped.
     pub(super) async fn ask_again(&self) {
         let Some(known) = self.known() else { return };
         for (member, answer) in self.describe_all().await.into_iter().enumerate() {
@@ -190,8 +189,8 @@ impl ServerGroup {
         self.known.lock().as_ref().map(|known| Arc::clone(&known.dataset))
     }
 
-    /// Asks all at once. The first in the order they were named counts; not for longer than [`PATIENCE`] after
-    /// another has answered.
+    /// Asks all servers at once. The first in the order in which they were named is used; the others are not waited for
+    /// longer than [`PATIENCE`] after one has answered.
     async fn describe_all(&self) -> Vec<Option<Result<Arc<Dataset>>>> {
         let mut asked: FuturesUnordered<_> = (0..self.members.len())
             .map(|member| {
@@ -224,28 +223,29 @@ impl ServerGroup {
         }
     }
 
-    /// Checks that a server still describes the same data as `known`.
+    /// Checks that a server still has the same data as `known`.
     pub(super) async fn check_same(&self, member: usize, known: &Dataset) -> Result<()> {
         let found = self.source(member).describe().await?;
         same_data(Some(known), &found)
     }
 
-    /// Checks that a server that was looked at describes the known data, and adds it to the servers that do.
+    /// Checks that the description `found` of a server matches the stored one, and adds the server to those that gave
+    /// it.
     fn joins(&self, member: usize, found: &Dataset) -> Result<()> {
         let mut known = self.known.lock();
-        // Nothing is known: whoever needs it asks all.
+        // Without a stored description, the next caller asks all servers.
         let Some(known) = known.as_mut() else { return Ok(()) };
         same_data(Some(&known.dataset), found)?;
         known.by = known.by.with(member);
         Ok(())
     }
 
-    /// Tells people once that a server is not used.
+    /// Logs once that a server is not used.
     fn tell(&self, member: usize, error: &Error) {
         tracing::warn!(server = self.members[member].server.name, %error, "a server is not used for now");
     }
 
-    /// Looks after a server that is not there, until it is.
+    /// Starts checking a server that is not available, until it is.
     pub(super) fn look_after(&self, member: usize) {
         if self.members[member].is_looked_after.swap(true, Ordering::Relaxed) {
             return;
@@ -255,7 +255,7 @@ impl ServerGroup {
         watchers.spawn(look_after(self.me.clone(), member));
     }
 
-    /// Why nobody could answer who was asked for data in the state `of`: stale, where that state is over.
+    /// Returns the error if no server answered for data in the state `of`: `Stale` if that state has ended.
     pub(super) fn nobody(&self, of: &Dataset, failures: &[(usize, Error)]) -> Error {
         let (is_over, refusal) = (self.is_over(of, failures), self.refusal(failures));
         if !is_over || is_stale(&refusal) {
@@ -264,8 +264,8 @@ impl ServerGroup {
         Error::new(ErrorKind::Stale, refusal.message().to_owned()).with_retry(Retry::MayHelp)
     }
 
-    /// Whether the state `of` is over: something else is known by now, or one of those who described it says so. Then
-    /// what is known is forgotten, and the next description begins anew.
+    /// Returns whether the state `of` has ended: another description is stored, or a server that gave this one reports
+    /// another state. The stored description is then dropped.
     fn is_over(&self, of: &Dataset, failures: &[(usize, Error)]) -> bool {
         let mut known = self.known.lock();
         let is_same =
@@ -279,13 +279,13 @@ impl ServerGroup {
         is_over
     }
 
-    /// Whether a server is away because it has other data.
+    /// Returns whether a server is not available because it has other data.
     fn is_stale(&self, member: usize) -> bool {
         let is_so = |health: &ServerHealth| matches!(health, ServerHealth::Away { why, .. } if is_stale(why));
         self.queue.with(|scheduler| is_so(scheduler.health(member)))
     }
 
-    /// Error that says what is wrong with every server; where all failed with the same error, that error.
+    /// Returns an error with the reason of every server; if all failed with the same error, that error.
     fn refusal(&self, failures: &[(usize, Error)]) -> Error {
         if let [(_, first), others @ ..] = failures
             && failures.len() == self.members.len()
@@ -301,7 +301,7 @@ impl ServerGroup {
                 Some(why) => write!(text, "{separator}`{}`: {why}", state.name),
                 None => write!(text, "{separator}`{}`: not asked", state.name),
             }
-            // Writing to a string cannot fail.
+            // Writing to a string does not fail.
             .unwrap_or_default();
         }
         let last = failures.last().map_or(ErrorKind::Unreachable, |(_, e)| e.kind());
@@ -318,7 +318,7 @@ fn silent() -> Error {
     Error::new(ErrorKind::TimedOut, "it has not answered for long")
 }
 
-/// Looks at a server again and again, until it is there. Holds the group only in between.
+/// Checks a server periodically until it is available. Holds a strong reference to the group only during a check.
 async fn look_after(group: Weak<ServerGroup>, member: usize) {
     loop {
         let Some(here) = group.upgrade() else { return };
@@ -332,7 +332,7 @@ async fn look_after(group: Weak<ServerGroup>, member: usize) {
         let Some(here) = group.upgrade() else { return };
         match looked.and_then(|found| here.joins(member, &found)) {
             Ok(()) => {
-                // First: whoever finds it gone from now on has to look after it again.
+                // First, so that a failure from now on starts checking it again.
                 here.members[member].is_looked_after.store(false, Ordering::Relaxed);
                 here.queue.with(|scheduler| scheduler.returned(member));
                 tracing::info!(server = here.members[member].server.name, "a server is used (again)");
@@ -343,7 +343,7 @@ async fn look_after(group: Weak<ServerGroup>, member: usize) {
     }
 }
 
-/// Asks a server for its description, and checks that it also delivers one element.
+/// Requests the description of a server, and checks that the server also delivers one element.
 async fn look(source: Arc<dyn ReplicaSource>) -> Result<Arc<Dataset>> {
     let found = source.describe_again().await?;
     let Some((request, item_bytes)) = found.arrays.iter().enumerate().find_map(one_element) else {
@@ -364,8 +364,8 @@ fn one_element((number, array): (usize, &ArrayInfo)) -> Option<(ReadRequest, usi
     Some((request, array.dtype.size_bytes()))
 }
 
-/// Checks that a description is of the `known` data, with the same types, levels and blocks. Accepts any description
-/// while nothing is known.
+/// Checks that a description matches `known` in data, types, levels and blocks. Accepts any description if nothing is
+/// known.
 fn same_data(known: Option<&Dataset>, found: &Dataset) -> Result<()> {
     let Some(known) = known else { return Ok(()) };
     if (known.id, known.generation) != (found.id, found.generation) {

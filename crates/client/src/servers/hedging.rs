@@ -1,47 +1,47 @@
-//! When an answer is late, and how many may be asked for a second time. Pure.
+//! Hedging: when a response is late, and how many second requests may be sent. Pure: does no input or output.
 //!
-//! "The tail at scale" (Dean and Barroso, 2013): a second request after the 95th percentile of the usual time, first
-//! answer wins, costs a few percent and cuts the tail. Usual is measured as time taken over time expected, so
-//! that pieces of all sizes and servers of all speeds are of one kind.
+//! "The tail at scale" (Dean and Barroso, 2013): a second request after the 95th percentile of the usual time, of which
+//! the first response is used, costs a few percent and shortens the tail. The usual time is measured as the ratio of
+//! the time taken to the time expected, so that parts of all sizes and servers of all speeds are comparable.
 
 use std::time::Duration;
 
-/// Second requests, as a share of all that were answered.
+/// Number of second requests, as a fraction of all responses.
 pub(super) const HEDGE_SHARE: f64 = 0.05;
-/// Second requests that may be saved up.
+/// Maximum number of second requests that are saved up.
 const MAX_SAVED: f64 = 8.0;
-/// There from the start.
+/// Number of second requests allowed at the start.
 const FIRST_SAVED: f64 = 2.0;
-/// Answers remembered.
+/// Number of responses in the estimate.
 const REMEMBERED: usize = 64;
-/// Answers needed before they say what is usual.
+/// Minimum number of responses for an estimate.
 const ENOUGH: usize = 16;
-/// So many times the expected time is late, while it is not known what is usual.
+/// Ratio to the expected time that is late, without an estimate.
 const LATE_BY_DEFAULT: f64 = 4.0;
-/// So many times the usual time is late, once that is known.
+/// Ratio to the usual time that is late, with an estimate.
 const LATE_BEYOND_USUAL: f64 = 1.5;
-/// Late at the earliest.
+/// Minimum delay of a late response.
 const LATE_AT_LEAST: Duration = Duration::from_millis(10);
-/// Late where nothing is known.
+/// Delay of a late response if no expected time is known.
 const LATE_WHEN_UNKNOWN: Duration = Duration::from_secs(1);
-/// So many times the expected time without any answer at all is silence.
+/// Ratio to the expected time, without any response, that is silence.
 const SILENT_BY: u32 = 4;
-/// Silent at the earliest.
+/// Minimum delay of silence.
 const SILENT_AT_LEAST: Duration = Duration::from_secs(2);
-/// Silent where nothing is known.
+/// Delay of silence if no expected time is known.
 const SILENT_WHEN_UNKNOWN: Duration = Duration::from_secs(10);
 
-/// Usual ratio of the time that an answer took to the time that was expected, over the last answers.
+/// Usual ratio of the time that a response took to the time that was expected, over the last responses.
 #[derive(Default)]
 pub(super) struct LatenessEstimate {
     ratios: Vec<f64>,
     next: usize,
-    /// The 95th percentile, looked up anew every few answers.
+    /// The 95th percentile, computed again after every few responses.
     usual: Option<f64>,
 }
 
 impl LatenessEstimate {
-    /// An answer came.
+    /// Records a response.
     pub(super) fn took(&mut self, took: Duration, expected: Duration) {
         let ratio = took.as_secs_f64() / expected.as_secs_f64().max(1e-6);
         if self.ratios.len() < REMEMBERED {
@@ -57,7 +57,7 @@ impl LatenessEstimate {
         }
     }
 
-    /// After how long an answer is late.
+    /// Returns the delay after which a response is late.
     pub(super) fn late_after(&self, expected: Option<Duration>) -> Duration {
         let Some(expected) = expected else { return LATE_WHEN_UNKNOWN };
         let times = self.usual.map_or(LATE_BY_DEFAULT, |usual| usual * LATE_BEYOND_USUAL);
@@ -65,13 +65,13 @@ impl LatenessEstimate {
         Duration::try_from_secs_f64(secs).unwrap_or(LATE_WHEN_UNKNOWN).max(LATE_AT_LEAST)
     }
 
-    /// After how long without any answer a server counts as silent.
+    /// Returns the delay without any response after which a server counts as silent.
     pub(super) fn silent_after(expected: Option<Duration>) -> Duration {
         expected.map_or(SILENT_WHEN_UNKNOWN, |e| e.saturating_mul(SILENT_BY).max(SILENT_AT_LEAST))
     }
 }
 
-/// Second requests that may still be made.
+/// Number of second requests that may still be sent.
 pub(super) struct HedgeBudget(f64);
 
 impl Default for HedgeBudget {
@@ -81,12 +81,12 @@ impl Default for HedgeBudget {
 }
 
 impl HedgeBudget {
-    /// Something was answered.
+    /// Adds the share of one response.
     pub(super) fn earn(&mut self) {
         self.0 = (self.0 + HEDGE_SHARE).min(MAX_SAVED);
     }
 
-    /// Takes one, if there is one.
+    /// Takes one second request from the budget; returns false if there is none.
     pub(super) fn spend(&mut self) -> bool {
         let is_there = self.0 >= 1.0;
         if is_there {

@@ -1,13 +1,14 @@
-//! Homes of blocks, which are the servers that answer for them when each answers for a part: computed, not looked up.
+//! Homes of blocks: the servers responsible for a block if each server caches a part of the blocks. They are computed,
+//! not looked up.
 //!
-//! Rendezvous hashing (Thaler and Ravishankar, 1998): a block's homes are the servers with the largest hashes of
-//! server and block together. When a server joins or leaves, only the blocks that it gains or had move. The hash is
-//! xxh3 with a fixed layout, so that every client computes the same homes.
+//! Rendezvous hashing (Thaler and Ravishankar, 1998): the homes of a block are the servers with the largest hashes of
+//! server and block together. When a server joins or leaves, only the blocks of that server move. The hash is xxh3 with
+//! a fixed layout, so that every client computes the same homes.
 
 use array::BlockKey;
 use xxhash_rust::xxh3::Xxh3;
 
-/// The numbers of the `copies` servers that answer for a block, the first choice first.
+/// Returns the numbers of the `copies` servers responsible for a block, the preferred one first.
 pub(super) fn of_block<'a>(
     names: impl Iterator<Item = &'a str>,
     key: &BlockKey,
@@ -18,7 +19,7 @@ pub(super) fn of_block<'a>(
     ranked.into_iter().take(copies).map(|(_, n)| n).collect()
 }
 
-/// Hash of a server's name and a block, without the generation: blocks of a growing array keep their homes.
+/// Returns the hash of a server's name and a block, without the generation: blocks of a growing array keep their homes.
 fn hash(name: &str, key: &BlockKey) -> u64 {
     let mut hasher = Xxh3::new();
     hasher.update(&key.dataset.0.to_le_bytes());

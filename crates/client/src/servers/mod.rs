@@ -1,13 +1,15 @@
-//! Several servers of the same data as one [`Source`]: their speeds add up, and one that dies is not missed.
+//! Several servers of the same data as one [`Source`]: their throughput adds up, and the failure of one is compensated
+//! by the others.
 //!
-//! - `shares` (pure) decides who does the next piece of work, and how large it is; `speed` and `late` are what it
-//!   knows. `desk` gives it a clock and wakes whoever waits.
-//! - `group` knows which servers are there and speak of the same data, and looks after those that do not.
-//! - `first_answer` has one piece done by whoever can; `blocks`, `reads` and `many` cut requests into such pieces, or put
-//!   them together.
-//! - `homes` says which servers answer for a block when each answers for a part.
+//! - `scheduler` (pure) assigns work to servers and chooses its size, by the estimates of `speed` and `hedging`.
+//!   `work_queue` adds a clock, and wakes waiting tasks.
+//! - `group` holds the available servers with the same data, and checks the others periodically.
+//! - `first_answer` has one work item done by any server; `blocks`, `reads` and `read_many` split requests into such
+//!   items.
+//! - `unassigned_parts` holds the rest of a read that no server has taken yet.
+//! - `homes` computes the servers responsible for a block if each server caches a part of the blocks.
 //!
-//! It knows no network: every server is a [`Source`], remote or not.
+//! This module does not use the network: every server is a [`Source`], remote or not.
 
 mod blocks;
 mod first_answer;
@@ -36,33 +38,32 @@ pub use group::{ReplicaServer, ReplicaSource, ServerState};
 pub use scheduler::MAX_SERVERS;
 pub(crate) use unassigned_parts::UnassignedParts;
 
-/// Servers that answer for a block where each answers for a part: one that dies is not missed.
+/// Number of servers responsible for a block if each server caches a part of the blocks; with two, one may fail.
 const HOMES_OF_A_BLOCK: usize = 2;
 
-/// Rule that says which server is asked for what.
+/// Rule for assigning requests to servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SharingRule {
-    /// Every server has all data: work goes to whoever will have done it first.
+    /// Every server has all data: work goes to the server that is expected to complete it first.
     Spread,
-    /// Each block is answered by one of its `copies` homes, the first of them that is there. Reads are put together
-    /// from blocks.
+    /// Each block comes from one of its `copies` homes, the first available one. Reads are assembled from blocks.
     Homes {
-        /// How many servers may answer for a block; at least 1.
+        /// Number of servers responsible for a block; at least 1.
         copies: usize,
     },
 }
 
-/// Sharing of data among the servers of one URL, as stated by the person who names several.
+/// Distribution of data among the servers of one URL, as stated by the user who names several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sharing {
-    /// As they say themselves: the same data set, or each data sets of its own where the URL names none.
+    /// As the servers report: the same data set, or data sets of their own if the URL names none.
     #[default]
     Auto,
-    /// All have the same: [`Rule::Spread`].
+    /// All servers have the same data: [`SharingRule::Spread`].
     Replicated,
-    /// Each keeps a part of the blocks in its memory: [`Rule::Homes`], two of them for each block.
+    /// Each server caches a part of the blocks: [`SharingRule::Homes`], two for each block.
     Blocks,
-    /// Each has data sets of its own, or copies of others'; together they are a catalogue.
+    /// Each server has data sets of its own, or copies of others'; together they are a catalogue.
     Files,
 }
 
@@ -74,7 +75,7 @@ impl Sharing {
         ("files", Self::Files),
     ];
 
-    /// How work on one data set is shared out.
+    /// Returns the rule for assigning requests on one data set.
     #[must_use]
     pub fn rule(self) -> SharingRule {
         match self {
@@ -96,7 +97,7 @@ impl FromStr for Sharing {
     }
 }
 
-/// Several servers of the same data. Clones share everything.
+/// Several servers of the same data. Clones share all state.
 #[derive(Clone)]
 pub struct Servers {
     group: Arc<ServerGroup>,
@@ -104,8 +105,8 @@ pub struct Servers {
 }
 
 impl Servers {
-    /// Combines these servers; asks nothing yet. The description of the first server, in the order given, that
-    /// answers says what the data are; servers that describe anything else are left out.
+    /// Combines these servers, without a request. The description by the first server that answers, in the given order,
+    /// is the reference; servers with another description are not used.
     ///
     /// # Errors
     /// `Invalid` for none, or more than [`MAX_SERVERS`].
@@ -113,19 +114,19 @@ impl Servers {
         Ok(Self { group: ServerGroup::new(servers)?, rule })
     }
 
-    /// State of each server so far, in the order given.
+    /// Returns the state of each server, in the given order.
     #[must_use]
     pub fn states(&self) -> Vec<ServerState> {
         self.group.states()
     }
 
-    /// Asks all again what they have now: those that have other data than before are left out, and where nobody is left the
-    /// data are described anew.
+    /// Requests the current description of every server: those with other data than before are not used, and if no
+    /// server is left the data are described again.
     pub(crate) async fn ask_again(&self) {
         self.group.ask_again().await;
     }
 
-    /// Whether the server of this number, in the order given, did not answer when it was asked last.
+    /// Returns whether the server with this number, in the given order, did not answer the last request.
     pub(crate) fn is_away(&self, member: usize) -> bool {
         self.group.is_away(member)
     }
@@ -147,12 +148,12 @@ impl Source for Servers {
             SharingRule::Homes { .. } => {
                 let (this, group): (Arc<dyn Source>, _) = (Arc::new(self.clone()), Arc::clone(&self.group));
                 async move {
-                    // So that a request that cannot be is refused as every source refuses it.
+                    // An invalid request is refused as by every source.
                     request.check(&*this.describe().await?, &into)?;
                     let (loan, lent) = into.lend();
                     let gathered = gather(this, request.clone(), lent).await;
                     match loan.try_end() {
-                        // Blocks of a sparse level that are not covered have nothing to be gathered.
+                        // Blocks of a sparse level that are not covered cannot be gathered.
                         Ok(into) if lacks_blocks(&gathered) => reads::read(group, request, into).await,
                         _ => gathered,
                     }

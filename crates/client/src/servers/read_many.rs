@@ -1,5 +1,5 @@
-//! Many reads of one call from several servers. Small ones are pulled by whoever has room, as many at a time as suit him,
-//! and asked of him together; large ones are cut like any other read, a few of them at a time.
+//! Many reads of one call from several servers. Small reads are batched: a server with room takes as many as suit it in
+//! one request. Large ones are split like any other read, a limited number at a time.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -15,17 +15,17 @@ use super::scheduler::WorkRequest;
 use super::work_queue::{NoServer, WorkPermit, WorkTicket};
 use crate::reading::read_batches::{NumberedRead, ReadBatches, all_fail};
 
-/// Reads that are asked of a server together: enough of 24 bytes that its window keeps a round trip of 150 ms full.
+/// Maximum number of reads in one request to a server: with 24 bytes each, enough to fill a round trip of 150 ms.
 const MAX_TOGETHER: usize = 4_096;
-/// Reads of one call that are under way by themselves; each is in as many parts as servers have room for.
+/// Maximum number of large reads of one call in flight; each is split into as many parts as servers have room for.
 pub(super) const MAX_APART: usize = 64;
 
 type Ends = Vec<(usize, Result<()>)>;
 
-/// Reads from whoever has the data, all of it in the state that they are in now.
+/// Reads from any server of the data, all of it in the current state.
 ///
 /// # Cancel safety
-/// Dropping it withdraws what has not ended.
+/// Dropping the stream withdraws the reads that have not completed.
 pub(super) fn read_many(group: Arc<ServerGroup>, reads: Vec<(ReadRequest, Region)>) -> ReadEnds {
     let begun = async move {
         let dataset = match group.dataset().await {
@@ -47,11 +47,11 @@ pub(super) fn read_many(group: Arc<ServerGroup>, reads: Vec<(ReadRequest, Region
     begun.flatten_stream().boxed()
 }
 
-/// Small reads, and what of them is under way.
+/// Small reads, and those of them in flight.
 struct SmallReads {
     group: Arc<ServerGroup>,
     dataset: Arc<Dataset>,
-    /// Not asked of anybody yet; the next one is the last.
+    /// Reads that are not requested yet; the next one is the last.
     rest: Vec<NumberedRead>,
     rest_bytes: u64,
     turn: Option<WorkTicket>,
@@ -59,14 +59,14 @@ struct SmallReads {
 }
 
 impl SmallReads {
-    /// Creates a queue of reads that fit `dataset`.
+    /// Creates a queue of reads that are valid for `dataset`.
     fn new(group: Arc<ServerGroup>, dataset: Arc<Dataset>, mut rest: Vec<NumberedRead>) -> Self {
         rest.sort_by_key(|(number, request, _)| (request.priority, Reverse(*number)));
         let rest_bytes = size_bytes(&rest);
         Self { group, dataset, rest, rest_bytes, turn: None, parts: FuturesUnordered::new() }
     }
 
-    /// How some have ended; `None` when all have.
+    /// Returns the results of some reads; `None` if all have completed.
     async fn next(&mut self) -> Option<Ends> {
         loop {
             if self.turn.is_none()
@@ -95,7 +95,7 @@ impl SmallReads {
         }
     }
 
-    /// Has somebody read what comes next: as many as suit him, all of one priority.
+    /// Sends the next reads to a server: as many as suit it, all of one priority.
     fn begin(&mut self, mut permit: WorkPermit) {
         let Some((_, ReadRequest { priority, .. }, _)) = self.rest.last() else { return };
         let mut bytes = 0;
@@ -122,7 +122,7 @@ fn size_bytes(reads: &[NumberedRead]) -> u64 {
     reads.iter().map(|(_, _, into)| into.size_bytes() as u64).sum()
 }
 
-/// Reads that are asked of a server together, and where their results belong.
+/// Reads in one request to a server, and the regions of their results.
 struct ReadBatch {
     priority: Priority,
     numbers: Vec<usize>,
@@ -152,8 +152,8 @@ async fn part(
 }
 
 impl ReadBatch {
-    /// Asks servers until one has answered all of it; gives what could not be written to its place, because another server
-    /// was writing there.
+    /// Asks servers until one has answered the whole request; returns the data that could not be written to their
+    /// region, because another server was writing there.
     async fn ask(
         &mut self,
         group: &ServerGroup,
@@ -191,7 +191,7 @@ impl ReadBatch {
         ends
     }
 
-    /// One that cannot be read keeps no other from its end.
+    /// Reads each one alone, so that a read that fails does not affect the others.
     async fn each_alone(self, group: &Arc<ServerGroup>, dataset: &Arc<Dataset>) -> Ends {
         let reads = self.numbers.into_iter().zip(self.requests).zip(self.places);
         let alone = reads.map(async |((number, request), place)| match place.take_back().await {
@@ -202,7 +202,7 @@ impl ReadBatch {
     }
 }
 
-/// Reads all of it from one server: into the place of each, or into memory of its own where that is lent.
+/// Reads all from one server: into the region of each, or into separate memory if that is lent.
 async fn read_all(
     source: &Arc<dyn ReplicaSource>,
     dataset: &Dataset,

@@ -1,4 +1,4 @@
-//! Reads from several servers: cut into parts that are pulled by whoever has room, each written to its place.
+//! Reads from several servers: split into parts that servers with room take, each written to its region.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ use super::scheduler::WorkRequest;
 use super::unassigned_parts::UnassignedParts;
 use super::work_queue::{NoServer, WorkPermit};
 
-/// How often to look whether a writer that is not needed any more has let go of its place.
+/// Interval for checking whether a writer that is no longer needed has released its region.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(2);
 
-/// Reads `request` from whoever has it.
+/// Reads `request` from any server of the data.
 ///
 /// # Cancel safety
-/// Dropping it withdraws every part.
+/// Dropping the future withdraws every part.
 pub(super) async fn read(group: Arc<ServerGroup>, request: ReadRequest, into: Region) -> Result<()> {
     let dataset = group.dataset().await?;
     read_of(group, dataset, request, into).await
@@ -78,10 +78,10 @@ pub(super) async fn read_of(
     }
 }
 
-/// How a part arrived.
+/// Delivery of a part.
 enum PartDelivery {
     InPlace,
-    /// In memory of its own, because another server was writing to the place.
+    /// In separate memory, because another server was writing to the region.
     Apart(Vec<u8>),
 }
 
@@ -128,7 +128,7 @@ async fn part(
     }
 }
 
-/// The place of a part in the result: one writer at a time.
+/// The region of a part in the result: one writer at a time.
 pub(super) struct PartTarget(Option<TargetState>);
 
 enum TargetState {
@@ -141,7 +141,7 @@ impl PartTarget {
         Self(Some(TargetState::Free(region)))
     }
 
-    /// The place, unless somebody may still write there.
+    /// Returns the region, unless a server may still write there.
     pub(super) fn lend(&mut self) -> Option<Region> {
         match self.0.take()? {
             TargetState::Free(region) => {
@@ -162,7 +162,7 @@ impl PartTarget {
         }
     }
 
-    /// The place itself, once nobody can write there any more: requests were withdrawn, and end soon.
+    /// Returns the region after all writers have ended: their requests were withdrawn, and end soon.
     pub(super) async fn take_back(self) -> Option<Region> {
         let mut loan = match self.0? {
             TargetState::Free(region) => return Some(region),

@@ -1,11 +1,12 @@
-//! Policy that assigns the next piece of work to one of several servers, pure. Time is an argument.
+//! Policy that assigns the next work item to one of several servers. Pure: time is an argument.
 //!
-//! Work is pulled, not dealt out: whoever has room in its window ([`ServerSpeed`]) gets the next piece, so a slow server
-//! simply takes fewer. Of several with room the one that will have finished first is taken; near the end a slow one
-//! gets nothing that the others would have finished earlier. Bytes of a piece follow the window of who does it.
+//! Servers pull work: a server with room in its window ([`ServerSpeed`]) gets the next item, so a slow server takes
+//! fewer. Of several with room, the one that is expected to complete first is taken; near the end a slow server gets
+//! nothing that the others would complete earlier. The size of an item follows the window of its server.
 //!
-//! It also says when an answer is late enough to ask somebody else too: later than most, within an allowance (`late`);
-//! or when nothing else is left to do; or when the server has been silent for so long that it gets nothing more.
+//! It also decides when a response is late enough to send a second request: later than most, within a budget
+//! ([`hedging`](super::hedging)); or if nothing else is left to do; or if the server has been silent for so long that
+//! it gets no more work.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -16,35 +17,35 @@ use array::{Error, ErrorKind, Priority};
 use super::hedging::{HedgeBudget, LatenessEstimate};
 use super::speed::ServerSpeed;
 
-/// Most servers of one data set.
+/// Maximum number of servers of one data set.
 pub const MAX_SERVERS: usize = 32;
-/// Smallest part of a read, bytes.
+/// Minimum size of a part of a read, in bytes.
 pub(super) const MIN_PART_BYTES: u64 = 256 << 10;
-/// Largest part of a read, bytes: what a server reads at a time.
+/// Maximum size of a part of a read, in bytes: the size that a server reads at a time.
 pub(super) const MAX_PART_BYTES: u64 = 32 << 20;
-/// Parts that a window is cut into, so that one that is finished is replaced while others are under way.
+/// Number of parts per window, so that a completed part is replaced while others are in flight.
 const PARTS_PER_WINDOW: u64 = 4;
-/// Most pieces one server has in hand, however small they are.
+/// Maximum number of work items in flight per server, whatever their size.
 const MAX_PIECES: usize = 512;
-/// Always in hand, however large they are: one that is answered and one that is asked.
+/// Minimum number of work items in flight per server, whatever their size: one is answered while the next is requested.
 const MIN_PIECES: usize = 2;
-/// Answers in a row that were errors of other kinds than a broken connection, until a server is left alone.
+/// Maximum number of consecutive errors, other than a broken connection, before a server is suspended.
 const MAX_FAULTS: u32 = 8;
-/// Rate of servers of which nothing is known, bytes per second.
+/// Assumed rate of servers that were not measured, in bytes per second.
 const UNKNOWN_RATE: f64 = 1e8;
-/// Pieces that may be passed over in one look because nobody suitable has room.
+/// Maximum number of work items that one pass skips because no suitable server has room.
 const MAX_PASSED_OVER: usize = 16;
-/// Pause before a server that is away is looked at again; doubled each time in vain.
+/// Pause before the first check of a server that is not available; doubled after each failed check.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-/// Longest such pause.
+/// Maximum pause between checks of a server that is not available.
 const MAX_PAUSE: Duration = Duration::from_secs(10);
 
-/// Some of the servers, by number.
+/// Set of servers, by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ServerSet(u32);
 
 impl ServerSet {
-    /// The first `count`.
+    /// Returns the first `count` servers.
     pub(super) fn all(count: usize) -> Self {
         Self((0..count).fold(0, |bits, n| bits | 1 << n))
     }
@@ -70,43 +71,43 @@ impl ServerSet {
     }
 }
 
-/// A piece of work that waits for somebody to do it.
+/// A work item that waits for a server.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WorkRequest {
     pub(super) priority: Priority,
-    /// Bytes that are there to be done; whoever is asked may take only a part of them, unless they are one piece.
+    /// Bytes to transfer; a server may take only a part of them, unless they are indivisible.
     pub(super) bytes: u64,
-    /// Whether it cannot be cut.
+    /// Whether the item is indivisible.
     pub(super) is_one_piece: bool,
     /// Servers that may do it.
     pub(super) may: ServerSet,
-    /// Somebody does it already: nobody is waited for who is not there now.
+    /// Whether it is a second request, which does not wait for servers that are not available.
     pub(super) is_second: bool,
 }
 
-/// Smaller is sooner: the highest priority, then the longest wait. The ticket is unique.
+/// Order of the queue, smaller first: the highest priority, then the longest wait. The ticket is unique.
 pub(super) type QueueRank = (Reverse<Priority>, u64);
 
-/// Assignment of a piece to a server.
+/// Assignment of a work item to a server.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Assignment {
     pub(super) member: usize,
-    /// How much of it.
+    /// Number of bytes assigned.
     pub(super) bytes: u64,
-    /// Since when.
+    /// Time of the assignment.
     pub(super) at: Duration,
-    /// How long it should take, as far as that is known.
+    /// Expected duration, if it is known.
     pub(super) expected: Option<Duration>,
 }
 
 /// Whether a server gets work.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum ServerHealth {
-    /// Yes.
+    /// The server gets work.
     Ready,
-    /// It has not delivered anything for long. What it has in hand may still come.
+    /// The server has not responded for long; its work items in flight may still complete.
     Silent,
-    /// It cannot be asked, and why; looked at again in vain so many times.
+    /// The server is not available, for this reason; the number of failed checks since then.
     Away { why: Error, failed_attempts: u32 },
 }
 
@@ -134,12 +135,12 @@ pub(super) struct Scheduler {
     next_ticket: u64,
     lateness: LatenessEstimate,
     allowance: HedgeBudget,
-    /// Somebody went away since the last look: some pieces may have lost the last who could do them.
+    /// Whether a server has become unavailable since the last pass, so that items may have lost their last candidate.
     somebody_left: bool,
 }
 
 impl Scheduler {
-    /// Servers of which nothing is known yet: away, but hoped for.
+    /// Creates the state of servers that are not known yet: not available, but expected.
     pub(super) fn new(count: usize) -> Self {
         let why = Error::new(ErrorKind::Unreachable, "it has not answered yet");
         let member = || ServerLoad {
@@ -174,7 +175,7 @@ impl Scheduler {
         self.members[member].speed.rate_bytes_per_sec()
     }
 
-    /// Lets a piece wait.
+    /// Queues a work item.
     pub(super) fn ask(&mut self, need: WorkRequest) -> QueueRank {
         let rank = (Reverse(need.priority), self.next_ticket);
         self.next_ticket += 1;
@@ -183,7 +184,7 @@ impl Scheduler {
         rank
     }
 
-    /// It matters more or less now.
+    /// Changes the priority of a queued item.
     pub(super) fn adjust(&mut self, rank: QueueRank, priority: Priority) -> QueueRank {
         let Some(mut need) = self.waiting.remove(&rank) else { return rank };
         need.priority = priority;
@@ -192,14 +193,14 @@ impl Scheduler {
         rank
     }
 
-    /// Nobody waits for it any more.
+    /// Removes an item from the queue.
     pub(super) fn withdraw(&mut self, rank: QueueRank) {
         if let Some(need) = self.waiting.remove(&rank) {
             self.waiting_bytes -= u128::from(need.bytes);
         }
     }
 
-    /// Pieces that somebody is to do now, by their tickets, and those that nobody can do.
+    /// Returns the items that are assigned now, by their tickets, and those that no server can do.
     pub(super) fn assign(&mut self, now: Duration) -> Vec<(u64, Option<Assignment>)> {
         let mut out = Vec::new();
         if std::mem::take(&mut self.somebody_left) {
@@ -229,7 +230,7 @@ impl Scheduler {
         out
     }
 
-    /// Takes out what nobody can do.
+    /// Removes the items that no server can do.
     fn give_up(&mut self, out: &mut Vec<(u64, Option<Assignment>)>) {
         let lost: Vec<QueueRank> =
             self.waiting.iter().filter(|(_, n)| !self.is_hope_for(n)).map(|(r, _)| *r).collect();
@@ -239,7 +240,7 @@ impl Scheduler {
         }
     }
 
-    /// Whether somebody may do it, now or, unless it is a second try, soon.
+    /// Returns whether any server can do the item, now or, unless it is a second request, later.
     pub(super) fn is_hope_for(&self, need: &WorkRequest) -> bool {
         self.members.iter().enumerate().any(|(n, member)| {
             need.may.has(n)
@@ -264,8 +265,8 @@ impl Scheduler {
         Assignment { member, bytes, at: now, expected }
     }
 
-    /// The part of `bytes` that suits a server: a fraction of its window, and less near the end, so that all end
-    /// at about the same time.
+    /// Returns the part of `bytes` that suits a server: a fraction of its window, and less near the end, so that all
+    /// servers end at about the same time.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a u64")]
     fn part_bytes(&self, member: usize, bytes: u64) -> u64 {
         let rates: f64 = self.members.iter().filter(|m| is_ready(m)).map(|m| self.rate(m)).sum();
@@ -275,8 +276,8 @@ impl Scheduler {
         part.clamp(MIN_PART_BYTES, MAX_PART_BYTES).min(bytes)
     }
 
-    /// Whoever will have finished first, if it has room; else the best of those with room, if it finishes before
-    /// all together would have done everything that waits.
+    /// Selects the server that is expected to complete first, if it has room; otherwise the best server with room, if
+    /// it completes before all servers together would have done all queued work.
     fn pick(&self, need: &WorkRequest) -> Option<usize> {
         let able = || {
             let members = self.members.iter().enumerate();
@@ -302,8 +303,8 @@ impl Scheduler {
         self.waiting_bytes as f64
     }
 
-    /// Rate of a server, bytes per second; where it is not known, the highest known rate of the others, or else
-    /// [`UNKNOWN_RATE`]. At least 1.
+    /// Returns the rate of a server, in bytes per second; if it was not measured, the highest rate of the others, or
+    /// else [`UNKNOWN_RATE`]. At least 1.
     fn rate(&self, member: &ServerLoad) -> f64 {
         let known = || self.members.iter().filter_map(|m| m.speed.rate_bytes_per_sec());
         member
@@ -318,14 +319,14 @@ impl Scheduler {
         member.speed.shortest().or_else(|| known().min()).unwrap_or_default().as_secs_f64()
     }
 
-    /// A part turned out to have another size than was given: parts end at borders of chunks.
+    /// Corrects the size of an assigned part: parts end at borders of chunks.
     pub(super) fn resize(&mut self, assigned: &mut Assignment, bytes: u64) {
         let member = &mut self.members[assigned.member];
         member.bytes = member.bytes - assigned.bytes + bytes;
         assigned.bytes = bytes;
     }
 
-    /// A piece was answered.
+    /// Records that a work item was answered.
     pub(super) fn finished(&mut self, assigned: &Assignment, now: Duration) {
         self.given_back(assigned);
         let took = now.saturating_sub(assigned.at);
@@ -343,14 +344,14 @@ impl Scheduler {
         }
     }
 
-    /// A piece is not waited for any more.
+    /// Records that a work item is no longer needed.
     pub(super) fn given_back(&mut self, assigned: &Assignment) {
         let member = &mut self.members[assigned.member];
         member.pieces -= 1;
         member.bytes -= assigned.bytes;
     }
 
-    /// A piece was answered by an error. True when the server is to be looked after from now on.
+    /// Records that a work item failed. Returns true if the server has to be checked from now on.
     pub(super) fn failed(&mut self, assigned: &Assignment, error: &Error) -> bool {
         self.given_back(assigned);
         let member = &mut self.members[assigned.member];
@@ -365,7 +366,7 @@ impl Scheduler {
         self.left(assigned.member, error.clone())
     }
 
-    /// A server cannot be asked any more. True when that is new.
+    /// Records that a server is not available. Returns true if it was before.
     pub(super) fn left(&mut self, member: usize, why: Error) -> bool {
         let before = std::mem::replace(
             &mut self.members[member].health,
@@ -375,7 +376,7 @@ impl Scheduler {
         before == ServerHealth::Ready
     }
 
-    /// It was looked at again, in vain.
+    /// Records a failed check.
     pub(super) fn still_away(&mut self, member: usize, error: Error) {
         let failed_attempts = match &self.members[member].health {
             ServerHealth::Away { failed_attempts, .. } => failed_attempts.saturating_add(1),
@@ -385,7 +386,7 @@ impl Scheduler {
         self.somebody_left = true;
     }
 
-    /// It is there (again); what was known of its speed may not hold any more.
+    /// Records that a server is available (again); measurements of its speed are discarded.
     pub(super) fn returned(&mut self, member: usize) {
         let member = &mut self.members[member];
         if matches!(member.health, ServerHealth::Away { .. }) {
@@ -394,7 +395,7 @@ impl Scheduler {
         (member.health, member.faults) = (ServerHealth::Ready, 0);
     }
 
-    /// How long to wait before a server is looked at again.
+    /// Returns the pause before the next check of a server.
     pub(super) fn pause(&self, member: usize) -> Duration {
         match &self.members[member].health {
             ServerHealth::Away { failed_attempts, .. } => {
@@ -405,19 +406,20 @@ impl Scheduler {
     }
 }
 
-/// Action to take on an answer that is not there yet.
+/// Action on a response that has not arrived.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum HedgeDecision {
-    /// Look again then.
+    /// Check again at this time.
     NotYet(Duration),
-    /// Ask somebody else too.
+    /// Send a second request to another server.
     AskAnother,
-    /// Its server has become silent: ask somebody else, and look after it.
+    /// The server is silent: send a second request, and check the server.
     Silent,
 }
 
 impl Scheduler {
-    /// Whether an answer is late; `may`: who else could be asked; `idle`: who of them may be just because they are idle.
+    /// Decides whether a response is late. `may`: servers for a second request; `idle`: those of them that may be used
+    /// only because they are idle.
     pub(super) fn late(
         &mut self,
         assigned: &Assignment,
@@ -444,7 +446,8 @@ impl Scheduler {
         {
             return HedgeDecision::AskAnother;
         }
-        // What cannot be helped now is looked at again after as long as it took to become late, and ever more seldom.
+        // If nothing can be done now, the next check follows after the time it took to become late, with growing
+        // intervals.
         let pause = late_at.saturating_sub(assigned.at).max(now.saturating_sub(assigned.at) / 8);
         let next = if now < late_at { late_at } else { now + pause.max(Duration::from_millis(10)) };
         HedgeDecision::NotYet(if now < silent_at { next.min(silent_at) } else { next })
@@ -452,22 +455,22 @@ impl Scheduler {
 }
 
 impl Scheduler {
-    /// Whether nothing waits any more and somebody with nothing to do would be done in half of the time that this
-    /// piece will still take: at the end of a read nobody waits for a slow server, and nobody else is kept waiting.
+    /// Returns whether the queue is empty, and an idle server would complete the item in half of its remaining time: at
+    /// the end of a read, slow servers are replaced, and no other work is delayed.
     fn is_left_over(&self, assigned: &Assignment, idle: ServerSet, now: Duration) -> bool {
         if !self.waiting.is_empty() {
             return false;
         }
         let took = now.saturating_sub(assigned.at);
         let to_come = assigned.expected.and_then(|expected| expected.checked_sub(took));
-        // What takes longer than it should, or nobody knows how long, is half done at best.
+        // An item that takes longer than expected, or for an unknown time, is at most half complete.
         let to_come = to_come.unwrap_or(took).as_secs_f64();
         let in_time =
             |m: &ServerLoad| 2.0 * (self.latency(m) + to_f64(assigned.bytes) / self.rate(m)) < to_come;
         self.members.iter().enumerate().any(|(n, m)| idle.has(n) && is_idle(m) && in_time(m))
     }
 
-    /// Whether there is nothing to do for somebody who is there.
+    /// Returns whether an available server has no work.
     pub(super) fn is_anybody_idle(&self) -> bool {
         self.waiting.is_empty() && self.members.iter().any(is_idle)
     }

@@ -1,19 +1,19 @@
-//! How fast a server answers, learnt from what it delivered. Pure: time is an argument, counted from any fixed moment.
+//! Speed of a server, estimated from its responses. Pure: time is an argument, relative to any fixed moment.
 //!
-//! Two numbers matter: the rate while it has enough to do, and the shortest time an answer ever took. Twice their
-//! product is what a server should have in hand, so that it never waits for the next request to arrive.
+//! Two numbers matter: the rate while the server has enough work, and the minimum time of a response. Twice their
+//! product is the window of the server, so that it does not idle until the next request arrives.
 
 use std::time::Duration;
 
-/// In hand before anything was measured, bytes: as much as the least window of a connection.
+/// Window before any measurement, in bytes: as large as the minimum window of a connection.
 const FIRST_WINDOW_BYTES: u64 = 4 << 20;
-/// Least in hand, bytes: two of the smallest parts.
+/// Minimum window, in bytes: two of the smallest parts.
 const MIN_WINDOW_BYTES: u64 = 512 << 10;
-/// Most in hand, bytes: two bandwidth-delay products of 10 Gb/s over 100 ms.
+/// Maximum window, in bytes: two bandwidth-delay products of 10 Gb/s and 100 ms.
 const MAX_WINDOW_BYTES: u64 = 256 << 20;
-/// Shortest span that a rate is taken over.
+/// Minimum time span over which a rate is measured.
 const MIN_SPAN: Duration = Duration::from_millis(20);
-/// How much of a faster, and of a slower, sample is believed.
+/// Weight of a sample that is faster, and of one that is slower, than the estimate.
 const BELIEF: (f64, f64) = (0.5, 0.25);
 
 /// Measured speed of one server.
@@ -21,26 +21,26 @@ const BELIEF: (f64, f64) = (0.5, 0.25);
 pub(super) struct ServerSpeed {
     rate_bytes_per_sec: Option<f64>,
     shortest: Option<Duration>,
-    /// Delivered since the beginning of the span.
+    /// Bytes delivered since the beginning of the span.
     counted_bytes: u64,
-    /// When the span began; none while there is nothing to do.
+    /// Beginning of the span; `None` while there is no work.
     span_from: Option<Duration>,
-    /// Whether it had all that it could take at any time of the span: only then can a rate be called low.
+    /// Whether the window was full at any time of the span: only then may the estimate decrease.
     was_full: bool,
 }
 
 impl ServerSpeed {
-    /// Bytes per second; `None` before anything was delivered.
+    /// Returns the rate in bytes per second; `None` before any delivery.
     pub(super) fn rate_bytes_per_sec(&self) -> Option<f64> {
         self.rate_bytes_per_sec
     }
 
-    /// The shortest time of an answer.
+    /// Returns the minimum time of a response.
     pub(super) fn shortest(&self) -> Option<Duration> {
         self.shortest
     }
 
-    /// Bytes it should have in hand: two bandwidth-delay products.
+    /// Returns the window in bytes: two bandwidth-delay products.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped at once")]
     pub(super) fn window_bytes(&self) -> u64 {
         match (self.rate_bytes_per_sec, self.shortest) {
@@ -51,17 +51,17 @@ impl ServerSpeed {
         }
     }
 
-    /// It has as much to do as it can take.
+    /// Records that the window is full.
     pub(super) fn is_full(&mut self) {
         self.was_full = true;
     }
 
-    /// An answer of `bytes` came at `now` after `took`; `is_idle`: nothing is left to do.
+    /// Records a response of `bytes` at `now` after `took`; `is_idle`: no work is left.
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     pub(super) fn delivered(&mut self, bytes: u64, took: Duration, now: Duration, is_idle: bool) {
         self.shortest = Some(self.shortest.map_or(took, |s| s.min(took)));
         match self.span_from {
-            // The bytes of the first answer came in a time that is not known; at least as fast as this.
+            // The time that the bytes of the first response took is not known; this is a lower bound of the rate.
             None => {
                 let least = bytes as f64 / took.as_secs_f64().max(1e-6);
                 if self.rate_bytes_per_sec.is_none_or(|rate| rate < least) {
@@ -83,7 +83,7 @@ impl ServerSpeed {
         }
     }
 
-    /// It has delivered nothing of `bytes` in `quiet_for`: it cannot be faster than that.
+    /// Records that nothing of `bytes` was delivered in `quiet_for`, which is an upper bound of the rate.
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     pub(super) fn silent(&mut self, bytes: u64, quiet_for: Duration) {
         let most = bytes as f64 / quiet_for.as_secs_f64().max(1e-6);

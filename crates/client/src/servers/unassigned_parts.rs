@@ -1,15 +1,16 @@
-//! Rest of a read that no server has taken yet. It is cut when a server takes a part, as much as suits that server.
+//! Rest of a read that no server has taken yet. A part is cut off when a server takes it, with the size that suits that
+//! server.
 //!
-//! Parts end at borders of stored chunks, so that no two servers decode the same one, and are long runs of the result
-//! otherwise: the slowest axis is cut first.
+//! Parts end at borders of stored chunks, so that no two servers decode the same one, and are otherwise long runs of
+//! the result: the slowest axis is split first.
 
 use array::{AxisRange, Region, Selection};
 
 use super::scheduler::MAX_PART_BYTES;
 
-/// The parts of a selection that nobody has taken yet, with their places in the target.
+/// The parts of a selection that no server has taken yet, with their regions in the target.
 pub(crate) struct UnassignedParts {
-    /// The next one is the last.
+    /// Boxes; the next one is the last.
     boxes: Vec<(Vec<AxisRange>, Region)>,
     item_bytes: u64,
     bytes: u64,
@@ -18,7 +19,7 @@ pub(crate) struct UnassignedParts {
 }
 
 impl UnassignedParts {
-    /// A whole selection, whose target has its shape.
+    /// Creates the parts of a whole selection, whose target has its shape.
     pub(crate) fn new(
         selection: &Selection,
         item_bytes: usize,
@@ -36,24 +37,24 @@ impl UnassignedParts {
         self.boxes.is_empty()
     }
 
-    /// Bytes that are left.
+    /// Returns the number of bytes left.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Takes a part of at most `most_bytes`, or one chunk if that is more; of a chunk larger than a part may be, as
-    /// much as may.
+    /// Takes a part of at most `most_bytes`, or one chunk if that is larger; of a chunk that exceeds the maximum size
+    /// of a part, that size.
     pub(crate) fn take(&mut self, most_bytes: u64) -> Option<(Selection, Region)> {
         let (ranges, region) = self.boxes.pop()?;
         let (ranges, region) = self.cut(ranges, region, most_bytes, &self.grain.clone());
         let elements = vec![1; ranges.len()];
         let (ranges, region) = self.cut(ranges, region, most_bytes.max(MAX_PART_BYTES), &elements);
         self.bytes -= region.size_bytes() as u64;
-        // A part of a legal selection is legal.
+        // A part of a valid selection is valid.
         Some((Selection::new(ranges).ok()?, region))
     }
 
-    /// Cuts the first part off a box and keeps what is left of it.
+    /// Cuts the first part off a box and keeps the rest.
     fn cut(
         &mut self,
         mut ranges: Vec<AxisRange>,
@@ -69,7 +70,7 @@ impl UnassignedParts {
             let range = ranges[axis];
             let row_bytes = (size_bytes / range.count).max(1);
             let count = whole_grains(range, most_bytes / row_bytes, grain[axis]);
-            // Counts of a target in memory.
+            // Element counts of a target fit in memory, and in `usize`.
             let at = usize::try_from(count).unwrap_or(usize::MAX);
             if count < range.count {
                 let (first, left) = region.split(axis, at);
@@ -84,7 +85,7 @@ impl UnassignedParts {
     }
 }
 
-/// How many elements from the first on: at most `most` of them, up to a border between grains; at least one grain.
+/// Returns the number of elements from the first on: at most `most`, up to a border between grains; at least one grain.
 fn whole_grains(range: AxisRange, most: u64, grain: u64) -> u64 {
     if most >= range.count {
         return range.count;

@@ -1,5 +1,5 @@
-//! Desk at which work waits for a server: the policy ([`Scheduler`]), with a clock and channels that wake those who
-//! wait.
+//! Queue in which work waits for a server: the policy ([`Scheduler`]), with a clock, and channels that wake waiting
+//! tasks.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,21 +11,21 @@ use tokio::time::{Duration, Instant};
 
 use super::scheduler::{Assignment, HedgeDecision, QueueRank, Scheduler, ServerSet, WorkRequest};
 
-/// Nobody is there who could do it.
+/// No available server can do the work.
 #[derive(Debug)]
 pub(super) struct NoServer;
 
 struct WorkQueueState {
     scheduler: Scheduler,
-    /// Channels to those who wait, by ticket; each is answered once.
+    /// Channels to the waiting tasks, by ticket; each is used once.
     waiting: HashMap<u64, oneshot::Sender<Option<Assignment>>>,
 }
 
-/// Hands out work.
+/// Assigns work to servers.
 pub(super) struct WorkQueue {
     state: Mutex<WorkQueueState>,
     opened_at: Instant,
-    /// Some answers may be late now that were not: their server fell silent, or another one is idle.
+    /// Notified when responses may have become late: their server fell silent, or another one is idle.
     look_again: Notify,
 }
 
@@ -39,7 +39,7 @@ impl WorkQueue {
         self.opened_at.elapsed()
     }
 
-    /// Looks at, or changes, what is known of the servers; then whoever can be served is.
+    /// Reads or changes the state of the servers, and then assigns waiting work.
     pub(super) fn with<T>(&self, f: impl FnOnce(&mut Scheduler) -> T) -> T {
         let mut state = self.state.lock();
         let out = f(&mut state.scheduler);
@@ -48,7 +48,7 @@ impl WorkQueue {
     }
 
     fn serve(&self, state: &mut WorkQueueState) {
-        // Whoever gave up meanwhile gives its piece back, which may let another one go.
+        // A task that was dropped returns its assignment, which may allow another one.
         loop {
             let decided = state.scheduler.assign(self.now());
             if decided.is_empty() {
@@ -63,7 +63,7 @@ impl WorkQueue {
         }
     }
 
-    /// Waits in line.
+    /// Queues a request for work.
     pub(super) fn ask(self: &Arc<Self>, need: WorkRequest) -> WorkTicket {
         let mut state = self.state.lock();
         let (sender, decided) = oneshot::channel();
@@ -72,7 +72,7 @@ impl WorkQueue {
             state.waiting.insert(rank.1, sender);
             Some(rank)
         } else {
-            // The channel is closed: nobody.
+            // The channel is closed: no server.
             None
         };
         self.serve(&mut state);
@@ -80,10 +80,10 @@ impl WorkQueue {
     }
 }
 
-/// A place in line.
+/// A place in the queue.
 pub(super) struct WorkTicket {
     queue: Arc<WorkQueue>,
-    /// None where there is nobody to wait for.
+    /// Rank in the queue; `None` if there is no server to wait for.
     rank: Option<QueueRank>,
     decided: oneshot::Receiver<Option<Assignment>>,
 }
@@ -92,10 +92,10 @@ impl WorkTicket {
     /// Waits for a server.
     ///
     /// # Errors
-    /// When none is left that could do it.
+    /// [`NoServer`] if no server is left that could do the work.
     ///
     /// # Cancel safety
-    /// Safe until it has answered.
+    /// Safe until it has returned.
     pub(super) async fn granted(&mut self) -> Result<WorkPermit, NoServer> {
         match (&mut self.decided).await {
             Ok(Some(assigned)) => {
@@ -106,7 +106,7 @@ impl WorkTicket {
         }
     }
 
-    /// It matters more or less now.
+    /// Changes the priority.
     pub(super) fn adjust(&mut self, priority: Priority) {
         self.rank = self.rank.map(|rank| self.queue.with(|scheduler| scheduler.adjust(rank, priority)));
     }
@@ -125,7 +125,7 @@ impl Drop for WorkTicket {
     }
 }
 
-/// A piece of work at a server, until it is settled or dropped.
+/// Permission for one work item at a server, until it is settled or dropped.
 pub(super) struct WorkPermit {
     queue: Arc<WorkQueue>,
     assigned: Assignment,
@@ -133,22 +133,22 @@ pub(super) struct WorkPermit {
 }
 
 impl WorkPermit {
-    /// Number of the server that does it.
+    /// Number of the server.
     pub(super) fn member(&self) -> usize {
         self.assigned.member
     }
 
-    /// How much of it.
+    /// Number of bytes assigned.
     pub(super) fn bytes(&self) -> u64 {
         self.assigned.bytes
     }
 
-    /// It has so many bytes.
+    /// Corrects the number of bytes.
     pub(super) fn resize(&mut self, bytes: u64) {
         self.queue.with(|scheduler| scheduler.resize(&mut self.assigned, bytes));
     }
 
-    /// It was answered.
+    /// Records that the item was answered.
     pub(super) fn finished(mut self) {
         self.is_settled = true;
         let now = self.queue.now();
@@ -161,13 +161,13 @@ impl WorkPermit {
         }
     }
 
-    /// It was answered by an error. True when the server is to be looked after from now on.
+    /// Records that the item failed. Returns true if the server has to be checked from now on.
     pub(super) fn failed(mut self, error: &Error) -> bool {
         self.is_settled = true;
         self.queue.with(|scheduler| scheduler.failed(&self.assigned, error))
     }
 
-    /// A clock to ask about it while it is under way.
+    /// Returns a timer of this item while it is in flight.
     pub(super) fn watch(&self) -> LateTimer {
         LateTimer { queue: Arc::clone(&self.queue), assigned: self.assigned }
     }
@@ -181,22 +181,23 @@ impl Drop for WorkPermit {
     }
 }
 
-/// Tells when an answer is late.
+/// Timer of late responses.
 pub(super) struct LateTimer {
     queue: Arc<WorkQueue>,
     assigned: Assignment,
 }
 
-/// Action to take on a late answer.
+/// Action on a late response.
 pub(super) enum LateAction {
-    /// Ask another server too.
+    /// Send a second request to another server.
     AskAnother,
-    /// Ask another server too, and look after this one, which has fallen silent.
+    /// Send a second request to another server, and check this one, which has fallen silent.
     Silent(usize),
 }
 
 impl LateTimer {
-    /// Waits until the answer is late; `may`: who else could be asked; `idle`: who of them just because they are idle.
+    /// Waits until the response is late. `may`: servers for a second request; `idle`: those of them that may be used
+    /// only because they are idle.
     ///
     /// # Cancel safety
     /// Safe.

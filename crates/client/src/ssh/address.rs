@@ -1,5 +1,5 @@
-//! `ssh://[USER@]HOST[:PORT]/PATH`, read strictly: user and host become arguments of a program that may pass them on to
-//! a shell (`ProxyCommand ... %h`).
+//! Addresses `ssh://[USER@]HOST[:PORT]/PATH`, parsed strictly: user and host become arguments of a program that may
+//! pass them to a shell (`ProxyCommand ... %h`).
 
 use std::fmt;
 use std::net::Ipv6Addr;
@@ -11,26 +11,26 @@ use crate::url::{decode, encode};
 
 /// The scheme with its slashes.
 pub(crate) const SCHEME: &str = "ssh://";
-/// Longest user or host, bytes.
+/// Maximum length of user or host, in bytes.
 const MAX_NAME_BYTES: usize = 253;
-/// Longest path, bytes; the systems' own limit.
+/// Maximum length of a path, in bytes; the limit of operating systems.
 const MAX_PATH_BYTES: usize = 4096;
 
 /// A path on a host that `ssh` reaches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SshAddress {
-    /// User to log in as; `None` where the user's configuration decides.
+    /// User to log in as; `None`: the user's ssh configuration decides.
     pub user: Option<String>,
-    /// Name, address, or an alias of the user's configuration; IPv6 without brackets.
+    /// Name, address, or an alias of the user's ssh configuration; IPv6 without brackets.
     pub host: String,
-    /// Port of the other side's ssh, likewise.
+    /// Port of the ssh server; `None`: the user's ssh configuration decides.
     pub port: Option<u16>,
-    /// Begins with `/`; below the home folder with `/~/`.
+    /// Begins with `/`; relative to the home directory if it begins with `/~/`.
     pub path: String,
 }
 
 impl SshAddress {
-    /// User and host, for people.
+    /// User and host, for display.
     #[must_use]
     pub fn authority(&self) -> String {
         let user = self.user.as_ref().map_or_else(String::new, |user| format!("{user}@"));
@@ -50,7 +50,7 @@ impl FromStr for SshAddress {
     type Err = Error;
 
     /// # Errors
-    /// `Invalid`, saying which part is wrong.
+    /// `Invalid`, naming the malformed part.
     fn from_str(text: &str) -> Result<Self> {
         let bad = |what: &str| Error::invalid(format!("expected `{SCHEME}[USER@]HOST[:PORT]/PATH`, {what}"));
         let rest = text.strip_prefix(SCHEME).ok_or_else(|| bad("found another scheme"))?;
@@ -93,7 +93,7 @@ fn split_port(host: &str) -> Result<(&str, Option<u16>), &'static str> {
     Ok((host, Some(port.ok_or("found a port that is none")?)))
 }
 
-/// Nothing that an option begins with, or that means something to a shell.
+/// Returns whether the name contains only characters without a meaning for a shell, and does not begin like an option.
 fn is_plain(name: &str, besides: &[u8]) -> bool {
     let plain = |b: u8| b.is_ascii_alphanumeric() || besides.contains(&b);
     !name.is_empty() && name.len() <= MAX_NAME_BYTES && !name.starts_with('-') && name.bytes().all(plain)

@@ -1,4 +1,4 @@
-//! The near end: a running `ssh`, its channel as a link, and what it means when it ends too early.
+//! The local side: a running `ssh`, its channel as a link, and the error if it ends too early.
 
 use std::collections::VecDeque;
 use std::io::Write;
@@ -19,14 +19,13 @@ use super::SshAddress;
 use super::greeting::{GreetedStream, Greeting, OpenRequest};
 use crate::text::plain;
 
-/// Names the `ssh` program, with options that come first; words are separated by blanks.
+/// Variable with the `ssh` program, with options that come first; words are separated by blanks.
 const PROGRAM_VARIABLE: &str = "CORRIDOR_SSH";
-/// Names the command to run on the other host, as its shell reads it.
+/// Variable with the command to run on the other host, as its shell parses it.
 const COMMAND_VARIABLE: &str = "CORRIDOR_SSH_COMMAND";
-/// `no`: everything goes through ssh.
+/// Variable that disables direct links with `no`: all data pass through ssh.
 const DIRECT_VARIABLE: &str = "CORRIDOR_SSH_DIRECT";
-/// Whatever the user's configuration says for interactive logins, this is none: no terminal, no forwarding, no
-/// command instead of ours.
+/// Options that disable settings for interactive logins: no terminal, no forwarding, no other command.
 const OPTIONS: [&str; 7] = [
     "-T",
     "-x",
@@ -36,15 +35,15 @@ const OPTIONS: [&str; 7] = [
     "-oRemoteCommand=none",
     "-oRequestTTY=no",
 ];
-/// A program that ended its output is about to end.
+/// Timeout for the end of a program that has closed its output.
 const END_WITHIN: Duration = Duration::from_secs(5);
-/// Time to wait, after the end of a program, for the last of its error output.
+/// Timeout for the last error output after the end of a program.
 const COMPLAINTS_WITHIN: Duration = Duration::from_millis(500);
-/// Lines of complaints that are kept for the error, and bytes of one.
+/// Number of lines of error output that are kept for the error, and their maximum length in bytes.
 const KEPT_LINES: usize = 8;
 const KEPT_LINE_BYTES: u64 = 1 << 10;
 
-/// A running `ssh` and the program it started. Ends both when dropped.
+/// A running `ssh` and the program it started. Both end when this is dropped.
 pub(crate) struct SshChannel {
     host: String,
     process: Child,
@@ -54,10 +53,10 @@ pub(crate) struct SshChannel {
 }
 
 impl SshChannel {
-    /// Starts `ssh`. The link carries frames at once: they wait for the login here, not for each other.
+    /// Starts `ssh`. Frames can be sent over the link at once; they wait for the login.
     ///
     /// # Errors
-    /// `NotFound` when there is no `ssh` on this machine, `Invalid` for an environment that says neither yes nor no.
+    /// `NotFound` if there is no `ssh` on this machine, `Invalid` for a malformed environment variable.
     pub(crate) async fn start(address: &SshAddress) -> Result<(Self, Link)> {
         let wish = OpenRequest { path: address.path.clone(), direct: wants_direct()? };
         let mut process = command(address)?;
@@ -68,7 +67,7 @@ impl SshChannel {
         let complaints = Arc::new(Mutex::new(VecDeque::new()));
         let mut listening = JoinSet::new();
         listening.spawn(pass_on(errors, Arc::clone(&complaints)));
-        // Into an empty pipe. An `ssh` that has ended already says why with its exit code.
+        // Written to an empty pipe. An `ssh` that has ended already reports the reason by its exit code.
         output.write_all(wish.line()?.as_bytes()).await.unwrap_or_default();
         let (tell, told) = oneshot::channel();
         let link = link::carrier::tcp::over(GreetedStream::new(input, output, tell), address.authority());
@@ -79,7 +78,7 @@ impl SshChannel {
     /// Waits for the greeting of the other side. May be called once.
     ///
     /// # Errors
-    /// Why there is no other side, for people.
+    /// The reason that there is no other side, for display.
     pub(crate) async fn greeting(&mut self) -> Result<Greeting> {
         let told = self.told.take().ok_or_else(|| Error::internal("expected to be asked once"))?;
         match told.await {
@@ -92,10 +91,10 @@ impl SshChannel {
         }
     }
 
-    /// Why the program ended before it said anything.
+    /// Returns the reason that the program ended before its greeting.
     async fn why(&mut self) -> Error {
         let status = tokio::time::timeout(END_WITHIN, self.process.wait()).await;
-        // What it complained of may still be on its way; a shared connection may hold standard error open for ever.
+        // The last error output may not have arrived; a shared connection may keep standard error open without end.
         drop(tokio::time::timeout(COMPLAINTS_WITHIN, self.listening.join_next()).await);
         let complaints: Vec<String> = self.complaints.lock().iter().cloned().collect();
         match status {
@@ -107,7 +106,7 @@ impl SshChannel {
 
 impl Drop for SshChannel {
     fn drop(&mut self) {
-        // Asked to end, so that it gives a terminal back as it found it; the other side sees the channel close.
+        // Ended by a signal that it handles, so that it restores the terminal; the other side sees the channel close.
         let pid = self.process.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
         if let Some(pid) = pid {
             kill_process(pid, Signal::TERM).unwrap_or_default();
@@ -157,8 +156,8 @@ fn command(address: &SshAddress) -> Result<Child> {
     })
 }
 
-/// Shows what `ssh` and the other side complain of, and keeps the last of it. Prompts do not come here: `ssh` asks on the
-/// terminal itself.
+/// Displays the error output of `ssh` and the other side, and keeps the last lines. Prompts are not part of it: `ssh`
+/// uses the terminal itself.
 async fn pass_on(errors: ChildStderr, kept: Arc<Mutex<VecDeque<String>>>) {
     let mut errors = BufReader::new(errors);
     loop {

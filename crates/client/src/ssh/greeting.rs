@@ -1,8 +1,8 @@
-//! First lines of the two sides of a channel, before the wire begins: one line each way, and neither side waits for
-//! the other's.
+//! First lines of both sides of a channel, before the wire protocol begins: one line in each direction, and neither
+//! side waits for the line of the other.
 //!
-//! To the other side goes one line of JSON, [`OpenRequest`]; the wire's frames follow at once. Back comes whatever the login
-//! prints, then a line that begins with [`MARK`], with a [`Greeting`] in JSON; then frames.
+//! The local side sends one line of JSON, [`OpenRequest`]; frames follow at once. The other side sends any output of
+//! the login, then a line that begins with [`MARK`], with a [`Greeting`] in JSON; then frames.
 
 use std::io;
 use std::pin::Pin;
@@ -14,37 +14,37 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::oneshot;
 
-/// Beginning of the line that comes back.
+/// Beginning of the line of the other side.
 const MARK: &str = "corridor-stdio ";
-/// Longest line, bytes.
+/// Maximum length of a line, in bytes.
 pub const MAX_LINE_BYTES: usize = 64 << 10;
-/// Most that a login may print before that line, bytes.
+/// Maximum size of the login's output before the greeting, in bytes.
 const MAX_NOISE_BYTES: usize = 256 << 10;
-/// Bytes read at once while nothing has come yet.
+/// Number of bytes read at once before the greeting.
 const READ_BYTES: usize = 8 << 10;
 
 /// Request to the other side.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct OpenRequest {
-    /// Path to open there; `~/` is the home folder.
+    /// Path to open; `~/` is the home directory.
     pub path: String,
-    /// To listen for a direct link.
+    /// Whether to listen for a direct link.
     pub direct: bool,
 }
 
 impl OpenRequest {
-    /// As the line that crosses the channel.
+    /// Encodes the request as a line.
     ///
     /// # Errors
-    /// `Internal` when it cannot be said in JSON.
+    /// `Internal` if it cannot be represented in JSON.
     pub fn line(&self) -> Result<String> {
         Ok(format!("{}\n", text(self)?))
     }
 
-    /// From its line.
+    /// Parses a line.
     ///
     /// # Errors
-    /// `Corrupt` when it is something else.
+    /// `Corrupt` if it has another form.
     pub fn read(line: &[u8]) -> Result<Self> {
         let wrong = |e| Error::corrupt(format!("expected a request in JSON, found {e}"));
         serde_json::from_slice(line).map_err(wrong)
@@ -55,32 +55,32 @@ fn text(value: &impl Serialize) -> Result<String> {
     serde_json::to_string(value).map_err(|e| Error::internal(format!("a line in JSON: {e}")))
 }
 
-/// Answer of the other side, which says what it is.
+/// Response of the other side, which identifies its program.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Greeting {
     /// Name and version of the program.
     pub program: String,
-    /// Name of the array that the path ended with; empty if none.
+    /// Name of the array at the end of the path; empty if none.
     #[serde(default)]
     pub array: String,
-    /// Address of a direct link, if it listens for one.
+    /// Address of a direct link, if the other side listens for one.
     #[serde(default)]
     pub direct: Option<DirectAddress>,
-    /// Why it could not open the path.
+    /// Reason that the path could not be opened.
     #[serde(default)]
     pub error: Option<ErrorReport>,
 }
 
 impl Greeting {
-    /// As the line that crosses the channel.
+    /// Encodes the greeting as a line.
     ///
     /// # Errors
-    /// `Internal` when it cannot be said in JSON.
+    /// `Internal` if it cannot be represented in JSON.
     pub fn line(&self) -> Result<String> {
         Ok(format!("{MARK}{}\n", text(self)?))
     }
 
-    /// From a line; `None` for one that is something else, such as what a login prints.
+    /// Parses a line; `None` for other lines, such as the output of a login.
     pub fn read(line: &[u8]) -> Option<Result<Self>> {
         let text = line.strip_prefix(MARK.as_bytes())?;
         let wrong = |e| Error::corrupt(format!("expected a greeting in JSON, found {e}"));
@@ -88,14 +88,14 @@ impl Greeting {
     }
 }
 
-/// Address of a direct link, and what is needed to connect there.
+/// Address of a direct link, and the credentials for it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct DirectAddress {
     /// Address and port.
     pub address: std::net::SocketAddr,
-    /// Token that lets a client in.
+    /// Token that authorizes a client.
     pub token: String,
-    /// Fingerprint of its certificate.
+    /// Fingerprint of the certificate.
     pub fingerprint: String,
 }
 
@@ -127,13 +127,13 @@ impl From<ErrorReport> for Error {
     }
 }
 
-/// The bytes that come back: the greeting is taken out and told, the frames after it are read.
+/// The received bytes: the greeting is taken out and sent to a channel, the frames after it are read.
 pub(super) struct GreetedStream<R, W> {
     input: R,
     output: W,
-    /// Read and not passed on yet.
+    /// Bytes read and not passed on yet.
     buffer: BytesMut,
-    /// Told once.
+    /// Channel of the greeting, used once.
     tell: Option<oneshot::Sender<Result<Greeting>>>,
     noise_bytes: usize,
 }
@@ -143,7 +143,7 @@ impl<R, W> GreetedStream<R, W> {
         Self { input, output, buffer: BytesMut::new(), tell: Some(tell), noise_bytes: 0 }
     }
 
-    /// The greeting, if its line is there; what stands before it is thrown away.
+    /// Returns the greeting, if its line has arrived; lines before it are dropped.
     fn greeting(&mut self) -> Option<Result<Greeting>> {
         while let Some(end) = self.buffer.iter().position(|&b| b == b'\n') {
             let line = self.buffer.split_to(end + 1);
@@ -170,7 +170,7 @@ impl<R: AsyncRead + Unpin, W: Unpin> AsyncRead for GreetedStream<R, W> {
             if let Some(greeting) = this.greeting() {
                 let is_good = greeting.as_ref().is_ok_and(|greeting| greeting.error.is_none());
                 if let Some(tell) = this.tell.take() {
-                    // Whoever asked may have gone.
+                    // The receiver may have been dropped.
                     drop(tell.send(greeting));
                 }
                 if !is_good {

@@ -1,4 +1,4 @@
-//! A login under way, from the first frame to the direct link that takes over where there can be one.
+//! A login in progress, from the first frame to the direct link that takes over if one is possible.
 
 use std::time::Duration;
 
@@ -13,18 +13,18 @@ use super::greeting::{DirectAddress, Greeting};
 use crate::dial::{ConnectOptions, Endpoint, open};
 use crate::receive_limit;
 
-/// Somebody may be asked for a password, and the other side may have to index a large file before it answers. Until
-/// then the running `ssh` says that there is hope.
+/// Timeout of a login: a user may have to enter a password, and the other side may have to index a large file. Until
+/// then the running `ssh` shows that the login is in progress.
 const LOGIN_WITHIN: Duration = Duration::from_secs(24 * 3600);
-/// How long a direct link is tried; a firewall may swallow everything.
+/// Timeout for connecting a direct link; a firewall may drop all packets.
 const DIRECT_WITHIN: Duration = Duration::from_secs(3);
 
-/// Greeting of the other side, or the reason why there is none, once that is known.
+/// Greeting of the other side, or the reason that there is none, as soon as it is known.
 #[derive(Clone)]
 pub(crate) struct SshLogin(watch::Receiver<Option<Result<Greeting>>>);
 
 impl SshLogin {
-    /// Starts `ssh`; the connection can be asked at once.
+    /// Starts `ssh`; the connection accepts requests at once.
     pub(crate) async fn begin(
         address: &SshAddress,
         window_bytes: u64,
@@ -40,17 +40,17 @@ impl SshLogin {
         Ok((Self(told), handle, driver, attending))
     }
 
-    /// Waits for the greeting of the other side, which comes before any answer.
+    /// Waits for the greeting of the other side, which precedes any response.
     pub(crate) async fn greeting(&self) -> Result<Greeting> {
         self.outcome().await.unwrap_or_else(|| Err(Error::cancelled()))
     }
 
-    /// `None` when nobody waits for it any more.
+    /// Returns the outcome; `None` if the login was abandoned.
     async fn outcome(&self) -> Option<Result<Greeting>> {
         self.0.clone().wait_for(Option::is_some).await.ok().and_then(|told| told.clone())
     }
 
-    /// Why there was no welcome, when all that is known here is that the connection was lost.
+    /// Returns the reason that the handshake failed, if the connection was lost.
     pub(crate) async fn explain(&self, lost: Error) -> Error {
         match self.outcome().await {
             Some(Ok(greeting)) => lost.context(format!("`{}` there", greeting.program)),
@@ -60,7 +60,7 @@ impl SshLogin {
     }
 }
 
-/// Keeps an ssh channel as long as the connection over it lives.
+/// Keeps an ssh channel open while the connection over it lives.
 pub(crate) struct SshSession {
     channel: SshChannel,
     tell: watch::Sender<Option<Result<Greeting>>>,
@@ -70,7 +70,7 @@ pub(crate) struct SshSession {
 }
 
 impl SshSession {
-    /// Until the connection ends. `take_over` is given a direct link, if there can be one.
+    /// Runs until the connection ends. `take_over` is called with a direct link, if one is possible.
     pub(crate) async fn attend<F: Future<Output = bool>>(
         mut self,
         take_over: impl FnOnce(ClientHandle) -> F,
@@ -89,7 +89,7 @@ impl SshSession {
         tokio::join!(self.handle.closed(), directly);
     }
 
-    /// Connects to where the other side listens, and is asked there until that link ends.
+    /// Connects to the address on which the other side listens, and uses that link until it ends.
     async fn directly<F: Future<Output = bool>>(
         &self,
         direct: DirectAddress,
