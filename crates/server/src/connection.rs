@@ -1,5 +1,6 @@
-//! One client's connection: hello, then its operations. The most urgent begin first; what is not answered
-//! at once goes on in a task of its own, or in one with others that were ready with it.
+//! One client's connection: the hello message, then its operations. The most urgent operations begin first. An
+//! operation that is not answered at once continues in a task of its own, or in one task with others that became ready
+//! with it.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -21,23 +22,24 @@ use crate::ops::{NodeState, OperationCall, OperationRegistry};
 use crate::response_compression::ResponseCompression;
 use crate::token::Admission;
 
-/// Operations of one client under way, at least and at most: 20,000 small reads are under way where 125,000 per second
-/// meet a round trip of 150 ms.
+/// Minimum and maximum number of operations of one client in flight: 20,000 small reads are in flight at 125,000 per
+/// second and a round trip of 150 ms.
 const OPERATIONS: RangeInclusive<u64> = 4_096..=65_536;
-/// One operation for so many bytes of the memory for answers. One that waits takes some 300 bytes.
+/// Bytes of response memory per operation of one client. A waiting operation takes about 300 bytes.
 const ANSWER_BYTES_PER_OPERATION: u64 = 8 << 10;
-/// So many clients may have as many operations waiting as one may; beyond, those of all clients together are refused as
-/// busy, except for the first ones of each ([`link::OWN_WAITING_OPERATIONS`]).
+/// Number of clients that may have the maximum number of waiting operations at the same time; beyond that, operations
+/// of all clients are refused as busy, except for the first ones of each ([`link::OWN_WAITING_OPERATIONS`]).
 const CLIENTS_IN_FULL: u64 = 4;
-/// Operations of one client that are being answered, and the rest of those that begin together; the others wait, the
-/// least urgent longest.
+/// Maximum number of operations of one client that are answered concurrently; the others wait, the least urgent
+/// longest.
 const MAX_RUNNING: usize = 1024;
-/// Each tier above background has room for this many more.
+/// Additional operations for each tier above background.
 const RUNNING_PER_TIER: usize = 128;
-/// Parameters of those that are being answered, bytes; ours take less than 1 KiB each.
+/// Maximum size of the parameters of the operations that are answered concurrently, in bytes; those of the standard
+/// operations are smaller than 1 KiB each.
 const MAX_PARAMETER_BYTES: usize = 4 << 20;
 
-/// Everything a connection needs of its node.
+/// The parts of a node that a connection needs.
 pub struct Service {
     /// Rule that decides which clients are admitted.
     pub admission: Admission,
@@ -50,19 +52,20 @@ pub struct Service {
 }
 
 impl Service {
-    /// A service without clients yet.
+    /// Creates a service without clients.
     #[must_use]
     pub fn new(admission: Admission, registry: OperationRegistry, shared: Arc<NodeState>) -> Self {
         let places = CLIENTS_IN_FULL * u64::from(most_operations(&shared));
         Self { admission, registry, shared, clients: AtomicU64::new(0), waiting: WaitingRoom::new(places) }
     }
 
-    /// A name for one more client.
+    /// Returns the id of a new client.
     pub(crate) fn next_client(&self) -> ClientId {
         ClientId(self.clients.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Lets the client in, with the controller that it asks for. One that is not proven yet stays a visitor.
+    /// Admits the client, with the controller that it requests. A client whose address is not validated stays a
+    /// visitor.
     fn admit(hello: &Hello, admission: &Admission, flow: Option<&dyn Flow>, visit: &Visit) -> Result<()> {
         admission.check(&hello.token)?;
         if let Some(choice) = link::asked(&hello.capabilities)? {
@@ -72,18 +75,18 @@ impl Service {
         if flow.is_none_or(Flow::is_proven) { visit.admit() } else { Ok(()) }
     }
 
-    /// Serves one link until it ends. Whoever shows the token is no visitor any more.
+    /// Serves one link until it ends. A client that presents the token is no longer a visitor.
     ///
     /// # Errors
-    /// Why the client was turned away, or never said hello.
+    /// The reason that the client was refused, or that it sent no hello message.
     ///
     /// # Cancel safety
-    /// Dropping it ends the connection and withdraws its operations.
+    /// Dropping the future ends the connection and withdraws its operations.
     pub async fn serve(self: Arc<Self>, link: Link, visit: &Visit) -> Result<()> {
         self.serve_with(link, visit, &self.admission).await
     }
 
-    /// Serves a client as [`serve`](Self::serve) does, with `admission` in place of the service's own rule.
+    /// Serves a client as [`serve`](Self::serve) does, with `admission` instead of the service's own rule.
     ///
     /// # Errors
     /// As [`serve`](Self::serve).
@@ -112,7 +115,7 @@ impl Service {
             Some(flow) => paths.known(&**flow).await.up,
             None => None,
         };
-        // Where this host remembers nothing, the client's word counts, as it does when it asks for a rate.
+        // If this host remembers nothing, the value that the client sent is used, as when it requests a rate.
         let known = known.or_else(|| link::told(&hello.capabilities));
         if let (Some(flow), Some(known)) = (&flow, known) {
             flow.remember(known);
@@ -127,7 +130,7 @@ impl Service {
             known.map(|known| known.rate_bytes_per_sec),
             flow.clone(),
         ));
-        // Of a client that is in already that is so at once, and once is enough.
+        // The address of an admitted client is validated at once, and only once.
         let mut proving = flow.as_ref().map(|flow| flow.proven());
         let mut running = JoinSet::new();
         let under_way = Arc::new(UnderWay::default());
@@ -147,7 +150,7 @@ impl Service {
                         while driving.join_next().await.is_some() {}
                         return Err(error);
                     }
-                    // Not before: its address may be forged, and its path is then somebody else's.
+                    // Not earlier: the address may be forged, and its path would then be another host's.
                     ConnectionMonitor::begin(paths, flow.clone()).map(|begun| watching.spawn(begun.run()));
                 }
                 () = under_way.freed(), if least_tier > 0 => {}
@@ -180,7 +183,7 @@ fn most_operations(shared: &NodeState) -> u32 {
     u32::try_from(fitting.clamp(*OPERATIONS.start(), *OPERATIONS.end())).unwrap_or(u32::MAX)
 }
 
-/// How many of these parameters, the first ones, fit into so many bytes.
+/// Returns how many of the first parameters fit into this number of bytes.
 fn fitting(sizes: impl Iterator<Item = usize>, left_bytes: usize) -> usize {
     let sums = sizes.scan(0, |sum, size| {
         *sum += size;
@@ -189,7 +192,7 @@ fn fitting(sizes: impl Iterator<Item = usize>, left_bytes: usize) -> usize {
     sums.count()
 }
 
-/// Below this tier nothing is begun while so many run.
+/// Returns the lowest tier that may begin while this number of operations runs.
 fn least_tier(running: usize) -> u8 {
     let tiers = (running + RUNNING_PER_TIER).saturating_sub(MAX_RUNNING) / RUNNING_PER_TIER;
     u8::try_from(tiers).unwrap_or(u8::MAX)
@@ -200,7 +203,7 @@ fn too_many_parameters() -> Error {
     Error::new(ErrorKind::Busy, what)
 }
 
-/// A task that panicked is a bug of ours; its operation failed when it was dropped, and the others go on.
+/// A panic in a task is a defect; its operation failed when it was dropped, and the others continue.
 fn report(ended: std::result::Result<(), tokio::task::JoinError>) {
     if let Err(e) = ended
         && e.is_panic()

@@ -1,5 +1,5 @@
-//! Identity of this server: a certificate and its key, made once per user and kept, so that its fingerprint stays the
-//! same.
+//! Identity of this server: a certificate and its key, created once per user and kept, so that its fingerprint stays
+//! the same.
 
 use std::path::{Path, PathBuf};
 
@@ -7,30 +7,30 @@ use array::{Error, ErrorKind, Result};
 use client::directories::{private_folder, read_private, write_private};
 use link::Identity;
 
-/// Longest file read, bytes; certificates with a chain have a few KiB.
+/// Maximum size of a certificate or key file, in bytes; certificates with a chain have a few KiB.
 const MAX_PEM_BYTES: u64 = 256 << 10;
-/// Line at which the key begins in the one file that holds certificate and key.
+/// First line of the key in the one file that holds certificate and key.
 const KEY_BEGINS: &str = "-----BEGIN PRIVATE KEY-----";
 
-/// Which identity a server shows.
+/// Choice of the identity of a server.
 #[derive(Clone, Debug, Default)]
 pub enum IdentityChoice {
-    /// The user's own, made by itself when there is none.
+    /// The user's own certificate, generated if there is none.
     #[default]
     Own,
-    /// An ordinary certificate.
+    /// A certificate and key from files.
     Files {
-        /// The certificate and those that vouch for it, PEM.
+        /// Certificate and its chain, PEM.
         certificate: PathBuf,
-        /// Its private key, PEM.
+        /// Private key, PEM.
         key: PathBuf,
     },
 }
 
-/// Loads the identity, or makes one and keeps it in `folder` (mode 0600).
+/// Loads the identity, or generates one and keeps it in `folder` (mode 0600).
 ///
 /// # Errors
-/// `NotFound`, `Corrupt`, `Io`; `Denied` when others may read the kept key.
+/// `NotFound`, `Corrupt`, `Io`; `Denied` if others may read the key file.
 pub fn load(choice: &IdentityChoice, folder: &Path, machine: &str) -> Result<Identity> {
     match choice {
         IdentityChoice::Own => own(folder, machine),

@@ -1,4 +1,4 @@
-//! Counters of a server since it started, and their text for Prometheus.
+//! Counters of a server since its start, and their text for Prometheus.
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,9 +11,9 @@ pub struct Metrics {
     started: Instant,
     /// Accepted connections, by TCP or QUIC.
     pub connections: AtomicU64,
-    /// Connections that are open now.
+    /// Open connections.
     pub connected: AtomicU64,
-    /// Clients of the wire that were let in.
+    /// Clients of the wire protocol that were admitted.
     pub clients: AtomicU64,
     /// Clients and HTTP requests that were denied: no token, or a wrong one.
     pub denied: AtomicU64,
@@ -21,13 +21,13 @@ pub struct Metrics {
     pub http_requests: AtomicU64,
     /// HTTP requests that were answered with a status of 400 or more.
     pub http_errors: AtomicU64,
-    /// Bytes of the bodies of answers by HTTP.
+    /// Bytes of the bodies of HTTP responses.
     pub http_bytes: AtomicU64,
     /// Reads and blocks that were answered.
     pub reads: AtomicU64,
-    /// Operations that failed, whatever the reason.
+    /// Operations that failed, for any reason.
     pub failed: AtomicU64,
-    /// Bytes of data that were sent for reads and blocks, before any compression.
+    /// Bytes of data sent for reads and blocks, before compression.
     pub read_bytes: AtomicU64,
 }
 
@@ -67,7 +67,7 @@ impl Metrics {
         ConnectionCount(self)
     }
 
-    /// Counts an answer by HTTP.
+    /// Counts an HTTP response.
     pub(crate) fn count_http(&self, status: u16, body_bytes: u64) {
         add(&self.http_requests, 1);
         add(&self.http_errors, u64::from(status >= 400));
@@ -85,7 +85,7 @@ impl Metrics {
                 text,
                 "# HELP corridor_{name} {help}\n# TYPE corridor_{name} {kind}\ncorridor_{name} {value}\n"
             );
-            // Writing to a text does not fail.
+            // Writing to a string does not fail.
             written.unwrap_or_default();
         };
         let uptime = self.started.elapsed().as_secs();

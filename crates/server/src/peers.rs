@@ -1,5 +1,5 @@
-//! The server's half of the operation `peers`, and the check of the chain of servers that data come through: a chain that
-//! comes back to where it began would ask for ever, and is refused when the server starts that would close it.
+//! The server's side of the operation `peers`, and the check of the chain of servers that data come through. A chain
+//! with a loop would repeat requests without end, so a server that would close a loop refuses to start.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -16,10 +16,10 @@ use crate::exports::Export;
 use crate::ops::{BeginOutcome, Handler, OperationCall};
 use crate::stack::Stack;
 
-/// Time for which an answer about a chain is taken as valid.
+/// Time for which a response about a chain is cached.
 const CHAIN_HOLDS: Duration = Duration::from_secs(1);
 
-/// Tells the peers of a data set, and the servers that it comes through.
+/// Answers `peers`: the peers of a data set, and the servers that it comes through.
 pub struct PeersHandler;
 
 impl Handler for PeersHandler {
@@ -43,7 +43,7 @@ impl Handler for PeersHandler {
         let is_only_one = node.exports.all().len() == 1;
         let peers = told(&node.peers, &export.name, is_only_one);
         let mut chain = vec![node.name.get().cloned().unwrap_or_default()];
-        // Half of the time that is left: whoever asks has to hear of it before it gives up.
+        // Half of the remaining time: the client has to get the response before it gives up.
         let deadline = call.operation.urgency().deadline.map(Instant::from_std);
         let left = deadline.map_or(CHAIN_WITHIN, |at| at.saturating_duration_since(Instant::now()));
         chain.extend(behind(&export, left.min(CHAIN_WITHIN) / 2).await);
@@ -51,7 +51,7 @@ impl Handler for PeersHandler {
     }
 }
 
-/// The peers that have a data set: those named without one have the same names as here.
+/// Returns the peers that have a data set: those configured without a data set have the same names as this server.
 fn told(peers: &[Url], export: &str, is_only_one: bool) -> Vec<String> {
     let has_it = |peer: &&Url| peer.dataset.is_empty() || peer.dataset == export || is_only_one;
     let url = |peer: &Url| {
@@ -61,15 +61,15 @@ fn told(peers: &[Url], export: &str, is_only_one: bool) -> Vec<String> {
     peers.iter().filter(has_it).map(url).collect()
 }
 
-/// The servers through which an export has its data, nearest first: as they say within a time. While one of them does not
-/// answer, those that were heard of last count too.
+/// Returns the servers that an export's data come through, nearest first, according to their responses within a time
+/// limit. If one of them does not respond, the last known ones are included.
 async fn behind(export: &Export, within: Duration) -> Vec<String> {
-    // Each question here is one to every server behind.
+    // Each request here causes one to every server behind this one.
     let mut heard_at = export.chain_heard.lock().await;
     if heard_at.is_some_and(|at| at.elapsed() < CHAIN_HOLDS) {
         return export.chain.lock().clone();
     }
-    // What is not open lies in a folder here, and has nobody behind it.
+    // A closed data set is a file in a folder here, without servers behind it.
     let Some(stack) = export.open_stack() else { return Vec::new() };
     let (heard, is_whole) = heard(&stack, within).await;
     *heard_at = Some(Instant::now());
@@ -81,7 +81,8 @@ async fn behind(export: &Export, within: Duration) -> Vec<String> {
     known.clone()
 }
 
-/// The servers through which a stack has its data, as they say within a time, and whether all have answered.
+/// Returns the servers that a stack's data come through, according to their responses within a time limit, and whether
+/// all have responded.
 async fn heard(stack: &Stack, within: Duration) -> (Vec<String>, bool) {
     // Every data set of every server has a chain of its own.
     let asked = join_all(stack.upstream.readers().map(|remote| of(remote, within))).await;

@@ -1,9 +1,10 @@
-//! How this server is reached by browsers: its names, and the addresses that proxies before it give it.
+//! Addresses by which browsers reach this server: its names, and the addresses that reverse proxies give it.
 //!
-//! A browser says what it asked for (`Host`) and which page asks (`Origin`). Both have to be this server's, so that neither a
-//! foreign page nor a foreign name for this address reaches anything. Behind a proxy they are the proxy's: those are told with
-//! `--public-url`, or said by a proxy that is trusted (`X-Forwarded-Host`), which decides about the page only: a name that is
-//! not this server's is never believed from a header, for a page that has such a name could send it. What is refused says what to set.
+//! A browser sends the requested host (`Host`) and the origin of the page that asks (`Origin`). Both have to be this
+//! server's, so that neither another site's page nor another name for this address has access. Behind a proxy they are
+//! the proxy's: these are set by `--public-url`, or sent by a trusted proxy (`X-Forwarded-Host`). The header affects
+//! only the page: a name that is not this server's is never accepted from a header, because a page under such a name
+//! could send it. Refusals name the option to set.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -12,18 +13,18 @@ use std::str::FromStr;
 use array::{Error, Result};
 use axum::http::{HeaderMap, Uri, header};
 
-/// Most addresses before a server, and most proxies.
+/// Maximum number of public addresses of a server, and of proxies.
 const MAX_PUBLIC: usize = 64;
-/// Longest such address, bytes.
+/// Maximum length of a public address, in bytes.
 const MAX_URL_BYTES: usize = 2048;
 
 /// An address that a proxy gives this server: `https://viz.example.org/run42/`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublicUrl {
     scheme: &'static str,
-    /// As browsers write it: in lower case, without the scheme's own port.
+    /// Authority in the form of browsers: in lower case, without the default port of the scheme.
     authority: String,
-    /// Begins and ends with a slash.
+    /// Path; begins and ends with a slash.
     path: String,
 }
 
@@ -59,7 +60,7 @@ impl fmt::Display for PublicUrl {
     }
 }
 
-/// An authority as browsers write it in an Origin; `None` for what is none.
+/// Returns an authority in the form of browsers' `Origin`; `None` if it is malformed.
 fn normal(scheme: &str, authority: &str) -> Option<String> {
     let (name, port) = split_port(authority)?;
     let is_name = |c: char| c.is_ascii_alphanumeric() || "-._:[]".contains(c);
@@ -113,7 +114,7 @@ impl ProxyNetwork {
 /// Proxies in front of a server.
 #[derive(Clone, Debug, Default)]
 pub struct ReverseProxy {
-    /// Addresses at which people reach it; the first one is printed.
+    /// Public addresses; the first one is printed.
     pub public: Vec<PublicUrl>,
     /// Proxies whose headers are trusted, besides those on this machine.
     pub trusted: Vec<ProxyNetwork>,
@@ -135,7 +136,7 @@ impl ReverseProxy {
     }
 }
 
-/// Connection that a request came over.
+/// Peer of the connection of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RequestPeer {
     pub(crate) address: IpAddr,
@@ -151,13 +152,13 @@ pub struct ServerNames {
     pub proxies: ReverseProxy,
     /// Port on which it listens.
     pub port: u16,
-    /// Whether a token is needed.
+    /// Whether a token is required.
     pub is_guarded: bool,
 }
 
 impl ServerNames {
-    /// The Host header, if it is an address, `localhost` or one of our names. A name of somebody else that resolves to
-    /// this machine (DNS rebinding) is none of these.
+    /// Returns the `Host` header, if it is an address, `localhost` or one of this server's names. Another name that
+    /// resolves to this machine (DNS rebinding) is refused.
     pub(crate) fn host(&self, headers: &HeaderMap) -> Result<String, String> {
         let mut hosts = headers.get_all(header::HOST).iter();
         let (Some(host), None) = (hosts.next(), hosts.next()) else {
@@ -195,7 +196,7 @@ impl ServerNames {
         from.to_canonical().is_loopback() || self.proxies.trusted.iter().any(|proxy| proxy.contains(from))
     }
 
-    /// A browser names the page that asks; only our own may. `host` has been checked.
+    /// Checks the origin of a request: only this server's own page may ask. `host` has been checked.
     pub(crate) fn check_origin(
         &self,
         headers: &HeaderMap,
@@ -226,7 +227,8 @@ impl ServerNames {
         let Some(page) = normal(scheme, authority) else { return false };
         let is_same = |other: &str| normal(scheme, other).is_some_and(|other| other == page);
         let is_public = |url: &PublicUrl| url.scheme == scheme && url.authority == page;
-        // Where a proxy ends the encryption the page is one of https. A page of the other scheme at this very address is ours or the proxy's.
+        // If a proxy terminates the encryption, the origin of the page is https. A page of the other scheme at this
+        // very address is this server's or the proxy's.
         let is_asked = is_same(host) && (scheme == "https" || !from.is_encrypted);
         if is_asked || self.proxies.public.iter().any(is_public) {
             return true;
@@ -237,14 +239,14 @@ impl ServerNames {
         if first(headers, "x-forwarded-host").is_some_and(is_same) {
             return true;
         }
-        // A proxy that passes on the name without the port (nginx's `Host $host`): browsers never leave it out, but for 80 and 443. A page
-        // of another program at the same name looks the same, so it needs a token to get further.
+        // A proxy may pass on the name without the port (nginx's `Host $host`); browsers omit only 80 and 443. A page
+        // of another program at the same name has the same origin, but has no access without the token.
         let is_cut = |host: &str| split_port(host).is_some_and(|(_, port)| port.is_empty());
         let name = |text: &str| split_port(text).map(|(name, _)| name.to_ascii_lowercase());
         self.is_guarded && is_cut(host) && ![80, 443].contains(&self.port) && name(&page) == name(host)
     }
 
-    /// Whether a proxy says that the request reached it over a network without encryption.
+    /// Returns whether a proxy reports that the request reached it unencrypted.
     pub(crate) fn came_unencrypted(&self, headers: &HeaderMap, from: RequestPeer) -> bool {
         let scheme = first(headers, "x-forwarded-proto");
         let client = first(headers, "x-forwarded-for").and_then(address_of);
@@ -255,17 +257,17 @@ impl ServerNames {
             && client.is_some_and(|client| !client.to_canonical().is_loopback())
     }
 
-    /// WebSocket addresses that a page of ours may connect to, for its policy. `host` has been checked.
+    /// Returns the WebSocket addresses that this server's page may connect to, for its policy. `host` has been checked.
     pub(crate) fn sockets(&self, host: &str) -> String {
         let of = |authority: &str| format!(" ws://{authority} wss://{authority}");
         let public = self.proxies.public.iter().map(|url| of(&url.authority));
         std::iter::once(of(host)).chain(public).collect()
     }
 
-    /// Removes the prefix that a proxy left in the path; redirects where the slash at the end is missing.
+    /// Removes the prefix that a proxy left in the path; redirects if the slash at the end is missing.
     pub(crate) fn stripped(&self, uri: &Uri) -> Option<StrippedPath> {
         let path = uri.path();
-        // JupyterHub's proxy that passes on paths as they are.
+        // JupyterHub's proxy passes on paths without a change.
         let hub = format!("/proxy/absolute/{}/", self.port);
         let by_hub = path.find(&hub).map(|at| at + hub.len());
         if by_hub.is_none() && path.ends_with(hub.trim_end_matches('/')) {
@@ -297,17 +299,17 @@ pub(crate) enum StrippedPath {
     Slash(String),
 }
 
-/// The last part of a path with a slash, to be followed from the path itself.
+/// Returns the last part of a path with a slash, as a relative redirection.
 fn with_slash(path: &str) -> String {
     format!("{}/", path.rsplit('/').next().unwrap_or_default())
 }
 
-/// The first of the values that proxies have added to a header.
+/// Returns the first of the values that proxies have added to a header.
 fn first<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()?.split(',').next().map(str::trim).filter(|value| !value.is_empty())
 }
 
-/// Whether a name is one that a certificate is for.
+/// Returns whether a certificate name matches.
 fn is_of(own: &str, name: &str) -> bool {
     match own.strip_prefix("*.") {
         Some(domain) => name.split_once('.').is_some_and(|(_, rest)| rest.eq_ignore_ascii_case(domain)),
@@ -323,7 +325,7 @@ fn split_port(host: &str) -> Option<(&str, &str)> {
     Some(host.split_once(':').unwrap_or((host, "")))
 }
 
-/// The address that a proxy names a client by; some add the port.
+/// Parses the address of a client as a proxy reports it, with or without port.
 fn address_of(client: &str) -> Option<IpAddr> {
     let bare = client.trim_start_matches('[').trim_end_matches(']');
     bare.parse().ok().or_else(|| client.parse::<SocketAddr>().ok().map(|address| address.ip()))

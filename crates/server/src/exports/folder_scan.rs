@@ -1,8 +1,9 @@
-//! Looking through a folder for data sets: which files and folders in it, at any depth, are one data set each.
+//! Scan of a folder for data sets: the files and folders in it, at any depth, that are one data set each.
 //!
-//! A Zarr store, the folder of a mesh and a description with its data file are one data set each, and are not looked into.
-//! Nothing is opened as data: what is found may still turn out to be broken. What was seen once is remembered by its state,
-//! so that looking again costs one `stat` for each file. Hidden files and folders (`.name`) are passed over.
+//! A Zarr store, the folder of a mesh and a description with its data file are one data set each, and their content is
+//! not scanned. Nothing is opened as data, so a data set may turn out to be corrupt later. Results are cached by the
+//! state of each file, so that the next scan costs one `stat` for each file. Hidden files and folders (`.name`) are
+//! skipped.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::Metadata;
@@ -14,25 +15,25 @@ use array::{Error, Result};
 use store::{Description, OpenOptions};
 use tokio::time::Instant;
 
-/// Most files and folders that are looked at.
+/// Maximum number of files and folders in one scan.
 pub(crate) const MAX_ENTRIES: usize = 262_144;
-/// Most data sets of one folder.
+/// Maximum number of data sets in one folder.
 pub(crate) const MAX_FOUND: usize = 65_536;
-/// Deepest folder in folders.
+/// Maximum depth of nested folders in a scan.
 const MAX_DEPTH: usize = 32;
-/// How long one look may take.
+/// Timeout of one scan.
 const LOOKED_FOR: Duration = Duration::from_secs(60);
 
 /// A data set in a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ScannedDataset {
-    /// Path below the folder, with `/`: its name.
+    /// Path below the folder, with `/`; it is the name of the data set.
     pub(crate) name: String,
     /// Its path.
     pub(crate) path: PathBuf,
-    /// The format that it seems to be of.
+    /// Format, as far as recognized.
     pub(crate) format: &'static str,
-    /// Its state when it was looked at.
+    /// State at the time of the scan.
     pub(crate) state: FileState,
 }
 
@@ -47,23 +48,23 @@ impl FileState {
     }
 }
 
-/// Result of one look through a folder.
+/// Result of one scan of a folder.
 #[derive(Debug, Default)]
 pub(crate) struct ScanResult {
-    /// By name.
+    /// Data sets, sorted by name.
     pub(crate) found: Vec<ScannedDataset>,
-    /// Files and folders that are no data sets, with the reasons.
+    /// Files and folders that are not data sets, with the reasons.
     pub(crate) left_out: Vec<(String, String)>,
-    /// Why it is not all that there is.
+    /// Reason that the scan is not complete; `None` if it is.
     pub(crate) is_cut: Option<String>,
 }
 
-/// A folder whose data sets are wanted.
+/// A folder that is scanned for data sets.
 #[derive(Debug)]
 pub(crate) struct ScannedFolder {
     root: PathBuf,
     options: OpenOptions,
-    /// Results of the last look, by path, with the states that they hold for.
+    /// Results of the last scan, by path, with the states that they are valid for.
     seen: BTreeMap<PathBuf, (FileState, Recognized)>,
 }
 
@@ -73,7 +74,7 @@ enum Recognized {
     None(String),
 }
 
-/// One look that is under way.
+/// A scan in progress.
 struct FolderScan<'a> {
     folder: &'a mut ScannedFolder,
     seen: BTreeMap<PathBuf, (FileState, Recognized)>,
@@ -84,7 +85,7 @@ struct FolderScan<'a> {
 }
 
 impl ScannedFolder {
-    /// Prepares looks through a folder that exists. Links are followed only where they stay in it.
+    /// Prepares scans of an existing folder. Links are followed only if they stay in it.
     ///
     /// # Errors
     /// `NotFound`, `Io`.
@@ -94,12 +95,12 @@ impl ScannedFolder {
         Ok(Self { root, options: OpenOptions::default(), seen: BTreeMap::new() })
     }
 
-    /// Its path.
+    /// Path of the folder.
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Looks through all of it. Blocking.
+    /// Scans the whole folder. Blocking.
     pub(crate) fn look(&mut self) -> ScanResult {
         let root = self.root.clone();
         let mut looking = FolderScan {
@@ -141,7 +142,7 @@ impl FolderScan<'_> {
             let seen = self.seen_at(&entry, "no format is known that begins so");
             found.push((entry, seen));
         }
-        // Each is read once: there may be thousands of them, and of files beside them.
+        // Each is read once: a folder may have thousands of descriptions, and thousands of other files.
         let describing: Vec<Description> = found
             .iter()
             .filter(|(_, seen)| matches!(seen, Recognized::Data("NRRD" | "NIfTI" | "raw" | "Enzo")))
@@ -162,7 +163,7 @@ impl FolderScan<'_> {
                 Recognized::None(_) if depth >= MAX_DEPTH => {
                     self.cut(&format!("folders deeper than {MAX_DEPTH} are not looked into"));
                 }
-                // A folder that is reached twice, by a link, is looked into once.
+                // A folder that is reached twice, through a link, is scanned once.
                 Recognized::None(_) => {
                     if self.visited.insert((entry.about.dev(), entry.about.ino())) {
                         self.enter(&entry.path, &below(&entry), depth + 1);
@@ -184,7 +185,7 @@ impl FolderScan<'_> {
         self.look.found.push(ScannedDataset { name, path: entry.path, format, state });
     }
 
-    /// Lists a folder in order of names; links only where they stay in the folder that is exported.
+    /// Lists a folder in order of names; links only if they stay in the exported folder.
     fn entries_of(&mut self, folder: &Path, name: &str) -> Option<Vec<FolderEntry>> {
         let listed = match std::fs::read_dir(folder) {
             Ok(listed) => listed,
@@ -231,7 +232,8 @@ impl FolderScan<'_> {
         Some(entries)
     }
 
-    /// Returns the remembered result for an entry in this state, or recognises it now. Creating a file in a folder changes its state.
+    /// Returns the cached result for an entry in this state, or recognizes it now. Creating a file in a folder changes
+    /// its state.
     fn seen_at(&mut self, entry: &FolderEntry, unknown: &str) -> Recognized {
         let state = FileState::of(&entry.about);
         let known = self.folder.seen.remove(&entry.path).filter(|(then, _)| *then == state);
@@ -243,7 +245,7 @@ impl FolderScan<'_> {
                     Recognized::None("it is empty".into())
                 }
                 Ok(None) => Recognized::None(unknown.to_owned()),
-                // Not remembered: whether it can be read may change while its state does not.
+                // Not cached: whether a file can be read may change while its state does not.
                 Err(error) => return Recognized::None(error.to_string()),
             },
         };

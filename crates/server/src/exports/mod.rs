@@ -1,7 +1,7 @@
-//! The data sets a node offers, by name. Nothing else can be reached from outside.
+//! The data sets that a node serves, by name. No other data can be reached from outside.
 //!
-//! Those named one by one are open as long as the node runs. Those of a folder come and go with its files
-//! ([`folder`](crate::exports::folder_scan)): each is opened on demand, and at most [`MAX_OPEN`] are open at a time.
+//! Data sets named one by one are open as long as the node runs. Data sets of a folder follow its files
+//! ([`folder_scan`]): each is opened on demand, and at most [`MAX_OPEN`] are open at a time.
 
 mod folder_scan;
 
@@ -25,85 +25,85 @@ use crate::exports::folder_scan::{FileState, ScanResult, ScannedDataset, Scanned
 use crate::peers;
 use crate::stack::Stack;
 
-/// How often at most a file is looked at for changes, and a folder for new files.
+/// Minimum interval between checks of a file for changes, and between scans of a folder for new files.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
-/// Pause between two looks through a folder, as a multiple of the time that a look takes.
+/// Pause between two scans of a folder, as a multiple of the duration of a scan.
 const LOOKING_SHARE: u32 = 10;
-/// How often at most other servers are asked again what they have, and who else has it.
+/// Minimum interval between requests to other servers for their data sets and peers.
 pub const ASK_AGAIN_AFTER: Duration = Duration::from_secs(30);
-/// Data sets of folders that are open at a time; the one that was used longest ago gives way.
+/// Maximum number of open data sets of folders; the least recently used one is closed.
 pub const MAX_OPEN: usize = 16;
-/// Data sets of folders that are opened when the server starts, so that broken ones are left out then; the others are opened
-/// when somebody asks for them.
+/// Number of data sets of folders that are opened when the server starts, so that corrupt ones are reported then; the
+/// others are opened on first use.
 const TRIED_AT_START: usize = 128;
-/// How long that may take.
+/// Timeout for opening them.
 const TRIED_FOR: Duration = Duration::from_secs(10);
-/// Data sets that are tried at a time.
+/// Number of data sets that are opened concurrently at the start.
 const TRIED_AT_ONCE: usize = 4;
 
-/// A way to open data sets, with the settings and the memory that they share.
+/// Opens data sets, with the settings and the memory that they share.
 pub trait Opener: Send + Sync {
-    /// Opens a location, with its values taken as of `meaning`; `None`: as the file and its names say. Reads headers only;
-    /// of a server, the description.
+    /// Opens a location, with its values interpreted as `meaning`; `None`: as the file and its names state. Reads
+    /// headers only; of a server, the description.
     fn open(&self, location: Location, meaning: Option<Meaning>) -> BoxFuture<'static, Result<Stack>>;
 
     /// Meaning of the arrays of files, as given by the user.
     fn said_meaning(&self) -> Option<Meaning>;
 
-    /// How often at most other servers are asked again what they have, and who else has it.
+    /// Minimum interval between requests to other servers for their data sets and peers.
     fn asks_again_after(&self) -> Duration;
 
-    /// This opener for one of `count` data sets that share the memory.
+    /// Returns this opener for one of `count` data sets that share the memory.
     fn for_one_of(&self, count: usize) -> Arc<dyn Opener>;
 
-    /// This opener for files in an exported folder, which may lead to one another.
+    /// Returns this opener for files in an exported folder, which may refer to one another.
     fn for_folder(&self, folder: PathBuf) -> Arc<dyn Opener>;
 }
 
 /// One data set under its name.
 pub struct Export {
-    /// Its name, unique in the node.
+    /// Name of the data set, unique in the node.
     pub name: String,
     location: Location,
     opener: Arc<dyn Opener>,
-    /// Meaning of its values as a person said it; `None` as the file and its names say.
+    /// Meaning of its values as given by the user; `None`: as the file and its names state.
     meaning: Mutex<Option<Meaning>>,
-    /// Stack that serves it; `None` while a data set of a folder is closed.
+    /// Open stack; `None` while a data set of a folder is closed.
     current: Arc<Mutex<Option<Arc<Stack>>>>,
     /// Present for a data set of a folder, which is opened on demand.
     lazy: Option<LazyExport>,
-    /// Held while it is opened.
+    /// Locked while the data set is opened.
     opening: tokio::sync::Mutex<()>,
-    /// Identity and generation that it described last, so that a search by identity asks the likely data set first.
+    /// Identity and generation of the last description, so that a search by identity begins with the likely data set.
     described: Mutex<Option<(DatasetId, Generation)>>,
     looked_at: Mutex<Instant>,
-    /// Asks other servers again; ends with this value.
+    /// Tasks with requests to other servers; they end with this value.
     asking: Mutex<JoinSet<()>>,
     /// Name of this server among other servers; set once it listens.
     pub(crate) server_name: OnceLock<String>,
-    /// The description as it travels.
+    /// The encoded description.
     encoded: CachedDocument,
     /// The description as the document of a Zarr group.
     zarr: CachedDocument,
-    /// The servers through which the data come, as last heard.
+    /// The servers that the data come through, according to their last response.
     pub(crate) chain: Mutex<Vec<String>>,
-    /// When that was; whoever asks for it holds this, so that one question is under way at a time.
+    /// Time of that response; locked during a request, so that one request is in flight at a time.
     pub(crate) chain_heard: tokio::sync::Mutex<Option<Instant>>,
 }
 
-/// Facts about a data set of a folder before it is opened, and the list of those that are open.
+/// Facts about a data set of a folder before it is opened, and the list of the open ones.
 struct LazyExport {
     format: &'static str,
     arrays: Mutex<Option<usize>>,
     open: Arc<Mutex<Vec<Arc<Export>>>>,
 }
 
-/// A text about a data set, made once for each of its states, so that any number of askers share the memory.
+/// A document about a data set, created once for each of its states, so that all responses share the memory.
 #[derive(Default)]
 struct CachedDocument(Mutex<Option<(DatasetId, Generation, Bytes)>>);
 
 impl CachedDocument {
-    /// The text for this state, made by `make` if it is not there. Whoever asks meanwhile waits.
+    /// Returns the document for this state; creates it by `make` if needed. Other callers wait meanwhile.
     fn of(&self, dataset: &Dataset, make: impl FnOnce(&Dataset) -> Result<Bytes>) -> Result<Bytes> {
         let mut said = self.0.lock();
         if let Some((id, generation, text)) = &*said
@@ -138,8 +138,8 @@ impl Export {
         }
     }
 
-    /// Returns the stack if it is open, which that of a data set named by itself always is. Where other servers have the data,
-    /// they are asked again from time to time in the background.
+    /// Returns the stack if it is open, which is always so for a data set named by itself. If the data are on other
+    /// servers, these are asked for changes periodically in the background.
     #[must_use]
     pub fn open_stack(&self) -> Option<Arc<Stack>> {
         if matches!(self.location, Location::Remote(_)) && self.is_time(self.opener.asks_again_after()) {
@@ -151,10 +151,10 @@ impl Export {
     /// Returns the stack; opens it if it is closed.
     ///
     /// # Errors
-    /// Those of opening.
+    /// The errors of opening.
     ///
     /// # Cancel safety
-    /// Safe: whoever asks next opens it.
+    /// Safe: the next caller opens it.
     pub async fn stack(self: &Arc<Self>) -> Result<Arc<Stack>> {
         if let Some(stack) = self.open_stack() {
             self.used();
@@ -171,7 +171,7 @@ impl Export {
         Ok(stack)
     }
 
-    /// The file or folder that it is read from, where that is on this machine.
+    /// Returns the file or folder that it is read from, if that is on this machine.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         match &self.location {
@@ -180,16 +180,17 @@ impl Export {
         }
     }
 
-    /// Opens it as it is now, with the meaning that was said last.
+    /// Opens the current state of the data, with the meaning set last.
     fn open(&self) -> BoxFuture<'static, Result<Stack>> {
         self.opener.open(self.location.clone(), *self.meaning.lock())
     }
 
-    /// Opens a file again with its values taken as of this meaning; `None`: as the file and its names say. True where that makes
-    /// other data of it.
+    /// Interprets the values of a file with this meaning from now on; `None`: as the file and its names state. Returns
+    /// true if identity or generation of the data differ with it.
     ///
     /// # Errors
-    /// `Unsupported` for the data of other servers; those of opening.
+    /// `Unsupported` for the data of other servers; the errors of opening and describing, which leave the former
+    /// meaning in force.
     ///
     /// # Cancel safety
     /// Safe: the next description uses the meaning set last.
@@ -213,7 +214,7 @@ impl Export {
         }
     }
 
-    /// Marks a data set of a folder as used; may close the one that was used longest ago. Reads from that one go on.
+    /// Marks a data set of a folder as used; may close the least recently used one. Its reads in flight continue.
     fn used(self: &Arc<Self>) {
         let Some(lazy) = &self.lazy else { return };
         let mut open = lazy.open.lock();
@@ -228,11 +229,11 @@ impl Export {
         open.push(Arc::clone(self));
     }
 
-    /// Opens everything again where other servers have other data sets now, or name other peers.
+    /// Opens the data set again if other servers have other data sets now, or name other peers.
     fn ask_again(&self) {
         let mut asking = self.asking.lock();
         while asking.try_join_next().is_some() {}
-        // One who asks at a time; none without a runtime, as on a thread that draws.
+        // One request at a time; none without a runtime, as on a rendering thread.
         let (true, Ok(runtime)) = (asking.is_empty(), Handle::try_current()) else { return };
         let (name, location, opener) = (self.name.clone(), self.location.clone(), Arc::clone(&self.opener));
         let (current, server_name) = (Arc::clone(&self.current), self.server_name.get().cloned());
@@ -249,10 +250,10 @@ impl Export {
         asking.spawn_on(again, &runtime);
     }
 
-    /// Its description; opens the data set again when it is another one now than when it was opened.
+    /// Describes the data set; opens it again if the data have changed since it was opened.
     ///
     /// # Errors
-    /// Those of opening and describing.
+    /// The errors of opening and describing.
     pub async fn describe(self: &Arc<Self>) -> Result<Arc<Dataset>> {
         let stack = self.stack().await?;
         if matches!(self.location, Location::Path(_)) && self.is_time(LOOK_AGAIN_AFTER) {
@@ -276,22 +277,21 @@ impl Export {
         *looked_at = looked_at.checked_sub(LOOK_AGAIN_AFTER).unwrap_or(*looked_at);
     }
 
-    /// Its description as it travels.
+    /// Returns the encoded description.
     ///
     /// # Errors
-    /// Those of [`describe`](Self::describe).
+    /// The errors of [`describe`](Self::describe).
     pub async fn encoded(self: &Arc<Self>) -> Result<Bytes> {
         let dataset = self.describe().await?;
         self.encoded.of(&dataset, ops::encode_dataset)
     }
 
-    /// The document of its Zarr group, all arrays in it, for the state that `dataset` describes.
+    /// Returns the document of its Zarr group, with all arrays, for the state that `dataset` describes.
     pub(crate) fn zarr_root(&self, dataset: &Dataset) -> Result<Bytes> {
         self.zarr.of(dataset, |dataset| Ok(crate::zarr::root_document(dataset).into()))
     }
 
-    /// Returns the stack that serves it, with its description, if the data have this identity and generation; else
-    /// `None`.
+    /// Returns the stack with its description, if the data have this identity and generation; otherwise `None`.
     async fn having(
         self: &Arc<Self>,
         id: DatasetId,
@@ -304,7 +304,7 @@ impl Export {
         (found == (id, generation)).then_some((stack, dataset))
     }
 
-    /// Whether it was not looked at for so long.
+    /// Returns whether the last check is at least this long ago.
     fn is_time(&self, pause: Duration) -> bool {
         let now = Instant::now();
         let mut looked_at = self.looked_at.lock();
@@ -315,7 +315,8 @@ impl Export {
         is_time
     }
 
-    /// For the operation `list`. One that cannot be described now says why in place of its format.
+    /// Returns the entry for the operation `list`. If the data set cannot be described now, the entry contains the
+    /// reason instead of the format.
     async fn entry(self: &Arc<Self>) -> ListEntry {
         let name = self.name.clone();
         let stack = match (self.open_stack(), &self.lazy) {
@@ -335,7 +336,7 @@ impl Export {
     }
 }
 
-/// A stack that can be described, and whose data do not come from the server of this name.
+/// Opens a stack, and checks that it can be described and that its data do not come from the server of this name.
 async fn fresh(location: Location, opener: &dyn Opener, server_name: Option<&str>) -> Result<Stack> {
     let stack = opener.open(location, opener.said_meaning()).await?;
     stack.source.describe().await?;
@@ -345,9 +346,9 @@ async fn fresh(location: Location, opener: &dyn Opener, server_name: Option<&str
     Ok(stack)
 }
 
-/// A folder that is exported, and what it held when it was looked at last.
+/// An exported folder, and the result of its last scan.
 struct WatchedFolder {
-    /// Prefix of the names of its data sets, with a `/`; empty where it is the only location.
+    /// Prefix of the names of its data sets, with a `/`; empty if it is the only location.
     prefix: String,
     folder: Arc<Mutex<ScannedFolder>>,
     state: tokio::sync::Mutex<FolderState>,
@@ -357,9 +358,9 @@ struct WatchedFolder {
 struct FolderState {
     looked_at: Option<Instant>,
     took: Duration,
-    /// By the name that they have in the folder.
+    /// Data sets by their names in the folder.
     exports: BTreeMap<String, (FileState, Arc<Export>)>,
-    /// Files that are no data in this state, with the reasons.
+    /// Files that are not data in this state, with the reasons.
     broken: BTreeMap<String, (FileState, String)>,
     left_out: usize,
 }
@@ -368,14 +369,14 @@ struct FolderState {
 pub struct Exports {
     fixed: Vec<Arc<Export>>,
     folders: Vec<WatchedFolder>,
-    /// Data sets of folders that are open, the one used last at the end.
+    /// Open data sets of folders, the most recently used one last.
     open: Arc<Mutex<Vec<Arc<Export>>>>,
-    /// For one of a folder.
+    /// Opener for a data set of a folder.
     opener: Arc<dyn Opener>,
     all: Mutex<Arc<[Arc<Export>]>>,
 }
 
-/// Opening is cheap, describing checks that it works, so that errors show at the start.
+/// Opens and describes a location, so that errors show at the start.
 async fn described(location: &Location, opener: &dyn Opener) -> Result<(Stack, Arc<Dataset>)> {
     let stack = opener.open(location.clone(), opener.said_meaning()).await?;
     let dataset = stack.source.describe().await?;
@@ -386,7 +387,7 @@ fn is_of_the_data(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::Corrupt)
 }
 
-/// Returns the path of a folder that is no data set itself.
+/// Returns the path of a folder that is not a data set itself.
 async fn as_folder(location: &Location) -> Option<PathBuf> {
     let Location::Path(path) = location else { return None };
     let path = path.clone();
@@ -399,12 +400,13 @@ async fn as_folder(location: &Location) -> Option<PathBuf> {
 }
 
 impl Exports {
-    /// Opens every location. Names are those of the files; a second one of the same name gets `-2`. Of several those that are
-    /// no data, or broken (a shell's `FOLDER/*` gives all there is), are left out with a warning. Where it `explores`, all data sets
-    /// in a folder that is none itself are offered, at any depth, by their paths in it; those that come later too.
+    /// Opens every location. Names are those of the files; a second one of the same name gets `-2`. If there are
+    /// several locations, those that are not data or are corrupt are left out with a warning, as a shell's `FOLDER/*`
+    /// names all files. With `explores`, all data sets in a folder that is not a data set itself are served, at any
+    /// depth, by their paths in it, including those that are created later.
     ///
     /// # Errors
-    /// The first location's that cannot be opened for another reason, or where none is left.
+    /// The error of the first location that cannot be opened for another reason, or of a location if none is left.
     pub async fn open(locations: &[Location], opener: &dyn Opener, explores: bool) -> Result<Self> {
         let mut folders = Vec::new();
         let mut files = Vec::new();
@@ -463,7 +465,7 @@ impl Exports {
         Ok(this)
     }
 
-    /// Opens the first data sets of the folders, so that broken ones are left out and reported at the start.
+    /// Opens the first data sets of the folders, so that corrupt ones are left out and reported at the start.
     async fn try_at_start(&self) {
         let is_lazy = |export: &&Arc<Export>| export.lazy.is_some();
         let first: Vec<_> = self.all().iter().filter(is_lazy).take(TRIED_AT_START).cloned().collect();
@@ -479,7 +481,7 @@ impl Exports {
                 Err(error) if is_of_the_data(&error) => {
                     broken.insert(export.name.clone(), error.to_string());
                 }
-                // It is tried again when somebody asks for it: a missing part or a right may come later.
+                // It is opened again on request: a missing part or permission may be added later.
                 Err(error) => tracing::warn!("`{}` cannot be opened now: {error}", export.name),
                 Ok(_) => {}
             }
@@ -497,7 +499,7 @@ impl Exports {
         self.renew().await;
     }
 
-    /// Looks through a folder, and keeps what is still as it was.
+    /// Scans a folder, and keeps the data sets that have not changed.
     async fn look_through(&self, watched: &WatchedFolder) {
         let mut state = watched.state.lock().await;
         let pause = LOOK_AGAIN_AFTER.max(state.took * LOOKING_SHARE);
@@ -524,7 +526,7 @@ impl Exports {
             .retain(|name, (at, _)| found.iter().any(|found| found.name == *name && found.state == *at));
         for found in found.into_iter().filter(|found| !state.broken.contains_key(&found.name)) {
             let ScannedDataset { name, path, format, state: at } = found;
-            // A file that changed is still the same export: it is opened again when somebody asks for it.
+            // A file that changed stays the same export: it is opened again on request.
             let export = match before.remove(&name) {
                 Some((then, export)) => {
                     if then != at {
@@ -538,7 +540,7 @@ impl Exports {
                     }
                     let lazy = LazyExport { format, arrays: Mutex::default(), open: Arc::clone(&self.open) };
                     let own = format!("{}{name}", watched.prefix);
-                    // Files of the folder may lead to one another.
+                    // Files of the folder may refer to one another.
                     let opener = self.opener.for_folder(root.clone());
                     Arc::new(Export::new(own, Location::Path(path), opener, Some(lazy)))
                 }
@@ -552,13 +554,13 @@ impl Exports {
         (state.exports, state.looked_at, state.took) = (now, Some(Instant::now()), began.elapsed());
     }
 
-    /// Renews the list of all data sets.
+    /// Updates the list of all data sets.
     async fn renew(&self) {
         let mut all = self.fixed.clone();
         let mut names: BTreeSet<String> = all.iter().map(|export| export.name.clone()).collect();
         for watched in &self.folders {
             for (_, export) in watched.state.lock().await.exports.values() {
-                // Of two that have the same name the one that was named first is reached by it.
+                // Of two with the same name, the one that was named first is reached by it.
                 if names.insert(export.name.clone()) {
                     all.push(Arc::clone(export));
                 }
@@ -567,7 +569,7 @@ impl Exports {
         *self.all.lock() = all.into();
     }
 
-    /// Looks through the folders again, unless that was done just now.
+    /// Scans the folders again, unless they have just been scanned.
     async fn look_again(&self) {
         if self.folders.is_empty() {
             return;
@@ -578,7 +580,7 @@ impl Exports {
         self.renew().await;
     }
 
-    /// In the order they were given; those of folders by name.
+    /// Returns the data sets in the order in which they were given; those of folders by name.
     #[must_use]
     pub fn all(&self) -> Arc<[Arc<Export>]> {
         Arc::clone(&self.all.lock())
@@ -590,7 +592,7 @@ impl Exports {
             ("", [only]) => Ok(Arc::clone(only)),
             _ => all.iter().find(|e| e.name == name).cloned().ok_or_else(|| {
                 let names: Vec<&str> = all.iter().take(20).map(|e| e.name.as_str()).collect();
-                // After a `/` of a URL comes the name of an array.
+                // In a URL, the name of an array follows after a `/`.
                 let is_meant = |export: &Arc<Export>| {
                     export.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('/'))
                 };
@@ -606,10 +608,10 @@ impl Exports {
         }
     }
 
-    /// By name; the empty name is the only one's. What is not known is looked for in the folders.
+    /// Finds a data set by name; the empty name means the only one. Folders are scanned for an unknown name.
     ///
     /// # Errors
-    /// `NotFound`, naming what there is.
+    /// `NotFound`, with the existing names.
     pub async fn find(&self, name: &str) -> Result<Arc<Export>> {
         if let Ok(export) = self.known(name) {
             return Ok(export);
@@ -618,7 +620,7 @@ impl Exports {
         self.known(name)
     }
 
-    /// The data set whose name a path begins with, and the rest of the path: names may have slashes in them.
+    /// Finds the data set whose name a path begins with, and the rest of the path: names may contain slashes.
     ///
     /// # Errors
     /// As [`find`](Self::find).
@@ -631,7 +633,7 @@ impl Exports {
                 self.look_again().await;
             }
             let all = self.all();
-            // The longest one: a data set may have the name of the folder that another one is in.
+            // The longest name: a data set may have the name of the folder that contains another one.
             if let Some(export) = all.iter().filter(is_named).max_by_key(|export| export.name.len()) {
                 return Ok((Arc::clone(export), path.get(export.name.len() + 1..).unwrap_or_default()));
             }
@@ -639,10 +641,10 @@ impl Exports {
         self.known(path).map(|export| (export, ""))
     }
 
-    /// Returns the stack that has the data of a place, with the description that the place fits.
+    /// Returns the stack that has the data of a place, with the description that the place belongs to.
     ///
     /// # Errors
-    /// `Stale` when no data set has this identity and generation now.
+    /// `Stale` if no data set has this identity and generation now.
     pub async fn at(&self, place: &BlockPlace) -> Result<(Arc<Stack>, Arc<Dataset>)> {
         self.by_identity(place.dataset, place.generation).await
     }
@@ -655,8 +657,8 @@ impl Exports {
                 return Ok(found);
             }
         }
-        // One that cannot be described now, such as a server that hangs, keeps nobody from the others. Of folders, only what is open:
-        // nobody can have the others' description from this server.
+        // A data set that cannot be described now, such as one on a server that does not respond, does not delay the
+        // others. Of folders, only open data sets: no client can have a description of the others from this server.
         let is_open = |export: &&Arc<Export>| export.lazy.is_none() || export.open_stack().is_some();
         let mut asked: FuturesUnordered<_> =
             all.iter().filter(is_open).map(|export| export.having(id, generation)).collect();
@@ -674,7 +676,7 @@ impl Exports {
         ))
     }
 
-    /// For the operation `list`.
+    /// Returns the entries for the operation `list`.
     pub async fn list(&self) -> Vec<ListEntry> {
         self.look_again().await;
         let all = self.all();
@@ -686,7 +688,7 @@ impl Exports {
     }
 }
 
-/// Logs one warning for everything that is left out, and each file by itself at the level `info`.
+/// Logs one warning for all that is left out, and each file at the level `info`.
 fn tell_left_out(what: impl ExactSizeIterator<Item = String>) {
     let count = what.len();
     for (number, line) in what.enumerate() {

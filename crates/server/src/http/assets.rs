@@ -1,4 +1,5 @@
-//! The viewer's page, embedded in the binary. Without it (web/dist was not built) a page says how to build it.
+//! The viewer's page, embedded in the binary. If it was not built (web/dist is missing), a page explains how to build
+//! it.
 
 use std::borrow::Cow;
 
@@ -11,28 +12,28 @@ struct Dist;
 
 /// One file of the page.
 pub(crate) struct Asset {
-    /// Its bytes.
+    /// Content.
     pub(crate) bytes: Cow<'static, [u8]>,
-    /// Its media type.
+    /// Media type.
     pub(crate) media_type: &'static str,
-    /// Its name contains a hash of its content, so it may be kept for ever.
+    /// Whether its name contains a hash of its content, so that it may be cached without end.
     pub(crate) is_immutable: bool,
 }
 
-/// Shown where the viewer was not built in.
+/// Page if the viewer was not built in.
 const NOT_BUILT: &str = "<!doctype html><meta charset=utf-8><title>Corridor</title>\
 <h1>The viewer is not part of this build</h1>\
 <p>Run <code>make web</code> in the source tree, then build <code>corridor</code> again.\
 <p>Data are served all the same: <code>corridor info</code>, <code>corridor get</code>, <code>corridor render</code>.";
 
-/// Shown by a server that draws no pictures.
+/// Page of a server that does not render pictures.
 const DATA_ONLY: &str = "<!doctype html><meta charset=utf-8><title>Corridor</title>\
 <h1>Data are served here, not pictures</h1>\
 <p>See them with <code>corridor view</code> and the <code>corridor://</code> link that the server printed, on your own machine: \
 it opens a viewer in this browser.\
 <p>Programs read them as Zarr at <code>/zarr/</code>, with the token.";
 
-/// Returns the page of a server that draws no pictures, at a URL path; `None` for any path but `/`.
+/// Returns the page of a server that does not render pictures, at a URL path; `None` for any path but `/`.
 pub(crate) fn data_only(path: &str) -> Option<Asset> {
     (path == "/").then(|| html(DATA_ONLY))
 }
@@ -45,7 +46,7 @@ fn html(text: &'static str) -> Asset {
     }
 }
 
-/// A page that says why something was refused.
+/// Returns a page with the reason that a request was refused.
 pub(crate) fn refusal(why: &str) -> String {
     let escaped: String = why
         .chars()
@@ -77,7 +78,7 @@ pub(crate) fn refusal(why: &str) -> String {
     )
 }
 
-/// The file at an URL path (`/`, `/assets/x.js`).
+/// Returns the file at a URL path (`/`, `/assets/x.js`).
 pub(crate) fn find(path: &str) -> Option<Asset> {
     let name = match path.trim_start_matches('/') {
         "" => "index.html",

@@ -1,10 +1,10 @@
-//! The renderer's colour maps as the viewer's page reads them: an object of names, each with the base64 of 256 RGB
-//! triples.
+//! The renderer's color maps in the form that the viewer's page reads: an object of names, each with the base64 of 256
+//! RGB triples.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-/// The JSON text, in the order of the menu.
+/// Returns the JSON text, in the order of the menu.
 #[must_use]
 pub fn json() -> String {
     let entry = |name: &&str| {

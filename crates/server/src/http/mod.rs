@@ -1,9 +1,10 @@
-//! Answers to browsers: the viewer's page, colour maps, a health check, counters, and the way to the wire's WebSocket. Beside
-//! these, data sets as [`zarr`](crate::zarr), with a guard of their own.
+//! Responses to browsers: the viewer's page, color maps, a health check, counters, and the upgrade to the wire
+//! protocol's WebSocket. Data sets are served by [`zarr`](crate::zarr), which has its own guard.
 //!
-//! The page and its files are public; everything that shows data goes through the wire's hello with its token. Host is checked
-//! of every request, and Origin of what leads to data, so that a foreign page (or a foreign name for this address) reaches
-//! nothing: see [`front`](crate::public_address). What is refused says so to people too: a page in the browser.
+//! The page and its files are public; data require the hello message of the wire protocol with its token. `Host` is
+//! checked for every request, and `Origin` for requests that lead to data, so that another site's page (or another name
+//! for this address) has no access: see [`public_address`](crate::public_address). Refusals are readable: a browser
+//! gets a page.
 
 pub(crate) mod assets;
 pub mod colormaps;
@@ -22,7 +23,7 @@ use tokio::sync::mpsc;
 
 use crate::public_address::{RequestPeer, ServerNames};
 
-/// Channel by which a request for a WebSocket hands its connection to the task that runs the connection, so that no
+/// Channel by which a request for a WebSocket passes its connection to the task that runs the connection, so that no
 /// other task has to run it. An extension of each request.
 #[derive(Clone)]
 pub(crate) struct UpgradeSender(pub(crate) mpsc::Sender<OnUpgrade>);
@@ -32,13 +33,13 @@ pub(crate) struct UpgradeSender(pub(crate) mpsc::Sender<OnUpgrade>);
 pub struct HttpSite {
     /// Names of the server, by which requests are checked.
     pub names: Arc<ServerNames>,
-    /// Colour tables as JSON.
+    /// Color maps as JSON.
     pub colormaps: Arc<str>,
-    /// Pictures are drawn here, so the viewer's page is of use.
+    /// Whether pictures are rendered here, which the viewer's page needs.
     pub draws: bool,
 }
 
-/// The site.
+/// Creates the router of the site.
 pub fn router(site: HttpSite) -> Router {
     let names = Arc::clone(&site.names);
     let open = Router::new()
@@ -46,7 +47,7 @@ pub fn router(site: HttpSite) -> Router {
         .route("/colormaps.json", get(colormaps))
         .fallback(page)
         .with_state(site);
-    // What leads to data, and the question whether it would: only for our own page.
+    // Requests that lead to data, and the check for access: only from this server's own page.
     let ours = Router::new()
         .route("/wire", get(socket))
         .route("/reach", post(|| async { "ok\n" }))
@@ -54,8 +55,8 @@ pub fn router(site: HttpSite) -> Router {
     open.merge(ours).layer(middleware::from_fn_with_state(names, guard))
 }
 
-/// Redirects plain HTTP from other hosts to the encrypted site. A request with a token is refused instead: others on the network
-/// could read the token.
+/// Redirects plain HTTP from other hosts to the encrypted site. A request with a token is refused instead: others on
+/// the network could read the token.
 pub fn redirect_router(names: Arc<ServerNames>) -> Router {
     Router::new().fallback(move |request: Request| async move {
         let (headers, uri) = (request.headers(), request.uri());
@@ -73,7 +74,7 @@ pub fn redirect_router(names: Arc<ServerNames>) -> Router {
     })
 }
 
-/// Said of a token that came unencrypted.
+/// Returns the message about a token that was sent unencrypted.
 pub(crate) fn exposed(how: &str) -> String {
     format!(
         "this request carried its token over the network unencrypted, where others can read it: {how}, and start the server again \
@@ -106,7 +107,7 @@ async fn only_our_page(State(names): State<Arc<ServerNames>>, request: Request, 
     next.run(request).await
 }
 
-/// Whether a person in a browser asks for a page.
+/// Returns whether a browser asks for a page.
 pub(crate) fn wants_page(headers: &HeaderMap) -> bool {
     let accepts = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
     accepts.is_some_and(|accept| accept.contains("text/html"))
@@ -116,7 +117,7 @@ pub(crate) fn refused(why: &str) -> Response {
     (StatusCode::FORBIDDEN, format!("refused: {why}\n")).into_response()
 }
 
-/// Refuses with a page for people, or with plain text for programs.
+/// Refuses with a page for browsers, or with plain text for programs.
 pub(crate) fn refused_for(why: &str, is_for_people: bool) -> Response {
     if !is_for_people {
         return refused(why);
@@ -131,7 +132,7 @@ pub(crate) fn refused_for(why: &str, is_for_people: bool) -> Response {
     (StatusCode::FORBIDDEN, headers, assets::refusal(why)).into_response()
 }
 
-/// `sockets` were checked, so they are safe inside a policy.
+/// Adds security headers. `sockets` were checked, so they are safe inside a policy.
 fn secure(headers: &mut HeaderMap, sockets: &str) {
     let policy = format!(
         "default-src 'none'; script-src 'self'; worker-src 'self' blob:; style-src 'self' 'unsafe-inline'; \
@@ -167,7 +168,7 @@ async fn page(State(site): State<HttpSite>, request: Request) -> Response {
     (headers, Body::from(asset.bytes.into_owned())).into_response()
 }
 
-/// Nothing of this name. A person who comes by a proxy that leaves a path before ours is told so.
+/// Responds to an unknown path. The response mentions a proxy that adds a prefix to paths, if that may be the reason.
 fn absent(uri: &Uri, is_for_people: bool) -> Response {
     if !is_for_people {
         return (StatusCode::NOT_FOUND, "not found\n").into_response();
@@ -186,7 +187,7 @@ async fn colormaps(State(site): State<HttpSite>) -> Response {
     (headers, site.colormaps.to_string()).into_response()
 }
 
-/// Agrees to a WebSocket; what comes over it is the connection's business.
+/// Accepts a WebSocket; the connection handles its messages.
 async fn socket(mut request: Request) -> Response {
     let answer = match link::carrier::ws::answer::<_, Body>(&request) {
         Ok(answer) => answer,

@@ -27,7 +27,7 @@ impl Handler for DescribeHandler {
 
     async fn run(&self, asked: ops::Describe, call: &OperationCall) -> Result<()> {
         let text = call.node.exports.find(&asked.name).await?.encoded().await?;
-        // The rare description that is longer than a body may be travels as bulk.
+        // A description that exceeds the maximum size of a body is sent as bulk data.
         let (body, bulk) =
             if text.len() > MAX_BODY_BYTES { (Bytes::new(), text) } else { (text, Bytes::new()) };
         call.operation.item(body, bulk).await

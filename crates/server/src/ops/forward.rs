@@ -1,5 +1,5 @@
-//! Operations that are called by name over data of another server: that server computes, and its answer is passed on. Only
-//! where it does not know the operation are the data fetched and computed over here.
+//! Operations that are called by name over data of another server: that server runs them, and its response is
+//! forwarded. If it does not know the operation, the data are fetched and the operation runs here.
 
 use array::{Error, ErrorKind, Result};
 use bytes::Bytes;
@@ -14,19 +14,19 @@ use crate::admission::Entry;
 
 /// Result of forwarding a call to another server.
 pub(super) enum Forwarded {
-    /// It was answered.
+    /// The call was answered.
     Answered,
-    /// Nobody else has the data, or can compute this.
+    /// No other server has the data, or knows the operation.
     NotThere,
 }
 
-/// Has a server that has the data answer `call`.
+/// Forwards `call` to a server that has the data.
 ///
 /// # Errors
-/// That server's; `Stale` when the data are others now.
+/// The error of that server; `Stale` if the data have changed.
 ///
 /// # Cancel safety
-/// Dropping it cancels the operation there.
+/// Dropping the future cancels the operation there.
 pub(super) async fn forward(call: &OperationCall) -> Result<Forwarded> {
     let Some(asked) = called(&call.operation.parameters()) else { return Ok(Forwarded::NotThere) };
     let (stack, _) = call.node.exports.at(&asked.of.place()).await?;
@@ -44,15 +44,15 @@ pub(super) async fn forward(call: &OperationCall) -> Result<Forwarded> {
     last.map_or(Ok(Forwarded::NotThere), Err)
 }
 
-/// The parameters of an operation that says in the common way of which elements it is.
+/// Parses the parameters of an operation that names its elements in the common way.
 fn called(parameters: &[u8]) -> Option<CallRequest<Value>> {
     parameters.starts_with(b"{").then(|| CallRequest::parse(parameters).ok()).flatten()
 }
 
-/// Why an answer did not come whole.
+/// Error of a response that did not arrive completely.
 struct ForwardError {
     error: Error,
-    /// A part of it was passed on already.
+    /// Whether a part of it was forwarded already.
     is_begun: bool,
 }
 
@@ -73,7 +73,7 @@ async fn pass_on(
     pass_on_replies(call, first, &mut replies).await.map_err(|error| ForwardError { error, is_begun: true })
 }
 
-/// An item that has not come whole.
+/// An item that has not arrived completely.
 struct PartialReply {
     item: u32,
     body: Bytes,
@@ -81,8 +81,8 @@ struct PartialReply {
     bulk: Vec<u8>,
 }
 
-/// Passes items on, each once it is whole, which those of one operation are one after another. Their memory is the gate's:
-/// nothing more is taken from the other server than the client takes.
+/// Forwards items, each when it is complete. Items of one operation arrive one after another. Their memory counts
+/// toward the limit of this server: no more is taken from the other server than the client takes.
 async fn pass_on_replies(call: &OperationCall, first: Option<Reply>, replies: &mut OpStream) -> Result<()> {
     let mut open: Option<PartialReply> = None;
     let mut next = first;

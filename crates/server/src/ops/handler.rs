@@ -1,5 +1,5 @@
-//! Interface of an operation on the server's side: a kind of operation ([`Handler`]), one call of it ([`OperationCall`]), and the state that
-//! all operations of a node share ([`NodeState`]).
+//! Interface of an operation on the server's side: a kind of operation ([`Handler`]), one call of it
+//! ([`OperationCall`]), and the state that all operations of a node share ([`NodeState`]).
 
 use std::sync::{Arc, OnceLock};
 
@@ -20,56 +20,57 @@ use crate::metrics::{self, Metrics};
 use crate::ops::operation_limit::Place;
 use crate::response_compression::ResponseCompression;
 
-/// Most bulk bytes of one piece.
+/// Maximum number of bulk bytes in one piece.
 const PIECE_BYTES: usize = 4 << 20;
 
-/// One kind of operation. The server's side of a registered operation.
+/// One kind of operation: the server's side of a registered operation.
 pub trait Handler: Send + Sync + 'static {
     /// Value that [`begin`](Self::begin) passes to [`run`](Self::run): usually the parsed parameters.
     type Work: Send + 'static;
 
-    /// Its name on the wire, at most 64 bytes.
+    /// Name in the wire protocol, at most 64 bytes.
     fn name(&self) -> &'static str;
 
-    /// Reads and checks the parameters. Of calls that wait, the most urgent begins first, and within one priority the one that the
-    /// client asked for first. It blocks everything else on the connection, so it must take microseconds.
+    /// Parses and checks the parameters. Of waiting calls, the most urgent begins first, and within one priority the
+    /// one that the client sent first. It blocks everything else on the connection, so it must take microseconds.
     ///
     /// # Errors
-    /// The error that the client gets; `Invalid` for parameters that are none.
+    /// The error for the client; `Invalid` for malformed parameters.
     fn begin(&self, parameters: Bytes) -> Result<BeginOutcome<Self::Work>>;
 
-    /// Does the work and answers: items, in any number. The caller says *done* or *failed* afterwards. It is dropped
-    /// when the client withdraws the operation, unless [`hears_changes`](Self::hears_changes).
+    /// Runs the operation and sends any number of items. The caller sends *done* or *failed* afterwards. The future is
+    /// dropped when the client withdraws the operation, unless [`hears_changes`](Self::hears_changes).
     ///
     /// # Errors
-    /// The error that the client gets.
+    /// The error for the client.
     fn run(&self, work: Self::Work, call: &OperationCall) -> impl Future<Output = Result<()>> + Send;
 
-    /// True when `run` listens to notes, adjustments and withdrawal itself.
+    /// Returns true if `run` handles notes, adjustments and withdrawal itself.
     fn hears_changes(&self) -> bool {
         false
     }
 
-    /// True when it only reads, and so may be done before the client's handshake is over: whoever overheard a client that
-    /// asks in its first packets may have it done once more.
+    /// Returns true if the operation only reads, and so may begin before the client's handshake is complete: an
+    /// attacker who recorded the first packets of a client may have it repeated once.
     fn only_reads(&self) -> bool {
         false
     }
 
-    /// False for what tells of this server itself. Else a server that has the data answers instead, where parameters say in the
-    /// common way which those are: with what this one may do there, so of data only.
+    /// Returns false for operations about this server itself. Other operations are forwarded to a server that has the
+    /// data, if their parameters name the data in the common way. They run there with the rights of this server, so
+    /// they may concern only data.
     fn is_passed_on(&self) -> bool {
         true
     }
 
-    /// How many calls of one priority that are ready at the same time begin together; those that say
-    /// [`Begun::Together`] share a task.
+    /// Returns how many calls of one priority that are ready at the same time begin together; those that return
+    /// [`BeginOutcome::Together`] share a task.
     fn most_together(&self) -> usize {
         1
     }
 
-    /// Does the work of those, answers each and ends it. It hears no changes, and looks at
-    /// [`Operation::is_cancelled`] as often as is worthwhile.
+    /// Runs these calls, answers each and ends it. Changes are not delivered, so it checks [`Operation::is_cancelled`]
+    /// at suitable intervals.
     fn run_together(&self, works: Vec<(Self::Work, OperationCall)>) -> impl Future<Output = ()> + Send {
         async {
             for (work, call) in works {
@@ -80,32 +81,32 @@ pub trait Handler: Send + Sync + 'static {
     }
 }
 
-/// How an operation began.
+/// Outcome of beginning an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BeginOutcome<W> {
-    /// This is the whole answer, one item without bulk: no task is made for it.
+    /// The complete response, one item without bulk data: no task is created.
     Answered(Bytes),
-    /// It is done, and there is nothing to say: one-way operations end so.
+    /// The operation has ended without a response, as one-way operations do.
     Done,
-    /// The rest, in a task of its own.
+    /// The rest runs in a task of its own.
     Work(W),
-    /// The rest, in one task with what began together with it.
+    /// The rest runs in one task with the calls that began together with it.
     Together(W),
 }
 
 /// One call of an operation.
 pub struct OperationCall {
-    /// The operation on the wire.
+    /// The operation in the wire protocol.
     pub operation: Operation,
-    /// Client that asks.
+    /// Client that sent the call.
     pub client: ClientId,
     /// State that all operations of the node share.
     pub node: Arc<NodeState>,
-    /// The connection, where it says something of itself.
+    /// Flow of the connection, if it has statistics.
     pub(crate) flow: Option<Arc<dyn Flow>>,
-    /// How answers leave for this client.
+    /// Compression of responses to this client.
     pub(crate) compression: Arc<ResponseCompression>,
-    /// Until it ends.
+    /// Held until the operation ends.
     pub(crate) place: Place,
 }
 
@@ -113,7 +114,7 @@ pub struct OperationCall {
 pub struct NodeState {
     /// The data sets.
     pub exports: Exports,
-    /// Memory for answers that are being prepared.
+    /// Memory for responses in preparation.
     pub gate: Gate,
     /// Other servers of the same data, which clients are told of.
     pub peers: Vec<Url>,
@@ -121,7 +122,7 @@ pub struct NodeState {
     pub name: OnceLock<String>,
     /// Counts of the packets that its UDP port rejected; set once it listens by QUIC.
     pub rejecting: OnceLock<Rejecting>,
-    /// Memory of the network paths to clients.
+    /// Database of the network paths to clients.
     pub paths: Paths,
     /// Counters since the start.
     pub metrics: Metrics,
@@ -164,7 +165,7 @@ impl OperationCall {
     /// Prepares a scan of the elements that `of` names.
     ///
     /// # Errors
-    /// `Stale` when the data have changed; `Invalid` for an array, level or selection that does not exist.
+    /// `Stale` if the data have changed; `Invalid` for an array, level or selection that does not exist.
     pub async fn scan(&self, of: &Operand) -> Result<Scan> {
         let place = of.place();
         let (stack, dataset) = self.node.exports.at(&place).await?;
@@ -172,25 +173,25 @@ impl OperationCall {
         Scan::new(Arc::clone(&stack.source), dataset, &place, selection, self.operation.urgency().priority)
     }
 
-    /// Says how far the work is. Left out while the connection has no room: nobody waits for it.
+    /// Sends the progress of the operation; dropped while the connection has no room.
     pub fn progress(&self, done: u64, total: u64) {
         if let Ok(body) = encode_json(&ItemBody::<()>::Progress(CallProgress { done, total })) {
             self.operation.try_item(body, Bytes::new()).unwrap_or_default();
         }
     }
 
-    /// Announces the array that pieces will make up.
+    /// Announces the type and shape of the array whose pieces follow.
     ///
     /// # Errors
-    /// `Cancelled` when nobody wants it any more.
+    /// `Cancelled` if the operation was withdrawn.
     pub async fn elements(&self, elements: ResultArray) -> Result<()> {
         self.operation.item(encode_json(&ItemBody::<()>::Elements(elements))?, Bytes::new()).await
     }
 
-    /// Sends a stretch of the announced array that begins at byte `offset` of it.
+    /// Sends a part of the announced array that begins at byte `offset` of it.
     ///
     /// # Errors
-    /// `Cancelled` when nobody wants it any more.
+    /// `Cancelled` if the operation was withdrawn.
     pub async fn piece(&self, mut offset: u64, mut stretch: Bytes) -> Result<()> {
         while !stretch.is_empty() {
             let piece = stretch.split_to(stretch.len().min(PIECE_BYTES));
@@ -201,16 +202,16 @@ impl OperationCall {
         Ok(())
     }
 
-    /// Sends the result, the last item.
+    /// Sends the result, which is the last item.
     ///
     /// # Errors
-    /// `Cancelled` when nobody wants it any more.
+    /// `Cancelled` if the operation was withdrawn.
     pub async fn result<R: Serialize>(&self, result: &R) -> Result<()> {
         self.operation.item(encode_json(&ItemBody::Result(result))?, Bytes::new()).await
     }
 }
 
-/// Says *done*, or *failed* and why, and counts what failed.
+/// Sends *done*, or *failed* with the reason, and counts failures.
 pub(super) fn end(call: &OperationCall, result: Result<()>) {
     match result {
         Ok(()) => call.operation.done(),

@@ -1,4 +1,4 @@
-//! `list`: what data sets there are.
+//! `list`: the data sets of the server.
 
 use array::Result;
 use bytes::Bytes;
@@ -6,7 +6,7 @@ use wire::ops::{self, ListEntry};
 
 use super::{BeginOutcome, Handler, OperationCall};
 
-/// Answers `list`: the data sets there are.
+/// Answers `list`: the data sets of the server.
 pub struct ListHandler;
 
 impl Handler for ListHandler {

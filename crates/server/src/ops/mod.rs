@@ -1,5 +1,5 @@
-//! The operations a node answers, registered by name. A user's own operation is one more [`Handler`] here and one
-//! more [`Ask`](client::requests::Ask) on the other side; `examples/operations` has three.
+//! The operations that a node answers, registered by name. A user's own operation is one more [`Handler`] here and one
+//! more [`RemoteOperation`](client::requests::RemoteOperation) on the client's side; `examples/operations` has three.
 
 mod describe;
 mod forward;
@@ -37,29 +37,29 @@ pub use stats::StatsHandler;
 pub struct OperationRegistry(BTreeMap<&'static str, Arc<dyn AnyHandler>>);
 
 impl OperationRegistry {
-    /// Adds an operation, or replaces the one of its name.
+    /// Adds an operation, or replaces the one of the same name.
     pub fn add(&mut self, handler: impl Handler) {
         self.0.insert(handler.name(), Arc::new(handler));
     }
 
-    /// Whether there is an operation of this name.
+    /// Returns whether there is an operation of this name.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
 
-    /// How many calls of this name begin together.
+    /// Returns how many calls of this name begin together.
     pub(crate) fn most_together(&self, name: &str) -> usize {
         self.0.get(name).map_or(1, |handler| handler.most_together())
     }
 
-    /// Whether calls of this name may begin before it is proven who asks.
+    /// Returns whether calls of this name may begin before the client's address is validated.
     pub(crate) fn only_reads(&self, name: &str) -> bool {
         self.0.get(name).is_some_and(|handler| handler.only_reads())
     }
 
-    /// Begins calls of one name; what is left of them is to be run in tasks of their own. What does more than read waits
-    /// there until it is proven who asks, and is dropped where that does not come.
+    /// Begins calls of one name; the rest of each call is to be run in a task. An operation that does more than read
+    /// waits there until the client's address is validated, and is dropped if that fails.
     pub(crate) fn begin(&self, calls: Vec<OperationCall>) -> Vec<BoxFuture<'static, ()>> {
         let Some(first) = calls.first() else { return Vec::new() };
         let waiting = first.flow.as_ref().filter(|flow| !flow.is_proven());
@@ -90,7 +90,7 @@ impl OperationRegistry {
     }
 }
 
-/// Answers at once, unless the connection is full of answers that nobody takes.
+/// Answers at once, unless the connection is full of responses that the client does not take.
 fn answer_now(call: OperationCall, body: Bytes) -> Option<BoxFuture<'static, ()>> {
     match call.operation.try_answer(body.clone(), Bytes::new()) {
         Ok(()) => None,
@@ -128,7 +128,7 @@ async fn run<H: Handler>(handler: Arc<H>, work: H::Work, call: OperationCall) {
     end(&call, result);
 }
 
-/// A call that nobody knows here, but perhaps the server that has the data.
+/// Forwards a call of an unknown operation to the server that has the data.
 async fn run_elsewhere(call: OperationCall, unknown: Error) {
     let working = async {
         match forward(&call).await? {
@@ -148,7 +148,7 @@ async fn until_cancelled(call: &OperationCall, working: impl Future<Output = Res
     }
 }
 
-/// A [`Handler`] of any kind of work.
+/// A [`Handler`] with any type of work.
 trait AnyHandler: Send + Sync {
     fn only_reads(&self) -> bool;
     fn most_together(&self) -> usize;

@@ -1,5 +1,4 @@
-//! Handler of the operation by which a server tells whoever shows the token what it knows of the path to him. The document is
-//! that of `GET /path`.
+//! Handler of the operation that reports the path to a client. The document is that of `GET /path`.
 
 use std::net::IpAddr;
 
@@ -11,14 +10,14 @@ use wire::ops::{self, encode_json};
 
 use super::{BeginOutcome, Handler, NodeState, OperationCall};
 
-/// Reports what this host knows of the path to a client that asks, with counts of the packets that its UDP port
+/// Reports the values that this host knows of the path to a client, with counts of the packets that its UDP port
 /// rejected.
 pub(crate) async fn of_client(node: &NodeState, client: IpAddr) -> Result<PathReport> {
     let report = paths::of_client(&node.paths, client).await?;
     Ok(report.rejecting(node.rejecting.get().map(Rejecting::so_far)))
 }
 
-/// Tells what is known of the path to whoever asks.
+/// Answers `path`: the known values of the path to the client.
 pub struct PathHandler;
 
 impl Handler for PathHandler {

@@ -11,7 +11,7 @@ use wire::ops;
 
 use super::{BeginOutcome, Handler, OperationCall};
 
-/// Sends trains to whoever asks, and says what arrived of his.
+/// Answers `probe`: sends trains to the client, and reports the arrival of the client's trains.
 pub struct ProbeHandler;
 
 impl Handler for ProbeHandler {

@@ -1,8 +1,9 @@
 //! `read`: exactly the elements of a selection, in pieces.
 //!
-//! Read slab by slab, two at a time, so that reading and sending overlap; a slab is read only when there is room in
-//! the connection and memory for it, and in smaller parts where others have taken the memory. So a request for more
-//! than any machine holds costs the server nothing: pieces go as fast as they are taken.
+//! The selection is read slab by slab, two at a time, so that reading and sending overlap. A slab is read only when
+//! there is room in the connection and memory for it, and in smaller parts if other operations have taken the memory.
+//! So a request for more data than fit in memory costs the server no more than others: pieces are sent as fast as the
+//! client takes them.
 
 use std::sync::Arc;
 
@@ -19,15 +20,15 @@ use crate::admission::Entry;
 use crate::response_compression::{ArrayKey, LEAST_BYTES};
 use crate::stack::Stack;
 
-/// Most bulk bytes of one item.
+/// Maximum number of bulk bytes in one item.
 const PIECE_BYTES: usize = 4 << 20;
-/// Most bytes read at a time: whole chunks where possible, so that none is decoded twice. Small enough that allocators
-/// hand the same memory out again, instead of having its pages made and cleared each time.
+/// Maximum number of bytes read at a time: whole chunks if possible, so that no chunk is decoded twice. Small enough
+/// that allocators reuse the memory instead of mapping and clearing its pages each time.
 const SLAB_BYTES: u64 = 8 << 20;
-/// Most stretches of the result that are open at a time because chunks are followed. Half of it must fit what clients
-/// keep (see docs/wire.md). A chunk with more rows is read in parts, one decoding per so many rows.
+/// Maximum number of separate byte ranges of the result in flight because chunks are followed. Half of it must be
+/// within the limit of clients (see docs/wire.md). A chunk with more rows is read in parts, and decoded once per part.
 const MAX_STRETCHES: u64 = 16_384;
-/// Slabs under way in one operation.
+/// Number of slabs in flight in one operation.
 const SLABS_UNDER_WAY: usize = 2;
 
 /// Answers `read`: the elements of a selection.
@@ -69,7 +70,7 @@ pub(super) async fn answer(ops::Read { place, selection }: ops::Read, call: &Ope
     let level = array.level(place.level)?;
     selection.check(&level.shape)?;
     let item_bytes = array.dtype.size_bytes();
-    // A lone client may hold half of the gate: two slabs.
+    // A single client may take half of the memory: two slabs.
     let most = (call.node.gate.capacity_bytes() / 4).clamp(call.node.gate.own_bytes(), SLAB_BYTES);
     let grain = level.grain().map(|grain| with_few_rows(grain, &selection));
     let slabs = slabs(&selection, item_bytes, grain.as_deref(), most);
@@ -89,7 +90,7 @@ pub(super) async fn answer(ops::Read { place, selection }: ops::Read, call: &Ope
     Ok(())
 }
 
-/// A grain, made flatter along the slow axes until it has at most [`MAX_STRETCHES`] rows.
+/// Returns a grain, flattened along the slow axes until it has at most [`MAX_STRETCHES`] rows.
 fn with_few_rows(grain: &[u64], selection: &Selection) -> Vec<u64> {
     let mut grain = grain.to_vec();
     for axis in 0..grain.len().saturating_sub(1) {
@@ -112,10 +113,10 @@ pub(super) struct ReadCall<'a> {
 }
 
 impl ReadCall<'_> {
-    /// Reads and sends a slab, in as many parts as memory demands.
+    /// Reads and sends a slab, in as many parts as the available memory requires.
     pub(super) async fn slab(&self, slab: ReadSlab) -> Result<()> {
         let size = self.size_of(&slab);
-        // Where data are compressed, both are in memory for a while.
+        // During compression, both copies are in memory.
         let copies = if self.call.compression.may_compress() { 2 } else { 1 };
         let size = size.saturating_mul(copies);
         let mut memory = self.call.enter(size).await;
@@ -133,7 +134,7 @@ impl ReadCall<'_> {
         Ok(())
     }
 
-    /// Reads and sends what fits into `memory`, which is held until the peer took it.
+    /// Reads and sends the part that fits into `memory`, which is held until the client has taken it.
     async fn part(&self, slab: ReadSlab, memory: Entry) -> Result<()> {
         let (stretch_bytes, rows) = slab.stretches(&self.shape, self.item_bytes);
         let priority = self.call.operation.urgency().priority;
@@ -146,12 +147,12 @@ impl ReadCall<'_> {
         };
         self.stack.source.read(request, region).await?;
         let data = Bytes::from(target.into_vec()?);
-        // Of a slab in memory.
+        // The size of a slab in memory fits in `usize`.
         let stretch_bytes = usize::try_from(stretch_bytes).unwrap_or(usize::MAX);
         self.send_parts(stretch_bytes, rows, data, &Arc::new(memory)).await
     }
 
-    /// Bytes of a slab.
+    /// Returns the size of a slab, in bytes.
     pub(super) fn size_of(&self, slab: &ReadSlab) -> u64 {
         slab.selection.len().unwrap_or(u64::MAX).saturating_mul(self.item_bytes as u64)
     }
@@ -160,8 +161,8 @@ impl ReadCall<'_> {
         ArrayKey { dataset: self.place.dataset, array: self.place.array, item_bytes: self.item_bytes }
     }
 
-    /// Sends rows of the result in parts: short rows together, long ones cut. How each part travels is decided when there
-    /// is room for it, by what is known of the link then.
+    /// Sends rows of the result in parts: short rows together, long ones split. The compression of each part is decided
+    /// when there is room for it, by the speed of the link at that time.
     async fn send_parts(
         &self,
         row_bytes: usize,
@@ -189,7 +190,7 @@ impl ReadCall<'_> {
         Ok(())
     }
 
-    /// Sends rows compressed, or as they are where nothing is won.
+    /// Sends rows compressed, or unchanged if compression does not pay.
     async fn send_part(&self, row_bytes: usize, rows: Rows, data: Bytes, memory: &Arc<Entry>) -> Result<()> {
         let OperationCall { operation, compression, .. } = self.call;
         let (kind, priority) = (self.kind(), operation.urgency().priority);
@@ -211,12 +212,12 @@ impl ReadCall<'_> {
         Ok(())
     }
 
-    /// Size of the whole result, bytes.
+    /// Returns the size of the whole result, in bytes.
     fn size_bytes(&self) -> u64 {
         self.shape.iter().fold(self.item_bytes as u64, |n, &count| n.saturating_mul(count))
     }
 
-    /// Sends one stretch of the result that begins at byte `offset`.
+    /// Sends one part of the result that begins at byte `offset`.
     async fn send(&self, mut stretch: Bytes, mut offset: u64) -> Result<()> {
         while !stretch.is_empty() {
             let piece = stretch.split_to(stretch.len().min(PIECE_BYTES));
@@ -228,7 +229,7 @@ impl ReadCall<'_> {
         Ok(())
     }
 
-    /// Sends an item of so many bytes of the result; with the end, when they are all of it.
+    /// Sends an item with this number of bytes of the result, and the end after the last one.
     pub(super) async fn put(&self, body: Bytes, bulk: Bytes, data_bytes: u64) -> Result<()> {
         let OperationCall { operation, compression, .. } = self.call;
         compression.room(self.kind()).await;

@@ -48,7 +48,7 @@ async fn answer(key: BlockKey, call: &OperationCall) -> Result<()> {
     let size_bytes = dataset.block(key)?.size_bytes;
     let item_bytes = dataset.array(key.array)?.dtype.size_bytes();
     call.operation.room().await;
-    // Where data are compressed, both are in memory for a while.
+    // During compression, both copies are in memory.
     let copies = if call.compression.may_compress() { 2 } else { 1 };
     let memory = admitted(call, size_bytes.saturating_mul(copies)).await?;
     let block = fetch(call, &stack, key).await?;
@@ -62,7 +62,7 @@ async fn answer(key: BlockKey, call: &OperationCall) -> Result<()> {
             (BlockBody::Data { range: *range }.encode_with(how), bulk)
         }
     };
-    // Others may have been queued while it was compressed.
+    // Other responses may have been queued during the compression.
     call.compression.room(kind).await;
     call.operation.answer(body, call.compression.measured(kind, bulk)).await?;
     call.count_reads(1, size_bytes);
@@ -70,7 +70,7 @@ async fn answer(key: BlockKey, call: &OperationCall) -> Result<()> {
     Ok(())
 }
 
-/// The bytes as they travel.
+/// Returns the bytes in the form in which they are sent.
 async fn carried(
     call: &OperationCall,
     kind: ArrayKey,
@@ -86,7 +86,7 @@ async fn carried(
     Ok((None, memory.hold(bytes)))
 }
 
-/// Waits at the gate with the priority of the moment.
+/// Waits for memory with the current priority.
 async fn admitted(call: &OperationCall, size_bytes: u64) -> Result<Entry> {
     let mut entry = call.node.gate.enter(call.client, call.operation.urgency(), size_bytes, size_bytes);
     loop {

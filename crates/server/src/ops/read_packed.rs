@@ -1,4 +1,4 @@
-//! Chunks that are stored packed pass as they rest, where the client can undo it: nobody decodes them here.
+//! Stored chunks are sent in their compressed form if the client can decompress it: they are not decoded here.
 
 use array::{PackedChunk, ReadRequest, Result, Selection};
 use export::read_slabs::{ReadSlab, slabs};
@@ -9,22 +9,22 @@ use wire::ops::Piece;
 
 use super::read::ReadCall;
 
-/// Chunks under way in one operation.
+/// Number of chunks in flight in one operation.
 const CHUNKS_UNDER_WAY: usize = 8;
-/// Rows of the result that one chunk may be. A client keeps track of 65,536 stretches that do not touch; those of all
-/// chunks under way, and of a finished row of chunks, are fewer.
+/// Maximum number of rows of the result in one chunk. A client keeps track of 65,536 separate byte ranges; all chunks
+/// in flight, and a complete row of chunks, have fewer.
 const MAX_ROWS: u64 = 4_096;
-/// Chunks that are looked at for one that passes, before all are decoded here.
+/// Maximum number of chunks that are checked for one in a suitable form, before all are decoded here.
 const MAX_LOOKED_AT: usize = 64;
 
 impl ReadCall<'_> {
-    /// Answers chunk by chunk where chunks pass; false, with nothing sent, where they do not.
+    /// Answers chunk by chunk if chunks have a suitable form; otherwise returns false, with nothing sent.
     pub(super) async fn passed(&self, chunk: &[u64], selection: &Selection) -> Result<bool> {
         if selection.ranges().iter().any(|range| range.step > 1) {
             return Ok(false);
         }
         let chunk_bytes = chunk.iter().fold(self.item_bytes as u64, |n, &size| n.saturating_mul(size));
-        // What is restored from one item is bounded too.
+        // The size that is decompressed from one item is limited too.
         if chunk_bytes > MAX_ITEM_BULK_BYTES {
             return Ok(false);
         }
@@ -44,7 +44,7 @@ impl ReadCall<'_> {
         slab.stretches(&self.shape, self.item_bytes).1.count()
     }
 
-    /// Sends a chunk as it rests, or what is selected of it as it is read.
+    /// Sends a chunk in its stored form, or decodes it and sends the selected part.
     async fn pass_or_read(&self, slab: ReadSlab, chunk: &[u64]) -> Result<()> {
         if slab.selection.shape() == chunk && self.pass(&slab).await? {
             Ok(())
@@ -53,7 +53,7 @@ impl ReadCall<'_> {
         }
     }
 
-    /// Sends a chunk as it rests; false where that cannot be.
+    /// Sends a chunk in its stored form; returns false if that is not possible.
     async fn pass(&self, slab: &ReadSlab) -> Result<bool> {
         let size_bytes = self.size_of(slab);
         let mut memory = self.call.enter(size_bytes).await;
@@ -69,7 +69,7 @@ impl ReadCall<'_> {
         Ok(true)
     }
 
-    /// The stored form of a chunk, if the client can undo it.
+    /// Returns the stored form of a chunk, if the client can decompress it.
     async fn packed(&self, slab: &ReadSlab) -> Result<Option<PackedChunk>> {
         let request = ReadRequest {
             array: self.place.array,

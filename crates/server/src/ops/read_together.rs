@@ -1,5 +1,5 @@
-//! Small reads that are ready together are answered together: one look at what is exported, one turn at the gate, one
-//! call of the source, one lock of the connection. Each has its own end all the same. What is large goes its own way
+//! Small reads that are ready together are answered together: one look-up of the data set, one memory reservation, one
+//! call of the source, one lock of the connection. Each has its own end. Large reads are answered one by one
 //! (`read.rs`).
 
 use std::sync::Arc;
@@ -14,14 +14,15 @@ use crate::admission::Entry;
 use crate::metrics;
 use crate::stack::Stack;
 
-/// Most reads of one task: their common costs hardly count any more.
+/// Maximum number of reads in one task; beyond that, their common cost is negligible.
 pub(super) const MAX_TOGETHER: usize = 256;
-/// Most bytes of their results in memory at a time, unless one is larger: they stay near the processor until they are sent.
+/// Maximum number of bytes of their results in memory at a time, unless one is larger: they stay in the processor's
+/// cache until they are sent.
 const MAX_PART_BYTES: u64 = 256 << 10;
-/// Most elements of a small read: a row of 4,096 bytes is one in any type, as is a small box.
+/// Maximum number of elements in a small read: a row of 4,096 bytes of any type is small.
 const MAX_SMALL_ELEMENTS: u64 = 16_384;
 
-/// Whether a read need not be cut into slabs, whatever the type of its elements.
+/// Returns whether a read need not be split into slabs, whatever the type of its elements.
 pub(super) fn is_small(read: &ops::Read) -> bool {
     read.selection.len().is_some_and(|elements| (1..=MAX_SMALL_ELEMENTS).contains(&elements))
 }
@@ -39,7 +40,7 @@ pub(super) async fn answer_together(mut reads: Vec<(ops::Read, OperationCall)>) 
     }
 }
 
-/// A read that fits its array, and the bytes of its result.
+/// A read that is valid for its array, and the size of its result in bytes.
 struct SmallReadCall {
     read: ops::Read,
     call: OperationCall,
@@ -74,8 +75,8 @@ async fn answer_at(stack: &Stack, dataset: &Dataset, reads: Vec<(ops::Read, Oper
     answer_part(stack, part).await;
 }
 
-/// Sizes of an element and of the result, bytes. Fails when the data set has no such array or level, or the selection
-/// does not fit it.
+/// Returns the sizes of an element and of the result, in bytes. Fails if the data set has no such array or level, or
+/// the selection does not fit it.
 fn sizes(dataset: &Dataset, ops::Read { place, selection }: &ops::Read) -> Result<(usize, u64)> {
     let array = dataset.array(place.array)?;
     selection.check(&array.level(place.level)?.shape)?;
@@ -83,7 +84,7 @@ fn sizes(dataset: &Dataset, ops::Read { place, selection }: &ops::Read) -> Resul
     Ok((item_bytes, selection.len().unwrap_or(u64::MAX).saturating_mul(item_bytes as u64)))
 }
 
-/// Answers reads whose results fit memory together, those first that are read first.
+/// Answers reads whose results fit in memory together, in the order in which they complete.
 async fn answer_part(stack: &Stack, mut part: Vec<SmallReadCall>) {
     let Some(memory) = enter(&mut part).await.map(Arc::new) else { return };
     let Some(first) = part.first() else { return };
@@ -129,7 +130,7 @@ async fn answer_part(stack: &Stack, mut part: Vec<SmallReadCall>) {
     waiting.into_iter().flatten().for_each(|(call, _)| end(&call, Err(lost())));
 }
 
-/// Waits for room in the connection and for memory; those that are withdrawn meanwhile are left out. `None` when all are.
+/// Waits for room in the connection and for memory; reads that are withdrawn meanwhile are left out. `None` if all are.
 async fn enter(part: &mut Vec<SmallReadCall>) -> Option<Entry> {
     loop {
         retain_wanted(part);

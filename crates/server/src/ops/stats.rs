@@ -1,4 +1,4 @@
-//! `stats`: extremes, mean and histogram of decoded values, gathered in the memory that the gate gives.
+//! `stats`: extremes, mean and histogram of decoded values, computed within the memory limit of the node.
 
 use array::Result;
 use bytes::Bytes;

@@ -5,10 +5,10 @@ use std::net::SocketAddr;
 use array::{Error, ErrorKind, Result};
 use tokio::net::TcpListener;
 
-/// Listens on the first of `wanted` that is free.
+/// Listens on the first of the `wanted` addresses that is free.
 ///
 /// # Errors
-/// `Io`, naming the address that could not be had.
+/// `Io`, naming the address that is not available.
 ///
 /// # Cancel safety
 /// Safe: nothing is kept.

@@ -1,8 +1,9 @@
-//! One port for everything: the wire over TLS, HTTPS, and on loopback plain HTTP, where the first bytes tell which; and
-//! the wire over QUIC on the UDP port of the same number.
+//! One port for all protocols: the wire protocol over TLS, HTTPS, and on loopback plain HTTP, told apart by their first
+//! bytes; and the wire protocol over QUIC on the UDP port of the same number.
 //!
-//! Each connection is one task, from its first byte to its last, whatever it changes into on the way; who may be
-//! connected, and for how long, is the [`lobby`](crate::connections)'s decision. Whatever is none of these protocols is closed.
+//! Each connection is one task, from its first byte to its last, whatever it is upgraded to;
+//! [`connections`](crate::connections) decides who may be connected, and for how long. Connections with other protocols
+//! are closed.
 
 pub mod listen;
 pub mod open_files;
@@ -39,16 +40,16 @@ use crate::public_address::{RequestPeer, ServerNames, StrippedPath};
 use crate::reverse::WaitingClient;
 use crate::zarr::Caller;
 
-/// Largest header of a request, bytes.
+/// Maximum size of a request's headers, in bytes.
 const MAX_HEADER_BYTES: usize = 16 << 10;
-/// Bytes that tell protocols apart.
+/// Number of bytes that tell protocols apart.
 const SNIFFED_BYTES: usize = 4;
-/// Pause before looking again for bytes that did not come together.
+/// Pause before checking again for first bytes that did not arrive together.
 const SNIFF_PAUSE: Duration = Duration::from_millis(50);
-/// Pause after the system refused a connection (too many open files): it will not be better at once.
+/// Pause after the system refused a connection (too many open files), which an immediate retry would not change.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Protocol of a connection, as its first bytes show it.
+/// Protocol of a connection, according to its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SniffedProtocol {
     Tls,
@@ -63,13 +64,13 @@ fn protocol(first: &[u8]) -> SniffedProtocol {
         // A TLS record of a handshake, version 3.x.
         [0x16, 0x03, ..] => SniffedProtocol::Tls,
         first if METHODS.contains(&first) => SniffedProtocol::Http,
-        // The length of a hello, little-endian, always below 64 KiB.
+        // The length of a hello message, little-endian, always below 64 KiB.
         [_, _, 0, 0] => SniffedProtocol::Wire,
         _ => SniffedProtocol::Unknown,
     }
 }
 
-/// Somebody came.
+/// An incoming connection.
 enum IncomingConnection {
     Stream(TcpStream, SocketAddr),
     Quic(Box<quic::Incoming>),
@@ -84,7 +85,7 @@ impl IncomingConnection {
     }
 }
 
-/// QUIC's port; says at the end what it turned away.
+/// QUIC endpoint; logs at its end the number of packets it rejected.
 struct UdpListener(quic::Listener);
 
 impl Drop for UdpListener {
@@ -103,10 +104,10 @@ async fn next_of(udp: Option<&UdpListener>) -> Option<quic::Incoming> {
     }
 }
 
-/// A listening port, and what answers on it.
+/// A listening port, and the services on it.
 pub struct Port {
     listener: TcpListener,
-    /// QUIC on the same port; none where UDP is not to be had.
+    /// QUIC on the same port; none if UDP is not available.
     udp: Option<UdpListener>,
     tls: Arc<rustls::ServerConfig>,
     lobby: Lobby,
@@ -114,24 +115,24 @@ pub struct Port {
     desk: Desk,
     /// Clients that this server connects to.
     waiting_clients: Vec<WaitingClient>,
-    /// Answers to HTTP.
+    /// Routers for HTTP.
     pub sites: Routers,
     service: Arc<Service>,
 }
 
-/// Routers that answer HTTP, by the kind of connection.
+/// Routers for HTTP, by the kind of connection.
 #[derive(Clone)]
 pub struct Routers {
-    /// To what is encrypted, or comes from this machine.
+    /// For requests that are encrypted, or come from this machine.
     pub all: Router,
-    /// To what comes unencrypted from another machine.
+    /// For unencrypted requests from another machine.
     pub redirect: Router,
     /// Names of the server, by which requests are checked.
     pub names: Arc<ServerNames>,
 }
 
 impl Port {
-    /// Puts everything on a listener.
+    /// Creates a port with all services on a listener.
     #[must_use]
     pub fn new(
         listener: TcpListener,
@@ -152,13 +153,13 @@ impl Port {
         }
     }
 
-    /// Most connections at a time.
+    /// Returns the maximum number of connections at a time.
     #[must_use]
     pub fn most_connections(&self) -> usize {
         self.lobby.most_connections()
     }
 
-    /// Returns this port, which connects to these clients too.
+    /// Returns this port, which also connects to these clients.
     #[must_use]
     pub fn connecting_to(self, waiting_clients: Vec<WaitingClient>) -> Self {
         Self { waiting_clients, ..self }
@@ -170,10 +171,10 @@ impl Port {
         Self { lobby: Lobby::new(limits), ..self }
     }
 
-    /// Answers for ever.
+    /// Serves without end.
     ///
     /// # Cancel safety
-    /// Dropping it ends every connection.
+    /// Dropping the future ends every connection.
     pub async fn run(self) {
         let this = Arc::new(self);
         let mut connections = JoinSet::new();
@@ -195,7 +196,7 @@ impl Port {
                     }
                 },
                 Some(incoming) = next_of(this.udp.as_ref()) => {
-                    // An address may be forged; it must not cost somebody else a place.
+                    // An address may be forged; it must not take the place of another client.
                     if !incoming.is_reached() && this.lobby.is_crowded() {
                         incoming.send_back();
                         continue;
@@ -206,7 +207,7 @@ impl Port {
             let peer = came.peer();
             let visit = Arc::new(this.lobby.enter(peer.ip()));
             while connections.try_join_next().is_some() {}
-            // Whoever was dismissed for this one is about to end.
+            // A connection that was closed for this one is about to end.
             while connections.len() >= this.lobby.most_connections() {
                 connections.join_next().await;
             }
@@ -302,7 +303,7 @@ impl Port {
                 None => None,
             };
             let (site, shared) = (site.clone(), Arc::clone(&shared));
-            // Never the query: somebody may have put a token there.
+            // Never the query: it may contain a token.
             let (method, path) = (request.method().clone(), request.uri().path().to_owned());
             async move {
                 let answer: Response = match slash {
@@ -343,7 +344,7 @@ fn too_slow() -> Error {
     Error::new(ErrorKind::TimedOut, "the client did not say in time what it wants")
 }
 
-/// Looks at the first bytes without taking them.
+/// Reads the first bytes without consuming them.
 async fn sniff(stream: &TcpStream) -> Result<SniffedProtocol> {
     let mut first = [0; SNIFFED_BYTES];
     loop {
@@ -354,7 +355,7 @@ async fn sniff(stream: &TcpStream) -> Result<SniffedProtocol> {
         if there == 0 {
             return Err(Error::new(ErrorKind::Unreachable, "the client ended the connection at once"));
         }
-        // Bytes that are there already make `peek` ready; look again when more may have come.
+        // Bytes that have arrived already make `peek` ready; check again when more may have arrived.
         tokio::time::sleep(SNIFF_PAUSE).await;
     }
 }

@@ -1,13 +1,15 @@
-//! Open files of the process: every connection is two, one of them to ask the kernel how it goes.
+//! Open files of the process: every connection needs two descriptors, one of them to read its statistics from the
+//! kernel.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// File descriptors of each connection: its socket, and one more to watch it; see [`link::Watch`].
 const PER_CONNECTION: u64 = 2;
-/// Kept for files that are served, and for everything else.
+/// File descriptors reserved for data files and everything else.
 const OTHERS: u64 = 1024;
 
-/// Allows as many open files as so many connections need, as far as the system lets us; says so when it does not.
+/// Raises the limit of open files for this number of connections, as far as the system allows; logs a warning
+/// otherwise.
 pub fn allow(connections: usize) {
     let needed = (connections as u64).saturating_mul(PER_CONNECTION).saturating_add(OTHERS);
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);

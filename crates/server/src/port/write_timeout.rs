@@ -1,6 +1,7 @@
-//! A stream whose peer must take what it asked for: when nothing could be written for a while, writing fails.
+//! A stream with a timeout for writing: writing fails if the peer has read nothing for a while.
 //!
-//! Without it, a peer that asks and never reads would keep its connection, and what waits in it, for ever.
+//! Without it, a peer that sends requests and never reads would keep its connection, and the responses queued in it,
+//! without end.
 
 use std::io;
 use std::pin::Pin;
@@ -10,22 +11,22 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Sleep;
 
-/// Reads and writes as the stream inside.
+/// Reads and writes like the inner stream, with a timeout for writing.
 pub(crate) struct WriteTimeout<S> {
     inner: S,
     within: Duration,
-    /// Runs while the peer takes nothing.
+    /// Timer that runs while the peer reads nothing.
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S> WriteTimeout<S> {
-    /// Writing fails with `TimedOut` when the peer takes nothing for `within`.
+    /// Creates a stream whose writes fail with `TimedOut` if the peer reads nothing for `within`.
     pub(crate) fn new(inner: S, within: Duration) -> Self {
         Self { inner, within, waiting: None }
     }
 
-    /// Returns the result of a write that ended in `written`: the same if it is ready, `TimedOut` if the peer has
-    /// taken nothing for too long, else pending.
+    /// Returns the result of a write that ended in `written`: the same if it is ready, `TimedOut` if the peer has read
+    /// nothing for too long, otherwise pending.
     fn or_in_time<T>(
         &mut self,
         context: &mut Context<'_>,
