@@ -1,4 +1,4 @@
-//! A data set, ready to be asked: by whoever serves it, shows it or writes it to files.
+//! An open data set with its cache, used for serving, viewing and export.
 
 use std::sync::Arc;
 
@@ -12,28 +12,28 @@ use client::upstream::{Upstream, another_may_answer, ask_one};
 use export::statistics;
 use wire::ops::{Stats, StatsRequest};
 
-/// A data set, ready to be asked.
+/// An open data set with its cache.
 #[derive(Clone)]
 pub struct Stack {
-    /// Its name for people and in URLs.
+    /// Name for display and in URLs.
     pub name: String,
     /// Source that answers reads and describes the data.
     pub source: Arc<dyn Source>,
     /// The cache in it, for its counters.
     pub cached: Cached,
-    /// How far long work behind the source is, for viewers; nothing where another process does it.
+    /// Progress of long work behind the source, for viewers; empty if another process does the work.
     pub work: LongWork,
-    /// Name of the array that the location ended with, where only the other side can know; else empty.
+    /// Name of the array at the end of the location, if only the other side can determine it; otherwise empty.
     pub array: String,
     /// Origin of the data: read in this process, or received from servers.
     pub upstream: Upstream,
 }
 
 impl Stack {
-    /// Statistics of decoded values, gathered in `memory_bytes` of memory where they are computed here.
+    /// Returns statistics of decoded values, computed within `memory_bytes` of memory if they are computed here.
     ///
     /// # Errors
-    /// The source's; `Invalid` for a place that is none.
+    /// The errors of the source; `Invalid` for a place that does not exist.
     pub async fn stats(&self, request: &StatsRequest, urgency: Urgency, memory_bytes: u64) -> Result<Stats> {
         let (remotes, place) = self.upstream.computing(&request.place).await?;
         match ask_one(&remotes, &StatsRequest { place, ..request.clone() }, urgency).await {
@@ -42,27 +42,27 @@ impl Stack {
         }
     }
 
-    /// Asks a server that has the data for something else than reading; another one where one cannot answer now.
+    /// Sends another request than a read to a server that has the data, and to the next one if it cannot answer now.
     ///
     /// # Errors
-    /// The operation's, or why there is no connection; `Unsupported` for data that are read here, or of which several
-    /// servers have a part each.
+    /// The operation's error, or the reason that there is no connection; `Unsupported` for data that are read here, or
+    /// of which several servers have a part each.
     ///
     /// # Cancel safety
-    /// Dropping it cancels the operation.
+    /// Dropping the future cancels the operation.
     pub async fn ask<A: RemoteOperation + Clone>(&self, ask: A, urgency: Urgency) -> Result<A::Response> {
         ask_one(&self.upstream.whole(), &ask, urgency)
             .await
             .unwrap_or_else(|| Err(self.nobody_computes(ask.name())))
     }
 
-    /// Asks whoever has the elements that an operation names.
+    /// Calls an operation on a server that has its elements.
     ///
     /// # Errors
-    /// As [`ask`](Self::ask); `Stale` when the data are others now.
+    /// As [`ask`](Self::ask); `Stale` if the data have changed.
     ///
     /// # Cancel safety
-    /// Dropping it cancels the operation.
+    /// Dropping the future cancels the operation.
     pub async fn call(&self, mut called: DynamicCall, urgency: Urgency) -> Result<DynamicResponse> {
         let (remotes, there) = self.upstream.computing(&called.request.of.place()).await?;
         called.request.of = called.request.of.at(there);
@@ -76,10 +76,10 @@ impl Stack {
         ))
     }
 
-    /// The description as it is now: asked anew where a server has all of the data, else the one that is known.
+    /// Returns the current description: requested again if a server has all of the data, otherwise the known one.
     ///
     /// # Errors
-    /// Those of describing.
+    /// The errors of describing.
     pub async fn described_now(&self) -> Result<Arc<Dataset>> {
         let mut last = None;
         for remote in self.upstream.whole() {
@@ -94,14 +94,15 @@ impl Stack {
         }
     }
 
-    /// State of each of several servers so far, with the name of its data set if each has its own. Empty where data
+    /// Returns the state of each of several servers, with the name of its data set if each has its own. Empty if data
     /// are read here.
     #[must_use]
     pub fn servers(&self) -> Vec<(Option<String>, ServerState)> {
         self.upstream.states()
     }
 
-    /// Bytes of data received over the network, and the bytes that carried them; `None` where data are read here.
+    /// Returns the number of bytes of data received over the network, and of the bytes transferred for them; `None` if
+    /// data are read here.
     #[must_use]
     pub fn carried(&self) -> Option<Carried> {
         self.upstream.readers().map(RemoteSource::carried).reduce(|a, b| Carried {

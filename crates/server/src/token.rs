@@ -1,4 +1,4 @@
-//! Tokens: what lets a client in. Random text from the operating system, compared in constant time.
+//! Tokens, which authorize clients: random text from the operating system, compared in constant time.
 
 use std::fmt;
 
@@ -7,31 +7,32 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use client::random::random_bytes;
 
-/// Randomness in a fresh token, bytes.
+/// Number of random bytes in a new token.
 const RANDOM_BYTES: usize = 24;
-/// Longest token the wire carries, bytes.
+/// Maximum length of a token in the wire protocol, in bytes.
 const MAX_BYTES: usize = 512;
-/// Most sites whose pages may read.
+/// Maximum number of sites whose pages may read.
 const MAX_SITES: usize = 64;
 
-/// A secret that names nobody. What it allows, [`Admission`] says.
+/// A secret text that does not identify its owner. [`Admission`] defines the rights it gives.
 #[derive(Clone)]
 pub struct Token(String);
 
 impl Token {
-    /// A fresh one: 192 bits of the operating system's randomness.
+    /// Generates a token with 192 random bits.
     ///
     /// # Errors
-    /// `Io` when the system gives no randomness.
+    /// `Io` if the system has no source of randomness.
     pub fn random() -> Result<Self> {
         let bytes: [u8; RANDOM_BYTES] = random_bytes()?;
         Ok(Self(URL_SAFE_NO_PAD.encode(bytes)))
     }
 
-    /// One that a person chose.
+    /// Creates a token from a user's text.
     ///
     /// # Errors
-    /// `Invalid` when empty, longer than the wire carries, or with characters that a header cannot hold.
+    /// `Invalid` if it is empty, longer than the wire protocol allows, or contains characters that a header cannot
+    /// hold.
     pub fn chosen(text: &str) -> Result<Self> {
         if text.is_empty() || text.len() > MAX_BYTES || !text.bytes().all(|b| b.is_ascii_graphic()) {
             return Err(Error::invalid(format!(
@@ -41,13 +42,13 @@ impl Token {
         Ok(Self(text.to_owned()))
     }
 
-    /// The secret itself.
+    /// Returns the secret itself.
     #[must_use]
     pub fn secret(&self) -> &str {
         &self.0
     }
 
-    /// Whether `offered` is the same, in a time that depends on `offered`'s length only.
+    /// Returns whether `offered` is the same, in a time that depends only on the length of `offered`.
     #[must_use]
     pub fn matches(&self, offered: &str) -> bool {
         let own = self.0.as_bytes();
@@ -69,28 +70,28 @@ impl fmt::Debug for Token {
 /// Rule that decides which clients are admitted, and with which rights.
 #[derive(Clone, Debug)]
 pub enum Admission {
-    /// Whoever shows this token.
+    /// Clients that present this token.
     Token(Token),
-    /// Whoever shows this token; and whoever shows the readers' token may read Zarr over HTTP, nothing else.
+    /// Clients that present this token; clients that present the readers' token may only read Zarr over HTTP.
     TokenAndReaders(Token, ZarrReaders),
-    /// Everybody who can reach the port: a choice one must make.
+    /// All clients that can reach the port; has to be chosen explicitly.
     Everybody,
 }
 
 /// Rights of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Right {
-    /// All that the server offers.
+    /// All operations of the server.
     Everything,
     /// Reading Zarr over HTTP.
     ReadZarr,
 }
 
 impl Admission {
-    /// Checks that the offered token allows everything.
+    /// Checks that the offered token gives all rights.
     ///
     /// # Errors
-    /// `Denied`, saying whether a token was missing, wrong, or allows less; never which would be right.
+    /// `Denied`, stating whether a token was missing, wrong, or gives fewer rights; never the right token.
     pub fn check(&self, offered: &str) -> Result<()> {
         match self.right(offered)? {
             Right::Everything => Ok(()),
@@ -101,10 +102,10 @@ impl Admission {
     /// Returns the rights that the offered token gives.
     ///
     /// # Errors
-    /// `Denied`, saying whether a token was missing or wrong, never which would be right.
+    /// `Denied`, stating whether a token was missing or wrong, never the right token.
     pub fn right(&self, offered: &str) -> Result<Right> {
         let matches = |token: Option<&Token>| token.is_some_and(|token| token.matches(offered));
-        // Both are compared, whichever it is.
+        // Both comparisons are always made.
         let (is_full, is_reader) = (matches(self.token()), matches(self.readers().map(|r| &r.token)));
         match self {
             Self::Everybody => Ok(Right::Everything),
@@ -117,7 +118,7 @@ impl Admission {
         }
     }
 
-    /// The token to print in links, if there is one.
+    /// Returns the token to print in links, if there is one.
     #[must_use]
     pub fn token(&self) -> Option<&Token> {
         match self {
@@ -126,7 +127,7 @@ impl Admission {
         }
     }
 
-    /// Readers, who may read Zarr and nothing else, if there are any.
+    /// Returns the readers, who may only read Zarr, if there are any.
     #[must_use]
     pub fn readers(&self) -> Option<&ZarrReaders> {
         match self {
@@ -143,17 +144,17 @@ fn denied(why: &str) -> Error {
 /// Programs, and pages of some sites, that may read Zarr over HTTP with a token of their own.
 #[derive(Clone, Debug)]
 pub struct ZarrReaders {
-    /// Token that they show.
+    /// Token that they present.
     pub token: Token,
     /// Origins of pages, `https://viewer.example`; `*` for all.
     origins: Vec<String>,
 }
 
 impl ZarrReaders {
-    /// Whoever has this token; pages only of these origins.
+    /// Creates readers with this token; pages only of these origins.
     ///
     /// # Errors
-    /// `Invalid` for more than a browser's owner would name, or what is no origin.
+    /// `Invalid` for too many origins, or a malformed one.
     pub fn new(token: Token, origins: &[String]) -> Result<Self> {
         if origins.len() > MAX_SITES {
             let found = origins.len();
@@ -170,7 +171,7 @@ impl ZarrReaders {
         Ok(Self { token, origins: origins.to_vec() })
     }
 
-    /// The origin that a browser is told may read, where the one that asks is among them.
+    /// Returns the allowed origin to send to a browser, if the page's origin is allowed.
     #[must_use]
     pub(crate) fn page<'a>(&self, origin: &'a str) -> Option<&'a str> {
         match self.origins.iter().any(|known| known == "*") {
@@ -180,7 +181,7 @@ impl ZarrReaders {
     }
 }
 
-/// Scheme, host and perhaps port, as browsers write them: no path.
+/// Returns whether a text is an origin: scheme, host and optional port, without a path.
 fn is_origin(text: &str) -> bool {
     let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
     let is_host = |host: &str| host.bytes().all(|b| b.is_ascii_alphanumeric() || b".-:[]".contains(&b));

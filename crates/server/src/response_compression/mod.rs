@@ -1,9 +1,8 @@
-//! How answers leave for one client: how fast the link takes them is measured, and they are compressed where that brings
-//! them sooner. What is decided, and from what, is [`control::compression`]'s business; here are clock, threads and the
-//! data.
+//! Compression of the responses to one client: the speed of the link is measured, and data are compressed if they then
+//! arrive sooner. The decision is made by [`control::compression`]; this module adds clock, threads and the data.
 //!
-//! A small sample, taken in memory, tells what can be compressed at all. What cannot goes as if nobody measured: in large
-//! pieces, as much as the carrier takes. Answers too small to tell anything pass by.
+//! A small sample, taken in memory, shows whether data can be compressed. Incompressible data are sent without
+//! measurements, in pieces as large as the link takes. Small responses are neither measured nor compressed.
 
 mod samples;
 
@@ -21,25 +20,25 @@ use tokio::time::Instant;
 use wire::Hello;
 use wire::compression::{Algorithm, COMPRESS, Compressed, DEFLATE, LZ4, Way, ZSTD};
 
-/// Bulk of fewer bytes is neither measured nor compressed.
+/// Minimum number of bulk bytes that are measured or compressed.
 pub(crate) const LEAST_BYTES: usize = 16 << 10;
-/// Data that are decided about together while nothing is known of the link.
+/// Number of bytes per decision while the speed of the link is not known.
 const UNKNOWN_PART_BYTES: usize = 64 << 10;
-/// Data that are decided about together once the link is known: enough to compress well.
+/// Number of bytes per decision if the speed of the link is known: enough to compress well.
 const PART_BYTES: usize = 1 << 20;
-/// Arrays of which samples are remembered.
+/// Maximum number of arrays of which samples are kept.
 const MAX_ARRAYS: usize = 256;
-/// How often the path's round trip is asked for.
+/// Interval at which the round-trip time of the path is read.
 const ROUND_TRIP_EVERY: Duration = Duration::from_millis(100);
-/// Compression level where the client wants compression whatever it brings.
+/// Compression level if the client requires compression.
 const DEFAULT_LEVEL: u8 = 3;
 
-/// Which data: what is known of a sample holds for the same array.
+/// Array of which a sample is taken; the sample applies to all data of the array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ArrayKey {
     pub(crate) dataset: DatasetId,
     pub(crate) array: u32,
-    /// Bytes of an element.
+    /// Size of an element, in bytes.
     pub(crate) item_bytes: usize,
 }
 
@@ -49,10 +48,10 @@ impl ArrayKey {
     }
 }
 
-/// Compression that a client said it can restore.
+/// Compression that a client can decompress.
 #[derive(Debug, PartialEq)]
 struct AcceptedCompression {
-    /// By which data may be compressed here, the fastest first.
+    /// Algorithms that may be used, the fastest first.
     algorithms: Vec<Algorithm>,
     deflate: bool,
     always: bool,
@@ -71,25 +70,25 @@ impl AcceptedCompression {
     }
 }
 
-/// Ways of compression that were tried with the data of one array.
+/// Compression methods that were tried with the data of one array.
 #[derive(Default)]
 struct SampledMethods {
     sampling: Sampling,
     ways: Vec<(Way, Sampled)>,
-    /// By name: the places in `ways` are others after each sample.
+    /// By name: the positions in `ways` change with each sample.
     current: Option<Way>,
 }
 
 struct CompressionState {
     goodput: Goodput,
     tried: BTreeMap<ArrayKey, SampledMethods>,
-    /// Queued bytes of compressible data, which were queued without compression.
+    /// Number of queued bytes of compressible data that were queued without compression.
     open_bytes: u64,
     round_trip: Duration,
     round_trip_at: Option<Instant>,
 }
 
-/// One client's.
+/// Compression of the responses to one client.
 pub(crate) struct ResponseCompression {
     wanted: AcceptedCompression,
     begun: Instant,
@@ -99,7 +98,8 @@ pub(crate) struct ResponseCompression {
 }
 
 impl ResponseCompression {
-    /// For a client that said this, over a link of which a speed may be remembered, and which may tell of itself.
+    /// Creates the state for a client that sent this hello message, over a link with a remembered speed, if any, and
+    /// statistics, if any.
     pub(crate) fn new(hello: &Hello, known_bytes_per_sec: Option<f64>, flow: Option<Arc<dyn Flow>>) -> Self {
         let wanted = AcceptedCompression::by(hello);
         let state = CompressionState {
@@ -112,17 +112,17 @@ impl ResponseCompression {
         Self { wanted, begun: Instant::now(), state: Mutex::new(state), left: Notify::new(), flow }
     }
 
-    /// True while data may be compressed, which takes memory besides them.
+    /// Returns true while data may be compressed, which needs memory for a second copy.
     pub(crate) fn may_compress(&self) -> bool {
         !self.wanted.is_nothing() && (self.wanted.always || self.link().is_some())
     }
 
-    /// Whether the client can undo anything that chunks are packed by.
+    /// Returns whether the client can decompress any stored form of chunks.
     pub(crate) fn may_pass(&self) -> bool {
         [Packing::Zlib, Packing::Gzip, Packing::Zstd].into_iter().any(|packing| self.passes(packing))
     }
 
-    /// Whether the client can undo what packed a stored chunk.
+    /// Returns whether the client can decompress a stored chunk of this form.
     pub(crate) fn passes(&self, packing: Packing) -> bool {
         match packing {
             Packing::Zlib | Packing::Gzip => self.wanted.deflate,
@@ -130,12 +130,12 @@ impl ResponseCompression {
         }
     }
 
-    /// Bytes per second of a link that is worth compressing for; none while it is not known.
+    /// Returns the rate of a link for which compression may pay, in bytes per second; `None` while it is not known.
     fn link(&self) -> Option<f64> {
         self.state.lock().goodput.bytes_per_sec().filter(|known| *known < FASTEST_BYTES_PER_SEC)
     }
 
-    /// Data that are decided about together: an item. `most` where there is nothing to be decided.
+    /// Returns the number of bytes per decision, which is the size of an item; `most` if there is no decision to make.
     pub(crate) fn part_bytes(&self, kind: ArrayKey, most: usize) -> usize {
         if self.wanted.is_nothing() || self.is_plain(kind) {
             return most;
@@ -144,7 +144,7 @@ impl ResponseCompression {
         if unknown { UNKNOWN_PART_BYTES } else { PART_BYTES }
     }
 
-    /// Whether data of this array were seen to be incompressible: nothing about them depends on the link.
+    /// Returns whether samples showed that data of this array are incompressible, whatever the link.
     fn is_plain(&self, kind: ArrayKey) -> bool {
         self.is_measured() && self.state.lock().tried.get(&kind).is_some_and(SampledMethods::is_plain)
     }
@@ -153,10 +153,10 @@ impl ResponseCompression {
         !self.wanted.is_nothing() && !self.wanted.always
     }
 
-    /// Samples data that are about to be sent, whenever a sample of their array is due.
+    /// Samples data that are about to be sent, if a sample of their array is due.
     ///
     /// # Errors
-    /// When no thread takes the work.
+    /// The error of the storage threads if they do not accept the work.
     ///
     /// # Cancel safety
     /// Safe: a sample may be lost.
@@ -167,7 +167,7 @@ impl ResponseCompression {
         if !self.tried(kind, |tried| tried.sampling.pass(data.len() as u64)) {
             return Ok(());
         }
-        // Every way may help over a link that nothing is known of.
+        // Any method may help over a link of unknown speed.
         let link_bytes_per_sec = self.state.lock().goodput.bytes_per_sec().unwrap_or_default();
         let (data, algorithms) = (data.clone(), self.wanted.algorithms.clone());
         let try_all = move |_: &store::Cancel| {
@@ -179,11 +179,9 @@ impl ResponseCompression {
         Ok(())
     }
 
-    /// Waits while the queue of compressible data is full, because how to send them will be known better soon. Data that leave
-    /// wake one waiting caller, which wakes the next if there is room: a thousand waiting cost no more than one.
-    ///
-    /// # Cancel safety
-    /// Safe: nothing is held.
+    /// Waits while the queue of compressible data is full, because the best method will be known better soon. Data that
+    /// are sent wake one waiting caller, which wakes the next if there is room: a thousand waiting callers cost no more
+    /// than one.
     pub(crate) async fn room(&self, kind: ArrayKey) {
         let mut has_waited = false;
         while self.is_measured() && !self.is_plain(kind) {
@@ -223,7 +221,7 @@ impl ResponseCompression {
         Bytes::from_owner(MeasuredBytes { bytes, open_bytes, compression: Arc::clone(self) })
     }
 
-    /// How to compress these data, if it is worth it.
+    /// Returns the best method to compress these data, if any pays.
     pub(crate) fn way(&self, kind: ArrayKey, data: &Bytes) -> Option<Way> {
         if self.wanted.is_nothing() || data.len() < LEAST_BYTES {
             return None;
@@ -236,13 +234,14 @@ impl ResponseCompression {
         self.tried(kind, |tried| tried.choose(link_bytes_per_sec))
     }
 
-    /// Compresses on the storage threads; `None` where nothing is won. What it took counts for the next choice.
+    /// Compresses on the storage threads; `None` if the result is not smaller. The time it takes affects the next
+    /// decision.
     ///
     /// # Errors
-    /// When no thread takes the work.
+    /// The error of the storage threads if they do not accept the work.
     ///
     /// # Cancel safety
-    /// Dropping it withdraws the work.
+    /// Dropping the future withdraws the work.
     pub(crate) async fn compress(
         &self,
         kind: ArrayKey,
@@ -271,13 +270,13 @@ impl ResponseCompression {
 }
 
 impl SampledMethods {
-    /// Whether a sample was taken and no way made it clearly smaller.
+    /// Returns whether a sample was taken and no method made it clearly smaller.
     fn is_plain(&self) -> bool {
         let sampled: Vec<Sampled> = self.ways.iter().map(|(_, sampled)| *sampled).collect();
         !sampled.is_empty() && !is_compressible(&sampled)
     }
 
-    /// A sample counts as much as all that was known.
+    /// Adds a sample, with the same weight as all former ones.
     fn see(&mut self, found: Vec<(Way, Sampled)>) {
         let known = std::mem::take(&mut self.ways);
         let before = |way: Way| known.iter().find(|(known, _)| *known == way).map(|(_, sampled)| *sampled);
@@ -299,8 +298,8 @@ impl SampledMethods {
         way
     }
 
-    /// Learns from the compression of a piece: the new result has a weight of one quarter, what was known the rest.
-    /// The results of the other ways are corrected by the same change.
+    /// Updates the estimate from the compression of a piece: the new result has a weight of one quarter, the former
+    /// estimate the rest. The estimates of the other methods are scaled by the same change.
     fn learn(&mut self, way: Way, data_bytes: usize, carried_bytes: usize, took: Duration) {
         let Some(before) = self.ways.iter().find(|(known, _)| *known == way).map(|(_, sampled)| *sampled)
         else {
@@ -312,7 +311,7 @@ impl SampledMethods {
     }
 }
 
-/// Bytes under way. Dropped when they have left for the kernel, or are not wanted any more.
+/// Bytes in flight. Dropped when they are passed to the kernel, or withdrawn.
 struct MeasuredBytes {
     bytes: Bytes,
     /// Number of them that could have been compressed.

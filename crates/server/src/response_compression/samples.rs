@@ -1,4 +1,4 @@
-//! Samples: what every way of compressing makes of a small part of the data, and how fast.
+//! Samples: the ratio and speed of every compression method on a small part of the data.
 
 use std::time::Duration;
 
@@ -7,14 +7,14 @@ use control::compression::{Sampled, may_help};
 use tokio::time::Instant;
 use wire::compression::{Algorithm, Way};
 
-/// Size of a sample: so many stretches of so many bytes.
+/// Number of stretches in a sample, and their size in bytes.
 const STRETCHES: usize = 4;
 const STRETCH_BYTES: usize = 16 << 10;
-/// Levels of LZ4 and Zstandard that are tried, each with the best speed of one core, bytes per second.
+/// Levels of LZ4 and Zstandard that are tried, each with the maximum speed of one core, in bytes per second.
 const LZ4_LEVELS: [(u8, f64); 1] = [(1, f64::MAX)];
 const ZSTD_LEVELS: [(u8, f64); 3] = [(1, 600e6), (3, 300e6), (7, 100e6)];
 
-/// Stretches from all over the data, each of whole elements.
+/// Returns stretches from all over the data, each of whole elements.
 pub(super) fn stretches(data: &Bytes, item_bytes: usize) -> Vec<u8> {
     let item = item_bytes.max(1);
     let size = (STRETCH_BYTES / item * item).min(data.len());
@@ -23,7 +23,7 @@ pub(super) fn stretches(data: &Bytes, item_bytes: usize) -> Vec<u8> {
     starts.flat_map(|start| &data[start..start + size]).copied().collect()
 }
 
-/// All ways that may help over such a link, the fastest first, in an order that is always the same.
+/// Tries all methods that may help over such a link; returns them with the fastest first, in a deterministic order.
 pub(super) fn try_all(
     sample: &[u8],
     width: u8,
@@ -40,7 +40,7 @@ pub(super) fn try_all(
     ways.map(|way| (way, try_one(sample, way))).collect()
 }
 
-/// Whether elements are to be sorted by significance, as the first way says.
+/// Chooses whether elements are shuffled by significance, by the result of the first method.
 fn better_width(sample: &[u8], width: u8, algorithms: &[Algorithm]) -> u8 {
     let Some(&algorithm) = algorithms.first().filter(|_| width > 1) else { return 1 };
     let size = |width| {
@@ -56,7 +56,7 @@ fn try_one(sample: &[u8], way: Way) -> Sampled {
     let took = start.elapsed();
     let Some((how, carried)) = done else { return sampled(sample.len(), sample.len(), took, f64::MAX) };
     let start = Instant::now();
-    // What was compressed just now can be restored.
+    // Data that were just compressed can be decompressed.
     let restored_bytes = how.restore(&carried).map_or(0, |restored| restored.len());
     let restore_bytes_per_sec = rate(restored_bytes, start.elapsed());
     sampled(sample.len(), carried.len(), took, restore_bytes_per_sec)

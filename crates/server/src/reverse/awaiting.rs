@@ -1,4 +1,4 @@
-//! A port on which servers may offer themselves to a client in this process.
+//! A port on which servers may connect to a client in this process.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -17,19 +17,19 @@ use crate::connections::{Limits, Lobby};
 use crate::port::listen::listen;
 use crate::token::Token;
 
-/// Connections that have not shown the token yet.
+/// Maximum number of connections that have not presented the token.
 const MAX_HEARD: usize = 64;
-/// Servers that wait to be taken; more are sent away, and come again.
+/// Maximum number of servers in the queue; further ones are disconnected, and try again.
 const MAX_OFFERS: usize = 8;
-/// Shortest time between two warnings about peers that are not the awaited server.
+/// Minimum interval between two warnings about peers that are not the awaited server.
 const WARN_AGAIN_AFTER: Duration = Duration::from_secs(10);
-/// Pause after the system refused a connection: it will not be better at once.
+/// Pause after the system refused a connection, which an immediate retry would not change.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Listens for servers, which come by the returned queue, until that is dropped.
+/// Listens for servers, which are delivered by the returned queue, until that is dropped.
 ///
 /// # Errors
-/// `Io` when the address cannot be had, `Invalid` for a token that is none.
+/// `Io` if the address is not available, `Invalid` for a malformed token.
 pub async fn wait_at(at: &AwaitAddress, identity: &Identity) -> Result<AwaitedServers> {
     let token = at.token.as_deref().map_or_else(Token::random, Token::chosen)?;
     let config = identity.server_config(&[ALPN_OFFER])?;
@@ -41,7 +41,7 @@ pub async fn wait_at(at: &AwaitAddress, identity: &Identity) -> Result<AwaitedSe
     Ok(AwaitedServers::new(address, token.secret().to_owned(), coming, listening))
 }
 
-/// Hears whoever connects; who keeps silent keeps nobody out.
+/// Accepts connections; those that send nothing do not block others.
 async fn accept(
     listener: TcpListener,
     config: Arc<tokio_rustls::rustls::ServerConfig>,
@@ -55,7 +55,7 @@ async fn accept(
         tokio::select! {
             Some(done) = heard.join_next() => {
                 let Ok(Err((peer, error))) = done else { continue };
-                // Anybody can make many of them.
+                // Any host can make many of them.
                 if warned.is_some_and(|at| at.elapsed() < WARN_AGAIN_AFTER) {
                     tracing::debug!(%peer, %error, "another that is no server that is waited for");
                     continue;
@@ -66,7 +66,7 @@ async fn accept(
                      same `#token=`"
                 );
             }
-            // Those who were dismissed for others end at once.
+            // Connections that were closed for others end at once.
             accepted = listener.accept(), if heard.len() < 2 * MAX_HEARD => {
                 let Ok((stream, peer)) = accepted else {
                     tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -78,10 +78,10 @@ async fn accept(
                     let hearing = hear(stream, config, |shown| token.matches(shown));
                     let offer = tokio::select! {
                         heard = hearing => heard.map_err(|error| (peer, error))?,
-                        // Nothing is wrong with it, as far as is known.
+                        // The connection has no known fault.
                         _ = visit.over() => return Ok(()),
                     };
-                    // Where too many wait already it is dropped, and comes again.
+                    // If the queue is full it is dropped, and the server tries again.
                     drop(tell.try_send(offer));
                     Ok(())
                 });

@@ -1,4 +1,4 @@
-//! The server's side: connects to a client that waits, serves it, and comes again when it has ended.
+//! The server's side: connects to a waiting client, serves it, and connects again after the connection has ended.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use crate::connection::Service;
 use crate::connections::Lobby;
 use crate::token::{Admission, Token};
 
-/// Pause before coming again, whatever came of the last time; doubled after each attempt in vain.
+/// Pause before connecting again, whatever the outcome; doubled after each failed attempt.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
-/// Longest pause.
+/// Maximum pause between attempts.
 const MAX_PAUSE: Duration = Duration::from_secs(5);
 
-/// A client that is served wherever it waits.
+/// A client that waits for this server to connect.
 pub struct WaitingClient {
     host: String,
     port: u16,
@@ -29,8 +29,8 @@ pub struct WaitingClient {
 }
 
 impl WaitingClient {
-    /// Creates an offering to the client that printed `url`. It is sent at most `most_bytes_per_sec`, whatever it
-    /// asks for.
+    /// Creates a connector to the client that printed `url`. At most `most_bytes_per_sec` are sent to it, whatever it
+    /// requests.
     ///
     /// # Errors
     /// `Invalid` for a URL of several servers, or without its token.
@@ -46,10 +46,10 @@ impl WaitingClient {
         Ok(Self { host: url.host.clone(), port: url.port, trust, token, most_bytes_per_sec })
     }
 
-    /// Serves it, again and again, for ever.
+    /// Serves the client repeatedly, without end.
     ///
     /// # Cancel safety
-    /// Dropping it ends the connection.
+    /// Dropping the future ends the connection.
     pub async fn run(&self, service: Arc<Service>, lobby: &Lobby) {
         let mut pause = FIRST_PAUSE;
         let mut told: Option<ErrorKind> = None;
@@ -60,14 +60,14 @@ impl WaitingClient {
                     FIRST_PAUSE
                 }
                 Err(error) => {
-                    // Once for each kind of trouble: a client that waits again tomorrow is usual.
+                    // Logged once for each kind of error: a client that is not there for a day is usual.
                     if told.replace(error.kind()) != Some(error.kind()) {
                         tracing::warn!("{error}; trying again");
                     }
                     (2 * pause).min(MAX_PAUSE)
                 }
             };
-            // Also after one that went well: a client that waits to end at once would have it come without end.
+            // Also after success: a client that closes its connection at once would otherwise cause a busy loop.
             tokio::time::sleep(pause).await;
             pause = next;
         }
@@ -82,7 +82,7 @@ impl WaitingClient {
         let (link, ip) = self.link().await?;
         tracing::info!("serving the client at {}:{}", self.host, self.port);
         let visit = lobby.enter(ip);
-        // Whoever waits there holds the certificate, and has seen the token.
+        // The client has shown its certificate, and knows the token.
         let admission = Admission::Token(self.token.clone());
         tokio::select! {
             biased;

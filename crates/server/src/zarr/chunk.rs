@@ -1,5 +1,5 @@
-//! One chunk: a block through the export's stack, padded to the full size that Zarr gives every chunk; or a part of it, for
-//! which nothing else is read.
+//! One chunk: a block through the export's stack, padded to the full size that Zarr gives every chunk; or a byte range
+//! of it, for which nothing else is read.
 
 use std::ops::Range;
 
@@ -16,13 +16,14 @@ use super::range::boxes;
 use super::tree::{ZarrChunk, chunk_bytes};
 use crate::admission::{ClientId, Gate};
 
-/// The bytes of a chunk, which stay counted at the gate until they are sent; `None` where the data cover nothing.
+/// Fetches the bytes of a chunk, which count toward the memory limit until they are sent; `None` if the chunk contains
+/// no data.
 ///
 /// # Errors
-/// The source's.
+/// The errors of the source.
 ///
 /// # Cancel safety
-/// Dropping it withdraws the want.
+/// Dropping the future withdraws the want.
 pub(super) async fn fetch(
     gate: &Gate,
     client: ClientId,
@@ -36,13 +37,13 @@ pub(super) async fn fetch(
     Ok(read(source, dataset, chunk).await?.map(|bytes| memory.hold(bytes)))
 }
 
-/// Reads the bytes of a chunk as [`fetch`] does, without counting them at the gate.
+/// Reads the bytes of a chunk as [`fetch`] does, without counting them toward the memory limit.
 ///
 /// # Errors
-/// The source's.
+/// The errors of the source.
 ///
 /// # Cancel safety
-/// Dropping it withdraws the want.
+/// Dropping the future withdraws the want.
 pub(super) async fn read(source: &dyn Source, dataset: &Dataset, chunk: &ZarrChunk) -> Result<Option<Bytes>> {
     let array = dataset.array(chunk.number)?;
     let (shown, item_bytes) = (array.level(chunk.level)?, array.dtype.size_bytes());
@@ -67,7 +68,7 @@ pub(super) async fn read(source: &dyn Source, dataset: &Dataset, chunk: &ZarrChu
     padded(&shown.block, &covered, item_bytes, bytes).map(|whole| Some(whole.into()))
 }
 
-/// A chunk of texts as characters of four bytes, each text as long as its bytes are.
+/// Reads a chunk of texts as characters of four bytes, with as many characters per text as it has bytes.
 async fn read_texts(source: &dyn Source, dataset: &Dataset, chunk: &ZarrChunk, bytes: u64) -> Result<Bytes> {
     let array = dataset.array(chunk.number)?;
     let level = array.level(chunk.level)?;
@@ -97,13 +98,13 @@ async fn read_texts(source: &dyn Source, dataset: &Dataset, chunk: &ZarrChunk, b
     padded(whole, &inside[..inside.len() - 1], item_bytes, &out).map(Bytes::from)
 }
 
-/// Bytes `range` of a chunk, all of them within it.
+/// Reads the bytes `range` of a chunk, which must lie within it.
 ///
 /// # Errors
-/// The source's.
+/// The errors of the source.
 ///
 /// # Cancel safety
-/// Dropping it detaches the reads.
+/// Dropping the future detaches the reads.
 pub(super) async fn read_part(
     source: &dyn Source,
     dataset: &Dataset,
@@ -143,7 +144,7 @@ pub(super) async fn read_part(
     Ok(Bytes::from(bytes).slice(place(skipped)?..place(skipped + length)?))
 }
 
-/// A box of a chunk, as far as the array reaches.
+/// Clips a box of a chunk to the array.
 fn clipped(covered: &Selection, start: &[u64], count: &[u64]) -> Result<Selection> {
     let along = covered.ranges().iter().zip(start).zip(count).map(|((range, &start), &count)| {
         AxisRange::contiguous(
@@ -154,7 +155,7 @@ fn clipped(covered: &Selection, start: &[u64], count: &[u64]) -> Result<Selectio
     Selection::new(along)
 }
 
-/// A box of zeros with elements at its origin.
+/// Returns a box of zeros with elements at its origin.
 fn padded(shape: &[u64], inside: &[u64], item_bytes: usize, elements: &[u8]) -> Result<Vec<u8>> {
     let sizes: Vec<usize> = inside.iter().map(|&n| usize::try_from(n).unwrap_or(usize::MAX)).collect();
     whole_chunk(shape, inside, item_bytes, elements, &c_strides(&sizes, item_bytes))

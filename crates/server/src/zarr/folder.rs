@@ -1,23 +1,24 @@
-//! The Zarr hierarchy as files in folders, for programs that list before they read. Names and sizes only: nothing is read.
+//! The Zarr hierarchy as files in folders, for programs that list before they read. Names and sizes only: nothing is
+//! read.
 
 use array::{Dataset, Error, Result};
 
 use super::tree::{METADATA, ZarrChunk, ZarrObject, chunk_bytes, first_places, in_arrays, path_of};
 use super::{document, files};
 
-/// Most chunks of one folder that are listed; more are asked for by their keys.
+/// Maximum number of chunks in the listing of one folder; chunks of larger arrays are reached by their keys.
 pub const MAX_LISTED: u64 = 1 << 18;
-/// Below an array: the folder of its chunks, or the only chunk of one without axes.
+/// Name below an array: the folder of its chunks, or the only chunk of an array without axes.
 const CHUNKS: &str = "c";
 
 /// Folder or file that a key names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ZarrEntry {
-    /// A group, an array, or chunks that share the first places of their keys.
+    /// A group, an array, or chunks whose keys have a common prefix.
     Folder,
     /// A document or a chunk.
     File {
-        /// Its size.
+        /// Size in bytes.
         size_bytes: u64,
     },
 }
@@ -25,7 +26,7 @@ pub enum ZarrEntry {
 /// Looks up `key` below `/zarr/DATASET`; `None` if it names nothing.
 ///
 /// # Errors
-/// Those of describing an array.
+/// The errors of describing an array.
 pub fn look(dataset: &Dataset, key: &str) -> Result<Option<ZarrEntry>> {
     let size_bytes = match in_arrays(dataset, key) {
         Some(ZarrObject::Chunk(ZarrChunk { number, level, .. })) => chunk_bytes(dataset, number, level)?,
@@ -35,10 +36,10 @@ pub fn look(dataset: &Dataset, key: &str) -> Result<Option<ZarrEntry>> {
     Ok(Some(ZarrEntry::File { size_bytes }))
 }
 
-/// The names directly below `key`; none where it is no folder.
+/// Lists the names directly below `key`; empty if it is not a folder.
 ///
 /// # Errors
-/// `TooLarge` for more than [`MAX_LISTED`] chunks; those of describing an array.
+/// `TooLarge` for more than [`MAX_LISTED`] chunks; the errors of describing an array.
 pub fn list(dataset: &Dataset, key: &str) -> Result<Vec<(String, ZarrEntry)>> {
     match folder(dataset, key) {
         None => Ok(Vec::new()),
@@ -61,7 +62,7 @@ pub fn list(dataset: &Dataset, key: &str) -> Result<Vec<(String, ZarrEntry)>> {
 enum FolderKind {
     /// Documents and arrays, or an array's document and chunks.
     Arrays,
-    /// Chunks of an array whose first places are these; at least one more follows.
+    /// Chunks of an array with these first indices; at least one more index follows.
     Chunks { number: u32, places: usize },
 }
 

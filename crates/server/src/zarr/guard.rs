@@ -1,5 +1,6 @@
-//! Guard of reading: a client must show a token. Pages of other sites may read only if the server was told of these
-//! sites, and only with the token for Zarr: a page let in with the token for everything could do everything.
+//! Authorization of reading: a client must present a token. Pages of other sites may read only if the server was
+//! configured with these sites, and only with the token for Zarr: a page with the token for everything would have all
+//! rights.
 
 use std::sync::Arc;
 
@@ -15,11 +16,11 @@ use crate::metrics;
 use crate::public_address::{RequestPeer, ServerNames};
 use crate::token::{Right, ZarrReaders};
 
-/// URL path of the report on the network path to the client that asks; not part of Zarr.
+/// URL path of the report on the network path to the client; not part of Zarr.
 pub(super) const PATH: &str = "/path";
-/// Counters of the server for Prometheus; not Zarr either.
+/// URL path of the counters for Prometheus; not part of Zarr either.
 pub(super) const METRICS: &str = "/metrics";
-/// How long a browser may remember that it may ask, seconds.
+/// Time for which a browser may cache the result of a preflight request, in seconds.
 const PREFLIGHT_SECS: &str = "86400";
 
 /// State from which the guard decides who may read.
@@ -29,7 +30,7 @@ pub(super) struct GuardState {
     pub(super) names: Arc<ServerNames>,
 }
 
-/// Lets in who may read what is asked for.
+/// Passes requests of clients with the required rights.
 pub(super) async fn guard(State(door): State<GuardState>, request: Request, next: Next) -> Response {
     let headers = request.headers();
     let Some(&from) = request.extensions().get::<RequestPeer>() else { return refused("nobody asked") };
@@ -71,19 +72,20 @@ pub(super) async fn guard(State(door): State<GuardState>, request: Request, next
     if let Some(caller) = request.extensions().get::<Caller>()
         && let Err(error) = if is_reader { caller.visit.admit_reader() } else { caller.visit.admit() }
     {
-        // Too many members: it is answered all the same, in the time that visitors have.
+        // Too many members: the request is answered, within the time limit of visitors.
         tracing::debug!(%error, "a Zarr client stays a visitor");
     }
     with_cors(next.run(request).await, page)
 }
 
-/// Browsers say so of every request, also of one for an image, which names no Origin.
+/// Returns whether the page of another site asks. Browsers send this header with every request, also with one for an
+/// image, which has no `Origin`.
 fn is_of_another_site(headers: &HeaderMap) -> bool {
     let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
     site.is_some_and(|site| site != b"same-origin" && site != b"none")
 }
 
-/// Value of `Access-Control-Allow-Origin` for a page of another site that may read; `None` where it may not.
+/// Returns the value of `Access-Control-Allow-Origin` for a page of another site that may read; `None` if it may not.
 fn allowed_page(headers: &HeaderMap, readers: Option<&ZarrReaders>) -> Option<HeaderValue> {
     let origin = headers.get(header::ORIGIN)?.to_str().ok()?;
     HeaderValue::from_str(readers?.page(origin)?).ok()

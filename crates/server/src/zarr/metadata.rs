@@ -10,10 +10,11 @@ use serde_json::{Map, Value, json};
 use super::tree::path_of;
 use super::{files, world};
 
-/// Most bytes of documents in the root's document; where there would be more, they are found by their own.
+/// Maximum size of all documents in the root's consolidated metadata, in bytes; beyond that, they are reached by their
+/// own keys.
 const MAX_CONSOLIDATED_BYTES: usize = 64 << 20;
 
-/// The whole data set: a group with the documents of everything below.
+/// Returns the document of the whole data set: a group with the documents of everything below.
 pub(super) fn root(dataset: &Dataset) -> Value {
     let groups = groups(dataset);
     let own = |path: &str| group(&of_group(&dataset.attributes, path, &groups));
@@ -22,7 +23,7 @@ pub(super) fn root(dataset: &Dataset) -> Value {
     let mut all: Vec<(String, Value)> = below.map(|path| ((*path).to_owned(), own(path))).collect();
     let mut left_bytes = MAX_CONSOLIDATED_BYTES;
     for (info, names) in dataset.arrays.iter().zip(dimension_names(dataset, &dataset.arrays)) {
-        // An image whose levels lie in the group that has its name is that group here.
+        // An image whose levels lie in the group of its name is represented by that group.
         if !path_of(info).is_empty() && groups.contains(path_of(info)) {
             continue;
         }
@@ -31,29 +32,29 @@ pub(super) fn root(dataset: &Dataset) -> Value {
         left_bytes = left;
         all.push((path_of(info).to_owned(), described));
     }
-    // zarr-python finds only members of a group that stand next to each other; otherwise they keep the file's order.
+    // zarr-python finds only members of a group that are adjacent; otherwise they keep the order of the file.
     all.sort_by(|(one, _), (other, _)| parent(one).cmp(parent(other)));
     let all: Map<String, Value> = all.into_iter().collect();
     root["consolidated_metadata"] = json!({"kind": "inline", "must_understand": false, "metadata": all});
     root
 }
 
-/// The document of the group of everything.
+/// Returns the text of the root group's document.
 pub(crate) fn root_document(dataset: &Dataset) -> String {
     root(dataset).to_string()
 }
 
-/// The group at a path.
+/// Returns the document of the group at a path.
 pub(super) fn group_at(dataset: &Dataset, path: &str) -> Value {
     group(&of_group(&dataset.attributes, path, &groups(dataset)))
 }
 
-/// Paths of all groups, the root's empty: those of the file and those above arrays.
+/// Returns the paths of all groups, the root's empty: those of the file and those above arrays.
 fn groups(dataset: &Dataset) -> BTreeSet<&str> {
     let mut all: BTreeSet<&str> = dataset.groups.iter().map(|group| group.path.trim_matches('/')).collect();
     all.insert("");
     for path in dataset.arrays.iter().map(path_of) {
-        // Most arrays lie in the group of another.
+        // Most arrays lie in the group of another array.
         for (end, _) in path.rmatch_indices('/') {
             if !all.insert(&path[..end]) {
                 break;
@@ -63,7 +64,8 @@ fn groups(dataset: &Dataset) -> BTreeSet<&str> {
     all
 }
 
-/// Attributes of one group: those of groups below the root are named by their path.
+/// Returns the attributes of one group: in the attributes of the data set, those of groups below the root are prefixed
+/// with their path.
 fn of_group(attributes: &Attributes, path: &str, groups: &BTreeSet<&str>) -> Attributes {
     let prefix = if path.is_empty() { String::new() } else { format!("{path}/") };
     let is_own = |rest: &str| {
@@ -83,7 +85,8 @@ fn group(attributes: &Attributes) -> Value {
     json!({"zarr_format": 3, "node_type": "group", "attributes": said})
 }
 
-/// Attributes of OME-Zarr before version 0.5 under the one name `ome`, as version 0.5, the first for Zarr v3, has them.
+/// Returns attributes of OME-Zarr before version 0.5 under the one name `ome`, as version 0.5, the first for Zarr v3,
+/// defines them.
 fn ome_of_older(said: &Value) -> Option<Value> {
     const OWN: [&str; 7] =
         ["multiscales", "omero", "labels", "image-label", "plate", "well", "bioformats2raw.layout"];
@@ -107,14 +110,14 @@ fn ome_of_older(said: &Value) -> Option<Value> {
     Some(ome)
 }
 
-/// An array at a level.
+/// Returns the document of an array at a level.
 ///
 /// # Errors
-/// `NotFound`, `Invalid` when there is no such array or level.
+/// `NotFound`, `Invalid` if there is no such array or level.
 pub(super) fn array(dataset: &Dataset, number: u32, level: u8) -> Result<Value> {
     let info = dataset.array(number)?;
     let number = number as usize;
-    // Names depend on the arrays of the same group before it.
+    // Names depend on the preceding arrays of the same group.
     let group = group_of(info);
     let before = dataset.arrays[..number].iter().filter(|other| group_of(other) == group);
     let names = dimension_names(dataset, before.chain([info])).pop();
@@ -122,7 +125,7 @@ pub(super) fn array(dataset: &Dataset, number: u32, level: u8) -> Result<Value> 
     document(dataset, info, level, &names)
 }
 
-/// Whether a group says that its arrays are levels of an image.
+/// Returns whether a group declares its arrays as levels of an image.
 fn is_image(dataset: &Dataset, group: &str) -> bool {
     let attribute = |name: &str| match group {
         "" => dataset.attributes.get(name),
@@ -136,7 +139,7 @@ fn group_of(array: &ArrayInfo) -> &str {
     parent(path_of(array))
 }
 
-/// Path of the group that holds the group or array at a path; empty for the root.
+/// Returns the path of the group that contains the group or array at a path; empty for the root.
 fn parent(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(group, _)| group)
 }
@@ -147,7 +150,7 @@ fn document(dataset: &Dataset, info: &ArrayInfo, level: u8, names: &[String]) ->
     let fill = info.decoding.fill_value(info.dtype);
     let mut document = array_document(info.dtype, shape, chunk, &names[..shape.len()], fill);
     if let Some(bytes) = files::text_bytes(info, shown) {
-        // As many characters as there are bytes, for none takes less than one.
+        // As many characters as bytes, because every character takes at least one byte.
         let length_bytes = bytes.saturating_mul(files::CHARACTER_BYTES);
         document["data_type"] =
             json!({"name": "fixed_length_utf32", "configuration": {"length_bytes": length_bytes}});
@@ -163,9 +166,9 @@ fn document(dataset: &Dataset, info: &ArrayInfo, level: u8, names: &[String]) ->
     Ok(document)
 }
 
-/// Names of the axes of every array. In some formats anonymous axes of several sizes share a name; Zarr's readers
-/// expect one size per name and group, so all but the first get their size added. Levels of an image, whose axes are the image's,
-/// keep their names.
+/// Returns the names of the axes of every array. In some formats anonymous axes of several sizes share a name; readers
+/// of Zarr expect one size per name and group, so all but the first get their size added. Levels of an image, whose
+/// axes are the image's, keep their names.
 fn dimension_names<'a>(
     dataset: &Dataset,
     arrays: impl IntoIterator<Item = &'a ArrayInfo>,
@@ -185,8 +188,8 @@ fn dimension_names<'a>(
     all
 }
 
-/// Attributes of the file, and CF attributes for decoding stored values where the file describes the decoding in
-/// another way.
+/// Returns the attributes of the file, and CF attributes for decoding stored values if the file describes the decoding
+/// in another way.
 fn attributes(array: &ArrayInfo) -> Value {
     let mut all = meant_attributes(array);
     let decoding = &array.decoding;
@@ -198,7 +201,8 @@ fn attributes(array: &ArrayInfo) -> Value {
     }
     let fill = match all.remove("_FillValue") {
         Some(Attribute::Number(value, _)) => Some(value),
-        // A fill value that only the format's library knows is said of floats: of integers readers would make doubles.
+        // A fill value that only the format's library knows is declared for floats only: readers would convert integers
+        // to doubles.
         _ => decoding
             .fill_value(array.dtype)
             .filter(|_| array.dtype.element().is_float() && !all.contains_key("missing_value")),

@@ -45,18 +45,19 @@ pub(crate) use metadata::root_document;
 use range::RequestedRange;
 use tree::{ZarrChunk, ZarrDocument, ZarrObject};
 
-/// Client whose connection a request came over. An extension of each request.
+/// Client of the connection of a request. An extension of each request.
 #[derive(Clone)]
 pub(crate) struct Caller {
-    /// The place in the lobby; a right token makes a member of the visitor.
+    /// The client's visit, which becomes a membership with a right token.
     pub(crate) visit: Arc<Visit>,
-    /// Name of the client at the gate.
+    /// Id of the client for admission.
     pub(crate) client: ClientId,
-    /// Its address.
+    /// Address of the client.
     pub(crate) from: IpAddr,
 }
 
-/// The part of a site that asks for a token: Zarr, and what is known of the path to whoever asks.
+/// Creates the router of the part of a site that requires a token: Zarr, and the report on the network path to the
+/// client.
 pub fn router(service: Arc<Service>, names: Arc<ServerNames>) -> Router {
     let door = GuardState { service: Arc::clone(&service), names };
     Router::new()
@@ -89,22 +90,22 @@ async fn path_to_caller(
     }
 }
 
-/// URL path of a data set's Zarr hierarchy, below the site.
+/// Returns the URL path of a data set's Zarr hierarchy, below the site.
 #[must_use]
 pub fn path(export: &str) -> String {
     format!("/zarr/{}", client::url::encode(export).replace('/', "%2F"))
 }
 
-/// A document or a chunk of the hierarchy of arrays, or these bytes of it, for a program in this process, of the data as
-/// `dataset` describes them; `None` for documents and folders that are not there. Of a chunk nothing is read but what is asked
-/// for.
+/// Reads a document or a chunk of the hierarchy of arrays, or a byte range of it, for a program in this process, of the
+/// data in the state that `dataset` describes; `None` for documents and folders that do not exist. Of a chunk only the
+/// requested bytes are read.
 ///
 /// # Errors
-/// The source's, among them `Stale` where the data are others now; `NotFound` for what may be taken for a chunk that is not
-/// there; `Invalid` for bytes beyond the end.
+/// The errors of the source, among them `Stale` if the data have changed; `NotFound` for a key of a chunk that does not
+/// exist; `Invalid` for bytes beyond the end.
 ///
 /// # Cancel safety
-/// Dropping it withdraws what it asked for.
+/// Dropping the future withdraws its requests.
 pub async fn read(
     source: &dyn Source,
     dataset: &Dataset,
@@ -149,10 +150,10 @@ fn document(dataset: &Dataset, which: ZarrDocument) -> Result<String> {
     Ok(value.to_string())
 }
 
-/// Function that finds the place that a key of one of the hierarchies stands for, if there is one.
+/// Function that finds the object that a key of one of the hierarchies names, if there is one.
 type KeyLookup = fn(&Dataset, &str) -> Option<ZarrObject>;
 
-/// Answers for the hierarchy in which `find` knows its way.
+/// Answers requests for the hierarchy that `find` looks up.
 fn reading(find: KeyLookup) -> MethodRouter<Arc<Service>> {
     get(
         move |State(service): State<Arc<Service>>,
@@ -163,7 +164,7 @@ fn reading(find: KeyLookup) -> MethodRouter<Arc<Service>> {
             let request = ZarrRequest { path: &path, method: &method, headers: &headers };
             let mut answered = answer(&service, &caller, &request, find).await;
             if answered.as_ref().is_err_and(|error| error.kind() == ErrorKind::Stale) {
-                // The data changed meanwhile: as they are now.
+                // The data changed meanwhile: answer with the current state.
                 if let Ok((export, _)) = service.shared.exports.find_at(&path).await {
                     export.suspect();
                     answered = match export.describe().await {
@@ -177,7 +178,7 @@ fn reading(find: KeyLookup) -> MethodRouter<Arc<Service>> {
     )
 }
 
-/// A request, as far as it matters here.
+/// The relevant parts of a request.
 struct ZarrRequest<'a> {
     path: &'a str,
     method: &'a Method,
@@ -194,7 +195,7 @@ async fn answer(
     let Ok((export, key)) = service.shared.exports.find_at(path).await else {
         return Ok(absent(None, path.split_once('/').map_or("", |(_, key)| key)));
     };
-    // Only who begins anew, at a document, makes the file be looked at again.
+    // Only a request for a document, with which clients begin, checks the file for changes.
     let dataset = match key.ends_with(tree::METADATA) {
         true => export.describe().await?,
         false => export.stack().await?.source.describe().await?,
@@ -217,7 +218,7 @@ async fn answer(
             memory.admitted().await;
             sent("application/json", &tag, asking, memory.hold(text))
         }
-        // Its size is known without it.
+        // Its size is known without reading it.
         ZarrObject::Chunk(ZarrChunk { number, level, .. }) if method == Method::HEAD => {
             let size_bytes = tree::chunk_bytes(&dataset, number, level)?;
             let size = [(header::CONTENT_LENGTH, size_bytes.to_string())];
@@ -233,7 +234,7 @@ async fn answer(
     })
 }
 
-/// The bytes, or those of them that are asked for.
+/// Responds with the bytes, or the requested range of them.
 fn sent(media_type: &'static str, tag: &str, asking: &ZarrRequest<'_>, bytes: Bytes) -> Response {
     let (head, size) = (tagged(media_type, tag), bytes.len());
     let says = |range: String| [(header::CONTENT_RANGE, range)];
@@ -249,7 +250,7 @@ fn sent(media_type: &'static str, tag: &str, asking: &ZarrRequest<'_>, bytes: By
     }
 }
 
-/// A copy may be kept, but its tag is to be shown again: files change.
+/// Returns headers that allow caching with validation by the tag, because files change.
 fn tagged(media_type: &'static str, tag: &str) -> [(header::HeaderName, String); 4] {
     [
         (header::CONTENT_TYPE, media_type.to_owned()),
@@ -259,13 +260,13 @@ fn tagged(media_type: &'static str, tag: &str) -> [(header::HeaderName, String);
     ]
 }
 
-/// A chunk where the data have nothing, or a document that is not there. Zarr clients take a chunk that is not found for fill
-/// values, so nothing else answers this.
+/// Responds with 404 for a chunk without data, or a document that does not exist. Zarr clients replace a chunk that is
+/// not found by fill values, so other errors have other status codes.
 fn not_found() -> Response {
     (StatusCode::NOT_FOUND, "not found\n").into_response()
 }
 
-/// Said of a key that stands for nothing in a data set, or in none.
+/// Message for a key that names nothing in a data set, or in none.
 const ABSENT: &str = "expected a chunk of an array that is there, found a name of something else: the data may be others than \
                       those that were opened; open them again, with `%`, `#` and `?` in names quoted";
 
@@ -277,8 +278,8 @@ fn absent(dataset: Option<&Dataset>, key: &str) -> Response {
     }
 }
 
-/// Whether a client may ask in vain: for all but chunks. Who asks for a chunk was told of its array, so one that is not there
-/// has been removed, or the client did not quote its name.
+/// Returns whether 404 is a correct response for a key that names nothing: for all but chunks. A client that requests a
+/// chunk has read the document of its array, so the array has been removed, or the client did not quote its name.
 fn may_be_looked_for(dataset: Option<&Dataset>, key: &str) -> bool {
     !tree::is_of_chunk(dataset, key) && !dataset.is_some_and(|dataset| tree::is_cut_name(dataset, key))
 }

@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use super::tree::{labels_of, path_of, pyramid};
 use super::world;
 
-/// The group that holds an array's levels.
+/// Returns the document of the group with an array's levels.
 ///
 /// # Errors
-/// `NotFound` when there is no such array.
+/// `NotFound` if there is no such array.
 pub(super) fn group(dataset: &Dataset, number: u32) -> Result<Value> {
     let array = dataset.array(number)?;
     let first = array.level(0)?;
@@ -32,14 +32,14 @@ pub(super) fn group(dataset: &Dataset, number: u32) -> Result<Value> {
     let mut ome = json!({"version": "0.5", "multiscales": [image]});
     for name in ["omero", "image-label"] {
         if let Some(Value::Object(mut said)) = array.attributes.get(name).map(Attribute::to_json) {
-            // Version 0.5 says it once.
+            // Version 0.5 states the version once.
             said.remove("version");
             ome[name] = said.into();
         }
     }
     let mut attributes = json!({"ome": ome});
     if world::has_maps(dataset) {
-        // Turned and mirrored grids too.
+        // Also for rotated and mirrored grids.
         for (name, value) in world::attributes(array, first) {
             attributes[name] = value;
         }
@@ -47,7 +47,7 @@ pub(super) fn group(dataset: &Dataset, number: u32) -> Result<Value> {
     Ok(json!({"zarr_format": 3, "node_type": "group", "attributes": attributes}))
 }
 
-/// The group that names an image's labels.
+/// Returns the document of the group that lists an image's labels.
 pub(super) fn labels(dataset: &Dataset, number: u32) -> Value {
     let names: Vec<&str> = labels_of(dataset, number).into_iter().map(|(name, _)| name).collect();
     let attributes = json!({"ome": {"version": "0.5", "labels": names}});
@@ -68,7 +68,7 @@ fn axis(axis: &Axis, world_units: &str) -> Value {
     value
 }
 
-/// UDUNITS' long names, which OME-Zarr asks for; none where the file's word is another.
+/// Returns the long name of a unit in UDUNITS, which OME-Zarr requires; `None` for unknown units.
 fn unit(text: &str) -> Option<&'static str> {
     Some(match text {
         "nm" | "nanometer" => "nanometer",
@@ -85,9 +85,9 @@ fn unit(text: &str) -> Option<&'static str> {
     })
 }
 
-/// Size of a voxel, and where the centre of the first one lies, per axis: in the world, where the array's axes lead along the
-/// world's. Scales and translations cannot turn: of turned and mirrored grids it is the place from that of level 0's, along
-/// the array's own axes, so that all levels lie on one another.
+/// Returns the size of a voxel, and the center of the first one, per axis: in world coordinates if the array's axes are
+/// parallel to the world's. Scales and translations cannot express rotations: for rotated and mirrored grids the center
+/// is relative to that of level 0, along the array's own axes, so that all levels are aligned.
 fn transform(array: &ArrayInfo, first: &Level, level: &Level) -> (Vec<f64>, Vec<f64>) {
     let (spacing, finest) = (level.world_from_voxel.spacing(), first.world_from_voxel.spacing());
     let shift = if world::is_upright(&first.world_from_voxel) {
@@ -101,7 +101,7 @@ fn transform(array: &ArrayInfo, first: &Level, level: &Level) -> (Vec<f64>, Vec<
         AxisKind::Z => Some(2),
         _ => None,
     };
-    // Steps of time and of whatever else has some.
+    // Steps of time and of other axes with steps.
     let own = |axis: &Axis| match axis.coordinates {
         Coordinates::Regular { origin, step } => (step, origin),
         _ => (1.0, 0.0),
@@ -114,7 +114,7 @@ fn transform(array: &ArrayInfo, first: &Level, level: &Level) -> (Vec<f64>, Vec<
     (scale, moved)
 }
 
-/// From one origin to the other, along each axis of the finer grid (orthogonal, as every format's is).
+/// Returns the distance between two origins along each axis of the finer grid (orthogonal in all supported formats).
 fn shift(finer: &Affine, coarser: &Affine, spacing: [f64; 3]) -> [f64; 3] {
     [0, 1, 2].map(|axis| {
         let between =

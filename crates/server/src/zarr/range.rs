@@ -1,5 +1,5 @@
-//! Ranges of bytes: which of a text or chunk are asked for by HTTP (RFC 9110, section 14), and which elements of a chunk hold
-//! them, so that nothing else has to be read.
+//! Byte ranges of HTTP requests (RFC 9110, section 14), and the elements of a chunk that contain them, so that nothing
+//! else has to be read.
 
 use std::ops::Range;
 
@@ -8,15 +8,16 @@ use axum::http::{HeaderMap, HeaderValue, Method, header};
 /// Part of a text or chunk that a request asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum RequestedRange {
-    /// All: no range, several ranges, a unit that is not bytes, a range of another state of the data, or none of GET.
+    /// All bytes: no range, several ranges, a unit other than bytes, a range of another state of the data, or another
+    /// method than GET.
     Whole,
-    /// These.
+    /// These bytes.
     Part(Range<usize>),
-    /// None that are there.
+    /// No existing bytes.
     Beyond,
 }
 
-/// Reads `Range`, which is for GET alone, and `If-Range` by the tag of the data.
+/// Parses `Range`, which is for GET alone, and `If-Range` by the tag of the data.
 pub(super) fn asked(method: &Method, headers: &HeaderMap, size_bytes: usize, tag: &str) -> RequestedRange {
     let is_other_state =
         headers.get(header::IF_RANGE).is_some_and(|known| known.as_bytes() != tag.as_bytes());
@@ -44,17 +45,17 @@ fn parsed(text: &str, size_bytes: usize) -> Option<RequestedRange> {
     Some(if range.is_empty() { RequestedRange::Beyond } else { RequestedRange::Part(range) })
 }
 
-/// Digits only; a number beyond memory is beyond every size.
+/// Parses a number of digits only; a number that exceeds memory is larger than every size.
 fn number(text: &str) -> Option<usize> {
     let is_number = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     is_number.then(|| text.parse().unwrap_or(usize::MAX))
 }
 
-/// Start and count per axis of elements that follow one another in a chunk.
+/// Start and count per axis of consecutive elements of a chunk.
 pub(super) type ChunkBox = (Vec<u64>, Vec<u64>);
 
-/// The elements `range` of a chunk of `shape` elements, counted in C order, as boxes one after another: fewer than two for each
-/// axis.
+/// Splits the elements `range` of a chunk of `shape` elements, counted in C order, into consecutive boxes: fewer than
+/// two for each axis.
 pub(super) fn boxes(shape: &[u64], range: Range<u64>) -> Vec<ChunkBox> {
     let mut boxes = Vec::new();
     let mut next = range.start;
@@ -63,7 +64,7 @@ pub(super) fn boxes(shape: &[u64], range: Range<u64>) -> Vec<ChunkBox> {
         for (place, &size) in start.iter_mut().zip(shape).rev() {
             (*place, rest) = (rest % size, rest / size);
         }
-        // Along the slowest axis of which at least one whole step is wanted.
+        // Along the slowest axis with at least one whole step in the range.
         let (mut axis, mut step) = (shape.len(), 1);
         while axis > 0 && (axis == shape.len() || start[axis] == 0 && step * shape[axis] <= range.end - next)
         {

@@ -1,13 +1,13 @@
-//! Keys of the Zarr hierarchy, and the documents and chunks that they stand for. Names only: nothing is read.
+//! Keys of the Zarr hierarchy, and the documents and chunks that they name. Names only: nothing is read.
 
 use array::{ArrayInfo, Dataset, Level, LevelOrigin, Meaning, Result};
 
 use super::files;
 
-/// The document that describes a group or an array.
+/// Name of the document that describes a group or an array.
 pub(super) const METADATA: &str = "zarr.json";
 
-/// Document or chunk that a key stands for.
+/// Document or chunk that a key names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ZarrObject {
     /// A text.
@@ -16,22 +16,23 @@ pub(super) enum ZarrObject {
     Chunk(ZarrChunk),
 }
 
-/// Document, by the thing that it describes.
+/// Document, by the object that it describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ZarrDocument {
-    /// The whole, all arrays in it.
+    /// The root group, with all arrays.
     Root,
-    /// A group between root and array: an array that lies in it, and how many bytes of its path are the group's.
+    /// A group between root and array: an array that lies in it, and the length of the group's path as a part of the
+    /// array's path, in bytes.
     Group { number: u32, length: usize },
     /// An array at a level.
     Array { number: u32, level: u8 },
-    /// An array's levels together.
+    /// All levels of an array.
     Image { number: u32 },
     /// Names of an image's labels.
     Labels { number: u32 },
 }
 
-/// One chunk of an array at a level, by its place in the grid.
+/// One chunk of an array at a level, by its position in the grid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ZarrChunk {
     pub(super) number: u32,
@@ -39,11 +40,11 @@ pub(super) struct ZarrChunk {
     pub(super) at: Vec<u64>,
 }
 
-/// Below `/zarr/DATASET`: arrays by their names, at full resolution.
+/// Looks up a key below `/zarr/DATASET`: arrays by their names, at full resolution.
 pub(super) fn in_arrays(dataset: &Dataset, key: &str) -> Option<ZarrObject> {
     if let Some(path) = metadata_of(key) {
         return match (first_below(dataset, path), find(dataset, path)) {
-            // An image whose levels lie in the group that has its name is that group here.
+            // An image whose levels lie in the group of its name is represented by that group.
             (Some(number), _) if !path.is_empty() => {
                 Some(ZarrObject::Document(ZarrDocument::Group { number, length: path.len() }))
             }
@@ -56,10 +57,10 @@ pub(super) fn in_arrays(dataset: &Dataset, key: &str) -> Option<ZarrObject> {
     checked(dataset, number, 0, at)
 }
 
-/// Below `/ome/DATASET`: each array is a group, its levels are `0`, `1`, ... inside.
+/// Looks up a key below `/ome/DATASET`: each array is a group, with its levels `0`, `1`, ... inside.
 pub(super) fn in_images(dataset: &Dataset, key: &str) -> Option<ZarrObject> {
     if let Some(path) = metadata_of(key) {
-        // Levels of an image come before the stored arrays that they are, which lie at the same path.
+        // Levels of an image come before the stored arrays at the same path.
         if let Some((number, level)) = level_of(dataset, path) {
             return Some(ZarrObject::Document(ZarrDocument::Array { number, level }));
         }
@@ -77,7 +78,7 @@ pub(super) fn in_images(dataset: &Dataset, key: &str) -> Option<ZarrObject> {
     checked(dataset, number, level, at)
 }
 
-/// The first array that lies below a path.
+/// Returns the first array that lies below a path.
 pub(super) fn first_below(dataset: &Dataset, path: &str) -> Option<u32> {
     let is_below = |a: &ArrayInfo| {
         path.is_empty() || path_of(a).strip_prefix(path).is_some_and(|rest| rest.starts_with('/'))
@@ -85,10 +86,11 @@ pub(super) fn first_below(dataset: &Dataset, path: &str) -> Option<u32> {
     u32::try_from(dataset.arrays.iter().position(is_below)?).ok()
 }
 
-/// The group of an image's labels.
+/// Name of the group of an image's labels.
 const LABELS: &str = "labels";
 
-/// Labels of an image, by their names below it: those that lie in its group, or beside it where it is the whole store's.
+/// Returns the labels of an image, by their names below it: those in its group, or beside it if it is the image of the
+/// whole store.
 pub(super) fn labels_of(dataset: &Dataset, number: u32) -> Vec<(&str, u32)> {
     let Some(image) = dataset.arrays.get(number as usize) else { return Vec::new() };
     if image.meaning == Meaning::Labels {
@@ -101,12 +103,12 @@ pub(super) fn labels_of(dataset: &Dataset, number: u32) -> Vec<(&str, u32)> {
     };
     let labels = (0u32..).zip(&dataset.arrays).filter(|(_, array)| array.meaning == Meaning::Labels);
     let named = labels.filter_map(|(number, array)| Some((name(array)?, number)));
-    // The stored levels lie in the group whose name the labels have.
+    // The stored levels lie in the group of the labels' name.
     let has_levels = |number: u32| first_below(dataset, path_of(&dataset.arrays[number as usize])).is_some();
     named.filter(|&(_, number)| has_levels(number)).collect()
 }
 
-/// The array whose levels lie at a path: by its name, or as labels of another.
+/// Returns the array whose levels lie at a path: by its name, or as labels of another.
 fn image(dataset: &Dataset, path: &str) -> Option<u32> {
     find(dataset, path).or_else(|| {
         let (owner, name) = path.split_once(&format!("/{LABELS}/"))?;
@@ -115,8 +117,8 @@ fn image(dataset: &Dataset, path: &str) -> Option<u32> {
     })
 }
 
-/// The levels that make a pyramid, with their numbers, finest first; of a mean and a sample of one size the mean. Corners of blocks
-/// are no step of one.
+/// Returns the levels that make a pyramid, with their numbers, finest first; of a mean and a sample of the same size
+/// the mean. Corners of blocks are not part of a pyramid.
 pub(super) fn pyramid(array: &ArrayInfo) -> Vec<(u8, &Level)> {
     let has_better =
         |sample: &Level| array.levels.iter().any(|l| !l.origin.is_quick_look() && l.shape == sample.shape);
@@ -131,35 +133,36 @@ pub(super) fn pyramid(array: &ArrayInfo) -> Vec<(u8, &Level)> {
     levels
 }
 
-/// Bytes of any chunk; those at the edges of the array are padded to it.
+/// Returns the size of every chunk in bytes; chunks at the edges of the array are padded to it.
 ///
 /// # Errors
-/// `NotFound`, `Invalid` when there is no such array or level.
+/// `NotFound`, `Invalid` if there is no such array or level.
 pub(super) fn chunk_bytes(dataset: &Dataset, number: u32, level: u8) -> Result<u64> {
     let array = dataset.array(number)?;
     Ok(files::chunk_bytes(array, array.level(level)?))
 }
 
-/// The array and the places that a key such as `rho/c/0` begins with, below `/zarr/DATASET`; they need not be there.
+/// Returns the array and the first indices of a key such as `rho/c/0`, below `/zarr/DATASET`; they need not exist.
 pub(super) fn first_places(dataset: &Dataset, key: &str) -> Option<(u32, Vec<u64>)> {
     let (path, at) = chunk_of(key)?;
     Some((find(dataset, path)?, at))
 }
 
-/// Whether a key is one of a chunk, there or not: `rho/c/0/1`, or `rho/c` where no array `rho` says that it has axes.
+/// Returns whether a key has the form of a chunk's key: `rho/c/0/1`, or `rho/c` unless an array `rho` with axes exists.
 pub(super) fn is_of_chunk(dataset: Option<&Dataset>, key: &str) -> bool {
     let has_axes = |path: &str| dataset.is_some_and(|dataset| find(dataset, path).is_some());
     chunk_of(key).is_some_and(|(path, at)| !at.is_empty() || !has_axes(path))
 }
 
-/// Whether a key is what is left of an array's name, or of a chunk's key, from which a client took a query or fragment.
+/// Returns whether a key is the beginning of an array's name, or of a chunk's key, from which a client removed a query
+/// or fragment.
 pub(super) fn is_cut_name(dataset: &Dataset, key: &str) -> bool {
     let is_left =
         |array: &ArrayInfo| path_of(array).strip_prefix(key).is_some_and(|rest| rest.starts_with(['#', '?']));
     !key.is_empty() && dataset.arrays.iter().any(is_left)
 }
 
-/// An array's name as a path: without slashes at its ends.
+/// Returns an array's name as a path: without slashes at its ends.
 pub(super) fn path_of(array: &ArrayInfo) -> &str {
     array.name.trim_matches('/')
 }
@@ -175,8 +178,8 @@ fn metadata_of(key: &str) -> Option<&str> {
         .map(|r| r.trim_matches('/'))
 }
 
-/// `path/c/0/1` is chunk 0, 1 of the array at `path`; `path/c` the only one of an array without axes. An array that is the
-/// whole store has the empty path: `c/0/1`.
+/// Splits the key of a chunk: `path/c/0/1` is chunk 0, 1 of the array at `path`; `path/c` the only one of an array
+/// without axes. An array that is the whole store has the empty path: `c/0/1`.
 fn chunk_of(key: &str) -> Option<(&str, Vec<u64>)> {
     if let Some(path) = key.strip_suffix("/c").or((key == "c").then_some("")) {
         return Some((path, Vec::new()));
@@ -186,7 +189,7 @@ fn chunk_of(key: &str) -> Option<(&str, Vec<u64>)> {
     Some((path, places.split('/').map(place_of).collect::<Option<_>>()?))
 }
 
-/// A place in a chunk grid, or in a pyramid, written in the one way that keys are.
+/// Parses an index in a chunk grid, or in a pyramid, in its canonical form.
 fn place_of(text: &str) -> Option<u64> {
     text.parse().ok().filter(|place: &u64| place.to_string() == text)
 }

@@ -1,32 +1,33 @@
-//! Position of an array in the world, as a matrix from voxels to the world.
+//! Position of an array in the world, as a matrix from voxels to world coordinates.
 
 use array::{Affine, ArrayInfo, AxisKind, Coordinates, Dataset, Level};
 use serde_json::{Value, json};
 
-/// Formats whose files place a volume in the world by one map, which coordinates of its axes cannot say. Attributes of the
-/// others are left as the file has them.
+/// Formats whose files position a volume in the world by one affine map, which coordinates of its axes cannot express.
+/// Attributes of other formats are those of the file.
 const WITH_MAP: [&str; 4] = ["NIfTI", "Analyze", "MGH", "NRRD"];
 
-/// Whether attributes of the data set's arrays say their maps.
+/// Returns whether the attributes of the data set's arrays contain their maps.
 #[must_use]
 pub fn has_maps(dataset: &Dataset) -> bool {
     WITH_MAP.contains(&dataset.format.as_str())
 }
 
-/// The attributes of an array of such a data set, at a level: `world_from_voxel`, four rows of four numbers that take an index
-/// along z, y, x, and 1, to x, y, z in the world, and 1; and `world_units`.
+/// Returns the attributes of an array of such a data set, at a level: `world_from_voxel`, four rows of four numbers
+/// that convert an index along z, y, x, and 1, to x, y, z in the world, and 1; and `world_units`.
 #[must_use]
 pub fn attributes(array: &ArrayInfo, level: &Level) -> [(&'static str, Value); 2] {
     [("world_from_voxel", json!(matrix(&level.world_from_voxel))), ("world_units", json!(array.world_units))]
 }
 
-/// The map of voxels `[z, y, x, 1]`: the order of axes in arrays.
+/// Returns the map of voxels `[z, y, x, 1]`: the order of axes in arrays.
 fn matrix(map: &Affine) -> [[f64; 4]; 4] {
     let row = |row: [f64; 4]| [row[2], row[1], row[0], row[3]];
     [row(map.0[0]), row(map.0[1]), row(map.0[2]), [0.0, 0.0, 0.0, 1.0]]
 }
 
-/// Whether the map leads along the axes of the world, each in its own direction: it is then a scale and a place per axis.
+/// Returns whether the map is parallel to the axes of the world, each in its own direction: it is then a scale and an
+/// offset per axis.
 #[must_use]
 pub fn is_upright(map: &Affine) -> bool {
     let at = |row: usize, column: usize| map.0[row][column];
@@ -35,7 +36,7 @@ pub fn is_upright(map: &Affine) -> bool {
     })
 }
 
-/// The map for people, where coordinates of the axes do not say it already.
+/// Returns the map as text for display, if coordinates of the axes do not express it already.
 #[must_use]
 pub fn text(array: &ArrayInfo) -> Option<String> {
     let map = &array.levels.first()?.world_from_voxel;
