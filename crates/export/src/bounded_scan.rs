@@ -1,5 +1,5 @@
-//! A selection read part by part in bounded memory, for whatever is computed from it where the data are. What is
-//! computed runs on threads for blocking work, one part at a time, while the next ones are being read.
+//! A selection read part by part in bounded memory, for computations next to the data. The computation runs on threads
+//! for blocking work, one part at a time, while the next parts are being read.
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use wire::ops::BlockPlace;
 
 use crate::read_slabs::{ReadSlab, slabs};
 
-/// Parts being read.
+/// Number of parts that are read concurrently.
 const PARTS_UNDER_WAY: usize = 2;
-/// Parts in memory: those, and one that is being computed with.
+/// Number of parts in memory: those being read, and one in computation.
 pub const PARTS_IN_MEMORY: u64 = 3;
-/// A part larger than this makes nothing faster, bytes.
+/// Maximum size of a part, in bytes; larger parts are not faster.
 pub const MOST_PART_BYTES: u64 = 8 << 20;
 
 /// A selection of one level of an array, to be read part by part.
@@ -33,19 +33,19 @@ pub struct Scan {
 /// Some of the elements of a selection, as stored, in C order.
 #[derive(Clone, Debug)]
 pub struct ScanPart {
-    /// First element, per axis, counted in elements of the whole selection.
+    /// First element, per axis, relative to the whole selection.
     pub start: Vec<u64>,
-    /// Which elements of the array; with those that overlap.
+    /// Selected elements of the array, including those that overlap with the next part.
     pub selection: Selection,
-    /// The elements.
+    /// The elements, as stored.
     pub bytes: Vec<u8>,
 }
 
 impl ScanPart {
-    /// The values that are meant, as doubles; NaN where there is none.
+    /// Returns the decoded values as doubles; NaN for missing values.
     ///
     /// # Errors
-    /// Those of [`decode`].
+    /// The errors of [`decode`].
     pub fn values(&self, array: &ArrayInfo) -> Result<Vec<f64>> {
         let decoded = decode(&self.bytes, array.dtype, &array.decoding)?;
         let output = array.decoding.output;
@@ -55,7 +55,7 @@ impl ScanPart {
 }
 
 impl Scan {
-    /// Creates a scan of the elements of `selection` at a place; of all elements there without a selection.
+    /// Creates a scan of the elements of `selection` at a place, or of all elements.
     ///
     /// # Errors
     /// `Invalid` for an array, level or selection that does not exist.
@@ -73,7 +73,7 @@ impl Scan {
         Ok(Self { source, dataset, array, level, selection, priority })
     }
 
-    /// The array.
+    /// Returns the array.
     ///
     /// # Errors
     /// None: it was looked up before.
@@ -87,13 +87,14 @@ impl Scan {
         &self.selection
     }
 
-    /// Elements of the selection, saturating.
+    /// Number of elements in the selection, saturating.
     #[must_use]
     pub fn elements(&self) -> u64 {
         self.selection.len().unwrap_or(u64::MAX)
     }
 
-    /// The box that a stored chunk covers, in elements of the selection per axis; `None` where there are no chunks.
+    /// Returns the box that a stored chunk covers, in elements of the selection per axis; `None` if there are no
+    /// chunks.
     ///
     /// # Errors
     /// None: array and level were looked up before.
@@ -103,10 +104,10 @@ impl Scan {
         Ok(grain.map(|grain| grain.iter().zip(steps).map(|(&g, step)| g.div_ceil(step)).collect()))
     }
 
-    /// A box of the selection, `start` and `count` in its elements.
+    /// Returns the scan of a box of this selection, with `start` and `count` in its elements.
     ///
     /// # Errors
-    /// `Invalid` when it lies outside.
+    /// `Invalid` if the box lies outside.
     pub fn of_box(&self, start: &[u64], count: &[u64]) -> Result<Self> {
         let part = |((r, &start), &count): ((&AxisRange, &u64), &u64)| {
             let lies_inside = start.checked_add(count).is_some_and(|end| end <= r.count);
@@ -117,8 +118,9 @@ impl Scan {
         Ok(Self { selection: Selection::new(ranges)?, ..self.clone() })
     }
 
-    /// The parts, in C order of the grid of stored chunks, of at most `part_bytes` each (but at least one element).
-    /// Where `overlap` says so, a part has one more element along the axis, the first one of the next part.
+    /// Returns the parts, in C order of the grid of stored chunks, of at most `part_bytes` each (but at least one
+    /// element). With `overlap` for an axis, a part has one more element along the axis, the first one of the next
+    /// part.
     ///
     /// # Errors
     /// None: array and level were looked up before.
@@ -154,13 +156,14 @@ impl Scan {
         Ok(ScanPart { start, selection, bytes: target.into_vec()? })
     }
 
-    /// Gives every part to `add`, one after another, with the total so far. `on_part` hears how many elements were read.
+    /// Calls `add` with every part in order, and the total so far. `on_part` is called with the number of elements
+    /// read.
     ///
     /// # Errors
-    /// The source's, or those of `add`.
+    /// The errors of the source, or of `add`.
     ///
     /// # Cancel safety
-    /// Dropping it stops reading; a part that is being added is added to its end, unseen.
+    /// Dropping the future stops reading; a call of `add` in progress runs to its end.
     pub async fn fold<T: Send + 'static>(
         &self,
         part_bytes: u64,

@@ -1,10 +1,10 @@
 //! Selections of elements by coordinates, as text: `tas(time=2001-03-01:2001-03-31, lat=40:60, lev=500)`.
 //!
-//! As xarray's `sel` has it: ranges take both ends in, and a date stands for all samples of the year, month, day or time that it names.
-//! It drops its axis where it is as precise as the times of the axis and one sample is of it. A single number is the nearest sample,
-//! and drops its axis. A number outside of the samples, and a date without a sample, is an error that names their range, never another
-//! sample; of a range that reaches beyond them what is there is taken, with a warning. Coordinates are numbers in the axis's units, or
-//! dates where these are a time of one of CF's calendars.
+//! As in xarray's `sel`, ranges include both ends, and a date selects all samples of the year, month, day or time that
+//! it names. A date drops its axis if it is as precise as the times of the axis and selects one sample. A single number
+//! selects the nearest sample, and drops its axis. A number outside of the samples, and a date without a sample, are
+//! errors that name the range of the samples. A range that extends beyond the samples selects the existing ones, with a
+//! warning. Coordinates are numbers in the axis's units, or dates if these are a time in one of CF's calendars.
 
 use std::sync::Arc;
 
@@ -14,9 +14,9 @@ use array::{
     ReadRequest, Result, Selection, Source, Target,
 };
 
-/// Most coordinates of an axis that are read to be searched.
+/// Maximum number of coordinates of an axis that are read for a search.
 const MAX_READ: u64 = 1 << 24;
-/// Most axes named in one selection.
+/// Maximum number of axes named in one selection.
 const MAX_NAMED: usize = array::MAX_AXES;
 
 /// Selections along some axes, by name.
@@ -25,9 +25,9 @@ pub struct CoordinateSelection(Vec<(String, CoordinateIndexer)>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum CoordinateIndexer {
-    /// All from one to another, both taken in; nothing said is the end of the axis.
+    /// All samples from one end to the other, including both; `None` is the end of the axis.
     Range(Option<String>, Option<String>),
-    /// A date, or the number to which the nearest sample is taken.
+    /// A date, or a number that selects the nearest sample.
     Single(String),
 }
 
@@ -36,7 +36,7 @@ fn is_value(text: &str) -> bool {
 }
 
 impl CoordinateIndexer {
-    /// Times of day have colons too: the one that leaves values on both sides is between the ends.
+    /// Times of day contain colons too: the separator is the colon with valid values on both sides.
     fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         if is_value(text) {
@@ -55,10 +55,10 @@ impl CoordinateIndexer {
 }
 
 impl CoordinateSelection {
-    /// Reads what stands between the parentheses.
+    /// Parses the text between the parentheses.
     ///
     /// # Errors
-    /// `Invalid`, quoting what could not be read.
+    /// `Invalid`, quoting the malformed part.
     pub fn parse(text: &str) -> Result<Self> {
         let mut wanted: Vec<(String, CoordinateIndexer)> = Vec::new();
         for part in text.split(',').filter(|part| !part.trim().is_empty()) {
@@ -79,11 +79,11 @@ impl CoordinateSelection {
         Ok(Self(wanted))
     }
 
-    /// Converts it to a selection by index, for an array at full resolution, and warns of ranges that reach beyond the samples. Reads
-    /// coordinates that the description lacks.
+    /// Converts it to a selection by index, for an array at full resolution; returns warnings for ranges that extend
+    /// beyond the samples. Reads coordinates that the description lacks.
     ///
     /// # Errors
-    /// `NotFound` for axes that are not there, `Invalid` for values outside of them; those of the source.
+    /// `NotFound` for axes that do not exist, `Invalid` for values outside of them; the errors of the source.
     pub async fn located(
         &self,
         source: &Arc<dyn Source>,
@@ -116,7 +116,7 @@ impl CoordinateSelection {
     }
 }
 
-/// Units of longitudes by the CF conventions, section 4.2.
+/// Returns whether units are those of longitudes in the CF conventions, section 4.2.
 fn is_longitude(units: &str) -> bool {
     matches!(units, "degrees_east" | "degree_east" | "degree_E" | "degrees_E" | "degreeE" | "degreesE")
 }
@@ -125,7 +125,8 @@ fn last(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }
 
-/// The array of a data set that holds an axis's coordinates: of its name and length, in the same group or above. Texts are none.
+/// Returns the array of a data set with an axis's coordinates: with its name and length, in the same group or above.
+/// Arrays of texts are excluded.
 pub(crate) fn coordinate_array<'a>(
     dataset: &'a Dataset,
     array: &ArrayInfo,
@@ -135,7 +136,7 @@ pub(crate) fn coordinate_array<'a>(
     named_as(dataset, array, axis, |other| other.meaning != Meaning::Text && other.shape() == [size])
 }
 
-/// The array that holds texts in place of an axis's coordinates, one text or one character for each sample.
+/// Returns the array with texts instead of an axis's coordinates, one text or one character for each sample.
 pub(crate) fn text_array<'a>(
     dataset: &'a Dataset,
     array: &ArrayInfo,
@@ -151,7 +152,7 @@ pub(crate) fn text_array<'a>(
     })
 }
 
-/// The innermost array with an axis's name that fits, in the group of `array` or above.
+/// Returns the innermost array with an axis's name that fits, in the group of `array` or above.
 fn named_as<'a>(
     dataset: &'a Dataset,
     array: &ArrayInfo,
@@ -175,7 +176,7 @@ pub(crate) struct AxisCoordinates {
     pub(crate) values: Vec<f64>,
     /// Units and calendar, for a time axis.
     pub(crate) time: Option<TimeUnits>,
-    /// Why it is no time axis.
+    /// Reason that it is not a time axis.
     obstacle: String,
     units: String,
 }
@@ -190,7 +191,7 @@ impl AxisCoordinates {
     }
 
     /// # Errors
-    /// Those of reading; `TooLarge` for more coordinates than are searched.
+    /// The errors of reading; `TooLarge` for too many coordinates.
     pub(crate) async fn of(
         source: &Arc<dyn Source>,
         dataset: &Dataset,
@@ -220,12 +221,12 @@ impl AxisCoordinates {
         Ok(Self::new(values, units, calendar.as_deref().unwrap_or_default()))
     }
 
-    /// Coordinate of a sample; NaN where there is none.
+    /// Returns the coordinate of a sample; NaN if there is none.
     pub(crate) fn value(&self, index: u64) -> f64 {
         usize::try_from(index).ok().and_then(|index| self.values.get(index).copied()).unwrap_or(f64::NAN)
     }
 
-    /// A coordinate as people read it.
+    /// Formats a coordinate for display.
     pub(crate) fn text(&self, value: f64) -> String {
         let date = self.time.and_then(|time| time.text(value));
         date.unwrap_or_else(|| format!("{value}"))
@@ -244,7 +245,7 @@ impl AxisCoordinates {
         }
     }
 
-    /// The values as moments, where they are times.
+    /// Converts a value to a moment, if it is a time.
     fn moment(&self, value: f64) -> f64 {
         self.time.map_or(value, |time| time.moment(value))
     }
@@ -255,7 +256,7 @@ impl AxisCoordinates {
             .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)))
     }
 
-    /// Range of the coordinates, for error messages.
+    /// Returns the range of the coordinates, for error messages.
     fn span(&self) -> String {
         let (low, high) = self.extent();
         let units = if self.time.is_some() || self.units.is_empty() {
@@ -266,7 +267,7 @@ impl AxisCoordinates {
         format!("they go from {} to {}{units}", self.text(low), self.text(high))
     }
 
-    /// The first and the last moment of what was written.
+    /// Returns the first and the last moment of a date or number.
     fn ends_of(&self, text: &str) -> Result<(f64, f64)> {
         if let Some(time) = self.time {
             if let Some(date) = Date::parse(text) {
@@ -306,7 +307,7 @@ impl AxisCoordinates {
                 self.span()
             )));
         }
-        // Either order is meant: along an axis that falls people write both.
+        // Either order is allowed: along a decreasing axis users write both.
         let (low, high) = match (from, to) {
             (Some(a), Some(b)) => (a.0.min(b.0), a.1.max(b.1)),
             (Some(a), None) if rises || moments.len() < 2 => (a.0, f64::INFINITY),
@@ -325,8 +326,8 @@ impl AxisCoordinates {
         Ok(Index::Slice { start: index(start), stop: index(stop), step: 1 })
     }
 
-    /// The lowest and the highest moment that samples stand for. Half a step beyond an outermost sample is still its own: half of the
-    /// way to the next one.
+    /// Returns the lowest and the highest moment that the samples represent. Half a step beyond an outermost sample
+    /// belongs to it: half of the distance to the next one.
     fn reach(&self) -> Option<(f64, f64)> {
         let moments = self.values.iter().map(|&value| self.moment(value));
         let mut sorted: Vec<f64> = moments.filter(|moment| moment.is_finite()).collect();
@@ -337,7 +338,7 @@ impl AxisCoordinates {
         Some((low - below, high + above))
     }
 
-    /// Names the ends of a range that lie beyond what the samples stand for. Of one sample nobody knows how far that is.
+    /// Names the ends of a range that lie beyond the samples. Not for a single sample, whose extent is unknown.
     fn beyond(&self, wanted: &CoordinateIndexer) -> Option<String> {
         let CoordinateIndexer::Range(from, to) = wanted else { return None };
         let (low, high) = self.reach().filter(|_| self.values.len() > 1)?;
@@ -349,7 +350,7 @@ impl AxisCoordinates {
         (!outside.is_empty()).then(|| format!("`{ends}` {verb} outside of the samples; {}", self.span()))
     }
 
-    /// All samples of what a date names; without their axis where it is one, and the date as precise as the axis.
+    /// Selects all samples of a date; drops the axis if it is one sample, and the date is as precise as the axis.
     fn within(&self, time: TimeUnits, date: &Date, text: &str) -> Result<Index> {
         let (low, high) = self.ends_of(text)?;
         let is_in = |&(_, &value): &(usize, &f64)| (low..=high).contains(&time.moment(value));
@@ -372,7 +373,7 @@ impl AxisCoordinates {
         }
     }
 
-    /// The error for a date without a sample, with its neighbors.
+    /// Returns the error for a date without a sample, with its neighbors.
     fn none_in(&self, text: &str, (low, high): (f64, f64)) -> Error {
         let finite = || self.values.iter().copied().filter(|value| value.is_finite());
         let before = finite().filter(|&value| self.moment(value) < low).reduce(f64::max);
@@ -401,7 +402,7 @@ impl AxisCoordinates {
     }
 }
 
-/// Decoded coordinates that the description does not have.
+/// Reads and decodes coordinates that the description does not contain.
 async fn read(source: &Arc<dyn Source>, number: u32, array: &ArrayInfo, size: u64) -> Result<Vec<f64>> {
     let selection = Selection::new([AxisRange { start: 0, count: size, step: 1 }])?;
     let (target, region) = Target::new(&[size], array.dtype.size_bytes())?;

@@ -1,7 +1,7 @@
-//! `get`: copies a selection into a file, slab by slab: the array is never held as a whole.
+//! `get`: copies a selection into a file, slab by slab: the array is never in memory as a whole.
 //!
-//! Values as stored, in the byte order the file kind asks for (the host's for `.npy` and `.raw`), or decoded: scale,
-//! offset and missing values applied.
+//! Values are written as stored, in the byte order of the file kind (the host's for `.npy` and `.raw`), or decoded:
+//! with scale, offset and missing values applied.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,21 +20,21 @@ use crate::output::{ArrayHeader, FileKind, csv, hdf5, meant_attributes, netcdf, 
 use crate::read_slabs::{ReadSlab, slabs};
 use crate::selection_text::ArraySelection;
 
-/// Slabs read at a time, at least: enough to keep a path busy with many small selections. More where there is memory: 256 MiB
-/// fill 10 Gb/s over 200 ms.
+/// Minimum number of slabs that are read concurrently: enough for a path with many small selections. With more memory
+/// it is higher: 256 MiB fill 10 Gb/s over 200 ms.
 const LEAST_UNDER_WAY: u64 = 8;
 const MOST_UNDER_WAY: u64 = 32;
-/// Most selections of one copy.
+/// Maximum number of selections in one copy.
 const MAX_SELECTIONS: usize = 1 << 20;
-/// Largest slab, bytes, where stored chunks are no larger: while some are written others come, also at the end, and what a
-/// connection that gave way has not brought is soon asked for again.
+/// Size of a slab in bytes, unless stored chunks are larger: some slabs are written while others arrive, also at the
+/// end, and the data missing after a lost connection are requested again soon.
 const USUAL_SLAB_BYTES: u64 = 8 << 20;
-/// Largest slab at all, bytes: a chunk that fits is decoded once.
+/// Maximum size of a slab, in bytes: a chunk of this size is decoded once.
 const MAX_SLAB_BYTES: u64 = 32 << 20;
-/// Smallest slab that the memory budget is cut into, bytes.
+/// Minimum size of a slab for a small memory budget, in bytes.
 const MIN_SLAB_BYTES: u64 = 1 << 20;
 
-/// Attributes that say how stored values are decoded (CF).
+/// Attributes that define how stored values are decoded (CF).
 const RECIPE: &[&str] = &[
     "scale_factor",
     "add_offset",
@@ -49,50 +49,50 @@ const RECIPE: &[&str] = &[
 /// Request to copy selections into a file.
 #[derive(Clone, Debug)]
 pub struct GetRequest {
-    /// Which elements; several only for `.raw`, one after another in the file.
+    /// Selections; several only for `.raw`, one after another in the file.
     pub selections: Vec<ArraySelection>,
     /// Level to read; 0 is full resolution.
     pub level: u8,
-    /// Decoded values instead of those stored.
+    /// Whether decoded values are written instead of those stored.
     pub is_decoded: bool,
-    /// The file; its extension says which kind. A file there is replaced, a folder never.
+    /// Output file, whose extension determines the kind. An existing file is replaced, an existing folder never.
     pub output: PathBuf,
-    /// Memory for slabs under way, bytes.
+    /// Memory for slabs in flight, in bytes.
     pub memory_bytes: u64,
 }
 
-/// How far the copy is.
+/// Progress of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CopyProgress {
-    /// Bytes of the result that are written.
+    /// Number of bytes of the result that are written.
     pub done_bytes: u64,
-    /// Bytes of the whole result.
+    /// Size of the whole result, in bytes.
     pub total_bytes: u64,
 }
 
 /// Report of what was written.
 #[derive(Clone, Debug)]
 pub struct GetReport {
-    /// Elements per axis in the file; of several selections those of the last.
+    /// Elements per axis in the file; with several selections those of the last.
     pub shape: Vec<u64>,
     /// Elements per axis of each selection.
     pub selections: Vec<Vec<u64>>,
-    /// Their type; of several selections that of the last.
+    /// Type of the elements; with several selections that of the last.
     pub dtype: DType,
-    /// Bytes of elements.
+    /// Size of the elements, in bytes.
     pub bytes: u64,
-    /// Notes for people on the selections.
+    /// Warnings about the selections, for display.
     pub warnings: Vec<String>,
 }
 
-/// Copies; tells `on_progress` after each slab.
+/// Copies selections; calls `on_progress` after each slab.
 ///
 /// # Errors
-/// Those of the source; `Invalid` for an unknown extension; `Io` when the file cannot be written. Nothing is left
-/// under the output's name then.
+/// The errors of the source; `Invalid` for an unknown extension; `Io` if the file cannot be written. After an error, no
+/// file exists under the output's name.
 ///
 /// # Cancel safety
-/// Dropping it removes what was written so far.
+/// Dropping the future removes the partial output.
 pub async fn get(
     source: Arc<dyn Source>,
     request: &GetRequest,
@@ -125,7 +125,7 @@ pub async fn get(
         on_progress(CopyProgress { done_bytes: total_bytes, total_bytes });
         return Ok(report);
     }
-    // Those of other levels lie elsewhere.
+    // Coordinates of other levels differ.
     let scales =
         if kind == FileKind::NetCdf && last.level == 0 { copied.scales().await? } else { Vec::new() };
     let sink = Arc::new(last.create(request, kind, total_bytes, &scales)?);
@@ -158,12 +158,12 @@ pub async fn get(
     Ok(report)
 }
 
-/// Slabs read at a time, within such memory.
+/// Returns the number of slabs read concurrently, within this memory.
 fn under_way(memory_bytes: u64) -> u64 {
     (memory_bytes / (2 * USUAL_SLAB_BYTES)).clamp(LEAST_UNDER_WAY, MOST_UNDER_WAY)
 }
 
-/// Every pick with its place in the file.
+/// Plans the copy of every selection with its offset in the file.
 fn plan_all(dataset: &Dataset, request: &GetRequest, kind: FileKind) -> Result<Vec<Arc<ArrayCopy>>> {
     let count = request.selections.len();
     if count > MAX_SELECTIONS || (count > 1 && kind != FileKind::Raw) {
@@ -185,7 +185,7 @@ fn end_of(copies: &[Arc<ArrayCopy>]) -> Result<u64> {
     last.begins_at.checked_add(last.size_bytes()?).ok_or_else(too_large)
 }
 
-/// Everything that is decided before the first byte moves.
+/// Plan of the copy of one selection, made before any data are read.
 struct ArrayCopy {
     array: ArrayInfo,
     number: u32,
@@ -195,7 +195,7 @@ struct ArrayCopy {
     resolved: Resolved,
     is_decoded: bool,
     written: ArrayHeader,
-    /// Byte of the file's data.
+    /// Byte offset in the data of the file.
     begins_at: u64,
 }
 
@@ -247,7 +247,7 @@ impl ArrayCopy {
         })
     }
 
-    /// Coordinates as variables of the file, whose axes are those that are left.
+    /// Returns coordinates as variables of the file, whose axes are those that are kept.
     fn variables<'a>(&self, scales: &'a [CoordinateArray]) -> Vec<netcdf::CoordinateVariable<'a>> {
         let mut place = 0;
         let places: Vec<Option<usize>> = self
@@ -297,7 +297,7 @@ impl ArrayCopy {
         FlatOutput::create(&request.output, text.as_bytes(), 0)?.finish()
     }
 
-    /// Coordinates of the selected samples of an axis, as people read them.
+    /// Returns the coordinates of the selected samples of an axis, formatted.
     async fn column(&self, copied: &CopiedArray<'_>, axis: usize) -> Result<Vec<String>> {
         let range = self.resolved.selection.ranges()[axis];
         let mut indices: Vec<u64> = (0..range.count).map(|index| range.index(index)).collect();
@@ -316,7 +316,7 @@ impl ArrayCopy {
         Ok(indices.iter().map(|&index| along.text(along.value(index))).collect())
     }
 
-    /// Coordinates of the selected samples of an axis that has texts for them; `None` also where they are too large.
+    /// Returns the coordinates of the selected samples of an axis with texts; `None` also if they are too large.
     async fn texts(&self, copied: &CopiedArray<'_>, axis: usize) -> Result<Option<Vec<String>>> {
         let found = coordinate_selection::text_array(copied.dataset, copied.array, axis);
         let Some((number, info)) = found else { return Ok(None) };
@@ -342,7 +342,7 @@ impl ArrayCopy {
         Ok(Some(texts))
     }
 
-    /// Refuses tables that nobody could read. A text is one element, of however many bytes.
+    /// Refuses tables that are too large. A text counts as one element, whatever its length.
     fn expect_small(&self, is_text: bool) -> Result<()> {
         let shape = self.resolved.selection.shape();
         let lines = &shape[..shape.len() - usize::from(is_text)];
@@ -394,7 +394,7 @@ impl ArrayCopy {
         FlatOutput::create(&request.output, &header, padded).map(SlabSink::Flat)
     }
 
-    /// Chunks of a file that has some: like the array's own where these fit, else boxes.
+    /// Returns the chunk shape of a chunked file: the array's own where it fits, otherwise boxes.
     fn chunk(&self) -> Vec<u64> {
         let shape = &self.written.shape;
         let item = self.written.dtype.size_bytes() as u64;
@@ -410,7 +410,8 @@ impl ArrayCopy {
         })
     }
 
-    /// The parts to read, lazily: along the chunks of the array for a flat file, along its own for one that has chunks.
+    /// Returns the parts to read, lazily: along the chunks of the array for a flat file, along the file's chunks for a
+    /// chunked one.
     fn parts(&self, sink: &SlabSink, memory_bytes: u64) -> Box<dyn Iterator<Item = ReadSlab> + Send> {
         let each = memory_bytes / (2 * under_way(memory_bytes));
         let item = self.array.dtype.size_bytes().max(self.written.dtype.size_bytes());
@@ -423,7 +424,7 @@ impl ArrayCopy {
         }
     }
 
-    /// Boxes of whole chunks of the file, each mapped back to what it holds of the array.
+    /// Returns boxes of whole chunks of the file, each mapped to the elements of the array.
     fn parts_of_file(
         &self,
         chunk: &[u64],
@@ -440,14 +441,14 @@ impl ArrayCopy {
         let in_file = Selection::all(&whole);
         slabs(&in_file, item_bytes, Some(&grain), most_bytes.max(chunk_bytes)).filter_map(move |part| {
             let counts = part.selection.shape();
-            // `start` counts in the array's order; a reversed axis is mirrored when written.
+            // `start` counts in the array's order; a reversed axis is mirrored when it is written.
             let start = mirrored(&part.start, &counts, &whole, &reversed);
             let picked = ranges.iter().zip(&start).zip(&counts).map(|((range, &at), &count)| AxisRange {
                 start: range.index(at),
                 count,
                 step: range.step,
             });
-            // Parts of a legal selection are legal.
+            // Parts of a valid selection are valid.
             let selection = Selection::new(picked).ok()?;
             Some(ReadSlab { start, selection })
         })
@@ -482,7 +483,7 @@ impl ArrayCopy {
         Ok(size)
     }
 
-    /// Elements of one slab as they stand in the file.
+    /// Converts the elements of one slab to the form of the file.
     fn finished(&self, mut bytes: Vec<u8>, shape: &[u64]) -> Result<Vec<u8>> {
         if self.is_decoded {
             bytes = array::decode(&bytes, self.array.dtype, &self.array.decoding)?;
@@ -502,7 +503,7 @@ impl ArrayCopy {
     }
 }
 
-/// Start of a box of `shape` at `start` when the reversed axes of `whole` are counted from their other end.
+/// Returns the start of a box of `shape` at `start` if the reversed axes of `whole` are counted from their other end.
 fn mirrored(start: &[u64], shape: &[u64], whole: &[u64], reversed: &[bool]) -> Vec<u64> {
     let place = |axis: usize| {
         if reversed[axis] { whole[axis] - start[axis] - shape[axis] } else { start[axis] }
@@ -510,7 +511,7 @@ fn mirrored(start: &[u64], shape: &[u64], whole: &[u64], reversed: &[bool]) -> V
     (0..start.len()).map(place).collect()
 }
 
-/// Attributes of the array for a file that has attributes: units, and for stored values how to decode them.
+/// Returns the attributes of the array for the file: units, and for stored values the attributes for decoding.
 pub(crate) fn attributes(array: &ArrayInfo, is_decoded: bool) -> Attributes {
     let mut all = meant_attributes(array);
     if !array.units.is_empty() {
@@ -521,12 +522,13 @@ pub(crate) fn attributes(array: &ArrayInfo, is_decoded: bool) -> Attributes {
         return all;
     }
     if is_decoded {
-        // Whoever reads the file would decode once more.
+        // Otherwise readers of the file would decode the values again.
         all.retain(|name, _| !RECIPE.contains(&name.as_str()));
         return all;
     }
     for (name, value) in scale_and_offset(decoding) {
-        // The file's own has the right type: of single precision what is decoded is so, too.
+        // The attributes of the file have the right type: decoded values of single precision are of single precision,
+        // too.
         let number = |value: Option<&Attribute>| match value {
             Some(Attribute::Number(value, _)) => Some(value.as_f64().to_bits()),
             _ => None,

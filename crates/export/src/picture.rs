@@ -1,5 +1,5 @@
-//! `render`: what a person wrote on the command line becomes a view, and the view a picture. Files of pictures, and films, are
-//! [`film`](crate::film)'s.
+//! `render`: converts the options of the command line to a view, and the view to a picture. Files of pictures, and
+//! films, are written by [`film`](crate::film).
 
 use std::sync::Arc;
 
@@ -9,19 +9,20 @@ use serde_json::{Map, Value, json};
 use stream::{ColourRange, Film, FilmRequest, Means, Pixels, Regridded, SlabWish, Still};
 use view::{Mode, SpaceAxis, View, ViewRequest, side};
 
-/// Request for a picture, as a person writes it on the command line.
+/// Request for a picture, in the form of the command line.
 #[derive(Clone, Debug, Default)]
 pub struct PictureRequest {
     /// A whole view as JSON; the other fields replace parts of it.
     pub view: Option<String>,
-    /// Fields of the view. Isosurfaces and slices are instead of those in the view. A transfer function that is the name of a color
-    /// map leaves the rest as in the view, or chosen; where another array gives the colors, the map is for those.
+    /// Fields of the view. Isosurfaces and slices replace those of the view. A transfer function that is the name of a
+    /// color map leaves the rest as in the view, or as chosen automatically; if another array gives the colors, the map
+    /// is for those.
     pub fields: ViewRequest,
-    /// Which values colours are spread over, where neither the view nor its fields say it.
+    /// Range of values that colors are spread over, unless the view or its fields contain it.
     pub range: ColourRange,
 }
 
-/// The slices of a view; indices are those of the file, also where the array is drawn on an even grid.
+/// Returns the slices of a view; indices are those of the file, also if the array is drawn on an even grid.
 fn slices_field(asked: &Value, view: &View, dataset: &Dataset, drawn: &Regridded) -> Result<Value> {
     let (number, array) = dataset.find(&view.array)?;
     let slices = asked.as_array().into_iter().flatten();
@@ -54,7 +55,7 @@ fn slice_field(slice: &Value, number: u32, array: &ArrayInfo, drawn: &Regridded)
             Some(axis) => json!(drawn.voxel_of(number, axis, index)?),
             None => json!(index),
         },
-        // The view says what is wrong with it.
+        // The view reports the error.
         (None, None) => slice["at"].clone(),
     };
     let mut slice = slice.clone();
@@ -63,7 +64,7 @@ fn slice_field(slice: &Value, number: u32, array: &ArrayInfo, drawn: &Regridded)
     Ok(slice)
 }
 
-/// Reads which values colours are spread over: `usual`, `full`, or `LOW,HIGH`.
+/// Parses the range of values that colors are spread over: `usual`, `full`, or `LOW,HIGH`.
 ///
 /// # Errors
 /// `Invalid`.
@@ -86,7 +87,7 @@ pub fn parse_range(text: &str) -> Result<ColourRange> {
     })
 }
 
-/// Reads `1024x800`.
+/// Parses a size such as `1024x800`.
 ///
 /// # Errors
 /// `Invalid`.
@@ -101,11 +102,12 @@ pub fn parse_size(text: &str) -> Result<ImageSize> {
     Ok(size)
 }
 
-/// Draws one finished picture, with slabs beside it where they are wanted. `progress` hears blocks present and wanted.
+/// Draws one finished picture, with slabs beside it if requested. `progress` is called with the blocks present and
+/// requested.
 ///
 /// # Errors
-/// What does not fit in the view, blocks that cannot be had; `Unsupported` for what has no slabs: stereo pairs, isosurfaces,
-/// slices, extreme values.
+/// The errors of the view, and of blocks that cannot be fetched; `Unsupported` for pictures without slabs: stereo
+/// pairs, isosurfaces, slices, extreme values.
 pub async fn still(
     source: &Arc<dyn Source>,
     request: &PictureRequest,
@@ -131,7 +133,7 @@ pub async fn still(
     still.ok_or_else(|| Error::internal("expected a picture of one view, found none"))
 }
 
-/// The view that is asked for, of what `drawn` describes.
+/// Returns the requested view of the data that `drawn` describes.
 pub(crate) fn view_of(
     request: &PictureRequest,
     size: ImageSize,
@@ -149,7 +151,7 @@ pub(crate) fn view_of(
     view.merged(&fields(request, size, &view, dataset, drawn)?)
 }
 
-/// The fields that are asked for, as the view of this data set has them.
+/// Returns the requested fields, in the form of the view of this data set.
 fn fields(
     request: &PictureRequest,
     size: ImageSize,
@@ -160,7 +162,7 @@ fn fields(
     let asked = &request.fields;
     check_fits(asked, view, dataset)?;
     let mut fields = asked.fields().clone();
-    // The view has the array's whole name.
+    // The view has the array's full name.
     fields.remove("array");
     if let Some(slices) = asked.get("slices") {
         fields.insert("slices".into(), slices_field(slices, view, dataset, drawn)?);
@@ -176,14 +178,14 @@ fn fields(
     if let Some(direction) = asked.text("camera").and_then(side) {
         fields.insert("camera".into(), camera_from(direction, size, view, dataset)?);
     }
-    // The name of a map is not all of a transfer function: see `colour_map`.
+    // The name of a map is not a whole transfer function: see `color_map`.
     if asked.text("transfer").is_some() {
         fields.remove("transfer");
     }
     Ok(fields)
 }
 
-/// Checks that the array has what is asked for.
+/// Checks that the array supports the request.
 fn check_fits(asked: &ViewRequest, view: &View, dataset: &Dataset) -> Result<()> {
     if let Some(time) = asked.get("time") {
         let (_, array) = dataset.find(&view.array)?;
@@ -207,8 +209,8 @@ fn check_fits(asked: &ViewRequest, view: &View, dataset: &Dataset) -> Result<()>
     Ok(())
 }
 
-/// Whether the volume is to be drawn besides isosurfaces and slices, where nothing says it. Slices need a transfer function, so that
-/// one is given says nothing of the volume; nor does a map for another array's values.
+/// Returns whether the volume is to be drawn besides isosurfaces and slices, if that is not stated. Slices need a
+/// transfer function, so that its presence implies nothing about the volume; nor does a map for another array's values.
 fn is_volume_meant(asked: &ViewRequest) -> bool {
     let is_asked =
         |name: &str| asked.get(name).and_then(Value::as_array).is_some_and(|list| !list.is_empty());
@@ -217,7 +219,7 @@ fn is_volume_meant(asked: &ViewRequest) -> bool {
     !is_asked("slices") && (!is_asked("surfaces") || has_transfer)
 }
 
-/// Colours by an array as a person asks for them; by the one that is drawn, where none is named.
+/// Returns the field for coloring by an array; by the array that is drawn, if none is named.
 fn color_by_field(by: &Value, asked: &ViewRequest, view: &View) -> Result<Value> {
     let map = by.get("map").filter(|map| !map.is_null());
     if let Some((map, other)) = map.zip(asked.text("transfer")) {
@@ -239,7 +241,7 @@ fn camera_from(direction: [f64; 3], size: ImageSize, view: &View, dataset: &Data
     serde_json::to_value(camera).map_err(|e| Error::internal(format!("a camera in JSON: {e}")))
 }
 
-/// The colour map that is asked for by its name.
+/// Returns the requested color map, if it is given by name.
 pub(crate) fn colour_map(request: &PictureRequest) -> Result<Option<String>> {
     let Some(name) = request.fields.text("transfer") else { return Ok(None) };
     if render::color_map_table(name).is_none() {

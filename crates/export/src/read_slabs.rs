@@ -1,9 +1,9 @@
-//! Slabs: a selection cut into boxes that are read one after another, so that a large result needs little memory.
+//! Slabs: a selection split into boxes that are read one after another, so that a large result needs little memory.
 //!
 //! Slabs follow the grid of stored chunks of the level that is read: each chunk belongs to one slab, and so is decoded
-//! once. A chunk that is larger than a slab may be is cut into slabs that come one after another. Where there are no
-//! chunks, slabs are the longest stretches of the C-order result that fit. All is lazy: a selection of 2^60
-//! elements costs nothing until its slabs are read.
+//! once. A chunk that exceeds the maximum size of a slab is split into consecutive slabs. Without chunks, slabs are the
+//! longest runs of the C-order result that fit. All is lazy: a selection of 2^60 elements costs nothing until its slabs
+//! are read.
 
 use array::{AxisRange, Selection};
 use wire::ops::Rows;
@@ -11,13 +11,13 @@ use wire::ops::Rows;
 /// One part of a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadSlab {
-    /// First element, per axis, counted in elements of the result.
+    /// First element, per axis, relative to the result.
     pub start: Vec<u64>,
-    /// Which elements of the array.
+    /// Selected elements of the array.
     pub selection: Selection,
 }
 
-/// The slabs of a selection, of at most `max_bytes` each (but at least one element), in C order of the grid.
+/// Returns the slabs of a selection, of at most `max_bytes` each (but at least one element), in C order of the grid.
 ///
 /// `grain`: the box that is decoded whole, per axis, of the level that is read; see [`array::Level::grain`].
 pub fn slabs(
@@ -29,7 +29,7 @@ pub fn slabs(
     let elements = vec![1; selection.ranges().len()];
     let grain = grain.filter(|g| g.len() == elements.len()).unwrap_or(&elements);
     let boxes = SlabGrid::new(selection.ranges(), item_bytes, grain, max_bytes);
-    // A box that fits is its own only part.
+    // A box that fits is not split.
     boxes.flat_map(move |whole| {
         let parts = SlabGrid::new(whole.selection.ranges(), item_bytes, &elements, max_bytes);
         parts.map(move |part| part.within(&whole.start))
@@ -37,7 +37,7 @@ pub fn slabs(
 }
 
 impl ReadSlab {
-    /// Its own slabs, smaller ones, with places in the same result.
+    /// Splits the slab into smaller ones, with positions in the same result.
     pub fn parts(
         &self,
         item_bytes: usize,
@@ -48,14 +48,14 @@ impl ReadSlab {
         slabs(&self.selection, item_bytes, grain, max_bytes).map(move |part| part.within(&start))
     }
 
-    /// A part of a slab that begins at `start`, with its place in that slab's result.
+    /// Returns a part of a slab that begins at `start`, with its position in that slab's result.
     fn within(mut self, start: &[u64]) -> Self {
         self.start.iter_mut().zip(start).for_each(|(at, before)| *at += before);
         self
     }
 
-    /// How it lies in the C-order result of `shape`: the bytes of one stretch, and where in the result they begin. The
-    /// stretches are the slab's own elements, cut into equal parts.
+    /// Returns the byte ranges of the slab in the C-order result of `shape`: the length of one, and where they begin.
+    /// They are the slab's own elements, split into equal runs.
     pub fn stretches(&self, shape: &[u64], item_bytes: usize) -> (u64, Rows) {
         Rows::of_box(&self.start, &self.selection.shape(), shape, item_bytes)
     }
@@ -65,19 +65,19 @@ impl ReadSlab {
 #[derive(Clone, Copy, Debug)]
 struct GridAxis {
     range: AxisRange,
-    /// Borders lie on multiples of it, in indices of the array.
+    /// Borders lie on multiples of this, in indices of the array.
     grain: u64,
-    /// So many grains in one box.
+    /// Number of grains in one box.
     grains: u64,
 }
 
 impl GridAxis {
-    /// Elements that `grains` of them hold at most.
+    /// Returns the maximum number of elements in `grains` of them.
     fn most(&self) -> u64 {
         self.grains.saturating_mul(self.grain).div_ceil(self.range.step).min(self.range.count)
     }
 
-    /// Elements of the box that begins at element `at`.
+    /// Returns the number of elements of the box that begins at element `at`.
     fn count(&self, at: u64) -> u64 {
         let index = self.range.index(at);
         let border = (index / self.grain).saturating_add(self.grains).saturating_mul(self.grain);
@@ -85,7 +85,7 @@ impl GridAxis {
     }
 }
 
-/// A selection cut into boxes at the borders of grains, in C order.
+/// A selection split into boxes at the borders of grains, in C order.
 #[derive(Debug)]
 struct SlabGrid {
     axes: Vec<GridAxis>,
@@ -94,7 +94,7 @@ struct SlabGrid {
 }
 
 impl SlabGrid {
-    /// Boxes of one grain, grown along the fastest axes while they fit.
+    /// Creates boxes of one grain, extended along the fastest axes while they fit.
     fn new(ranges: &[AxisRange], item_bytes: usize, grain: &[u64], max_bytes: u64) -> Self {
         let axis = |(&range, &grain): (&AxisRange, &u64)| GridAxis { range, grain: grain.max(1), grains: 1 };
         let mut axes: Vec<GridAxis> = ranges.iter().zip(grain).map(axis).collect();
@@ -127,7 +127,7 @@ impl Iterator for SlabGrid {
             step: axis.range.step,
         };
         let ranges = self.axes.iter().zip(&start).zip(&counts).map(part);
-        // Parts of a legal selection are legal.
+        // Parts of a valid selection are valid.
         let selection = Selection::new(ranges).ok()?;
         let mut after = start.clone();
         for axis in (0..after.len()).rev() {

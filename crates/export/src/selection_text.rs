@@ -1,5 +1,5 @@
 //! Selections of elements as text: `u[0:10, ::2, 3, :]`, `grid/rho`, `[::4]`, `"a [b]"[0]`; or by coordinates,
-//! `tas(time=2001-03, lat=40:60)`, see [`sel`](crate::coordinate_selection).
+//! `tas(time=2001-03, lat=40:60)`, see [`coordinate_selection`](crate::coordinate_selection).
 
 use std::sync::Arc;
 
@@ -7,24 +7,24 @@ use array::{ArrayInfo, Dataset, Error, Indexing, Resolved, Result, Source};
 
 use crate::coordinate_selection::CoordinateSelection;
 
-/// A parsed pick, not yet checked against a data set.
+/// A parsed selection, not yet checked against a data set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArraySelection {
-    /// Name of the array; empty where there is one.
+    /// Name of the array; empty if there is only one.
     pub array: String,
     /// Indices between the brackets.
     pub indexing: Indexing,
-    /// Text between parentheses, in place of the brackets.
+    /// Text between parentheses, instead of the brackets.
     pub by_coordinate: Option<CoordinateSelection>,
-    /// Line of the list that it stood in, the first is 1; none where it stood alone.
+    /// Line of the list that contained it, from 1; `None` for a single selection.
     pub line: Option<usize>,
 }
 
 impl ArraySelection {
-    /// Reads a pick. A name with brackets, or with spaces at its ends, stands in single or double quotes.
+    /// Parses a selection. A name with brackets, or with spaces at its ends, has single or double quotes.
     ///
     /// # Errors
-    /// `Invalid`, saying what was expected.
+    /// `Invalid`, with the expected form.
     pub fn parse(text: &str) -> Result<Self> {
         let bad = || {
             Error::invalid(format!(
@@ -55,10 +55,10 @@ impl ArraySelection {
         Ok(Self { array: name.to_owned(), indexing, by_coordinate: None, line: None })
     }
 
-    /// Reads a list of picks, one per line; empty lines and those that begin with `#` are passed over.
+    /// Parses a list of selections, one per line; empty lines and those that begin with `#` are skipped.
     ///
     /// # Errors
-    /// As [`Pick::parse`], naming the line.
+    /// As [`ArraySelection::parse`], naming the line.
     pub fn parse_lines(text: &str) -> Result<Vec<Self>> {
         let is_pick = |line: &str| !line.is_empty() && !line.starts_with('#');
         let lines = (1..).zip(text.lines().map(str::trim)).filter(|(_, line)| is_pick(line));
@@ -73,7 +73,7 @@ impl ArraySelection {
     /// Converts a selection by coordinates to one by index, at full resolution, with warnings; others stay as they are.
     ///
     /// # Errors
-    /// Those of [`ByCoordinate::located`]; `Invalid` for another level.
+    /// The errors of [`CoordinateSelection::located`]; `Invalid` for another level.
     pub async fn located(
         &self,
         source: &Arc<dyn Source>,
@@ -102,8 +102,8 @@ impl ArraySelection {
     /// Applies it to a level of a data set's array.
     ///
     /// # Errors
-    /// `NotFound` for the array (listing what there is), `Invalid` for indices outside, and where no array is named
-    /// though there are several; each with the line, where there is one.
+    /// `NotFound` for the array (listing the existing ones), `Invalid` for indices outside, and if no array is named
+    /// though there are several; each with the line, if there is one.
     pub fn resolve<'a>(&self, dataset: &'a Dataset, level: u8) -> Result<(u32, &'a ArrayInfo, Resolved)> {
         self.resolved(dataset, level).map_err(|error| self.at_line(error))
     }
@@ -131,7 +131,8 @@ impl ArraySelection {
     }
 }
 
-/// Position of the parenthesis of a selection by coordinates, which closes at the end of the text and holds `AXIS=...` or nothing.
+/// Returns the position of the parenthesis of a selection by coordinates, which closes at the end of the text and
+/// contains `AXIS=...` or nothing.
 fn by_coordinate_at(text: &str) -> Option<usize> {
     let at = text.find('(')?;
     let inside = text[at + 1..].strip_suffix(')')?;

@@ -1,4 +1,4 @@
-//! Statistics of a selection, gathered part by part with bounded memory.
+//! Statistics of a selection, computed part by part in bounded memory.
 
 use std::sync::Arc;
 
@@ -8,16 +8,16 @@ use wire::ops::{Histogram, Stats, StatsRequest};
 
 use crate::bounded_scan::{MOST_PART_BYTES, PARTS_IN_MEMORY, Scan, ScanPart};
 
-/// More memory than this makes it no faster, bytes.
+/// Maximum memory that makes the computation faster, in bytes.
 pub const MOST_BYTES: u64 = PARTS_IN_MEMORY * MOST_PART_BYTES;
 
-/// Reads what `request` names and counts it, in `memory_bytes` of memory.
+/// Computes the statistics of the elements that `request` names, in `memory_bytes` of memory.
 ///
 /// # Errors
-/// `Invalid` for a selection or level that is none; the source's.
+/// `Invalid` for a selection or level that does not exist; the errors of the source.
 ///
 /// # Cancel safety
-/// Dropping it stops reading.
+/// Dropping the future stops reading.
 pub async fn gather(
     source: &Arc<dyn Source>,
     request: &StatsRequest,

@@ -1,4 +1,4 @@
-//! Annotations of pictures: names, times, scales and legends, in the words of the data set.
+//! Annotations of pictures: names, times, scales and legends, with the names of the data set.
 
 use array::{ArrayInfo, Attribute, Axis, AxisKind, Coordinates, Dataset, Result};
 use render::{ImageSize, Key, Notes, Span, TransferFunction, VolumeView};
@@ -19,7 +19,7 @@ pub(super) fn annotations(view: &View, size: ImageSize, dataset: &Dataset) -> Re
         range,
         opacity: Vec::new(),
     };
-    // Of surfaces and slices alone only slices have the colours of the transfer function.
+    // In pictures of surfaces and slices alone, only slices have the colors of the transfer function.
     let has_colours = view.mode != Mode::Surfaces || !view.slices.is_empty();
     let transfer = view.transfer.as_ref().filter(|_| has_colours);
     let transfer = transfer.map(|transfer| legend(&transfer.map, transfer.range));
@@ -36,14 +36,14 @@ pub(super) fn annotations(view: &View, size: ImageSize, dataset: &Dataset) -> Re
     let levels = (0..if has_grids { array.levels.len() } else { 0 }).rev();
     let when = time_text(dataset, array, view.time);
     let (what, values, transfer, surfaces) = match colours {
-        // Nothing else says what is shown, nor at which values; surfaces have no colours of their own.
+        // Names the array and the values of its surfaces, which have no colors of their own.
         Some((values, legend)) => {
             let at: Vec<String> =
                 view.surfaces.iter().map(|s| Key::of_value(s.color, s.value, "").text).collect();
             let shown = if at.is_empty() { own } else { format!("{own} = {}", at.join(", ")) };
             (Some(format!("{shown}, coloured by {values}")), values, Some(legend), Vec::new())
         }
-        // The legend says it, where there is one.
+        // The legend names the array, if there is one.
         None => (transfer.is_none().then(|| own.clone()), own, transfer, surfaces),
     };
     let brightness: u32 = view.background.iter().map(|&c| u32::from(c)).sum();
@@ -61,8 +61,8 @@ pub(super) fn annotations(view: &View, size: ImageSize, dataset: &Dataset) -> Re
     })
 }
 
-/// Text that names an array's values at a position: its name and units, and the index on each axis of more than one
-/// element that is neither space nor time.
+/// Describes an array's values at a position: name and units, and the index on each axis of more than one element that
+/// is neither space nor time.
 fn values_of(array: &ArrayInfo, position: &[u64]) -> String {
     let units = match written(&array.units) {
         "" => String::new(),
@@ -75,12 +75,12 @@ fn values_of(array: &ArrayInfo, position: &[u64]) -> String {
     format!("{}{units}{}", array.name, places.collect::<String>())
 }
 
-/// Units as a picture has them: CF's `1` of plain numbers is none.
+/// Returns units for display; empty for CF's `1`, the unit of plain numbers.
 fn written(units: &str) -> &str {
     if units.trim() == "1" { "" } else { units }
 }
 
-/// Which time a step is, in words; `None` for an array without time.
+/// Formats the time of a step; `None` for an array without time.
 fn time_text(dataset: &Dataset, array: &ArrayInfo, step: u64) -> Option<String> {
     let axis = &array.axes[array.time_axis()?];
     let count = array.shape()[array.time_axis()?];
@@ -99,7 +99,7 @@ fn time_text(dataset: &Dataset, array: &ArrayInfo, step: u64) -> Option<String> 
     Some(date.unwrap_or_else(|| Key::of_value([0; 3], value, &axis.units).text))
 }
 
-/// Least distance of samples that follow each other; 0 where it is not known.
+/// Returns the minimum distance of consecutive samples; 0 if it is not known.
 fn least_step(coordinates: &Coordinates) -> f64 {
     match coordinates {
         Coordinates::Index => 0.0,
@@ -111,8 +111,8 @@ fn least_step(coordinates: &Coordinates) -> f64 {
     }
 }
 
-/// Range of an axis that the picture does not show to scale: by its coordinates, or by index where it has none beside
-/// other axes that have some, or where the picture does not follow them.
+/// Returns the range of an axis that the picture does not show to scale: by its coordinates, or by index if it has none
+/// beside other axes that have some, or if the picture does not follow them.
 #[expect(clippy::cast_precision_loss, reason = "a length in voxels")]
 fn span(array: &ArrayInfo, kind: AxisKind) -> Option<Span> {
     let (number, axis) = array.axes.iter().enumerate().find(|(_, axis)| axis.kind == kind)?;
@@ -128,7 +128,7 @@ fn span(array: &ArrayInfo, kind: AxisKind) -> Option<Span> {
     let (from, to) = match &axis.coordinates {
         Coordinates::Regular { origin, step } => (*origin, origin + last * step),
         Coordinates::Explicit(samples) if samples.len() == 1 => (samples[0], samples[0]),
-        // Uneven axes that the picture follows are regular by now.
+        // The picture follows uneven axes on an even grid, so they are regular here.
         Coordinates::Explicit(_) => return Some(along(0.0, last, "(index)")),
         Coordinates::Index => {
             let is_index = |other: &Axis| other.coordinates == Coordinates::Index;
@@ -139,13 +139,14 @@ fn span(array: &ArrayInfo, kind: AxisKind) -> Option<Span> {
     let near = |a: f64, b: f64| (a - b).abs() <= 1e-6 * (to - from).abs();
     let is_even = matches!(axis.coordinates, Coordinates::Regular { .. });
     let is_in_place = is_even && near(drawn(0.0), from) && near(drawn(last), to);
-    // A volume that is turned or shifted in the world is to scale where its steps are as long as they say: the box says where it is.
+    // A volume that is rotated or shifted in the world is to scale if its steps have their declared lengths: the box
+    // shows its position.
     let length = (0..3).map(|row| world.0[row][place].powi(2)).sum::<f64>().sqrt();
     let is_elsewhere = matches!(axis.coordinates, Coordinates::Regular { origin, .. } if origin == 0.0);
-    // Depths are said as such, though the world has their heights.
+    // Depths are labeled as depths, though the world has their heights.
     let is_depth = kind == AxisKind::Z && near(drawn(0.0), -from) && near(drawn(last), -to);
     let is_to_scale = is_in_place || is_elsewhere && !is_depth && near(length * last, (to - from).abs());
-    // An end at -0.005 of 5000 is at 0.
+    // An end at -0.005 of 5000 is rounded to 0.
     let grain = 10f64.powf((to - from).abs().log10().floor() - 3.0);
     let rounded = |end: f64| if grain.is_normal() { (end / grain).round() * grain + 0.0 } else { end };
     (!is_to_scale).then(|| along(rounded(from), rounded(to), written(&axis.units)))

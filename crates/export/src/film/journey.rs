@@ -1,4 +1,4 @@
-//! Which pictures there are: of which time steps, and where from.
+//! Sequence of pictures: their time steps and cameras.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::MAX_PICTURES;
 
-/// Largest file of a journey's places, bytes.
+/// Maximum size of a file with the cameras of a journey, in bytes.
 const MAX_JOURNEY_BYTES: u64 = 4 << 20;
 
 /// Time steps from `start` to before `stop`; by default all.
@@ -30,7 +30,7 @@ impl Default for TimeSteps {
 impl FromStr for TimeSteps {
     type Err = Error;
 
-    /// `START:STOP[:STEP]` as in a selection; each may be left out.
+    /// Parses `START:STOP[:STEP]` as in a selection; each part is optional.
     fn from_str(text: &str) -> Result<Self> {
         let bad = || {
             Error::invalid(format!(
@@ -51,13 +51,13 @@ impl FromStr for TimeSteps {
 }
 
 impl TimeSteps {
-    /// How many, where both ends were named.
+    /// Returns the number of steps, if both ends are given.
     pub(super) fn count(self) -> Option<u32> {
         let (start, stop) = (self.start.unwrap_or(0), self.stop?);
         u32::try_from(stop.checked_sub(start)?.div_ceil(self.step)).ok()
     }
 
-    /// The steps, of `count` that there are.
+    /// Returns the steps, of `count` existing ones.
     pub(super) fn of(self, count: u64) -> Result<Vec<u64>> {
         let (start, stop) = (self.start.unwrap_or(0), self.stop.unwrap_or(count));
         if start >= stop || stop > count {
@@ -75,19 +75,19 @@ impl TimeSteps {
     }
 }
 
-/// How the camera travels.
+/// Motion of the camera.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Journey {
-    /// About what it looks at, by so many degrees.
+    /// Rotation about the point that it looks at, in degrees.
     Turn(f64),
-    /// Through the cameras of a JSON file: a list of cameras as in a view, or of views.
+    /// Path through the cameras of a JSON file: a list of cameras as in a view, or of views.
     Through(PathBuf, CameraPath),
 }
 
 impl FromStr for Journey {
     type Err = Error;
 
-    /// `turn`, `turn:DEGREES`, or the name of a file, with `straight:` before it for a way of lines.
+    /// Parses `turn`, `turn:DEGREES`, or the name of a file, with `straight:` before it for straight lines.
     fn from_str(text: &str) -> Result<Self> {
         let degrees = match text.split_once(':') {
             None if text == "turn" => "360",
@@ -103,7 +103,7 @@ impl FromStr for Journey {
 }
 
 impl Journey {
-    /// The cameras of so many pictures, from `first` on.
+    /// Returns the cameras of `pictures` pictures, beginning with `first`.
     pub(super) fn cameras(&self, first: &Camera, pictures: u32) -> Result<Vec<Camera>> {
         match self {
             Self::Turn(degrees) => Ok(render::turn(first, *degrees, pictures)),
@@ -121,7 +121,7 @@ impl Journey {
     }
 }
 
-/// The cameras that a file lists.
+/// Reads the cameras that a file lists.
 fn places(path: &Path) -> Result<Vec<Camera>> {
     let mut text = Vec::new();
     std::fs::File::open(path)?.take(MAX_JOURNEY_BYTES + 1).read_to_end(&mut text)?;

@@ -1,6 +1,7 @@
-//! Pictures in files: one, or many of time steps and of a camera that travels, numbered or as a film.
+//! Pictures in files: one, or many of time steps and a moving camera, numbered or as a film.
 //!
-//! What a picture shows is [`picture`](crate::picture)'s business; here is which pictures there are, and how each is written.
+//! [`picture`](crate::picture) defines the content of a picture; this module determines the sequence of pictures, and
+//! writes them.
 
 mod annotations;
 mod journey;
@@ -28,34 +29,34 @@ pub use self::slab_pictures::{SlabPictureRequest, check_slabs_output, draw_slabs
 pub use crate::output::mp4::VideoCodec;
 use crate::picture::{PictureRequest, colour_map, view_of};
 
-/// Most pictures of one command: a quarter of an hour at 25 a second.
+/// Maximum number of pictures of one command: a quarter of an hour at 25 per second.
 pub const MAX_PICTURES: u32 = 22_500;
-/// Examples of names for several outputs, as error messages give them.
+/// Examples of names for several outputs, for error messages.
 const PICTURES_SUCH_AS: &str = "`x-%04d.png`, or a film, `x.mp4`,";
-/// Pictures of a camera's journey where nobody says how many.
+/// Default number of pictures of a camera's journey.
 const JOURNEY_PICTURES: u32 = 100;
 
-/// Which pictures are drawn.
+/// Request for one or more pictures.
 #[derive(Clone, Debug)]
 pub struct PicturesRequest {
     /// Content of each picture.
     pub picture: PictureRequest,
-    /// Time steps, instead of the picture's one; a film whose camera stands has all there are.
+    /// Time steps, instead of the picture's one; by default all for a film with a fixed camera.
     pub times: Option<TimeSteps>,
-    /// How the camera travels from the first picture to the last one.
+    /// Motion of the camera from the first picture to the last one.
     pub journey: Option<Journey>,
-    /// How many; the time steps are spread over them. By default as many as there are time steps, or 100.
+    /// Number of pictures; the time steps are spread over them. By default the number of time steps, or 100.
     pub pictures: Option<u32>,
-    /// How a film is written.
+    /// Options of a film.
     pub track: FilmOptions,
-    /// With the volume's box, a scale bar and a legend.
+    /// Whether the volume's box, a scale bar and a legend are drawn.
     pub is_annotated: bool,
-    /// Slabs beside each picture, and the file that they go to: with a place for the number as pictures have.
+    /// Slabs beside each picture, and their file, with a placeholder for the number as for pictures.
     pub slabs: Option<(PathBuf, SlabWish)>,
 }
 
 impl From<PictureRequest> for PicturesRequest {
-    /// One picture, plain.
+    /// Requests one picture, without annotations.
     fn from(picture: PictureRequest) -> Self {
         Self {
             picture,
@@ -70,16 +71,17 @@ impl From<PictureRequest> for PicturesRequest {
 }
 
 impl PicturesRequest {
-    /// Whether it asks for more than one picture, as far as can be seen without the data.
+    /// Returns whether more than one picture is requested, as far as is known without the data.
     #[must_use]
     pub fn is_several(&self) -> bool {
         self.times.is_some() || self.journey.is_some() || self.pictures.is_some()
     }
 
-    /// Whether outputs have places for the pictures' numbers, as far as their count is known without the data.
+    /// Checks that outputs have placeholders for the pictures' numbers, as far as their count is known without the
+    /// data.
     ///
     /// # Errors
-    /// `Invalid`, saying what works.
+    /// `Invalid`, with valid forms.
     pub fn check_numbers(&self, output: &Path) -> Result<()> {
         let of_journey = self.journey.as_ref().map_or(1, |_| JOURNEY_PICTURES);
         let of_times = self.times.and_then(TimeSteps::count).unwrap_or(1);
@@ -98,26 +100,27 @@ impl PicturesRequest {
 /// Result of drawing.
 #[derive(Clone, Debug)]
 pub struct DrawnPictures {
-    /// How many pictures.
+    /// Number of pictures.
     pub pictures: u32,
-    /// Record of what the last picture shows.
+    /// Record of the content of the last picture.
     pub truth: Truth,
-    /// Its view, with everything filled in that was left open.
+    /// View of the last picture, with all defaults filled in.
     pub view: View,
     /// Statistics of the values that it shows, if known.
     pub values: Option<Values>,
 }
 
-/// Draws pictures into files: `output` ends in `.png` or `.exr`, with `%d` or `%04d` in its name for several (numbers from 0),
-/// or in `.mp4`. Of a `company` of processes, which all make the same call, rank 0 writes them and the others get `None`.
-/// `progress` hears blocks present and wanted of a single picture, else pictures done and asked for.
+/// Draws pictures into files: `output` ends in `.png` or `.exr`, with `%d` or `%04d` in its name for several (numbers
+/// from 0), or in `.mp4`. In a `company` of processes, which all make the same call, rank 0 writes them and the others
+/// get `None`. `progress` is called with the blocks present and requested of a single picture, otherwise with the
+/// pictures completed and requested.
 ///
 /// # Errors
-/// What does not fit in the view, blocks that cannot be had, `Io`. Pictures that were finished before stay. Of processes rank 0
-/// hears what is wrong at any.
+/// The errors of the view, of blocks that cannot be fetched, and `Io`. Pictures that were finished before stay. In a
+/// company, rank 0 gets the error of any process.
 ///
 /// # Cancel safety
-/// Dropping it leaves the pictures that are finished; of a film nothing.
+/// Dropping the future leaves the finished pictures; an unfinished film is removed.
 pub async fn draw(
     source: &Arc<dyn Source>,
     request: &PicturesRequest,
@@ -143,7 +146,7 @@ pub async fn draw(
     let (slabs_output, slabs) = request.slabs.clone().unzip();
     let mut sink = PictureSink::open(output, kind, size, &request.track)?;
     let colour_map = colour_map(&request.picture)?;
-    // Notes lie behind what the volume leaves transparent.
+    // Annotations lie behind transparent parts of the volume.
     let pixels =
         if request.is_annotated || kind == PictureFileKind::Exr { Pixels::Full } else { Pixels::Rgb8 };
     let film =
@@ -175,7 +178,7 @@ pub async fn draw(
             }
             sink.take(done, &still.image, still.view.background).map(|()| sink)
         };
-        // The next one's blocks come meanwhile.
+        // The blocks of the next picture are fetched meanwhile.
         let taken = tokio::task::spawn_blocking(finish).await;
         sink = taken.map_err(|e| Error::internal(format!("a picture could not be written: {e}")))??;
         done += 1;
@@ -198,8 +201,8 @@ pub async fn agreed<T: Send + 'static>(ranks: Arc<dyn Communicator>, own: Result
     agreeing.await.map_err(|e| Error::internal(format!("agreeing with other ranks: {e}")))?
 }
 
-/// Checks that a film has more than one picture, unless the number of pictures was asked for. `remedy` begins the
-/// advice in the error.
+/// Checks that a film has more than one picture, unless the number of pictures was given. `remedy` begins the advice in
+/// the error.
 fn check_several(count: u32, asked: Option<u32>, remedy: &str) -> Result<()> {
     if count > 1 || asked.is_some() {
         return Ok(());
@@ -210,8 +213,8 @@ fn check_several(count: u32, asked: Option<u32>, remedy: &str) -> Result<()> {
     )))
 }
 
-/// The time step, of so many, of a picture of so many: all are shown as long where there are more pictures than steps, the first
-/// and the last are among those shown where there are fewer.
+/// Returns the time step of a picture. With more pictures than steps, all steps are shown for equal times; with fewer,
+/// the first and the last step are included.
 fn step_of(number: usize, pictures: usize, steps: usize) -> usize {
     if (2..steps).contains(&pictures) {
         number * (steps - 1) / (pictures - 1)
@@ -220,7 +223,7 @@ fn step_of(number: usize, pictures: usize, steps: usize) -> usize {
     }
 }
 
-/// One view for each picture.
+/// Returns one view for each picture.
 fn views(
     request: &PicturesRequest,
     size: ImageSize,
@@ -228,7 +231,7 @@ fn views(
     drawn: &Regridded,
     kind: PictureFileKind,
 ) -> Result<Vec<View>> {
-    // Each picture's time is set below; the box that a camera frames is that of all.
+    // Each picture's time is set below; the camera frames the common box.
     let base = view_of(&request.picture, size, dataset, drawn)?;
     let is_of_all =
         kind.is_film() && request.journey.is_none() && request.picture.fields.get("time").is_none();

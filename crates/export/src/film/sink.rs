@@ -13,16 +13,16 @@ use crate::output::mp4::{DecoderSetup, Mp4, VideoCodec};
 /// How a film is written.
 #[derive(Clone, Copy, Debug)]
 pub struct FilmOptions {
-    /// Rate, pictures a second.
+    /// Frame rate, in pictures per second.
     pub pictures_per_sec: f64,
-    /// How true to the pictures; only of films.
+    /// Quality of the encoding; only for films.
     pub quality: Quality,
-    /// Format of the pictures in it.
+    /// Codec of the film.
     pub codec: VideoCodec,
 }
 
 impl Default for FilmOptions {
-    /// 25 pictures a second, H.264.
+    /// 25 pictures per second, H.264.
     fn default() -> Self {
         Self { pictures_per_sec: 25.0, quality: Quality::default(), codec: VideoCodec::default() }
     }
@@ -31,7 +31,7 @@ impl Default for FilmOptions {
 /// Kind of file to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PictureFileKind {
-    /// 8 bits over the view's background.
+    /// 8 bits, over the view's background.
     Png,
     /// Floats without background, linear light.
     Exr,
@@ -70,19 +70,19 @@ impl PictureFileKind {
     }
 }
 
-/// Whether an output of this name is a film.
+/// Returns whether an output of this name is a film.
 ///
 /// # Errors
-/// `Invalid` for names of files that are not written, saying what works.
+/// `Invalid` for names of unsupported kinds, with the supported ones.
 pub fn is_film(path: &Path) -> Result<bool> {
     PictureFileKind::of(path).map(PictureFileKind::is_film)
 }
 
-/// Whether an output can be written, before anything is asked of anybody: its ending, its folder, and of a film the pictures'
-/// size and rate.
+/// Checks that an output can be written, before any data are requested: its extension, its folder, and the pictures'
+/// size and rate for a film.
 ///
 /// # Errors
-/// `Invalid`, `NotFound` and `Denied`, saying what works.
+/// `Invalid`, `NotFound` and `Denied`, with valid forms.
 pub fn check_output(path: &Path, size: ImageSize, track: &FilmOptions) -> Result<()> {
     if PictureFileKind::of(path)?.is_film() {
         check_film(size, track.pictures_per_sec)?;
@@ -90,7 +90,7 @@ pub fn check_output(path: &Path, size: ImageSize, track: &FilmOptions) -> Result
     check_place(path)
 }
 
-/// Whether a file can be made in the folder where it is to be.
+/// Checks that a file can be created in the folder of the output.
 pub(super) fn check_place(path: &Path) -> Result<()> {
     if path.is_dir() {
         return Err(Error::invalid(format!(
@@ -195,12 +195,12 @@ pub(super) fn check_numbered(path: &Path, count: u32, such_as: &str) -> Result<(
     )))
 }
 
-/// A name with its number, where it has a place for one.
+/// Returns the name with a number, if it has a placeholder.
 pub(super) fn numbered_or_as_is(path: &Path, number: u32) -> PathBuf {
     numbered(path, number).unwrap_or_else(|| path.to_owned())
 }
 
-/// A name with its number in the place of `%d` or `%04d`; `None` where it has no such place.
+/// Returns the name with a number instead of `%d` or `%04d`; `None` if it has no such placeholder.
 fn numbered(path: &Path, number: u32) -> Option<PathBuf> {
     let name = path.file_name()?.to_str()?;
     let (before, rest) = name.split_once('%')?;

@@ -1,4 +1,4 @@
-//! Slabs from a file as other cameras see them: pictures without the data, nor a way to them.
+//! Pictures of slabs from a file by other cameras: without the data, and without a connection.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -12,36 +12,37 @@ use view::View;
 use super::sink::{PictureFileKind, PictureSink, check_numbered, check_place};
 use super::{FilmOptions, JOURNEY_PICTURES, Journey, MAX_PICTURES, PICTURES_SUCH_AS, check_several};
 
-/// Ending of files of slabs.
+/// Extension of files of slabs.
 const EXTENSION: &str = "slabs";
-/// Largest file of slabs, bytes: as many texels as a set may have, which hardly ever grow when they are deflated, and the rest.
+/// Maximum size of a file of slabs, in bytes: for the maximum number of texels, which rarely grow when deflated, and
+/// the header.
 const MAX_FILE_BYTES: u64 = Slabs::MAX_TEXELS * 4 + (64 << 20);
 
-/// From where slabs are looked at.
+/// Request for pictures of slabs.
 #[derive(Clone, Debug, Default)]
 pub struct SlabPictureRequest {
-    /// A view as JSON: its camera and background are taken.
+    /// View as JSON, of which camera and background are used.
     pub view: Option<String>,
-    /// A camera as JSON, instead of the view's; by default that of the picture that the slabs are beside.
+    /// Camera as JSON, instead of the view's; by default that of the picture that the slabs belong to.
     pub camera: Option<String>,
-    /// How the camera travels from the first picture to the last one.
+    /// Motion of the camera from the first picture to the last one.
     pub journey: Option<Journey>,
-    /// How many pictures; by default 1, or 100 of a journey.
+    /// Number of pictures; by default 1, or 100 for a journey.
     pub pictures: Option<u32>,
-    /// How a film is written.
+    /// Options of a film.
     pub track: FilmOptions,
 }
 
-/// Whether a location is a file of slabs on this machine, by its name.
+/// Returns whether a location is a file of slabs on this machine, by its name.
 #[must_use]
 pub fn is_slabs(location: &str) -> bool {
     has_ending(Path::new(location)) && Path::new(location).is_file()
 }
 
-/// Whether slabs can be written to a file of this name, in the folder that it names.
+/// Checks that slabs can be written to a file of this name, in its folder.
 ///
 /// # Errors
-/// `Invalid`, `NotFound` and `Denied`, saying what works.
+/// `Invalid`, `NotFound` and `Denied`, with valid forms.
 pub fn check_slabs_output(path: &Path) -> Result<()> {
     if has_ending(path) {
         return check_place(path);
@@ -57,7 +58,7 @@ fn has_ending(path: &Path) -> bool {
 /// Reads a file of slabs.
 ///
 /// # Errors
-/// `Io`; `TooLarge`, `Corrupt` and `Unsupported` for what is none.
+/// `Io`; `TooLarge`, `Corrupt` and `Unsupported` for other files.
 pub fn read_slabs(path: &Path) -> Result<Slabs> {
     let named = |e: Error| e.context(format!("`{}`", path.display()));
     let file = File::open(path).map_err(|e| named(e.into()))?;
@@ -69,10 +70,10 @@ pub fn read_slabs(path: &Path) -> Result<Slabs> {
     decode_slabs_from(BufReader::new(file)).map_err(named)
 }
 
-/// Draws slabs into files as [`draw`](super::draw) draws data; says how many pictures that were. Blocks the thread.
+/// Draws slabs into files as [`draw`](super::draw) draws data; returns the number of pictures. Blocks the thread.
 ///
 /// # Errors
-/// `Invalid` for what cannot be asked for, `Io`. Pictures that were finished before stay.
+/// `Invalid` for a request that cannot be met, `Io`. Pictures that were finished before stay.
 pub fn draw_slabs(
     slabs: &Slabs,
     request: &SlabPictureRequest,
@@ -97,7 +98,7 @@ pub fn draw_slabs(
     Ok(count)
 }
 
-/// One for each picture.
+/// Returns one camera for each picture.
 fn cameras(slabs: &Slabs, request: &SlabPictureRequest, view: &View) -> Result<Vec<Camera>> {
     let read = |text: &str| {
         serde_json::from_str::<Camera>(text).map_err(|e| {

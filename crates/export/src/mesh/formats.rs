@@ -1,7 +1,7 @@
 //! Files of triangles: binary PLY, glTF 2.0 in one file (`.glb`), VTK's PolyData (`.vtp`, raw appended data).
 //!
-//! PLY and VTP keep positions as doubles in world coordinates. glTF knows single precision only: positions are written
-//! about their middle, which a node's translation adds again.
+//! PLY and VTP store positions as doubles in world coordinates. glTF has single precision only: positions are stored
+//! relative to their center, which a node's translation adds again.
 
 use std::io::Write;
 use std::path::Path;
@@ -18,14 +18,14 @@ pub(super) enum MeshKind {
     Vtp,
 }
 
-/// Largest GLB: its lengths have 32 bits.
+/// Maximum size of a GLB file, in bytes: its lengths have 32 bits.
 const MAX_GLB_BYTES: usize = u32::MAX as usize;
 
 impl MeshKind {
-    /// By the file's extension.
+    /// Determines the kind by the file's extension.
     ///
     /// # Errors
-    /// `Invalid`, listing what works.
+    /// `Invalid`, listing the supported extensions.
     pub(super) fn of(path: &Path) -> Result<Self> {
         match path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase().as_str() {
             "ply" => Ok(Self::Ply),
@@ -93,7 +93,7 @@ fn write_glb(mesh: &Mesh, to: &mut impl Write) -> Result<()> {
         ],
     });
     let mut text = document.to_string().into_bytes();
-    // Chunks are whole multiples of four bytes; JSON is filled up with blanks.
+    // Chunks are multiples of four bytes; JSON is padded with blanks.
     text.resize(text.len().next_multiple_of(4), b' ');
     let total = 12 + 8 + text.len() + 8 + positions + indices;
     if total > MAX_GLB_BYTES {

@@ -1,4 +1,4 @@
-//! `get --iso`: an isosurface as a file of triangles. The array is read part by part; what is held is the mesh.
+//! `get --iso`: an isosurface as a file of triangles. The array is read part by part; the mesh is in memory as a whole.
 
 mod formats;
 
@@ -14,10 +14,10 @@ use crate::output::AtomicOutput;
 use crate::selection_text::ArraySelection;
 use formats::MeshKind;
 
-/// Share of the memory that parts being read may take: one part in so many; the mesh takes the rest.
+/// Divisor of the memory that gives the part for reading; the mesh takes the rest.
 const PARTS_SHARE: u64 = 4;
 
-/// Which surface is wanted, and where.
+/// Request for an isosurface.
 #[derive(Clone, Debug)]
 pub struct MeshRequest {
     /// The volume, or a part of it.
@@ -26,31 +26,31 @@ pub struct MeshRequest {
     pub level: u8,
     /// Decoded isovalue.
     pub value: f64,
-    /// Ends in `.ply`, `.glb` or `.vtp`.
+    /// Output file; ends in `.ply`, `.glb` or `.vtp`.
     pub output: PathBuf,
-    /// Most memory for parts and mesh together, bytes.
+    /// Maximum memory for parts and mesh together, in bytes.
     pub memory_bytes: u64,
 }
 
 /// Report of the mesh that was written.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeshReport {
-    /// Vertices.
+    /// Number of vertices.
     pub vertices: usize,
-    /// Triangles.
+    /// Number of triangles.
     pub triangles: usize,
-    /// The least and the greatest value that was read; none where all are missing.
+    /// Minimum and maximum of the values that were read; `None` if all are missing.
     pub range: Option<(f64, f64)>,
 }
 
-/// Writes the surface; tells `on_progress` how many voxels of how many are done.
+/// Writes the surface; calls `on_progress` with the completed and total numbers of voxels.
 ///
 /// # Errors
-/// Those of the source; `Invalid` for an unknown extension; `Invalid` when what is selected is no volume; `TooLarge` when the
-/// mesh does not fit the memory; `Io`.
+/// The errors of the source; `Invalid` for an unknown extension, or if the selection is not a volume; `TooLarge` if the
+/// mesh does not fit in the memory; `Io`.
 ///
 /// # Cancel safety
-/// Dropping it writes nothing.
+/// Dropping the future leaves no file.
 pub async fn export(
     source: Arc<dyn Source>,
     request: &MeshRequest,
@@ -89,7 +89,7 @@ pub async fn export(
     Ok(MeshReport { vertices, triangles, range })
 }
 
-/// A range of values with one more, unless that is missing.
+/// Extends a range of values by a value, unless that is missing.
 fn widened(range: Option<(f64, f64)>, value: f64) -> Option<(f64, f64)> {
     if value.is_nan() {
         return range;
@@ -97,8 +97,8 @@ fn widened(range: Option<(f64, f64)>, value: f64) -> Option<(f64, f64)> {
     Some(range.map_or((value, value), |(least, greatest)| (least.min(value), greatest.max(value))))
 }
 
-/// The axes z, y, x of what is selected: those of space, or the last three where there are none; all others must have one
-/// element.
+/// Returns the axes z, y, x of the selection: those of space, or the last three if there are none; all others must have
+/// one element.
 fn space_of(array: &ArrayInfo, selection: &Selection) -> Result<[usize; 3]> {
     let shape = selection.shape();
     let not_a_volume = || {
@@ -136,7 +136,7 @@ fn mesher(
     Mesher::new(request.value, ranges.map(|r| r.count), map, max_bytes)
 }
 
-/// Gives the numbers of vertices and triangles.
+/// Writes the file; returns the numbers of vertices and triangles.
 fn write(mesh: &Mesh, kind: MeshKind, output: &Path) -> Result<(usize, usize)> {
     let draft = AtomicOutput::beside(output)?;
     let written = std::fs::File::create(&draft.path).map_err(Error::from).and_then(|file| {

@@ -1,5 +1,5 @@
-//! Coordinates that are copied with an array: those of its axes, their bounds, and those named in its attribute `coordinates` (CF),
-//! for the selection that is copied.
+//! Coordinates that are copied with an array: those of its axes, their bounds, and those named in its attribute
+//! `coordinates` (CF), for the selection that is copied.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use array::{
 use crate::coordinate_selection::coordinate_array;
 use crate::get::{attributes, reverse_axis};
 
-/// Largest coordinate array that is copied, and all of them together, bytes.
+/// Maximum size of a coordinate array that is copied, and of all of them together, in bytes.
 const MAX_BYTES: u64 = 64 << 20;
 const MAX_ALL_BYTES: u64 = 256 << 20;
 
@@ -21,7 +21,7 @@ pub(crate) struct CoordinateArray {
     pub(crate) name: String,
     /// Axes of the copied array, in order.
     pub(crate) axes: Vec<usize>,
-    /// Name and size of an additional last axis, as bounds have one.
+    /// Name and size of an additional last axis, such as that of bounds.
     pub(crate) own: Option<(String, u64)>,
     /// Type, in this machine's byte order.
     pub(crate) dtype: DType,
@@ -39,10 +39,10 @@ pub(crate) struct CopiedArray<'a> {
 }
 
 impl CopiedArray<'_> {
-    /// Reads all of them.
+    /// Reads all coordinate arrays.
     ///
     /// # Errors
-    /// Those of reading.
+    /// The errors of reading.
     pub(crate) async fn scales(&self) -> Result<Vec<CoordinateArray>> {
         let mut found: Vec<CoordinateArray> = Vec::new();
         for axis in 0..self.array.axes.len() {
@@ -79,7 +79,7 @@ impl CopiedArray<'_> {
         Ok(found)
     }
 
-    /// An array of this name in the same group.
+    /// Returns an array of this name in the same group.
     fn beside(&self, name: &str) -> Option<(u32, &ArrayInfo)> {
         let group = self.array.name.rsplit_once('/').map_or(String::new(), |(group, _)| format!("{group}/"));
         let full = format!("{group}{name}");
@@ -121,7 +121,7 @@ impl CopiedArray<'_> {
         Ok(())
     }
 
-    /// Makes a coordinate array from coordinates that only the description has.
+    /// Creates a coordinate array from coordinates that only the description contains.
     fn described(&self, axis: usize, name: String) -> Result<Option<CoordinateArray>> {
         let about = &self.array.axes[axis];
         if about.coordinates == Coordinates::Index || name.is_empty() {

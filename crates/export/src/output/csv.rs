@@ -1,28 +1,28 @@
-//! A small selection as a table: one line for each element, its coordinates first. For people and their spreadsheets.
+//! A small selection as a table, for reading and for spreadsheets: one line for each element, its coordinates first.
 
 use array::{DType, Error, Result};
 
-/// Most elements: far more lines than anybody reads, and than spreadsheets take.
+/// Maximum number of elements in a table; the limit of common spreadsheets.
 pub(crate) const MAX_ELEMENTS: u64 = 1 << 20;
-/// Most bytes of their values: those of texts, which are held as a whole.
+/// Maximum size of the values in a table, in bytes; it limits texts, which are in memory as a whole.
 pub(crate) const MAX_BYTES: u64 = 256 << 20;
 
-/// An empty field that is not an empty line.
+/// An empty field that does not make an empty line.
 const EMPTY: &str = "\"\"";
 
 /// One column of coordinates.
 #[derive(Clone, Debug)]
 pub(crate) struct CsvColumn {
     pub(crate) name: String,
-    /// One text for each place along the axis.
+    /// One text for each index along the axis.
     pub(crate) values: Vec<String>,
 }
 
-/// The table. `columns` are the axes that are left; `value_at` gives the text of an element by its number in C order.
-/// Without columns an empty text is written in quotes, because readers skip empty lines.
+/// Formats the table. `columns` are the axes that are kept; `value_at` returns the text of an element by its number in
+/// C order. Without columns an empty text is written in quotes, because readers skip empty lines.
 ///
 /// # Errors
-/// Those of `value_at`.
+/// The errors of `value_at`.
 pub(crate) fn table(
     name: &str,
     columns: &[CsvColumn],
@@ -52,10 +52,10 @@ pub(crate) fn table(
     Ok(text)
 }
 
-/// One of the numbers in `bytes`, which have this machine's byte order; empty for NaN.
+/// Formats one of the numbers in `bytes`, which are in this machine's byte order; empty for NaN.
 ///
 /// # Errors
-/// `Internal` where there are fewer.
+/// `Internal` if there are fewer.
 #[expect(clippy::cast_possible_truncation, reason = "a value of single precision is one")]
 pub(crate) fn number(dtype: DType, bytes: &[u8], number: usize) -> Result<String> {
     let dtype = DType::native(dtype.element());
@@ -64,16 +64,16 @@ pub(crate) fn number(dtype: DType, bytes: &[u8], number: usize) -> Result<String
         array::Scalar::Unsigned(value) => value.to_string(),
         array::Scalar::Signed(value) => value.to_string(),
         array::Scalar::Float(value) if value.is_nan() => String::new(),
-        // The shortest digits that are read again as the same value.
+        // The shortest digits that are parsed as the same value.
         array::Scalar::Float(value) if dtype.size_bytes() <= 4 => (value as f32).to_string(),
         array::Scalar::Float(value) => value.to_string(),
     })
 }
 
-/// One of the texts of `length` bytes in `bytes`, without the zeros at its end.
+/// Returns one of the texts of `length` bytes in `bytes`, without the zeros at its end.
 ///
 /// # Errors
-/// `Internal` where there are fewer.
+/// `Internal` if there are fewer.
 pub(crate) fn text(bytes: &[u8], length: usize, number: usize) -> Result<String> {
     let padded = bytes.get(number * length..(number + 1) * length);
     let padded = padded.ok_or_else(|| Error::internal("a text is missing"))?;
@@ -81,7 +81,7 @@ pub(crate) fn text(bytes: &[u8], length: usize, number: usize) -> Result<String>
     Ok(String::from_utf8_lossy(&padded[..end]).into_owned())
 }
 
-/// As RFC 4180 has it.
+/// Quotes a field as in RFC 4180.
 fn field(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))

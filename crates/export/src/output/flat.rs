@@ -1,4 +1,4 @@
-//! A flat file: a header, then the elements in C order. Slabs are written at their place in any order.
+//! A flat file: a header, then the elements in C order. Slabs are written at their offset in any order.
 
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -8,7 +8,7 @@ use array::{Error, Result};
 
 use super::AtomicOutput;
 
-/// A flat file under way.
+/// A flat file that is being written.
 #[derive(Debug)]
 pub(crate) struct FlatOutput {
     file: File,
@@ -17,7 +17,7 @@ pub(crate) struct FlatOutput {
 }
 
 impl FlatOutput {
-    /// Makes the file with its final size: a full disk shows here, not after an hour.
+    /// Creates the file with its final size, so that a full disk is detected at the start.
     ///
     /// # Errors
     /// `Io`, `Denied`, `TooLarge`.
@@ -32,7 +32,7 @@ impl FlatOutput {
     /// Creates a file whose beginning `make` writes; `make` returns the byte offset at which the elements begin.
     ///
     /// # Errors
-    /// `Io`, `Denied`, `TooLarge`, those of `make`.
+    /// `Io`, `Denied`, `TooLarge`, and the errors of `make`.
     pub(crate) fn create_by(
         target: &Path,
         data_bytes: u64,
@@ -47,14 +47,14 @@ impl FlatOutput {
             .checked_add(data_bytes)
             .filter(|&n| n <= i64::MAX as u64)
             .ok_or_else(|| Error::too_large(format!("expected less than 2^63 bytes, found {data_bytes}")))?;
-        // What was begun may have its size already, and more behind the elements.
+        // The file may have its full size already, with more behind the elements.
         if file.metadata().map_err(at)?.len() < end {
             file.set_len(end).map_err(at)?;
         }
         Ok(Self { file, header_bytes, draft })
     }
 
-    /// Writes elements that begin at byte `offset` of the data.
+    /// Writes elements at byte `offset` of the data.
     ///
     /// # Errors
     /// `Io`.
@@ -62,7 +62,7 @@ impl FlatOutput {
         self.file.write_all_at(bytes, self.header_bytes + offset).map_err(|e| self.draft.failed(e))
     }
 
-    /// Puts the file in place.
+    /// Moves the file to its final name.
     ///
     /// # Errors
     /// `Io`.

@@ -1,4 +1,4 @@
-//! The beginning of an HDF5 file with one array: the store makes it, the elements follow as in any flat file.
+//! The beginning of an HDF5 file with one array: `store` creates it, and the elements follow as in any flat file.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use store::{NewHdf5, create_hdf5};
 
 use super::ArrayHeader;
 
-/// Makes the file; gives the byte at which the elements begin.
+/// Creates the file; returns the byte offset at which the elements begin.
 ///
 /// # Errors
 /// `Io`.

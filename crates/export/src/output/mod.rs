@@ -1,4 +1,5 @@
-//! Files that `get` writes: `.npy`, `.raw`, `.nc`, `.h5`, `.zarr`, `.csv`. Written beside their place and renamed when whole.
+//! Files that `get` writes: `.npy`, `.raw`, `.nc`, `.h5`, `.zarr`, `.csv`. They are written beside their final name,
+//! and renamed when complete.
 //!
 //! A flat file is a header and then the elements in C order (`flat`); Zarr is a folder of chunks ([`zarr`]).
 
@@ -21,7 +22,7 @@ use array::{ArrayInfo, Attribute, Attributes, ByteOrder, DType, Decoding, Error,
 pub enum FileKind {
     /// numpy's format.
     Npy,
-    /// The elements and nothing else.
+    /// Elements without a header.
     Raw,
     /// NetCDF-3 (64-bit data).
     NetCdf,
@@ -34,10 +35,10 @@ pub enum FileKind {
 }
 
 impl FileKind {
-    /// By the file's extension.
+    /// Determines the kind by the file's extension.
     ///
     /// # Errors
-    /// `Invalid`, listing what works.
+    /// `Invalid`, listing the supported extensions.
     pub fn of(path: &Path) -> Result<Self> {
         let extension = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
         match extension.as_str() {
@@ -54,7 +55,7 @@ impl FileKind {
         }
     }
 
-    /// The byte order in which elements are written.
+    /// Byte order in which elements are written.
     #[must_use]
     pub fn byte_order(self) -> ByteOrder {
         match self {
@@ -65,14 +66,14 @@ impl FileKind {
     }
 }
 
-/// Attributes of an array in the form that all readers accept: `_FillValue` is one number that an element can have, in the
-/// type of the elements (signed where `_Unsigned` changes the sign, as readers expect). Another fill value becomes
-/// `missing_value`, which may be any value but NaN: NaN equals nothing, and JSON has no number for it.
+/// Returns the attributes of an array in the form that all readers accept: `_FillValue` is one number that an element
+/// can have, in the type of the elements (signed if `_Unsigned` changes the sign, as readers expect). Another fill
+/// value becomes `missing_value`, which may be any value but NaN: NaN equals nothing, and JSON has no number for it.
 #[must_use]
 pub fn meant_attributes(array: &ArrayInfo) -> Attributes {
     let mut all = array.attributes.clone();
     if array.meaning == Meaning::Text {
-        // It tells xarray to decode characters; the elements are texts that are decoded already, or plain bytes.
+        // It would make xarray decode characters; the elements are decoded texts, or plain bytes.
         all.remove("_Encoding");
         return all;
     }
@@ -104,8 +105,8 @@ pub fn meant_attributes(array: &ArrayInfo) -> Attributes {
     all
 }
 
-/// How stored values become the meant ones, in CF's words: only what changes them, for readers take whatever is said for
-/// a reason to make doubles of integers and of single precision.
+/// Returns the CF attributes for converting stored values to decoded ones. Attributes without an effect are omitted,
+/// because readers would convert integers and single precision to doubles.
 pub fn scale_and_offset(decoding: &Decoding) -> impl Iterator<Item = (String, Attribute)> {
     [("scale_factor", decoding.scale, 1.0), ("add_offset", decoding.offset, 0.0)]
         .into_iter()
@@ -113,40 +114,40 @@ pub fn scale_and_offset(decoding: &Decoding) -> impl Iterator<Item = (String, At
         .map(|(name, value, _)| (name.to_owned(), Attribute::number_of(value)))
 }
 
-/// Facts about the written array that a header needs.
+/// Facts about the written array for the header.
 #[derive(Clone, Debug)]
 pub(crate) struct ArrayHeader {
     /// Name of the array.
     pub(crate) name: String,
-    /// Names of the axes that are left.
+    /// Names of the axes that are kept.
     pub(crate) axes: Vec<String>,
-    /// Elements per axis that is left.
+    /// Elements per axis that is kept.
     pub(crate) shape: Vec<u64>,
     /// Type and byte order in the file.
     pub(crate) dtype: DType,
-    /// Other attributes: units, and scale and offset where the values are written as stored.
+    /// Other attributes: units, and scale and offset if the values are written as stored.
     pub(crate) attributes: Attributes,
 }
 
-/// A file or folder under way, in a folder of its own that nobody else may enter: removed when dropped, in place
-/// after [`Draft::keep`].
+/// A file or folder that is being written, in a private folder: removed when dropped, moved to its final name by
+/// [`AtomicOutput::keep`].
 #[derive(Debug)]
 pub(crate) struct AtomicOutput {
-    /// Path of the file or folder until it is in place.
+    /// Path of the file or folder until then.
     pub(crate) path: PathBuf,
     room: PathBuf,
     target: PathBuf,
 }
 
-/// Leftovers of the same process and name that are stepped over.
+/// Maximum number of leftover folders of the same process id and name that are skipped.
 const MAX_ROOMS: u32 = 100;
 
 impl AtomicOutput {
-    /// Beside `target`, so that the rename is atomic. The folder is made anew: a link that waits under its name is
-    /// never followed.
+    /// Creates a private folder beside `target`, so that the rename is atomic. An existing link under its name is never
+    /// followed.
     ///
     /// # Errors
-    /// `Invalid` when `target` has no name, is a folder, or holds data that are being read; `Io`, `Denied`.
+    /// `Invalid` if `target` has no name, is a folder, or is a file that is being read; `Io`, `Denied`.
     pub(crate) fn beside(target: &Path) -> Result<Self> {
         let refused = |what: &str| {
             Err(Error::invalid(format!(
@@ -157,7 +158,7 @@ impl AtomicOutput {
         if target.is_dir() {
             return refused("is a folder");
         }
-        // What a link leads to is written, not put in place of the link.
+        // The target of a link is written; the link is not replaced.
         let target = &target.canonicalize().unwrap_or_else(|_| target.to_path_buf());
         if target.metadata().is_ok_and(|about| !about.is_file()) {
             return refused("is no file that could be replaced");
@@ -180,10 +181,10 @@ impl AtomicOutput {
         }
     }
 
-    /// A file of any length can be made on some systems; that it cannot be filled should show before the copy begins.
+    /// Checks the free space, because some systems can create a file that does not fit.
     ///
     /// # Errors
-    /// `TooLarge` when there is less free space than `data_bytes`.
+    /// `TooLarge` if there is less free space than `data_bytes`.
     pub(crate) fn expect_space(&self, data_bytes: u64) -> Result<()> {
         let Ok(about) = rustix::fs::statvfs(&self.room) else { return Ok(()) };
         let free = about.f_bavail.saturating_mul(about.f_frsize);
@@ -196,12 +197,12 @@ impl AtomicOutput {
         Ok(())
     }
 
-    /// Says which file an error is about: the one that was asked for, not where it is for now.
+    /// Adds the final name of the file to an error, instead of its temporary one.
     pub(crate) fn failed(&self, error: impl Into<Error>) -> Error {
         error.into().context(format!("write `{}`", self.target.display()))
     }
 
-    /// Puts it in place. A file takes the place of an older one.
+    /// Moves the output to its final name. An existing file is replaced.
     ///
     /// # Errors
     /// `Io`, `Denied`.
@@ -210,8 +211,8 @@ impl AtomicOutput {
     }
 }
 
-/// Whether this process has the file open: then it reads it, under this name or another. False where the system does not
-/// tell.
+/// Returns whether this process has the file open, under this name or another: it may be reading it. False if the
+/// system does not provide this.
 fn is_open_here(path: &Path) -> bool {
     let (Ok(about), Ok(open)) = (path.metadata(), std::fs::read_dir("/proc/self/fd")) else { return false };
     let same = |other: std::fs::Metadata| (other.dev(), other.ino()) == (about.dev(), about.ino());
@@ -220,7 +221,7 @@ fn is_open_here(path: &Path) -> bool {
 
 impl Drop for AtomicOutput {
     fn drop(&mut self) {
-        // Nothing more can be done about a leftover than to leave it under its telling name.
+        // A leftover that cannot be removed has a descriptive name.
         drop(std::fs::remove_dir_all(&self.room));
     }
 }

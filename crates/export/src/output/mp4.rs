@@ -1,5 +1,5 @@
-//! An MP4 file with one video track (ISO/IEC 14496-12) of H.264 (14496-15) or AV1 ("AV1 Codec ISO Media File Format Binding"):
-//! pictures as they come, then the tables that say where they lie. What is held in memory is a few bytes a picture.
+//! An MP4 file with one video track (ISO/IEC 14496-12) of H.264 (14496-15) or AV1 ("AV1 Codec ISO Media File Format
+//! Binding"): pictures in order, then the tables with their offsets. A few bytes per picture are kept in memory.
 
 use std::fs::File;
 use std::io::{BufWriter, Seek, SeekFrom, Write};
@@ -16,25 +16,26 @@ use stream::{ParameterSets, Sample};
 
 use super::AtomicOutput;
 
-/// Ticks of the file's clock in a second: fine enough for any rate.
+/// Ticks of the file's clock per second: fine enough for any rate.
 const TICKS_PER_SEC: u32 = 90_000;
-/// Size of the header of the media data box (`mdat`), which holds the pictures and has a size field of 64 bits.
+/// Size of the header of the media data box (`mdat`), which contains the pictures and has a size field of 64 bits, in
+/// bytes.
 const HEAD_BYTES: u64 = 16;
 
 /// Video codec of a film.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum VideoCodec {
-    /// H.264: every player and browser takes it.
+    /// H.264: supported by all players and browsers.
     #[default]
     H264,
-    /// AV1: smaller files, slower to write; free to use.
+    /// AV1: smaller files, slower to write, free of license fees.
     Av1,
 }
 
 impl FromStr for VideoCodec {
     type Err = Error;
 
-    /// `h264` or `av1`.
+    /// Parses `h264` or `av1`.
     fn from_str(text: &str) -> Result<Self> {
         match text {
             "h264" => Ok(Self::H264),
@@ -51,7 +52,7 @@ pub(crate) enum DecoderSetup<'a> {
     Av1(&'a [u8]),
 }
 
-/// A film under way.
+/// A film that is being written.
 pub(crate) struct Mp4 {
     draft: AtomicOutput,
     file: BufWriter<File>,
@@ -60,15 +61,15 @@ pub(crate) struct Mp4 {
     /// Byte offset of the media data box.
     begins_at: u64,
     sample_bytes: Vec<u32>,
-    /// Numbers of the pictures, from 1, with which playing can begin.
+    /// Numbers of the key frames, from 1.
     keys: Vec<u32>,
 }
 
 impl Mp4 {
-    /// Makes the file, beside its place until it is whole.
+    /// Creates the file, under a temporary name until it is complete.
     ///
     /// # Errors
-    /// `Invalid` for sizes that the format does not have; `Io`, `Denied`.
+    /// `Invalid` for sizes that the format does not support; `Io`, `Denied`.
     pub(crate) fn create(
         target: &Path,
         size: (u32, u32),
@@ -108,13 +109,13 @@ impl Mp4 {
         };
         kind.write_to(&mut self.file).map_err(std::io::Error::other)?;
         self.begins_at = self.file.stream_position()?;
-        // Its size is known at the end; 1 says that it stands in 64 bits behind the name.
+        // The size is known at the end; 1 means that it follows the name as 64 bits.
         self.file.write_all(&1u32.to_be_bytes())?;
         self.file.write_all(b"mdat")?;
         self.file.write_all(&0u64.to_be_bytes())
     }
 
-    /// Adds a picture.
+    /// Appends a picture.
     ///
     /// # Errors
     /// `Io`.
@@ -128,7 +129,7 @@ impl Mp4 {
         Ok(())
     }
 
-    /// Writes the tables and puts the film in its place.
+    /// Writes the tables and moves the film to its final name.
     ///
     /// # Errors
     /// `Invalid` for a film without a picture; `Io`.
@@ -149,7 +150,7 @@ impl Mp4 {
         self.file.flush()
     }
 
-    /// Entry that describes the samples (`stsd`).
+    /// Returns the entry that describes the samples (`stsd`).
     fn sample_entry(&self, setup: &DecoderSetup<'_>) -> mp4_atom::Result<Codec> {
         let (width, height) = self.size;
         let visual = Visual {
@@ -175,7 +176,7 @@ impl Mp4 {
             }
             DecoderSetup::Av1(mut configuration) => {
                 let av1c = Av1c::decode_body(&mut configuration)?;
-                // As ISO/IEC 23091-2 counts them: BT.601 three times, and limited range.
+                // Codes of ISO/IEC 23091-2: BT.601 three times, and limited range.
                 let colr = Some(Colr::new(6, 6, 6, false)?);
                 Codec::Av01(Av01 { visual, av1c, colr, ..Av01::default() })
             }
@@ -193,7 +194,7 @@ impl Mp4 {
                 entries: vec![SttsEntry { sample_count: pictures, sample_delta: self.ticks_per_picture }],
             },
             stss: Some(Stss { entries: self.keys.clone() }),
-            // All pictures lie behind one another.
+            // All pictures are contiguous.
             stsc: Stsc {
                 entries: vec![StscEntry {
                     first_chunk: 1,

@@ -1,7 +1,8 @@
-//! The beginning of a NetCDF-3 file with one large variable, in the 64-bit data form (CDF-5): every integer type, any size.
+//! The beginning of a NetCDF-3 file with one large variable, in the 64-bit data form (CDF-5): every integer type, any
+//! size.
 //!
-//! Its coordinates are variables too, whose elements are a part of the beginning. The variable's own follow, big-endian, in C order;
-//! they are padded to four bytes at the end.
+//! Its coordinates are variables too, whose elements are a part of the beginning. The elements of the variable follow,
+//! big-endian, in C order; they are padded to four bytes at the end.
 
 use array::{Attribute, Attributes, ByteOrder, DType, ElementType, Error, Result, Scalar};
 
@@ -12,20 +13,20 @@ const DIMENSIONS: u32 = 10;
 const VARIABLES: u32 = 11;
 const ATTRIBUTES: u32 = 12;
 const CHAR: u32 = 2;
-/// Attributes that are of the variable's own type (CF), because they are stored values.
+/// Attributes that have the variable's own type (CF), because they are stored values.
 const STORED: &[&str] = &["_FillValue", "missing_value", "valid_min", "valid_max", "valid_range"];
 
 /// A coordinate in the file.
 pub(crate) struct CoordinateVariable<'a> {
     pub(crate) scale: &'a CoordinateArray,
-    /// Which of the file's axes it has; none where its axis was dropped.
+    /// Numbers of the file's axes that it has; empty if its axis was dropped.
     pub(crate) axes: Vec<usize>,
 }
 
-/// Everything before the elements.
+/// Returns everything before the elements.
 ///
 /// # Errors
-/// `Unsupported` for types that NetCDF-3 does not have, and for axes of length 0, which it takes for unlimited ones.
+/// `Unsupported` for types that NetCDF-3 does not have, and for axes of length 0, which it treats as unlimited.
 pub(crate) fn header(what: &ArrayHeader, variables: &[CoordinateVariable<'_>]) -> Result<Vec<u8>> {
     if what.shape.contains(&0) {
         let (name, shape) = (&what.name, &what.shape);
@@ -46,7 +47,7 @@ pub(crate) fn header(what: &ArrayHeader, variables: &[CoordinateVariable<'_>]) -
     let added = out.dimensions(what, &added);
     out.list(ATTRIBUTES, 0);
     out.list(VARIABLES, 1 + variables.len() as u64);
-    // Where each one's elements begin is known when the header is complete.
+    // The offset of each variable's elements is known when the header is complete.
     let mut places = Vec::with_capacity(variables.len());
     for variable in &variables {
         let CoordinateArray { name, own, dtype, attributes, bytes, .. } = variable.scale;
@@ -70,7 +71,7 @@ pub(crate) fn header(what: &ArrayHeader, variables: &[CoordinateVariable<'_>]) -
         out.number(dimension as u64);
     }
     let mut attributes = what.attributes.clone();
-    // Of an axis that was dropped the coordinate is still told (CF: scalar coordinate variables).
+    // The coordinate of a dropped axis is kept (CF: scalar coordinate variables).
     let scalars = variables
         .iter()
         .filter(|v| v.axes.is_empty() && v.scale.own.is_none())
@@ -129,13 +130,14 @@ impl NetCdfHeader {
         self.text(name);
     }
 
-    /// Writes to a place that was left for it what begins at the end so far.
+    /// Writes the current end as an offset to a placeholder.
     fn begins_here(&mut self, place: usize) {
         let begin = (self.0.len() as u64).to_be_bytes();
         self.0[place..place + begin.len()].copy_from_slice(&begin);
     }
 
-    /// Writes the attributes of a variable. Several texts become lines of one, because the format has no lists of texts.
+    /// Writes the attributes of a variable. Several texts become lines of one, because the format has no lists of
+    /// texts.
     fn attributes(&mut self, attributes: &Attributes, element: ElementType) -> Result<()> {
         self.list(ATTRIBUTES, attributes.len() as u64);
         for (name, value) in attributes {
@@ -146,7 +148,7 @@ impl NetCdfHeader {
                 Attribute::Texts(texts) => self.characters(&texts.join("\n")),
                 Attribute::Number(number, own) => self.numbers(&[*number], stored.or(*own))?,
                 Attribute::Numbers(numbers, own) => self.numbers(numbers, stored.or(*own))?,
-                // The format has no maps nor truth values: they are written as their text.
+                // The format has no maps or booleans: they are written as text.
                 Attribute::Json(value) => self.characters(&value.to_string()),
             }
         }
@@ -158,7 +160,8 @@ impl NetCdfHeader {
         self.text(text);
     }
 
-    /// As numbers of the type `own`, where they are such (half precision in single, which holds it); else as wide as there are.
+    /// Writes numbers in the type `own`, if given (half precision as single, which can hold it); otherwise in the
+    /// widest type.
     fn numbers(&mut self, numbers: &[Scalar], own: Option<ElementType>) -> Result<()> {
         let is_float = numbers.iter().any(|number| matches!(number, Scalar::Float(_)));
         let is_beyond = |number: &Scalar| matches!(number, Scalar::Unsigned(v) if i64::try_from(*v).is_err());
@@ -177,7 +180,7 @@ impl NetCdfHeader {
         Ok(())
     }
 
-    /// Integers that are narrower than 64 bits are the last bytes of those.
+    /// Integers narrower than 64 bits are the last bytes of a 64-bit one.
     #[expect(clippy::cast_possible_truncation, reason = "a stored value of single precision is one")]
     fn scalar(&mut self, number: Scalar, element: ElementType) {
         let size = element.size_bytes();
@@ -189,7 +192,7 @@ impl NetCdfHeader {
         }
     }
 
-    /// Those of the array, and more; gives the numbers of these.
+    /// Writes the dimensions of the array, and further ones; returns the numbers of the latter.
     fn dimensions(&mut self, what: &ArrayHeader, more: &[&(String, u64)]) -> Vec<((String, u64), u64)> {
         let mut names: Vec<String> = Vec::new();
         for (axis, _) in what.shape.iter().enumerate() {
@@ -220,7 +223,7 @@ impl NetCdfHeader {
     }
 }
 
-/// Names may not hold a slash, nor begin with anything but a letter, digit or underscore.
+/// Returns a valid name: without slashes, beginning with a letter, digit or underscore.
 fn safe_name(name: &str) -> String {
     let name: String = name.trim_matches('/').chars().map(|c| if c == '/' { '.' } else { c }).collect();
     if name.starts_with(|c: char| c.is_alphanumeric() || c == '_') { name } else { format!("data{name}") }

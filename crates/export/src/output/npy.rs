@@ -4,15 +4,15 @@ use array::{Error, Result};
 
 use super::ArrayHeader;
 
-/// Bytes before the text: magic, version, length.
+/// Number of bytes before the text: magic, version, length.
 const PREFIX_BYTES: usize = 10;
-/// Headers end on multiples of this, as numpy writes them.
+/// Alignment of the end of the header, as numpy writes it, in bytes.
 const ALIGNMENT: usize = 64;
 
-/// Everything before the elements.
+/// Returns the header.
 ///
 /// # Errors
-/// `TooLarge` when the text exceeds what version 1.0 can say (never with 16 axes).
+/// `TooLarge` if the text exceeds the maximum of version 1.0 (never with 16 axes).
 pub(crate) fn header(what: &ArrayHeader) -> Result<Vec<u8>> {
     let sizes: Vec<String> = what.shape.iter().map(u64::to_string).collect();
     let shape = match sizes.as_slice() {

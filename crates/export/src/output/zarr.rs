@@ -12,10 +12,10 @@ use serde_json::json;
 
 use super::{ArrayHeader, AtomicOutput};
 
-/// Largest chunk, bytes.
+/// Maximum size of a chunk, in bytes.
 pub(crate) const MAX_CHUNK_BYTES: u64 = 4 << 20;
 
-/// A Zarr array under way.
+/// A Zarr array that is being written.
 #[derive(Debug)]
 pub(crate) struct ZarrFolder {
     draft: AtomicOutput,
@@ -25,10 +25,10 @@ pub(crate) struct ZarrFolder {
 }
 
 impl ZarrFolder {
-    /// Makes the folder. It must not exist: a folder of somebody's data is never replaced.
+    /// Creates the folder, which must not exist: existing folders are never replaced.
     ///
     /// # Errors
-    /// `Invalid` when it exists; `Io`, `Denied`, `TooLarge` when there is no space for it.
+    /// `Invalid` if it exists; `Io`, `Denied`, `TooLarge` if there is not enough space.
     pub(crate) fn create(target: &Path, what: &ArrayHeader, chunk: Vec<u64>) -> Result<Self> {
         if target.symlink_metadata().is_ok() {
             return Err(Error::invalid(format!("expected a new folder, found `{}`", target.display())));
@@ -48,7 +48,7 @@ impl ZarrFolder {
         document
     }
 
-    /// Size of all chunks together, bytes; chunks at the edges are stored whole.
+    /// Returns the size of all chunks together, in bytes; chunks at the edges are stored whole.
     fn size_bytes(&self, shape: &[u64]) -> u64 {
         let along = |(&n, &c): (&u64, &u64)| n.div_ceil(c).saturating_mul(c);
         shape.iter().zip(&self.chunk).map(along).fold(self.item_bytes as u64, u64::saturating_mul)
@@ -65,8 +65,8 @@ impl ZarrFolder {
         write().map_err(|e| self.draft.failed(e))
     }
 
-    /// Writes the box of `shape` elements that begins at `start`: whole chunks, but for the edges of the array. What
-    /// lies beyond an edge is zero.
+    /// Writes the box of `shape` elements that begins at `start`: whole chunks, except at the edges of the array.
+    /// Elements beyond an edge are zero.
     ///
     /// # Errors
     /// `Io`.
@@ -82,7 +82,7 @@ impl ZarrFolder {
                 let (position, at, count) = per_axis[axis][rest % per_axis[axis].len()];
                 rest /= per_axis[axis].len();
                 key.insert_str(0, &format!("/{position}"));
-                // Of a box in memory.
+                // The strides of a box in memory fit in `usize`.
                 first += usize::try_from(at).unwrap_or(usize::MAX) * strides[axis];
                 counts[axis] = count;
             }
@@ -92,7 +92,7 @@ impl ZarrFolder {
         Ok(())
     }
 
-    /// Puts the folder in place.
+    /// Moves the folder to its final name.
     ///
     /// # Errors
     /// `Io`.
@@ -101,7 +101,7 @@ impl ZarrFolder {
     }
 }
 
-/// A number as Zarr has it: an integer is one however large, and what JSON has no number for is a word.
+/// Returns a number as Zarr writes it: integers of any size as integers, and numbers that JSON lacks as strings.
 fn number(value: Scalar) -> serde_json::Value {
     match value {
         Scalar::Unsigned(value) => value.into(),
@@ -110,7 +110,8 @@ fn number(value: Scalar) -> serde_json::Value {
     }
 }
 
-/// An array's `zarr.json`, uncompressed, without attributes. `fill` stands for chunks that are not there; zero if none.
+/// Returns an array's `zarr.json`, without compression and attributes. `fill` is the value of missing chunks; zero if
+/// `None`.
 #[must_use]
 pub fn array_document(
     dtype: DType,
@@ -145,11 +146,11 @@ pub fn array_document(
     })
 }
 
-/// A whole chunk of zeros with the box `counts`, whose elements are taken from `bytes` by strides (bytes per axis), at
-/// its origin.
+/// Returns a whole chunk of zeros with the box `counts`, whose elements are taken from `bytes` by strides (bytes per
+/// axis), at its origin.
 ///
 /// # Errors
-/// `TooLarge`, `Internal` for a chunk beyond memory; `Invalid` where elements are missing.
+/// `TooLarge`, `Internal` for a chunk that exceeds memory; `Invalid` if elements are missing.
 pub fn whole_chunk(
     chunk: &[u64],
     counts: &[u64],
@@ -167,7 +168,7 @@ pub fn whole_chunk(
     target.into_vec()
 }
 
-/// Attributes as a document has them, in xarray's words.
+/// Returns attributes as in a document that xarray writes.
 #[must_use]
 pub fn written(attributes: &Attributes) -> serde_json::Value {
     let mut value = said(attributes);
@@ -177,7 +178,7 @@ pub fn written(attributes: &Attributes) -> serde_json::Value {
     value
 }
 
-/// As xarray writes it for Zarr v3: floats as base64 of their eight bytes.
+/// Returns a fill value as xarray writes it for Zarr v3: floats as base64 of their eight bytes.
 fn fill_value(value: Scalar) -> serde_json::Value {
     match value {
         Scalar::Unsigned(_) | Scalar::Signed(_) => number(value),
@@ -185,7 +186,7 @@ fn fill_value(value: Scalar) -> serde_json::Value {
     }
 }
 
-/// Attributes as JSON.
+/// Returns attributes as JSON.
 #[must_use]
 pub fn said(attributes: &Attributes) -> serde_json::Value {
     attributes.iter().map(|(name, attribute)| (name.clone(), attribute.to_json())).collect()
