@@ -24,34 +24,34 @@ use stream::Device;
 use crate::cli::{self, AccessOptions, DeviceOptions, ListenOptions};
 use crate::progress::{self, ProgressOutput};
 
-/// Port of the viewer's page when none is asked for: beside the data server's.
+/// Default port of the viewer's page: the one after the data server's.
 const VIEWER_PORT: u16 = DEFAULT_PORT + 1;
 
-/// A token that a person chose is safe from guessing from this length on, characters.
+/// Minimum length of a user's token that is safe from guessing, in characters.
 const SAFE_TOKEN_CHARS: usize = 16;
 
-/// A sentence for people, on standard error, without tokens: it may be kept in a log. Somebody who closed it does not
-/// want it.
+/// Prints a sentence on standard error, without tokens, because it may be kept in a log. Errors of a closed stream are
+/// ignored.
 pub(crate) fn say(line: &str) {
     for line in without_tokens(line).lines() {
         writeln!(std::io::stderr(), "{}", plain(line)).unwrap_or_default();
     }
 }
 
-/// A line of output.
+/// Prints a line of output.
 ///
 /// # Errors
-/// `Io` when nobody takes it, as with `corridor info | head`.
+/// `Io` if the output is closed, as with `corridor info | head`.
 pub(crate) fn print(line: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
     match writeln!(out, "{line}").and_then(|()| out.flush()) {
-        // Whoever reads has seen enough, as `head` does.
+        // A reader such as `head` has closed the pipe after enough lines.
         Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         done => done.map_err(Error::from),
     }
 }
 
-/// The memory asked for, or a quarter of the machine's. What is too little to work with is raised, and that is said.
+/// Returns the requested memory, or a quarter of the machine's. A value that is too small is raised, with a message.
 pub(crate) fn memory(text: Option<&str>) -> Result<u64> {
     let Some(text) = text else { return Ok(MemoryBudget::default_bytes()) };
     let bytes = parse_size(text)?;
@@ -64,7 +64,7 @@ pub(crate) fn memory(text: Option<&str>) -> Result<u64> {
     Ok(bytes.max(MIN_BUDGET_BYTES))
 }
 
-/// Device that draws.
+/// Returns the device that draws.
 pub(crate) fn device(options: DeviceOptions) -> Device {
     match options.device {
         cli::DeviceChoice::Auto => Device::Auto,
@@ -73,7 +73,7 @@ pub(crate) fn device(options: DeviceOptions) -> Device {
     }
 }
 
-/// How other servers are reached.
+/// Returns the options for connecting to other servers.
 pub(crate) fn reach(options: &AccessOptions) -> Result<ConnectOptions> {
     let words = ConnectOptionsText {
         link: options.link.as_deref(),
@@ -85,7 +85,7 @@ pub(crate) fn reach(options: &AccessOptions) -> Result<ConnectOptions> {
     words.reach()
 }
 
-/// A rate such as `400Mb/s`, bytes per second.
+/// Parses a rate such as `400Mb/s`; returns bytes per second.
 pub(crate) fn rate(text: &str) -> Result<f64> {
     parse_rate(text).ok_or_else(|| {
         Error::invalid(format!(
@@ -94,7 +94,7 @@ pub(crate) fn rate(text: &str) -> Result<f64> {
     })
 }
 
-/// Creates the context with which stacks are built; long work shows on `progress`.
+/// Creates the context with which stacks are built; the progress of long work is shown by `progress`.
 pub(crate) fn context(
     budget: MemoryBudget,
     cache_dir: Option<&Path>,
@@ -118,7 +118,7 @@ pub(crate) fn context(
     Ok(context.reaching(reach(reaching)?).sharing(sharing).meaning(meaning))
 }
 
-/// Opens what a person named; gives the name of the array too, if it was in there.
+/// Opens a user's location; returns also the name of the array in it, if any.
 pub(crate) async fn open(location: &str, context: &Context) -> Result<(Stack, String)> {
     let (location, array) = location.parse::<Location>()?.split_array();
     let stack = assemble(&location, context).await?;
@@ -131,11 +131,11 @@ pub(crate) async fn open(location: &str, context: &Context) -> Result<(Stack, St
 pub(crate) enum ServerPurpose {
     Data,
     Viewing,
-    /// Drawing with another process that views, which says how far things are.
+    /// Drawing with another process that is the viewer, and shows progress.
     Assisting,
 }
 
-/// Options of a server, with that purpose's memory and port where none is named.
+/// Returns the options of a server, with the default memory and port of its purpose.
 pub(crate) fn server(
     locations: &[String],
     listening: &ListenOptions,
@@ -195,7 +195,7 @@ fn identity(listening: &ListenOptions) -> IdentityChoice {
     }
 }
 
-/// `127.0.0.1:0`, `[::]:26774`, `0.0.0.0`, `:9000`.
+/// Parses `127.0.0.1:0`, `[::]:26774`, `0.0.0.0`, `:9000`.
 fn parse_listen(text: &str, port: u16) -> Result<Listen> {
     let bad = || {
         Error::invalid(format!(
@@ -211,18 +211,17 @@ fn parse_listen(text: &str, port: u16) -> Result<Listen> {
     address.map(Listen::At).map_err(|_| bad())
 }
 
-/// The first line of a viewer with `--json`.
+/// Returns the first line of a viewer with `--json`.
 pub(crate) fn viewer_line(node: &ServerNode) -> Value {
     json!({"url": node.page(), "fingerprint": node.fingerprint, "token": node.token()})
 }
 
-/// Why nothing is to be seen of an isosurface.
+/// Returns the warning about an isosurface without a visible part.
 pub(crate) fn warning_outside(isovalue: f64, least: f64, greatest: f64) -> String {
     format!("warning: the isovalue {isovalue} is outside of the values, which go from {least} to {greatest}")
 }
 
-/// Tells what a person should know about the port: that it is another one than usual, and what it means that others can
-/// reach it.
+/// Prints warnings about the port: if it is another one than usual, and if other hosts can reach it.
 pub(crate) fn warn_of_port(node: &ServerNode) {
     if let Some(taken) = node.taken_port {
         say(&format!("port {taken} is taken; listening on {} instead", node.address.port()));

@@ -1,7 +1,7 @@
-//! `corridor.toml`: what a person wants by default. Flags win over the environment, the environment over the file.
+//! `corridor.toml`: a user's defaults. Options take precedence over the environment, the environment over the file.
 //!
-//! It is looked for in the user's own folder only: a `corridor.toml` that lies beside somebody else's data must not
-//! open ports or choose tokens.
+//! It is read from the user's own directory only: a `corridor.toml` beside another person's data must not open ports or
+//! set tokens.
 
 use std::fs::File;
 use std::io::Read;
@@ -14,9 +14,9 @@ use client::directories::UserDirectories;
 
 use crate::cli::Cli;
 
-/// Names another file.
+/// Variable with the name of another file.
 const VARIABLE: &str = "CORRIDOR_CONFIG";
-/// Longest file that is read, bytes.
+/// Maximum size of the file, in bytes.
 const MAX_BYTES: u64 = 64 << 10;
 /// Keys of the file: the names of options of the same meaning, with `_` for `-`.
 const KEYS: &[&str] = &[
@@ -35,15 +35,15 @@ const KEYS: &[&str] = &[
     "rule",
     "max_rate",
 ];
-/// Keys whose value nobody else may read.
+/// Key whose value must be readable by its owner only.
 const SECRET: &str = "token";
 
-/// The command line, with the file's values where neither a flag nor the environment says something.
+/// Parses the command line, with the file's values where neither an option nor the environment gives one.
 ///
 /// # Errors
-/// `Invalid`, naming file and line; `Denied` when others can read a token in it.
+/// `Invalid`, naming file and line; `Denied` if others can read a token in it.
 pub(crate) fn matches() -> Result<ArgMatches> {
-    // First without the file: help and mistakes on the command line need none.
+    // First without the file, which help and errors on the command line do not need.
     let plain = Cli::command().get_matches();
     if plain.subcommand_name() == Some("help") {
         return Ok(plain);
@@ -90,7 +90,7 @@ fn read(path: &Path) -> Result<Vec<ConfigValue>> {
     Ok(values)
 }
 
-/// The values, or line and sentence of what is wrong.
+/// Parses the values; the error has a line number and a message.
 fn parse(text: &str) -> std::result::Result<Vec<ConfigValue>, (usize, String)> {
     let line = |at: usize| text.bytes().take(at).filter(|&b| b == b'\n').count() + 1;
     let table = toml::de::DeTable::parse(text)
@@ -114,7 +114,7 @@ fn parse(text: &str) -> std::result::Result<Vec<ConfigValue>, (usize, String)> {
     Ok(values)
 }
 
-/// Gives each command the values for options that it has.
+/// Sets the values as defaults of the options of each command.
 fn with_defaults(command: Command, values: &[ConfigValue]) -> Command {
     let names: Vec<String> = command.get_subcommands().map(|c| c.get_name().to_owned()).collect();
     names.into_iter().fold(command, |command, name| {

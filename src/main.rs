@@ -1,4 +1,4 @@
-//! The `corridor` command line: options in, sentences and exit codes out. The work is done by `node`, and by `lab` if the
+//! The `corridor` command line: options, messages and exit codes. The work is done by `node`, and by `lab` if the
 //! feature of that name is on.
 
 mod cli;
@@ -24,15 +24,15 @@ use crate::cli::{Cli, Command};
 #[cfg(feature = "lab")]
 use crate::cli::{LabAction, LabOptions};
 
-/// Answers are many small pieces of memory that one thread makes and another gives back: made for that.
+/// Allocator for responses, which are many small allocations made by one thread and freed by another.
 #[global_allocator]
 static MEMORY: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// How long work that cannot be interrupted may take to end.
+/// Timeout for the end of work that cannot be interrupted.
 const LINGER: Duration = Duration::from_secs(2);
-/// Ended by the person at the keyboard, as shells count it.
+/// Exit code after an interruption by the user, as in shells.
 const INTERRUPTED: u8 = 130;
-/// A bug, as Rust's programs end with it.
+/// Exit code after a panic, as in Rust's programs.
 const PANICKED: u8 = 101;
 /// Crates whose debug messages `-v` shows.
 const TOLD_OF: [&str; 4] = ["corridor_client", "corridor_server", "corridor_export", "corridor_node"];
@@ -44,7 +44,7 @@ fn main() -> ExitCode {
         Err(error) => return failed(&error),
     };
     start_log(cli.verbose);
-    // Before there are other threads: MPI begins and ends on this one.
+    // Before there are other threads: MPI must start and end on the same one.
     let process = match join(&cli.command) {
         Ok(process) => process,
         Err(error) => return failed(&error),
@@ -62,7 +62,7 @@ fn main() -> ExitCode {
             () = interrupted() => ExitCode::from(if is_server(&cli.command) { 0 } else { INTERRUPTED }),
             result = run(&cli.command, process.clone()) => result.unwrap_or_else(|e| {
                 let code = failed(&e);
-                // The others would wait for this one.
+                // The other processes would wait for this one.
                 if let Some(process) = &process {
                     process.abort(exit_code(e.kind()));
                 }
@@ -70,15 +70,15 @@ fn main() -> ExitCode {
             }),
         }
     });
-    // Writers take away what they had begun; blocking reads of slow files are not waited for longer.
+    // Writers remove their partial output; blocking reads of slow files are not waited for longer.
     runtime.shutdown_timeout(LINGER);
     code
 }
 
-/// A panic of one process of an MPI program ends all: the others would wait for what it does not do any more.
+/// Aborts all processes of an MPI program after a panic of this one, which the others would wait for.
 fn end_all_on_panic(process: &Arc<mpi::Process>) {
     let tell = std::panic::take_hook();
-    // MPI ends with the last who holds the process: that is not to be this.
+    // MPI ends with the last reference to the process, which this one must not be.
     let process = Arc::downgrade(process);
     std::panic::set_hook(Box::new(move |panic| {
         tell(panic);
@@ -88,7 +88,7 @@ fn end_all_on_panic(process: &Arc<mpi::Process>) {
     }));
 }
 
-/// Servers are ended by a signal; that is no failure.
+/// Returns whether the command is a server, for which ending by a signal is not a failure.
 fn is_server(command: &Command) -> bool {
     match command {
         Command::Serve(_) | Command::View(_) | Command::Demo(_) => true,
@@ -98,7 +98,7 @@ fn is_server(command: &Command) -> bool {
     }
 }
 
-/// The other processes of an MPI program, of commands that work with them.
+/// Joins the other processes of an MPI program, for commands that use them.
 fn join(command: &Command) -> Result<Option<Arc<mpi::Process>>> {
     let is_shared = match command {
         Command::Render(_) | Command::View(_) => true,
@@ -132,12 +132,12 @@ async fn run(command: &Command, process: Option<Arc<mpi::Process>>) -> Result<Ex
     .map(|()| ExitCode::SUCCESS)
 }
 
-/// Processes of an MPI program as ranks that draw together, of which this process is one.
+/// Returns the processes of an MPI program, one of which is this one, as ranks that draw together.
 fn ranks(process: Option<Arc<mpi::Process>>) -> Option<Ranks> {
     process.map(|process| Ranks { news: Arc::new(process.lane(0)), work: process, method: Method::Auto })
 }
 
-/// Waits for Ctrl-C, for the system asking to end, or for the terminal being closed.
+/// Waits for Ctrl-C, for a termination signal, or for the terminal being closed.
 async fn interrupted() {
     use tokio::signal::unix::{SignalKind, signal};
     let hangup = (!ignores_hangup()).then(|| signal(SignalKind::hangup())).transpose();
@@ -155,12 +155,12 @@ async fn interrupted() {
                 _ = hung_up => {}
             }
         }
-        // Without signals the default action ends the process.
+        // Without signal handlers the default action ends the process.
         _ => std::future::pending().await,
     }
 }
 
-/// Whether whoever started this wants it to outlive the terminal (`nohup`).
+/// Returns whether this process is to outlive its terminal (`nohup`).
 fn ignores_hangup() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -182,7 +182,7 @@ fn start_log(verbose: u8) {
     let log = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal());
-    // Times and places in the code are for those who asked how it goes.
+    // Times and code locations are for verbose output only.
     if verbose == 0 {
         filtered.with(log.without_time().with_target(false)).init();
     } else {
@@ -191,7 +191,7 @@ fn start_log(verbose: u8) {
 }
 
 fn failed(error: &Error) -> ExitCode {
-    // One line: names out of files stand in it.
+    // One line: it may contain names from files.
     common::say(&format!("error: {}", client::text::plain(&error.to_string())));
     if error.retry() == Retry::MayHelp {
         common::say("hint: trying again may help");
@@ -199,7 +199,7 @@ fn failed(error: &Error) -> ExitCode {
     ExitCode::from(exit_code(error.kind()))
 }
 
-/// As `corridor help exit-codes` lists them.
+/// Returns the exit code, as listed by `corridor help exit-codes`.
 fn exit_code(kind: ErrorKind) -> u8 {
     match kind {
         ErrorKind::Invalid => 2,

@@ -1,6 +1,6 @@
-//! Progress: a bar on a terminal, one JSON object per event with `--json`, nothing otherwise.
+//! Progress: a bar on a terminal, one JSON object per event with `--json`, otherwise nothing.
 //!
-//! Events stand on standard output before the result; of commands whose output begins otherwise, on standard error.
+//! Events precede the result on standard output; for commands with another form of output, they are on standard error.
 
 use std::io::{IsTerminal, Write};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,36 +16,36 @@ use store::OnProgress;
 
 use crate::common::{print, say};
 
-/// Time between JSON events.
+/// Interval between JSON events.
 const EVENT_EVERY: Duration = Duration::from_millis(200);
 
-/// How progress is shown.
+/// Form in which progress is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProgressOutput {
-    /// As a bar, if there is a terminal.
+    /// A bar, if there is a terminal.
     Bar,
-    /// As JSON lines on standard output.
+    /// JSON lines on standard output.
     Json,
-    /// As JSON lines on standard error: standard output is for something else.
+    /// JSON lines on standard error, if standard output is for something else.
     JsonAside,
-    /// Not at all: another process shows it.
+    /// None: another process shows it.
     Hidden,
 }
 
 impl ProgressOutput {
-    /// For a command whose result comes last.
+    /// Returns the form for a command whose result comes last.
     pub(crate) fn before_result(is_json: bool) -> Self {
         if is_json { Self::Json } else { Self::Bar }
     }
 }
 
-/// Shows how far some work is.
+/// Shows the progress of some work.
 pub(crate) enum ProgressMeter {
     /// A bar on standard error.
     Bar(ProgressBar),
-    /// JSON lines, and when the last one was written.
+    /// JSON lines, and the time of the last one.
     Json(ProgressOutput, Mutex<Option<Instant>>),
-    /// Nobody looks.
+    /// No output.
     Silent,
 }
 
@@ -59,7 +59,7 @@ pub(crate) enum ProgressUnit {
 }
 
 impl ProgressMeter {
-    /// For work that is about to begin.
+    /// Creates a meter for work that is about to begin.
     pub(crate) fn new(unit: ProgressUnit, progress: ProgressOutput) -> Self {
         if progress == ProgressOutput::Hidden {
             return Self::Silent;
@@ -83,7 +83,7 @@ impl ProgressMeter {
         Self::Bar(bar)
     }
 
-    /// `done` of `total`.
+    /// Shows that `done` of `total` units are completed.
     pub(crate) fn set(&self, what: &str, done: u64, total: u64) {
         match self {
             Self::Bar(bar) => {
@@ -95,7 +95,7 @@ impl ProgressMeter {
                 let event = json!({"progress": {"what": what, "done": done, "total": total}}).to_string();
                 match progress {
                     ProgressOutput::JsonAside => say(&event),
-                    // A reader that went away is noticed when the result is printed.
+                    // A closed output is detected when the result is printed.
                     _ => drop(print(&event)),
                 }
             }
@@ -103,7 +103,7 @@ impl ProgressMeter {
         }
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub(crate) fn clear(&self) {
         if let Self::Bar(bar) = self {
             bar.finish_and_clear();
@@ -122,25 +122,25 @@ fn is_due(last: &Mutex<Option<Instant>>, is_last: bool) -> bool {
     is_due
 }
 
-/// Returns a listener that shows the URL at which a server is waited for: people start the server by hand, and need
-/// its token.
+/// Returns a callback that shows the URL at which a server is waited for: users start the server by hand, and need its
+/// token.
 pub(crate) fn of_awaiting(progress: ProgressOutput) -> OnAwait {
     Arc::new(move |url: &Url| {
         let event = json!({"awaiting": {"url": url.to_string()}}).to_string();
         let shown = match progress {
             ProgressOutput::Json => print(&event),
             ProgressOutput::JsonAside => writeln!(std::io::stderr(), "{event}").map_err(Error::from),
-            // Each process that waits does so at an address of its own.
+            // Each process waits at an address of its own.
             ProgressOutput::Bar | ProgressOutput::Hidden => {
                 writeln!(std::io::stderr(), "{}", reverse::hint(url)).map_err(Error::from)
             }
         };
-        // Whoever closed it does not want to know.
+        // A closed stream is ignored.
         drop(shown);
     })
 }
 
-/// For long work while opening files.
+/// Returns a callback for long work while opening files.
 pub(crate) fn of_opening(progress: ProgressOutput) -> OnProgress {
     let meter = ProgressMeter::new(ProgressUnit::Bytes, progress);
     Arc::new(move |now: store::Progress| {

@@ -1,5 +1,5 @@
-//! The threads on which Python hears of what has ended. They are few, however many reads end together: each waits for
-//! Python's lock, and whoever has it tells all that there is to tell. Threads that move other people's bytes never wait for
+//! Threads that call Python callbacks. Their number is small, however many reads complete together: each waits for
+//! Python's lock, and the thread that holds it calls all queued callbacks. Threads that transfer data never wait for
 //! that lock.
 
 use std::collections::VecDeque;
@@ -10,21 +10,22 @@ use std::thread;
 use pyo3::prelude::*;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Most threads. More than one, so that a callback which waits for another read does not keep all others waiting.
+/// Maximum number of callback threads. More than one, so that a callback that waits for another read does not block all
+/// others.
 const MAX_THREADS: usize = 4;
-/// Ends that wait to be told; the reads behind them wait in their tasks, which takes no thread.
+/// Maximum number of queued callbacks; the reads behind them wait in their tasks, which takes no thread.
 const MAX_WAITING: usize = 1024;
 
 static CALLBACK_THREADS: LazyLock<CallbackThreads> = LazyLock::new(CallbackThreads::default);
 
 type Callback = Box<dyn FnOnce(Python<'_>) + Send>;
-/// Event to tell Python, and its place in the queue.
+/// Callback, and its place in the queue.
 type QueuedCallback = (Callback, OwnedSemaphorePermit);
 
-/// Does `what` with Python's lock, on another thread, soon.
+/// Calls `what` with Python's lock, on another thread.
 ///
 /// # Cancel safety
-/// What is dropped before it was put into the queue is never done.
+/// A callback that is dropped before it is queued is never called.
 pub(crate) async fn run(what: impl FnOnce(Python<'_>) + Send + 'static) {
     // The semaphore is never closed.
     let Ok(place) = Arc::clone(&CALLBACK_THREADS.places).acquire_owned().await else { return };
@@ -41,7 +42,7 @@ struct CallbackThreads {
 struct CallbackQueue {
     waiting: VecDeque<QueuedCallback>,
     threads: usize,
-    /// Number of these threads that wait for something to tell.
+    /// Number of these threads that are idle.
     idle: usize,
 }
 
@@ -64,23 +65,23 @@ impl CallbackThreads {
             drop(state);
             self.came.notify_one();
         } else if let Some(first) = state.waiting.pop_front() {
-            // The system gives no thread: late is better than never.
+            // The system does not create a thread: the callback waits for an existing one.
             drop(state);
             self.run_from(first);
         }
     }
 
     fn work(&self) {
-        // Until Python ends, and nobody is left to hear of anything.
+        // Until Python ends, when callbacks cannot be called any more.
         while self.run_from(self.wait()).is_some() {}
     }
 
-    /// Tells `first` and all that wait meanwhile; `None` when Python takes no more.
+    /// Calls `first` and all callbacks queued meanwhile; `None` if Python is shutting down.
     fn run_from(&self, first: QueuedCallback) -> Option<()> {
         let mut next = Some(first);
         Python::try_attach(|py| {
             while let Some((callback, _place)) = next.take() {
-                // A panic is a bug; it costs one answer, not the thread.
+                // A panic is a defect; it costs one callback, not the thread.
                 drop(catch_unwind(AssertUnwindSafe(|| callback(py))));
                 next = self.state().waiting.pop_front();
             }

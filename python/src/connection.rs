@@ -1,4 +1,4 @@
-//! An open data set as Python holds it: its description, and reads that wait, that come later, or that go many at a time.
+//! An open data set for Python: its description, and reads that block, that call back, or that are batched.
 
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
@@ -25,12 +25,12 @@ use crate::errors::{exception, raise};
 use crate::reads::{ElementReader, SelectionArgument, StaleFlag};
 use crate::runtime::{runtime, wait, wait_and};
 
-/// Compression, link and controller, and what arrays of files mean, as people name them.
+/// Compression, link and controller, and meaning of the arrays of files, as text from a user.
 type ConnectArguments = (Option<String>, Option<String>, Option<String>, Option<String>);
 
-/// Opens a path, `synthetic:...` or `corridor://...`, or several of the last; `memory` like `512MiB`, a quarter of the
-/// machine's if not given; `rule` says what several servers have. `way`: how they are reached, by compression, link and
-/// controller, and what arrays of files mean.
+/// Opens a path, `synthetic:...` or `corridor://...`, or several of the last. `memory` is a size like `512MiB`, by
+/// default a quarter of the machine's; `rule` is the relation of several servers. `way`: compression, link, controller,
+/// and meaning of the arrays of files.
 #[pyfunction]
 #[pyo3(signature = (locations, token=None, memory=None, rule="auto", way=(None, None, None, None)))]
 #[expect(clippy::needless_pass_by_value, reason = "made for this call")]
@@ -54,7 +54,7 @@ pub(crate) fn open(
     wait(py, work)
 }
 
-/// Everything that can be wrong with the arguments, before anything waits.
+/// Checks all arguments, before any waiting.
 fn prepare(
     locations: &[String],
     token: Option<String>,
@@ -88,7 +88,7 @@ fn meaning_of(text: &str) -> Result<Meaning> {
     }
 }
 
-/// A token for whoever asks for one.
+/// Sets the token of a location with a server.
 fn set_token(location: &mut Location, token: &str) -> Result<()> {
     match location {
         Location::Remote(url) => url.set_token(token),
@@ -101,7 +101,7 @@ fn set_token(location: &mut Location, token: &str) -> Result<()> {
     Ok(())
 }
 
-/// Names of the data sets that the server of a URL exports.
+/// Lists the names of the data sets of the server of a URL.
 #[pyfunction]
 #[pyo3(signature = (url, token=None))]
 pub(crate) fn list_datasets(py: Python<'_>, url: &str, token: Option<&str>) -> PyResult<Vec<String>> {
@@ -119,13 +119,13 @@ pub(crate) fn list_datasets(py: Python<'_>, url: &str, token: Option<&str>) -> P
 
 /// Contexts with which this process opens data sets.
 struct Contexts {
-    /// For what reads no data, and what all others have in common.
+    /// Context for requests without data, and the common settings.
     any: Context,
-    /// Those of data sets that are open: the same budget is shared, and goes with the last of them.
+    /// Contexts of open data sets: the same budget is shared, and dropped with the last of them.
     open: BTreeMap<u64, Weak<Context>>,
 }
 
-/// Calls `of` with the contexts of the process, which are made when first needed, and returns its result.
+/// Calls `of` with the contexts of the process, which are created on first use, and returns its result.
 fn contexts<T>(of: impl FnOnce(&mut Contexts) -> T) -> Result<T> {
     static CONTEXTS: Mutex<Option<Contexts>> = Mutex::new(None);
     let mut contexts = CONTEXTS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -153,53 +153,53 @@ impl Contexts {
     }
 }
 
-/// Prints where a server is waited for, on Python's own standard error: notebooks show it.
+/// Prints the URL at which a server is waited for to Python's own standard error, which notebooks show.
 fn say_where(url: &Url) {
     let text = format!("{}\n", reverse::hint(url));
     let said =
         Python::attach(|py| py.import("sys")?.getattr("stderr")?.call_method1("write", (text,)).map(drop));
-    // Nobody can be told that nobody can be told.
+    // An error of this output cannot be reported.
     drop(said);
 }
 
-/// A data set that is open.
+/// An open data set.
 #[pyclass(frozen, weakref, module = "corridor._native")]
 pub(crate) struct Connection {
     stack: Stack,
     dataset: Arc<Dataset>,
     array: String,
-    /// Context that it was opened with; its budget also limits an array that an operation answers with.
+    /// Context that it was opened with; its budget also limits the array in an operation's response.
     context: Arc<Context>,
     stale: StaleFlag,
 }
 
 #[pymethods]
 impl Connection {
-    /// Its name.
+    /// Name of the data set.
     #[getter]
     fn name(&self) -> &str {
         &self.stack.name
     }
 
-    /// Name of the array that the location ended with; empty if it named none.
+    /// Name of the array at the end of the location; empty if it names none.
     #[getter]
     fn array(&self) -> &str {
         &self.array
     }
 
-    /// False once something asked by it found other data, or nobody to ask.
+    /// False after a request found other data, or no server.
     #[getter]
     fn is_sound(&self) -> bool {
         !self.stale.is_set()
     }
 
-    /// Which data it was opened with, and in which state.
+    /// Identity and generation of the data at the time of opening.
     #[getter]
     fn state(&self) -> (String, u32) {
         (self.dataset.id.to_string(), self.dataset.generation.0)
     }
 
-    /// Asks the server whether the data are others now than those that are described.
+    /// Asks the server whether the data differ from the description.
     fn has_changed(&self, py: Python<'_>) -> PyResult<bool> {
         let (stack, known) = (self.stack.clone(), Arc::clone(&self.dataset));
         wait(py, async move {
@@ -208,13 +208,13 @@ impl Connection {
         })
     }
 
-    /// The description, as `corridor info --json` prints it.
+    /// Description, as `corridor info --json` prints it.
     fn description(&self, py: Python<'_>) -> PyResult<String> {
         let value = node::describe::json(&self.dataset).map_err(|e| raise(py, &e))?;
         Ok(value.to_string())
     }
 
-    /// Reads one selection; the bytes are the caller's, not copied again.
+    /// Reads one selection; the bytes belong to the caller, without another copy.
     fn read<'py>(
         &self,
         py: Python<'py>,
@@ -240,21 +240,21 @@ impl Connection {
         begin(py, read, |py, bytes| Ok(PyArray1::from_vec(py, bytes).into_any()), done)
     }
 
-    /// Looks up a key of the data set as a Zarr store: whether it names a folder, and the size of a file in bytes.
+    /// Looks up a key of the data set as a Zarr store: whether it is a folder, and the size of a file in bytes.
     fn zarr_look(&self, py: Python<'_>, key: &str) -> PyResult<Option<(bool, u64)>> {
         let found = zarr::look(&self.dataset, key).map_err(|e| raise(py, &e))?;
         Ok(found.map(told_entry))
     }
 
-    /// Lists all that lies directly below a key: the name, whether it is a folder, and the size of a file in bytes.
-    /// Empty where the key is no folder.
+    /// Lists all entries directly below a key: the name, whether it is a folder, and the size of a file in bytes. Empty
+    /// if the key is not a folder.
     fn zarr_list(&self, py: Python<'_>, key: &str) -> PyResult<Vec<(String, (bool, u64))>> {
         let found = py.detach(|| zarr::list(&self.dataset, key)).map_err(|e| raise(py, &e))?;
         Ok(found.into_iter().map(|(name, entry)| (name, told_entry(entry))).collect())
     }
 
-    /// Begins to fetch a document or a chunk of the data set as a Zarr store, or the bytes of it from the first number up to
-    /// the second; `done` as for `begin`, with a tuple of the bytes, or of `None` where there is nothing.
+    /// Begins to fetch a document or a chunk of the data set as a Zarr store, or its bytes from the first number up to
+    /// the second; `done` as for `begin`, with a tuple of the bytes, or of `None` if there is no such object.
     fn begin_zarr(
         &self,
         py: Python<'_>,
@@ -270,8 +270,8 @@ impl Connection {
         begin(py, work, told_bytes, done)
     }
 
-    /// Asks the server for an operation of any name and waits for its answer; `progress(done, total)` hears of it now and
-    /// then. `with` is JSON.
+    /// Calls an operation of any name on the server and waits for its response; `progress(done, total)` is called
+    /// periodically. `with` is JSON.
     fn call<'py>(
         &self,
         py: Python<'py>,
@@ -296,7 +296,7 @@ impl Connection {
         told(py, answer)
     }
 
-    /// Begins such an operation and returns at once; `done` as for `begin`.
+    /// Begins such a call and returns at once; `done` as for `begin`.
     fn begin_call(
         &self,
         py: Python<'_>,
@@ -311,7 +311,7 @@ impl Connection {
 }
 
 impl Connection {
-    /// Stack from which pictures are drawn, and the memory that their blocks may take, bytes.
+    /// Stack from which pictures are drawn, and the memory for their blocks, in bytes.
     pub(crate) fn to_draw(&self) -> (Stack, u64) {
         (self.stack.clone(), MemoryBudget::viewing(self.context.budget.whole).render)
     }
@@ -322,7 +322,7 @@ impl Connection {
         ElementReader { source, dataset, is_decoded, priority, stale: self.stale.clone() }
     }
 
-    /// An operation on its way; `heard` is the newest that it said of its progress.
+    /// Returns a call of an operation; `heard` is its latest progress.
     fn called(
         &self,
         name: &str,
@@ -341,7 +341,7 @@ impl Connection {
     }
 }
 
-/// Begins `work` and returns at once; `told` makes of its result what `done` is given.
+/// Begins `work` and returns at once; `told` converts its result to the arguments of `done`.
 fn begin<T: Send + 'static>(
     py: Python<'_>,
     work: impl Future<Output = Result<T>> + Send + 'static,
@@ -373,12 +373,13 @@ fn told_entry(entry: ZarrEntry) -> (bool, u64) {
     }
 }
 
-/// Bytes that may not be there, as Python gets them.
+/// Converts optional bytes to a Python object.
 fn told_bytes(py: Python<'_>, bytes: Option<Bytes>) -> PyResult<Bound<'_, PyAny>> {
     (bytes.map(|bytes| PyBytes::new(py, &bytes)),).into_pyobject(py).map(Bound::into_any)
 }
 
-/// An answer as Python gets it: the result as JSON, and the array's type, shape and elements if there is one.
+/// Converts a response to a Python object: the result as JSON, and the array's type, shape and elements if there is
+/// one.
 fn told(py: Python<'_>, answer: DynamicResponse) -> PyResult<Bound<'_, PyAny>> {
     let elements = answer
         .elements
@@ -386,7 +387,7 @@ fn told(py: Python<'_>, answer: DynamicResponse) -> PyResult<Bound<'_, PyAny>> {
     (answer.result.to_string(), elements).into_pyobject(py).map(Bound::into_any)
 }
 
-/// A read, or many, that was begun.
+/// A read, or many, in progress.
 #[pyclass(frozen, module = "corridor._native")]
 pub(crate) struct Reading(AbortHandle);
 
@@ -398,7 +399,7 @@ impl Reading {
 
 #[pymethods]
 impl Reading {
-    /// Withdraws it, on the server too.
+    /// Withdraws the read, on the server too.
     fn cancel(&self) {
         self.0.abort();
     }

@@ -1,6 +1,6 @@
-//! The native half of the Python package `corridor`: opens what a person named and reads selections of it, without
-//! holding Python's lock while anything waits. What Python people see (mappings, indexing, futures) is Python:
-//! `corridor/*.py`. Knows no protocol and no format.
+//! The native part of the Python package `corridor`: opens a user's location and reads selections of it, without
+//! holding Python's lock while waiting. The public interface (mappings, indexing, futures) is written in Python:
+//! `corridor/*.py`. This crate implements no protocol and no format.
 
 mod callbacks;
 mod connection;

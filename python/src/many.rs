@@ -1,4 +1,4 @@
-//! Many reads at a time, of one data set or several: all are asked at once.
+//! Many reads at a time, of one data set or several: all are requested at once.
 
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
@@ -16,7 +16,7 @@ use crate::errors::{exception, raise};
 use crate::reads::{ElementReader, SelectionArgument, read_each};
 use crate::runtime::{runtime, wait};
 
-/// One of many reads: of which data set, what, and whether its values are decoded.
+/// One of many reads: its data set, its selection, and whether its values are decoded.
 #[derive(FromPyObject)]
 pub(crate) struct ReadArgument(Py<Connection>, SelectionArgument, bool);
 
@@ -26,7 +26,7 @@ fn readers(asked: Vec<ReadArgument>, tier: u8) -> Vec<(ElementReader, SelectionA
     asked.into_iter().map(reader).collect()
 }
 
-/// Reads many selections; results in the order of the requests. The first error ends all.
+/// Reads many selections; results are in the order of the requests. The first error ends all.
 #[pyfunction]
 pub(crate) fn read_many(
     py: Python<'_>,
@@ -46,9 +46,9 @@ pub(crate) fn read_many(
     Ok(all.into_iter().map(|bytes| PyArray1::from_vec(py, bytes)).collect())
 }
 
-/// Begins many reads and returns at once. `done(number, bytes, None)` or `done(number, None, exception)` is called as they
-/// end, on other threads; `done(None, None, exception)` for all that have not ended when none will any more. Nothing is
-/// called after the reading was cancelled.
+/// Begins many reads and returns at once. `done(number, bytes, None)` or `done(number, None, exception)` is called as
+/// they complete, on other threads; `done(None, None, exception)` for all that have not completed when none will any
+/// more. Nothing is called after the reading was cancelled.
 #[pyfunction]
 pub(crate) fn begin_many(
     py: Python<'_>,

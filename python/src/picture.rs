@@ -16,10 +16,10 @@ use crate::errors::raise;
 use crate::runtime::wait;
 use crate::slabs::Slabs;
 
-/// Keywords that set no field of a view; the last three do not come here.
+/// Keywords that are not fields of a view; the last three are handled in Python.
 const OTHER_KEYWORDS: [&str; 5] = ["view", "range", "size", "pixels", "device"];
 
-/// Reads the keywords of a picture, a JSON object.
+/// Parses the keywords of a picture, a JSON object.
 fn request(py: Python<'_>, array: Option<String>, keywords: &str) -> PyResult<PictureRequest> {
     let raised = |e: Error| raise(py, &e);
     let keywords: Map<String, Value> = serde_json::from_str(keywords)
@@ -37,7 +37,7 @@ fn request(py: Python<'_>, array: Option<String>, keywords: &str) -> PyResult<Pi
     Ok(request)
 }
 
-/// Message for a keyword that is none.
+/// Returns the message for an unknown keyword.
 fn unknown(name: &str) -> String {
     let keywords = FIELDS.iter().filter_map(|field| field.keyword).map(|keyword| keyword.name);
     let near = similar(name, keywords.chain(OTHER_KEYWORDS));
@@ -47,7 +47,7 @@ fn unknown(name: &str) -> String {
     format!("unexpected keyword `{name}`; did you mean {}?", near.join(" or "))
 }
 
-/// A text, or JSON as a text.
+/// Returns a string, or other JSON as text.
 fn text(value: &Value) -> Option<String> {
     match value {
         Value::Null => None,
@@ -56,7 +56,7 @@ fn text(value: &Value) -> Option<String> {
     }
 }
 
-/// Reads the range of colors: a text, or both ends.
+/// Parses the range of colors: a text, or both ends.
 fn range(value: &Value) -> Result<ColourRange> {
     match value {
         Value::Null => Ok(ColourRange::default()),
@@ -69,18 +69,18 @@ fn range(value: &Value) -> Result<ColourRange> {
     }
 }
 
-/// How pixels are given.
+/// Format of pixels.
 pub(crate) enum PixelFormat {
     /// Three bytes, over the view's background.
     Rgb,
-    /// Four bytes, not premultiplied, nothing behind.
+    /// Four bytes, not premultiplied, without a background.
     Rgba,
-    /// Four floats, premultiplied, nothing behind.
+    /// Four floats, premultiplied, without a background.
     Float,
 }
 
 impl PixelFormat {
-    /// Python has checked the name.
+    /// Returns the format of a name that Python has checked.
     pub(crate) fn named(name: &str) -> Self {
         match name {
             "rgb" => Self::Rgb,
@@ -98,15 +98,15 @@ impl PixelFormat {
     }
 }
 
-/// Slabs across an axis or parallel to the image, how many, and pixels along a side of each texel.
+/// Whether slabs are across an axis instead of parallel to the image, their number, and the side of a texel in pixels.
 type SlabArguments = (bool, u32, Option<u32>);
-/// A picture's bytes row by row, what it lacks, in words, and the slabs beside it.
+/// A picture's bytes row by row, its warning, and the slabs beside it.
 type PictureResult<'py> = (Bound<'py, PyArray1<u8>>, Option<String>, Option<Slabs>);
 
 /// Size, pixels and device of a picture.
 type PictureForm = ((u32, u32), String, String);
 
-/// Draws one finished picture, with slabs beside it where they are wanted.
+/// Draws one finished picture, with slabs beside it if requested.
 #[pyfunction]
 pub(crate) fn render<'py>(
     py: Python<'py>,

@@ -1,5 +1,5 @@
-//! Reads as Python asks for them, and how they are carried out: all that are wanted together are asked together, of
-//! whatever data sets, and what is left to do with their elements is done on the storage threads.
+//! Execution of reads for Python: reads of one call are requested together, of any data sets, and their elements are
+//! converted on the storage threads.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use pyo3::prelude::*;
 use store::on_pool;
 use wire::ops::BlockPlace;
 
-/// Reads that ended together and are finished by one job, at most; so that small ones share its costs.
+/// Maximum number of completed reads in one conversion job, so that small ones share its cost.
 const MAX_TOGETHER: usize = 256;
-/// And so many bytes, so that large ones are finished beside one another.
+/// Maximum number of bytes in one conversion job, so that large reads are converted concurrently.
 const MAX_TOGETHER_BYTES: usize = 1 << 20;
-/// Such jobs of one call that are under way or wait for a thread.
+/// Maximum number of conversion jobs of one call that run or wait for a thread.
 const MAX_JOBS: usize = 1024;
 
 /// Elements to read: number of the array, level, `(start, count, step)` per axis.
@@ -38,12 +38,13 @@ fn selection(ranges: Vec<(u64, u64, u64)>) -> Result<Selection> {
     Selection::new(ranges.into_iter().map(|(start, count, step)| AxisRange { start, count, step }))
 }
 
-/// Whether what a connection knows may be old: something that was asked by it found other data, or nobody. Clones share it.
+/// Whether the description of a connection may be old, because a request found other data, or no server. Clones share
+/// it.
 #[derive(Clone, Default)]
 pub(crate) struct StaleFlag(Arc<AtomicBool>);
 
 impl StaleFlag {
-    /// Passes on how something ended.
+    /// Updates the flag by a result, and returns the result.
     pub(crate) fn note<T>(&self, end: Result<T>) -> Result<T> {
         end.inspect_err(|error| {
             if matches!(error.kind(), ErrorKind::Stale | ErrorKind::Unreachable) {
@@ -57,7 +58,7 @@ impl StaleFlag {
     }
 }
 
-/// How elements are read, and given to Python: in C order and the host's byte order, decoded if that is asked.
+/// Reads elements and converts them for Python: C order, the host's byte order, decoded if requested.
 #[derive(Clone)]
 pub(crate) struct ElementReader {
     pub(crate) source: Arc<dyn Source>,
@@ -82,7 +83,7 @@ impl ElementReader {
     async fn check_state(&self) -> Result<()> {
         let now = self.source.describe().await?;
         let is_same = (now.id, now.generation) == (self.dataset.id, self.dataset.generation);
-        // What has grown at its end has the elements of before at their places.
+        // Data that have grown at the end keep the existing elements at their positions.
         if is_same || now.has_grown_from(&self.dataset) {
             return Ok(());
         }
@@ -101,7 +102,7 @@ impl ElementReader {
     }
 }
 
-/// Reads many selections, each with its own reader, all asked at once. Each ends once, by its number, in any order.
+/// Reads many selections, each with its own reader, in one request. Each completes once, by its number, in any order.
 pub(crate) fn read_each(
     asked: Vec<(ElementReader, SelectionArgument)>,
 ) -> impl Stream<Item = (usize, Result<Vec<u8>>)> + Send + 'static {
@@ -136,10 +137,10 @@ pub(crate) fn read_each(
     stream::iter(refused).chain(finished.flat_map(stream::iter))
 }
 
-/// Reads of one data set, which share their costs.
+/// Reads of one data set, which share their cost.
 struct SourceReads {
     source: Arc<dyn Source>,
-    /// Their numbers among all that are asked.
+    /// Their numbers in the call.
     numbers: Vec<usize>,
     reads: Vec<(ReadRequest, Region)>,
 }
@@ -160,7 +161,7 @@ impl SourceReads {
     }
 }
 
-/// Target of a read's elements, and the form in which Python gets them.
+/// Target of a read's elements, and their form for Python.
 struct ReadTarget {
     target: Target,
     size_bytes: usize,
@@ -179,21 +180,21 @@ impl ReadTarget {
         Ok(elements)
     }
 
-    /// Whether the elements are other ones than those that were stored, or in another order.
+    /// Returns whether the elements need a conversion.
     fn is_work(&self) -> bool {
         self.reader.is_decoded || self.reader.dataset.array(self.array).is_ok_and(|a| a.dtype.is_swapped())
     }
 }
 
-/// A read whose elements are there, or why they are not.
+/// A read whose elements have arrived, or its error.
 type ArrivedRead = (usize, Result<ReadTarget>);
 
-/// A read that ended, once, and how.
+/// A read that has completed, and its result.
 type EndedRead = (usize, Option<(ReadTarget, Result<()>)>);
 
-/// How reads ended for those who asked: what was read of other data than those that their connection was opened with is
-/// stale, and so is what failed for that. To be called when all has ended: a source may find other data at any time
-/// before.
+/// Returns the results of reads in the state of their connection: elements of other data than those that the connection
+/// was opened with become the error `Stale`, as do errors with that cause. To be called after all reads have completed:
+/// a source may find other data at any time before.
 async fn of_their_state(ended: Vec<EndedRead>) -> Vec<ArrivedRead> {
     let mut states: BTreeMap<usize, Result<()>> = BTreeMap::new();
     let mut landed = Vec::with_capacity(ended.len());
@@ -217,7 +218,7 @@ async fn of_their_state(ended: Vec<EndedRead>) -> Vec<ArrivedRead> {
     landed
 }
 
-/// Cuts reads that ended together into jobs.
+/// Splits reads that completed together into jobs.
 fn in_jobs(landed: Vec<ArrivedRead>) -> Vec<Vec<ArrivedRead>> {
     let mut jobs: Vec<Vec<ArrivedRead>> = Vec::new();
     let mut room_bytes = 0;
@@ -237,8 +238,8 @@ fn in_jobs(landed: Vec<ArrivedRead>) -> Vec<Vec<ArrivedRead>> {
     jobs
 }
 
-/// Finishes reads by one job on a storage thread, where there is something to do: whoever drives connections has no time
-/// for it.
+/// Converts reads by one job on a storage thread, if needed, because the tasks that drive connections must not be
+/// delayed.
 async fn finish_together(landed: Vec<ArrivedRead>) -> Vec<(usize, Result<Vec<u8>>)> {
     let finish = |(number, landing): ArrivedRead| (number, landing.and_then(ReadTarget::finish));
     let mut work = landed.iter().filter_map(|(_, landing)| landing.as_ref().ok()).filter(|l| l.is_work());

@@ -1,4 +1,4 @@
-//! The threads behind the module: one tokio runtime per process, and waiting for it so that Ctrl-C still works.
+//! The threads behind the module: one tokio runtime per process, and blocking waits that Ctrl-C interrupts.
 
 use std::future::Future;
 use std::sync::OnceLock;
@@ -8,21 +8,21 @@ use array::{Error, Result};
 use pyo3::prelude::*;
 use tokio::runtime::Runtime;
 
-/// Time between looks at Python's signals while something waits.
+/// Interval at which Python's signals are checked during a wait.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// A runtime and the process that made it: its threads do not survive a fork.
+/// A runtime and the process that created it: its threads do not survive a fork.
 static RUNTIME: OnceLock<(u32, Runtime)> = OnceLock::new();
 
-/// The process's runtime, made when first needed.
+/// Returns the process's runtime, created on first use.
 ///
 /// # Errors
-/// `Io` when the system gives no threads; `Unsupported` in a child made by fork after its parent used the runtime.
+/// `Io` if the system cannot create threads; `Unsupported` in a child made by fork after its parent used the runtime.
 pub(crate) fn runtime() -> Result<&'static Runtime> {
     if RUNTIME.get().is_none() {
         let made = tokio::runtime::Builder::new_multi_thread().enable_all().thread_name("corridor").build();
         let made = made.map_err(|e| Error::from(e).context("starting threads"))?;
-        // Another thread may have been faster; then ours ends here, unused.
+        // Another thread may have been first; this runtime is then shut down unused.
         if let Err((_, unused)) = RUNTIME.set((std::process::id(), made)) {
             unused.shutdown_background();
         }
@@ -40,7 +40,7 @@ pub(crate) fn runtime() -> Result<&'static Runtime> {
 /// Runs `work` to its end without Python's lock; a signal (Ctrl-C) drops it.
 ///
 /// # Errors
-/// Those of `work`, or the exception that the signal's handler raised.
+/// The errors of `work`, or the exception that the signal's handler raised.
 pub(crate) fn wait<T: Send + 'static>(
     py: Python<'_>,
     work: impl Future<Output = Result<T>> + Send + 'static,
@@ -48,10 +48,10 @@ pub(crate) fn wait<T: Send + 'static>(
     wait_and(py, work, || Ok(()))
 }
 
-/// Waits as [`wait`] does, and calls `look` now and then, with Python's lock.
+/// Waits as [`wait`] does, and calls `look` periodically, with Python's lock.
 ///
 /// # Errors
-/// Those of `work` and `look`, or the exception that the signal's handler raised.
+/// The errors of `work` and `look`, or the exception that the signal's handler raised.
 pub(crate) fn wait_and<T: Send + 'static>(
     py: Python<'_>,
     work: impl Future<Output = Result<T>> + Send + 'static,

@@ -1,4 +1,4 @@
-//! Slabs: pictures that can be looked at from elsewhere, without the data.
+//! Slabs: pictures that can be drawn from other cameras, without the data.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use stream::{decode_slabs, encode_slabs};
 use crate::errors::raise;
 use crate::picture::PixelFormat;
 
-/// A set, with what Python asks of it in JSON and bytes.
+/// A set of slabs, with its facts for Python as JSON and bytes.
 #[pyclass(frozen)]
 pub(crate) struct Slabs(pub(crate) Set);
 
@@ -25,19 +25,20 @@ impl Slabs {
         py.detach(|| read_slabs(&path)).map(Self).map_err(|e| raise(py, &e))
     }
 
-    /// Decodes the bytes that [`encoded`](Self::encoded) gave.
+    /// Decodes the bytes that [`encoded`](Self::encoded) returned.
     #[staticmethod]
     fn decoded(py: Python<'_>, bytes: &[u8]) -> PyResult<Self> {
         decode_slabs(bytes).map(Self).map_err(|e| raise(py, &e))
     }
 
-    /// As in a file.
+    /// Encodes the set as in a file.
     fn encoded<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let encoded = py.detach(|| encode_slabs(&self.0)).map_err(|e| raise(py, &e))?;
         Ok(PyBytes::new(py, &encoded.1))
     }
 
-    /// All but the texels: camera, size, guard, the picture's camera, normal, borders, and the rectangle of each slab.
+    /// Everything but the texels: camera, size, guard, the picture's camera, normal, borders, and the rectangle of each
+    /// slab.
     fn facts(&self, py: Python<'_>) -> PyResult<String> {
         let Set { camera, size, guard, normal, borders, slabs, .. } = &self.0;
         let rects: Vec<_> =
@@ -58,7 +59,8 @@ impl Slabs {
         Ok(PyArray1::from_slice(py, texels))
     }
 
-    /// The slabs as a camera (JSON; by default that of the picture beside them) sees them: the bytes of the pixels.
+    /// Draws the slabs with a camera (JSON; by default that of the picture beside them): returns the bytes of the
+    /// pixels.
     fn draw<'py>(
         &self,
         py: Python<'py>,

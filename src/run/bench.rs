@@ -12,7 +12,7 @@ use stream::compose::Communicator;
 use crate::cli::BenchOptions;
 use crate::common::print;
 
-/// `process` is one of an MPI program that measures together.
+/// Runs the benchmarks. `process` is one of an MPI program that measures together.
 pub(crate) async fn run(chosen: &BenchOptions, process: Option<Arc<mpi::Process>>) -> Result<()> {
     if chosen.name == "list" {
         return bench::ALL.iter().try_for_each(|(name, what)| print(&format!("{name:<16} {what}")));

@@ -19,13 +19,13 @@ use crate::cli::{GetFormat, GetOptions};
 use crate::common::{context, memory, open, print, say, warning_outside};
 use crate::progress::{ProgressMeter, ProgressOutput, ProgressUnit};
 
-/// Longest list of selections read, bytes.
+/// Maximum size of a list of selections, in bytes.
 const MAX_LIST_BYTES: u64 = 64 << 20;
 
-/// How often a copy begins again because its data changed during it, and after which pause.
+/// Maximum number of times that a copy restarts because its data changed, and the pause before it.
 const MOST_AGAIN: u32 = 4;
 const PAUSE: Duration = Duration::from_millis(600);
-/// Folders left by processes with the same number that are skipped.
+/// Maximum number of folders left by processes with the same id that are skipped.
 const MOST_ROOMS: u32 = 100;
 
 pub(crate) async fn run(options: &GetOptions) -> Result<()> {
@@ -42,13 +42,13 @@ pub(crate) async fn run(options: &GetOptions) -> Result<()> {
         GetFormat::Raw => "raw",
         GetFormat::Csv => "csv",
     };
-    // Its parts come in any order, so it is put together first.
+    // Its parts arrive in any order, so it is assembled in a file first.
     let room = TempFolder::new()?;
     let whole = room.0.join(format!("data.{kind}"));
     run_again(options, &whole).await?;
     let mut file = std::fs::File::open(&whole)?;
     let copy = move || match std::io::copy(&mut file, &mut std::io::stdout().lock()) {
-        // Whoever reads has seen enough, as `head` does.
+        // A reader such as `head` has closed the pipe after enough lines.
         Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         copied => copied.map(drop).map_err(Error::from),
     };
@@ -57,7 +57,7 @@ pub(crate) async fn run(options: &GetOptions) -> Result<()> {
         .map_err(|e| Error::internal(format!("a writer ended early: {e}")))?
 }
 
-/// A folder of this process alone for what is on its way to standard output; goes with this value.
+/// A private folder of this process for a result for standard output; removed when dropped.
 struct TempFolder(PathBuf);
 
 impl TempFolder {
@@ -84,7 +84,7 @@ impl Drop for TempFolder {
 async fn run_again(options: &GetOptions, output: &Path) -> Result<()> {
     for _ in 0..MOST_AGAIN {
         match run_once(options, output).await {
-            // A copy is of one state of the data: of the one that they are in now.
+            // A copy is of one state of the data, the current one.
             Err(error) if error.kind() == ErrorKind::Stale => {
                 say("the data changed while they were copied; the copy begins again");
                 tokio::time::sleep(PAUSE).await;

@@ -35,7 +35,8 @@ pub(crate) fn run(options: &HelpOptions) -> Result<()> {
     }
 }
 
-/// Whether the words name a command, or a command of a command such as `cache clear`. No words name the program.
+/// Returns whether the words name a command, or a command of a command such as `cache clear`. No words name the
+/// program.
 fn has_command(program: &Command, words: &[&str]) -> bool {
     words.iter().try_fold(program, |command, word| command.find_subcommand(word)).is_some()
 }

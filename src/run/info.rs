@@ -29,7 +29,7 @@ pub(crate) async fn run(options: &InfoOptions) -> Result<()> {
     print(describe::text(&shown).trim_end())
 }
 
-/// The description with one array.
+/// Returns the description with one array.
 fn only(dataset: &Dataset, name: &str) -> Result<Dataset> {
     let (_, array) = dataset.find(name)?;
     Ok(Dataset { arrays: vec![array.clone()], left_out: Vec::new(), ..dataset.clone() })

@@ -10,9 +10,9 @@ use tokio::process::{Child, Command};
 use crate::cli::{EmulatorEngine, LabAction, LabLink, LabOptions, LabUp, LinkNature};
 use crate::common::{print, say};
 
-/// Counters are written down this often.
+/// Interval at which counters are written.
 const PUBLISH_EVERY: Duration = Duration::from_secs(1);
-/// Others' wishes are looked for this often.
+/// Interval at which requests of other commands are checked.
 const FOLLOW_EVERY: Duration = Duration::from_millis(50);
 /// Exit code of shells for a command that a signal has ended, to which the number of the signal is added.
 const KILLED: u8 = 128;
@@ -51,7 +51,7 @@ async fn up(options: &LabUp) -> Result<ExitCode> {
     Ok(code)
 }
 
-/// The end of a command; without one there is none.
+/// Waits for the end of a command; without a command, without end.
 async fn ended(child: Option<&mut Child>) -> Result<ExitStatus> {
     match child {
         Some(child) => Ok(child.wait().await?),
@@ -59,7 +59,7 @@ async fn ended(child: Option<&mut Child>) -> Result<ExitStatus> {
     }
 }
 
-/// A change that cannot be made is told to whoever asked for it; the link goes on.
+/// A change that cannot be made is reported to its requester; the link stays up.
 fn follow(link: &mut Running) {
     if let Err(error) = link.follow() {
         say(&format!("warning: the link stays as it is: {error}"));

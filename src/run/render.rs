@@ -19,7 +19,7 @@ use crate::cli::{self, RenderOptions};
 use crate::common::{context, device, memory, open, print, say};
 use crate::progress::{ProgressMeter, ProgressOutput, ProgressUnit};
 
-/// `ranks` are the processes of an MPI program that draw together, of which this is one.
+/// Runs the command. `ranks` are the processes of an MPI program that draw together, including this one.
 pub(crate) async fn run(options: &RenderOptions, ranks: Option<Ranks>) -> Result<()> {
     if film::is_slabs(&options.location) {
         return look(options, ranks.is_some()).await;
@@ -34,7 +34,7 @@ pub(crate) async fn run(options: &RenderOptions, ranks: Option<Ranks>) -> Result
         None => Some(order?),
         Some(others) => agreed(others, order).await?,
     };
-    // Where any process could not begin, the first one says why.
+    // If any process failed to begin, the first one reports the reason.
     let Some(RenderJob { request, size, company, stack, means }) = order else { return Ok(()) };
     let painter = Arc::clone(means.painter());
     let is_several = request.is_several() || is_film(&options.output)?;
@@ -44,11 +44,11 @@ pub(crate) async fn run(options: &RenderOptions, ranks: Option<Ranks>) -> Result
     let on_progress = |done, total| meter.set(what, done, total);
     let drawn = draw(&stack.source, &request, size, means, company, &options.output, on_progress).await;
     meter.clear();
-    // The first of several processes has the pictures, and says so.
+    // The first of several processes has the pictures, and reports them.
     drawn?.map_or(Ok(()), |drawn| report(options, &painter, is_several, drawn))
 }
 
-/// Everything that drawing needs: the pictures to draw, the data, and the processes and devices that draw.
+/// The pictures to draw, the data, and the processes and devices that draw.
 struct RenderJob {
     request: PicturesRequest,
     size: ImageSize,
@@ -57,7 +57,7 @@ struct RenderJob {
     means: Means,
 }
 
-/// All that comes before drawing: options are read, data are opened.
+/// Prepares drawing: reads options, opens data.
 async fn ready(options: &RenderOptions, ranks: Option<Ranks>, progress: ProgressOutput) -> Result<RenderJob> {
     let company = company(options, ranks)?;
     let size = parse_size(&options.size)?;
@@ -77,7 +77,7 @@ async fn ready(options: &RenderOptions, ranks: Option<Ranks>, progress: Progress
     Ok(RenderJob { request, size, company, stack, means })
 }
 
-/// Says what was drawn, and on what.
+/// Reports the pictures and the devices that drew them.
 fn report(options: &RenderOptions, painter: &Painter, is_several: bool, drawn: DrawnPictures) -> Result<()> {
     if options.json {
         let mut result = json!({"output": options.output, "device": painter.to_string(), "truth": drawn.truth, "view": drawn.view, "values": drawn.values});
@@ -97,7 +97,7 @@ fn report(options: &RenderOptions, painter: &Painter, is_several: bool, drawn: D
         text = format!("{} pictures; the last one: {text}", drawn.pictures);
     }
     say(&match painter.reason() {
-        // That there is none is no news where it was not asked for; `--json` says it all the same.
+        // A missing graphics processor is mentioned only if one was requested; `--json` always mentions it.
         Some(reason) if painter.has_gpu() => format!("{text} Drawn on the CPU: {reason}."),
         _ if painter.is_gpu() => format!("{text} Drawn on {painter}."),
         _ => text,
@@ -105,7 +105,7 @@ fn report(options: &RenderOptions, painter: &Painter, is_several: bool, drawn: D
     Ok(())
 }
 
-/// Converts the options to a request: everything in them is read before a server is asked.
+/// Converts the options to a request, and reports all errors in them before a server is contacted.
 fn request(options: &RenderOptions, track: FilmOptions) -> Result<PicturesRequest> {
     let slabs = options.slabs.wish();
     slabs.as_ref().map_or(Ok(()), |(output, _)| check_slabs_output(output))?;
@@ -128,12 +128,12 @@ fn request(options: &RenderOptions, track: FilmOptions) -> Result<PicturesReques
     })
 }
 
-/// Pictures of a file of slabs, by one process.
+/// Draws pictures of a file of slabs, in one process.
 async fn look(options: &RenderOptions, is_by_ranks: bool) -> Result<()> {
     let size = parse_size(&options.size)?;
     let track = track(options)?;
     check_output(&options.output, size, &track)?;
-    // What would choose or change data that are not there.
+    // Options that would select or change data, which are not there.
     let of_view = options.fields.names().filter(|(field, _)| *field != "camera");
     let others = [
         ("--range", options.range.is_some()),
@@ -177,7 +177,7 @@ async fn look(options: &RenderOptions, is_by_ranks: bool) -> Result<()> {
     Ok(())
 }
 
-/// How a film is written; what only films have is told of other outputs.
+/// Returns the options of a film; options that only films have are refused for other outputs.
 fn track(options: &RenderOptions) -> Result<FilmOptions> {
     let of_films = [("--quality", &options.quality), ("--codec", &options.codec)];
     let given = of_films.iter().find(|(_, value)| value.is_some());
@@ -196,7 +196,7 @@ fn track(options: &RenderOptions) -> Result<FilmOptions> {
     })
 }
 
-/// One time step, or several.
+/// Parses one time step, or several.
 fn time(text: Option<&str>) -> Result<(Option<u64>, Option<TimeSteps>)> {
     match text {
         None => Ok((None, None)),
@@ -207,8 +207,8 @@ fn time(text: Option<&str>) -> Result<(Option<u64>, Option<TimeSteps>)> {
     }
 }
 
-/// Participants that draw together: the processes that were started with this one, or as many ranks as were asked
-/// for. `None` where this process draws alone.
+/// Returns the participants that draw together: the processes that were started with this one, or the requested number
+/// of ranks. `None` if this process draws alone.
 fn company(options: &RenderOptions, ranks: Option<Ranks>) -> Result<Option<Company>> {
     let method = options.compositing.parse()?;
     let company = match (ranks, options.ranks) {

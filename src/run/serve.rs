@@ -38,10 +38,10 @@ pub(crate) async fn run(options: &ServeOptions) -> Result<()> {
     Ok(())
 }
 
-/// Exports that are told one by one to people; programs are told of all.
+/// Maximum number of exports that are listed in text output; JSON output has all.
 const MOST_TOLD: usize = 20;
 
-/// The first lines: one for each export. Of a folder without any yet, where they will be.
+/// Prints the first lines: one for each export. For a folder without any, the place of later ones.
 fn tell_exports(node: &ServerNode, is_json: bool) -> Result<()> {
     let all = node.exports().all();
     let told = if is_json { all.len() } else { MOST_TOLD };
@@ -58,7 +58,7 @@ fn tell_exports(node: &ServerNode, is_json: bool) -> Result<()> {
     Ok(())
 }
 
-/// Readers, who may read Zarr and nothing else, if the options ask for them.
+/// Returns the readers, who may only read Zarr, if the options request them.
 fn readers(options: &ServeOptions) -> Result<Option<ZarrReaders>> {
     if options.zarr_token.is_none() && options.pages.is_empty() {
         return Ok(None);
@@ -73,7 +73,7 @@ fn readers(options: &ServeOptions) -> Result<Option<ZarrReaders>> {
 async fn serve_stdio(options: &ServeOptions) -> Result<()> {
     let resources = &options.listening.resources;
     let budget = MemoryBudget::serving(memory(resources.memory.as_deref())?);
-    // Standard error is somebody's terminal on another host.
+    // Standard error is a terminal on another host.
     let context =
         context(budget, resources.cache_dir.as_deref(), &options.listening.reaching, ProgressOutput::Bar)?;
     ssh::serve(context, of_data_server()).await
@@ -97,8 +97,8 @@ fn line(node: &ServerNode, export: &str, is_json: bool) -> String {
     )
 }
 
-/// Python expression that opens an export in xarray over HTTP, without Corridor's package. A self-signed certificate is checked by
-/// its fingerprint there too.
+/// Returns a Python expression that opens an export in xarray over HTTP, without Corridor's package. A self-signed
+/// certificate is verified by its fingerprint there too.
 fn xarray(node: &ServerNode, export: &str) -> String {
     let zarr = node.zarr(export);
     let token = node.zarr_token().or_else(|| node.token());

@@ -8,7 +8,7 @@ use stream::{Device, Ranks};
 use crate::cli::{self, CutChoice, ViewCommandOptions};
 use crate::common::{ServerPurpose, device, print, server, viewer_line, warn_of_port};
 
-/// `ranks` are the processes of an MPI program that draw together, of which this is one.
+/// Runs the command. `ranks` are the processes of an MPI program that draw together, including this one.
 pub(crate) async fn run(options: &ViewCommandOptions, ranks: Option<Ranks>) -> Result<()> {
     if matches!(options.cut, CutChoice::Data | CutChoice::Slabs) {
         return Err(Error::unsupported("this version cuts the path at `pixels` only; leave `--cut` out"));

@@ -4,7 +4,7 @@ use array::Error;
 
 use crate::cli::WithoutLab;
 
-/// Names the command that builds and runs a program with the command.
+/// Returns the error with the command that builds and runs a program with the feature.
 pub(crate) fn refusal(command: &str, options: &WithoutLab) -> Error {
     let arguments: String = options.arguments.iter().map(|argument| format!(" {argument}")).collect();
     let make = if command == "bench" { " (all benchmarks: `make bench`)" } else { "" };

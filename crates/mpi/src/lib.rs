@@ -1,9 +1,10 @@
-//! Ranks that are processes of an MPI program: a [`Communicator`] over MPI, which starts nothing and fetches nothing.
+//! Ranks that are processes of an MPI program: a [`Communicator`] over MPI, which starts no process and downloads
+//! nothing.
 //!
-//! Needs the feature `mpi`; without it [`join()`] says so where a launcher (`mpirun`, `srun`) has started several processes.
-//! The calls lie in a small file of C (`calls.c`), because MPI's types differ between implementations, and the one file
-//! with `unsafe` is `process.rs`. A binding made by bindgen (the `mpi` crate) would need libclang and some thirty packages
-//! wherever it is built, for a dozen calls.
+//! Requires the feature `mpi`; without it [`join()`] returns an error if a launcher (`mpirun`, `srun`) has started
+//! several processes. The calls are in a small file of C (`calls.c`), because MPI's types differ between
+//! implementations, and `process.rs` is the only file with `unsafe`. A binding made by bindgen (the `mpi` crate) would
+//! need libclang and some thirty packages at build time, for a dozen calls.
 //!
 //! [`Communicator`]: compose::Communicator
 
@@ -17,13 +18,14 @@ pub use process::{MAX_UNDER_WAY, Process, ProcessLane, join};
 #[cfg(not(feature = "mpi"))]
 pub use without_mpi::{Process, join};
 
-/// Variables that launchers set for each process, with how many they started.
+/// Variables that launchers set for each process, with the number of processes.
 const SIZES: [&str; 4] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS", "SLURM_STEP_NUM_TASKS"];
 
-/// Set to anything, it says that this process works by itself, whatever started it: of a task farm each has a picture of its own.
+/// Variable that, set to any value, makes this process independent of the others of its launcher, as in a task farm in
+/// which each draws its own picture.
 pub const ALONE: &str = "CORRIDOR_ALONE";
 
-/// How many processes a launcher has started with this one to work together, as far as it says; `None` where there is none, or
+/// Returns the number of processes that a launcher has started together with this one; `None` without a launcher, or if
 /// [`ALONE`] is set.
 #[must_use]
 pub fn launched() -> Option<usize> {

@@ -1,7 +1,7 @@
 //! One process of an MPI program as a rank.
 //!
-//! MPI is called by one thread at a time, whichever it is. Nobody waits within a call: who waits for a message, or for room to
-//! send one, looks again and again, and lets other threads work in between.
+//! MPI is called by one thread at a time, any thread. No thread waits within a call: a thread that waits for a message,
+//! or for room to send one, polls, and lets other threads call in between.
 
 #![expect(unsafe_code, reason = "calls of C")]
 
@@ -15,19 +15,21 @@ use compose::Communicator;
 
 use crate::launched;
 
-/// Messages that may be on their way from one process to another in a lane; who sends more waits. As many as between threads.
+/// Maximum number of messages in flight from one process to another in a lane; further ones wait. The same as between
+/// threads.
 pub const MAX_UNDER_WAY: usize = compose::MAX_WAITING;
-/// How long a process that waits looks without a pause; then it lets others have the core, at last for as long as this.
+/// Number of polls without a pause; later a waiting process yields the core, with pauses of up to the following
+/// duration.
 const LOOKS: u32 = 256;
 const LONGEST_PAUSE: Duration = Duration::from_micros(200);
-/// Looks, about a second, after which a process has nothing to do for now and pauses longer between them.
+/// Number of polls, about a second, after which a process counts as idle and pauses longer.
 const IDLE_AFTER_LOOKS: u32 = 5_000;
 const IDLE_PAUSE: Duration = Duration::from_millis(2);
-/// Looks for the right to call MPI before all are ended without it: a tenth of a second.
+/// Number of attempts to lock MPI before all processes are aborted without the lock: a tenth of a second.
 const ABORT_LOOKS: u32 = 50;
-/// The lane of a process itself.
+/// Lane of a process itself.
 const FIRST_LANE: c_int = 0;
-/// At least `MPI_MAX_ERROR_STRING` of any implementation.
+/// Size of the buffer for error texts, in bytes: at least `MPI_MAX_ERROR_STRING` of any implementation.
 const ERROR_BYTES: usize = 1024;
 
 unsafe extern "C" {
@@ -54,16 +56,16 @@ unsafe extern "C" {
     fn corridor_mpi_describe(code: c_int, text: *mut c_char, room: c_int) -> c_int;
 }
 
-/// This process among those of an MPI program. MPI ends with it; it lives until nothing more is sent.
+/// This process among those of an MPI program. MPI is finalized with it, after all messages are sent.
 #[derive(Debug)]
 pub struct Process {
     rank: usize,
     size: usize,
-    /// Held during each call of MPI.
+    /// Locked during each call of MPI.
     sending: Mutex<Vec<PendingSend>>,
 }
 
-/// A message on its way: MPI reads it until the request is taken back.
+/// A message in flight: MPI reads it until the request is completed.
 #[derive(Debug)]
 struct PendingSend {
     request: *mut c_void,
@@ -72,13 +74,14 @@ struct PendingSend {
     _message: Vec<u8>,
 }
 
-// SAFETY: a request may be taken back on any thread, one at a time: it lies behind the mutex of `Process`.
+// SAFETY: a request may be completed on any thread, one at a time: it is behind the mutex of `Process`.
 unsafe impl Send for PendingSend {}
 
-/// Joins the others that a launcher has started with this process; `None` where it started alone. To be called once.
+/// Joins the other processes that a launcher has started with this one; `None` if it was started alone. To be called
+/// once.
 ///
 /// # Errors
-/// `Internal` when MPI cannot be started.
+/// `Internal` if MPI cannot be started.
 pub fn join() -> Result<Option<Process>> {
     if launched().is_none_or(|count| count < 2) {
         return Ok(None);
@@ -92,9 +95,9 @@ pub fn join() -> Result<Option<Process>> {
 }
 
 impl Process {
-    /// Ends all processes at once: what one cannot do, the others would wait for. `code` is what the launcher gives.
+    /// Aborts all processes: the others would wait for this one. `code` is the exit code of the launcher.
     pub fn abort(&self, code: u8) {
-        // Whoever panics in a call, or beside one that does not come back, is not waited for.
+        // A thread that panicked in a call, or a call that does not return, is not waited for.
         let _alone = (0..ABORT_LOOKS).find_map(|_| {
             let alone = self.sending.try_lock();
             alone.map_err(|_| std::thread::sleep(IDLE_PAUSE)).ok()
@@ -107,7 +110,7 @@ impl Process {
         self.sending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The number of another rank as MPI takes it.
+    /// Returns the number of another rank as MPI takes it.
     fn other(&self, rank: usize) -> Result<c_int> {
         let number = c_int::try_from(rank).ok().filter(|_| rank < self.size && rank != self.rank);
         number.ok_or_else(|| {
@@ -118,13 +121,14 @@ impl Process {
         })
     }
 
-    /// Another way between the same ranks, whose messages pass those of the others: each number is one.
+    /// Returns another lane between the same ranks, whose messages may overtake those of other lanes: each number is
+    /// one lane.
     #[must_use]
     pub fn lane(self: &Arc<Self>, number: u8) -> ProcessLane {
         ProcessLane { process: Arc::clone(self), number: FIRST_LANE + 1 + c_int::from(number) }
     }
 
-    /// Looks for a message once.
+    /// Polls once for a message.
     fn look(&self, from: c_int, lane: c_int) -> Result<Option<Vec<u8>>> {
         let mut sending = self.calls();
         give_back(&mut sending)?;
@@ -137,7 +141,7 @@ impl Process {
             return Ok(None);
         }
         let mut data = vec![0; usize::try_from(bytes).unwrap_or(0)];
-        // SAFETY: `data` has room for `bytes`, and `message` is what was just found.
+        // SAFETY: `data` has room for `bytes`, and `message` was returned by the preceding call.
         checked(unsafe { corridor_mpi_receive(message, data.as_mut_ptr().cast(), bytes) }, "receiving")?;
         Ok(Some(data))
     }
@@ -155,7 +159,7 @@ impl Process {
             give_back(&mut sending)?;
             if sending.iter().filter(|other| (other.to, other.lane) == (to, lane)).count() < MAX_UNDER_WAY {
                 let (data, mut request) = (message.as_ptr().cast(), ptr::null_mut());
-                // SAFETY: the message is kept, where it lies, until the request is taken back.
+                // SAFETY: the message is kept at its address until the request is completed.
                 checked(unsafe { corridor_mpi_send(data, bytes, to, lane, &raw mut request) }, "sending")?;
                 sending.push(PendingSend { request, to, lane, _message: message });
                 return Ok(());
@@ -177,7 +181,7 @@ impl Process {
     }
 }
 
-/// Pauses between looks, longer and longer.
+/// Growing pauses between polls.
 #[derive(Default)]
 struct Backoff {
     looks: u32,
@@ -214,7 +218,7 @@ impl Communicator for Process {
     }
 }
 
-/// A process once more; see [`Process::lane`].
+/// One lane of a process; see [`Process::lane`].
 #[derive(Debug)]
 pub struct ProcessLane {
     process: Arc<Process>,
@@ -243,20 +247,20 @@ impl Drop for Process {
     fn drop(&mut self) {
         let sending = self.sending.get_mut().unwrap_or_else(PoisonError::into_inner);
         for PendingSend { request, _message, .. } in sending.drain(..) {
-            // SAFETY: the request has not been taken back, and its message lives. Nothing can be done about an error at the end.
+            // SAFETY: the request is not completed, and its message lives. An error at the end has no consequence.
             unsafe { corridor_mpi_wait(request) };
         }
-        // SAFETY: nothing is under way, and nobody else has this process.
+        // SAFETY: no message is in flight, and there is no other reference to this process.
         unsafe { corridor_mpi_finish() };
     }
 }
 
-/// Takes back what has been sent.
+/// Completes the requests of messages that are sent.
 fn give_back(sending: &mut Vec<PendingSend>) -> Result<()> {
     let mut failed = 0;
     sending.retain(|message| {
         let mut is_sent = 0;
-        // SAFETY: the request has not been taken back; where it is now, the message goes with it.
+        // SAFETY: the request is not completed; when it is, the message is dropped with it.
         let code = unsafe { corridor_mpi_is_sent(message.request, &raw mut is_sent) };
         failed = if code == 0 { failed } else { code };
         is_sent == 0 && code == 0

@@ -1,5 +1,4 @@
-//! Replacement for builds without MPI: there is no other process, and an error tells this to those who start
-//! several.
+//! Replacement for builds without MPI: there are no other processes, and starting several returns an error.
 
 use std::sync::Arc;
 
@@ -8,14 +7,14 @@ use compose::Communicator;
 
 use crate::{ALONE, launched};
 
-/// One of several processes, of which there are none without MPI.
+/// One of several processes; without MPI there is no value of this type.
 #[derive(Debug)]
 pub enum Process {}
 
-/// Without MPI there is nothing to join.
+/// Returns `None`, as without other processes.
 ///
 /// # Errors
-/// `Unsupported` where several processes were started to work together: each would take itself for the only one.
+/// `Unsupported` if several processes were started to work together: each would act as the only one.
 pub fn join() -> Result<Option<Process>> {
     match launched() {
         Some(count) if count > 1 => Err(Error::unsupported(format!(
@@ -28,12 +27,12 @@ pub fn join() -> Result<Option<Process>> {
 }
 
 impl Process {
-    /// Ends all processes at once.
+    /// Aborts all processes.
     pub fn abort(&self, _code: u8) {
         match *self {}
     }
 
-    /// Another way between the same ranks.
+    /// Returns another lane between the same ranks.
     #[must_use]
     pub fn lane(self: &Arc<Self>, _number: u8) -> Self {
         match **self {}

@@ -36,41 +36,41 @@ use wire::ops::ListEntry;
 use crate::growing::{GrowingSource, ReopenSource};
 use crate::memory::MemoryBudget;
 
-/// Data sets of several servers that are compared at a time.
+/// Number of data sets of several servers that are compared concurrently.
 const CHECKED_AT_ONCE: usize = 64;
 
-/// Hears the URL at which a server is waited for, with its token.
+/// Callback that gets the URL at which a server is waited for, with its token.
 pub type OnAwait = Arc<dyn Fn(&Url) + Send + Sync>;
 
 /// Settings and shared resources from which stacks are built.
 #[derive(Clone)]
 pub struct Context {
-    /// This user's folders.
+    /// This user's directories.
     pub directories: UserDirectories,
-    /// The process's memory.
+    /// Memory budget of the process.
     pub budget: MemoryBudget,
-    /// Told of long work, such as indexing a compressed file.
+    /// Called with the progress of long work, such as indexing a compressed file.
     pub on_progress: Option<store::OnProgress>,
-    /// How other servers are reached.
+    /// Options for connecting to other servers.
     pub reach: ConnectOptions,
-    /// Sharing of data among several servers of one URL: the same data, or data sets of their own.
+    /// Distribution of data among several servers of one URL: the same data, or data sets of their own.
     pub sharing: Sharing,
-    /// Told where a server is waited for, as that server is to be told.
+    /// Called with the URL at which a server is waited for, which that server needs.
     pub on_await: Option<OnAwait>,
-    /// Memory of the network paths to other hosts.
+    /// Database of the network paths to other hosts.
     pub paths: Paths,
-    /// How often at most other servers are asked again what they have, and who else has it, by whoever serves or shows it.
+    /// Minimum interval between requests to other servers for their data sets and peers.
     pub ask_again_after: Duration,
     /// Meaning of the arrays of files, as given by the user.
     pub meaning: Option<Meaning>,
-    /// The exported folder, in which files may lead to one another; `None`: each within its own.
+    /// The exported folder, in which files may refer to one another; `None`: each only within its own folder.
     folder: Option<PathBuf>,
-    /// The memory that reading files works in, one for all data sets.
+    /// Scratch memory for reading files, shared by all data sets.
     scratch: store::Scratch,
 }
 
 impl Context {
-    /// For stacks that share `budget`.
+    /// Creates a context for stacks that share `budget`.
     #[must_use]
     pub fn new(
         directories: UserDirectories,
@@ -94,13 +94,13 @@ impl Context {
         }
     }
 
-    /// Returns this context with other servers reached by `reach`.
+    /// Returns this context with the connection options `reach`.
     #[must_use]
     pub fn reaching(self, reach: ConnectOptions) -> Self {
         Self { reach, ..self }
     }
 
-    /// Returns this context with the user's statement of what the servers of one URL have.
+    /// Returns this context with the user's statement about the data of the servers of one URL.
     #[must_use]
     pub fn sharing(self, sharing: Sharing) -> Self {
         Self { sharing, ..self }
@@ -112,7 +112,7 @@ impl Context {
         Self { meaning, ..self }
     }
 
-    /// Returns this context with a listener that hears the URL at which a server is waited for.
+    /// Returns this context with a callback that gets the URL at which a server is waited for.
     #[must_use]
     pub fn telling(self, on_await: OnAwait) -> Self {
         Self { on_await: Some(on_await), ..self }
@@ -124,7 +124,7 @@ impl Context {
         Self { budget, scratch: store::Scratch::new(budget.scratch), ..self.clone() }
     }
 
-    /// Settings for looking at network paths, as this context has them.
+    /// Returns the settings of this context for inspecting network paths.
     #[must_use]
     pub fn inspect_settings(&self) -> InspectSettings {
         InspectSettings {
@@ -168,7 +168,7 @@ impl Opener for Context {
 /// Builds the stack for a location. Reads headers only; of a server, the description.
 ///
 /// # Errors
-/// Those of the store, or of connecting.
+/// The errors of the store, or of connecting.
 pub async fn assemble(location: &Location, context: &Context) -> Result<Stack> {
     let is_read_here = matches!(location, Location::Path(_) | Location::Synthetic(_));
     if context.meaning.is_some() && !is_read_here {
@@ -215,7 +215,7 @@ pub async fn assemble(location: &Location, context: &Context) -> Result<Stack> {
     Ok(Stack { name, source: Arc::new(cached.clone()), cached, work, array, upstream })
 }
 
-/// Listens for a server that connects to us, and tells where.
+/// Listens for a server that connects to this process, and reports the URL.
 async fn awaited(at: &reverse::AwaitAddress, context: &Context) -> Result<Dialer> {
     let protocol = context.reach.protocol;
     if !matches!(protocol, Protocol::Auto | Protocol::Tcp) || context.reach.choice.is_some() {
@@ -241,23 +241,23 @@ async fn awaited(at: &reverse::AwaitAddress, context: &Context) -> Result<Dialer
     Ok(Dialer::awaiting(awaiting, context.budget.receive, context.reach.compression))
 }
 
-/// The data sets that a server exports.
+/// Lists the data sets of a server.
 ///
 /// # Errors
-/// Those of connecting.
+/// The errors of connecting.
 pub async fn exports(url: &Url, context: &Context) -> Result<Vec<ListEntry>> {
     let url = running_servers::complete(&context.directories.runtime, url.clone());
     let dialer = Dialer::new(server(&url, context.budget.receive, context)?);
     dialer.ask(List, Urgency::of(Priority::INTERACTIVE)).await
 }
 
-/// The server of a URL, reached as the context says.
+/// Returns the server of a URL, with the options of the context.
 fn server(url: &Url, window_bytes: u64, context: &Context) -> Result<dial::Endpoint> {
     let server = dial::Endpoint::of(url, window_bytes)?;
     Ok(server.by(context.reach).remembering(context.paths.clone()))
 }
 
-/// A file that may grow while it is open.
+/// Opens a file that may grow while it is open.
 async fn open_growing(location: &str, context: &Context, work: &LongWork) -> Result<Arc<dyn Source>> {
     let opened = open(location, context, work).await?;
     let (location, context, work) = (location.to_owned(), context.clone(), work.clone());
@@ -268,7 +268,7 @@ async fn open_growing(location: &str, context: &Context, work: &LongWork) -> Res
     Ok(Arc::new(GrowingSource::new(opened, renew)))
 }
 
-/// Data of a server that may grow.
+/// Returns the data of a server, which may grow, as a source.
 fn growing(remote: &RemoteSource) -> Arc<dyn Source> {
     let asked = remote.clone();
     let renew: ReopenSource = Arc::new(move || {
@@ -282,7 +282,7 @@ fn growing(remote: &RemoteSource) -> Arc<dyn Source> {
     Arc::new(GrowingSource::new(Arc::new(remote.clone()), renew))
 }
 
-/// Files are opened on a thread for blocking work: a header may lie on a slow disk.
+/// Opens a file on a thread for blocking work: a header may be on a slow disk.
 async fn open(location: &str, context: &Context, work: &LongWork) -> Result<Arc<dyn Source>> {
     let options = store::OpenOptions {
         side_dir: Some(context.directories.cache.clone()),
@@ -298,13 +298,13 @@ async fn open(location: &str, context: &Context, work: &LongWork) -> Result<Arc<
         .map_err(|e| Error::internal(format!("opening ended early: {e}")))?
 }
 
-/// `synthetic:waves?shape=...` is called `waves`.
+/// Returns the name of a computed field: `synthetic:waves?shape=...` is called `waves`.
 fn synthetic_name(text: &str) -> String {
     let rest = text.strip_prefix("synthetic:").unwrap_or(text);
     rest.split('?').next().unwrap_or(rest).to_owned()
 }
 
-/// The servers of a URL as one source: of the same data, or of data sets of their own.
+/// Returns the servers of a URL as one source: of the same data, or of data sets of their own.
 async fn remote(url: &Url, context: &Context) -> Result<(Arc<dyn Source>, Upstream)> {
     let complete = |url: Url| running_servers::complete(&context.directories.runtime, url);
     let urls: Vec<Url> = url.servers().into_iter().map(complete).collect();
@@ -316,7 +316,7 @@ async fn remote(url: &Url, context: &Context) -> Result<(Arc<dyn Source>, Upstre
     if may_differ {
         let hosts = hosts(&urls, context)?;
         let is_open = context.sharing == Sharing::Auto;
-        // One that cannot be asked now may be a copy of the others, or have half of the data.
+        // A server that cannot be reached now may be a replica of the others, or have half of the data.
         let hint = "where all have the same, name the data set, or say `--rule replicated`";
         let refused = |error: Error| if is_open { error.context(hint) } else { error };
         let found = catalogue::find(&hosts, &url.dataset).await.map_err(refused)?;
@@ -333,7 +333,8 @@ async fn remote(url: &Url, context: &Context) -> Result<(Arc<dyn Source>, Upstre
     }
 }
 
-/// All that one server has, if that is several data sets: it does not answer for any of them by no name.
+/// Returns all data sets of one server as a catalogue, if there are several: the server does not answer for them under
+/// the empty name.
 async fn catalogue_of(url: &Url, context: &Context, refused: Error) -> Result<(Arc<dyn Source>, Upstream)> {
     let hosts = hosts(std::slice::from_ref(url), context)?;
     match catalogue::find(&hosts, "").await? {
@@ -351,7 +352,7 @@ fn hosts(urls: &[Url], context: &Context) -> Result<Vec<CatalogueHost>> {
     urls.iter().map(host).collect()
 }
 
-/// Data sets of several servers as a catalogue. A data set that several have is read from all of them.
+/// Returns data sets of several servers as a catalogue. A data set that several have is read from all of them.
 async fn parts(
     hosts: Vec<CatalogueHost>,
     dataset: String,
@@ -380,7 +381,7 @@ async fn parts(
     Ok((Arc::new(catalogue), Upstream::Catalogue(Arc::new(parts))))
 }
 
-/// Servers of the same data; of one, its peers too.
+/// Returns servers of the same data as one source; for a single server, its peers too.
 async fn replicas(mut urls: Vec<Url>, context: &Context) -> Result<(Arc<dyn Source>, Upstream)> {
     let share_of = |servers: usize| context.budget.receive / servers as u64;
     let connect = |url: &Url, window_bytes: u64| -> Result<RemoteSource> {
@@ -392,7 +393,7 @@ async fn replicas(mut urls: Vec<Url>, context: &Context) -> Result<(Arc<dyn Sour
     }
     let mut told = None;
     if let ([only], [named]) = (&remotes[..], &urls[..]) {
-        // Asked together: one round trip for both.
+        // Requested together, in one round trip.
         let (described, found) = tokio::join!(only.describe(), peers::of(only, CHAIN_WITHIN));
         described?;
         let others = found.unwrap_or_default().others(named);

@@ -1,5 +1,5 @@
-//! `demo`: the whole path in one process: a data server on its own port, and a viewing node connected to it over
-//! the same encrypted connection as any other.
+//! `demo`: all parts in one process: a data server on its own port, and a viewing node that is connected to it over an
+//! encrypted connection.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,28 +19,28 @@ use crate::node::{self, Listen, ServerNode, ServerOptions};
 use crate::operations::of_data_server;
 use crate::view;
 
-/// The bundled volume.
+/// Header of the bundled volume.
 const HEADER: &[u8] = include_bytes!("../../../data/sample/tooth.nhdr");
-/// Its voxels, u16, big-endian.
+/// Voxels of the bundled volume, u16, big-endian.
 const VOXELS: &[u8] = include_bytes!("../../../data/sample/tooth.raw");
-/// Picture of the check, pixels.
+/// Size of the picture of the check, in pixels.
 const CHECK_SIZE: (u32, u32) = (512, 400);
-/// How long the check waits for a complete picture.
+/// Timeout of the check for a complete picture.
 const CHECK_WITHIN: Duration = Duration::from_secs(120);
-/// Colours that a picture of the tooth has at least.
+/// Minimum number of different colors in a picture of the sample.
 const MIN_COLOURS: usize = 64;
 
-/// A data server and a viewing node that looks at it.
+/// A data server, and a viewing node that is connected to it.
 pub struct RunningDemo {
-    /// The data server's link of the sample.
+    /// The data server's URL of the sample.
     pub data_url: String,
     /// The viewing node.
     pub viewer: ServerNode,
-    /// The data server, while this lives.
+    /// Task of the data server; it ends with this value.
     server: JoinSet<()>,
 }
 
-/// Writes the sample into `folder`, unless it is there.
+/// Writes the sample to `folder`, unless it exists.
 ///
 /// # Errors
 /// `Io`, `Denied`.
@@ -57,10 +57,10 @@ pub fn sample(folder: &Path) -> Result<PathBuf> {
     Ok(folder.join("tooth.nhdr"))
 }
 
-/// Starts both. `options` are the viewer's; its locations are replaced by the sample's link.
+/// Starts both. `options` are the viewer's; its locations are replaced by the sample's URL.
 ///
 /// # Errors
-/// Those of opening, listening and connecting.
+/// The errors of opening, listening and connecting.
 pub async fn start(options: &ServerOptions) -> Result<RunningDemo> {
     let sample = sample(&options.context.directories.cache.join("sample"))?;
     // Two nodes in one process: half of its memory each.
@@ -92,16 +92,17 @@ pub async fn start(options: &ServerOptions) -> Result<RunningDemo> {
 }
 
 impl RunningDemo {
-    /// Answers until dropped.
+    /// Serves until it is dropped.
     pub async fn run(self) {
         let _server = self.server;
         self.viewer.run().await;
     }
 
-    /// Without a browser: joins over the WebSocket, waits for the complete, exact picture and looks at it.
+    /// Checks the node without a browser: joins the session over the WebSocket, waits for the complete, exact picture
+    /// and checks it.
     ///
     /// # Errors
-    /// `TimedOut` when it does not come; `Corrupt` when it is no picture of the sample.
+    /// `TimedOut` if it does not arrive; `Corrupt` if it is not a picture of the sample.
     pub async fn check(self) -> Result<DemoCheck> {
         let port = self.viewer.address.port();
         let token = self.viewer.token().unwrap_or_default().to_owned();
@@ -119,11 +120,11 @@ impl RunningDemo {
 /// Result of the check.
 #[derive(Clone, Debug)]
 pub struct DemoCheck {
-    /// The picture's facts.
+    /// Facts of the picture.
     pub frame: FrameInfo,
-    /// Frames up to it.
+    /// Number of frames up to it.
     pub frames: u64,
-    /// Different colours in it.
+    /// Number of different colors in it.
     pub colours: usize,
 }
 
@@ -146,7 +147,7 @@ async fn complete_picture(client: &ClientHandle) -> Result<DemoCheck> {
     Err(Error::new(ErrorKind::Unreachable, "the session ended before the picture was complete"))
 }
 
-/// Decodes the picture and counts its colours: an empty one has a single colour.
+/// Decodes the picture and counts its colors: an empty one has a single color.
 fn colours(encoded: &[u8], frame: &FrameInfo) -> Result<usize> {
     let corrupt = |what: String| Error::corrupt(format!("expected a picture of the sample, found {what}"));
     let decoder = png::Decoder::new(std::io::Cursor::new(encoded));

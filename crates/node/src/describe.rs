@@ -1,4 +1,4 @@
-//! `info`: a description for programs and for people.
+//! `info`: the description of a data set as JSON and as text.
 
 use std::fmt::Write;
 
@@ -12,17 +12,17 @@ use client::url::without_tokens;
 use serde_json::{Value, json};
 use server::zarr::world;
 
-/// Attributes shown to people, per array.
+/// Maximum number of attributes displayed per array.
 const MAX_ATTRIBUTES: usize = 20;
-/// Longest attribute shown to people, characters.
+/// Maximum length of a displayed attribute, in characters.
 const MAX_TEXT: usize = 80;
 
-/// The description as JSON: [`Dataset`] as it travels, and for each array its `shape` and `size_bytes` besides. Attributes are
-/// what they are as JSON, and `attribute_types` has the element types of those that are numbers of one, by name; `number`
-/// where JSON has only a text for a number (`"NaN"`).
+/// Returns the description as JSON: the encoded [`Dataset`], with `shape` and `size_bytes` added to each array.
+/// Attributes have their JSON form, and `attribute_types` has the element types of numeric attributes, by name;
+/// `number` where JSON needs a string for a number (`"NaN"`).
 ///
 /// # Errors
-/// `Internal` when it cannot be said in JSON.
+/// `Internal` if it cannot be represented in JSON.
 pub fn json(dataset: &Dataset) -> Result<Value> {
     let text = |e: serde_json::Error| Error::internal(format!("a description in JSON: {e}"));
     let mut value = serde_json::to_value(dataset).map_err(text)?;
@@ -60,11 +60,11 @@ pub fn servers(states: &[(Option<String>, ServerState)]) -> Value {
     states.iter().map(one).collect()
 }
 
-/// The description as text.
+/// Returns the description as text.
 #[must_use]
 pub fn text(dataset: &Dataset) -> String {
     let mut out = String::new();
-    // Writing to a string cannot fail.
+    // Writing to a string does not fail.
     write_all(&printable(dataset), &mut out).unwrap_or_default();
     out
 }
@@ -156,7 +156,7 @@ fn write_array(array: &ArrayInfo, has_map: bool, out: &mut String) -> std::fmt::
     Ok(())
 }
 
-/// How stored values become the meant ones; nothing where they are the same.
+/// Describes how stored values are decoded; nothing if decoding does not change them.
 #[expect(clippy::float_cmp, reason = "exactly 1 and 0 mean absent")]
 fn write_decoding(decoding: &Decoding, out: &mut String) -> std::fmt::Result {
     if decoding.scale != 1.0 || decoding.offset != 0.0 {
@@ -199,7 +199,7 @@ fn attribute(value: &Attribute) -> String {
     }
 }
 
-/// Single precision in as few digits as tell it from its neighbours.
+/// Formats a number of single precision with as few digits as distinguish it from its neighbors.
 #[expect(clippy::cast_possible_truncation, reason = "a number of single precision is one")]
 fn typed(value: Scalar, element: Option<ElementType>) -> String {
     match (value, element) {
@@ -218,7 +218,7 @@ fn scalar(value: Scalar) -> String {
     }
 }
 
-/// One line of bounded length.
+/// Shortens a text to one line of limited length.
 fn short(text: &str) -> String {
     let clean: String = plain(&text.replace(['\n', '\t'], " ")).chars().take(MAX_TEXT).collect();
     if text.chars().nth(MAX_TEXT).is_some() { format!("{clean}...") } else { clean }

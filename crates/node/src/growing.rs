@@ -1,9 +1,9 @@
-//! Data that grow while they are read: what was there before stays readable.
+//! Data that grow while they are read: elements that existed before stay readable.
 //!
-//! A file that changed is stale: a reader must not get bytes of two states in one result. Where the file has only grown at its end
-//! ([`Dataset::has_grown_from`]), a read that found it stale is made again, as a whole, in the current state. Blocks are not:
-//! whoever draws them hears that they are stale, and describes the data again. Coarser levels may be made otherwise of longer data: then
-//! they are stale for who opened the shorter ones.
+//! A file that changed is stale: a result must not mix bytes of two states. If the file has only grown at its end
+//! ([`Dataset::has_grown_from`]), a stale read is repeated, as a whole, in the current state. Blocks are not repeated:
+//! the renderer gets the error that they are stale, and describes the data again. Coarser levels of longer data may be
+//! computed differently: they are then stale for readers that opened the shorter ones.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,18 +17,19 @@ use futures::stream::{self, StreamExt};
 use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 
-/// Pauses before the data are looked at again: a writer may not be done, and a server looks at its files once a second.
+/// Pauses before the data are checked again, in milliseconds: a writer may not have finished, and a server checks its
+/// files once per second.
 const PAUSES_MILLIS: [u64; 8] = [0, 50, 100, 200, 400, 600, 800, 1000];
-/// How often opening may fail before the search is given up.
+/// Maximum number of failures to open the data before the search ends.
 const MOST_FAILURES: u32 = 3;
-/// How long a failed search is remembered.
+/// Time for which a failed search is remembered.
 const HOLDS: Duration = Duration::from_secs(1);
-/// How often one read is made again: the data may grow faster than it is read.
+/// Maximum number of times that one read is repeated: the data may grow faster than they are read.
 const MOST_AGAIN: u32 = 10;
-/// Reads of one call that are made again at a time.
+/// Number of reads of one call that are repeated concurrently.
 const AT_ONCE: usize = 64;
 
-/// Gives what the data are now.
+/// Function that opens the current state of the data.
 pub(crate) type ReopenSource = Arc<dyn Fn() -> BoxFuture<'static, Result<Arc<dyn Source>>> + Send + Sync>;
 
 /// A source of data that may grow.
@@ -36,9 +37,10 @@ pub(crate) type ReopenSource = Arc<dyn Fn() -> BoxFuture<'static, Result<Arc<dyn
 pub(crate) struct GrowingSource {
     current: Arc<Mutex<Arc<dyn Source>>>,
     renew: ReopenSource,
-    /// For each array, how many levels are made as when this was opened; empty until the data have grown.
+    /// For each array, the number of levels that are computed as at the time of opening; empty until the data have
+    /// grown.
     kept_levels: Arc<Mutex<Vec<usize>>>,
-    /// Held during a search: the state for which the last search failed, and when.
+    /// Locked during a search: the state for which the last search failed, and its time.
     looking: Arc<tokio::sync::Mutex<Option<(DatasetId, Generation, Instant)>>>,
 }
 
@@ -56,10 +58,10 @@ impl GrowingSource {
         Arc::clone(&self.current.lock())
     }
 
-    /// Waits until the data have changed from `before`, and uses them from now on if they have grown.
+    /// Waits until the data have changed from `before`, and uses the new state if they have grown.
     ///
     /// # Errors
-    /// `stale` where they have changed in another way, or nothing is found in time.
+    /// `stale` if they have changed in another way, or no new state is found in time.
     ///
     /// # Cancel safety
     /// Safe.
@@ -78,11 +80,11 @@ impl GrowingSource {
         if found { Ok(()) } else { Err(stale) }
     }
 
-    /// Searches for data that have grown from `before`, and uses them from now on; false where there are none.
+    /// Searches for data that have grown from `before`, and uses them from now on; returns false if there are none.
     async fn find(&self, before: &Dataset) -> bool {
         let is_before =
             |dataset: &Dataset| (dataset.id, dataset.generation) == (before.id, before.generation);
-        // Somebody else may have looked meanwhile.
+        // Another task may have searched meanwhile.
         if let Ok(known) = self.source().describe().await
             && !is_before(&known)
             && known.has_grown_from(before)
@@ -93,7 +95,7 @@ impl GrowingSource {
         let mut failures = 0;
         for pause in PAUSES_MILLIS {
             sleep(Duration::from_millis(pause)).await;
-            // What is being written may be no file of its format for a moment.
+            // A file that is being written may be malformed for a moment.
             let renewed = async {
                 let source = (self.renew)().await?;
                 let now = source.describe().await?;
@@ -125,7 +127,7 @@ impl GrowingSource {
     }
 
     /// # Errors
-    /// `Stale` for a level that is no longer made as when this was opened.
+    /// `Stale` for a level that is no longer computed as at the time of opening.
     fn check_level(&self, request: &ReadRequest) -> Result<()> {
         let kept = self.kept_levels.lock().get(request.array as usize).copied();
         if kept.is_none_or(|kept| usize::from(request.level) < kept) {

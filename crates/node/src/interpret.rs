@@ -1,4 +1,4 @@
-//! `interpret`: what the values of a viewing node's file mean, as people who look at it say.
+//! `interpret`: sets the meaning of the values in a viewing node's file.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use server::ops::{BeginOutcome, Handler, OperationCall};
 use stream::Session;
 use wire::ops;
 
-/// Changes the meaning for everybody in the session.
+/// Answers `interpret`: changes the meaning for all participants of the session.
 pub(crate) struct InterpretHandler {
     session: Arc<Session>,
 }
 
-/// Parameters: `null` leaves it to the file and its names.
+/// Parameters of `interpret`; `null` means as the file and its names state.
 #[derive(Deserialize)]
 struct InterpretParameters {
     meaning: Option<Meaning>,
@@ -54,7 +54,7 @@ impl Handler for InterpretHandler {
         let [export] = &*all else {
             return Err(Error::unsupported("expected a server of one data set, found several"));
         };
-        // Where nothing changes there is nothing to tell.
+        // The session is informed only of changes.
         if export.interpret(meaning).await? {
             self.session.describe_again();
         }

@@ -1,4 +1,4 @@
-//! `join`: taking part in the session of a viewing node.
+//! `join`: participation in the session of a viewing node.
 
 use std::sync::Arc;
 
@@ -10,16 +10,16 @@ use session::Role;
 use stream::{Participant, Session};
 use wire::ops;
 
-/// Name of the one session a node has.
+/// Name of the one session of a node.
 const MAIN: &str = "main";
 
-/// Lets whoever shows the token into the session.
+/// Answers `join`: adds a client with the token to the session.
 pub struct JoinHandler {
     session: Arc<Session>,
 }
 
 impl JoinHandler {
-    /// Into this session.
+    /// Creates the handler of this session.
     #[must_use]
     pub fn new(session: Arc<Session>) -> Self {
         Self { session }
@@ -66,7 +66,7 @@ async fn hear(call: &OperationCall, participant: &Participant) {
     }
 }
 
-/// Sends what there is to say. While the connection has no room, newer items replace older ones.
+/// Sends the messages of the session. While the connection has no room, newer items replace older ones.
 async fn say(call: &OperationCall, participant: &Participant) -> Result<()> {
     loop {
         call.operation.room().await;

@@ -1,40 +1,41 @@
-//! The one memory budget of a process, and how it is shared out.
+//! The memory budget of a process, and its division.
 
 use array::{Error, Result};
 
-/// Least budget that still works, bytes.
+/// Minimum memory budget of a process, in bytes.
 pub const MIN_BUDGET_BYTES: u64 = 64 << 20;
-/// Largest budget taken by itself, bytes; more must be asked for.
+/// Maximum default budget, in bytes; more must be requested.
 const MAX_DEFAULT_BYTES: u64 = 16 << 30;
-/// Budget where the system does not tell its memory, bytes.
+/// Budget if the system does not report its memory, in bytes.
 const UNKNOWN_MACHINE_BYTES: u64 = 1 << 30;
 
-/// One budget, split by stage. The parts sum up to less than the whole: the rest is for code, images and encoders.
+/// A memory budget, divided by stage. The sum of the parts is less than the whole: the rest is for code, images and
+/// encoders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryBudget {
-    /// All of it, bytes.
+    /// The whole budget, in bytes.
     pub whole: u64,
-    /// Blocks kept, including those under way, bytes; of all data sets together.
+    /// Cached blocks, including those in flight, of all data sets together, in bytes.
     pub cache: u64,
-    /// The renderer's own copies of blocks, with aprons, bytes; only a viewing node uses it.
+    /// The renderer's own copies of blocks, with aprons, in bytes; used only by a viewing node.
     pub render: u64,
-    /// Answers from being prepared until they are sent, bytes; of all clients together.
+    /// Responses from their preparation until they are sent, of all clients together, in bytes.
     pub send: u64,
-    /// On the way here from other servers, bytes; of all data sets together.
+    /// Data in flight from other servers, of all data sets together, in bytes.
     pub receive: u64,
-    /// Working memory for reading files, besides the blocks themselves, bytes.
+    /// Scratch memory for reading files, besides the blocks themselves, in bytes.
     pub scratch: u64,
 }
 
 impl MemoryBudget {
-    /// A node that shows pictures: 6/16 blocks, as much for the renderer.
+    /// Returns the budget of a viewing node: 6/16 for blocks, as much for the renderer.
     #[must_use]
     pub fn viewing(whole: u64) -> Self {
         let part = whole.max(MIN_BUDGET_BYTES) / 16;
         Self { whole: part * 16, cache: part * 6, render: part * 6, send: part, receive: part, scratch: part }
     }
 
-    /// A data server: 8/16 blocks, 4/16 on the way to clients.
+    /// Returns the budget of a data server: 8/16 for blocks, 4/16 for responses.
     #[must_use]
     pub fn serving(whole: u64) -> Self {
         let part = whole.max(MIN_BUDGET_BYTES) / 16;
@@ -48,21 +49,22 @@ impl MemoryBudget {
         }
     }
 
-    /// A process that only reads: half for decoding files, an eighth on the way here, nothing for others.
+    /// Returns the budget of a process that only reads: half for decoding files, an eighth for data in flight, none for
+    /// responses.
     #[must_use]
     pub fn reading(whole: u64) -> Self {
         let part = whole.max(MIN_BUDGET_BYTES) / 16;
         Self { whole: part * 16, cache: part, render: 0, send: 0, receive: part * 2, scratch: part * 8 }
     }
 
-    /// For one of `count` data sets.
+    /// Returns the share of one of `count` data sets.
     #[must_use]
     pub fn share_of(self, count: usize) -> Self {
         let count = count.max(1) as u64;
         Self { cache: self.cache / count, receive: self.receive / count, ..self }
     }
 
-    /// A quarter of the machine's memory, at most 16 GiB.
+    /// Returns the default budget: a quarter of the machine's memory, at most 16 GiB.
     #[must_use]
     pub fn default_bytes() -> u64 {
         let quarter = machine_bytes().map_or(UNKNOWN_MACHINE_BYTES, |n| n / 4);
@@ -77,7 +79,7 @@ fn machine_bytes() -> Option<u64> {
     kib.checked_mul(1024)
 }
 
-/// Reads a size: `512MiB`, `2GiB`, `64M` (binary as well), `1000000`, `1GB` (decimal).
+/// Parses a size: `512MiB`, `2GiB`, `64M` (binary as well), `1000000`, `1GB` (decimal).
 ///
 /// # Errors
 /// `Invalid`, quoting the text.

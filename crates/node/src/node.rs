@@ -1,4 +1,4 @@
-//! One running server: data sets opened, a port that answers, a note for this user's other commands.
+//! One running server: open data sets, a port with services, and a record for this user's other commands.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, OnceLock};
@@ -28,14 +28,14 @@ use crate::assemble::Context;
 /// Address to listen on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listen {
-    /// On loopback: this port, or any other when somebody has it.
+    /// Loopback, on this port, or on any other if it is taken.
     Loopback(u16),
-    /// Exactly here.
+    /// This address only.
     At(SocketAddr),
 }
 
 impl Listen {
-    /// The port that was asked for; none where any will do.
+    /// Returns the requested port; `None` if any port will do.
     fn asked_port(self) -> Option<u16> {
         let port = match self {
             Self::Loopback(port) => port,
@@ -45,43 +45,44 @@ impl Listen {
     }
 }
 
-/// How a server is started.
+/// Options for starting a server.
 #[derive(Clone)]
 pub struct ServerOptions {
-    /// Locations of the data to offer.
+    /// Locations of the data to serve.
     pub locations: Vec<Location>,
-    /// Whether all data sets in a folder that is none itself are offered.
+    /// Whether all data sets in a folder that is not a data set itself are served.
     pub explores_folders: bool,
     /// Address to listen on.
     pub listen: Listen,
     /// Rule that decides which clients are admitted.
     pub admission: Admission,
-    /// Certificate and key that the server shows.
+    /// Certificate and key of the server.
     pub identity: IdentityChoice,
-    /// Names it answers to in a browser, besides addresses, `localhost`, this machine's name and those of its certificate.
+    /// Host names that it accepts from browsers, besides addresses, `localhost`, this machine's name and those of its
+    /// certificate.
     pub names: Vec<String>,
     /// Proxies in front of it.
     pub proxies: ReverseProxy,
-    /// Folders, memory, progress.
+    /// Directories, memory, progress.
     pub context: Context,
     /// Other servers of the same data, which clients are told of, with the tokens in these URLs.
     pub peers: Vec<Url>,
-    /// Clients that wait for this server, as they printed it.
+    /// Clients that wait for this server, by the URL that they printed.
     pub waiting_clients: Vec<Url>,
-    /// The most that is sent by one connection, bytes per second, whatever its client asks for; the streams of one link count as
-    /// one connection.
+    /// Maximum rate of one connection, in bytes per second, whatever its client requests; the streams of one link count
+    /// as one connection.
     pub most_bytes_per_sec: Option<f64>,
 }
 
-/// A server that is ready: everything is known, [`Node::run`] answers.
+/// A server that is ready: [`ServerNode::run`] serves.
 pub struct ServerNode {
     /// Address on which it listens.
     pub address: SocketAddr,
-    /// The port that it would have had, if somebody else had not taken it.
+    /// The default port, if another process has taken it.
     pub taken_port: Option<u16>,
     /// Fingerprint of its certificate.
     pub fingerprint: String,
-    /// True when the certificate is not vouched for by anybody.
+    /// Whether the certificate is self-signed.
     pub is_self_signed: bool,
     admission: Admission,
     shared: Arc<NodeState>,
@@ -92,7 +93,7 @@ pub struct ServerNode {
 /// Opens the data sets; the first half of starting a server.
 ///
 /// # Errors
-/// Those of opening.
+/// The errors of opening.
 pub async fn open(options: &ServerOptions) -> Result<Arc<NodeState>> {
     let exports = Exports::open(&options.locations, &options.context, options.explores_folders).await?;
     let gate = Gate::new(options.context.budget.send);
@@ -103,10 +104,10 @@ pub async fn open(options: &ServerOptions) -> Result<Arc<NodeState>> {
     Ok(Arc::new(NodeState { exports, gate, peers, name, rejecting, paths, metrics }))
 }
 
-/// Listens and leaves a note, where it can; the second half. `registry` says what is answered.
+/// Listens and records the server, if possible; the second half of starting. `registry` contains the operations.
 ///
 /// # Errors
-/// `Io` when the address cannot be had, those of the identity, and `Invalid` when its data come from itself.
+/// `Io` if the address is not available, the errors of the identity, and `Invalid` if its data come from itself.
 pub async fn start(
     options: &ServerOptions,
     shared: Arc<NodeState>,
@@ -129,7 +130,7 @@ pub async fn start(
     Ok(node)
 }
 
-/// Listens, and only those who are told so know.
+/// Listens without a record for other commands.
 ///
 /// # Errors
 /// As [`start`].
@@ -151,11 +152,11 @@ pub(crate) async fn start_unseen(
     }
     let pace = quic::Options {
         most_bytes_per_sec: options.most_bytes_per_sec,
-        // What does more than read waits (`ops`).
+        // Operations that do more than read wait for the handshake (`ops`).
         start: quic::Start::AtOnce,
         ..quic::Options::default()
     };
-    // TCP alone is enough where the port is taken or UDP forbidden.
+    // TCP alone suffices if the UDP port is taken or forbidden.
     let udp = quic::Listener::bind(address, &identity, pace);
     let udp = udp.inspect_err(|error| tracing::warn!(%error, "no QUIC on UDP port {}", address.port())).ok();
     udp.iter().for_each(|udp| drop(shared.rejecting.set(udp.rejecting())));
@@ -209,30 +210,30 @@ impl ServerNode {
         self
     }
 
-    /// The data sets it offers.
+    /// Returns the data sets it serves.
     #[must_use]
     pub fn exports(&self) -> &Exports {
         &self.shared.exports
     }
 
-    /// The token to show, if one is needed.
+    /// Returns the token, if one is needed.
     #[must_use]
     pub fn token(&self) -> Option<&str> {
         self.admission.token().map(server::token::Token::secret)
     }
 
-    /// The token that allows reading Zarr over HTTP and nothing else, if there is one.
+    /// Returns the token that only allows reading Zarr over HTTP, if there is one.
     #[must_use]
     pub fn zarr_token(&self) -> Option<&str> {
         self.admission.readers().map(|readers| readers.token.secret())
     }
 
-    /// Host and port as others reach it.
+    /// Returns host and port by which others reach it.
     fn reachable(&self) -> (String, u16) {
         (running_servers::reachable_host(self.address), self.address.port())
     }
 
-    /// The whole link of an export, with token and fingerprint.
+    /// Returns the complete URL of a data set, with token and fingerprint.
     #[must_use]
     pub fn url(&self, export: &str) -> Url {
         let (host, port) = self.reachable();
@@ -247,13 +248,13 @@ impl ServerNode {
         }
     }
 
-    /// An export as Zarr v3 over HTTP, without the token: that is shown as `Authorization: Bearer`.
+    /// Returns the URL of a data set as Zarr v3 over HTTP, without the token, which is sent as `Authorization: Bearer`.
     #[must_use]
     pub fn zarr(&self, export: &str) -> String {
         format!("{}{}", self.site().trim_end_matches('/'), zarr::path(export))
     }
 
-    /// Address for browsers, as far as it is known, with a slash at the end.
+    /// Returns the address for browsers, as far as it is known, with a slash at the end.
     fn site(&self) -> String {
         let public = self.port.sites.names.proxies.public.first();
         let own = || format!("{}://{}/", self.scheme(), self.url("").authority());
@@ -264,7 +265,7 @@ impl ServerNode {
         if self.address.ip().is_loopback() { "http" } else { "https" }
     }
 
-    /// The page's link, with the token in the fragment.
+    /// Returns the URL of the page, with the token in the fragment.
     #[must_use]
     pub fn page(&self) -> String {
         let fragment =
@@ -272,10 +273,10 @@ impl ServerNode {
         format!("{}{fragment}", self.site())
     }
 
-    /// Answers until dropped.
+    /// Serves until it is dropped.
     ///
     /// # Cancel safety
-    /// Dropping it ends every connection and takes the note away.
+    /// Dropping the future ends every connection and removes the record.
     pub async fn run(self) {
         open_files::allow(self.port.most_connections());
         self.port.run().await;

@@ -6,7 +6,7 @@ use server::ops::{
 };
 use server::peers::PeersHandler;
 
-/// Registry of the operations that every data server answers.
+/// Returns the registry of the operations that every data server answers.
 #[must_use]
 pub fn of_data_server() -> OperationRegistry {
     let mut registry = OperationRegistry::default();

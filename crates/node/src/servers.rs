@@ -1,5 +1,5 @@
-//! `servers`: which servers a viewing node reads from, how much each has answered, and which are away; for people who look at a
-//! picture.
+//! `servers`: the servers that a viewing node reads from, with the amount of data from each and their availability, for
+//! display in the viewer.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use wire::ops::{self, encode_json};
 
 use crate::describe;
 
-/// How often it is looked at, and told where something changed.
+/// Interval at which the state is checked, and sent if it has changed.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Tells until it is withdrawn.
+/// Answers `servers`: sends the state until the operation is withdrawn.
 pub(crate) struct ServersHandler;
 
 impl Handler for ServersHandler {
@@ -57,7 +57,7 @@ impl Handler for ServersHandler {
     }
 }
 
-/// The body of an item.
+/// Encodes the body of an item.
 pub(crate) fn body(servers: &Value) -> Result<Bytes> {
     encode_json(&json!({"servers": servers}))
 }

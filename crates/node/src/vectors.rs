@@ -1,8 +1,8 @@
-//! The golden vectors in `lab/vectors/node.txt` say the same as this crate: what nodes say beyond the wire's own operations. The
-//! TypeScript tests read the same file, as far as a page meets it.
+//! Tests that the golden vectors in `lab/vectors/node.txt` agree with this crate: messages between nodes beyond the
+//! standard operations. The TypeScript tests read the same file, as far as the page handles them.
 //!
-//! `CORRIDOR_BLESS=1 cargo test -p corridor-node --lib vectors` writes the file anew; a change of it is a change of what
-//! nodes of different versions say to each other.
+//! `CORRIDOR_BLESS=1 cargo test -p corridor-node --lib vectors` writes the file again; a change of it changes the
+//! messages between nodes of different versions.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -93,7 +93,7 @@ fn greetings() -> [(&'static str, Greeting); 3] {
     ]
 }
 
-/// Packet trains, and what a server sees of its sending.
+/// Returns vectors of packet trains, and of a server's report on its sending.
 fn of_paths() -> Result<Vec<(&'static str, Bytes, Option<Value>)>> {
     let probe = |way, packets| Probe { way, train: 0x0102_0304_0506, packets };
     let arrival = |number| Arrival {
@@ -139,7 +139,7 @@ fn of_packet(Packet { train, number, sent_micros }: Packet) -> Value {
     json!({"train": train, "number": number, "sent_micros": sent_micros})
 }
 
-/// Name, bytes and what they mean, where that is not the JSON that they are.
+/// Returns name, bytes and meaning, if that is not the JSON that they are.
 fn vectors() -> Result<Vec<(&'static str, Bytes, Option<Value>)>> {
     let asked = |selected: bool, with: Value| {
         let of = if selected { of() } else { Operand { selection: None, ..of() } };
@@ -241,7 +241,7 @@ fn reading_the_file_gives_its_meaning() {
     assert_eq!(kinds, all.collect());
 }
 
-/// Decodes the bytes as the reading side does, and returns what they mean as JSON.
+/// Decodes the bytes as the reading side does, and returns their meaning as JSON.
 fn meaning(name: &str, bytes: Bytes) -> Result<Value> {
     let again = |value: std::result::Result<Value, serde_json::Error>| {
         value.map_err(|e| Error::internal(e.to_string()))

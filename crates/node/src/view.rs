@@ -1,4 +1,4 @@
-//! `view`: a viewing node: one data set, one session, one page.
+//! `view`: a viewing node with one data set, one session and one page.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
@@ -20,14 +20,14 @@ use crate::node::{self, ServerNode, ServerOptions};
 use crate::operations::of_data_server;
 use crate::servers::ServersHandler;
 
-/// How often a file that is viewed is looked at for changes.
+/// Interval at which a viewed file is checked for changes.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
-/// Starts a viewing node on the one location in `options`. It answers what a data server answers, `join` and
-/// `servers`. With `ranks` it is the first of several that draw together; the others [`assist`].
+/// Starts a viewing node on the one location in `options`. It answers the operations of a data server, and `join`,
+/// `servers` and `interpret`. With `ranks` it is the first of several ranks that draw together; the others [`assist`].
 ///
 /// # Errors
-/// Those of opening and listening and of [`Means::open`]; `Unsupported` when there is nothing to draw.
+/// The errors of opening and listening and of opening the devices; `Unsupported` if there is nothing to draw.
 pub async fn start(
     options: &ServerOptions,
     first_view: Option<View>,
@@ -47,7 +47,7 @@ pub async fn start(
     let means = Means::open(device, memory_bytes).await?;
     let worked = Arc::clone(&export);
     let work = Arc::new(move |task| worked.open_stack().and_then(|stack| stack.work.share(task)));
-    // Each rank opens the file for itself.
+    // Each rank opens the file itself.
     let has_ranks = ranks.is_some();
     let session = match ranks {
         Some(ranks) => Session::lead(dataset, source, means, first_view, work, ranks)?,
@@ -67,7 +67,7 @@ pub async fn start(
     node::start(options, shared, registry).await
 }
 
-/// Has the session describe its file again whenever this has another size or time of modification; ends with the session.
+/// Makes the session describe its file again when size or modification time change; ends with the session.
 async fn follow_file(path: PathBuf, session: Weak<Session>) {
     let state =
         async || tokio::fs::metadata(&path).await.ok().map(|about| (about.len(), about.modified().ok()));
@@ -83,11 +83,11 @@ async fn follow_file(path: PathBuf, session: Weak<Session>) {
     }
 }
 
-/// Draws this rank's share for the viewing node that rank 0 is, with the data and the memory that `options` name; it listens
-/// nowhere. Ends with rank 0.
+/// Draws this rank's share for the viewing node at rank 0, with the data and the memory of `options`; does not listen.
+/// Ends with rank 0.
 ///
 /// # Errors
-/// Those of opening and of [`follow`].
+/// The errors of opening and of [`follow`].
 ///
 /// # Cancel safety
 /// As [`follow`].
@@ -99,7 +99,7 @@ pub async fn assist(options: &ServerOptions, ranks: Ranks) -> Result<()> {
     follow(source, means, ranks).await
 }
 
-/// The data of an export as they are now: described again, it may be other data than before.
+/// The current data of an export: another description may be of other data.
 struct LatestData(Arc<Export>);
 
 impl Source for LatestData {

@@ -1,4 +1,5 @@
-//! The far end of `ssh://`: one data set for whoever started this process, on standard input and output, until they end.
+//! The server's side of `ssh://`: serves one data set on standard input and output to the process that started this
+//! one, until they close.
 
 mod stdio;
 
@@ -22,17 +23,17 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use crate::assemble::Context;
 use crate::node::{self, Listen, ServerNode, ServerOptions};
 
-/// From the start until the wish is known. It came with the login.
+/// Timeout for the request, which is sent with the login.
 const WISH_WITHIN: Duration = Duration::from_secs(10);
-/// Bytes that may come while the data set is being opened; far more than a client asks at first.
+/// Maximum number of bytes received while the data set is being opened; far more than a client sends at first.
 const MAX_EARLY_BYTES: usize = 8 << 20;
-/// Environment variable in which sshd gives the addresses and ports of both ends of the connection.
+/// Environment variable in which sshd passes the addresses and ports of both ends of the connection.
 const CONNECTION_VARIABLE: &str = "SSH_CONNECTION";
 
-/// Serves what the other end wishes to see, until it ends.
+/// Serves the path that the other side requests, until the connection ends.
 ///
 /// # Errors
-/// `Invalid` when this process was not started by `ssh://`. What cannot be opened is told to the other end.
+/// `Invalid` if this process was not started by `ssh://`. Errors of opening are sent to the other side.
 pub async fn serve(context: Context, registry: OperationRegistry) -> Result<()> {
     let (mut input, mut output) = stdio::take()?;
     let mut early = BytesMut::new();
@@ -65,7 +66,7 @@ pub async fn serve(context: Context, registry: OperationRegistry) -> Result<()> 
         }
         Err(error) => (Greeting { error: Some(ErrorReport::from(&error)), ..greeting(array, None) }, None),
     };
-    // After whatever the login has printed, on a line of its own.
+    // On a line of its own, after any output of the login.
     output.write_all(format!("\n{}", greeting.line()?).as_bytes()).await?;
     let Some((shared, node)) = ready else { return Ok(()) };
     let service = Arc::new(Service::new(Admission::Everybody, registry, shared));
@@ -84,7 +85,7 @@ pub async fn serve(context: Context, registry: OperationRegistry) -> Result<()> 
     }
 }
 
-/// Reads the first line; what came after it stays in `early`.
+/// Reads the first line; bytes after it stay in `early`.
 async fn read_request(input: &mut (impl AsyncRead + Unpin), early: &mut BytesMut) -> Result<OpenRequest> {
     let end = loop {
         if let Some(end) = early.iter().position(|&b| b == b'\n') {
@@ -98,7 +99,7 @@ async fn read_request(input: &mut (impl AsyncRead + Unpin), early: &mut BytesMut
     OpenRequest::read(&line)
 }
 
-/// Reads ahead until the other end is gone.
+/// Reads ahead until the other side has closed the connection.
 async fn end_of(input: &mut (impl AsyncRead + Unpin), early: &mut BytesMut) {
     while early.len() < MAX_EARLY_BYTES {
         match input.read_buf(early).await {
@@ -109,7 +110,7 @@ async fn end_of(input: &mut (impl AsyncRead + Unpin), early: &mut BytesMut) {
     std::future::pending().await
 }
 
-/// A path of this machine and nothing else, whatever it looks like.
+/// Interprets the text as a path of this machine, whatever its form.
 fn location(path: &str) -> Location {
     let path = match path.strip_prefix("/~/").or_else(|| path.strip_prefix("~/")) {
         Some(below) => std::env::var_os("HOME").map_or_else(|| PathBuf::from("."), PathBuf::from).join(below),
@@ -118,13 +119,13 @@ fn location(path: &str) -> Location {
     Location::Path(path)
 }
 
-/// The address of this machine at which ssh reached it.
+/// Returns the address of this machine at which ssh reached it.
 fn reached_at() -> Option<IpAddr> {
     let connection = std::env::var(CONNECTION_VARIABLE).ok()?;
     connection.split_whitespace().nth(2)?.parse().ok()
 }
 
-/// A port for a direct link; none where that is not possible, which is no failure.
+/// Listens on a port for a direct link; `None` if that is not possible, which is not an error.
 async fn listen(
     options: &ServerOptions,
     shared: &Arc<NodeState>,

@@ -1,4 +1,4 @@
-//! Standard input and output as streams of bytes, without threads that wait for them.
+//! Standard input and output as asynchronous streams of bytes, without threads that wait for them.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -15,11 +15,11 @@ pub(super) type StdinStream = Box<dyn AsyncRead + Send + Unpin>;
 /// Standard output as a stream.
 pub(super) type StdoutStream = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// This process's standard input and output, which `ssh` made pipes or sockets. Nothing else may read or print from now
-/// on.
+/// Returns this process's standard input and output, which `ssh` made pipes or sockets. Nothing else may read or print
+/// from now on.
 ///
 /// # Errors
-/// `Invalid` when they are something else, such as a terminal.
+/// `Invalid` if they are something else, such as a terminal.
 pub(super) fn take() -> Result<(StdinStream, StdoutStream)> {
     let (input, from) = owned(&io::stdin())?;
     let (output, to) = owned(&io::stdout())?;
