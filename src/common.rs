@@ -56,10 +56,7 @@ pub(crate) fn memory(text: Option<&str>) -> Result<u64> {
     let Some(text) = text else { return Ok(MemoryBudget::default_bytes()) };
     let bytes = parse_size(text)?;
     if bytes < MIN_BUDGET_BYTES {
-        say(&format!(
-            "warning: --memory {text} is raised to {}, the least that works",
-            size(MIN_BUDGET_BYTES)
-        ));
+        say(&format!("warning: --memory {text} is raised to {}, the minimum", size(MIN_BUDGET_BYTES)));
     }
     Ok(bytes.max(MIN_BUDGET_BYTES))
 }

@@ -94,7 +94,7 @@ fn set_token(location: &mut Location, token: &str) -> Result<()> {
         Location::Remote(url) => url.set_token(token),
         Location::Awaited(address) => address.token = Some(token.to_owned()),
         _ => {
-            let what = "expected a token with `corridor://` or `await://` only: nothing else asks for one";
+            let what = "expected a token with `corridor://` or `await://` only: no other location needs one";
             return Err(Error::invalid(what));
         }
     }

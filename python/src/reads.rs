@@ -87,7 +87,7 @@ impl ElementReader {
         if is_same || now.has_grown_from(&self.dataset) {
             return Ok(());
         }
-        Err(Error::new(ErrorKind::Stale, "the data are others than those that were opened; open them again"))
+        Err(Error::new(ErrorKind::Stale, "the data have changed since they were opened; open them again"))
     }
 
     fn request(&self, wanted: SelectionArgument) -> Result<(ReadRequest, Region, ReadTarget)> {

@@ -30,7 +30,7 @@ pub(crate) fn runtime() -> Result<&'static Runtime> {
     let (process, runtime) = RUNTIME.get().ok_or_else(|| Error::internal("expected a runtime"))?;
     if *process != std::process::id() {
         return Err(Error::unsupported(
-            "this process was forked from one that had already used corridor, whose threads did not come along; \
+            "this process was forked from one that had already used corridor, whose threads do not survive a fork; \
              start worker processes with the method `spawn` or `forkserver`",
         ));
     }

@@ -168,7 +168,7 @@ async fn export_mesh(
             say(&warning_outside(request.value, least, greatest));
         }
         Some(_) => {}
-        None => say("warning: no value is there, so there is no isosurface"),
+        None => say("warning: all values are missing, so there is no isosurface"),
     }
     if options.json {
         let said = json!({"output": options.output, "vertices": vertices, "triangles": triangles});

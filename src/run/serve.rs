@@ -64,7 +64,7 @@ fn readers(options: &ServeOptions) -> Result<Option<ZarrReaders>> {
         return Ok(None);
     }
     if options.zarr_token.is_some() && options.zarr_token == options.listening.token {
-        return Err(Error::invalid("expected a token for Zarr that is another one than that for everything"));
+        return Err(Error::invalid("expected a token for Zarr that differs from the token for everything"));
     }
     let token = options.zarr_token.as_deref().map_or_else(Token::random, Token::chosen)?;
     ZarrReaders::new(token, &options.pages).map(Some)

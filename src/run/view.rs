@@ -11,7 +11,7 @@ use crate::common::{ServerPurpose, device, print, server, viewer_line, warn_of_p
 /// Runs the command. `ranks` are the processes of an MPI program that draw together, including this one.
 pub(crate) async fn run(options: &ViewCommandOptions, ranks: Option<Ranks>) -> Result<()> {
     if matches!(options.cut, CutChoice::Data | CutChoice::Slabs) {
-        return Err(Error::unsupported("this version cuts the path at `pixels` only; leave `--cut` out"));
+        return Err(Error::unsupported("this version supports only `--cut pixels`; omit the option"));
     }
     if options.drawing.device == cli::DeviceChoice::Gpu && ranks.is_some() {
         return Err(Error::unsupported("expected `--device cpu` or `auto` for several ranks, found `gpu`"));

@@ -173,14 +173,14 @@ def test_an_output_is_checked_before_a_server_is_asked(home, tmp_path):
     for output, arguments, code, says in [
         ("x.gif", [], 2, ".mp4 (films)"),
         ("x.webm", [], 2, ".mp4 and add `--codec av1`"),
-        ("no/x.png", [], 3, "make it first"),
+        ("no/x.png", [], 3, "create it first"),
         ("folder.png", [], 2, "choose another name"),
         ("x.mp4", ["--size", "63x64"], 2, "even sizes"),
         ("x.mp4", ["--fps", "0"], 2, "pictures a second"),
         ("x.png", ["--pictures", "3"], 2, "x-%04d.png"),
         ("x.png", ["--time", "0:3"], 2, "x-%04d.png"),
         ("x.png", ["--journey", "turn"], 2, "x-%04d.png"),
-        ("x.png", ["--slabs", str(tmp_path / "no" / "x.slabs")], 3, "make it first"),
+        ("x.png", ["--slabs", str(tmp_path / "no" / "x.slabs")], 3, "create it first"),
         ("x.png", ["--iso", "red"], 2, "expected an isosurface"),
         ("x.png", [], 5, "127.0.0.1"),
     ]:

@@ -178,7 +178,7 @@ def test_get_does_not_write_over_what_it_reads(home, tmp_path):
         (tmp_path / name).write_bytes((SAMPLE.parent / name).read_bytes())
     before = (tmp_path / "tooth.raw").read_bytes()
     done = corridor(home, "get", str(tmp_path / "tooth.nhdr"), "-o", str(tmp_path / "tooth.raw"))
-    assert done.returncode == 2 and "holds the data that are read" in done.stderr
+    assert done.returncode == 2 and "contains the data that are being read" in done.stderr
     assert (tmp_path / "tooth.raw").read_bytes() == before
 
 

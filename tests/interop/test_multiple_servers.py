@@ -136,4 +136,4 @@ def test_time_ranges_on_two_servers_are_one_array(home, tmp_path):
         with contextlib.suppress(AssertionError):
             victim.__exit__(None, None, None)
         refused = corridor(home, "get", url, "t2m", "--rule", "files", "-o", str(tmp_path / "all.npy"))
-        assert refused.returncode == 5 and "leave it out of the URL" in refused.stderr
+        assert refused.returncode == 5 and "remove it from the URL" in refused.stderr

@@ -141,7 +141,7 @@ def test_meaning_can_be_overridden(tmp_path: pathlib.Path) -> None:
         tmp_path, "serve", "scan.npy", "--meaning", "labels", "--listen", "127.0.0.1:0", "--json"
     ) as program:
         assert corridor.open(program.url)["scan"].meaning == "labels"
-        with pytest.raises(corridor.InvalidError, match="where the files are"):
+        with pytest.raises(corridor.InvalidError, match="server with the files"):
             corridor.open(program.url, meaning="intensity")
 
 

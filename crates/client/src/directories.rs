@@ -85,7 +85,7 @@ fn without_home(temporary: &Path) -> Result<PathBuf> {
     let about = fs::symlink_metadata(&folder).map_err(at)?;
     if !about.is_dir() || about.uid() != user || about.permissions().mode() & 0o077 != 0 {
         let what = format!(
-            "expected a folder of this user alone, found another one: `{}`; set HOME, or take that away",
+            "expected a folder of this user alone, found another one: `{}`; set HOME, or remove that folder",
             folder.display()
         );
         return Err(Error::new(ErrorKind::Denied, what));

@@ -90,5 +90,5 @@ pub async fn of(remote: &RemoteSource, within: Duration) -> Result<Peers> {
     let deadline = Instant::now() + within;
     let urgency = Urgency { priority: Priority::INTERACTIVE, deadline: Some(deadline.into_std()) };
     let answer = tokio::time::timeout_at(deadline, remote.dialer().ask(ask, urgency)).await;
-    answer.unwrap_or_else(|_| Err(Error::new(ErrorKind::TimedOut, "a server did not say what its peers are")))
+    answer.unwrap_or_else(|_| Err(Error::new(ErrorKind::TimedOut, "a server did not report its peers")))
 }

@@ -10,6 +10,6 @@ use tokio_rustls::rustls::crypto::aws_lc_rs;
 pub fn random_bytes<const N: usize>() -> Result<[u8; N]> {
     let mut bytes = [0; N];
     let filled = aws_lc_rs::default_provider().secure_random.fill(&mut bytes);
-    filled.map_err(|_| Error::new(ErrorKind::Io, "the system gave no randomness"))?;
+    filled.map_err(|_| Error::new(ErrorKind::Io, "the system provided no random numbers"))?;
     Ok(bytes)
 }

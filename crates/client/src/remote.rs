@@ -334,7 +334,7 @@ fn missing(
 }
 
 fn still_lent(_: Loan) -> Error {
-    Error::internal("a read that ended still writes")
+    Error::internal("a completed read still has its region")
 }
 
 /// Encodes a read, which is valid for `dataset`, as parameters of a request.

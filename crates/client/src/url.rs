@@ -142,9 +142,9 @@ impl Location {
 
 fn other_scheme(scheme: &str) -> Error {
     match scheme {
-        "ssh" => {
-            Error::invalid("expected `ssh://[USER@]HOST[:PORT]/PATH` without a token: ssh asks who you are")
-        }
+        "ssh" => Error::invalid(
+            "expected `ssh://[USER@]HOST[:PORT]/PATH` without a token: ssh authenticates the user",
+        ),
         "http" | "https" | "s3" | "gs" | "file" => Error::invalid(format!(
             "`{scheme}://` is not supported by this version; expected a path, `synthetic:...`, `ssh://HOST/PATH`, `await://ADDRESS/DATASET` or \
              `corridor://HOST[:PORT]/DATASET` (start `corridor serve` beside the data)"
@@ -416,7 +416,7 @@ fn parse_authority(authority: &str) -> std::result::Result<(String, u16), String
     }
     let (host, port) = if let Some(rest) = authority.strip_prefix('[') {
         let (host, after) = rest.split_once(']').ok_or("found `[` without `]`")?;
-        host.parse::<Ipv6Addr>().map_err(|_| format!("found `[{host}]`, which is no IPv6 address"))?;
+        host.parse::<Ipv6Addr>().map_err(|_| format!("found `[{host}]`, which is not an IPv6 address"))?;
         let port = match after {
             "" => None,
             after => Some(after.strip_prefix(':').ok_or_else(|| format!("found `{after}` after the host"))?),

@@ -224,7 +224,7 @@ fn color_by_field(by: &Value, asked: &ViewRequest, view: &View) -> Result<Value>
     let map = by.get("map").filter(|map| !map.is_null());
     if let Some((map, other)) = map.zip(asked.text("transfer")) {
         return Err(Error::invalid(format!(
-            "expected one map for the colours by an array, found {map} with them and `{other}` as the transfer function"
+            "expected one map for the colors by an array, found {map} with them and `{other}` as the transfer function"
         )));
     }
     let mut by = by.clone();
@@ -247,7 +247,7 @@ pub(crate) fn colour_map(request: &PictureRequest) -> Result<Option<String>> {
     if render::color_map_table(name).is_none() {
         let names = render::color_map_names();
         return Err(Error::invalid(format!(
-            "expected JSON or one of the colour maps {names:?}, found `{name}`"
+            "expected JSON or one of the color maps {names:?}, found `{name}`"
         )));
     }
     Ok(Some(name.to_owned()))

@@ -19,8 +19,8 @@ pub fn join() -> Result<Option<Process>> {
     match launched() {
         Some(count) if count > 1 => Err(Error::unsupported(format!(
             "expected a program that was built with MPI to be one of {count} processes, found one without: build it \
-             with `--release --features mpi`, or start it alone with `--ranks {count}`; processes that have nothing to do with one \
-             another are told so by {ALONE}=1"
+             with `--release --features mpi`, or start it alone with `--ranks {count}`; \
+             set {ALONE}=1 for independent processes"
         ))),
         _ => Ok(None),
     }

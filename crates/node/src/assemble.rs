@@ -173,7 +173,8 @@ pub async fn assemble(location: &Location, context: &Context) -> Result<Stack> {
     let is_read_here = matches!(location, Location::Path(_) | Location::Synthetic(_));
     if context.meaning.is_some() && !is_read_here {
         return Err(Error::invalid(
-            "what arrays mean is said where the files are, which is where their levels are made: `corridor serve --meaning ...` there",
+            "the meaning of arrays is set on the server with the files, which computes their levels: \
+             `corridor serve --meaning ...` there",
         ));
     }
     let work = LongWork::default();
@@ -219,7 +220,7 @@ pub async fn assemble(location: &Location, context: &Context) -> Result<Stack> {
 async fn awaited(at: &reverse::AwaitAddress, context: &Context) -> Result<Dialer> {
     let protocol = context.reach.protocol;
     if !matches!(protocol, Protocol::Auto | Protocol::Tcp) || context.reach.choice.is_some() {
-        let what = "servers that connect to a client do so by TCP; leave `--link` and `--controller` out";
+        let what = "servers connect to a waiting client by TCP; omit `--link` and `--controller`";
         return Err(Error::unsupported(what));
     }
     let machine = running_servers::machine_name();
@@ -317,7 +318,7 @@ async fn remote(url: &Url, context: &Context) -> Result<(Arc<dyn Source>, Upstre
         let hosts = hosts(&urls, context)?;
         let is_open = context.sharing == Sharing::Auto;
         // A server that cannot be reached now may be a replica of the others, or have half of the data.
-        let hint = "where all have the same, name the data set, or say `--rule replicated`";
+        let hint = "if all have the same data, name the data set, or use `--rule replicated`";
         let refused = |error: Error| if is_open { error.context(hint) } else { error };
         let found = catalogue::find(&hosts, &url.dataset).await.map_err(refused)?;
         if !is_open || !catalogue::is_one(&hosts, &found).await.map_err(refused)? {

@@ -45,7 +45,7 @@ pub(crate) struct GrowingSource {
 }
 
 fn still_lent(_: Loan) -> Error {
-    Error::internal("a read that ended still writes")
+    Error::internal("a completed read still has its region")
 }
 
 impl GrowingSource {
@@ -133,7 +133,7 @@ impl GrowingSource {
         if kept.is_none_or(|kept| usize::from(request.level) < kept) {
             return Ok(());
         }
-        let what = "the data have grown, and their coarser levels are made anew: open them again";
+        let what = "the data have grown, and their coarser levels are computed again: open them again";
         Err(Error::new(ErrorKind::Stale, what))
     }
 

@@ -124,7 +124,7 @@ pub async fn start(
     match running_servers::post(&options.context.directories.runtime, &note) {
         Ok(posted) => node._note = Some(posted),
         Err(error) => {
-            tracing::warn!("other commands of this user do not find the server by themselves: {error}")
+            tracing::warn!("other commands of this user cannot find this server: {error}")
         }
     }
     Ok(node)
@@ -148,7 +148,7 @@ pub(crate) async fn start_unseen(
     if let Some(most) = options.most_bytes_per_sec
         && let Err(error) = link::carrier::tcp::hold_to(&listener, most)
     {
-        tracing::warn!(%error, "TCP connections are not held to the rate that is the most");
+        tracing::warn!(%error, "the maximum rate is not enforced for TCP connections");
     }
     let pace = quic::Options {
         most_bytes_per_sec: options.most_bytes_per_sec,

@@ -92,8 +92,13 @@ impl Metrics {
         line("uptime_seconds", "gauge", "Time since the server started.", uptime);
         line("datasets", "gauge", "Data sets that are exported now.", datasets as u64);
         line("connections_total", "counter", "Connections that came.", get(&self.connections));
-        line("connected", "gauge", "Connections that are there now.", get(&self.connected));
-        line("clients_total", "counter", "Clients of the wire that were let in.", get(&self.clients));
+        line("connected", "gauge", "Open connections.", get(&self.connected));
+        line(
+            "clients_total",
+            "counter",
+            "Clients of the wire protocol that were admitted.",
+            get(&self.clients),
+        );
         line("denied_total", "counter", "Clients and requests without the right token.", get(&self.denied));
         line("http_requests_total", "counter", "Requests by HTTP.", get(&self.http_requests));
         line(
@@ -103,16 +108,21 @@ impl Metrics {
             get(&self.http_errors),
         );
         line("http_sent_bytes_total", "counter", "Bytes of answers by HTTP.", get(&self.http_bytes));
-        line("reads_total", "counter", "Reads and blocks answered by the wire.", get(&self.reads));
-        line("operations_failed_total", "counter", "Operations of the wire that failed.", get(&self.failed));
+        line("reads_total", "counter", "Reads and blocks answered by the wire protocol.", get(&self.reads));
+        line(
+            "operations_failed_total",
+            "counter",
+            "Operations of the wire protocol that failed.",
+            get(&self.failed),
+        );
         line(
             "read_bytes_total",
             "counter",
-            "Bytes of data sent by the wire, before compression.",
+            "Bytes of data sent by the wire protocol, before compression.",
             get(&self.read_bytes),
         );
-        line("file_requests_total", "counter", "Reads of files that the system was asked for.", io.requests);
-        line("file_read_bytes_total", "counter", "Bytes of files that the system was asked for.", io.bytes);
+        line("file_requests_total", "counter", "Read calls for files.", io.requests);
+        line("file_read_bytes_total", "counter", "Bytes requested from files.", io.bytes);
         text
     }
 }

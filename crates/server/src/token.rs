@@ -112,7 +112,7 @@ impl Admission {
             _ if is_full => Ok(Right::Everything),
             _ if is_reader => Ok(Right::ReadZarr),
             _ if offered.is_empty() => {
-                Err(denied("this server needs a token; give the whole link that it printed"))
+                Err(denied("this server requires a token; use the complete URL that it printed"))
             }
             _ => Err(denied("the token is not the one of this server")),
         }

@@ -75,7 +75,7 @@ async fn list(host: &CatalogueHost) -> Result<Vec<ListEntry>> {
 }
 
 fn unknown(error: Error, host: &CatalogueHost) -> Error {
-    let what = "what it has is not known; leave it out of the URL to go on without";
+    let what = "its data sets are not known; remove it from the URL to continue without it";
     error.context(format!("server {}: {what}", host.name))
 }
 

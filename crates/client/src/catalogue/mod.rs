@@ -136,7 +136,7 @@ impl Catalogue {
     pub(crate) async fn place_there(&self, place: &BlockPlace) -> Result<Option<(usize, BlockPlace)>> {
         let joined = self.joined().await?;
         if (place.dataset, place.generation) != (joined.dataset.id, joined.dataset.generation) {
-            return Err(Error::new(ErrorKind::Stale, "the catalogue is another one now; describe it again"));
+            return Err(Error::new(ErrorKind::Stale, "the catalogue has changed; describe it again"));
         }
         Ok(joined.place_there(place))
     }

@@ -83,7 +83,7 @@ impl TimeShift {
         };
         scalar.filter(|_| (low..=high).contains(&sum)).ok_or_else(|| {
             array::Error::unsupported(format!(
-                "expected a time that fits its type when counted from another day, found {whole}"
+                "expected a time that fits its type after the conversion to another reference date, found {whole}"
             ))
         })
     }
@@ -128,8 +128,12 @@ fn in_order(
 ) -> Result<Vec<SeriesMember>, String> {
     let name = |number: usize| described[number].0.as_str();
     let (base, base_number) = (members[0].times, members[0].number);
-    let differently =
-        || format!("`{}` and others count times differently: they are not joined", name(base_number));
+    let differently = || {
+        format!(
+            "`{}` and other data sets have times in different units or calendars: they are not joined",
+            name(base_number)
+        )
+    };
     let mut keyed = Vec::with_capacity(members.len());
     for member in members {
         let key = member.first + later(member.times, base).ok_or_else(differently)?;
@@ -153,7 +157,8 @@ fn in_order(
             let value = later(*own, *base).filter(|&value| can_be_added(array, value, member));
             values_later.push(value.ok_or_else(|| {
                 format!(
-                    "`{}` and `{}` count from different days, and `{}` cannot be told by the first one's day: they are not joined",
+                    "`{}` and `{}` have different reference dates, and `{}` cannot be converted to the first one's: \
+                     they are not joined",
                     name(first.number),
                     name(member.number),
                     array.name

@@ -642,7 +642,7 @@ fn may_change(server: &Endpoint, flow: &dyn Flow) -> bool {
 }
 
 fn late<T>(_: Elapsed) -> Result<T> {
-    Err(Error::new(ErrorKind::TimedOut, "expected the other protocol to get through in time"))
+    Err(Error::new(ErrorKind::TimedOut, "expected the other protocol to connect in time"))
 }
 
 /// Starts a client on a link by `protocol`, with the remembered values of the path.
@@ -706,8 +706,9 @@ async fn watch(paths: Option<Paths>, flow: Option<Arc<dyn Flow>>) {
 /// Adds advice on a certificate that is not trusted to an error.
 fn hint(server: &Endpoint, error: Error) -> Error {
     if error.kind() == ErrorKind::Denied && matches!(server.trust, Trust::System) {
-        return error
-            .context("use the whole link that the server printed, with its fingerprint `#...fp=sha256:...`");
+        return error.context(
+            "use the complete URL that the server printed, with its fingerprint `#...fp=sha256:...`",
+        );
     }
     error
 }

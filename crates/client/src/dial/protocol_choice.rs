@@ -86,7 +86,7 @@ async fn connect_by(
                 Ok(link) => Some(link),
                 Err(unheard) => {
                     if unheard {
-                        tracing::info!(%host, "QUIC does not get through: by TCP");
+                        tracing::info!(%host, "QUIC does not connect: using TCP");
                         paths.tell(host, vec![Measurement::Udp(false)]);
                     }
                     None
@@ -105,8 +105,8 @@ async fn by_tcp(server: &Endpoint, ways: Ways, options: &Options) -> Result<Open
         done => return done.map(|link| OpenedLink { link, later: None }),
     };
     let link = timeout(QUIC_WITHIN, by_quic(server, options)).await.unwrap_or_else(|_| Err(error.clone()));
-    let link = link.map_err(|also| error.context(format!("QUIC did not get through either ({also})")))?;
-    tracing::warn!(host, "TCP was advised and did not get through: by QUIC");
+    let link = link.map_err(|also| error.context(format!("QUIC did not connect either ({also})")))?;
+    tracing::warn!(host, "TCP did not connect: using QUIC");
     Ok(OpenedLink { link, later: None })
 }
 

@@ -96,14 +96,14 @@ impl ProtocolSwitch {
                         server = self.server.host,
                         ?to,
                         ?was,
-                        "another protocol carries from now on"
+                        "the connection has changed to another protocol"
                     );
                     watch.changed(begun.elapsed(), standing.least_rtt);
                     (flow, of) = (new_flow, new_of);
                 }
                 Ok(None) => return,
                 Err(error) => {
-                    tracing::debug!(server = self.server.host, ?to, %error, "the other protocol does not get through");
+                    tracing::debug!(server = self.server.host, ?to, %error, "the other protocol does not connect");
                     watch.refused(begun.elapsed());
                 }
             }

@@ -77,7 +77,7 @@ impl From<rusqlite::Error> for Unusable {
 }
 
 fn failed(error: impl std::fmt::Display) -> Error {
-    Error::internal(format!("the memory of paths: {error}"))
+    Error::internal(format!("the database of paths: {error}"))
 }
 
 impl PathDatabase {
@@ -220,7 +220,7 @@ fn try_open(file: &FilePath) -> std::result::Result<Connection, Unusable> {
     let number = |name: &str| connection.query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, i32>(0));
     let tables: u32 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     if tables > 0 && number("application_id")? != APPLICATION_ID {
-        return Err(Unusable::Foreign("expected a memory of paths, found another database".into()));
+        return Err(Unusable::Foreign("expected a database of paths, found another one".into()));
     }
     let version = number("user_version")?;
     if version > VERSION {
@@ -245,7 +245,7 @@ fn try_open(file: &FilePath) -> std::result::Result<Connection, Unusable> {
 /// Renames a file that is not ours; only the last such file is kept.
 fn move_aside(file: &FilePath, why: &str) -> std::result::Result<(), Unusable> {
     let aside = file.with_extension("sqlite.broken");
-    tracing::warn!(why, aside = %aside.display(), "the memory of paths begins anew; the old file was moved aside");
+    tracing::warn!(why, aside = %aside.display(), "a new database of paths was created; the old file was renamed");
     std::fs::rename(file, &aside).map_err(|e| Unusable::Now(e.to_string()))?;
     // Journals of the old file would be read as those of the new one.
     for beside in ["sqlite-journal", "sqlite-wal", "sqlite-shm"] {

@@ -110,10 +110,13 @@ pub async fn inspect(
         } else if target.has_port {
             connect(address, paths).await
         } else {
-            Ok("nothing was measured now: name the port of something that takes connections, or give a server's link".into())
+            Ok("nothing was measured now: give the port of a program that accepts connections, \
+                or the URL of a server"
+                .into())
         }
     };
-    let measured = timeout(WITHIN, measuring).await.unwrap_or_else(|_| Ok("nobody answered in time".into()));
+    let measured =
+        timeout(WITHIN, measuring).await.unwrap_or_else(|_| Ok("there was no response in time".into()));
     let measured = measured.unwrap_or_else(|error| format!("nothing was measured now: {error}"));
     of_host(paths, address.ip(), measured).await
 }
@@ -164,11 +167,13 @@ async fn ask_server(url: &Url, address: SocketAddr, settings: &InspectSettings) 
     let asking = async {
         let least = ask(&handle, address.ip(), &settings.paths).await?;
         let told = match learn::ask(&handle, &settings.paths, address.ip()).await {
-            Ok(true) => "it said what it sees of its sending to here".into(),
-            Ok(false) => "it knows nothing of its sending to here yet".into(),
-            Err(error) => format!("what it sees of its sending to here it does not say: {error}"),
+            Ok(true) => "it reported its measurements of the direction to this host".into(),
+            Ok(false) => "it has no measurements of the direction to this host yet".into(),
+            Err(error) => {
+                format!("it did not report its measurements of the direction to this host: {error}")
+            }
         };
-        Ok(format!("{ROUND_TRIPS} questions to the server there took {} at least; {told}", time(least)))
+        Ok(format!("{ROUND_TRIPS} requests to its server took at least {}; {told}", time(least)))
     };
     tokio::select! {
         measured = asking => measured,
@@ -192,9 +197,9 @@ async fn probed(
         let mut server = settings.server(url)?;
         server.reach.protocol = Protocol::Quic;
         let opening = timeout(OPENED_WITHIN, dial::open_watched(&server)).await;
-        let none = |_| Error::new(ErrorKind::TimedOut, "UDP did not get through");
+        let none = |_| Error::new(ErrorKind::TimedOut, "there was no response by UDP");
         let dial::OpenedConnection { handle, driving, flow, .. } = opening.map_err(none)??;
-        let none = || Error::unsupported("expected a link by QUIC that says how it goes");
+        let none = || Error::unsupported("expected a QUIC link with statistics");
         let flow = flow.ok_or_else(none)?;
         tokio::select! {
             done = probe::probe(&handle, &*flow, &settings.paths, &mut sum) => done,
@@ -245,5 +250,5 @@ async fn connect(address: SocketAddr, paths: &Paths) -> Result<String> {
         }
         tokio::time::sleep(PAUSE).await;
     }
-    Ok(format!("{ROUND_TRIPS} connections to port {} took {} at least", address.port(), time(least)))
+    Ok(format!("{ROUND_TRIPS} connections to port {} took at least {}", address.port(), time(least)))
 }

@@ -81,7 +81,7 @@ pub(crate) async fn learn(handle: ClientHandle, paths: Paths, flow: Arc<dyn Flow
     }
     match ask(&handle, &paths, host).await {
         Err(error) if error.kind() != ErrorKind::Unsupported => {
-            tracing::debug!(%host, %error, "the server did not say what it knows of the path");
+            tracing::debug!(%host, %error, "the server did not report its values of the path");
         }
         _ => {}
     }

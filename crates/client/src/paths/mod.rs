@@ -93,7 +93,7 @@ impl Drop for PathsState {
     fn drop(&mut self) {
         self.jobs.lock().take();
         if self.ended.lock().recv_timeout(WRITTEN_WITHIN) == Err(RecvTimeoutError::Timeout) {
-            tracing::warn!("what was measured of paths is not remembered: its file is kept by somebody");
+            tracing::warn!("measurements of paths are not saved: another process locks their file");
         }
     }
 }

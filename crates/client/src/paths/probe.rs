@@ -49,8 +49,7 @@ pub(super) async fn probe(
     paths: &Paths,
     sum: &mut ProbeTotals,
 ) -> Result<()> {
-    let none =
-        || Error::unsupported("expected a link by QUIC, beside which trains travel, found another one");
+    let none = || Error::unsupported("expected a QUIC link, which packet trains need, found another one");
     let (prober, peer) = flow.prober().zip(flow.peer()).ok_or_else(none)?;
     handle.welcomed().await?;
     let _alone = paths.begin_probe(peer.ip()).await?;

@@ -59,8 +59,7 @@ impl Paths {
 
     async fn spending(&self, host: IpAddr, what: BudgetChange) -> Result<()> {
         let (answer, answered) = oneshot::channel();
-        let gone =
-            || Error::new(ErrorKind::Busy, "the memory of paths, which counts what probes cost, is busy");
+        let gone = || Error::new(ErrorKind::Busy, "the database of paths, which limits probes, is busy");
         if !self.send(DatabaseJob::Spend { host: host.to_canonical(), at: now(), what, answer }) {
             return Err(gone());
         }
@@ -88,7 +87,7 @@ pub(super) fn refused(why: TooMuch) -> Error {
         TooMuch::Busy => "expected one probe of this bottleneck at a time, found another under way".into(),
         TooMuch::Spent(wait) => {
             let minutes = wait.saturating_add(Duration::from_secs(59)).as_secs() / 60;
-            format!("expected less to be probed within an hour; there is room again in {minutes} min")
+            format!("the hourly budget of probes is spent; try again in {minutes} min")
         }
     };
     Error::new(ErrorKind::Busy, what)

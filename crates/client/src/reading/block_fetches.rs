@@ -40,7 +40,7 @@ pub(crate) async fn one_block(
     let (want, handle) = want(key, urgency);
     let mut answers = source.blocks(vec![want]);
     match asker.drive(answers.next(), |urgency| handle.adjust(urgency)).await {
-        Some(answer) => answer.ok_or_else(|| Error::internal("a source left a want unanswered"))?.result,
+        Some(answer) => answer.ok_or_else(|| Error::internal("a source did not answer a want"))?.result,
         None => std::future::pending().await,
     }
 }

@@ -73,7 +73,7 @@ impl AwaitedServers {
                     tracing::info!("the server at {peer} has connected");
                     return Ok(link);
                 }
-                Err(error) => tracing::debug!(%peer, %error, "a server went before it was taken"),
+                Err(error) => tracing::debug!(%peer, %error, "a waiting server disconnected"),
             }
         }
     }

@@ -81,7 +81,7 @@ fn split_port(host: &str) -> Result<(&str, Option<u16>), &'static str> {
     let (host, port) = match host.strip_prefix('[') {
         Some(rest) => {
             let (host, after) = rest.split_once(']').ok_or("found `[` without `]`")?;
-            host.parse::<Ipv6Addr>().map_err(|_| "found brackets around what is no IPv6 address")?;
+            host.parse::<Ipv6Addr>().map_err(|_| "found brackets around text that is not an IPv6 address")?;
             (host, after)
         }
         None => host.split_at(host.find(':').unwrap_or(host.len())),
@@ -90,7 +90,7 @@ fn split_port(host: &str) -> Result<(&str, Option<u16>), &'static str> {
         return Ok((host, None));
     }
     let port = port.strip_prefix(':').and_then(|port| port.parse().ok()).filter(|&port| port != 0);
-    Ok((host, Some(port.ok_or("found a port that is none")?)))
+    Ok((host, Some(port.ok_or("found a malformed port")?)))
 }
 
 /// Returns whether the name contains only characters without a meaning for a shell, and does not begin like an option.
@@ -131,12 +131,12 @@ mod tests {
             }
         }
         check("ssh://-l@h/p", user);
-        check("ssh://h:x/p", "found a port that is none");
-        check("ssh://h:0/p", "found a port that is none");
+        check("ssh://h:x/p", "found a malformed port");
+        check("ssh://h:0/p", "found a malformed port");
         check("ssh://h", "found no path");
         check("ssh://h/", "found no path");
         check("ssh://h/a%00b", "found a path that no system has");
-        check("ssh://[x]/p", "found brackets around what is no IPv6 address");
+        check("ssh://[x]/p", "found brackets around text that is not an IPv6 address");
     }
 
     #[test]

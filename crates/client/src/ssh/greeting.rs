@@ -174,7 +174,7 @@ impl<R: AsyncRead + Unpin, W: Unpin> AsyncRead for GreetedStream<R, W> {
                     drop(tell.send(greeting));
                 }
                 if !is_good {
-                    return Poll::Ready(Err(io::Error::other("the other side did not begin")));
+                    return Poll::Ready(Err(io::Error::other("the other side sent no greeting")));
                 }
                 break;
             }

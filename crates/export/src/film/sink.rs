@@ -107,7 +107,7 @@ pub(super) fn check_place(path: &Path) -> Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if !folder.is_dir() {
         return Err(Error::not_found(format!(
-            "expected an output in a folder that is there, found no folder `{}`; make it first, or choose another: `{}`",
+            "expected an output in an existing folder, found no folder `{}`; create it first, or choose another: `{}`",
             folder.display(),
             path.display()
         )));
@@ -190,7 +190,7 @@ pub(super) fn check_numbered(path: &Path, count: u32, such_as: &str) -> Result<(
         return Ok(());
     }
     Err(Error::invalid(format!(
-        "expected an output with a place for its number, such as {such_as} for {count} pictures, found `{}`",
+        "expected an output with a placeholder for its number, such as {such_as} for {count} pictures, found `{}`",
         path.display()
     )))
 }
@@ -229,7 +229,7 @@ mod tests {
             ("x.mp4", 63, 25.0, ErrorKind::Invalid, "even sizes"),
             ("x.mp4", 64, 0.0, ErrorKind::Invalid, "pictures a second"),
             ("there.png", 64, 25.0, ErrorKind::Invalid, "choose another name"),
-            ("no/x.png", 64, 25.0, ErrorKind::NotFound, "make it first"),
+            ("no/x.png", 64, 25.0, ErrorKind::NotFound, "create it first"),
         ] {
             let (found, text) = said(name, width, rate);
             assert!(found == Some(kind) && text.contains(says), "{name}: {found:?} {text}");

@@ -161,10 +161,10 @@ impl AtomicOutput {
         // The target of a link is written; the link is not replaced.
         let target = &target.canonicalize().unwrap_or_else(|_| target.to_path_buf());
         if target.metadata().is_ok_and(|about| !about.is_file()) {
-            return refused("is no file that could be replaced");
+            return refused("is not a file that can be replaced");
         }
         if is_open_here(target) {
-            return refused("holds the data that are read");
+            return refused("contains the data that are being read");
         }
         let name = target
             .file_name()

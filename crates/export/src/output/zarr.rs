@@ -160,7 +160,7 @@ pub fn whole_chunk(
 ) -> Result<Vec<u8>> {
     let (target, mut rest) = Target::new(chunk, item_bytes)?;
     for (axis, &n) in counts.iter().enumerate() {
-        let n = usize::try_from(n).map_err(|_| Error::internal("a chunk beyond memory"))?;
+        let n = usize::try_from(n).map_err(|_| Error::internal("a chunk that exceeds memory"))?;
         rest = rest.split(axis, n).0;
     }
     rest.write_strided(bytes, strides)?;

@@ -39,7 +39,7 @@ pub async fn serve(context: Context, registry: OperationRegistry) -> Result<()> 
     let mut early = BytesMut::new();
     let wish = tokio::time::timeout(WISH_WITHIN, read_request(&mut input, &mut early)).await;
     let wish =
-        wish.unwrap_or_else(|_| Err(Error::new(ErrorKind::TimedOut, "expected a wish, found none")))?;
+        wish.unwrap_or_else(|_| Err(Error::new(ErrorKind::TimedOut, "expected a request, found none")))?;
     let (location, array) = location(&wish.path).split_array();
     let options = ServerOptions {
         locations: vec![location],

@@ -50,6 +50,6 @@ fn socket(fd: OwnedFd) -> io::Result<UnixStream> {
 
 fn unsuitable() -> Error {
     Error::invalid(
-        "expected pipes as standard input and output: `corridor serve --stdio` is what `ssh://` starts",
+        "expected pipes as standard input and output: `corridor serve --stdio` is started by `ssh://`",
     )
 }

@@ -112,7 +112,7 @@ async fn years_on_three_servers_are_one_array_and_the_copy_of_one_that_ends_goes
     assert_eq!(read(&stack.source, 0, selection).await.unwrap(), expected[18 * 72..], "the others go on");
     let refused = open(&third, all(&[&second, &third]), Sharing::Files).await.map(|_| ()).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Unreachable);
-    assert!(refused.to_string().contains("leave it out of the URL"), "{refused}");
+    assert!(refused.to_string().contains("remove it from the URL"), "{refused}");
 }
 
 /// Fails whatever it is asked.
@@ -149,7 +149,7 @@ async fn half_of_a_series_is_never_taken_for_all_of_it() {
         for order in [[&first, second], [second, &first]] {
             let error = open(&first, all(&order), Sharing::Auto).await.map(|_| ()).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
-            for part in [&second.url().authority(), "what it has is not known", "`--rule replicated`"] {
+            for part in [&second.url().authority(), "its data sets are not known", "`--rule replicated`"] {
                 assert!(error.to_string().contains(part), "{error}");
             }
         }

@@ -86,7 +86,7 @@ async fn looking_asks_a_server_else_connects_else_says_what_is_missing() {
     );
     let url = served.url().to_string();
     let asked = look_at(&url, &context).await;
-    assert!(asked.measured_now.contains("questions to the server"), "{}", asked.measured_now);
+    assert!(asked.measured_now.contains("requests to its server"), "{}", asked.measured_now);
     let json = serde_json::to_value(&asked).unwrap();
     assert!(json["rtt"]["least_secs"]["samples"].as_u64() >= Some(3), "{json}");
     assert!(
@@ -158,11 +158,11 @@ async fn what_the_server_sees_of_its_sending_is_asked_for_shown_and_remembered()
     let folder = tempfile::tempdir().unwrap();
     let context = context(folder.path());
     let before = look_at(&target, &context).await;
-    assert!(before.measured_now.contains("knows nothing of its sending"), "{}", before.measured_now);
+    assert!(before.measured_now.contains("has no measurements of the direction"), "{}", before.measured_now);
     // The connection above has ended, and the server has written down what it saw.
     known(&of_server).await;
     let asked = look_at(&target, &context).await;
-    assert!(asked.measured_now.contains("it said what it sees"), "{}", asked.measured_now);
+    assert!(asked.measured_now.contains("it reported its measurements"), "{}", asked.measured_now);
     let json = serde_json::to_value(&asked).unwrap();
     assert!(json["from"]["told_age_secs"].as_f64().is_some_and(|age| age < 60.0), "{json}");
     for quantity in ["loss", "mtu_bytes"] {
@@ -203,7 +203,7 @@ async fn trains_go_both_ways_are_remembered_on_both_sides_and_end_with_the_budge
     // Loopback is too fast for trains, and the long ones use up what may be spent.
     for _ in 0..100 {
         let said = probe_or_look_at(&target, &context, ProbeMode::Always).await.measured_now;
-        if said.contains("there is room again in") {
+        if said.contains("try again in") {
             return;
         }
     }

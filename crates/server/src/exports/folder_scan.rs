@@ -139,7 +139,7 @@ impl FolderScan<'_> {
         };
         let mut found: Vec<(FolderEntry, Recognized)> = Vec::with_capacity(files.len());
         for entry in files {
-            let seen = self.seen_at(&entry, "no format is known that begins so");
+            let seen = self.seen_at(&entry, "its beginning is not that of a known format");
             found.push((entry, seen));
         }
         // Each is read once: a folder may have thousands of descriptions, and thousands of other files.
@@ -161,7 +161,7 @@ impl FolderScan<'_> {
                 Recognized::Data(format) => self.add(below(&entry), entry, format),
                 Recognized::None(why) if !why.is_empty() => self.look.left_out.push((below(&entry), why)),
                 Recognized::None(_) if depth >= MAX_DEPTH => {
-                    self.cut(&format!("folders deeper than {MAX_DEPTH} are not looked into"));
+                    self.cut(&format!("folders deeper than {MAX_DEPTH} are not scanned"));
                 }
                 // A folder that is reached twice, through a link, is scanned once.
                 Recognized::None(_) => {
@@ -201,7 +201,7 @@ impl FolderScan<'_> {
                 break;
             }
             if Instant::now() >= self.deadline {
-                self.cut(&format!("looking through it took longer than {} s", LOOKED_FOR.as_secs()));
+                self.cut(&format!("the scan took longer than {} s", LOOKED_FOR.as_secs()));
                 break;
             }
             self.entries += 1;

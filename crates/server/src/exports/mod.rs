@@ -197,7 +197,7 @@ impl Export {
     pub async fn interpret(self: &Arc<Self>, meaning: Option<Meaning>) -> Result<bool> {
         if !matches!(self.location, Location::Path(_)) {
             return Err(Error::unsupported(
-                "expected a file on this machine: of a server's data it is said there, \
+                "expected a file on this machine; the meaning of a server's data is set on the server, with \
                  `corridor serve --meaning labels`",
             ));
         }
@@ -696,7 +696,7 @@ fn tell_left_out(what: impl ExactSizeIterator<Item = String>) {
             (0, 1) => tracing::warn!("left out: {line}"),
             (0, _) => {
                 tracing::warn!(
-                    "left out: {count} files or folders that are no data, or broken, such as {line} (`-v` names all)"
+                    "left out: {count} files or folders that are not data, or corrupt, such as {line} (`-v` names all)"
                 );
                 tracing::info!("left out: {line}");
             }

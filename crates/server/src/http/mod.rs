@@ -202,6 +202,6 @@ async fn socket(mut request: Request) -> Response {
     let handover = request.extensions().get::<UpgradeSender>();
     match handover.map(|handover| handover.0.try_send(upgrade)) {
         Some(Ok(())) => answer,
-        _ => (StatusCode::SERVICE_UNAVAILABLE, "this connection gives no WebSocket\n").into_response(),
+        _ => (StatusCode::SERVICE_UNAVAILABLE, "this connection cannot become a WebSocket\n").into_response(),
     }
 }

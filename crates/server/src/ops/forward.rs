@@ -91,7 +91,7 @@ async fn pass_on_replies(call: &OperationCall, first: Option<Reply>, replies: &m
             Reply::Item { body, bulk_bytes: 0, .. } => call.operation.item(body, Bytes::new()).await?,
             Reply::Item { .. } if open.is_some() => {
                 return Err(Error::corrupt(
-                    "expected an item to be whole before the next one of its operation",
+                    "expected an item to be complete before the next one of its operation",
                 ));
             }
             Reply::Item { item, body, bulk_bytes } => {

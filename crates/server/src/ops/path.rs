@@ -41,7 +41,7 @@ impl Handler for PathHandler {
 
     async fn run(&self, (): (), call: &OperationCall) -> Result<()> {
         let peer = call.flow.as_ref().and_then(|flow| flow.peer());
-        let none = "expected a connection by TCP or QUIC, found one of which no path is known";
+        let none = "expected a connection by TCP or QUIC, found one without a known path";
         let peer = peer.ok_or_else(|| Error::unsupported(none))?;
         let report = of_client(&call.node, peer.ip()).await?;
         call.operation.item(encode_json(&report)?, Bytes::new()).await

@@ -29,7 +29,7 @@ impl Handler for ProbeHandler {
     async fn run(&self, asked: Probe, call: &OperationCall) -> Result<()> {
         let flow = call.flow.as_deref();
         let found = flow.and_then(|flow| flow.prober().zip(flow.peer()));
-        let none = "expected a connection by QUIC, beside which trains travel, found another one";
+        let none = "expected a QUIC connection, which packet trains need, found another one";
         let (prober, peer) = found.ok_or_else(|| Error::unsupported(none))?;
         let Probe { way, train, packets } = asked;
         let paths = &call.node.paths;

@@ -109,7 +109,7 @@ async fn fetch(call: &OperationCall, stack: &Stack, key: BlockKey) -> Result<Arc
         tokio::select! {
             biased;
             answer = answers.next() => {
-                return answer.ok_or_else(|| Error::internal("a source left a want unanswered"))?.result;
+                return answer.ok_or_else(|| Error::internal("a source did not answer a want"))?.result;
             }
             change = call.operation.changed() => match change {
                 Change::Adjusted(urgency) => handle.adjust(urgency),

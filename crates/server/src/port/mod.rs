@@ -92,7 +92,7 @@ impl Drop for UdpListener {
     fn drop(&mut self) {
         let rejected = self.0.rejecting().so_far();
         if rejected != quic::Rejected::default() {
-            tracing::info!(?rejected, "what came by UDP and was turned away");
+            tracing::info!(?rejected, "UDP packets that were rejected");
         }
     }
 }
@@ -341,7 +341,7 @@ impl Port {
 }
 
 fn too_slow() -> Error {
-    Error::new(ErrorKind::TimedOut, "the client did not say in time what it wants")
+    Error::new(ErrorKind::TimedOut, "the client sent no request in time")
 }
 
 /// Reads the first bytes without consuming them.

@@ -39,7 +39,7 @@ impl<S> WriteTimeout<S> {
         let within = self.within;
         let waiting = self.waiting.get_or_insert_with(|| Box::pin(tokio::time::sleep(within)));
         ready!(waiting.as_mut().poll(context));
-        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the peer takes nothing")))
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the peer reads nothing")))
     }
 }
 

@@ -57,12 +57,12 @@ async fn accept(
                 let Ok(Err((peer, error))) = done else { continue };
                 // Any host can make many of them.
                 if warned.is_some_and(|at| at.elapsed() < WARN_AGAIN_AFTER) {
-                    tracing::debug!(%peer, %error, "another that is no server that is waited for");
+                    tracing::debug!(%peer, %error, "another peer that is not the awaited server");
                     continue;
                 }
                 warned = Some(Instant::now());
                 tracing::warn!(
-                    "{peer} is no server that is waited for: {error}; start it with the command printed above, or give both the \
+                    "{peer} is not the awaited server: {error}; start it with the command printed above, or give both the \
                      same `#token=`"
                 );
             }

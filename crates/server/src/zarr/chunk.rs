@@ -114,7 +114,8 @@ pub(super) async fn read_part(
     let array = dataset.array(chunk.number)?;
     let (shown, item_bytes) = (array.level(chunk.level)?, array.dtype.size_bytes());
     if let Some(bytes) = files::text_bytes(array, shown) {
-        let place = |at: u64| usize::try_from(at).map_err(|_| Error::too_large("a chunk beyond memory"));
+        let place =
+            |at: u64| usize::try_from(at).map_err(|_| Error::too_large("a chunk that exceeds memory"));
         let whole = read_texts(source, dataset, chunk, bytes).await?;
         return Ok(whole.slice(place(range.start)?..place(range.end)?));
     }
@@ -140,7 +141,7 @@ pub(super) async fn read_part(
     }
     // The range may begin and end within elements.
     let (skipped, length) = (range.start % item, range.end - range.start);
-    let place = |at: u64| usize::try_from(at).map_err(|_| Error::too_large("a chunk beyond memory"));
+    let place = |at: u64| usize::try_from(at).map_err(|_| Error::too_large("a chunk that exceeds memory"));
     Ok(Bytes::from(bytes).slice(place(skipped)?..place(skipped + length)?))
 }
 

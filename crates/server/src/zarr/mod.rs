@@ -267,8 +267,8 @@ fn not_found() -> Response {
 }
 
 /// Message for a key that names nothing in a data set, or in none.
-const ABSENT: &str = "expected a chunk of an array that is there, found a name of something else: the data may be others than \
-                      those that were opened; open them again, with `%`, `#` and `?` in names quoted";
+const ABSENT: &str = "expected a chunk of an existing array, found another name: the data may have changed since they were opened; \
+    open them again, with `%`, `#` and `?` in names quoted";
 
 fn absent(dataset: Option<&Dataset>, key: &str) -> Response {
     if may_be_looked_for(dataset, key) {
