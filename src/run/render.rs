@@ -146,7 +146,7 @@ async fn look(options: &RenderOptions, is_by_ranks: bool) -> Result<()> {
     let others = others.into_iter().filter(|(_, is_given)| *is_given).map(|(name, _)| name.to_owned());
     if let Some(name) = of_view.map(|(_, option)| format!("--{option}")).chain(others).next() {
         return Err(Error::invalid(format!(
-            "expected only options of the camera and the pictures for slabs ( \
+            "expected only options of the camera and the pictures for slabs (\
              --camera, --view, --journey, --pictures, --fps, --size), found {name}"
         )));
     }

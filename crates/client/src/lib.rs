@@ -1,9 +1,19 @@
-//! Reaching data elsewhere: connections that are made, kept and made again, and sources over them.
+//! The client: connections to servers that are opened on demand and reopened after failures, and sources over them.
 //!
-//! Read [`url`] first (locations as people write them), then [`dial`] (the connection to one server) and [`remote`] (a data
-//! set of that server as a source). [`servers`] reads the same data from several servers, [`catalogue`] makes one data set
-//! of many; [`ssh`] and [`reverse`] reach servers that have no port of their own. [`paths`] remembers how the network
-//! paths to other hosts are. This crate serves nobody, and opens no file of data.
+//! ```text
+//!   url (locations)
+//!    |
+//!    v
+//!   dial, ssh, reverse (one connection) --> remote (a data set as a source) --> servers (replicas as one source)
+//!    |                                        |  reading: received data           |
+//!   paths (remembered network paths)          v                                   v
+//!                                           requests, remote_call (operations)  catalogue (many data sets as one source)
+//! ```
+//!
+//! Read [`url`] first (locations as users write them), then [`dial`] (the connection to one server) and [`remote`] (a data set
+//! of that server as a source). [`servers`] reads the same data from several servers, [`catalogue`] joins many data sets into
+//! one; [`ssh`] and [`reverse`] reach servers without an open port. [`paths`] stores measurements of the network paths to other
+//! hosts. This crate contains no server, and opens no data files.
 
 pub mod catalogue;
 pub mod dial;

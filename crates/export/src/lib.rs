@@ -1,8 +1,14 @@
 //! Files that are written from any source: copies of arrays, pictures, films, meshes.
 //!
-//! This crate knows no servers and no clients. Read [`get`] first (a selection becomes a file), then [`film`] (pictures,
-//! numbered or as a film). [`bounded_scan`] reads a selection part by part in bounded memory; [`statistics`] and [`mesh`]
-//! stand on it.
+//! ```text
+//!   selection_text, coordinate_selection --> get --> read_slabs --> output (.npy, .nc, .h5, .zarr, .csv, ...)
+//!   bounded_scan --> statistics, mesh
+//!   picture (options to a view) --> film (one or many pictures, numbered or as a film) --> output::mp4
+//! ```
+//!
+//! Read [`get`] first (copies a selection to a file), then [`film`] (pictures, numbered or as a film). [`bounded_scan`] reads a
+//! selection part by part in bounded memory; [`statistics`] and [`mesh`] use it. This crate depends on neither servers nor
+//! clients.
 
 pub mod bounded_scan;
 pub mod coordinate_selection;

@@ -1,8 +1,8 @@
-//! The stack, in one readable place: from where data are to where they are wanted.
+//! The stack from the data to their readers.
 //!
 //! ```text
 //!   path, synthetic:   store::open (format, levels, side cache)  --+
-//!                                                                  +-->  cache::Cached  -->  whoever asks
+//!                                                                  +-->  cache::Cached  -->  readers
 //!   corridor://        dial -> RemoteSource  (one, or several -> Servers, Catalogue)  --+
 //! ```
 

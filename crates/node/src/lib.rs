@@ -1,14 +1,16 @@
-//! Combines the stages into one running Corridor process.
-//!
-//! This crate puts the other stages together: it opens sources, divides the memory, lists the operations, and starts
-//! servers and viewing nodes. It reads no format, draws nothing and decides nothing about views. Read [`assemble`] first (the
-//! stack from data to whoever asks), then [`node`] (a server that offers stacks).
+//! Combines the other crates into one running Corridor process.
 //!
 //! ```text
-//!   url -> assemble -> server (exports, operations, port)
-//!             |  ^              |
-//!            client  <-- other nodes
+//!   location (url) --> assemble (opens sources, memory budget) --> stack
+//!                                                                    |
+//!   operations, join, interpret, servers (handlers) --> node <-------+
+//!                                                        |
+//!                              view (node with a session), demo, ssh (standard input and output)
 //! ```
+//!
+//! This crate opens sources, divides the memory, registers the operations, and starts servers and viewing nodes. It contains no
+//! file format, no renderer and no logic of views. Read [`assemble`] first (the stack from the data to their readers), then
+//! [`node`] (a server that serves stacks).
 
 pub mod assemble;
 pub mod demo;

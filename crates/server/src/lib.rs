@@ -1,14 +1,18 @@
-//! One port for everything that a server answers: connections, admission, operations, Zarr over HTTP, the viewer's page,
-//! tokens, identity.
+//! The server: one port for connections, admission, operations, Zarr over HTTP and the viewer's page.
 //!
 //! ```text
-//!   exports -> ops -> connection -> port <- http, zarr
-//!     stack   gate      lobby
+//!   port --> http, zarr (HTTP)  -------------------+
+//!     |                                            v
+//!     +----> connection (wire protocol) --> ops --> exports --> stack (an open data set)
+//!              connections, admission: the limits of clients and memory
+//!              token, identity, public_address: authorization and addresses
+//!              response_compression: compression of responses
+//!              reverse: connections to waiting clients
 //! ```
 //!
 //! Read [`ops`] first (an operation and a call of it), then [`exports`] (the data sets by name, which an
-//! [`Opener`](exports::Opener) opens) and [`port`] (which protocols meet there). This crate decides neither where data
-//! come from nor which operations there are.
+//! [`Opener`](exports::Opener) opens) and [`port`] (the protocols on a port). The origin of the data and the set of operations are
+//! chosen by the crate `node`.
 
 pub mod admission;
 pub mod connection;

@@ -8,12 +8,10 @@ use futures::FutureExt;
 use futures::stream::{self, StreamExt};
 
 use super::{ArraySegment, Catalogue, MAX_STRETCHES_UNDER_WAY};
-use crate::reading::read_batches::all_fail;
+use crate::reading::read_batches::{NumberedResults, all_fail};
 
 /// Number of results for which one check shows that their data set has not changed.
 const PROVEN_TOGETHER: usize = 256;
-
-type Ends = Vec<(usize, Result<()>)>;
 
 /// Reads of segments in one data set, with the numbers of the caller's reads that they belong to.
 struct SegmentReads {
@@ -113,7 +111,7 @@ impl Catalogue {
     }
 
     /// Returns results of reads of one data set after one check that the data set has not changed.
-    async fn proven(&self, part: &ArraySegment, ended: Ends) -> Ends {
+    async fn proven(&self, part: &ArraySegment, ended: NumberedResults) -> NumberedResults {
         let proof = self.unchanged(part).await;
         let of_dataset = |(n, end): (usize, Result<()>)| {
             (n, end.map_err(|error| self.heed(part, error)).and_then(|()| proof.clone()))

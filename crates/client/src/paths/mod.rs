@@ -1,13 +1,13 @@
-//! Memory of the network paths to other hosts: every connection adds to it, and every connection asks it.
+//! Memory of the network paths to other hosts: every connection updates it, and new connections begin from its values.
 //!
 //! ```text
-//!   Watching (a connection's statistics) --tell--> one thread --> Database (SQLite, this user's)
-//!   dial, connection, `corridor path`, GET /path  --recall-->  |
+//!   ConnectionMonitor (a connection's statistics)  --tell-->  one thread --> PathDatabase (SQLite, per user)
+//!   dial, connection, `corridor path`, GET /path  --recall-->     |
 //! ```
 //!
-//! What measurements mean is [`plan`]'s business; here are clock, file and threads. Telling never waits: what comes too fast
-//! is left out. The database is shared by all processes of this user. Nearly all is taken from what crosses anyway; packet
-//! trains ([`probe`]) are for `corridor path`, and what they may cost is counted in the same file.
+//! [`plan`] interprets the measurements; this module adds clock, file and threads. Recording never blocks: measurements that
+//! arrive too fast are dropped. The database is shared by all processes of this user. Most measurements are statistics of
+//! ordinary connections; packet trains ([`probe`]) are sent for `corridor path`, and their budget is kept in the same file.
 
 mod database;
 mod host;

@@ -10,11 +10,14 @@ const MAX_SMALL_BYTES: usize = 64 << 10;
 /// A read with its number in its call.
 pub(crate) type NumberedRead = (usize, ReadRequest, Region);
 
+/// Results of reads, each with its number in its call.
+pub(crate) type NumberedResults = Vec<(usize, Result<()>)>;
+
 /// Reads of one data set.
 #[derive(Default)]
 pub(crate) struct ReadBatches {
     /// Reads that complete at once: they are empty or not valid.
-    pub(crate) ended: Vec<(usize, Result<()>)>,
+    pub(crate) ended: NumberedResults,
     pub(crate) small: Vec<NumberedRead>,
     pub(crate) large: Vec<NumberedRead>,
 }

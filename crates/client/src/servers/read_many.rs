@@ -13,14 +13,12 @@ use super::group::{ReplicaSource, ServerGroup};
 use super::reads::{PartTarget, read_of};
 use super::scheduler::WorkRequest;
 use super::work_queue::{NoServer, WorkPermit, WorkTicket};
-use crate::reading::read_batches::{NumberedRead, ReadBatches, all_fail};
+use crate::reading::read_batches::{NumberedRead, NumberedResults, ReadBatches, all_fail};
 
 /// Maximum number of reads in one request to a server: with 24 bytes each, enough to fill a round trip of 150 ms.
 const MAX_TOGETHER: usize = 4_096;
 /// Maximum number of large reads of one call in flight; each is split into as many parts as servers have room for.
 pub(super) const MAX_APART: usize = 64;
-
-type Ends = Vec<(usize, Result<()>)>;
 
 /// Reads from any server of the data, all of it in the current state.
 ///
@@ -55,7 +53,7 @@ struct SmallReads {
     rest: Vec<NumberedRead>,
     rest_bytes: u64,
     turn: Option<WorkTicket>,
-    parts: FuturesUnordered<BoxFuture<'static, Ends>>,
+    parts: FuturesUnordered<BoxFuture<'static, NumberedResults>>,
 }
 
 impl SmallReads {
@@ -67,7 +65,7 @@ impl SmallReads {
     }
 
     /// Returns the results of some reads; `None` if all have completed.
-    async fn next(&mut self) -> Option<Ends> {
+    async fn next(&mut self) -> Option<NumberedResults> {
         loop {
             if self.turn.is_none()
                 && let Some((_, request, _)) = self.rest.last()
@@ -112,7 +110,7 @@ impl SmallReads {
         self.parts.push(part.boxed());
     }
 
-    fn give_up(&mut self) -> Ends {
+    fn give_up(&mut self) -> NumberedResults {
         let error = self.group.nobody(&self.dataset, &[]);
         self.rest.drain(..).map(|(number, ..)| (number, Err(error.clone()))).collect()
     }
@@ -135,7 +133,7 @@ async fn part(
     dataset: Arc<Dataset>,
     reads: Vec<NumberedRead>,
     permit: WorkPermit,
-) -> Ends {
+) -> NumberedResults {
     let priority = reads.first().map(|(_, request, _)| request.priority).unwrap_or_default();
     let count = reads.len();
     let (numbers, requests, places) = (Vec::with_capacity(count), Vec::with_capacity(count), Vec::new());
@@ -179,7 +177,7 @@ impl ReadBatch {
         .await
     }
 
-    async fn land(self, apart: Vec<Option<Vec<u8>>>) -> Ends {
+    async fn land(self, apart: Vec<Option<Vec<u8>>>) -> NumberedResults {
         let mut ends = Vec::with_capacity(apart.len());
         for ((number, place), bytes) in self.numbers.into_iter().zip(self.places).zip(apart) {
             let end = match bytes {
@@ -192,7 +190,7 @@ impl ReadBatch {
     }
 
     /// Reads each one alone, so that a read that fails does not affect the others.
-    async fn each_alone(self, group: &Arc<ServerGroup>, dataset: &Arc<Dataset>) -> Ends {
+    async fn each_alone(self, group: &Arc<ServerGroup>, dataset: &Arc<Dataset>) -> NumberedResults {
         let reads = self.numbers.into_iter().zip(self.requests).zip(self.places);
         let alone = reads.map(async |((number, request), place)| match place.take_back().await {
             Some(into) => (number, read_of(Arc::clone(group), Arc::clone(dataset), request, into).await),

@@ -3,13 +3,13 @@
 //! ```text
 //!   /zarr/DATASET/            a group with consolidated metadata; its arrays at full resolution
 //!   /ome/DATASET/ARRAY/       the same array with its levels, as OME-Zarr 0.5 multiscales
-//!   /path                     not Zarr, but behind the same guard: the path to whoever asks, see `paths`
-//!   /metrics                  nor is this: what the server has done, for Prometheus
+//!   /path                     not Zarr, but behind the same guard: the network path to the client, see `paths`
+//!   /metrics                  not Zarr either: counters of the server, for Prometheus
 //! ```
 //!
-//! Chunks are the blocks of the description, uncompressed and in their stored byte order, so they come from the same
-//! cache as everybody else's. This module speaks HTTP; [`tree`] says what a path means, [`metadata`] and [`ome`]
-//! describe, [`chunk`] fetches, [`guard`] says who may come in, [`folder`] lists for programs in this process. Nothing here is computed from the file but through the export's stack.
+//! Chunks are the blocks of the description, uncompressed and in their stored byte order, so they come from the same cache as
+//! all other reads. This module handles HTTP; [`tree`] parses keys, [`metadata`] and [`ome`] describe, [`chunk`] fetches,
+//! [`guard`] authorizes, [`folder`] lists for programs in this process. All data come through the export's stack.
 
 mod chunk;
 mod files;
