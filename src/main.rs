@@ -35,7 +35,7 @@ const INTERRUPTED: u8 = 130;
 /// Exit code after a panic, as in Rust's programs.
 const PANICKED: u8 = 101;
 /// Crates whose debug messages `-v` shows.
-const TOLD_OF: [&str; 4] = ["corridor_client", "corridor_server", "corridor_export", "corridor_node"];
+const LOGGED_CRATES: [&str; 4] = ["corridor_client", "corridor_server", "corridor_export", "corridor_node"];
 
 fn main() -> ExitCode {
     let cli = match config::matches().map(|matches| Cli::from_arg_matches(&matches)) {
@@ -173,7 +173,7 @@ fn start_log(verbose: u8) {
     let usual = match verbose {
         0 => Targets::new().with_default(LevelFilter::WARN),
         1 => {
-            let told = TOLD_OF.map(|target| (target, LevelFilter::DEBUG));
+            let told = LOGGED_CRATES.map(|target| (target, LevelFilter::DEBUG));
             Targets::new().with_default(LevelFilter::INFO).with_targets(told)
         }
         _ => Targets::new().with_default(LevelFilter::TRACE),

@@ -17,7 +17,7 @@ use store::OnProgress;
 use crate::common::{print, say};
 
 /// Interval between JSON events.
-const EVENT_EVERY: Duration = Duration::from_millis(200);
+const EVENT_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Form in which progress is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,7 +115,7 @@ impl ProgressMeter {
 fn is_due(last: &Mutex<Option<Instant>>, is_last: bool) -> bool {
     let now = Instant::now();
     let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
-    let is_due = is_last || last.is_none_or(|t| now.duration_since(t) >= EVENT_EVERY);
+    let is_due = is_last || last.is_none_or(|t| now.duration_since(t) >= EVENT_INTERVAL);
     if is_due {
         *last = Some(now);
     }

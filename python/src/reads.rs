@@ -15,9 +15,9 @@ use store::on_pool;
 use wire::ops::BlockPlace;
 
 /// Maximum number of completed reads in one conversion job, so that small ones share its cost.
-const MAX_TOGETHER: usize = 256;
+const MAX_JOB_READS: usize = 256;
 /// Maximum number of bytes in one conversion job, so that large reads are converted concurrently.
-const MAX_TOGETHER_BYTES: usize = 1 << 20;
+const MAX_JOB_BYTES: usize = 1 << 20;
 /// Maximum number of conversion jobs of one call that run or wait for a thread.
 const MAX_JOBS: usize = 1024;
 
@@ -129,7 +129,7 @@ pub(crate) fn read_each(
     let ended = stream::select_all(by_source.into_values().map(SourceReads::begin))
         .map(move |(number, end)| (number, landings[number].take().map(|landing| (landing, end))));
     let finished = ended
-        .ready_chunks(MAX_TOGETHER)
+        .ready_chunks(MAX_JOB_READS)
         .then(of_their_state)
         .flat_map(|landed| stream::iter(in_jobs(landed)))
         .map(finish_together)
@@ -230,7 +230,7 @@ fn in_jobs(landed: Vec<ArrivedRead>) -> Vec<Vec<ArrivedRead>> {
                 job.push(one);
             }
             _ => {
-                room_bytes = MAX_TOGETHER_BYTES.saturating_sub(size_bytes);
+                room_bytes = MAX_JOB_BYTES.saturating_sub(size_bytes);
                 jobs.push(vec![one]);
             }
         }

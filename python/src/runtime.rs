@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use tokio::runtime::Runtime;
 
 /// Interval at which Python's signals are checked during a wait.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+const SIGNAL_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A runtime and the process that created it: its threads do not survive a fork.
 static RUNTIME: OnceLock<(u32, Runtime)> = OnceLock::new();
@@ -60,8 +60,9 @@ pub(crate) fn wait_and<T: Send + 'static>(
     let runtime = runtime().map_err(|e| crate::errors::raise(py, &e))?;
     let mut task = runtime.spawn(work);
     loop {
-        let ended =
-            py.detach(|| runtime.block_on(async { tokio::time::timeout(LOOK_EVERY, &mut task).await }));
+        let ended = py.detach(|| {
+            runtime.block_on(async { tokio::time::timeout(SIGNAL_CHECK_INTERVAL, &mut task).await })
+        });
         match ended {
             Ok(Ok(result)) => return result.map_err(|e| crate::errors::raise(py, &e)),
             Ok(Err(e)) => {

@@ -35,11 +35,11 @@ More help:
   corridor help environment  environment variables and configuration file";
 
 /// Most clients that can be asked for.
-const MOST_CLIENTS: usize = 65_536;
+const MAX_CLIENTS: usize = 65_536;
 
 fn clients(text: &str) -> Result<usize, String> {
-    let count = text.parse().ok().filter(|count| (1..=MOST_CLIENTS).contains(count));
-    count.ok_or_else(|| format!("expected a number from 1 to {MOST_CLIENTS}"))
+    let count = text.parse().ok().filter(|count| (1..=MAX_CLIENTS).contains(count));
+    count.ok_or_else(|| format!("expected a number from 1 to {MAX_CLIENTS}"))
 }
 
 /// Commands of the program.

@@ -23,10 +23,10 @@ use crate::progress::{ProgressMeter, ProgressOutput, ProgressUnit};
 const MAX_LIST_BYTES: u64 = 64 << 20;
 
 /// Maximum number of times that a copy restarts because its data changed, and the pause before it.
-const MOST_AGAIN: u32 = 4;
+const MAX_RESTARTS: u32 = 4;
 const PAUSE: Duration = Duration::from_millis(600);
 /// Maximum number of folders left by processes with the same id that are skipped.
-const MOST_ROOMS: u32 = 100;
+const MAX_SKIPPED_FOLDERS: u32 = 100;
 
 pub(crate) async fn run(options: &GetOptions) -> Result<()> {
     if options.output.as_os_str() != "-" {
@@ -63,7 +63,7 @@ struct TempFolder(PathBuf);
 impl TempFolder {
     fn new() -> Result<Self> {
         let parent = std::env::temp_dir();
-        for number in 0..MOST_ROOMS {
+        for number in 0..MAX_SKIPPED_FOLDERS {
             let folder = parent.join(format!("corridor-get-{}-{number}", std::process::id()));
             match DirBuilder::new().mode(0o700).create(&folder) {
                 Ok(()) => return Ok(Self(folder)),
@@ -82,7 +82,7 @@ impl Drop for TempFolder {
 }
 
 async fn run_again(options: &GetOptions, output: &Path) -> Result<()> {
-    for _ in 0..MOST_AGAIN {
+    for _ in 0..MAX_RESTARTS {
         match run_once(options, output).await {
             // A copy is of one state of the data, the current one.
             Err(error) if error.kind() == ErrorKind::Stale => {

@@ -11,9 +11,9 @@ use crate::cli::{EmulatorEngine, LabAction, LabLink, LabOptions, LabUp, LinkNatu
 use crate::common::{print, say};
 
 /// Interval at which counters are written.
-const PUBLISH_EVERY: Duration = Duration::from_secs(1);
+const PUBLISH_INTERVAL: Duration = Duration::from_secs(1);
 /// Interval at which requests of other commands are checked.
-const FOLLOW_EVERY: Duration = Duration::from_millis(50);
+const FOLLOW_INTERVAL: Duration = Duration::from_millis(50);
 /// Exit code of shells for a command that a signal has ended, to which the number of the signal is added.
 const KILLED: u8 = 128;
 
@@ -31,8 +31,8 @@ pub(crate) async fn run(options: &LabOptions) -> Result<ExitCode> {
 
 async fn up(options: &LabUp) -> Result<ExitCode> {
     let mut link = emulate::up(&options.name, &link_options(&options.link), engine(options.engine))?;
-    let mut looks = tokio::time::interval(FOLLOW_EVERY);
-    let mut ticks = tokio::time::interval(PUBLISH_EVERY);
+    let mut looks = tokio::time::interval(FOLLOW_INTERVAL);
+    let mut ticks = tokio::time::interval(PUBLISH_INTERVAL);
     let mut child = match options.command.is_empty() {
         true => None,
         false => Some(started(&options.command, &link)?),

@@ -39,12 +39,12 @@ pub(crate) async fn run(options: &ServeOptions) -> Result<()> {
 }
 
 /// Maximum number of exports that are listed in text output; JSON output has all.
-const MOST_TOLD: usize = 20;
+const MAX_LISTED: usize = 20;
 
 /// Prints the first lines: one for each export. For a folder without any, the place of later ones.
 fn tell_exports(node: &ServerNode, is_json: bool) -> Result<()> {
     let all = node.exports().all();
-    let told = if is_json { all.len() } else { MOST_TOLD };
+    let told = if is_json { all.len() } else { MAX_LISTED };
     for export in all.iter().take(told) {
         print(&line(node, &export.name, is_json))?;
     }

@@ -23,7 +23,7 @@ pub const PEERS: &str = "peers";
 /// Maximum number of servers between data and client, in parallel or in series.
 pub const MAX_CHAIN: usize = 64;
 /// Timeout for the responses of the other servers of a chain.
-pub const CHAIN_WITHIN: Duration = Duration::from_secs(5);
+pub const CHAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Response of a server about one data set: other servers of it, and the chain of servers that it comes through.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

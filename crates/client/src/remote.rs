@@ -30,15 +30,15 @@ use crate::requests::RemoteOperation;
 use crate::servers::{ReplicaSource, UnassignedParts};
 
 /// Maximum number of block requests of one call in flight; more than any path needs with blocks of 256 KiB.
-const MAX_BLOCKS_UNDER_WAY: usize = 512;
+const MAX_BLOCKS_IN_FLIGHT: usize = 512;
 /// Maximum number of large reads of one call in flight; each arrives in pieces, and is decompressed concurrently.
-const MAX_LARGE: usize = 4_096;
+const MAX_LARGE_READS: usize = 4_096;
 /// Size of the parts of a read whose rest is requested over another connection, in bytes, and the number of parts in
 /// flight.
 const PART_BYTES: u64 = 4 << 20;
-const MAX_PARTS_UNDER_WAY: usize = 64;
+const MAX_PARTS_IN_FLIGHT: usize = 64;
 /// Maximum number of reads that are retried concurrently, after the server was too busy for them.
-const MAX_AGAIN: usize = 64;
+const MAX_RETRIES_IN_FLIGHT: usize = 64;
 
 /// A data set that another process serves. Clones share the connection.
 #[derive(Clone, Debug)]
@@ -229,7 +229,7 @@ impl RemoteSource {
             let reads = parts.into_iter().map(|(selection, into)| {
                 self.clone().read_of(Arc::clone(&dataset), ReadRequest { selection, ..request }, into)
             });
-            stream::iter(reads).buffer_unordered(MAX_PARTS_UNDER_WAY).try_collect().await
+            stream::iter(reads).buffer_unordered(MAX_PARTS_IN_FLIGHT).try_collect().await
         }
         .boxed()
     }
@@ -247,7 +247,7 @@ impl RemoteSource {
             this.clone().read_of(Arc::clone(&of), request, into).map(move |end| (number, end))
         });
         let small = self.read_small(&dataset, &client, small);
-        stream::iter(ended).chain(stream::select(small, large.buffer_unordered(MAX_LARGE))).boxed()
+        stream::iter(ended).chain(stream::select(small, large.buffer_unordered(MAX_LARGE_READS))).boxed()
     }
 
     /// Sends small reads, which are valid for `dataset`. Reads that the server is too busy for are retried after the
@@ -295,7 +295,7 @@ impl RemoteSource {
         let again = again.flatten_stream().map(move |(number, request, loan, error)| {
             self.clone().read_again(Arc::clone(&of), request, loan, error).map(move |end| (number, end))
         });
-        answered.chain(again.buffer_unordered(MAX_AGAIN))
+        answered.chain(again.buffer_unordered(MAX_RETRIES_IN_FLIGHT))
     }
 
     async fn read_again(
@@ -433,7 +433,7 @@ impl Source for RemoteSource {
 
     fn blocks(&self, wants: Vec<Want>) -> Completions {
         let this = self.clone();
-        one_by_one(wants, MAX_BLOCKS_UNDER_WAY, move |want| {
+        one_by_one(wants, MAX_BLOCKS_IN_FLIGHT, move |want| {
             let this = this.clone();
             async move { this.one_block(want).await }
         })

@@ -9,14 +9,14 @@ use futures::stream::{self, StreamExt};
 use wire::ops::BlockPlace;
 
 use crate::catalogue::{self, Catalogue, CatalogueHost, FoundDataset};
-use crate::peers::{self, CHAIN_WITHIN};
+use crate::peers::{self, CHAIN_TIMEOUT};
 use crate::remote::RemoteSource;
 use crate::requests::RemoteOperation;
 use crate::servers::{ReplicaSource, ServerState, Servers};
 use crate::url::Url;
 
 /// Number of data sets of a catalogue that are checked for changes concurrently.
-const ASKED_AT_ONCE: usize = 64;
+const MAX_CONCURRENT_CHECKS: usize = 64;
 
 /// Origin of the data.
 #[derive(Clone)]
@@ -151,7 +151,7 @@ impl ReplicatedUpstream {
         let (Some(first), Some(NamedPeers { by, others })) = (self.remotes.first(), &self.told) else {
             return false;
         };
-        let found = peers::of(first, CHAIN_WITHIN).await;
+        let found = peers::of(first, CHAIN_TIMEOUT).await;
         found.is_ok_and(|found| found.others(by) != *others)
     }
 
@@ -170,7 +170,10 @@ impl ReplicatedUpstream {
 impl CatalogueUpstream {
     async fn have_other_data(&self) -> bool {
         let each = self.entries.iter().map(|having| have_other_data(&having.servers).boxed());
-        stream::iter(each.collect::<Vec<_>>()).buffer_unordered(ASKED_AT_ONCE).any(std::future::ready).await
+        stream::iter(each.collect::<Vec<_>>())
+            .buffer_unordered(MAX_CONCURRENT_CHECKS)
+            .any(std::future::ready)
+            .await
     }
 }
 

@@ -13,7 +13,7 @@ use wire::ops::BlockPlace;
 use crate::read_slabs::{ReadSlab, slabs};
 
 /// Number of parts that are read concurrently.
-const PARTS_UNDER_WAY: usize = 2;
+const PARTS_IN_FLIGHT: usize = 2;
 /// Number of parts in memory: those being read, and one in computation.
 pub const PARTS_IN_MEMORY: u64 = 3;
 /// Maximum size of a part, in bytes; larger parts are not faster.
@@ -134,7 +134,7 @@ impl Scan {
         let part_bytes = part_bytes.min(MOST_PART_BYTES);
         let parts = slabs(&self.selection, item_bytes, array.level(self.level)?.grain(), part_bytes);
         let read = move |slab| self.read(slab, overlap, item_bytes);
-        Ok(stream::iter(parts).map(read).buffered(PARTS_UNDER_WAY))
+        Ok(stream::iter(parts).map(read).buffered(PARTS_IN_FLIGHT))
     }
 
     async fn read(&self, slab: ReadSlab, overlap: &[bool], item_bytes: usize) -> Result<ScanPart> {

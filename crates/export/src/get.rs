@@ -22,8 +22,8 @@ use crate::selection_text::ArraySelection;
 
 /// Minimum number of slabs that are read concurrently: enough for a path with many small selections. With more memory
 /// it is higher: 256 MiB fill 10 Gb/s over 200 ms.
-const LEAST_UNDER_WAY: u64 = 8;
-const MOST_UNDER_WAY: u64 = 32;
+const MIN_SLABS_IN_FLIGHT: u64 = 8;
+const MAX_SLABS_IN_FLIGHT: u64 = 32;
 /// Maximum number of selections in one copy.
 const MAX_SELECTIONS: usize = 1 << 20;
 /// Size of a slab in bytes, unless stored chunks are larger: some slabs are written while others arrive, also at the
@@ -160,7 +160,7 @@ pub async fn get(
 
 /// Returns the number of slabs read concurrently, within this memory.
 fn under_way(memory_bytes: u64) -> u64 {
-    (memory_bytes / (2 * USUAL_SLAB_BYTES)).clamp(LEAST_UNDER_WAY, MOST_UNDER_WAY)
+    (memory_bytes / (2 * USUAL_SLAB_BYTES)).clamp(MIN_SLABS_IN_FLIGHT, MAX_SLABS_IN_FLIGHT)
 }
 
 /// Plans the copy of every selection with its offset in the file.

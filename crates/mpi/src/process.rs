@@ -20,13 +20,13 @@ use crate::launched;
 pub const MAX_UNDER_WAY: usize = compose::MAX_WAITING;
 /// Number of polls without a pause; later a waiting process yields the core, with pauses of up to the following
 /// duration.
-const LOOKS: u32 = 256;
+const POLLS: u32 = 256;
 const LONGEST_PAUSE: Duration = Duration::from_micros(200);
 /// Number of polls, about a second, after which a process counts as idle and pauses longer.
-const IDLE_AFTER_LOOKS: u32 = 5_000;
+const IDLE_AFTER_POLLS: u32 = 5_000;
 const IDLE_PAUSE: Duration = Duration::from_millis(2);
 /// Number of attempts to lock MPI before all processes are aborted without the lock: a tenth of a second.
-const ABORT_LOOKS: u32 = 50;
+const ABORT_POLLS: u32 = 50;
 /// Lane of a process itself.
 const FIRST_LANE: c_int = 0;
 /// Size of the buffer for error texts, in bytes: at least `MPI_MAX_ERROR_STRING` of any implementation.
@@ -98,7 +98,7 @@ impl Process {
     /// Aborts all processes: the others would wait for this one. `code` is the exit code of the launcher.
     pub fn abort(&self, code: u8) {
         // A thread that panicked in a call, or a call that does not return, is not waited for.
-        let _alone = (0..ABORT_LOOKS).find_map(|_| {
+        let _alone = (0..ABORT_POLLS).find_map(|_| {
             let alone = self.sending.try_lock();
             alone.map_err(|_| std::thread::sleep(IDLE_PAUSE)).ok()
         });
@@ -190,10 +190,10 @@ struct Backoff {
 impl Backoff {
     fn make(&mut self) {
         self.looks = self.looks.saturating_add(1);
-        match self.looks.checked_sub(LOOKS) {
+        match self.looks.checked_sub(POLLS) {
             None => std::thread::yield_now(),
             Some(more) => {
-                let longest = if self.looks < IDLE_AFTER_LOOKS { LONGEST_PAUSE } else { IDLE_PAUSE };
+                let longest = if self.looks < IDLE_AFTER_POLLS { LONGEST_PAUSE } else { IDLE_PAUSE };
                 std::thread::sleep(Duration::from_micros(u64::from(more) + 1).min(longest));
             }
         }

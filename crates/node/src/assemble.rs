@@ -16,7 +16,7 @@ use client::catalogue::{self, Catalogue, CatalogueEntry, CatalogueHost, FoundDat
 use client::dial::{self, ConnectOptions, Dialer};
 use client::directories::UserDirectories;
 use client::paths::{InspectSettings, Paths};
-use client::peers::{self, CHAIN_WITHIN};
+use client::peers::{self, CHAIN_TIMEOUT};
 use client::remote::RemoteSource;
 use client::requests::List;
 use client::servers::{MAX_SERVERS, ReplicaServer, ReplicaSource, Servers, Sharing, SharingRule};
@@ -37,7 +37,7 @@ use crate::growing::{GrowingSource, ReopenSource};
 use crate::memory::MemoryBudget;
 
 /// Number of data sets of several servers that are compared concurrently.
-const CHECKED_AT_ONCE: usize = 64;
+const MAX_CONCURRENT_COMPARISONS: usize = 64;
 
 /// Callback that gets the URL at which a server is waited for, with its token.
 pub type OnAwait = Arc<dyn Fn(&Url) + Send + Sync>;
@@ -362,7 +362,7 @@ async fn parts(
     let mut entries = Vec::with_capacity(found.len());
     let checks: Vec<_> =
         found.iter().map(|found| catalogue::same_everywhere(&hosts, found).boxed()).collect();
-    stream::iter(checks).buffered(CHECKED_AT_ONCE).try_collect::<()>().await?;
+    stream::iter(checks).buffered(MAX_CONCURRENT_COMPARISONS).try_collect::<()>().await?;
     for FoundDataset { name, hosts: having } in &found {
         let remote = |&number: &usize| RemoteSource::new(hosts[number].dialer.clone(), name.clone());
         let remotes: Vec<RemoteSource> = having.iter().map(remote).collect();
@@ -395,7 +395,7 @@ async fn replicas(mut urls: Vec<Url>, context: &Context) -> Result<(Arc<dyn Sour
     let mut told = None;
     if let ([only], [named]) = (&remotes[..], &urls[..]) {
         // Requested together, in one round trip.
-        let (described, found) = tokio::join!(only.describe(), peers::of(only, CHAIN_WITHIN));
+        let (described, found) = tokio::join!(only.describe(), peers::of(only, CHAIN_TIMEOUT));
         described?;
         let others = found.unwrap_or_default().others(named);
         told = Some(NamedPeers { by: named.clone(), others: others.clone() });

@@ -26,9 +26,9 @@ const VOXELS: &[u8] = include_bytes!("../../../data/sample/tooth.raw");
 /// Size of the picture of the check, in pixels.
 const CHECK_SIZE: (u32, u32) = (512, 400);
 /// Timeout of the check for a complete picture.
-const CHECK_WITHIN: Duration = Duration::from_secs(120);
+const CHECK_TIMEOUT: Duration = Duration::from_secs(120);
 /// Minimum number of different colors in a picture of the sample.
-const MIN_COLOURS: usize = 64;
+const MIN_COLORS: usize = 64;
 
 /// A data server, and a viewing node that is connected to it.
 pub struct RunningDemo {
@@ -111,8 +111,8 @@ impl RunningDemo {
         let link = link::carrier::ws::connect("127.0.0.1", port, &Trust::Plain).await?;
         let (client, driver) = link::connect(link, ClientConfig { token, ..ClientConfig::default() })?;
         running.spawn(driver);
-        tokio::time::timeout(CHECK_WITHIN, complete_picture(&client)).await.map_err(|_| {
-            Error::new(ErrorKind::TimedOut, format!("no complete picture within {CHECK_WITHIN:?}"))
+        tokio::time::timeout(CHECK_TIMEOUT, complete_picture(&client)).await.map_err(|_| {
+            Error::new(ErrorKind::TimedOut, format!("no complete picture within {CHECK_TIMEOUT:?}"))
         })?
     }
 }
@@ -160,7 +160,7 @@ fn colours(encoded: &[u8], frame: &FrameInfo) -> Result<usize> {
     }
     let samples = info.color_type.samples();
     let colours: std::collections::BTreeSet<&[u8]> = pixels.chunks_exact(samples).collect();
-    if colours.len() < MIN_COLOURS {
+    if colours.len() < MIN_COLORS {
         return Err(corrupt(format!("one of {} colours", colours.len())));
     }
     Ok(colours.len())

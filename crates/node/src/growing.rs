@@ -21,13 +21,13 @@ use tokio::time::{Instant, sleep};
 /// files once per second.
 const PAUSES_MILLIS: [u64; 8] = [0, 50, 100, 200, 400, 600, 800, 1000];
 /// Maximum number of failures to open the data before the search ends.
-const MOST_FAILURES: u32 = 3;
+const MAX_FAILURES: u32 = 3;
 /// Time for which a failed search is remembered.
-const HOLDS: Duration = Duration::from_secs(1);
+const FAILURE_VALID_FOR: Duration = Duration::from_secs(1);
 /// Maximum number of times that one read is repeated: the data may grow faster than they are read.
-const MOST_AGAIN: u32 = 10;
+const MAX_REPEATS: u32 = 10;
 /// Number of reads of one call that are repeated concurrently.
-const AT_ONCE: usize = 64;
+const MAX_CONCURRENT_REPEATS: usize = 64;
 
 /// Function that opens the current state of the data.
 pub(crate) type ReopenSource = Arc<dyn Fn() -> BoxFuture<'static, Result<Arc<dyn Source>>> + Send + Sync>;
@@ -67,7 +67,7 @@ impl GrowingSource {
     /// Safe.
     async fn look(&self, before: &Dataset, stale: Error) -> Result<()> {
         let mut failed = self.looking.lock().await;
-        let is_fresh = |at: &Instant| at.elapsed() < HOLDS;
+        let is_fresh = |at: &Instant| at.elapsed() < FAILURE_VALID_FOR;
         if failed.is_some_and(|(id, generation, at)| {
             (id, generation) == (before.id, before.generation) && is_fresh(&at)
         }) {
@@ -110,7 +110,7 @@ impl GrowingSource {
                     return true;
                 }
                 Ok(_) => return false,
-                Err(_) if failures < MOST_FAILURES => failures += 1,
+                Err(_) if failures < MAX_FAILURES => failures += 1,
                 Err(_) => return false,
             }
         }
@@ -146,7 +146,7 @@ impl GrowingSource {
             let (loan, lent) = place.lend();
             let end = source.read(request.clone(), lent).await;
             match end {
-                Err(stale) if stale.kind() == ErrorKind::Stale && number < MOST_AGAIN => {
+                Err(stale) if stale.kind() == ErrorKind::Stale && number < MAX_REPEATS => {
                     self.look(&before, stale).await?;
                     place = loan.try_end().map_err(still_lent)?;
                 }
@@ -162,7 +162,7 @@ impl GrowingSource {
                 let this = self.clone();
                 async move { (number, this.read_following(request, into).await) }
             });
-            return each.buffer_unordered(AT_ONCE).boxed();
+            return each.buffer_unordered(MAX_CONCURRENT_REPEATS).boxed();
         }
         let source = self.source();
         let Ok(before) = source.describe().await else { return source.read_many(reads) };
@@ -196,7 +196,7 @@ impl GrowingSource {
                 (number, read.await)
             }
         });
-        ends.chain(again.buffer_unordered(AT_ONCE)).boxed()
+        ends.chain(again.buffer_unordered(MAX_CONCURRENT_REPEATS)).boxed()
     }
 }
 

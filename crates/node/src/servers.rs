@@ -13,7 +13,7 @@ use wire::ops::{self, encode_json};
 use crate::describe;
 
 /// Interval at which the state is checked, and sent if it has changed.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Answers `servers`: sends the state until the operation is withdrawn.
 pub(crate) struct ServersHandler;
@@ -43,7 +43,7 @@ impl Handler for ServersHandler {
             return Err(Error::unsupported("expected a server of one data set, found several"));
         };
         let mut told = Value::Null;
-        let mut ticks = tokio::time::interval(LOOK_EVERY);
+        let mut ticks = tokio::time::interval(CHECK_INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;

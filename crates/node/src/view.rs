@@ -21,7 +21,7 @@ use crate::operations::of_data_server;
 use crate::servers::ServersHandler;
 
 /// Interval at which a viewed file is checked for changes.
-const LOOK_EVERY: Duration = Duration::from_secs(5);
+const CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Starts a viewing node on the one location in `options`. It answers the operations of a data server, and `join`,
 /// `servers` and `interpret`. With `ranks` it is the first of several ranks that draw together; the others [`assist`].
@@ -73,7 +73,7 @@ async fn follow_file(path: PathBuf, session: Weak<Session>) {
         async || tokio::fs::metadata(&path).await.ok().map(|about| (about.len(), about.modified().ok()));
     let mut known = state().await;
     loop {
-        tokio::time::sleep(LOOK_EVERY).await;
+        tokio::time::sleep(CHECK_INTERVAL).await;
         let Some(session) = session.upgrade() else { return };
         let now = state().await;
         if now != known {

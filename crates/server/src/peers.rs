@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use array::{Error, Result};
 use bytes::Bytes;
-use client::peers::{CHAIN_WITHIN, MAX_CHAIN, PEERS, Peers, of};
+use client::peers::{CHAIN_TIMEOUT, MAX_CHAIN, PEERS, Peers, of};
 use client::url::Url;
 use futures::future::join_all;
 use tokio::time::Instant;
@@ -17,7 +17,7 @@ use crate::ops::{BeginOutcome, Handler, OperationCall};
 use crate::stack::Stack;
 
 /// Time for which a response about a chain is cached.
-const CHAIN_HOLDS: Duration = Duration::from_secs(1);
+const CHAIN_VALID_FOR: Duration = Duration::from_secs(1);
 
 /// Answers `peers`: the peers of a data set, and the servers that it comes through.
 pub struct PeersHandler;
@@ -45,8 +45,8 @@ impl Handler for PeersHandler {
         let mut chain = vec![node.name.get().cloned().unwrap_or_default()];
         // Half of the remaining time: the client has to get the response before it gives up.
         let deadline = call.operation.urgency().deadline.map(Instant::from_std);
-        let left = deadline.map_or(CHAIN_WITHIN, |at| at.saturating_duration_since(Instant::now()));
-        chain.extend(behind(&export, left.min(CHAIN_WITHIN) / 2).await);
+        let left = deadline.map_or(CHAIN_TIMEOUT, |at| at.saturating_duration_since(Instant::now()));
+        chain.extend(behind(&export, left.min(CHAIN_TIMEOUT) / 2).await);
         call.operation.item(encode_json(&Peers { peers, chain })?, Bytes::new()).await
     }
 }
@@ -66,7 +66,7 @@ fn told(peers: &[Url], export: &str, is_only_one: bool) -> Vec<String> {
 async fn behind(export: &Export, within: Duration) -> Vec<String> {
     // Each request here causes one to every server behind this one.
     let mut heard_at = export.chain_heard.lock().await;
-    if heard_at.is_some_and(|at| at.elapsed() < CHAIN_HOLDS) {
+    if heard_at.is_some_and(|at| at.elapsed() < CHAIN_VALID_FOR) {
         return export.chain.lock().clone();
     }
     // A closed data set is a file in a folder here, without servers behind it.
@@ -96,7 +96,7 @@ async fn heard(stack: &Stack, within: Duration) -> (Vec<String>, bool) {
 /// `Invalid` for a loop, or a chain of more than [`MAX_CHAIN`] servers.
 pub async fn check_chain(export: &Export, name: &str) -> Result<()> {
     export.server_name.get_or_init(|| name.to_owned());
-    check(&behind(export, CHAIN_WITHIN).await, &export.name, name)
+    check(&behind(export, CHAIN_TIMEOUT).await, &export.name, name)
 }
 
 /// Checks, as [`check_chain`] does, a stack that an export is to have.
@@ -104,7 +104,7 @@ pub async fn check_chain(export: &Export, name: &str) -> Result<()> {
 /// # Errors
 /// As [`check_chain`].
 pub(crate) async fn check_upstream(stack: &Stack, name: &str) -> Result<()> {
-    check(&heard(stack, CHAIN_WITHIN).await.0, &stack.name, name)
+    check(&heard(stack, CHAIN_TIMEOUT).await.0, &stack.name, name)
 }
 
 fn check(chain: &[String], data: &str, name: &str) -> Result<()> {

@@ -29,6 +29,7 @@ const LISTED: &[&str] = &[
     "HALF_LIFE",
     "HANDSHAKE_TIMEOUT",
     "JOIN_WITHIN",
+    "OPENED_AT_START",
     "OWN_BODY_BYTES",
     "OWN_BYTES",
     "OWN_REPLIES",
@@ -41,7 +42,6 @@ const LISTED: &[&str] = &[
     "SIDE_CACHE_BYTES",
     "SPARE_BYTES",
     "STRETCH_BYTES",
-    "TRIED_AT_START",
     "UPLOAD_BYTES_PER_PASS",
 ];
 

@@ -16,9 +16,9 @@ use crate::requests::List;
 /// Maximum number of data sets in one catalogue.
 pub const MAX_DATASETS: usize = 1024;
 /// Timeout for the list of one server's data sets.
-const LIST_WITHIN: Duration = Duration::from_secs(10);
+const LIST_TIMEOUT: Duration = Duration::from_secs(10);
 /// Timeout for the description of one data set.
-const DESCRIBED_WITHIN: Duration = Duration::from_secs(30);
+const DESCRIBE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A server that may have some of the data sets.
 pub struct CatalogueHost {
@@ -70,7 +70,7 @@ pub async fn find(hosts: &[CatalogueHost], dataset: &str) -> Result<Vec<FoundDat
 async fn list(host: &CatalogueHost) -> Result<Vec<ListEntry>> {
     let asked = host.dialer.ask(List, Urgency::of(Priority::INTERACTIVE));
     let late = || Err(Error::new(ErrorKind::TimedOut, "it did not answer"));
-    let answer = tokio::time::timeout(LIST_WITHIN, asked).await.unwrap_or_else(|_| late());
+    let answer = tokio::time::timeout(LIST_TIMEOUT, asked).await.unwrap_or_else(|_| late());
     answer.map_err(|e| unknown(e, host))
 }
 
@@ -142,8 +142,8 @@ async fn identity(host: &CatalogueHost, dataset: &str) -> Result<(DatasetId, Gen
 /// `TimedOut`, or the error of describing.
 pub(super) async fn described(source: &dyn Source) -> Result<Arc<Dataset>> {
     let late = || {
-        let secs = DESCRIBED_WITHIN.as_secs();
+        let secs = DESCRIBE_TIMEOUT.as_secs();
         Error::new(ErrorKind::TimedOut, format!("expected its description within {secs} s, found none"))
     };
-    tokio::time::timeout(DESCRIBED_WITHIN, source.describe()).await.unwrap_or_else(|_| Err(late()))
+    tokio::time::timeout(DESCRIBE_TIMEOUT, source.describe()).await.unwrap_or_else(|_| Err(late()))
 }

@@ -34,14 +34,14 @@ pub use discovery::{CatalogueHost, FoundDataset, MAX_DATASETS, find, is_one, sam
 use join::{ArraySegment, JoinedCatalogue};
 
 /// Number of data sets that are described concurrently.
-const DESCRIBED_AT_ONCE: usize = 32;
+const MAX_CONCURRENT_DESCRIPTIONS: usize = 32;
 /// Maximum size of the descriptions of all data sets of a catalogue together, encoded, in bytes.
 const MAX_DESCRIBED_BYTES: usize = 64 << 20;
 /// Maximum number of blocks of one call in flight.
-const MAX_BLOCKS_UNDER_WAY: usize = 512;
+const MAX_BLOCKS_IN_FLIGHT: usize = 512;
 /// Maximum number of segments of one read in flight, and of data sets that many reads are sent to at a time. The source
 /// of each segment splits it further.
-const MAX_STRETCHES_UNDER_WAY: usize = 64;
+const MAX_SEGMENTS_IN_FLIGHT: usize = 64;
 
 /// One data set of a catalogue.
 #[derive(Clone)]
@@ -113,7 +113,7 @@ impl Catalogue {
                 let dataset = described(&*entry.source).await.map_err(|e| of_dataset(e, &entry.name))?;
                 Ok::<_, Error>((entry.name, dataset))
             })
-            .buffered(DESCRIBED_AT_ONCE);
+            .buffered(MAX_CONCURRENT_DESCRIPTIONS);
         let (mut described, mut size_bytes) = (Vec::new(), 0);
         while let Some((name, dataset)) = describing.try_next().await? {
             size_bytes += encode_dataset(&dataset)?.len();
@@ -196,7 +196,7 @@ impl Catalogue {
             self.stretch(part, request, region).boxed()
         });
         let reads: Vec<BoxFuture<'_, Result<()>>> = reads.collect();
-        stream::iter(reads).buffer_unordered(MAX_STRETCHES_UNDER_WAY).try_collect().await
+        stream::iter(reads).buffer_unordered(MAX_SEGMENTS_IN_FLIGHT).try_collect().await
     }
 
     /// Reads one segment, and checks afterwards that its data set is still in the state that was joined.
@@ -244,7 +244,7 @@ impl Source for Catalogue {
 
     fn blocks(&self, wants: Vec<Want>) -> Completions {
         let this = self.clone();
-        one_by_one(wants, MAX_BLOCKS_UNDER_WAY, move |want| {
+        one_by_one(wants, MAX_BLOCKS_IN_FLIGHT, move |want| {
             let this = this.clone();
             async move { this.one(want).await }
         })

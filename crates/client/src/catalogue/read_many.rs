@@ -7,11 +7,11 @@ use array::{Error, ReadEnds, ReadRequest, Region, Result, Source};
 use futures::FutureExt;
 use futures::stream::{self, StreamExt};
 
-use super::{ArraySegment, Catalogue, MAX_STRETCHES_UNDER_WAY};
+use super::{ArraySegment, Catalogue, MAX_SEGMENTS_IN_FLIGHT};
 use crate::reading::read_batches::{NumberedResults, all_fail};
 
 /// Number of results for which one check shows that their data set has not changed.
-const PROVEN_TOGETHER: usize = 256;
+const RESULTS_PER_CHECK: usize = 256;
 
 /// Reads of segments in one data set, with the numbers of the caller's reads that they belong to.
 struct SegmentReads {
@@ -85,8 +85,8 @@ impl Catalogue {
             let this = self.clone();
             async move { (number, this.stretch(&part, request, region).await) }
         });
-        let alone = alone.buffer_unordered(MAX_STRETCHES_UNDER_WAY);
-        let stretches = stream::select(each.flatten_unordered(MAX_STRETCHES_UNDER_WAY), alone);
+        let alone = alone.buffer_unordered(MAX_SEGMENTS_IN_FLIGHT);
+        let stretches = stream::select(each.flatten_unordered(MAX_SEGMENTS_IN_FLIGHT), alone);
         let whole = stretches.filter_map(move |(n, end)| std::future::ready(unfinished.ended(n, end)));
         stream::iter(ended).chain(whole).boxed()
     }
@@ -100,7 +100,7 @@ impl Catalogue {
                 return all_fail(count, error);
             }
             let source = &this.0.entries[part.entry].source;
-            let ended = source.read_many(reads).ready_chunks(PROVEN_TOGETHER);
+            let ended = source.read_many(reads).ready_chunks(RESULTS_PER_CHECK);
             let proven = ended.then(move |ended| {
                 let (this, part) = (this.clone(), Arc::clone(&part));
                 async move { this.proven(&part, ended).await }

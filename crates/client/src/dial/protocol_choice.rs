@@ -17,7 +17,7 @@ use super::Endpoint;
 use crate::paths::{Paths, now};
 
 /// Timeout for QUIC while TCP transfers data. Lost first packets are sent again after one second.
-pub(super) const QUIC_WITHIN: Duration = Duration::from_secs(3);
+pub(super) const QUIC_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// A link, and the link by QUIC that may follow.
 pub(super) struct OpenedLink {
@@ -104,7 +104,7 @@ async fn by_tcp(server: &Endpoint, ways: Ways, options: &Options) -> Result<Open
         Err(error) if is_unreached(&error) => error,
         done => return done.map(|link| OpenedLink { link, later: None }),
     };
-    let link = timeout(QUIC_WITHIN, by_quic(server, options)).await.unwrap_or_else(|_| Err(error.clone()));
+    let link = timeout(QUIC_TIMEOUT, by_quic(server, options)).await.unwrap_or_else(|_| Err(error.clone()));
     let link = link.map_err(|also| error.context(format!("QUIC did not connect either ({also})")))?;
     tracing::warn!(host, "TCP did not connect: using QUIC");
     Ok(OpenedLink { link, later: None })
@@ -121,7 +121,7 @@ pub(super) async fn by_quic(server: &Endpoint, options: &Options) -> Result<Link
 /// Returns the link; the error is true if there was no response. A missing response usually means that UDP is dropped
 /// on the path, so the timeout is shorter than that of TCP.
 async fn in_time(later: BoxFuture<'static, Result<Link>>) -> std::result::Result<Link, bool> {
-    match timeout(QUIC_WITHIN, later).await {
+    match timeout(QUIC_TIMEOUT, later).await {
         Ok(Ok(link)) => Ok(link),
         Ok(Err(error)) => Err(is_unreached(&error)),
         Err(_) => Err(true),

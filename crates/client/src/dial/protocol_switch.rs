@@ -14,13 +14,13 @@ use plan::{Carrying, LinkWatch, Standing};
 use tokio::sync::{Mutex, watch};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::protocol_choice::{self, PendingLink, QUIC_WITHIN};
+use super::protocol_choice::{self, PendingLink, QUIC_TIMEOUT};
 use super::{DialerState, Endpoint, OpenedConnection, late, put_on, ways_of};
 
 /// Interval at which a connection is checked.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 /// Timeout for the handshake of a new connection.
-const WELCOMED_WITHIN: Duration = Duration::from_secs(10);
+const SWITCH_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Current connection, with a signal of its replacement.
 pub(crate) struct CurrentConnection {
@@ -69,7 +69,7 @@ impl ProtocolSwitch {
         let mut ready = None;
         loop {
             tokio::select! {
-                () = sleep(LOOK_EVERY) => {}
+                () = sleep(CHECK_INTERVAL) => {}
                 came = async { later.as_mut()?.await }, if later.is_some() => {
                     (later, ready) = (None, came);
                 }
@@ -131,7 +131,7 @@ impl ProtocolSwitch {
                 () = &mut driving => Err(handle.closed().await),
             }
         };
-        timeout(WELCOMED_WITHIN, welcomed).await.unwrap_or_else(late)?;
+        timeout(SWITCH_TIMEOUT, welcomed).await.unwrap_or_else(late)?;
         let Some(state) = self.state.upgrade() else { return Ok(None) };
         let mut state = state.lock().await;
         let DialerState { connection, drivers, .. } = &mut *state;
@@ -150,7 +150,7 @@ impl ProtocolSwitch {
     async fn dial(&self, to: Carrying) -> Result<Link> {
         let options = quic::Options { window_bytes: self.server.window_bytes, ..quic::Options::default() };
         if to == Carrying::Quic {
-            return timeout(QUIC_WITHIN, protocol_choice::by_quic(&self.server, &options))
+            return timeout(QUIC_TIMEOUT, protocol_choice::by_quic(&self.server, &options))
                 .await
                 .unwrap_or_else(late);
         }

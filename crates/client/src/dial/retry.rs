@@ -11,7 +11,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(20);
 /// Maximum pause between retries, before jitter.
 const MAX_PAUSE: Duration = Duration::from_secs(2);
 /// Maximum number of attempts; they take about ten seconds.
-const MOST_ATTEMPTS: u32 = 10;
+const MAX_ATTEMPTS: u32 = 10;
 /// Golden ratio times 2^32: its multiples modulo 2^32 are spread evenly.
 const SPREAD: u32 = 0x9E37_79B9;
 
@@ -28,7 +28,7 @@ impl BusyRetry {
     /// # Cancel safety
     /// Safe.
     pub(crate) async fn after(&mut self, error: Error, deadline: Option<Instant>) -> Result<()> {
-        if error.kind() != ErrorKind::Busy || self.0 >= MOST_ATTEMPTS {
+        if error.kind() != ErrorKind::Busy || self.0 >= MAX_ATTEMPTS {
             return Err(error);
         }
         let pause = spread(FIRST_PAUSE.saturating_mul(1 << self.0).min(MAX_PAUSE));
@@ -66,7 +66,7 @@ mod tests {
             pauses.push(last.elapsed());
             last = tokio::time::Instant::now();
         }
-        assert_eq!(pauses.len(), MOST_ATTEMPTS as usize);
+        assert_eq!(pauses.len(), MAX_ATTEMPTS as usize);
         assert!(pauses[0] >= FIRST_PAUSE.mul_f64(0.74) && pauses[0] < FIRST_PAUSE.mul_f64(1.3), "{pauses:?}");
         assert!(
             pauses[3] > pauses[0] * 4 && pauses.iter().all(|p| *p < MAX_PAUSE.mul_f64(1.3)),

@@ -25,11 +25,11 @@ const MAX_HOSTS: u32 = 1024;
 /// hosts of other networks.
 const MAX_HOSTS_PER_NETWORK: u32 = 128;
 /// Maximum number of hosts of one network that are compared.
-const MAX_NEIGHBOURS: u32 = 32;
+const MAX_NEIGHBORS: u32 = 32;
 /// Maximum length of the text of a path, in bytes.
 const MAX_PATH_BYTES: u32 = 256 << 10;
 /// Timeout for a lock that another process holds on the file.
-const BUSY_WITHIN: Duration = Duration::from_secs(2);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 /// SQLite application id of our files: "Corr".
 const APPLICATION_ID: i32 = 0x436f_7272;
 /// Version of the schema.
@@ -42,7 +42,7 @@ const TABLE: &str = "
 /// Key of the row with the probe costs of all networks together.
 const ALL_NETWORKS: &str = "all";
 /// Age at which spent probe bytes are deleted and no longer count.
-const SPENT_WITHIN: Duration = Duration::from_secs(2 * 3600);
+const BUDGET_PERIOD: Duration = Duration::from_secs(2 * 3600);
 
 /// Change to the probe budget.
 #[derive(Clone, Copy, Debug)]
@@ -155,7 +155,7 @@ impl PathDatabase {
             let put = "INSERT OR REPLACE INTO probing (network, at, budget) VALUES (?1, ?2, ?3)";
             change.execute(put, params![network, seconds(at), text]).map_err(failed)?;
         }
-        let oldest = seconds(at.saturating_sub(SPENT_WITHIN));
+        let oldest = seconds(at.saturating_sub(BUDGET_PERIOD));
         change.execute("DELETE FROM probing WHERE at < ?1", [oldest]).map_err(failed)?;
         change.commit().map_err(failed)
     }
@@ -184,7 +184,7 @@ impl PathDatabase {
     fn neighbours(&self, host: IpAddr) -> rusqlite::Result<Vec<IpAddr>> {
         let find = "SELECT host FROM path WHERE network = ?1 ORDER BY told_at DESC LIMIT ?2";
         let mut rows = self.0.prepare(find)?;
-        let found = rows.query_map(params![Network::of(host).to_string(), MAX_NEIGHBOURS], |row| {
+        let found = rows.query_map(params![Network::of(host).to_string(), MAX_NEIGHBORS], |row| {
             Ok(row.get_ref(0)?.as_str()?.parse().ok())
         })?;
         Ok(found.flatten().flatten().collect())
@@ -216,7 +216,7 @@ fn seconds(at: Duration) -> i64 {
 
 fn try_open(file: &FilePath) -> std::result::Result<Connection, Unusable> {
     let connection = Connection::open(file)?;
-    connection.busy_timeout(BUSY_WITHIN)?;
+    connection.busy_timeout(LOCK_TIMEOUT)?;
     let number = |name: &str| connection.query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, i32>(0));
     let tables: u32 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     if tables > 0 && number("application_id")? != APPLICATION_ID {
@@ -365,7 +365,7 @@ mod tests {
             one.spend(elsewhere(8), AT, BudgetChange::Bytes(room)).is_err(),
             "that is all for all networks"
         );
-        one.spend(elsewhere(8), AT + SPENT_WITHIN * 2, BudgetChange::Bytes(room)).unwrap();
+        one.spend(elsewhere(8), AT + BUDGET_PERIOD * 2, BudgetChange::Bytes(room)).unwrap();
         let rows: u32 = one.0.query_row("SELECT count(*) FROM probing", [], |row| row.get(0)).unwrap();
         assert_eq!(rows, 2, "what is old is swept away");
     }

@@ -9,13 +9,13 @@ use link::quic::Sending;
 use plan::Host;
 
 /// Duration of each measurement of the cipher and the kernel, once per process.
-const MEASURED_WITHIN: Duration = Duration::from_millis(5);
+const MEASURING_TIME: Duration = Duration::from_millis(5);
 /// Maximum number of packet sizes for which the speed of the kernel is measured.
-const MOST_SIZES: usize = 8;
+const MAX_SIZES: usize = 8;
 /// Size of the headers of IPv4 and UDP together, in bytes.
 const HEADER_BYTES: usize = 28;
 /// Largest packet that leaves a host, in bytes (the loopback interface reports 65,536).
-const LARGEST_PACKET_BYTES: usize = 9_000;
+const MAX_PACKET_BYTES: usize = 9_000;
 
 /// Returns the facts that affect the path to `peer`. Takes some milliseconds on the first call.
 pub(super) fn facts(peer: IpAddr) -> Host {
@@ -25,7 +25,7 @@ pub(super) fn facts(peer: IpAddr) -> Host {
     let sending = mtu_bytes.and_then(sending);
     let interface = towards.as_ref().and_then(interface);
     let cipher =
-        *CIPHER_BYTES_PER_SEC.get_or_init(|| link::carrier::tls::cipher_bytes_per_sec(MEASURED_WITHIN));
+        *CIPHER_BYTES_PER_SEC.get_or_init(|| link::carrier::tls::cipher_bytes_per_sec(MEASURING_TIME));
     Host {
         rmem_max_bytes: number("net/core/rmem_max"),
         wmem_max_bytes: number("net/core/wmem_max"),
@@ -84,15 +84,15 @@ fn card_bits_per_sec(interface: &str) -> Option<f64> {
 /// Returns the rate of sending UDP packets of the interface's size, measured once per process for each of a few sizes.
 fn sending(mtu_bytes: u32) -> Option<Sending> {
     static KNOWN: Mutex<Vec<(usize, Option<Sending>)>> = Mutex::new(Vec::new());
-    let packet_bytes = usize::try_from(mtu_bytes).ok()?.min(LARGEST_PACKET_BYTES);
+    let packet_bytes = usize::try_from(mtu_bytes).ok()?.min(MAX_PACKET_BYTES);
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, sending)) = known.iter().find(|(size, _)| *size == packet_bytes) {
         return *sending;
     }
-    if known.len() >= MOST_SIZES {
+    if known.len() >= MAX_SIZES {
         return None;
     }
-    let sending = link::quic::sending(packet_bytes.saturating_sub(HEADER_BYTES), MEASURED_WITHIN);
+    let sending = link::quic::sending(packet_bytes.saturating_sub(HEADER_BYTES), MEASURING_TIME);
     known.push((packet_bytes, sending));
     sending
 }

@@ -25,11 +25,11 @@ const ROUND_TRIPS: u32 = 5;
 /// Pause between the round trips.
 const PAUSE: Duration = Duration::from_millis(20);
 /// Timeout for a QUIC connection, after TCP has connected.
-const OPENED_WITHIN: Duration = Duration::from_secs(3);
+const QUIC_TIMEOUT: Duration = Duration::from_secs(3);
 /// Time for which facts of this host are cached.
-const FACTS_FOR: Duration = Duration::from_secs(2);
+const FACTS_VALID_FOR: Duration = Duration::from_secs(2);
 /// Timeout for the whole inspection.
-const WITHIN: Duration = Duration::from_secs(40);
+const INSPECT_TIMEOUT: Duration = Duration::from_secs(40);
 
 /// The other end of a path, as users write it: `HOST`, `HOST:PORT` or `corridor://HOST[:PORT]/#token=...`.
 #[derive(Clone, Debug)]
@@ -115,8 +115,9 @@ pub async fn inspect(
                 .into())
         }
     };
-    let measured =
-        timeout(WITHIN, measuring).await.unwrap_or_else(|_| Ok("there was no response in time".into()));
+    let measured = timeout(INSPECT_TIMEOUT, measuring)
+        .await
+        .unwrap_or_else(|_| Ok("there was no response in time".into()));
     let measured = measured.unwrap_or_else(|error| format!("nothing was measured now: {error}"));
     of_host(paths, address.ip(), measured).await
 }
@@ -137,7 +138,7 @@ async fn of_host(paths: &Paths, host: IpAddr, measured: String) -> Result<PathRe
     // One at a time: a client may send thousands of requests, and each takes threads of the process.
     let mut seen = paths.0.reporting.lock().await;
     let recalled = paths.recall(host, None).await;
-    let known = seen.as_ref().filter(|seen| seen.host == host && seen.at.elapsed() < FACTS_FOR);
+    let known = seen.as_ref().filter(|seen| seen.host == host && seen.at.elapsed() < FACTS_VALID_FOR);
     let facts = match known {
         Some(seen) => seen.facts.clone(),
         None => {
@@ -196,7 +197,7 @@ async fn probed(
     let done = async {
         let mut server = settings.server(url)?;
         server.reach.protocol = Protocol::Quic;
-        let opening = timeout(OPENED_WITHIN, dial::open_watched(&server)).await;
+        let opening = timeout(QUIC_TIMEOUT, dial::open_watched(&server)).await;
         let none = |_| Error::new(ErrorKind::TimedOut, "there was no response by UDP");
         let dial::OpenedConnection { handle, driving, flow, .. } = opening.map_err(none)??;
         let none = || Error::unsupported("expected a QUIC link with statistics");

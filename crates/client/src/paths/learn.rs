@@ -15,7 +15,7 @@ use super::{Paths, far_host, now};
 use crate::requests::RemoteOperation;
 
 /// Interval after which a connection that uses remembered values asks again.
-const ASK_AGAIN_AFTER: Duration = Duration::from_secs(3600);
+const REFRESH_INTERVAL: Duration = Duration::from_secs(3600);
 
 /// Request for the values that the server knows of its direction to this client.
 struct PathRequest;
@@ -76,7 +76,7 @@ pub(crate) async fn learn(handle: ClientHandle, paths: Paths, flow: Arc<dyn Flow
     let Some(host) = far_host(&*flow) else { return };
     let known = paths.recall(host, None).await;
     let told_for = known.and_then(|known| known.path.lane(Direction::Down).told_for(now()));
-    if told_for.is_some_and(|age| age < ASK_AGAIN_AFTER) || handle.welcomed().await.is_err() {
+    if told_for.is_some_and(|age| age < REFRESH_INTERVAL) || handle.welcomed().await.is_err() {
         return;
     }
     match ask(&handle, &paths, host).await {

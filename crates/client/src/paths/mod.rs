@@ -42,9 +42,9 @@ pub use report::PathReport;
 /// Maximum number of jobs queued for the database thread; further jobs are dropped.
 const MAX_WAITING_JOBS: usize = 256;
 /// Timeout of a new connection for remembered values, which it can do without.
-const RECALLED_WITHIN: Duration = Duration::from_millis(50);
+const RECALL_TIMEOUT: Duration = Duration::from_millis(50);
 /// Timeout for writing pending measurements when the last user is dropped.
-const WRITTEN_WITHIN: Duration = Duration::from_secs(2);
+const WRITE_TIMEOUT: Duration = Duration::from_secs(2);
 
 enum DatabaseJob {
     Spend { host: IpAddr, at: Duration, what: BudgetChange, answer: oneshot::Sender<Result<()>> },
@@ -92,7 +92,7 @@ impl fmt::Debug for Paths {
 impl Drop for PathsState {
     fn drop(&mut self) {
         self.jobs.lock().take();
-        if self.ended.lock().recv_timeout(WRITTEN_WITHIN) == Err(RecvTimeoutError::Timeout) {
+        if self.ended.lock().recv_timeout(WRITE_TIMEOUT) == Err(RecvTimeoutError::Timeout) {
             tracing::warn!("measurements of paths are not saved: another process locks their file");
         }
     }
@@ -146,14 +146,14 @@ impl Paths {
         answered.await.ok().flatten()
     }
 
-    /// Returns the same as [`recall`](Self::recall), but `None` if there is no response within [`RECALLED_WITHIN`]: for
+    /// Returns the same as [`recall`](Self::recall), but `None` if there is no response within [`RECALL_TIMEOUT`]: for
     /// callers that prefer to begin without remembered values instead of waiting for a disk, or for another process
     /// that locks the file.
     ///
     /// # Cancel safety
     /// Safe: nothing is changed.
     pub(crate) async fn recall_soon(&self, host: IpAddr, rtt_secs: Option<f64>) -> Option<RememberedPath> {
-        tokio::time::timeout(RECALLED_WITHIN, self.recall(host, rtt_secs)).await.ok().flatten()
+        tokio::time::timeout(RECALL_TIMEOUT, self.recall(host, rtt_secs)).await.ok().flatten()
     }
 
     /// Returns whether the rates of both directions to `host` are known with enough confidence.
@@ -283,7 +283,7 @@ mod tests {
         paths.tell(host, vec![Measurement::RoundTrip(0.151)]);
         let began = tokio::time::Instant::now();
         assert!(paths.recall_soon(host, None).await.is_none());
-        assert_eq!(began.elapsed(), RECALLED_WITHIN);
+        assert_eq!(began.elapsed(), RECALL_TIMEOUT);
         drop(other);
         assert!(paths.recall(host, None).await.is_some());
     }

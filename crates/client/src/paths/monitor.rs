@@ -15,12 +15,12 @@ use super::Paths;
 /// Sampling interval. Of received data the fastest interval counts, because only the other side knows whether there was
 /// enough to send. Of sent data the median interval counts, because a kernel may begin faster than the path can
 /// sustain.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
 /// Number of samples between two records.
-const LOOKS_PER_TELLING: u32 = 10;
+const SAMPLES_PER_RECORD: u32 = 10;
 /// Minimum number of bytes and minimum time for measuring a rate.
-const LEAST_BYTES: u64 = 512 << 10;
-const LEAST_TIME: Duration = Duration::from_millis(200);
+const MIN_RATE_BYTES: u64 = 512 << 10;
+const MIN_RATE_TIME: Duration = Duration::from_millis(200);
 
 /// Excess over the minimum round trip, as a fraction and as a time, that shows a queue.
 const QUEUE_SHARE: f64 = 0.25;
@@ -76,7 +76,7 @@ impl ConnectionMonitor {
     /// Dropping the future records the last samples.
     pub async fn run(self) {
         loop {
-            tokio::time::sleep(LOOK_EVERY).await;
+            tokio::time::sleep(SAMPLE_INTERVAL).await;
             self.look(false);
         }
     }
@@ -85,18 +85,18 @@ impl ConnectionMonitor {
         let (found, now) = (self.flow.statistics(), Instant::now());
         let mut seen = self.seen.lock();
         let elapsed = now.saturating_duration_since(seen.looked_at);
-        if elapsed >= LEAST_TIME || is_last {
+        if elapsed >= MIN_RATE_TIME || is_last {
             let (sent, lost) = witnessed(&seen.looked, &found);
             seen.packets = (seen.packets.0 + sent, seen.packets.1 + lost);
         }
-        if elapsed >= LEAST_TIME {
+        if elapsed >= MIN_RATE_TIME {
             let (sent, received) = rates(&seen.looked, &found, elapsed);
             seen.sent_rates.extend(sent);
             seen.fastest_received = seen.fastest_received.max(received);
             (seen.looked, seen.looked_at) = (found, now);
         }
         seen.looks += 1;
-        if is_last || seen.looks >= LOOKS_PER_TELLING {
+        if is_last || seen.looks >= SAMPLES_PER_RECORD {
             let rates = (upper_median(std::mem::take(&mut seen.sent_rates)), seen.fastest_received);
             let packets = std::mem::take(&mut seen.packets);
             self.paths.tell(self.host, measured(&seen.told, &found, packets, rates));
@@ -120,7 +120,7 @@ fn upper_median(mut rates: Vec<f64>) -> f64 {
 /// Returns the rate of sending while there was enough to send, and the rate of receiving, in bytes per second; `None`
 /// or 0 if too little was transferred.
 fn rates(before: &Statistics, now: &Statistics, elapsed: Duration) -> (Option<f64>, f64) {
-    let is_enough = |before: u64, now: u64| now.saturating_sub(before) >= LEAST_BYTES;
+    let is_enough = |before: u64, now: u64| now.saturating_sub(before) >= MIN_RATE_BYTES;
     let sent = now.delivery_bytes_per_sec.filter(|_| is_enough(before.sent_bytes, now.sent_bytes));
     let received_bytes = now.received_bytes.saturating_sub(before.received_bytes);
     let is_received = is_enough(before.received_bytes, now.received_bytes);
@@ -142,8 +142,8 @@ fn witnessed(before: &Statistics, now: &Statistics) -> (u64, u64) {
                 .zip(is.least_rtt)
                 .is_some_and(|(rtt, least)| rtt <= least.mul_f64(1.0 + QUEUE_SHARE) + QUEUE_TIME)
     };
-    let fills_nothing = now.sent_bytes.saturating_sub(before.sent_bytes) < LEAST_BYTES;
-    let has_begun = before.sent_bytes >= LEAST_BYTES;
+    let fills_nothing = now.sent_bytes.saturating_sub(before.sent_bytes) < MIN_RATE_BYTES;
+    let has_begun = before.sent_bytes >= MIN_RATE_BYTES;
     if keeps_queues_short || fills_nothing || has_begun && is_short(before) && is_short(now) {
         let sent = now.sent_packets.saturating_sub(before.sent_packets);
         (sent, now.lost_packets.saturating_sub(before.lost_packets))

@@ -21,7 +21,7 @@ use super::Paths;
 use crate::random::random_bytes;
 
 /// Timeout for the first packet of a train after its end was announced.
-const FIRST_WITHIN: Duration = Duration::from_millis(500);
+const FIRST_PACKET_TIMEOUT: Duration = Duration::from_millis(500);
 /// Maximum number of consecutive trains that fail before a probe ends: nothing arrives, or the longest train is too
 /// short.
 const MAX_FAILED_TRAINS: u32 = 4;
@@ -102,7 +102,7 @@ impl PathProbe<'_> {
         let listening = self.prober.listen(train)?;
         let replies = self.ask(Way::Down, train, packets).await?;
         let packets = Probed::decode(replies.with_bulk_up_to(0).only_item().await?.body)?.sent;
-        Ok(arrived(packets, &listening.arrived(packets, FIRST_WITHIN).await))
+        Ok(arrived(packets, &listening.arrived(packets, FIRST_PACKET_TIMEOUT).await))
     }
 
     async fn up(&self, packets: u16) -> Result<Train> {

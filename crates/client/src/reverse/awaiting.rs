@@ -10,7 +10,7 @@ use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinSet;
 
 /// Timeout for the return of a server that was connected before; longer than its pause between attempts.
-const AGAIN_WITHIN: Duration = Duration::from_secs(30);
+const RETURN_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Waits for servers until it is dropped.
 pub struct AwaitedServers {
@@ -63,7 +63,9 @@ impl AwaitedServers {
         loop {
             let offer = match offers.was_one {
                 false => offers.coming.recv().await,
-                true => tokio::time::timeout(AGAIN_WITHIN, offers.coming.recv()).await.map_err(|_| gone())?,
+                true => {
+                    tokio::time::timeout(RETURN_TIMEOUT, offers.coming.recv()).await.map_err(|_| gone())?
+                }
             };
             let offer = offer.ok_or_else(Error::cancelled)?;
             let peer = offer.peer();
@@ -80,7 +82,7 @@ impl AwaitedServers {
 }
 
 fn gone() -> Error {
-    let secs = AGAIN_WITHIN.as_secs();
+    let secs = RETURN_TIMEOUT.as_secs();
     Error::new(
         ErrorKind::TimedOut,
         format!("expected the server to connect again within {secs} s, it did not"),

@@ -25,7 +25,7 @@ use super::scheduler::{MAX_SERVERS, ServerHealth, ServerSet};
 use super::work_queue::WorkQueue;
 
 /// Delay for which the description of a server named earlier is preferred to that of a server named later.
-const PATIENCE: Duration = Duration::from_secs(1);
+const PREFERENCE_DELAY: Duration = Duration::from_secs(1);
 
 /// A source that may store its description, and can request it again.
 pub trait ReplicaSource: Source {
@@ -190,7 +190,7 @@ impl ServerGroup {
     }
 
     /// Asks all servers at once. The first in the order in which they were named is used; the others are not waited for
-    /// longer than [`PATIENCE`] after one has answered.
+    /// longer than [`PREFERENCE_DELAY`] after one has answered.
     async fn describe_all(&self) -> Vec<Option<Result<Arc<Dataset>>>> {
         let mut asked: FuturesUnordered<_> = (0..self.members.len())
             .map(|member| {
@@ -211,7 +211,7 @@ impl ServerGroup {
                 biased;
                 Some((member, answer)) = asked.next(), if !asked.is_empty() => {
                     if answer.is_ok() && patience.is_none() {
-                        patience = Some(tokio::time::Instant::now() + PATIENCE);
+                        patience = Some(tokio::time::Instant::now() + PREFERENCE_DELAY);
                     }
                     answers[member] = Some(answer);
                 }

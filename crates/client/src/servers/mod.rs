@@ -170,7 +170,7 @@ impl Source for Servers {
         let this = self.clone();
         let each = stream::iter(reads.into_iter().enumerate());
         let each = each.map(move |(n, (request, into))| this.read(request, into).map(move |end| (n, end)));
-        each.buffer_unordered(read_many::MAX_APART).boxed()
+        each.buffer_unordered(read_many::MAX_LARGE_READS).boxed()
     }
 }
 

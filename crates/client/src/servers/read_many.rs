@@ -16,9 +16,9 @@ use super::work_queue::{NoServer, WorkPermit, WorkTicket};
 use crate::reading::read_batches::{NumberedRead, NumberedResults, ReadBatches, all_fail};
 
 /// Maximum number of reads in one request to a server: with 24 bytes each, enough to fill a round trip of 150 ms.
-const MAX_TOGETHER: usize = 4_096;
+const MAX_BATCHED_READS: usize = 4_096;
 /// Maximum number of large reads of one call in flight; each is split into as many parts as servers have room for.
-pub(super) const MAX_APART: usize = 64;
+pub(super) const MAX_LARGE_READS: usize = 64;
 
 /// Reads from any server of the data, all of it in the current state.
 ///
@@ -38,7 +38,7 @@ pub(super) fn read_many(group: Arc<ServerGroup>, reads: Vec<(ReadRequest, Region
                 let read = read_of(Arc::clone(&group), Arc::clone(&dataset), request, into);
                 read.map(move |end| (number, end))
             })
-            .buffer_unordered(MAX_APART);
+            .buffer_unordered(MAX_LARGE_READS);
         let rest = stream::select(small.flat_map(stream::iter), large);
         stream::iter(ended).chain(rest).boxed()
     };
@@ -101,7 +101,7 @@ impl SmallReads {
             bytes += into.size_bytes() as u64;
             request.priority == *priority && bytes <= permit.bytes()
         };
-        let count = self.rest.iter().rev().take(MAX_TOGETHER).take_while(fit).count().max(1);
+        let count = self.rest.iter().rev().take(MAX_BATCHED_READS).take_while(fit).count().max(1);
         let reads = self.rest.split_off(self.rest.len() - count);
         let taken_bytes = size_bytes(&reads);
         self.rest_bytes -= taken_bytes;
@@ -196,7 +196,7 @@ impl ReadBatch {
             Some(into) => (number, read_of(Arc::clone(group), Arc::clone(dataset), request, into).await),
             None => (number, Err(Error::internal("a read lost its place"))),
         });
-        stream::iter(alone).buffer_unordered(MAX_APART).collect().await
+        stream::iter(alone).buffer_unordered(MAX_LARGE_READS).collect().await
     }
 }
 

@@ -14,7 +14,7 @@ use super::unassigned_parts::UnassignedParts;
 use super::work_queue::{NoServer, WorkPermit};
 
 /// Interval for checking whether a writer that is no longer needed has released its region.
-const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(2);
+const RELEASE_CHECK_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Reads `request` from any server of the data.
 ///
@@ -173,7 +173,7 @@ impl PartTarget {
                 Ok(region) => return Some(region),
                 Err(still_lent) => loan = still_lent,
             }
-            sleep(LOOK_AGAIN_AFTER).await;
+            sleep(RELEASE_CHECK_INTERVAL).await;
         }
     }
 }

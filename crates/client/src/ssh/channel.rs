@@ -36,9 +36,9 @@ const OPTIONS: [&str; 7] = [
     "-oRequestTTY=no",
 ];
 /// Timeout for the end of a program that has closed its output.
-const END_WITHIN: Duration = Duration::from_secs(5);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Timeout for the last error output after the end of a program.
-const COMPLAINTS_WITHIN: Duration = Duration::from_millis(500);
+const ERROR_OUTPUT_TIMEOUT: Duration = Duration::from_millis(500);
 /// Number of lines of error output that are kept for the error, and their maximum length in bytes.
 const KEPT_LINES: usize = 8;
 const KEPT_LINE_BYTES: u64 = 1 << 10;
@@ -93,9 +93,9 @@ impl SshChannel {
 
     /// Returns the reason that the program ended before its greeting.
     async fn why(&mut self) -> Error {
-        let status = tokio::time::timeout(END_WITHIN, self.process.wait()).await;
+        let status = tokio::time::timeout(EXIT_TIMEOUT, self.process.wait()).await;
         // The last error output may not have arrived; a shared connection may keep standard error open without end.
-        drop(tokio::time::timeout(COMPLAINTS_WITHIN, self.listening.join_next()).await);
+        drop(tokio::time::timeout(ERROR_OUTPUT_TIMEOUT, self.listening.join_next()).await);
         let complaints: Vec<String> = self.complaints.lock().iter().cloned().collect();
         match status {
             Ok(Ok(status)) => explain(&self.host, status, &complaints),

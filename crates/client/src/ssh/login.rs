@@ -15,9 +15,9 @@ use crate::receive_limit;
 
 /// Timeout of a login: a user may have to enter a password, and the other side may have to index a large file. Until
 /// then the running `ssh` shows that the login is in progress.
-const LOGIN_WITHIN: Duration = Duration::from_secs(24 * 3600);
+const LOGIN_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 /// Timeout for connecting a direct link; a firewall may drop all packets.
-const DIRECT_WITHIN: Duration = Duration::from_secs(3);
+const DIRECT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Greeting of the other side, or the reason that there is none, as soon as it is known.
 #[derive(Clone)]
@@ -32,7 +32,7 @@ impl SshLogin {
     ) -> Result<(Self, ClientHandle, Driver, SshSession)> {
         let (channel, link) = SshChannel::start(address).await?;
         let mut config =
-            ClientConfig { window_bytes, welcome_within: LOGIN_WITHIN, ..ClientConfig::default() };
+            ClientConfig { window_bytes, welcome_within: LOGIN_TIMEOUT, ..ClientConfig::default() };
         config.capabilities.extend(reach.compression.capabilities());
         let (handle, driver) = receive_limit::connect(link, config)?;
         let (tell, told) = watch::channel(None);
@@ -104,11 +104,11 @@ impl SshSession {
             reach: self.reach,
             paths: None,
         };
-        let connecting = tokio::time::timeout(DIRECT_WITHIN, open(&server)).await;
+        let connecting = tokio::time::timeout(DIRECT_TIMEOUT, open(&server)).await;
         let (handle, mut driver) = connecting.unwrap_or_else(|_| Err(too_slow()))?;
         tokio::select! {
             biased;
-            welcomed = tokio::time::timeout(DIRECT_WITHIN, handle.welcomed()) => {
+            welcomed = tokio::time::timeout(DIRECT_TIMEOUT, handle.welcomed()) => {
                 welcomed.unwrap_or_else(|_| Err(too_slow()))?;
             }
             () = &mut driver => return Err(handle.ended().unwrap_or_else(too_slow)),
@@ -122,5 +122,5 @@ impl SshSession {
 }
 
 fn too_slow() -> Error {
-    Error::new(ErrorKind::TimedOut, format!("expected a direct link within {} s", DIRECT_WITHIN.as_secs()))
+    Error::new(ErrorKind::TimedOut, format!("expected a direct link within {} s", DIRECT_TIMEOUT.as_secs()))
 }

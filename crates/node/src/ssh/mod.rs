@@ -24,7 +24,7 @@ use crate::assemble::Context;
 use crate::node::{self, Listen, ServerNode, ServerOptions};
 
 /// Timeout for the request, which is sent with the login.
-const WISH_WITHIN: Duration = Duration::from_secs(10);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum number of bytes received while the data set is being opened; far more than a client sends at first.
 const MAX_EARLY_BYTES: usize = 8 << 20;
 /// Environment variable in which sshd passes the addresses and ports of both ends of the connection.
@@ -37,7 +37,7 @@ const CONNECTION_VARIABLE: &str = "SSH_CONNECTION";
 pub async fn serve(context: Context, registry: OperationRegistry) -> Result<()> {
     let (mut input, mut output) = stdio::take()?;
     let mut early = BytesMut::new();
-    let wish = tokio::time::timeout(WISH_WITHIN, read_request(&mut input, &mut early)).await;
+    let wish = tokio::time::timeout(REQUEST_TIMEOUT, read_request(&mut input, &mut early)).await;
     let wish =
         wish.unwrap_or_else(|_| Err(Error::new(ErrorKind::TimedOut, "expected a request, found none")))?;
     let (location, array) = location(&wish.path).split_array();

@@ -22,7 +22,7 @@ pub(crate) const MAX_FOUND: usize = 65_536;
 /// Maximum depth of nested folders in a scan.
 const MAX_DEPTH: usize = 32;
 /// Timeout of one scan.
-const LOOKED_FOR: Duration = Duration::from_secs(60);
+const SCAN_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A data set in a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,7 +108,7 @@ impl ScannedFolder {
             seen: BTreeMap::new(),
             visited: HashSet::new(),
             entries: 0,
-            deadline: Instant::now() + LOOKED_FOR,
+            deadline: Instant::now() + SCAN_TIMEOUT,
             look: ScanResult::default(),
         };
         if let Ok(about) = std::fs::metadata(&root) {
@@ -201,7 +201,7 @@ impl FolderScan<'_> {
                 break;
             }
             if Instant::now() >= self.deadline {
-                self.cut(&format!("the scan took longer than {} s", LOOKED_FOR.as_secs()));
+                self.cut(&format!("the scan took longer than {} s", SCAN_TIMEOUT.as_secs()));
                 break;
             }
             self.entries += 1;

@@ -26,20 +26,20 @@ use crate::peers;
 use crate::stack::Stack;
 
 /// Minimum interval between checks of a file for changes, and between scans of a folder for new files.
-const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Pause between two scans of a folder, as a multiple of the duration of a scan.
-const LOOKING_SHARE: u32 = 10;
+const SCAN_PAUSE_FACTOR: u32 = 10;
 /// Minimum interval between requests to other servers for their data sets and peers.
 pub const ASK_AGAIN_AFTER: Duration = Duration::from_secs(30);
 /// Maximum number of open data sets of folders; the least recently used one is closed.
 pub const MAX_OPEN: usize = 16;
 /// Number of data sets of folders that are opened when the server starts, so that corrupt ones are reported then; the
 /// others are opened on first use.
-const TRIED_AT_START: usize = 128;
+const OPENED_AT_START: usize = 128;
 /// Timeout for opening them.
-const TRIED_FOR: Duration = Duration::from_secs(10);
+const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
 /// Number of data sets that are opened concurrently at the start.
-const TRIED_AT_ONCE: usize = 4;
+const MAX_CONCURRENT_OPENS: usize = 4;
 
 /// Opens data sets, with the settings and the memory that they share.
 pub trait Opener: Send + Sync {
@@ -256,7 +256,7 @@ impl Export {
     /// The errors of opening and describing.
     pub async fn describe(self: &Arc<Self>) -> Result<Arc<Dataset>> {
         let stack = self.stack().await?;
-        if matches!(self.location, Location::Path(_)) && self.is_time(LOOK_AGAIN_AFTER) {
+        if matches!(self.location, Location::Path(_)) && self.is_time(CHECK_INTERVAL) {
             let fresh = self.open().await?;
             let (old, new) = (stack.source.describe().await?, fresh.source.describe().await?);
             if (old.id, old.generation) != (new.id, new.generation) {
@@ -274,7 +274,7 @@ impl Export {
     /// Makes the next description check whether the data have changed, because a reader found that they have.
     pub(crate) fn suspect(&self) {
         let mut looked_at = self.looked_at.lock();
-        *looked_at = looked_at.checked_sub(LOOK_AGAIN_AFTER).unwrap_or(*looked_at);
+        *looked_at = looked_at.checked_sub(CHECK_INTERVAL).unwrap_or(*looked_at);
     }
 
     /// Returns the encoded description.
@@ -468,13 +468,13 @@ impl Exports {
     /// Opens the first data sets of the folders, so that corrupt ones are left out and reported at the start.
     async fn try_at_start(&self) {
         let is_lazy = |export: &&Arc<Export>| export.lazy.is_some();
-        let first: Vec<_> = self.all().iter().filter(is_lazy).take(TRIED_AT_START).cloned().collect();
+        let first: Vec<_> = self.all().iter().filter(is_lazy).take(OPENED_AT_START).cloned().collect();
         let tried = first.into_iter().map(|export| async move {
             let described = export.describe().await;
             (export, described)
         });
-        let deadline = Box::pin(tokio::time::sleep(TRIED_FOR));
-        let mut tried = stream::iter(tried).buffer_unordered(TRIED_AT_ONCE).take_until(deadline);
+        let deadline = Box::pin(tokio::time::sleep(OPEN_TIMEOUT));
+        let mut tried = stream::iter(tried).buffer_unordered(MAX_CONCURRENT_OPENS).take_until(deadline);
         let mut broken = BTreeMap::new();
         while let Some((export, described)) = tried.next().await {
             match described {
@@ -502,7 +502,7 @@ impl Exports {
     /// Scans a folder, and keeps the data sets that have not changed.
     async fn look_through(&self, watched: &WatchedFolder) {
         let mut state = watched.state.lock().await;
-        let pause = LOOK_AGAIN_AFTER.max(state.took * LOOKING_SHARE);
+        let pause = CHECK_INTERVAL.max(state.took * SCAN_PAUSE_FACTOR);
         if state.looked_at.is_some_and(|at| at.elapsed() < pause) {
             return;
         }

@@ -14,7 +14,7 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use wire::limits::MAX_PIECE_ROWS;
 use wire::ops::{self, BlockPlace, Piece, ReadBody, Rows};
 
-use super::read_together::{MAX_TOGETHER, answer_together, is_small};
+use super::read_together::{MAX_BATCHED_READS, answer_together, is_small};
 use super::{BeginOutcome, Handler, OperationCall};
 use crate::admission::Entry;
 use crate::response_compression::{ArrayKey, LEAST_BYTES};
@@ -29,7 +29,7 @@ const SLAB_BYTES: u64 = 8 << 20;
 /// within the limit of clients (see docs/wire.md). A chunk with more rows is read in parts, and decoded once per part.
 const MAX_STRETCHES: u64 = 16_384;
 /// Number of slabs in flight in one operation.
-const SLABS_UNDER_WAY: usize = 2;
+const SLABS_IN_FLIGHT: usize = 2;
 
 /// Answers `read`: the elements of a selection.
 pub struct ReadHandler;
@@ -51,7 +51,7 @@ impl Handler for ReadHandler {
     }
 
     fn most_together(&self) -> usize {
-        MAX_TOGETHER
+        MAX_BATCHED_READS
     }
 
     async fn run_together(&self, reads: Vec<(ops::Read, OperationCall)>) {
@@ -82,7 +82,7 @@ pub(super) async fn answer(ops::Read { place, selection }: ops::Read, call: &Ope
     };
     if !is_passed {
         let slabs = stream::iter(slabs).map(|slab| read.slab(slab));
-        slabs.buffer_unordered(SLABS_UNDER_WAY).try_collect::<()>().await?;
+        slabs.buffer_unordered(SLABS_IN_FLIGHT).try_collect::<()>().await?;
     }
     let bytes = read.size_bytes();
     call.count_reads(1, bytes);

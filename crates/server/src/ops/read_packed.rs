@@ -10,12 +10,12 @@ use wire::ops::Piece;
 use super::read::ReadCall;
 
 /// Number of chunks in flight in one operation.
-const CHUNKS_UNDER_WAY: usize = 8;
+const CHUNKS_IN_FLIGHT: usize = 8;
 /// Maximum number of rows of the result in one chunk. A client keeps track of 65,536 separate byte ranges; all chunks
 /// in flight, and a complete row of chunks, have fewer.
 const MAX_ROWS: u64 = 4_096;
 /// Maximum number of chunks that are checked for one in a suitable form, before all are decoded here.
-const MAX_LOOKED_AT: usize = 64;
+const MAX_CHECKED_CHUNKS: usize = 64;
 
 impl ReadCall<'_> {
     /// Answers chunk by chunk if chunks have a suitable form; otherwise returns false, with nothing sent.
@@ -29,14 +29,14 @@ impl ReadCall<'_> {
             return Ok(false);
         }
         let boxes = || slabs(selection, self.item_bytes, Some(chunk), chunk_bytes);
-        let whole = boxes().take(MAX_LOOKED_AT).find(|slab| slab.selection.shape() == chunk);
+        let whole = boxes().take(MAX_CHECKED_CHUNKS).find(|slab| slab.selection.shape() == chunk);
         let Some(whole) = whole.filter(|slab| self.rows(slab) <= MAX_ROWS) else { return Ok(false) };
         if !self.pass(&whole).await? {
             return Ok(false);
         }
         let others = boxes().filter(|slab| slab.selection != whole.selection);
         let each = stream::iter(others).map(|slab| self.pass_or_read(slab, chunk));
-        each.buffer_unordered(CHUNKS_UNDER_WAY).try_collect::<()>().await?;
+        each.buffer_unordered(CHUNKS_IN_FLIGHT).try_collect::<()>().await?;
         Ok(true)
     }
 

@@ -15,7 +15,7 @@ use crate::metrics;
 use crate::stack::Stack;
 
 /// Maximum number of reads in one task; beyond that, their common cost is negligible.
-pub(super) const MAX_TOGETHER: usize = 256;
+pub(super) const MAX_BATCHED_READS: usize = 256;
 /// Maximum number of bytes of their results in memory at a time, unless one is larger: they stay in the processor's
 /// cache until they are sent.
 const MAX_PART_BYTES: u64 = 256 << 10;
@@ -102,7 +102,7 @@ async fn answer_part(stack: &Stack, mut part: Vec<SmallReadCall>) {
     let (reads, mut waiting): (Vec<_>, Vec<_>) = begun.unzip();
     let body = ReadBody { offset_bytes: 0 }.encode();
     let (mut count, mut sum_bytes, mut node) = (0, 0, None);
-    let mut ends = stack.source.read_many(reads).ready_chunks(MAX_TOGETHER);
+    let mut ends = stack.source.read_many(reads).ready_chunks(MAX_BATCHED_READS);
     while let Some(ended) = ends.next().await {
         let (mut answers, mut places) = (Vec::with_capacity(ended.len()), Vec::with_capacity(ended.len()));
         for (number, result) in ended {

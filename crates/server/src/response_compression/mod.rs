@@ -29,7 +29,7 @@ const PART_BYTES: usize = 1 << 20;
 /// Maximum number of arrays of which samples are kept.
 const MAX_ARRAYS: usize = 256;
 /// Interval at which the round-trip time of the path is read.
-const ROUND_TRIP_EVERY: Duration = Duration::from_millis(100);
+const ROUND_TRIP_INTERVAL: Duration = Duration::from_millis(100);
 /// Compression level if the client requires compression.
 const DEFAULT_LEVEL: u8 = 3;
 
@@ -200,7 +200,7 @@ impl ResponseCompression {
     fn has_room(&self) -> bool {
         let now = Instant::now();
         let mut state = self.state.lock();
-        if state.round_trip_at.is_none_or(|at| now - at >= ROUND_TRIP_EVERY) {
+        if state.round_trip_at.is_none_or(|at| now - at >= ROUND_TRIP_INTERVAL) {
             let told = self.flow.as_ref().and_then(|flow| flow.statistics().rtt);
             state.round_trip = told.unwrap_or_default();
             state.round_trip_at = Some(now);

@@ -18,11 +18,11 @@ use crate::port::listen::listen;
 use crate::token::Token;
 
 /// Maximum number of connections that have not presented the token.
-const MAX_HEARD: usize = 64;
+const MAX_UNAUTHENTICATED: usize = 64;
 /// Maximum number of servers in the queue; further ones are disconnected, and try again.
 const MAX_OFFERS: usize = 8;
 /// Minimum interval between two warnings about peers that are not the awaited server.
-const WARN_AGAIN_AFTER: Duration = Duration::from_secs(10);
+const WARNING_INTERVAL: Duration = Duration::from_secs(10);
 /// Pause after the system refused a connection, which an immediate retry would not change.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -48,7 +48,7 @@ async fn accept(
     token: Token,
     tell: mpsc::Sender<Offer>,
 ) {
-    let lobby = Lobby::new(Limits { most_visitors: MAX_HEARD, ..Limits::default() });
+    let lobby = Lobby::new(Limits { most_visitors: MAX_UNAUTHENTICATED, ..Limits::default() });
     let mut heard: JoinSet<std::result::Result<(), (SocketAddr, Error)>> = JoinSet::new();
     let mut warned: Option<Instant> = None;
     loop {
@@ -56,7 +56,7 @@ async fn accept(
             Some(done) = heard.join_next() => {
                 let Ok(Err((peer, error))) = done else { continue };
                 // Any host can make many of them.
-                if warned.is_some_and(|at| at.elapsed() < WARN_AGAIN_AFTER) {
+                if warned.is_some_and(|at| at.elapsed() < WARNING_INTERVAL) {
                     tracing::debug!(%peer, %error, "another peer that is not the awaited server");
                     continue;
                 }
@@ -67,7 +67,7 @@ async fn accept(
                 );
             }
             // Connections that were closed for others end at once.
-            accepted = listener.accept(), if heard.len() < 2 * MAX_HEARD => {
+            accepted = listener.accept(), if heard.len() < 2 * MAX_UNAUTHENTICATED => {
                 let Ok((stream, peer)) = accepted else {
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                     continue;
