@@ -27,14 +27,14 @@ pub const CHAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Response of a server about one data set: other servers of it, and the chain of servers that it comes through.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Peers {
+pub struct DatasetPeers {
     /// URLs of other servers that have the same data, with their tokens and fingerprints.
     pub peers: Vec<String>,
     /// Names of the servers between the data and the client, this one first; only their equality has a meaning.
     pub chain: Vec<String>,
 }
 
-impl Peers {
+impl DatasetPeers {
     /// Returns the peers that `server` named, without itself and malformed URLs. A peer without a token gets the token
     /// of `server`.
     #[must_use]
@@ -61,7 +61,7 @@ pub struct PeersRequest {
 }
 
 impl RemoteOperation for PeersRequest {
-    type Response = Peers;
+    type Response = DatasetPeers;
 
     fn name(&self) -> &str {
         PEERS
@@ -71,8 +71,8 @@ impl RemoteOperation for PeersRequest {
         Ok(Describe { name: self.dataset.clone() }.encode())
     }
 
-    async fn answer(&self, replies: OpStream) -> Result<Peers> {
-        let mut found: Peers =
+    async fn answer(&self, replies: OpStream) -> Result<DatasetPeers> {
+        let mut found: DatasetPeers =
             decode_json(&replies.with_bulk_up_to(0).only_item().await?.body, "the peers of a data set")?;
         // The response is not trusted; excess entries are dropped.
         found.peers.truncate(MAX_SERVERS);
@@ -85,7 +85,7 @@ impl RemoteOperation for PeersRequest {
 ///
 /// # Errors
 /// The errors of the request; `TimedOut`; `Unsupported` by servers of older versions.
-pub async fn of(remote: &RemoteSource, within: Duration) -> Result<Peers> {
+pub async fn of(remote: &RemoteSource, within: Duration) -> Result<DatasetPeers> {
     let ask = PeersRequest { dataset: remote.name().to_owned() };
     let deadline = Instant::now() + within;
     let urgency = Urgency { priority: Priority::INTERACTIVE, deadline: Some(deadline.into_std()) };

@@ -121,7 +121,7 @@ pub async fn still(
     let views = vec![view_of(request, size, &dataset, &source)?];
     let request = FilmRequest {
         views,
-        colour_map: colour_map(request)?,
+        colour_map: color_map(request)?,
         range: request.range,
         size,
         means,
@@ -242,7 +242,7 @@ fn camera_from(direction: [f64; 3], size: ImageSize, view: &View, dataset: &Data
 }
 
 /// Returns the requested color map, if it is given by name.
-pub(crate) fn colour_map(request: &PictureRequest) -> Result<Option<String>> {
+pub(crate) fn color_map(request: &PictureRequest) -> Result<Option<String>> {
     let Some(name) = request.fields.text("transfer") else { return Ok(None) };
     if render::color_map_table(name).is_none() {
         let names = render::color_map_names();

@@ -148,7 +148,7 @@ impl Opener for Context {
         async move { assemble(&location, &context).await }.boxed()
     }
 
-    fn said_meaning(&self) -> Option<Meaning> {
+    fn default_meaning(&self) -> Option<Meaning> {
         self.meaning
     }
 

@@ -125,7 +125,7 @@ pub struct DemoCheck {
     /// Number of frames up to it.
     pub frames: u64,
     /// Number of different colors in it.
-    pub colours: usize,
+    pub colors: usize,
 }
 
 async fn complete_picture(client: &ClientHandle) -> Result<DemoCheck> {
@@ -140,15 +140,15 @@ async fn complete_picture(client: &ClientHandle) -> Result<DemoCheck> {
         frames += 1;
         answer.note(ops::encode_json(&session::Note::Shown { frame: frame.id })?)?;
         if frame.truth.exact && frame.truth.state == State::Complete {
-            let colours = colours(&item.bulk, &frame)?;
-            return Ok(DemoCheck { frame, frames, colours });
+            let colors = colors(&item.bulk, &frame)?;
+            return Ok(DemoCheck { frame, frames, colors });
         }
     }
     Err(Error::new(ErrorKind::Unreachable, "the session ended before the picture was complete"))
 }
 
 /// Decodes the picture and counts its colors: an empty one has a single color.
-fn colours(encoded: &[u8], frame: &FrameInfo) -> Result<usize> {
+fn colors(encoded: &[u8], frame: &FrameInfo) -> Result<usize> {
     let corrupt = |what: String| Error::corrupt(format!("expected a picture of the sample, found {what}"));
     let decoder = png::Decoder::new(std::io::Cursor::new(encoded));
     let mut reader = decoder.read_info().map_err(|e| corrupt(e.to_string()))?;
@@ -159,9 +159,9 @@ fn colours(encoded: &[u8], frame: &FrameInfo) -> Result<usize> {
         return Err(corrupt(format!("one of {} x {} pixels", info.width, info.height)));
     }
     let samples = info.color_type.samples();
-    let colours: std::collections::BTreeSet<&[u8]> = pixels.chunks_exact(samples).collect();
-    if colours.len() < MIN_COLORS {
-        return Err(corrupt(format!("one of {} colours", colours.len())));
+    let colors: std::collections::BTreeSet<&[u8]> = pixels.chunks_exact(samples).collect();
+    if colors.len() < MIN_COLORS {
+        return Err(corrupt(format!("one of {} colors", colors.len())));
     }
-    Ok(colours.len())
+    Ok(colors.len())
 }

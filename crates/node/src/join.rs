@@ -34,15 +34,18 @@ impl Handler for JoinHandler {
     }
 
     fn begin(&self, parameters: Bytes) -> Result<BeginOutcome<session::Join>> {
-        let wish = session::Join::parse(&parameters)?;
-        if !["", MAIN].contains(&wish.session.as_str()) {
-            return Err(Error::not_found(format!("expected the session `{MAIN}`, found `{}`", wish.session)));
+        let request = session::Join::parse(&parameters)?;
+        if !["", MAIN].contains(&request.session.as_str()) {
+            return Err(Error::not_found(format!(
+                "expected the session `{MAIN}`, found `{}`",
+                request.session
+            )));
         }
-        Ok(BeginOutcome::Work(wish))
+        Ok(BeginOutcome::Work(request))
     }
 
-    async fn run(&self, wish: session::Join, call: &OperationCall) -> Result<()> {
-        let participant = self.session.join(&wish, Role::Own)?;
+    async fn run(&self, request: session::Join, call: &OperationCall) -> Result<()> {
+        let participant = self.session.join(&request, Role::Own)?;
         tokio::select! {
             biased;
             () = hear(call, &participant) => Err(Error::cancelled()),

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use array::{AxisRange, DatasetId, Error, ErrorKind, Generation, Result, Retry, Selection};
 use bytes::Bytes;
 use client::paths;
-use client::peers::Peers;
+use client::peers::DatasetPeers;
 use client::remote_call::{CallProgress, CallRequest, ItemBody, Operand, ResultArray};
 use client::servers::ServerState;
 use client::ssh::greeting::{DirectAddress, ErrorReport, Greeting, OpenRequest};
@@ -52,9 +52,12 @@ fn of() -> Operand {
     Operand::new(place, Some(Selection::new(ranges).expect("a selection")))
 }
 
-fn peers() -> Peers {
+fn peers() -> DatasetPeers {
     let peers = ["corridor://b.example:26774/run.h5#token=t&fp=sha256:00", "corridor://c.example:9/run.h5"];
-    Peers { peers: peers.map(str::to_owned).to_vec(), chain: vec!["a/1/127.0.0.1:9/00".into(), "b".into()] }
+    DatasetPeers {
+        peers: peers.map(str::to_owned).to_vec(),
+        chain: vec!["a/1/127.0.0.1:9/00".into(), "b".into()],
+    }
 }
 
 fn states() -> Vec<(Option<String>, ServerState)> {
@@ -149,7 +152,7 @@ fn vectors() -> Result<Vec<(&'static str, Bytes, Option<Value>)>> {
     let mut all = vec![
         ("params.peers", Describe { name: "run.h5".into() }.encode(), Some(json!({"name": "run.h5"}))),
         ("body.peers", encode_json(&peers())?, None),
-        ("body.peers.none", encode_json(&Peers::default())?, None),
+        ("body.peers.none", encode_json(&DatasetPeers::default())?, None),
         ("body.servers", servers::body(&describe::servers(&states()))?, None),
         ("body.servers.none", servers::body(&describe::servers(&[]))?, None),
         ("params.called", asked(true, json!({"q": [5, 50.5]}))?, None),
@@ -248,7 +251,7 @@ fn meaning(name: &str, bytes: Bytes) -> Result<Value> {
     };
     match name.split('.').collect::<Vec<_>>()[..] {
         ["params", "peers", ..] => Ok(json!({"name": Describe::decode(bytes)?.name})),
-        ["body", "peers", ..] => again(serde_json::to_value(decode_json::<Peers>(&bytes, "peers")?)),
+        ["body", "peers", ..] => again(serde_json::to_value(decode_json::<DatasetPeers>(&bytes, "peers")?)),
         ["body", "servers", ..] => decode_json(&bytes, "servers"),
         ["params", "called", ..] => again(serde_json::to_value(CallRequest::<Value>::parse(&bytes)?)),
         ["body", "called", "piece"] => Ok(json!({"offset_bytes": ReadBody::decode(bytes)?.offset_bytes})),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use array::{Error, Result};
 use bytes::Bytes;
-use client::peers::{CHAIN_TIMEOUT, MAX_CHAIN, PEERS, Peers, of};
+use client::peers::{CHAIN_TIMEOUT, DatasetPeers, MAX_CHAIN, PEERS, of};
 use client::url::Url;
 use futures::future::join_all;
 use tokio::time::Instant;
@@ -47,7 +47,7 @@ impl Handler for PeersHandler {
         let deadline = call.operation.urgency().deadline.map(Instant::from_std);
         let left = deadline.map_or(CHAIN_TIMEOUT, |at| at.saturating_duration_since(Instant::now()));
         chain.extend(behind(&export, left.min(CHAIN_TIMEOUT) / 2).await);
-        call.operation.item(encode_json(&Peers { peers, chain })?, Bytes::new()).await
+        call.operation.item(encode_json(&DatasetPeers { peers, chain })?, Bytes::new()).await
     }
 }
 

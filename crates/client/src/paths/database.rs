@@ -172,7 +172,7 @@ impl PathDatabase {
             return Some(RememberedPath { path, of_neighbour: None });
         }
         let signature = Signature { rtt_secs: rtt_secs?, capacity_bytes_per_sec: None };
-        let hosts = self.neighbours(host).unwrap_or_default();
+        let hosts = self.neighbors(host).unwrap_or_default();
         let mut known = hosts.into_iter().filter_map(|of| Some((of, read(&self.0, of)?)));
         let fits =
             |path: &Path| path.signature(now, Direction::Up).is_some_and(|known| known.fits(&signature));
@@ -181,7 +181,7 @@ impl PathDatabase {
     }
 
     /// Returns hosts of the same network, the last updated one first.
-    fn neighbours(&self, host: IpAddr) -> rusqlite::Result<Vec<IpAddr>> {
+    fn neighbors(&self, host: IpAddr) -> rusqlite::Result<Vec<IpAddr>> {
         let find = "SELECT host FROM path WHERE network = ?1 ORDER BY told_at DESC LIMIT ?2";
         let mut rows = self.0.prepare(find)?;
         let found = rows.query_map(params![Network::of(host).to_string(), MAX_NEIGHBORS], |row| {

@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_told_outlives_the_process_and_serves_neighbours() {
+    async fn what_is_told_outlives_the_process_and_serves_neighbors() {
         let folder = tempfile::tempdir().unwrap();
         let host: IpAddr = HOST.parse().unwrap();
         let paths = Paths::in_folder(folder.path());

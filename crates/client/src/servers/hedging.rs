@@ -103,7 +103,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     #[test]
-    fn what_is_usual_is_learnt() {
+    fn what_is_usual_is_learned() {
         let mut lateness = LatenessEstimate::default();
         assert_eq!(lateness.late_after(None), LATE_WHEN_UNKNOWN);
         assert_eq!(lateness.late_after(Some(SECOND)), SECOND * 4);

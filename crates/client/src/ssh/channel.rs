@@ -58,7 +58,7 @@ impl SshChannel {
     /// # Errors
     /// `NotFound` if there is no `ssh` on this machine, `Invalid` for a malformed environment variable.
     pub(crate) async fn start(address: &SshAddress) -> Result<(Self, Link)> {
-        let wish = OpenRequest { path: address.path.clone(), direct: wants_direct()? };
+        let request = OpenRequest { path: address.path.clone(), direct: wants_direct()? };
         let mut process = command(address)?;
         let taken = "a process without its pipes";
         let mut output = process.stdin.take().ok_or_else(|| Error::internal(taken))?;
@@ -68,7 +68,7 @@ impl SshChannel {
         let mut listening = JoinSet::new();
         listening.spawn(pass_on(errors, Arc::clone(&complaints)));
         // Written to an empty pipe. An `ssh` that has ended already reports the reason by its exit code.
-        output.write_all(wish.line()?.as_bytes()).await.unwrap_or_default();
+        output.write_all(request.line()?.as_bytes()).await.unwrap_or_default();
         let (tell, told) = oneshot::channel();
         let link = link::carrier::tcp::over(GreetedStream::new(input, output, tell), address.authority());
         let host = address.authority();

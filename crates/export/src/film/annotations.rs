@@ -20,13 +20,13 @@ pub(super) fn annotations(view: &View, size: ImageSize, dataset: &Dataset) -> Re
         opacity: Vec::new(),
     };
     // In pictures of surfaces and slices alone, only slices have the colors of the transfer function.
-    let has_colours = view.mode != Mode::Surfaces || !view.slices.is_empty();
-    let transfer = view.transfer.as_ref().filter(|_| has_colours);
+    let has_colors = view.mode != Mode::Surfaces || !view.slices.is_empty();
+    let transfer = view.transfer.as_ref().filter(|_| has_colors);
     let transfer = transfer.map(|transfer| legend(&transfer.map, transfer.range));
-    let colours = view.color_by.as_ref().zip(view.colours_in(dataset)?).and_then(|(by, (_, array, at))| {
+    let colors = view.color_by.as_ref().zip(view.colours_in(dataset)?).and_then(|(by, (_, array, at))| {
         Some((values_of(array, &at), legend(by.map.as_deref()?, by.range?)))
     });
-    let colour_of = |level: usize| Key {
+    let color_of = |level: usize| Key {
         color: grid_colour(level, array.levels.len()),
         text: format!("grids of level {level}"),
     };
@@ -35,7 +35,7 @@ pub(super) fn annotations(view: &View, size: ImageSize, dataset: &Dataset) -> Re
     let has_grids = view.grids && dataset.grids_of(array).is_some();
     let levels = (0..if has_grids { array.levels.len() } else { 0 }).rev();
     let when = time_text(dataset, array, view.time);
-    let (what, values, transfer, surfaces) = match colours {
+    let (what, values, transfer, surfaces) = match colors {
         // Names the array and the values of its surfaces, which have no colors of their own.
         Some((values, legend)) => {
             let at: Vec<String> =
@@ -55,7 +55,7 @@ pub(super) fn annotations(view: &View, size: ImageSize, dataset: &Dataset) -> Re
         spans: [AxisKind::X, AxisKind::Y, AxisKind::Z].map(|kind| span(array, kind)),
         values,
         title: [what, when].into_iter().flatten().collect::<Vec<_>>().join("   "),
-        keys: surfaces.into_iter().chain(levels.map(colour_of)).collect(),
+        keys: surfaces.into_iter().chain(levels.map(color_of)).collect(),
         transfer,
         is_dark: brightness < 3 * 128,
     })
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn notes_say_whose_colours_they_are() {
+    fn notes_say_whose_colors_they_are() {
         let mut dataset = mesh();
         let mut heat = dataset.arrays[0].clone();
         (heat.name, heat.units) = ("heat".into(), "K".into());
@@ -227,7 +227,7 @@ mod tests {
         let name = &dataset.arrays[0].name;
         let title = format!("{name} [kg] = 0.5, coloured by heat [K]   ");
         assert!(found.title.starts_with(&title), "{}", found.title);
-        assert!(found.keys.is_empty(), "surfaces have no colours of their own");
+        assert!(found.keys.is_empty(), "surfaces have no colors of their own");
         dataset.arrays[2].axes[0].kind = AxisKind::Channel;
         dataset.arrays[2].axes[0].name = "c".into();
         let at = json!({"array": "heat", "at": {"c": 2}, "range": [3.0, 9.0], "map": "magma"});

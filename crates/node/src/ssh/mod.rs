@@ -37,10 +37,10 @@ const CONNECTION_VARIABLE: &str = "SSH_CONNECTION";
 pub async fn serve(context: Context, registry: OperationRegistry) -> Result<()> {
     let (mut input, mut output) = stdio::take()?;
     let mut early = BytesMut::new();
-    let wish = tokio::time::timeout(REQUEST_TIMEOUT, read_request(&mut input, &mut early)).await;
-    let wish =
-        wish.unwrap_or_else(|_| Err(Error::new(ErrorKind::TimedOut, "expected a request, found none")))?;
-    let (location, array) = location(&wish.path).split_array();
+    let request = tokio::time::timeout(REQUEST_TIMEOUT, read_request(&mut input, &mut early)).await;
+    let request =
+        request.unwrap_or_else(|_| Err(Error::new(ErrorKind::TimedOut, "expected a request, found none")))?;
+    let (location, array) = location(&request.path).split_array();
     let options = ServerOptions {
         locations: vec![location],
         listen: Listen::At(SocketAddr::new(reached_at().unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)), 0)),
@@ -61,7 +61,7 @@ pub async fn serve(context: Context, registry: OperationRegistry) -> Result<()> 
     };
     let (greeting, ready) = match opened {
         Ok(shared) => {
-            let node = if wish.direct { listen(&options, &shared, &registry).await } else { None };
+            let node = if request.direct { listen(&options, &shared, &registry).await } else { None };
             (greeting(array, node.as_ref()), Some((shared, node)))
         }
         Err(error) => (Greeting { error: Some(ErrorReport::from(&error)), ..greeting(array, None) }, None),

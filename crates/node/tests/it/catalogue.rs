@@ -8,7 +8,7 @@ use array::conformance::check_source;
 use array::{Error, ErrorKind, Priority, Result, Selection, Source, Urgency};
 use bytes::Bytes;
 use client::directories::UserDirectories;
-use client::peers::{MAX_CHAIN, PEERS, Peers};
+use client::peers::{DatasetPeers, MAX_CHAIN, PEERS};
 use client::servers::Sharing;
 use client::url::{Location, Url};
 use node::assemble::assemble;
@@ -188,7 +188,7 @@ impl Handler for Through {
     }
 
     fn begin(&self, _parameters: Bytes) -> Result<BeginOutcome<()>> {
-        encode_json(&Peers { peers: Vec::new(), chain: self.0.clone() }).map(BeginOutcome::Answered)
+        encode_json(&DatasetPeers { peers: Vec::new(), chain: self.0.clone() }).map(BeginOutcome::Answered)
     }
 
     async fn run(&self, (): (), _call: &OperationCall) -> Result<()> {

@@ -48,7 +48,7 @@ pub trait Opener: Send + Sync {
     fn open(&self, location: Location, meaning: Option<Meaning>) -> BoxFuture<'static, Result<Stack>>;
 
     /// Meaning of the arrays of files, as given by the user.
-    fn said_meaning(&self) -> Option<Meaning>;
+    fn default_meaning(&self) -> Option<Meaning>;
 
     /// Minimum interval between requests to other servers for their data sets and peers.
     fn asks_again_after(&self) -> Duration;
@@ -122,7 +122,7 @@ impl Export {
         Self {
             name,
             location,
-            meaning: Mutex::new(opener.said_meaning()),
+            meaning: Mutex::new(opener.default_meaning()),
             opener,
             current: Arc::default(),
             lazy,
@@ -338,7 +338,7 @@ impl Export {
 
 /// Opens a stack, and checks that it can be described and that its data do not come from the server of this name.
 async fn fresh(location: Location, opener: &dyn Opener, server_name: Option<&str>) -> Result<Stack> {
-    let stack = opener.open(location, opener.said_meaning()).await?;
+    let stack = opener.open(location, opener.default_meaning()).await?;
     stack.source.describe().await?;
     if let Some(server_name) = server_name {
         peers::check_upstream(&stack, server_name).await?;
@@ -378,7 +378,7 @@ pub struct Exports {
 
 /// Opens and describes a location, so that errors show at the start.
 async fn described(location: &Location, opener: &dyn Opener) -> Result<(Stack, Arc<Dataset>)> {
-    let stack = opener.open(location.clone(), opener.said_meaning()).await?;
+    let stack = opener.open(location.clone(), opener.default_meaning()).await?;
     let dataset = stack.source.describe().await?;
     Ok((stack, dataset))
 }
@@ -745,7 +745,7 @@ mod tests {
             .boxed()
         }
 
-        fn said_meaning(&self) -> Option<Meaning> {
+        fn default_meaning(&self) -> Option<Meaning> {
             None
         }
 
@@ -807,7 +807,7 @@ mod tests {
             OpensHere.open("synthetic:waves?shape=4,5,6".parse().expect("a location"), meaning)
         }
 
-        fn said_meaning(&self) -> Option<Meaning> {
+        fn default_meaning(&self) -> Option<Meaning> {
             None
         }
 

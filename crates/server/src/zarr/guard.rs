@@ -31,19 +31,19 @@ pub(super) struct GuardState {
 }
 
 /// Passes requests of clients with the required rights.
-pub(super) async fn guard(State(door): State<GuardState>, request: Request, next: Next) -> Response {
+pub(super) async fn guard(State(state): State<GuardState>, request: Request, next: Next) -> Response {
     let headers = request.headers();
     let Some(&from) = request.extensions().get::<RequestPeer>() else { return refused("nobody asked") };
-    let host = match door.names.host(headers) {
+    let host = match state.names.host(headers) {
         Ok(host) => host,
         Err(why) => return refused(&why),
     };
-    if headers.contains_key(header::AUTHORIZATION) && door.names.came_unencrypted(headers, from) {
+    if headers.contains_key(header::AUTHORIZATION) && state.names.came_unencrypted(headers, from) {
         return refused(&exposed("let the proxy speak https"));
     }
     let is_page_of_another_site =
-        door.names.check_origin(headers, &host, from).is_err() || is_of_another_site(headers);
-    let page = allowed_page(headers, door.service.admission.readers()).filter(|_| is_page_of_another_site);
+        state.names.check_origin(headers, &host, from).is_err() || is_of_another_site(headers);
+    let page = allowed_page(headers, state.service.admission.readers()).filter(|_| is_page_of_another_site);
     if is_page_of_another_site && page.is_none() {
         return refused(
             "pages of this site may not read here; `corridor serve --cors ORIGIN` lets them, with a token of their own",
@@ -52,9 +52,9 @@ pub(super) async fn guard(State(door): State<GuardState>, request: Request, next
     if request.method() == Method::OPTIONS {
         return with_cors(StatusCode::NO_CONTENT.into_response(), page);
     }
-    let is_reader = match door.service.admission.right(bearer(headers)) {
+    let is_reader = match state.service.admission.right(bearer(headers)) {
         Err(error) => {
-            metrics::add(&door.service.shared.metrics.denied, 1);
+            metrics::add(&state.service.shared.metrics.denied, 1);
             let ask = [(header::WWW_AUTHENTICATE, "Bearer")];
             let how =
                 "the token that `corridor serve` printed is sent in the header `Authorization: Bearer TOKEN`";

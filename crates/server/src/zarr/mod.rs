@@ -59,14 +59,14 @@ pub(crate) struct Caller {
 /// Creates the router of the part of a site that requires a token: Zarr, and the report on the network path to the
 /// client.
 pub fn router(service: Arc<Service>, names: Arc<ServerNames>) -> Router {
-    let door = GuardState { service: Arc::clone(&service), names };
+    let guarded = GuardState { service: Arc::clone(&service), names };
     Router::new()
         .route("/zarr/{*path}", reading(tree::in_arrays))
         .route("/ome/{*path}", reading(tree::in_images))
         .route(guard::PATH, get(path_to_caller))
         .route(guard::METRICS, get(metrics))
         .with_state(service)
-        .layer(middleware::from_fn_with_state(door, guard::guard))
+        .layer(middleware::from_fn_with_state(guarded, guard::guard))
 }
 
 async fn metrics(State(service): State<Arc<Service>>) -> Response {
