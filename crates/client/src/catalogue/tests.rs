@@ -212,15 +212,15 @@ async fn times_that_go_on_regularly_stay_regular() {
 
 /// A data set that becomes another one.
 #[derive(Clone)]
-struct Changing(Arc<Mutex<Arc<MemorySource>>>);
+struct ReplaceableSource(Arc<Mutex<Arc<MemorySource>>>);
 
-impl Changing {
+impl ReplaceableSource {
     fn now(&self) -> Arc<MemorySource> {
         self.0.lock().clone()
     }
 }
 
-impl Source for Changing {
+impl Source for ReplaceableSource {
     fn describe(&self) -> BoxFuture<'static, Result<Arc<Dataset>>> {
         self.now().describe()
     }
@@ -241,7 +241,7 @@ fn urgent(key: BlockKey) -> (Want, WantHandle) {
 #[tokio::test]
 async fn a_data_set_that_changes_makes_all_of_the_catalogue_stale() {
     let block = [2, 2, 6, 5];
-    let changing = Changing(Arc::new(Mutex::new(steps(4, 4.0, &block, 9))));
+    let changing = ReplaceableSource(Arc::new(Mutex::new(steps(4, 4.0, &block, 9))));
     let entries = || vec![entry("a", steps(4, 0.0, &block, 1)), entry("b", changing.clone())];
     for is_read in [true, false] {
         let catalogue = Catalogue::new(entries()).unwrap();
@@ -265,9 +265,9 @@ async fn a_data_set_that_changes_makes_all_of_the_catalogue_stale() {
 }
 
 /// Counts how often it is asked for many reads.
-struct Grouped(Changing, Arc<AtomicUsize>);
+struct GroupedSource(ReplaceableSource, Arc<AtomicUsize>);
 
-impl Source for Grouped {
+impl Source for GroupedSource {
     fn describe(&self) -> BoxFuture<'static, Result<Arc<Dataset>>> {
         self.0.describe()
     }
@@ -290,11 +290,13 @@ impl Source for Grouped {
 async fn many_reads_ask_each_data_set_once_and_end_each_for_itself() {
     let block = [2, 2, 6, 5];
     let asked = Arc::new(AtomicUsize::new(0));
-    let parts: Vec<Changing> = [(3, 0.0, 1), (4, 3.0, 77), (2, 7.0, 150)]
-        .map(|(times, origin, first)| Changing(Arc::new(Mutex::new(steps(times, origin, &block, first)))))
+    let parts: Vec<ReplaceableSource> = [(3, 0.0, 1), (4, 3.0, 77), (2, 7.0, 150)]
+        .map(|(times, origin, first)| {
+            ReplaceableSource(Arc::new(Mutex::new(steps(times, origin, &block, first))))
+        })
         .into();
     let entries = parts.iter().zip(["a", "b", "c"]);
-    let entries = entries.map(|(part, name)| entry(name, Grouped(part.clone(), Arc::clone(&asked))));
+    let entries = entries.map(|(part, name)| entry(name, GroupedSource(part.clone(), Arc::clone(&asked))));
     let catalogue = Catalogue::new(entries.collect()).unwrap();
     let texts = ["0", "1, 0", "2:5", "8", "", "3:7:2", "4, 1, 2:4", "0:0", "5, 0:0"];
     let many = async |texts: &[&str]| {

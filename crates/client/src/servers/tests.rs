@@ -22,7 +22,7 @@ mod replaced;
 
 /// Behavior of a simulated server when it is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
+enum SimulatedMode {
     Up,
     /// Everything fails, also what is under way.
     Down,
@@ -39,7 +39,7 @@ struct Simulated {
     changed: Arc<OnceLock<Arc<MemorySource>>>,
     rate_bytes_per_sec: Arc<Mutex<f64>>,
     latency: Duration,
-    mode: Arc<watch::Sender<Mode>>,
+    mode: Arc<watch::Sender<SimulatedMode>>,
     free_at: Arc<Mutex<Instant>>,
     /// Requests begun, and bytes answered.
     asked: Arc<Mutex<(u64, u64)>>,
@@ -56,7 +56,7 @@ impl Simulated {
             changed: Arc::default(),
             rate_bytes_per_sec: Arc::new(Mutex::new(rate_bytes_per_sec)),
             latency: Duration::from_millis(latency_millis),
-            mode: Arc::new(watch::channel(Mode::Up).0),
+            mode: Arc::new(watch::channel(SimulatedMode::Up).0),
             free_at: Arc::new(Mutex::new(Instant::now())),
             asked: Arc::default(),
             broken_row: Arc::default(),
@@ -73,7 +73,7 @@ impl Simulated {
         }
     }
 
-    fn set(&self, mode: Mode) {
+    fn set(&self, mode: SimulatedMode) {
         self.mode.send_replace(mode);
     }
 
@@ -90,7 +90,7 @@ impl Simulated {
     }
 
     fn current(&self) -> Arc<MemorySource> {
-        if *self.mode.borrow() != Mode::Changed {
+        if *self.mode.borrow() != SimulatedMode::Changed {
             return Arc::clone(&self.here);
         }
         let changed = self.changed.get_or_init(|| {
@@ -115,12 +115,12 @@ impl Simulated {
         loop {
             let now = *mode.borrow_and_update();
             match now {
-                Mode::Down => {
+                SimulatedMode::Down => {
                     sleep(self.latency).await;
                     return Err(Error::new(ErrorKind::Unreachable, "the server died"));
                 }
-                Mode::Silent => mode.changed().await.expect("the sender lives"),
-                Mode::Up | Mode::Changed => {
+                SimulatedMode::Silent => mode.changed().await.expect("the sender lives"),
+                SimulatedMode::Up | SimulatedMode::Changed => {
                     tokio::select! {
                         () = sleep_until(done_at) => {
                             self.asked.lock().1 += bytes;
@@ -156,7 +156,7 @@ impl Source for Simulated {
     fn describe(&self) -> BoxFuture<'static, Result<Arc<Dataset>>> {
         let this = self.clone();
         async move {
-            if matches!(*this.mode.borrow(), Mode::Down | Mode::Silent) {
+            if matches!(*this.mode.borrow(), SimulatedMode::Down | SimulatedMode::Silent) {
                 this.transfer(0).await?;
             }
             Ok(this.current().dataset())
@@ -302,7 +302,7 @@ async fn small_reads_of_one_call_are_asked_of_each_server_together() {
         let begun = Instant::now();
         let (ends, ()) = tokio::join!(read_rows(&*group, (0..8192).map(|n| n * 5 % 8192)), async {
             sleep(Duration::from_millis(300)).await;
-            servers[0].set(Mode::Down);
+            servers[0].set(SimulatedMode::Down);
         });
         for (row, end) in ends {
             let start = usize::try_from(row * 4096).unwrap();
@@ -333,7 +333,7 @@ async fn a_read_that_fails_is_the_only_one_of_its_call_that_does() {
             _ => assert!(end.unwrap() == whole[start..start + 4096], "row {row}"),
         }
     }
-    servers.iter().for_each(|server| server.set(Mode::Down));
+    servers.iter().for_each(|server| server.set(SimulatedMode::Down));
     let ends = timeout(Duration::from_secs(60), read_rows(&*group, 0..100)).await.expect("an end");
     assert!(ends.iter().all(|(_, end)| end.as_ref().is_err_and(|e| e.kind() == ErrorKind::Unreachable)));
 }
@@ -360,7 +360,7 @@ async fn reads_of_one_call_are_never_of_two_states() {
     };
     let (rows, large, ()) = tokio::join!(rows, large, async {
         sleep(Duration::from_millis(500)).await;
-        servers.iter().for_each(|server| server.set(Mode::Changed));
+        servers.iter().for_each(|server| server.set(SimulatedMode::Changed));
     });
     let large = large.into_iter().enumerate().map(|(n, end)| (n * 32 * 4096, end));
     let rows = rows.into_iter().map(|(row, end)| (usize::try_from(row).unwrap() * 4096, end));
@@ -423,14 +423,14 @@ async fn a_server_that_dies_is_not_missed_and_takes_work_again_when_it_returns()
     let group = group(&servers, SharingRule::Spread);
     let (_, ()) = tokio::join!(read_all(&*group, &here), async {
         sleep(Duration::from_millis(500)).await;
-        servers[0].set(Mode::Down);
+        servers[0].set(SimulatedMode::Down);
     });
     let away = group.states()[0].away.clone().unwrap();
     assert_eq!(away.kind(), ErrorKind::Unreachable, "{away}");
     let before = servers[0].answered_bytes();
     sleep(Duration::from_secs(60)).await;
     let looked = servers[0].asked();
-    servers[0].set(Mode::Up);
+    servers[0].set(SimulatedMode::Up);
     sleep(Duration::from_secs(11)).await;
     assert!(servers[0].asked() - looked <= 2 && looked < 40, "looked at {looked} times in a minute");
     read_all(&*group, &here).await;
@@ -444,11 +444,11 @@ async fn a_silent_server_is_not_waited_for() {
     let group = group(&servers, SharingRule::Spread);
     let (took, ()) = tokio::join!(read_all(&*group, &here), async {
         sleep(Duration::from_millis(500)).await;
-        servers[0].set(Mode::Silent);
+        servers[0].set(SimulatedMode::Silent);
     });
     assert!(took < 6.0, "{took} s; 3.3 s for one server alone, and 2 s to notice");
     assert_eq!(group.states()[0].away.as_ref().unwrap().kind(), ErrorKind::TimedOut);
-    servers[0].set(Mode::Up);
+    servers[0].set(SimulatedMode::Up);
     sleep(Duration::from_secs(11)).await;
     assert_eq!(group.states()[0].away, None);
 }
@@ -460,9 +460,9 @@ async fn the_last_server_may_take_its_time() {
     let group = group(&servers, SharingRule::Spread);
     read_all(&*group, &here).await;
     let (_, ()) = tokio::join!(read_all(&*group, &here), async {
-        servers[0].set(Mode::Silent);
+        servers[0].set(SimulatedMode::Silent);
         sleep(Duration::from_secs(600)).await;
-        servers[0].set(Mode::Up);
+        servers[0].set(SimulatedMode::Up);
     });
 }
 
@@ -473,7 +473,7 @@ async fn with_none_left_one_error_names_every_server_and_why() {
     let group = group(&servers, SharingRule::Spread);
     let (result, ()) = tokio::join!(read(&*group, ""), async {
         sleep(Duration::from_millis(100)).await;
-        servers.iter().for_each(|s| s.set(Mode::Down));
+        servers.iter().for_each(|s| s.set(SimulatedMode::Down));
     });
     let error = result.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unreachable);
@@ -488,11 +488,11 @@ async fn with_none_left_one_error_names_every_server_and_why() {
 async fn a_server_of_another_state_is_left_out_and_never_mixed_in() {
     let here = data(8 << 20);
     let servers = [10.0, 10.0, 10.0].map(|rate| Simulated::new(&here, rate * MB, 20));
-    servers[2].set(Mode::Changed);
+    servers[2].set(SimulatedMode::Changed);
     let group = group(&servers, SharingRule::Spread);
     let (_, ()) = tokio::join!(read_all(&*group, &here), async {
         sleep(Duration::from_millis(150)).await;
-        servers[1].set(Mode::Changed);
+        servers[1].set(SimulatedMode::Changed);
     });
     for n in [1, 2] {
         let away = group.states()[n].away.clone().unwrap();
@@ -500,7 +500,7 @@ async fn a_server_of_another_state_is_left_out_and_never_mixed_in() {
         assert!(away.to_string().contains("as on the other servers"), "{away}");
     }
     // When the last one changes, the data are stale, and then the new ones.
-    servers[0].set(Mode::Changed);
+    servers[0].set(SimulatedMode::Changed);
     assert_eq!(read(&*group, "").await.unwrap_err().kind(), ErrorKind::Stale);
     assert!(read(&*group, "0:3").await.unwrap().iter().all(|&b| b == 0xEE));
     assert!(group.states().iter().all(|s| s.away.is_none()));
@@ -521,9 +521,9 @@ async fn blocks_are_answered_by_their_homes() {
         first.iter().zip(&second).all(|(a, b)| a * 2 == *b),
         "the same homes again: {first:?}, {second:?}"
     );
-    servers[3].set(Mode::Down);
+    servers[3].set(SimulatedMode::Down);
     assert!(fetch(&*group, &keys).await.values().all(|c| c.result.is_ok()), "the second homes answer");
-    servers[2].set(Mode::Down);
+    servers[2].set(SimulatedMode::Down);
     let answers = fetch(&*group, &keys).await;
     let lost = answers.values().filter(|c| c.result.is_err()).count();
     assert!(lost > 0 && lost < 64, "{lost} blocks have both homes there");
@@ -542,9 +542,9 @@ async fn a_few_stragglers_are_asked_of_another_server_too() {
         let (answers, ()) = tokio::join!(fetch(&*group, chunk), async {
             if chunk[0].index % 128 == 0 {
                 // Hangs for a moment that is too short to call it silent.
-                servers[0].set(Mode::Silent);
+                servers[0].set(SimulatedMode::Silent);
                 sleep(Duration::from_millis(1500)).await;
-                servers[0].set(Mode::Up);
+                servers[0].set(SimulatedMode::Up);
             }
         });
         assert!(answers.values().all(|c| c.result.is_ok()));
@@ -556,9 +556,9 @@ async fn a_few_stragglers_are_asked_of_another_server_too() {
 }
 
 /// Repeatable numbers.
-struct Random(u64);
+struct RandomNumbers(u64);
 
-impl Random {
+impl RandomNumbers {
     fn index(&mut self, len: usize) -> usize {
         usize::try_from(self.below(len as u64)).expect("an index")
     }
@@ -574,7 +574,7 @@ async fn whatever_befalls_all_servers_but_one_nobody_sees_an_error_or_a_wrong_by
     let here = data(2 << 20);
     let whole = read(&*here, "").await.unwrap();
     for seed in 0..80 {
-        let mut random = Random(seed);
+        let mut random = RandomNumbers(seed);
         let count = 1 + random.below(5);
         let servers: Vec<_> = (0..count)
             .map(|_| Simulated::new(&here, (1 + random.below(50)) as f64 * MB / 2.0, random.below(80)))
@@ -589,7 +589,14 @@ async fn whatever_befalls_all_servers_but_one_nobody_sees_an_error_or_a_wrong_by
             loop {
                 sleep(Duration::from_millis(random.below(400))).await;
                 let victim = random.index(servers.len());
-                let fates = [Mode::Up, Mode::Up, Mode::Down, Mode::Silent, Mode::Changed, Mode::Down];
+                let fates = [
+                    SimulatedMode::Up,
+                    SimulatedMode::Up,
+                    SimulatedMode::Down,
+                    SimulatedMode::Silent,
+                    SimulatedMode::Changed,
+                    SimulatedMode::Down,
+                ];
                 let fate = fates[random.index(fates.len())];
                 if victim != lucky {
                     servers[victim].set(fate);

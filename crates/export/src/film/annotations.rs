@@ -41,7 +41,7 @@ pub(super) fn annotations(view: &View, size: ImageSize, dataset: &Dataset) -> Re
             let at: Vec<String> =
                 view.surfaces.iter().map(|s| Key::of_value(s.color, s.value, "").text).collect();
             let shown = if at.is_empty() { own } else { format!("{own} = {}", at.join(", ")) };
-            (Some(format!("{shown}, coloured by {values}")), values, Some(legend), Vec::new())
+            (Some(format!("{shown}, colored by {values}")), values, Some(legend), Vec::new())
         }
         // The legend names the array, if there is one.
         None => (transfer.is_none().then(|| own.clone()), own, transfer, surfaces),
@@ -225,7 +225,7 @@ mod tests {
             ("heat [K]", "magma", [3.0, 9.0])
         );
         let name = &dataset.arrays[0].name;
-        let title = format!("{name} [kg] = 0.5, coloured by heat [K]   ");
+        let title = format!("{name} [kg] = 0.5, colored by heat [K]   ");
         assert!(found.title.starts_with(&title), "{}", found.title);
         assert!(found.keys.is_empty(), "surfaces have no colors of their own");
         dataset.arrays[2].axes[0].kind = AxisKind::Channel;

@@ -116,9 +116,9 @@ async fn years_on_three_servers_are_one_array_and_the_copy_of_one_that_ends_goes
 }
 
 /// Fails whatever it is asked.
-struct Failing(&'static str);
+struct FailingHandler(&'static str);
 
-impl Handler for Failing {
+impl Handler for FailingHandler {
     type Work = ();
 
     fn name(&self) -> &'static str {
@@ -142,7 +142,7 @@ async fn half_of_a_series_is_never_taken_for_all_of_it() {
     let mut gone = Served::start(&[&late]).await;
     gone.task.shutdown().await;
     let mut registry = of_data_server();
-    registry.add(Failing("describe"));
+    registry.add(FailingHandler("describe"));
     // It says what it has, and then no more.
     let broken = Served::with(&[&late], registry, Limits::default()).await;
     for second in [&gone, &broken] {
@@ -178,9 +178,9 @@ async fn a_circle_through_a_catalogue_is_refused() {
 }
 
 /// Says that its data come through these servers.
-struct Through(Vec<String>);
+struct ChainHandler(Vec<String>);
 
-impl Handler for Through {
+impl Handler for ChainHandler {
     type Work = ();
 
     fn name(&self) -> &'static str {
@@ -199,7 +199,7 @@ impl Handler for Through {
 /// A server of data that come through so many others.
 async fn through(location: &str, servers: std::ops::Range<usize>) -> Served {
     let mut registry = of_data_server();
-    registry.add(Through(servers.map(|n| format!("server-{n}")).collect()));
+    registry.add(ChainHandler(servers.map(|n| format!("server-{n}")).collect()));
     Served::with(&[location], registry, Limits::default()).await
 }
 

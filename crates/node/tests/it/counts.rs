@@ -18,7 +18,7 @@ use stream::{StillRequest, render_still};
 use crate::common::{Served, read};
 
 #[derive(Default)]
-struct Counts {
+struct SourceCalls {
     describes: AtomicU64,
     calls: AtomicU64,
     wants: AtomicU64,
@@ -26,12 +26,12 @@ struct Counts {
     bytes: AtomicU64,
 }
 
-struct Counted {
+struct CallCountingSource {
     inner: Arc<dyn Source>,
-    counts: Arc<Counts>,
+    counts: Arc<SourceCalls>,
 }
 
-impl Source for Counted {
+impl Source for CallCountingSource {
     fn describe(&self) -> BoxFuture<'static, Result<Arc<Dataset>>> {
         self.counts.describes.fetch_add(1, Ordering::Relaxed);
         self.inner.describe()
@@ -59,9 +59,9 @@ impl Source for Counted {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_picture_of_one_gigabyte_fetches_little_more_than_it_shows() {
     let served = Served::start(&["synthetic:waves?shape=1024,1024,1024&dtype=u8"]).await;
-    let counts = Arc::new(Counts::default());
+    let counts = Arc::new(SourceCalls::default());
     let remote = Arc::new(RemoteSource::new(served.dialer(), String::new()));
-    let source = Arc::new(Counted { inner: remote, counts: Arc::clone(&counts) });
+    let source = Arc::new(CallCountingSource { inner: remote, counts: Arc::clone(&counts) });
     let size = ImageSize { width: 256, height: 200 };
     let request = StillRequest { view: None, colour_map: None, size, means: (64 << 20).into() };
     let still = render_still(source, request, |_, _| ()).await.unwrap();

@@ -23,13 +23,13 @@ const WAVES: &str = "synthetic:waves?shape=16,16,16&dtype=u8";
 const DATAGRAM_BYTES: usize = 65_535;
 
 /// Counts how often it was begun.
-struct Counting {
+struct CountingHandler {
     name: &'static str,
     only_reads: bool,
     begun: Arc<AtomicU64>,
 }
 
-impl Handler for Counting {
+impl Handler for CountingHandler {
     type Work = ();
 
     fn name(&self) -> &'static str {
@@ -93,8 +93,8 @@ async fn connect(address: SocketAddr, served: &Served, tasks: &mut JoinSet<()>) 
 async fn what_does_more_than_read_waits_until_it_is_proven_who_asks() {
     let (look, act) = (Arc::<AtomicU64>::default(), Arc::<AtomicU64>::default());
     let mut registry = of_data_server();
-    registry.add(Counting { name: "look", only_reads: true, begun: Arc::clone(&look) });
-    registry.add(Counting { name: "act", only_reads: false, begun: Arc::clone(&act) });
+    registry.add(CountingHandler { name: "look", only_reads: true, begun: Arc::clone(&look) });
+    registry.add(CountingHandler { name: "act", only_reads: false, begun: Arc::clone(&act) });
     let served = Served::with(&[WAVES], registry, Limits::default()).await;
     let (opening, is_open) = watch::channel(true);
     let mut tasks = JoinSet::new();
@@ -127,7 +127,7 @@ async fn what_does_more_than_read_waits_until_it_is_proven_who_asks() {
 async fn who_is_not_proven_yet_takes_no_place_of_a_client_and_leaves_where_there_is_none() {
     let look = Arc::<AtomicU64>::default();
     let mut registry = of_data_server();
-    registry.add(Counting { name: "look", only_reads: true, begun: Arc::clone(&look) });
+    registry.add(CountingHandler { name: "look", only_reads: true, begun: Arc::clone(&look) });
     let served = Served::with(&[WAVES], registry, Limits { most_members: 1, ..Limits::default() }).await;
     let (opening, is_open) = watch::channel(true);
     let mut tasks = JoinSet::new();

@@ -19,7 +19,7 @@ use crate::common::Served;
 const WAVES: &str = "synthetic:waves?shape=16,16,16&dtype=u8";
 
 /// Adds a number to a total: `+` says the total at once, `=` says nothing, `?` waits for ever.
-struct Add(Arc<Totals>);
+struct AddHandler(Arc<Totals>);
 
 #[derive(Default)]
 struct Totals {
@@ -36,7 +36,7 @@ impl Drop for Stopped<'_> {
     }
 }
 
-impl Handler for Add {
+impl Handler for AddHandler {
     type Work = ();
 
     fn name(&self) -> &'static str {
@@ -85,7 +85,7 @@ impl RemoteOperation for AddRequest {
 async fn served() -> (Served, Arc<Totals>) {
     let totals = Arc::new(Totals::default());
     let mut registry = of_data_server();
-    registry.add(Add(Arc::clone(&totals)));
+    registry.add(AddHandler(Arc::clone(&totals)));
     (Served::with(&[WAVES], registry, Limits::default()).await, totals)
 }
 

@@ -85,15 +85,15 @@ async fn a_dead_server_does_not_say_what_the_data_are() {
     let servers = two(&here);
     let group = remembering(&servers);
     read_all(&*group, &here).await;
-    servers[0].set(Mode::Down);
-    servers[1].set(Mode::Changed);
+    servers[0].set(SimulatedMode::Down);
+    servers[1].set(SimulatedMode::Changed);
     assert_eq!(read(&*group, "").await.unwrap_err().kind(), ErrorKind::Stale);
     for _ in 0..3 {
         assert!(is_new(&read(&*group, "").await.unwrap()));
         sleep(Duration::from_secs(20)).await;
     }
     // Back with what it had: left out. With what the other has: used.
-    for (mode, away) in [(Mode::Up, Some(ErrorKind::Stale)), (Mode::Changed, None)] {
+    for (mode, away) in [(SimulatedMode::Up, Some(ErrorKind::Stale)), (SimulatedMode::Changed, None)] {
         servers[0].set(mode);
         sleep(Duration::from_secs(21)).await;
         assert_eq!(group.states()[0].away.as_ref().map(Error::kind), away, "{mode:?}");
@@ -108,11 +108,11 @@ async fn what_the_first_was_left_out_for_is_shown_when_the_last_with_the_old_dat
         let servers = two(&here);
         let group = remembering(&servers);
         read_all(&*group, &here).await;
-        servers[0].set(Mode::Changed);
+        servers[0].set(SimulatedMode::Changed);
         read_all(&*group, &here).await;
         sleep(Duration::from_secs(60)).await;
         assert_eq!(group.states()[0].away.as_ref().map(Error::kind), Some(ErrorKind::Stale));
-        servers[1].set(Mode::Down);
+        servers[1].set(SimulatedMode::Down);
         let end = if is_many { read_one(&group).await } else { read(&*group, "").await.map(drop) };
         assert_eq!(end.unwrap_err().kind(), ErrorKind::Stale);
         assert!(is_new(&read(&*group, "").await.unwrap()));
@@ -127,15 +127,15 @@ async fn read_one(group: &Arc<Servers>) -> Result<()> {
 async fn other_data_are_never_shown_in_place_of_those_whose_servers_are_away() {
     let here = data(1 << 20);
     let servers = two(&here);
-    servers[1].set(Mode::Changed);
+    servers[1].set(SimulatedMode::Changed);
     let group = remembering(&servers);
     read_all(&*group, &here).await;
-    servers[0].set(Mode::Down);
+    servers[0].set(SimulatedMode::Down);
     for _ in 0..3 {
         assert_eq!(read(&*group, "").await.unwrap_err().kind(), ErrorKind::Unreachable);
         sleep(Duration::from_secs(20)).await;
     }
-    servers[0].set(Mode::Up);
+    servers[0].set(SimulatedMode::Up);
     sleep(Duration::from_secs(11)).await;
     read_all(&*group, &here).await;
 }
