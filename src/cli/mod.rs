@@ -409,7 +409,7 @@ pub(crate) struct RenderOptions {
     /// Fields of the view.
     #[command(flatten)]
     pub(crate) fields: ViewOptions,
-    /// Range of values that the colours cover: `usual`, `full` or LOW,HIGH [default: usual].
+    /// Range of values that the colors cover: `usual`, `full` or LOW,HIGH [default: usual].
     ///
     /// `usual` leaves out a few outliers and what looks like padding. The option is for cases in which neither --tf nor
     /// --view gives a range.
@@ -421,7 +421,7 @@ pub(crate) struct RenderOptions {
     pub(crate) time: Option<String>,
     /// Draw the volume's box with its extent, a scale bar, legends and the time into the picture.
     ///
-    /// Legends are for the colours of values, of isosurfaces and of the levels of --grids.
+    /// Legends are for the colors of values, of isosurfaces and of the levels of --grids.
     #[arg(long)]
     pub(crate) annotate: bool,
     /// Path of the camera from the first picture to the last: a turn, or the cameras of a JSON file.

@@ -136,7 +136,7 @@ pub(super) struct Scheduler {
     lateness: LatenessEstimate,
     allowance: HedgeBudget,
     /// Whether a server has become unavailable since the last pass, so that items may have lost their last candidate.
-    somebody_left: bool,
+    server_left: bool,
 }
 
 impl Scheduler {
@@ -159,7 +159,7 @@ impl Scheduler {
             next_ticket: 0,
             lateness: LatenessEstimate::default(),
             allowance: HedgeBudget::default(),
-            somebody_left: false,
+            server_left: false,
         }
     }
 
@@ -203,7 +203,7 @@ impl Scheduler {
     /// Returns the items that are assigned now, by their tickets, and those that no server can do.
     pub(super) fn assign(&mut self, now: Duration) -> Vec<(u64, Option<Assignment>)> {
         let mut out = Vec::new();
-        if std::mem::take(&mut self.somebody_left) {
+        if std::mem::take(&mut self.server_left) {
             self.give_up(&mut out);
         }
         let mut passed_over = 0;
@@ -372,7 +372,7 @@ impl Scheduler {
             &mut self.members[member].health,
             ServerHealth::Away { why, failed_attempts: 0 },
         );
-        self.somebody_left = true;
+        self.server_left = true;
         before == ServerHealth::Ready
     }
 
@@ -383,7 +383,7 @@ impl Scheduler {
             ServerHealth::Ready | ServerHealth::Silent => 1,
         };
         self.members[member].health = ServerHealth::Away { why: error, failed_attempts };
-        self.somebody_left = true;
+        self.server_left = true;
     }
 
     /// Records that a server is available (again); measurements of its speed are discarded.
@@ -435,7 +435,7 @@ impl Scheduler {
         if now >= silent_at && member.health == ServerHealth::Ready {
             member.health = ServerHealth::Silent;
             member.speed.silent(member.bytes, now.saturating_sub(quiet_since));
-            self.somebody_left = true;
+            self.server_left = true;
             return HedgeDecision::Silent;
         }
         let is_lost = member.health != ServerHealth::Ready;
@@ -471,7 +471,7 @@ impl Scheduler {
     }
 
     /// Returns whether an available server has no work.
-    pub(super) fn is_anybody_idle(&self) -> bool {
+    pub(super) fn has_idle_server(&self) -> bool {
         self.waiting.is_empty() && self.members.iter().any(is_idle)
     }
 }

@@ -152,11 +152,11 @@ impl WorkPermit {
     pub(super) fn finished(mut self) {
         self.is_settled = true;
         let now = self.queue.now();
-        let is_anybody_idle = self.queue.with(|scheduler| {
+        let has_idle_server = self.queue.with(|scheduler| {
             scheduler.finished(&self.assigned, now);
-            scheduler.is_anybody_idle()
+            scheduler.has_idle_server()
         });
-        if is_anybody_idle {
+        if has_idle_server {
             self.queue.look_again.notify_waiters();
         }
     }

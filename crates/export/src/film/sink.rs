@@ -10,7 +10,7 @@ use stream::{Av1, H264, Quality, check_film};
 use crate::output::AtomicOutput;
 use crate::output::mp4::{DecoderSetup, Mp4, VideoCodec};
 
-/// How a film is written.
+/// Options of a film.
 #[derive(Clone, Copy, Debug)]
 pub struct FilmOptions {
     /// Frame rate, in pictures per second.

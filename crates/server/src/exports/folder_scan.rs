@@ -29,7 +29,7 @@ const SCAN_TIMEOUT: Duration = Duration::from_secs(60);
 pub(crate) struct ScannedDataset {
     /// Path below the folder, with `/`; it is the name of the data set.
     pub(crate) name: String,
-    /// Its path.
+    /// Path of the file or folder.
     pub(crate) path: PathBuf,
     /// Format, as far as recognized.
     pub(crate) format: &'static str,

@@ -1,7 +1,7 @@
 //! The data sets that a node serves, by name. No other data can be reached from outside.
 //!
 //! Data sets named one by one are open as long as the node runs. Data sets of a folder follow its files
-//! ([`folder_scan`]): each is opened on demand, and at most [`MAX_OPEN`] are open at a time.
+//! (`folder_scan`): each is opened on demand, and at most [`MAX_OPEN`] are open at a time.
 
 mod folder_scan;
 

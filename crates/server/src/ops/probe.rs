@@ -1,5 +1,5 @@
 //! `probe`: a client probes the path to this server by packet trains, and the server takes part; see
-//! [`client::paths::probe`](client::paths::probe).
+//! [`client::paths::probe`].
 
 use array::{Error, ErrorKind, Result};
 use bytes::Bytes;

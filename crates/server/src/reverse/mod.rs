@@ -1,5 +1,5 @@
 //! Connections that a server makes to clients that wait for it, and the port at which a client waits; see
-//! [`client::reverse`](client::reverse).
+//! [`client::reverse`].
 
 mod awaiting;
 mod waiting_client;
