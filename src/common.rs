@@ -104,7 +104,7 @@ pub(crate) fn context(
     }
     let sharing = reaching.rule.as_deref().map_or_else(|| Ok(Sharing::default()), str::parse)?;
     let context = Context::new(directories, budget, Some(progress::of_opening(progress)));
-    let context = context.telling(progress::of_awaiting(progress));
+    let context = context.with_on_await(progress::of_awaiting(progress));
     if let Some(most) = reaching.receive_rate.as_deref() {
         client::receive_limit::receive_at_most(rate(most)?)?;
     }

@@ -138,7 +138,7 @@ fn contexts<T>(of: impl FnOnce(&mut Contexts) -> T) -> Result<T> {
 impl Contexts {
     fn of_user() -> Result<Self> {
         let budget = MemoryBudget::reading(MemoryBudget::default_bytes());
-        let any = Context::new(UserDirectories::of_user()?, budget, None).telling(Arc::new(say_where));
+        let any = Context::new(UserDirectories::of_user()?, budget, None).with_on_await(Arc::new(say_where));
         Ok(Self { any, open: BTreeMap::new() })
     }
 
@@ -242,7 +242,7 @@ impl Connection {
 
     /// Looks up a key of the data set as a Zarr store: whether it is a folder, and the size of a file in bytes.
     fn zarr_look(&self, py: Python<'_>, key: &str) -> PyResult<Option<(bool, u64)>> {
-        let found = zarr::look(&self.dataset, key).map_err(|e| raise(py, &e))?;
+        let found = zarr::look_up(&self.dataset, key).map_err(|e| raise(py, &e))?;
         Ok(found.map(told_entry))
     }
 

@@ -103,7 +103,7 @@ impl RemoteSource {
     }
 
     /// Forgets the description after a stale response, so that it is requested again.
-    fn heed(&self, error: Error) -> Error {
+    fn note_staleness(&self, error: Error) -> Error {
         if error.kind() == ErrorKind::Stale {
             *self.described.lock() = None;
         }
@@ -115,13 +115,13 @@ impl RemoteSource {
     /// # Errors
     /// The operation's error, or the reason that there is no connection.
     pub async fn ask<A: RemoteOperation>(&self, ask: A, urgency: Urgency) -> Result<A::Response> {
-        self.dialer.ask(ask, urgency).await.map_err(|e| self.heed(e))
+        self.dialer.ask(ask, urgency).await.map_err(|e| self.note_staleness(e))
     }
 
     /// Fetches one block; `None` if it was withdrawn.
     async fn one_block(&self, want: Want) -> Option<Completion> {
         let result = want.drive(self.fetch(&want), |_| ()).await?;
-        Some(Completion { key: want.key(), result: result.map_err(|e| self.heed(e)) })
+        Some(Completion { key: want.key(), result: result.map_err(|e| self.note_staleness(e)) })
     }
 
     async fn fetch(&self, want: &Want) -> Result<Arc<Block>> {
@@ -165,7 +165,7 @@ impl RemoteSource {
             tokio::select! {
                 biased;
                 end = &mut receiving => break end?,
-                () = current.left() => return Ok(None),
+                () = current.replaced() => return Ok(None),
                 version = want.changed(seen) => {
                     seen = version;
                     receiving.adjust(want.urgency());
@@ -193,7 +193,7 @@ impl RemoteSource {
         loop {
             let (loan, lent) = place.lend();
             let mut current = self.dialer.current().await?;
-            let (landing, done) = ReadSink::counted(lent, Arc::clone(&self.tally)).noting();
+            let (landing, done) = ReadSink::counted(lent, Arc::clone(&self.tally)).recording_arrivals();
             let (landing, restored) = landing.restoring(request.priority, &self.backlog);
             let landing = Box::new(landing);
             let client = current.client.clone();
@@ -201,7 +201,7 @@ impl RemoteSource {
             let received = tokio::select! {
                 biased;
                 received = &mut receiving => received,
-                () = current.left() => {
+                () = current.replaced() => {
                     drop(receiving);
                     restored.ended().await?;
                     let place = loan.try_end().map_err(still_lent)?;
@@ -209,7 +209,7 @@ impl RemoteSource {
                 }
             };
             let Err(error) = restored.ended().await.and(received) else { return Ok(()) };
-            again.after(self.heed(error), None).await?;
+            again.after(self.note_staleness(error), None).await?;
             place = loan.try_end().map_err(still_lent)?;
         }
     }
@@ -281,7 +281,7 @@ impl RemoteSource {
         let asks = regions.into_iter().enumerate().map(asking);
         let answered = client.receive_many(ops::READ, asks).filter_map(move |(n, end)| {
             let (number, request) = &asked[n];
-            let end = end.map_err(|error| this.heed(error));
+            let end = end.map_err(|error| this.note_staleness(error));
             let is_over = match (end, loans[n].take()) {
                 (Err(error), Some(loan)) if error.kind() == ErrorKind::Busy => {
                     busy.lock().push((*number, request.clone(), loan, error));

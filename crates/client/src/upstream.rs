@@ -118,7 +118,7 @@ impl Upstream {
     pub async fn has_changed(&self) -> bool {
         match self {
             Self::Here => false,
-            Self::Replicated(whole) => whole.tells_of_others().await || whole.has_other_data().await,
+            Self::Replicated(whole) => whole.names_other_peers().await || whole.has_other_data().await,
             Self::Catalogue(parts) => {
                 let found = catalogue::find(&parts.hosts, &parts.dataset).await;
                 found.is_ok_and(|found| found != parts.found) || parts.have_other_data().await
@@ -147,7 +147,7 @@ impl Upstream {
 
 impl ReplicatedUpstream {
     /// Returns whether the first server names other peers than before.
-    async fn tells_of_others(&self) -> bool {
+    async fn names_other_peers(&self) -> bool {
         let (Some(first), Some(NamedPeers { by, others })) = (self.remotes.first(), &self.told) else {
             return false;
         };

@@ -114,7 +114,7 @@ impl Context {
 
     /// Returns this context with a callback that gets the URL at which a server is waited for.
     #[must_use]
-    pub fn telling(self, on_await: OnAwait) -> Self {
+    pub fn with_on_await(self, on_await: OnAwait) -> Self {
         Self { on_await: Some(on_await), ..self }
     }
 

@@ -30,14 +30,14 @@ pub fn json(dataset: &Dataset) -> Result<Value> {
         for (entry, array) in arrays.iter_mut().zip(&dataset.arrays) {
             entry["shape"] = array.shape().into();
             entry["size_bytes"] = array.size_bytes().into();
-            say_attributes(entry, &array.attributes);
+            add_attributes(entry, &array.attributes);
         }
     }
-    say_attributes(&mut value, &dataset.attributes);
+    add_attributes(&mut value, &dataset.attributes);
     Ok(value)
 }
 
-fn say_attributes(entry: &mut Value, attributes: &Attributes) {
+fn add_attributes(entry: &mut Value, attributes: &Attributes) {
     let said = attributes.iter().map(|(name, value)| (name.clone(), value.to_json()));
     entry["attributes"] = Value::Object(said.collect());
     let types = attributes.iter().filter_map(|(name, value)| Some((name.clone(), value.type_name()?.into())));

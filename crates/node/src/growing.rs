@@ -65,7 +65,7 @@ impl GrowingSource {
     ///
     /// # Cancel safety
     /// Safe.
-    async fn look(&self, before: &Dataset, stale: Error) -> Result<()> {
+    async fn wait_for_growth(&self, before: &Dataset, stale: Error) -> Result<()> {
         let mut failed = self.looking.lock().await;
         let is_fresh = |at: &Instant| at.elapsed() < FAILURE_VALID_FOR;
         if failed.is_some_and(|(id, generation, at)| {
@@ -147,7 +147,7 @@ impl GrowingSource {
             let end = source.read(request.clone(), lent).await;
             match end {
                 Err(stale) if stale.kind() == ErrorKind::Stale && number < MAX_REPEATS => {
-                    self.look(&before, stale).await?;
+                    self.wait_for_growth(&before, stale).await?;
                     place = loan.try_end().map_err(still_lent)?;
                 }
                 end => return end,
@@ -190,7 +190,7 @@ impl GrowingSource {
             let (this, before) = (self.clone(), Arc::clone(&before));
             async move {
                 let read = async {
-                    this.look(&before, error).await?;
+                    this.wait_for_growth(&before, error).await?;
                     this.read_following(request, loan.try_end().map_err(still_lent)?).await
                 };
                 (number, read.await)

@@ -48,18 +48,18 @@ impl Handler for JoinHandler {
         let participant = self.session.join(&request, Role::Own)?;
         tokio::select! {
             biased;
-            () = hear(call, &participant) => Err(Error::cancelled()),
-            result = say(call, &participant) => result,
+            () = receive_notes(call, &participant) => Err(Error::cancelled()),
+            result = send_messages(call, &participant) => result,
         }
     }
 
-    fn hears_changes(&self) -> bool {
+    fn handles_changes(&self) -> bool {
         true
     }
 }
 
 /// Passes notes on until the client leaves.
-async fn hear(call: &OperationCall, participant: &Participant) {
+async fn receive_notes(call: &OperationCall, participant: &Participant) {
     loop {
         match call.operation.changed().await {
             Change::Note(text) => participant.note(&text),
@@ -70,7 +70,7 @@ async fn hear(call: &OperationCall, participant: &Participant) {
 }
 
 /// Sends the messages of the session. While the connection has no room, newer items replace older ones.
-async fn say(call: &OperationCall, participant: &Participant) -> Result<()> {
+async fn send_messages(call: &OperationCall, participant: &Participant) -> Result<()> {
     loop {
         call.operation.room().await;
         let Some(out) = participant.next().await else { return Ok(()) };

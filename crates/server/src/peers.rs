@@ -41,7 +41,7 @@ impl Handler for PeersHandler {
         let node = &call.node;
         let export = node.exports.find(&asked.name).await?;
         let is_only_one = node.exports.all().len() == 1;
-        let peers = told(&node.peers, &export.name, is_only_one);
+        let peers = named_peers(&node.peers, &export.name, is_only_one);
         let mut chain = vec![node.name.get().cloned().unwrap_or_default()];
         // Half of the remaining time: the client has to get the response before it gives up.
         let deadline = call.operation.urgency().deadline.map(Instant::from_std);
@@ -52,7 +52,7 @@ impl Handler for PeersHandler {
 }
 
 /// Returns the peers that have a data set: those configured without a data set have the same names as this server.
-fn told(peers: &[Url], export: &str, is_only_one: bool) -> Vec<String> {
+fn named_peers(peers: &[Url], export: &str, is_only_one: bool) -> Vec<String> {
     let has_it = |peer: &&Url| peer.dataset.is_empty() || peer.dataset == export || is_only_one;
     let url = |peer: &Url| {
         let dataset = if peer.dataset.is_empty() { export.to_owned() } else { peer.dataset.clone() };
@@ -71,7 +71,7 @@ async fn behind(export: &Export, within: Duration) -> Vec<String> {
     }
     // A closed data set is a file in a folder here, without servers behind it.
     let Some(stack) = export.open_stack() else { return Vec::new() };
-    let (heard, is_whole) = heard(&stack, within).await;
+    let (heard, is_whole) = query_chain(&stack, within).await;
     *heard_at = Some(Instant::now());
     let mut known = export.chain.lock();
     let last = if is_whole { Vec::new() } else { known.clone() };
@@ -83,7 +83,7 @@ async fn behind(export: &Export, within: Duration) -> Vec<String> {
 
 /// Returns the servers that a stack's data come through, according to their responses within a time limit, and whether
 /// all have responded.
-async fn heard(stack: &Stack, within: Duration) -> (Vec<String>, bool) {
+async fn query_chain(stack: &Stack, within: Duration) -> (Vec<String>, bool) {
     // Every data set of every server has a chain of its own.
     let asked = join_all(stack.upstream.readers().map(|remote| of(remote, within))).await;
     let is_whole = asked.iter().all(Result::is_ok);
@@ -104,7 +104,7 @@ pub async fn check_chain(export: &Export, name: &str) -> Result<()> {
 /// # Errors
 /// As [`check_chain`].
 pub(crate) async fn check_upstream(stack: &Stack, name: &str) -> Result<()> {
-    check(&heard(stack, CHAIN_TIMEOUT).await.0, &stack.name, name)
+    check(&query_chain(stack, CHAIN_TIMEOUT).await.0, &stack.name, name)
 }
 
 fn check(chain: &[String], data: &str, name: &str) -> Result<()> {
@@ -133,9 +133,9 @@ mod tests {
         let peers: Vec<Url> = ["corridor://a:1#token=t", "corridor://b:1/x", "corridor://c:1/y/u"]
             .map(|url| url.parse().unwrap())
             .to_vec();
-        assert_eq!(told(&peers, "x", false), ["corridor://a:1/x#token=t", "corridor://b:1/x"]);
+        assert_eq!(named_peers(&peers, "x", false), ["corridor://a:1/x#token=t", "corridor://b:1/x"]);
         assert_eq!(
-            told(&peers, "z", true),
+            named_peers(&peers, "z", true),
             ["corridor://a:1/z#token=t", "corridor://b:1/x", "corridor://c:1/y"],
             "the only data set may have another name there"
         );

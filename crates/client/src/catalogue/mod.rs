@@ -101,7 +101,7 @@ impl Catalogue {
         let joined = self.join().await;
         match &joined {
             Ok(joined) => *self.0.known.lock() = Some(Arc::clone(joined)),
-            Err(error) => self.0.failure.note(error),
+            Err(error) => self.0.failure.record(error),
         }
         joined
     }
@@ -142,7 +142,7 @@ impl Catalogue {
     }
 
     /// Adds the name of the data set to an error. A stale data set invalidates the joined description.
-    fn heed(&self, part: &ArraySegment, error: Error) -> Error {
+    fn note_staleness(&self, part: &ArraySegment, error: Error) -> Error {
         if error.kind() == ErrorKind::Stale {
             *self.0.known.lock() = None;
         }
@@ -163,7 +163,7 @@ impl Catalogue {
             Some((part, there)) => {
                 let source = Arc::clone(&self.0.entries[part.entry].source);
                 let block = one_block(source, there, want.urgency(), want).await;
-                block.map_err(|e| self.heed(part, e))?.content.clone()
+                block.map_err(|e| self.note_staleness(part, e))?.content.clone()
             }
             None => self.gathered(&joined, key, &info, want.urgency()).await?,
         };
@@ -204,11 +204,11 @@ impl Catalogue {
         self.unchanged(part).await?;
         let source = &self.0.entries[part.entry].source;
         let Some(shift) = &part.shift else {
-            source.read(request, into).await.map_err(|error| self.heed(part, error))?;
+            source.read(request, into).await.map_err(|error| self.note_staleness(part, error))?;
             return self.unchanged(part).await;
         };
         let (target, own) = Target::new(&request.selection.shape(), into.item_bytes())?;
-        source.read(request, own).await.map_err(|error| self.heed(part, error))?;
+        source.read(request, own).await.map_err(|error| self.note_staleness(part, error))?;
         let mut bytes = target.into_vec()?;
         shift.apply(&mut bytes)?;
         let mut into = into;
@@ -219,7 +219,7 @@ impl Catalogue {
     /// Checks that a data set is in the state that was joined.
     async fn unchanged(&self, part: &ArraySegment) -> Result<()> {
         let found = self.0.entries[part.entry].source.describe().await;
-        found.and_then(|found| part.check_same(&found)).map_err(|error| self.heed(part, error))
+        found.and_then(|found| part.check_same(&found)).map_err(|error| self.note_staleness(part, error))
     }
 
     async fn read_into(&self, request: ReadRequest, into: Region) -> Result<()> {

@@ -114,7 +114,7 @@ impl Catalogue {
     async fn proven(&self, part: &ArraySegment, ended: NumberedResults) -> NumberedResults {
         let proof = self.unchanged(part).await;
         let of_dataset = |(n, end): (usize, Result<()>)| {
-            (n, end.map_err(|error| self.heed(part, error)).and_then(|()| proof.clone()))
+            (n, end.map_err(|error| self.note_staleness(part, error)).and_then(|()| proof.clone()))
         };
         ended.into_iter().map(of_dataset).collect()
     }

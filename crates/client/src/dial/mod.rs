@@ -485,7 +485,7 @@ impl Dialer {
         let pause = FIRST_PAUSE.saturating_mul(1 << state.failures.min(10)).min(MAX_PAUSE);
         state.failures = state.failures.saturating_add(1);
         state.not_before = Some(Instant::now() + pause);
-        self.failure.note(error);
+        self.failure.record(error);
         state.connection = None;
     }
 

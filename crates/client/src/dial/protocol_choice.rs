@@ -87,7 +87,7 @@ async fn connect_by(
                 Err(unheard) => {
                     if unheard {
                         tracing::info!(%host, "QUIC does not connect: using TCP");
-                        paths.tell(host, vec![Measurement::Udp(false)]);
+                        paths.record(host, vec![Measurement::Udp(false)]);
                     }
                     None
                 }

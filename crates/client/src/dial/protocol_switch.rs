@@ -1,7 +1,7 @@
 //! Changes the protocol of a connection while it transfers data: when the receiving end measures that the other
 //! protocol may be faster, or that nothing arrives any more ([`LinkWatch`]). New operations use the new connection.
 //! Reads and blocks in flight are withdrawn, and the data that have not arrived are requested again over it
-//! ([`CurrentConnection::left`]). The old connection ends with its last operation.
+//! ([`CurrentConnection::replaced`]). The old connection ends with its last operation.
 //!
 //! The old connection is used until the handshake of the new one has ended: a change costs no round trip.
 
@@ -35,7 +35,7 @@ impl CurrentConnection {
     ///
     /// # Cancel safety
     /// Safe.
-    pub(crate) async fn left(&mut self) {
+    pub(crate) async fn replaced(&mut self) {
         let moves = self.moves;
         if self.moved.wait_for(|now| *now > moves).await.is_err() {
             std::future::pending::<()>().await;

@@ -25,7 +25,7 @@ impl SharedFailure {
     }
 
     /// Records a failure.
-    pub(crate) fn note(&self, error: &Error) {
+    pub(crate) fn record(&self, error: &Error) {
         *self.last.lock() = Some(error.clone());
         self.count.fetch_add(1, Ordering::Relaxed);
     }

@@ -108,7 +108,7 @@ impl PathDatabase {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub(super) fn tell(&mut self, host: IpAddr, at: Duration, measured: Vec<Measurement>) -> Result<()> {
+    pub(super) fn record(&mut self, host: IpAddr, at: Duration, measured: Vec<Measurement>) -> Result<()> {
         let change = self.0.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
         let mut path = read(&change, host).unwrap_or_default();
         for one in measured {
@@ -274,7 +274,7 @@ mod tests {
     }
 
     fn told(database: &mut PathDatabase, of: IpAddr, at: Duration) {
-        database.tell(of, at, vec![Measurement::RoundTrip(0.02)]).unwrap();
+        database.record(of, at, vec![Measurement::RoundTrip(0.02)]).unwrap();
     }
 
     fn rows(database: &PathDatabase) -> u32 {

@@ -226,7 +226,7 @@ async fn ask(handle: &ClientHandle, host: IpAddr, paths: &Paths) -> Result<f64> 
         List.answer(replies).await?;
         let secs = asked.elapsed().as_secs_f64();
         if number > 0 {
-            paths.tell(host, vec![Measurement::RoundTrip(secs)]);
+            paths.record(host, vec![Measurement::RoundTrip(secs)]);
             least = least.min(secs);
         }
         tokio::time::sleep(PAUSE).await;
@@ -246,7 +246,7 @@ async fn connect(address: SocketAddr, paths: &Paths) -> Result<String> {
         );
         let secs = begun.elapsed().as_secs_f64();
         if number > 0 {
-            paths.tell(address.ip(), vec![Measurement::RoundTrip(secs)]);
+            paths.record(address.ip(), vec![Measurement::RoundTrip(secs)]);
             least = least.min(secs);
         }
         tokio::time::sleep(PAUSE).await;

@@ -63,7 +63,7 @@ pub(super) async fn ask(handle: &ClientHandle, paths: &Paths, host: std::net::Ip
     let told = PathRequest.answer(replies).await?;
     let is_told = !told.is_empty();
     if is_told {
-        paths.tell(host, vec![Measurement::Told(Box::new(told))]);
+        paths.record(host, vec![Measurement::Told(Box::new(told))]);
     }
     Ok(is_told)
 }

@@ -1,7 +1,7 @@
 //! Memory of the network paths to other hosts: every connection updates it, and new connections begin from its values.
 //!
 //! ```text
-//!   ConnectionMonitor (a connection's statistics)  --tell-->  one thread --> PathDatabase (SQLite, per user)
+//!   ConnectionMonitor (a connection's statistics)  -record->  one thread --> PathDatabase (SQLite, per user)
 //!   dial, connection, `corridor path`, GET /path  --recall-->     |
 //! ```
 //!
@@ -127,7 +127,7 @@ impl Paths {
     }
 
     /// Records measurements of the path to `host`, made now.
-    pub fn tell(&self, host: IpAddr, measured: Vec<Measurement>) {
+    pub fn record(&self, host: IpAddr, measured: Vec<Measurement>) {
         if !measured.is_empty()
             && !self.send(DatabaseJob::Tell { host: host.to_canonical(), at: now(), measured })
         {
@@ -220,7 +220,7 @@ fn work(folder: &FilePath, jobs: &Receiver<DatabaseJob>) {
         let database = database.get_or_insert_with(|| PathDatabase::open(folder));
         match job {
             DatabaseJob::Tell { host, at, measured } => {
-                if let Err(error) = database.tell(host, at, measured) {
+                if let Err(error) = database.record(host, at, measured) {
                     tracing::debug!(%host, %error, "a path was not remembered");
                 }
             }
@@ -254,7 +254,7 @@ mod tests {
         let paths = Paths::in_folder(folder.path());
         for _ in 0..3 {
             let rate = Measurement::Achieved(Direction::Up, way(), 50e6);
-            paths.tell(host, vec![Measurement::RoundTrip(0.150), rate]);
+            paths.record(host, vec![Measurement::RoundTrip(0.150), rate]);
         }
         drop(paths);
         let paths = Paths::in_folder(folder.path());
@@ -276,11 +276,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let host: IpAddr = HOST.parse().unwrap();
         let paths = Paths::in_folder(folder.path());
-        paths.tell(host, vec![Measurement::RoundTrip(0.150)]);
+        paths.record(host, vec![Measurement::RoundTrip(0.150)]);
         assert!(paths.recall(host, None).await.is_some());
         let other = rusqlite::Connection::open(folder.path().join("paths.sqlite")).unwrap();
         other.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE").unwrap();
-        paths.tell(host, vec![Measurement::RoundTrip(0.151)]);
+        paths.record(host, vec![Measurement::RoundTrip(0.151)]);
         let began = tokio::time::Instant::now();
         assert!(paths.recall_soon(host, None).await.is_none());
         assert_eq!(began.elapsed(), RECALL_TIMEOUT);

@@ -77,11 +77,11 @@ impl ConnectionMonitor {
     pub async fn run(self) {
         loop {
             tokio::time::sleep(SAMPLE_INTERVAL).await;
-            self.look(false);
+            self.sample(false);
         }
     }
 
-    fn look(&self, is_last: bool) {
+    fn sample(&self, is_last: bool) {
         let (found, now) = (self.flow.statistics(), Instant::now());
         let mut seen = self.seen.lock();
         let elapsed = now.saturating_duration_since(seen.looked_at);
@@ -99,7 +99,7 @@ impl ConnectionMonitor {
         if is_last || seen.looks >= SAMPLES_PER_RECORD {
             let rates = (upper_median(std::mem::take(&mut seen.sent_rates)), seen.fastest_received);
             let packets = std::mem::take(&mut seen.packets);
-            self.paths.tell(self.host, measured(&seen.told, &found, packets, rates));
+            self.paths.record(self.host, measured(&seen.told, &found, packets, rates));
             (seen.told, seen.looks, seen.fastest_received) = (found, 0, 0.0);
         }
     }
@@ -107,7 +107,7 @@ impl ConnectionMonitor {
 
 impl Drop for ConnectionMonitor {
     fn drop(&mut self) {
-        self.look(true);
+        self.sample(true);
     }
 }
 

@@ -83,7 +83,7 @@ impl PathProbe<'_> {
             let has_failed = train.arrivals.is_empty() || train.is_longest() && !train.counts();
             failed = if has_failed { failed + 1 } else { 0 };
             if train.counts() {
-                self.paths.tell(self.host, train.measurements(direction));
+                self.paths.record(self.host, train.measurements(direction));
                 (told, sum.trains) = (told + 1, sum.trains + 1);
             }
             tokio::time::sleep(train.pause()).await;

@@ -87,13 +87,13 @@ impl ReadSink {
     }
 
     /// Returns this sink, and a record of the byte ranges that have arrived completely, which outlives the sink.
-    pub(crate) fn noting(self) -> (Self, ArrivedBytes) {
+    pub(crate) fn recording_arrivals(self) -> (Self, ArrivedBytes) {
         let done = ArrivedBytes::default();
         (Self { done: Some(done.clone()), ..self }, done)
     }
 
     /// Records a byte range that has arrived completely.
-    fn note(&self, start: u64, bytes: u64) -> Result<()> {
+    fn record_arrival(&self, start: u64, bytes: u64) -> Result<()> {
         self.done.as_ref().map_or(Ok(()), |done| done.add(start, bytes))
     }
 
@@ -140,12 +140,12 @@ impl Receiver for ReadSink {
             return Ok(());
         }
         match self.items.remove(&item) {
-            Some(PartialItem::Plain { start, bytes }) => self.note(start, bytes),
+            Some(PartialItem::Plain { start, bytes }) => self.record_arrival(start, bytes),
             Some(PartialItem::Compressed { rows, how, carried }) => {
                 let row_bytes = u64::from(how.plain_bytes) / rows.count();
                 self.restore(rows.clone(), how, carried)?;
                 // Readers of the record wait until decompression has ended.
-                rows.into_iter().try_for_each(|start| self.note(start, row_bytes))
+                rows.into_iter().try_for_each(|start| self.record_arrival(start, row_bytes))
             }
             None => Ok(()),
         }
@@ -160,7 +160,7 @@ impl Receiver for ReadSink {
         self.there.add(offset_bytes, size_bytes)?;
         self.tally.add(size_bytes, size_bytes);
         self.into.lock().write_at(place(offset_bytes)?, &whole.bulk)?;
-        self.note(offset_bytes, size_bytes)
+        self.record_arrival(offset_bytes, size_bytes)
     }
 
     fn takes_any_order(&self) -> bool {
@@ -403,7 +403,7 @@ mod tests {
     #[test]
     fn only_whole_items_are_done() {
         let (_target, region) = Target::new(&[8], 1).unwrap();
-        let (mut landing, done) = ReadSink::new(region).noting();
+        let (mut landing, done) = ReadSink::new(region).recording_arrivals();
         landing.item(0, ReadBody { offset_bytes: 0 }.encode(), 8).unwrap();
         landing.piece(0, 0, &[1; 6], false).unwrap();
         assert!(!done.has(0, 4));

@@ -133,7 +133,7 @@ pub(super) async fn first_answer<'a, T: Send + 'a>(
                     Err(error) if is_final(&error, &piece.asked) => return Err(error),
                     Err(error) => {
                         if permit.failed(&error) {
-                            group.look_after(member);
+                            group.monitor(member);
                         }
                         failures.push((member, error));
                         if running.is_empty() && turn.is_none() {
@@ -149,13 +149,13 @@ pub(super) async fn first_answer<'a, T: Send + 'a>(
                     Err(NoServer) if piece.candidates.pass_over() => {
                         turn = Some(next_turn(group, &piece, !running.is_empty()));
                     }
-                    Err(NoServer) if running.is_empty() => return Err(group.nobody(of, &failures)),
+                    Err(NoServer) if running.is_empty() => return Err(group.no_answer(of, &failures)),
                     Err(NoServer) => {}
                 }
             }
             late = late(newest.as_ref(), rest, idle), if can_hedge && !running.is_empty() => {
                 if let LateAction::Silent(member) = late {
-                    group.look_after(member);
+                    group.monitor(member);
                 }
                 turn = Some(next_turn(group, &piece, true));
             }

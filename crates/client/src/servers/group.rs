@@ -44,7 +44,7 @@ pub struct ReplicaServer {
 
 struct GroupMember {
     server: ReplicaServer,
-    is_looked_after: AtomicBool,
+    is_monitored: AtomicBool,
 }
 
 /// Statistics and availability of one server.
@@ -83,7 +83,7 @@ impl ServerGroup {
         if count == 0 || count > MAX_SERVERS {
             return Err(Error::invalid(format!("expected 1 to {MAX_SERVERS} servers, found {count}")));
         }
-        let member = |server| GroupMember { server, is_looked_after: AtomicBool::new(false) };
+        let member = |server| GroupMember { server, is_monitored: AtomicBool::new(false) };
         Ok(Arc::new_cyclic(|me| Self {
             me: me.clone(),
             members: servers.into_iter().map(member).collect(),
@@ -148,7 +148,7 @@ impl ServerGroup {
                 Some(Err(error)) => {
                     // If no server gave a usable description, the error contains the reason of each.
                     if chosen.is_some() {
-                        self.tell(member, &error);
+                        self.log_exclusion(member, &error);
                     }
                     self.queue.with(|scheduler| scheduler.still_away(member, error.clone()));
                     failures.push((member, error));
@@ -161,7 +161,7 @@ impl ServerGroup {
         *self.known.lock() = Some(KnownDataset { dataset: Arc::clone(&chosen), by });
         for member in 0..self.members.len() {
             if self.is_away(member) {
-                self.look_after(member);
+                self.monitor(member);
             }
         }
         Ok(chosen)
@@ -175,9 +175,9 @@ impl ServerGroup {
             if let Some(Ok(found)) = answer
                 && let Err(error) = same_data(Some(&known), &found)
                 && !self.is_away(member)
-                && self.queue.with(|scheduler| scheduler.left(member, error))
+                && self.queue.with(|scheduler| scheduler.mark_unavailable(member, error))
             {
-                self.look_after(member);
+                self.monitor(member);
             }
         }
         if (0..self.members.len()).all(|member| self.is_away(member)) {
@@ -241,22 +241,22 @@ impl ServerGroup {
     }
 
     /// Logs once that a server is not used.
-    fn tell(&self, member: usize, error: &Error) {
+    fn log_exclusion(&self, member: usize, error: &Error) {
         tracing::warn!(server = self.members[member].server.name, %error, "a server is not used for now");
     }
 
     /// Starts checking a server that is not available, until it is.
-    pub(super) fn look_after(&self, member: usize) {
-        if self.members[member].is_looked_after.swap(true, Ordering::Relaxed) {
+    pub(super) fn monitor(&self, member: usize) {
+        if self.members[member].is_monitored.swap(true, Ordering::Relaxed) {
             return;
         }
         let mut watchers = self.watchers.lock();
         while watchers.try_join_next().is_some() {}
-        watchers.spawn(look_after(self.me.clone(), member));
+        watchers.spawn(monitor(self.me.clone(), member));
     }
 
     /// Returns the error if no server answered for data in the state `of`: `Stale` if that state has ended.
-    pub(super) fn nobody(&self, of: &Dataset, failures: &[(usize, Error)]) -> Error {
+    pub(super) fn no_answer(&self, of: &Dataset, failures: &[(usize, Error)]) -> Error {
         let (is_over, refusal) = (self.is_over(of, failures), self.refusal(failures));
         if !is_over || is_stale(&refusal) {
             return refusal;
@@ -319,7 +319,7 @@ fn silent() -> Error {
 }
 
 /// Checks a server periodically until it is available. Holds a strong reference to the group only during a check.
-async fn look_after(group: Weak<ServerGroup>, member: usize) {
+async fn monitor(group: Weak<ServerGroup>, member: usize) {
     loop {
         let Some(here) = group.upgrade() else { return };
         let pause = here.queue.with(|scheduler| scheduler.pause(member));
@@ -328,12 +328,12 @@ async fn look_after(group: Weak<ServerGroup>, member: usize) {
         let Some(here) = group.upgrade() else { return };
         let source = Arc::clone(here.source(member));
         drop(here);
-        let looked = look(source).await;
+        let looked = probe(source).await;
         let Some(here) = group.upgrade() else { return };
         match looked.and_then(|found| here.joins(member, &found)) {
             Ok(()) => {
                 // First, so that a failure from now on starts checking it again.
-                here.members[member].is_looked_after.store(false, Ordering::Relaxed);
+                here.members[member].is_monitored.store(false, Ordering::Relaxed);
                 here.queue.with(|scheduler| scheduler.returned(member));
                 tracing::info!(server = here.members[member].server.name, "a server is used (again)");
                 return;
@@ -344,7 +344,7 @@ async fn look_after(group: Weak<ServerGroup>, member: usize) {
 }
 
 /// Requests the description of a server, and checks that the server also delivers one element.
-async fn look(source: Arc<dyn ReplicaSource>) -> Result<Arc<Dataset>> {
+async fn probe(source: Arc<dyn ReplicaSource>) -> Result<Arc<Dataset>> {
     let found = source.describe_again().await?;
     let Some((request, item_bytes)) = found.arrays.iter().enumerate().find_map(one_element) else {
         return Ok(found);

@@ -111,7 +111,7 @@ impl SmallReads {
     }
 
     fn give_up(&mut self) -> NumberedResults {
-        let error = self.group.nobody(&self.dataset, &[]);
+        let error = self.group.no_answer(&self.dataset, &[]);
         self.rest.drain(..).map(|(number, ..)| (number, Err(error.clone()))).collect()
     }
 }
@@ -144,7 +144,7 @@ async fn part(
         part.places.push(PartTarget::of(into));
     }
     match part.ask(&group, &dataset, permit).await {
-        Ok(apart) => part.land(apart).await,
+        Ok(apart) => part.deliver(apart).await,
         Err(_) => part.each_alone(&group, &dataset).await,
     }
 }
@@ -177,7 +177,7 @@ impl ReadBatch {
         .await
     }
 
-    async fn land(self, apart: Vec<Option<Vec<u8>>>) -> NumberedResults {
+    async fn deliver(self, apart: Vec<Option<Vec<u8>>>) -> NumberedResults {
         let mut ends = Vec::with_capacity(apart.len());
         for ((number, place), bytes) in self.numbers.into_iter().zip(self.places).zip(apart) {
             let end = match bytes {

@@ -67,7 +67,7 @@ pub(super) async fn read_of(
                 turn = None;
                 let Ok(mut permit) = granted else {
                     let NoServer = NoServer;
-                    return Err(group.nobody(&dataset, &[]));
+                    return Err(group.no_answer(&dataset, &[]));
                 };
                 let Some((selection, region)) = rest.take(permit.bytes()) else { continue };
                 permit.resize(region.size_bytes() as u64);

@@ -363,11 +363,11 @@ impl Scheduler {
         if !is_gone && member.faults < MAX_FAULTS {
             return false;
         }
-        self.left(assigned.member, error.clone())
+        self.mark_unavailable(assigned.member, error.clone())
     }
 
     /// Records that a server is not available. Returns true if it was before.
-    pub(super) fn left(&mut self, member: usize, why: Error) -> bool {
+    pub(super) fn mark_unavailable(&mut self, member: usize, why: Error) -> bool {
         let before = std::mem::replace(
             &mut self.members[member].health,
             ServerHealth::Away { why, failed_attempts: 0 },

@@ -81,7 +81,7 @@ struct FolderScan<'a> {
     visited: HashSet<(u64, u64)>,
     entries: usize,
     deadline: Instant,
-    look: ScanResult,
+    result: ScanResult,
 }
 
 impl ScannedFolder {
@@ -101,7 +101,7 @@ impl ScannedFolder {
     }
 
     /// Scans the whole folder. Blocking.
-    pub(crate) fn look(&mut self) -> ScanResult {
+    pub(crate) fn scan(&mut self) -> ScanResult {
         let root = self.root.clone();
         let mut looking = FolderScan {
             folder: self,
@@ -109,17 +109,17 @@ impl ScannedFolder {
             visited: HashSet::new(),
             entries: 0,
             deadline: Instant::now() + SCAN_TIMEOUT,
-            look: ScanResult::default(),
+            result: ScanResult::default(),
         };
         if let Ok(about) = std::fs::metadata(&root) {
             looking.visited.insert((about.dev(), about.ino()));
         }
         looking.enter(&root, "", 0);
-        let FolderScan { seen, mut look, .. } = looking;
+        let FolderScan { seen, mut result, .. } = looking;
         self.seen = seen;
-        look.found.sort_by(|a, b| a.name.cmp(&b.name));
-        look.left_out.sort();
-        look
+        result.found.sort_by(|a, b| a.name.cmp(&b.name));
+        result.left_out.sort();
+        result
     }
 }
 
@@ -153,13 +153,13 @@ impl FolderScan<'_> {
             match seen {
                 _ if is_part => tracing::debug!("`{}` is a part of the data set beside it", below(&entry)),
                 Recognized::Data(format) => self.add(below(&entry), entry, format),
-                Recognized::None(why) => self.look.left_out.push((below(&entry), why)),
+                Recognized::None(why) => self.result.left_out.push((below(&entry), why)),
             }
         }
         for entry in folders {
             match self.seen_at(&entry, "") {
                 Recognized::Data(format) => self.add(below(&entry), entry, format),
-                Recognized::None(why) if !why.is_empty() => self.look.left_out.push((below(&entry), why)),
+                Recognized::None(why) if !why.is_empty() => self.result.left_out.push((below(&entry), why)),
                 Recognized::None(_) if depth >= MAX_DEPTH => {
                     self.cut(&format!("folders deeper than {MAX_DEPTH} are not scanned"));
                 }
@@ -174,15 +174,15 @@ impl FolderScan<'_> {
     }
 
     fn cut(&mut self, why: &str) {
-        self.look.is_cut.get_or_insert_with(|| why.to_owned());
+        self.result.is_cut.get_or_insert_with(|| why.to_owned());
     }
 
     fn add(&mut self, name: String, entry: FolderEntry, format: &'static str) {
-        if self.look.found.len() >= MAX_FOUND {
+        if self.result.found.len() >= MAX_FOUND {
             return self.cut(&format!("it holds more than {MAX_FOUND} data sets"));
         }
         let state = FileState::of(&entry.about);
-        self.look.found.push(ScannedDataset { name, path: entry.path, format, state });
+        self.result.found.push(ScannedDataset { name, path: entry.path, format, state });
     }
 
     /// Lists a folder in order of names; links only if they stay in the exported folder.
@@ -190,7 +190,7 @@ impl FolderScan<'_> {
         let listed = match std::fs::read_dir(folder) {
             Ok(listed) => listed,
             Err(error) => {
-                self.look.left_out.push((format!("{name}/"), error.to_string()));
+                self.result.left_out.push((format!("{name}/"), error.to_string()));
                 return None;
             }
         };
@@ -209,7 +209,7 @@ impl FolderScan<'_> {
             let below = path.strip_prefix(&self.folder.root).unwrap_or(&path).display().to_string();
             let left_out = |what: &str| (below.clone(), what.to_owned());
             let Ok(own) = entry.file_name().into_string() else {
-                self.look.left_out.push(left_out("its name is not UTF-8"));
+                self.result.left_out.push(left_out("its name is not UTF-8"));
                 continue;
             };
             if own.starts_with('.') {
@@ -219,13 +219,13 @@ impl FolderScan<'_> {
             let leads_out = is_link && path.canonicalize().is_ok_and(|to| !to.starts_with(&self.folder.root));
             match std::fs::metadata(&path) {
                 _ if leads_out => {
-                    self.look.left_out.push(left_out("it is a link that leads out of the folder"))
+                    self.result.left_out.push(left_out("it is a link that leads out of the folder"))
                 }
                 Ok(about) if about.is_dir() || about.is_file() => {
                     entries.push(FolderEntry { name: own, path, about })
                 }
-                Ok(_) => self.look.left_out.push(left_out("it is a pipe, socket or device")),
-                Err(error) => self.look.left_out.push(left_out(&error.to_string())),
+                Ok(_) => self.result.left_out.push(left_out("it is a pipe, socket or device")),
+                Err(error) => self.result.left_out.push(left_out(&error.to_string())),
             }
         }
         entries.sort_by(|a, b| a.name.cmp(&b.name));
@@ -286,7 +286,7 @@ mod tests {
         symlink(dir.path().join("data/a.npy"), dir.path().join("data/in.npy")).unwrap();
         symlink(dir.path().join("data"), dir.path().join("data/deep/loop")).unwrap();
         let mut folder = ScannedFolder::new(&dir.path().join("data")).unwrap();
-        let look = folder.look();
+        let look = folder.scan();
         assert_eq!(names(&look)[..3], ["a.npy", "deep/er/b.npy", "head.nhdr"]);
         assert!(names(&look).contains(&"store"));
         assert!(names(&look).contains(&"in.npy"), "links that stay inside are followed");
@@ -298,7 +298,7 @@ mod tests {
         at("new.npy", npy);
         at("notes.txt", b"\x93NUMPY\x01\x00");
         std::fs::remove_file(dir.path().join("data/a.npy")).unwrap();
-        let look = folder.look();
+        let look = folder.scan();
         assert!(names(&look).contains(&"new.npy") && names(&look).contains(&"notes.txt"));
         assert!(!names(&look).contains(&"a.npy"));
     }

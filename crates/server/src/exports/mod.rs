@@ -292,7 +292,7 @@ impl Export {
     }
 
     /// Returns the stack with its description, if the data have this identity and generation; otherwise `None`.
-    async fn having(
+    async fn find_state(
         self: &Arc<Self>,
         id: DatasetId,
         generation: Generation,
@@ -439,7 +439,7 @@ impl Exports {
             *export.current.lock() = Some(Arc::new(stack));
             fixed.push(Arc::new(export));
         }
-        tell_left_out(left_out.iter().map(|error| error.to_string()));
+        warn_left_out(left_out.iter().map(|error| error.to_string()));
         let is_only = locations.len() == 1;
         let mut prefixes = BTreeSet::new();
         let watched = |path: PathBuf| {
@@ -458,7 +458,7 @@ impl Exports {
         let this =
             Self { all: Mutex::new(fixed.clone().into()), fixed, folders, open: Arc::default(), opener };
         for watched in &this.folders {
-            this.look_through(watched).await;
+            this.scan_folder(watched).await;
         }
         this.renew().await;
         this.try_at_start().await;
@@ -486,7 +486,7 @@ impl Exports {
                 Ok(_) => {}
             }
         }
-        tell_left_out(broken.iter().map(|(name, why)| format!("`{name}`: {why}")));
+        warn_left_out(broken.iter().map(|(name, why)| format!("`{name}`: {why}")));
         for watched in &self.folders {
             let mut state = watched.state.lock().await;
             let FolderState { exports, broken: known, .. } = &mut *state;
@@ -500,17 +500,17 @@ impl Exports {
     }
 
     /// Scans a folder, and keeps the data sets that have not changed.
-    async fn look_through(&self, watched: &WatchedFolder) {
+    async fn scan_folder(&self, watched: &WatchedFolder) {
         let mut state = watched.state.lock().await;
         let pause = CHECK_INTERVAL.max(state.took * SCAN_PAUSE_FACTOR);
         if state.looked_at.is_some_and(|at| at.elapsed() < pause) {
             return;
         }
         let (began, folder) = (Instant::now(), Arc::clone(&watched.folder));
-        let Ok(look) = tokio::task::spawn_blocking(move || folder.lock().look()).await else { return };
+        let Ok(look) = tokio::task::spawn_blocking(move || folder.lock().scan()).await else { return };
         let ScanResult { found, left_out, is_cut } = look;
         if state.left_out != left_out.len() {
-            tell_left_out(left_out.iter().map(|(name, why)| format!("`{name}`: {why}")));
+            warn_left_out(left_out.iter().map(|(name, why)| format!("`{name}`: {why}")));
             state.left_out = left_out.len();
         }
         if state.looked_at.is_none()
@@ -570,12 +570,12 @@ impl Exports {
     }
 
     /// Scans the folders again, unless they have just been scanned.
-    async fn look_again(&self) {
+    async fn rescan(&self) {
         if self.folders.is_empty() {
             return;
         }
         for watched in &self.folders {
-            self.look_through(watched).await;
+            self.scan_folder(watched).await;
         }
         self.renew().await;
     }
@@ -616,7 +616,7 @@ impl Exports {
         if let Ok(export) = self.known(name) {
             return Ok(export);
         }
-        self.look_again().await;
+        self.rescan().await;
         self.known(name)
     }
 
@@ -630,7 +630,7 @@ impl Exports {
         };
         for is_again in [false, true] {
             if is_again {
-                self.look_again().await;
+                self.rescan().await;
             }
             let all = self.all();
             // The longest name: a data set may have the name of the folder that contains another one.
@@ -653,7 +653,7 @@ impl Exports {
         let all = self.all();
         let is_likely = |export: &&Arc<Export>| *export.described.lock() == Some((id, generation));
         for export in all.iter().filter(is_likely) {
-            if let Some(found) = export.having(id, generation).await {
+            if let Some(found) = export.find_state(id, generation).await {
                 return Ok(found);
             }
         }
@@ -661,7 +661,7 @@ impl Exports {
         // others. Of folders, only open data sets: no client can have a description of the others from this server.
         let is_open = |export: &&Arc<Export>| export.lazy.is_none() || export.open_stack().is_some();
         let mut asked: FuturesUnordered<_> =
-            all.iter().filter(is_open).map(|export| export.having(id, generation)).collect();
+            all.iter().filter(is_open).map(|export| export.find_state(id, generation)).collect();
         while let Some(answer) = asked.next().await {
             if let Some(found) = answer {
                 return Ok(found);
@@ -678,7 +678,7 @@ impl Exports {
 
     /// Returns the entries for the operation `list`.
     pub async fn list(&self) -> Vec<ListEntry> {
-        self.look_again().await;
+        self.rescan().await;
         let all = self.all();
         let mut entries = Vec::with_capacity(all.len());
         for export in all.iter() {
@@ -689,7 +689,7 @@ impl Exports {
 }
 
 /// Logs one warning for all that is left out, and each file at the level `info`.
-fn tell_left_out(what: impl ExactSizeIterator<Item = String>) {
+fn warn_left_out(what: impl ExactSizeIterator<Item = String>) {
     let count = what.len();
     for (number, line) in what.enumerate() {
         match (number, count) {

@@ -39,14 +39,14 @@ pub trait Handler: Send + Sync + 'static {
     fn begin(&self, parameters: Bytes) -> Result<BeginOutcome<Self::Work>>;
 
     /// Runs the operation and sends any number of items. The caller sends *done* or *failed* afterwards. The future is
-    /// dropped when the client withdraws the operation, unless [`hears_changes`](Self::hears_changes).
+    /// dropped when the client withdraws the operation, unless [`handles_changes`](Self::handles_changes).
     ///
     /// # Errors
     /// The error for the client.
     fn run(&self, work: Self::Work, call: &OperationCall) -> impl Future<Output = Result<()>> + Send;
 
     /// Returns true if `run` handles notes, adjustments and withdrawal itself.
-    fn hears_changes(&self) -> bool {
+    fn handles_changes(&self) -> bool {
         false
     }
 

@@ -110,7 +110,7 @@ fn answer_now(call: OperationCall, body: Bytes) -> Option<BoxFuture<'static, ()>
 }
 
 async fn run<H: Handler>(handler: Arc<H>, work: H::Work, call: OperationCall) {
-    let result = if handler.hears_changes() {
+    let result = if handler.handles_changes() {
         handler.run(work, &call).await
     } else {
         let working = async {

@@ -47,7 +47,7 @@ impl Handler for ProbeHandler {
                 let arrivals = listening.arrived(packets, TRAIN_WITHIN).await;
                 let came = arrived(packets, &arrivals);
                 if came.counts() {
-                    paths.tell(peer.ip(), came.measurements(Direction::Down));
+                    paths.record(peer.ip(), came.measurements(Direction::Down));
                 }
                 say(Probed { sent: 0, arrivals }).await
             }

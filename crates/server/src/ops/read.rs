@@ -172,7 +172,7 @@ impl ReadCall<'_> {
     ) -> Result<()> {
         let OperationCall { operation, compression, .. } = self.call;
         let kind = self.kind();
-        compression.look(kind, &data, operation.urgency().priority).await?;
+        compression.sample(kind, &data, operation.urgency().priority).await?;
         if row_bytes < LEAST_BYTES && rows.count() <= MAX_PIECE_ROWS {
             compression.room(kind).await;
             return self.send_part(row_bytes, rows, data, memory).await;

@@ -36,7 +36,7 @@ impl Handler for ReadBlockHandler {
         answer(key, call).await
     }
 
-    fn hears_changes(&self) -> bool {
+    fn handles_changes(&self) -> bool {
         true
     }
 }
@@ -56,7 +56,7 @@ async fn answer(key: BlockKey, call: &OperationCall) -> Result<()> {
     let (body, bulk) = match &block.content {
         Content::NotCovered => (BlockBody::NotCovered.encode(), Bytes::new()),
         Content::Data { bytes, range } => {
-            call.compression.look(kind, bytes, call.operation.urgency().priority).await?;
+            call.compression.sample(kind, bytes, call.operation.urgency().priority).await?;
             call.compression.room(kind).await;
             let (how, bulk) = carried(call, kind, bytes.clone(), memory).await?;
             (BlockBody::Data { range: *range }.encode_with(how), bulk)

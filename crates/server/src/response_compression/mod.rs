@@ -160,7 +160,7 @@ impl ResponseCompression {
     ///
     /// # Cancel safety
     /// Safe: a sample may be lost.
-    pub(crate) async fn look(&self, kind: ArrayKey, data: &Bytes, priority: Priority) -> Result<()> {
+    pub(crate) async fn sample(&self, kind: ArrayKey, data: &Bytes, priority: Priority) -> Result<()> {
         if !self.is_measured() || data.len() < LEAST_BYTES {
             return Ok(());
         }
@@ -373,7 +373,7 @@ mod tests {
         const MOST: usize = 4 << 20;
         let compression = Arc::new(ResponseCompression::new(&hello(), None, None));
         assert_eq!(compression.part_bytes(kind(), MOST), UNKNOWN_PART_BYTES, "nothing is known yet");
-        compression.look(kind(), &noise(1 << 20), Priority::NORMAL).await.unwrap();
+        compression.sample(kind(), &noise(1 << 20), Priority::NORMAL).await.unwrap();
         assert_eq!(compression.part_bytes(kind(), MOST), MOST);
         let mut queued = Vec::new();
         for _ in 0..100 {
@@ -382,7 +382,7 @@ mod tests {
         }
         // What may be compressed has room of its own beside it.
         let other = ArrayKey { array: 1, ..kind() };
-        compression.look(other, &Bytes::from(vec![0; 1 << 20]), Priority::NORMAL).await.unwrap();
+        compression.sample(other, &Bytes::from(vec![0; 1 << 20]), Priority::NORMAL).await.unwrap();
         assert_eq!(compression.part_bytes(other, MOST), UNKNOWN_PART_BYTES);
         assert!(compression.room(other).now_or_never().is_some());
     }

@@ -27,7 +27,7 @@ pub enum ZarrEntry {
 ///
 /// # Errors
 /// The errors of describing an array.
-pub fn look(dataset: &Dataset, key: &str) -> Result<Option<ZarrEntry>> {
+pub fn look_up(dataset: &Dataset, key: &str) -> Result<Option<ZarrEntry>> {
     let size_bytes = match in_arrays(dataset, key) {
         Some(ZarrObject::Chunk(ZarrChunk { number, level, .. })) => chunk_bytes(dataset, number, level)?,
         Some(ZarrObject::Document(which)) => document(dataset, which)?.len() as u64,
@@ -53,7 +53,7 @@ pub fn list(dataset: &Dataset, key: &str) -> Result<Vec<(String, ZarrEntry)>> {
             names.dedup();
             let own = [METADATA, CHUNKS].into_iter().chain(names);
             let found =
-                own.map(|name| Ok(look(dataset, &format!("{path}{name}"))?.map(|e| (name.to_owned(), e))));
+                own.map(|name| Ok(look_up(dataset, &format!("{path}{name}"))?.map(|e| (name.to_owned(), e))));
             found.filter_map(Result::transpose).collect()
         }
     }
@@ -137,12 +137,12 @@ mod tests {
         }
         let chunk = ZarrEntry::File { size_bytes: 30 * 64 * 2 };
         assert_eq!(list(&dataset, "grid/rho/c/2").unwrap(), [("0".into(), chunk), ("1".into(), chunk)]);
-        assert_eq!(look(&dataset, "grid/rho/c/2/1").unwrap(), Some(chunk));
-        assert_eq!(look(&dataset, "one/c").unwrap(), Some(ZarrEntry::File { size_bytes: 2 }));
-        assert_eq!(look(&dataset, "grid/rho/c/2").unwrap(), Some(ZarrEntry::Folder));
-        assert_eq!(look(&dataset, "grid/rho/c/3").unwrap(), None);
+        assert_eq!(look_up(&dataset, "grid/rho/c/2/1").unwrap(), Some(chunk));
+        assert_eq!(look_up(&dataset, "one/c").unwrap(), Some(ZarrEntry::File { size_bytes: 2 }));
+        assert_eq!(look_up(&dataset, "grid/rho/c/2").unwrap(), Some(ZarrEntry::Folder));
+        assert_eq!(look_up(&dataset, "grid/rho/c/3").unwrap(), None);
         let size_bytes = document(&dataset, ZarrDocument::Root).unwrap().len() as u64;
-        assert_eq!(look(&dataset, METADATA).unwrap(), Some(ZarrEntry::File { size_bytes }));
+        assert_eq!(look_up(&dataset, METADATA).unwrap(), Some(ZarrEntry::File { size_bytes }));
     }
 
     #[test]

@@ -39,7 +39,7 @@ use crate::connections::Visit;
 use crate::ops::path::of_client;
 use crate::public_address::ServerNames;
 pub use bytes::Bytes;
-pub use folder::{MAX_LISTED, ZarrEntry, list, look};
+pub use folder::{MAX_LISTED, ZarrEntry, list, look_up};
 use guard::GuardState;
 pub(crate) use metadata::root_document;
 use range::RequestedRange;
