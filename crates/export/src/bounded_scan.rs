@@ -17,7 +17,7 @@ const PARTS_IN_FLIGHT: usize = 2;
 /// Number of parts in memory: those being read, and one in computation.
 pub const PARTS_IN_MEMORY: u64 = 3;
 /// Maximum size of a part, in bytes; larger parts are not faster.
-pub const MOST_PART_BYTES: u64 = 8 << 20;
+pub const MAX_PART_BYTES: u64 = 8 << 20;
 
 /// A selection of one level of an array, to be read part by part.
 #[derive(Clone)]
@@ -131,7 +131,7 @@ impl Scan {
     ) -> Result<impl Stream<Item = Result<ScanPart>> + Send + 'a> {
         let array = self.array()?;
         let item_bytes = array.dtype.size_bytes();
-        let part_bytes = part_bytes.min(MOST_PART_BYTES);
+        let part_bytes = part_bytes.min(MAX_PART_BYTES);
         let parts = slabs(&self.selection, item_bytes, array.level(self.level)?.grain(), part_bytes);
         let read = move |slab| self.read(slab, overlap, item_bytes);
         Ok(stream::iter(parts).map(read).buffered(PARTS_IN_FLIGHT))

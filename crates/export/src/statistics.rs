@@ -6,10 +6,10 @@ use array::values::stats::Accumulator;
 use array::{ArrayInfo, Result, Scalar, Source, Urgency};
 use wire::ops::{Histogram, Stats, StatsRequest};
 
-use crate::bounded_scan::{MOST_PART_BYTES, PARTS_IN_MEMORY, Scan, ScanPart};
+use crate::bounded_scan::{MAX_PART_BYTES, PARTS_IN_MEMORY, Scan, ScanPart};
 
 /// Maximum memory that makes the computation faster, in bytes.
-pub const MOST_BYTES: u64 = PARTS_IN_MEMORY * MOST_PART_BYTES;
+pub const MAX_MEMORY_BYTES: u64 = PARTS_IN_MEMORY * MAX_PART_BYTES;
 
 /// Computes the statistics of the elements that `request` names, in `memory_bytes` of memory.
 ///

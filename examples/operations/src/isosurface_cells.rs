@@ -7,7 +7,7 @@
 use array::{ArrayInfo, Error, Result};
 use bytes::Bytes;
 use client::remote_call::{CallRequest, Operand, OperationParameters};
-use export::bounded_scan::{MOST_PART_BYTES, PARTS_IN_MEMORY, Scan, ScanPart};
+use export::bounded_scan::{MAX_PART_BYTES, PARTS_IN_MEMORY, Scan, ScanPart};
 use serde::{Deserialize, Serialize};
 use server::ops::{BeginOutcome, Handler, OperationCall};
 
@@ -16,7 +16,7 @@ use crate::OneOrMany;
 /// Most isovalues of one call.
 const MOST_ISOVALUES: usize = 20;
 /// Largest useful amount of memory, bytes.
-const MOST_BYTES: u64 = 8 * MOST_PART_BYTES;
+const MAX_MEMORY_BYTES: u64 = 8 * MAX_PART_BYTES;
 
 /// Parameters: isovalues whose intersected cells are counted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -65,7 +65,7 @@ impl Handler for Answering {
 
     async fn run(&self, asked: Self::Work, call: &OperationCall) -> Result<()> {
         let scan = call.scan(&asked.of).await?;
-        let mut memory = call.enter(MOST_BYTES).await;
+        let mut memory = call.enter(MAX_MEMORY_BYTES).await;
         let part_bytes = part_bytes(&scan, memory.admitted().await)?;
         let axes = cell_axes(scan.array()?);
         let isovalues = asked.with.isovalues.numbers().to_vec();

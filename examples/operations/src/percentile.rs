@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use array::{ArrayInfo, Result};
 use bytes::Bytes;
 use client::remote_call::{CallRequest, Operand, OperationParameters};
-use export::bounded_scan::{MOST_PART_BYTES, PARTS_IN_MEMORY, Scan, ScanPart};
+use export::bounded_scan::{MAX_PART_BYTES, PARTS_IN_MEMORY, Scan, ScanPart};
 use serde::{Deserialize, Serialize};
 use server::ops::{BeginOutcome, Handler, OperationCall};
 
@@ -19,7 +19,7 @@ use crate::OneOrMany;
 /// Most percentages of one call.
 const MOST_PERCENTAGES: usize = 100;
 /// Largest useful amount of memory, bytes.
-const MOST_BYTES: u64 = PARTS_IN_MEMORY * MOST_PART_BYTES + (16 << 20);
+const MAX_MEMORY_BYTES: u64 = PARTS_IN_MEMORY * MAX_PART_BYTES + (16 << 20);
 /// Bits of a key.
 const KEY_BITS: u32 = u64::BITS;
 /// Most bits counted in one pass.
@@ -72,7 +72,7 @@ impl Handler for Answering {
 
     async fn run(&self, asked: Self::Work, call: &OperationCall) -> Result<()> {
         let scan = call.scan(&asked.of).await?;
-        let mut memory = call.enter(MOST_BYTES).await;
+        let mut memory = call.enter(MAX_MEMORY_BYTES).await;
         let granted_bytes = memory.admitted().await;
         let q = asked.with.q.numbers();
         call.result(&select(&scan, q, granted_bytes, |done, total| call.progress(done, total)).await?).await

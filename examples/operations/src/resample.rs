@@ -19,7 +19,7 @@ use server::admission::Entry;
 use server::ops::{BeginOutcome, Handler, OperationCall};
 
 /// Largest useful amount of memory, bytes.
-const MOST_BYTES: u64 = 48 << 20;
+const MAX_MEMORY_BYTES: u64 = 48 << 20;
 /// A sum and its weight.
 const SUM_BYTES: usize = size_of::<(f64, f64)>();
 
@@ -129,8 +129,8 @@ impl Making<'_> {
         let mut done = 0;
         let all = Selection::all(&self.shape);
         // A third for the sums, the rest for what they are made of.
-        let most =
-            (self.call.node.gate.capacity_bytes() / 8).clamp(self.call.node.gate.own_bytes(), MOST_BYTES);
+        let most = (self.call.node.gate.capacity_bytes() / 8)
+            .clamp(self.call.node.gate.own_bytes(), MAX_MEMORY_BYTES);
         for slab in slabs(&all, SUM_BYTES, grain.as_deref(), most / 3) {
             let mut memory = self.call.enter(most).await;
             let granted = memory.admitted().await;

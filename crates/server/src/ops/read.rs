@@ -17,7 +17,7 @@ use wire::ops::{self, BlockPlace, Piece, ReadBody, Rows};
 use super::read_together::{MAX_BATCHED_READS, answer_together, is_small};
 use super::{BeginOutcome, Handler, OperationCall};
 use crate::admission::Entry;
-use crate::response_compression::{ArrayKey, LEAST_BYTES};
+use crate::response_compression::{ArrayKey, MIN_COMPRESSED_BYTES};
 use crate::stack::Stack;
 
 /// Maximum number of bulk bytes in one item.
@@ -173,7 +173,7 @@ impl ReadCall<'_> {
         let OperationCall { operation, compression, .. } = self.call;
         let kind = self.kind();
         compression.sample(kind, &data, operation.urgency().priority).await?;
-        if row_bytes < LEAST_BYTES && rows.count() <= MAX_PIECE_ROWS {
+        if row_bytes < MIN_COMPRESSED_BYTES && rows.count() <= MAX_PIECE_ROWS {
             compression.room(kind).await;
             return self.send_part(row_bytes, rows, data, memory).await;
         }

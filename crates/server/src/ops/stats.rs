@@ -2,7 +2,7 @@
 
 use array::Result;
 use bytes::Bytes;
-use export::statistics::MOST_BYTES;
+use export::statistics::MAX_MEMORY_BYTES;
 use wire::ops::{self, StatsRequest};
 
 use super::{BeginOutcome, Handler, OperationCall};
@@ -27,7 +27,7 @@ impl Handler for StatsHandler {
 
     async fn run(&self, request: StatsRequest, call: &OperationCall) -> Result<()> {
         let (stack, _) = call.node.exports.at(&request.place).await?;
-        let mut memory = call.enter(MOST_BYTES).await;
+        let mut memory = call.enter(MAX_MEMORY_BYTES).await;
         let stats = stack.stats(&request, call.operation.urgency(), memory.admitted().await).await?;
         call.operation.item(stats.encode()?, Bytes::new()).await
     }

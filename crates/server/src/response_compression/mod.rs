@@ -21,7 +21,7 @@ use wire::Hello;
 use wire::compression::{Algorithm, COMPRESS, Compressed, DEFLATE, LZ4, Way, ZSTD};
 
 /// Minimum number of bulk bytes that are measured or compressed.
-pub(crate) const LEAST_BYTES: usize = 16 << 10;
+pub(crate) const MIN_COMPRESSED_BYTES: usize = 16 << 10;
 /// Number of bytes per decision while the speed of the link is not known.
 const UNKNOWN_PART_BYTES: usize = 64 << 10;
 /// Number of bytes per decision if the speed of the link is known: enough to compress well.
@@ -161,7 +161,7 @@ impl ResponseCompression {
     /// # Cancel safety
     /// Safe: a sample may be lost.
     pub(crate) async fn sample(&self, kind: ArrayKey, data: &Bytes, priority: Priority) -> Result<()> {
-        if !self.is_measured() || data.len() < LEAST_BYTES {
+        if !self.is_measured() || data.len() < MIN_COMPRESSED_BYTES {
             return Ok(());
         }
         if !self.tried(kind, |tried| tried.sampling.pass(data.len() as u64)) {
@@ -210,7 +210,7 @@ impl ResponseCompression {
 
     /// Returns the same bytes, wrapped so that the time at which they leave is measured.
     pub(crate) fn measured(self: &Arc<Self>, kind: ArrayKey, bytes: Bytes) -> Bytes {
-        if !self.is_measured() || bytes.len() < LEAST_BYTES {
+        if !self.is_measured() || bytes.len() < MIN_COMPRESSED_BYTES {
             return bytes;
         }
         let open_bytes = if self.is_plain(kind) { 0 } else { bytes.len() as u64 };
@@ -223,7 +223,7 @@ impl ResponseCompression {
 
     /// Returns the best method to compress these data, if any pays.
     pub(crate) fn way(&self, kind: ArrayKey, data: &Bytes) -> Option<Way> {
-        if self.wanted.is_nothing() || data.len() < LEAST_BYTES {
+        if self.wanted.is_nothing() || data.len() < MIN_COMPRESSED_BYTES {
             return None;
         }
         if self.wanted.always {
