@@ -20,6 +20,8 @@ pub mod ops;
 pub use array::{Error, ErrorKind, Priority, Result, Retry, Urgency};
 pub use client::turns::InTurns;
 pub use client::{Client, ClientConfig, ClientEvent, SentAhead};
+pub use flow::admission::{Full, Limiter, Permit};
+pub use flow::holder_limiter::{HolderLimiter, HolderPermit};
 pub use frames::batch::{Answer, Requests, WholeItem};
 pub use frames::codec::{Reader, Writer};
 pub use frames::deframer::{Cut, Deframer};

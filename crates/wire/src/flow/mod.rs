@@ -1,5 +1,7 @@
-//! Flow control: credit in bytes, deadlines, and notice of a peer that is gone.
+//! Flow control: credit in bytes, shared limits, deadlines, and notice of a peer that is gone.
 
+pub(crate) mod admission;
 pub(crate) mod deadline;
+pub(crate) mod holder_limiter;
 pub(crate) mod liveness;
 pub(crate) mod window;
