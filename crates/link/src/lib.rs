@@ -61,7 +61,7 @@ pub use control::{Choice, Refusal, Remembered, parse_rate};
 pub use dial::{LONG_RTT, Protocol, Raced, Ways, connect as dial, race};
 pub use drive::Driver;
 pub use flow::{Flow, Statistics, asked, asking, telling, told};
-pub use server::waiting_limit::{OWN_WAITING_OPERATIONS, WaitingRoom};
+pub use server::waiting_limit::{OWN_WAITING_OPERATIONS, WaitingLimit};
 pub use server::{
     Change, MAX_WAITING_NOTE_BYTES, MAX_WAITING_NOTES, MAX_WAITING_PARAMETER_BYTES, Operation,
     ServerConnection, serve, serve_among,

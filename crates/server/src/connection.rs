@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use array::{Error, ErrorKind, Result};
 use client::paths::ConnectionMonitor;
 use futures::future::OptionFuture;
-use link::{Flow, Link, Operation, WaitingRoom};
+use link::{Flow, Link, Operation, WaitingLimit};
 use tokio::task::JoinSet;
 use wire::limits::HIGHEST_TIER;
 use wire::{Hello, ServerConfig};
@@ -48,7 +48,7 @@ pub struct Service {
     /// State that all operations of the node share.
     pub shared: Arc<NodeState>,
     clients: AtomicU64,
-    waiting: WaitingRoom,
+    waiting: WaitingLimit,
 }
 
 impl Service {
@@ -56,7 +56,7 @@ impl Service {
     #[must_use]
     pub fn new(admission: Admission, registry: OperationRegistry, shared: Arc<NodeState>) -> Self {
         let places = CLIENTS_IN_FULL * u64::from(most_operations(&shared));
-        Self { admission, registry, shared, clients: AtomicU64::new(0), waiting: WaitingRoom::new(places) }
+        Self { admission, registry, shared, clients: AtomicU64::new(0), waiting: WaitingLimit::new(places) }
     }
 
     /// Returns the id of a new client.

@@ -47,7 +47,7 @@ impl Incoming {
         self.count
     }
 
-    /// Load that these operations put on the waiting room.
+    /// Load that these operations put on the limit of what waits.
     pub(crate) fn load(&self) -> Load {
         Load { operations: self.len(), parameter_bytes: self.parameter_bytes }
     }

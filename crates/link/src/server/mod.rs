@@ -21,7 +21,7 @@ use crate::Link;
 use crate::clock::now;
 use crate::drive::{Driver, Shared, Side, drive, watch};
 use crate::server::incoming::{Incoming, Waiting};
-use crate::server::waiting_limit::{Load, Share, WaitingRoom};
+use crate::server::waiting_limit::{Load, WaitingLimit, WaitingPermit};
 
 /// Notes that wait to be taken in one connection; then nothing more is received.
 pub const MAX_WAITING_NOTES: usize = 1_024;
@@ -37,18 +37,18 @@ pub const MAX_WAITING_PARAMETER_BYTES: usize = 32 << 20;
 /// When something in `config` exceeds its limit.
 pub fn serve(link: Link, config: ServerConfig) -> Result<(ServerConnection, Driver)> {
     let places = u64::from(config.most_operations);
-    serve_among(link, config, WaitingRoom::new(places))
+    serve_among(link, config, WaitingLimit::new(places))
 }
 
-/// Puts a server on a link whose operations wait in a room that other connections share: beyond its places, and beyond
-/// those that each connection has of its own, they fail with *busy*.
+/// Puts a server on a link whose waiting operations count below a limit that other connections share: beyond it, and
+/// beyond those that each connection has of its own, they fail with *busy*.
 ///
 /// # Errors
 /// As [`serve`].
 pub fn serve_among(
     mut link: Link,
     config: ServerConfig,
-    room: WaitingRoom,
+    waiting_limit: WaitingLimit,
 ) -> Result<(ServerConnection, Driver)> {
     let peer = link.peer().to_owned();
     let machine = Server::new(config, now())?;
@@ -56,7 +56,7 @@ pub fn serve_among(
         machine,
         hello: None,
         incoming: Incoming::default(),
-        places: Share::of(room),
+        waiting_permit: waiting_limit.permit(),
         ops: HashMap::new(),
         waiting_notes: 0,
         waiting_note_bytes: 0,
@@ -91,7 +91,7 @@ struct ServerSide {
     machine: Server,
     hello: Option<Hello>,
     incoming: Incoming,
-    places: Share,
+    waiting_permit: WaitingPermit,
     ops: HashMap<OpId, OpState>,
     waiting_notes: usize,
     waiting_note_bytes: usize,
@@ -121,7 +121,7 @@ impl ServerSide {
                 self.ended = Some(error);
                 std::mem::take(&mut self.waiting_for_room).into_values().flatten().for_each(Waker::wake);
                 self.incoming.clear();
-                self.places.shrink(Load::default());
+                self.waiting_permit.shrink(Load::default());
                 self.ops.values_mut().for_each(|state| {
                     state.cancelled = true;
                     state.wake();
@@ -141,7 +141,7 @@ impl ServerSide {
             operations: self.incoming.len() + 1,
             parameter_bytes: self.incoming.parameter_bytes() + parameters.len(),
         };
-        if !self.places.admit(with_it) {
+        if !self.waiting_permit.admit(with_it) {
             let what = "expected fewer operations of all clients that wait for this server, found too many";
             return self.machine.fail(op, Error::new(ErrorKind::Busy, what));
         }
@@ -165,7 +165,7 @@ impl ServerSide {
 
     fn cancel(&mut self, op: OpId) {
         if self.incoming.remove(op).is_some() {
-            self.places.shrink(self.incoming.load());
+            self.waiting_permit.shrink(self.incoming.load());
             return self.forget(op);
         }
         if self.ops.contains_key(&op) {
@@ -385,7 +385,7 @@ impl ServerConnection {
                     return Poll::Ready(None);
                 }
                 let taken = side.incoming.take(least_tier, &most);
-                side.places.shrink(side.incoming.load());
+                side.waiting_permit.shrink(side.incoming.load());
                 if taken.is_empty() {
                     watch(&mut side.acceptor, cx);
                     return Poll::Pending;

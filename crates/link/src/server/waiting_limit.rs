@@ -1,8 +1,7 @@
 //! How many operations may wait to be taken, over all connections of a server. Each takes memory, and every client may
 //! ask for many: what one of them may have is no bound on what all of them have.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use wire::{Limiter, Permit};
 
 /// Operations of one connection that may wait whatever the others do.
 pub const OWN_WAITING_OPERATIONS: usize = 256;
@@ -10,64 +9,41 @@ pub const OWN_WAITING_OPERATIONS: usize = 256;
 /// Parameters that take a place as an operation does, bytes: a few bytes on their way can stand for many.
 const PLACE_BYTES: usize = 1024;
 
-/// A number of places for operations that wait, shared by connections. Clones are the same places.
+/// Places for operations that wait, shared by connections. Clones are the same places.
 #[derive(Clone, Debug)]
-pub struct WaitingRoom {
-    places: u64,
-    taken: Arc<AtomicU64>,
-}
+pub struct WaitingLimit(Limiter);
 
-impl WaitingRoom {
+impl WaitingLimit {
     /// With so many places, besides [`OWN_WAITING_OPERATIONS`] for each connection.
     #[must_use]
     pub fn new(places: u64) -> Self {
-        Self { places, taken: Arc::default() }
+        Self(Limiter::new(places))
     }
 
-    /// Places taken now.
+    /// Places used now.
     #[must_use]
-    pub fn taken(&self) -> u64 {
-        self.taken.load(Ordering::Relaxed)
+    pub fn used(&self) -> u64 {
+        self.0.used()
+    }
+
+    /// For one connection, of which nothing waits yet.
+    pub(crate) fn permit(&self) -> WaitingPermit {
+        WaitingPermit(self.0.permit())
     }
 }
 
-/// Places that one connection has taken of a waiting room. Given back when dropped.
-pub(crate) struct Share {
-    room: WaitingRoom,
-    taken: u64,
-}
+/// Places that one connection uses beyond its own. Given back when dropped.
+pub(crate) struct WaitingPermit(Permit);
 
-impl Share {
-    pub(crate) fn of(room: WaitingRoom) -> Self {
-        Self { room, taken: 0 }
-    }
-
+impl WaitingPermit {
     /// Places for all of `waiting`, one more operation among them; false when there are too few.
     pub(crate) fn admit(&mut self, waiting: Load) -> bool {
-        let lacking = waiting.beyond_own().saturating_sub(self.taken);
-        if lacking == 0 {
-            return true;
-        }
-        let places = self.room.places;
-        let more = |taken: u64| taken.checked_add(lacking).filter(|&all| all <= places);
-        let is_in = self.room.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok();
-        self.taken += if is_in { lacking } else { 0 };
-        is_in
+        self.0.try_grow_to(waiting.beyond_own(), 0).is_ok()
     }
 
     /// No more than `waiting` wait now.
     pub(crate) fn shrink(&mut self, waiting: Load) {
-        let spare = self.taken.saturating_sub(waiting.beyond_own());
-        if spare > 0 {
-            self.taken -= spare;
-            self.room.taken.fetch_sub(spare, Ordering::Relaxed);
-        }
-    }
-}
-
-impl Drop for Share {
-    fn drop(&mut self) {
-        self.shrink(Load::default());
+        self.0.shrink_to(waiting.beyond_own());
     }
 }
 
@@ -91,27 +67,29 @@ mod tests {
 
     #[test]
     fn each_connection_has_its_own_places_and_all_share_the_others() {
-        let room = WaitingRoom::new(100);
-        let mut shares: Vec<Share> = (0..3).map(|_| Share::of(room.clone())).collect();
+        let limit = WaitingLimit::new(100);
+        let mut permits: Vec<WaitingPermit> = (0..3).map(|_| limit.permit()).collect();
         let small = |operations| Load { operations, parameter_bytes: 0 };
-        let fill = |share: &mut Share| (1..1000).take_while(|&waiting| share.admit(small(waiting))).count();
-        assert_eq!(fill(&mut shares[0]), OWN_WAITING_OPERATIONS + 100);
-        assert_eq!(fill(&mut shares[1]), OWN_WAITING_OPERATIONS);
-        shares[0].shrink(small(OWN_WAITING_OPERATIONS + 40));
-        assert_eq!((room.taken(), fill(&mut shares[2])), (40, OWN_WAITING_OPERATIONS + 60));
-        shares.clear();
-        assert_eq!(room.taken(), 0);
+        let fill = |permit: &mut WaitingPermit| {
+            (1..1000).take_while(|&waiting| permit.admit(small(waiting))).count()
+        };
+        assert_eq!(fill(&mut permits[0]), OWN_WAITING_OPERATIONS + 100);
+        assert_eq!(fill(&mut permits[1]), OWN_WAITING_OPERATIONS);
+        permits[0].shrink(small(OWN_WAITING_OPERATIONS + 40));
+        assert_eq!((limit.used(), fill(&mut permits[2])), (40, OWN_WAITING_OPERATIONS + 60));
+        permits.clear();
+        assert_eq!(limit.used(), 0);
     }
     #[test]
     fn large_parameters_take_as_many_places_as_they_are_large() {
-        let room = WaitingRoom::new(100);
-        let mut share = Share::of(room.clone());
+        let limit = WaitingLimit::new(100);
+        let mut permit = limit.permit();
         let with = |parameter_bytes| Load { operations: 1, parameter_bytes };
-        assert!(share.admit(with(PLACE_BYTES * OWN_WAITING_OPERATIONS - 1)));
-        assert_eq!(room.taken(), 0, "these are its own");
-        assert!(share.admit(with(PLACE_BYTES * (OWN_WAITING_OPERATIONS + 99))));
-        assert_eq!(room.taken(), 100);
-        assert!(!share.admit(with(PLACE_BYTES * (OWN_WAITING_OPERATIONS + 100))));
-        assert_eq!(room.taken(), 100, "who is refused takes none");
+        assert!(permit.admit(with(PLACE_BYTES * OWN_WAITING_OPERATIONS - 1)));
+        assert_eq!(limit.used(), 0, "these are its own");
+        assert!(permit.admit(with(PLACE_BYTES * (OWN_WAITING_OPERATIONS + 99))));
+        assert_eq!(limit.used(), 100);
+        assert!(!permit.admit(with(PLACE_BYTES * (OWN_WAITING_OPERATIONS + 100))));
+        assert_eq!(limit.used(), 100, "who is refused takes none");
     }
 }

@@ -553,14 +553,14 @@ fn the_last_handle_closes_the_connection() {
 async fn operations_that_wait_are_bounded_over_all_clients_and_each_has_some_places() {
     const SHARED: u64 = 1000;
     const ASKED: usize = 4000;
-    let room = link::WaitingRoom::new(SHARED);
+    let limit = link::WaitingLimit::new(SHARED);
     let mut tasks = JoinSet::new();
     let (mut clients, mut asked, mut connections) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..5 {
         let (ours, theirs) = link::carrier::local::pair();
         let (client, driver) = link::connect(ours, ClientConfig::default()).unwrap();
         tasks.spawn(driver);
-        let (connection, driver) = link::serve_among(theirs, ServerConfig::default(), room.clone()).unwrap();
+        let (connection, driver) = link::serve_among(theirs, ServerConfig::default(), limit.clone()).unwrap();
         tasks.spawn(driver);
         connection.hello().await.unwrap();
         connection.accept();
@@ -581,18 +581,18 @@ async fn operations_that_wait_are_bounded_over_all_clients_and_each_has_some_pla
         assert_eq!(answer.expect("more refusals").unwrap().unwrap_err().kind(), ErrorKind::Busy);
         busy += 1;
     }
-    assert_eq!(room.taken(), SHARED, "no more than there are places for, and no less");
+    assert_eq!(limit.used(), SHARED, "no more than there are places for, and no less");
     // Who comes last still has places of its own, and is served.
     let (ours, theirs) = link::carrier::local::pair();
     let (client, driver) = link::connect(ours, ClientConfig::default()).unwrap();
     tasks.spawn(driver);
-    let (connection, driver) = link::serve_among(theirs, ServerConfig::default(), room.clone()).unwrap();
+    let (connection, driver) = link::serve_among(theirs, ServerConfig::default(), limit.clone()).unwrap();
     tasks.spawn(driver);
     tasks.spawn(answer_all(connection, answer));
     let last = client.call("echo", Bytes::from("here"), normal()).await.unwrap();
     assert_eq!(last.body, "here");
     drop((answers, connections));
-    while room.taken() > 0 {
+    while limit.used() > 0 {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
 }
