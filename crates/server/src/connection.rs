@@ -17,7 +17,7 @@ use wire::{Hello, ServerConfig};
 use crate::admission::ClientId;
 use crate::connections::Visit;
 use crate::metrics;
-use crate::ops::operation_limit::UnderWay;
+use crate::ops::operation_limit::{OperationLimit, OperationPermit, too_many_parameters};
 use crate::ops::{NodeState, OperationCall, OperationRegistry};
 use crate::response_compression::ResponseCompression;
 use crate::token::Admission;
@@ -30,14 +30,6 @@ const ANSWER_BYTES_PER_OPERATION: u64 = 8 << 10;
 /// Number of clients that may have the maximum number of waiting operations at the same time; beyond that, operations
 /// of all clients are refused as busy, except for the first ones of each ([`link::OWN_WAITING_OPERATIONS`]).
 const CLIENTS_IN_FULL: u64 = 4;
-/// Maximum number of operations of one client that are answered concurrently; the others wait, the least urgent
-/// longest.
-const MAX_RUNNING: usize = 1024;
-/// Additional operations for each tier above background.
-const RUNNING_PER_TIER: usize = 128;
-/// Maximum size of the parameters of the operations that are answered concurrently, in bytes; those of the standard
-/// operations are smaller than 1 KiB each.
-const MAX_PARAMETER_BYTES: usize = 4 << 20;
 
 /// The parts of a node that a connection needs.
 pub struct Service {
@@ -133,10 +125,10 @@ impl Service {
         // The address of an admitted client is validated at once, and only once.
         let mut proving = flow.as_ref().map(|flow| flow.proven());
         let mut running = JoinSet::new();
-        let under_way = Arc::new(UnderWay::default());
+        let limit = OperationLimit::new();
         let most_together = |name: &str| self.registry.most_together(name);
         loop {
-            let least_tier = least_tier(under_way.operations());
+            let least_tier = limit.least_tier();
             tokio::select! {
                 biased;
                 Some(ended) = running.join_next() => report(ended),
@@ -153,22 +145,21 @@ impl Service {
                     // Not earlier: the address may be forged, and its path would then be another host's.
                     ConnectionMonitor::begin(paths, flow.clone()).map(|begun| watching.spawn(begun.run()));
                 }
-                () = under_way.freed(), if least_tier > 0 => {}
+                () = limit.ended(), if least_tier > 0 => {}
                 operations = connection.next_together(least_tier, most_together), if least_tier <= HIGHEST_TIER => {
                     let Some(mut operations) = operations else { return Ok(()) };
-                    let sizes = operations.iter().map(|operation| operation.parameter_bytes());
-                    let left_bytes = MAX_PARAMETER_BYTES.saturating_sub(under_way.parameter_bytes());
-                    let refused = operations.split_off(fitting(sizes, left_bytes));
+                    let permits = limit.begin(operations.iter().map(Operation::parameter_bytes));
+                    let refused = operations.split_off(permits.len());
                     refused.iter().for_each(|operation| operation.fail(too_many_parameters()));
-                    let call = |operation: Operation| OperationCall {
-                        place: under_way.begin(operation.parameter_bytes()),
+                    let call = |(operation, permit): (Operation, OperationPermit)| OperationCall {
+                        permit,
                         operation,
                         client,
                         node: Arc::clone(&self.shared),
                         flow: flow.clone(),
                         compression: Arc::clone(&compression),
                     };
-                    for rest in self.registry.begin(operations.into_iter().map(call).collect()) {
+                    for rest in self.registry.begin(operations.into_iter().zip(permits).map(call).collect()) {
                         running.spawn(rest);
                     }
                     tokio::task::consume_budget().await;
@@ -183,44 +174,11 @@ fn most_operations(shared: &NodeState) -> u32 {
     u32::try_from(fitting.clamp(*OPERATIONS.start(), *OPERATIONS.end())).unwrap_or(u32::MAX)
 }
 
-/// Returns how many of the first parameters fit into this number of bytes.
-fn fitting(sizes: impl Iterator<Item = usize>, left_bytes: usize) -> usize {
-    let sums = sizes.scan(0, |sum, size| {
-        *sum += size;
-        (*sum <= left_bytes).then_some(*sum)
-    });
-    sums.count()
-}
-
-/// Returns the lowest tier that may begin while this number of operations runs.
-fn least_tier(running: usize) -> u8 {
-    let tiers = (running + RUNNING_PER_TIER).saturating_sub(MAX_RUNNING) / RUNNING_PER_TIER;
-    u8::try_from(tiers).unwrap_or(u8::MAX)
-}
-
-fn too_many_parameters() -> Error {
-    let what = format!("expected at most {MAX_PARAMETER_BYTES} bytes of parameters under way, found more");
-    Error::new(ErrorKind::Busy, what)
-}
-
 /// A panic in a task is a defect; its operation failed when it was dropped, and the others continue.
 fn report(ended: std::result::Result<(), tokio::task::JoinError>) {
     if let Err(e) = ended
         && e.is_panic()
     {
         tracing::error!(error = %Error::internal(e.to_string()), "an operation ended in a panic");
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn of_those_that_come_together_the_first_are_taken_as_far_as_they_fit() {
-        assert_eq!(fitting([3, 3, 3, 1].into_iter(), 7), 2);
-        assert_eq!(fitting([3, 3].into_iter(), 6), 2);
-        assert_eq!(fitting([7, 1].into_iter(), 6), 0);
-        assert_eq!(fitting([].into_iter(), 6), 0);
     }
 }

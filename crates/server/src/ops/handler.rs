@@ -17,7 +17,7 @@ use wire::ops::{ReadBody, encode_json};
 use crate::admission::{ClientId, Entry, Gate};
 use crate::exports::Exports;
 use crate::metrics::{self, Metrics};
-use crate::ops::operation_limit::Place;
+use crate::ops::operation_limit::OperationPermit;
 use crate::response_compression::ResponseCompression;
 
 /// Maximum number of bulk bytes in one piece.
@@ -107,7 +107,7 @@ pub struct OperationCall {
     /// Compression of responses to this client.
     pub(crate) compression: Arc<ResponseCompression>,
     /// Held until the operation ends.
-    pub(crate) place: Place,
+    pub(crate) permit: OperationPermit,
 }
 
 /// State that all operations of a node share.

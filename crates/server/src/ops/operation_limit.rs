@@ -1,56 +1,111 @@
-//! Operations of one client that are being answered: each takes a place, and the bytes of its parameters. It gives
-//! both back when it ends, even if others that began together with it go on.
+//! Operations of one client that are being answered: how many, and the bytes of their parameters. Each gives both back
+//! when it ends, even if others that began together with it go on.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
+use array::{Error, ErrorKind};
 use tokio::sync::Notify;
+use wire::{Limiter, Permit};
+
+/// Operations of one client that are being answered, and the rest of those that begin together; the others wait, the
+/// least urgent longest.
+const MAX_RUNNING: u64 = 1024;
+/// Each tier above background has room for this many more.
+const RUNNING_PER_TIER: u64 = 128;
+/// Parameters of those that are being answered, bytes; ours take less than 1 KiB each.
+const MAX_PARAMETER_BYTES: u64 = 4 << 20;
 
 /// Counts the operations of one connection that have begun and not ended.
-#[derive(Default)]
-pub(crate) struct UnderWay {
-    operations: AtomicUsize,
-    parameter_bytes: AtomicUsize,
-    freed: Notify,
+pub(crate) struct OperationLimit {
+    running: Limiter,
+    parameter_bytes: Limiter,
+    ended: Arc<Notify>,
 }
 
-impl UnderWay {
-    /// How many there are.
-    pub(crate) fn operations(&self) -> usize {
-        self.operations.load(Ordering::Relaxed)
+impl OperationLimit {
+    /// None yet.
+    pub(crate) fn new() -> Self {
+        Self {
+            running: Limiter::new(MAX_RUNNING).with_more_per_tier(RUNNING_PER_TIER),
+            parameter_bytes: Limiter::new(MAX_PARAMETER_BYTES),
+            ended: Arc::default(),
+        }
     }
 
-    /// Bytes of their parameters.
-    pub(crate) fn parameter_bytes(&self) -> usize {
-        self.parameter_bytes.load(Ordering::Relaxed)
+    /// Lowest tier of which more may begin now.
+    pub(crate) fn least_tier(&self) -> u8 {
+        self.running.least_tier()
     }
 
-    /// One more, until its place is dropped.
-    pub(crate) fn begin(self: &Arc<Self>, parameter_bytes: usize) -> Place {
-        self.operations.fetch_add(1, Ordering::Relaxed);
-        self.parameter_bytes.fetch_add(parameter_bytes, Ordering::Relaxed);
-        Place { of: Arc::clone(self), parameter_bytes }
+    /// Begins operations that came together, given by the bytes of their parameters: the first ones, as many as these
+    /// fit. Whether they are too many is asked before they come.
+    pub(crate) fn begin(&self, parameter_bytes: impl Iterator<Item = usize>) -> Vec<OperationPermit> {
+        let begin = |bytes: usize| {
+            let parameters = self.parameter_bytes.try_acquire(bytes as u64, 0).ok()?;
+            let mut running = self.running.permit();
+            running.grow_to(1);
+            Some(OperationPermit { running, parameters, ended: Arc::clone(&self.ended) })
+        };
+        parameter_bytes.map_while(begin).collect()
     }
 
     /// Waits until one has ended since it was last waited for. One waits at a time.
     ///
     /// # Cancel safety
     /// Safe: nothing is lost.
-    pub(crate) async fn freed(&self) {
-        self.freed.notified().await;
+    pub(crate) async fn ended(&self) {
+        self.ended.notified().await;
     }
 }
 
-/// The place of one operation.
-pub(crate) struct Place {
-    of: Arc<UnderWay>,
-    parameter_bytes: usize,
+/// Error of an operation whose parameters do not fit.
+pub(crate) fn too_many_parameters() -> Error {
+    let what = format!("expected at most {MAX_PARAMETER_BYTES} bytes of parameters under way, found more");
+    Error::new(ErrorKind::Busy, what)
 }
 
-impl Drop for Place {
+/// Part of one operation in the limit, until it is dropped.
+pub(crate) struct OperationPermit {
+    running: Permit,
+    parameters: Permit,
+    ended: Arc<Notify>,
+}
+
+impl Drop for OperationPermit {
     fn drop(&mut self) {
-        self.of.operations.fetch_sub(1, Ordering::Relaxed);
-        self.of.parameter_bytes.fetch_sub(self.parameter_bytes, Ordering::Relaxed);
-        self.of.freed.notify_one();
+        self.running.shrink_to(0);
+        self.parameters.shrink_to(0);
+        // Only now: whoever is woken looks at once.
+        self.ended.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_those_that_come_together_the_first_are_taken_as_far_as_they_fit() {
+        const MAX: usize = 4 << 20;
+        let limit = OperationLimit::new();
+        let _before = limit.begin([MAX - 7].into_iter());
+        let fitting = |sizes: &[usize]| limit.begin(sizes.iter().copied()).len();
+        assert_eq!(fitting(&[3, 3, 3, 1]), 2);
+        assert_eq!(fitting(&[3, 4]), 2);
+        assert_eq!(fitting(&[8, 1]), 0);
+        assert_eq!(fitting(&[]), 0);
+    }
+
+    #[test]
+    fn the_least_urgent_wait_longest() {
+        let limit = OperationLimit::new();
+        let mut begun = Vec::new();
+        let mut least_tier_of = |running: usize| {
+            begun.extend(limit.begin(std::iter::repeat_n(0, running - begun.len())));
+            limit.least_tier()
+        };
+        assert_eq!([0, 1023, 1024, 1151, 1152, 1536].map(&mut least_tier_of), [0, 0, 1, 1, 2, 5]);
+        drop(begun);
+        assert_eq!(limit.least_tier(), 0);
     }
 }

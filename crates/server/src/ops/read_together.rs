@@ -104,22 +104,22 @@ async fn answer_part(stack: &Stack, mut part: Vec<SmallReadCall>) {
     let (mut count, mut sum_bytes, mut node) = (0, 0, None);
     let mut ends = stack.source.read_many(reads).ready_chunks(MAX_BATCHED_READS);
     while let Some(ended) = ends.next().await {
-        let (mut answers, mut places) = (Vec::with_capacity(ended.len()), Vec::with_capacity(ended.len()));
+        let (mut answers, mut permits) = (Vec::with_capacity(ended.len()), Vec::with_capacity(ended.len()));
         for (number, result) in ended {
             let Some((call, target)) = waiting.get_mut(number).and_then(Option::take) else { continue };
             match result.and_then(|()| target.into_bytes()) {
                 Ok(bytes) => {
                     (count, sum_bytes) = (count + 1, sum_bytes + sizes[number]);
                     node.get_or_insert_with(|| Arc::clone(&call.node));
-                    let OperationCall { operation, place, .. } = call;
+                    let OperationCall { operation, permit, .. } = call;
                     answers.push((operation, body.clone(), Entry::hold_part(&memory, bytes)));
-                    places.push(place);
+                    permits.push(permit);
                 }
                 Err(error) => end(&call, Err(error)),
             }
         }
         Operation::answer_all(answers).await;
-        drop(places);
+        drop(permits);
     }
     if let Some(node) = node {
         metrics::add(&node.metrics.reads, count);
