@@ -7,7 +7,7 @@ use array::Result;
 use client::running_servers::{self, RunningServer, RunningServerFile};
 use client::url::{Location, Url};
 use link::quic;
-use server::admission::Gate;
+use server::answer_memory::AnswerMemory;
 use server::connection::Service;
 use server::connections::Limits;
 use server::exports::Exports;
@@ -96,12 +96,12 @@ pub struct ServerNode {
 /// The errors of opening.
 pub async fn open(options: &ServerOptions) -> Result<Arc<NodeState>> {
     let exports = Exports::open(&options.locations, &options.context, options.explores_folders).await?;
-    let gate = Gate::new(options.context.budget.send);
+    let answer_memory = AnswerMemory::new(options.context.budget.send);
     let complete = |peer: &Url| running_servers::complete(&options.context.directories.runtime, peer.clone());
     let peers = options.peers.iter().map(complete).collect();
     let (name, rejecting) = (OnceLock::new(), OnceLock::new());
     let (paths, metrics) = (options.context.paths.clone(), Metrics::default());
-    Ok(Arc::new(NodeState { exports, gate, peers, name, rejecting, paths, metrics }))
+    Ok(Arc::new(NodeState { exports, answer_memory, peers, name, rejecting, paths, metrics }))
 }
 
 /// Listens and records the server, if possible; the second half of starting. `registry` contains the operations.

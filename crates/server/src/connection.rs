@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use wire::limits::HIGHEST_TIER;
 use wire::{Hello, ServerConfig};
 
-use crate::admission::ClientId;
+use crate::answer_memory::ClientId;
 use crate::connections::Visit;
 use crate::metrics;
 use crate::ops::operation_limit::{OperationLimit, OperationPermit, too_many_parameters};
@@ -170,7 +170,7 @@ impl Service {
 }
 
 fn most_operations(shared: &NodeState) -> u32 {
-    let fitting = shared.gate.capacity_bytes() / ANSWER_BYTES_PER_OPERATION;
+    let fitting = shared.answer_memory.capacity_bytes() / ANSWER_BYTES_PER_OPERATION;
     u32::try_from(fitting.clamp(*OPERATIONS.start(), *OPERATIONS.end())).unwrap_or(u32::MAX)
 }
 

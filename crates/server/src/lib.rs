@@ -4,7 +4,7 @@
 //!   port --> http, zarr (HTTP)  -------------------+
 //!     |                                            v
 //!     +----> connection (wire protocol) --> ops --> exports --> stack (an open data set)
-//!              connections, admission: the limits of clients and memory
+//!              connections, answer_memory: the limits of clients and memory
 //!              token, identity, public_address: authorization and addresses
 //!              response_compression: compression of responses
 //!              reverse: connections to waiting clients
@@ -14,7 +14,7 @@
 //! [`Opener`](exports::Opener) opens) and [`port`] (the protocols on a port). The origin of the data and the set of operations are
 //! chosen by the crate `node`.
 
-pub mod admission;
+pub mod answer_memory;
 pub mod connection;
 pub mod connections;
 pub mod exports;

@@ -15,7 +15,7 @@ use client::remote_call::{CallRequest, Operand, OperationParameters, ResultArray
 use export::bounded_scan::{PARTS_IN_MEMORY, Scan, ScanPart};
 use export::read_slabs::{ReadSlab, slabs};
 use serde::{Deserialize, Serialize};
-use server::admission::Entry;
+use server::answer_memory::MemoryReservation;
 use server::ops::{BeginOutcome, Handler, OperationCall};
 
 /// Largest useful amount of memory, bytes.
@@ -129,8 +129,8 @@ impl Making<'_> {
         let mut done = 0;
         let all = Selection::all(&self.shape);
         // A third for the sums, the rest for what they are made of.
-        let most = (self.call.node.gate.capacity_bytes() / 8)
-            .clamp(self.call.node.gate.own_bytes(), MAX_MEMORY_BYTES);
+        let most = (self.call.node.answer_memory.capacity_bytes() / 8)
+            .clamp(self.call.node.answer_memory.own_bytes(), MAX_MEMORY_BYTES);
         for slab in slabs(&all, SUM_BYTES, grain.as_deref(), most / 3) {
             let mut memory = self.call.enter(most).await;
             let granted = memory.admitted().await;
@@ -138,7 +138,7 @@ impl Making<'_> {
                 done += self.part(slab, memory, granted).await?;
             } else {
                 drop(memory);
-                let least = self.call.node.gate.own_bytes();
+                let least = self.call.node.answer_memory.own_bytes();
                 for part in slab.parts(SUM_BYTES, grain.as_deref(), least / 3) {
                     let mut memory = self.call.enter(least).await;
                     let granted = memory.admitted().await;
@@ -151,7 +151,7 @@ impl Making<'_> {
     }
 
     /// Makes and sends one part of the result; gives its elements. `memory` is held until the peer took it.
-    async fn part(&self, slab: ReadSlab, memory: Entry, granted_bytes: u64) -> Result<u64> {
+    async fn part(&self, slab: ReadSlab, memory: MemoryReservation, granted_bytes: u64) -> Result<u64> {
         let counts = slab.selection.shape();
         let outputs: Vec<Range<u64>> = slab.start.iter().zip(&counts).map(|(&s, &n)| s..s + n).collect();
         let inputs: Vec<Range<u64>> = self.grid.0.iter().zip(&outputs).map(|(a, r)| a.inputs(r)).collect();

@@ -10,7 +10,7 @@ use link::{OpStream, Reply};
 use serde_json::Value;
 
 use super::OperationCall;
-use crate::admission::Entry;
+use crate::answer_memory::MemoryReservation;
 
 /// Result of forwarding a call to another server.
 pub(super) enum Forwarded {
@@ -77,7 +77,7 @@ async fn pass_on(
 struct PartialReply {
     item: u32,
     body: Bytes,
-    memory: Entry,
+    memory: MemoryReservation,
     bulk: Vec<u8>,
 }
 

@@ -14,7 +14,7 @@ use link::{Flow, Operation};
 use serde::Serialize;
 use wire::ops::{ReadBody, encode_json};
 
-use crate::admission::{ClientId, Entry, Gate};
+use crate::answer_memory::{AnswerMemory, ClientId, MemoryReservation};
 use crate::exports::Exports;
 use crate::metrics::{self, Metrics};
 use crate::ops::operation_limit::OperationPermit;
@@ -115,7 +115,7 @@ pub struct NodeState {
     /// The data sets.
     pub exports: Exports,
     /// Memory for responses in preparation.
-    pub gate: Gate,
+    pub answer_memory: AnswerMemory,
     /// Other servers of the same data, which clients are told of.
     pub peers: Vec<Url>,
     /// Name of this server among other servers; set once it listens.
@@ -135,31 +135,31 @@ impl OperationCall {
         metrics::add(&self.node.metrics.read_bytes, data_bytes);
     }
 
-    /// Waits for room in the connection, then at the node's gate for up to `most_bytes` of memory: how many it got
-    /// is [`Entry::admitted`]'s, at least [`Gate::own_bytes`] of those asked for. Nothing is held while waiting for
-    /// the peer.
+    /// Waits for room in the connection, then for up to `most_bytes` of the node's memory for answers: how many it got
+    /// is [`MemoryReservation::admitted`]'s, at least [`AnswerMemory::own_bytes`] of those asked for. Nothing is held
+    /// while waiting for the peer.
     ///
     /// # Cancel safety
     /// Safe: nothing is held before it returns.
-    pub async fn enter(&self, most_bytes: u64) -> Entry {
-        self.enter_with(self.node.gate.own_bytes().min(most_bytes), most_bytes).await
+    pub async fn enter(&self, most_bytes: u64) -> MemoryReservation {
+        self.enter_with(self.node.answer_memory.own_bytes().min(most_bytes), most_bytes).await
     }
 
-    /// Waits as [`enter`](Self::enter) does, for an answer that cannot be cut: it gets all of `bytes`, or what the
-    /// gate gives at once if that is less.
+    /// Waits as [`enter`](Self::enter) does, for an answer that cannot be cut: it gets all of `bytes`, or what may
+    /// be given at once if that is less.
     ///
     /// # Cancel safety
     /// Safe: nothing is held before it returns.
-    pub(crate) async fn enter_whole(&self, bytes: u64) -> Entry {
+    pub(crate) async fn enter_whole(&self, bytes: u64) -> MemoryReservation {
         self.enter_with(bytes, bytes).await
     }
 
-    async fn enter_with(&self, least_bytes: u64, most_bytes: u64) -> Entry {
+    async fn enter_with(&self, least_bytes: u64, most_bytes: u64) -> MemoryReservation {
         self.operation.room().await;
         let urgency = self.operation.urgency();
-        let mut entry = self.node.gate.enter(self.client, urgency, least_bytes, most_bytes);
-        entry.admitted().await;
-        entry
+        let mut reservation = self.node.answer_memory.reserve(self.client, urgency, least_bytes, most_bytes);
+        reservation.admitted().await;
+        reservation
     }
 
     /// Prepares a scan of the elements that `of` names.

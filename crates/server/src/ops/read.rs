@@ -16,7 +16,7 @@ use wire::ops::{self, BlockPlace, Piece, ReadBody, Rows};
 
 use super::read_together::{MAX_BATCHED_READS, answer_together, is_small};
 use super::{BeginOutcome, Handler, OperationCall};
-use crate::admission::Entry;
+use crate::answer_memory::MemoryReservation;
 use crate::response_compression::{ArrayKey, MIN_COMPRESSED_BYTES};
 use crate::stack::Stack;
 
@@ -71,7 +71,7 @@ pub(super) async fn answer(ops::Read { place, selection }: ops::Read, call: &Ope
     selection.check(&level.shape)?;
     let item_bytes = array.dtype.size_bytes();
     // A single client may take half of the memory: two slabs.
-    let most = (call.node.gate.capacity_bytes() / 4).clamp(call.node.gate.own_bytes(), SLAB_BYTES);
+    let most = (call.node.answer_memory.capacity_bytes() / 4).clamp(call.node.answer_memory.own_bytes(), SLAB_BYTES);
     let grain = level.grain().map(|grain| with_few_rows(grain, &selection));
     let slabs = slabs(&selection, item_bytes, grain.as_deref(), most);
     let read = ReadCall { call, stack: &stack, place, shape: selection.shape(), item_bytes, grain };
@@ -135,7 +135,7 @@ impl ReadCall<'_> {
     }
 
     /// Reads and sends the part that fits into `memory`, which is held until the client has taken it.
-    async fn part(&self, slab: ReadSlab, memory: Entry) -> Result<()> {
+    async fn part(&self, slab: ReadSlab, memory: MemoryReservation) -> Result<()> {
         let (stretch_bytes, rows) = slab.stretches(&self.shape, self.item_bytes);
         let priority = self.call.operation.urgency().priority;
         let (target, region) = Target::new(&slab.selection.shape(), self.item_bytes)?;
@@ -168,7 +168,7 @@ impl ReadCall<'_> {
         row_bytes: usize,
         rows: Rows,
         mut data: Bytes,
-        memory: &Arc<Entry>,
+        memory: &Arc<MemoryReservation>,
     ) -> Result<()> {
         let OperationCall { operation, compression, .. } = self.call;
         let kind = self.kind();
@@ -191,16 +191,16 @@ impl ReadCall<'_> {
     }
 
     /// Sends rows compressed, or unchanged if compression does not pay.
-    async fn send_part(&self, row_bytes: usize, rows: Rows, data: Bytes, memory: &Arc<Entry>) -> Result<()> {
+    async fn send_part(&self, row_bytes: usize, rows: Rows, data: Bytes, memory: &Arc<MemoryReservation>) -> Result<()> {
         let OperationCall { operation, compression, .. } = self.call;
         let (kind, priority) = (self.kind(), operation.urgency().priority);
         if let Some(way) = compression.way(kind, &data)
             && let Some((how, carried)) = compression.compress(kind, way, data.clone(), priority).await?
         {
             let body = Piece::Compressed(rows, how).encode();
-            return self.put(body, Entry::hold_part(memory, carried), data.len() as u64).await;
+            return self.put(body, MemoryReservation::hold_part(memory, carried), data.len() as u64).await;
         }
-        self.send_rows(row_bytes, rows, Entry::hold_part(memory, data)).await
+        self.send_rows(row_bytes, rows, MemoryReservation::hold_part(memory, data)).await
     }
 
     /// Sends rows of the result, one after another.

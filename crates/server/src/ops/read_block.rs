@@ -10,7 +10,7 @@ use wire::compression::Compressed;
 use wire::ops::{self, BlockBody, BlockPlace};
 
 use super::{BeginOutcome, Handler, OperationCall};
-use crate::admission::Entry;
+use crate::answer_memory::MemoryReservation;
 use crate::response_compression::ArrayKey;
 use crate::stack::Stack;
 
@@ -75,7 +75,7 @@ async fn carried(
     call: &OperationCall,
     kind: ArrayKey,
     bytes: Bytes,
-    memory: Entry,
+    memory: MemoryReservation,
 ) -> Result<(Option<Compressed>, Bytes)> {
     let priority = call.operation.urgency().priority;
     if let Some(way) = call.compression.way(kind, &bytes)
@@ -87,14 +87,15 @@ async fn carried(
 }
 
 /// Waits for memory with the current priority.
-async fn admitted(call: &OperationCall, size_bytes: u64) -> Result<Entry> {
-    let mut entry = call.node.gate.enter(call.client, call.operation.urgency(), size_bytes, size_bytes);
+async fn admitted(call: &OperationCall, size_bytes: u64) -> Result<MemoryReservation> {
+    let mut reservation =
+        call.node.answer_memory.reserve(call.client, call.operation.urgency(), size_bytes, size_bytes);
     loop {
         tokio::select! {
             biased;
-            _ = entry.admitted() => return Ok(entry),
+            _ = reservation.admitted() => return Ok(reservation),
             change = call.operation.changed() => match change {
-                Change::Adjusted(urgency) => entry.adjust(urgency),
+                Change::Adjusted(urgency) => reservation.adjust(urgency),
                 Change::Note(_) => {}
                 Change::Cancelled => return Err(Error::cancelled()),
             },

@@ -10,7 +10,7 @@ use link::Operation;
 use wire::ops::{self, BlockPlace, ReadBody};
 
 use super::{OperationCall, end, read};
-use crate::admission::Entry;
+use crate::answer_memory::MemoryReservation;
 use crate::metrics;
 use crate::stack::Stack;
 
@@ -52,7 +52,7 @@ struct SmallReadCall {
 async fn answer_at(stack: &Stack, dataset: &Dataset, reads: Vec<(ops::Read, OperationCall)>) {
     let (mut part, mut part_bytes) = (Vec::new(), 0);
     for (read, call) in reads {
-        let most_bytes = call.node.gate.own_bytes();
+        let most_bytes = call.node.answer_memory.own_bytes();
         let (item_bytes, size_bytes) = match sizes(dataset, &read) {
             Ok((_, size_bytes)) if size_bytes > most_bytes => {
                 let answered = read::answer(read, &call).await;
@@ -112,7 +112,7 @@ async fn answer_part(stack: &Stack, mut part: Vec<SmallReadCall>) {
                     (count, sum_bytes) = (count + 1, sum_bytes + sizes[number]);
                     node.get_or_insert_with(|| Arc::clone(&call.node));
                     let OperationCall { operation, permit, .. } = call;
-                    answers.push((operation, body.clone(), Entry::hold_part(&memory, bytes)));
+                    answers.push((operation, body.clone(), MemoryReservation::hold_part(&memory, bytes)));
                     permits.push(permit);
                 }
                 Err(error) => end(&call, Err(error)),
@@ -131,7 +131,7 @@ async fn answer_part(stack: &Stack, mut part: Vec<SmallReadCall>) {
 }
 
 /// Waits for room in the connection and for memory; reads that are withdrawn meanwhile are left out. `None` if all are.
-async fn enter(part: &mut Vec<SmallReadCall>) -> Option<Entry> {
+async fn enter(part: &mut Vec<SmallReadCall>) -> Option<MemoryReservation> {
     loop {
         retain_wanted(part);
         let first = part.first()?;

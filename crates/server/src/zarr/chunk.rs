@@ -14,7 +14,7 @@ use futures::StreamExt;
 use super::files;
 use super::range::boxes;
 use super::tree::{ZarrChunk, chunk_bytes};
-use crate::admission::{ClientId, Gate};
+use crate::answer_memory::{ClientId, AnswerMemory};
 
 /// Fetches the bytes of a chunk, which count toward the memory limit until they are sent; `None` if the chunk contains
 /// no data.
@@ -25,14 +25,14 @@ use crate::admission::{ClientId, Gate};
 /// # Cancel safety
 /// Dropping the future withdraws the want.
 pub(super) async fn fetch(
-    gate: &Gate,
+    answer_memory: &AnswerMemory,
     client: ClientId,
     source: &dyn Source,
     dataset: &Dataset,
     chunk: &ZarrChunk,
 ) -> Result<Option<Bytes>> {
     let size_bytes = chunk_bytes(dataset, chunk.number, chunk.level)?;
-    let mut memory = gate.enter(client, Urgency::of(Priority::NORMAL), size_bytes, size_bytes);
+    let mut memory = answer_memory.reserve(client, Urgency::of(Priority::NORMAL), size_bytes, size_bytes);
     memory.admitted().await;
     Ok(read(source, dataset, chunk).await?.map(|bytes| memory.hold(bytes)))
 }

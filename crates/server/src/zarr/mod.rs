@@ -33,7 +33,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get};
 use axum::{Router, middleware};
 
-use crate::admission::ClientId;
+use crate::answer_memory::ClientId;
 use crate::connection::Service;
 use crate::connections::Visit;
 use crate::ops::path::of_client;
@@ -205,7 +205,7 @@ async fn answer(
     if headers.get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes()) {
         return Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, tag)]).into_response());
     }
-    let gate = &service.shared.gate;
+    let answer_memory = &service.shared.answer_memory;
     Ok(match place {
         ZarrObject::Document(ZarrDocument::Root) => {
             sent("application/json", &tag, asking, export.zarr_root(&dataset)?)
@@ -214,7 +214,7 @@ async fn answer(
             let text = document(&dataset, which)?;
             let size_bytes = text.len() as u64;
             let urgency = Urgency::of(Priority::INTERACTIVE);
-            let mut memory = gate.enter(caller.client, urgency, size_bytes, size_bytes);
+            let mut memory = answer_memory.reserve(caller.client, urgency, size_bytes, size_bytes);
             memory.admitted().await;
             sent("application/json", &tag, asking, memory.hold(text))
         }
@@ -226,7 +226,7 @@ async fn answer(
         }
         ZarrObject::Chunk(chunk) => {
             let stack = export.stack().await?;
-            match chunk::fetch(gate, caller.client, &*stack.source, &dataset, &chunk).await? {
+            match chunk::fetch(answer_memory, caller.client, &*stack.source, &dataset, &chunk).await? {
                 Some(bytes) => sent("application/octet-stream", &tag, asking, bytes),
                 None => not_found(),
             }
