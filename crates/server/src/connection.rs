@@ -15,7 +15,7 @@ use wire::limits::HIGHEST_TIER;
 use wire::{Hello, ServerConfig};
 
 use crate::answer_memory::ClientId;
-use crate::connections::Visit;
+use crate::connections::ConnectionSlot;
 use crate::metrics;
 use crate::ops::operation_limit::{OperationLimit, OperationPermit, too_many_parameters};
 use crate::ops::{NodeState, OperationCall, OperationRegistry};
@@ -58,13 +58,18 @@ impl Service {
 
     /// Admits the client, with the controller that it requests. A client whose address is not validated stays a
     /// visitor.
-    fn admit(hello: &Hello, admission: &Admission, flow: Option<&dyn Flow>, visit: &Visit) -> Result<()> {
+    fn admit(
+        hello: &Hello,
+        admission: &Admission,
+        flow: Option<&dyn Flow>,
+        slot: &ConnectionSlot,
+    ) -> Result<()> {
         admission.check(&hello.token)?;
         if let Some(choice) = link::asked(&hello.capabilities)? {
             let none = "this protocol has no choice of controllers; ask for the link `quic`";
             flow.ok_or_else(|| Error::unsupported(none))?.control(choice)?;
         }
-        if flow.is_none_or(Flow::is_proven) { visit.admit() } else { Ok(()) }
+        if flow.is_none_or(Flow::is_proven) { slot.admit() } else { Ok(()) }
     }
 
     /// Serves one link until it ends. A client that presents the token is no longer a visitor.
@@ -74,8 +79,8 @@ impl Service {
     ///
     /// # Cancel safety
     /// Dropping the future ends the connection and withdraws its operations.
-    pub async fn serve(self: Arc<Self>, link: Link, visit: &Visit) -> Result<()> {
-        self.serve_with(link, visit, &self.admission).await
+    pub async fn serve(self: Arc<Self>, link: Link, slot: &ConnectionSlot) -> Result<()> {
+        self.serve_with(link, slot, &self.admission).await
     }
 
     /// Serves a client as [`serve`](Self::serve) does, with `admission` instead of the service's own rule.
@@ -85,7 +90,12 @@ impl Service {
     ///
     /// # Cancel safety
     /// As [`serve`](Self::serve).
-    pub(crate) async fn serve_with(&self, link: Link, visit: &Visit, admission: &Admission) -> Result<()> {
+    pub(crate) async fn serve_with(
+        &self,
+        link: Link,
+        slot: &ConnectionSlot,
+        admission: &Admission,
+    ) -> Result<()> {
         let config =
             ServerConfig { most_operations: most_operations(&self.shared), ..ServerConfig::default() };
         let flow = link.flow();
@@ -93,7 +103,7 @@ impl Service {
         let mut driving = JoinSet::new();
         driving.spawn(driver);
         let hello = connection.hello().await?;
-        if let Err(error) = Self::admit(&hello, admission, flow.as_deref(), visit) {
+        if let Err(error) = Self::admit(&hello, admission, flow.as_deref(), slot) {
             if error.kind() == ErrorKind::Denied {
                 metrics::add(&self.shared.metrics.denied, 1);
             }
@@ -137,7 +147,7 @@ impl Service {
                     if !is_proven {
                         continue;
                     }
-                    if let Err(error) = visit.admit() {
+                    if let Err(error) = slot.admit() {
                         connection.close(error.clone());
                         while driving.join_next().await.is_some() {}
                         return Err(error);

@@ -7,6 +7,7 @@
 //! everybody from there.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,6 +15,7 @@ use std::time::Duration;
 use array::{Error, ErrorKind, Result};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
+use wire::{Full, HolderLimiter, HolderPermit};
 
 /// Connections whose peer has not shown a token; pages for browsers are all among them.
 pub const MAX_VISITORS: usize = 256;
@@ -33,7 +35,7 @@ pub const FIRST_BYTES_WITHIN: Duration = Duration::from_secs(10);
 /// How long an HTTP client may take nothing of what it asked for. As long as silence on the wire.
 pub const TAKEN_WITHIN: Duration = wire::limits::DEAD_AFTER;
 
-/// Limits of a lobby; by default the constants of this module.
+/// Limits of connections; by default the constants of this module.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Most visitors at a time; by default [`MAX_VISITORS`].
@@ -81,12 +83,8 @@ fn network(ip: IpAddr) -> IpAddr {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Member {
-    from: IpAddr,
-    /// May only read Zarr.
-    is_reader: bool,
-}
+/// Network of a connection; on loopback each connection is counted as one of its own.
+type Neighbourhood = (IpAddr, Option<u64>);
 
 struct Visitor {
     from: IpAddr,
@@ -98,17 +96,9 @@ struct State {
     next: u64,
     /// By number: the oldest first.
     visitors: BTreeMap<u64, Visitor>,
-    members: BTreeMap<u64, Member>,
-    /// Further streams of members' links, and from where.
-    joined: BTreeMap<u64, IpAddr>,
 }
 
 impl State {
-    /// No visitor any more.
-    fn is_in(&self, number: u64) -> bool {
-        self.members.contains_key(&number) || self.joined.contains_key(&number)
-    }
-
     /// Makes room for one visitor.
     fn dismiss_one(&mut self) {
         let mut crowds = BTreeMap::<IpAddr, usize>::new();
@@ -125,19 +115,32 @@ impl State {
 
 /// Everybody who is connected.
 #[derive(Clone)]
-pub struct Lobby {
+pub struct Connections {
     limits: Limits,
     state: Arc<Mutex<State>>,
+    members: HolderLimiter<Neighbourhood>,
+    /// Members that may only read Zarr.
+    readers: HolderLimiter<Neighbourhood>,
+    /// Further streams of members' links.
+    joined: HolderLimiter<Neighbourhood>,
 }
 
-impl Lobby {
+impl Connections {
     /// Nobody yet.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
-        Self { limits, state: Arc::default() }
+        let limiter = |most: usize| HolderLimiter::new(most as u64);
+        let most_per_network = limits.most_members_per_network as u64;
+        Self {
+            state: Arc::default(),
+            members: limiter(limits.most_members).with_most_per_holder(most_per_network),
+            readers: limiter(limits.most_members.div_ceil(MEMBERS_PER_READER)),
+            joined: limiter(MAX_JOINED).with_most_per_holder(most_per_network),
+            limits,
+        }
     }
 
-    /// Limits of this lobby.
+    /// Limits of these connections.
     #[must_use]
     pub fn limits(&self) -> &Limits {
         &self.limits
@@ -157,7 +160,7 @@ impl Lobby {
 
     /// Somebody came. Another may have to leave for it.
     #[must_use]
-    pub fn enter(&self, from: IpAddr) -> Visit {
+    pub fn enter(&self, from: IpAddr) -> ConnectionSlot {
         let mut state = self.state.lock();
         if state.visitors.len() >= self.limits.most_visitors {
             state.dismiss_one();
@@ -167,18 +170,20 @@ impl Lobby {
         let dismissal = Arc::new(Notify::new());
         let visitor = Visitor { from: network(from), dismissal: Arc::clone(&dismissal) };
         state.visitors.insert(number, visitor);
-        Visit { lobby: self.clone(), number, dismissal }
+        ConnectionSlot { connections: self.clone(), number, dismissal, permits: Mutex::default() }
     }
 }
 
 /// One connection, until it is dropped.
-pub struct Visit {
-    lobby: Lobby,
+pub struct ConnectionSlot {
+    connections: Connections,
     number: u64,
     dismissal: Arc<Notify>,
+    /// None while it is a visitor.
+    permits: Mutex<Vec<HolderPermit<Neighbourhood>>>,
 }
 
-impl Visit {
+impl ConnectionSlot {
     /// The visitor has shown that it may come in; once is enough.
     ///
     /// # Errors
@@ -196,34 +201,16 @@ impl Visit {
     }
 
     fn admit_as(&self, is_reader: bool) -> Result<()> {
-        let Limits { most_members, most_members_per_network, .. } = self.lobby.limits;
-        let busy = |what: String| Err(Error::new(ErrorKind::Busy, what));
-        let mut state = self.lobby.state.lock();
-        if state.members.contains_key(&self.number) {
-            return Ok(());
-        }
-        let Some(from) = state.visitors.get(&self.number).map(|visitor| visitor.from) else {
-            return busy("the server has no place for this connection; try again".into());
-        };
-        if state.members.len() >= most_members {
-            return busy(format!("expected at most {most_members} connections, found one more"));
-        }
-        let readers = state.members.values().filter(|member| member.is_reader).count();
-        let most_readers = most_members.div_ceil(MEMBERS_PER_READER);
-        if is_reader && readers >= most_readers {
-            return busy(format!(
-                "expected at most {most_readers} connections that read Zarr, found one more"
-            ));
-        }
-        let neighbours = state.members.values().filter(|member| member.from == from).count();
-        if neighbours >= most_members_per_network && !from.is_loopback() {
-            return busy(format!(
-                "expected at most {most_members_per_network} connections from one network, found one more"
-            ));
-        }
-        state.visitors.remove(&self.number);
-        state.members.insert(self.number, Member { from, is_reader });
-        Ok(())
+        let Connections { limits, members, readers, .. } = &self.connections;
+        self.leave_visitors(|network| {
+            let member = members.try_acquire(network, 1).map_err(|full| match full {
+                Full::All => one_more(limits.most_members, ""),
+                Full::Holder => one_more(limits.most_members_per_network, " from one network"),
+            })?;
+            let reader = is_reader.then(|| readers.try_acquire(network, 1)).transpose();
+            let reader = reader.map_err(|_| one_more(readers.limit(), " that read Zarr"))?;
+            Ok([Some(member), reader].into_iter().flatten().collect())
+        })
     }
 
     /// It is a further stream of a member's link, which has proven that.
@@ -231,21 +218,27 @@ impl Visit {
     /// # Errors
     /// `Busy` when there are too many already, or it has been dismissed.
     pub fn join(&self) -> Result<()> {
-        let mut state = self.lobby.state.lock();
-        let from = state.visitors.get(&self.number).map(|visitor| visitor.from);
-        let is_free = from.is_some_and(|from| {
-            let neighbours = state.joined.values().filter(|other| **other == from).count();
-            let is_crowded = neighbours >= self.lobby.limits.most_members_per_network;
-            state.joined.len() < MAX_JOINED && (from.is_loopback() || !is_crowded)
-        });
-        let Some(from) = from.filter(|_| is_free) else {
-            return Err(Error::new(
-                ErrorKind::Busy,
-                "the server has no place for another stream of this link",
-            ));
+        self.leave_visitors(|network| {
+            let joined = self.connections.joined.try_acquire(network, 1);
+            Ok(vec![joined.map_err(|_| busy("the server has no place for another stream of this link"))?])
+        })
+    }
+
+    /// Makes something else of a visitor, with the permits for it; once is enough.
+    fn leave_visitors(
+        &self,
+        acquire: impl FnOnce(Neighbourhood) -> Result<Vec<HolderPermit<Neighbourhood>>>,
+    ) -> Result<()> {
+        let mut permits = self.permits.lock();
+        if !permits.is_empty() {
+            return Ok(());
+        }
+        let mut state = self.connections.state.lock();
+        let Some(&Visitor { from, .. }) = state.visitors.get(&self.number) else {
+            return Err(busy("the server has no place for this connection; try again"));
         };
+        *permits = acquire((from, from.is_loopback().then_some(self.number)))?;
         state.visitors.remove(&self.number);
-        state.joined.insert(self.number, from);
         Ok(())
     }
 
@@ -255,8 +248,8 @@ impl Visit {
     /// Safe, but the time begins anew.
     pub async fn over(&self) -> Error {
         let outstayed = async {
-            tokio::time::sleep(self.lobby.limits.visit_within).await;
-            if self.lobby.state.lock().is_in(self.number) {
+            tokio::time::sleep(self.connections.limits.visit_within).await;
+            if !self.permits.lock().is_empty() {
                 std::future::pending::<()>().await;
             }
         };
@@ -264,20 +257,25 @@ impl Visit {
             biased;
             () = self.dismissal.notified() => Error::new(ErrorKind::Busy, "others needed the place"),
             () = outstayed => {
-                let secs = self.lobby.limits.visit_within.as_secs_f32();
+                let secs = self.connections.limits.visit_within.as_secs_f32();
                 Error::new(ErrorKind::TimedOut, format!("expected a token within {secs} s, found none"))
             }
         }
     }
 }
 
-impl Drop for Visit {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
-        let mut state = self.lobby.state.lock();
-        state.visitors.remove(&self.number);
-        state.members.remove(&self.number);
-        state.joined.remove(&self.number);
+        self.connections.state.lock().visitors.remove(&self.number);
     }
+}
+
+fn busy(what: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Busy, what)
+}
+
+fn one_more(most: impl Display, which: &str) -> Error {
+    busy(format!("expected at most {most} connections{which}, found one more"))
 }
 
 #[cfg(test)]
@@ -288,8 +286,8 @@ mod tests {
 
     const LOOPBACK: &str = "127.0.0.1";
 
-    fn lobby() -> Lobby {
-        Lobby::new(Limits {
+    fn connections() -> Connections {
+        Connections::new(Limits {
             most_visitors: 4,
             most_members: 3,
             most_members_per_network: 2,
@@ -297,48 +295,49 @@ mod tests {
         })
     }
 
-    fn enter(lobby: &Lobby, from: &str) -> Visit {
-        lobby.enter(from.parse().unwrap())
+    fn enter(connections: &Connections, from: &str) -> ConnectionSlot {
+        connections.enter(from.parse().unwrap())
     }
 
-    fn is_over(visit: &Visit) -> bool {
-        visit.over().now_or_never().is_some()
+    fn is_over(slot: &ConnectionSlot) -> bool {
+        slot.over().now_or_never().is_some()
     }
 
     #[tokio::test]
     async fn the_newest_finds_a_place_and_the_largest_crowd_makes_room() {
-        let lobby = lobby();
-        let alone = enter(&lobby, "192.0.2.1");
-        let crowd: Vec<Visit> = (0..5).map(|n| enter(&lobby, &format!("2001:db8::{n}"))).collect();
+        let connections = connections();
+        let alone = enter(&connections, "192.0.2.1");
+        let crowd: Vec<ConnectionSlot> =
+            (0..5).map(|n| enter(&connections, &format!("2001:db8::{n}"))).collect();
         assert_eq!(crowd.iter().map(is_over).collect::<Vec<_>>(), [true, true, false, false, false]);
         assert!(!is_over(&alone), "a modest network is left in peace");
-        let newest = enter(&lobby, "192.0.2.1");
+        let newest = enter(&connections, "192.0.2.1");
         assert!(is_over(&crowd[2]) && !is_over(&newest) && !is_over(&alone));
         assert!(crowd[2].admit().is_err(), "who was dismissed comes in no more");
     }
 
     #[tokio::test]
     async fn members_are_not_asked_to_leave() {
-        let lobby = lobby();
-        let member = enter(&lobby, LOOPBACK);
+        let connections = connections();
+        let member = enter(&connections, LOOPBACK);
         member.admit().unwrap();
-        let visitors: Vec<Visit> = (0..20).map(|_| enter(&lobby, LOOPBACK)).collect();
+        let visitors: Vec<ConnectionSlot> = (0..20).map(|_| enter(&connections, LOOPBACK)).collect();
         assert!(!is_over(&member));
-        assert_eq!(visitors.iter().filter(|visit| !is_over(visit)).count(), 4);
+        assert_eq!(visitors.iter().filter(|slot| !is_over(slot)).count(), 4);
     }
 
     #[tokio::test]
     async fn members_are_counted_in_all_and_by_network() {
-        let lobby = lobby();
+        let connections = connections();
         let admitted = |from: &str| {
-            let visit = enter(&lobby, from);
-            let result = visit.admit();
-            (visit, result.map_err(|e| e.kind()))
+            let slot = enter(&connections, from);
+            let result = slot.admit();
+            (slot, result.map_err(|e| e.kind()))
         };
         let (mut places, mut results) = (Vec::new(), Vec::new());
         for from in ["192.0.2.1", "192.0.2.1", "192.0.2.1", LOOPBACK, LOOPBACK] {
-            let (visit, result) = admitted(from);
-            places.push(visit);
+            let (slot, result) = admitted(from);
+            places.push(slot);
             results.push(result.is_ok());
         }
         assert_eq!(results, [true, true, false, true, false]);
@@ -354,37 +353,37 @@ mod tests {
 
     #[tokio::test]
     async fn who_may_only_read_zarr_leaves_half_of_the_places_to_others() {
-        let lobby = lobby();
-        let visits: Vec<Visit> = (0..4).map(|_| enter(&lobby, LOOPBACK)).collect();
-        assert!(visits[..2].iter().all(|visit| visit.admit_reader().is_ok()));
-        assert_eq!(visits[2].admit_reader().unwrap_err().kind(), ErrorKind::Busy);
-        assert!(visits[0].admit_reader().is_ok(), "once is enough");
-        assert!(visits[3].admit().is_ok());
+        let connections = connections();
+        let slots: Vec<ConnectionSlot> = (0..4).map(|_| enter(&connections, LOOPBACK)).collect();
+        assert!(slots[..2].iter().all(|slot| slot.admit_reader().is_ok()));
+        assert_eq!(slots[2].admit_reader().unwrap_err().kind(), ErrorKind::Busy);
+        assert!(slots[0].admit_reader().is_ok(), "once is enough");
+        assert!(slots[3].admit().is_ok());
     }
 
     #[tokio::test]
     async fn further_streams_are_counted_by_themselves_in_all_and_by_network() {
-        let lobby = lobby();
+        let connections = connections();
         let join = |from: &str| {
-            let visit = enter(&lobby, from);
-            let joined = visit.join().is_ok();
-            (visit, joined)
+            let slot = enter(&connections, from);
+            let joined = slot.join().is_ok();
+            (slot, joined)
         };
-        let streams: Vec<(Visit, bool)> = (0..3).map(|_| join("192.0.2.1")).collect();
+        let streams: Vec<(ConnectionSlot, bool)> = (0..3).map(|_| join("192.0.2.1")).collect();
         assert_eq!(streams.iter().map(|(_, joined)| *joined).collect::<Vec<_>>(), [true, true, false]);
-        let member = enter(&lobby, "192.0.2.1");
+        let member = enter(&connections, "192.0.2.1");
         assert!(member.admit().is_ok(), "they take no member's place");
-        let many: Vec<(Visit, bool)> = (0..MAX_JOINED).map(|_| join(LOOPBACK)).collect();
+        let many: Vec<(ConnectionSlot, bool)> = (0..MAX_JOINED).map(|_| join(LOOPBACK)).collect();
         assert_eq!(many.iter().filter(|(_, joined)| *joined).count(), MAX_JOINED - 2);
         drop((streams, many));
-        assert!(join("192.0.2.1").1 && lobby.state.lock().joined.is_empty());
+        assert!(join("192.0.2.1").1 && connections.joined.used() == 0);
     }
 
     #[tokio::test]
     async fn a_visit_ends_in_time_and_a_membership_does_not() {
         let visit_within = Duration::from_millis(20);
-        let lobby = Lobby::new(Limits { visit_within, ..Limits::default() });
-        let (visitor, member) = (enter(&lobby, LOOPBACK), enter(&lobby, LOOPBACK));
+        let connections = Connections::new(Limits { visit_within, ..Limits::default() });
+        let (visitor, member) = (enter(&connections, LOOPBACK), enter(&connections, LOOPBACK));
         member.admit().unwrap();
         assert_eq!(visitor.over().await.kind(), ErrorKind::TimedOut);
         assert!(tokio::time::timeout(visit_within * 5, member.over()).await.is_err());

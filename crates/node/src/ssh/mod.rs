@@ -13,7 +13,7 @@ use bytes::BytesMut;
 use client::ssh::greeting::{DirectAddress, ErrorReport, Greeting, MAX_LINE_BYTES, OpenRequest};
 use client::url::Location;
 use server::connection::Service;
-use server::connections::{Limits, Lobby};
+use server::connections::{Connections, Limits};
 use server::identity::IdentityChoice;
 use server::ops::{NodeState, OperationRegistry};
 use server::public_address::ReverseProxy;
@@ -70,9 +70,9 @@ pub async fn serve(context: Context, registry: OperationRegistry) -> Result<()> 
     output.write_all(format!("\n{}", greeting.line()?).as_bytes()).await?;
     let Some((shared, node)) = ready else { return Ok(()) };
     let service = Arc::new(Service::new(Admission::Everybody, registry, shared));
-    let visit = Lobby::new(Limits::default()).enter(IpAddr::V4(Ipv4Addr::LOCALHOST));
+    let slot = Connections::new(Limits::default()).enter(IpAddr::V4(Ipv4Addr::LOCALHOST));
     let stream = tokio::io::join(std::io::Cursor::new(early.freeze()).chain(input), output);
-    let channel = service.serve(link::carrier::tcp::over(stream, "ssh"), &visit);
+    let channel = service.serve(link::carrier::tcp::over(stream, "ssh"), &slot);
     let port = async {
         match node {
             Some(node) => node.run().await,

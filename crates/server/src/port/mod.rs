@@ -33,7 +33,7 @@ use tokio::task::JoinSet;
 use tokio_rustls::rustls;
 
 use crate::connection::Service;
-use crate::connections::{Limits, Lobby, Visit};
+use crate::connections::{Limits, Connections, ConnectionSlot};
 use crate::http::UpgradeSender;
 use crate::port::write_timeout::WriteTimeout;
 use crate::public_address::{RequestPeer, ServerNames, StrippedPath};
@@ -110,7 +110,7 @@ pub struct Port {
     /// QUIC on the same port; none if UDP is not available.
     udp: Option<UdpListener>,
     tls: Arc<rustls::ServerConfig>,
-    lobby: Lobby,
+    connections: Connections,
     /// Links that further streams may join.
     desk: Desk,
     /// Clients that this server connects to.
@@ -145,7 +145,7 @@ impl Port {
             listener,
             udp: udp.map(UdpListener),
             tls,
-            lobby: Lobby::new(Limits::default()),
+            connections: Connections::new(Limits::default()),
             desk: Topology::of_host().map_or_else(Desk::default, Desk::on),
             waiting_clients: Vec::new(),
             sites,
@@ -156,7 +156,7 @@ impl Port {
     /// Returns the maximum number of connections at a time.
     #[must_use]
     pub fn most_connections(&self) -> usize {
-        self.lobby.most_connections()
+        self.connections.most_connections()
     }
 
     /// Returns this port, which also connects to these clients.
@@ -168,7 +168,7 @@ impl Port {
     /// Returns this port with other limits for its connections.
     #[must_use]
     pub fn with_limits(self, limits: Limits) -> Self {
-        Self { lobby: Lobby::new(limits), ..self }
+        Self { connections: Connections::new(limits), ..self }
     }
 
     /// Serves without end.
@@ -177,12 +177,12 @@ impl Port {
     /// Dropping the future ends every connection.
     pub async fn run(self) {
         let this = Arc::new(self);
-        let mut connections = JoinSet::new();
+        let mut tasks = JoinSet::new();
         let mut waiting_clients = JoinSet::new();
         for number in 0..this.waiting_clients.len() {
             let this = Arc::clone(&this);
             waiting_clients.spawn(async move {
-                this.waiting_clients[number].run(Arc::clone(&this.service), &this.lobby).await;
+                this.waiting_clients[number].run(Arc::clone(&this.service), &this.connections).await;
             });
         }
         loop {
@@ -197,7 +197,7 @@ impl Port {
                 },
                 Some(incoming) = next_of(this.udp.as_ref()) => {
                     // An address may be forged; it must not take the place of another client.
-                    if !incoming.is_reached() && this.lobby.is_crowded() {
+                    if !incoming.is_reached() && this.connections.is_crowded() {
                         incoming.send_back();
                         continue;
                     }
@@ -205,21 +205,21 @@ impl Port {
                 }
             };
             let peer = came.peer();
-            let visit = Arc::new(this.lobby.enter(peer.ip()));
-            while connections.try_join_next().is_some() {}
+            let slot = Arc::new(this.connections.enter(peer.ip()));
+            while tasks.try_join_next().is_some() {}
             // A connection that was closed for this one is about to end.
-            while connections.len() >= this.lobby.most_connections() {
-                connections.join_next().await;
+            while tasks.len() >= this.connections.most_connections() {
+                tasks.join_next().await;
             }
             let this = Arc::clone(&this);
-            connections.spawn(async move {
+            tasks.spawn(async move {
                 let _connected = this.service.shared.metrics.connect();
                 let begun = tokio::time::Instant::now();
                 tracing::debug!(%peer, "connected");
                 let ended = tokio::select! {
                     biased;
-                    why = visit.over() => Err(why),
-                    result = this.connection(came, &visit) => result,
+                    why = slot.over() => Err(why),
+                    result = this.connection(came, &slot) => result,
                 };
                 let took = begun.elapsed();
                 match ended {
@@ -230,24 +230,24 @@ impl Port {
         }
     }
 
-    async fn connection(&self, came: IncomingConnection, visit: &Arc<Visit>) -> Result<()> {
+    async fn connection(&self, came: IncomingConnection, slot: &Arc<ConnectionSlot>) -> Result<()> {
         match came {
-            IncomingConnection::Stream(stream, peer) => self.stream(stream, peer, visit).await,
+            IncomingConnection::Stream(stream, peer) => self.stream(stream, peer, slot).await,
             IncomingConnection::Quic(incoming) => {
                 let link = self.in_time(incoming.establish()).await?;
-                Arc::clone(&self.service).serve(link, visit).await
+                Arc::clone(&self.service).serve(link, slot).await
             }
         }
     }
 
-    async fn stream(&self, stream: TcpStream, peer: SocketAddr, visit: &Arc<Visit>) -> Result<()> {
+    async fn stream(&self, stream: TcpStream, peer: SocketAddr, slot: &Arc<ConnectionSlot>) -> Result<()> {
         link::carrier::tcp::prepare(&stream)?;
         let is_loopback = peer.ip().to_canonical().is_loopback();
         match self.in_time(sniff(&stream)).await? {
-            SniffedProtocol::Tls => self.encrypted(stream, peer, visit).await,
+            SniffedProtocol::Tls => self.encrypted(stream, peer, slot).await,
             SniffedProtocol::Http => {
                 let site = if is_loopback { &self.sites.all } else { &self.sites.redirect };
-                self.http(stream, site, RequestPeer { address: peer.ip(), is_encrypted: false }, peer, visit)
+                self.http(stream, site, RequestPeer { address: peer.ip(), is_encrypted: false }, peer, slot)
                     .await
             }
             SniffedProtocol::Wire => {
@@ -257,18 +257,18 @@ impl Port {
         }
     }
 
-    async fn encrypted(&self, stream: TcpStream, peer: SocketAddr, visit: &Arc<Visit>) -> Result<()> {
+    async fn encrypted(&self, stream: TcpStream, peer: SocketAddr, slot: &Arc<ConnectionSlot>) -> Result<()> {
         let watch = Watch::on(&stream);
         let session = self.in_time(link::carrier::tls::accept(stream, Arc::clone(&self.tls))).await?;
         match self.in_time(self.desk.arrive(session, watch, peer.to_string())).await? {
-            Arrived::Link(link) => Arc::clone(&self.service).serve(link, visit).await,
+            Arrived::Link(link) => Arc::clone(&self.service).serve(link, slot).await,
             Arrived::Stream(stream) => {
-                visit.join()?;
+                slot.join()?;
                 stream.run().await
             }
             Arrived::Other(session) => {
                 let from = RequestPeer { address: peer.ip(), is_encrypted: true };
-                self.http(*session, &self.sites.all, from, peer, visit).await
+                self.http(*session, &self.sites.all, from, peer, slot).await
             }
         }
     }
@@ -280,13 +280,13 @@ impl Port {
         site: &Router,
         from: RequestPeer,
         peer: SocketAddr,
-        visit: &Arc<Visit>,
+        slot: &Arc<ConnectionSlot>,
     ) -> Result<()>
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let (handover, mut sockets) = mpsc::channel(1);
-        let caller = Caller { visit: Arc::clone(visit), client: self.service.next_client(), from: peer.ip() };
+        let caller = Caller { slot: Arc::clone(slot), client: self.service.next_client(), from: peer.ip() };
         let site = TowerToHyperService::new(site.clone());
         let names = Arc::clone(&self.sites.names);
         let shared = Arc::clone(&self.service.shared);
@@ -319,10 +319,10 @@ impl Port {
         let broken = |e: hyper::Error| Error::new(ErrorKind::Unreachable, format!("HTTP: {e}"));
         http1::Builder::new()
             .timer(TokioTimer::new())
-            .header_read_timeout(self.lobby.limits().first_bytes_within)
+            .header_read_timeout(self.connections.limits().first_bytes_within)
             .max_buf_size(MAX_HEADER_BYTES)
             .serve_connection(
-                TokioIo::new(WriteTimeout::new(stream, self.lobby.limits().taken_within)),
+                TokioIo::new(WriteTimeout::new(stream, self.connections.limits().taken_within)),
                 answer,
             )
             .with_upgrades()
@@ -331,11 +331,11 @@ impl Port {
         let Ok(socket) = sockets.try_recv() else { return Ok(()) };
         let socket = TokioIo::new(socket.await.map_err(broken)?);
         let link = link::carrier::ws::accepted(socket, peer.to_string()).await;
-        Arc::clone(&self.service).serve(link, visit).await
+        Arc::clone(&self.service).serve(link, slot).await
     }
 
     async fn in_time<T>(&self, first: impl Future<Output = Result<T>>) -> Result<T> {
-        let done = tokio::time::timeout(self.lobby.limits().first_bytes_within, first).await;
+        let done = tokio::time::timeout(self.connections.limits().first_bytes_within, first).await;
         done.unwrap_or_else(|_| Err(too_slow()))
     }
 }

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::connections::{Limits, Lobby};
+use crate::connections::{Connections, Limits};
 use crate::port::listen::listen;
 use crate::token::Token;
 
@@ -48,7 +48,7 @@ async fn accept(
     token: Token,
     tell: mpsc::Sender<Offer>,
 ) {
-    let lobby = Lobby::new(Limits { most_visitors: MAX_UNAUTHENTICATED, ..Limits::default() });
+    let connections = Connections::new(Limits { most_visitors: MAX_UNAUTHENTICATED, ..Limits::default() });
     let mut heard: JoinSet<std::result::Result<(), (SocketAddr, Error)>> = JoinSet::new();
     let mut warned: Option<Instant> = None;
     loop {
@@ -73,13 +73,13 @@ async fn accept(
                     continue;
                 };
                 let (config, token, tell) = (Arc::clone(&config), token.clone(), tell.clone());
-                let visit = lobby.enter(peer.ip());
+                let slot = connections.enter(peer.ip());
                 heard.spawn(async move {
                     let hearing = hear(stream, config, |shown| token.matches(shown));
                     let offer = tokio::select! {
                         heard = hearing => heard.map_err(|error| (peer, error))?,
                         // The connection has no known fault.
-                        _ = visit.over() => return Ok(()),
+                        _ = slot.over() => return Ok(()),
                     };
                     // If the queue is full it is dropped, and the server tries again.
                     drop(tell.try_send(offer));

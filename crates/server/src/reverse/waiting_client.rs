@@ -11,7 +11,7 @@ use link::offer::offer;
 use link::{Link, Trust};
 
 use crate::connection::Service;
-use crate::connections::Lobby;
+use crate::connections::Connections;
 use crate::token::{Admission, Token};
 
 /// Pause before connecting again, whatever the outcome; doubled after each failed attempt.
@@ -50,11 +50,11 @@ impl WaitingClient {
     ///
     /// # Cancel safety
     /// Dropping the future ends the connection.
-    pub async fn run(&self, service: Arc<Service>, lobby: &Lobby) {
+    pub async fn run(&self, service: Arc<Service>, connections: &Connections) {
         let mut pause = FIRST_PAUSE;
         let mut told: Option<ErrorKind> = None;
         loop {
-            let next = match self.serve(Arc::clone(&service), lobby).await {
+            let next = match self.serve(Arc::clone(&service), connections).await {
                 Ok(()) => {
                     (pause, told) = (FIRST_PAUSE, None);
                     FIRST_PAUSE
@@ -78,16 +78,16 @@ impl WaitingClient {
         offer(&self.host, self.port, &self.trust, token, most).await
     }
 
-    async fn serve(&self, service: Arc<Service>, lobby: &Lobby) -> Result<()> {
+    async fn serve(&self, service: Arc<Service>, connections: &Connections) -> Result<()> {
         let (link, ip) = self.link().await?;
         tracing::info!("serving the client at {}:{}", self.host, self.port);
-        let visit = lobby.enter(ip);
+        let slot = connections.enter(ip);
         // The client has shown its certificate, and knows the token.
         let admission = Admission::Token(self.token.clone());
         tokio::select! {
             biased;
-            why = visit.over() => Err(why),
-            ended = service.serve_with(link, &visit, &admission) => ended,
+            why = slot.over() => Err(why),
+            ended = service.serve_with(link, &slot, &admission) => ended,
         }
     }
 }

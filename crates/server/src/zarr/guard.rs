@@ -70,7 +70,7 @@ pub(super) async fn guard(State(state): State<GuardState>, request: Request, nex
         Ok(right) => right == Right::ReadZarr,
     };
     if let Some(caller) = request.extensions().get::<Caller>()
-        && let Err(error) = if is_reader { caller.visit.admit_reader() } else { caller.visit.admit() }
+        && let Err(error) = if is_reader { caller.slot.admit_reader() } else { caller.slot.admit() }
     {
         // Too many members: the request is answered, within the time limit of visitors.
         tracing::debug!(%error, "a Zarr client stays a visitor");

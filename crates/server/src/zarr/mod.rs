@@ -35,7 +35,7 @@ use axum::{Router, middleware};
 
 use crate::answer_memory::ClientId;
 use crate::connection::Service;
-use crate::connections::Visit;
+use crate::connections::ConnectionSlot;
 use crate::ops::path::of_client;
 use crate::public_address::ServerNames;
 pub use bytes::Bytes;
@@ -48,8 +48,8 @@ use tree::{ZarrChunk, ZarrDocument, ZarrObject};
 /// Client of the connection of a request. An extension of each request.
 #[derive(Clone)]
 pub(crate) struct Caller {
-    /// The client's visit, which becomes a membership with a right token.
-    pub(crate) visit: Arc<Visit>,
+    /// The client's connection slot, which becomes a membership with a right token.
+    pub(crate) slot: Arc<ConnectionSlot>,
     /// Id of the client for admission.
     pub(crate) client: ClientId,
     /// Address of the client.
