@@ -23,7 +23,7 @@ use crate::dial::retry::BusyRetry;
 use crate::dial::{CurrentConnection, Dialer};
 use crate::reading::block_fetches::one_by_one;
 pub use crate::reading::decompression::Carried;
-use crate::reading::decompression::{Backlog, Tally};
+use crate::reading::decompression::{DecompressionLimit, Tally};
 use crate::reading::read_batches::{NumberedRead, ReadBatches, all_fail};
 use crate::reading::read_sink::{ArrivedBytes, ReadSink, put};
 use crate::requests::RemoteOperation;
@@ -47,15 +47,15 @@ pub struct RemoteSource {
     name: String,
     described: Arc<Mutex<Option<Arc<Dataset>>>>,
     tally: Arc<Tally>,
-    backlog: Arc<Backlog>,
+    decompression_limit: DecompressionLimit,
 }
 
 impl RemoteSource {
     /// Creates a source of the data set called `name` (empty: the only one), without a request.
     #[must_use]
     pub fn new(dialer: Dialer, name: String) -> Self {
-        let (described, tally, backlog) = (Arc::default(), Arc::default(), Arc::default());
-        Self { dialer, name, described, tally, backlog }
+        let (described, tally) = (Arc::default(), Arc::default());
+        Self { dialer, name, described, tally, decompression_limit: DecompressionLimit::default() }
     }
 
     /// Name of the data set on the server.
@@ -194,7 +194,7 @@ impl RemoteSource {
             let (loan, lent) = place.lend();
             let mut current = self.dialer.current().await?;
             let (landing, done) = ReadSink::counted(lent, Arc::clone(&self.tally)).recording_arrivals();
-            let (landing, restored) = landing.restoring(request.priority, &self.backlog);
+            let (landing, restored) = landing.restoring(request.priority, &self.decompression_limit);
             let landing = Box::new(landing);
             let client = current.client.clone();
             let mut receiving = client.receive(ops::READ, parameters.clone(), urgency, landing).await?;

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use array::{Error, Priority, Result};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
+use wire::{Limiter, Permit};
 
 /// Pieces of one read on the storage threads.
 const MAX_UNDER_WAY: usize = 8;
@@ -17,39 +18,25 @@ const MAX_BACKLOG_BYTES: u64 = 64 << 20;
 /// The least that a piece counts there.
 const LEAST_PIECE_BYTES: u64 = 1 << 10;
 
-/// Bytes of compressed pieces that wait or are being restored, for all reads of one source.
-#[derive(Debug, Default)]
-pub(crate) struct Backlog(AtomicU64);
+/// Limit of the compressed pieces that wait or are being restored, for all reads of one source. Clones are the same limit.
+#[derive(Clone, Debug)]
+pub(crate) struct DecompressionLimit(Limiter);
 
-impl Backlog {
-    /// Room for a piece, until it is dropped; `None` where there is none.
-    fn take(self: &Arc<Self>, bytes: u64) -> Option<Taken> {
-        let fitting = |sum: u64| sum.checked_add(bytes).filter(|&sum| sum <= MAX_BACKLOG_BYTES);
-        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fitting).ok()?;
-        Some(Taken { backlog: Arc::clone(self), bytes })
-    }
-}
-
-struct Taken {
-    backlog: Arc<Backlog>,
-    bytes: u64,
-}
-
-impl Drop for Taken {
-    fn drop(&mut self) {
-        self.backlog.0.fetch_sub(self.bytes, Ordering::Relaxed);
+impl Default for DecompressionLimit {
+    fn default() -> Self {
+        Self(Limiter::new(MAX_BACKLOG_BYTES))
     }
 }
 
 struct Piece {
     work: Box<dyn FnOnce() -> Result<()> + Send>,
-    taken: Taken,
+    permit: Permit,
 }
 
 /// Pieces of one read that are being restored, for whoever brings them.
 pub(crate) struct Restoring {
     priority: Priority,
-    backlog: Arc<Backlog>,
+    limit: DecompressionLimit,
     state: Mutex<State>,
     ended: Notify,
 }
@@ -63,9 +50,9 @@ struct State {
 }
 
 impl Restoring {
-    pub(crate) fn new(priority: Priority, backlog: &Arc<Backlog>) -> (Arc<Self>, Restored) {
+    pub(crate) fn new(priority: Priority, limit: &DecompressionLimit) -> (Arc<Self>, Restored) {
         let state = Mutex::new(State { waiting: VecDeque::new(), under_way: 0, result: Ok(()) });
-        let this = Arc::new(Self { priority, backlog: Arc::clone(backlog), state, ended: Notify::new() });
+        let this = Arc::new(Self { priority, limit: limit.clone(), state, ended: Notify::new() });
         (Arc::clone(&this), Restored(this))
     }
 
@@ -78,10 +65,10 @@ impl Restoring {
         carried_bytes: usize,
         work: impl FnOnce() -> Result<()> + Send + 'static,
     ) -> Result<()> {
-        let Some(taken) = self.backlog.take((carried_bytes as u64).max(LEAST_PIECE_BYTES)) else {
+        let Ok(permit) = self.limit.0.try_acquire((carried_bytes as u64).max(LEAST_PIECE_BYTES), 0) else {
             return work();
         };
-        let piece = Piece { work: Box::new(work), taken };
+        let piece = Piece { work: Box::new(work), permit };
         let mut state = self.state.lock();
         if state.under_way >= MAX_UNDER_WAY {
             state.waiting.push_back(piece);
@@ -93,13 +80,13 @@ impl Restoring {
         Ok(())
     }
 
-    fn begin(self: &Arc<Self>, Piece { work, taken }: Piece) {
+    fn begin(self: &Arc<Self>, Piece { work, permit }: Piece) {
         let panicked = Err(Error::internal("expected a piece to be restored, found a panic"));
         let ending = Ending { restoring: Arc::clone(self), result: panicked };
         store::soon(self.priority, move || {
             let mut ending = ending;
             ending.result = work();
-            drop(taken);
+            drop(permit);
         });
     }
 }
@@ -232,8 +219,8 @@ mod tests {
 
     #[tokio::test]
     async fn whoever_brings_pieces_waits_for_none_of_them_however_many_or_small() {
-        let backlog = Arc::default();
-        let (restoring, restored) = Restoring::new(Priority::NORMAL, &backlog);
+        let limit = DecompressionLimit::default();
+        let (restoring, restored) = Restoring::new(Priority::NORMAL, &limit);
         let (open, works) = Works::new();
         for carried_bytes in [10, 1 << 20].into_iter().cycle().take(5 * MAX_UNDER_WAY) {
             restoring.restore(carried_bytes, works.one()).unwrap();
@@ -241,14 +228,14 @@ mod tests {
         assert_eq!(works.done(), 0);
         drop(open);
         restored.ended().await.unwrap();
-        assert_eq!((works.done(), backlog.0.load(Ordering::SeqCst)), (5 * MAX_UNDER_WAY, 0));
+        assert_eq!((works.done(), limit.0.used()), (5 * MAX_UNDER_WAY, 0));
     }
 
     #[tokio::test]
     async fn what_is_in_line_is_bounded_for_all_reads_together() {
-        let backlog = Arc::default();
-        let (first, first_restored) = Restoring::new(Priority::NORMAL, &backlog);
-        let (second, second_restored) = Restoring::new(Priority::NORMAL, &backlog);
+        let limit = DecompressionLimit::default();
+        let (first, first_restored) = Restoring::new(Priority::NORMAL, &limit);
+        let (second, second_restored) = Restoring::new(Priority::NORMAL, &limit);
         let (open, works) = Works::new();
         let most = usize::try_from(MAX_BACKLOG_BYTES).unwrap();
         first.restore(most - 10, works.one()).unwrap();
@@ -256,13 +243,13 @@ mod tests {
         drop(open);
         first_restored.ended().await.unwrap();
         second_restored.ended().await.unwrap();
-        assert_eq!((works.done(), backlog.0.load(Ordering::SeqCst)), (1, 0));
+        assert_eq!((works.done(), limit.0.used()), (1, 0));
     }
 
     #[tokio::test]
     async fn pieces_behind_one_that_fails_and_those_nobody_waits_for_are_left() {
-        let backlog = Arc::default();
-        let (restoring, restored) = Restoring::new(Priority::NORMAL, &backlog);
+        let limit = DecompressionLimit::default();
+        let (restoring, restored) = Restoring::new(Priority::NORMAL, &limit);
         let (open, works) = Works::new();
         let (fail, failing) = channel::<()>();
         let broken = move || {
@@ -278,9 +265,9 @@ mod tests {
         drop(open);
         assert!(restored.ended().await.is_err());
         assert_eq!(works.done(), MAX_UNDER_WAY - 1, "those that were under way with it");
-        assert_eq!(backlog.0.load(Ordering::SeqCst), 0);
+        assert_eq!(limit.0.used(), 0);
 
-        let (restoring, restored) = Restoring::new(Priority::NORMAL, &backlog);
+        let (restoring, restored) = Restoring::new(Priority::NORMAL, &limit);
         let (open, works) = Works::new();
         (0..5 * MAX_UNDER_WAY).for_each(|_| restoring.restore(1, works.one()).unwrap());
         drop(restored);

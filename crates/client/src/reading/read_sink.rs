@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use wire::compression::Compressed;
 use wire::ops::{Piece, ReadBody, Rows};
 
-use crate::reading::decompression::{Backlog, Restored, Restoring, Tally};
+use crate::reading::decompression::{DecompressionLimit, Restored, Restoring, Tally};
 
 /// Maximum number of separate byte ranges of a result that have arrived before the gaps between them close.
 const MAX_STRETCHES: usize = 65_536;
@@ -81,8 +81,8 @@ impl ReadSink {
 
     /// Returns this sink with decompression on other threads: the result is complete only when the second value has
     /// ended.
-    pub(crate) fn restoring(self, priority: Priority, backlog: &Arc<Backlog>) -> (Self, Restored) {
-        let (restoring, restored) = Restoring::new(priority, backlog);
+    pub(crate) fn restoring(self, priority: Priority, limit: &DecompressionLimit) -> (Self, Restored) {
+        let (restoring, restored) = Restoring::new(priority, limit);
         (Self { restoring: Some(restoring), ..self }, restored)
     }
 
