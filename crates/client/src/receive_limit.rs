@@ -1,10 +1,10 @@
 //! Limit of the rate at which this process receives from all servers together: one rate for all its connections,
-//! because they share this host. It is divided among connections by `control::allotment` and `link::Gathering`.
+//! because they share this host. It is divided among connections by `control::fair_share` and `link::Gathering`.
 
 use std::sync::OnceLock;
 
 use array::{Error, Result};
-use control::allotment::LEAST_RATE;
+use control::fair_share::LEAST_RATE;
 use link::{ClientHandle, Driver, Gathering, Link};
 use wire::ClientConfig;
 

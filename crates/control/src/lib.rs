@@ -8,7 +8,6 @@
 //! Read [`Controller`] first, then [`registry`]: controllers by name, and which signals each needs. An engine that cannot
 //! give a signal is refused with the reason, instead of running a wrong law under a right name.
 
-pub mod allotment;
 mod auto;
 mod bbr;
 mod choice;
@@ -16,6 +15,7 @@ pub mod compression;
 mod config;
 mod controller;
 mod event;
+pub mod fair_share;
 mod filter;
 mod guard;
 mod limits;

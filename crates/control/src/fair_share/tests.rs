@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use super::{Allotment, FlowId, LEAST_RATE, MAX_FLOWS, News, TICKS};
+use super::{FairShare, FlowId, FlowReport, LEAST_RATE, MAX_FLOWS, TICKS};
 
 const PACKET: u64 = 1500;
 /// Rate of the last link, bytes a millisecond: 100 Mb/s.
@@ -46,7 +46,7 @@ struct Peer {
 
 struct World {
     now: u64,
-    allotment: Allotment,
+    fair_share: FairShare,
     queue: VecDeque<FlowId>,
     tokens: u64,
     peers: BTreeMap<FlowId, Peer>,
@@ -58,7 +58,7 @@ impl World {
     fn new() -> Self {
         Self {
             now: 0,
-            allotment: Allotment::new((NAMED * 1000) as f64),
+            fair_share: FairShare::new((NAMED * 1000) as f64),
             queue: VecDeque::new(),
             tokens: 0,
             peers: BTreeMap::new(),
@@ -79,10 +79,10 @@ impl World {
     }
 
     fn join(&mut self, wants: Option<u64>) -> FlowId {
-        let flow = self.allotment.join(self.time()).expect("a place");
-        let least = self.allotment.least_window_bytes();
-        let news = News { held_bytes: least, wants: true, ..News::default() };
-        let window = self.allotment.handle(self.time(), flow, news);
+        let flow = self.fair_share.join(self.time()).expect("a place");
+        let least = self.fair_share.least_window_bytes();
+        let report = FlowReport { held_bytes: least, wants: true, ..FlowReport::default() };
+        let window = self.fair_share.handle(self.time(), flow, report);
         let congestion_window = 10.0 * PACKET as f64;
         let peer =
             Peer { congestion_window, credit: window, wants, granted: window, window, ..Peer::default() };
@@ -92,7 +92,7 @@ impl World {
 
     fn leave(&mut self, flow: FlowId) {
         self.peers.remove(&flow);
-        self.allotment.leave(flow);
+        self.fair_share.leave(flow);
     }
 
     fn tell(&mut self, after: u64, flow: FlowId, told: Told) {
@@ -161,14 +161,15 @@ impl World {
             let Some(peer) = self.peers.get_mut(&flow) else { continue };
             peer.arrived += PACKET;
             peer.granted -= PACKET;
-            let held_bytes = peer.granted + if peer.turn.is_some() { self.allotment.step_bytes() } else { 0 };
-            let news = News { arrived_bytes: PACKET, round_trip, held_bytes, wants: true };
-            peer.window = self.allotment.handle(now, flow, news);
+            let held_bytes =
+                peer.granted + if peer.turn.is_some() { self.fair_share.step_bytes() } else { 0 };
+            let report = FlowReport { arrived_bytes: PACKET, round_trip, held_bytes, wants: true };
+            peer.window = self.fair_share.handle(now, flow, report);
         }
     }
 
     fn grant(&mut self) {
-        let (now, step) = (self.time(), self.allotment.step_bytes());
+        let (now, step) = (self.time(), self.fair_share.step_bytes());
         let mut granted = Vec::new();
         for (&flow, peer) in &mut self.peers {
             loop {
@@ -179,14 +180,14 @@ impl World {
                 if peer.turn.is_some() || peer.granted + step > peer.window {
                     break;
                 }
-                let at = self.allotment.turn(now);
+                let at = self.fair_share.turn(now);
                 peer.turn = Some(at);
             }
         }
         granted.into_iter().for_each(|flow| self.tell(RTT, flow, Told::Credit(step)));
         let busy = self.peers.values().filter(|peer| peer.wants != Some(0));
         let granted = busy.map(|peer| peer.granted).sum::<u64>();
-        let most = self.allotment.most_held_bytes();
+        let most = self.fair_share.most_held_bytes();
         assert!(granted <= most, "at {} ms {granted} of {most} bytes", self.now);
     }
 
@@ -269,9 +270,9 @@ fn a_flow_with_little_to_send_gets_all_that_it_asks_for() {
 
 #[test]
 fn turns_are_apart_and_make_up_for_little_that_was_missed() {
-    let mut allotment = Allotment::new(f64::from(16 << 20));
-    let (second, step) = (Duration::from_secs(1), allotment.step_bytes());
-    let turns: Vec<Duration> = (0..1024).map(|_| allotment.turn(second)).collect();
+    let mut fair_share = FairShare::new(f64::from(16 << 20));
+    let (second, step) = (Duration::from_secs(1), fair_share.step_bytes());
+    let turns: Vec<Duration> = (0..1024).map(|_| fair_share.turn(second)).collect();
     assert!(turns.windows(2).all(|pair| pair[1] > pair[0]), "one after another");
     let missed = turns.iter().filter(|at| **at <= second).count();
     assert_eq!(missed, 9, "those of eight milliseconds, and one");
@@ -282,22 +283,22 @@ fn turns_are_apart_and_make_up_for_little_that_was_missed() {
 
 #[test]
 fn there_is_room_for_so_many_and_whoever_wants_nothing_takes_nothing() {
-    let mut allotment = Allotment::new(f64::NAN);
-    assert_eq!(allotment.rate, LEAST_RATE);
-    let flows: Vec<_> = (0..MAX_FLOWS).filter_map(|_| allotment.join(Duration::ZERO)).collect();
-    assert_eq!((flows.len(), allotment.join(Duration::ZERO)), (MAX_FLOWS, None));
-    let wants = News { wants: true, ..News::default() };
-    allotment.handle(Duration::ZERO, flows[0], wants);
-    assert_eq!(allotment.level, LEAST_RATE, "all others are idle");
-    allotment.handle(Duration::ZERO, flows[1], wants);
-    assert_eq!(allotment.level, LEAST_RATE / 2.0);
-    allotment.leave(flows[0]);
-    assert!(allotment.join(Duration::ZERO).is_some());
+    let mut fair_share = FairShare::new(f64::NAN);
+    assert_eq!(fair_share.rate, LEAST_RATE);
+    let flows: Vec<_> = (0..MAX_FLOWS).filter_map(|_| fair_share.join(Duration::ZERO)).collect();
+    assert_eq!((flows.len(), fair_share.join(Duration::ZERO)), (MAX_FLOWS, None));
+    let wants = FlowReport { wants: true, ..FlowReport::default() };
+    fair_share.handle(Duration::ZERO, flows[0], wants);
+    assert_eq!(fair_share.level, LEAST_RATE, "all others are idle");
+    fair_share.handle(Duration::ZERO, flows[1], wants);
+    assert_eq!(fair_share.level, LEAST_RATE / 2.0);
+    fair_share.leave(flows[0]);
+    assert!(fair_share.join(Duration::ZERO).is_some());
     let mut now = Duration::ZERO;
     for _ in 0..=TICKS {
         now += Duration::from_secs(1);
-        allotment.handle(now, flows[2], News { arrived_bytes: 1000, ..wants });
+        fair_share.handle(now, flows[2], FlowReport { arrived_bytes: 1000, ..wants });
     }
-    assert_eq!(allotment.level, LEAST_RATE, "who brought nothing is forgotten");
-    assert_eq!(allotment.handle(now, flows[0], wants), allotment.least_window_bytes(), "it has left");
+    assert_eq!(fair_share.level, LEAST_RATE, "who brought nothing is forgotten");
+    assert_eq!(fair_share.handle(now, flows[0], wants), fair_share.least_window_bytes(), "it has left");
 }

@@ -58,8 +58,8 @@ pub struct FlowId(u64);
 
 /// Report on a flow, since the last one.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct News {
-    /// Bytes that have arrived since the last news.
+pub struct FlowReport {
+    /// Bytes that have arrived since the last report.
     pub arrived_bytes: u64,
     /// Its shortest round trip, once that is known.
     pub round_trip: Option<Duration>,
@@ -70,7 +70,7 @@ pub struct News {
 }
 
 #[derive(Debug, Default)]
-struct Flow {
+struct FlowState {
     wants: bool,
     /// In this tick.
     arrived_bytes: u64,
@@ -86,20 +86,20 @@ struct Flow {
     held_bytes: u64,
 }
 
-impl Flow {
+impl FlowState {
     fn is_active(&self) -> bool {
         self.idle_ticks < TICKS || self.arrived_bytes > 0
     }
 
     /// Whether it begins, or goes on after a pause.
-    fn handle(&mut self, news: News) -> bool {
-        let begins = news.wants && !self.is_active() && (!self.wants || news.arrived_bytes > 0);
+    fn handle(&mut self, report: FlowReport) -> bool {
+        let begins = report.wants && !self.is_active() && (!self.wants || report.arrived_bytes > 0);
         if begins {
             *self = Self { held_bytes: self.held_bytes, round_trip: self.round_trip, ..Self::default() };
         }
-        self.wants = news.wants;
-        self.arrived_bytes += news.arrived_bytes;
-        self.round_trip = news.round_trip.unwrap_or(self.round_trip);
+        self.wants = report.wants;
+        self.arrived_bytes += report.arrived_bytes;
+        self.round_trip = report.round_trip.unwrap_or(self.round_trip);
         begins
     }
 
@@ -119,10 +119,10 @@ impl Flow {
 
 /// A rate divided among flows. Time counts from any moment, and is the same for all calls.
 #[derive(Debug)]
-pub struct Allotment {
+pub struct FairShare {
     /// Bytes per second.
     rate: f64,
-    flows: BTreeMap<FlowId, Flow>,
+    flows: BTreeMap<FlowId, FlowState>,
     last: u64,
     tick_began: Duration,
     /// Bytes per second up to which each flow is filled.
@@ -130,7 +130,7 @@ pub struct Allotment {
     next_turn: Duration,
 }
 
-impl Allotment {
+impl FairShare {
     /// Divides so many bytes per second, at least [`LEAST_RATE`].
     #[must_use]
     pub fn new(bytes_per_sec: f64) -> Self {
@@ -153,7 +153,7 @@ impl Allotment {
         self.last += 1;
         let flow = FlowId(self.last);
         let least = self.least_window_bytes();
-        self.flows.insert(flow, Flow { idle_ticks: TICKS, held_bytes: least, ..Flow::default() });
+        self.flows.insert(flow, FlowState { idle_ticks: TICKS, held_bytes: least, ..FlowState::default() });
         self.take(now, least);
         Some(flow)
     }
@@ -165,20 +165,20 @@ impl Allotment {
 
     /// Takes a report on a flow, at the latest when as much has arrived as a few packets hold. Returns how many bytes the
     /// flow may have under way from then on.
-    pub fn handle(&mut self, now: Duration, id: FlowId, news: News) -> u64 {
+    pub fn handle(&mut self, now: Duration, id: FlowId, report: FlowReport) -> u64 {
         self.pass(now);
         let (least, step) = (self.least_window_bytes(), self.step_bytes());
         let room_bytes = self.most_held_bytes().saturating_sub(self.held_bytes());
         let Some(flow) = self.flows.get_mut(&id) else { return least };
-        if flow.handle(news) {
+        if flow.handle(report) {
             self.level = self.fill();
         }
         let Some(flow) = self.flows.get_mut(&id) else { return least };
         let rate = self.level.min(flow.demand(self.rate, ALLOWED));
-        let most = if news.wants { filling_bytes(rate, flow.round_trip) + step } else { 0 };
-        let rise = (news.arrived_bytes / RISE).min(room_bytes);
+        let most = if report.wants { filling_bytes(rate, flow.round_trip) + step } else { 0 };
+        let rise = (report.arrived_bytes / RISE).min(room_bytes);
         flow.window_bytes = flow.window_bytes.saturating_add(rise).min(most).max(least);
-        flow.held_bytes = news.held_bytes.max(flow.window_bytes);
+        flow.held_bytes = report.held_bytes.max(flow.window_bytes);
         flow.window_bytes
     }
 
