@@ -1,14 +1,14 @@
 //! Limit of the rate at which this process receives from all servers together: one rate for all its connections,
-//! because they share this host. It is divided among connections by `control::fair_share` and `link::Gathering`.
+//! because they share this host. It is divided among connections by `control::fair_share` and `link::ReceiveGroup`.
 
 use std::sync::OnceLock;
 
 use array::{Error, Result};
 use control::fair_share::LEAST_RATE;
-use link::{ClientHandle, Driver, Gathering, Link};
+use link::{ClientHandle, Driver, Link, ReceiveGroup};
 use wire::ClientConfig;
 
-static RECEIVER: OnceLock<(f64, Gathering)> = OnceLock::new();
+static RECEIVER: OnceLock<(f64, ReceiveGroup)> = OnceLock::new();
 
 /// Limits the rate of all connections made from now on to `bytes_per_sec` together. To be called within a runtime.
 ///
@@ -20,7 +20,7 @@ pub fn receive_at_most(bytes_per_sec: f64) -> Result<()> {
             "expected a rate of at least {LEAST_RATE} bytes per second for what is received, found {bytes_per_sec}"
         )));
     }
-    let (named, _) = RECEIVER.get_or_init(|| (bytes_per_sec, Gathering::new(bytes_per_sec)));
+    let (named, _) = RECEIVER.get_or_init(|| (bytes_per_sec, ReceiveGroup::new(bytes_per_sec)));
     if named.to_bits() != bytes_per_sec.to_bits() {
         return Err(Error::invalid(format!(
             "expected {named} bytes per second, which was named before in this process, found {bytes_per_sec}"
@@ -32,7 +32,7 @@ pub fn receive_at_most(bytes_per_sec: f64) -> Result<()> {
 /// Starts a client on a link, subject to the limit if there is one.
 pub(crate) fn connect(link: Link, config: ClientConfig) -> Result<(ClientHandle, Driver)> {
     match RECEIVER.get() {
-        Some((_, gathering)) => link::connect_among(gathering, link, config),
+        Some((_, group)) => link::connect_among(group, link, config),
         None => link::connect(link, config),
     }
 }

@@ -51,7 +51,7 @@ pub use client::in_order::Ordered;
 pub use client::many_requests::{Many, Said};
 pub use client::read_sink::{Counts, Receiver, Receiving};
 pub use client::read_sinks::Asking;
-pub use client::receive_group::Gathering;
+pub use client::receive_group::ReceiveGroup;
 pub use client::stream::OpStream;
 pub use client::{
     ClientHandle, ClientWatch, Item, MAX_WAITING_BODY_BYTES, MAX_WAITING_REPLIES, OWN_BODY_BYTES,

@@ -19,7 +19,7 @@ use bytes::Bytes;
 use wire::{Client, ClientConfig, Error, ErrorKind, Machine, Priority, Result, SentAhead, Urgency, Welcome};
 
 use crate::Link;
-use crate::client::receive_group::{Gathering, Member};
+use crate::client::receive_group::{GroupMember, ReceiveGroup};
 use crate::client::request_queue::Ticket;
 use crate::client::stream::OpStream;
 use crate::clock::now;
@@ -48,20 +48,24 @@ pub fn connect(link: Link, config: ClientConfig) -> Result<(ClientHandle, Driver
     put_on(link, config, None)
 }
 
-/// Puts a client on a link, which shares the rate of `gathering` with its other connections.
+/// Puts a client on a link, which shares the rate of `group` with its other connections.
 ///
 /// # Errors
 /// As [`connect`].
 pub fn connect_among(
-    gathering: &Gathering,
+    group: &ReceiveGroup,
     link: Link,
     mut config: ClientConfig,
 ) -> Result<(ClientHandle, Driver)> {
-    let member = gathering.join(&mut config);
+    let member = group.join(&mut config);
     put_on(link, config, member)
 }
 
-fn put_on(link: Link, mut config: ClientConfig, member: Option<Member>) -> Result<(ClientHandle, Driver)> {
+fn put_on(
+    link: Link,
+    mut config: ClientConfig,
+    member: Option<GroupMember>,
+) -> Result<(ClientHandle, Driver)> {
     if link.is_paced {
         config.sent_ahead = SentAhead::All;
     }

@@ -12,24 +12,24 @@ use crate::clock::now;
 
 /// Bytes that arrive on a connection between two reports to the shared [`FairShare`]. Each report takes a lock that all
 /// connections share.
-const TOLD_BYTES: u64 = 16 << 10;
+const REPORT_BYTES: u64 = 16 << 10;
 
 /// Connections that share a rate. Cheap to clone; clones are the same.
 #[derive(Clone, Debug)]
-pub struct Gathering(Arc<Shared>);
+pub struct ReceiveGroup(Arc<SharedRate>);
 
 #[derive(Debug)]
-struct Shared {
+struct SharedRate {
     began: Instant,
     fair_share: Mutex<FairShare>,
 }
 
-impl Gathering {
+impl ReceiveGroup {
     /// Creates a group of connections that together receive at most so many bytes per second. The rate is at least
     /// [`LEAST_RATE`](control::fair_share::LEAST_RATE).
     #[must_use]
     pub fn new(bytes_per_sec: f64) -> Self {
-        Self(Arc::new(Shared { began: now(), fair_share: Mutex::new(FairShare::new(bytes_per_sec)) }))
+        Self(Arc::new(SharedRate { began: now(), fair_share: Mutex::new(FairShare::new(bytes_per_sec)) }))
     }
 
     /// Connections that are open.
@@ -51,39 +51,39 @@ impl Gathering {
     }
 
     /// A connection joins; none where there are too many: it goes by its own path.
-    pub(crate) fn join(&self, config: &mut ClientConfig) -> Option<Member> {
+    pub(crate) fn join(&self, config: &mut ClientConfig) -> Option<GroupMember> {
         let (flow, in_turns) = self.with(|fair_share, now| {
             let window_bytes = fair_share.least_window_bytes();
             let in_turns = InTurns { window_bytes, step_bytes: fair_share.step_bytes() };
             fair_share.join(now).map(|flow| (flow, in_turns))
         })?;
         config.in_turns = Some(in_turns);
-        Some(Member { gathering: self.clone(), flow, wants: false })
+        Some(GroupMember { group: self.clone(), flow, wants: false })
     }
 }
 
 /// One connection of them, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Member {
-    gathering: Gathering,
+pub(crate) struct GroupMember {
+    group: ReceiveGroup,
     flow: FlowId,
     /// When that was told last, not all had come of what was asked.
     wants: bool,
 }
 
-impl Member {
+impl GroupMember {
     /// Tells what is new, hears what is allowed, and takes turns.
     pub(crate) fn settle(&mut self, client: &mut Client) {
-        if client.arrived_bytes() >= TOLD_BYTES || client.has_operations() != self.wants {
-            self.tell(client);
+        if client.arrived_bytes() >= REPORT_BYTES || client.has_operations() != self.wants {
+            self.report(client);
         }
         while client.wants_turn() {
-            let at = self.gathering.with(FairShare::turn);
-            client.take_turn(now(), self.gathering.0.began + at);
+            let at = self.group.with(FairShare::turn);
+            client.take_turn(now(), self.group.0.began + at);
         }
     }
 
-    fn tell(&mut self, client: &mut Client) {
+    fn report(&mut self, client: &mut Client) {
         self.wants = client.has_operations();
         let report = FlowReport {
             arrived_bytes: client.take_arrived(),
@@ -91,12 +91,12 @@ impl Member {
             held_bytes: client.held_bytes(),
             wants: self.wants,
         };
-        client.limit_window(self.gathering.with(|fair_share, now| fair_share.handle(now, self.flow, report)));
+        client.limit_window(self.group.with(|fair_share, now| fair_share.handle(now, self.flow, report)));
     }
 }
 
-impl Drop for Member {
+impl Drop for GroupMember {
     fn drop(&mut self) {
-        self.gathering.with(|fair_share, _| fair_share.leave(self.flow));
+        self.group.with(|fair_share, _| fair_share.leave(self.flow));
     }
 }

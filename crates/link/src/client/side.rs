@@ -17,7 +17,7 @@ use super::{Item, MAX_WAITING_BODY_BYTES, MAX_WAITING_REPLIES, OWN_BODY_BYTES, O
 use crate::client::many_requests::{self, Said};
 use crate::client::read_sink::{Counts, Receiver, Slot};
 use crate::client::read_sinks::Ends;
-use crate::client::receive_group::Member;
+use crate::client::receive_group::GroupMember;
 use crate::client::request_queue::Waiting;
 use crate::drive::Side;
 use crate::flow::Flow;
@@ -94,7 +94,7 @@ pub(crate) struct ClientSide {
     pub(crate) machine: Client,
     by_parts: bool,
     /// Its place among the connections of one receiver, as long as it is open.
-    member: Option<Member>,
+    member: Option<GroupMember>,
     /// Statistics of the connection, which count packets received after gaps; `None` where gaps do not matter.
     flow: Option<Arc<dyn Flow>>,
     /// Round trips of the window, and packets received after gaps, at the last look.
@@ -120,7 +120,7 @@ impl ClientSide {
     pub(crate) fn new(
         machine: Client,
         by_parts: bool,
-        member: Option<Member>,
+        member: Option<GroupMember>,
         flow: Option<Arc<dyn Flow>>,
     ) -> Self {
         Self {

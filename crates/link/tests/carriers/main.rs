@@ -25,8 +25,8 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use wire::{ClientConfig, Error, ErrorKind, Priority, Retry, ServerConfig, Urgency, limits};
 
-mod gathering;
 mod many;
+mod receive_group;
 
 #[derive(Clone, Copy, Debug)]
 enum Kind {

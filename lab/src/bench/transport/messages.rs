@@ -10,8 +10,8 @@ use array::{Error, Priority, Result, Urgency};
 use bytes::Bytes;
 use link::multistream::{self, Arrived, Desk, Rails};
 use link::{
-    Choice, ClientHandle, Fingerprint, Flow, Gathering, Identity, Item, Link, Operation, Receiver, Receiving,
-    Remembered, Trust, carrier::tcp, carrier::tls, quic,
+    Choice, ClientHandle, Fingerprint, Flow, Identity, Item, Link, Operation, ReceiveGroup, Receiver,
+    Receiving, Remembered, Trust, carrier::tcp, carrier::tls, quic,
 };
 use serde::{Deserialize, Serialize};
 use tokio::net::{TcpListener, TcpStream};
@@ -246,15 +246,15 @@ impl MessageClient {
         Self::connect_among(ready, way, window_bytes, None).await
     }
 
-    /// Connects as [`connect`](Self::connect) does; arriving data shares the rate of `gathering`, where there is one.
+    /// Connects as [`connect`](Self::connect) does; arriving data shares the rate of `group`, where there is one.
     pub(super) async fn connect_among(
         ready: &MessageServerReady,
         way: MessageTransport,
         window_bytes: u64,
-        gathering: Option<&Gathering>,
+        group: Option<&ReceiveGroup>,
     ) -> Result<Self> {
         let config = ClientConfig { window_bytes, ..ClientConfig::default() };
-        let client = Self::open(ready, way, quic::Start::Proven, config, gathering).await?;
+        let client = Self::open(ready, way, quic::Start::Proven, config, group).await?;
         client.handle.welcomed().await?;
         Ok(client)
     }
@@ -278,7 +278,7 @@ impl MessageClient {
         way: MessageTransport,
         start: quic::Start,
         mut config: ClientConfig,
-        gathering: Option<&Gathering>,
+        group: Option<&ReceiveGroup>,
     ) -> Result<Self> {
         let trust = Trust::Fingerprint(ready.fingerprint.parse::<Fingerprint>()?);
         let window_bytes = config.window_bytes;
@@ -301,8 +301,8 @@ impl MessageClient {
             }
         };
         let flow = link.flow();
-        let (handle, driver) = match gathering {
-            Some(gathering) => link::connect_among(gathering, link, config)?,
+        let (handle, driver) = match group {
+            Some(group) => link::connect_among(group, link, config)?,
             None => link::connect(link, config)?,
         };
         let mut tasks = JoinSet::new();

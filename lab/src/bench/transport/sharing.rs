@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use array::{Error, Result};
 use futures::future::try_join_all;
-use link::{Choice, Gathering, Receiving};
+use link::{Choice, ReceiveGroup, Receiving};
 use serde_json::Value;
 use tokio::process::Command;
 use tokio::time::{Duration, sleep};
@@ -61,12 +61,12 @@ impl Endless {
     }
 
     async fn start_among(
-        gathering: Option<&Gathering>,
+        group: Option<&ReceiveGroup>,
         way: MessageTransport,
         scene: &TransportScene<'_>,
         ready: &MessageServerReady,
     ) -> Result<Self> {
-        let client = MessageClient::connect_among(ready, way, scene.window_bytes(), gathering).await?;
+        let client = MessageClient::connect_among(ready, way, scene.window_bytes(), group).await?;
         let arrived = Arc::<AtomicU64>::default();
         let receiving = client.receive(u64::MAX, MESSAGE_BYTES, Arc::clone(&arrived)).await?;
         Ok(Self { client, arrived, _receiving: receiving })
@@ -134,8 +134,8 @@ async fn rate_of_streams<'a>(
     received: Option<f64>,
 ) -> Result<Case> {
     let (before, during) = spans(scene);
-    let gathering = received.map(Gathering::new);
-    let starting = servers.map(|ready| Endless::start_among(gathering.as_ref(), way, scene, ready));
+    let group = received.map(ReceiveGroup::new);
+    let starting = servers.map(|ready| Endless::start_among(group.as_ref(), way, scene, ready));
     let flows = try_join_all(starting).await?;
     sleep(before).await;
     let shares = rates(&flows, during).await;

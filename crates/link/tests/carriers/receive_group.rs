@@ -1,6 +1,6 @@
 //! Connections of one receiver that share a rate, over real sockets: what is under way of all together, by counts.
 
-use link::Gathering;
+use link::ReceiveGroup;
 use tokio::time::Instant;
 
 use super::*;
@@ -16,10 +16,10 @@ async fn flood(operation: Arc<Operation>) {
     while operation.item(Bytes::new(), Bytes::from(vec![1; 1 << 20])).await.is_ok() {}
 }
 
-/// A connection of `gathering`, whose server always has more to send.
-async fn flooded(gathering: &Gathering, kind: Kind, tasks: &mut JoinSet<()>) -> ClientHandle {
+/// A connection of `group`, whose server always has more to send.
+async fn flooded(group: &ReceiveGroup, kind: Kind, tasks: &mut JoinSet<()>) -> ClientHandle {
     let (ours, theirs) = links(kind).await;
-    let (client, driver) = link::connect_among(gathering, ours, ClientConfig::default()).unwrap();
+    let (client, driver) = link::connect_among(group, ours, ClientConfig::default()).unwrap();
     tasks.spawn(driver);
     let (connection, driver) = link::serve(theirs, ServerConfig::default()).unwrap();
     tasks.spawn(driver);
@@ -29,15 +29,15 @@ async fn flooded(gathering: &Gathering, kind: Kind, tasks: &mut JoinSet<()>) -> 
 
 #[tokio::test]
 async fn connections_that_share_a_rate_never_hold_more_than_that_together() {
-    let (began, gathering, mut tasks) = (Instant::now(), Gathering::new(RATE), JoinSet::new());
+    let (began, group, mut tasks) = (Instant::now(), ReceiveGroup::new(RATE), JoinSet::new());
     let (mut clients, mut streams) = (Vec::new(), Vec::new());
     for kind in [Kind::Tls, Kind::Quic, Kind::Plain, Kind::WebSocket] {
-        let client = flooded(&gathering, kind, &mut tasks).await;
+        let client = flooded(&group, kind, &mut tasks).await;
         streams.push(client.request("all", Bytes::new(), Urgency::of(Priority::NORMAL)).await.unwrap());
         clients.push(client);
     }
-    assert_eq!(gathering.connections(), 4);
-    let at_first = gathering.most_held_bytes();
+    assert_eq!(group.connections(), 4);
+    let at_first = group.most_held_bytes();
     let (mut taken, mut most) = (0, at_first);
     while taken < TOTAL {
         for stream in &mut streams {
@@ -45,7 +45,7 @@ async fn connections_that_share_a_rate_never_hold_more_than_that_together() {
                 taken += bytes.len() as u64;
             }
             let arrived: u64 = clients.iter().map(|client| client.counts().bulk_bytes).sum();
-            most = most.max(gathering.most_held_bytes());
+            most = most.max(group.most_held_bytes());
             assert!(arrived - taken <= most, "{} of {most} bytes", arrived - taken);
             let by_rate = RATE * (began.elapsed().as_secs_f64() + BURST_SECS);
             assert!(
@@ -55,16 +55,16 @@ async fn connections_that_share_a_rate_never_hold_more_than_that_together() {
         }
     }
     drop((clients, streams));
-    while gathering.connections() > 0 {
+    while group.connections() > 0 {
         tasks.join_next().await.unwrap().unwrap();
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn whoever_waits_for_its_turn_is_woken_when_it_comes() {
-    let (gathering, mut tasks) = (Gathering::new(RATE), JoinSet::new());
+    let (group, mut tasks) = (ReceiveGroup::new(RATE), JoinSet::new());
     let began = Instant::now();
-    let client = flooded(&gathering, Kind::Local, &mut tasks).await;
+    let client = flooded(&group, Kind::Local, &mut tasks).await;
     let mut stream = client.request("all", Bytes::new(), Urgency::of(Priority::NORMAL)).await.unwrap();
     let mut taken = 0;
     while taken < 4 << 22 {
