@@ -19,7 +19,6 @@ use wire::{Error, ErrorKind, Result};
 use super::adapter::{Factory, SharedPace};
 use super::crypto::Counting;
 use super::early::{Early, Proof, Proving, proving};
-use super::familiar::{self, Whom};
 use super::lanes::{CLIENT_LANES, Lanes, RECORD_LANES, SERVER_LANES};
 use super::lossy::{
     RECEIVE_BUFFER_BYTES, Receiving, SEND_BUFFER_BYTES, Sending, SharedCounts, UNWANTED_BUFFER_BYTES,
@@ -27,6 +26,7 @@ use super::lossy::{
 use super::pace::Pace;
 use super::probe::Prober;
 use super::rejected::{Names, Rejecting};
+use super::session_ticket_cache::{self, ServerKey};
 use super::socket::{PacedSocket, bind};
 use super::stretch::{STRETCH_BYTES, most_streams};
 use super::tokens::{TOKEN_LIFETIME, TOKENS_SENT, UsedTokens};
@@ -221,8 +221,8 @@ async fn connect_to(address: SocketAddr, host: &str, trust: &Trust, options: &Op
         Bulk::Ordered => (ALPN_WIRE, 0),
         Bulk::Lossy { .. } => (ALPN_LOSSY, RECEIVE_BUFFER_BYTES),
     };
-    let whom = Whom { address, host: host.to_owned(), trust: trust.clone(), protocol };
-    let mut config = familiar::config(&whom)?;
+    let server = ServerKey { address, host: host.to_owned(), trust: trust.clone(), protocol };
+    let mut config = session_ticket_cache::config(&server)?;
     config.transport_config(transport(&pace, address, receive_bytes, SERVER_LANES, datagram_bytes));
     let max_packet_bytes = path_packet_bytes(address).max(1472);
     let socket = PacedSocket::new(bind(any_port(address))?, max_packet_bytes.into())?;
@@ -230,7 +230,7 @@ async fn connect_to(address: SocketAddr, host: &str, trust: &Trust, options: &Op
     let connecting = socket
         .join(&pace, || endpoint.connect_with(config, address, host))
         .map_err(|e| Error::invalid(format!("expected a host name or address, found `{host}`: {e}")))?;
-    let (connection, proving) = begun(connecting, &pace, whom, options).await?;
+    let (connection, proving) = begun(connecting, &pace, server, options).await?;
     let name = format!("{host}:{port}", port = address.port());
     let (carried, prober) = (Arc::clone(&pace), Prober::new(&socket, &connection));
     Ok(match options.bulk {
@@ -253,14 +253,14 @@ async fn connect_to(address: SocketAddr, host: &str, trust: &Trust, options: &Op
 async fn begun(
     connecting: Connecting,
     pace: &Arc<SharedPace>,
-    whom: Whom,
+    server: ServerKey,
     options: &Options,
 ) -> Result<(Connection, Option<Proving>)> {
     let may_ask = options.start == Start::AtOnce && options.bulk == Bulk::Ordered;
     let connecting = match connecting.into_0rtt() {
         Ok((connection, taken)) => {
             // A server that could not be reached so is reached as at first the next time.
-            let proving = proving(&connection, pace, taken, move || familiar::forget(&whom));
+            let proving = proving(&connection, pace, taken, move || session_ticket_cache::forget(&server));
             if may_ask {
                 return Ok((connection, Some(proving)));
             }

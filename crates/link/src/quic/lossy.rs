@@ -369,8 +369,8 @@ mod tests {
     use super::*;
     use crate::carrier::tls::{ALPN_LOSSY, Identity, Trust};
     use crate::datagram::{MAX_ASKED_RUNS, Packet};
-    use crate::quic::familiar::{self, Whom};
     use crate::quic::pace::Pace;
+    use crate::quic::session_ticket_cache::{self, Whom};
 
     /// A client's connection and its server's, whose endpoints are to be kept.
     async fn connections() -> (Connection, Connection, [Endpoint; 2]) {
@@ -384,7 +384,7 @@ mod tests {
         let address = server.local_addr().expect("an address");
         let trust = Trust::Fingerprint(identity.fingerprint());
         let whom = Whom { address, host: "localhost".into(), trust, protocol: ALPN_LOSSY };
-        let config = familiar::config(&whom).expect("TLS 1.3");
+        let config = session_ticket_cache::config(&whom).expect("TLS 1.3");
         let near = async { client.connect_with(config, address, "localhost").expect("a name").await };
         let far = async { server.accept().await.expect("a client").await };
         let (near, far) = tokio::join!(near, far);

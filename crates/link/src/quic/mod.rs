@@ -12,7 +12,7 @@
 //! On request ([`Bulk`]) the bulk of large items crosses as datagrams (crate's `lossy`), everything else as ever.
 //!
 //! A client that has been at a server before asks there in its first packets ([`early`]), with what the server gave it
-//! for that ([`familiar`]).
+//! for that ([`session_ticket_cache`]).
 //!
 //! Read [`pace`] first: how one bit, "may another packet go?", makes an exact rate. Not here: what a controller does
 //! (crate `control`), what frames mean, who may come in.
@@ -23,7 +23,6 @@ mod backlog;
 mod crypto;
 mod early;
 mod endpoint;
-mod familiar;
 mod inlet;
 mod lanes;
 mod ledger;
@@ -33,6 +32,7 @@ mod pace;
 mod probe;
 mod rejected;
 mod sending;
+mod session_ticket_cache;
 mod socket;
 mod stretch;
 mod tokens;

@@ -20,78 +20,78 @@ use crate::carrier::tls;
 use crate::clock::now;
 
 /// Servers that are kept; the one that was asked longest ago goes first.
-const MAX_FAMILIAR: usize = 64;
+const MAX_CACHED_SERVERS: usize = 64;
 /// A certificate is looked at anew after this time, whatever tickets there are.
-const FAMILIAR_FOR: Duration = Duration::from_secs(24 * 60 * 60);
+const CACHED_FOR: Duration = Duration::from_secs(24 * 60 * 60);
 /// Tokens that are kept of a server.
 const MAX_TOKENS: usize = 4;
 
 /// Which server, by which protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Whom {
+pub(super) struct ServerKey {
     pub(super) address: SocketAddr,
     pub(super) host: String,
     pub(super) trust: Trust,
     pub(super) protocol: &'static [u8],
 }
 
-struct Familiar {
-    whom: Whom,
+struct CachedServer {
+    server: ServerKey,
     /// With tickets and tokens in it.
     config: ClientConfig,
     since: Instant,
 }
 
 /// Servers known to this process, the one asked last at the end.
-static FAMILIAR: Mutex<VecDeque<Familiar>> = Mutex::new(VecDeque::new());
+static CACHE: Mutex<VecDeque<CachedServer>> = Mutex::new(VecDeque::new());
 
 /// How to connect to a server, with what it gave before.
 ///
 /// # Errors
 /// `Invalid` without encryption, `Internal` where TLS 1.3 is not to be had.
-pub(super) fn config(whom: &Whom) -> Result<ClientConfig> {
+pub(super) fn config(server: &ServerKey) -> Result<ClientConfig> {
     let now = now();
-    if let Some(known) = known(whom, now) {
+    if let Some(known) = known(server, now) {
         return Ok(known);
     }
     // Certificates are read from the disk for it: nobody waits for that.
-    let config = new_config(whom)?;
+    let config = new_config(server)?;
     // Somebody else may have met the same server meanwhile; who came last is kept.
     let mut all = all();
-    all.retain(|one| one.whom != *whom);
-    all.push_back(Familiar { whom: whom.clone(), config: config.clone(), since: now });
-    let excess = all.len().saturating_sub(MAX_FAMILIAR);
+    all.retain(|one| one.server != *server);
+    all.push_back(CachedServer { server: server.clone(), config: config.clone(), since: now });
+    let excess = all.len().saturating_sub(MAX_CACHED_SERVERS);
     all.drain(..excess);
     Ok(config)
 }
 
 /// Configuration kept for a server; moves that server to the end of the list, as the one asked last. Entries that are
 /// too old are removed.
-fn known(whom: &Whom, now: Instant) -> Option<ClientConfig> {
+fn known(server: &ServerKey, now: Instant) -> Option<ClientConfig> {
     let mut all = all();
-    all.retain(|one| now.saturating_duration_since(one.since) < FAMILIAR_FOR);
-    let at = all.iter().position(|one| one.whom == *whom)?;
+    all.retain(|one| now.saturating_duration_since(one.since) < CACHED_FOR);
+    let at = all.iter().position(|one| one.server == *server)?;
     let found = all.remove(at)?;
     let config = found.config.clone();
     all.push_back(found);
     Some(config)
 }
 
-fn all() -> MutexGuard<'static, VecDeque<Familiar>> {
-    FAMILIAR.lock().unwrap_or_else(PoisonError::into_inner)
+fn all() -> MutexGuard<'static, VecDeque<CachedServer>> {
+    CACHE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The next connection begins as the first one did.
-pub(super) fn forget(whom: &Whom) {
-    all().retain(|one| one.whom != *whom);
+pub(super) fn forget(server: &ServerKey) {
+    all().retain(|one| one.server != *server);
 }
 
-fn new_config(whom: &Whom) -> Result<ClientConfig> {
-    if matches!(whom.trust, Trust::Plain) {
+fn new_config(server: &ServerKey) -> Result<ClientConfig> {
+    if matches!(server.trust, Trust::Plain) {
         return Err(Error::invalid("expected a fingerprint or a certificate: QUIC is always encrypted"));
     }
-    let mut crypto = tls::client_config(&whom.trust)?;
-    crypto.alpn_protocols = vec![whom.protocol.to_vec()];
+    let mut crypto = tls::client_config(&server.trust)?;
+    crypto.alpn_protocols = vec![server.protocol.to_vec()];
     crypto.enable_early_data = true;
     let crypto = QuicClientConfig::try_from(crypto)
         .map_err(|e| Error::internal(format!("expected TLS 1.3, found: {e}")))?;
@@ -104,31 +104,31 @@ fn new_config(whom: &Whom) -> Result<ClientConfig> {
 mod tests {
     use super::*;
 
-    fn whom(port: u16, fingerprint: char) -> Whom {
+    fn server(port: u16, fingerprint: char) -> ServerKey {
         let fingerprint = format!("sha256:{}", fingerprint.to_string().repeat(64));
-        Whom {
+        ServerKey {
             address: SocketAddr::from(([192, 0, 2, 1], port)),
-            host: "familiar.test".into(),
+            host: "cached.test".into(),
             trust: Trust::Fingerprint(fingerprint.parse().unwrap()),
             protocol: tls::ALPN_WIRE,
         }
     }
 
-    fn is_kept(whom: &Whom) -> bool {
-        all().iter().any(|one| one.whom == *whom)
+    fn is_kept(server: &ServerKey) -> bool {
+        all().iter().any(|one| one.server == *server)
     }
 
     #[test]
     fn what_a_server_gave_is_kept_for_that_one_only_and_for_so_many() {
-        let (first, other) = (whom(1, 'a'), whom(1, 'b'));
+        let (first, other) = (server(1, 'a'), server(1, 'b'));
         config(&first).unwrap();
         assert!(is_kept(&first) && !is_kept(&other), "another certificate at the same address");
         config(&other).unwrap();
         forget(&first);
         assert!(!is_kept(&first) && is_kept(&other));
-        for port in 2..=u16::try_from(MAX_FAMILIAR).unwrap() + 1 {
-            config(&whom(port, 'a')).unwrap();
+        for port in 2..=u16::try_from(MAX_CACHED_SERVERS).unwrap() + 1 {
+            config(&server(port, 'a')).unwrap();
         }
-        assert!(!is_kept(&other) && is_kept(&whom(2, 'a')), "the oldest has gone");
+        assert!(!is_kept(&other) && is_kept(&server(2, 'a')), "the oldest has gone");
     }
 }
