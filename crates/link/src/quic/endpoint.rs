@@ -26,9 +26,9 @@ use super::lossy::{
 use super::pace::Pace;
 use super::probe::Prober;
 use super::rejected::{Names, Rejecting};
+use super::segment::{SEGMENT_BYTES, most_streams};
 use super::session_ticket_cache::{self, ServerKey};
 use super::socket::{PacedSocket, bind};
-use super::stretch::{STRETCH_BYTES, most_streams};
 use super::tokens::{TOKEN_LIFETIME, TOKENS_SENT, UsedTokens};
 use crate::Link;
 use crate::carrier::tcp::{CONNECT_TIMEOUT, too_slow};
@@ -129,7 +129,7 @@ fn transport(
     config
         .max_concurrent_bidi_streams(0_u32.into())
         .max_concurrent_uni_streams(most_streams(receive_bytes, lanes + RECORD_LANES).into())
-        .stream_receive_window(var_int(STRETCH_BYTES as u64))
+        .stream_receive_window(var_int(SEGMENT_BYTES as u64))
         .receive_window(var_int(receive_bytes))
         .max_idle_timeout(Some(IDLE_TIMEOUT.try_into().unwrap_or(VarInt::from_u32(60_000).into())))
         .packet_threshold(REORDERING_PACKETS)

@@ -1,4 +1,4 @@
-//! Receiving side of one lane: reads its stretches one after another and gives frames, and bulk without
+//! Receiving side of one lane: reads its segments one after another and gives frames, and bulk without
 //! copying it.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -9,25 +9,25 @@ use bytes::{Buf, Bytes};
 use quinn::RecvStream;
 use wire::{Deframer, Error, Result};
 
-use super::stretch::{Head, STRETCH_BYTES};
+use super::segment::{SEGMENT_BYTES, SegmentHead};
 use crate::carrier::{Received, broken, ended, give};
 
-/// Packets' worth taken of a stretch at once.
+/// Packets' worth taken of a segment at once.
 const PIECES: usize = 64;
 
 /// A stream that was opened by the other side and has not said yet what it carries.
 pub(super) struct Arriving {
     stream: RecvStream,
-    head: [u8; Head::BYTES],
+    head: [u8; SegmentHead::BYTES],
     filled: usize,
 }
 
 impl Arriving {
     pub(super) fn new(stream: RecvStream) -> Self {
-        Self { stream, head: [0; Head::BYTES], filled: 0 }
+        Self { stream, head: [0; SegmentHead::BYTES], filled: 0 }
     }
 
-    pub(super) fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<Result<Head>> {
+    pub(super) fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<Result<SegmentHead>> {
         while let rest = &mut self.head[self.filled..]
             && !rest.is_empty()
         {
@@ -38,7 +38,7 @@ impl Arriving {
                 }
             }
         }
-        Poll::Ready(Ok(Head::decode(self.head)))
+        Poll::Ready(Ok(SegmentHead::decode(self.head)))
     }
 
     pub(super) fn into_stream(self) -> RecvStream {
@@ -49,14 +49,14 @@ impl Arriving {
 /// Receiving side of one lane.
 pub(super) struct Inlet {
     waker: Waker,
-    /// Number of the stretch under way, or of the next one.
+    /// Number of the segment under way, or of the next one.
     number: u32,
     stream: Option<RecvStream>,
     /// Bytes of it that came, its head with them.
-    stretch_bytes: usize,
-    /// Stretches that follow, by number; as many as the stack lets the other side open.
+    segment_bytes: usize,
+    /// Segments that follow, by number; as many as the stack lets the other side open.
     later: BTreeMap<u32, RecvStream>,
-    /// Taken from the stack and not cut yet: one stretch at most.
+    /// Taken from the stack and not cut yet: one segment at most.
     pieces: VecDeque<Bytes>,
     deframer: Deframer,
 }
@@ -68,14 +68,14 @@ impl Inlet {
             waker,
             number: 0,
             stream: None,
-            stretch_bytes: Head::BYTES,
+            segment_bytes: SegmentHead::BYTES,
             later: BTreeMap::new(),
             pieces: VecDeque::new(),
             deframer: Deframer::new(),
         }
     }
 
-    /// A stretch of this lane, of which the head was read.
+    /// A segment of this lane, of which the head was read.
     ///
     /// # Errors
     /// `Corrupt` for one that was there already.
@@ -88,7 +88,7 @@ impl Inlet {
         if is_new {
             return Ok(());
         }
-        Err(Error::corrupt(format!("expected new bytes of a lane, found its stretch {number} again")))
+        Err(Error::corrupt(format!("expected new bytes of a lane, found its segment {number} again")))
     }
 
     /// Hands over what is next, as [`Carrier::poll_take`](crate::Carrier::poll_take) does; false at the end.
@@ -125,20 +125,20 @@ impl Inlet {
             let read = pin!(stream.read_chunks(&mut pieces)).poll(&mut Context::from_waker(&self.waker));
             if let Some(count) = ready!(read).map_err(broken)? {
                 self.pieces.extend(pieces.into_iter().take(count));
-                self.stretch_bytes += self.pieces.iter().map(Bytes::len).sum::<usize>();
-                if self.stretch_bytes > STRETCH_BYTES {
+                self.segment_bytes += self.pieces.iter().map(Bytes::len).sum::<usize>();
+                if self.segment_bytes > SEGMENT_BYTES {
                     return Poll::Ready(Err(Error::corrupt(format!(
-                        "expected at most {STRETCH_BYTES} bytes of a stream, found more"
+                        "expected at most {SEGMENT_BYTES} bytes of a stream, found more"
                     ))));
                 }
                 return Poll::Ready(Ok(true));
             }
-            if self.stretch_bytes < STRETCH_BYTES {
+            if self.segment_bytes < SEGMENT_BYTES {
                 return Poll::Ready(Ok(false));
             }
-            self.number = Head { lane: 0, number: self.number }.next()?.number;
+            self.number = SegmentHead { lane: 0, number: self.number }.next()?.number;
             self.stream = self.later.remove(&self.number);
-            self.stretch_bytes = Head::BYTES;
+            self.segment_bytes = SegmentHead::BYTES;
         }
     }
 }

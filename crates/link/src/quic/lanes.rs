@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A lane is a stream of bytes as over TCP, every frame preceded by its length, and crosses as one-way streams of the
-//! stack, one after another ([`stretch`](super::stretch)). The first frame on lane 0 comes before any answer. When lane
+//! stack, one after another ([`segment`](super::segment)). The first frame on lane 0 comes before any answer. When lane
 //! 0 ends, the carrier has ended.
 
 use std::collections::VecDeque;

@@ -31,10 +31,10 @@ mod outlet;
 mod pace;
 mod probe;
 mod rejected;
+mod segment;
 mod sending;
 mod session_ticket_cache;
 mod socket;
-mod stretch;
 mod tokens;
 
 pub use endpoint::{Bulk, Incoming, Listener, Options, Start, connect};

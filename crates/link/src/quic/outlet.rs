@@ -1,4 +1,4 @@
-//! Sending side of one lane: frames, cut into stretches.
+//! Sending side of one lane: frames, cut into segments.
 
 use std::collections::VecDeque;
 use std::pin::pin;
@@ -10,18 +10,18 @@ use futures::future::BoxFuture;
 use quinn::{Connection, ConnectionError, SendStream};
 use wire::Result;
 
-use super::stretch::{Head, STRETCH_BYTES};
+use super::segment::{SEGMENT_BYTES, SegmentHead};
 use crate::carrier::broken;
 
 type Opening = BoxFuture<'static, std::result::Result<SendStream, ConnectionError>>;
 
 /// Sending side of one lane.
 pub(super) struct Outlet {
-    /// Head of the stretch under way, or of the next one.
-    head: Head,
+    /// Head of the segment under way, or of the next one.
+    head: SegmentHead,
     stream: Option<SendStream>,
     opening: Option<Opening>,
-    /// Bytes of the stretch under way that were not written yet.
+    /// Bytes of the segment under way that were not written yet.
     left_bytes: usize,
     parts: VecDeque<Bytes>,
     written_bytes: u64,
@@ -30,7 +30,7 @@ pub(super) struct Outlet {
 impl Outlet {
     pub(super) fn new(lane: u8) -> Self {
         Self {
-            head: Head { lane, number: 0 },
+            head: SegmentHead { lane, number: 0 },
             stream: None,
             opening: None,
             left_bytes: 0,
@@ -66,13 +66,13 @@ impl Outlet {
             self.written_bytes += written.bytes as u64;
             self.left_bytes -= written.bytes;
             if self.left_bytes == 0 {
-                self.end_stretch()?;
+                self.end_segment()?;
             }
         }
         Poll::Ready(Ok(()))
     }
 
-    /// Says that nothing more comes on this lane: by a stretch that is not full.
+    /// Says that nothing more comes on this lane: by a segment that is not full.
     pub(super) fn poll_finish(&mut self, cx: &mut Context<'_>, connection: &Connection) -> Poll<Result<()>> {
         // The control lane says it for those that were never used.
         if self.head.number > 0 || self.head.lane == 0 {
@@ -84,7 +84,7 @@ impl Outlet {
         Poll::Ready(Ok(()))
     }
 
-    /// Begins a stretch if there is none; its head goes first.
+    /// Begins a segment if there is none; its head goes first.
     fn poll_open(&mut self, cx: &mut Context<'_>, connection: &Connection) -> Poll<Result<()>> {
         if self.stream.is_some() {
             return Poll::Ready(Ok(()));
@@ -97,11 +97,11 @@ impl Outlet {
         self.opening = None;
         self.stream = Some(opened.map_err(broken)?);
         self.parts.push_front(Bytes::copy_from_slice(&self.head.encode()));
-        self.left_bytes = STRETCH_BYTES;
+        self.left_bytes = SEGMENT_BYTES;
         Poll::Ready(Ok(()))
     }
 
-    /// How many of the parts fit into the stretch; the one that exceeds it is cut in two.
+    /// How many of the parts fit into the segment; the one that exceeds it is cut in two.
     fn parts_within(&mut self) -> usize {
         let mut room = self.left_bytes;
         for (at, part) in self.parts.iter_mut().enumerate() {
@@ -117,7 +117,7 @@ impl Outlet {
         self.parts.len()
     }
 
-    fn end_stretch(&mut self) -> Result<()> {
+    fn end_segment(&mut self) -> Result<()> {
         if let Some(mut stream) = self.stream.take() {
             stream.finish().map_err(broken)?;
         }

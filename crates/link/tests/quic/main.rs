@@ -367,10 +367,10 @@ async fn refused(streams: &[&[u8]]) -> String {
 fn streams_that_belong_nowhere_end_the_connection_with_the_reason() {
     run(async {
         for (streams, reason) in [
-            // A client has one lane; a lane's stretches come once; a stream says what it carries.
+            // A client has one lane; a lane's segments come once; a stream says what it carries.
             (&[&[1, 0, 0, 0, 0, 9][..]][..], "found 1 begun"),
-            (&[&[0, 0, 0, 0, 0, 9], &[0, 0, 0, 0, 0, 9]], "stretch 0 again"),
-            (&[&[0, 5, 0, 0, 0, 9], &[0, 5, 0, 0, 0, 9]], "stretch 5 again"),
+            (&[&[0, 0, 0, 0, 0, 9], &[0, 0, 0, 0, 0, 9]], "segment 0 again"),
+            (&[&[0, 5, 0, 0, 0, 9], &[0, 5, 0, 0, 0, 9]], "segment 5 again"),
             (&[&[0, 0, 0]], "found its end"),
         ] {
             let error = refused(streams).await;

@@ -1,26 +1,26 @@
-//! A lane crosses as stretches of 512 KiB, each a stream of its own: QUIC's stack ends a connection of which one stream
-//! has a thousand gaps, as a long fat path with a burst of losses easily has while its receiver is busy. A stretch is too
+//! A lane crosses as segments of 512 KiB, each a stream of its own: QUIC's stack ends a connection of which one stream
+//! has a thousand gaps, as a long fat path with a burst of losses easily has while its receiver is busy. A segment is too
 //! short for that: it has 460 packets of the smallest size that every path carries, however late it is read.
 //!
 //! ```text
-//! stretch: lane u8 · number u32 · bytes of the lane       all of it STRETCH_BYTES long, or shorter: then the lane ends
+//! segment: lane u8 · number u32 · bytes of the lane       all of it SEGMENT_BYTES long, or shorter: then the lane ends
 //! ```
 
 use wire::{Error, Result};
 
-/// Bytes of a stretch, its head with them.
-pub(super) const STRETCH_BYTES: usize = 512 << 10;
+/// Bytes of a segment, its head with them.
+pub(super) const SEGMENT_BYTES: usize = 512 << 10;
 
-/// Header of a stretch.
+/// Header of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Head {
+pub(super) struct SegmentHead {
     /// The lane that it is of.
     pub(super) lane: u8,
     /// Its place in the lane, from 0.
     pub(super) number: u32,
 }
 
-impl Head {
+impl SegmentHead {
     pub(super) const BYTES: usize = 5;
 
     pub(super) fn encode(self) -> [u8; Self::BYTES] {
@@ -47,7 +47,7 @@ impl Head {
 /// eighth more, because the stack tells of those that ended when they are an eighth, and for each lane one that has
 /// begun and one that has not ended.
 pub(super) fn most_streams(window_bytes: u64, lanes: u8) -> u32 {
-    let filled = window_bytes.div_ceil(STRETCH_BYTES as u64);
+    let filled = window_bytes.div_ceil(SEGMENT_BYTES as u64);
     let most = filled.saturating_add(filled / 4).saturating_add(2 * u64::from(lanes));
     u32::try_from(most).unwrap_or(u32::MAX)
 }
@@ -58,10 +58,10 @@ mod tests {
 
     #[test]
     fn a_head_is_five_bytes() {
-        let head = Head { lane: 7, number: 0x0102_0304 };
+        let head = SegmentHead { lane: 7, number: 0x0102_0304 };
         assert_eq!(head.encode(), [7, 4, 3, 2, 1]);
-        assert_eq!(Head::decode(head.encode()), head);
+        assert_eq!(SegmentHead::decode(head.encode()), head);
         assert_eq!(head.next().unwrap().number, 0x0102_0305);
-        assert!(Head { lane: 0, number: u32::MAX }.next().is_err());
+        assert!(SegmentHead { lane: 0, number: u32::MAX }.next().is_err());
     }
 }
