@@ -11,7 +11,7 @@
 //! ```
 //!
 //! Packets that only acknowledge are never asked for, and so are neither held back nor counted. What left when is in the
-//! [`ledger`](super::ledger), what waits to leave in the [`backlog`].
+//! [`sent_packets`](super::sent_packets), what waits to leave in the [`backlog`].
 
 use std::task::Waker;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use std::time::Duration;
 use control::{Ack, Choice, Config, Controller, Event, Limits, Loss, Pacer, Refusal, Remembered, Signal};
 
 use super::backlog::{self, Backlog};
-use super::ledger::Ledger;
+use super::sent_packets::SentPackets;
 
 /// Signals that this engine can give to a controller. Missing are: packets that were late and not lost, and what the
 /// receiver measures.
@@ -64,7 +64,7 @@ pub(super) struct Pace {
     most_bytes_per_sec: Option<f64>,
     limits: Limits,
     pacer: Pacer,
-    ledger: Ledger,
+    sent_packets: SentPackets,
     quantum: Quantum,
     in_flight_bytes: u64,
     /// When something was last acknowledged, or a packet allowed to find out.
@@ -128,7 +128,7 @@ impl Pace {
             packet_bytes,
             most_bytes_per_sec,
             pacer: Pacer::default(),
-            ledger: Ledger::default(),
+            sent_packets: SentPackets::default(),
             quantum: Quantum::default(),
             in_flight_bytes: 0,
             told_at: Duration::ZERO,
@@ -246,7 +246,7 @@ impl Pace {
         if !std::mem::take(&mut self.turn.was_asked) {
             return;
         }
-        self.ledger.on_sent(now, self.in_flight_bytes);
+        self.sent_packets.on_sent(now, self.in_flight_bytes);
         self.quantum.bytes += bytes;
         self.quantum.batches += 1;
         self.counters.batches += 1;
@@ -269,7 +269,7 @@ impl Pace {
         let Quantum { bytes, batches } = std::mem::take(&mut self.quantum);
         if bytes > 0 {
             let (at, in_flight_bytes) = (self.turn.last_sent_at, self.in_flight_bytes);
-            self.ledger.tell(batches, at);
+            self.sent_packets.tell(batches, at);
             self.tell(at, Some(Event::Sent { bytes, in_flight_bytes }));
         }
     }
@@ -293,14 +293,14 @@ impl Pace {
         self.end_quantum();
         self.in_flight_bytes = in_flight_bytes;
         if is_app_limited {
-            self.ledger.on_app_limited(in_flight_bytes);
+            self.sent_packets.on_app_limited(in_flight_bytes);
             self.turn.has_waited = false;
             self.backlog.clear(self.limits.rate_bytes_per_sec());
             self.tell(now, Some(Event::AppLimited));
         }
         let Some((bytes, sent_at)) = self.acked.take() else { return };
         self.told_at = now;
-        let (delivery, told_at) = self.ledger.on_ack(now, sent_at, bytes);
+        let (delivery, told_at) = self.sent_packets.on_ack(now, sent_at, bytes);
         self.counters.delivery_bytes_per_sec = delivery
             .filter(|d| !d.is_app_limited)
             .map(|d| d.rate_bytes_per_sec)
@@ -316,7 +316,7 @@ impl Pace {
     /// as if one were.
     pub(super) fn on_loss(&mut self, now: Duration, sent_at: Duration, lost_bytes: u64, is_persistent: bool) {
         self.end_quantum();
-        let sent_at = self.ledger.told_at(sent_at);
+        let sent_at = self.sent_packets.told_at(sent_at);
         self.in_flight_bytes = self.in_flight_bytes.saturating_sub(lost_bytes);
         self.backlog.add(lost_bytes as f64);
         self.counters.lost_bytes += lost_bytes;
@@ -586,7 +586,7 @@ mod tests {
         assert!(first > MOST_PACKETS_PER_BATCH * PACKET, "{first}");
         let releases = send(&mut pace, 0.001, Duration::ZERO);
         assert!(releases.len() >= 3 && pace.limits().quantum_bytes() < first, "{releases:?}");
-        let told: Vec<_> = pace.ledger.told().collect();
+        let told: Vec<_> = pace.sent_packets.told().collect();
         assert!(told.windows(2).all(|pair| pair[0] == pair[1]), "{told:?}");
     }
 

@@ -14,7 +14,7 @@ const LATE_BATCHES: usize = 256;
 
 /// Packets that left in one go.
 #[derive(Clone, Copy, Debug)]
-struct Batch {
+struct SentBatch {
     stamp: Stamp,
     /// When they left, as the controller was told: the batches of a train count as one.
     told_at: Duration,
@@ -22,19 +22,19 @@ struct Batch {
 
 /// Batches in flight in the order in which they left, and the sampler of the delivery rate.
 #[derive(Debug, Default)]
-pub(super) struct Ledger {
-    batches: VecDeque<Batch>,
+pub(super) struct SentPackets {
+    batches: VecDeque<SentBatch>,
     sampler: Sampler,
 }
 
-impl Ledger {
+impl SentPackets {
     /// A batch leaves; `in_flight_bytes` is without it.
     pub(super) fn on_sent(&mut self, now: Duration, in_flight_bytes: u64) {
         let stamp = self.sampler.on_sent(now, in_flight_bytes);
         if self.batches.len() >= MAX_BATCHES {
             self.batches.pop_front();
         }
-        self.batches.push_back(Batch { stamp, told_at: now });
+        self.batches.push_back(SentBatch { stamp, told_at: now });
     }
 
     /// The controller is told of the last `count` batches as of one that left at `at`.
@@ -68,7 +68,7 @@ impl Ledger {
         self.find(sent_at).map_or(sent_at, |batch| batch.told_at)
     }
 
-    fn find(&self, sent_at: Duration) -> Option<&Batch> {
+    fn find(&self, sent_at: Duration) -> Option<&SentBatch> {
         let after = self.batches.partition_point(|batch| batch.stamp.sent_at <= sent_at);
         after.checked_sub(1).and_then(|at| self.batches.get(at))
     }
