@@ -18,7 +18,7 @@ use wire::{Error, ErrorKind, Result};
 
 use super::adapter::{Factory, SharedPace};
 use super::crypto::Counting;
-use super::early::{Early, Proof, Proving, proving};
+use super::early_data::{EarlyData, HandshakeEnd, HandshakeOutcome, handshake_end};
 use super::lanes::{CLIENT_LANES, Lanes, RECORD_LANES, SERVER_LANES};
 use super::lossy::{
     RECEIVE_BUFFER_BYTES, Receiving, SEND_BUFFER_BYTES, Sending, SharedCounts, UNWANTED_BUFFER_BYTES,
@@ -230,20 +230,20 @@ async fn connect_to(address: SocketAddr, host: &str, trust: &Trust, options: &Op
     let connecting = socket
         .join(&pace, || endpoint.connect_with(config, address, host))
         .map_err(|e| Error::invalid(format!("expected a host name or address, found `{host}`: {e}")))?;
-    let (connection, proving) = begun(connecting, &pace, server, options).await?;
+    let (connection, handshake_end) = begun(connecting, &pace, server, options).await?;
     let name = format!("{host}:{port}", port = address.port());
     let (carried, prober) = (Arc::clone(&pace), Prober::new(&socket, &connection));
     Ok(match options.bulk {
         Bulk::Ordered => {
             let lanes = Lanes::new(connection.clone(), carried, CLIENT_LANES, SERVER_LANES);
-            let lanes = lanes.begun(proving.clone().map(Early::asking), None);
-            let flow = QuicFlow { prober, connection, pace, counts: None, proving };
+            let lanes = lanes.begun(handshake_end.clone().map(EarlyData::of_client), None);
+            let flow = QuicFlow { prober, connection, pace, counts: None, handshake_end };
             Link::new(lanes, name).paced().with_flow(flow)
         }
         Bulk::Lossy { redundancy } => {
             let counts = SharedCounts::default();
             let carrier = Receiving::new(connection.clone(), carried, Arc::clone(&counts), redundancy);
-            let flow = QuicFlow { prober, connection, pace, counts: Some(counts), proving };
+            let flow = QuicFlow { prober, connection, pace, counts: Some(counts), handshake_end };
             Link::new(carrier, name).by_parts().paced().with_flow(flow)
         }
     })
@@ -255,18 +255,19 @@ async fn begun(
     pace: &Arc<SharedPace>,
     server: ServerKey,
     options: &Options,
-) -> Result<(Connection, Option<Proving>)> {
+) -> Result<(Connection, Option<HandshakeEnd>)> {
     let may_ask = options.start == Start::AtOnce && options.bulk == Bulk::Ordered;
     let connecting = match connecting.into_0rtt() {
         Ok((connection, taken)) => {
             // A server that could not be reached so is reached as at first the next time.
-            let proving = proving(&connection, pace, taken, move || session_ticket_cache::forget(&server));
+            let handshake_end =
+                handshake_end(&connection, pace, taken, move || session_ticket_cache::forget(&server));
             if may_ask {
-                return Ok((connection, Some(proving)));
+                return Ok((connection, Some(handshake_end)));
             }
-            return match proving.await {
-                Proof::Lost => Err(turned_away(&connection)),
-                Proof::Taken | Proof::Refused => Ok((connection, None)),
+            return match handshake_end.await {
+                HandshakeOutcome::Lost => Err(turned_away(&connection)),
+                HandshakeOutcome::Accepted | HandshakeOutcome::Rejected => Ok((connection, None)),
             };
         }
         Err(connecting) => connecting,
@@ -399,34 +400,34 @@ impl Incoming {
             let accepted = socket.join(&pace, || incoming.accept_with(Arc::new(config))).map_err(broken)?;
             let none = |_| Error::internal("expected a server's connection, found a client's");
             let (connection, taken) = accepted.into_0rtt().map_err(none)?;
-            let proving = proving(&connection, &pace, taken, || ());
+            let handshake_end = handshake_end(&connection, &pace, taken, || ());
             // Whoever is known here may ask before the handshake is over.
             let first = tokio::select! {
                 biased;
-                proof = proving.clone() => (proof != Proof::Lost).then_some(None),
+                outcome = handshake_end.clone() => (outcome != HandshakeOutcome::Lost).then_some(None),
                 first = connection.accept_uni() => first.ok().map(Some),
             };
             let lost = || connection.close_reason().map_or_else(ended, broken);
             let first = first.ok_or_else(lost)?;
-            Ok((connection, proving, first))
+            Ok((connection, handshake_end, first))
         };
         let done = timeout(CONNECT_TIMEOUT, establishing).await;
-        let (connection, proving, first) = done.unwrap_or_else(|_| Err(too_slow()))?;
-        let proving = proving.clone().now_or_never().is_none().then_some(proving);
+        let (connection, handshake_end, first) = done.unwrap_or_else(|_| Err(too_slow()))?;
+        let handshake_end = handshake_end.clone().now_or_never().is_none().then_some(handshake_end);
         let (carried, prober) = (Arc::clone(&pace), Prober::new(&socket, &connection));
         let name = peer.to_string();
         if !is_lossy(&connection) {
             let lanes = Lanes::new(connection.clone(), carried, SERVER_LANES, CLIENT_LANES);
-            let lanes = lanes.begun(proving.clone().map(Early::answering), first);
-            let flow = QuicFlow { prober, connection, pace, counts: None, proving };
+            let lanes = lanes.begun(handshake_end.clone().map(EarlyData::of_server), first);
+            let flow = QuicFlow { prober, connection, pace, counts: None, handshake_end };
             return Ok(Link::new(lanes, name).with_flow(flow));
         }
-        if proving.is_some() {
+        if handshake_end.is_some() {
             return Err(Error::corrupt("expected the end of the handshake, found bulk wanted by datagrams"));
         }
         let counts = SharedCounts::default();
         let carrier = Sending::new(connection.clone(), carried, Arc::clone(&counts), first);
-        let flow = QuicFlow { prober, connection, pace, counts: Some(counts), proving };
+        let flow = QuicFlow { prober, connection, pace, counts: Some(counts), handshake_end };
         Ok(Link::new(carrier, name).with_flow(flow))
     }
 }
@@ -445,7 +446,7 @@ struct QuicFlow {
     /// Counters of datagrams, for the link `lossy` only.
     counts: Option<SharedCounts>,
     /// The end of the handshake, where somebody asked before it.
-    proving: Option<Proving>,
+    handshake_end: Option<HandshakeEnd>,
 }
 
 impl Flow for QuicFlow {
@@ -467,13 +468,17 @@ impl Flow for QuicFlow {
     }
 
     fn is_proven(&self) -> bool {
-        let proof = |proving: &Proving| proving.clone().now_or_never();
-        self.proving.as_ref().is_none_or(|proving| proof(proving).is_some_and(|proof| proof != Proof::Lost))
+        let outcome = |handshake_end: &HandshakeEnd| handshake_end.clone().now_or_never();
+        self.handshake_end.as_ref().is_none_or(|handshake_end| {
+            outcome(handshake_end).is_some_and(|outcome| outcome != HandshakeOutcome::Lost)
+        })
     }
 
     fn proven(&self) -> BoxFuture<'static, bool> {
-        match &self.proving {
-            Some(proving) => proving.clone().map(|proof| proof != Proof::Lost).boxed(),
+        match &self.handshake_end {
+            Some(handshake_end) => {
+                handshake_end.clone().map(|outcome| outcome != HandshakeOutcome::Lost).boxed()
+            }
             None => std::future::ready(true).boxed(),
         }
     }

@@ -24,7 +24,7 @@ use quinn::{Connection, ConnectionError, RecvStream};
 use wire::{Error, Message, Result};
 
 use super::adapter::SharedPace;
-use super::early::{Early, Proof};
+use super::early_data::{EarlyData, HandshakeOutcome};
 use super::endpoint::{refused, turned_away};
 use super::inlet::{Arriving, Inlet};
 use super::outlet::Outlet;
@@ -93,7 +93,7 @@ pub(super) struct Lanes {
     has_begun: bool,
     kept_bytes: u64,
     /// Until the handshake is over.
-    early: Option<Early>,
+    early: Option<EarlyData>,
 }
 
 impl Lanes {
@@ -121,7 +121,7 @@ impl Lanes {
 
     /// Sets the state of a connection whose handshake is or was under way: `first` is a stream that the other side has
     /// opened already.
-    pub(super) fn begun(mut self, early: Option<Early>, first: Option<RecvStream>) -> Self {
+    pub(super) fn begun(mut self, early: Option<EarlyData>, first: Option<RecvStream>) -> Self {
         self.early = early;
         self.arriving.extend(first.map(Arriving::new));
         self.rung |= 1 << ARRIVING;
@@ -176,26 +176,26 @@ impl Lanes {
     /// Looks whether the handshake is over. What a server took nothing of is said again.
     fn poll_early(&mut self, cx: &mut Context<'_>) -> Result<()> {
         let Some(early) = &mut self.early else { return Ok(()) };
-        let Poll::Ready(proof) = early.poll(cx) else { return Ok(()) };
-        let said = self.early.take().map(Early::into_said).unwrap_or_default();
-        match proof {
-            Proof::Taken => Ok(()),
-            Proof::Refused => {
+        let Poll::Ready(outcome) = early.poll(cx) else { return Ok(()) };
+        let sent = self.early.take().map(EarlyData::into_sent).unwrap_or_default();
+        match outcome {
+            HandshakeOutcome::Accepted => Ok(()),
+            HandshakeOutcome::Rejected => {
                 self.outlets = (0..).take(self.outlets.len()).map(Outlet::new).collect();
-                for (lane, bytes) in said {
+                for (lane, bytes) in sent {
                     if let Some(outlet) = self.outlets.get_mut(lane) {
                         outlet.push_bytes(bytes);
                     }
                 }
                 Ok(())
             }
-            Proof::Lost => Err(turned_away(&self.connection)),
+            HandshakeOutcome::Lost => Err(turned_away(&self.connection)),
         }
     }
 
     /// Takes what is to be sent, as far as it may be sent now.
     fn queue(&mut self, outgoing: &mut VecDeque<Message>) {
-        while !self.early.as_ref().is_some_and(Early::is_full)
+        while !self.early.as_ref().is_some_and(EarlyData::is_full)
             && let Some(message) = outgoing.pop_front()
         {
             let lane = self.lane(&message);

@@ -11,7 +11,7 @@
 //!
 //! On request ([`Bulk`]) the bulk of large items crosses as datagrams (crate's `lossy`), everything else as ever.
 //!
-//! A client that has been at a server before asks there in its first packets ([`early`]), with what the server gave it
+//! A client that has been at a server before asks there in its first packets ([`early_data`]), with what the server gave it
 //! for that ([`session_ticket_cache`]).
 //!
 //! Read [`pace`] first: how one bit, "may another packet go?", makes an exact rate. Not here: what a controller does
@@ -21,7 +21,7 @@ mod adapter;
 mod alarm;
 mod backlog;
 mod crypto;
-mod early;
+mod early_data;
 mod endpoint;
 mod inlet;
 mod lanes;

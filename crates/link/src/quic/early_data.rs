@@ -21,91 +21,96 @@ pub(super) const MAX_EARLY_BYTES: usize = 64 << 10;
 
 /// How a handshake ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Proof {
+pub(super) enum HandshakeOutcome {
     /// The other end is who it should be, and has taken what was said before.
-    Taken,
+    Accepted,
     /// It is who it should be, and has taken nothing.
-    Refused,
+    Rejected,
     /// There is no connection.
     Lost,
 }
 
 /// Resolves at the end of the handshake, for everybody who waits for it.
-pub(super) type Proving = Shared<BoxFuture<'static, Proof>>;
+pub(super) type HandshakeEnd = Shared<BoxFuture<'static, HandshakeOutcome>>;
 
 /// Does something unless the handshake ends well, or is not waited for.
-struct Unless<F: FnOnce()>(Option<F>);
+struct OnFailure<F: FnOnce()>(Option<F>);
 
-impl<F: FnOnce()> Unless<F> {
+impl<F: FnOnce()> OnFailure<F> {
     fn forget(&mut self) {
         self.0 = None;
     }
 }
 
-impl<F: FnOnce()> Drop for Unless<F> {
+impl<F: FnOnce()> Drop for OnFailure<F> {
     fn drop(&mut self) {
         self.0.take().into_iter().for_each(|otherwise| otherwise());
     }
 }
 
-/// The end of a handshake that is under way; its round trip is told to the pace. `in_vain` hears that there was none. A
+/// The end of a handshake that is under way; its round trip is told to the pace. `on_failure` hears that there was none. A
 /// server has taken what came, whatever the stack says of it.
-pub(super) fn proving(
+pub(super) fn handshake_end(
     connection: &Connection,
     pace: &Arc<SharedPace>,
-    taken: ZeroRttAccepted,
-    in_vain: impl FnOnce() + Send + 'static,
-) -> Proving {
-    let (connection, pace, mut in_vain) = (connection.clone(), Arc::clone(pace), Unless(Some(in_vain)));
-    let proving = async move {
-        let is_taken = taken.await;
+    accepted: ZeroRttAccepted,
+    on_failure: impl FnOnce() + Send + 'static,
+) -> HandshakeEnd {
+    let (connection, pace, mut on_failure) =
+        (connection.clone(), Arc::clone(pace), OnFailure(Some(on_failure)));
+    let handshake_end = async move {
+        let is_accepted = accepted.await;
         if connection.close_reason().is_some() {
-            return Proof::Lost;
+            return HandshakeOutcome::Lost;
         }
-        in_vain.forget();
+        on_failure.forget();
         // The choice was made before, so it is one that can be made.
         begin(&connection, &pace).unwrap_or_default();
-        if is_taken || connection.side().is_server() { Proof::Taken } else { Proof::Refused }
+        if is_accepted || connection.side().is_server() {
+            HandshakeOutcome::Accepted
+        } else {
+            HandshakeOutcome::Rejected
+        }
     };
-    proving.boxed().shared()
+    handshake_end.boxed().shared()
 }
 
 /// One side until its handshake is over.
-pub(super) struct Early {
-    proving: Proving,
+pub(super) struct EarlyData {
+    handshake_end: HandshakeEnd,
     /// Early data of a client, each part with its lane; `None` on a server, whose answers are never sent again.
-    said: Option<Vec<(usize, Bytes)>>,
-    said_bytes: usize,
+    sent: Option<Vec<(usize, Bytes)>>,
+    sent_bytes: usize,
 }
 
-impl Early {
-    pub(super) fn asking(proving: Proving) -> Self {
-        Self { proving, said: Some(Vec::new()), said_bytes: 0 }
+impl EarlyData {
+    pub(super) fn of_client(handshake_end: HandshakeEnd) -> Self {
+        Self { handshake_end, sent: Some(Vec::new()), sent_bytes: 0 }
     }
 
-    pub(super) fn answering(proving: Proving) -> Self {
-        Self { proving, said: None, said_bytes: 0 }
+    pub(super) fn of_server(handshake_end: HandshakeEnd) -> Self {
+        Self { handshake_end, sent: None, sent_bytes: 0 }
     }
 
     /// How the handshake ended, once it has.
-    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Proof> {
-        self.proving.poll_unpin(cx)
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<HandshakeOutcome> {
+        self.handshake_end.poll_unpin(cx)
     }
 
     /// Something is said that may have to be said again.
     pub(super) fn note(&mut self, lane: usize, bytes: &Bytes) {
-        if let Some(said) = &mut self.said {
-            self.said_bytes += bytes.len();
-            said.push((lane, bytes.clone()));
+        if let Some(sent) = &mut self.sent {
+            self.sent_bytes += bytes.len();
+            sent.push((lane, bytes.clone()));
         }
     }
 
     /// Nothing more is to be said until the handshake is over.
     pub(super) fn is_full(&self) -> bool {
-        self.said_bytes >= MAX_EARLY_BYTES
+        self.sent_bytes >= MAX_EARLY_BYTES
     }
 
-    pub(super) fn into_said(self) -> Vec<(usize, Bytes)> {
-        self.said.unwrap_or_default()
+    pub(super) fn into_sent(self) -> Vec<(usize, Bytes)> {
+        self.sent.unwrap_or_default()
     }
 }
