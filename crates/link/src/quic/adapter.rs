@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use quinn::congestion::{Controller, ControllerFactory};
 
-use super::alarm::Alarm;
 use super::pace::{Answer, Pace};
+use super::wake_timer::WakeTimer;
 use crate::clock::now;
 
 /// Above `u32::MAX`, where the stack's own pacer switches itself off.
@@ -24,7 +24,7 @@ const CLOSED_WINDOW_BYTES: u64 = 1;
 pub(super) struct SharedPace {
     pace: Mutex<Pace>,
     start: Instant,
-    alarm: Mutex<Alarm>,
+    timer: Mutex<WakeTimer>,
 }
 
 impl fmt::Debug for SharedPace {
@@ -35,7 +35,7 @@ impl fmt::Debug for SharedPace {
 
 impl SharedPace {
     pub(super) fn new(pace: Pace) -> Arc<Self> {
-        Arc::new(Self { pace: Mutex::new(pace), start: now(), alarm: Mutex::default() })
+        Arc::new(Self { pace: Mutex::new(pace), start: now(), timer: Mutex::default() })
     }
 
     pub(super) fn with<T>(&self, f: impl FnOnce(&mut Pace) -> T) -> T {
@@ -65,8 +65,8 @@ impl SharedPace {
         self.with(|pace| {
             let answer = pace.ask(since_start);
             if let (Answer::At(open_at), Some(sender)) = (answer, &pace.sender) {
-                let mut alarm = self.alarm.lock().unwrap_or_else(PoisonError::into_inner);
-                alarm.wake_at(at, self.start + open_at, sender);
+                let mut timer = self.timer.lock().unwrap_or_else(PoisonError::into_inner);
+                timer.wake_at(at, self.start + open_at, sender);
             }
             answer == Answer::Yes
         })

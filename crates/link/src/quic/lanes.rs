@@ -26,8 +26,8 @@ use wire::{Error, Message, Result};
 use super::adapter::SharedPace;
 use super::early_data::{EarlyData, HandshakeOutcome};
 use super::endpoint::{refused, turned_away};
-use super::inlet::{Arriving, Inlet};
-use super::outlet::Outlet;
+use super::lane_receiver::{LaneReceiver, UnassignedStream};
+use super::lane_sender::LaneSender;
 use crate::Carrier;
 use crate::carrier::{Received, broken};
 
@@ -74,17 +74,17 @@ type Accepting = BoxFuture<'static, std::result::Result<RecvStream, ConnectionEr
 pub(super) struct Lanes {
     connection: Connection,
     pace: Arc<SharedPace>,
-    outlets: Vec<Outlet>,
+    senders: Vec<LaneSender>,
     /// The lane of records to this side, where there is one; of those from this side it is the last.
     record_lane: Option<u32>,
     /// Bytes that were handed to the stack.
     written_bytes: u64,
     /// By lane; none once it ended.
-    inlets: Vec<Option<Inlet>>,
+    receivers: Vec<Option<LaneReceiver>>,
     /// The other side's next stream.
     accepting: Accepting,
     /// Streams that have not said yet what they carry.
-    arriving: Vec<Arriving>,
+    arriving: Vec<UnassignedStream>,
     bells: Arc<Bells>,
     /// Bells heard and not looked after yet.
     rung: u64,
@@ -100,12 +100,12 @@ impl Lanes {
     /// One side of a new connection, with so many lanes each way.
     pub(super) fn new(connection: Connection, pace: Arc<SharedPace>, out: u8, into: u8) -> Self {
         let bells = Arc::<Bells>::default();
-        let inlets = (0..into).map(|lane| Some(Inlet::new(bells.bell(lane.into())))).collect();
+        let receivers = (0..into).map(|lane| Some(LaneReceiver::new(bells.bell(lane.into())))).collect();
         Self {
-            outlets: (0..out).map(Outlet::new).collect(),
+            senders: (0..out).map(LaneSender::new).collect(),
             record_lane: None,
             written_bytes: 0,
-            inlets,
+            receivers,
             accepting: accepting(&connection),
             connection,
             pace,
@@ -123,7 +123,7 @@ impl Lanes {
     /// opened already.
     pub(super) fn begun(mut self, early: Option<EarlyData>, first: Option<RecvStream>) -> Self {
         self.early = early;
-        self.arriving.extend(first.map(Arriving::new));
+        self.arriving.extend(first.map(UnassignedStream::new));
         self.rung |= 1 << ARRIVING;
         self
     }
@@ -147,17 +147,17 @@ impl Lanes {
 
     /// Queues a record, with its length; to be sent by [`poll_send`](Carrier::poll_send).
     pub(super) fn tell(&mut self, record: Bytes) {
-        self.outlets.last_mut().into_iter().for_each(|outlet| outlet.push_bytes(record.clone()));
+        self.senders.last_mut().into_iter().for_each(|sender| sender.push_bytes(record.clone()));
     }
 
     /// True while records wait to be handed to the stack: the other side takes them no faster.
     pub(super) fn is_telling(&self) -> bool {
-        self.outlets.last().is_some_and(|outlet| !outlet.is_empty())
+        self.senders.last().is_some_and(|sender| !sender.is_empty())
     }
 
     /// Which lane a message goes on.
     fn lane(&self, message: &Message) -> usize {
-        let answers = self.outlets.len() - 1 - usize::from(self.record_lane.is_some());
+        let answers = self.senders.len() - 1 - usize::from(self.record_lane.is_some());
         match message.op() {
             Some(op) if answers > 0 => 1 + op.0 as usize % answers,
             _ => 0,
@@ -181,10 +181,10 @@ impl Lanes {
         match outcome {
             HandshakeOutcome::Accepted => Ok(()),
             HandshakeOutcome::Rejected => {
-                self.outlets = (0..).take(self.outlets.len()).map(Outlet::new).collect();
+                self.senders = (0..).take(self.senders.len()).map(LaneSender::new).collect();
                 for (lane, bytes) in sent {
-                    if let Some(outlet) = self.outlets.get_mut(lane) {
-                        outlet.push_bytes(bytes);
+                    if let Some(sender) = self.senders.get_mut(lane) {
+                        sender.push_bytes(bytes);
                     }
                 }
                 Ok(())
@@ -199,12 +199,12 @@ impl Lanes {
             && let Some(message) = outgoing.pop_front()
         {
             let lane = self.lane(&message);
-            let Some(outlet) = self.outlets.get_mut(lane) else { continue };
+            let Some(sender) = self.senders.get_mut(lane) else { continue };
             for bytes in message.into_stream_parts() {
                 if let Some(early) = &mut self.early {
                     early.note(lane, &bytes);
                 }
-                outlet.push_bytes(bytes);
+                sender.push_bytes(bytes);
             }
         }
     }
@@ -220,7 +220,7 @@ impl Lanes {
         let bell = self.bells.bell(ACCEPTING);
         while let Poll::Ready(accepted) = self.accepting.poll_unpin(&mut Context::from_waker(&bell)) {
             let lost = if self.early.is_some() { refused } else { broken };
-            self.arriving.push(Arriving::new(accepted.map_err(lost)?));
+            self.arriving.push(UnassignedStream::new(accepted.map_err(lost)?));
             self.accepting = accepting(&self.connection);
             self.rung |= 1 << ARRIVING;
         }
@@ -238,11 +238,11 @@ impl Lanes {
                 continue;
             };
             let head = head?;
-            let inlet =
-                self.inlets.get_mut(usize::from(head.lane)).and_then(Option::as_mut).ok_or_else(|| {
+            let receiver =
+                self.receivers.get_mut(usize::from(head.lane)).and_then(Option::as_mut).ok_or_else(|| {
                     Error::corrupt(format!("expected a lane that is open, found {} begun", head.lane))
                 })?;
-            inlet.append(head.number, arriving.into_stream())?;
+            receiver.append(head.number, arriving.into_stream())?;
             self.rung |= 1 << head.lane;
         }
         self.arriving = still;
@@ -280,9 +280,10 @@ impl Lanes {
         }
         while let Some(lane) = self.next_lane() {
             let is_record = Some(lane) == self.record_lane;
-            let Some(slot) = self.inlets.get_mut(lane as usize) else { break };
+            let Some(slot) = self.receivers.get_mut(lane as usize) else { break };
             let take = &mut |received: Received<'_>| take(is_record, received);
-            let polled = slot.as_mut().map_or(Poll::Pending, |inlet| inlet.poll_take(limit_bytes, take));
+            let polled =
+                slot.as_mut().map_or(Poll::Pending, |receiver| receiver.poll_take(limit_bytes, take));
             match polled {
                 Poll::Ready(Ok(true)) => {
                     (self.has_begun, self.last) = (true, lane);
@@ -319,9 +320,9 @@ impl Carrier for Lanes {
         }
         self.adjust_kept();
         let mut is_done = outgoing.is_empty();
-        for outlet in self.outlets.iter_mut().filter(|outlet| !outlet.is_empty()) {
-            let written = outlet.poll_write(cx, &self.connection);
-            let bytes = outlet.take_written_bytes();
+        for sender in self.senders.iter_mut().filter(|sender| !sender.is_empty()) {
+            let written = sender.poll_write(cx, &self.connection);
+            let bytes = sender.take_written_bytes();
             self.written_bytes += bytes;
             self.pace.with(|pace| pace.on_written(bytes));
             match written {
@@ -347,8 +348,8 @@ impl Carrier for Lanes {
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<Result<()>> {
         let connection = &self.connection;
         let mut is_done = true;
-        for outlet in &mut self.outlets {
-            is_done &= outlet.poll_finish(cx, connection)?.is_ready();
+        for sender in &mut self.senders {
+            is_done &= sender.poll_finish(cx, connection)?.is_ready();
         }
         if is_done { Poll::Ready(Ok(())) } else { Poll::Pending }
     }

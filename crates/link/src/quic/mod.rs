@@ -5,7 +5,7 @@
 //! ```text
 //! wire's frames --> Lanes (streams) --> quinn --asks, tells--> Pace (control::Controller, Pacer, cap)
 //!                                         |                      |
-//!                                         v                      v  alarm: "now"
+//!                                         v                      v  timer: "now"
 //!                                     PacedSocket            the connection's task
 //! ```
 //!
@@ -18,24 +18,24 @@
 //! (crate `control`), what frames mean, who may come in.
 
 mod adapter;
-mod alarm;
-mod backlog;
 mod crypto;
 mod early_data;
 mod endpoint;
-mod inlet;
+mod lane_receiver;
+mod lane_sender;
 mod lanes;
 mod lossy;
-mod outlet;
 mod pace;
 mod probe;
 mod rejected;
 mod segment;
+mod send_backlog;
 mod sending;
 mod sent_packets;
 mod session_ticket_cache;
 mod socket;
 mod tokens;
+mod wake_timer;
 
 pub use endpoint::{Bulk, Incoming, Listener, Options, Start, connect};
 pub use probe::{Listening, MAX_LISTENED, Prober, TRAIN_WITHIN};

@@ -6,19 +6,19 @@
 //!
 //! ```text
 //! asked: may a packet go?  -- quantum begun, or its time has come --> yes (until the quantum is out)
-//!                          -- too early                           --> no, and an alarm at the time it may
+//!                          -- too early                           --> no, and a timer for the time it may
 //!                          -- too much in flight                  --> no; an acknowledgement will ask again
 //! ```
 //!
 //! Packets that only acknowledge are never asked for, and so are neither held back nor counted. What left when is in the
-//! [`sent_packets`](super::sent_packets), what waits to leave in the [`backlog`].
+//! [`sent_packets`](super::sent_packets), what waits to leave in the [`send_backlog`].
 
 use std::task::Waker;
 use std::time::Duration;
 
 use control::{Ack, Choice, Config, Controller, Event, Limits, Loss, Pacer, Refusal, Remembered, Signal};
 
-use super::backlog::{self, Backlog};
+use super::send_backlog::{self, SendBacklog};
 use super::sent_packets::SentPackets;
 
 /// Signals that this engine can give to a controller. Missing are: packets that were late and not lost, and what the
@@ -76,7 +76,7 @@ pub(super) struct Pace {
     turn: Turn,
     /// Wakes the task that sends; without it nothing can be held back yet.
     pub(super) sender: Option<Waker>,
-    pub(super) backlog: Backlog,
+    pub(super) backlog: SendBacklog,
     counters: Counters,
     srtt: Option<Duration>,
     least_rtt: Option<Duration>,
@@ -136,7 +136,7 @@ impl Pace {
             acked: None,
             turn: Turn::default(),
             sender: None,
-            backlog: Backlog::default(),
+            backlog: SendBacklog::default(),
             counters: Counters::default(),
             srtt: None,
             least_rtt: None,
@@ -361,7 +361,7 @@ impl Pace {
 
     /// Bytes of datagrams that should wait in the stack at most.
     pub(super) fn waiting_datagram_bytes(&self) -> usize {
-        backlog::waiting_datagram_bytes(self.limits.rate_bytes_per_sec())
+        send_backlog::waiting_datagram_bytes(self.limits.rate_bytes_per_sec())
     }
 
     /// Whether more should be handed to the stack now.

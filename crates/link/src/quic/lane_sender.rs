@@ -13,21 +13,21 @@ use wire::Result;
 use super::segment::{SEGMENT_BYTES, SegmentHead};
 use crate::carrier::broken;
 
-type Opening = BoxFuture<'static, std::result::Result<SendStream, ConnectionError>>;
+type OpeningStream = BoxFuture<'static, std::result::Result<SendStream, ConnectionError>>;
 
 /// Sending side of one lane.
-pub(super) struct Outlet {
+pub(super) struct LaneSender {
     /// Head of the segment under way, or of the next one.
     head: SegmentHead,
     stream: Option<SendStream>,
-    opening: Option<Opening>,
+    opening: Option<OpeningStream>,
     /// Bytes of the segment under way that were not written yet.
     left_bytes: usize,
     parts: VecDeque<Bytes>,
     written_bytes: u64,
 }
 
-impl Outlet {
+impl LaneSender {
     pub(super) fn new(lane: u8) -> Self {
         Self {
             head: SegmentHead { lane, number: 0 },

@@ -9,18 +9,18 @@ use std::time::Instant;
 use tokio::runtime::Handle;
 use tokio::time::{Sleep, sleep_until};
 
-/// One task's alarm.
+/// Timer of one task.
 #[derive(Default)]
-pub(super) struct Alarm(Option<Clock>);
+pub(super) struct WakeTimer(Option<TimerSource>);
 
-enum Clock {
+enum TimerSource {
     #[cfg(target_os = "linux")]
-    Fine(timer::Timer),
+    Fine(timer::TimerFd),
     /// Tokio's timer, for systems without a finer one and for processes that have no descriptor left for it.
     Coarse(Pin<Box<Sleep>>),
 }
 
-impl Alarm {
+impl WakeTimer {
     /// Wakes `waker` at `at`, instead of when it was to be woken before; it may be woken too early, and asks again then. To be
     /// called within the runtime; outside of it the task is woken at once.
     pub(super) fn wake_at(&mut self, now: Instant, at: Instant, waker: &Waker) {
@@ -28,10 +28,10 @@ impl Alarm {
             return waker.wake_by_ref();
         }
         let mut context = Context::from_waker(waker);
-        match self.0.get_or_insert_with(|| Clock::new(at)) {
+        match self.0.get_or_insert_with(|| TimerSource::new(at)) {
             #[cfg(target_os = "linux")]
-            Clock::Fine(timer) => timer.wake_in(at.saturating_duration_since(now), &mut context),
-            Clock::Coarse(sleep) => {
+            TimerSource::Fine(timer) => timer.wake_in(at.saturating_duration_since(now), &mut context),
+            TimerSource::Coarse(sleep) => {
                 sleep.as_mut().reset(at.into());
                 if sleep.as_mut().poll(&mut context).is_ready() {
                     waker.wake_by_ref();
@@ -41,10 +41,10 @@ impl Alarm {
     }
 }
 
-impl Clock {
+impl TimerSource {
     fn new(at: Instant) -> Self {
         #[cfg(target_os = "linux")]
-        if let Ok(timer) = timer::Timer::new() {
+        if let Ok(timer) = timer::TimerFd::new() {
             return Self::Fine(timer);
         }
         Self::Coarse(Box::pin(sleep_until(at.into())))
@@ -66,9 +66,9 @@ mod timer {
     use tokio::io::unix::AsyncFd;
 
     /// A timer that the runtime waits for as for a socket.
-    pub(super) struct Timer(AsyncFd<OwnedFd>);
+    pub(super) struct TimerFd(AsyncFd<OwnedFd>);
 
-    impl Timer {
+    impl TimerFd {
         pub(super) fn new() -> io::Result<Self> {
             let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
             let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;

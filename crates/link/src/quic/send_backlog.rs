@@ -13,18 +13,18 @@ const LEAST_DATAGRAM_BYTES: f64 = 32e3;
 const DATAGRAM_SECS: f64 = 5e-3;
 /// Overhead of a packet besides the datagram in it, bytes. A low estimate: an error makes the backlog look smaller.
 const DATAGRAM_OVERHEAD_BYTES: f64 = 28.0;
-/// Headers and tag of a packet, bytes, rather too many: see [`Backlog::on_written`].
+/// Headers and tag of a packet, bytes, rather too many: see [`SendBacklog::on_written`].
 const PACKET_OVERHEAD_BYTES: f64 = 48.0;
 
 /// Account of the bytes that wait in the stack. Rates are the controller's, bytes per second.
 #[derive(Default)]
-pub(super) struct Backlog {
+pub(super) struct SendBacklog {
     bytes: f64,
     /// Wakes the task that writes, when there is room again.
     pub(super) writer: Option<Waker>,
 }
 
-impl Backlog {
+impl SendBacklog {
     /// Bytes of a stream were handed to the stack. What of them has left is known by the packet only, so headers are guessed: a
     /// little too large, so that an error shows as "nothing left to send", which sets the account right.
     pub(super) fn on_written(&mut self, bytes: u64, packet_bytes: u64) {

@@ -16,13 +16,13 @@ use crate::carrier::{Received, broken, ended, give};
 const PIECES: usize = 64;
 
 /// A stream that was opened by the other side and has not said yet what it carries.
-pub(super) struct Arriving {
+pub(super) struct UnassignedStream {
     stream: RecvStream,
     head: [u8; SegmentHead::BYTES],
     filled: usize,
 }
 
-impl Arriving {
+impl UnassignedStream {
     pub(super) fn new(stream: RecvStream) -> Self {
         Self { stream, head: [0; SegmentHead::BYTES], filled: 0 }
     }
@@ -47,7 +47,7 @@ impl Arriving {
 }
 
 /// Receiving side of one lane.
-pub(super) struct Inlet {
+pub(super) struct LaneReceiver {
     waker: Waker,
     /// Number of the segment under way, or of the next one.
     number: u32,
@@ -61,7 +61,7 @@ pub(super) struct Inlet {
     deframer: Deframer,
 }
 
-impl Inlet {
+impl LaneReceiver {
     /// `waker` is woken when there is more.
     pub(super) fn new(waker: Waker) -> Self {
         Self {
