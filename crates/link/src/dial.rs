@@ -96,15 +96,15 @@ pub async fn connect(
     trust: &Trust,
     protocol: Protocol,
     ways: Ways,
-    options: &quic::Options,
+    options: &quic::EndpointOptions,
 ) -> Result<Link> {
     let Ways { streams, rails } = ways;
     match protocol {
         Protocol::Tcp => multistream::connect(host, port, trust, streams, rails).await,
         Protocol::Quic => quic::connect(host, port, trust, options).await,
         Protocol::Lossy | Protocol::LossyRedundant => {
-            let bulk = quic::Bulk::Lossy { redundancy: protocol == Protocol::LossyRedundant };
-            quic::connect(host, port, trust, &quic::Options { bulk, ..*options }).await
+            let bulk = quic::BulkTransport::Lossy { redundancy: protocol == Protocol::LossyRedundant };
+            quic::connect(host, port, trust, &quic::EndpointOptions { bulk, ..*options }).await
         }
         Protocol::Auto => race(host, port, trust, ways, options, LONG_RTT).await.map(|raced| raced.link),
     }
@@ -138,7 +138,7 @@ pub async fn race(
     port: u16,
     trust: &Trust,
     ways: Ways,
-    options: &quic::Options,
+    options: &quic::EndpointOptions,
     quic_from: Duration,
 ) -> Result<Raced> {
     let only = |link| Raced { link, later: None };
@@ -147,7 +147,7 @@ pub async fn race(
         return multistream::connect(host, port, trust, streams, rails).await.map(only);
     }
     // Its handshake is what is waited for here.
-    let options = quic::Options { start: quic::Start::Proven, ..*options };
+    let options = quic::EndpointOptions { start: quic::Start::Proven, ..*options };
     let (to, trusted) = (host.to_owned(), trust.clone());
     let by_quic: BoxFuture<'static, Result<Link>> =
         Box::pin(async move { quic::connect(&to, port, &trusted, &options).await });

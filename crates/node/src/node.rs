@@ -150,11 +150,11 @@ pub(crate) async fn start_unseen(
     {
         tracing::warn!(%error, "the maximum rate is not enforced for TCP connections");
     }
-    let pace = quic::Options {
+    let pace = quic::EndpointOptions {
         most_bytes_per_sec: options.most_bytes_per_sec,
         // Operations that do more than read wait for the handshake (`ops`).
         start: quic::Start::AtOnce,
-        ..quic::Options::default()
+        ..quic::EndpointOptions::default()
     };
     // TCP alone suffices if the UDP port is taken or forbidden.
     let udp = quic::Listener::bind(address, &identity, pace);

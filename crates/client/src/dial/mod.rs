@@ -596,13 +596,13 @@ pub(crate) async fn open_watched(server: &Endpoint) -> Result<OpenedConnection> 
     let ConnectOptions { protocol, choice, .. } = server.reach;
     // A controller requires a protocol that supports controllers.
     let protocol = if choice.is_some() && protocol == Protocol::Auto { Protocol::Quic } else { protocol };
-    let options = link::quic::Options {
+    let options = link::quic::EndpointOptions {
         choice: choice.unwrap_or_default(),
         window_bytes: server.window_bytes,
         most_bytes_per_sec: None,
         start: link::quic::Start::AtOnce,
         // Default of the protocol.
-        bulk: link::quic::Bulk::default(),
+        bulk: link::quic::BulkTransport::default(),
     };
     let ways = match protocol {
         Protocol::Tcp | Protocol::Auto => ways_of(server).await,

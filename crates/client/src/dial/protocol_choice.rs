@@ -8,7 +8,7 @@ use std::time::Duration;
 use array::{ErrorKind, Result};
 use futures::future::BoxFuture;
 use link::multistream::MAX_STREAMS;
-use link::quic::{Options, Start};
+use link::quic::{EndpointOptions, Start};
 use link::{LONG_RTT, Link, Protocol, Raced, Trust, Ways, race};
 use plan::{Advised, Measurement, link_protocol, link_streams};
 use tokio::time::timeout;
@@ -35,7 +35,7 @@ pub(super) type PendingLink = BoxFuture<'static, Option<Link>>;
 ///
 /// # Cancel safety
 /// Dropping the future closes the sockets.
-pub(super) async fn connect(server: &Endpoint, ways: Ways, options: &Options) -> Result<OpenedLink> {
+pub(super) async fn connect(server: &Endpoint, ways: Ways, options: &EndpointOptions) -> Result<OpenedLink> {
     if let Some(paths) = &server.paths
         && !matches!(server.trust, Trust::Plain)
         && let Some(host) = address_of(server).await.filter(|host| !host.is_loopback())
@@ -67,7 +67,7 @@ async fn address_of(server: &Endpoint) -> Option<IpAddr> {
 async fn connect_by(
     advised: &Advised<&'static str>,
     server: &Endpoint,
-    (ways, options): (Ways, &Options),
+    (ways, options): (Ways, &EndpointOptions),
     paths: &Paths,
     host: IpAddr,
 ) -> Result<OpenedLink> {
@@ -98,7 +98,7 @@ async fn connect_by(
 }
 
 /// Connects by TCP; by QUIC where TCP cannot connect.
-async fn by_tcp(server: &Endpoint, ways: Ways, options: &Options) -> Result<OpenedLink> {
+async fn by_tcp(server: &Endpoint, ways: Ways, options: &EndpointOptions) -> Result<OpenedLink> {
     let Endpoint { host, port, trust, .. } = server;
     let error = match link::dial(host, *port, trust, Protocol::Tcp, ways, options).await {
         Err(error) if is_unreached(&error) => error,
@@ -112,8 +112,8 @@ async fn by_tcp(server: &Endpoint, ways: Ways, options: &Options) -> Result<Open
 
 /// Connects by QUIC and waits for a response, because a session ticket of an earlier connection shows nothing about the
 /// path now.
-pub(super) async fn by_quic(server: &Endpoint, options: &Options) -> Result<Link> {
-    let options = Options { start: Start::Proven, ..*options };
+pub(super) async fn by_quic(server: &Endpoint, options: &EndpointOptions) -> Result<Link> {
+    let options = EndpointOptions { start: Start::Proven, ..*options };
     let Endpoint { host, port, trust, .. } = server;
     link::dial(host, *port, trust, Protocol::Quic, Ways::default(), &options).await
 }
@@ -182,8 +182,8 @@ mod tests {
         Identity::self_signed(&["localhost".into()]).expect("an identity")
     }
 
-    fn at_once() -> Options {
-        Options { start: Start::AtOnce, ..Options::default() }
+    fn at_once() -> EndpointOptions {
+        EndpointOptions { start: Start::AtOnce, ..EndpointOptions::default() }
     }
 
     /// A server's UDP port for one visit, of which this process keeps a ticket.
@@ -232,10 +232,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let paths = Paths::in_folder(folder.path());
         let host: IpAddr = "192.0.2.7".parse().unwrap();
-        let OpenedLink { link, later } =
-            connect_by(&advised("quic"), &server, (Ways::default(), &Options::default()), &paths, host)
-                .await
-                .unwrap();
+        let OpenedLink { link, later } = connect_by(
+            &advised("quic"),
+            &server,
+            (Ways::default(), &EndpointOptions::default()),
+            &paths,
+            host,
+        )
+        .await
+        .unwrap();
         assert_eq!(link.flow().unwrap().statistics().protocol, "tcp");
         assert!(later.unwrap().await.is_none(), "QUIC is still tried while TCP carries");
         let known = paths.recall(host, None).await.unwrap().path;

@@ -148,7 +148,10 @@ impl ProtocolSwitch {
     }
 
     async fn dial(&self, to: Carrying) -> Result<Link> {
-        let options = quic::Options { window_bytes: self.server.window_bytes, ..quic::Options::default() };
+        let options = quic::EndpointOptions {
+            window_bytes: self.server.window_bytes,
+            ..quic::EndpointOptions::default()
+        };
         if to == Carrying::Quic {
             return timeout(QUIC_TIMEOUT, protocol_choice::by_quic(&self.server, &options))
                 .await

@@ -59,7 +59,7 @@ const WINDOW_MARGIN_BYTES: u64 = 20 << 20;
 
 /// How a side of a connection behaves.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Options {
+pub struct EndpointOptions {
     /// The controller of what this side sends, until another is asked for.
     pub choice: Choice,
     /// Never faster than this, whatever is asked for, bytes per second.
@@ -67,7 +67,7 @@ pub struct Options {
     /// Bulk bytes that may be on their way to this side.
     pub window_bytes: u64,
     /// How bulk crosses; a client's to say.
-    pub bulk: Bulk,
+    pub bulk: BulkTransport,
     /// When a client asks; of a server, from when on it hears.
     pub start: Start,
 }
@@ -86,7 +86,7 @@ pub enum Start {
 
 /// How the bulk of large items crosses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Bulk {
+pub enum BulkTransport {
     /// In order, beside that of other operations.
     #[default]
     Ordered,
@@ -97,7 +97,7 @@ pub enum Bulk {
     },
 }
 
-fn new_pace(options: &Options, peer: SocketAddr) -> Result<Arc<SharedPace>> {
+fn new_pace(options: &EndpointOptions, peer: SocketAddr) -> Result<Arc<SharedPace>> {
     // What packets will be once the path was probed; controllers count in them.
     let packet_bytes = path_packet_bytes(peer);
     let pace = Pace::new(options.choice, packet_bytes.into(), options.most_bytes_per_sec);
@@ -193,7 +193,7 @@ fn endpoint(
 ///
 /// # Cancel safety
 /// Dropping it closes the socket.
-pub async fn connect(host: &str, port: u16, trust: &Trust, options: &Options) -> Result<Link> {
+pub async fn connect(host: &str, port: u16, trust: &Trust, options: &EndpointOptions) -> Result<Link> {
     let connecting = async {
         let mut last =
             Error::new(ErrorKind::Unreachable, format!("expected an address of `{host}`, found none"));
@@ -214,12 +214,17 @@ pub async fn connect(host: &str, port: u16, trust: &Trust, options: &Options) ->
         .map_err(|e| e.context(format!("connecting to {host}:{port} by QUIC")))
 }
 
-async fn connect_to(address: SocketAddr, host: &str, trust: &Trust, options: &Options) -> Result<Link> {
+async fn connect_to(
+    address: SocketAddr,
+    host: &str,
+    trust: &Trust,
+    options: &EndpointOptions,
+) -> Result<Link> {
     let pace = new_pace(options, address)?;
     let receive_bytes = options.window_bytes.saturating_add(WINDOW_MARGIN_BYTES);
     let (protocol, datagram_bytes) = match options.bulk {
-        Bulk::Ordered => (ALPN_WIRE, 0),
-        Bulk::Lossy { .. } => (ALPN_LOSSY, RECEIVE_BUFFER_BYTES),
+        BulkTransport::Ordered => (ALPN_WIRE, 0),
+        BulkTransport::Lossy { .. } => (ALPN_LOSSY, RECEIVE_BUFFER_BYTES),
     };
     let server = ServerKey { address, host: host.to_owned(), trust: trust.clone(), protocol };
     let mut config = session_ticket_cache::config(&server)?;
@@ -234,13 +239,13 @@ async fn connect_to(address: SocketAddr, host: &str, trust: &Trust, options: &Op
     let name = format!("{host}:{port}", port = address.port());
     let (carried, prober) = (Arc::clone(&pace), Prober::new(&socket, &connection));
     Ok(match options.bulk {
-        Bulk::Ordered => {
+        BulkTransport::Ordered => {
             let lanes = Lanes::new(connection.clone(), carried, CLIENT_LANES, SERVER_LANES);
             let lanes = lanes.begun(handshake_end.clone().map(EarlyData::of_client), None);
             let flow = QuicFlow { prober, connection, pace, counts: None, handshake_end };
             Link::new(lanes, name).paced().with_flow(flow)
         }
-        Bulk::Lossy { redundancy } => {
+        BulkTransport::Lossy { redundancy } => {
             let counts = SharedCounts::default();
             let carrier = Receiving::new(connection.clone(), carried, Arc::clone(&counts), redundancy);
             let flow = QuicFlow { prober, connection, pace, counts: Some(counts), handshake_end };
@@ -254,9 +259,9 @@ async fn begun(
     connecting: Connecting,
     pace: &Arc<SharedPace>,
     server: ServerKey,
-    options: &Options,
+    options: &EndpointOptions,
 ) -> Result<(Connection, Option<HandshakeEnd>)> {
-    let may_ask = options.start == Start::AtOnce && options.bulk == Bulk::Ordered;
+    let may_ask = options.start == Start::AtOnce && options.bulk == BulkTransport::Ordered;
     let connecting = match connecting.into_0rtt() {
         Ok((connection, taken)) => {
             // A server that could not be reached so is reached as at first the next time.
@@ -305,7 +310,7 @@ pub struct Listener {
     endpoint: Endpoint,
     socket: Arc<PacedSocket>,
     config: ServerConfig,
-    options: Options,
+    options: EndpointOptions,
 }
 
 impl Listener {
@@ -313,7 +318,7 @@ impl Listener {
     ///
     /// # Errors
     /// `Io` when the address cannot be had, `Corrupt` for an identity that is none.
-    pub fn bind(address: SocketAddr, identity: &Identity, options: Options) -> Result<Self> {
+    pub fn bind(address: SocketAddr, identity: &Identity, options: EndpointOptions) -> Result<Self> {
         let mut crypto = rustls::ServerConfig::clone(&*identity.server_config(&[ALPN_WIRE, ALPN_LOSSY])?);
         // Tickets are kept here and each is good once. If they were sealed and handed out instead, what a client asks in its
         // first packets could be repeated at will.
@@ -349,22 +354,22 @@ impl Listener {
     ///
     /// # Cancel safety
     /// Safe: nobody is lost.
-    pub async fn accept(&self) -> Option<Incoming> {
+    pub async fn accept(&self) -> Option<IncomingConnection> {
         let incoming = self.endpoint.accept().await?;
         let (socket, config) = (Arc::clone(&self.socket), self.config.clone());
-        Some(Incoming { incoming, socket, config, options: self.options })
+        Some(IncomingConnection { incoming, socket, config, options: self.options })
     }
 }
 
 /// A client that has sent one packet. Its address may be forged until it [`is_reached`](Self::is_reached).
-pub struct Incoming {
+pub struct IncomingConnection {
     incoming: quinn::Incoming,
     socket: Arc<PacedSocket>,
     config: ServerConfig,
-    options: Options,
+    options: EndpointOptions,
 }
 
-impl Incoming {
+impl IncomingConnection {
     /// Address that the client claims.
     #[must_use]
     pub fn peer(&self) -> SocketAddr {

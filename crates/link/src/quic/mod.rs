@@ -9,7 +9,7 @@
 //!                                     PacedSocket            the connection's task
 //! ```
 //!
-//! On request ([`Bulk`]) the bulk of large items crosses as datagrams (crate's `lossy`), everything else as ever.
+//! On request ([`BulkTransport`]) the bulk of large items crosses as datagrams (crate's `lossy`), everything else as ever.
 //!
 //! A client that has been at a server before asks there in its first packets ([`early_data`]), with what the server gave it
 //! for that ([`session_ticket_cache`]).
@@ -37,7 +37,7 @@ mod socket;
 mod tokens;
 mod wake_timer;
 
-pub use endpoint::{Bulk, Incoming, Listener, Options, Start, connect};
+pub use endpoint::{BulkTransport, EndpointOptions, IncomingConnection, Listener, Start, connect};
 pub use probe::{Listening, MAX_LISTENED, Prober, TRAIN_WITHIN};
 pub use rejected::{Rejected, Rejecting};
 pub use sending::{Sending, sending};

@@ -44,7 +44,7 @@ const ALL: [Kind; 6] =
 /// Both ends over UDP.
 async fn quic_links() -> (Link, Link) {
     let identity = link::Identity::self_signed(&["localhost".into()]).unwrap();
-    let options = quic::Options { window_bytes: 32 << 20, ..quic::Options::default() };
+    let options = quic::EndpointOptions { window_bytes: 32 << 20, ..quic::EndpointOptions::default() };
     let listener = quic::Listener::bind("127.0.0.1:0".parse().unwrap(), &identity, options).unwrap();
     let port = listener.address().unwrap().port();
     let trust = Trust::Fingerprint(identity.fingerprint());

@@ -70,7 +70,7 @@ async fn gate(server: SocketAddr, tasks: &mut JoinSet<()>) -> (Gate, SocketAddr)
 /// Serves whoever comes; tells of each operation that it has come.
 fn listen(
     identity: &Identity,
-    options: quic::Options,
+    options: quic::EndpointOptions,
     tasks: &mut JoinSet<()>,
 ) -> (SocketAddr, watch::Receiver<u64>) {
     let listener = quic::Listener::bind("127.0.0.1:0".parse().unwrap(), identity, options).unwrap();
@@ -112,8 +112,8 @@ fn listen(
 }
 
 /// Options of a server that accepts early data.
-fn hearing(options: quic::Options) -> quic::Options {
-    quic::Options { start: quic::Start::AtOnce, ..options }
+fn hearing(options: quic::EndpointOptions) -> quic::EndpointOptions {
+    quic::EndpointOptions { start: quic::Start::AtOnce, ..options }
 }
 
 struct Near {
@@ -123,7 +123,7 @@ struct Near {
 }
 
 async fn connect(address: SocketAddr, identity: &Identity, start: quic::Start) -> wire::Result<Near> {
-    let options = quic::Options { window_bytes: 64 << 20, start, ..quic::Options::default() };
+    let options = quic::EndpointOptions { window_bytes: 64 << 20, start, ..quic::EndpointOptions::default() };
     let trust = Trust::Fingerprint(identity.fingerprint());
     let link = quic::connect("127.0.0.1", address.port(), &trust, &options).await?;
     let flow = link.flow().unwrap();
@@ -195,7 +195,7 @@ fn where_one_side_would_rather_wait_for_the_handshake_both_do() {
     run(async {
         let (mut tasks, identity) = (JoinSet::new(), identity());
         for (hears, start) in [(AtOnce, Proven), (Proven, AtOnce), (Proven, Proven)] {
-            let options = quic::Options { start: hears, ..quic::Options::default() };
+            let options = quic::EndpointOptions { start: hears, ..quic::EndpointOptions::default() };
             let (server, asked) = listen(&identity, options, &mut tasks);
             for _ in 0..3 {
                 let near = connect(server, &identity, start).await.unwrap();
@@ -211,11 +211,11 @@ fn where_one_side_would_rather_wait_for_the_handshake_both_do() {
 fn what_a_server_that_began_anew_does_not_take_is_asked_again() {
     run(async {
         let (mut tasks, identity) = (JoinSet::new(), identity());
-        let (server, _) = listen(&identity, hearing(quic::Options::default()), &mut tasks);
+        let (server, _) = listen(&identity, hearing(quic::EndpointOptions::default()), &mut tasks);
         let (gate, address) = gate(server, &mut tasks).await;
         fetch(&connect(address, &identity, quic::Start::AtOnce).await.unwrap().client, 100_000).await;
 
-        let (server, asked) = listen(&identity, hearing(quic::Options::default()), &mut tasks);
+        let (server, asked) = listen(&identity, hearing(quic::EndpointOptions::default()), &mut tasks);
         gate.server.send_replace(server);
         gate.is_open.send_replace(false);
         let again = connect(address, &identity, quic::Start::AtOnce).await.unwrap();
@@ -241,11 +241,11 @@ fn what_a_server_that_began_anew_does_not_take_is_asked_again() {
 fn a_ticket_is_of_no_use_at_a_server_that_is_somebody_else() {
     run(async {
         let (mut tasks, identity, other) = (JoinSet::new(), identity(), identity());
-        let (server, _) = listen(&identity, hearing(quic::Options::default()), &mut tasks);
+        let (server, _) = listen(&identity, hearing(quic::EndpointOptions::default()), &mut tasks);
         let (gate, address) = gate(server, &mut tasks).await;
         fetch(&connect(address, &identity, quic::Start::AtOnce).await.unwrap().client, 100_000).await;
 
-        let (server, asked) = listen(&other, hearing(quic::Options::default()), &mut tasks);
+        let (server, asked) = listen(&other, hearing(quic::EndpointOptions::default()), &mut tasks);
         gate.server.send_replace(server);
         let near = connect(address, &identity, quic::Start::AtOnce).await.unwrap();
         let error = near.client.welcomed().await.unwrap_err();
@@ -263,7 +263,7 @@ fn a_ticket_is_of_no_use_at_a_server_that_is_somebody_else() {
 fn a_server_that_is_gone_is_noticed_and_the_next_connection_begins_as_at_first() {
     run(async {
         let (mut tasks, identity) = (JoinSet::new(), identity());
-        let (server, _) = listen(&identity, hearing(quic::Options::default()), &mut tasks);
+        let (server, _) = listen(&identity, hearing(quic::EndpointOptions::default()), &mut tasks);
         let (gate, address) = gate(server, &mut tasks).await;
         fetch(&connect(address, &identity, quic::Start::AtOnce).await.unwrap().client, 100_000).await;
         gate.server.send_replace("127.0.0.1:9".parse().unwrap());

@@ -12,8 +12,12 @@ use super::{Mischief, Pair, What, fetch, pair_of, pattern, rate, run};
 
 const ITEM_BYTES: u64 = 1 << 20;
 
-fn lossy(window_bytes: u64, redundancy: bool) -> quic::Options {
-    quic::Options { window_bytes, bulk: quic::Bulk::Lossy { redundancy }, ..quic::Options::default() }
+fn lossy(window_bytes: u64, redundancy: bool) -> quic::EndpointOptions {
+    quic::EndpointOptions {
+        window_bytes,
+        bulk: quic::BulkTransport::Lossy { redundancy },
+        ..quic::EndpointOptions::default()
+    }
 }
 
 async fn lossy_pair(mischief: Mischief, redundancy: bool) -> Pair {

@@ -116,18 +116,23 @@ struct Pair {
 }
 
 /// A client and a server that answers `bulk` with that many bytes, with a path between them.
-async fn pair(mischief: Mischief, server: quic::Options) -> Pair {
+async fn pair(mischief: Mischief, server: quic::EndpointOptions) -> Pair {
     pair_far(mischief, server, Duration::ZERO).await
 }
 
 /// A pair whose packets from the server take `delay`.
-async fn pair_far(mischief: Mischief, server: quic::Options, delay: Duration) -> Pair {
-    let client = quic::Options { window_bytes: 64 << 20, ..quic::Options::default() };
+async fn pair_far(mischief: Mischief, server: quic::EndpointOptions, delay: Duration) -> Pair {
+    let client = quic::EndpointOptions { window_bytes: 64 << 20, ..quic::EndpointOptions::default() };
     pair_of(mischief, server, client, delay).await
 }
 
 /// A pair whose client connects with `options`.
-async fn pair_of(mischief: Mischief, server: quic::Options, options: quic::Options, delay: Duration) -> Pair {
+async fn pair_of(
+    mischief: Mischief,
+    server: quic::EndpointOptions,
+    options: quic::EndpointOptions,
+    delay: Duration,
+) -> Pair {
     let identity = Identity::self_signed(&["localhost".into()]).unwrap();
     let listener = quic::Listener::bind("127.0.0.1:0".parse().unwrap(), &identity, server).unwrap();
     let mut tasks = JoinSet::new();
@@ -200,8 +205,8 @@ async fn fetch(client: &ClientHandle, bytes: u64) {
     assert_eq!(received, bytes);
 }
 
-fn rate(text: &str) -> quic::Options {
-    quic::Options { choice: text.parse().unwrap(), ..quic::Options::default() }
+fn rate(text: &str) -> quic::EndpointOptions {
+    quic::EndpointOptions { choice: text.parse().unwrap(), ..quic::EndpointOptions::default() }
 }
 
 /// Runs on two threads as a node would, with a limit.
@@ -298,7 +303,8 @@ fn the_rate_holds_on_the_wire() {
 fn the_operators_limit_and_the_clients_choice_hold() {
     const BYTES: u64 = 2_000_000;
     run(async {
-        let server = quic::Options { most_bytes_per_sec: Some(5e6), ..quic::Options::default() };
+        let server =
+            quic::EndpointOptions { most_bytes_per_sec: Some(5e6), ..quic::EndpointOptions::default() };
         let pair = pair(|_| What::Pass, server).await;
         pair.flow.control("rate=1Gb/s".parse::<Choice>().unwrap()).unwrap();
         assert_eq!(pair.flow.statistics().rate_bytes_per_sec, Some(5e6));
@@ -317,7 +323,7 @@ fn a_server_with_another_certificate_is_denied() {
         let other = Identity::self_signed(&["localhost".into()]).unwrap();
         let identity = Identity::self_signed(&["localhost".into()]).unwrap();
         let listener =
-            quic::Listener::bind("127.0.0.1:0".parse().unwrap(), &identity, quic::Options::default())
+            quic::Listener::bind("127.0.0.1:0".parse().unwrap(), &identity, quic::EndpointOptions::default())
                 .unwrap();
         let port = listener.address().unwrap().port();
         let mut tasks = JoinSet::new();
@@ -327,7 +333,8 @@ fn a_server_with_another_certificate_is_denied() {
             }
         });
         let trust = Trust::Fingerprint(other.fingerprint());
-        let error = quic::connect("127.0.0.1", port, &trust, &quic::Options::default()).await.unwrap_err();
+        let error =
+            quic::connect("127.0.0.1", port, &trust, &quic::EndpointOptions::default()).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
         assert!(error.to_string().contains(&identity.fingerprint().to_string()), "{error}");
     });
@@ -337,7 +344,8 @@ fn a_server_with_another_certificate_is_denied() {
 async fn refused(streams: &[&[u8]]) -> String {
     let identity = Identity::self_signed(&["localhost".into()]).unwrap();
     let listener =
-        quic::Listener::bind("127.0.0.1:0".parse().unwrap(), &identity, quic::Options::default()).unwrap();
+        quic::Listener::bind("127.0.0.1:0".parse().unwrap(), &identity, quic::EndpointOptions::default())
+            .unwrap();
     let mut tls = link::carrier::tls::client_config(&Trust::Fingerprint(identity.fingerprint())).unwrap();
     tls.alpn_protocols = vec![link::carrier::tls::ALPN_WIRE.to_vec()];
     let crypto = quinn::crypto::rustls::QuicClientConfig::try_from(tls).unwrap();

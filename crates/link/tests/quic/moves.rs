@@ -57,7 +57,7 @@ fn a_client_that_moves_gets_every_byte() {
         // To another host's address, to another port of it, and twice more.
         let addresses = &["127.0.0.1", "127.0.0.2", "127.0.0.2", "127.0.0.3", "127.0.0.1"];
         let path = moving(address, addresses, &mut tasks).await;
-        let options = quic::Options { window_bytes: 64 << 20, ..quic::Options::default() };
+        let options = quic::EndpointOptions { window_bytes: 64 << 20, ..quic::EndpointOptions::default() };
         let trust = Trust::Fingerprint(identity.fingerprint());
         let link = quic::connect("127.0.0.1", path.port(), &trust, &options).await.unwrap();
         let config = ClientConfig { window_bytes: options.window_bytes, ..ClientConfig::default() };

@@ -75,7 +75,8 @@ fn replayed_forged_strange_and_oversized_packets_are_counted_and_the_connection_
         });
         let attacked = attacked(address, Arc::clone(&sent), &mut tasks).await;
         for (address, is_attacked) in [(address, false), (attacked, true)] {
-            let options = quic::Options { window_bytes: 64 << 20, ..quic::Options::default() };
+            let options =
+                quic::EndpointOptions { window_bytes: 64 << 20, ..quic::EndpointOptions::default() };
             let trust = Trust::Fingerprint(identity.fingerprint());
             let link = quic::connect("127.0.0.1", address.port(), &trust, &options).await.unwrap();
             let config = ClientConfig { window_bytes: options.window_bytes, ..ClientConfig::default() };

@@ -79,8 +79,11 @@ async fn gate(server: SocketAddr, is_open: watch::Receiver<bool>, tasks: &mut Jo
 async fn connect(address: SocketAddr, served: &Served, tasks: &mut JoinSet<()>) -> (bool, ClientHandle) {
     let url = served.url();
     let trust = Trust::Fingerprint(url.fingerprint.as_deref().unwrap().parse().unwrap());
-    let options =
-        quic::Options { window_bytes: 8 << 20, start: quic::Start::AtOnce, ..quic::Options::default() };
+    let options = quic::EndpointOptions {
+        window_bytes: 8 << 20,
+        start: quic::Start::AtOnce,
+        ..quic::EndpointOptions::default()
+    };
     let link = quic::connect("127.0.0.1", address.port(), &trust, &options).await.unwrap();
     let is_proven = link.flow().unwrap().is_proven();
     let config = ClientConfig { token: url.token.clone().unwrap(), ..ClientConfig::default() };

@@ -73,7 +73,7 @@ fn protocol(first: &[u8]) -> SniffedProtocol {
 /// An incoming connection.
 enum IncomingConnection {
     Stream(TcpStream, SocketAddr),
-    Quic(Box<quic::Incoming>),
+    Quic(Box<quic::IncomingConnection>),
 }
 
 impl IncomingConnection {
@@ -97,7 +97,7 @@ impl Drop for UdpListener {
     }
 }
 
-async fn next_of(udp: Option<&UdpListener>) -> Option<quic::Incoming> {
+async fn next_of(udp: Option<&UdpListener>) -> Option<quic::IncomingConnection> {
     match udp {
         Some(udp) => udp.0.accept().await,
         None => std::future::pending().await,

@@ -70,7 +70,7 @@ pub(super) struct Sent {
 pub async fn serve(listen: SocketAddr, ready: impl FnOnce(&MessageServerReady) -> Result<()>) -> Result<()> {
     let identity = Identity::self_signed(&["messages".to_owned()])?;
     // It only sends messages, so that it needs no token.
-    let options = quic::Options { start: quic::Start::AtOnce, ..quic::Options::default() };
+    let options = quic::EndpointOptions { start: quic::Start::AtOnce, ..quic::EndpointOptions::default() };
     let by_quic = quic::Listener::bind(listen, &identity, options)?;
     let by_tcp = TcpListener::bind((listen.ip(), 0)).await?;
     let stock = stock::StockServer::bind((listen.ip(), 0).into(), &identity)?;
@@ -221,10 +221,10 @@ pub(super) enum MessageTransport {
 }
 
 impl MessageTransport {
-    fn bulk(self) -> quic::Bulk {
+    fn bulk(self) -> quic::BulkTransport {
         match self {
-            Self::Tcp { .. } | Self::Quic(_) => quic::Bulk::Ordered,
-            Self::Lossy { redundancy, .. } => quic::Bulk::Lossy { redundancy },
+            Self::Tcp { .. } | Self::Quic(_) => quic::BulkTransport::Ordered,
+            Self::Lossy { redundancy, .. } => quic::BulkTransport::Lossy { redundancy },
         }
     }
 }
@@ -296,7 +296,13 @@ impl MessageClient {
             MessageTransport::Quic(choice) | MessageTransport::Lossy { choice, .. } => {
                 config.capabilities.push(link::asking(choice));
                 let bulk = way.bulk();
-                let options = quic::Options { choice, window_bytes, bulk, start, ..quic::Options::default() };
+                let options = quic::EndpointOptions {
+                    choice,
+                    window_bytes,
+                    bulk,
+                    start,
+                    ..quic::EndpointOptions::default()
+                };
                 quic::connect(&ready.quic.ip().to_string(), ready.quic.port(), &trust, &options).await?
             }
         };
