@@ -14,24 +14,24 @@ use quinn::crypto::{
 use quinn_proto::transport_parameters::TransportParameters;
 use quinn_proto::{Side, TransportError};
 
-use super::rejected::Rejections;
+use super::rejected::RejectionCounters;
 
 /// TLS configuration of a server whose sessions count the packets that they cannot open, and those opened before.
-pub(super) struct Counting {
+pub(super) struct CountingCrypto {
     inner: Arc<QuicServerConfig>,
-    rejections: Arc<Rejections>,
+    rejections: Arc<RejectionCounters>,
 }
 
-impl Counting {
-    pub(super) fn new(inner: QuicServerConfig, rejections: Arc<Rejections>) -> Self {
+impl CountingCrypto {
+    pub(super) fn new(inner: QuicServerConfig, rejections: Arc<RejectionCounters>) -> Self {
         Self { inner: Arc::new(inner), rejections }
     }
 }
 
-impl ServerConfig for Counting {
+impl ServerConfig for CountingCrypto {
     fn initial_keys(&self, version: u32, dst_cid: &ConnectionId) -> Result<Keys, UnsupportedVersion> {
         let keys = self.inner.initial_keys(version, dst_cid)?;
-        Ok(Numbers::new(&self.rejections).watch_all(keys))
+        Ok(PacketNumberSpace::new(&self.rejections).watch_all(keys))
     }
 
     fn retry_tag(&self, version: u32, orig_dst_cid: &ConnectionId, packet: &[u8]) -> [u8; 16] {
@@ -41,23 +41,23 @@ impl ServerConfig for Counting {
     fn start_session(self: Arc<Self>, version: u32, params: &TransportParameters) -> Box<dyn Session> {
         let inner = Arc::clone(&self.inner).start_session(version, params);
         let rejections = Arc::clone(&self.rejections);
-        let data = Numbers::new(&rejections);
+        let data = PacketNumberSpace::new(&rejections);
         Box::new(CountingSession { inner, rejections, data, has_handshake_keys: false })
     }
 }
 
 struct CountingSession {
     inner: Box<dyn Session>,
-    rejections: Arc<Rejections>,
+    rejections: Arc<RejectionCounters>,
     /// Packet numbers of application data. 0-RTT and 1-RTT packets share one number space, whatever keys they are
     /// under.
-    data: Numbers,
+    data: PacketNumberSpace,
     has_handshake_keys: bool,
 }
 
 impl Session for CountingSession {
     fn initial_keys(&self, dst_cid: &ConnectionId, side: Side) -> Keys {
-        Numbers::new(&self.rejections).watch_all(self.inner.initial_keys(dst_cid, side))
+        PacketNumberSpace::new(&self.rejections).watch_all(self.inner.initial_keys(dst_cid, side))
     }
 
     fn handshake_data(&self) -> Option<Box<dyn Any>> {
@@ -93,7 +93,7 @@ impl Session for CountingSession {
     fn write_handshake(&mut self, buf: &mut Vec<u8>) -> Option<Keys> {
         let keys = self.inner.write_handshake(buf)?;
         let is_data = std::mem::replace(&mut self.has_handshake_keys, true);
-        let numbers = if is_data { self.data.clone() } else { Numbers::new(&self.rejections) };
+        let numbers = if is_data { self.data.clone() } else { PacketNumberSpace::new(&self.rejections) };
         Some(numbers.watch_all(keys))
     }
 
@@ -118,13 +118,13 @@ impl Session for CountingSession {
 
 /// Packets that are numbered together.
 #[derive(Clone)]
-struct Numbers {
-    opened: Arc<Mutex<Opened>>,
-    rejections: Arc<Rejections>,
+struct PacketNumberSpace {
+    opened: Arc<Mutex<OpenedPackets>>,
+    rejections: Arc<RejectionCounters>,
 }
 
-impl Numbers {
-    fn new(rejections: &Arc<Rejections>) -> Self {
+impl PacketNumberSpace {
+    fn new(rejections: &Arc<RejectionCounters>) -> Self {
         Self { opened: Arc::default(), rejections: Arc::clone(rejections) }
     }
 
@@ -142,14 +142,14 @@ impl Numbers {
 
 /// Which packets were opened, as far back as the stack knows.
 #[derive(Debug, Default)]
-struct Opened {
+struct OpenedPackets {
     /// Above all that were opened.
     next: u64,
     /// Bits of the numbers below the highest one; the lowest bit is the nearest number.
     below: u128,
 }
 
-impl Opened {
+impl OpenedPackets {
     /// Notes a packet; false when it was opened before, or is too late for that to be known.
     fn is_first(&mut self, number: u64) -> bool {
         if let Some(beyond) = number.checked_sub(self.next) {
@@ -168,7 +168,7 @@ impl Opened {
 
 struct CountingKey {
     inner: Box<dyn PacketKey>,
-    numbers: Numbers,
+    numbers: PacketNumberSpace,
 }
 
 impl PacketKey for CountingKey {
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn a_packet_is_opened_once_in_whatever_order_they_come() {
-        let mut opened = Opened::default();
+        let mut opened = OpenedPackets::default();
         for number in [0, 5, 3, 4, 200, 199, 73] {
             assert!(opened.is_first(number), "{number}");
             assert!(!opened.is_first(number), "{number} again");

@@ -17,15 +17,15 @@ use tokio::time::timeout;
 use wire::{Error, ErrorKind, Result};
 
 use super::adapter::{Factory, SharedPace};
-use super::crypto::Counting;
+use super::crypto::CountingCrypto;
 use super::early_data::{EarlyData, HandshakeEnd, HandshakeOutcome, handshake_end};
-use super::lanes::{CLIENT_LANES, Lanes, RECORD_LANES, SERVER_LANES};
+use super::lanes::{CLIENT_LANES, LaneCarrier, RECORD_LANES, SERVER_LANES};
 use super::lossy::{
     RECEIVE_BUFFER_BYTES, Receiving, SEND_BUFFER_BYTES, Sending, SharedCounts, UNWANTED_BUFFER_BYTES,
 };
 use super::pace::Pace;
 use super::probe::Prober;
-use super::rejected::{Names, Rejecting};
+use super::rejected::{ConnectionIds, RejectionMonitor};
 use super::segment::{SEGMENT_BYTES, most_streams};
 use super::session_ticket_cache::{self, ServerKey};
 use super::socket::{PacedSocket, bind};
@@ -176,7 +176,7 @@ fn endpoint(
     let mut config = EndpointConfig::default();
     let rejections = Arc::clone(&socket.rejections);
     config
-        .cid_generator(move || Box::new(Names::new(Arc::clone(&rejections))))
+        .cid_generator(move || Box::new(ConnectionIds::new(Arc::clone(&rejections))))
         // A packet whose first two bits are zero is none of the stack's: it is one of a train.
         .grease_quic_bit(false)
         .max_udp_payload_size(max_packet_bytes)
@@ -240,7 +240,7 @@ async fn connect_to(
     let (carried, prober) = (Arc::clone(&pace), Prober::new(&socket, &connection));
     Ok(match options.bulk {
         BulkTransport::Ordered => {
-            let lanes = Lanes::new(connection.clone(), carried, CLIENT_LANES, SERVER_LANES);
+            let lanes = LaneCarrier::new(connection.clone(), carried, CLIENT_LANES, SERVER_LANES);
             let lanes = lanes.begun(handshake_end.clone().map(EarlyData::of_client), None);
             let flow = QuicFlow { prober, connection, pace, counts: None, handshake_end };
             Link::new(lanes, name).paced().with_flow(flow)
@@ -327,7 +327,7 @@ impl Listener {
         let crypto = QuicServerConfig::try_from(crypto)
             .map_err(|e| Error::internal(format!("expected TLS 1.3, found: {e}")))?;
         let socket = PacedSocket::new(bind(address)?, MAX_PACKET_BYTES.into())?;
-        let crypto = Counting::new(crypto, Arc::clone(&socket.rejections));
+        let crypto = CountingCrypto::new(crypto, Arc::clone(&socket.rejections));
         let mut config = ServerConfig::with_crypto(Arc::new(crypto));
         let mut tokens = ValidationTokenConfig::default();
         tokens.log(Arc::new(UsedTokens::default())).lifetime(TOKEN_LIFETIME).sent(TOKENS_SENT);
@@ -346,8 +346,8 @@ impl Listener {
 
     /// Counters of the packets that this port has rejected.
     #[must_use]
-    pub fn rejecting(&self) -> Rejecting {
-        Rejecting(Arc::clone(&self.socket.rejections))
+    pub fn rejecting(&self) -> RejectionMonitor {
+        RejectionMonitor(Arc::clone(&self.socket.rejections))
     }
 
     /// The next client that begins a handshake.
@@ -422,7 +422,7 @@ impl IncomingConnection {
         let (carried, prober) = (Arc::clone(&pace), Prober::new(&socket, &connection));
         let name = peer.to_string();
         if !is_lossy(&connection) {
-            let lanes = Lanes::new(connection.clone(), carried, SERVER_LANES, CLIENT_LANES);
+            let lanes = LaneCarrier::new(connection.clone(), carried, SERVER_LANES, CLIENT_LANES);
             let lanes = lanes.begun(handshake_end.clone().map(EarlyData::of_server), first);
             let flow = QuicFlow { prober, connection, pace, counts: None, handshake_end };
             return Ok(Link::new(lanes, name).with_flow(flow));

@@ -37,41 +37,42 @@ pub(super) const CLIENT_LANES: u8 = 1;
 pub(super) const SERVER_LANES: u8 = 32;
 /// Lanes of records each way, where there are some.
 pub(super) const RECORD_LANES: u8 = 1;
-/// Bell of the streams that the other side opens, and of those that have not said yet what they carry.
+/// Ready bit of the streams that the other side opens.
 const ACCEPTING: u32 = 63;
+/// Ready bit of the streams whose segment head has not arrived.
 const ARRIVING: u32 = 62;
 /// Most that the stack keeps of what was sent and not acknowledged, bytes: 10 Gb/s over 200 ms.
 const MAX_KEPT_BYTES: u64 = 256 << 20;
 
-/// Which lanes have something, one bit each.
+/// Lanes that have something to read, one bit each, and the task to wake for them.
 #[derive(Default)]
-struct Bells {
-    rung: AtomicU64,
+struct ReadyLanes {
+    ready_bits: AtomicU64,
     driver: AtomicWaker,
 }
 
-struct Bell {
-    bells: Arc<Bells>,
+struct LaneWaker {
+    ready: Arc<ReadyLanes>,
     number: u32,
 }
 
-impl Wake for Bell {
+impl Wake for LaneWaker {
     fn wake(self: Arc<Self>) {
-        self.bells.rung.fetch_or(1 << self.number, Ordering::AcqRel);
-        self.bells.driver.wake();
+        self.ready.ready_bits.fetch_or(1 << self.number, Ordering::AcqRel);
+        self.ready.driver.wake();
     }
 }
 
-impl Bells {
-    fn bell(self: &Arc<Self>, number: u32) -> Waker {
-        Arc::new(Bell { bells: Arc::clone(self), number }).into()
+impl ReadyLanes {
+    fn waker(self: &Arc<Self>, number: u32) -> Waker {
+        Arc::new(LaneWaker { ready: Arc::clone(self), number }).into()
     }
 }
 
-type Accepting = BoxFuture<'static, std::result::Result<RecvStream, ConnectionError>>;
+type AcceptingStream = BoxFuture<'static, std::result::Result<RecvStream, ConnectionError>>;
 
 /// Connection as a carrier, with its lanes in both directions.
-pub(super) struct Lanes {
+pub(super) struct LaneCarrier {
     connection: Connection,
     pace: Arc<SharedPace>,
     senders: Vec<LaneSender>,
@@ -82,12 +83,12 @@ pub(super) struct Lanes {
     /// By lane; none once it ended.
     receivers: Vec<Option<LaneReceiver>>,
     /// The other side's next stream.
-    accepting: Accepting,
+    accepting: AcceptingStream,
     /// Streams that have not said yet what they carry.
     arriving: Vec<UnassignedStream>,
-    bells: Arc<Bells>,
-    /// Bells heard and not looked after yet.
-    rung: u64,
+    ready: Arc<ReadyLanes>,
+    /// Ready bits taken over from `ready` and not served yet.
+    ready_bits: u64,
     /// The lane that was heard last; the others come before it.
     last: u32,
     has_begun: bool,
@@ -96,11 +97,11 @@ pub(super) struct Lanes {
     early: Option<EarlyData>,
 }
 
-impl Lanes {
+impl LaneCarrier {
     /// One side of a new connection, with so many lanes each way.
     pub(super) fn new(connection: Connection, pace: Arc<SharedPace>, out: u8, into: u8) -> Self {
-        let bells = Arc::<Bells>::default();
-        let receivers = (0..into).map(|lane| Some(LaneReceiver::new(bells.bell(lane.into())))).collect();
+        let ready = Arc::<ReadyLanes>::default();
+        let receivers = (0..into).map(|lane| Some(LaneReceiver::new(ready.waker(lane.into())))).collect();
         Self {
             senders: (0..out).map(LaneSender::new).collect(),
             record_lane: None,
@@ -110,8 +111,8 @@ impl Lanes {
             connection,
             pace,
             arriving: Vec::new(),
-            bells,
-            rung: 1 << ACCEPTING,
+            ready,
+            ready_bits: 1 << ACCEPTING,
             last: 0,
             has_begun: false,
             kept_bytes: 0,
@@ -124,7 +125,7 @@ impl Lanes {
     pub(super) fn begun(mut self, early: Option<EarlyData>, first: Option<RecvStream>) -> Self {
         self.early = early;
         self.arriving.extend(first.map(UnassignedStream::new));
-        self.rung |= 1 << ARRIVING;
+        self.ready_bits |= 1 << ARRIVING;
         self
     }
 
@@ -209,28 +210,29 @@ impl Lanes {
         }
     }
 
-    fn hears(&mut self, bell: u32) -> bool {
-        let is_rung = self.rung & (1 << bell) != 0;
-        self.rung &= !(1 << bell);
-        is_rung
+    /// Takes the ready bit with this number; true when it was set.
+    fn take_ready(&mut self, number: u32) -> bool {
+        let is_ready = self.ready_bits & (1 << number) != 0;
+        self.ready_bits &= !(1 << number);
+        is_ready
     }
 
     /// Takes the streams that the other side opened. How many there may be at a time is the stack's to watch.
     fn accept(&mut self) -> Result<()> {
-        let bell = self.bells.bell(ACCEPTING);
-        while let Poll::Ready(accepted) = self.accepting.poll_unpin(&mut Context::from_waker(&bell)) {
+        let waker = self.ready.waker(ACCEPTING);
+        while let Poll::Ready(accepted) = self.accepting.poll_unpin(&mut Context::from_waker(&waker)) {
             let lost = if self.early.is_some() { refused } else { broken };
             self.arriving.push(UnassignedStream::new(accepted.map_err(lost)?));
             self.accepting = accepting(&self.connection);
-            self.rung |= 1 << ARRIVING;
+            self.ready_bits |= 1 << ARRIVING;
         }
         Ok(())
     }
 
     /// Brings streams to the lanes that they belong to.
     fn arrive(&mut self) -> Result<()> {
-        let bell = self.bells.bell(ARRIVING);
-        let mut cx = Context::from_waker(&bell);
+        let waker = self.ready.waker(ARRIVING);
+        let mut cx = Context::from_waker(&waker);
         let mut still = Vec::new();
         for mut arriving in std::mem::take(&mut self.arriving) {
             let Poll::Ready(head) = arriving.poll_head(&mut cx) else {
@@ -243,7 +245,7 @@ impl Lanes {
                     Error::corrupt(format!("expected a lane that is open, found {} begun", head.lane))
                 })?;
             receiver.append(head.number, arriving.into_stream())?;
-            self.rung |= 1 << head.lane;
+            self.ready_bits |= 1 << head.lane;
         }
         self.arriving = still;
         Ok(())
@@ -252,12 +254,12 @@ impl Lanes {
     /// The lane to be heard next: the control lane, then the others in turn. Control alone until it has begun.
     fn next_lane(&self) -> Option<u32> {
         let heard = if self.has_begun { (1 << (SERVER_LANES + RECORD_LANES)) - 1 } else { 1 };
-        let rung = self.rung & heard;
-        let later = rung & !((2 << self.last) - 1);
-        match (rung & 1, later) {
-            _ if rung == 0 => None,
+        let ready_bits = self.ready_bits & heard;
+        let later = ready_bits & !((2 << self.last) - 1);
+        match (ready_bits & 1, later) {
+            _ if ready_bits == 0 => None,
             (1, _) => Some(0),
-            (_, 0) => Some(rung.trailing_zeros()),
+            (_, 0) => Some(ready_bits.trailing_zeros()),
             _ => Some(later.trailing_zeros()),
         }
     }
@@ -269,13 +271,13 @@ impl Lanes {
         limit_bytes: usize,
         take: &mut dyn FnMut(bool, Received<'_>),
     ) -> Poll<Result<bool>> {
-        self.bells.driver.register(cx.waker());
+        self.ready.driver.register(cx.waker());
         self.poll_early(cx)?;
-        self.rung |= self.bells.rung.swap(0, Ordering::AcqRel);
-        if self.hears(ACCEPTING) {
+        self.ready_bits |= self.ready.ready_bits.swap(0, Ordering::AcqRel);
+        if self.take_ready(ACCEPTING) {
             self.accept()?;
         }
-        if self.hears(ARRIVING) {
+        if self.take_ready(ARRIVING) {
             self.arrive()?;
         }
         while let Some(lane) = self.next_lane() {
@@ -295,18 +297,18 @@ impl Lanes {
                 Poll::Ready(end) => return Poll::Ready(end),
                 Poll::Pending => {}
             }
-            self.rung &= !(1 << lane);
+            self.ready_bits &= !(1 << lane);
         }
         Poll::Pending
     }
 }
 
-fn accepting(connection: &Connection) -> Accepting {
+fn accepting(connection: &Connection) -> AcceptingStream {
     let connection = connection.clone();
     Box::pin(async move { connection.accept_uni().await })
 }
 
-impl Carrier for Lanes {
+impl Carrier for LaneCarrier {
     fn poll_send(&mut self, cx: &mut Context<'_>, outgoing: &mut VecDeque<Message>) -> Poll<Result<()>> {
         self.poll_early(cx)?;
         self.queue(outgoing);
@@ -355,7 +357,7 @@ impl Carrier for Lanes {
     }
 }
 
-impl Drop for Lanes {
+impl Drop for LaneCarrier {
     /// Whoever still asks for statistics does not keep the connection.
     fn drop(&mut self) {
         self.connection.close(0_u32.into(), b"");

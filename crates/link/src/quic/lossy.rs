@@ -18,7 +18,7 @@ use tokio::time::Sleep;
 use wire::{Error, Message, Result, Said};
 
 use super::adapter::SharedPace;
-use super::lanes::{CLIENT_LANES, Lanes, SERVER_LANES};
+use super::lanes::{CLIENT_LANES, LaneCarrier, SERVER_LANES};
 use crate::Carrier;
 use crate::carrier::{Received, broken};
 use crate::clock::now;
@@ -65,7 +65,7 @@ impl Timer {
 
 /// Takes what is next of the lanes: false for a record, which is given to `record`.
 fn poll_lanes(
-    lanes: &mut Lanes,
+    lanes: &mut LaneCarrier,
     cx: &mut Context<'_>,
     limit_bytes: usize,
     take: &mut dyn FnMut(Received<'_>),
@@ -94,7 +94,7 @@ enum Taken {
 
 /// The server's side.
 pub(super) struct Sending {
-    lanes: Lanes,
+    lanes: LaneCarrier,
     /// Those that cross as they are.
     frames: VecDeque<Message>,
     sender: Sender,
@@ -114,7 +114,8 @@ impl Sending {
         counts: SharedCounts,
         first: Option<RecvStream>,
     ) -> Self {
-        let lanes = Lanes::with_records(connection.clone(), Arc::clone(&pace), SERVER_LANES, CLIENT_LANES);
+        let lanes =
+            LaneCarrier::with_records(connection.clone(), Arc::clone(&pace), SERVER_LANES, CLIENT_LANES);
         Self {
             lanes: lanes.begun(None, first),
             frames: VecDeque::new(),
@@ -244,7 +245,7 @@ impl Carrier for Sending {
 
 /// The client's side.
 pub(super) struct Receiving {
-    lanes: Lanes,
+    lanes: LaneCarrier,
     receiver: Receiver,
     connection: Connection,
     datagrams: BoxStream<'static, std::result::Result<Bytes, ConnectionError>>,
@@ -259,7 +260,7 @@ impl Receiving {
         counts: SharedCounts,
         redundancy: bool,
     ) -> Self {
-        let mut lanes = Lanes::with_records(connection.clone(), pace, CLIENT_LANES, SERVER_LANES);
+        let mut lanes = LaneCarrier::with_records(connection.clone(), pace, CLIENT_LANES, SERVER_LANES);
         lanes.tell(Record::Want { redundancy }.encode());
         let datagrams = stream::unfold(connection.clone(), |connection| async move {
             Some((connection.read_datagram().await, connection))
@@ -370,7 +371,7 @@ mod tests {
     use crate::carrier::tls::{ALPN_LOSSY, Identity, Trust};
     use crate::datagram::{MAX_ASKED_RUNS, Packet};
     use crate::quic::pace::Pace;
-    use crate::quic::session_ticket_cache::{self, Whom};
+    use crate::quic::session_ticket_cache::{self, ServerKey};
 
     /// A client's connection and its server's, whose endpoints are to be kept.
     async fn connections() -> (Connection, Connection, [Endpoint; 2]) {
@@ -383,8 +384,8 @@ mod tests {
         let client = Endpoint::client(any).expect("a socket");
         let address = server.local_addr().expect("an address");
         let trust = Trust::Fingerprint(identity.fingerprint());
-        let whom = Whom { address, host: "localhost".into(), trust, protocol: ALPN_LOSSY };
-        let config = session_ticket_cache::config(&whom).expect("TLS 1.3");
+        let server = ServerKey { address, host: "localhost".into(), trust, protocol: ALPN_LOSSY };
+        let config = session_ticket_cache::config(&server).expect("TLS 1.3");
         let near = async { client.connect_with(config, address, "localhost").expect("a name").await };
         let far = async { server.accept().await.expect("a client").await };
         let (near, far) = tokio::join!(near, far);
@@ -409,7 +410,7 @@ mod tests {
         let bytes = Bytes::from_static(&[1; 4_096]);
         server.sender.take(Said::Chunk(Chunk { op: OpId(1), item: 0, offset: 0, bytes }));
         assert!(server.sender.poll_datagram(now(), 1_200).is_some());
-        let mut client = Lanes::with_records(near, pace(), CLIENT_LANES, SERVER_LANES);
+        let mut client = LaneCarrier::with_records(near, pace(), CLIENT_LANES, SERVER_LANES);
         for _ in 0..REPORTS {
             client.tell(Record::Report { settled: 0, missing: Vec::from([0..1, 1..1]) }.encode());
         }

@@ -39,5 +39,5 @@ mod wake_timer;
 
 pub use endpoint::{BulkTransport, EndpointOptions, IncomingConnection, Listener, Start, connect};
 pub use probe::{Listening, MAX_LISTENED, Prober, TRAIN_WITHIN};
-pub use rejected::{Rejected, Rejecting};
+pub use rejected::{Rejected, RejectionMonitor};
 pub use sending::{Sending, sending};

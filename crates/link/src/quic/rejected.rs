@@ -31,7 +31,7 @@ pub struct Rejected {
 
 /// Counts, shared by all who see some of it.
 #[derive(Debug, Default)]
-pub(super) struct Rejections {
+pub(super) struct RejectionCounters {
     unknown: AtomicU64,
     oversized: AtomicU64,
     unauthenticated: AtomicU64,
@@ -39,7 +39,7 @@ pub(super) struct Rejections {
     stray: AtomicU64,
 }
 
-impl Rejections {
+impl RejectionCounters {
     pub(super) fn count(&self) -> Rejected {
         let told = |count: &AtomicU64| count.load(Ordering::Relaxed);
         Rejected {
@@ -70,9 +70,9 @@ impl Rejections {
 
 /// The counts of a port, for whoever shows them while it is being served.
 #[derive(Clone, Debug)]
-pub struct Rejecting(pub(super) Arc<Rejections>);
+pub struct RejectionMonitor(pub(super) Arc<RejectionCounters>);
 
-impl Rejecting {
+impl RejectionMonitor {
     /// So far.
     #[must_use]
     pub fn so_far(&self) -> Rejected {
@@ -81,18 +81,18 @@ impl Rejecting {
 }
 
 /// Names connections as the stack's own generator does, and is asked about names that belong to none.
-pub(super) struct Names {
+pub(super) struct ConnectionIds {
     inner: HashedConnectionIdGenerator,
-    rejections: Arc<Rejections>,
+    rejections: Arc<RejectionCounters>,
 }
 
-impl Names {
-    pub(super) fn new(rejections: Arc<Rejections>) -> Self {
+impl ConnectionIds {
+    pub(super) fn new(rejections: Arc<RejectionCounters>) -> Self {
         Self { inner: HashedConnectionIdGenerator::new(), rejections }
     }
 }
 
-impl ConnectionIdGenerator for Names {
+impl ConnectionIdGenerator for ConnectionIds {
     fn generate_cid(&mut self) -> ConnectionId {
         self.inner.generate_cid()
     }

@@ -16,7 +16,7 @@ use wire::frames::probe::is_quic;
 
 use super::adapter::SharedPace;
 use super::probe::Arrivals;
-use super::rejected::Rejections;
+use super::rejected::RejectionCounters;
 
 /// Largest batch that the system takes in one call, bytes; a larger one would be refused and look like a packet that
 /// is too large for the path.
@@ -54,7 +54,7 @@ pub(super) struct PacedSocket {
     /// Trains that measure the path.
     pub(super) arrivals: Arc<Arrivals>,
     /// Counters of what was rejected here.
-    pub(super) rejections: Arc<Rejections>,
+    pub(super) rejections: Arc<RejectionCounters>,
 }
 
 impl fmt::Debug for PacedSocket {

@@ -9,7 +9,7 @@ use client::paths::Paths;
 use client::remote_call::{CallProgress, ItemBody, Operand, ResultArray};
 use client::url::Url;
 use export::bounded_scan::Scan;
-use link::quic::Rejecting;
+use link::quic::RejectionMonitor;
 use link::{Flow, Operation};
 use serde::Serialize;
 use wire::ops::{ReadBody, encode_json};
@@ -121,7 +121,7 @@ pub struct NodeState {
     /// Name of this server among other servers; set once it listens.
     pub name: OnceLock<String>,
     /// Counts of the packets that its UDP port rejected; set once it listens by QUIC.
-    pub rejecting: OnceLock<Rejecting>,
+    pub rejecting: OnceLock<RejectionMonitor>,
     /// Database of the network paths to clients.
     pub paths: Paths,
     /// Counters since the start.

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use array::{Error, Result};
 use bytes::Bytes;
 use client::paths::{self, PathReport};
-use link::quic::Rejecting;
+use link::quic::RejectionMonitor;
 use wire::ops::{self, encode_json};
 
 use super::{BeginOutcome, Handler, NodeState, OperationCall};
@@ -14,7 +14,7 @@ use super::{BeginOutcome, Handler, NodeState, OperationCall};
 /// rejected.
 pub(crate) async fn of_client(node: &NodeState, client: IpAddr) -> Result<PathReport> {
     let report = paths::of_client(&node.paths, client).await?;
-    Ok(report.rejecting(node.rejecting.get().map(Rejecting::so_far)))
+    Ok(report.rejecting(node.rejecting.get().map(RejectionMonitor::so_far)))
 }
 
 /// Answers `path`: the known values of the path to the client.
