@@ -384,8 +384,8 @@ mod tests {
         let client = Endpoint::client(any).expect("a socket");
         let address = server.local_addr().expect("an address");
         let trust = Trust::Fingerprint(identity.fingerprint());
-        let server = ServerKey { address, host: "localhost".into(), trust, protocol: ALPN_LOSSY };
-        let config = session_ticket_cache::config(&server).expect("TLS 1.3");
+        let key = ServerKey { address, host: "localhost".into(), trust, protocol: ALPN_LOSSY };
+        let config = session_ticket_cache::config(&key).expect("TLS 1.3");
         let near = async { client.connect_with(config, address, "localhost").expect("a name").await };
         let far = async { server.accept().await.expect("a client").await };
         let (near, far) = tokio::join!(near, far);
