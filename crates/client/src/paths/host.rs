@@ -5,7 +5,7 @@ use std::net::{IpAddr, UdpSocket};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use link::quic::Sending;
+use link::quic::UdpSendSpeed;
 use plan::Host;
 
 /// Duration of each measurement of the cipher and the kernel, once per process.
@@ -82,8 +82,8 @@ fn card_bits_per_sec(interface: &str) -> Option<f64> {
 }
 
 /// Returns the rate of sending UDP packets of the interface's size, measured once per process for each of a few sizes.
-fn sending(mtu_bytes: u32) -> Option<Sending> {
-    static KNOWN: Mutex<Vec<(usize, Option<Sending>)>> = Mutex::new(Vec::new());
+fn sending(mtu_bytes: u32) -> Option<UdpSendSpeed> {
+    static KNOWN: Mutex<Vec<(usize, Option<UdpSendSpeed>)>> = Mutex::new(Vec::new());
     let packet_bytes = usize::try_from(mtu_bytes).ok()?.min(MAX_PACKET_BYTES);
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, sending)) = known.iter().find(|(size, _)| *size == packet_bytes) {
@@ -92,7 +92,7 @@ fn sending(mtu_bytes: u32) -> Option<Sending> {
     if known.len() >= MAX_SIZES {
         return None;
     }
-    let sending = link::quic::sending(packet_bytes.saturating_sub(HEADER_BYTES), MEASURING_TIME);
+    let sending = link::quic::udp_send_speed(packet_bytes.saturating_sub(HEADER_BYTES), MEASURING_TIME);
     known.push((packet_bytes, sending));
     sending
 }

@@ -8,9 +8,9 @@ use quinn::udp::{Transmit, UdpSocketState};
 /// Packets that are handed over at once, at the most: as many as the stack puts together.
 const MOST_AT_ONCE: usize = 10;
 
-/// Sending speed of this host: see [`sending`].
+/// Sending speed of this host: see [`udp_send_speed`].
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Sending {
+pub struct UdpSendSpeed {
     /// Payload and headers of QUIC that one core sends, bytes per second.
     pub bytes_per_sec: f64,
     /// Packets that the kernel takes in one call (generic segmentation offload).
@@ -20,7 +20,7 @@ pub struct Sending {
 /// Hands packets of `packet_bytes` to the kernel for so long, for nobody, on loopback, and tells how many it took. Blocks the
 /// thread. `None` where the system gives no socket, or takes no packets of this size.
 #[must_use]
-pub fn sending(packet_bytes: usize, within: Duration) -> Option<Sending> {
+pub fn udp_send_speed(packet_bytes: usize, within: Duration) -> Option<UdpSendSpeed> {
     let to = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).ok()?;
     let from = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).ok()?;
     let state = UdpSocketState::new((&from).into()).ok()?;
@@ -41,7 +41,7 @@ pub fn sending(packet_bytes: usize, within: Duration) -> Option<Sending> {
         batches += 1;
     }
     let bytes = f64::from(batches) * contents.len() as f64;
-    Some(Sending { bytes_per_sec: bytes / begun.elapsed().as_secs_f64(), packets_at_once })
+    Some(UdpSendSpeed { bytes_per_sec: bytes / begun.elapsed().as_secs_f64(), packets_at_once })
 }
 
 #[cfg(test)]
@@ -51,10 +51,10 @@ mod tests {
     #[test]
     fn a_host_takes_packets_of_usual_sizes_and_none_that_cannot_be() {
         for bytes in [1_200, 1_472, 8_972] {
-            let sending = sending(bytes, Duration::from_millis(2)).unwrap();
-            assert!(sending.bytes_per_sec > 1e6 && sending.packets_at_once >= 1, "{bytes}: {sending:?}");
+            let speed = udp_send_speed(bytes, Duration::from_millis(2)).unwrap();
+            assert!(speed.bytes_per_sec > 1e6 && speed.packets_at_once >= 1, "{bytes}: {speed:?}");
         }
-        assert_eq!(sending(0, Duration::ZERO), None);
-        assert_eq!(sending(70_000, Duration::ZERO), None);
+        assert_eq!(udp_send_speed(0, Duration::ZERO), None);
+        assert_eq!(udp_send_speed(70_000, Duration::ZERO), None);
     }
 }
