@@ -1,4 +1,4 @@
-//! A [`Pace`] as QUIC's stack wants it: a congestion controller whose window is all or nothing, and a poller that
+//! A [`PacedController`] as QUIC's stack wants it: a congestion controller whose window is all or nothing, and a poller that
 //! knows whom to wake. This leans on the order of calls inside quinn 0.11.12 (ask, send, acknowledge), which is why
 //! its version is pinned: the test below fails with a version that calls in another order.
 
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use quinn::congestion::{Controller, ControllerFactory};
 
-use super::pace::{Answer, Pace};
+use super::pace::{PacedController, SendPermission};
 use super::wake_timer::WakeTimer;
 use crate::clock::now;
 
@@ -19,10 +19,10 @@ const OPEN_WINDOW_BYTES: u64 = 1 << 40;
 /// Room for nothing.
 const CLOSED_WINDOW_BYTES: u64 = 1;
 
-/// One connection's [`Pace`], shared by what the stack calls and by the carrier. Outlives changes of the path, for
+/// One connection's [`PacedController`], shared by what the stack calls and by the carrier. Outlives changes of the path, for
 /// which the stack makes new controllers. Its lock is taken inside the stack's: never call the stack while holding it.
 pub(super) struct SharedPace {
-    pace: Mutex<Pace>,
+    pace: Mutex<PacedController>,
     start: Instant,
     timer: Mutex<WakeTimer>,
 }
@@ -34,11 +34,11 @@ impl fmt::Debug for SharedPace {
 }
 
 impl SharedPace {
-    pub(super) fn new(pace: Pace) -> Arc<Self> {
+    pub(super) fn new(pace: PacedController) -> Arc<Self> {
         Arc::new(Self { pace: Mutex::new(pace), start: now(), timer: Mutex::default() })
     }
 
-    pub(super) fn with<T>(&self, f: impl FnOnce(&mut Pace) -> T) -> T {
+    pub(super) fn with<T>(&self, f: impl FnOnce(&mut PacedController) -> T) -> T {
         f(&mut self.pace.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -64,11 +64,11 @@ impl SharedPace {
         let since_start = self.since_start(at);
         self.with(|pace| {
             let answer = pace.ask(since_start);
-            if let (Answer::At(open_at), Some(sender)) = (answer, &pace.sender) {
+            if let (SendPermission::At(open_at), Some(sender)) = (answer, &pace.sender) {
                 let mut timer = self.timer.lock().unwrap_or_else(PoisonError::into_inner);
                 timer.wake_at(at, self.start + open_at, sender);
             }
-            answer == Answer::Yes
+            answer == SendPermission::Yes
         })
     }
 }
@@ -132,7 +132,7 @@ impl Controller for Paced {
 
     /// Asked for when the other side's port changed and nothing else: a new path to the stack.
     fn clone_box(&self) -> Box<dyn Controller> {
-        self.0.with(Pace::on_new_path);
+        self.0.with(PacedController::on_new_path);
         Box::new(Self(Arc::clone(&self.0)))
     }
 

@@ -21,9 +21,9 @@ use super::crypto::CountingCrypto;
 use super::early_data::{EarlyData, HandshakeEnd, HandshakeOutcome, handshake_end};
 use super::lanes::{CLIENT_LANES, LaneCarrier, RECORD_LANES, SERVER_LANES};
 use super::lossy::{
-    RECEIVE_BUFFER_BYTES, Receiving, SEND_BUFFER_BYTES, Sending, SharedCounts, UNWANTED_BUFFER_BYTES,
+    LossyReceiver, LossySender, RECEIVE_BUFFER_BYTES, SEND_BUFFER_BYTES, SharedCounts, UNWANTED_BUFFER_BYTES,
 };
-use super::pace::Pace;
+use super::pace::PacedController;
 use super::probe::Prober;
 use super::rejected::{ConnectionIds, RejectionMonitor};
 use super::segment::{SEGMENT_BYTES, most_streams};
@@ -100,7 +100,7 @@ pub enum BulkTransport {
 fn new_pace(options: &EndpointOptions, peer: SocketAddr) -> Result<Arc<SharedPace>> {
     // What packets will be once the path was probed; controllers count in them.
     let packet_bytes = path_packet_bytes(peer);
-    let pace = Pace::new(options.choice, packet_bytes.into(), options.most_bytes_per_sec);
+    let pace = PacedController::new(options.choice, packet_bytes.into(), options.most_bytes_per_sec);
     pace.map(SharedPace::new).map_err(|refusal| Error::unsupported(refusal.to_string()))
 }
 
@@ -247,7 +247,7 @@ async fn connect_to(
         }
         BulkTransport::Lossy { redundancy } => {
             let counts = SharedCounts::default();
-            let carrier = Receiving::new(connection.clone(), carried, Arc::clone(&counts), redundancy);
+            let carrier = LossyReceiver::new(connection.clone(), carried, Arc::clone(&counts), redundancy);
             let flow = QuicFlow { prober, connection, pace, counts: Some(counts), handshake_end };
             Link::new(carrier, name).by_parts().paced().with_flow(flow)
         }
@@ -431,7 +431,7 @@ impl IncomingConnection {
             return Err(Error::corrupt("expected the end of the handshake, found bulk wanted by datagrams"));
         }
         let counts = SharedCounts::default();
-        let carrier = Sending::new(connection.clone(), carried, Arc::clone(&counts), first);
+        let carrier = LossySender::new(connection.clone(), carried, Arc::clone(&counts), first);
         let flow = QuicFlow { prober, connection, pace, counts: Some(counts), handshake_end };
         Ok(Link::new(carrier, name).with_flow(flow))
     }

@@ -46,9 +46,9 @@ fn tell(shared: &SharedCounts, counts: Counts) {
 }
 
 /// Wakes the task when a machine wants to be called.
-struct Timer(Pin<Box<Sleep>>);
+struct MachineTimer(Pin<Box<Sleep>>);
 
-impl Timer {
+impl MachineTimer {
     fn new() -> Self {
         Self(Box::pin(tokio::time::sleep(Duration::ZERO)))
     }
@@ -70,7 +70,7 @@ fn poll_lanes(
     limit_bytes: usize,
     take: &mut dyn FnMut(Received<'_>),
     record: &mut dyn FnMut(Record) -> Result<()>,
-) -> Poll<Result<Taken>> {
+) -> Poll<Result<LaneOutput>> {
     let mut recorded = None;
     let polled = lanes.poll_take_or_record(cx, limit_bytes, &mut |is_record, received| match received {
         Received::Message(message) if is_record => {
@@ -80,33 +80,33 @@ fn poll_lanes(
         received => take(received),
     });
     polled.map(|ready| match (ready?, recorded) {
-        (_, Some(done)) => done.map(|()| Taken::Record),
-        (true, None) => Ok(Taken::Frame),
-        (false, None) => Ok(Taken::End),
+        (_, Some(done)) => done.map(|()| LaneOutput::Record),
+        (true, None) => Ok(LaneOutput::Frame),
+        (false, None) => Ok(LaneOutput::End),
     })
 }
 
-enum Taken {
+enum LaneOutput {
     Record,
     Frame,
     End,
 }
 
 /// The server's side.
-pub(super) struct Sending {
+pub(super) struct LossySender {
     lanes: LaneCarrier,
     /// Those that cross as they are.
     frames: VecDeque<Message>,
     sender: Sender,
     connection: Connection,
     pace: Arc<SharedPace>,
-    timer: Timer,
+    timer: MachineTimer,
     counts: SharedCounts,
     /// Bytes written to the lanes when last no datagram waited.
     calm_bytes: u64,
 }
 
-impl Sending {
+impl LossySender {
     /// `first` has come of the client already.
     pub(super) fn new(
         connection: Connection,
@@ -122,7 +122,7 @@ impl Sending {
             sender: Sender::new(),
             connection,
             pace,
-            timer: Timer::new(),
+            timer: MachineTimer::new(),
             counts,
             calm_bytes: 0,
         }
@@ -200,7 +200,7 @@ impl Sending {
     }
 }
 
-impl Carrier for Sending {
+impl Carrier for LossySender {
     fn poll_send(&mut self, cx: &mut Context<'_>, outgoing: &mut VecDeque<Message>) -> Poll<Result<()>> {
         while let Some(message) = outgoing.pop_front() {
             if !message.said().is_some_and(|said| self.sender.take(said)) {
@@ -224,9 +224,9 @@ impl Carrier for Sending {
         let mut rounds = 0;
         while let Poll::Ready(taken) = poll_lanes(&mut self.lanes, cx, limit_bytes, take, &mut record) {
             match taken? {
-                Taken::Frame => return Poll::Ready(Ok(true)),
-                Taken::End => return Poll::Ready(Ok(false)),
-                Taken::Record => rounds += 1,
+                LaneOutput::Frame => return Poll::Ready(Ok(true)),
+                LaneOutput::End => return Poll::Ready(Ok(false)),
+                LaneOutput::Record => rounds += 1,
             }
             if rounds >= ROUNDS_PER_POLL {
                 cx.waker().wake_by_ref();
@@ -244,16 +244,16 @@ impl Carrier for Sending {
 }
 
 /// The client's side.
-pub(super) struct Receiving {
+pub(super) struct LossyReceiver {
     lanes: LaneCarrier,
     receiver: Receiver,
     connection: Connection,
     datagrams: BoxStream<'static, std::result::Result<Bytes, ConnectionError>>,
-    timer: Timer,
+    timer: MachineTimer,
     counts: SharedCounts,
 }
 
-impl Receiving {
+impl LossyReceiver {
     pub(super) fn new(
         connection: Connection,
         pace: Arc<SharedPace>,
@@ -270,7 +270,7 @@ impl Receiving {
             receiver: Receiver::new(redundancy, connection.rtt()),
             connection,
             datagrams: datagrams.boxed(),
-            timer: Timer::new(),
+            timer: MachineTimer::new(),
             counts,
         }
     }
@@ -309,7 +309,7 @@ impl Receiving {
     }
 }
 
-impl Carrier for Receiving {
+impl Carrier for LossyReceiver {
     fn poll_send(&mut self, cx: &mut Context<'_>, outgoing: &mut VecDeque<Message>) -> Poll<Result<()>> {
         for message in &*outgoing {
             if let Some(Said::Cancelled(op)) = message.said() {
@@ -333,9 +333,9 @@ impl Carrier for Receiving {
             let mut record = |record| receiver.handle_record(now(), record);
             match poll_lanes(&mut self.lanes, cx, limit_bytes, take, &mut record) {
                 Poll::Ready(taken) => match taken? {
-                    Taken::Frame => return Poll::Ready(Ok(true)),
-                    Taken::End => return Poll::Ready(Ok(false)),
-                    Taken::Record => continue,
+                    LaneOutput::Frame => return Poll::Ready(Ok(true)),
+                    LaneOutput::End => return Poll::Ready(Ok(false)),
+                    LaneOutput::Record => continue,
                 },
                 Poll::Pending => {}
             }
@@ -370,7 +370,7 @@ mod tests {
     use super::*;
     use crate::carrier::tls::{ALPN_LOSSY, Identity, Trust};
     use crate::datagram::{MAX_ASKED_RUNS, Packet};
-    use crate::quic::pace::Pace;
+    use crate::quic::pace::PacedController;
     use crate::quic::session_ticket_cache::{self, ServerKey};
 
     /// A client's connection and its server's, whose endpoints are to be kept.
@@ -394,7 +394,7 @@ mod tests {
 
     fn pace() -> Arc<SharedPace> {
         let choice = "rate=1Gb/s".parse().expect("a choice");
-        SharedPace::new(Pace::new(choice, 1_472, None).expect("its signals are there"))
+        SharedPace::new(PacedController::new(choice, 1_472, None).expect("its signals are there"))
     }
 
     fn head() -> ItemHead {
@@ -405,7 +405,7 @@ mod tests {
     async fn a_client_that_says_much_is_heard_in_turns() {
         const REPORTS: u64 = 2_000;
         let (near, far, _endpoints) = connections().await;
-        let mut server = Sending::new(far.clone(), pace(), SharedCounts::default(), None);
+        let mut server = LossySender::new(far.clone(), pace(), SharedCounts::default(), None);
         server.sender.take(Said::Item(head()));
         let bytes = Bytes::from_static(&[1; 4_096]);
         server.sender.take(Said::Chunk(Chunk { op: OpId(1), item: 0, offset: 0, bytes }));
@@ -437,7 +437,7 @@ mod tests {
     async fn reports_that_cannot_leave_do_not_pile_up() {
         let (near, _far, _endpoints) = connections().await;
         let pace = pace();
-        let mut client = Receiving::new(near, Arc::clone(&pace), SharedCounts::default(), false);
+        let mut client = LossyReceiver::new(near, Arc::clone(&pace), SharedCounts::default(), false);
         tokio::time::pause();
         // As where the server gives no credit: nothing is written.
         pace.with(|pace| pace.on_written(1 << 40));

@@ -3,7 +3,7 @@
 //! The stack (handshake, encryption, retransmission) is quinn's, unmodified; how fast packets leave is ours:
 //!
 //! ```text
-//! wire's frames --> Lanes (streams) --> quinn --asks, tells--> Pace (control::Controller, Pacer, cap)
+//! frames --> LaneCarrier --> quinn --asks, tells--> PacedController (control::Controller, Pacer, cap)
 //!                                         |                      |
 //!                                         v                      v  timer: "now"
 //!                                     PacedSocket            the connection's task
@@ -38,6 +38,6 @@ mod tokens;
 mod wake_timer;
 
 pub use endpoint::{BulkTransport, EndpointOptions, IncomingConnection, Listener, Start, connect};
-pub use probe::{Listening, MAX_LISTENED, Prober, TRAIN_WITHIN};
+pub use probe::{MAX_LISTENED, Prober, TRAIN_WITHIN, TrainListener};
 pub use rejected::{Rejected, RejectionMonitor};
 pub use send_speed::{UdpSendSpeed, udp_send_speed};

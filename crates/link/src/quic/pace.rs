@@ -45,7 +45,7 @@ const HANDSHAKE_MARGIN: Duration = Duration::from_millis(10);
 
 /// Whether a packet may go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(super) enum SendPermission {
     /// Now.
     Yes,
     /// At this time; the asker is to be woken then.
@@ -55,7 +55,7 @@ pub(super) enum Answer {
 }
 
 /// One connection's controller, clock and accounts.
-pub(super) struct Pace {
+pub(super) struct PacedController {
     choice: Choice,
     controller: Box<dyn Controller>,
     /// Full packet as the controller counts; the path's may be smaller until it was probed.
@@ -73,11 +73,11 @@ pub(super) struct Pace {
     may_ask_again: bool,
     /// Acknowledged since the last `on_acks_end`, and when the newest of it left.
     acked: Option<(u64, Duration)>,
-    turn: Turn,
+    exchange: StackExchange,
     /// Wakes the task that sends; without it nothing can be held back yet.
     pub(super) sender: Option<Waker>,
     pub(super) backlog: SendBacklog,
-    counters: Counters,
+    counters: PaceCounters,
     srtt: Option<Duration>,
     least_rtt: Option<Duration>,
     remembered: Option<Remembered>,
@@ -92,7 +92,7 @@ struct Quantum {
 
 /// State of the exchange with the stack, which asks whether a packet may go and then sends it.
 #[derive(Debug, Default)]
-struct Turn {
+struct StackExchange {
     /// Packets of the batch under way may still be asked for this often.
     asks_left: u64,
     /// When that batch was allowed; none once it was sent.
@@ -106,14 +106,14 @@ struct Turn {
 
 /// Counters of the connection so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Counters {
+pub(super) struct PaceCounters {
     pub(super) sent_bytes: u64,
     pub(super) lost_bytes: u64,
     pub(super) batches: u64,
     pub(super) delivery_bytes_per_sec: Option<f64>,
 }
 
-impl Pace {
+impl PacedController {
     pub(super) fn new(
         choice: Choice,
         packet_bytes: u64,
@@ -134,10 +134,10 @@ impl Pace {
             told_at: Duration::ZERO,
             may_ask_again: false,
             acked: None,
-            turn: Turn::default(),
+            turn: StackExchange::default(),
             sender: None,
             backlog: SendBacklog::default(),
-            counters: Counters::default(),
+            counters: PaceCounters::default(),
             srtt: None,
             least_rtt: None,
             remembered: None,
@@ -191,7 +191,7 @@ impl Pace {
         self.limits
     }
 
-    pub(super) fn counters(&self) -> Counters {
+    pub(super) fn counters(&self) -> PaceCounters {
         self.counters
     }
 
@@ -200,50 +200,50 @@ impl Pace {
     }
 
     /// May another packet go?
-    pub(super) fn ask(&mut self, now: Duration) -> Answer {
-        self.turn.was_asked = true;
+    pub(super) fn ask(&mut self, now: Duration) -> SendPermission {
+        self.exchange.was_asked = true;
         if self.sender.is_none() {
-            return Answer::Yes;
+            return SendPermission::Yes;
         }
-        if self.turn.asks_left > 0 {
-            self.turn.asks_left -= 1;
-            return Answer::Yes;
+        if self.exchange.asks_left > 0 {
+            self.exchange.asks_left -= 1;
+            return SendPermission::Yes;
         }
-        if let Some(at) = self.turn.allowed_at.map(|at| at + BATCH_WITHIN).filter(|at| *at > now) {
-            return Answer::At(at);
+        if let Some(at) = self.exchange.allowed_at.map(|at| at + BATCH_WITHIN).filter(|at| *at > now) {
+            return SendPermission::At(at);
         }
         let room = self.limits.window_bytes().saturating_sub(self.in_flight_bytes);
         if room < self.packet_bytes && self.in_flight_bytes > 0 {
             if std::mem::take(&mut self.may_ask_again) {
-                (self.turn.asks_left, self.turn.allowed_at) = (ASKS_PER_PACKET - 1, Some(now));
-                return Answer::Yes;
+                (self.exchange.asks_left, self.exchange.allowed_at) = (ASKS_PER_PACKET - 1, Some(now));
+                return SendPermission::Yes;
             }
-            self.turn.has_waited = true;
-            return Answer::Full;
+            self.exchange.has_waited = true;
+            return SendPermission::Full;
         }
-        let is_begun = self.turn.quantum_left_bytes >= self.packet_bytes
-            && now.saturating_sub(self.turn.last_sent_at) < QUANTUM_WITHIN;
+        let is_begun = self.exchange.quantum_left_bytes >= self.packet_bytes
+            && now.saturating_sub(self.exchange.last_sent_at) < QUANTUM_WITHIN;
         if !is_begun {
             let at = self.pacer.next_at(now);
             if at > now {
-                self.turn.has_waited = true;
-                return Answer::At(at);
+                self.exchange.has_waited = true;
+                return SendPermission::At(at);
             }
             self.end_quantum();
-            self.turn.quantum_left_bytes = self.limits.quantum_bytes();
+            self.exchange.quantum_left_bytes = self.limits.quantum_bytes();
         }
-        let packets = (self.turn.quantum_left_bytes.min(room) / self.packet_bytes.max(1)).max(1);
-        self.turn.asks_left = packets.min(MOST_PACKETS_PER_BATCH) * ASKS_PER_PACKET - 1;
-        self.turn.allowed_at = Some(now);
-        Answer::Yes
+        let packets = (self.exchange.quantum_left_bytes.min(room) / self.packet_bytes.max(1)).max(1);
+        self.exchange.asks_left = packets.min(MOST_PACKETS_PER_BATCH) * ASKS_PER_PACKET - 1;
+        self.exchange.allowed_at = Some(now);
+        SendPermission::Yes
     }
 
     /// Packets left, all at once.
     pub(super) fn on_sent(&mut self, now: Duration, bytes: u64) {
         self.counters.sent_bytes += bytes;
-        self.turn.asks_left = 0;
-        self.turn.allowed_at = None;
-        if !std::mem::take(&mut self.turn.was_asked) {
+        self.exchange.asks_left = 0;
+        self.exchange.allowed_at = None;
+        if !std::mem::take(&mut self.exchange.was_asked) {
             return;
         }
         self.sent_packets.on_sent(now, self.in_flight_bytes);
@@ -251,15 +251,15 @@ impl Pace {
         self.quantum.batches += 1;
         self.counters.batches += 1;
         self.in_flight_bytes += bytes;
-        if self.turn.has_waited {
+        if self.exchange.has_waited {
             self.pacer.on_sent_waiting(now, bytes, &self.limits);
         } else {
             self.pacer.on_sent(now, bytes, &self.limits);
         }
-        self.turn.quantum_left_bytes = self.turn.quantum_left_bytes.saturating_sub(bytes);
-        self.turn.last_sent_at = now;
+        self.exchange.quantum_left_bytes = self.exchange.quantum_left_bytes.saturating_sub(bytes);
+        self.exchange.last_sent_at = now;
         self.backlog.on_sent(bytes, self.limits.rate_bytes_per_sec());
-        if self.turn.quantum_left_bytes < self.packet_bytes {
+        if self.exchange.quantum_left_bytes < self.packet_bytes {
             self.end_quantum();
         }
     }
@@ -268,7 +268,7 @@ impl Pace {
     fn end_quantum(&mut self) {
         let Quantum { bytes, batches } = std::mem::take(&mut self.quantum);
         if bytes > 0 {
-            let (at, in_flight_bytes) = (self.turn.last_sent_at, self.in_flight_bytes);
+            let (at, in_flight_bytes) = (self.exchange.last_sent_at, self.in_flight_bytes);
             self.sent_packets.tell(batches, at);
             self.tell(at, Some(Event::Sent { bytes, in_flight_bytes }));
         }
@@ -294,7 +294,7 @@ impl Pace {
         self.in_flight_bytes = in_flight_bytes;
         if is_app_limited {
             self.sent_packets.on_app_limited(in_flight_bytes);
-            self.turn.has_waited = false;
+            self.exchange.has_waited = false;
             self.backlog.clear(self.limits.rate_bytes_per_sec());
             self.tell(now, Some(Event::AppLimited));
         }
@@ -335,7 +335,7 @@ impl Pace {
         self.end_quantum();
         self.in_flight_bytes = 0;
         self.acked = None;
-        self.turn = Turn::default();
+        self.exchange = StackExchange::default();
     }
 
     /// Something came from the other side, which says nothing of what is under way to it, and has not for long: the path carried
@@ -384,7 +384,7 @@ impl Pace {
         if self.limits.rate_bytes_per_sec() > 2.0 * before {
             self.pacer.reset(now);
         }
-        self.turn.quantum_left_bytes = self.turn.quantum_left_bytes.min(self.limits.quantum_bytes());
+        self.exchange.quantum_left_bytes = self.exchange.quantum_left_bytes.min(self.limits.quantum_bytes());
     }
 
     /// Limits of the controller, capped by what the operator allows and by what the stack can keep account of.
@@ -433,25 +433,25 @@ mod tests {
     }
 
     /// A pace that holds back.
-    fn pace(choice: &str, most_bytes_per_sec: Option<f64>) -> Pace {
-        let mut pace = Pace::new(choice.parse().unwrap(), PACKET, most_bytes_per_sec).unwrap();
+    fn pace(choice: &str, most_bytes_per_sec: Option<f64>) -> PacedController {
+        let mut pace = PacedController::new(choice.parse().unwrap(), PACKET, most_bytes_per_sec).unwrap();
         pace.begin(Duration::ZERO, Duration::from_millis(150)).unwrap();
         pace.sender = Some(Waker::noop().clone());
         pace
     }
 
     /// One that has sent all that it may, and when.
-    fn full() -> (Pace, Duration) {
+    fn full() -> (PacedController, Duration) {
         let mut pace = pace("rate=100Mb/s", None);
         let mut now = Duration::ZERO;
         let until_full = (0..100_000).find(|_| {
             let answer = pace.ask(now);
             match answer {
-                Answer::Yes => pace.on_sent(now, PACKET),
-                Answer::At(at) => now = at,
-                Answer::Full => {}
+                SendPermission::Yes => pace.on_sent(now, PACKET),
+                SendPermission::At(at) => now = at,
+                SendPermission::Full => {}
             }
-            answer == Answer::Full
+            answer == SendPermission::Full
         });
         assert!(until_full.is_some(), "nothing was acknowledged, so the window is full at some time");
         (pace, now)
@@ -462,17 +462,17 @@ mod tests {
         let (mut pace, now) = full();
         pace.on_acks_end(now, now, pace.in_flight_bytes(), false);
         let later = now + Duration::from_secs(5);
-        assert_eq!(pace.ask(later), Answer::Full);
+        assert_eq!(pace.ask(later), SendPermission::Full);
         for (heard_at, answer) in [
-            (later, Answer::Yes),
-            (later + Duration::from_millis(100), Answer::Full),
-            (later * 2, Answer::Yes),
+            (later, SendPermission::Yes),
+            (later + Duration::from_millis(100), SendPermission::Full),
+            (later * 2, SendPermission::Yes),
         ] {
             pace.on_heard(heard_at);
             assert_eq!(pace.ask(heard_at), answer);
-            if answer == Answer::Yes {
+            if answer == SendPermission::Yes {
                 pace.on_sent(heard_at, PACKET);
-                assert_eq!(pace.ask(heard_at), Answer::Full, "one packet only");
+                assert_eq!(pace.ask(heard_at), SendPermission::Full, "one packet only");
             }
         }
     }
@@ -482,16 +482,21 @@ mod tests {
         let (mut pace, now) = full();
         pace.on_new_path();
         // At its time, as ever, but not only once something is acknowledged.
-        assert_ne!(pace.ask(now), Answer::Full);
+        assert_ne!(pace.ask(now), SendPermission::Full);
     }
 
     /// Sends until `secs` as QUIC's stack does, on a path of 150 ms that acknowledges everything, waking up `late`.
     /// Gives the bytes of each release with their times.
-    fn send(pace: &mut Pace, secs: f64, late: Duration) -> Vec<(Duration, u64)> {
+    fn send(pace: &mut PacedController, secs: f64, late: Duration) -> Vec<(Duration, u64)> {
         send_from(pace, Duration::ZERO, secs, late)
     }
 
-    fn send_from(pace: &mut Pace, mut now: Duration, secs: f64, late: Duration) -> Vec<(Duration, u64)> {
+    fn send_from(
+        pace: &mut PacedController,
+        mut now: Duration,
+        secs: f64,
+        late: Duration,
+    ) -> Vec<(Duration, u64)> {
         let mut out = Vec::new();
         let mut acked = 0;
         while now.as_secs_f64() < secs {
@@ -505,11 +510,11 @@ mod tests {
             let mut bytes = 0;
             let answer = loop {
                 if bytes == MOST_PACKETS_PER_BATCH * PACKET {
-                    break Answer::Yes;
+                    break SendPermission::Yes;
                 }
                 // Whether there is room, and once more for the stack's own pacer.
                 let answer = pace.ask(now);
-                if answer != Answer::Yes {
+                if answer != SendPermission::Yes {
                     break answer;
                 }
                 pace.ask(now);
@@ -521,7 +526,7 @@ mod tests {
                 continue;
             }
             now = match answer {
-                Answer::At(at) => at + late,
+                SendPermission::At(at) => at + late,
                 _ => now + Duration::from_millis(1),
             };
         }
@@ -605,13 +610,13 @@ mod tests {
         let cap = pace.limits().window_bytes();
         let mut now = Duration::ZERO;
         while pace.in_flight_bytes() + PACKET <= cap {
-            assert_ne!(pace.ask(now), Answer::Full);
+            assert_ne!(pace.ask(now), SendPermission::Full);
             pace.on_sent(now, PACKET);
             now += Duration::from_millis(5);
         }
-        assert_eq!(pace.ask(now), Answer::Full);
+        assert_eq!(pace.ask(now), SendPermission::Full);
         pace.on_loss(now, Duration::ZERO, cap, true);
-        assert_eq!(pace.ask(now), Answer::Yes);
+        assert_eq!(pace.ask(now), SendPermission::Yes);
     }
 
     #[test]
@@ -628,7 +633,7 @@ mod tests {
         // Nobody asked for these.
         (0..1_000).for_each(|n| pace.on_sent(Duration::from_micros(n), 60));
         assert_eq!(pace.in_flight_bytes(), 0);
-        assert_eq!(pace.ask(Duration::from_millis(1)), Answer::Yes);
+        assert_eq!(pace.ask(Duration::from_millis(1)), SendPermission::Yes);
     }
 
     #[test]
@@ -650,11 +655,16 @@ mod tests {
     #[test]
     fn controllers_without_their_signals_are_refused() {
         for (name, missing) in [("udt", "measured by the receiver"), ("tfrc", "had been declared lost")] {
-            let refusal = Pace::new(name.parse().unwrap(), PACKET, None).err().unwrap().to_string();
+            let refusal =
+                PacedController::new(name.parse().unwrap(), PACKET, None).err().unwrap().to_string();
             assert!(refusal.contains(missing), "{refusal}");
         }
         for entry in control::registry::ALL.iter().filter(|e| !["udt", "tfrc"].contains(&e.name)) {
-            assert!(Pace::new(entry.name.parse().unwrap(), PACKET, None).is_ok(), "{}", entry.name);
+            assert!(
+                PacedController::new(entry.name.parse().unwrap(), PACKET, None).is_ok(),
+                "{}",
+                entry.name
+            );
         }
     }
 }

@@ -118,20 +118,20 @@ impl Prober {
     ///
     /// # Errors
     /// `Busy` when too many are listened for or the other side has moved, `Invalid` when this one is already.
-    pub fn listen(&self, train: u64) -> Result<Listening> {
+    pub fn listen(&self, train: u64) -> Result<TrainListener> {
         let arrivals = Arc::clone(&self.socket.arrivals);
         let of = arrivals.listen(train, self.peer()?)?;
-        Ok(Listening { arrivals, of })
+        Ok(TrainListener { arrivals, of })
     }
 }
 
 /// A train that is listened for until this is dropped.
-pub struct Listening {
+pub struct TrainListener {
     arrivals: Arc<Arrivals>,
-    of: Arc<Listened>,
+    of: Arc<ExpectedTrain>,
 }
 
-impl Listening {
+impl TrainListener {
     /// Waits until `expected` packets have arrived, none has come `first_within` this time, or no more has for a while;
     /// gives those that did, in order of arrival.
     ///
@@ -152,7 +152,7 @@ impl Listening {
     }
 }
 
-impl Drop for Listening {
+impl Drop for TrainListener {
     fn drop(&mut self) {
         self.arrivals.trains().retain(|train| !Arc::ptr_eq(train, &self.of));
     }
@@ -160,14 +160,14 @@ impl Drop for Listening {
 
 /// A train, and what has arrived of it.
 #[derive(Debug)]
-struct Listened {
+struct ExpectedTrain {
     train: u64,
     from: SocketAddr,
     packets: Mutex<Vec<Arrival>>,
     changed: Notify,
 }
 
-impl Listened {
+impl ExpectedTrain {
     fn count(&self) -> usize {
         self.packets.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
@@ -176,16 +176,16 @@ impl Listened {
 /// Trains that are listened for at one socket.
 #[derive(Debug, Default)]
 pub(super) struct Arrivals {
-    trains: Mutex<Vec<Arc<Listened>>>,
-    clock: Clock,
+    trains: Mutex<Vec<Arc<ExpectedTrain>>>,
+    clock: SteadyClock,
 }
 
 impl Arrivals {
-    fn trains(&self) -> std::sync::MutexGuard<'_, Vec<Arc<Listened>>> {
+    fn trains(&self) -> std::sync::MutexGuard<'_, Vec<Arc<ExpectedTrain>>> {
         self.trains.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn listen(&self, train: u64, from: SocketAddr) -> Result<Arc<Listened>> {
+    fn listen(&self, train: u64, from: SocketAddr) -> Result<Arc<ExpectedTrain>> {
         let mut trains = self.trains();
         if trains.len() >= MAX_LISTENED {
             let what = format!("expected at most {MAX_LISTENED} trains at a time, found more");
@@ -194,7 +194,7 @@ impl Arrivals {
         if trains.iter().any(|known| known.train == train) {
             return Err(Error::invalid("expected a new train, found one that is listened for"));
         }
-        let of = Listened { train, from, packets: Mutex::default(), changed: Notify::new() };
+        let of = ExpectedTrain { train, from, packets: Mutex::default(), changed: Notify::new() };
         let of = Arc::new(of);
         trains.push(Arc::clone(&of));
         Ok(of)
@@ -225,19 +225,19 @@ impl Arrivals {
 
 /// The time of day as it was at the beginning, and what has gone by since: never set back.
 #[derive(Debug)]
-struct Clock {
+struct SteadyClock {
     began: Instant,
     began_at: Duration,
 }
 
-impl Default for Clock {
+impl Default for SteadyClock {
     fn default() -> Self {
         let began_at = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         Self { began: now(), began_at }
     }
 }
 
-impl Clock {
+impl SteadyClock {
     fn micros(&self) -> u64 {
         let at = self.began_at + now().saturating_duration_since(self.began);
         u64::try_from(at.as_micros()).unwrap_or(u64::MAX)
@@ -273,8 +273,8 @@ mod tests {
     #[test]
     fn trains_that_are_listened_for_are_bounded() {
         let arrivals = Arc::new(Arrivals::default());
-        let all: Vec<Listening> = (0..MAX_LISTENED as u64)
-            .map(|train| Listening {
+        let all: Vec<TrainListener> = (0..MAX_LISTENED as u64)
+            .map(|train| TrainListener {
                 of: arrivals.listen(train, address(1)).unwrap(),
                 arrivals: Arc::clone(&arrivals),
             })
