@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use array::{Error, Priority, Result, Urgency};
 use bytes::Bytes;
-use link::multistream::{Arrived, Desk, connect};
+use link::multistream::{AcceptedSession, StreamRegistry, connect};
 use link::{Fingerprint, Identity, Link, Operation, Receiver, Trust, Watch, carrier::tcp, carrier::tls};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use tokio::net::TcpListener;
@@ -135,17 +135,17 @@ async fn server(ready: mpsc::Sender<Fingerprint>, over: tokio::sync::oneshot::Re
     let listener = TcpListener::bind(("0.0.0.0", PORT)).await.expect("a port");
     ready.send(identity.fingerprint()).expect("somebody waits");
     let serving = async {
-        let (desk, mut tasks) = (Desk::default(), JoinSet::<Result<()>>::new());
+        let (registry, mut tasks) = (StreamRegistry::default(), JoinSet::<Result<()>>::new());
         while let Ok((stream, peer)) = listener.accept().await {
-            let (config, desk) = (Arc::clone(&config), desk.clone());
+            let (config, registry) = (Arc::clone(&config), registry.clone());
             tasks.spawn(async move {
                 tcp::prepare(&stream)?;
                 let watch = Watch::on(&stream);
                 let session = tls::accept(stream, config).await?;
-                match desk.arrive(session, watch, peer.to_string()).await? {
-                    Arrived::Link(link) => serve(link).await,
-                    Arrived::Stream(stream) => stream.run().await,
-                    Arrived::Other(_) => Ok(()),
+                match registry.accept(session, watch, peer.to_string()).await? {
+                    AcceptedSession::Link(link) => serve(link).await,
+                    AcceptedSession::Stream(stream) => stream.run().await,
+                    AcceptedSession::Other(_) => Ok(()),
                 }
             });
         }

@@ -11,7 +11,7 @@
 //!   server has said something there, so that whoever was not let in joins nothing.
 //! - A further stream is TLS to the same server, checked as the first is, and *joins* by a ticket that is made of the keys of the
 //!   first one's TLS ([`ticket`]): only its two ends know it. The server takes as many as there may be, for a short time
-//!   ([`Desk`]); the client goes on with those that were taken.
+//!   ([`StreamRegistry`]); the client goes on with those that were taken.
 //! - Bulk of large items crosses by whichever stream can take a chunk now, in any order ([`wire::Part`]); everything else by the
 //!   first, so that what is urgent waits for no stream that stands still.
 //! - Further streams may go other ways than the first: to other addresses of the server, from other addresses of the client
@@ -24,21 +24,21 @@
 
 pub mod topology;
 
-mod berth;
-mod desk;
 mod flow;
-mod joined;
+mod further_stream;
+mod pinned_sender;
 mod rail;
 mod receiving;
 mod sending;
+mod stream_registry;
 #[cfg(test)]
 mod tests;
 mod ticket;
 
-pub use desk::{Arrived, Desk, JOIN_WITHIN};
-pub use joined::Joined;
+pub use further_stream::JoinedStream;
 pub use rail::{MAX_RAILS, Rail, Rails};
 pub use receiving::connect;
+pub use stream_registry::{AcceptedSession, JOIN_WITHIN, StreamRegistry};
 
 /// Streams of a link, the first among them.
 pub const MAX_STREAMS: u32 = 16;

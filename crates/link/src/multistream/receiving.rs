@@ -15,7 +15,7 @@ use tokio_rustls::client::TlsStream;
 use wire::{Error, ErrorKind, Message, Result};
 
 use super::flow::StreamsFlow;
-use super::ticket::Ticket;
+use super::ticket::JoinTicket;
 use super::{MAX_STREAMS, Rail, Rails, TAKEN};
 use crate::carrier::tcp::{self, CONNECT_TIMEOUT, Framed, prepare, too_slow, unreachable};
 use crate::carrier::tcp_flow::TcpFlow;
@@ -23,9 +23,9 @@ use crate::carrier::tls::{self, ALPN_JOIN, ALPN_STREAMS, ALPN_WIRE, Trust};
 use crate::carrier::{Received, broken};
 use crate::{Carrier, Link, Watch};
 
-type Session = TlsStream<BufReader<TcpStream>>;
-type Stream = Framed<Session>;
-type Joining = BoxFuture<'static, Result<(Stream, Option<TcpFlow>)>>;
+type TlsSession = TlsStream<BufReader<TcpStream>>;
+type FramedTls = Framed<TlsSession>;
+type JoiningStream = BoxFuture<'static, Result<(FramedTls, Option<TcpFlow>)>>;
 
 /// Connects to a data server by so many streams, at most [`MAX_STREAMS`], and one for each of `rails` at the least. The link is
 /// there with the first one, which goes to `host`; of the others, which take the rails in turn, those count that join, none
@@ -52,15 +52,15 @@ pub async fn connect(host: &str, port: u16, trust: &Trust, streams: u32, rails: 
         if session.get_ref().1.alpn_protocol() != Some(ALPN_STREAMS) {
             return Ok(tcp::over_socket(session, watch, peer.as_str()));
         }
-        let whom = Arc::new(Whom {
+        let target = Arc::new(JoinTarget {
             address,
             host: host.to_owned(),
             trust: trust.clone(),
-            ticket: Ticket::of(session.get_ref().1)?,
+            ticket: JoinTicket::of(session.get_ref().1)?,
         });
         let further =
-            (1..streams).zip(rails.in_turn()).map(|(_, rail)| join(Arc::clone(&whom), rail)).collect();
-        Ok(Receiving::link(session, watch, peer.as_str(), further))
+            (1..streams).zip(rails.in_turn()).map(|(_, rail)| join(Arc::clone(&target), rail)).collect();
+        Ok(StreamsClient::link(session, watch, peer.as_str(), further))
     };
     let done = timeout(CONNECT_TIMEOUT, connecting).await;
     done.unwrap_or_else(|_| Err(too_slow())).map_err(|e| e.context(format!("connecting to {peer}")))
@@ -71,29 +71,29 @@ async fn secured(
     host: &str,
     protocols: &[&[u8]],
     trust: &Trust,
-) -> Result<(Session, Option<Watch>)> {
+) -> Result<(TlsSession, Option<Watch>)> {
     prepare(&stream)?;
     let watch = Watch::on(&stream);
     Ok((tls::connect(stream, host, protocols, trust).await?, watch))
 }
 
 /// Server and link that further streams join.
-struct Whom {
+struct JoinTarget {
     address: SocketAddr,
     host: String,
     trust: Trust,
-    ticket: Ticket,
+    ticket: JoinTicket,
 }
 
 /// By a rail, or by the way that the first stream took.
-fn join(whom: Arc<Whom>, rail: Option<Rail>) -> Joining {
+fn join(target: Arc<JoinTarget>, rail: Option<Rail>) -> JoiningStream {
     let joining = async move {
         let stream = match rail {
-            Some(rail) => rail.connect(whom.address).await?,
-            None => TcpStream::connect(whom.address).await.map_err(unreachable)?,
+            Some(rail) => rail.connect(target.address).await?,
+            None => TcpStream::connect(target.address).await.map_err(unreachable)?,
         };
-        let (mut session, watch) = secured(stream, &whom.host, &[ALPN_JOIN], &whom.trust).await?;
-        session.write_all(whom.ticket.bytes()).await.map_err(broken)?;
+        let (mut session, watch) = secured(stream, &target.host, &[ALPN_JOIN], &target.trust).await?;
+        session.write_all(target.ticket.bytes()).await.map_err(broken)?;
         session.flush().await.map_err(broken)?;
         if session.read_u8().await.map_err(broken)? != TAKEN {
             return Err(Error::new(
@@ -108,19 +108,19 @@ fn join(whom: Arc<Whom>, rail: Option<Rail>) -> Joining {
 }
 
 /// Client's side of a link of several streams.
-struct Receiving {
-    first: Stream,
-    more: Vec<Stream>,
+struct StreamsClient {
+    first: FramedTls,
+    more: Vec<FramedTls>,
     /// Not begun yet: the server has said nothing.
-    further: Vec<Joining>,
-    joining: FuturesUnordered<Joining>,
+    further: Vec<JoiningStream>,
+    joining: FuturesUnordered<JoiningStream>,
     /// Which stream is heard next; 0 is the first one.
     turn: usize,
     flow: Option<StreamsFlow>,
 }
 
-impl Receiving {
-    fn link(session: Session, watch: Option<Watch>, peer: &str, further: Vec<Joining>) -> Link {
+impl StreamsClient {
+    fn link(session: TlsSession, watch: Option<Watch>, peer: &str, further: Vec<JoiningStream>) -> Link {
         let flow = watch.as_ref().map(|watch| StreamsFlow::new(watch.flow()));
         let receiving = Self {
             first: Framed::new(session, watch),
@@ -139,8 +139,8 @@ impl Receiving {
 
     /// Takes in those that have joined; one that could not is done without.
     fn look_after(&mut self, cx: &mut Context<'_>) {
-        while let Poll::Ready(Some(joined)) = self.joining.poll_next_unpin(cx) {
-            if let Ok((stream, flow)) = joined {
+        while let Poll::Ready(Some(further_stream)) = self.joining.poll_next_unpin(cx) {
+            if let Ok((stream, flow)) = further_stream {
                 self.more.push(stream);
                 self.flow.iter().zip(flow).for_each(|(all, flow)| all.add(flow));
             }
@@ -170,7 +170,7 @@ impl Receiving {
     }
 }
 
-impl Carrier for Receiving {
+impl Carrier for StreamsClient {
     fn poll_send(&mut self, cx: &mut Context<'_>, outgoing: &mut VecDeque<Message>) -> Poll<Result<()>> {
         self.first.poll_send(cx, outgoing)
     }

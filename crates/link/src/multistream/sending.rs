@@ -9,9 +9,9 @@ use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 use wire::{Message, Result, Said};
 
-use super::desk::Place;
 use super::flow::StreamsFlow;
-use super::joined::Outlet;
+use super::further_stream::FurtherStream;
+use super::stream_registry::Registration;
 use crate::carrier::tcp::Framed;
 use crate::carrier::{Received, ended};
 use crate::server::bulk_apart::Items;
@@ -22,15 +22,15 @@ const MAX_FRAMES_AHEAD: usize = 1_024;
 
 /// Server's side of a link of several streams. Until a stream has joined it is the first stream and
 /// nothing else.
-pub(super) struct Sending {
+pub(super) struct StreamsServer {
     first: Framed<TlsStream<TcpStream>>,
     /// Those that cross in order, by the first stream.
     frames: VecDeque<Message>,
     items: Items,
     /// Bulk that no stream has taken yet.
     parts: VecDeque<Message>,
-    arriving: mpsc::Receiver<Outlet>,
-    more: Vec<Outlet>,
+    arriving: mpsc::Receiver<FurtherStream>,
+    more: Vec<FurtherStream>,
     /// Which of them is asked first.
     turn: usize,
     /// One of them could take bulk when they were asked last.
@@ -38,16 +38,16 @@ pub(super) struct Sending {
     is_closing: bool,
     flow: Option<StreamsFlow>,
     /// Given back after `arriving`, so that nobody opens what is over.
-    _place: Place,
+    _registration: Registration,
 }
 
-impl Sending {
+impl StreamsServer {
     pub(super) fn link(
         session: TlsStream<TcpStream>,
         watch: Option<Watch>,
         peer: String,
-        arriving: mpsc::Receiver<Outlet>,
-        place: Place,
+        arriving: mpsc::Receiver<FurtherStream>,
+        registration: Registration,
     ) -> Link {
         let flow = watch.as_ref().map(|watch| StreamsFlow::new(watch.flow()));
         let sending = Self {
@@ -61,7 +61,7 @@ impl Sending {
             is_one_free: false,
             is_closing: false,
             flow: flow.clone(),
-            _place: place,
+            _registration: registration,
         };
         let link = Link::new(sending, peer);
         match flow {
@@ -72,18 +72,18 @@ impl Sending {
 
     /// Takes in those that have joined. One that has ended ends the link.
     fn look_after(&mut self, cx: &mut Context<'_>) -> Result<()> {
-        while let Poll::Ready(Some(outlet)) = self.arriving.poll_next_unpin(cx) {
-            if let (Some(all), Some(flow)) = (&self.flow, &outlet.flow) {
+        while let Poll::Ready(Some(stream)) = self.arriving.poll_next_unpin(cx) {
+            if let (Some(all), Some(flow)) = (&self.flow, &stream.flow) {
                 all.add(flow.clone());
             }
-            self.more.push(outlet);
+            self.more.push(stream);
         }
         let mut is_broken = false;
         if self.is_closing {
             return Ok(());
         }
-        for outlet in &mut self.more {
-            is_broken |= outlet.ended.poll_unpin(cx).is_ready();
+        for stream in &mut self.more {
+            is_broken |= stream.ended.poll_unpin(cx).is_ready();
         }
         if is_broken { Err(ended().context("a further stream of the link")) } else { Ok(()) }
     }
@@ -112,22 +112,22 @@ impl Sending {
         for _ in 0..self.more.len() {
             let at = self.turn % self.more.len();
             self.turn = at + 1;
-            let outlet = &mut self.more[at].messages;
-            while outlet.poll_ready(cx).map_err(|_| ended())?.is_ready() {
+            let stream = &mut self.more[at].messages;
+            while stream.poll_ready(cx).map_err(|_| ended())?.is_ready() {
                 let Some(part) = self.parts.pop_front() else {
                     self.is_one_free = true;
                     // It is its turn still.
                     self.turn = at;
                     return Ok(());
                 };
-                outlet.start_send(part).map_err(|_| ended())?;
+                stream.start_send(part).map_err(|_| ended())?;
             }
         }
         Ok(())
     }
 }
 
-impl Carrier for Sending {
+impl Carrier for StreamsServer {
     fn poll_send(&mut self, cx: &mut Context<'_>, outgoing: &mut VecDeque<Message>) -> Poll<Result<()>> {
         self.look_after(cx)?;
         while let Some(message) = outgoing.pop_front() {
@@ -162,8 +162,8 @@ impl Carrier for Sending {
 
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<Result<()>> {
         self.is_closing = true;
-        self.more.iter_mut().for_each(|outlet| outlet.messages.close_channel());
-        self.more.retain_mut(|outlet| outlet.ended.poll_unpin(cx).is_pending());
+        self.more.iter_mut().for_each(|stream| stream.messages.close_channel());
+        self.more.retain_mut(|stream| stream.ended.poll_unpin(cx).is_pending());
         if self.more.is_empty() { self.first.poll_close(cx) } else { Poll::Pending }
     }
 }

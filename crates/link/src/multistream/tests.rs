@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use wire::{ClientConfig, Error, ErrorKind, Priority, Result, Retry, ServerConfig, Urgency};
 
 use super::ticket::TICKET_BYTES;
-use super::{Arrived, Desk, MAX_STREAMS, Rails, connect};
+use super::{AcceptedSession, MAX_STREAMS, Rails, StreamRegistry, connect};
 use crate::carrier::tls::{self, ALPN_HTTP, ALPN_JOIN, ALPN_WIRE, SERVED};
 use crate::multistream::topology::{Card, Topology, Units};
 use crate::{ClientHandle, Flow, Identity, Link, Operation, Receiver, Trust, Watch, carrier::tcp};
@@ -64,7 +64,7 @@ async fn serve(link: Link, flows: Arc<Mutex<Vec<Arc<dyn Flow>>>>) -> Result<()> 
 struct Server {
     address: SocketAddr,
     trust: Trust,
-    desk: Desk,
+    registry: StreamRegistry,
     flows: Arc<Mutex<Vec<Arc<dyn Flow>>>>,
     /// How each further stream ended.
     ends: Arc<Mutex<Vec<Result<()>>>>,
@@ -73,39 +73,46 @@ struct Server {
 
 impl Server {
     async fn start(protocols: &[&[u8]]) -> Self {
-        Self::with(protocols, Desk::default()).await
+        Self::with(protocols, StreamRegistry::default()).await
     }
 
-    async fn with(protocols: &[&[u8]], desk: Desk) -> Self {
+    async fn with(protocols: &[&[u8]], registry: StreamRegistry) -> Self {
         let identity = Identity::self_signed(&["localhost".into()]).expect("an identity");
         let config = identity.server_config(protocols).expect("an identity");
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
         let (flows, ends) = (Arc::<Mutex<Vec<_>>>::default(), Arc::<Mutex<Vec<_>>>::default());
         let mut tasks = JoinSet::new();
-        let (counter, noted, told) = (desk.clone(), Arc::clone(&flows), Arc::clone(&ends));
+        let (counter, noted, told) = (registry.clone(), Arc::clone(&flows), Arc::clone(&ends));
         tasks.spawn(async move {
             let mut sessions = JoinSet::new();
             while let Ok((stream, peer)) = listener.accept().await {
-                let (config, desk) = (Arc::clone(&config), counter.clone());
+                let (config, registry) = (Arc::clone(&config), counter.clone());
                 let (flows, ends) = (Arc::clone(&noted), Arc::clone(&told));
                 sessions.spawn(async move {
                     let watch = Watch::on(&stream);
                     tcp::prepare(&stream)?;
                     let session = tls::accept(stream, config).await?;
-                    match desk.arrive(session, watch, peer.to_string()).await? {
-                        Arrived::Link(link) => serve(link, flows).await,
-                        Arrived::Stream(stream) => {
+                    match registry.accept(session, watch, peer.to_string()).await? {
+                        AcceptedSession::Link(link) => serve(link, flows).await,
+                        AcceptedSession::Stream(stream) => {
                             let end = stream.run().await;
                             ends.lock().expect("no panic").push(end);
                             Ok(())
                         }
-                        Arrived::Other(_) => Err(Error::invalid("expected the wire")),
+                        AcceptedSession::Other(_) => Err(Error::invalid("expected the wire")),
                     }
                 });
             }
         });
-        Self { address, trust: Trust::Fingerprint(identity.fingerprint()), desk, flows, ends, _tasks: tasks }
+        Self {
+            address,
+            trust: Trust::Fingerprint(identity.fingerprint()),
+            registry,
+            flows,
+            ends,
+            _tasks: tasks,
+        }
     }
 
     fn flow(&self) -> Arc<dyn Flow> {
@@ -387,7 +394,7 @@ async fn only_the_other_end_of_the_first_stream_can_join_it_and_only_so_often() 
     assert_eq!(knock(&server, &[7; TICKET_BYTES]).await, None, "of no link");
     let client = Client::connect(server.address, &server.trust, 2).await;
     joined(&server, &client, 2).await;
-    let tickets = server.desk.tickets();
+    let tickets = server.registry.tickets();
     assert_eq!(tickets.len(), 1);
     let mut forged = tickets[0].clone();
     *forged.last_mut().unwrap() ^= 1;
@@ -398,7 +405,7 @@ async fn only_the_other_end_of_the_first_stream_can_join_it_and_only_so_often() 
     }
     assert_eq!(knock(&server, &tickets[0]).await, None, "one too many");
     drop(client);
-    until("the link's place to be given back", || server.desk.tickets().is_empty()).await;
+    until("the link's place to be given back", || server.registry.tickets().is_empty()).await;
     assert_eq!(knock(&server, &tickets[0]).await, None, "of a link that is over");
     until("its streams to end", || server.ends.lock().unwrap().len() == MAX_STREAMS as usize - 1).await;
 }
@@ -409,24 +416,24 @@ async fn who_was_not_let_in_is_joined_by_nobody() {
     let config = identity.server_config(&SERVED).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
-    let (desk, trust) = (Desk::default(), Trust::Fingerprint(identity.fingerprint()));
+    let (registry, trust) = (StreamRegistry::default(), Trust::Fingerprint(identity.fingerprint()));
     let accepting = async {
         let (stream, _) = listener.accept().await.unwrap();
         let session = tls::accept(stream, config).await.unwrap();
-        desk.arrive(session, None, "client".into()).await.unwrap()
+        registry.accept(session, None, "client".into()).await.unwrap()
     };
     let (ours, arrived) = tokio::join!(connect("127.0.0.1", port, &trust, 4, Rails::default()), accepting);
-    let Arrived::Link(theirs) = arrived else { panic!("expected a link") };
+    let AcceptedSession::Link(theirs) = arrived else { panic!("expected a link") };
     let mut tasks = JoinSet::new();
     let (client, driver) = crate::connect(ours.unwrap(), ClientConfig::default()).unwrap();
     tasks.spawn(driver);
     let (connection, driver) = crate::serve(theirs, ServerConfig::default()).unwrap();
     tasks.spawn(driver);
     connection.hello().await.unwrap();
-    assert!(desk.tickets().is_empty());
+    assert!(registry.tickets().is_empty());
     connection.refuse(Error::new(ErrorKind::Denied, "expected another token"));
     assert_eq!(client.welcomed().await.unwrap_err().kind(), ErrorKind::Denied);
-    assert!(desk.tickets().is_empty());
+    assert!(registry.tickets().is_empty());
 }
 
 #[tokio::test]
@@ -447,7 +454,7 @@ async fn peers_that_know_one_stream_work_with_one() {
         .unwrap();
     assert_eq!(replies.next_item().await.unwrap().unwrap().bulk, pattern(0, 70_000));
     assert_eq!(server.flow().statistics().streams, 1);
-    assert!(server.desk.tickets().is_empty(), "nothing can join it");
+    assert!(server.registry.tickets().is_empty(), "nothing can join it");
 }
 
 #[tokio::test]
@@ -483,13 +490,17 @@ async fn further_streams_go_by_their_rails_and_what_leads_nowhere_is_done_withou
 async fn a_sender_beside_its_card_brings_the_same_bytes() {
     let card = Card { addresses: vec![[127, 0, 0, 1].into()], near: Units::from([0]) };
     let topology = Topology { cores: vec![Units::from([0]), Units::from([1])], cards: vec![card] };
-    let server = Server::with(&SERVED, Desk::on(topology)).await;
+    let server = Server::with(&SERVED, StreamRegistry::on(topology)).await;
     let client = Client::connect(server.address, &server.trust, 3).await;
     joined(&server, &client, 3).await;
-    assert_eq!(server.desk.berths().taken(), 1, "one on the core beside the card, one wherever it may");
+    assert_eq!(
+        server.registry.pinned_senders().taken(),
+        1,
+        "one on the core beside the card, one wherever it may"
+    );
     client.receive(24 * ITEM_BYTES + 3, true).await.unwrap();
     drop(client);
-    until("the core to be given back", || server.desk.berths().taken() == 0).await;
+    until("the core to be given back", || server.registry.pinned_senders().taken() == 0).await;
 }
 
 #[tokio::test]

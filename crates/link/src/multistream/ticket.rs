@@ -13,19 +13,19 @@ const NAME_BYTES: usize = 16;
 pub(super) const TICKET_BYTES: usize = NAME_BYTES + 32;
 
 /// By what a link is found; not secret by itself.
-pub(super) type Name = [u8; NAME_BYTES];
+pub(super) type LinkName = [u8; NAME_BYTES];
 
 /// Ticket of a link. Never printed.
 #[derive(Clone)]
-pub(super) struct Ticket([u8; TICKET_BYTES]);
+pub(super) struct JoinTicket([u8; TICKET_BYTES]);
 
-impl fmt::Debug for Ticket {
+impl fmt::Debug for JoinTicket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Ticket")
     }
 }
 
-impl Ticket {
+impl JoinTicket {
     /// Derives the ticket of the link whose first stream is `connection`.
     pub(super) fn of<Data>(connection: &ConnectionCommon<Data>) -> Result<Self> {
         let made = connection.export_keying_material([0; TICKET_BYTES], LABEL, None);
@@ -40,7 +40,7 @@ impl Ticket {
         &self.0
     }
 
-    pub(super) fn name(&self) -> Name {
+    pub(super) fn name(&self) -> LinkName {
         let mut name = [0; NAME_BYTES];
         name.copy_from_slice(&self.0[..NAME_BYTES]);
         name

@@ -24,7 +24,7 @@ use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use link::multistream::topology::Topology;
-use link::multistream::{Arrived, Desk};
+use link::multistream::{AcceptedSession, StreamRegistry};
 use link::{Watch, quic};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
@@ -112,7 +112,7 @@ pub struct Port {
     tls: Arc<rustls::ServerConfig>,
     connections: Connections,
     /// Links that further streams may join.
-    desk: Desk,
+    registry: StreamRegistry,
     /// Clients that this server connects to.
     waiting_clients: Vec<WaitingClient>,
     /// Routers for HTTP.
@@ -146,7 +146,7 @@ impl Port {
             udp: udp.map(UdpListener),
             tls,
             connections: Connections::new(Limits::default()),
-            desk: Topology::of_host().map_or_else(Desk::default, Desk::on),
+            registry: Topology::of_host().map_or_else(StreamRegistry::default, StreamRegistry::on),
             waiting_clients: Vec::new(),
             sites,
             service,
@@ -260,13 +260,13 @@ impl Port {
     async fn encrypted(&self, stream: TcpStream, peer: SocketAddr, slot: &Arc<ConnectionSlot>) -> Result<()> {
         let watch = Watch::on(&stream);
         let session = self.in_time(link::carrier::tls::accept(stream, Arc::clone(&self.tls))).await?;
-        match self.in_time(self.desk.arrive(session, watch, peer.to_string())).await? {
-            Arrived::Link(link) => Arc::clone(&self.service).serve(link, slot).await,
-            Arrived::Stream(stream) => {
+        match self.in_time(self.registry.accept(session, watch, peer.to_string())).await? {
+            AcceptedSession::Link(link) => Arc::clone(&self.service).serve(link, slot).await,
+            AcceptedSession::Stream(stream) => {
                 slot.join()?;
                 stream.run().await
             }
-            Arrived::Other(session) => {
+            AcceptedSession::Other(session) => {
                 let from = RequestPeer { address: peer.ip(), is_encrypted: true };
                 self.http(*session, &self.sites.all, from, peer, slot).await
             }

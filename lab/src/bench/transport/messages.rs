@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use array::{Error, Priority, Result, Urgency};
 use bytes::Bytes;
-use link::multistream::{self, Arrived, Desk, Rails};
+use link::multistream::{self, AcceptedSession, Rails, StreamRegistry};
 use link::{
     Choice, ClientHandle, Fingerprint, Flow, Identity, Item, Link, Operation, ReceiveGroup, Receiver,
     Receiving, Remembered, Trust, carrier::tcp, carrier::tls, quic,
@@ -83,7 +83,7 @@ pub async fn serve(listen: SocketAddr, ready: impl FnOnce(&MessageServerReady) -
         fingerprint: identity.fingerprint().to_string(),
     })?;
     let config = identity.server_config(&tls::SERVED)?;
-    let desk = Desk::default();
+    let registry = StreamRegistry::default();
     let mut tasks = JoinSet::new();
     let mut stock_tasks = JoinSet::new();
     tasks.spawn(blind.run());
@@ -93,8 +93,8 @@ pub async fn serve(listen: SocketAddr, ready: impl FnOnce(&MessageServerReady) -
                 tasks.spawn(async move { answer(incoming.establish().await?).await });
             }
             Ok((stream, _)) = by_tcp.accept() => {
-                let (config, desk) = (Arc::clone(&config), desk.clone());
-                tasks.spawn(async move { over_tls(stream, config, &desk).await });
+                let (config, registry) = (Arc::clone(&config), registry.clone());
+                tasks.spawn(async move { over_tls(stream, config, &registry).await });
             }
             Some(incoming) = stock.accept() => {
                 stock_tasks.spawn(stock::answer(incoming));
@@ -106,14 +106,18 @@ pub async fn serve(listen: SocketAddr, ready: impl FnOnce(&MessageServerReady) -
     }
 }
 
-async fn over_tls(stream: TcpStream, config: Arc<rustls::ServerConfig>, desk: &Desk) -> Result<()> {
+async fn over_tls(
+    stream: TcpStream,
+    config: Arc<rustls::ServerConfig>,
+    registry: &StreamRegistry,
+) -> Result<()> {
     tcp::prepare(&stream)?;
     let watch = link::Watch::on(&stream);
     let session = tls::accept(stream, config).await?;
-    match desk.arrive(session, watch, "client".to_owned()).await? {
-        Arrived::Link(link) => answer(link).await,
-        Arrived::Stream(stream) => stream.run().await,
-        Arrived::Other(_) => Err(Error::unsupported("expected the wire, found another protocol")),
+    match registry.accept(session, watch, "client".to_owned()).await? {
+        AcceptedSession::Link(link) => answer(link).await,
+        AcceptedSession::Stream(stream) => stream.run().await,
+        AcceptedSession::Other(_) => Err(Error::unsupported("expected the wire, found another protocol")),
     }
 }
 

@@ -11,10 +11,10 @@ use tokio_rustls::server::TlsStream;
 use wire::{Error, ErrorKind, Result};
 
 use super::MAX_STREAMS;
-use super::berth::Berths;
-use super::joined::{Joined, Outlet};
-use super::sending::Sending;
-use super::ticket::{Name, TICKET_BYTES, Ticket};
+use super::further_stream::{FurtherStream, JoinedStream};
+use super::pinned_sender::PinnedSenders;
+use super::sending::StreamsServer;
+use super::ticket::{JoinTicket, LinkName, TICKET_BYTES};
 use crate::carrier::broken;
 use crate::carrier::tls::{ALPN_JOIN, ALPN_STREAMS, ALPN_WIRE};
 use crate::clock::now;
@@ -25,45 +25,45 @@ use crate::{Link, Watch, carrier::tcp};
 pub const JOIN_WITHIN: Duration = Duration::from_secs(30);
 
 /// A link that streams may join.
-struct Entry {
-    ticket: Ticket,
+struct RegisteredLink {
+    ticket: JoinTicket,
     until: Instant,
     /// Streams that may still come.
     left: u32,
-    outlets: mpsc::Sender<Outlet>,
+    streams: mpsc::Sender<FurtherStream>,
 }
 
-type Entries = Arc<Mutex<HashMap<Name, Entry>>>;
+type RegisteredLinks = Arc<Mutex<HashMap<LinkName, RegisteredLink>>>;
 
 /// Links of one server that streams may join: each as long as it lives, so they are as many as its members. Clones are the
 /// same desk.
 #[derive(Clone, Default)]
-pub struct Desk {
-    entries: Entries,
-    berths: Berths,
+pub struct StreamRegistry {
+    entries: RegisteredLinks,
+    pinned_senders: PinnedSenders,
 }
 
 /// Kind of a TLS session that has arrived.
-pub enum Arrived {
+pub enum AcceptedSession {
     /// A link of its own, whether streams may join it or not.
     Link(Link),
-    /// A stream of another link. To be [run](Joined::run) as long as it lives.
-    Stream(Box<Joined>),
+    /// A stream of another link. To be [run](JoinedStream::run) as long as it lives.
+    Stream(Box<JoinedStream>),
     /// It does not speak the wire.
     Other(Box<TlsStream<TcpStream>>),
 }
 
-impl Desk {
+impl StreamRegistry {
     /// One whose further streams are sent from beside their network card, as far as `topology` knows where that is.
     #[must_use]
     pub fn on(topology: Topology) -> Self {
-        Self { entries: Entries::default(), berths: Berths::of(topology) }
+        Self { entries: RegisteredLinks::default(), pinned_senders: PinnedSenders::of(topology) }
     }
 
     /// Senders that run on a core of their own.
     #[cfg(test)]
-    pub(super) fn berths(&self) -> &Berths {
-        &self.berths
+    pub(super) fn pinned_senders(&self) -> &PinnedSenders {
+        &self.pinned_senders
     }
 
     /// Takes a session whose protocol was agreed on; of a stream that joins, waits for its ticket.
@@ -73,26 +73,31 @@ impl Desk {
     ///
     /// # Cancel safety
     /// Dropping it closes the socket.
-    pub async fn arrive(
+    pub async fn accept(
         &self,
         mut session: TlsStream<TcpStream>,
         watch: Option<Watch>,
         peer: String,
-    ) -> Result<Arrived> {
+    ) -> Result<AcceptedSession> {
         let protocol = session.get_ref().1.alpn_protocol().map(<[u8]>::to_vec);
         match protocol.as_deref() {
-            Some(ALPN_WIRE) => Ok(Arrived::Link(tcp::over_socket(session, watch, peer))),
+            Some(ALPN_WIRE) => Ok(AcceptedSession::Link(tcp::over_socket(session, watch, peer))),
             Some(ALPN_STREAMS) => {
-                let ticket = Ticket::of(session.get_ref().1)?;
-                Ok(Arrived::Link(self.first(session, watch, peer, ticket)))
+                let ticket = JoinTicket::of(session.get_ref().1)?;
+                Ok(AcceptedSession::Link(self.first(session, watch, peer, ticket)))
             }
             Some(ALPN_JOIN) => {
                 let mut shown = [0; TICKET_BYTES];
                 session.read_exact(&mut shown).await.map_err(broken)?;
-                let outlets = self.claim(&Ticket::from_bytes(shown))?;
-                Ok(Arrived::Stream(Box::new(Joined::new(session, watch, outlets, self.berths.clone()))))
+                let streams = self.claim(&JoinTicket::from_bytes(shown))?;
+                Ok(AcceptedSession::Stream(Box::new(JoinedStream::new(
+                    session,
+                    watch,
+                    streams,
+                    self.pinned_senders.clone(),
+                ))))
             }
-            _ => Ok(Arrived::Other(Box::new(session))),
+            _ => Ok(AcceptedSession::Other(Box::new(session))),
         }
     }
 
@@ -107,19 +112,19 @@ impl Desk {
         session: TlsStream<TcpStream>,
         watch: Option<Watch>,
         peer: String,
-        ticket: Ticket,
+        ticket: JoinTicket,
     ) -> Link {
-        let (outlets, arriving) = mpsc::channel(0);
-        let place = Place { entries: Arc::clone(&self.entries), name: ticket.name() };
-        let opening = Opening { entries: Arc::clone(&self.entries), ticket, outlets };
-        Sending::link(session, watch, peer, arriving, place).opening(move || opening.open())
+        let (streams, arriving) = mpsc::channel(0);
+        let registration = Registration { entries: Arc::clone(&self.entries), name: ticket.name() };
+        let opening = LinkOpening { entries: Arc::clone(&self.entries), ticket, streams };
+        StreamsServer::link(session, watch, peer, arriving, registration).opening(move || opening.open())
     }
 
     /// The link of a ticket, of which one stream less may join then.
-    fn claim(&self, shown: &Ticket) -> Result<mpsc::Sender<Outlet>> {
+    fn claim(&self, shown: &JoinTicket) -> Result<mpsc::Sender<FurtherStream>> {
         let mut entries = lock(&self.entries);
         let entry = entries.get_mut(&shown.name()).filter(|entry| entry.ticket.is(shown));
-        let may_join = |entry: &&mut Entry| entry.left > 0 && now() < entry.until;
+        let may_join = |entry: &&mut RegisteredLink| entry.left > 0 && now() < entry.until;
         let entry = entry.filter(may_join).ok_or_else(|| {
             Error::new(
                 ErrorKind::Denied,
@@ -127,42 +132,42 @@ impl Desk {
             )
         })?;
         entry.left -= 1;
-        Ok(entry.outlets.clone())
+        Ok(entry.streams.clone())
     }
 }
 
-fn lock(entries: &Entries) -> MutexGuard<'_, HashMap<Name, Entry>> {
+fn lock(entries: &RegisteredLinks) -> MutexGuard<'_, HashMap<LinkName, RegisteredLink>> {
     // Each change is one insertion or removal.
     entries.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Lets streams join a link.
-struct Opening {
-    entries: Entries,
-    ticket: Ticket,
-    outlets: mpsc::Sender<Outlet>,
+struct LinkOpening {
+    entries: RegisteredLinks,
+    ticket: JoinTicket,
+    streams: mpsc::Sender<FurtherStream>,
 }
 
-impl Opening {
+impl LinkOpening {
     /// The client was let in.
     fn open(self) {
-        let Self { entries, ticket, outlets } = self;
+        let Self { entries, ticket, streams } = self;
         let mut entries = lock(&entries);
         // Over already: its place was given back.
-        if !outlets.is_closed() {
-            let entry = Entry { until: now() + JOIN_WITHIN, left: MAX_STREAMS - 1, outlets, ticket };
+        if !streams.is_closed() {
+            let entry = RegisteredLink { until: now() + JOIN_WITHIN, left: MAX_STREAMS - 1, streams, ticket };
             entries.insert(entry.ticket.name(), entry);
         }
     }
 }
 
 /// A link's place at the desk, until dropped.
-pub(super) struct Place {
-    entries: Entries,
-    name: Name,
+pub(super) struct Registration {
+    entries: RegisteredLinks,
+    name: LinkName,
 }
 
-impl Drop for Place {
+impl Drop for Registration {
     fn drop(&mut self) {
         lock(&self.entries).remove(&self.name);
     }

@@ -13,7 +13,7 @@ use wire::limits::DEAD_AFTER;
 use wire::{Error, ErrorKind, Message, Result, Retry};
 
 use super::TAKEN;
-use super::berth::Berths;
+use super::pinned_sender::PinnedSenders;
 use crate::Watch;
 use crate::carrier::tcp_flow::TcpFlow;
 use crate::carrier::{broken, ended};
@@ -24,7 +24,7 @@ const LAST_WORDS_WITHIN: Duration = Duration::from_secs(1);
 const LOOK_EVERY: Duration = Duration::from_secs(10);
 
 /// The link's end of a stream: takes one message while another one is written.
-pub(super) struct Outlet {
+pub(super) struct FurtherStream {
     pub(super) messages: mpsc::Sender<Message>,
     /// Cancelled when the stream has ended.
     pub(super) ended: oneshot::Receiver<()>,
@@ -32,21 +32,21 @@ pub(super) struct Outlet {
 }
 
 /// A stream that has shown its ticket and is not taken yet. Dropping it closes the socket.
-pub struct Joined {
+pub struct JoinedStream {
     session: TlsStream<TcpStream>,
     watch: Option<Watch>,
-    outlets: mpsc::Sender<Outlet>,
-    berths: Berths,
+    streams: mpsc::Sender<FurtherStream>,
+    pinned_senders: PinnedSenders,
 }
 
-impl Joined {
+impl JoinedStream {
     pub(super) fn new(
         session: TlsStream<TcpStream>,
         watch: Option<Watch>,
-        outlets: mpsc::Sender<Outlet>,
-        berths: Berths,
+        streams: mpsc::Sender<FurtherStream>,
+        pinned_senders: PinnedSenders,
     ) -> Self {
-        Self { session, watch, outlets, berths }
+        Self { session, watch, streams, pinned_senders }
     }
 
     /// Takes the stream and sends on it until its link ends.
@@ -58,8 +58,8 @@ impl Joined {
     /// Dropping it breaks the stream.
     pub async fn run(self) -> Result<()> {
         let local = self.session.get_ref().0.local_addr().ok();
-        match local.and_then(|local| self.berths.take(local.ip())) {
-            Some(berth) => berth.run(self.send()).await,
+        match local.and_then(|local| self.pinned_senders.take(local.ip())) {
+            Some(sender) => sender.run(self.send()).await,
             None => self.send().await,
         }
     }
@@ -70,8 +70,8 @@ impl Joined {
         let (messages, queue) = mpsc::channel(0);
         let (mut alive, ended_with_it) = oneshot::channel();
         let flow = self.watch.as_ref().map(Watch::flow);
-        let outlet = Outlet { messages, ended: ended_with_it, flow };
-        self.outlets.try_send(outlet).map_err(|_| ended())?;
+        let stream = FurtherStream { messages, ended: ended_with_it, flow };
+        self.streams.try_send(stream).map_err(|_| ended())?;
         tokio::select! {
             done = send_all(&mut self.session, queue) => done,
             error = silence(self.watch.as_ref()) => Err(error),

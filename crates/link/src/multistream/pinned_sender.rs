@@ -13,24 +13,24 @@ use crate::multistream::topology::{Topology, Units};
 
 /// The cores that senders may have, one each. Clones are the same ones.
 #[derive(Clone, Default)]
-pub(super) struct Berths(Arc<Shared>);
+pub(super) struct PinnedSenders(Arc<PinnedCores>);
 
 #[derive(Default)]
-struct Shared {
+struct PinnedCores {
     topology: Topology,
     /// Cores that have a sender.
     taken: Mutex<BTreeSet<usize>>,
 }
 
 /// A core, until dropped.
-pub(super) struct Berth {
+pub(super) struct PinnedSender {
     core: usize,
-    shared: Arc<Shared>,
+    shared: Arc<PinnedCores>,
 }
 
-impl Berths {
+impl PinnedSenders {
     pub(super) fn of(topology: Topology) -> Self {
-        Self(Arc::new(Shared { topology, taken: Mutex::default() }))
+        Self(Arc::new(PinnedCores { topology, taken: Mutex::default() }))
     }
 
     /// How many are taken.
@@ -40,15 +40,15 @@ impl Berths {
     }
 
     /// A free core beside the card of this address; none where there is none, or it would not help.
-    pub(super) fn take(&self, local: IpAddr) -> Option<Berth> {
+    pub(super) fn take(&self, local: IpAddr) -> Option<PinnedSender> {
         let beside = self.0.topology.beside(local);
         let mut taken = self.0.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let core = beside.into_iter().find(|core| taken.insert(*core))?;
-        Some(Berth { core, shared: Arc::clone(&self.0) })
+        Some(PinnedSender { core, shared: Arc::clone(&self.0) })
     }
 }
 
-impl Berth {
+impl PinnedSender {
     fn units(&self) -> &Units {
         &self.shared.topology.cores[self.core]
     }
@@ -77,7 +77,7 @@ impl Berth {
     }
 }
 
-impl Drop for Berth {
+impl Drop for PinnedSender {
     fn drop(&mut self) {
         self.shared.taken.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.core);
     }
@@ -107,10 +107,10 @@ mod tests {
 
     #[tokio::test]
     async fn each_core_has_one_sender_which_runs_there_and_gives_it_back() {
-        let berths = Berths::of(two_pieces());
+        let senders = PinnedSenders::of(two_pieces());
         let local = IpAddr::from([127, 0, 0, 1]);
-        let berth = berths.take(local).unwrap();
-        assert!(berths.take(local).is_none() && berths.take([10, 0, 0, 1].into()).is_none());
+        let sender = senders.take(local).unwrap();
+        assert!(senders.take(local).is_none() && senders.take([10, 0, 0, 1].into()).is_none());
         let (told, place) = oneshot::channel();
         let sending = async move {
             #[cfg(target_os = "linux")]
@@ -120,18 +120,18 @@ mod tests {
             .unwrap();
             Err(Error::cancelled())
         };
-        assert_eq!(berth.run(sending).await, Err(Error::cancelled()));
+        assert_eq!(sender.run(sending).await, Err(Error::cancelled()));
         assert!(place.await.unwrap(), "it runs on the first core alone");
-        assert_eq!(berths.taken(), 0);
+        assert_eq!(senders.taken(), 0);
     }
 
     #[tokio::test]
     async fn a_sender_ends_with_whoever_waits_for_it() {
-        let berths = Berths::of(two_pieces());
-        let berth = berths.take([127, 0, 0, 1].into()).unwrap();
-        let waiting = berth.run(std::future::pending());
+        let senders = PinnedSenders::of(two_pieces());
+        let sender = senders.take([127, 0, 0, 1].into()).unwrap();
+        let waiting = sender.run(std::future::pending());
         assert!(tokio::time::timeout(std::time::Duration::from_millis(20), waiting).await.is_err());
-        while berths.taken() > 0 {
+        while senders.taken() > 0 {
             tokio::time::sleep(std::time::Duration::from_millis(1)).await;
         }
     }
