@@ -25,7 +25,9 @@ pub use flow::holder_limiter::{HolderLimiter, HolderPermit};
 pub use frames::batch::{Answer, Requests, WholeItem};
 pub use frames::codec::{Reader, Writer};
 pub use frames::deframer::{Cut, Deframer};
-pub use frames::frame::{Chunk, ChunkHead, Frame, Hello, ItemHead, Message, OpId, Request, Said, Welcome};
+pub use frames::frame::{
+    Chunk, ChunkHead, Frame, Hello, ItemHead, Message, MessageContent, OpId, Request, Welcome,
+};
 pub use frames::numbered::Numbered;
 pub use frames::part::Part;
 pub use limits::MAX_FRAME_BYTES;

@@ -11,8 +11,8 @@ use bytes::Bytes;
 use corridor_wire as wire;
 use proptest::prelude::*;
 use wire::{
-    Answer, Chunk, Client, ClientConfig, ClientEvent, Frame, ItemHead, Machine, OpId, Part, Said, Server,
-    ServerConfig, ServerEvent, WholeItem,
+    Answer, Chunk, Client, ClientConfig, ClientEvent, Frame, ItemHead, Machine, MessageContent, OpId, Part,
+    Server, ServerConfig, ServerEvent, WholeItem,
 };
 
 const WINDOW_BYTES: u64 = 1 << 20;
@@ -104,12 +104,14 @@ impl Pair {
     /// As a carrier does that brings the bulk of large items apart.
     fn send_to_client(&mut self) {
         while let Some(message) = self.server.poll_transmit(self.now) {
-            match message.said() {
-                Some(Said::Item(head)) => {
+            match message.content() {
+                Some(MessageContent::Item(head)) => {
                     self.heads.insert(head.op, head);
                     self.frames.push_back(message.into_bytes());
                 }
-                Some(Said::Chunk(chunk)) if self.heads[&chunk.op].bulk_bytes >= LEAST_APART_BYTES => {
+                Some(MessageContent::Chunk(chunk))
+                    if self.heads[&chunk.op].bulk_bytes >= LEAST_APART_BYTES =>
+                {
                     let (mut offset, mut rest) = (chunk.offset, chunk.bytes);
                     while !rest.is_empty() {
                         let size = (1 + self.below(400)).min(rest.len());

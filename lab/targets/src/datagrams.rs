@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use link::datagram::{LEAST_DATAGRAM_BYTES, MAX_RUNS, Packet, Receiver, Record, Sender};
-use wire::{Chunk, ItemHead, OpId, Said};
+use wire::{Chunk, ItemHead, MessageContent, OpId};
 
 /// Bytes of the item that the sender has from the start.
 const ITEM_BYTES: u64 = 20_000;
@@ -50,8 +50,11 @@ fn sender() -> Sender {
     let op = OpId(7);
     let head = ItemHead { op, item: 0, body: Bytes::new(), bulk_bytes: ITEM_BYTES, bulk_crc32c: 0 };
     let bytes = Bytes::from(vec![0; usize::try_from(ITEM_BYTES).unwrap_or_default()]);
-    sender.take(Said::Item(head));
-    assert!(sender.take(Said::Chunk(Chunk { op, item: 0, offset: 0, bytes })), "it is large enough");
+    sender.take(MessageContent::Item(head));
+    assert!(
+        sender.take(MessageContent::Chunk(Chunk { op, item: 0, offset: 0, bytes })),
+        "it is large enough"
+    );
     sender
 }
 

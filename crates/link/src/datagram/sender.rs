@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use wire::{Error, OpId, Part, Result, Said};
+use wire::{Error, MessageContent, OpId, Part, Result};
 
 use super::packet::{PARITY_HEAD_BYTES, bulk_head};
 use super::redundancy::{Encoder, GROUP, LEAST_GROUP, LENGTH_BYTES};
@@ -119,21 +119,21 @@ impl Sender {
 
     /// Looks at a message of the server; true when it is to cross by datagrams and not as it is: chunks of items that are large
     /// enough and say little else.
-    pub fn take(&mut self, said: Said) -> bool {
-        match said {
-            Said::Item(head) => self.items.begin(&head),
-            Said::Chunk(chunk) => {
+    pub fn take(&mut self, content: MessageContent) -> bool {
+        match content {
+            MessageContent::Item(head) => self.items.begin(&head),
+            MessageContent::Chunk(chunk) => {
                 let part = self.items.part(chunk);
                 if let Some(part) = part {
                     self.waiting.push_back(part);
                     return true;
                 }
             }
-            Said::Failed(op) => {
+            MessageContent::Failed(op) => {
                 self.items.forget(op);
                 self.withdraw(op);
             }
-            Said::Cancelled(_) => {}
+            MessageContent::Cancelled(_) => {}
         }
         false
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use proptest::prelude::*;
-use wire::{Chunk, ItemHead, OpId, Said};
+use wire::{Chunk, ItemHead, MessageContent, OpId};
 
 use super::sender::MAX_ANSWERED_BEFORE;
 use super::*;
@@ -88,18 +88,18 @@ impl Pair {
             bulk_bytes,
             bulk_crc32c: op,
         };
-        assert!(!self.sender.take(Said::Item(head)), "heads cross as frames too");
+        assert!(!self.sender.take(MessageContent::Item(head)), "heads cross as frames too");
         for (n, bytes) in bulk.chunks(40_000).enumerate() {
             let bytes = Bytes::copy_from_slice(bytes);
             let chunk = Chunk { op: OpId(op), item: 0, offset: n as u64 * 40_000, bytes };
-            assert!(self.sender.take(Said::Chunk(chunk)));
+            assert!(self.sender.take(MessageContent::Chunk(chunk)));
         }
         self.taken_bytes += bulk_bytes;
         self.came.insert(op, vec![None; usize::try_from(bulk_bytes).unwrap()]);
     }
 
     fn withdraw(&mut self, op: u32) {
-        assert!(!self.sender.take(Said::Failed(OpId(op))));
+        assert!(!self.sender.take(MessageContent::Failed(OpId(op))));
     }
 
     /// One millisecond: a few datagrams leave, what is due arrives.
@@ -368,10 +368,10 @@ impl Pair {
     fn push_small(&mut self, op: u32, bulk_bytes: u64) {
         let bulk_bytes = bulk_bytes.max(16 << 10);
         let head = ItemHead { op: OpId(op), item: 0, body: Bytes::new(), bulk_bytes, bulk_crc32c: 0 };
-        self.sender.take(Said::Item(head));
+        self.sender.take(MessageContent::Item(head));
         for offset in 0..bulk_bytes {
             let bytes = Bytes::from_static(b"x");
-            assert!(self.sender.take(Said::Chunk(Chunk { op: OpId(op), item: 0, offset, bytes })));
+            assert!(self.sender.take(MessageContent::Chunk(Chunk { op: OpId(op), item: 0, offset, bytes })));
         }
     }
 

@@ -7,7 +7,7 @@ use futures::channel::mpsc;
 use futures::{FutureExt, StreamExt};
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
-use wire::{Message, Result, Said};
+use wire::{Message, MessageContent, Result};
 
 use super::flow::StreamsFlow;
 use super::further_stream::FurtherStream;
@@ -93,15 +93,15 @@ impl StreamsServer {
         if self.more.is_empty() {
             return self.frames.push_back(message);
         }
-        match message.said() {
-            Some(Said::Item(head)) => self.items.begin(&head),
-            Some(Said::Failed(op)) => self.items.forget(op),
-            Some(Said::Chunk(chunk)) => {
+        match message.content() {
+            Some(MessageContent::Item(head)) => self.items.begin(&head),
+            Some(MessageContent::Failed(op)) => self.items.forget(op),
+            Some(MessageContent::Chunk(chunk)) => {
                 if let Some(part) = self.items.part(chunk) {
                     return self.parts.push_back(part.encode());
                 }
             }
-            Some(Said::Cancelled(_)) | None => {}
+            Some(MessageContent::Cancelled(_)) | None => {}
         }
         self.frames.push_back(message);
     }

@@ -15,7 +15,7 @@ use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 use quinn::{Connection, ConnectionError, RecvStream, SendDatagramError};
 use tokio::time::Sleep;
-use wire::{Error, Message, Result, Said};
+use wire::{Error, Message, MessageContent, Result};
 
 use super::adapter::SharedPace;
 use super::lanes::{CLIENT_LANES, LaneCarrier, SERVER_LANES};
@@ -203,7 +203,7 @@ impl LossySender {
 impl Carrier for LossySender {
     fn poll_send(&mut self, cx: &mut Context<'_>, outgoing: &mut VecDeque<Message>) -> Poll<Result<()>> {
         while let Some(message) = outgoing.pop_front() {
-            if !message.said().is_some_and(|said| self.sender.take(said)) {
+            if !message.content().is_some_and(|content| self.sender.take(content)) {
                 self.frames.push_back(message);
             }
         }
@@ -312,7 +312,7 @@ impl LossyReceiver {
 impl Carrier for LossyReceiver {
     fn poll_send(&mut self, cx: &mut Context<'_>, outgoing: &mut VecDeque<Message>) -> Poll<Result<()>> {
         for message in &*outgoing {
-            if let Some(Said::Cancelled(op)) = message.said() {
+            if let Some(MessageContent::Cancelled(op)) = message.content() {
                 self.lanes.tell(Record::Cancel(op).encode());
             }
         }
@@ -406,9 +406,9 @@ mod tests {
         const REPORTS: u64 = 2_000;
         let (near, far, _endpoints) = connections().await;
         let mut server = LossySender::new(far.clone(), pace(), SharedCounts::default(), None);
-        server.sender.take(Said::Item(head()));
+        server.sender.take(MessageContent::Item(head()));
         let bytes = Bytes::from_static(&[1; 4_096]);
-        server.sender.take(Said::Chunk(Chunk { op: OpId(1), item: 0, offset: 0, bytes }));
+        server.sender.take(MessageContent::Chunk(Chunk { op: OpId(1), item: 0, offset: 0, bytes }));
         assert!(server.sender.poll_datagram(now(), 1_200).is_some());
         let mut client = LaneCarrier::with_records(near, pace(), CLIENT_LANES, SERVER_LANES);
         for _ in 0..REPORTS {

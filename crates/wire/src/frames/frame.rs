@@ -210,7 +210,7 @@ pub struct Chunk {
 
 /// Meaning of a message about an answer, or about the wish for one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum MessageContent {
     /// An item begins.
     Item(ItemHead),
     /// Some of its bulk.
@@ -287,16 +287,18 @@ impl Message {
     /// Meaning of the message, if it is about an answer or about the wish for one; for carriers that bring bulk apart
     /// from the frames.
     #[must_use]
-    pub fn said(&self) -> Option<Said> {
+    pub fn content(&self) -> Option<MessageContent> {
         let mut r = Reader::new(self.framed_head.slice(Self::PREFIX_BYTES..));
         match r.u8("frame kind").ok()? {
-            kind::ITEM => ItemHead::decode(&mut r).ok().map(Said::Item),
+            kind::ITEM => ItemHead::decode(&mut r).ok().map(MessageContent::Item),
             kind::CHUNK => {
                 let ChunkHead { op, item, offset } = ChunkHead::decode(r.rest()).ok()?;
-                self.bulk.first().map(|bytes| Said::Chunk(Chunk { op, item, offset, bytes: bytes.clone() }))
+                self.bulk
+                    .first()
+                    .map(|bytes| MessageContent::Chunk(Chunk { op, item, offset, bytes: bytes.clone() }))
             }
-            kind::FAILED => op(&mut r).ok().map(Said::Failed),
-            kind::CANCEL => op(&mut r).ok().map(Said::Cancelled),
+            kind::FAILED => op(&mut r).ok().map(MessageContent::Failed),
+            kind::CANCEL => op(&mut r).ok().map(MessageContent::Cancelled),
             _ => None,
         }
     }
