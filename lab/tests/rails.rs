@@ -10,7 +10,7 @@ use std::time::Duration;
 use array::{Error, Priority, Result, Urgency};
 use bytes::Bytes;
 use link::multistream::{AcceptedSession, StreamRegistry, connect};
-use link::{Fingerprint, Identity, Link, Operation, Receiver, Trust, Watch, carrier::tcp, carrier::tls};
+use link::{Fingerprint, Identity, Link, Operation, ReadSink, Trust, Watch, carrier::tcp, carrier::tls};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -161,7 +161,7 @@ struct Compares {
     left: u64,
 }
 
-impl Receiver for Compares {
+impl ReadSink for Compares {
     fn item(&mut self, _: u32, _: Bytes, bulk_bytes: u64) -> Result<()> {
         assert_eq!(bulk_bytes, ITEM_BYTES);
         Ok(())

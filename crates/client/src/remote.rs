@@ -13,7 +13,7 @@ use array::{
 use bytes::Bytes;
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{self, Stream, StreamExt, TryStreamExt};
-use link::{Asking, ClientHandle, Receiver};
+use link::{ClientHandle, ReadSink, SinkRequest};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use wire::compression::Compressed;
@@ -272,9 +272,9 @@ impl RemoteSource {
         let asking = move |(n, into): (usize, Region)| {
             let (_, request) = &requests[n];
             let expected_bytes = into.size_bytes() as u64;
-            let receiver = Box::new(ReadSink::counted(into, Arc::clone(&tally)));
+            let sink = Box::new(ReadSink::counted(into, Arc::clone(&tally)));
             let urgency = Urgency::of(request.priority);
-            Asking { parameters: parameters(&dataset, request), urgency, expected_bytes, receiver }
+            SinkRequest { parameters: parameters(&dataset, request), urgency, expected_bytes, sink }
         };
         let refused = Arc::new(Mutex::new(Vec::new()));
         let (busy, this) = (Arc::clone(&refused), self.clone());
@@ -381,7 +381,7 @@ impl BlockCollector {
     }
 }
 
-impl Receiver for BlockCollector {
+impl ReadSink for BlockCollector {
     fn item(&mut self, item: u32, body: Bytes, bulk_bytes: u64) -> Result<()> {
         let (body, how) = BlockBody::decode_with(body)?;
         let expected = if body == BlockBody::NotCovered { 0 } else { self.expected_bytes };

@@ -47,11 +47,11 @@ mod server;
 pub use carrier::tcp_flow::Watch;
 pub use carrier::tls::{Fingerprint, Identity, Trust};
 pub use carrier::{Carrier, Link, Received};
-pub use client::in_order::Ordered;
-pub use client::many_requests::{Many, Said};
-pub use client::read_sink::{Counts, Receiver, Receiving};
-pub use client::read_sinks::Asking;
+pub use client::in_order::OrderedRequests;
+pub use client::read_sink::{ReadHandle, ReadSink, ReceiveCounts};
+pub use client::read_sinks::SinkRequest;
 pub use client::receive_group::ReceiveGroup;
+pub use client::request_set::{OpEvent, RequestSet};
 pub use client::stream::OpStream;
 pub use client::{
     ClientHandle, ClientWatch, Item, MAX_WAITING_BODY_BYTES, MAX_WAITING_REPLIES, OWN_BODY_BYTES,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use array::{Error, Priority, Region, Result};
 use bytes::Bytes;
-use link::{Item, Receiver, Reply};
+use link::{Item, ReadSink, Reply};
 use parking_lot::Mutex;
 use wire::compression::Compressed;
 use wire::ops::{Piece, ReadBody, Rows};
@@ -111,7 +111,7 @@ impl ReadSink {
     }
 }
 
-impl Receiver for ReadSink {
+impl ReadSink for ReadSink {
     fn item(&mut self, item: u32, body: Bytes, bulk_bytes: u64) -> Result<()> {
         if bulk_bytes == 0 {
             return Err(Error::corrupt("expected pieces with data in them, found one without"));

@@ -5,31 +5,31 @@ use std::collections::{HashMap, VecDeque};
 use bytes::Bytes;
 use wire::{OpId, Result, Urgency};
 
-use crate::client::many_requests::{Many, Said};
+use crate::client::request_set::{OpEvent, RequestSet};
 
-/// [`Many`] with a sequencer: news of an operation are given when all those asked before it have ended.
+/// [`RequestSet`] with a sequencer: news of an operation are given when all those asked before it have ended.
 ///
 /// What comes early is held here, and its credit given back, or the first one could wait for ever: so ask no more ahead
 /// than may be held.
 #[derive(Debug)]
-pub struct Ordered {
-    many: Many,
+pub struct OrderedRequests {
+    requests: RequestSet,
     /// Operations that were not given to their end, in the order they were asked.
     order: VecDeque<OpId>,
-    early: HashMap<OpId, Vec<Said>>,
-    news: Vec<(OpId, Said)>,
+    early: HashMap<OpId, Vec<OpEvent>>,
+    news: Vec<(OpId, OpEvent)>,
 }
 
-impl Many {
+impl RequestSet {
     /// Answers in the order of asking.
     #[must_use]
-    pub fn ordered(self) -> Ordered {
-        Ordered { many: self, order: VecDeque::new(), early: HashMap::new(), news: Vec::new() }
+    pub fn ordered(self) -> OrderedRequests {
+        OrderedRequests { requests: self, order: VecDeque::new(), early: HashMap::new(), news: Vec::new() }
     }
 }
 
-impl Ordered {
-    /// See [`Many::request`].
+impl OrderedRequests {
+    /// See [`RequestSet::request`].
     ///
     /// # Errors
     /// As there.
@@ -39,7 +39,7 @@ impl Ordered {
         parameters: &mut VecDeque<Bytes>,
         urgency: Urgency,
     ) -> Result<Vec<OpId>> {
-        let ops = self.many.request(name, parameters, urgency)?;
+        let ops = self.requests.request(name, parameters, urgency)?;
         self.order.extend(&ops);
         Ok(ops)
     }
@@ -49,10 +49,10 @@ impl Ordered {
     ///
     /// # Cancel safety
     /// Safe: nothing is lost.
-    pub async fn next(&mut self, said: &mut Vec<(OpId, Said)>) -> bool {
+    pub async fn next(&mut self, said: &mut Vec<(OpId, OpEvent)>) -> bool {
         let before = said.len();
         while said.len() == before {
-            if !self.many.next(&mut self.news).await {
+            if !self.requests.next(&mut self.news).await {
                 return false;
             }
             for (op, what) in self.news.drain(..) {
@@ -64,10 +64,10 @@ impl Ordered {
     }
 
     /// Appends the news of the first operation to `said`; if it has ended, continues with the operations after it.
-    fn give(&mut self, said: &mut Vec<(OpId, Said)>) {
+    fn give(&mut self, said: &mut Vec<(OpId, OpEvent)>) {
         while let Some(&op) = self.order.front() {
             said.extend(self.early.remove(&op).into_iter().flatten().map(|what| (op, what)));
-            let ended = said.last().is_some_and(|(of, what)| *of == op && !matches!(what, Said::Reply(_)));
+            let ended = said.last().is_some_and(|(of, what)| *of == op && !matches!(what, OpEvent::Reply(_)));
             if !ended {
                 return;
             }

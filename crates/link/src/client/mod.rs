@@ -1,11 +1,11 @@
 //! The asking side for applications: requests as streams of replies.
 
 pub(crate) mod in_order;
-pub(crate) mod many_requests;
 pub(crate) mod read_sink;
 pub(crate) mod read_sinks;
 pub(crate) mod receive_group;
 pub(crate) mod request_queue;
+pub(crate) mod request_set;
 pub(crate) mod stream;
 
 mod side;
@@ -20,12 +20,12 @@ use wire::{Client, ClientConfig, Error, ErrorKind, Machine, Priority, Result, Se
 
 use crate::Link;
 use crate::client::receive_group::{GroupMember, ReceiveGroup};
-use crate::client::request_queue::Ticket;
+use crate::client::request_queue::QueuePosition;
 use crate::client::stream::OpStream;
 use crate::clock::now;
 use crate::drive::{Driver, Shared, Side, drive, watch};
 
-pub(crate) use side::{Asker, ClientSide};
+pub(crate) use side::{AnswerConsumer, ClientSide};
 
 /// Replies that wait in all streams of a connection together, beyond [`OWN_REPLIES`] of each; then nothing more is
 /// received.
@@ -77,7 +77,7 @@ fn put_on(
     let flow = link.flow().filter(|_| !link.is_paced);
     let shared = Shared::new(ClientSide::new(machine, link.by_parts, member, flow));
     let driver = drive(link, Arc::clone(&shared));
-    Ok((ClientHandle(Arc::new(Owner(shared))), driver))
+    Ok((ClientHandle(Arc::new(ConnectionOwner(shared))), driver))
 }
 
 /// Some of an answer.
@@ -131,9 +131,9 @@ pub struct Item {
 }
 
 /// Closes the connection when the last handle and the last stream are gone.
-struct Owner(Arc<Shared<ClientSide>>);
+struct ConnectionOwner(Arc<Shared<ClientSide>>);
 
-impl Drop for Owner {
+impl Drop for ConnectionOwner {
     fn drop(&mut self) {
         self.0.change(|side| side.machine.close(Error::new(ErrorKind::Cancelled, "the client is done")));
     }
@@ -141,7 +141,7 @@ impl Drop for Owner {
 
 /// Observes a connection without keeping it open.
 #[derive(Clone)]
-pub struct ClientWatch(Weak<Owner>);
+pub struct ClientWatch(Weak<ConnectionOwner>);
 
 impl ClientWatch {
     /// Whether a requested answer is incomplete although everything received was taken; `None` once the connection has
@@ -150,7 +150,7 @@ impl ClientWatch {
     pub fn is_waiting(&self) -> Option<bool> {
         let owner = self.0.upgrade()?;
         owner.0.with(|side| {
-            let is_waiting = !side.askers.is_empty() && side.has_space() && side.machine.wants_frames();
+            let is_waiting = !side.consumers.is_empty() && side.has_space() && side.machine.wants_frames();
             side.ended.is_none().then_some(is_waiting)
         })
     }
@@ -164,7 +164,7 @@ impl fmt::Debug for ClientWatch {
 
 /// Asks a server for operations. Cheap to clone; the connection lives as long as a handle or a stream does.
 #[derive(Clone)]
-pub struct ClientHandle(Arc<Owner>);
+pub struct ClientHandle(Arc<ConnectionOwner>);
 
 impl fmt::Debug for ClientHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -207,14 +207,14 @@ impl ClientHandle {
 
     /// Waits until there is room for an operation of this priority, or the connection is over.
     pub(crate) async fn room(&self, priority: Priority) {
-        let ticket = self.shared().with(|side| side.waiting_for_room.ticket(priority));
-        let place = Place { client: self, ticket };
+        let position = self.shared().with(|side| side.waiting_for_room.position(priority));
+        let place = QueueGuard { client: self, position };
         poll_fn(|cx| {
             self.shared().with(|side| {
                 if side.ended.is_some() || side.machine.room(priority) > 0 {
                     return Poll::Ready(());
                 }
-                side.waiting_for_room.wait(place.ticket, cx.waker());
+                side.waiting_for_room.wait(place.position, cx.waker());
                 Poll::Pending
             })
         })
@@ -301,15 +301,15 @@ impl ClientHandle {
 }
 
 /// A place among those who wait for room. Whoever leaves it passes on what it was woken for.
-struct Place<'a> {
+struct QueueGuard<'a> {
     client: &'a ClientHandle,
-    ticket: Ticket,
+    position: QueuePosition,
 }
 
-impl Drop for Place<'_> {
+impl Drop for QueueGuard<'_> {
     fn drop(&mut self) {
         self.client.shared().with(|side| {
-            side.waiting_for_room.leave(self.ticket);
+            side.waiting_for_room.leave(self.position);
             side.give_room();
         });
     }

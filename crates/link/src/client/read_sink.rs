@@ -8,10 +8,10 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 use wire::{Error, ErrorKind, OpId, Result, Urgency};
 
-use crate::client::{Asker, ClientHandle, ClientSide, Item};
+use crate::client::{AnswerConsumer, ClientHandle, ClientSide, Item};
 
 /// Takes an answer as it arrives. Called by the connection's loop: it must not wait, and should only copy.
-pub trait Receiver: Send + 'static {
+pub trait ReadSink: Send + 'static {
     /// The head of an item.
     ///
     /// # Errors
@@ -48,31 +48,31 @@ pub trait Receiver: Send + 'static {
 }
 
 /// A receiver and how its operation ended.
-pub(crate) struct Slot {
+pub(crate) struct SinkSlot {
     /// Dropped with the end, before whoever waits is woken.
-    pub(crate) receiver: Option<Box<dyn Receiver>>,
+    pub(crate) sink: Option<Box<dyn ReadSink>>,
     pub(crate) end: Option<Result<()>>,
     pub(crate) waker: Option<Waker>,
 }
 
-impl Slot {
-    pub(crate) fn new(receiver: Box<dyn Receiver>) -> Self {
-        Self { receiver: Some(receiver), end: None, waker: None }
+impl SinkSlot {
+    pub(crate) fn new(sink: Box<dyn ReadSink>) -> Self {
+        Self { sink: Some(sink), end: None, waker: None }
     }
 
     /// The first end counts: what a receiver refused has failed, though all of it came.
     pub(crate) fn end(&mut self, end: Result<()>) {
-        let Some(mut receiver) = self.receiver.take() else { return };
-        self.end = Some(end.and_then(|()| receiver.finish()));
+        let Some(mut sink) = self.sink.take() else { return };
+        self.end = Some(end.and_then(|()| sink.finish()));
         // It lets go of where the answer went before anybody hears of the end.
-        drop(receiver);
+        drop(sink);
         self.waker.take().into_iter().for_each(Waker::wake);
     }
 }
 
 /// Counters of the bulk that has crossed a connection, from the client's view.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct ReceiveCounts {
     /// Bulk bytes that arrived and were wanted.
     pub bulk_bytes: u64,
     /// Bulk bytes that were copied from one place in memory to another after the carrier had them decrypted: into a whole
@@ -87,15 +87,15 @@ impl ClientSide {
         name: &str,
         parameters: &Bytes,
         urgency: Urgency,
-        receiver: &mut Option<Box<dyn Receiver>>,
+        sink: &mut Option<Box<dyn ReadSink>>,
     ) -> Result<Option<OpId>> {
         match self.machine.request(name, parameters.clone(), urgency) {
             Ok(op) => {
-                if receiver.as_ref().is_some_and(|receiver| receiver.takes_any_order()) {
+                if sink.as_ref().is_some_and(|sink| sink.takes_any_order()) {
                     self.machine.take_in_any_order(op);
                 }
-                let slot = receiver.take().map(|receiver| Asker::Slot(Slot::new(receiver)));
-                slot.into_iter().for_each(|slot| self.askers.insert(op, slot));
+                let slot = sink.take().map(|sink| AnswerConsumer::Sink(SinkSlot::new(sink)));
+                slot.into_iter().for_each(|slot| self.consumers.insert(op, slot));
                 Ok(Some(op))
             }
             Err(error) if error.kind() == ErrorKind::Busy => Ok(None),
@@ -103,43 +103,43 @@ impl ClientSide {
         }
     }
 
-    pub(crate) fn slot(&mut self, op: OpId) -> Option<&mut Slot> {
-        match self.askers.get_mut(op) {
-            Some(Asker::Slot(slot)) => Some(slot),
+    pub(crate) fn slot(&mut self, op: OpId) -> Option<&mut SinkSlot> {
+        match self.consumers.get_mut(op) {
+            Some(AnswerConsumer::Sink(slot)) => Some(slot),
             _ => None,
         }
     }
 
     /// True when the operation had not ended.
     pub(crate) fn close_slot(&mut self, op: OpId) -> bool {
-        let slot = self.askers.remove(op);
-        let under_way = matches!(slot, Some(Asker::Slot(slot)) if slot.receiver.is_some());
+        let slot = self.consumers.remove(op);
+        let under_way = matches!(slot, Some(AnswerConsumer::Sink(slot)) if slot.sink.is_some());
         if under_way {
             self.machine.cancel(op);
         }
         under_way
     }
 
-    pub(crate) fn counts(&self) -> Counts {
+    pub(crate) fn counts(&self) -> ReceiveCounts {
         self.counts
     }
 }
 
-/// An operation whose answer goes to a [`Receiver`]: waits for its end. Dropping it cancels the operation; the receiver is
+/// An operation whose answer goes to a [`ReadSink`]: waits for its end. Dropping it cancels the operation; the receiver is
 /// not called after that.
-pub struct Receiving {
+pub struct ReadHandle {
     op: OpId,
     client: ClientHandle,
 }
 
-impl fmt::Debug for Receiving {
+impl fmt::Debug for ReadHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Receiving({})", self.op)
+        write!(f, "ReadHandle({})", self.op)
     }
 }
 
 impl ClientHandle {
-    /// Starts an operation, as soon as there is room for it, whose answer goes to `receiver`.
+    /// Starts an operation, as soon as there is room for it, whose answer goes to `sink`.
     ///
     /// # Errors
     /// As [`request`](Self::request).
@@ -151,35 +151,34 @@ impl ClientHandle {
         name: &str,
         parameters: Bytes,
         urgency: Urgency,
-        receiver: Box<dyn Receiver>,
-    ) -> Result<Receiving> {
-        let mut receiver = Some(receiver);
+        sink: Box<dyn ReadSink>,
+    ) -> Result<ReadHandle> {
+        let mut sink = Some(sink);
         loop {
             self.room(urgency.priority).await;
-            let op =
-                self.shared().change(|side| side.request_into(name, &parameters, urgency, &mut receiver))?;
+            let op = self.shared().change(|side| side.request_into(name, &parameters, urgency, &mut sink))?;
             // None: somebody else was faster.
             if let Some(op) = op {
-                return Ok(Receiving { op, client: self.clone() });
+                return Ok(ReadHandle { op, client: self.clone() });
             }
         }
     }
 
     /// Counters of the bulk that has crossed this connection.
     #[must_use]
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> ReceiveCounts {
         self.shared().with(|side| side.counts())
     }
 }
 
-impl Receiving {
+impl ReadHandle {
     /// Changes how much it matters, also for what the server has queued already.
     pub fn adjust(&self, urgency: Urgency) {
         self.client.shared().change(|side| side.adjust(self.op, urgency));
     }
 }
 
-impl Future for Receiving {
+impl Future for ReadHandle {
     type Output = Result<()>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
@@ -196,7 +195,7 @@ impl Future for Receiving {
     }
 }
 
-impl Drop for Receiving {
+impl Drop for ReadHandle {
     fn drop(&mut self) {
         let cancelled = self.client.shared().with(|side| side.close_slot(self.op));
         if cancelled {
@@ -211,7 +210,7 @@ mod tests {
 
     struct Takes;
 
-    impl Receiver for Takes {
+    impl ReadSink for Takes {
         fn item(&mut self, _: u32, _: Bytes, _: u64) -> Result<()> {
             Ok(())
         }
@@ -227,7 +226,7 @@ mod tests {
 
     #[test]
     fn an_answer_that_was_refused_has_failed_though_its_end_comes_after() {
-        let mut slot = Slot::new(Box::new(Takes));
+        let mut slot = SinkSlot::new(Box::new(Takes));
         slot.end(Err(Error::corrupt("it cannot be restored")));
         slot.end(Ok(()));
         assert_eq!(slot.end.map(|end| end.is_err()), Some(true));

@@ -11,8 +11,8 @@ use bytes::Bytes;
 use futures::stream::{self, Stream, StreamExt};
 use wire::{Result, Urgency};
 
-use crate::client::read_sink::Receiver;
-use crate::client::{Asker, ClientHandle, ClientSide};
+use crate::client::read_sink::ReadSink;
+use crate::client::{AnswerConsumer, ClientHandle, ClientSide};
 
 /// Asked under one lock; then others get their turn.
 const ASKED_AT_ONCE: usize = 1_024;
@@ -23,7 +23,7 @@ const ENDED_FRACTION: usize = 16;
 const LEAST_UNDER_WAY: usize = 64;
 
 /// One operation to be asked.
-pub struct Asking {
+pub struct SinkRequest {
     /// Encoded as the operation says.
     pub parameters: Bytes,
     /// How much it matters.
@@ -31,18 +31,18 @@ pub struct Asking {
     /// The bulk that it is expected to answer with: no more is asked ahead than the window is good for.
     pub expected_bytes: u64,
     /// Receiver of its answer.
-    pub receiver: Box<dyn Receiver>,
+    pub sink: Box<dyn ReadSink>,
 }
 
-impl fmt::Debug for Asking {
+impl fmt::Debug for SinkRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Asking({} bytes of parameters)", self.parameters.len())
+        write!(f, "SinkRequest({} bytes of parameters)", self.parameters.len())
     }
 }
 
 /// How those have ended whose asker has not heard it yet.
 #[derive(Default)]
-pub(crate) struct Ends {
+pub(crate) struct EndedRequests {
     ended: Vec<(usize, Result<()>)>,
     pub(crate) under_way: usize,
     /// Bulk expected of those under way.
@@ -50,7 +50,7 @@ pub(crate) struct Ends {
     waker: Option<Waker>,
 }
 
-impl Ends {
+impl EndedRequests {
     /// One that is under way.
     pub(crate) fn begin(&mut self, expected_bytes: u64) {
         self.under_way += 1;
@@ -68,9 +68,9 @@ impl Ends {
 
 impl ClientSide {
     pub(crate) fn open_group(&mut self) -> u64 {
-        self.last_many += 1;
-        self.groups.insert(self.last_many, Ends::default());
-        self.last_many
+        self.last_set += 1;
+        self.groups.insert(self.last_set, EndedRequests::default());
+        self.last_set
     }
 
     /// Starts operations, as many as there is room for and as are good for two windows of bulk; `next` is the number of
@@ -81,12 +81,12 @@ impl ClientSide {
         group: u64,
         next: &mut usize,
         name: &str,
-        asks: &mut VecDeque<Asking>,
+        requests: &mut VecDeque<SinkRequest>,
     ) {
-        let Self { machine, askers, groups, ended, .. } = self;
-        let (Some(ends), Some(first)) = (groups.get_mut(&group), asks.front()) else { return };
+        let Self { machine, consumers, groups, ended, .. } = self;
+        let (Some(ends), Some(first)) = (groups.get_mut(&group), requests.front()) else { return };
         let most_bytes = machine.window_bytes().saturating_mul(2);
-        let is_full = |ends: &Ends, parts: usize| {
+        let is_full = |ends: &EndedRequests, parts: usize| {
             let is_ahead = ends.expected_bytes + most_bytes / parts as u64 > most_bytes;
             ends.under_way >= LEAST_UNDER_WAY && is_ahead
         };
@@ -94,12 +94,12 @@ impl ClientSide {
         if ended.is_none() && (!has_room || is_full(ends, ENDED_FRACTION)) {
             return;
         }
-        while let Some(Asking { urgency, .. }) = asks.front() {
+        while let Some(SinkRequest { urgency, .. }) = requests.front() {
             let must_wait = is_full(ends, usize::MAX) || machine.room(urgency.priority) == 0;
             if must_wait && ended.is_none() {
                 return;
             }
-            let Some(Asking { parameters, urgency, receiver, expected_bytes }) = asks.pop_front() else {
+            let Some(SinkRequest { parameters, urgency, sink, expected_bytes }) = requests.pop_front() else {
                 return;
             };
             let requested = machine.request(name, parameters, urgency);
@@ -108,75 +108,81 @@ impl ClientSide {
             ends.begin(expected_bytes);
             match requested {
                 Ok(op) => {
-                    if receiver.takes_any_order() {
+                    if sink.takes_any_order() {
                         machine.take_in_any_order(op);
                     }
-                    askers.insert(op, Asker::Grouped { group, number, expected_bytes, receiver });
+                    consumers.insert(op, AnswerConsumer::InGroup { group, number, expected_bytes, sink });
                 }
                 Err(error) => {
-                    drop(receiver);
+                    drop(sink);
                     ends.add(number, expected_bytes, Err(error));
                 }
             }
         }
     }
 
-    pub(crate) fn ends(&mut self, group: u64) -> Option<&mut Ends> {
+    pub(crate) fn ends(&mut self, group: u64) -> Option<&mut EndedRequests> {
         self.groups.get_mut(&group)
     }
 
     pub(crate) fn close_group(&mut self, group: u64) {
         if self.groups.remove(&group).is_some_and(|ends| ends.under_way > 0) {
-            self.cancel_all(|asker| matches!(asker, Asker::Grouped { group: of, .. } if *of == group));
+            self.cancel_all(
+                |consumer| matches!(consumer, AnswerConsumer::InGroup { group: of, .. } if *of == group),
+            );
         }
     }
 }
 
 impl ClientHandle {
-    /// Runs one operation for each of `asks`, as soon as there is room for it. Gives the end of each as it comes, with its
-    /// number in the order of `asks`; one that cannot be asked ends with the reason. Dropping the stream cancels what is
+    /// Runs one operation for each of `requests`, as soon as there is room for it. Gives the end of each as it comes, with its
+    /// number in the order of `requests`; one that cannot be asked ends with the reason. Dropping the stream cancels what is
     /// under way; no receiver is called after that.
     pub fn receive_many<A>(
         &self,
         name: &'static str,
-        asks: A,
+        requests: A,
     ) -> impl Stream<Item = (usize, Result<()>)> + use<A>
     where
-        A: Iterator<Item = Asking>,
+        A: Iterator<Item = SinkRequest>,
     {
         let id = self.shared().with(ClientSide::open_group);
-        let group = Group { id, client: self.clone() };
-        let asking = Grouped { group, name, asks, ready: VecDeque::new(), next: 0 };
-        let news = stream::unfold(asking, |mut asking| async move { Some((asking.news().await?, asking)) });
-        news.flat_map(stream::iter)
+        let group = RequestGroup { id, client: self.clone() };
+        let requests = GroupRequests { group, name, requests, ready: VecDeque::new(), next: 0 };
+        let ends =
+            stream::unfold(
+                requests,
+                |mut requests| async move { Some((requests.next_ends().await?, requests)) },
+            );
+        ends.flat_map(stream::iter)
     }
 }
 
 /// Operations that are under way; those are withdrawn when it is dropped.
-struct Group {
+struct RequestGroup {
     id: u64,
     client: ClientHandle,
 }
 
-impl Drop for Group {
+impl Drop for RequestGroup {
     fn drop(&mut self) {
         self.client.shared().change(|side| side.close_group(self.id));
     }
 }
 
-struct Grouped<A> {
-    group: Group,
+struct GroupRequests<A> {
+    group: RequestGroup,
     name: &'static str,
-    asks: A,
+    requests: A,
     /// Those that are asked next.
-    ready: VecDeque<Asking>,
+    ready: VecDeque<SinkRequest>,
     /// Number of the first of them.
     next: usize,
 }
 
-impl<A: Iterator<Item = Asking>> Grouped<A> {
+impl<A: Iterator<Item = SinkRequest>> GroupRequests<A> {
     /// Some ends; `None` when all have been given.
-    async fn news(&mut self) -> Option<Vec<(usize, Result<()>)>> {
+    async fn next_ends(&mut self) -> Option<Vec<(usize, Result<()>)>> {
         loop {
             self.ask();
             let ended = self.ended().await;
@@ -191,10 +197,10 @@ impl<A: Iterator<Item = Asking>> Grouped<A> {
 
     /// Asks what there is room for.
     fn ask(&mut self) {
-        let Self { group, name, asks, ready, next } = self;
+        let Self { group, name, requests, ready, next } = self;
         loop {
             if ready.is_empty() {
-                ready.extend(asks.by_ref().take(ASKED_AT_ONCE));
+                ready.extend(requests.by_ref().take(ASKED_AT_ONCE));
             }
             if ready.is_empty() {
                 return;
@@ -208,7 +214,7 @@ impl<A: Iterator<Item = Asking>> Grouped<A> {
 
     /// Waits until some have ended; none when none is under way.
     async fn ended(&mut self) -> Vec<(usize, Result<()>)> {
-        let Group { id, client } = &self.group;
+        let RequestGroup { id, client } = &self.group;
         poll_fn(|cx| {
             client.shared().with(|side| {
                 let Some(ends) = side.ends(*id) else { return Poll::Ready(Vec::new()) };

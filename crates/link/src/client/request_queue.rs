@@ -8,26 +8,26 @@ use std::task::Waker;
 use wire::Priority;
 
 /// Smaller is sooner; the second part is unique.
-pub(crate) type Ticket = (Reverse<u8>, u64);
+pub(crate) type QueuePosition = (Reverse<u8>, u64);
 
 #[derive(Default)]
-pub(crate) struct Waiting {
+pub(crate) struct WaitingCallers {
     tickets: u64,
-    wakers: BTreeMap<Ticket, Waker>,
+    wakers: BTreeMap<QueuePosition, Waker>,
 }
 
-impl Waiting {
-    pub(crate) fn ticket(&mut self, priority: Priority) -> Ticket {
+impl WaitingCallers {
+    pub(crate) fn position(&mut self, priority: Priority) -> QueuePosition {
         self.tickets += 1;
         (Reverse(priority.tier), self.tickets)
     }
 
-    pub(crate) fn wait(&mut self, ticket: Ticket, waker: &Waker) {
-        self.wakers.insert(ticket, waker.clone());
+    pub(crate) fn wait(&mut self, position: QueuePosition, waker: &Waker) {
+        self.wakers.insert(position, waker.clone());
     }
 
-    pub(crate) fn leave(&mut self, ticket: Ticket) {
-        self.wakers.remove(&ticket);
+    pub(crate) fn leave(&mut self, position: QueuePosition) {
+        self.wakers.remove(&position);
     }
 
     /// Wakes as many as `room` says that a tier has; a higher tier never has less.

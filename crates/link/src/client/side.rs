@@ -1,6 +1,6 @@
 //! State of a client's operations: who asked for each, and which parts of their answers the application has not taken
 //! yet. The methods that only one kind of asker needs are defined in that asker's module:
-//! [`Receiving`](crate::Receiving), [`Many`](crate::Many), [`receive_many`](crate::ClientHandle::receive_many).
+//! [`ReadHandle`](crate::ReadHandle), [`RequestSet`](crate::RequestSet), [`receive_many`](crate::ClientHandle::receive_many).
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -14,24 +14,24 @@ use wire::{
 };
 
 use super::{Item, MAX_WAITING_BODY_BYTES, MAX_WAITING_REPLIES, OWN_BODY_BYTES, OWN_REPLIES, Reply};
-use crate::client::many_requests::{self, Said};
-use crate::client::read_sink::{Counts, Receiver, Slot};
-use crate::client::read_sinks::Ends;
+use crate::client::read_sink::{ReadSink, ReceiveCounts, SinkSlot};
+use crate::client::read_sinks::EndedRequests;
 use crate::client::receive_group::GroupMember;
-use crate::client::request_queue::Waiting;
+use crate::client::request_queue::WaitingCallers;
+use crate::client::request_set::{self, OpEvent};
 use crate::drive::Side;
 use crate::flow::Flow;
 
 /// Replies that wait to be taken from one stream, and how the operation ended.
 #[derive(Default)]
-pub(crate) struct Inbox {
+pub(crate) struct StreamInbox {
     replies: VecDeque<Reply>,
     body_bytes: usize,
     end: Option<Result<()>>,
     waker: Option<Waker>,
 }
 
-impl Inbox {
+impl StreamInbox {
     fn push(&mut self, reply: Reply) {
         self.body_bytes += reply.body_bytes();
         self.replies.push_back(reply);
@@ -79,15 +79,15 @@ impl Waits {
 }
 
 /// Asker of an operation: the consumer of its answer.
-pub(crate) enum Asker {
+pub(crate) enum AnswerConsumer {
     /// A stream of replies.
-    Stream(Inbox),
+    Stream(StreamInbox),
     /// Somebody who takes the answer where it arrives.
-    Slot(Slot),
+    Sink(SinkSlot),
     /// One of many operations whose answers come by one stream.
-    OneOf(u64),
+    InSet(u64),
     /// One of many operations whose answers are taken where they arrive: of which group, and which one of it.
-    Grouped { group: u64, number: usize, expected_bytes: u64, receiver: Box<dyn Receiver> },
+    InGroup { group: u64, number: usize, expected_bytes: u64, sink: Box<dyn ReadSink> },
 }
 
 pub(crate) struct ClientSide {
@@ -99,12 +99,12 @@ pub(crate) struct ClientSide {
     flow: Option<Arc<dyn Flow>>,
     /// Round trips of the window, and packets received after gaps, at the last look.
     looked: (u64, u64),
-    pub(crate) askers: Numbered<Asker>,
-    pub(crate) counts: Counts,
-    pub(crate) manys: HashMap<u64, many_requests::Inbox>,
-    pub(crate) groups: HashMap<u64, Ends>,
+    pub(crate) consumers: Numbered<AnswerConsumer>,
+    pub(crate) counts: ReceiveCounts,
+    pub(crate) request_sets: HashMap<u64, request_set::SetInbox>,
+    pub(crate) groups: HashMap<u64, EndedRequests>,
     /// Number of the newest of the two above.
-    pub(crate) last_many: u64,
+    pub(crate) last_set: u64,
     /// Waiting replies of all streams together, beyond the room that each stream has for itself.
     waits: Waits,
     pub(crate) welcome: Option<Welcome>,
@@ -112,7 +112,7 @@ pub(crate) struct ClientSide {
     /// Those who wait for the welcome or the end.
     pub(crate) waiting_for_news: Vec<Waker>,
     /// Those who wait until a request is taken.
-    pub(crate) waiting_for_room: Waiting,
+    pub(crate) waiting_for_room: WaitingCallers,
 }
 
 impl ClientSide {
@@ -129,23 +129,23 @@ impl ClientSide {
             member,
             flow,
             looked: (0, 0),
-            askers: Numbered::default(),
-            counts: Counts::default(),
-            manys: HashMap::new(),
+            consumers: Numbered::default(),
+            counts: ReceiveCounts::default(),
+            request_sets: HashMap::new(),
             groups: HashMap::new(),
-            last_many: 0,
+            last_set: 0,
             waits: Waits::default(),
             welcome: None,
             ended: None,
             waiting_for_news: Vec::new(),
-            waiting_for_room: Waiting::default(),
+            waiting_for_room: WaitingCallers::default(),
         }
     }
 
     /// Starts an operation whose answer is a stream.
     pub(crate) fn request_stream(&mut self, name: &str, parameters: Bytes, urgency: Urgency) -> Result<OpId> {
         let op = self.machine.request(name, parameters, urgency)?;
-        self.askers.insert(op, Asker::Stream(Inbox::default()));
+        self.consumers.insert(op, AnswerConsumer::Stream(StreamInbox::default()));
         Ok(op)
     }
 
@@ -154,18 +154,18 @@ impl ClientSide {
         // A message was put together, or a piece of it made a value of its own; a part is one.
         self.counts.bulk_bytes += bulk_bytes;
         self.counts.copied_bytes += if self.by_parts { 0 } else { bulk_bytes };
-        let waker = match self.askers.get_mut(op) {
-            Some(Asker::Slot(_) | Asker::Grouped { .. }) => return self.receive(op, reply),
-            Some(Asker::Stream(inbox)) => {
+        let waker = match self.consumers.get_mut(op) {
+            Some(AnswerConsumer::Sink(_) | AnswerConsumer::InGroup { .. }) => return self.receive(op, reply),
+            Some(AnswerConsumer::Stream(inbox)) => {
                 self.waits.take_off(inbox.excess());
                 inbox.push(reply);
                 self.waits.add(inbox.excess());
                 &mut inbox.waker
             }
-            Some(Asker::OneOf(id)) => match self.manys.get_mut(id) {
+            Some(AnswerConsumer::InSet(id)) => match self.request_sets.get_mut(id) {
                 Some(inbox) => {
                     self.waits.add(reply.waits());
-                    inbox.said.push_back((op, Said::Reply(reply)));
+                    inbox.said.push_back((op, OpEvent::Reply(reply)));
                     &mut inbox.waker
                 }
                 None => return self.machine.grant(bulk_bytes),
@@ -178,7 +178,7 @@ impl ClientSide {
     /// The only item of an operation, and its end.
     fn post_whole(&mut self, op: OpId, whole: Item) {
         let bulk_bytes = whole.bulk.len() as u64;
-        if matches!(self.askers.get(op), Some(Asker::Stream(_)) | None) {
+        if matches!(self.consumers.get(op), Some(AnswerConsumer::Stream(_)) | None) {
             let Item { body, bulk } = whole;
             self.post(op, Reply::Item { item: 0, body, bulk_bytes });
             if bulk_bytes > 0 {
@@ -189,32 +189,32 @@ impl ClientSide {
         // It was put together with others; whoever takes it where it arrives copies it again.
         self.counts.bulk_bytes += bulk_bytes;
         self.counts.copied_bytes += bulk_bytes;
-        if let Some(Asker::OneOf(_)) = self.askers.get(op) {
-            return self.say_last(op, Said::Whole(whole));
+        if let Some(AnswerConsumer::InSet(_)) = self.consumers.get(op) {
+            return self.post_last(op, OpEvent::Whole(whole));
         }
         self.counts.copied_bytes += bulk_bytes;
         self.machine.grant(bulk_bytes);
-        let taken = self.receiver(op).map_or(Ok(()), |receiver| receiver.whole(whole));
+        let taken = self.sink(op).map_or(Ok(()), |sink| sink.whole(whole));
         self.post_end(op, taken);
     }
 
     /// Receiver of an operation whose answer is taken where it arrives; none for the other kinds of askers.
-    fn receiver(&mut self, op: OpId) -> Option<&mut Box<dyn Receiver>> {
-        match self.askers.get_mut(op)? {
-            Asker::Slot(slot) => slot.receiver.as_mut(),
-            Asker::Grouped { receiver, .. } => Some(receiver),
-            Asker::Stream(_) | Asker::OneOf(_) => None,
+    fn sink(&mut self, op: OpId) -> Option<&mut Box<dyn ReadSink>> {
+        match self.consumers.get_mut(op)? {
+            AnswerConsumer::Sink(slot) => slot.sink.as_mut(),
+            AnswerConsumer::InGroup { sink, .. } => Some(sink),
+            AnswerConsumer::Stream(_) | AnswerConsumer::InSet(_) => None,
         }
     }
 
     /// Gives bulk to whoever takes the answer where it arrives.
     fn put_to_its_place(&mut self, head: ChunkHead, bytes: &[u8], complete: bool) {
         let ChunkHead { op, item, offset } = head;
-        let Some(receiver) = self.receiver(op) else {
+        let Some(sink) = self.sink(op) else {
             return self
                 .post(op, Reply::Piece { item, offset, bytes: Bytes::copy_from_slice(bytes), complete });
         };
-        let taken = receiver.piece(item, offset, bytes, complete);
+        let taken = sink.piece(item, offset, bytes, complete);
         self.counts.bulk_bytes += bytes.len() as u64;
         self.counts.copied_bytes += bytes.len() as u64;
         self.machine.grant(bytes.len() as u64);
@@ -224,10 +224,10 @@ impl ClientSide {
     fn receive(&mut self, op: OpId, reply: Reply) {
         let bulk_bytes = reply.bulk_bytes();
         self.machine.grant(bulk_bytes);
-        let Some(receiver) = self.receiver(op) else { return };
+        let Some(sink) = self.sink(op) else { return };
         let taken = match reply {
-            Reply::Item { item, body, bulk_bytes } => receiver.item(item, body, bulk_bytes),
-            Reply::Piece { item, offset, bytes, complete } => receiver.piece(item, offset, &bytes, complete),
+            Reply::Item { item, body, bulk_bytes } => sink.item(item, body, bulk_bytes),
+            Reply::Piece { item, offset, bytes, complete } => sink.piece(item, offset, &bytes, complete),
         };
         self.counts.copied_bytes += bulk_bytes;
         self.stop_if_refused(op, taken);
@@ -241,24 +241,26 @@ impl ClientSide {
     }
 
     fn post_end(&mut self, op: OpId, end: Result<()>) {
-        match self.askers.get_mut(op) {
-            Some(Asker::Slot(slot)) => slot.end(end),
-            Some(Asker::Stream(inbox)) => {
+        match self.consumers.get_mut(op) {
+            Some(AnswerConsumer::Sink(slot)) => slot.end(end),
+            Some(AnswerConsumer::Stream(inbox)) => {
                 inbox.end = Some(end);
                 inbox.waker.take().into_iter().for_each(Waker::wake);
             }
-            Some(Asker::OneOf(_)) => self.say_last(op, end.map_or_else(Said::Failed, |()| Said::Done)),
-            Some(Asker::Grouped { .. }) => self.end_grouped(op, end),
+            Some(AnswerConsumer::InSet(_)) => {
+                self.post_last(op, end.map_or_else(OpEvent::Failed, |()| OpEvent::Done))
+            }
+            Some(AnswerConsumer::InGroup { .. }) => self.end_grouped(op, end),
             None => {}
         }
     }
 
     /// The last that is heard of one of many; nothing is kept of it.
-    fn say_last(&mut self, op: OpId, last: Said) {
-        if let Some(Asker::OneOf(id)) = self.askers.remove(op)
-            && let Some(inbox) = self.manys.get_mut(&id)
+    fn post_last(&mut self, op: OpId, last: OpEvent) {
+        if let Some(AnswerConsumer::InSet(id)) = self.consumers.remove(op)
+            && let Some(inbox) = self.request_sets.get_mut(&id)
         {
-            if let Said::Whole(Item { body, .. }) = &last {
+            if let OpEvent::Whole(Item { body, .. }) = &last {
                 self.waits.add(Waits { replies: 1, body_bytes: body.len() });
             }
             inbox.said.push_back((op, last));
@@ -268,10 +270,12 @@ impl ClientSide {
     }
 
     fn end_grouped(&mut self, op: OpId, end: Result<()>) {
-        if let Some(Asker::Grouped { group, number, expected_bytes, mut receiver }) = self.askers.remove(op) {
-            let end = end.and_then(|()| receiver.finish());
+        if let Some(AnswerConsumer::InGroup { group, number, expected_bytes, mut sink }) =
+            self.consumers.remove(op)
+        {
+            let end = end.and_then(|()| sink.finish());
             // It lets go of where the answer went before anybody hears of the end.
-            drop(receiver);
+            drop(sink);
             if let Some(ends) = self.groups.get_mut(&group) {
                 ends.add(number, expected_bytes, end);
             }
@@ -279,24 +283,26 @@ impl ClientSide {
     }
 
     /// The application has taken what one of many said, or will never.
-    pub(crate) fn account_said(&mut self, said: &Said) {
+    pub(crate) fn account_event(&mut self, said: &OpEvent) {
         match said {
-            Said::Reply(reply) => {
+            OpEvent::Reply(reply) => {
                 self.waits.take_off(reply.waits());
                 self.machine.grant(reply.bulk_bytes());
             }
-            Said::Whole(Item { body, bulk }) => {
+            OpEvent::Whole(Item { body, bulk }) => {
                 self.waits.take_off(Waits { replies: 1, body_bytes: body.len() });
                 self.machine.grant(bulk.len() as u64);
             }
-            Said::Done | Said::Failed(_) => {}
+            OpEvent::Done | OpEvent::Failed(_) => {}
         }
     }
 
     /// The next reply of a stream, and whether the driver has something to do now.
     pub(crate) fn poll_reply(&mut self, op: OpId, cx: &Context<'_>) -> (Poll<Option<Result<Reply>>>, bool) {
         let had_space = self.has_space();
-        let Some(Asker::Stream(inbox)) = self.askers.get_mut(op) else { return (Poll::Ready(None), false) };
+        let Some(AnswerConsumer::Stream(inbox)) = self.consumers.get_mut(op) else {
+            return (Poll::Ready(None), false);
+        };
         let before = inbox.excess();
         if let Some(reply) = inbox.pop() {
             self.waits.add(inbox.excess());
@@ -308,13 +314,13 @@ impl ClientSide {
             inbox.waker = Some(cx.waker().clone());
             return (Poll::Pending, false);
         };
-        self.askers.remove(op);
+        self.consumers.remove(op);
         (Poll::Ready(end.err().map(Err)), false)
     }
 
     /// Nobody listens to the answer any more; false when nobody did before.
     pub(crate) fn forget_stream(&mut self, op: OpId) -> bool {
-        let Some(Asker::Stream(inbox)) = self.askers.remove(op) else { return false };
+        let Some(AnswerConsumer::Stream(inbox)) = self.consumers.remove(op) else { return false };
         self.waits.take_off(inbox.excess());
         self.machine.grant(inbox.replies.iter().map(Reply::bulk_bytes).sum());
         true
@@ -334,8 +340,8 @@ impl ClientSide {
         self.machine.adjust(op, urgency);
     }
 
-    pub(crate) fn cancel_all(&mut self, is_one: impl Fn(&Asker) -> bool) {
-        self.askers.take_if(is_one).into_iter().for_each(|(op, _)| self.machine.cancel(op));
+    pub(crate) fn cancel_all(&mut self, is_one: impl Fn(&AnswerConsumer) -> bool) {
+        self.consumers.take_if(is_one).into_iter().for_each(|(op, _)| self.machine.cancel(op));
     }
 
     /// Looks for gaps, once in each round trip of the window.

@@ -22,13 +22,13 @@ pub struct OpStream {
     op: OpId,
     client: ClientHandle,
     /// Items of which `next_item` has seen the beginning.
-    open: BTreeMap<u32, Begun>,
+    open: BTreeMap<u32, PartialItem>,
     /// Most bulk of the items that `next_item` assembles at a time, all together.
     most_bulk_bytes: u64,
 }
 
 /// An item that is not whole yet.
-struct Begun {
+struct PartialItem {
     body: Bytes,
     /// Size of its bulk when complete.
     bulk_bytes: u64,
@@ -123,7 +123,7 @@ impl OpStream {
     }
 
     fn room_bytes(&self) -> u64 {
-        let of = |begun: &Begun| begun.bulk_bytes.saturating_add(begun.body.len() as u64);
+        let of = |partial: &PartialItem| partial.bulk_bytes.saturating_add(partial.body.len() as u64);
         let under_way = self.open.values().map(of).fold(0, u64::saturating_add);
         self.most_bulk_bytes.saturating_sub(under_way)
     }
@@ -145,10 +145,10 @@ impl OpStream {
                 Some(Ok(Reply::Item { item, body, bulk_bytes })) => {
                     let reserve = usize::try_from(bulk_bytes.min(FIRST_RESERVE_BYTES)).unwrap_or(0);
                     let start = BytesMut::with_capacity(reserve);
-                    self.open.insert(item, Begun { body, bulk_bytes, start });
+                    self.open.insert(item, PartialItem { body, bulk_bytes, start });
                 }
                 Some(Ok(Reply::Piece { item, offset, bytes, complete })) => {
-                    if complete && let Some(Begun { body, mut start, .. }) = self.open.remove(&item) {
+                    if complete && let Some(PartialItem { body, mut start, .. }) = self.open.remove(&item) {
                         // One piece is the whole: no copy.
                         if offset == 0 {
                             return Poll::Ready(Some(Ok(Item { body, bulk: bytes })));
@@ -156,8 +156,8 @@ impl OpStream {
                         start.extend_from_slice(&bytes);
                         return Poll::Ready(Some(Ok(Item { body, bulk: start.freeze() })));
                     }
-                    if let Some(begun) = self.open.get_mut(&item) {
-                        begun.start.extend_from_slice(&bytes);
+                    if let Some(partial) = self.open.get_mut(&item) {
+                        partial.start.extend_from_slice(&bytes);
                     }
                 }
             }

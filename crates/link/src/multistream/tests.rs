@@ -15,7 +15,7 @@ use super::ticket::TICKET_BYTES;
 use super::{AcceptedSession, MAX_STREAMS, Rails, StreamRegistry, connect};
 use crate::carrier::tls::{self, ALPN_HTTP, ALPN_JOIN, ALPN_WIRE, SERVED};
 use crate::multistream::topology::{Card, Topology, Units};
-use crate::{ClientHandle, Flow, Identity, Link, Operation, Receiver, Trust, Watch, carrier::tcp};
+use crate::{ClientHandle, Flow, Identity, Link, Operation, ReadSink, Trust, Watch, carrier::tcp};
 
 /// Bulk of an item.
 const ITEM_BYTES: u64 = 1 << 20;
@@ -159,7 +159,7 @@ impl Relay {
     }
 }
 
-async fn pump(near: TcpStream, far: TcpStream, mut way: watch::Receiver<Way>) {
+async fn pump(near: TcpStream, far: TcpStream, mut way: watch::ReadSink<Way>) {
     let ((mut from_client, mut to_client), (mut from_server, mut to_server)) =
         (near.into_split(), far.into_split());
     let mut held = way.clone();
@@ -268,7 +268,7 @@ struct Puts {
     any_order: bool,
 }
 
-impl Receiver for Puts {
+impl ReadSink for Puts {
     fn item(&mut self, item: u32, body: Bytes, _: u64) -> Result<()> {
         let start = body.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
         self.starts.resize(self.starts.len().max(item as usize + 1), None);

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use futures::StreamExt;
-use link::{Asking, Item, Receiver, Reply, Said};
+use link::{Item, OpEvent, ReadSink, Reply, SinkRequest};
 use wire::{ClientConfig, Error, ErrorKind, Priority, ServerConfig, Urgency};
 
 use super::*;
@@ -30,7 +30,7 @@ fn many_by_one_stream(many_operations: u64, config: ClientConfig) -> usize {
     on_all(async |kind| {
         let pair = pair(kind, config.clone(), answer).await;
         pair.client.welcomed().await.unwrap();
-        let many = pair.client.many();
+        let many = pair.client.request_set();
         let urgency = Urgency::of(Priority::NORMAL);
         let mut waiting: VecDeque<Bytes> =
             (0..many_operations).map(|n| Bytes::from(n.to_le_bytes().to_vec())).collect();
@@ -50,21 +50,21 @@ fn many_by_one_stream(many_operations: u64, config: ClientConfig) -> usize {
             // Of those that were withdrawn too late what was there already is heard.
             for (op, what) in said.drain(..).filter(|(op, _)| !withdrawn.contains(op)) {
                 match what {
-                    Said::Reply(Reply::Item { body, .. }) => assert_eq!(body, sent[&op]),
-                    Said::Reply(Reply::Piece { offset, bytes, complete, .. }) => {
+                    OpEvent::Reply(Reply::Item { body, .. }) => assert_eq!(body, sent[&op]),
+                    OpEvent::Reply(Reply::Piece { offset, bytes, complete, .. }) => {
                         check_piece(&sent[&op], offset, &bytes, complete);
                         cut.fetch_add(usize::from(!complete), Ordering::Relaxed);
                     }
-                    Said::Whole(Item { body, bulk }) => {
+                    OpEvent::Whole(Item { body, bulk }) => {
                         let said = sent.remove(&op).expect("each ends once");
                         assert_eq!((&body, &bulk), (&said, &said));
                         done += 1;
                     }
-                    Said::Done => {
+                    OpEvent::Done => {
                         sent.remove(&op).expect("each ends once");
                         done += 1;
                     }
-                    Said::Failed(error) => panic!("{kind:?}: {error}"),
+                    OpEvent::Failed(error) => panic!("{kind:?}: {error}"),
                 }
             }
         }
@@ -86,7 +86,7 @@ fn what_was_started_before_a_refusal_is_heard_of() {
     on_all(|kind| async move {
         let pair = pair(kind, ClientConfig::default(), answer).await;
         pair.client.welcomed().await.unwrap();
-        let many = pair.client.many();
+        let many = pair.client.request_set();
         let fine = Bytes::from(7u64.to_le_bytes().to_vec());
         let too_long = Bytes::from(vec![0; (1 << 20) + 1]);
         let mut waiting = VecDeque::from([fine.clone(), fine, too_long]);
@@ -94,7 +94,8 @@ fn what_was_started_before_a_refusal_is_heard_of() {
         assert_eq!((refused.kind(), waiting.len()), (ErrorKind::TooLarge, 1), "{kind:?}");
         let (mut said, mut wholes) = (Vec::new(), 0);
         while many.next(&mut said).await {
-            wholes += said.drain(..).filter(|(_, what)| matches!(what, Said::Whole(_) | Said::Done)).count();
+            wholes +=
+                said.drain(..).filter(|(_, what)| matches!(what, OpEvent::Whole(_) | OpEvent::Done)).count();
         }
         assert_eq!(wholes, 2, "{kind:?}");
     });
@@ -107,7 +108,7 @@ struct Taking {
     refuses: bool,
 }
 
-impl Receiver for Taking {
+impl ReadSink for Taking {
     fn item(&mut self, _item: u32, body: Bytes, bulk_bytes: u64) -> wire::Result<()> {
         assert_eq!((&body, bulk_bytes), (&self.expected, 8));
         if self.refuses { Err(Error::corrupt("expected something else")) } else { Ok(()) }
@@ -124,12 +125,11 @@ impl Receiver for Taking {
     }
 }
 
-fn asking(n: usize, taken_bytes: &Arc<AtomicUsize>) -> Asking {
+fn sink_request(n: usize, taken_bytes: &Arc<AtomicUsize>) -> SinkRequest {
     let parameters = Bytes::from((n as u64).to_le_bytes().to_vec());
     let taken_bytes = Arc::clone(taken_bytes);
-    let receiver =
-        Box::new(Taking { expected: parameters.clone(), taken_bytes, refuses: n.is_multiple_of(7) });
-    Asking { parameters, urgency: Urgency::of(Priority::NORMAL), expected_bytes: 8, receiver }
+    let sink = Box::new(Taking { expected: parameters.clone(), taken_bytes, refuses: n.is_multiple_of(7) });
+    SinkRequest { parameters, urgency: Urgency::of(Priority::NORMAL), expected_bytes: 8, sink }
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn thousands_of_answers_are_taken_where_they_arrive_and_each_ends_once() {
         let pair = pair_of(kind, ClientConfig::default(), config, answer).await;
         pair.client.welcomed().await.unwrap();
         let taken_bytes = Arc::new(AtomicUsize::new(0));
-        let asks = (0..MANY).map(|n| asking(n, &taken_bytes));
+        let asks = (0..MANY).map(|n| sink_request(n, &taken_bytes));
         let mut ends = Box::pin(pair.client.receive_many("echo", asks));
         let mut ended = vec![0; MANY];
         while let Some((n, end)) = ends.next().await {
@@ -150,13 +150,13 @@ fn thousands_of_answers_are_taken_where_they_arrive_and_each_ends_once() {
         assert!(ended.iter().all(|&times| times == 1), "{kind:?}");
         let wanted = (0..MANY).filter(|n: &usize| !n.is_multiple_of(7)).count();
         assert_eq!(taken_bytes.load(Ordering::Relaxed), 8 * wanted, "{kind:?}");
-        let asks = (0..10).map(|n| asking(n, &taken_bytes));
+        let asks = (0..10).map(|n| sink_request(n, &taken_bytes));
         // These answer to notes only: nothing comes before they are dropped.
         let mut dropped = Box::pin(pair.client.receive_many("converse", asks));
         assert!(futures::poll!(dropped.next()).is_pending());
         drop((ends, dropped));
         pair.client.close(Error::cancelled());
-        let asks = (0..10).map(|n| asking(n, &taken_bytes));
+        let asks = (0..10).map(|n| sink_request(n, &taken_bytes));
         let late: Vec<_> = pair.client.receive_many("echo", asks).collect().await;
         assert!(late.len() == 10 && late.iter().all(|(_, end)| end.is_err()), "{kind:?}");
     });
@@ -170,7 +170,8 @@ async fn a_thousand_answers_that_arrive_together_wake_their_asker_a_few_times() 
     let pair = pair(Kind::Local, ClientConfig::default(), answer).await;
     pair.client.welcomed().await.unwrap();
     let taken_bytes = Arc::new(AtomicUsize::new(0));
-    let asks = (1..).filter(|n: &usize| !n.is_multiple_of(7)).take(MANY).map(|n| asking(n, &taken_bytes));
+    let asks =
+        (1..).filter(|n: &usize| !n.is_multiple_of(7)).take(MANY).map(|n| sink_request(n, &taken_bytes));
     let mut ends = Box::pin(pair.client.receive_many("echo", asks));
     let (mut polls, mut ended) = (0, 0);
     poll_fn(|cx| {
@@ -197,7 +198,7 @@ async fn answers_come_in_the_order_of_asking_where_that_is_wanted() {
     const MANY: u8 = 100;
     let (client, connection, _driven) = connected().await;
     let mut parameters = (0..MANY).map(|n| Bytes::from(vec![n])).collect();
-    let mut ordered = client.many().ordered();
+    let mut ordered = client.request_set().ordered();
     let asked = ordered.request("echo", &mut parameters, Urgency::of(Priority::NORMAL)).unwrap();
     connection.hello().await.unwrap();
     connection.accept();
@@ -214,7 +215,7 @@ async fn answers_come_in_the_order_of_asking_where_that_is_wanted() {
     };
     let mut said = Vec::new();
     tokio::join!(backwards, async { while ordered.next(&mut said).await {} });
-    let ended: Vec<_> = said.iter().filter(|(_, what)| *what == Said::Done).map(|(op, _)| *op).collect();
+    let ended: Vec<_> = said.iter().filter(|(_, what)| *what == OpEvent::Done).map(|(op, _)| *op).collect();
     assert_eq!(ended, asked);
     let of = |op| said.iter().filter(move |(other, _)| *other == op).count();
     assert!(asked.iter().all(|op| of(*op) == 4), "two items, the bulk of one, the end");
@@ -266,13 +267,13 @@ async fn a_thousand_operations_are_a_few_writes() {
     tasks.spawn(answer_all(connection, answer));
     client.welcomed().await.unwrap();
     let before = writes.load(Ordering::Relaxed);
-    let many = client.many();
+    let many = client.request_set();
     let mut parameters = vec![Bytes::from_static(b"0123456789abcdef01234567"); MANY].into();
     let ops = many.request("echo", &mut parameters, Urgency::of(Priority::NORMAL)).unwrap();
     assert_eq!(ops.len(), MANY);
     let (mut said, mut done) = (Vec::new(), 0);
     while many.next(&mut said).await {
-        done += said.drain(..).filter(|(_, what)| matches!(what, Said::Whole(_) | Said::Done)).count();
+        done += said.drain(..).filter(|(_, what)| matches!(what, OpEvent::Whole(_) | OpEvent::Done)).count();
     }
     assert_eq!((done, writes.load(Ordering::Relaxed) - before), (MANY, 1));
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use corridor_link as link;
-use link::{ClientHandle, Receiver, quic};
+use link::{ClientHandle, ReadSink, quic};
 use wire::{Error, Priority, Result, Urgency};
 
 use super::{Mischief, Pair, What, fetch, pair_of, pattern, rate, run};
@@ -39,7 +39,7 @@ struct AnyOrder {
     starts: std::collections::BTreeMap<u32, u64>,
 }
 
-impl Receiver for AnyOrder {
+impl ReadSink for AnyOrder {
     fn item(&mut self, item: u32, body: Bytes, _: u64) -> Result<()> {
         let start = body.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
         let start = start.ok_or_else(|| Error::corrupt("expected where it begins"))?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use array::{Error, ErrorKind, Priority, Result, Urgency};
 use bytes::Bytes;
 use client::requests::RemoteOperation;
-use link::{OpStream, Said};
+use link::{OpEvent, OpStream};
 use node::operations::of_data_server;
 use server::connections::Limits;
 use server::ops::{BeginOutcome, Handler, OperationCall};
@@ -179,7 +179,7 @@ async fn of_those_that_begin_together_each_gives_its_place_back_when_it_ends() {
     let served = Served::with(&[WAVES], registry, Limits::default()).await;
     let dialer = served.dialer();
     let client = dialer.client().await.unwrap();
-    let many = client.many();
+    let many = client.request_set();
     let mut waiting: VecDeque<Bytes> = vec![Bytes::new(); MANY].into();
     let (mut said, mut ended) = (Vec::new(), 0);
     let few_are_held = async {
@@ -187,13 +187,13 @@ async fn of_those_that_begin_together_each_gives_its_place_back_when_it_ends() {
         while ended < MANY - MANY / 10 {
             many.request("held", &mut waiting, Urgency::of(Priority::BACKGROUND)).unwrap();
             many.next(&mut said).await;
-            ended += said.drain(..).filter(|(_, what)| *what == Said::Done).count();
+            ended += said.drain(..).filter(|(_, what)| *what == OpEvent::Done).count();
         }
     };
     tokio::time::timeout(Duration::from_secs(30), few_are_held).await.expect("the others are answered");
     gate.close();
     while many.next(&mut said).await {
-        ended += said.drain(..).filter(|(_, what)| *what == Said::Done).count();
+        ended += said.drain(..).filter(|(_, what)| *what == OpEvent::Done).count();
     }
     assert_eq!(ended, MANY);
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use array::{Error, Priority, Result, Urgency};
 use bytes::Bytes;
-use link::{Item, Reply, Said};
+use link::{Item, OpEvent, Reply};
 use wire::{OpId, ops};
 
 use super::architecture::{AnswersFuture, Architecture, ConnectionSource, KeptConnection, UNDER_WAY, only};
@@ -40,7 +40,7 @@ impl Architecture for BulkInPipeline {
 }
 
 async fn pipeline(connection: &KeptConnection, asks: &[Bytes]) -> Result<Vec<Bytes>> {
-    let many = connection.handle.many();
+    let many = connection.handle.request_set();
     let mut waiting: VecDeque<Bytes> = asks.iter().cloned().collect();
     let mut answers = vec![Bytes::new(); asks.len()];
     // In the order of asking, which is that of the numbers.
@@ -62,14 +62,14 @@ async fn pipeline(connection: &KeptConnection, asks: &[Bytes]) -> Result<Vec<Byt
         for (op, what) in said.drain(..) {
             let place = asked.binary_search(&op).map_err(|_| Error::internal("an answer to nothing"))?;
             match what {
-                Said::Whole(Item { bulk, .. }) => answers[place] = bulk,
-                Said::Reply(Reply::Piece { bytes, .. }) => {
+                OpEvent::Whole(Item { bulk, .. }) => answers[place] = bulk,
+                OpEvent::Reply(Reply::Piece { bytes, .. }) => {
                     answers[place] = bytes;
                     continue;
                 }
-                Said::Reply(Reply::Item { .. }) => continue,
-                Said::Done => {}
-                Said::Failed(error) => return Err(error),
+                OpEvent::Reply(Reply::Item { .. }) => continue,
+                OpEvent::Done => {}
+                OpEvent::Failed(error) => return Err(error),
             }
             ended += 1;
         }

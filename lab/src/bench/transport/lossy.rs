@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use array::{Error, Result};
 use bytes::Bytes;
-use link::{Choice, Receiver};
+use link::{Choice, ReadSink};
 use tokio::time::Duration;
 
 use super::super::report::{Better, Case, median};
@@ -145,7 +145,7 @@ struct Timing {
     sent: BTreeMap<u32, u64>,
 }
 
-impl Receiver for Timing {
+impl ReadSink for Timing {
     fn item(&mut self, item: u32, body: Bytes, _: u64) -> Result<()> {
         let sent = body.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
         self.sent.insert(item, sent.ok_or_else(|| Error::corrupt("expected a time, found less"))?);

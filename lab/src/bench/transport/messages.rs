@@ -10,8 +10,8 @@ use array::{Error, Priority, Result, Urgency};
 use bytes::Bytes;
 use link::multistream::{self, AcceptedSession, Rails, StreamRegistry};
 use link::{
-    Choice, ClientHandle, Fingerprint, Flow, Identity, Item, Link, Operation, ReceiveGroup, Receiver,
-    Receiving, Remembered, Trust, carrier::tcp, carrier::tls, quic,
+    Choice, ClientHandle, Fingerprint, Flow, Identity, Item, Link, Operation, ReadHandle, ReadSink,
+    ReceiveGroup, Remembered, Trust, carrier::tcp, carrier::tls, quic,
 };
 use serde::{Deserialize, Serialize};
 use tokio::net::{TcpListener, TcpStream};
@@ -331,7 +331,7 @@ impl MessageClient {
         count: u64,
         message_bytes: u64,
         arrived: Arc<AtomicU64>,
-    ) -> Result<Receiving> {
+    ) -> Result<ReadHandle> {
         self.receive_by(count, message_bytes, Box::new(ReceivedBytes(arrived))).await
     }
 
@@ -340,8 +340,8 @@ impl MessageClient {
         &self,
         count: u64,
         message_bytes: u64,
-        receiver: Box<dyn Receiver>,
-    ) -> Result<Receiving> {
+        receiver: Box<dyn ReadSink>,
+    ) -> Result<ReadHandle> {
         let parameters = [count.to_le_bytes(), message_bytes.to_le_bytes()].concat();
         self.handle.receive(SEND, parameters.into(), Urgency::of(Priority::NORMAL), receiver).await
     }
@@ -352,8 +352,8 @@ impl MessageClient {
         count: u64,
         message_bytes: u64,
         every: Duration,
-        receiver: Box<dyn Receiver>,
-    ) -> Result<Receiving> {
+        receiver: Box<dyn ReadSink>,
+    ) -> Result<ReadHandle> {
         let micros = u64::try_from(every.as_micros()).unwrap_or(u64::MAX);
         let parameters = [count, message_bytes, micros].map(u64::to_le_bytes).concat();
         self.handle.receive(STREAM, parameters.into(), Urgency::of(Priority::NORMAL), receiver).await
@@ -369,7 +369,7 @@ impl MessageClient {
 /// Counts and keeps nothing.
 struct ReceivedBytes(Arc<AtomicU64>);
 
-impl Receiver for ReceivedBytes {
+impl ReadSink for ReceivedBytes {
     fn item(&mut self, _: u32, _: Bytes, _: u64) -> Result<()> {
         Ok(())
     }

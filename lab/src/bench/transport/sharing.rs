@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use array::{Error, Result};
 use futures::future::try_join_all;
-use link::{Choice, ReceiveGroup, Receiving};
+use link::{Choice, ReadHandle, ReceiveGroup};
 use serde_json::Value;
 use tokio::process::Command;
 use tokio::time::{Duration, sleep};
@@ -46,7 +46,7 @@ const DEFAULT_RTT: f64 = 0.02;
 pub(super) struct Endless {
     client: MessageClient,
     arrived: Arc<AtomicU64>,
-    _receiving: Receiving,
+    _receiving: ReadHandle,
 }
 
 impl Endless {

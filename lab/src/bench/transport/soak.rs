@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use array::{Error, ErrorKind, Result};
 use bytes::Bytes;
-use link::Receiver;
+use link::ReadSink;
 use tokio::process::Command;
 use tokio::time::{interval, timeout};
 
@@ -75,7 +75,7 @@ struct Comparing {
     seen: Arc<ComparedBytes>,
 }
 
-impl Receiver for Comparing {
+impl ReadSink for Comparing {
     fn item(&mut self, _: u32, _: Bytes, _: u64) -> Result<()> {
         Ok(())
     }

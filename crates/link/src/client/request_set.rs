@@ -9,12 +9,12 @@ use std::task::{Poll, Waker};
 use bytes::Bytes;
 use wire::{Error, ErrorKind, OpId, Priority, Result, Urgency};
 
-use crate::client::{Asker, ClientHandle, ClientSide, Item, Reply};
+use crate::client::{AnswerConsumer, ClientHandle, ClientSide, Item, Reply};
 use crate::drive::Side;
 
 /// News of one of many operations.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Said {
+pub enum OpEvent {
     /// Some of its answer.
     Reply(Reply),
     /// Its whole answer, which was small; nothing more is heard of it.
@@ -25,10 +25,10 @@ pub enum Said {
     Failed(Error),
 }
 
-/// News of the operations of one [`Many`] that were not taken yet.
+/// News of the operations of one [`RequestSet`] that were not taken yet.
 #[derive(Default)]
-pub(crate) struct Inbox {
-    pub(crate) said: VecDeque<(OpId, Said)>,
+pub(crate) struct SetInbox {
+    pub(crate) said: VecDeque<(OpId, OpEvent)>,
     pub(crate) under_way: usize,
     pub(crate) waker: Option<Waker>,
 }
@@ -36,25 +36,25 @@ pub(crate) struct Inbox {
 /// Operations of one connection whose answers come together. Dropping it cancels those that have not ended.
 ///
 /// Bulk bytes that wait here use up the connection's window: take them, or drop it.
-pub struct Many {
+pub struct RequestSet {
     id: u64,
     client: ClientHandle,
 }
 
-impl fmt::Debug for Many {
+impl fmt::Debug for RequestSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Many({})", self.id)
+        write!(f, "RequestSet({})", self.id)
     }
 }
 
 impl ClientSide {
-    pub(crate) fn open_many(&mut self) -> u64 {
-        self.last_many += 1;
-        self.manys.insert(self.last_many, Inbox::default());
-        self.last_many
+    pub(crate) fn open_set(&mut self) -> u64 {
+        self.last_set += 1;
+        self.request_sets.insert(self.last_set, SetInbox::default());
+        self.last_set
     }
 
-    pub(crate) fn request_many(
+    pub(crate) fn request_in_set(
         &mut self,
         id: u64,
         name: &str,
@@ -72,62 +72,62 @@ impl ClientSide {
             }
             let next = parameters.pop_front().unwrap_or_default();
             let op = self.machine.request(name, next, urgency)?;
-            self.askers.insert(op, Asker::OneOf(id));
+            self.consumers.insert(op, AnswerConsumer::InSet(id));
             ops.push(op);
         }
         // Also those that were started before one that could not be.
-        if let Some(inbox) = self.manys.get_mut(&id) {
+        if let Some(inbox) = self.request_sets.get_mut(&id) {
             inbox.under_way += ops.len();
         }
         result.map(|()| ops)
     }
 
     /// All news of many; `None` when there are none yet, false when there will be none.
-    pub(crate) fn take_said(&mut self, id: u64, said: &mut Vec<(OpId, Said)>) -> Option<bool> {
-        let inbox = self.manys.get_mut(&id)?;
+    pub(crate) fn take_events(&mut self, id: u64, said: &mut Vec<(OpId, OpEvent)>) -> Option<bool> {
+        let inbox = self.request_sets.get_mut(&id)?;
         if inbox.said.is_empty() {
             return (inbox.under_way == 0).then_some(false);
         }
         let news = std::mem::take(&mut inbox.said);
-        news.iter().for_each(|(_, what)| self.account_said(what));
+        news.iter().for_each(|(_, what)| self.account_event(what));
         said.extend(news);
         Some(true)
     }
 
-    pub(crate) fn wait_for_many(&mut self, id: u64, waker: &Waker) {
-        if let Some(inbox) = self.manys.get_mut(&id) {
+    pub(crate) fn wait_for_set(&mut self, id: u64, waker: &Waker) {
+        if let Some(inbox) = self.request_sets.get_mut(&id) {
             inbox.waker = Some(waker.clone());
         }
     }
 
-    pub(crate) fn cancel_one_of(&mut self, id: u64, op: OpId) {
-        if matches!(self.askers.get(op), Some(Asker::OneOf(of)) if *of == id) {
-            self.askers.remove(op);
+    pub(crate) fn cancel_in_set(&mut self, id: u64, op: OpId) {
+        if matches!(self.consumers.get(op), Some(AnswerConsumer::InSet(of)) if *of == id) {
+            self.consumers.remove(op);
             self.machine.cancel(op);
-            if let Some(inbox) = self.manys.get_mut(&id) {
+            if let Some(inbox) = self.request_sets.get_mut(&id) {
                 inbox.under_way -= 1;
                 inbox.waker.take().into_iter().for_each(Waker::wake);
             }
         }
     }
 
-    pub(crate) fn close_many(&mut self, id: u64) {
-        let Some(inbox) = self.manys.remove(&id) else { return };
-        inbox.said.iter().for_each(|(_, what)| self.account_said(what));
-        self.cancel_all(|asker| matches!(asker, Asker::OneOf(of) if *of == id));
+    pub(crate) fn close_set(&mut self, id: u64) {
+        let Some(inbox) = self.request_sets.remove(&id) else { return };
+        inbox.said.iter().for_each(|(_, what)| self.account_event(what));
+        self.cancel_all(|consumer| matches!(consumer, AnswerConsumer::InSet(of) if *of == id));
     }
 }
 
 impl ClientHandle {
     /// No operations yet; their answers will come together.
     #[must_use]
-    pub fn many(&self) -> Many {
-        let id = self.shared().with(ClientSide::open_many);
-        Many { id, client: self.clone() }
+    pub fn request_set(&self) -> RequestSet {
+        let id = self.shared().with(ClientSide::open_set);
+        RequestSet { id, client: self.clone() }
     }
 }
 
-impl Many {
+impl RequestSet {
     /// Starts one operation for each of `parameters`, as many as there is room for now; their numbers in order. What
     /// is not taken stays in `parameters`. All of them travel as one batch.
     ///
@@ -140,7 +140,7 @@ impl Many {
         parameters: &mut VecDeque<Bytes>,
         urgency: Urgency,
     ) -> Result<Vec<OpId>> {
-        self.client.shared().change(|side| side.request_many(self.id, name, parameters, urgency))
+        self.client.shared().change(|side| side.request_in_set(self.id, name, parameters, urgency))
     }
 
     /// Waits until there is room for an operation of this priority, or the connection is over.
@@ -156,15 +156,15 @@ impl Many {
     ///
     /// # Cancel safety
     /// Safe: nothing is lost.
-    pub async fn next(&self, said: &mut Vec<(OpId, Said)>) -> bool {
+    pub async fn next(&self, said: &mut Vec<(OpId, OpEvent)>) -> bool {
         let shared = self.client.shared();
         let (any, concerns_driver) = poll_fn(|cx| {
             shared.with(|side| {
                 let had_space = side.has_space();
-                match side.take_said(self.id, said) {
+                match side.take_events(self.id, said) {
                     Some(any) => Poll::Ready((any, !had_space || side.machine.owes_credit())),
                     None => {
-                        side.wait_for_many(self.id, cx.waker());
+                        side.wait_for_set(self.id, cx.waker());
                         Poll::Pending
                     }
                 }
@@ -184,12 +184,12 @@ impl Many {
 
     /// Withdraws an operation: nothing more is heard of it, except what was there already.
     pub fn cancel(&self, op: OpId) {
-        self.client.shared().change(|side| side.cancel_one_of(self.id, op));
+        self.client.shared().change(|side| side.cancel_in_set(self.id, op));
     }
 }
 
-impl Drop for Many {
+impl Drop for RequestSet {
     fn drop(&mut self) {
-        self.client.shared().change(|side| side.close_many(self.id));
+        self.client.shared().change(|side| side.close_set(self.id));
     }
 }
