@@ -68,14 +68,14 @@ impl fmt::Display for Protocol {
 
 /// How many TCP connections one link takes, and by which ways.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ways {
+pub struct TcpOptions {
     /// Connections, 1 to [`MAX_STREAMS`](multistream::MAX_STREAMS); one for each rail at the least.
     pub streams: u32,
     /// Ways of those after the first.
     pub rails: Rails,
 }
 
-impl Default for Ways {
+impl Default for TcpOptions {
     /// One, by the way that the server's name leads to.
     fn default() -> Self {
         Self { streams: 1, rails: Rails::default() }
@@ -95,10 +95,10 @@ pub async fn connect(
     port: u16,
     trust: &Trust,
     protocol: Protocol,
-    ways: Ways,
+    tcp: TcpOptions,
     options: &quic::EndpointOptions,
 ) -> Result<Link> {
-    let Ways { streams, rails } = ways;
+    let TcpOptions { streams, rails } = tcp;
     match protocol {
         Protocol::Tcp => multistream::connect(host, port, trust, streams, rails).await,
         Protocol::Quic => quic::connect(host, port, trust, options).await,
@@ -106,7 +106,7 @@ pub async fn connect(
             let bulk = quic::BulkTransport::Lossy { redundancy: protocol == Protocol::LossyRedundant };
             quic::connect(host, port, trust, &quic::EndpointOptions { bulk, ..*options }).await
         }
-        Protocol::Auto => race(host, port, trust, ways, options, LONG_RTT).await.map(|raced| raced.link),
+        Protocol::Auto => race(host, port, trust, tcp, options, LONG_RTT).await.map(|raced| raced.link),
     }
 }
 
@@ -116,7 +116,7 @@ fn is_here(host: &str) -> bool {
 }
 
 /// Result of [`race`]: a link, and possibly a second one that is still connecting.
-pub struct Raced {
+pub struct RaceOutcome {
     /// Link by the protocol that was chosen so far.
     pub link: Link,
     /// QUIC link that is still connecting, on a path where QUIC is preferred.
@@ -137,12 +137,12 @@ pub async fn race(
     host: &str,
     port: u16,
     trust: &Trust,
-    ways: Ways,
+    tcp: TcpOptions,
     options: &quic::EndpointOptions,
     quic_from: Duration,
-) -> Result<Raced> {
-    let only = |link| Raced { link, later: None };
-    let Ways { streams, rails } = ways;
+) -> Result<RaceOutcome> {
+    let only = |link| RaceOutcome { link, later: None };
+    let TcpOptions { streams, rails } = tcp;
     if matches!(trust, Trust::Plain) || (is_here(host) && !quic_from.is_zero()) {
         return multistream::connect(host, port, trust, streams, rails).await.map(only);
     }
@@ -160,8 +160,8 @@ async fn chosen(
     by_quic: BoxFuture<'static, Result<Link>>,
     by_tcp: impl Future<Output = Result<Link>> + Unpin,
     quic_from: Duration,
-) -> Result<Raced> {
-    let only = |link| Raced { link, later: None };
+) -> Result<RaceOutcome> {
+    let only = |link| RaceOutcome { link, later: None };
     let is_long = |link: &Link| round_trip(link).is_some_and(|rtt| rtt >= quic_from);
     match select(by_quic, by_tcp).await {
         Either::Left((Ok(by_quic), _)) if is_long(&by_quic) => Ok(only(by_quic)),
@@ -174,7 +174,7 @@ async fn chosen(
         Either::Right((Err(error), by_quic)) => by_quic.await.map(only).map_err(|_| error),
         Either::Right((Ok(by_tcp), by_quic)) => {
             let later = is_long(&by_tcp).then_some(by_quic);
-            Ok(Raced { link: by_tcp, later })
+            Ok(RaceOutcome { link: by_tcp, later })
         }
     }
 }

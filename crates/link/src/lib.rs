@@ -58,7 +58,7 @@ pub use client::{
     OWN_REPLIES, Reply, connect, connect_among,
 };
 pub use control::{Choice, Refusal, Remembered, parse_rate};
-pub use dial::{LONG_RTT, Protocol, Raced, Ways, connect as dial, race};
+pub use dial::{LONG_RTT, Protocol, RaceOutcome, TcpOptions, connect as dial, race};
 pub use drive::Driver;
 pub use flow::{Flow, Statistics, asked, asking, telling, told};
 pub use server::waiting_limit::{OWN_WAITING_OPERATIONS, WaitingLimit};

@@ -19,7 +19,7 @@ use array::{Error, ErrorKind, Result, Urgency};
 use bytes::Bytes;
 use futures::future::{BoxFuture, OptionFuture};
 use link::multistream::{MAX_STREAMS, Rails};
-use link::{Choice, ClientHandle, Flow, OpStream, Protocol, Refusal, Remembered, Trust, Ways};
+use link::{Choice, ClientHandle, Flow, OpStream, Protocol, Refusal, Remembered, TcpOptions, Trust};
 use plan::Carrying;
 use tokio::sync::{Mutex, watch as signal};
 use tokio::task::JoinSet;
@@ -606,7 +606,7 @@ pub(crate) async fn open_watched(server: &Endpoint) -> Result<OpenedConnection> 
     };
     let ways = match protocol {
         Protocol::Tcp | Protocol::Auto => ways_of(server).await,
-        _ => Ways::default(),
+        _ => TcpOptions::default(),
     };
     let OpenedLink { link, later } = match protocol {
         Protocol::Auto => protocol_choice::connect(server, ways, &options).await?,
@@ -620,7 +620,7 @@ pub(crate) async fn open_watched(server: &Endpoint) -> Result<OpenedConnection> 
 }
 
 /// Returns the number of TCP connections of a link to this server, and their network routes.
-async fn ways_of(server: &Endpoint) -> Ways {
+async fn ways_of(server: &Endpoint) -> TcpOptions {
     let ConnectOptions { choice, streams, rails, .. } = server.reach;
     let streams = match streams {
         Streams::Of(count) => count,
@@ -628,7 +628,7 @@ async fn ways_of(server: &Endpoint) -> Ways {
         Streams::Auto if choice.is_none() => protocol_choice::streams(server).await,
         Streams::Auto => 1,
     };
-    Ways { streams, rails }
+    TcpOptions { streams, rails }
 }
 
 /// Returns whether the protocol of a connection may change while it transfers data: if the user chose none, and the

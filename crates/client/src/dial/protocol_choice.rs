@@ -9,7 +9,7 @@ use array::{ErrorKind, Result};
 use futures::future::BoxFuture;
 use link::multistream::MAX_STREAMS;
 use link::quic::{EndpointOptions, Start};
-use link::{LONG_RTT, Link, Protocol, Raced, Trust, Ways, race};
+use link::{LONG_RTT, Link, Protocol, RaceOutcome, TcpOptions, Trust, race};
 use plan::{Advised, Measurement, link_protocol, link_streams};
 use tokio::time::timeout;
 
@@ -35,7 +35,11 @@ pub(super) type PendingLink = BoxFuture<'static, Option<Link>>;
 ///
 /// # Cancel safety
 /// Dropping the future closes the sockets.
-pub(super) async fn connect(server: &Endpoint, ways: Ways, options: &EndpointOptions) -> Result<OpenedLink> {
+pub(super) async fn connect(
+    server: &Endpoint,
+    ways: TcpOptions,
+    options: &EndpointOptions,
+) -> Result<OpenedLink> {
     if let Some(paths) = &server.paths
         && !matches!(server.trust, Trust::Plain)
         && let Some(host) = address_of(server).await.filter(|host| !host.is_loopback())
@@ -67,7 +71,7 @@ async fn address_of(server: &Endpoint) -> Option<IpAddr> {
 async fn connect_by(
     advised: &Advised<&'static str>,
     server: &Endpoint,
-    (ways, options): (Ways, &EndpointOptions),
+    (ways, options): (TcpOptions, &EndpointOptions),
     paths: &Paths,
     host: IpAddr,
 ) -> Result<OpenedLink> {
@@ -77,7 +81,7 @@ async fn connect_by(
         Some("quic") => Duration::ZERO,
         _ => LONG_RTT,
     };
-    let Raced { link, later } =
+    let RaceOutcome { link, later } =
         race(&server.host, server.port, &server.trust, ways, options, quic_from).await?;
     let paths = paths.clone();
     let later = later.map(|later| -> PendingLink {
@@ -98,7 +102,7 @@ async fn connect_by(
 }
 
 /// Connects by TCP; by QUIC where TCP cannot connect.
-async fn by_tcp(server: &Endpoint, ways: Ways, options: &EndpointOptions) -> Result<OpenedLink> {
+async fn by_tcp(server: &Endpoint, ways: TcpOptions, options: &EndpointOptions) -> Result<OpenedLink> {
     let Endpoint { host, port, trust, .. } = server;
     let error = match link::dial(host, *port, trust, Protocol::Tcp, ways, options).await {
         Err(error) if is_unreached(&error) => error,
@@ -115,7 +119,7 @@ async fn by_tcp(server: &Endpoint, ways: Ways, options: &EndpointOptions) -> Res
 pub(super) async fn by_quic(server: &Endpoint, options: &EndpointOptions) -> Result<Link> {
     let options = EndpointOptions { start: Start::Proven, ..*options };
     let Endpoint { host, port, trust, .. } = server;
-    link::dial(host, *port, trust, Protocol::Quic, Ways::default(), &options).await
+    link::dial(host, *port, trust, Protocol::Quic, TcpOptions::default(), &options).await
 }
 
 /// Returns the link; the error is true if there was no response. A missing response usually means that UDP is dropped
@@ -235,7 +239,7 @@ mod tests {
         let OpenedLink { link, later } = connect_by(
             &advised("quic"),
             &server,
-            (Ways::default(), &EndpointOptions::default()),
+            (TcpOptions::default(), &EndpointOptions::default()),
             &paths,
             host,
         )
@@ -258,7 +262,9 @@ mod tests {
         let paths = Paths::in_folder(folder.path());
         let host: IpAddr = "192.0.2.8".parse().unwrap();
         let OpenedLink { link, .. } =
-            connect_by(&advised("quic"), &server, (Ways::default(), &at_once()), &paths, host).await.unwrap();
+            connect_by(&advised("quic"), &server, (TcpOptions::default(), &at_once()), &paths, host)
+                .await
+                .unwrap();
         assert_eq!(link.flow().unwrap().statistics().protocol, "tcp");
     }
 }
