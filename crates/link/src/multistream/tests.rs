@@ -159,7 +159,7 @@ impl Relay {
     }
 }
 
-async fn pump(near: TcpStream, far: TcpStream, mut way: watch::ReadSink<Way>) {
+async fn pump(near: TcpStream, far: TcpStream, mut way: watch::Receiver<Way>) {
     let ((mut from_client, mut to_client), (mut from_server, mut to_server)) =
         (near.into_split(), far.into_split());
     let mut held = way.clone();
