@@ -12,16 +12,16 @@ use crate::datagram::Counts;
 use crate::quic::Prober;
 
 /// Prefix of the capability by which a client asks the server for a controller.
-const ASKING: &str = "controller:";
+const CONTROLLER_PREFIX: &str = "controller:";
 /// Prefix of the capability by which a client tells the server what it remembers of the path.
-const TELLING: &str = "path:";
+const PATH_PREFIX: &str = "path:";
 /// No path that is told of is faster, or longer: 1 Tb/s.
-const MAX_TOLD_BYTES_PER_SEC: u64 = 125_000_000_000;
-const MAX_TOLD_RTT: Duration = Duration::from_secs(10);
+const MAX_PATH_BYTES_PER_SEC: u64 = 125_000_000_000;
+const MAX_PATH_RTT: Duration = Duration::from_secs(10);
 
 /// The capability by which a client asks for a controller of what the server sends.
 #[must_use]
-pub fn asking(choice: Choice) -> String {
+pub fn controller_capability(choice: Choice) -> String {
     format!("{ASKING}{choice}")
 }
 
@@ -29,15 +29,15 @@ pub fn asking(choice: Choice) -> String {
 ///
 /// # Errors
 /// `Unsupported` when this side knows no such controller.
-pub fn asked(capabilities: &[String]) -> Result<Option<Choice>> {
-    let text = capabilities.iter().find_map(|name| name.strip_prefix(ASKING));
+pub fn requested_controller(capabilities: &[String]) -> Result<Option<Choice>> {
+    let text = capabilities.iter().find_map(|name| name.strip_prefix(CONTROLLER_PREFIX));
     text.map(|text| text.parse().map_err(|refusal: control::Refusal| Error::unsupported(refusal.to_string())))
         .transpose()
 }
 
 /// The capability by which a client tells the server what it remembers of the way from there.
 #[must_use]
-pub fn telling(known: Remembered) -> String {
+pub fn path_capability(known: Remembered) -> String {
     let Remembered { rate_bytes_per_sec, capacity_bytes_per_sec, rtt } = known;
     format!("{TELLING}{rate_bytes_per_sec:.0},{capacity_bytes_per_sec:.0},{}", rtt.as_micros())
 }
@@ -45,15 +45,15 @@ pub fn telling(known: Remembered) -> String {
 /// Reads what a client remembers of the path from its capabilities. The values are advice only: text that cannot be
 /// parsed and values outside the bounds give `None`.
 #[must_use]
-pub fn told(capabilities: &[String]) -> Option<Remembered> {
-    let text = capabilities.iter().find_map(|name| name.strip_prefix(TELLING))?;
+pub fn remembered_path(capabilities: &[String]) -> Option<Remembered> {
+    let text = capabilities.iter().find_map(|name| name.strip_prefix(PATH_PREFIX))?;
     let mut numbers = text.split(',').map(|number| number.parse::<u64>().ok());
     let (rate, capacity, rtt) = (numbers.next()??, numbers.next()??, numbers.next()??);
     let rtt = Duration::from_micros(rtt);
-    let is_sane = (1..=MAX_TOLD_BYTES_PER_SEC).contains(&rate)
-        && (rate..=MAX_TOLD_BYTES_PER_SEC).contains(&capacity)
+    let is_sane = (1..=MAX_PATH_BYTES_PER_SEC).contains(&rate)
+        && (rate..=MAX_PATH_BYTES_PER_SEC).contains(&capacity)
         && !rtt.is_zero()
-        && rtt <= MAX_TOLD_RTT;
+        && rtt <= MAX_PATH_RTT;
     is_sane.then_some(Remembered {
         rate_bytes_per_sec: rate as f64,
         capacity_bytes_per_sec: capacity as f64,
@@ -154,25 +154,27 @@ mod tests {
     fn a_choice_crosses_as_a_capability() {
         for text in ["auto", "rate=400Mb/s", "polite=1Gb/s"] {
             let choice: Choice = text.parse().unwrap();
-            let capability = asking(choice);
+            let capability = controller_capability(choice);
             assert!(capability.len() <= wire::limits::MAX_NAME_BYTES, "{capability}");
-            assert_eq!(asked(&["crc32c".into(), capability]).unwrap(), Some(choice));
+            assert_eq!(requested_controller(&["crc32c".into(), capability]).unwrap(), Some(choice));
         }
-        assert_eq!(asked(&["crc32c".into()]).unwrap(), None);
-        assert!(asked(&["controller:warp".into()]).unwrap_err().to_string().contains("`warp`"));
+        assert_eq!(requested_controller(&["crc32c".into()]).unwrap(), None);
+        assert!(
+            requested_controller(&["controller:warp".into()]).unwrap_err().to_string().contains("`warp`")
+        );
     }
 
     #[test]
     fn what_is_remembered_of_a_path_crosses_as_a_capability_and_nonsense_is_nothing() {
         let (rate_bytes_per_sec, rtt) = (12.5e6, Duration::from_micros(150_250));
         let known = Remembered { rate_bytes_per_sec, capacity_bytes_per_sec: 13e6, rtt };
-        assert_eq!(told(&["crc32c".into(), telling(known)]), Some(known));
+        assert_eq!(remembered_path(&["crc32c".into(), path_capability(known)]), Some(known));
         let fastest = Remembered { rate_bytes_per_sec: 125e9, capacity_bytes_per_sec: 125e9, ..known };
-        assert!(telling(fastest).len() <= wire::limits::MAX_NAME_BYTES);
+        assert!(path_capability(fastest).len() <= wire::limits::MAX_NAME_BYTES);
         for nonsense in
             ["", "1", "1,2", "0,2,3", "2,1,3", "1,2,0", "1,2,10000001", "1,999999999999,3", "1,-2,3", "a,b,c"]
         {
-            assert_eq!(told(&[format!("path:{nonsense}")]), None, "{nonsense}");
+            assert_eq!(remembered_path(&[format!("path:{nonsense}")]), None, "{nonsense}");
         }
     }
 }

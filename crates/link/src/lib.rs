@@ -60,7 +60,9 @@ pub use client::{
 pub use control::{Choice, Refusal, Remembered, parse_rate};
 pub use dial::{LONG_RTT, Protocol, RaceOutcome, TcpOptions, connect as dial, race};
 pub use drive::Driver;
-pub use flow::{Flow, Statistics, asked, asking, telling, told};
+pub use flow::{
+    Flow, Statistics, controller_capability, path_capability, remembered_path, requested_controller,
+};
 pub use server::waiting_limit::{OWN_WAITING_OPERATIONS, WaitingLimit};
 pub use server::{
     Change, MAX_WAITING_NOTE_BYTES, MAX_WAITING_NOTES, MAX_WAITING_PARAMETER_BYTES, Operation,

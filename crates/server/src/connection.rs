@@ -65,7 +65,7 @@ impl Service {
         slot: &ConnectionSlot,
     ) -> Result<()> {
         admission.check(&hello.token)?;
-        if let Some(choice) = link::asked(&hello.capabilities)? {
+        if let Some(choice) = link::requested_controller(&hello.capabilities)? {
             let none = "this protocol has no choice of controllers; ask for the link `quic`";
             flow.ok_or_else(|| Error::unsupported(none))?.control(choice)?;
         }
@@ -118,7 +118,7 @@ impl Service {
             None => None,
         };
         // If this host remembers nothing, the value that the client sent is used, as when it requests a rate.
-        let known = known.or_else(|| link::told(&hello.capabilities));
+        let known = known.or_else(|| link::remembered_path(&hello.capabilities));
         if let (Some(flow), Some(known)) = (&flow, known) {
             flow.remember(known);
         }

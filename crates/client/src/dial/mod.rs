@@ -656,7 +656,7 @@ async fn put_on(server: &Endpoint, protocol: Protocol, link: link::Link) -> Resu
         window_bytes: server.window_bytes,
         ..ClientConfig::default()
     };
-    config.capabilities.extend(choice.map(link::asking));
+    config.capabilities.extend(choice.map(link::controller_capability));
     config.capabilities.extend(compression.capabilities());
     let flow = link.flow();
     // A QUIC link already sends with this controller.
@@ -665,7 +665,7 @@ async fn put_on(server: &Endpoint, protocol: Protocol, link: link::Link) -> Resu
     }
     let known = remember(server, flow.as_deref()).await;
     config.sent_ahead = known.map_or(SentAhead::Found, |known| SentAhead::Known(known.filling_bytes()));
-    config.capabilities.extend(known.map(link::telling));
+    config.capabilities.extend(known.map(link::path_capability));
     let watching = watch(server.paths.clone(), flow.clone());
     let (handle, driver) = receive_limit::connect(link, config)?;
     // A client that uses remembered values asks the server for the values that only the server can measure.

@@ -128,10 +128,10 @@ async fn answer(link: Link) -> Result<()> {
     let mut tasks = JoinSet::new();
     tasks.spawn(driver);
     let hello = connection.hello().await?;
-    if let (Some(choice), Some(flow)) = (link::asked(&hello.capabilities)?, &flow) {
+    if let (Some(choice), Some(flow)) = (link::requested_controller(&hello.capabilities)?, &flow) {
         flow.control(choice)?;
     }
-    if let (Some(known), Some(flow)) = (link::told(&hello.capabilities), &flow) {
+    if let (Some(known), Some(flow)) = (link::remembered_path(&hello.capabilities), &flow) {
         flow.remember(known);
     }
     connection.accept();
@@ -273,7 +273,7 @@ impl MessageClient {
     ) -> Result<Self> {
         let sent_ahead = known.map_or(SentAhead::Found, |known| SentAhead::Known(known.filling_bytes()));
         let mut config = ClientConfig { window_bytes, sent_ahead, ..ClientConfig::default() };
-        config.capabilities.extend(known.map(link::telling));
+        config.capabilities.extend(known.map(link::path_capability));
         Self::open(ready, way, start, config, None).await
     }
 
@@ -298,7 +298,7 @@ impl MessageClient {
                 .await?
             }
             MessageTransport::Quic(choice) | MessageTransport::Lossy { choice, .. } => {
-                config.capabilities.push(link::asking(choice));
+                config.capabilities.push(link::controller_capability(choice));
                 let bulk = way.bulk();
                 let options = quic::EndpointOptions {
                     choice,
