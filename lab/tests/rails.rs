@@ -10,7 +10,7 @@ use std::time::Duration;
 use array::{Error, Priority, Result, Urgency};
 use bytes::Bytes;
 use link::multistream::{AcceptedSession, StreamRegistry, connect};
-use link::{Fingerprint, Identity, Link, Operation, ReadSink, Trust, Watch, carrier::tcp, carrier::tls};
+use link::{Fingerprint, Identity, Link, Operation, ReadSink, TcpMonitor, Trust, carrier::tcp, carrier::tls};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -140,7 +140,7 @@ async fn server(ready: mpsc::Sender<Fingerprint>, over: tokio::sync::oneshot::Re
             let (config, registry) = (Arc::clone(&config), registry.clone());
             tasks.spawn(async move {
                 tcp::prepare(&stream)?;
-                let watch = Watch::on(&stream);
+                let watch = TcpMonitor::on(&stream);
                 let session = tls::accept(stream, config).await?;
                 match registry.accept(session, watch, peer.to_string()).await? {
                     AcceptedSession::Link(link) => serve(link).await,

@@ -44,7 +44,7 @@ pub mod offer;
 pub mod quic;
 mod server;
 
-pub use carrier::tcp_flow::Watch;
+pub use carrier::tcp_flow::TcpMonitor;
 pub use carrier::tls::{Fingerprint, Identity, Trust};
 pub use carrier::{Carrier, Link, Received};
 pub use client::in_order::OrderedRequests;

@@ -15,7 +15,7 @@ use wire::{Deframer, Error, ErrorKind, Message, Result, Retry};
 use crate::carrier::tcp_flow::unheld;
 use crate::carrier::tls::{self, Trust};
 use crate::carrier::{Received, broken, ended, give};
-use crate::{Carrier, Link, Watch, carrier::tcp_rate};
+use crate::{Carrier, Link, TcpMonitor, carrier::tcp_rate};
 
 /// From the first packet until TLS is agreed on.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -44,15 +44,15 @@ pub async fn connect(host: &str, port: u16, trust: &Trust) -> Result<Link> {
     let connecting = async {
         let stream = TcpStream::connect((host, port)).await.map_err(unreachable)?;
         prepare(&stream)?;
-        let watch = Watch::on(&stream);
+        let monitor = TcpMonitor::on(&stream);
         match trust {
             Trust::Plain => {
                 check_loopback(&stream)?;
-                Ok(over_socket(BufReader::with_capacity(READ_BYTES, stream), watch, peer.as_str()))
+                Ok(over_socket(BufReader::with_capacity(READ_BYTES, stream), monitor, peer.as_str()))
             }
             _ => {
                 let session = tls::connect(stream, host, &[tls::ALPN_WIRE], trust).await?;
-                Ok(over_socket(session, watch, peer.as_str()))
+                Ok(over_socket(session, monitor, peer.as_str()))
             }
         }
     };
@@ -98,15 +98,15 @@ pub fn over_buffered(
     over_socket(stream, None, peer)
 }
 
-/// Link over a buffered stream of bytes; where `watch` is given, the kernel's statistics of its socket are the link's
+/// Link over a buffered stream of bytes; where `monitor` is given, the kernel's statistics of its socket are the link's
 /// flow.
 pub fn over_socket(
     stream: impl AsyncBufRead + AsyncWrite + Unpin + Send + 'static,
-    watch: Option<Watch>,
+    monitor: Option<TcpMonitor>,
     peer: impl Into<String>,
 ) -> Link {
-    let flow = watch.as_ref().map(Watch::flow);
-    let link = Link::new(Framed::new(stream, watch), peer);
+    let flow = monitor.as_ref().map(TcpMonitor::flow);
+    let link = Link::new(Framed::new(stream, monitor), peer);
     match flow {
         Some(flow) => link.with_flow(flow),
         None => link,
@@ -147,13 +147,13 @@ pub(crate) struct Framed<S> {
     parts: VecDeque<Bytes>,
     needs_flush: bool,
     /// Lets go of the socket when the stream does.
-    _watch: Option<Watch>,
+    _monitor: Option<TcpMonitor>,
 }
 
 impl<S> Framed<S> {
-    pub(crate) fn new(stream: S, watch: Option<Watch>) -> Self {
+    pub(crate) fn new(stream: S, monitor: Option<TcpMonitor>) -> Self {
         let (deframer, parts) = (Deframer::new(), VecDeque::new());
-        Self { stream, deframer, parts, needs_flush: false, _watch: watch }
+        Self { stream, deframer, parts, needs_flush: false, _monitor: monitor }
     }
 }
 

@@ -35,36 +35,36 @@ const KERNEL_CONTROLLERS: [&str; 15] = [
 
 /// Keeps an eye on a socket that something else owns. Dropped together with its owner, it notes how things stood at last and
 /// lets go: the socket is closed when its owner says so.
-pub struct Watch(Arc<Watched>);
+pub struct TcpMonitor(Arc<MonitoredSocket>);
 
-struct Watched {
+struct MonitoredSocket {
     peer: Option<SocketAddr>,
     controller: Option<&'static str>,
     /// Rate that the socket was held to when the watch was made, bytes per second; no request exceeds it.
     most_bytes_per_sec: Option<f64>,
     /// The rate that was asked for.
     choice: Mutex<Option<Choice>>,
-    state: Mutex<State>,
+    state: Mutex<SocketState>,
 }
 
-enum State {
+enum SocketState {
     Open(OwnedFd),
     Ended(TcpInfo),
 }
 
-impl Watch {
+impl TcpMonitor {
     /// Watches a connected socket; none where the system gives no second descriptor. The rate that the socket is already
     /// [held to](crate::carrier::tcp::hold_to) is the most that can be asked for.
     #[must_use]
     pub fn on(stream: &TcpStream) -> Option<Self> {
         let socket = stream.as_fd().try_clone_to_owned().ok()?;
         let info = TcpInfo::of(socket.as_fd()).unwrap_or_default();
-        Some(Self(Arc::new(Watched {
+        Some(Self(Arc::new(MonitoredSocket {
             peer: stream.peer_addr().ok(),
             controller: kernel_controller(stream),
             most_bytes_per_sec: info.most_bytes_per_sec().map(|rate| rate as f64),
             choice: Mutex::default(),
-            state: Mutex::new(State::Open(socket)),
+            state: Mutex::new(SocketState::Open(socket)),
         })))
     }
 
@@ -78,26 +78,26 @@ impl Watch {
     }
 }
 
-impl Drop for Watch {
+impl Drop for TcpMonitor {
     fn drop(&mut self) {
         let last = self.0.info();
-        *self.0.state.lock().unwrap_or_else(PoisonError::into_inner) = State::Ended(last);
+        *self.0.state.lock().unwrap_or_else(PoisonError::into_inner) = SocketState::Ended(last);
     }
 }
 
-impl Watched {
+impl MonitoredSocket {
     fn info(&self) -> TcpInfo {
         match &*self.state.lock().unwrap_or_else(PoisonError::into_inner) {
-            State::Open(socket) => TcpInfo::of(socket.as_fd()).unwrap_or_default(),
-            State::Ended(last) => last.clone(),
+            SocketState::Open(socket) => TcpInfo::of(socket.as_fd()).unwrap_or_default(),
+            SocketState::Ended(last) => last.clone(),
         }
     }
 
     /// Holds the socket to a rate; one that has ended sends nothing anyway.
     fn hold(&self, bytes_per_sec: f64) -> Result<()> {
         match &*self.state.lock().unwrap_or_else(PoisonError::into_inner) {
-            State::Open(socket) => tcp_rate::hold(socket.as_fd(), bytes_per_sec).map_err(unheld),
-            State::Ended(_) => Ok(()),
+            SocketState::Open(socket) => tcp_rate::hold(socket.as_fd(), bytes_per_sec).map_err(unheld),
+            SocketState::Ended(_) => Ok(()),
         }
     }
 }
@@ -128,7 +128,7 @@ fn kernel_controller(stream: &TcpStream) -> Option<&'static str> {
 
 /// Flow of a TCP connection, for as long as somebody keeps it.
 #[derive(Clone)]
-pub(crate) struct TcpFlow(Arc<Watched>);
+pub(crate) struct TcpFlow(Arc<MonitoredSocket>);
 
 impl TcpFlow {
     /// Rate that all streams of the link whose first stream this is may send together, bytes per second; none where the
@@ -231,8 +231,8 @@ mod tests {
     #[tokio::test]
     async fn a_rate_that_was_asked_for_is_what_the_kernel_holds_and_tells() {
         let (ours, _theirs) = connected(None).await;
-        let watch = Watch::on(&ours).unwrap();
-        let flow = watch.flow();
+        let monitor = TcpMonitor::on(&ours).unwrap();
+        let flow = monitor.flow();
         assert_eq!((flow.held_bytes_per_sec(), flow.statistics().controller), (None, None));
         for (text, rate) in
             [("rate=100Mb/s", 12_500_000), ("rate=50GB/s", 50_000_000_000), ("rate=1MB/s", 1_000_000)]
@@ -248,8 +248,8 @@ mod tests {
     #[tokio::test]
     async fn other_controllers_are_refused_with_what_to_do_and_change_nothing() {
         let (ours, _theirs) = connected(None).await;
-        let watch = Watch::on(&ours).unwrap();
-        let flow = watch.flow();
+        let monitor = TcpMonitor::on(&ours).unwrap();
+        let flow = monitor.flow();
         for text in ["auto", "cubic", "polite=1Gb/s", "rate"] {
             let choice: Choice = text.parse().unwrap();
             let error = flow.control(choice).unwrap_err();
@@ -263,8 +263,8 @@ mod tests {
     #[tokio::test]
     async fn what_a_listener_is_held_to_is_the_most_that_can_be_asked_for() {
         let (_ours, theirs) = connected(Some(2e6)).await;
-        let watch = Watch::on(&theirs).unwrap();
-        let flow = watch.flow();
+        let monitor = TcpMonitor::on(&theirs).unwrap();
+        let flow = monitor.flow();
         assert_eq!((flow.held_bytes_per_sec(), flow.statistics().controller), (Some(2_000_000), None));
         for (text, held) in [("rate=1GB/s", 2_000_000), ("rate=1MB/s", 1_000_000), ("rate=3MB/s", 2_000_000)]
         {
@@ -291,8 +291,8 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let (ours, theirs) = tokio::join!(TcpStream::connect(address), listener.accept());
         let (mut ours, (mut theirs, _)) = (ours.unwrap(), theirs.unwrap());
-        let watch = Watch::on(&ours).unwrap();
-        let flow = watch.flow();
+        let monitor = TcpMonitor::on(&ours).unwrap();
+        let flow = monitor.flow();
         ours.write_all(&[7; 100_000]).await.unwrap();
         theirs.read_exact(&mut vec![0; 100_000]).await.unwrap();
         let seen = flow.statistics();
@@ -302,7 +302,7 @@ mod tests {
             seen.rtt.is_some() && seen.mtu_bytes > Some(1000) && seen.kernel_controller.is_some(),
             "{seen:?}"
         );
-        drop((ours, watch));
+        drop((ours, monitor));
         let ended = tokio::time::timeout(Duration::from_secs(5), theirs.read(&mut [0])).await;
         assert_eq!(ended.expect("the socket is closed, though its flow lives").unwrap(), 0);
         assert_eq!(flow.statistics().sent_bytes, seen.sent_bytes, "what it was at last");

@@ -87,10 +87,10 @@ mod tests {
     use tokio::net::{TcpListener, TcpStream};
 
     use super::*;
-    use crate::{Watch, carrier::tcp};
+    use crate::{TcpMonitor, carrier::tcp};
 
     /// So many connections of a server that holds each to `most`; what is at their other ends has to be kept.
-    async fn accepted(count: usize, most: Option<f64>) -> Vec<(Watch, TcpStream, TcpStream)> {
+    async fn accepted(count: usize, most: Option<f64>) -> Vec<(TcpMonitor, TcpStream, TcpStream)> {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         most.iter().for_each(|most| tcp::hold_to(&listener, *most).expect("Linux paces"));
         let address = listener.local_addr().expect("an address");
@@ -98,7 +98,7 @@ mod tests {
         for _ in 0..count {
             let (theirs, ours) = tokio::join!(TcpStream::connect(address), listener.accept());
             let ours = ours.expect("a connection").0;
-            all.push((Watch::on(&ours).expect("a descriptor"), ours, theirs.expect("a connection")));
+            all.push((TcpMonitor::on(&ours).expect("a descriptor"), ours, theirs.expect("a connection")));
         }
         all
     }
@@ -110,7 +110,7 @@ mod tests {
     #[tokio::test]
     async fn streams_share_the_rate_that_was_asked_for() {
         let sockets = accepted(5, None).await;
-        let flows: Vec<TcpFlow> = sockets.iter().map(|(watch, ..)| watch.flow()).collect();
+        let flows: Vec<TcpFlow> = sockets.iter().map(|(monitor, ..)| monitor.flow()).collect();
         let all = StreamsFlow::new(flows[0].clone());
         all.add(flows[1].clone());
         assert_eq!(held(&all), [None; 2]);
@@ -131,7 +131,7 @@ mod tests {
         let sockets = accepted(4, Some(8e6)).await;
         let all = StreamsFlow::new(sockets[0].0.flow());
         assert_eq!(held(&all), [Some(8_000_000)]);
-        sockets[1..].iter().for_each(|(watch, ..)| all.add(watch.flow()));
+        sockets[1..].iter().for_each(|(monitor, ..)| all.add(monitor.flow()));
         assert_eq!(held(&all), [Some(2_000_000); 4]);
         for (text, part) in [("rate=1GB/s", 2_000_000), ("rate=4MB/s", 1_000_000)] {
             all.control(text.parse().unwrap()).unwrap();

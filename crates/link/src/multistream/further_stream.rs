@@ -14,7 +14,7 @@ use wire::{Error, ErrorKind, Message, Result, Retry};
 
 use super::TAKEN;
 use super::pinned_sender::PinnedSenders;
-use crate::Watch;
+use crate::TcpMonitor;
 use crate::carrier::tcp_flow::TcpFlow;
 use crate::carrier::{broken, ended};
 
@@ -34,7 +34,7 @@ pub(super) struct FurtherStream {
 /// A stream that has shown its ticket and is not taken yet. Dropping it closes the socket.
 pub struct JoinedStream {
     session: TlsStream<TcpStream>,
-    watch: Option<Watch>,
+    monitor: Option<TcpMonitor>,
     streams: mpsc::Sender<FurtherStream>,
     pinned_senders: PinnedSenders,
 }
@@ -42,11 +42,11 @@ pub struct JoinedStream {
 impl JoinedStream {
     pub(super) fn new(
         session: TlsStream<TcpStream>,
-        watch: Option<Watch>,
+        monitor: Option<TcpMonitor>,
         streams: mpsc::Sender<FurtherStream>,
         pinned_senders: PinnedSenders,
     ) -> Self {
-        Self { session, watch, streams, pinned_senders }
+        Self { session, monitor, streams, pinned_senders }
     }
 
     /// Takes the stream and sends on it until its link ends.
@@ -69,12 +69,12 @@ impl JoinedStream {
         self.session.flush().await.map_err(broken)?;
         let (messages, queue) = mpsc::channel(0);
         let (mut alive, ended_with_it) = oneshot::channel();
-        let flow = self.watch.as_ref().map(Watch::flow);
+        let flow = self.monitor.as_ref().map(TcpMonitor::flow);
         let stream = FurtherStream { messages, ended: ended_with_it, flow };
         self.streams.try_send(stream).map_err(|_| ended())?;
         tokio::select! {
             done = send_all(&mut self.session, queue) => done,
-            error = silence(self.watch.as_ref()) => Err(error),
+            error = silence(self.monitor.as_ref()) => Err(error),
             error = ends_with(&mut alive) => Err(error),
         }
     }
@@ -100,12 +100,12 @@ async fn ends_with(alive: &mut oneshot::Sender<()>) -> Error {
 
 /// Waits until what was sent was not answered for as long as a peer may be silent. The link's own questions cross by its first
 /// stream; this one's way may be gone all the same, which the kernel takes many minutes to say.
-async fn silence(watch: Option<&Watch>) -> Error {
-    let Some(watch) = watch else { return std::future::pending().await };
+async fn silence(monitor: Option<&TcpMonitor>) -> Error {
+    let Some(monitor) = monitor else { return std::future::pending().await };
     let mut unanswered = 0;
     while LOOK_EVERY * unanswered < DEAD_AFTER {
         tokio::time::sleep(LOOK_EVERY).await;
-        unanswered = if watch.is_unanswered_for(LOOK_EVERY) { unanswered + 1 } else { 0 };
+        unanswered = if monitor.is_unanswered_for(LOOK_EVERY) { unanswered + 1 } else { 0 };
     }
     let secs = DEAD_AFTER.as_secs();
     Error::new(

@@ -21,7 +21,7 @@ use crate::carrier::tcp::{self, CONNECT_TIMEOUT, Framed, prepare, too_slow, unre
 use crate::carrier::tcp_flow::TcpFlow;
 use crate::carrier::tls::{self, ALPN_JOIN, ALPN_STREAMS, ALPN_WIRE, Trust};
 use crate::carrier::{Received, broken};
-use crate::{Carrier, Link, Watch};
+use crate::{Carrier, Link, TcpMonitor};
 
 type TlsSession = TlsStream<BufReader<TcpStream>>;
 type FramedTls = Framed<TlsSession>;
@@ -48,9 +48,9 @@ pub async fn connect(host: &str, port: u16, trust: &Trust, streams: u32, rails: 
     let connecting = async {
         let stream = TcpStream::connect((host, port)).await.map_err(unreachable)?;
         let address = stream.peer_addr().map_err(broken)?;
-        let (session, watch) = secured(stream, host, &[ALPN_STREAMS, ALPN_WIRE], trust).await?;
+        let (session, monitor) = secured(stream, host, &[ALPN_STREAMS, ALPN_WIRE], trust).await?;
         if session.get_ref().1.alpn_protocol() != Some(ALPN_STREAMS) {
-            return Ok(tcp::over_socket(session, watch, peer.as_str()));
+            return Ok(tcp::over_socket(session, monitor, peer.as_str()));
         }
         let target = Arc::new(JoinTarget {
             address,
@@ -60,7 +60,7 @@ pub async fn connect(host: &str, port: u16, trust: &Trust, streams: u32, rails: 
         });
         let further =
             (1..streams).zip(rails.in_turn()).map(|(_, rail)| join(Arc::clone(&target), rail)).collect();
-        Ok(StreamsClient::link(session, watch, peer.as_str(), further))
+        Ok(StreamsClient::link(session, monitor, peer.as_str(), further))
     };
     let done = timeout(CONNECT_TIMEOUT, connecting).await;
     done.unwrap_or_else(|_| Err(too_slow())).map_err(|e| e.context(format!("connecting to {peer}")))
@@ -71,10 +71,10 @@ async fn secured(
     host: &str,
     protocols: &[&[u8]],
     trust: &Trust,
-) -> Result<(TlsSession, Option<Watch>)> {
+) -> Result<(TlsSession, Option<TcpMonitor>)> {
     prepare(&stream)?;
-    let watch = Watch::on(&stream);
-    Ok((tls::connect(stream, host, protocols, trust).await?, watch))
+    let monitor = TcpMonitor::on(&stream);
+    Ok((tls::connect(stream, host, protocols, trust).await?, monitor))
 }
 
 /// Server and link that further streams join.
@@ -92,7 +92,7 @@ fn join(target: Arc<JoinTarget>, rail: Option<Rail>) -> JoiningStream {
             Some(rail) => rail.connect(target.address).await?,
             None => TcpStream::connect(target.address).await.map_err(unreachable)?,
         };
-        let (mut session, watch) = secured(stream, &target.host, &[ALPN_JOIN], &target.trust).await?;
+        let (mut session, monitor) = secured(stream, &target.host, &[ALPN_JOIN], &target.trust).await?;
         session.write_all(target.ticket.bytes()).await.map_err(broken)?;
         session.flush().await.map_err(broken)?;
         if session.read_u8().await.map_err(broken)? != TAKEN {
@@ -101,8 +101,8 @@ fn join(target: Arc<JoinTarget>, rail: Option<Rail>) -> JoiningStream {
                 "expected the stream to be taken, found that it was not",
             ));
         }
-        let flow = watch.as_ref().map(Watch::flow);
-        Ok((Framed::new(session, watch), flow))
+        let flow = monitor.as_ref().map(TcpMonitor::flow);
+        Ok((Framed::new(session, monitor), flow))
     };
     Box::pin(async move { timeout(CONNECT_TIMEOUT, joining).await.unwrap_or_else(|_| Err(too_slow())) })
 }
@@ -120,10 +120,15 @@ struct StreamsClient {
 }
 
 impl StreamsClient {
-    fn link(session: TlsSession, watch: Option<Watch>, peer: &str, further: Vec<JoiningStream>) -> Link {
-        let flow = watch.as_ref().map(|watch| StreamsFlow::new(watch.flow()));
+    fn link(
+        session: TlsSession,
+        monitor: Option<TcpMonitor>,
+        peer: &str,
+        further: Vec<JoiningStream>,
+    ) -> Link {
+        let flow = monitor.as_ref().map(|monitor| StreamsFlow::new(monitor.flow()));
         let receiving = Self {
-            first: Framed::new(session, watch),
+            first: Framed::new(session, monitor),
             more: Vec::new(),
             further,
             joining: FuturesUnordered::new(),

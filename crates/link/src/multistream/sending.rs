@@ -15,7 +15,7 @@ use super::stream_registry::Registration;
 use crate::carrier::tcp::Framed;
 use crate::carrier::{Received, ended};
 use crate::server::bulk_apart::Items;
-use crate::{Carrier, Link, Watch};
+use crate::{Carrier, Link, TcpMonitor};
 
 /// Frames that may wait for the first stream while the others take bulk.
 const MAX_FRAMES_AHEAD: usize = 1_024;
@@ -44,14 +44,14 @@ pub(super) struct StreamsServer {
 impl StreamsServer {
     pub(super) fn link(
         session: TlsStream<TcpStream>,
-        watch: Option<Watch>,
+        monitor: Option<TcpMonitor>,
         peer: String,
         arriving: mpsc::Receiver<FurtherStream>,
         registration: Registration,
     ) -> Link {
-        let flow = watch.as_ref().map(|watch| StreamsFlow::new(watch.flow()));
+        let flow = monitor.as_ref().map(|monitor| StreamsFlow::new(monitor.flow()));
         let sending = Self {
-            first: Framed::new(session, watch),
+            first: Framed::new(session, monitor),
             frames: VecDeque::new(),
             items: Items::default(),
             parts: VecDeque::new(),

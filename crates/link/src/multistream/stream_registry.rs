@@ -19,7 +19,7 @@ use crate::carrier::broken;
 use crate::carrier::tls::{ALPN_JOIN, ALPN_STREAMS, ALPN_WIRE};
 use crate::clock::now;
 use crate::multistream::topology::Topology;
-use crate::{Link, Watch, carrier::tcp};
+use crate::{Link, TcpMonitor, carrier::tcp};
 
 /// How long streams may join a link, once its client was let in.
 pub const JOIN_WITHIN: Duration = Duration::from_secs(30);
@@ -76,15 +76,15 @@ impl StreamRegistry {
     pub async fn accept(
         &self,
         mut session: TlsStream<TcpStream>,
-        watch: Option<Watch>,
+        monitor: Option<TcpMonitor>,
         peer: String,
     ) -> Result<AcceptedSession> {
         let protocol = session.get_ref().1.alpn_protocol().map(<[u8]>::to_vec);
         match protocol.as_deref() {
-            Some(ALPN_WIRE) => Ok(AcceptedSession::Link(tcp::over_socket(session, watch, peer))),
+            Some(ALPN_WIRE) => Ok(AcceptedSession::Link(tcp::over_socket(session, monitor, peer))),
             Some(ALPN_STREAMS) => {
                 let ticket = JoinTicket::of(session.get_ref().1)?;
-                Ok(AcceptedSession::Link(self.first(session, watch, peer, ticket)))
+                Ok(AcceptedSession::Link(self.first(session, monitor, peer, ticket)))
             }
             Some(ALPN_JOIN) => {
                 let mut shown = [0; TICKET_BYTES];
@@ -92,7 +92,7 @@ impl StreamRegistry {
                 let streams = self.claim(&JoinTicket::from_bytes(shown))?;
                 Ok(AcceptedSession::Stream(Box::new(JoinedStream::new(
                     session,
-                    watch,
+                    monitor,
                     streams,
                     self.pinned_senders.clone(),
                 ))))
@@ -110,14 +110,14 @@ impl StreamRegistry {
     fn first(
         &self,
         session: TlsStream<TcpStream>,
-        watch: Option<Watch>,
+        monitor: Option<TcpMonitor>,
         peer: String,
         ticket: JoinTicket,
     ) -> Link {
         let (streams, arriving) = mpsc::channel(0);
         let registration = Registration { entries: Arc::clone(&self.entries), name: ticket.name() };
         let opening = LinkOpening { entries: Arc::clone(&self.entries), ticket, streams };
-        StreamsServer::link(session, watch, peer, arriving, registration).opening(move || opening.open())
+        StreamsServer::link(session, monitor, peer, arriving, registration).opening(move || opening.open())
     }
 
     /// The link of a ticket, of which one stream less may join then.

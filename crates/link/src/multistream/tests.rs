@@ -15,7 +15,7 @@ use super::ticket::TICKET_BYTES;
 use super::{AcceptedSession, MAX_STREAMS, Rails, StreamRegistry, connect};
 use crate::carrier::tls::{self, ALPN_HTTP, ALPN_JOIN, ALPN_WIRE, SERVED};
 use crate::multistream::topology::{Card, Topology, Units};
-use crate::{ClientHandle, Flow, Identity, Link, Operation, ReadSink, Trust, Watch, carrier::tcp};
+use crate::{ClientHandle, Flow, Identity, Link, Operation, ReadSink, TcpMonitor, Trust, carrier::tcp};
 
 /// Bulk of an item.
 const ITEM_BYTES: u64 = 1 << 20;
@@ -90,7 +90,7 @@ impl Server {
                 let (config, registry) = (Arc::clone(&config), counter.clone());
                 let (flows, ends) = (Arc::clone(&noted), Arc::clone(&told));
                 sessions.spawn(async move {
-                    let watch = Watch::on(&stream);
+                    let watch = TcpMonitor::on(&stream);
                     tcp::prepare(&stream)?;
                     let session = tls::accept(stream, config).await?;
                     match registry.accept(session, watch, peer.to_string()).await? {

@@ -25,7 +25,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use link::multistream::topology::Topology;
 use link::multistream::{AcceptedSession, StreamRegistry};
-use link::{Watch, quic};
+use link::{TcpMonitor, quic};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
@@ -258,7 +258,7 @@ impl Port {
     }
 
     async fn encrypted(&self, stream: TcpStream, peer: SocketAddr, slot: &Arc<ConnectionSlot>) -> Result<()> {
-        let watch = Watch::on(&stream);
+        let watch = TcpMonitor::on(&stream);
         let session = self.in_time(link::carrier::tls::accept(stream, Arc::clone(&self.tls))).await?;
         match self.in_time(self.registry.accept(session, watch, peer.to_string())).await? {
             AcceptedSession::Link(link) => Arc::clone(&self.service).serve(link, slot).await,

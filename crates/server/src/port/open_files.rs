@@ -3,7 +3,7 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// File descriptors of each connection: its socket, and one more to watch it; see [`link::Watch`].
+/// File descriptors of each connection: its socket, and one more to watch it; see [`link::TcpMonitor`].
 const PER_CONNECTION: u64 = 2;
 /// File descriptors reserved for data files and everything else.
 const OTHERS: u64 = 1024;

@@ -112,7 +112,7 @@ async fn over_tls(
     registry: &StreamRegistry,
 ) -> Result<()> {
     tcp::prepare(&stream)?;
-    let watch = link::Watch::on(&stream);
+    let watch = link::TcpMonitor::on(&stream);
     let session = tls::accept(stream, config).await?;
     match registry.accept(session, watch, "client".to_owned()).await? {
         AcceptedSession::Link(link) => answer(link).await,
