@@ -33,7 +33,7 @@ const ROUNDS_PER_POLL: usize = 64;
 const LINGER: Duration = Duration::from_secs(1);
 
 /// A machine and what its application has not taken yet.
-pub(crate) trait Side: Send + 'static {
+pub(crate) trait ProtocolSide: Send + 'static {
     type Machine: Machine;
 
     fn machine(&mut self) -> &mut Self::Machine;
@@ -58,12 +58,12 @@ pub(crate) trait Side: Send + 'static {
 }
 
 /// One side, shared by the driver and the application's handles.
-pub(crate) struct Shared<S> {
+pub(crate) struct SharedSide<S> {
     side: Mutex<S>,
     driver: AtomicWaker,
 }
 
-impl<S: Side> Shared<S> {
+impl<S: ProtocolSide> SharedSide<S> {
     pub(crate) fn new(side: S) -> Arc<Self> {
         Arc::new(Self { side: Mutex::new(side), driver: AtomicWaker::new() })
     }
@@ -93,8 +93,8 @@ impl<S: Side> Shared<S> {
     }
 }
 
-struct Drive<S: Side> {
-    shared: Arc<Shared<S>>,
+struct Drive<S: ProtocolSide> {
+    shared: Arc<SharedSide<S>>,
     /// The other end, for people.
     peer: String,
     carrier: Box<dyn Carrier>,
@@ -108,7 +108,7 @@ struct Drive<S: Side> {
     linger_until: Option<Instant>,
 }
 
-pub(crate) fn drive<S: Side>(link: Link, shared: Arc<Shared<S>>) -> Driver {
+pub(crate) fn drive<S: ProtocolSide>(link: Link, shared: Arc<SharedSide<S>>) -> Driver {
     Box::pin(async move {
         // Made inside, where there is a runtime.
         let timer = Box::pin(tokio::time::sleep(Duration::ZERO));
@@ -127,7 +127,7 @@ pub(crate) fn drive<S: Side>(link: Link, shared: Arc<Shared<S>>) -> Driver {
     })
 }
 
-impl<S: Side> Future for Drive<S> {
+impl<S: ProtocolSide> Future for Drive<S> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
@@ -149,7 +149,7 @@ impl<S: Side> Future for Drive<S> {
     }
 }
 
-impl<S: Side> Drive<S> {
+impl<S: ProtocolSide> Drive<S> {
     /// Takes one frame, if the machine and the application are ready for one.
     fn receive(&mut self, cx: &mut Context<'_>) -> bool {
         let listening = self.shared.with(|side| {
@@ -269,7 +269,7 @@ impl<S: Side> Drive<S> {
     }
 }
 
-impl<S: Side> Drop for Drive<S> {
+impl<S: ProtocolSide> Drop for Drive<S> {
     fn drop(&mut self) {
         self.step(|machine, _| machine.handle_lost(ended()));
     }

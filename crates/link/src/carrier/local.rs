@@ -20,16 +20,16 @@ pub const QUEUED_MESSAGES: usize = 16;
 pub fn pair() -> (Link, Link) {
     let (to_a, from_b) = mpsc::channel(QUEUED_MESSAGES);
     let (to_b, from_a) = mpsc::channel(QUEUED_MESSAGES);
-    let link = |sender, receiver| Link::new(Local { sender, receiver }, "this process");
+    let link = |sender, receiver| Link::new(LocalCarrier { sender, receiver }, "this process");
     (link(to_a, from_a), link(to_b, from_b))
 }
 
-struct Local {
+struct LocalCarrier {
     sender: mpsc::Sender<Bytes>,
     receiver: mpsc::Receiver<Bytes>,
 }
 
-impl Carrier for Local {
+impl Carrier for LocalCarrier {
     fn poll_send(&mut self, cx: &mut Context<'_>, outgoing: &mut VecDeque<Message>) -> Poll<Result<()>> {
         while !outgoing.is_empty() {
             ready!(self.sender.poll_ready(cx)).map_err(|_| ended())?;

@@ -80,10 +80,10 @@ pub async fn accepted<S>(stream: S, peer: impl Into<String>) -> Link
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let gate = Gate(stream.take(MAX_FIRST_FRAME_BYTES as u64 + MOST_HEADER_BYTES));
+    let gate = LimitedStream(stream.take(MAX_FIRST_FRAME_BYTES as u64 + MOST_HEADER_BYTES));
     let socket = WebSocketStream::from_raw_socket(gate, Role::Server, Some(config())).await;
-    let open = |socket: &mut WebSocketStream<Gate<S>>| socket.get_mut().0.set_limit(u64::MAX);
-    Link::new(Socket { socket, needs_flush: false, open: Some(open) }, peer)
+    let open = |socket: &mut WebSocketStream<LimitedStream<S>>| socket.get_mut().0.set_limit(u64::MAX);
+    Link::new(WsCarrier { socket, needs_flush: false, open: Some(open) }, peer)
 }
 
 /// Limits of a socket: no message beyond one frame.
@@ -97,13 +97,13 @@ pub fn over<S>(socket: WebSocketStream<S>, peer: impl Into<String>) -> Link
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    Link::new(Socket { socket, needs_flush: false, open: None }, peer)
+    Link::new(WsCarrier { socket, needs_flush: false, open: None }, peer)
 }
 
 /// A stream that ends after so many bytes, until that is lifted.
-struct Gate<S>(Take<S>);
+struct LimitedStream<S>(Take<S>);
 
-impl<S: AsyncRead + Unpin> AsyncRead for Gate<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for LimitedStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -113,7 +113,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Gate<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Gate<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for LimitedStream<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(self.0.get_mut()).poll_write(cx, buf)
     }
@@ -127,14 +127,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Gate<S> {
     }
 }
 
-struct Socket<S> {
+struct WsCarrier<S> {
     socket: WebSocketStream<S>,
     needs_flush: bool,
     /// Lifts the limit on what is taken of somebody who was not let in yet.
     open: Option<fn(&mut WebSocketStream<S>)>,
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> WsCarrier<S> {
     fn socket(&mut self) -> Pin<&mut WebSocketStream<S>> {
         Pin::new(&mut self.socket)
     }
@@ -144,7 +144,7 @@ fn broken(error: tungstenite::Error) -> Error {
     Error::new(ErrorKind::Unreachable, format!("the socket broke: {error}"))
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Carrier for Socket<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Carrier for WsCarrier<S> {
     fn poll_send(&mut self, cx: &mut Context<'_>, outgoing: &mut VecDeque<Message>) -> Poll<Result<()>> {
         while !outgoing.is_empty() {
             ready!(self.socket().poll_ready(cx)).map_err(broken)?;

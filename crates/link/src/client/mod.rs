@@ -23,7 +23,7 @@ use crate::client::receive_group::{GroupMember, ReceiveGroup};
 use crate::client::request_queue::QueuePosition;
 use crate::client::stream::OpStream;
 use crate::clock::now;
-use crate::drive::{Driver, Shared, Side, drive, watch};
+use crate::drive::{Driver, ProtocolSide, SharedSide, drive, watch};
 
 pub(crate) use side::{AnswerConsumer, ClientSide};
 
@@ -75,7 +75,7 @@ fn put_on(
     }
     // Our own controllers keep queues short in spite of losses.
     let flow = link.flow().filter(|_| !link.is_paced);
-    let shared = Shared::new(ClientSide::new(machine, link.by_parts, member, flow));
+    let shared = SharedSide::new(ClientSide::new(machine, link.by_parts, member, flow));
     let driver = drive(link, Arc::clone(&shared));
     Ok((ClientHandle(Arc::new(ConnectionOwner(shared))), driver))
 }
@@ -131,7 +131,7 @@ pub struct Item {
 }
 
 /// Closes the connection when the last handle and the last stream are gone.
-struct ConnectionOwner(Arc<Shared<ClientSide>>);
+struct ConnectionOwner(Arc<SharedSide<ClientSide>>);
 
 impl Drop for ConnectionOwner {
     fn drop(&mut self) {
@@ -173,7 +173,7 @@ impl fmt::Debug for ClientHandle {
 }
 
 impl ClientHandle {
-    pub(crate) fn shared(&self) -> &Shared<ClientSide> {
+    pub(crate) fn shared(&self) -> &SharedSide<ClientSide> {
         &self.0.0
     }
 

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use wire::{Error, ErrorKind, OpId, Priority, Result, Urgency};
 
 use crate::client::{AnswerConsumer, ClientHandle, ClientSide, Item, Reply};
-use crate::drive::Side;
+use crate::drive::ProtocolSide;
 
 /// News of one of many operations.
 #[derive(Clone, Debug, PartialEq)]

@@ -19,7 +19,7 @@ use crate::client::read_sinks::EndedRequests;
 use crate::client::receive_group::GroupMember;
 use crate::client::request_queue::WaitingCallers;
 use crate::client::request_set::{self, OpEvent};
-use crate::drive::Side;
+use crate::drive::ProtocolSide;
 use crate::flow::Flow;
 
 /// Replies that wait to be taken from one stream, and how the operation ended.
@@ -361,7 +361,7 @@ impl ClientSide {
     }
 }
 
-impl Side for ClientSide {
+impl ProtocolSide for ClientSide {
     type Machine = Client;
 
     fn machine(&mut self) -> &mut Client {

@@ -19,7 +19,7 @@ use wire::{
 
 use crate::Link;
 use crate::clock::now;
-use crate::drive::{Driver, Shared, Side, drive, watch};
+use crate::drive::{Driver, ProtocolSide, SharedSide, drive, watch};
 use crate::server::incoming::{Incoming, Waiting};
 use crate::server::waiting_limit::{Load, WaitingLimit, WaitingPermit};
 
@@ -52,7 +52,7 @@ pub fn serve_among(
 ) -> Result<(ServerConnection, Driver)> {
     let peer = link.peer().to_owned();
     let machine = Server::new(config, now())?;
-    let shared = Shared::new(ServerSide {
+    let shared = SharedSide::new(ServerSide {
         machine,
         hello: None,
         incoming: Incoming::default(),
@@ -269,7 +269,7 @@ impl ServerSide {
     }
 }
 
-impl Side for ServerSide {
+impl ProtocolSide for ServerSide {
     type Machine = Server;
 
     fn machine(&mut self) -> &mut Server {
@@ -290,7 +290,7 @@ impl Side for ServerSide {
 
 /// One client's connection. Dropping it ends the connection and with it all its operations.
 pub struct ServerConnection {
-    shared: Arc<Shared<ServerSide>>,
+    shared: Arc<SharedSide<ServerSide>>,
     peer: String,
     /// Lets further streams join the link.
     opening: Mutex<Option<Box<dyn FnOnce() + Send>>>,
@@ -434,7 +434,7 @@ pub struct Operation {
     op: OpId,
     name: Arc<str>,
     parameters: Bytes,
-    shared: Arc<Shared<ServerSide>>,
+    shared: Arc<SharedSide<ServerSide>>,
     /// Nothing is left to be said or forgotten.
     is_over: bool,
 }
