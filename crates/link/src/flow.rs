@@ -8,7 +8,7 @@ use control::{Choice, Remembered};
 use futures::future::BoxFuture;
 use wire::{Error, Result};
 
-use crate::datagram::Counts;
+use crate::datagram::DatagramCounts;
 use crate::quic::Prober;
 
 /// Prefix of the capability by which a client asks the server for a controller.
@@ -143,7 +143,7 @@ pub struct Statistics {
     /// Times that packets were released.
     pub batches: u64,
     /// Counts of datagrams, for the link `lossy` only.
-    pub datagrams: Option<Counts>,
+    pub datagrams: Option<DatagramCounts>,
 }
 
 #[cfg(test)]

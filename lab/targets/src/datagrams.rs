@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use link::datagram::{LEAST_DATAGRAM_BYTES, MAX_RUNS, Packet, Receiver, Record, Sender};
+use link::datagram::{LEAST_DATAGRAM_BYTES, MAX_RUNS, Datagram, DatagramReceiver, DatagramRecord, DatagramSender};
 use wire::{Chunk, ItemHead, MessageContent, OpId};
 
 /// Bytes of the item that the sender has from the start.
@@ -15,7 +15,7 @@ const ITEM_BYTES: u64 = 20_000;
 pub fn play(script: &[u8]) {
     let mut now = Instant::now();
     let round_trip = Duration::from_millis(20);
-    let mut receivers = [false, true].map(|redundancy| Receiver::new(redundancy, round_trip));
+    let mut receivers = [false, true].map(|redundancy| DatagramReceiver::new(redundancy, round_trip));
     let mut sender = sender();
     let mut delivered = [BTreeSet::new(), BTreeSet::new()];
     let mut rest = script;
@@ -30,7 +30,7 @@ pub fn play(script: &[u8]) {
             take(receiver, delivered, &piece);
             drop(receiver.poll_report(now));
         }
-        if let Ok(record) = Record::decode(piece) {
+        if let Ok(record) = DatagramRecord::decode(piece) {
             // It may be refused.
             sender.handle_record(record).unwrap_or_default();
         }
@@ -45,8 +45,8 @@ pub fn play(script: &[u8]) {
 }
 
 /// A sender with the bulk of one item.
-fn sender() -> Sender {
-    let mut sender = Sender::new();
+fn sender() -> DatagramSender {
+    let mut sender = DatagramSender::new();
     let op = OpId(7);
     let head = ItemHead { op, item: 0, body: Bytes::new(), bulk_bytes: ITEM_BYTES, bulk_crc32c: 0 };
     let bytes = Bytes::from(vec![0; usize::try_from(ITEM_BYTES).unwrap_or_default()]);
@@ -58,19 +58,19 @@ fn sender() -> Sender {
     sender
 }
 
-fn receive(receiver: &mut Receiver, now: Instant, what: u8, piece: &Bytes) {
+fn receive(receiver: &mut DatagramReceiver, now: Instant, what: u8, piece: &Bytes) {
     if what.is_multiple_of(2) {
         receiver.handle_datagram(now, piece.clone());
-    } else if let Ok(record) = Record::decode(piece.clone()) {
+    } else if let Ok(record) = DatagramRecord::decode(piece.clone()) {
         // It may be refused.
         receiver.handle_record(now, record).unwrap_or_default();
     }
 }
 
 /// Takes the parts that a piece completes. A datagram with bulk of its own, not parity, delivers its number once.
-fn take(receiver: &mut Receiver, delivered: &mut BTreeSet<u64>, piece: &Bytes) {
-    let number = match Packet::decode(piece.clone()) {
-        Ok(Packet::Bulk { number, .. }) => Some(number),
+fn take(receiver: &mut DatagramReceiver, delivered: &mut BTreeSet<u64>, piece: &Bytes) {
+    let number = match Datagram::decode(piece.clone()) {
+        Ok(Datagram::Bulk { number, .. }) => Some(number),
         _ => None,
     };
     let mut parts = 0;
@@ -89,12 +89,12 @@ fn take(receiver: &mut Receiver, delivered: &mut BTreeSet<u64>, piece: &Bytes) {
 
 /// Checks that a piece that can be decoded is the same after encoding.
 fn check_encoding(piece: &Bytes) {
-    if let Ok(packet) = Packet::decode(piece.clone()) {
-        assert_eq!(Packet::decode(packet.encode()).as_ref(), Ok(&packet), "reading changed the datagram");
+    if let Ok(packet) = Datagram::decode(piece.clone()) {
+        assert_eq!(Datagram::decode(packet.encode()).as_ref(), Ok(&packet), "reading changed the datagram");
     }
-    if let Ok(record) = Record::decode(piece.clone()) {
+    if let Ok(record) = DatagramRecord::decode(piece.clone()) {
         assert_eq!(
-            Record::decode(record.encode().slice(4..)).as_ref(),
+            DatagramRecord::decode(record.encode().slice(4..)).as_ref(),
             Ok(&record),
             "reading changed the record"
         );

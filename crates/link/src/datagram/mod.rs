@@ -12,9 +12,9 @@
 //! - A datagram says of which item's bulk its bytes are, where in it, and all that the item's head says
 //!   ([`wire::Part`]): so its bytes go to their place when nothing else of the answer has come. The head also goes the
 //!   reliable way, in order, before the end of the operation: there nothing can be overlooked.
-//! - Datagrams are *numbered* in the order in which they first leave. A number is delivered once: the [`Receiver`] knows the
+//! - Datagrams are *numbered* in the order in which they first leave. A number is delivered once: the [`DatagramReceiver`] knows the
 //!   numbers that it has not seen, and nothing else. It *reports* them once a later one came longer ago than packets overtake
-//!   each other; the [`Sender`] keeps each datagram until it is reported as settled, and sends those that are missing again, as
+//!   each other; the [`DatagramSender`] keeps each datagram until it is reported as settled, and sends those that are missing again, as
 //!   they were.
 //! - When the sender has nothing more it says how far it has come (*mark*), so that the last ones are missed too.
 //! - What was *withdrawn* is not sent again: the sender says of each number that is missed that it is void, and of what had no
@@ -34,17 +34,18 @@ mod sender;
 #[cfg(test)]
 mod tests;
 
-pub use packet::Packet;
-pub use receiver::{MAX_RUNS, Receiver};
-pub use record::{MAX_ASKED_RUNS, Record};
+pub use packet::Datagram;
+pub use receiver::{DatagramReceiver, MAX_RUNS};
+pub use record::{DatagramRecord, MAX_ASKED_RUNS};
 pub use redundancy::{GROUP, parities};
 pub use sender::{
-    LEAST_DATAGRAM_BYTES, MAX_ANSWERED, MAX_KEPT_BYTES, MAX_KEPT_DATAGRAMS, MAX_WAITING_RECORDS, Sender,
+    DatagramSender, LEAST_DATAGRAM_BYTES, MAX_ANSWERED, MAX_KEPT_BYTES, MAX_KEPT_DATAGRAMS,
+    MAX_WAITING_RECORDS,
 };
 
 /// Counters of one side of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct DatagramCounts {
     /// Datagrams with bulk that left for the first time, or arrived and were wanted.
     pub datagrams: u64,
     /// Datagrams that left again, or that arrived though they were there already.

@@ -20,7 +20,7 @@ const PARITY: u8 = 0x02;
 
 /// One datagram.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Packet {
+pub enum Datagram {
     /// Some bulk.
     Bulk {
         /// In the order of leaving for the first time.
@@ -54,7 +54,7 @@ pub(super) fn bulk_head(number: u64, head: &ItemHead, offset: u64) -> Writer {
     w
 }
 
-impl Packet {
+impl Datagram {
     /// The datagram.
     #[must_use]
     pub fn encode(&self) -> Bytes {

@@ -8,8 +8,8 @@ use bytes::Bytes;
 use wire::{Error, Part, Result};
 
 use super::record::MAX_ASKED_RUNS;
-use super::redundancy::{Decoder, GROUP};
-use super::{Counts, Packet, Record};
+use super::redundancy::{GROUP, ParityDecoder};
+use super::{Datagram, DatagramCounts, DatagramRecord};
 
 /// Runs of missing numbers that are known; what would make one more is treated as lost.
 pub const MAX_RUNS: usize = 65_536;
@@ -29,7 +29,7 @@ const RUNS_AT_ONCE: usize = 4_096;
 
 /// Numbers in sequence that are missing.
 #[derive(Debug)]
-struct Run {
+struct MissingRun {
     end: u64,
     /// When they are asked for; none until a later one was seen that cannot help to make them again.
     due: Option<Instant>,
@@ -38,26 +38,26 @@ struct Run {
 /// Receiving side: takes each number once and reports which are missing. Call [`poll_part`](Self::poll_part),
 /// [`poll_gone`](Self::poll_gone) and [`poll_report`](Self::poll_report) after each other call.
 #[derive(Debug)]
-pub struct Receiver {
+pub struct DatagramReceiver {
     /// Above all numbers that are known of.
     next: u64,
     /// By their start.
-    missing: BTreeMap<u64, Run>,
+    missing: BTreeMap<u64, MissingRun>,
     /// Missing numbers below are due at some time.
     noticed: u64,
     /// Not later than the first is due.
     due: Option<Instant>,
-    decoder: Option<Decoder>,
+    decoder: Option<ParityDecoder>,
     parts: VecDeque<Part>,
     gone_bytes: u64,
     rtt: Duration,
     /// Something came that was not reported: when it is to be.
     report_at: Option<Instant>,
     reported_at: Option<Instant>,
-    counts: Counts,
+    counts: DatagramCounts,
 }
 
-impl Receiver {
+impl DatagramReceiver {
     /// A new one, which knows the round trip.
     #[must_use]
     pub fn new(redundancy: bool, rtt: Duration) -> Self {
@@ -66,19 +66,19 @@ impl Receiver {
             missing: BTreeMap::new(),
             noticed: 0,
             due: None,
-            decoder: redundancy.then(Decoder::default),
+            decoder: redundancy.then(ParityDecoder::default),
             parts: VecDeque::new(),
             gone_bytes: 0,
             rtt,
             report_at: None,
             reported_at: None,
-            counts: Counts::default(),
+            counts: DatagramCounts::default(),
         }
     }
 
     /// Counters of this side so far.
     #[must_use]
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> DatagramCounts {
         self.counts
     }
 
@@ -89,15 +89,15 @@ impl Receiver {
 
     /// A datagram has come. What is none is counted.
     pub fn handle_datagram(&mut self, now: Instant, datagram: Bytes) {
-        match Packet::decode(datagram.clone()) {
-            Ok(Packet::Bulk { number, part }) => {
+        match Datagram::decode(datagram.clone()) {
+            Ok(Datagram::Bulk { number, part }) => {
                 let is_news = self.handle_bulk(now, number, part);
                 if let Some(decoder) = self.decoder.as_mut().filter(|_| is_news) {
                     let made = decoder.add(number, datagram);
                     self.restore(now, made);
                 }
             }
-            Ok(Packet::Parity { first, datagrams, parities, which, shard }) => {
+            Ok(Datagram::Parity { first, datagrams, parities, which, shard }) => {
                 self.counts.parity += 1;
                 let Some(decoder) = &mut self.decoder else { return self.counts.rejected += 1 };
                 let made = decoder.add_parity(first, (datagrams, parities), which, shard);
@@ -123,7 +123,7 @@ impl Receiver {
     /// Takes datagrams that were made again.
     fn restore(&mut self, now: Instant, made: Vec<Bytes>) {
         for datagram in made {
-            if let Ok(Packet::Bulk { number, part }) = Packet::decode(datagram)
+            if let Ok(Datagram::Bulk { number, part }) = Datagram::decode(datagram)
                 && number < self.next
                 && self.arrive(now, number)
             {
@@ -167,7 +167,7 @@ impl Receiver {
         if self.missing.len() >= MAX_RUNS {
             return false;
         }
-        self.missing.insert(self.next, Run { end, due: None });
+        self.missing.insert(self.next, MissingRun { end, due: None });
         true
     }
 
@@ -182,16 +182,16 @@ impl Receiver {
     /// A missing number is not missing any more; false when it was not.
     fn settle(&mut self, number: u64) -> bool {
         let Some((&start, run)) = self.missing.range(..=number).next_back() else { return false };
-        let Run { end, due } = *run;
+        let MissingRun { end, due } = *run;
         if number >= end || (number > start && number + 1 < end && self.missing.len() >= MAX_RUNS) {
             return false;
         }
         self.missing.remove(&start);
         if number > start {
-            self.missing.insert(start, Run { end: number, due });
+            self.missing.insert(start, MissingRun { end: number, due });
         }
         if number + 1 < end {
-            self.missing.insert(number + 1, Run { end, due });
+            self.missing.insert(number + 1, MissingRun { end, due });
         }
         true
     }
@@ -217,26 +217,26 @@ impl Receiver {
     ///
     /// # Errors
     /// `Corrupt` when it is none of what a server says.
-    pub fn handle_record(&mut self, now: Instant, record: Record) -> Result<()> {
+    pub fn handle_record(&mut self, now: Instant, record: DatagramRecord) -> Result<()> {
         match record {
-            Record::Mark(next) => {
+            DatagramRecord::Mark(next) => {
                 let seen = self.reach(next);
                 self.notice(now, seen);
             }
-            Record::Void { number, bytes } => {
+            DatagramRecord::Void { number, bytes } => {
                 if self.settle(number) {
                     self.counts.void += 1;
                     self.gone_bytes = self.gone_bytes.saturating_add(bytes);
                     self.tell_soon(now);
                 }
             }
-            Record::Gone(bytes) => self.gone_bytes = self.gone_bytes.saturating_add(bytes),
+            DatagramRecord::Gone(bytes) => self.gone_bytes = self.gone_bytes.saturating_add(bytes),
             // Longer than a datagram of this path: no parity is to be found for it.
-            Record::Repair(datagram) => match Packet::decode(datagram)? {
-                Packet::Bulk { number, part } => {
+            DatagramRecord::Repair(datagram) => match Datagram::decode(datagram)? {
+                Datagram::Bulk { number, part } => {
                     self.handle_bulk(now, number, part);
                 }
-                Packet::Parity { .. } => return Err(Error::corrupt("expected bulk again, found parity")),
+                Datagram::Parity { .. } => return Err(Error::corrupt("expected bulk again, found parity")),
             },
             other => return Err(Error::corrupt(format!("expected a record of a server, found {other:?}"))),
         }
@@ -254,7 +254,7 @@ impl Receiver {
     }
 
     /// The next report, if it is time for one.
-    pub fn poll_report(&mut self, now: Instant) -> Option<Record> {
+    pub fn poll_report(&mut self, now: Instant) -> Option<DatagramRecord> {
         let is_apart = self.reported_at.is_none_or(|at| now >= at + self.apart());
         let is_due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
         if !is_apart || !(is_due(self.due) || is_due(self.report_at)) {
@@ -266,7 +266,7 @@ impl Receiver {
         }
         (self.report_at, self.reported_at) = (None, Some(now));
         let settled = self.missing.first_key_value().map_or(self.next, |(start, _)| *start);
-        Some(Record::Report { settled, missing })
+        Some(DatagramRecord::Report { settled, missing })
     }
 
     /// The numbers that are due, which are due again later.

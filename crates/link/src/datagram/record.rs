@@ -31,7 +31,7 @@ mod kind {
 
 /// One of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Record {
+pub enum DatagramRecord {
     /// All numbers below this one have left.
     Mark(u64),
     /// A number whose bulk nobody wants any more.
@@ -61,7 +61,7 @@ pub enum Record {
     },
 }
 
-impl Record {
+impl DatagramRecord {
     /// With its length in front.
     #[must_use]
     pub fn encode(&self) -> Bytes {
@@ -143,21 +143,21 @@ mod tests {
 
     #[test]
     fn records_are_what_the_document_says() {
-        let hex = |record: &Record| {
+        let hex = |record: &DatagramRecord| {
             record.encode().iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat()
         };
         let all = [
-            (Record::Mark(300), "0300000001ac02"),
-            (Record::Void { number: 7, bytes: 1_400 }, "040000000207f80a"),
-            (Record::Gone(5), "020000000305"),
-            (Record::Repair(Bytes::from_static(b"\x01\x02")), "03000000040102"),
-            (Record::Want { redundancy: true }, "020000001101"),
-            (Record::Cancel(OpId(258)), "050000001302010000"),
-            (Record::Report { settled: 3, missing: vec![3..4, 10..12] }, "07000000120302000106 02"),
+            (DatagramRecord::Mark(300), "0300000001ac02"),
+            (DatagramRecord::Void { number: 7, bytes: 1_400 }, "040000000207f80a"),
+            (DatagramRecord::Gone(5), "020000000305"),
+            (DatagramRecord::Repair(Bytes::from_static(b"\x01\x02")), "03000000040102"),
+            (DatagramRecord::Want { redundancy: true }, "020000001101"),
+            (DatagramRecord::Cancel(OpId(258)), "050000001302010000"),
+            (DatagramRecord::Report { settled: 3, missing: vec![3..4, 10..12] }, "07000000120302000106 02"),
         ];
         for (record, expected) in all {
             assert_eq!(hex(&record), expected.replace(' ', ""), "{record:?}");
-            assert_eq!(Record::decode(record.encode().slice(4..)).unwrap(), record);
+            assert_eq!(DatagramRecord::decode(record.encode().slice(4..)).unwrap(), record);
         }
     }
 
@@ -168,7 +168,7 @@ mod tests {
         let mut beyond = Writer::new();
         beyond.u8(0x12).varint(5).varint(1).varint(u64::MAX).varint(1);
         for bytes in [&b""[..], &[0x80], &[0x12, 1], &many.finish(), &beyond.finish()] {
-            assert!(Record::decode(Bytes::copy_from_slice(bytes)).is_err(), "{bytes:?}");
+            assert!(DatagramRecord::decode(Bytes::copy_from_slice(bytes)).is_err(), "{bytes:?}");
         }
     }
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use bytes::{BufMut, Bytes, BytesMut};
 
-use super::Packet;
+use super::Datagram;
 
 /// Datagrams of one group at most.
 pub const GROUP: usize = 128;
@@ -46,12 +46,12 @@ fn datagram(shard: Vec<u8>) -> Option<Bytes> {
 
 /// The group under way at the sender.
 #[derive(Debug, Default)]
-pub(super) struct Encoder {
+pub(super) struct ParityEncoder {
     first: u64,
     group: Vec<Bytes>,
 }
 
-impl Encoder {
+impl ParityEncoder {
     /// Datagrams without parity so far.
     pub(super) fn len(&self) -> usize {
         self.group.len()
@@ -76,7 +76,7 @@ impl Encoder {
         // Empty groups have none.
         let parity = reed_solomon_simd::encode(count, more, shards).unwrap_or_default();
         let small = |n: usize| u8::try_from(n).unwrap_or(u8::MAX);
-        let packets = parity.into_iter().enumerate().map(|(which, shard)| Packet::Parity {
+        let packets = parity.into_iter().enumerate().map(|(which, shard)| Datagram::Parity {
             first: self.first,
             datagrams: small(count),
             parities: small(more),
@@ -89,17 +89,17 @@ impl Encoder {
 
 /// Receiver's record of the latest groups: their datagrams and their parity.
 #[derive(Debug, Default)]
-pub(super) struct Decoder {
+pub(super) struct ParityDecoder {
     /// By number, as they came.
     datagrams: BTreeMap<u64, Bytes>,
     /// By their first number.
-    groups: BTreeMap<u64, Group>,
+    groups: BTreeMap<u64, ParityGroup>,
     /// Above all numbers that came.
     next: u64,
 }
 
 #[derive(Debug)]
-struct Group {
+struct ParityGroup {
     datagrams: usize,
     parities: usize,
     shards: BTreeMap<usize, Bytes>,
@@ -107,13 +107,13 @@ struct Group {
     is_spent: bool,
 }
 
-impl Group {
+impl ParityGroup {
     fn shard_bytes(&self) -> usize {
         self.shards.first_key_value().map_or(0, |(_, shard)| shard.len())
     }
 }
 
-impl Decoder {
+impl ParityDecoder {
     /// A datagram has come. Gives those of its group that can be made now.
     pub(super) fn add(&mut self, number: u64, datagram: Bytes) -> Vec<Bytes> {
         self.next = self.next.max(number + 1);
@@ -139,7 +139,7 @@ impl Decoder {
         shard: Bytes,
     ) -> Vec<Bytes> {
         let (datagrams, parities) = (usize::from(datagrams), usize::from(parities));
-        let new = || Group { datagrams, parities, shards: BTreeMap::new(), is_spent: false };
+        let new = || ParityGroup { datagrams, parities, shards: BTreeMap::new(), is_spent: false };
         let group = self.groups.entry(first).or_insert_with(new);
         let is_alike = group.shards.is_empty() || group.shard_bytes() == shard.len();
         if is_alike && !group.is_spent && (group.datagrams, group.parities) == (datagrams, parities) {
@@ -195,16 +195,16 @@ mod tests {
         (0..count).map(|n| (0..1_000 + n % 7).map(|at| byte(n * 31 + at)).collect()).collect()
     }
 
-    fn parity_of(all: &[Bytes]) -> Vec<Packet> {
-        let mut encoder = Encoder::default();
+    fn parity_of(all: &[Bytes]) -> Vec<Datagram> {
+        let mut encoder = ParityEncoder::default();
         all.iter().zip(100..).for_each(|(datagram, number)| encoder.add(number, datagram.clone()));
         let parity = encoder.end();
         assert_eq!((parity.len(), encoder.len()), (parities(all.len()), 0));
-        parity.into_iter().map(|packet| Packet::decode(packet).unwrap()).collect()
+        parity.into_iter().map(|packet| Datagram::decode(packet).unwrap()).collect()
     }
 
-    fn add_parity(decoder: &mut Decoder, packet: Packet) -> Vec<Bytes> {
-        let Packet::Parity { first, datagrams, parities, which, shard } = packet else {
+    fn add_parity(decoder: &mut ParityDecoder, packet: Datagram) -> Vec<Bytes> {
+        let Datagram::Parity { first, datagrams, parities, which, shard } = packet else {
             unreachable!("parity")
         };
         decoder.add_parity(first, (datagrams, parities), which, shard)
@@ -216,7 +216,7 @@ mod tests {
             let all = datagrams(count);
             let parity = parity_of(&all);
             let lost = parity.len().min(count);
-            let mut decoder = Decoder::default();
+            let mut decoder = ParityDecoder::default();
             for (datagram, number) in all.iter().zip(100..).skip(lost) {
                 assert!(decoder.add(number, datagram.clone()).is_empty());
             }
@@ -231,7 +231,7 @@ mod tests {
         let all = datagrams(40);
         let mut parity = parity_of(&all);
         parity.truncate(2);
-        let mut decoder = Decoder::default();
+        let mut decoder = ParityDecoder::default();
         for (datagram, number) in all.iter().zip(100..).skip(3) {
             decoder.add(number, datagram.clone());
         }
@@ -244,7 +244,7 @@ mod tests {
     #[test]
     fn what_is_kept_is_bounded_and_lies_are_of_no_use() {
         let all = datagrams(40);
-        let mut decoder = Decoder::default();
+        let mut decoder = ParityDecoder::default();
         for number in 0..10_000 {
             decoder.add(number * 3, all[0].clone());
             decoder.add_parity(number * 3, (3, 2), 0, Bytes::from_static(&[0xff; 64]));
@@ -256,7 +256,7 @@ mod tests {
     #[test]
     fn parity_that_was_used_in_vain_is_not_tried_again() {
         let all = datagrams(40);
-        let mut decoder = Decoder::default();
+        let mut decoder = ParityDecoder::default();
         for (datagram, number) in all.iter().zip(100..).skip(1) {
             decoder.add(number, datagram.clone());
         }
@@ -271,8 +271,8 @@ mod tests {
     #[test]
     fn what_is_made_of_parity_alone_is_bounded_too() {
         let alone = parity_of(&datagrams(1)).swap_remove(0);
-        let Packet::Parity { shard, .. } = alone else { unreachable!("parity") };
-        let mut decoder = Decoder::default();
+        let Datagram::Parity { shard, .. } = alone else { unreachable!("parity") };
+        let mut decoder = ParityDecoder::default();
         for number in 0..2 * KEPT {
             assert_eq!(decoder.add_parity(number, (1, 3), 0, shard.clone()).len(), 1);
         }

@@ -8,8 +8,8 @@ use bytes::Bytes;
 use wire::{Error, MessageContent, OpId, Part, Result};
 
 use super::packet::{PARITY_HEAD_BYTES, bulk_head};
-use super::redundancy::{Encoder, GROUP, LEAST_GROUP, LENGTH_BYTES};
-use super::{Counts, Record};
+use super::redundancy::{GROUP, LEAST_GROUP, LENGTH_BYTES, ParityEncoder};
+use super::{DatagramCounts, DatagramRecord};
 use crate::server::bulk_apart::Items;
 
 /// Datagrams that are kept until they are settled, bytes; then no more are made. 10 Gb/s over 200 ms.
@@ -32,35 +32,35 @@ const GROUP_WITHIN: Duration = Duration::from_millis(5);
 
 /// A datagram that is not settled.
 #[derive(Debug)]
-struct Kept {
+struct UnsettledDatagram {
     op: OpId,
     bulk_bytes: u32,
     /// None once it was withdrawn.
     datagram: Option<Bytes>,
-    asked: Asked,
+    resend: ResendRequest,
 }
 
 /// State of the client's request to send a number again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Asked {
+enum ResendRequest {
     /// It has not asked since the datagram last left.
-    No,
+    None,
     /// The number waits to be sent again.
-    Waits,
+    Queued,
     /// A record answered the request, and records are not lost: it said that the number is void, or carried the datagram
     /// itself.
-    Told,
+    Answered,
 }
 
 /// Sending side: cuts chunks into datagrams, keeps them until they are settled, sends missing ones again. Call
 /// [`poll_record`](Self::poll_record) and [`poll_datagram`](Self::poll_datagram) after each other call.
 #[derive(Debug, Default)]
-pub struct Sender {
+pub struct DatagramSender {
     items: Items,
     /// Chunks, or what is left of them.
     waiting: VecDeque<Part>,
     /// By number, from `settled` on.
-    kept: VecDeque<Kept>,
+    kept: VecDeque<UnsettledDatagram>,
     settled: u64,
     kept_bytes: u64,
     /// Numbers of the datagrams kept for each operation and not withdrawn, in order.
@@ -68,17 +68,17 @@ pub struct Sender {
     /// To be sent again, each once; what was withdrawn or settled meanwhile is passed over.
     again: VecDeque<u64>,
     parity: VecDeque<Bytes>,
-    encoder: Option<Encoder>,
+    encoder: Option<ParityEncoder>,
     group_until: Option<Instant>,
-    records: VecDeque<Record>,
+    records: VecDeque<DatagramRecord>,
     /// All numbers below were said to have left.
     marked: u64,
     /// When the last new datagram left.
     left_at: Option<Instant>,
-    counts: Counts,
+    counts: DatagramCounts,
 }
 
-impl Sender {
+impl DatagramSender {
     /// A new one, without redundancy.
     #[must_use]
     pub fn new() -> Self {
@@ -87,7 +87,7 @@ impl Sender {
 
     /// Counters of this side so far.
     #[must_use]
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> DatagramCounts {
         self.counts
     }
 
@@ -151,18 +151,18 @@ impl Sender {
             let Some(kept) = at(self.settled, number).and_then(|at| self.kept.get_mut(at)) else { continue };
             self.kept_bytes -= kept.datagram.take().map_or(0, |datagram| datagram.len() as u64);
             // Those that wait to be sent again were asked for.
-            if kept.asked == Asked::Waits {
-                kept.asked = Asked::Told;
+            if kept.resend == ResendRequest::Queued {
+                kept.resend = ResendRequest::Answered;
                 self.counts.void += 1;
-                self.records.push_back(Record::Void { number, bytes: kept.bulk_bytes.into() });
+                self.records.push_back(DatagramRecord::Void { number, bytes: kept.bulk_bytes.into() });
             }
         }
     }
 
     fn tell_gone(&mut self, bytes: u64) {
         match self.records.back_mut() {
-            Some(Record::Gone(before)) => *before = before.saturating_add(bytes),
-            _ if bytes > 0 => self.records.push_back(Record::Gone(bytes)),
+            Some(DatagramRecord::Gone(before)) => *before = before.saturating_add(bytes),
+            _ if bytes > 0 => self.records.push_back(DatagramRecord::Gone(bytes)),
             _ => {}
         }
     }
@@ -171,18 +171,18 @@ impl Sender {
     ///
     /// # Errors
     /// `Corrupt` when it is none of what a client says, or of numbers that never left.
-    pub fn handle_record(&mut self, record: Record) -> Result<()> {
+    pub fn handle_record(&mut self, record: DatagramRecord) -> Result<()> {
         match record {
-            Record::Want { redundancy } => {
-                self.encoder = redundancy.then(Encoder::default);
+            DatagramRecord::Want { redundancy } => {
+                self.encoder = redundancy.then(ParityEncoder::default);
                 self.group_until = None;
                 Ok(())
             }
-            Record::Cancel(op) => {
+            DatagramRecord::Cancel(op) => {
                 self.withdraw(op);
                 Ok(())
             }
-            Record::Report { settled, missing } => self.handle_report(settled, missing),
+            DatagramRecord::Report { settled, missing } => self.handle_report(settled, missing),
             other => Err(Error::corrupt(format!("expected a record of a client, found {other:?}"))),
         }
     }
@@ -212,7 +212,7 @@ impl Sender {
         Ok(())
     }
 
-    fn forget(&mut self, kept: &Kept) {
+    fn forget(&mut self, kept: &UnsettledDatagram) {
         let Some(datagram) = &kept.datagram else { return };
         self.kept_bytes -= datagram.len() as u64;
         if let Some(numbers) = self.kept_of.get_mut(&kept.op) {
@@ -227,16 +227,16 @@ impl Sender {
     fn answer(&mut self, number: u64) -> bool {
         let Some(kept) = at(self.settled, number).and_then(|at| self.kept.get_mut(at)) else { return false };
         self.counts.missed += 1;
-        if kept.asked != Asked::No {
+        if kept.resend != ResendRequest::None {
             return false;
         }
         if kept.datagram.is_some() {
-            kept.asked = Asked::Waits;
+            kept.resend = ResendRequest::Queued;
             self.again.push_back(number);
         } else {
-            kept.asked = Asked::Told;
+            kept.resend = ResendRequest::Answered;
             self.counts.void += 1;
-            self.records.push_back(Record::Void { number, bytes: kept.bulk_bytes.into() });
+            self.records.push_back(DatagramRecord::Void { number, bytes: kept.bulk_bytes.into() });
         }
         true
     }
@@ -265,11 +265,11 @@ impl Sender {
             self.counts.again += 1;
             if datagram.len() <= most_bytes {
                 // It may be lost again, and asked for again.
-                kept.asked = Asked::No;
+                kept.resend = ResendRequest::None;
                 return Some(datagram);
             }
-            kept.asked = Asked::Told;
-            self.records.push_back(Record::Repair(datagram));
+            kept.resend = ResendRequest::Answered;
+            self.records.push_back(DatagramRecord::Repair(datagram));
         }
         None
     }
@@ -291,7 +291,12 @@ impl Sender {
             self.waiting.pop_front();
         }
         let bulk_bytes = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        self.kept.push_back(Kept { op, bulk_bytes, datagram: Some(datagram.clone()), asked: Asked::No });
+        self.kept.push_back(UnsettledDatagram {
+            op,
+            bulk_bytes,
+            datagram: Some(datagram.clone()),
+            resend: ResendRequest::None,
+        });
         self.kept_bytes += datagram.len() as u64;
         self.kept_of.entry(op).or_default().push_back(number);
         self.counts.datagrams += 1;
@@ -322,7 +327,7 @@ impl Sender {
     }
 
     /// The next record to be said.
-    pub fn poll_record(&mut self) -> Option<Record> {
+    pub fn poll_record(&mut self) -> Option<DatagramRecord> {
         self.records.pop_front()
     }
 
@@ -331,7 +336,7 @@ impl Sender {
         self.end_group(now);
         if self.mark_at().is_some_and(|at| at <= now) {
             self.marked = self.next_number();
-            self.records.push_back(Record::Mark(self.marked));
+            self.records.push_back(DatagramRecord::Mark(self.marked));
         }
     }
 

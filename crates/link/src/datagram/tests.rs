@@ -24,8 +24,8 @@ struct Path {
 }
 
 struct Pair {
-    sender: Sender,
-    receiver: Receiver,
+    sender: DatagramSender,
+    receiver: DatagramReceiver,
     path: Path,
     dice: u64,
     now: Instant,
@@ -45,18 +45,18 @@ fn byte(op: u32, at: u64) -> u8 {
     u8::try_from((u64::from(op) * 7 + at * 131) % 251).unwrap()
 }
 
-fn plain(record: &Record) -> Bytes {
+fn plain(record: &DatagramRecord) -> Bytes {
     record.encode().slice(4..)
 }
 
 impl Pair {
     #[expect(clippy::disallowed_methods, reason = "where virtual time begins does not matter")]
     fn new(path: Path, redundancy: bool, seed: u64) -> Self {
-        let mut sender = Sender::new();
-        sender.handle_record(Record::Want { redundancy }).unwrap();
+        let mut sender = DatagramSender::new();
+        sender.handle_record(DatagramRecord::Want { redundancy }).unwrap();
         Self {
             sender,
-            receiver: Receiver::new(redundancy, DELAY * 2),
+            receiver: DatagramReceiver::new(redundancy, DELAY * 2),
             path,
             dice: seed | 1,
             now: Instant::now(),
@@ -120,14 +120,14 @@ impl Pair {
             self.receiver.handle_datagram(now, entry.remove());
         }
         while let Some(entry) = self.down_records.first_entry().filter(|entry| entry.key().0 <= now) {
-            self.receiver.handle_record(now, Record::decode(entry.remove()).unwrap()).unwrap();
+            self.receiver.handle_record(now, DatagramRecord::decode(entry.remove()).unwrap()).unwrap();
         }
         while let Some(record) = self.receiver.poll_report(now) {
             self.sent += 1;
             self.up_records.insert((now + DELAY, self.sent), plain(&record));
         }
         while let Some(entry) = self.up_records.first_entry().filter(|entry| entry.key().0 <= now) {
-            self.sender.handle_record(Record::decode(entry.remove()).unwrap()).unwrap();
+            self.sender.handle_record(DatagramRecord::decode(entry.remove()).unwrap()).unwrap();
         }
         self.take();
     }
@@ -250,11 +250,11 @@ fn how_far_numbers_go_is_said_where_what_was_to_leave_next_is_withdrawn() {
         left += 1;
     }
     pair.push(2, 20_000);
-    pair.sender.handle_record(Record::Cancel(OpId(2))).unwrap();
+    pair.sender.handle_record(DatagramRecord::Cancel(OpId(2))).unwrap();
     let due = pair.sender.poll_timeout().expect("the client may have lost the last datagram");
     pair.sender.handle_timeout(due);
-    let said: Vec<Record> = std::iter::from_fn(|| pair.sender.poll_record()).collect();
-    assert!(said.contains(&Record::Mark(left)), "{said:?}");
+    let said: Vec<DatagramRecord> = std::iter::from_fn(|| pair.sender.poll_record()).collect();
+    assert!(said.contains(&DatagramRecord::Mark(left)), "{said:?}");
 }
 
 #[test]
@@ -300,17 +300,23 @@ fn what_is_no_datagram_of_ours_is_counted_and_changes_nothing() {
     let foreign = [
         Bytes::new(),
         Bytes::from_static(&[0x40; 1_200]),
-        Packet::Bulk { number: 1 << 60, part: part(0, b"far") }.encode(),
-        Packet::Bulk { number: 0, part: part(6, b"beyond") }.encode(),
-        Packet::Bulk { number: 0, part: part(0, b"") }.encode(),
-        Packet::Parity { first: 0, datagrams: 3, parities: 2, which: 1, shard: Bytes::from_static(&[1; 4]) }
-            .encode(),
+        Datagram::Bulk { number: 1 << 60, part: part(0, b"far") }.encode(),
+        Datagram::Bulk { number: 0, part: part(6, b"beyond") }.encode(),
+        Datagram::Bulk { number: 0, part: part(0, b"") }.encode(),
+        Datagram::Parity {
+            first: 0,
+            datagrams: 3,
+            parities: 2,
+            which: 1,
+            shard: Bytes::from_static(&[1; 4]),
+        }
+        .encode(),
     ];
     for (n, datagram) in (1..).zip(foreign) {
         pair.receiver.handle_datagram(now, datagram);
         assert_eq!((pair.receiver.counts().rejected, pair.receiver.poll_part()), (n, None));
     }
-    let good = Packet::Bulk { number: 0, part: part(0, b"12345678") }.encode();
+    let good = Datagram::Bulk { number: 0, part: part(0, b"12345678") }.encode();
     pair.receiver.handle_datagram(now, good.clone());
     assert!(pair.receiver.poll_part().is_some());
     pair.receiver.handle_datagram(now, good);
@@ -323,13 +329,13 @@ fn what_is_known_of_missing_numbers_is_bounded() {
     let head = ItemHead { op: OpId(1), item: 0, body: Bytes::new(), bulk_bytes: 1 << 20, bulk_crc32c: 0 };
     for number in 0..MAX_RUNS as u64 + 10 {
         let part = wire::Part { head: head.clone(), offset: number, bytes: Bytes::from_static(b"x") };
-        pair.receiver.handle_datagram(pair.now, Packet::Bulk { number: number * 2 + 1, part }.encode());
+        pair.receiver.handle_datagram(pair.now, Datagram::Bulk { number: number * 2 + 1, part }.encode());
         drop(pair.receiver.poll_part());
     }
     let counts = pair.receiver.counts();
     assert_eq!((counts.datagrams, counts.rejected), (MAX_RUNS as u64, 10));
     let mut asked = |after_ms| match pair.receiver.poll_report(pair.now + Duration::from_millis(after_ms)) {
-        Some(Record::Report { missing, .. }) => missing.len(),
+        Some(DatagramRecord::Report { missing, .. }) => missing.len(),
         _ => 0,
     };
     assert_eq!(asked(1_000), MAX_ASKED_RUNS);
@@ -347,12 +353,12 @@ fn a_client_that_reports_what_never_left_is_refused() {
     pair.tick(3);
     let runs = |runs: &[(u64, u64)]| runs.iter().map(|&(start, end)| start..end).collect();
     for (settled, missing) in [(4, runs(&[])), (0, runs(&[(2, 4)])), (u64::MAX, runs(&[]))] {
-        assert!(pair.sender.handle_record(Record::Report { settled, missing }).is_err());
+        assert!(pair.sender.handle_record(DatagramRecord::Report { settled, missing }).is_err());
     }
-    pair.sender.handle_record(Record::Report { settled: 2, missing: runs(&[(2, 3)]) }).unwrap();
-    assert!(pair.sender.handle_record(Record::Report { settled: 1, missing: vec![] }).is_err());
-    assert!(pair.sender.handle_record(Record::Mark(0)).is_err());
-    assert!(pair.receiver.handle_record(pair.now, Record::Want { redundancy: true }).is_err());
+    pair.sender.handle_record(DatagramRecord::Report { settled: 2, missing: runs(&[(2, 3)]) }).unwrap();
+    assert!(pair.sender.handle_record(DatagramRecord::Report { settled: 1, missing: vec![] }).is_err());
+    assert!(pair.sender.handle_record(DatagramRecord::Mark(0)).is_err());
+    assert!(pair.receiver.handle_record(pair.now, DatagramRecord::Want { redundancy: true }).is_err());
 }
 
 /// A server that has sent an item of `datagrams` datagrams, as small as they can be.
@@ -380,13 +386,13 @@ impl Pair {
         std::iter::from_fn(|| self.sender.poll_datagram(self.now, DATAGRAM_BYTES)).count()
     }
 
-    fn said(&mut self) -> Vec<Record> {
+    fn said(&mut self) -> Vec<DatagramRecord> {
         std::iter::from_fn(|| self.sender.poll_record()).collect()
     }
 
     fn report(&mut self, settled: u64, missing: Range<u64>) {
         let missing = vec![missing];
-        self.sender.handle_record(Record::Report { settled, missing }).unwrap();
+        self.sender.handle_record(DatagramRecord::Report { settled, missing }).unwrap();
     }
 }
 
@@ -411,7 +417,9 @@ fn an_operation_that_is_withdrawn_again_and_sent_again_keeps_its_account() {
     let first = pair.leave() as u64;
     pair.report(0, 0..first / 2);
     pair.withdraw(1);
-    let void = |said: &[Record]| said.iter().filter(|record| matches!(record, Record::Void { .. })).count();
+    let void = |said: &[DatagramRecord]| {
+        said.iter().filter(|record| matches!(record, DatagramRecord::Void { .. })).count()
+    };
     assert_eq!(void(&pair.said()) as u64, first / 2, "those that were asked for");
     pair.withdraw(1);
     assert_eq!((pair.said(), pair.leave()), (vec![], 0));
@@ -443,7 +451,7 @@ fn what_is_too_long_by_now_is_repaired_once_and_no_faster_than_it_is_taken() {
         assert!(said.len() <= MAX_WAITING_RECORDS, "{waiting}: {} wait", said.len());
         repaired.extend(said);
     }
-    let is_repair = |record: &Record| matches!(record, Record::Repair(_));
+    let is_repair = |record: &DatagramRecord| matches!(record, DatagramRecord::Repair(_));
     assert!(repaired.iter().all(is_repair) && repaired.len() == long, "{} of {long}", repaired.len());
 }
 
@@ -455,7 +463,7 @@ fn what_is_kept_of_datagrams_without_bytes_is_bounded() {
         if pair.leave() == 0 {
             break;
         }
-        pair.sender.handle_record(Record::Cancel(OpId(op))).unwrap();
+        pair.sender.handle_record(DatagramRecord::Cancel(OpId(op))).unwrap();
         assert!(pair.sender.kept_datagrams() <= MAX_KEPT_DATAGRAMS);
     }
     assert_eq!(pair.sender.kept_datagrams(), MAX_KEPT_DATAGRAMS);

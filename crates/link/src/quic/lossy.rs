@@ -1,4 +1,4 @@
-//! The link `lossy` on a QUIC connection: [`Sender`] and [`Receiver`] between its datagrams, its lanes and its clock.
+//! The link `lossy` on a QUIC connection: [`DatagramSender`] and [`DatagramReceiver`] between its datagrams, its lanes and its clock.
 //!
 //! The stack sends datagrams before anything else. So that frames get through beside them, datagrams leave some bytes of each
 //! packet to them, and where much was written to the lanes, wait until none of them waits.
@@ -22,7 +22,7 @@ use super::lanes::{CLIENT_LANES, LaneCarrier, SERVER_LANES};
 use crate::Carrier;
 use crate::carrier::{Received, broken};
 use crate::clock::now;
-use crate::datagram::{Counts, Receiver, Record, Sender};
+use crate::datagram::{DatagramCounts, DatagramReceiver, DatagramRecord, DatagramSender};
 
 /// Size of the stack's buffer of datagrams to send, bytes: more than ever waits there.
 pub(super) const SEND_BUFFER_BYTES: usize = 16 << 20;
@@ -39,9 +39,9 @@ const ROUNDS_PER_POLL: u32 = 64;
 const LITTLE_BYTES: u64 = 2 << 10;
 
 /// Counters that others can read while the carrier is being driven.
-pub(super) type SharedCounts = Arc<Mutex<Counts>>;
+pub(super) type SharedCounts = Arc<Mutex<DatagramCounts>>;
 
-fn tell(shared: &SharedCounts, counts: Counts) {
+fn tell(shared: &SharedCounts, counts: DatagramCounts) {
     *shared.lock().unwrap_or_else(PoisonError::into_inner) = counts;
 }
 
@@ -69,12 +69,12 @@ fn poll_lanes(
     cx: &mut Context<'_>,
     limit_bytes: usize,
     take: &mut dyn FnMut(Received<'_>),
-    record: &mut dyn FnMut(Record) -> Result<()>,
+    record: &mut dyn FnMut(DatagramRecord) -> Result<()>,
 ) -> Poll<Result<LaneOutput>> {
     let mut recorded = None;
     let polled = lanes.poll_take_or_record(cx, limit_bytes, &mut |is_record, received| match received {
         Received::Message(message) if is_record => {
-            recorded = Some(Record::decode(message).and_then(&mut *record))
+            recorded = Some(DatagramRecord::decode(message).and_then(&mut *record))
         }
         _ if is_record => recorded = Some(Err(Error::corrupt("expected a record, found a chunk"))),
         received => take(received),
@@ -97,7 +97,7 @@ pub(super) struct LossySender {
     lanes: LaneCarrier,
     /// Those that cross as they are.
     frames: VecDeque<Message>,
-    sender: Sender,
+    sender: DatagramSender,
     connection: Connection,
     pace: Arc<SharedPace>,
     timer: MachineTimer,
@@ -119,7 +119,7 @@ impl LossySender {
         Self {
             lanes: lanes.begun(None, first),
             frames: VecDeque::new(),
-            sender: Sender::new(),
+            sender: DatagramSender::new(),
             connection,
             pace,
             timer: MachineTimer::new(),
@@ -246,7 +246,7 @@ impl Carrier for LossySender {
 /// The client's side.
 pub(super) struct LossyReceiver {
     lanes: LaneCarrier,
-    receiver: Receiver,
+    receiver: DatagramReceiver,
     connection: Connection,
     datagrams: BoxStream<'static, std::result::Result<Bytes, ConnectionError>>,
     timer: MachineTimer,
@@ -261,13 +261,13 @@ impl LossyReceiver {
         redundancy: bool,
     ) -> Self {
         let mut lanes = LaneCarrier::with_records(connection.clone(), pace, CLIENT_LANES, SERVER_LANES);
-        lanes.tell(Record::Want { redundancy }.encode());
+        lanes.tell(DatagramRecord::Want { redundancy }.encode());
         let datagrams = stream::unfold(connection.clone(), |connection| async move {
             Some((connection.read_datagram().await, connection))
         });
         Self {
             lanes,
-            receiver: Receiver::new(redundancy, connection.rtt()),
+            receiver: DatagramReceiver::new(redundancy, connection.rtt()),
             connection,
             datagrams: datagrams.boxed(),
             timer: MachineTimer::new(),
@@ -313,7 +313,7 @@ impl Carrier for LossyReceiver {
     fn poll_send(&mut self, cx: &mut Context<'_>, outgoing: &mut VecDeque<Message>) -> Poll<Result<()>> {
         for message in &*outgoing {
             if let Some(MessageContent::Cancelled(op)) = message.content() {
-                self.lanes.tell(Record::Cancel(op).encode());
+                self.lanes.tell(DatagramRecord::Cancel(op).encode());
             }
         }
         self.lanes.poll_send(cx, outgoing)
@@ -369,7 +369,7 @@ mod tests {
 
     use super::*;
     use crate::carrier::tls::{ALPN_LOSSY, Identity, Trust};
-    use crate::datagram::{MAX_ASKED_RUNS, Packet};
+    use crate::datagram::{Datagram, MAX_ASKED_RUNS};
     use crate::quic::pace::PacedController;
     use crate::quic::session_ticket_cache::{self, ServerKey};
 
@@ -412,7 +412,7 @@ mod tests {
         assert!(server.sender.poll_datagram(now(), 1_200).is_some());
         let mut client = LaneCarrier::with_records(near, pace(), CLIENT_LANES, SERVER_LANES);
         for _ in 0..REPORTS {
-            client.tell(Record::Report { settled: 0, missing: Vec::from([0..1, 1..1]) }.encode());
+            client.tell(DatagramRecord::Report { settled: 0, missing: Vec::from([0..1, 1..1]) }.encode());
         }
         let mut outgoing = VecDeque::from([Frame::Ping { nonce: 1 }.encode()]);
         poll_fn(|cx| client.poll_send(cx, &mut outgoing)).await.unwrap();
@@ -443,7 +443,7 @@ mod tests {
         pace.with(|pace| pace.on_written(1 << 40));
         for number in 0..10_000 {
             let part = Part { head: head(), offset: number, bytes: Bytes::from_static(b"x") };
-            client.receiver.handle_datagram(now(), Packet::Bulk { number: 2 * number + 1, part }.encode());
+            client.receiver.handle_datagram(now(), Datagram::Bulk { number: 2 * number + 1, part }.encode());
         }
         for _ in 0..50 {
             tokio::time::advance(Duration::from_millis(10)).await;
