@@ -1,7 +1,7 @@
 //! The answering side for applications: operations as they come, each with its own handle.
 
 pub(crate) mod bulk_apart;
-pub(crate) mod incoming;
+pub(crate) mod operation_queue;
 pub(crate) mod waiting_limit;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -20,7 +20,7 @@ use wire::{
 use crate::Link;
 use crate::clock::now;
 use crate::drive::{Driver, ProtocolSide, SharedSide, drive, watch};
-use crate::server::incoming::{Incoming, Waiting};
+use crate::server::operation_queue::{OperationQueue, WaitingOperation};
 use crate::server::waiting_limit::{Load, WaitingLimit, WaitingPermit};
 
 /// Notes that wait to be taken in one connection; then nothing more is received.
@@ -55,7 +55,7 @@ pub fn serve_among(
     let shared = SharedSide::new(ServerSide {
         machine,
         hello: None,
-        incoming: Incoming::default(),
+        incoming: OperationQueue::default(),
         waiting_permit: waiting_limit.permit(),
         ops: HashMap::new(),
         waiting_notes: 0,
@@ -90,7 +90,7 @@ impl OpState {
 struct ServerSide {
     machine: Server,
     hello: Option<Hello>,
-    incoming: Incoming,
+    incoming: OperationQueue,
     waiting_permit: WaitingPermit,
     ops: HashMap<OpId, OpState>,
     waiting_notes: usize,
@@ -147,7 +147,7 @@ impl ServerSide {
         }
         // Copied, because an operation may live long, and a slice would keep all that was received with it.
         let parameters = Bytes::copy_from_slice(parameters);
-        self.incoming.push(urgency.priority, Waiting { op, name, parameters });
+        self.incoming.push(urgency.priority, WaitingOperation { op, name, parameters });
     }
 
     fn handle_note(&mut self, op: OpId, body: &Bytes) {
@@ -375,7 +375,7 @@ impl ServerConnection {
         least_tier: u8,
         most: impl Fn(&str) -> usize,
     ) -> Option<Vec<Operation>> {
-        let operation = |Waiting { op, name, parameters }| {
+        let operation = |WaitingOperation { op, name, parameters }| {
             let shared = Arc::clone(&self.shared);
             Operation { op, name, parameters, shared, is_over: false }
         };

@@ -14,34 +14,34 @@ use crate::server::waiting_limit::Load;
 const MAX_GROUP: usize = 256;
 
 /// Smaller is sooner; the second part is the group's first operation when it began, the last one whether that had been moved.
-type Rank = (Reverse<Priority>, OpId, bool);
+type UrgencyRank = (Reverse<Priority>, OpId, bool);
 
 /// One that waits.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Waiting {
+pub(crate) struct WaitingOperation {
     pub(crate) op: OpId,
     pub(crate) name: Arc<str>,
     pub(crate) parameters: Bytes,
 }
 
 /// Operations of one name and one priority, whose numbers grow.
-struct Group {
+struct OperationGroup {
     name: Arc<str>,
     members: VecDeque<(OpId, Bytes)>,
 }
 
 #[derive(Default)]
-pub(crate) struct Incoming {
-    groups: BTreeMap<Rank, Group>,
+pub(crate) struct OperationQueue {
+    groups: BTreeMap<UrgencyRank, OperationGroup>,
     /// The group that began with an operation; it holds those up to where the next one began.
-    beginnings: BTreeMap<OpId, Rank>,
+    beginnings: BTreeMap<OpId, UrgencyRank>,
     /// Those whose priority has changed; each is a group of its own.
-    moved: HashMap<OpId, Rank>,
+    moved: HashMap<OpId, UrgencyRank>,
     count: usize,
     parameter_bytes: usize,
 }
 
-impl Incoming {
+impl OperationQueue {
     /// How many wait.
     pub(crate) fn len(&self) -> usize {
         self.count
@@ -58,8 +58,8 @@ impl Incoming {
     }
 
     /// Adds one whose number is larger than all before.
-    pub(crate) fn push(&mut self, priority: Priority, waiting: Waiting) {
-        let Waiting { op, name, parameters } = waiting;
+    pub(crate) fn push(&mut self, priority: Priority, waiting: WaitingOperation) {
+        let WaitingOperation { op, name, parameters } = waiting;
         self.count += 1;
         self.parameter_bytes += parameters.len();
         if let Some((_, rank)) = self.beginnings.last_key_value()
@@ -72,13 +72,13 @@ impl Incoming {
         }
         let rank = (Reverse(priority), op, false);
         self.beginnings.insert(op, rank);
-        self.groups.insert(rank, Group { name, members: VecDeque::from([(op, parameters)]) });
+        self.groups.insert(rank, OperationGroup { name, members: VecDeque::from([(op, parameters)]) });
     }
 
     /// The most urgent, if it is of this tier or above, and those right behind it of the same priority and name, up to as
     /// many as `most` says of that name.
-    pub(crate) fn take(&mut self, least_tier: u8, most: impl Fn(&str) -> usize) -> Vec<Waiting> {
-        let mut taken: Vec<Waiting> = Vec::new();
+    pub(crate) fn take(&mut self, least_tier: u8, most: impl Fn(&str) -> usize) -> Vec<WaitingOperation> {
+        let mut taken: Vec<WaitingOperation> = Vec::new();
         let mut left = 1;
         let mut priority = None;
         while let Some(mut first) = self.groups.first_entry() {
@@ -99,7 +99,11 @@ impl Incoming {
             left -= now;
             let members = group.members.drain(..now);
             let name = &group.name;
-            taken.extend(members.map(|(op, parameters)| Waiting { op, name: Arc::clone(name), parameters }));
+            taken.extend(members.map(|(op, parameters)| WaitingOperation {
+                op,
+                name: Arc::clone(name),
+                parameters,
+            }));
             if group.members.is_empty() {
                 first.remove();
                 self.forget(rank);
@@ -111,7 +115,7 @@ impl Incoming {
     }
 
     /// Takes one out; `None` when it does not wait here.
-    pub(crate) fn remove(&mut self, op: OpId) -> Option<Waiting> {
+    pub(crate) fn remove(&mut self, op: OpId) -> Option<WaitingOperation> {
         let began = || self.beginnings.range(..=op).next_back().map(|(_, rank)| *rank);
         let rank = self.moved.get(&op).copied().or_else(began)?;
         let group = self.groups.get_mut(&rank)?;
@@ -124,17 +128,17 @@ impl Incoming {
         }
         self.count -= 1;
         self.parameter_bytes -= parameters.len();
-        Some(Waiting { op, name, parameters })
+        Some(WaitingOperation { op, name, parameters })
     }
 
     /// Moves one to another priority; false when it does not wait here.
     pub(crate) fn adjust(&mut self, op: OpId, priority: Priority) -> bool {
-        let Some(Waiting { name, parameters, .. }) = self.remove(op) else { return false };
+        let Some(WaitingOperation { name, parameters, .. }) = self.remove(op) else { return false };
         let rank = (Reverse(priority), op, true);
         self.count += 1;
         self.parameter_bytes += parameters.len();
         self.moved.insert(op, rank);
-        self.groups.insert(rank, Group { name, members: VecDeque::from([(op, parameters)]) });
+        self.groups.insert(rank, OperationGroup { name, members: VecDeque::from([(op, parameters)]) });
         true
     }
 
@@ -143,7 +147,7 @@ impl Incoming {
     }
 
     /// The group is empty.
-    fn forget(&mut self, (_, op, is_moved): Rank) {
+    fn forget(&mut self, (_, op, is_moved): UrgencyRank) {
         let list = if is_moved { self.moved.remove(&op) } else { self.beginnings.remove(&op) };
         debug_assert!(list.is_some(), "each group is listed once");
     }
@@ -153,52 +157,53 @@ impl Incoming {
 mod tests {
     use super::*;
 
-    fn push(incoming: &mut Incoming, ops: impl IntoIterator<Item = u32>, name: &str, tier: u8) {
+    fn push(queue: &mut OperationQueue, ops: impl IntoIterator<Item = u32>, name: &str, tier: u8) {
         for op in ops {
-            let waiting = Waiting { op: OpId(op), name: name.into(), parameters: Bytes::from_static(b"12") };
-            incoming.push(Priority { tier, weight: 0.0 }, waiting);
+            let waiting =
+                WaitingOperation { op: OpId(op), name: name.into(), parameters: Bytes::from_static(b"12") };
+            queue.push(Priority { tier, weight: 0.0 }, waiting);
         }
     }
 
-    fn take(incoming: &mut Incoming, least_tier: u8, most: usize) -> Vec<u32> {
-        incoming.take(least_tier, |_| most).iter().map(|waiting| waiting.op.0).collect()
+    fn take(queue: &mut OperationQueue, least_tier: u8, most: usize) -> Vec<u32> {
+        queue.take(least_tier, |_| most).iter().map(|waiting| waiting.op.0).collect()
     }
 
     #[test]
     fn the_most_urgent_come_first_and_those_alike_together() {
-        let mut incoming = Incoming::default();
-        push(&mut incoming, 1..=4, "a", 2);
-        push(&mut incoming, [5], "a", 3);
-        push(&mut incoming, [6], "b", 2);
-        push(&mut incoming, 7..=8, "a", 2);
-        assert_eq!((incoming.len(), incoming.parameter_bytes()), (8, 16));
-        assert_eq!(take(&mut incoming, 4, 9), [0; 0], "nothing is so urgent");
-        assert_eq!(take(&mut incoming, 0, 9), [5]);
-        assert_eq!(take(&mut incoming, 0, 3), [1, 2, 3]);
-        assert_eq!(take(&mut incoming, 0, 9), [4], "another name follows");
-        assert_eq!(take(&mut incoming, 0, 9), [6]);
-        assert_eq!(take(&mut incoming, 0, 9), [7, 8]);
-        assert_eq!((take(&mut incoming, 0, 9), incoming.parameter_bytes()), (vec![], 0));
-        assert!(incoming.beginnings.is_empty() && incoming.groups.is_empty());
+        let mut queue = OperationQueue::default();
+        push(&mut queue, 1..=4, "a", 2);
+        push(&mut queue, [5], "a", 3);
+        push(&mut queue, [6], "b", 2);
+        push(&mut queue, 7..=8, "a", 2);
+        assert_eq!((queue.len(), queue.parameter_bytes()), (8, 16));
+        assert_eq!(take(&mut queue, 4, 9), [0; 0], "nothing is so urgent");
+        assert_eq!(take(&mut queue, 0, 9), [5]);
+        assert_eq!(take(&mut queue, 0, 3), [1, 2, 3]);
+        assert_eq!(take(&mut queue, 0, 9), [4], "another name follows");
+        assert_eq!(take(&mut queue, 0, 9), [6]);
+        assert_eq!(take(&mut queue, 0, 9), [7, 8]);
+        assert_eq!((take(&mut queue, 0, 9), queue.parameter_bytes()), (vec![], 0));
+        assert!(queue.beginnings.is_empty() && queue.groups.is_empty());
     }
 
     #[test]
     fn one_is_found_among_many_taken_out_or_moved() {
-        let mut incoming = Incoming::default();
-        push(&mut incoming, 1..=1_000, "a", 2);
-        assert!(incoming.groups.len() <= 4, "they cost little more than one");
-        assert!(incoming.adjust(OpId(500), Priority::URGENT));
-        assert!(incoming.adjust(OpId(500), Priority { tier: 3, weight: 1.0 }));
-        assert!(incoming.adjust(OpId(700), Priority::BACKGROUND));
-        assert!(incoming.remove(OpId(501)).is_some() && incoming.remove(OpId(501)).is_none());
-        assert!(incoming.adjust(OpId(1), Priority { tier: 2, weight: 0.0 }), "to where it was");
-        assert!(incoming.remove(OpId(1)).is_some());
-        assert_eq!(take(&mut incoming, 0, 9), [500]);
-        let rest = take(&mut incoming, 0, 1_000);
+        let mut queue = OperationQueue::default();
+        push(&mut queue, 1..=1_000, "a", 2);
+        assert!(queue.groups.len() <= 4, "they cost little more than one");
+        assert!(queue.adjust(OpId(500), Priority::URGENT));
+        assert!(queue.adjust(OpId(500), Priority { tier: 3, weight: 1.0 }));
+        assert!(queue.adjust(OpId(700), Priority::BACKGROUND));
+        assert!(queue.remove(OpId(501)).is_some() && queue.remove(OpId(501)).is_none());
+        assert!(queue.adjust(OpId(1), Priority { tier: 2, weight: 0.0 }), "to where it was");
+        assert!(queue.remove(OpId(1)).is_some());
+        assert_eq!(take(&mut queue, 0, 9), [500]);
+        let rest = take(&mut queue, 0, 1_000);
         assert_eq!(rest, (2..=1_000).filter(|op| ![500, 501, 700].contains(op)).collect::<Vec<_>>());
-        assert!(!incoming.adjust(OpId(2), Priority::URGENT), "it was taken");
-        assert_eq!(take(&mut incoming, 0, 9), [700]);
-        assert_eq!((incoming.len(), incoming.parameter_bytes()), (0, 0));
-        assert_eq!((incoming.beginnings.len(), incoming.moved.len()), (0, 0));
+        assert!(!queue.adjust(OpId(2), Priority::URGENT), "it was taken");
+        assert_eq!(take(&mut queue, 0, 9), [700]);
+        assert_eq!((queue.len(), queue.parameter_bytes()), (0, 0));
+        assert_eq!((queue.beginnings.len(), queue.moved.len()), (0, 0));
     }
 }
