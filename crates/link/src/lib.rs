@@ -65,6 +65,6 @@ pub use flow::{
 };
 pub use server::waiting_limit::{OWN_WAITING_OPERATIONS, WaitingLimit};
 pub use server::{
-    Change, MAX_WAITING_NOTE_BYTES, MAX_WAITING_NOTES, MAX_WAITING_PARAMETER_BYTES, Operation,
+    MAX_WAITING_NOTE_BYTES, MAX_WAITING_NOTES, MAX_WAITING_PARAMETER_BYTES, Operation, OperationChange,
     ServerConnection, serve, serve_among,
 };

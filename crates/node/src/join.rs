@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use array::{Error, Result};
 use bytes::Bytes;
-use link::Change;
+use link::OperationChange;
 use server::ops::{BeginOutcome, Handler, OperationCall};
 use session::Role;
 use stream::{Participant, Session};
@@ -62,9 +62,9 @@ impl Handler for JoinHandler {
 async fn receive_notes(call: &OperationCall, participant: &Participant) {
     loop {
         match call.operation.changed().await {
-            Change::Note(text) => participant.note(&text),
-            Change::Adjusted(_) => {}
-            Change::Cancelled => return,
+            OperationChange::Note(text) => participant.note(&text),
+            OperationChange::Adjusted(_) => {}
+            OperationChange::Cancelled => return,
         }
     }
 }

@@ -192,18 +192,18 @@ impl ServerSide {
         self.ops.get(&op).map_or_else(|| !self.machine.is_open(op), |state| state.cancelled)
     }
 
-    fn poll_change(&mut self, op: OpId, cx: &Context<'_>) -> Poll<Change> {
+    fn poll_change(&mut self, op: OpId, cx: &Context<'_>) -> Poll<OperationChange> {
         if self.is_cancelled(op) {
-            return Poll::Ready(Change::Cancelled);
+            return Poll::Ready(OperationChange::Cancelled);
         }
         let urgency = self.urgency(op);
         let state = self.ops.entry(op).or_default();
         if std::mem::take(&mut state.adjusted) {
-            return Poll::Ready(Change::Adjusted(urgency));
+            return Poll::Ready(OperationChange::Adjusted(urgency));
         }
         if let Some(body) = state.notes.pop_front() {
             self.note_taken(&body);
-            return Poll::Ready(Change::Note(body));
+            return Poll::Ready(OperationChange::Note(body));
         }
         watch(&mut state.waiting, cx);
         Poll::Pending
@@ -419,7 +419,7 @@ impl Drop for ServerConnection {
 
 /// Change to an operation under way.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Change {
+pub enum OperationChange {
     /// It matters more or less now; the newest value only.
     Adjusted(Urgency),
     /// A message from the client.
@@ -497,7 +497,7 @@ impl Operation {
     ///
     /// # Cancel safety
     /// Safe: nothing is lost.
-    pub async fn changed(&self) -> Change {
+    pub async fn changed(&self) -> OperationChange {
         poll_fn(|cx| self.shared.take(|side| side.poll_change(self.op, cx))).await
     }
 
@@ -506,7 +506,7 @@ impl Operation {
     /// # Cancel safety
     /// Safe.
     pub async fn cancelled(&self) {
-        while self.changed().await != Change::Cancelled {}
+        while self.changed().await != OperationChange::Cancelled {}
     }
 
     /// Waits until an item would be taken at once, or the operation is over. Prepare bulk after it, not before: that

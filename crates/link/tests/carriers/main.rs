@@ -17,8 +17,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use corridor_link as link;
 use link::{
-    Change, ClientHandle, Link, Operation, Reply, ServerConnection, Trust, carrier::tcp, carrier::tls,
-    carrier::ws, quic,
+    ClientHandle, Link, Operation, OperationChange, Reply, ServerConnection, Trust, carrier::tcp,
+    carrier::tls, carrier::ws, quic,
 };
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpListener;
@@ -193,11 +193,11 @@ async fn forever(operation: &Operation) -> wire::Result<()> {
 async fn converse(operation: &Operation) -> wire::Result<()> {
     loop {
         match operation.changed().await {
-            Change::Note(body) => operation.item(body, Bytes::new()).await?,
-            Change::Adjusted(urgency) => {
+            OperationChange::Note(body) => operation.item(body, Bytes::new()).await?,
+            OperationChange::Adjusted(urgency) => {
                 operation.item(Bytes::from(vec![urgency.priority.tier]), Bytes::new()).await?;
             }
-            Change::Cancelled => return Err(Error::cancelled()),
+            OperationChange::Cancelled => return Err(Error::cancelled()),
         }
     }
 }

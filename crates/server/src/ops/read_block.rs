@@ -5,7 +5,7 @@ use std::sync::Arc;
 use array::{Block, BlockKey, Content, Error, Result, want};
 use bytes::Bytes;
 use futures::StreamExt;
-use link::Change;
+use link::OperationChange;
 use wire::compression::Compressed;
 use wire::ops::{self, BlockBody, BlockPlace};
 
@@ -95,9 +95,9 @@ async fn admitted(call: &OperationCall, size_bytes: u64) -> Result<MemoryReserva
             biased;
             _ = reservation.admitted() => return Ok(reservation),
             change = call.operation.changed() => match change {
-                Change::Adjusted(urgency) => reservation.adjust(urgency),
-                Change::Note(_) => {}
-                Change::Cancelled => return Err(Error::cancelled()),
+                OperationChange::Adjusted(urgency) => reservation.adjust(urgency),
+                OperationChange::Note(_) => {}
+                OperationChange::Cancelled => return Err(Error::cancelled()),
             },
         }
     }
@@ -113,10 +113,10 @@ async fn fetch(call: &OperationCall, stack: &Stack, key: BlockKey) -> Result<Arc
                 return answer.ok_or_else(|| Error::internal("a source did not answer a want"))?.result;
             }
             change = call.operation.changed() => match change {
-                Change::Adjusted(urgency) => handle.adjust(urgency),
-                Change::Note(_) => {}
+                OperationChange::Adjusted(urgency) => handle.adjust(urgency),
+                OperationChange::Note(_) => {}
                 // Dropping the handle withdraws the want.
-                Change::Cancelled => return Err(Error::cancelled()),
+                OperationChange::Cancelled => return Err(Error::cancelled()),
             },
         }
     }
