@@ -2,7 +2,7 @@
 //! Increase Congestion Control", INFOCOM 2004): half the distance per round trip, at most [`MOST_STEP`]; beyond the old
 //! maximum the same in reverse.
 
-use super::{Flight, Law};
+use super::law::{Flight, Law};
 
 /// Below this, Reno, packets.
 const LOW_PACKETS: f64 = 14.0;

@@ -1,7 +1,7 @@
 //! `cubic`: the window is a cubic function of the time since the last loss, flat where the loss was (RFC 9438). Where
 //! Reno would be faster, it follows Reno.
 
-use super::{Flight, Law};
+use super::law::{Flight, Law};
 
 /// Packets per second cubed (RFC 9438, section 5).
 const C: f64 = 0.4;

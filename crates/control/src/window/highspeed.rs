@@ -1,7 +1,7 @@
 //! `highspeed`: HighSpeed TCP (RFC 3649). The response function is a line in log-log space from Reno's at 38 packets
 //! and a loss of 10^-3 to 83,000 packets at 10^-7.
 
-use super::{Flight, Law};
+use super::law::{Flight, Law};
 
 /// The RFC's `Low_Window`: below it, Reno.
 const LOW_PACKETS: f64 = 38.0;

@@ -7,17 +7,18 @@
 mod bic;
 mod cubic;
 mod highspeed;
+mod law;
 mod reno;
 mod scalable;
 mod vegas;
 mod westwood;
 
-use std::fmt::Debug;
 use std::time::Duration;
 
 pub(crate) use bic::Bic;
 pub(crate) use cubic::Cubic;
 pub(crate) use highspeed::HighSpeed;
+use law::{Flight, Law};
 pub(crate) use reno::Reno;
 pub(crate) use scalable::Scalable;
 pub(crate) use vegas::Vegas;
@@ -34,43 +35,6 @@ const LEAST_PACKETS: f64 = 2.0;
 /// Pacing above window over round trip, so that pacing does not limit (Linux' `tcp_pacing_ss_ratio`, `_ca_ratio`).
 const PACING_SLOW_START: f64 = 2.0;
 const PACING: f64 = 1.2;
-
-/// State of the path as a law sees it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Flight {
-    /// Seconds since the start.
-    pub(crate) at: f64,
-    /// Latest round trip, seconds.
-    pub(crate) rtt: f64,
-    /// Smallest round trip so far, seconds.
-    pub(crate) least_rtt: f64,
-    /// Whether this acknowledgement ended a round trip.
-    pub(crate) is_round: bool,
-    /// Packets newly acknowledged.
-    pub(crate) acked: f64,
-}
-
-/// Law by which one controller changes the window, in packets.
-pub(crate) trait Law: Debug + Send {
-    /// Congestion avoidance: the window after `flight.acked` packets.
-    fn grow(&mut self, flight: &Flight, window: f64) -> f64;
-
-    /// The window after a loss event.
-    fn shrink(&mut self, flight: &Flight, window: f64) -> f64;
-
-    /// The slow start threshold after a timeout, told beside the growth from one packet on.
-    fn time_out(&mut self, flight: &Flight, window: f64) -> f64 {
-        self.shrink(flight, window)
-    }
-
-    /// Looks at an acknowledgement, whatever the window does.
-    fn observe(&mut self, _flight: &Flight) {}
-
-    /// Slow start: the window after `flight.acked` packets, and whether it should end here.
-    fn start(&mut self, flight: &Flight, window: f64) -> (f64, bool) {
-        (window + flight.acked, false)
-    }
-}
 
 /// A controller of this family.
 #[derive(Debug)]

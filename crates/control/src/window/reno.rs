@@ -1,7 +1,7 @@
 //! `reno`: one packet more per round trip, half the window at a loss (RFC 5681; NewReno's one answer per loss event,
 //! RFC 6582). Its rate is about 1.22 packets / (RTT sqrt(p)) (Mathis et al. 1997, with an acknowledgement per packet).
 
-use super::{Flight, Law};
+use super::law::{Flight, Law};
 
 /// The law.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! `scalable`: a hundredth of a packet more per acknowledgement, an eighth less at a loss (Kelly, "Scalable TCP", 2003):
 //! the time to recover does not depend on the window. Below [`LOW_PACKETS`] it is Reno.
 
-use super::{Flight, Law};
+use super::law::{Flight, Law};
 
 /// The paper's a: packets per acknowledgement.
 const STEP: f64 = 0.01;

@@ -1,7 +1,7 @@
 //! `vegas`: keeps two to four packets in the queue (Brakmo, Peterson, JSAC 13(8), 1995). Once per round trip it
 //! compares the rate it expects without queue with the one it has: diff = window (1 - least RTT / RTT).
 
-use super::{Flight, Law};
+use super::law::{Flight, Law};
 
 /// Fewer packets in the queue than this: one packet more (the paper's alpha).
 const FEW: f64 = 2.0;

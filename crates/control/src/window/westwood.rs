@@ -1,7 +1,7 @@
 //! `westwood`: Reno's growth; at a loss the window becomes what the path is measured to carry, bandwidth times the
 //! smallest round trip (Westwood+: Grieco, Mascolo, CCR 34(2), 2004), so that random losses cost little.
 
-use super::{Flight, Law};
+use super::law::{Flight, Law};
 
 /// Weight of the past in the bandwidth's filter, per sample (the paper's 0.9).
 const KEEP: f64 = 0.9;

@@ -1,0 +1,40 @@
+//! Interface of the laws by which the controllers of TCP's family change the window.
+
+use std::fmt::Debug;
+
+/// State of the path as a law sees it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Flight {
+    /// Seconds since the start.
+    pub(crate) at: f64,
+    /// Latest round trip, seconds.
+    pub(crate) rtt: f64,
+    /// Smallest round trip so far, seconds.
+    pub(crate) least_rtt: f64,
+    /// Whether this acknowledgement ended a round trip.
+    pub(crate) is_round: bool,
+    /// Packets newly acknowledged.
+    pub(crate) acked: f64,
+}
+
+/// Law by which one controller changes the window, in packets.
+pub(crate) trait Law: Debug + Send {
+    /// Congestion avoidance: the window after `flight.acked` packets.
+    fn grow(&mut self, flight: &Flight, window: f64) -> f64;
+
+    /// The window after a loss event.
+    fn shrink(&mut self, flight: &Flight, window: f64) -> f64;
+
+    /// The slow start threshold after a timeout, told beside the growth from one packet on.
+    fn time_out(&mut self, flight: &Flight, window: f64) -> f64 {
+        self.shrink(flight, window)
+    }
+
+    /// Looks at an acknowledgement, whatever the window does.
+    fn observe(&mut self, _flight: &Flight) {}
+
+    /// Slow start: the window after `flight.acked` packets, and whether it should end here.
+    fn start(&mut self, flight: &Flight, window: f64) -> (f64, bool) {
+        (window + flight.acked, false)
+    }
+}
