@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use crate::auto::{Company, Manners};
+use crate::auto::{CoexistingAuto, Friendliness};
 use crate::bbr::Bbr;
 use crate::guard::{Guard, sane_config};
 use crate::rate::Rate;
 use crate::tfrc::Tfrc;
 use crate::udt::Udt;
-use crate::window::{Bic, Cubic, HighSpeed, Reno, Scalable, Vegas, Westwood, Window};
+use crate::window::{Bic, Cubic, HighSpeed, Reno, Scalable, Vegas, Westwood, WindowController};
 use crate::{Config, Controller, Signal};
 
 /// A controller that can be asked for.
@@ -35,13 +35,13 @@ pub const ALL: &[Entry] = &[
         name: "auto",
         about: "finds the free capacity in a few round trips, keeps the queue short, ignores random loss (ours)",
         needs: AUTO_NEEDS,
-        make: |config| Box::new(Company::new(config, Manners::Fair)),
+        make: |config| Box::new(CoexistingAuto::new(config, Friendliness::Fair)),
     },
     Entry {
         name: "polite",
         about: "auto, but never above what a TCP flow would take: for shared networks (ours)",
         needs: AUTO_NEEDS,
-        make: |config| Box::new(Company::new(config, Manners::Polite)),
+        make: |config| Box::new(CoexistingAuto::new(config, Friendliness::Polite)),
     },
     Entry {
         name: "rate",
@@ -53,43 +53,43 @@ pub const ALL: &[Entry] = &[
         name: "reno",
         about: "TCP's classic: one packet more per round trip, half at a loss (RFC 5681, 6582)",
         needs: WINDOW_NEEDS,
-        make: |config| Box::new(Window::new(config, Reno)),
+        make: |config| Box::new(WindowController::new(config, Reno)),
     },
     Entry {
         name: "cubic",
         about: "what most hosts run: a cubic function of the time since the last loss (RFC 9438)",
         needs: WINDOW_NEEDS,
-        make: |config| Box::new(Window::new(config, Cubic::default())),
+        make: |config| Box::new(WindowController::new(config, Cubic::default())),
     },
     Entry {
         name: "bic",
         about: "binary search for the window (Xu, Harfoush, Rhee 2004)",
         needs: WINDOW_NEEDS,
-        make: |config| Box::new(Window::new(config, Bic::default())),
+        make: |config| Box::new(WindowController::new(config, Bic::default())),
     },
     Entry {
         name: "highspeed",
         about: "larger steps and smaller cuts at large windows (RFC 3649)",
         needs: WINDOW_NEEDS,
-        make: |config| Box::new(Window::new(config, HighSpeed)),
+        make: |config| Box::new(WindowController::new(config, HighSpeed)),
     },
     Entry {
         name: "scalable",
         about: "recovers from a loss in the same time at any rate (Kelly 2003)",
         needs: WINDOW_NEEDS,
-        make: |config| Box::new(Window::new(config, Scalable)),
+        make: |config| Box::new(WindowController::new(config, Scalable)),
     },
     Entry {
         name: "westwood",
         about: "at a loss, falls to what the path was measured to carry (Westwood+, 2004)",
         needs: WINDOW_NEEDS,
-        make: |config| Box::new(Window::new(config, Westwood::default())),
+        make: |config| Box::new(WindowController::new(config, Westwood::default())),
     },
     Entry {
         name: "vegas",
         about: "keeps two to four packets in the queue (Brakmo, Peterson 1995)",
         needs: &[Signal::Ack, Signal::RoundTrip, Signal::Delivery, Signal::Loss, Signal::Timeout],
-        make: |config| Box::new(Window::new(config, Vegas::new())),
+        make: |config| Box::new(WindowController::new(config, Vegas::new())),
     },
     Entry {
         name: "bbr",

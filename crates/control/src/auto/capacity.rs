@@ -3,7 +3,7 @@
 //! The capacity is the unit in which flows of one bottleneck grow alike, so it must not depend on the share that a flow
 //! happens to have: what arrives is only its lower bound. Packet trains show the rest.
 
-use super::train::Shown;
+use super::train::TrainCapacity;
 use crate::filter::SlidingMax;
 
 /// Trains remembered.
@@ -13,13 +13,13 @@ const SURE_SHARE: f64 = 0.75;
 
 /// Bytes per second, from all that was seen.
 #[derive(Clone, Debug)]
-pub(super) struct Capacity {
+pub(super) struct CapacityEstimator {
     arrived: SlidingMax,
     exact: Vec<f64>,
     at_least: f64,
 }
 
-impl Capacity {
+impl CapacityEstimator {
     pub(super) fn new(remembered: Option<f64>) -> Self {
         Self { arrived: SlidingMax::new(), exact: remembered.into_iter().collect(), at_least: 0.0 }
     }
@@ -30,9 +30,9 @@ impl Capacity {
     }
 
     /// A train was read. Returns whether it said something new.
-    pub(super) fn on_train(&mut self, shown: Shown) -> bool {
+    pub(super) fn on_train(&mut self, shown: TrainCapacity) -> bool {
         match shown {
-            Shown::Exactly(bytes_per_sec) => {
+            TrainCapacity::Exactly(bytes_per_sec) => {
                 if self.exact.len() == TRAINS {
                     self.exact.remove(0);
                 }
@@ -40,7 +40,7 @@ impl Capacity {
                 self.at_least = 0.0;
                 true
             }
-            Shown::AtLeast(bytes_per_sec) => {
+            TrainCapacity::AtLeast(bytes_per_sec) => {
                 let is_news = SURE_SHARE * bytes_per_sec > self.value();
                 if is_news {
                     self.at_least = SURE_SHARE * bytes_per_sec;
@@ -73,9 +73,9 @@ mod tests {
 
     #[test]
     fn one_lucky_train_does_not_count() {
-        let mut capacity = Capacity::new(None);
+        let mut capacity = CapacityEstimator::new(None);
         for shown in [90.0, 100.0, 140.0, 60.0, 98.0] {
-            capacity.on_train(Shown::Exactly(shown));
+            capacity.on_train(TrainCapacity::Exactly(shown));
         }
         assert_eq!(capacity.value(), 98.0);
         capacity.on_arrived(0.0, 1.0, 120.0);
@@ -84,11 +84,11 @@ mod tests {
 
     #[test]
     fn a_short_train_only_raises() {
-        let mut capacity = Capacity::new(Some(100.0));
-        assert!(!capacity.on_train(Shown::AtLeast(100.0)));
-        assert!(capacity.on_train(Shown::AtLeast(400.0)));
+        let mut capacity = CapacityEstimator::new(Some(100.0));
+        assert!(!capacity.on_train(TrainCapacity::AtLeast(100.0)));
+        assert!(capacity.on_train(TrainCapacity::AtLeast(400.0)));
         assert_eq!(capacity.value(), 300.0);
-        assert!(capacity.on_train(Shown::Exactly(200.0)));
+        assert!(capacity.on_train(TrainCapacity::Exactly(200.0)));
         assert_eq!(capacity.value(), 200.0);
     }
 }

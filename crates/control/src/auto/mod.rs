@@ -16,16 +16,16 @@
 //!   of the capacity: who has more gives up more. Equal growth and unequal cuts make shares equal (the argument of
 //!   Chiu and Jain, 1989, for equal growth and proportional cuts), and nobody needs to know how many there are. Who has the
 //!   path for himself loses two percent.
-//! - A drain that does not shorten the queue says that there is none: the path is [`longer`] than it was.
+//! - A drain that does not shorten the queue says that there is none: the path is longer than it was ([`longer_path`]).
 //!
 //! Weak, and measured (docs/benchmarks.md): a start with many others into a small buffer may read a wrong capacity and
-//! lasts; below a millisecond of round trip noise hides the queue. Beside flows that fill every queue: [`company`].
+//! lasts; below a millisecond of round trip noise hides the queue. Beside flows that fill every queue: [`coexistence`].
 //!
 //! Not here: where a path's memory is kept, what else shares the host's link.
 
 mod capacity;
-mod company;
-mod longer;
+mod coexistence;
+mod longer_path;
 mod losses;
 mod queue;
 mod train;
@@ -35,12 +35,12 @@ use std::time::Duration;
 use crate::limits::{EVEN_PACKETS, even_quantum};
 use crate::round::Round;
 use crate::{Ack, Config, Controller, Event, Limits, MAX_QUANTUM_BYTES};
-use capacity::Capacity;
-pub(crate) use company::{Company, Manners};
-use longer::Longer;
+use capacity::CapacityEstimator;
+pub(crate) use coexistence::{CoexistingAuto, Friendliness};
+use longer_path::LongerPath;
 use losses::Losses;
-use queue::Queue;
-use train::{Shown, Train};
+use queue::QueueEstimator;
+use train::{ProbeTrain, TrainCapacity};
 
 /// Packets of the first train of a path that is not known: more than twice the ten of an initial window (RFC 6928).
 const FIRST_TRAIN_PACKETS: f64 = 24.0;
@@ -96,7 +96,7 @@ const CAPACITY_RTTS: f64 = 200.0;
 /// ... and this many seconds.
 const CAPACITY_SECS: f64 = 10.0;
 /// A queue that is gone within this share of the round trip after a cut was none: the lower rate cannot have shown itself yet.
-const DOUBT_RTTS: f64 = 0.5;
+const UNDO_RTTS: f64 = 0.5;
 /// Largest share of a round trip's data that leaves together; at least [`EVEN_PACKETS`] may.
 const QUANTUM_RTTS: f64 = 0.05;
 /// Steps are not shorter than this many packets: fewer say nothing.
@@ -118,7 +118,7 @@ enum Phase {
 
 /// How it was before a cut for which the queue was the only reason.
 #[derive(Clone, Copy, Debug)]
-struct Doubt {
+struct UndoableCut {
     since: f64,
     phase: Phase,
     rate: f64,
@@ -130,19 +130,19 @@ struct Auto {
     packet_bytes: u64,
     most_bytes_per_sec: f64,
     phase: Phase,
-    doubt: Option<Doubt>,
+    undoable: Option<UndoableCut>,
     /// Bytes per second that are sent.
     rate: f64,
     /// Bytes per second that arrived over the last round trip.
     arriving: f64,
-    queue: Queue,
-    longer: Longer,
-    capacity: Capacity,
+    queue: QueueEstimator,
+    longer_path: LongerPath,
+    capacity: CapacityEstimator,
     losses: Losses,
     round: Round,
     in_flight_bytes: f64,
-    train: Option<Train>,
-    last_train: Option<Train>,
+    train: Option<ProbeTrain>,
+    last_train: Option<ProbeTrain>,
     /// Length of the next train.
     train_bytes: f64,
     /// Part of it that the buffer takes.
@@ -161,16 +161,20 @@ impl Auto {
             packet_bytes: config.packet_bytes,
             most_bytes_per_sec: config.rate_bytes_per_sec.unwrap_or(f64::INFINITY),
             phase: if known.is_some() { Phase::Ramp { is_doubling: false } } else { Phase::Probe },
-            doubt: None,
+            undoable: None,
             rate: known.map_or(train_bytes / rtt, |k| FULL_SHARE * k.rate_bytes_per_sec),
             arriving: 0.0,
-            queue: Queue::new(rtt),
-            longer: Longer::default(),
-            capacity: Capacity::new(known.map(|k| k.capacity_bytes_per_sec.max(k.rate_bytes_per_sec))),
+            queue: QueueEstimator::new(rtt),
+            longer_path: LongerPath::default(),
+            capacity: CapacityEstimator::new(
+                known.map(|k| k.capacity_bytes_per_sec.max(k.rate_bytes_per_sec)),
+            ),
             losses: Losses::new(config.packet_bytes as f64),
             round: Round::default(),
             in_flight_bytes: 0.0,
-            train: known.is_none().then(|| Train::new(train_bytes, least_train_bytes(config.packet_bytes))),
+            train: known
+                .is_none()
+                .then(|| ProbeTrain::new(train_bytes, least_train_bytes(config.packet_bytes))),
             last_train: None,
             train_bytes,
             train_share: 1.0,
@@ -220,14 +224,14 @@ impl Auto {
     }
 
     /// A train has been read.
-    fn on_train(&mut self, shown: Shown) {
+    fn on_train(&mut self, shown: TrainCapacity) {
         let train = self.train.take();
-        let lost = train.as_ref().map_or(0.0, Train::lost_share);
+        let lost = train.as_ref().map_or(0.0, ProbeTrain::lost_share);
         self.last_train = train;
         let fits = if lost > TRAIN_LOSS { 0.5 } else { 1.1 };
         self.train_share = (self.train_share * fits).clamp(0.125, 1.0);
         let is_news = self.capacity.on_train(shown);
-        let is_exact = matches!(shown, Shown::Exactly(_));
+        let is_exact = matches!(shown, TrainCapacity::Exactly(_));
         if is_exact {
             let secs = (TRAIN_RTTS * self.queue.base_secs()).clamp(TRAIN_SECS.0, TRAIN_SECS.1);
             self.train_bytes = self.capacity.value() * secs * self.train_share;
@@ -254,7 +258,7 @@ impl Auto {
         self.rounds_since_train = 0;
         let most = (2.0 * self.rate * self.queue.base_secs()).min(MAX_QUANTUM_BYTES as f64);
         let least = least_train_bytes(self.packet_bytes);
-        self.train = Some(Train::new(self.train_bytes.min(most).max(least), least));
+        self.train = Some(ProbeTrain::new(self.train_bytes.min(most).max(least), least));
     }
 
     fn enter(&mut self, phase: Phase) {
@@ -313,7 +317,7 @@ impl Auto {
     /// Ends Hold: the data sent after a drain has arrived.
     fn end_hold(&mut self, at: f64) {
         let (queue, least) = (self.queue.secs(), self.queue.threshold_secs());
-        if self.longer.on_seen(queue, self.capacity.value(), least) {
+        if self.longer_path.on_seen(queue, self.capacity.value(), least) {
             self.queue.begin_anew(at);
             self.enter(Phase::Ramp { is_doubling: false });
             self.send_train();
@@ -362,19 +366,19 @@ impl Auto {
     /// Takes a cut back whose reason was a busy host: acknowledgements that were seen late look like a queue, which is gone
     /// with the first one that is not late.
     fn undo(&mut self, at: f64) {
-        let Some(Doubt { since, phase, rate }) = self.doubt else { return };
-        if at - since > DOUBT_RTTS * self.queue.base_secs() {
-            self.doubt = None;
+        let Some(UndoableCut { since, phase, rate }) = self.undoable else { return };
+        if at - since > UNDO_RTTS * self.queue.base_secs() {
+            self.undoable = None;
         } else if at > since && self.queue.is_short() {
-            (self.phase, self.rate, self.doubt) = (phase, rate, None);
+            (self.phase, self.rate, self.undoable) = (phase, rate, None);
         }
     }
 
     /// Queue or losses say that the path is full.
     fn cut(&mut self, at: f64, target: f64) {
         let has_lost = self.losses.is_congested();
-        self.doubt = (!has_lost).then_some(Doubt { since: at, phase: self.phase, rate: self.rate });
-        self.longer.on_cut(self.queue.secs(), self.in_flight_bytes);
+        self.undoable = (!has_lost).then_some(UndoableCut { since: at, phase: self.phase, rate: self.rate });
+        self.longer_path.on_cut(self.queue.secs(), self.in_flight_bytes);
         self.queue.end_cycle(has_lost);
         self.losses.forget_round();
         self.enter(Phase::Drain { since: at, target });
@@ -387,7 +391,7 @@ impl Auto {
         let is_empty = at > since && self.queue.is_empty();
         if excess < packets || is_empty || at - since > 3.0 * self.step_secs() {
             self.rate = target * ALONE * (1.0 - give_up(self.share_of(target)));
-            self.longer.on_drained(self.in_flight_bytes);
+            self.longer_path.on_drained(self.in_flight_bytes);
             self.enter(Phase::Hold);
             return;
         }
@@ -399,7 +403,7 @@ impl Auto {
         self.in_flight_bytes = 0.0;
         self.rate /= 2.0;
         self.train = None;
-        self.doubt = None;
+        self.undoable = None;
         if self.capacity.value() == 0.0 {
             self.send_train();
             self.enter(Phase::Probe);
@@ -446,7 +450,7 @@ impl Controller for Auto {
 
     fn limits(&self) -> Limits {
         let packet = self.packet_bytes as f64;
-        let train = self.train.as_ref().filter(|t| t.is_leaving()).map(Train::bytes);
+        let train = self.train.as_ref().filter(|t| t.is_leaving()).map(ProbeTrain::bytes);
         // A buffer may be much smaller than what a quarter of a millisecond brings.
         let most = (QUANTUM_RTTS * self.queue.base_secs() * self.rate).max(EVEN_PACKETS * packet);
         let quantum = train.unwrap_or_else(|| even_quantum(self.packet_bytes, self.rate).min(most));

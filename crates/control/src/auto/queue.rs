@@ -19,7 +19,7 @@ const BASE_RTTS: f64 = 60.0;
 
 /// The queue as a sender sees it.
 #[derive(Clone, Debug)]
-pub(super) struct Queue {
+pub(super) struct QueueEstimator {
     first_rtt_secs: f64,
     base: SlidingMin,
     recent: SlidingMin,
@@ -33,7 +33,7 @@ pub(super) struct Queue {
     clean_cycles: u32,
 }
 
-impl Queue {
+impl QueueEstimator {
     pub(super) fn new(first_rtt_secs: f64) -> Self {
         Self {
             first_rtt_secs,
@@ -124,8 +124,8 @@ impl Queue {
 mod tests {
     use super::*;
 
-    fn queue_of(rtts_ms: &[f64]) -> Queue {
-        let mut queue = Queue::new(0.1);
+    fn queue_of(rtts_ms: &[f64]) -> QueueEstimator {
+        let mut queue = QueueEstimator::new(0.1);
         for (i, rtt) in rtts_ms.iter().enumerate() {
             queue.on_rtt(i as f64 * 0.01, 0.1, rtt * 1e-3);
         }

@@ -14,7 +14,7 @@ const ENOUGH: f64 = 0.9;
 
 /// One train under way.
 #[derive(Clone, Debug)]
-pub(super) struct Train {
+pub(super) struct ProbeTrain {
     bytes: f64,
     /// Least bytes of a train: fewer that leave together are none.
     least_bytes: f64,
@@ -30,14 +30,14 @@ pub(super) struct Train {
 
 /// Capacity that a train showed.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Shown {
+pub(super) enum TrainCapacity {
     /// Bytes per second.
     Exactly(f64),
     /// The spread was too short to be read: this, bytes per second, or more.
     AtLeast(f64),
 }
 
-impl Train {
+impl ProbeTrain {
     pub(super) fn new(bytes: f64, least_bytes: f64) -> Self {
         Self {
             bytes,
@@ -78,7 +78,7 @@ impl Train {
     }
 
     /// Takes an acknowledgement; says what the train showed once enough of it, or something sent after it, arrived.
-    pub(super) fn on_ack(&mut self, at: f64, ack: &Ack) -> Option<Shown> {
+    pub(super) fn on_ack(&mut self, at: f64, ack: &Ack) -> Option<TrainCapacity> {
         if self.sent_bytes == 0.0 || ack.sent_at < self.first_sent_at {
             return None;
         }
@@ -118,15 +118,15 @@ impl Train {
         *self = Self::new(bytes, self.least_bytes);
     }
 
-    fn read(&self, at: f64) -> Option<Shown> {
+    fn read(&self, at: f64) -> Option<TrainCapacity> {
         let spread_secs = at - self.first_acked_at?;
         if self.spread_bytes == 0.0 {
-            return Some(Shown::AtLeast(self.arrived_bytes / SHORTEST_SECS));
+            return Some(TrainCapacity::AtLeast(self.arrived_bytes / SHORTEST_SECS));
         }
         if spread_secs < SHORTEST_SECS {
-            return Some(Shown::AtLeast(self.spread_bytes / SHORTEST_SECS));
+            return Some(TrainCapacity::AtLeast(self.spread_bytes / SHORTEST_SECS));
         }
-        Some(Shown::Exactly(self.spread_bytes / spread_secs))
+        Some(TrainCapacity::Exactly(self.spread_bytes / spread_secs))
     }
 }
 
@@ -135,8 +135,8 @@ mod tests {
     use super::*;
 
     /// A train of 100 packets, acknowledged one every `micros`, of which the last `lost` are lost.
-    fn read(micros: u64, lost: u64) -> Option<Shown> {
-        let mut train = Train::new(150_000.0, 6_000.0);
+    fn read(micros: u64, lost: u64) -> Option<TrainCapacity> {
+        let mut train = ProbeTrain::new(150_000.0, 6_000.0);
         train.on_sent(Duration::from_millis(1), 150_000);
         assert!(!train.is_leaving());
         let ack = |sent_ms, i| {
@@ -159,13 +159,13 @@ mod tests {
     #[test]
     fn the_spread_is_the_capacity() {
         // 1500 bytes every 12 us: 1 Gb/s.
-        let Some(Shown::Exactly(rate)) = read(12, 0) else { panic!("{:?}", read(12, 0)) };
+        let Some(TrainCapacity::Exactly(rate)) = read(12, 0) else { panic!("{:?}", read(12, 0)) };
         assert!((rate / 125e6 - 1.0).abs() < 1e-6, "{rate}");
     }
 
     #[test]
     fn a_flow_with_little_to_send_sends_no_train() {
-        let mut train = Train::new(150_000.0, 6_000.0);
+        let mut train = ProbeTrain::new(150_000.0, 6_000.0);
         for (sent_ms, acked_at) in [(1, 0.021), (9, 0.029)] {
             train.on_sent(Duration::from_millis(sent_ms), 300);
             let sent_at = Duration::from_millis(sent_ms);
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_train_that_is_acknowledged_together_with_what_followed_it_is_sent_again() {
-        let mut train = Train::new(150_000.0, 6_000.0);
+        let mut train = ProbeTrain::new(150_000.0, 6_000.0);
         train.on_sent(Duration::from_millis(1), 60_000);
         assert!(!train.is_leaving());
         let sent_at = Duration::from_millis(2);
@@ -189,12 +189,12 @@ mod tests {
 
     #[test]
     fn a_short_spread_is_a_lower_bound() {
-        assert!(matches!(read(1, 0), Some(Shown::AtLeast(rate)) if rate > 5e8));
+        assert!(matches!(read(1, 0), Some(TrainCapacity::AtLeast(rate)) if rate > 5e8));
     }
 
     #[test]
     fn a_train_that_lost_its_end_is_read_when_something_later_arrives() {
-        assert!(matches!(read(12, 40), Some(Shown::Exactly(_))));
+        assert!(matches!(read(12, 40), Some(TrainCapacity::Exactly(_))));
         assert_eq!(read(12, 100), None);
     }
 }

@@ -30,13 +30,13 @@ const GAIN: f64 = 0.5;
 /// A measurement under way: when it began, when something left last that did not leave with what left before it, and what
 /// left in between.
 #[derive(Clone, Copy, Debug)]
-struct Window {
+struct GoodputWindow {
     start: Duration,
     last: Duration,
     bytes: u64,
 }
 
-impl Window {
+impl GoodputWindow {
     fn begin(now: Duration) -> Self {
         Self { start: now, last: now, bytes: 0 }
     }
@@ -65,7 +65,7 @@ pub struct Goodput {
     all_left_bytes: u64,
     /// Left since the queue was empty.
     left_bytes: u64,
-    window: Option<Window>,
+    window: Option<GoodputWindow>,
     unhurried_bytes: u64,
     bytes_per_sec: Option<f64>,
 }
@@ -92,7 +92,7 @@ impl Goodput {
         }
         match &mut self.window {
             Some(window) => window.leave(now, bytes),
-            None if self.left_bytes >= ABSORBED_BYTES => self.window = Some(Window::begin(now)),
+            None if self.left_bytes >= ABSORBED_BYTES => self.window = Some(GoodputWindow::begin(now)),
             None => {}
         }
         if self.queued_bytes == 0 {
@@ -120,7 +120,7 @@ impl Goodput {
 
     /// Ends a measurement that is long enough; the next one begins where it ends.
     fn close_window(&mut self) {
-        let Some(Window { start, last, bytes }) = self.window else { return };
+        let Some(GoodputWindow { start, last, bytes }) = self.window else { return };
         let elapsed = last.saturating_sub(start);
         let enough = bytes >= WINDOW_BYTES || (bytes >= LEAST_BYTES && elapsed >= WINDOW);
         if !enough || elapsed.is_zero() {
@@ -131,7 +131,7 @@ impl Goodput {
         // Times are averaged, not rates: what a buffer took at once is soon forgotten.
         let mean = |known: f64| 1.0 / ((1.0 - GAIN) / known + GAIN / found);
         self.bytes_per_sec = Some(self.bytes_per_sec.map_or(found, mean));
-        self.window = Some(Window::begin(last));
+        self.window = Some(GoodputWindow::begin(last));
         self.unhurried_bytes = 0;
     }
 

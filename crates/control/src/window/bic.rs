@@ -2,7 +2,7 @@
 //! Increase Congestion Control", INFOCOM 2004): half the distance per round trip, at most [`MOST_STEP`]; beyond the old
 //! maximum the same in reverse.
 
-use super::law::{Flight, Law};
+use super::law::{Law, PathSample};
 
 /// Below this, Reno, packets.
 const LOW_PACKETS: f64 = 14.0;
@@ -32,12 +32,12 @@ impl Bic {
 }
 
 impl Law for Bic {
-    fn grow(&mut self, flight: &Flight, window: f64) -> f64 {
+    fn grow(&mut self, flight: &PathSample, window: f64) -> f64 {
         let step = if window < LOW_PACKETS { 1.0 } else { self.step(window) };
         window + step * flight.acked / window
     }
 
-    fn shrink(&mut self, _: &Flight, window: f64) -> f64 {
+    fn shrink(&mut self, _: &PathSample, window: f64) -> f64 {
         if window < LOW_PACKETS {
             self.most = window;
             return window / 2.0;
@@ -58,7 +58,7 @@ mod tests {
         (0..count)
             .map(|_| {
                 let step = law.step(window);
-                let one = Flight { acked: window, ..flight(0.0, 0.1) };
+                let one = PathSample { acked: window, ..flight(0.0, 0.1) };
                 window = law.grow(&one, window);
                 assert!(window <= window + step);
                 window

@@ -1,7 +1,7 @@
 //! `cubic`: the window is a cubic function of the time since the last loss, flat where the loss was (RFC 9438). Where
 //! Reno would be faster, it follows Reno.
 
-use super::law::{Flight, Law};
+use super::law::{Law, PathSample};
 
 /// Packets per second cubed (RFC 9438, section 5).
 const C: f64 = 0.4;
@@ -30,7 +30,7 @@ impl Cubic {
 }
 
 impl Law for Cubic {
-    fn grow(&mut self, flight: &Flight, window: f64) -> f64 {
+    fn grow(&mut self, flight: &PathSample, window: f64) -> f64 {
         let (began, from) = *self.epoch.get_or_insert_with(|| {
             self.reno = window;
             (flight.at, window)
@@ -45,7 +45,7 @@ impl Law for Cubic {
         window + (target - window) * flight.acked / window
     }
 
-    fn shrink(&mut self, _: &Flight, window: f64) -> f64 {
+    fn shrink(&mut self, _: &PathSample, window: f64) -> f64 {
         self.most = if window < self.most { window * (1.0 + BETA) / 2.0 } else { window };
         self.epoch = None;
         window * BETA

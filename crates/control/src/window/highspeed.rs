@@ -1,7 +1,7 @@
 //! `highspeed`: HighSpeed TCP (RFC 3649). The response function is a line in log-log space from Reno's at 38 packets
 //! and a loss of 10^-3 to 83,000 packets at 10^-7.
 
-use super::law::{Flight, Law};
+use super::law::{Law, PathSample};
 
 /// The RFC's `Low_Window`: below it, Reno.
 const LOW_PACKETS: f64 = 38.0;
@@ -28,12 +28,12 @@ fn step(window: f64) -> f64 {
 }
 
 impl Law for HighSpeed {
-    fn grow(&mut self, flight: &Flight, window: f64) -> f64 {
+    fn grow(&mut self, flight: &PathSample, window: f64) -> f64 {
         let step = if window <= LOW_PACKETS { 1.0 } else { step(window) };
         window + step * flight.acked / window
     }
 
-    fn shrink(&mut self, _: &Flight, window: f64) -> f64 {
+    fn shrink(&mut self, _: &PathSample, window: f64) -> f64 {
         if window <= LOW_PACKETS { window / 2.0 } else { window * (1.0 - cut(window)) }
     }
 }

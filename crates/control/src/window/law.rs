@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 /// State of the path as a law sees it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Flight {
+pub(crate) struct PathSample {
     /// Seconds since the start.
     pub(crate) at: f64,
     /// Latest round trip, seconds.
@@ -20,21 +20,21 @@ pub(crate) struct Flight {
 /// Law by which one controller changes the window, in packets.
 pub(crate) trait Law: Debug + Send {
     /// Congestion avoidance: the window after `flight.acked` packets.
-    fn grow(&mut self, flight: &Flight, window: f64) -> f64;
+    fn grow(&mut self, flight: &PathSample, window: f64) -> f64;
 
     /// The window after a loss event.
-    fn shrink(&mut self, flight: &Flight, window: f64) -> f64;
+    fn shrink(&mut self, flight: &PathSample, window: f64) -> f64;
 
     /// The slow start threshold after a timeout, told beside the growth from one packet on.
-    fn time_out(&mut self, flight: &Flight, window: f64) -> f64 {
+    fn time_out(&mut self, flight: &PathSample, window: f64) -> f64 {
         self.shrink(flight, window)
     }
 
     /// Looks at an acknowledgement, whatever the window does.
-    fn observe(&mut self, _flight: &Flight) {}
+    fn observe(&mut self, _flight: &PathSample) {}
 
     /// Slow start: the window after `flight.acked` packets, and whether it should end here.
-    fn start(&mut self, flight: &Flight, window: f64) -> (f64, bool) {
+    fn start(&mut self, flight: &PathSample, window: f64) -> (f64, bool) {
         (window + flight.acked, false)
     }
 }

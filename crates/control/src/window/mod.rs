@@ -18,7 +18,7 @@ use std::time::Duration;
 pub(crate) use bic::Bic;
 pub(crate) use cubic::Cubic;
 pub(crate) use highspeed::HighSpeed;
-use law::{Flight, Law};
+use law::{Law, PathSample};
 pub(crate) use reno::Reno;
 pub(crate) use scalable::Scalable;
 pub(crate) use vegas::Vegas;
@@ -38,7 +38,7 @@ const PACING: f64 = 1.2;
 
 /// A controller of this family.
 #[derive(Debug)]
-pub(crate) struct Window<L> {
+pub(crate) struct WindowController<L> {
     law: L,
     packet_bytes: u64,
     /// Packets.
@@ -46,7 +46,7 @@ pub(crate) struct Window<L> {
     /// Slow start below this, packets.
     threshold: f64,
     srtt: f64,
-    latest: Flight,
+    latest: PathSample,
     round: Round,
     /// Losses of packets that left before this belong to the event that was answered.
     answered_until: Option<Duration>,
@@ -55,7 +55,7 @@ pub(crate) struct Window<L> {
     is_limited: bool,
 }
 
-impl<L: Law> Window<L> {
+impl<L: Law> WindowController<L> {
     pub(crate) fn new(config: &Config, law: L) -> Self {
         let rtt = config.first_rtt_secs();
         Self {
@@ -64,7 +64,7 @@ impl<L: Law> Window<L> {
             window: FIRST_PACKETS,
             threshold: f64::INFINITY,
             srtt: rtt,
-            latest: Flight { at: 0.0, rtt, least_rtt: f64::INFINITY, is_round: false, acked: 0.0 },
+            latest: PathSample { at: 0.0, rtt, least_rtt: f64::INFINITY, is_round: false, acked: 0.0 },
             round: Round::default(),
             answered_until: None,
             before: None,
@@ -148,7 +148,7 @@ impl<L: Law> Window<L> {
     }
 }
 
-impl<L: Law> Controller for Window<L> {
+impl<L: Law> Controller for WindowController<L> {
     fn on(&mut self, now: Duration, event: &Event) {
         match event {
             Event::Ack(ack) => self.on_ack(now, ack),
@@ -173,8 +173,8 @@ mod tests {
     use super::*;
 
     /// A path with nothing special.
-    pub(super) fn flight(at: f64, rtt: f64) -> Flight {
-        Flight { at, rtt, least_rtt: rtt, is_round: false, acked: 1.0 }
+    pub(super) fn flight(at: f64, rtt: f64) -> PathSample {
+        PathSample { at, rtt, least_rtt: rtt, is_round: false, acked: 1.0 }
     }
 
     /// Round trips until the window is `to`.
@@ -200,7 +200,7 @@ mod tests {
     /// A round trip in ten parts.
     fn one_round(law: &mut impl Law, window: f64, at: f64, rtt: f64) -> f64 {
         (0..10u32).fold(window, |w, part| {
-            let now = Flight { acked: window / 10.0, ..flight(at + f64::from(part) * rtt / 10.0, rtt) };
+            let now = PathSample { acked: window / 10.0, ..flight(at + f64::from(part) * rtt / 10.0, rtt) };
             law.grow(&now, w)
         })
     }
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn slow_start_doubles_and_one_loss_event_is_answered_once() {
-        let mut reno = Window::new(&Config::new(1500), Reno);
+        let mut reno = WindowController::new(&Config::new(1500), Reno);
         reno.on(ms(100), &ack(15_000, ms(0)));
         assert_eq!(reno.limits().window_bytes(), 30_000);
         reno.on(ms(200), &ack(30_000, ms(100)));
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn a_timeout_starts_again_below_half() {
-        let mut reno = Window::new(&Config::new(1500), Reno);
+        let mut reno = WindowController::new(&Config::new(1500), Reno);
         reno.on(ms(100), &ack(45_000, ms(0)));
         reno.on(ms(900), &Event::Timeout);
         assert_eq!(reno.limits().window_bytes(), 3_000);
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn late_packets_take_the_reduction_back() {
-        let mut reno = Window::new(&Config::new(1500), Reno);
+        let mut reno = WindowController::new(&Config::new(1500), Reno);
         reno.on(ms(100), &ack(15_000, ms(0)));
         reno.on(ms(110), &loss(ms(50)));
         assert_eq!(reno.limits().window_bytes(), 15_000);

@@ -1,18 +1,18 @@
 //! `reno`: one packet more per round trip, half the window at a loss (RFC 5681; NewReno's one answer per loss event,
 //! RFC 6582). Its rate is about 1.22 packets / (RTT sqrt(p)) (Mathis et al. 1997, with an acknowledgement per packet).
 
-use super::law::{Flight, Law};
+use super::law::{Law, PathSample};
 
 /// The law.
 #[derive(Debug)]
 pub(crate) struct Reno;
 
 impl Law for Reno {
-    fn grow(&mut self, flight: &Flight, window: f64) -> f64 {
+    fn grow(&mut self, flight: &PathSample, window: f64) -> f64 {
         window + flight.acked / window
     }
 
-    fn shrink(&mut self, _: &Flight, window: f64) -> f64 {
+    fn shrink(&mut self, _: &PathSample, window: f64) -> f64 {
         window / 2.0
     }
 }

@@ -1,7 +1,7 @@
 //! `scalable`: a hundredth of a packet more per acknowledgement, an eighth less at a loss (Kelly, "Scalable TCP", 2003):
 //! the time to recover does not depend on the window. Below [`LOW_PACKETS`] it is Reno.
 
-use super::law::{Flight, Law};
+use super::law::{Law, PathSample};
 
 /// The paper's a: packets per acknowledgement.
 const STEP: f64 = 0.01;
@@ -15,11 +15,11 @@ const LOW_PACKETS: f64 = 16.0;
 pub(crate) struct Scalable;
 
 impl Law for Scalable {
-    fn grow(&mut self, flight: &Flight, window: f64) -> f64 {
+    fn grow(&mut self, flight: &PathSample, window: f64) -> f64 {
         if window <= LOW_PACKETS { window + flight.acked / window } else { window + STEP * flight.acked }
     }
 
-    fn shrink(&mut self, _: &Flight, window: f64) -> f64 {
+    fn shrink(&mut self, _: &PathSample, window: f64) -> f64 {
         if window <= LOW_PACKETS { window / 2.0 } else { window * (1.0 - CUT) }
     }
 }

@@ -1,7 +1,7 @@
 //! `vegas`: keeps two to four packets in the queue (Brakmo, Peterson, JSAC 13(8), 1995). Once per round trip it
 //! compares the rate it expects without queue with the one it has: diff = window (1 - least RTT / RTT).
 
-use super::law::{Flight, Law};
+use super::law::{Law, PathSample};
 
 /// Fewer packets in the queue than this: one packet more (the paper's alpha).
 const FEW: f64 = 2.0;
@@ -24,19 +24,19 @@ impl Vegas {
     }
 
     /// Packets in the queue; ends the round.
-    fn queued(&mut self, flight: &Flight, window: f64) -> f64 {
+    fn queued(&mut self, flight: &PathSample, window: f64) -> f64 {
         let rtt = std::mem::replace(&mut self.round_rtt, f64::INFINITY);
         if rtt.is_finite() { window * (1.0 - flight.least_rtt / rtt) } else { 0.0 }
     }
 }
 
 impl Law for Vegas {
-    fn observe(&mut self, flight: &Flight) {
+    fn observe(&mut self, flight: &PathSample) {
         self.round_rtt = self.round_rtt.min(flight.rtt);
     }
 
     /// Doubles every other round trip.
-    fn start(&mut self, flight: &Flight, window: f64) -> (f64, bool) {
+    fn start(&mut self, flight: &PathSample, window: f64) -> (f64, bool) {
         if flight.is_round {
             self.grows_this_round = !self.grows_this_round;
             let queued = self.queued(flight, window);
@@ -47,7 +47,7 @@ impl Law for Vegas {
         (if self.grows_this_round { window + flight.acked } else { window }, false)
     }
 
-    fn grow(&mut self, flight: &Flight, window: f64) -> f64 {
+    fn grow(&mut self, flight: &PathSample, window: f64) -> f64 {
         if !flight.is_round {
             return window;
         }
@@ -58,7 +58,7 @@ impl Law for Vegas {
         }
     }
 
-    fn shrink(&mut self, _: &Flight, window: f64) -> f64 {
+    fn shrink(&mut self, _: &PathSample, window: f64) -> f64 {
         window * 0.75
     }
 }
@@ -76,7 +76,7 @@ mod tests {
         for round in 0..200u32 {
             let rtt = 0.1 * (window / 100.0f64).max(1.0);
             let now =
-                Flight { least_rtt: 0.1, is_round: true, acked: window, ..flight(f64::from(round), rtt) };
+                PathSample { least_rtt: 0.1, is_round: true, acked: window, ..flight(f64::from(round), rtt) };
             law.observe(&now);
             window = law.grow(&now, window);
         }

@@ -1,7 +1,7 @@
 //! `westwood`: Reno's growth; at a loss the window becomes what the path is measured to carry, bandwidth times the
 //! smallest round trip (Westwood+: Grieco, Mascolo, CCR 34(2), 2004), so that random losses cost little.
 
-use super::law::{Flight, Law};
+use super::law::{Law, PathSample};
 
 /// Weight of the past in the bandwidth's filter, per sample (the paper's 0.9).
 const KEEP: f64 = 0.9;
@@ -18,13 +18,13 @@ pub(crate) struct Westwood {
 }
 
 impl Westwood {
-    fn carried(&self, flight: &Flight) -> f64 {
+    fn carried(&self, flight: &PathSample) -> f64 {
         if flight.least_rtt.is_finite() { self.bandwidth * flight.least_rtt } else { 0.0 }
     }
 }
 
 impl Law for Westwood {
-    fn observe(&mut self, flight: &Flight) {
+    fn observe(&mut self, flight: &PathSample) {
         self.acked += flight.acked;
         let secs = flight.at - self.since;
         if secs < flight.rtt.max(LEAST_SAMPLE_SECS) {
@@ -37,11 +37,11 @@ impl Law for Westwood {
         self.acked = 0.0;
     }
 
-    fn grow(&mut self, flight: &Flight, window: f64) -> f64 {
+    fn grow(&mut self, flight: &PathSample, window: f64) -> f64 {
         window + flight.acked / window
     }
 
-    fn shrink(&mut self, flight: &Flight, window: f64) -> f64 {
+    fn shrink(&mut self, flight: &PathSample, window: f64) -> f64 {
         self.carried(flight).min(window)
     }
 }
@@ -56,9 +56,9 @@ mod tests {
         let mut law = Westwood::default();
         // 1000 packets per second for 20 s; round trip 150 ms, of it 50 ms in a queue.
         for i in 1..=20_000u32 {
-            law.observe(&Flight { acked: 1.0, least_rtt: 0.1, ..flight(f64::from(i) / 1e3, 0.15) });
+            law.observe(&PathSample { acked: 1.0, least_rtt: 0.1, ..flight(f64::from(i) / 1e3, 0.15) });
         }
-        let left = law.shrink(&Flight { least_rtt: 0.1, ..flight(20.0, 0.15) }, 150.0);
+        let left = law.shrink(&PathSample { least_rtt: 0.1, ..flight(20.0, 0.15) }, 150.0);
         assert!((left - 100.0).abs() < 2.0, "{left}");
     }
 }

@@ -11,14 +11,14 @@ const DRAINS_IN_VAIN: u32 = 2;
 
 /// From cut to cut.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Longer {
+pub(super) struct LongerPath {
     /// The queue at the cut, seconds, and what was under way then, bytes.
     at_cut: Option<(f64, f64)>,
     taken_bytes: f64,
     in_vain: u32,
 }
 
-impl Longer {
+impl LongerPath {
     /// A drain begins.
     pub(super) fn on_cut(&mut self, queue_secs: f64, in_flight_bytes: f64) {
         self.at_cut = Some((queue_secs, in_flight_bytes));
@@ -54,34 +54,34 @@ mod tests {
     use super::*;
 
     /// Drains by 20 ms of a path, after which the queue is `left_ms` of 40 ms.
-    fn drain(longer: &mut Longer, left_ms: f64) -> bool {
-        longer.on_cut(40e-3, 6e6);
-        longer.on_drained(4e6);
-        longer.on_seen(left_ms * 1e-3, 100e6, 5e-3)
+    fn drain(longer_path: &mut LongerPath, left_ms: f64) -> bool {
+        longer_path.on_cut(40e-3, 6e6);
+        longer_path.on_drained(4e6);
+        longer_path.on_seen(left_ms * 1e-3, 100e6, 5e-3)
     }
 
     #[test]
     fn a_queue_that_does_not_fall_twice_is_the_way() {
-        let mut longer = Longer::default();
-        assert!(!drain(&mut longer, 39.0) && drain(&mut longer, 39.0));
-        assert!(!drain(&mut longer, 39.0), "from now on that is no queue");
+        let mut longer_path = LongerPath::default();
+        assert!(!drain(&mut longer_path, 39.0) && drain(&mut longer_path, 39.0));
+        assert!(!drain(&mut longer_path, 39.0), "from now on that is no queue");
     }
 
     #[test]
     fn a_queue_that_falls_is_one() {
-        let mut longer = Longer::default();
+        let mut longer_path = LongerPath::default();
         for left_ms in [39.0, 30.0, 39.0, 36.0, 39.0, 4.0, 39.0] {
-            assert!(!drain(&mut longer, left_ms), "{left_ms} ms");
+            assert!(!drain(&mut longer_path, left_ms), "{left_ms} ms");
         }
     }
 
     #[test]
     fn who_took_nothing_out_learns_nothing() {
-        let mut longer = Longer::default();
+        let mut longer_path = LongerPath::default();
         for _ in 0..4 {
-            longer.on_cut(40e-3, 6e6);
-            longer.on_drained(5.9e6);
-            assert!(!longer.on_seen(40e-3, 100e6, 5e-3));
+            longer_path.on_cut(40e-3, 6e6);
+            longer_path.on_drained(5.9e6);
+            assert!(!longer_path.on_seen(40e-3, 100e6, 5e-3));
         }
     }
 }

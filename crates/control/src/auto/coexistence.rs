@@ -10,7 +10,7 @@
 use std::time::Duration;
 
 use super::Auto;
-use crate::window::{Cubic, Window};
+use crate::window::{Cubic, WindowController};
 use crate::{Config, Controller, Event, Limits};
 
 /// Steps without a short queue until somebody is taken to fill it.
@@ -26,7 +26,7 @@ const MODESTY: f64 = 0.85;
 
 /// How much of a shared path to take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Manners {
+pub(crate) enum Friendliness {
     /// As much as others of its kind, and about what TCP would where TCP fills the queue.
     Fair,
     /// Never more than TCP would.
@@ -35,23 +35,23 @@ pub(crate) enum Manners {
 
 /// `auto` with its window of TCP's kind.
 #[derive(Debug)]
-pub(crate) struct Company {
-    manners: Manners,
+pub(crate) struct CoexistingAuto {
+    friendliness: Friendliness,
     packet_bytes: u64,
     auto: Auto,
-    tcp: Window<Cubic>,
+    tcp: WindowController<Cubic>,
     /// When the queue was last short, seconds.
     short_at: f64,
     is_competing: bool,
 }
 
-impl Company {
-    pub(crate) fn new(config: &Config, manners: Manners) -> Self {
+impl CoexistingAuto {
+    pub(crate) fn new(config: &Config, friendliness: Friendliness) -> Self {
         Self {
-            manners,
+            friendliness,
             packet_bytes: config.packet_bytes,
             auto: Auto::new(config),
-            tcp: Window::new(config, Cubic::default()),
+            tcp: WindowController::new(config, Cubic::default()),
             short_at: 0.0,
             is_competing: false,
         }
@@ -69,18 +69,18 @@ impl Company {
             self.is_competing = false;
         } else if !self.is_competing && at - self.short_at > PATIENCE_STEPS * self.auto.step_secs() {
             self.is_competing = true;
-            if self.manners == Manners::Fair {
+            if self.friendliness == Friendliness::Fair {
                 let rtt = self.auto.queue.base_secs() + self.auto.queue.secs();
                 self.tcp.resume(self.auto.arriving * rtt);
             }
         }
-        if self.manners == Manners::Polite {
+        if self.friendliness == Friendliness::Polite {
             self.auto.rate = self.auto.rate.min(HEADROOM * self.tcp.limits().rate_bytes_per_sec());
         }
     }
 }
 
-impl Controller for Company {
+impl Controller for CoexistingAuto {
     fn on(&mut self, now: Duration, event: &Event) {
         self.auto.on(now, event);
         match event {
@@ -101,7 +101,7 @@ impl Controller for Company {
         let auto = self.auto.limits();
         let tcp = self.tcp.limits();
         let own = if self.is_competing { tcp } else { auto };
-        if self.manners == Manners::Fair {
+        if self.friendliness == Friendliness::Fair {
             return own;
         }
         let rate = own.rate_bytes_per_sec().min(tcp.rate_bytes_per_sec());
