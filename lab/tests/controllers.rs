@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use control::{Config, Controller, Remembered, Signal, registry};
+use control::{Config, Controller, RememberedPath, Signal, registry};
 use corridor_lab::simulate::{FlowOutcome, PathChange, SimulatedFlow, SimulatedPath, SimulationOutcome, run};
 
 const GBPS: f64 = 125e6;
@@ -211,7 +211,7 @@ fn auto_fills_a_remembered_path_at_once() {
         let path = SimulatedPath::new(rate * GBPS, ms(rtt), 1.0);
         let rate_bytes_per_sec = path.rate_bytes_per_sec;
         let known =
-            Remembered { rate_bytes_per_sec, capacity_bytes_per_sec: rate_bytes_per_sec, rtt: path.rtt };
+            RememberedPath { rate_bytes_per_sec, capacity_bytes_per_sec: rate_bytes_per_sec, rtt: path.rtt };
         let config = Config { remembered: Some(known), ..config(&path) };
         let controller = registry::make("auto", &config, Signal::ALL).unwrap();
         let out = run(&path, vec![SimulatedFlow::new(controller, Duration::ZERO)], &[], path.rtt * 10, 1);
@@ -226,7 +226,7 @@ fn auto_mends_a_wrong_memory() {
     for wrong in [0.1, 10.0] {
         let rate_bytes_per_sec = wrong * path.rate_bytes_per_sec;
         let known =
-            Remembered { rate_bytes_per_sec, capacity_bytes_per_sec: rate_bytes_per_sec, rtt: path.rtt };
+            RememberedPath { rate_bytes_per_sec, capacity_bytes_per_sec: rate_bytes_per_sec, rtt: path.rtt };
         let config = Config { remembered: Some(known), ..config(&path) };
         let controller = registry::make("auto", &config, Signal::ALL).unwrap();
         let out = run(&path, vec![SimulatedFlow::new(controller, Duration::ZERO)], &[], secs(8.0), 1);

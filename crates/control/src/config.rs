@@ -12,14 +12,14 @@ pub struct Config {
     /// Round trip of the handshake, if it was measured.
     pub handshake_rtt: Option<Duration>,
     /// Knowledge of the path from earlier; `auto` starts from it.
-    pub remembered: Option<Remembered>,
+    pub remembered: Option<RememberedPath>,
     /// The rate of `rate`, bytes per second; `auto` goes no faster.
     pub rate_bytes_per_sec: Option<f64>,
 }
 
 /// Knowledge of a path from earlier.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Remembered {
+pub struct RememberedPath {
     /// Rate of one connection, bytes per second.
     pub rate_bytes_per_sec: f64,
     /// The bottleneck's capacity, bytes per second.
@@ -28,7 +28,7 @@ pub struct Remembered {
     pub rtt: Duration,
 }
 
-impl Remembered {
+impl RememberedPath {
     /// Bytes that fill the path: those that leave in a round trip.
     #[must_use]
     pub fn filling_bytes(&self) -> u64 {

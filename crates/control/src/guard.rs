@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::{
     Ack, Config, Controller, Delivery, Event, Limits, Loss, MAX_RATE_BYTES_PER_SEC, MAX_WINDOW_BYTES,
-    MIN_RATE_BYTES_PER_SEC, Remembered, Report,
+    MIN_RATE_BYTES_PER_SEC, RememberedPath, Report,
 };
 
 /// Round trips are put between these.
@@ -84,7 +84,7 @@ fn sane_delivery(delivery: &Delivery) -> Option<Delivery> {
 /// A configuration with every number in its range; what is remembered nonsensically is forgotten.
 pub(crate) fn sane_config(config: &Config) -> Config {
     let remembered = config.remembered.and_then(|known| {
-        Some(Remembered {
+        Some(RememberedPath {
             rate_bytes_per_sec: known_rate(known.rate_bytes_per_sec)?,
             capacity_bytes_per_sec: known_rate(known.capacity_bytes_per_sec)?,
             rtt: sane_rtt(known.rtt),

@@ -29,7 +29,7 @@ mod udt;
 mod window;
 
 pub use choice::{Choice, MAX_CHOICE_BYTES, parse_rate};
-pub use config::{Config, Remembered};
+pub use config::{Config, RememberedPath};
 pub use controller::Controller;
 pub use event::{Ack, Delivery, Event, Loss, Report, Signal};
 pub use limits::{

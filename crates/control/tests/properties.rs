@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use corridor_control::{
     Ack, Config, Controller, Delivery, Event, Limits, Loss, MAX_QUANTUM_BYTES, MAX_RATE_BYTES_PER_SEC,
-    MAX_WINDOW_BYTES, MIN_RATE_BYTES_PER_SEC, Remembered, Report, Signal, registry,
+    MAX_WINDOW_BYTES, MIN_RATE_BYTES_PER_SEC, RememberedPath, Report, Signal, registry,
 };
 use proptest::prelude::*;
 
@@ -64,7 +64,7 @@ fn event() -> impl Strategy<Value = Event> {
 
 fn config() -> impl Strategy<Value = Config> {
     let remembered = (odd_number(), odd_number(), odd_duration()).prop_map(|(rate, capacity, rtt)| {
-        Remembered { rate_bytes_per_sec: rate, capacity_bytes_per_sec: capacity, rtt }
+        RememberedPath { rate_bytes_per_sec: rate, capacity_bytes_per_sec: capacity, rtt }
     });
     (
         1..65_536u64,

@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use control::{Choice, Remembered};
+use control::{Choice, RememberedPath};
 use futures::future::BoxFuture;
 use wire::{Error, Result};
 
@@ -37,15 +37,15 @@ pub fn requested_controller(capabilities: &[String]) -> Result<Option<Choice>> {
 
 /// The capability by which a client tells the server what it remembers of the way from there.
 #[must_use]
-pub fn path_capability(known: Remembered) -> String {
-    let Remembered { rate_bytes_per_sec, capacity_bytes_per_sec, rtt } = known;
+pub fn path_capability(known: RememberedPath) -> String {
+    let RememberedPath { rate_bytes_per_sec, capacity_bytes_per_sec, rtt } = known;
     format!("{TELLING}{rate_bytes_per_sec:.0},{capacity_bytes_per_sec:.0},{}", rtt.as_micros())
 }
 
 /// Reads what a client remembers of the path from its capabilities. The values are advice only: text that cannot be
 /// parsed and values outside the bounds give `None`.
 #[must_use]
-pub fn remembered_path(capabilities: &[String]) -> Option<Remembered> {
+pub fn remembered_path(capabilities: &[String]) -> Option<RememberedPath> {
     let text = capabilities.iter().find_map(|name| name.strip_prefix(PATH_PREFIX))?;
     let mut numbers = text.split(',').map(|number| number.parse::<u64>().ok());
     let (rate, capacity, rtt) = (numbers.next()??, numbers.next()??, numbers.next()??);
@@ -54,7 +54,7 @@ pub fn remembered_path(capabilities: &[String]) -> Option<Remembered> {
         && (rate..=MAX_PATH_BYTES_PER_SEC).contains(&capacity)
         && !rtt.is_zero()
         && rtt <= MAX_PATH_RTT;
-    is_sane.then_some(Remembered {
+    is_sane.then_some(RememberedPath {
         rate_bytes_per_sec: rate as f64,
         capacity_bytes_per_sec: capacity as f64,
         rtt,
@@ -71,7 +71,7 @@ pub trait Flow: Send + Sync {
 
     /// Tells the controller what is known of the path from earlier. It begins anew from that, unless the connection's own
     /// round trip says that it is another path. Where the kernel decides it has a memory of its own.
-    fn remember(&self, known: Remembered);
+    fn remember(&self, known: RememberedPath);
 
     /// The other end's address, where it has one.
     fn peer(&self) -> Option<SocketAddr>;
@@ -167,9 +167,9 @@ mod tests {
     #[test]
     fn what_is_remembered_of_a_path_crosses_as_a_capability_and_nonsense_is_nothing() {
         let (rate_bytes_per_sec, rtt) = (12.5e6, Duration::from_micros(150_250));
-        let known = Remembered { rate_bytes_per_sec, capacity_bytes_per_sec: 13e6, rtt };
+        let known = RememberedPath { rate_bytes_per_sec, capacity_bytes_per_sec: 13e6, rtt };
         assert_eq!(remembered_path(&["crc32c".into(), path_capability(known)]), Some(known));
-        let fastest = Remembered { rate_bytes_per_sec: 125e9, capacity_bytes_per_sec: 125e9, ..known };
+        let fastest = RememberedPath { rate_bytes_per_sec: 125e9, capacity_bytes_per_sec: 125e9, ..known };
         assert!(path_capability(fastest).len() <= wire::limits::MAX_NAME_BYTES);
         for nonsense in
             ["", "1", "1,2", "0,2,3", "2,1,3", "1,2,0", "1,2,10000001", "1,999999999999,3", "1,-2,3", "a,b,c"]

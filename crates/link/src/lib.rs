@@ -57,7 +57,7 @@ pub use client::{
     ClientHandle, ClientWatch, Item, MAX_WAITING_BODY_BYTES, MAX_WAITING_REPLIES, OWN_BODY_BYTES,
     OWN_REPLIES, Reply, connect, connect_among,
 };
-pub use control::{Choice, Refusal, Remembered, parse_rate};
+pub use control::{Choice, Refusal, RememberedPath, parse_rate};
 pub use dial::{LONG_RTT, Protocol, RaceOutcome, TcpOptions, connect as dial, race};
 pub use drive::Driver;
 pub use flow::{

@@ -19,7 +19,7 @@ use array::{Error, ErrorKind, Result, Urgency};
 use bytes::Bytes;
 use futures::future::{BoxFuture, OptionFuture};
 use link::multistream::{MAX_STREAMS, Rails};
-use link::{Choice, ClientHandle, Flow, OpStream, Protocol, Refusal, Remembered, TcpOptions, Trust};
+use link::{Choice, ClientHandle, Flow, OpStream, Protocol, Refusal, RememberedPath, TcpOptions, Trust};
 use plan::Carrying;
 use tokio::sync::{Mutex, watch as signal};
 use tokio::task::JoinSet;
@@ -682,7 +682,7 @@ async fn put_on(server: &Endpoint, protocol: Protocol, link: link::Link) -> Resu
 }
 
 /// Starts the connection from the remembered values of its path; returns those of the direction to this host.
-async fn remember(server: &Endpoint, flow: Option<&dyn Flow>) -> Option<Remembered> {
+async fn remember(server: &Endpoint, flow: Option<&dyn Flow>) -> Option<RememberedPath> {
     let (paths, flow) = server.paths.as_ref().zip(flow)?;
     let known = paths.known(flow).await;
     if let Some(up) = known.up {

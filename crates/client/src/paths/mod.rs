@@ -26,7 +26,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, SystemTime};
 
 use array::Result;
-use link::{Flow, Remembered};
+use link::{Flow, RememberedPath};
 use parking_lot::Mutex;
 use plan::{Direction, LEAST_CONFIDENCE, Measurement, Network, Path};
 use tokio::sync::oneshot;
@@ -189,19 +189,19 @@ fn far_host(flow: &dyn Flow) -> Option<IpAddr> {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RememberedRates {
     /// Direction from this host to the other.
-    pub up: Option<Remembered>,
+    pub up: Option<RememberedPath>,
     /// Direction from the other host to this one.
-    pub down: Option<Remembered>,
+    pub down: Option<RememberedPath>,
 }
 
 /// Converts one direction of a path to the values from which a controller, or a receive window, begins; `None` if no
 /// rate is known with enough confidence, or no round-trip time.
-fn remembered(path: &Path, direction: Direction, now: Duration) -> Option<Remembered> {
+fn remembered(path: &Path, direction: Direction, now: Duration) -> Option<RememberedPath> {
     let lane = path.lane(direction);
     let (capacity, _) = lane.rate(now).filter(|(rate, _)| rate.confidence >= LEAST_CONFIDENCE)?;
     let got = lane.best(now).map_or(capacity.value, |best| best.bytes_per_sec.value);
     let rtt = path.rtt.least(now)?.value;
-    Some(Remembered {
+    Some(RememberedPath {
         rate_bytes_per_sec: got.min(capacity.value),
         capacity_bytes_per_sec: capacity.value,
         rtt: Duration::try_from_secs_f64(rtt).ok()?,

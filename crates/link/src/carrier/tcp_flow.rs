@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use control::{Choice, Remembered};
+use control::{Choice, RememberedPath};
 use tokio::net::TcpStream;
 use wire::{Error, Result};
 
@@ -175,7 +175,7 @@ impl Flow for TcpFlow {
     }
 
     /// The kernel keeps a memory of its own.
-    fn remember(&self, _: Remembered) {}
+    fn remember(&self, _: RememberedPath) {}
 
     fn peer(&self) -> Option<SocketAddr> {
         self.0.peer

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use control::{Choice, Remembered};
+use control::{Choice, RememberedPath};
 use wire::Result;
 
 use crate::carrier::tcp_flow::TcpFlow;
@@ -48,7 +48,7 @@ impl Flow for StreamsFlow {
         self.divide(&more)
     }
 
-    fn remember(&self, known: Remembered) {
+    fn remember(&self, known: RememberedPath) {
         self.first.remember(known);
     }
 

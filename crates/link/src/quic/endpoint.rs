@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use control::{Choice, Remembered};
+use control::{Choice, RememberedPath};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use quinn::crypto::rustls::{HandshakeData, QuicServerConfig};
@@ -461,7 +461,7 @@ impl Flow for QuicFlow {
         done.map_err(|refusal| Error::unsupported(refusal.to_string()))
     }
 
-    fn remember(&self, known: Remembered) {
+    fn remember(&self, known: RememberedPath) {
         let now = self.pace.now();
         self.pace.with(|pace| pace.remember(now, known));
     }

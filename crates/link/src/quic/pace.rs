@@ -16,7 +16,7 @@
 use std::task::Waker;
 use std::time::Duration;
 
-use control::{Ack, Choice, Config, Controller, Event, Limits, Loss, Pacer, Refusal, Remembered, Signal};
+use control::{Ack, Choice, Config, Controller, Event, Limits, Loss, Pacer, Refusal, RememberedPath, Signal};
 
 use super::send_backlog::{self, SendBacklog};
 use super::sent_packets::SentPackets;
@@ -80,7 +80,7 @@ pub(super) struct PacedController {
     counters: PaceCounters,
     srtt: Option<Duration>,
     least_rtt: Option<Duration>,
-    remembered: Option<Remembered>,
+    remembered: Option<RememberedPath>,
 }
 
 /// Packets that have left of the quantum under way; the controller is told of the quantum as a whole.
@@ -171,7 +171,7 @@ impl PacedController {
 
     /// The path is known from earlier: the controller begins anew from that. What does not go with the round trip that
     /// was measured is of another path; before the handshake is over none was, and for that one round trip it is believed.
-    pub(super) fn remember(&mut self, now: Duration, known: Remembered) {
+    pub(super) fn remember(&mut self, now: Duration, known: RememberedPath) {
         if self.srtt.is_none_or(|measured| is_same_path(known.rtt, measured)) {
             self.remembered = Some(known);
             // The choice was made before, so it is one that can be made.
@@ -556,7 +556,7 @@ mod tests {
     #[test]
     fn a_remembered_path_is_filled_from_the_first_round_trip_and_another_one_is_not() {
         let rtt = Duration::from_millis(150);
-        let known = Remembered { rate_bytes_per_sec: 50e6, capacity_bytes_per_sec: 50e6, rtt };
+        let known = RememberedPath { rate_bytes_per_sec: 50e6, capacity_bytes_per_sec: 50e6, rtt };
         for (now_rtt, is_filled) in
             [(rtt, true), (rtt + HANDSHAKE_MARGIN, true), (rtt / 5, false), (rtt * 2, false)]
         {
@@ -571,7 +571,7 @@ mod tests {
     #[test]
     fn a_path_that_is_remembered_before_the_handshake_is_over_is_filled_at_once_and_then_proven() {
         let rtt = Duration::from_millis(150);
-        let known = Remembered { rate_bytes_per_sec: 50e6, capacity_bytes_per_sec: 50e6, rtt };
+        let known = RememberedPath { rate_bytes_per_sec: 50e6, capacity_bytes_per_sec: 50e6, rtt };
         for (now_rtt, is_filled) in [(rtt, true), (rtt / 5, false), (rtt * 2, false)] {
             let mut pace = pace("auto", None);
             pace.remember(Duration::ZERO, known);

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use array::{Error, Result};
-use link::Remembered;
+use link::RememberedPath;
 use link::quic::Start;
 use tokio::time::Duration;
 
@@ -52,7 +52,7 @@ pub(super) async fn run(scene: &TransportScene<'_>) -> Result<Vec<Case>> {
 }
 
 /// Measures the path with a connection that is used for a while; the server is known to this client afterwards.
-async fn remembered(scene: &TransportScene<'_>) -> Result<Remembered> {
+async fn remembered(scene: &TransportScene<'_>) -> Result<RememberedPath> {
     let client = MessageClient::connect(
         &scene.ready,
         MessageTransport::Quic(link::Choice::default()),
@@ -68,11 +68,11 @@ async fn remembered(scene: &TransportScene<'_>) -> Result<Remembered> {
     let none = || Error::internal("expected a connection that knows its round trip, found none");
     let rtt = client.flow().and_then(|flow| flow.statistics().least_rtt).ok_or_else(none)?;
     let rate = (after.bytes - before.bytes) as f64 / (after.at_secs - before.at_secs).max(1e-9);
-    Ok(Remembered { rate_bytes_per_sec: rate, capacity_bytes_per_sec: rate, rtt })
+    Ok(RememberedPath { rate_bytes_per_sec: rate, capacity_bytes_per_sec: rate, rtt })
 }
 
 /// Seconds of one message on a connection of its own.
-async fn once(scene: &TransportScene<'_>, start: Start, known: Remembered) -> Result<f64> {
+async fn once(scene: &TransportScene<'_>, start: Start, known: RememberedPath) -> Result<f64> {
     let message = async {
         let way = MessageTransport::Quic(link::Choice::default());
         let client =

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use link::multistream::{self, AcceptedSession, Rails, StreamRegistry};
 use link::{
     Choice, ClientHandle, Fingerprint, Flow, Identity, Item, Link, Operation, ReadHandle, ReadSink,
-    ReceiveGroup, Remembered, Trust, carrier::tcp, carrier::tls, quic,
+    ReceiveGroup, RememberedPath, Trust, carrier::tcp, carrier::tls, quic,
 };
 use serde::{Deserialize, Serialize};
 use tokio::net::{TcpListener, TcpStream};
@@ -269,7 +269,7 @@ impl MessageClient {
         way: MessageTransport,
         window_bytes: u64,
         start: quic::Start,
-        known: Option<Remembered>,
+        known: Option<RememberedPath>,
     ) -> Result<Self> {
         let sent_ahead = known.map_or(SentAhead::Found, |known| SentAhead::Known(known.filling_bytes()));
         let mut config = ClientConfig { window_bytes, sent_ahead, ..ClientConfig::default() };
