@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::filter::SlidingMax;
 use crate::limits::even_quantum;
-use crate::round::Round;
-use crate::{Ack, Config, Controller, Delivery, Event, Limits};
+use crate::round::RoundTracker;
+use crate::{Ack, Config, Controller, DeliverySample, PacketEvent, SendLimits};
 
 /// Gain of Startup: 2/ln 2, the smallest that doubles the rate each round.
 const HIGH_GAIN: f64 = 2.885;
@@ -28,7 +28,7 @@ const LEAST_PACKETS: f64 = 4.0;
 const FIRST_PACKETS: f64 = 10.0;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum State {
+enum BbrState {
     Startup,
     Drain,
     ProbeBandwidth { phase: usize, since: f64 },
@@ -40,10 +40,10 @@ enum State {
 pub(crate) struct Bbr {
     packet_bytes: u64,
     first_rtt_secs: f64,
-    state: State,
+    state: BbrState,
     bandwidth: SlidingMax,
     rounds: f64,
-    round: Round,
+    round: RoundTracker,
     least_rtt: f64,
     least_rtt_at: f64,
     full_bandwidth: f64,
@@ -57,10 +57,10 @@ impl Bbr {
         Self {
             packet_bytes: config.packet_bytes,
             first_rtt_secs: config.first_rtt_secs(),
-            state: State::Startup,
+            state: BbrState::Startup,
             bandwidth: SlidingMax::new(),
             rounds: 0.0,
-            round: Round::default(),
+            round: RoundTracker::default(),
             least_rtt: f64::INFINITY,
             least_rtt_at: 0.0,
             full_bandwidth: 0.0,
@@ -88,17 +88,17 @@ impl Bbr {
 
     fn gains(&self) -> (f64, f64) {
         match self.state {
-            State::Startup => (HIGH_GAIN, HIGH_GAIN),
-            State::Drain => (1.0 / HIGH_GAIN, HIGH_GAIN),
-            State::ProbeBandwidth { phase, .. } => (CYCLE[phase % CYCLE.len()], WINDOW_GAIN),
-            State::ProbeRtt { .. } => (1.0, 1.0),
+            BbrState::Startup => (HIGH_GAIN, HIGH_GAIN),
+            BbrState::Drain => (1.0 / HIGH_GAIN, HIGH_GAIN),
+            BbrState::ProbeBandwidth { phase, .. } => (CYCLE[phase % CYCLE.len()], WINDOW_GAIN),
+            BbrState::ProbeRtt { .. } => (1.0, 1.0),
         }
     }
 
     fn on_ack(&mut self, at: f64, ack: &Ack) {
         let is_round = ack.delivery.is_some_and(|d| self.round.on_ack(&d));
         // While the window is held down on purpose, what arrives says nothing.
-        let is_held = matches!(self.state, State::ProbeRtt { .. });
+        let is_held = matches!(self.state, BbrState::ProbeRtt { .. });
         if let Some(delivery) = ack.delivery.filter(|_| !is_held) {
             self.rounds += f64::from(u8::from(is_round));
             self.on_delivery(&delivery, is_round);
@@ -114,7 +114,7 @@ impl Bbr {
         self.set_window(ack.bytes as f64, ack.delivery.map_or(0, |d| d.delivered_bytes));
     }
 
-    fn on_delivery(&mut self, delivery: &Delivery, is_round: bool) {
+    fn on_delivery(&mut self, delivery: &DeliverySample, is_round: bool) {
         if !delivery.is_app_limited || delivery.rate_bytes_per_sec > self.bandwidth.value() {
             self.bandwidth.add(self.rounds, BANDWIDTH_ROUNDS, delivery.rate_bytes_per_sec);
         }
@@ -132,32 +132,32 @@ impl Bbr {
 
     fn advance(&mut self, at: f64, in_flight: f64, is_rtt_old: bool) {
         match self.state {
-            State::Startup if self.is_pipe_full => self.state = State::Drain,
-            State::Drain if in_flight <= self.in_flight(1.0) => self.probe_bandwidth(at),
-            State::ProbeBandwidth { phase, since } if self.is_phase_over(phase, at - since, in_flight) => {
-                self.state = State::ProbeBandwidth { phase: (phase + 1) % CYCLE.len(), since: at };
+            BbrState::Startup if self.is_pipe_full => self.state = BbrState::Drain,
+            BbrState::Drain if in_flight <= self.in_flight(1.0) => self.probe_bandwidth(at),
+            BbrState::ProbeBandwidth { phase, since } if self.is_phase_over(phase, at - since, in_flight) => {
+                self.state = BbrState::ProbeBandwidth { phase: (phase + 1) % CYCLE.len(), since: at };
             }
-            State::ProbeRtt { until: None } if in_flight <= self.packets(LEAST_PACKETS) => {
-                self.state = State::ProbeRtt { until: Some(at + PROBE_RTT_SECS.max(self.rtt())) };
+            BbrState::ProbeRtt { until: None } if in_flight <= self.packets(LEAST_PACKETS) => {
+                self.state = BbrState::ProbeRtt { until: Some(at + PROBE_RTT_SECS.max(self.rtt())) };
             }
-            State::ProbeRtt { until: Some(until) } if at >= until => {
+            BbrState::ProbeRtt { until: Some(until) } if at >= until => {
                 self.least_rtt_at = at;
                 if self.is_pipe_full {
                     self.probe_bandwidth(at);
                 } else {
-                    self.state = State::Startup;
+                    self.state = BbrState::Startup;
                 }
             }
             _ => {}
         }
-        if is_rtt_old && !matches!(self.state, State::ProbeRtt { .. }) {
-            self.state = State::ProbeRtt { until: None };
+        if is_rtt_old && !matches!(self.state, BbrState::ProbeRtt { .. }) {
+            self.state = BbrState::ProbeRtt { until: None };
         }
     }
 
     /// The draft begins at a random phase; without dice it is always the first of even rate.
     fn probe_bandwidth(&mut self, at: f64) {
-        self.state = State::ProbeBandwidth { phase: 2, since: at };
+        self.state = BbrState::ProbeBandwidth { phase: 2, since: at };
     }
 
     fn is_phase_over(&self, phase: usize, secs: f64, in_flight: f64) -> bool {
@@ -181,23 +181,23 @@ impl Bbr {
 }
 
 impl Controller for Bbr {
-    fn on(&mut self, now: Duration, event: &Event) {
+    fn on(&mut self, now: Duration, event: &PacketEvent) {
         match event {
-            Event::Ack(ack) => self.on_ack(now.as_secs_f64(), ack),
-            Event::Timeout => self.window_bytes = self.packets(LEAST_PACKETS),
+            PacketEvent::Ack(ack) => self.on_ack(now.as_secs_f64(), ack),
+            PacketEvent::Timeout => self.window_bytes = self.packets(LEAST_PACKETS),
             _ => {}
         }
     }
 
-    fn limits(&self) -> Limits {
+    fn limits(&self) -> SendLimits {
         let rate = match self.bandwidth.value() {
             0.0 => HIGH_GAIN * self.packets(FIRST_PACKETS) / self.first_rtt_secs,
             bandwidth => self.gains().0 * bandwidth,
         };
         let window = match self.state {
-            State::ProbeRtt { .. } => self.packets(LEAST_PACKETS).min(self.window_bytes),
+            BbrState::ProbeRtt { .. } => self.packets(LEAST_PACKETS).min(self.window_bytes),
             _ => self.window_bytes,
         };
-        Limits::new(self.packet_bytes, rate, window, even_quantum(self.packet_bytes, rate))
+        SendLimits::new(self.packet_bytes, rate, window, even_quantum(self.packet_bytes, rate))
     }
 }

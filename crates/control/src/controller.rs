@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
-use crate::{Event, Limits};
+use crate::{PacketEvent, SendLimits};
 
 /// Decides how fast a connection may send.
 ///
@@ -11,8 +11,8 @@ use crate::{Event, Limits};
 /// [`limits`](Self::limits) again: a controller has no timer of its own, whatever it does it does at an event.
 pub trait Controller: Debug + Send {
     /// Takes notice of what happened.
-    fn on(&mut self, now: Duration, event: &Event);
+    fn on(&mut self, now: Duration, event: &PacketEvent);
 
     /// Limits of sending from now on.
-    fn limits(&self) -> Limits;
+    fn limits(&self) -> SendLimits;
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// Something that happened to packets. Sizes count what the engine counts, usually the bytes on the wire.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Event {
+pub enum PacketEvent {
     /// Packets left; those released together are one event.
     Sent {
         /// How much.
@@ -15,7 +15,7 @@ pub enum Event {
     /// Packets arrived.
     Ack(Ack),
     /// Packets were declared lost.
-    Loss(Loss),
+    Loss(LostPackets),
     /// Nothing was acknowledged within the retransmission timeout: everything in flight counts as lost.
     Timeout,
     /// Packets that had been declared lost arrived after all: they were late, not lost.
@@ -28,7 +28,7 @@ pub enum Event {
     /// The limits would have allowed more, but there was nothing to send.
     AppLimited,
     /// The receiver says what it saw.
-    Report(Report),
+    Report(ReceiverReport),
 }
 
 /// Packets arrived.
@@ -40,15 +40,15 @@ pub struct Ack {
     pub sent_at: Duration,
     /// From leaving to acknowledgement of the newest of them, the receiver's own waiting taken off.
     pub rtt: Option<Duration>,
-    /// How fast packets arrived lately, from a [`Sampler`](crate::Sampler).
-    pub delivery: Option<Delivery>,
+    /// How fast packets arrived lately, from a [`DeliverySampler`](crate::DeliverySampler).
+    pub delivery: Option<DeliverySample>,
     /// Sent and neither acknowledged nor lost, without these.
     pub in_flight_bytes: u64,
 }
 
 /// How fast packets arrived, over about one round trip.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Delivery {
+pub struct DeliverySample {
     /// Bytes per second.
     pub rate_bytes_per_sec: f64,
     /// All that has arrived since the connection began.
@@ -61,7 +61,7 @@ pub struct Delivery {
 
 /// Packets were declared lost.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Loss {
+pub struct LostPackets {
     /// How much.
     pub bytes: u64,
     /// When the newest of them left.
@@ -72,7 +72,7 @@ pub struct Loss {
 
 /// Measurements that only the receiver can make.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Report {
+pub struct ReceiverReport {
     /// Median speed of arrival, bytes per second.
     pub arrival_bytes_per_sec: Option<f64>,
     /// Capacity of the bottleneck, from packets that left together, bytes per second.
@@ -82,21 +82,21 @@ pub struct Report {
 /// A kind of event, or of content, that an engine can give and a controller can need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Signal {
-    /// [`Event::Sent`].
+    /// [`PacketEvent::Sent`].
     Sent,
-    /// [`Event::Ack`].
+    /// [`PacketEvent::Ack`].
     Ack,
     /// [`Ack::rtt`] for most acknowledgements, without the receiver's delay.
     RoundTrip,
     /// [`Ack::delivery`].
     Delivery,
-    /// [`Event::Loss`] with times of leaving.
+    /// [`PacketEvent::LostPackets`] with times of leaving.
     Loss,
-    /// [`Event::Timeout`].
+    /// [`PacketEvent::Timeout`].
     Timeout,
-    /// [`Event::Spurious`].
+    /// [`PacketEvent::Spurious`].
     Spurious,
-    /// [`Event::Report`] with arrival speed and capacity.
+    /// [`PacketEvent::ReceiverReport`] with arrival speed and capacity.
     Arrivals,
 }
 

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use crate::{
-    Ack, Config, Controller, Delivery, Event, Limits, Loss, MAX_RATE_BYTES_PER_SEC, MAX_WINDOW_BYTES,
-    MIN_RATE_BYTES_PER_SEC, RememberedPath, Report,
+    Ack, Config, Controller, DeliverySample, LostPackets, MAX_RATE_BYTES_PER_SEC, MAX_WINDOW_BYTES,
+    MIN_RATE_BYTES_PER_SEC, PacketEvent, ReceiverReport, RememberedPath, SendLimits,
 };
 
 /// Round trips are put between these.
@@ -27,42 +27,42 @@ impl Guard {
 }
 
 impl Controller for Guard {
-    fn on(&mut self, now: Duration, event: &Event) {
+    fn on(&mut self, now: Duration, event: &PacketEvent) {
         self.now = self.now.max(now);
         self.inner.on(self.now, &sane(self.now, event));
     }
 
-    fn limits(&self) -> Limits {
+    fn limits(&self) -> SendLimits {
         self.inner.limits()
     }
 }
 
-fn sane(now: Duration, event: &Event) -> Event {
+fn sane(now: Duration, event: &PacketEvent) -> PacketEvent {
     let few = |bytes: u64| bytes.min(MAX_WINDOW_BYTES);
     match event {
-        Event::Sent { bytes, in_flight_bytes } => {
-            Event::Sent { bytes: few(*bytes), in_flight_bytes: few(*in_flight_bytes) }
+        PacketEvent::Sent { bytes, in_flight_bytes } => {
+            PacketEvent::Sent { bytes: few(*bytes), in_flight_bytes: few(*in_flight_bytes) }
         }
-        Event::Ack(ack) => Event::Ack(Ack {
+        PacketEvent::Ack(ack) => PacketEvent::Ack(Ack {
             bytes: few(ack.bytes),
             sent_at: ack.sent_at.min(now),
             rtt: ack.rtt.map(sane_rtt),
             delivery: ack.delivery.as_ref().and_then(sane_delivery),
             in_flight_bytes: few(ack.in_flight_bytes),
         }),
-        Event::Loss(loss) => Event::Loss(Loss {
+        PacketEvent::Loss(loss) => PacketEvent::Loss(LostPackets {
             bytes: few(loss.bytes),
             sent_at: loss.sent_at.min(now),
             in_flight_bytes: few(loss.in_flight_bytes),
         }),
-        Event::Spurious { bytes, sent_at } => {
-            Event::Spurious { bytes: few(*bytes), sent_at: (*sent_at).min(now) }
+        PacketEvent::Spurious { bytes, sent_at } => {
+            PacketEvent::Spurious { bytes: few(*bytes), sent_at: (*sent_at).min(now) }
         }
-        Event::Report(report) => Event::Report(Report {
+        PacketEvent::Report(report) => PacketEvent::Report(ReceiverReport {
             arrival_bytes_per_sec: report.arrival_bytes_per_sec.and_then(known_rate),
             capacity_bytes_per_sec: report.capacity_bytes_per_sec.and_then(known_rate),
         }),
-        Event::Timeout | Event::AppLimited => event.clone(),
+        PacketEvent::Timeout | PacketEvent::AppLimited => event.clone(),
     }
 }
 
@@ -75,10 +75,10 @@ fn known_rate(rate: f64) -> Option<f64> {
     (rate > 0.0).then(|| rate.clamp(MIN_RATE_BYTES_PER_SEC, MAX_RATE_BYTES_PER_SEC))
 }
 
-fn sane_delivery(delivery: &Delivery) -> Option<Delivery> {
+fn sane_delivery(delivery: &DeliverySample) -> Option<DeliverySample> {
     let rate_bytes_per_sec = known_rate(delivery.rate_bytes_per_sec)?;
     let delivered_at_send_bytes = delivery.delivered_at_send_bytes.min(delivery.delivered_bytes);
-    Some(Delivery { rate_bytes_per_sec, delivered_at_send_bytes, ..*delivery })
+    Some(DeliverySample { rate_bytes_per_sec, delivered_at_send_bytes, ..*delivery })
 }
 
 /// A configuration with every number in its range; what is remembered nonsensically is forgotten.

@@ -2,7 +2,7 @@
 //! makes it faster.
 //!
 //! A controller is a small state machine. An engine (QUIC, a block protocol, the laboratory's simulator) tells it what
-//! happened to packets ([`Event`]) and asks how much may be sent ([`Limits`]). This crate is pure: it stands on nothing,
+//! happened to packets ([`PacketEvent`]) and asks how much may be sent ([`SendLimits`]). This crate is pure: it stands on nothing,
 //! sees no clock, socket, thread or random number, so the same code runs a real link and 100 Gb/s x 150 ms in a test.
 //!
 //! Read [`Controller`] first, then [`registry`]: controllers by name, and which signals each needs. An engine that cannot
@@ -31,10 +31,10 @@ mod window;
 pub use choice::{Choice, MAX_CHOICE_BYTES, parse_rate};
 pub use config::{Config, RememberedPath};
 pub use controller::Controller;
-pub use event::{Ack, Delivery, Event, Loss, Report, Signal};
+pub use event::{Ack, DeliverySample, LostPackets, PacketEvent, ReceiverReport, Signal};
 pub use limits::{
-    Limits, MAX_QUANTUM_BYTES, MAX_RATE_BYTES_PER_SEC, MAX_WINDOW_BYTES, MIN_RATE_BYTES_PER_SEC,
+    MAX_QUANTUM_BYTES, MAX_RATE_BYTES_PER_SEC, MAX_WINDOW_BYTES, MIN_RATE_BYTES_PER_SEC, SendLimits,
 };
 pub use pacer::Pacer;
-pub use registry::{Entry, Refusal};
-pub use sampler::{Sampler, Stamp};
+pub use registry::{ControllerEntry, Refusal};
+pub use sampler::{DeliverySampler, SendStamp};

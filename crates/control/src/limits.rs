@@ -1,4 +1,4 @@
-//! Limits that a controller answers with. Whatever the controller's arithmetic gives, a [`Limits`] is finite and lets
+//! Limits that a controller answers with. Whatever the controller's arithmetic gives, a [`SendLimits`] is finite and lets
 //! something through.
 
 /// Slowest that any controller goes, bytes per second: one small packet a second keeps acknowledgements coming.
@@ -15,13 +15,13 @@ pub(crate) const EVEN_PACKETS: f64 = 10.0;
 
 /// How much may be sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Limits {
+pub struct SendLimits {
     rate_bytes_per_sec: f64,
     window_bytes: u64,
     quantum_bytes: u64,
 }
 
-impl Limits {
+impl SendLimits {
     /// Limits, each put into its bounds; what is not a number becomes the lower bound. A window and a quantum hold at
     /// least one packet of `packet_bytes`.
     #[must_use]
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn limits_are_always_usable() {
         for odd in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1.0, 0.0, 1e300] {
-            let limits = Limits::new(1500, odd, odd, odd);
+            let limits = SendLimits::new(1500, odd, odd, odd);
             assert!(limits.rate_bytes_per_sec() >= MIN_RATE_BYTES_PER_SEC, "{odd}: {limits:?}");
             assert!(limits.rate_bytes_per_sec() <= MAX_RATE_BYTES_PER_SEC, "{odd}: {limits:?}");
             assert!((1500..=MAX_WINDOW_BYTES).contains(&limits.window_bytes()), "{odd}: {limits:?}");

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use crate::Limits;
+use crate::SendLimits;
 
 /// Longest delay of a sender that is made up for: a busy host wakes a process some milliseconds late, and more at once
 /// would be a burst.
@@ -27,17 +27,17 @@ impl Pacer {
     }
 
     /// `bytes` left at `now`, and there may have been nothing to send before.
-    pub fn on_sent(&mut self, now: Duration, bytes: u64, limits: &Limits) {
+    pub fn on_sent(&mut self, now: Duration, bytes: u64, limits: &SendLimits) {
         self.pay(now, bytes, limits, limits.quantum_bytes() as f64 / limits.rate_bytes_per_sec());
     }
 
     /// `bytes` left at `now`, and had waited for their turn: if they are late, the next may come sooner.
-    pub fn on_sent_waiting(&mut self, now: Duration, bytes: u64, limits: &Limits) {
+    pub fn on_sent_waiting(&mut self, now: Duration, bytes: u64, limits: &SendLimits) {
         let quantum_secs = limits.quantum_bytes() as f64 / limits.rate_bytes_per_sec();
         self.pay(now, bytes, limits, quantum_secs.max(MOST_LATE_SECS));
     }
 
-    fn pay(&mut self, now: Duration, bytes: u64, limits: &Limits, credit_secs: f64) {
+    fn pay(&mut self, now: Duration, bytes: u64, limits: &SendLimits, credit_secs: f64) {
         let cost_secs = bytes as f64 / limits.rate_bytes_per_sec();
         self.paid_at_secs = self.paid_at_secs.max(now.as_secs_f64() - credit_secs) + cost_secs;
     }
@@ -57,12 +57,12 @@ mod tests {
     /// ten packets.
     const EVEN: [(f64, u64, f64); 2] = [(125e6, 31_250, 0.01), (50e6, 15_000, 0.15)];
 
-    fn even(rate_bytes_per_sec: f64) -> Limits {
-        Limits::new(1500, rate_bytes_per_sec, 1e9, even_quantum(1500, rate_bytes_per_sec))
+    fn even(rate_bytes_per_sec: f64) -> SendLimits {
+        SendLimits::new(1500, rate_bytes_per_sec, 1e9, even_quantum(1500, rate_bytes_per_sec))
     }
 
     /// Sends for `secs` with a timer that wakes up to `late` late; bytes in each bin of 1 ms.
-    fn bins(limits: &Limits, secs: f64, late: Duration) -> Vec<f64> {
+    fn bins(limits: &SendLimits, secs: f64, late: Duration) -> Vec<f64> {
         let mut pacer = Pacer::default();
         let count = Duration::from_secs_f64(secs).as_millis();
         let mut bins: Vec<f64> = (0..count).map(|_| 0.0).collect();
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn an_idle_time_earns_one_quantum() {
-        let limits = Limits::new(1500, 1.5e6, 1e9, 3_000.0);
+        let limits = SendLimits::new(1500, 1.5e6, 1e9, 3_000.0);
         let mut pacer = Pacer::default();
         let now = Duration::from_secs(100);
         pacer.on_sent(now, 3_000, &limits);

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::limits::even_quantum;
-use crate::{Config, Controller, Event, Limits};
+use crate::{Config, Controller, PacketEvent, SendLimits};
 
 /// In flight at most, in products of rate and smoothed round trip: room for what is being repaired.
 const WINDOW_RTTS: f64 = 3.0;
@@ -31,18 +31,18 @@ impl Rate {
 }
 
 impl Controller for Rate {
-    fn on(&mut self, _now: Duration, event: &Event) {
-        if let Event::Ack(ack) = event
+    fn on(&mut self, _now: Duration, event: &PacketEvent) {
+        if let PacketEvent::Ack(ack) = event
             && let Some(rtt) = ack.rtt
         {
             self.rtt_secs += (rtt.as_secs_f64() - self.rtt_secs) / 8.0;
         }
     }
 
-    fn limits(&self) -> Limits {
+    fn limits(&self) -> SendLimits {
         let rate = self.rate_bytes_per_sec;
         let quantum = even_quantum(self.packet_bytes, rate);
         let window = (WINDOW_RTTS * rate * self.rtt_secs).max(rate * 10e-3) + 10.0 * quantum;
-        Limits::new(self.packet_bytes, rate, window, quantum)
+        SendLimits::new(self.packet_bytes, rate, window, quantum)
     }
 }

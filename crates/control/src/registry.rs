@@ -12,7 +12,7 @@ use crate::window::{Bic, Cubic, HighSpeed, Reno, Scalable, Vegas, Westwood, Wind
 use crate::{Config, Controller, Signal};
 
 /// A controller that can be asked for.
-pub struct Entry {
+pub struct ControllerEntry {
     /// Its name.
     pub name: &'static str,
     /// One-line description.
@@ -30,80 +30,80 @@ const AUTO_NEEDS: &[Signal] =
     &[Signal::Sent, Signal::Ack, Signal::RoundTrip, Signal::Delivery, Signal::Loss, Signal::Timeout];
 
 /// All controllers; the default first.
-pub const ALL: &[Entry] = &[
-    Entry {
+pub const ALL: &[ControllerEntry] = &[
+    ControllerEntry {
         name: "auto",
         about: "finds the free capacity in a few round trips, keeps the queue short, ignores random loss (ours)",
         needs: AUTO_NEEDS,
         make: |config| Box::new(CoexistingAuto::new(config, Friendliness::Fair)),
     },
-    Entry {
+    ControllerEntry {
         name: "polite",
         about: "auto, but never above what a TCP flow would take: for shared networks (ours)",
         needs: AUTO_NEEDS,
         make: |config| Box::new(CoexistingAuto::new(config, Friendliness::Polite)),
     },
-    Entry {
+    ControllerEntry {
         name: "rate",
         about: "the rate that was asked for, whatever is lost: for reserved paths",
         needs: &[],
         make: |config| Box::new(Rate::new(config)),
     },
-    Entry {
+    ControllerEntry {
         name: "reno",
         about: "TCP's classic: one packet more per round trip, half at a loss (RFC 5681, 6582)",
         needs: WINDOW_NEEDS,
         make: |config| Box::new(WindowController::new(config, Reno)),
     },
-    Entry {
+    ControllerEntry {
         name: "cubic",
         about: "what most hosts run: a cubic function of the time since the last loss (RFC 9438)",
         needs: WINDOW_NEEDS,
         make: |config| Box::new(WindowController::new(config, Cubic::default())),
     },
-    Entry {
+    ControllerEntry {
         name: "bic",
         about: "binary search for the window (Xu, Harfoush, Rhee 2004)",
         needs: WINDOW_NEEDS,
         make: |config| Box::new(WindowController::new(config, Bic::default())),
     },
-    Entry {
+    ControllerEntry {
         name: "highspeed",
         about: "larger steps and smaller cuts at large windows (RFC 3649)",
         needs: WINDOW_NEEDS,
         make: |config| Box::new(WindowController::new(config, HighSpeed)),
     },
-    Entry {
+    ControllerEntry {
         name: "scalable",
         about: "recovers from a loss in the same time at any rate (Kelly 2003)",
         needs: WINDOW_NEEDS,
         make: |config| Box::new(WindowController::new(config, Scalable)),
     },
-    Entry {
+    ControllerEntry {
         name: "westwood",
         about: "at a loss, falls to what the path was measured to carry (Westwood+, 2004)",
         needs: WINDOW_NEEDS,
         make: |config| Box::new(WindowController::new(config, Westwood::default())),
     },
-    Entry {
+    ControllerEntry {
         name: "vegas",
         about: "keeps two to four packets in the queue (Brakmo, Peterson 1995)",
         needs: &[Signal::Ack, Signal::RoundTrip, Signal::Delivery, Signal::Loss, Signal::Timeout],
         make: |config| Box::new(WindowController::new(config, Vegas::new())),
     },
-    Entry {
+    ControllerEntry {
         name: "bbr",
         about: "the largest delivery rate of late, with probes (version 1, draft-cardwell-iccrg-bbr-00)",
         needs: &[Signal::Ack, Signal::RoundTrip, Signal::Delivery, Signal::Timeout],
         make: |config| Box::new(Bbr::new(config)),
     },
-    Entry {
+    ControllerEntry {
         name: "udt",
         about: "steps by the magnitude of what is free, every 10 ms (draft-gg-udt-03)",
         needs: &[Signal::Ack, Signal::RoundTrip, Signal::Loss, Signal::Timeout, Signal::Arrivals],
         make: |config| Box::new(Udt::new(config)),
     },
-    Entry {
+    ControllerEntry {
         name: "tfrc",
         about: "as fast as TCP would be, but smooth; reordering is not loss (RFC 5348)",
         needs: &[
@@ -170,7 +170,7 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-impl fmt::Debug for Entry {
+impl fmt::Debug for ControllerEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Entry").field("name", &self.name).field("needs", &self.needs).finish_non_exhaustive()
     }

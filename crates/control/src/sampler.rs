@@ -5,14 +5,14 @@
 
 use std::time::Duration;
 
-use crate::Delivery;
+use crate::DeliverySample;
 
 /// Shortest interval that is believed: below it, timers and coalesced acknowledgements decide, not the path.
 const SHORTEST: Duration = Duration::from_micros(20);
 
 /// Counts what arrived.
 #[derive(Clone, Debug, Default)]
-pub struct Sampler {
+pub struct DeliverySampler {
     delivered_bytes: u64,
     delivered_at: Duration,
     first_sent_at: Duration,
@@ -21,7 +21,7 @@ pub struct Sampler {
 
 /// State at the sending of a packet, which the sampler must get back with the packet's acknowledgement.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Stamp {
+pub struct SendStamp {
     /// When the packet left.
     pub sent_at: Duration,
     delivered_bytes: u64,
@@ -30,14 +30,14 @@ pub struct Stamp {
     is_app_limited: bool,
 }
 
-impl Sampler {
+impl DeliverySampler {
     /// A packet leaves; `in_flight_bytes` is without it.
-    pub fn on_sent(&mut self, now: Duration, in_flight_bytes: u64) -> Stamp {
+    pub fn on_sent(&mut self, now: Duration, in_flight_bytes: u64) -> SendStamp {
         if in_flight_bytes == 0 {
             self.first_sent_at = now;
             self.delivered_at = now;
         }
-        Stamp {
+        SendStamp {
             sent_at: now,
             delivered_bytes: self.delivered_bytes,
             delivered_at: self.delivered_at,
@@ -52,7 +52,7 @@ impl Sampler {
     }
 
     /// `bytes` arrived, the newest of them with `stamp`. Nothing where the interval is too short to mean anything.
-    pub fn on_ack(&mut self, now: Duration, stamp: &Stamp, bytes: u64) -> Option<Delivery> {
+    pub fn on_ack(&mut self, now: Duration, stamp: &SendStamp, bytes: u64) -> Option<DeliverySample> {
         self.delivered_bytes = self.delivered_bytes.saturating_add(bytes);
         self.delivered_at = now;
         self.first_sent_at = self.first_sent_at.max(stamp.sent_at);
@@ -63,7 +63,7 @@ impl Sampler {
             return None;
         }
         let arrived = self.delivered_bytes.saturating_sub(stamp.delivered_bytes);
-        Some(Delivery {
+        Some(DeliverySample {
             rate_bytes_per_sec: arrived as f64 / interval.as_secs_f64(),
             delivered_bytes: self.delivered_bytes,
             delivered_at_send_bytes: stamp.delivered_bytes,
@@ -81,7 +81,7 @@ mod tests {
     }
 
     /// A packet of 1500 bytes every millisecond, each acknowledged 10 ms later.
-    fn steady(sampler: &mut Sampler, packets: u64) -> Vec<Option<Delivery>> {
+    fn steady(sampler: &mut DeliverySampler, packets: u64) -> Vec<Option<DeliverySample>> {
         let mut stamps = Vec::new();
         let mut out = Vec::new();
         for i in 0..packets + 10 {
@@ -96,15 +96,15 @@ mod tests {
 
     #[test]
     fn a_steady_flow_is_sampled_at_its_rate() {
-        let last = steady(&mut Sampler::default(), 100).pop().unwrap().unwrap();
+        let last = steady(&mut DeliverySampler::default(), 100).pop().unwrap().unwrap();
         assert!((last.rate_bytes_per_sec - 1.5e6).abs() < 0.12e6, "{last:?}");
         assert!(!last.is_app_limited);
     }
 
     #[test]
     fn compressed_acknowledgements_do_not_raise_the_rate() {
-        let mut sampler = Sampler::default();
-        let stamps: Vec<Stamp> = (0..10u64).map(|i| sampler.on_sent(ms(i), i * 1500)).collect();
+        let mut sampler = DeliverySampler::default();
+        let stamps: Vec<SendStamp> = (0..10u64).map(|i| sampler.on_sent(ms(i), i * 1500)).collect();
         // All ten arrive within one millisecond: the time they took to leave bounds the rate.
         let rates: Vec<f64> = (0..10)
             .filter_map(|i| sampler.on_ack(ms(20) + Duration::from_micros(100 * i as u64), &stamps[i], 1500))
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn samples_know_that_there_was_nothing_to_send() {
-        let mut sampler = Sampler::default();
+        let mut sampler = DeliverySampler::default();
         let first = sampler.on_sent(ms(0), 0);
         sampler.on_app_limited(1500);
         let second = sampler.on_sent(ms(5), 1500);

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::limits::even_quantum;
-use crate::{Ack, Config, Controller, Event, Limits};
+use crate::{Ack, Config, Controller, PacketEvent, SendLimits};
 
 /// Loss intervals that are averaged, and their weights (section 5.4).
 const WEIGHTS: [f64; 8] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
@@ -189,11 +189,11 @@ impl Tfrc {
 }
 
 impl Controller for Tfrc {
-    fn on(&mut self, now: Duration, event: &Event) {
+    fn on(&mut self, now: Duration, event: &PacketEvent) {
         let at = now.as_secs_f64();
         match event {
-            Event::Ack(ack) => self.on_ack(at, ack),
-            Event::Loss(loss) => {
+            PacketEvent::Ack(ack) => self.on_ack(at, ack),
+            PacketEvent::Loss(loss) => {
                 if self.pending.len() == MOST_PENDING
                     && let Some(oldest) = self.pending.pop_front()
                 {
@@ -206,18 +206,18 @@ impl Controller for Tfrc {
                 });
                 self.confirm(at);
             }
-            Event::Spurious { bytes, sent_at } => self.on_spurious(at, *bytes, *sent_at),
+            PacketEvent::Spurious { bytes, sent_at } => self.on_spurious(at, *bytes, *sent_at),
             // The no-feedback timer (section 4.4).
-            Event::Timeout => self.rate /= 2.0,
+            PacketEvent::Timeout => self.rate /= 2.0,
             _ => {}
         }
     }
 
-    fn limits(&self) -> Limits {
+    fn limits(&self) -> SendLimits {
         let quantum = even_quantum(self.packet_bytes, self.rate);
         // A rate, not a window, limits; the window only stops a sender that hears nothing.
         let window = 4.0 * self.rate * self.rtt + 4.0 * quantum + 4.0 * self.packet_bytes as f64;
-        Limits::new(self.packet_bytes, self.rate, window, quantum)
+        SendLimits::new(self.packet_bytes, self.rate, window, quantum)
     }
 }
 
@@ -238,7 +238,7 @@ mod tests {
     fn feed(tfrc: &mut Tfrc, ms: std::ops::Range<u64>, mut also: impl FnMut(&mut Tfrc, u64)) {
         for i in ms {
             let now = Duration::from_millis(i);
-            let delivery = crate::Delivery {
+            let delivery = crate::DeliverySample {
                 rate_bytes_per_sec: 1.5e6,
                 delivered_bytes: i * 1500,
                 delivered_at_send_bytes: i.saturating_sub(100) * 1500,
@@ -251,18 +251,18 @@ mod tests {
                 delivery: Some(delivery),
                 in_flight_bytes: 150_000,
             };
-            tfrc.on(now, &Event::Ack(ack));
+            tfrc.on(now, &PacketEvent::Ack(ack));
             also(tfrc, i);
         }
     }
 
     fn lose(tfrc: &mut Tfrc, ms: u64) {
-        let loss = crate::Loss {
+        let loss = crate::LostPackets {
             bytes: 1500,
             sent_at: Duration::from_millis(ms.saturating_sub(103)),
             in_flight_bytes: 0,
         };
-        tfrc.on(Duration::from_millis(ms), &Event::Loss(loss));
+        tfrc.on(Duration::from_millis(ms), &PacketEvent::Loss(loss));
     }
 
     #[test]
@@ -299,7 +299,7 @@ mod tests {
             }
             if ms % 77 == 5 {
                 let sent_at = Duration::from_millis((ms - 5).saturating_sub(103));
-                tfrc.on(Duration::from_millis(ms), &Event::Spurious { bytes: 1500, sent_at });
+                tfrc.on(Duration::from_millis(ms), &PacketEvent::Spurious { bytes: 1500, sent_at });
             }
         });
         assert!(tfrc.events.is_empty(), "{:?}", tfrc.events);

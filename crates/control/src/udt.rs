@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use crate::limits::{even_quantum, sane_rate};
-use crate::{Config, Controller, Event, Limits, Loss, Report};
+use crate::{Config, Controller, LostPackets, PacketEvent, ReceiverReport, SendLimits};
 
 /// The draft's SYN: time between two steps, seconds.
 const SYN_SECS: f64 = 0.01;
@@ -66,7 +66,7 @@ impl Udt {
         }
     }
 
-    fn on_report(&mut self, report: &Report) {
+    fn on_report(&mut self, report: &ReceiverReport) {
         let smooth = |old: f64, new: Option<f64>| match new.filter(|n| n.is_finite() && *n > 0.0) {
             Some(new) if old > 0.0 => old + (new - old) / 8.0,
             Some(new) => new,
@@ -101,7 +101,7 @@ impl Udt {
         rate
     }
 
-    fn on_loss(&mut self, now: Duration, loss: &Loss) {
+    fn on_loss(&mut self, now: Duration, loss: &LostPackets) {
         let rate = self.end_slow_start();
         if self.period_began.is_none_or(|began| loss.sent_at > began) {
             self.average_reports += (f64::from(self.reports_in_period) - self.average_reports) / 8.0;
@@ -121,9 +121,9 @@ impl Udt {
 }
 
 impl Controller for Udt {
-    fn on(&mut self, now: Duration, event: &Event) {
+    fn on(&mut self, now: Duration, event: &PacketEvent) {
         match event {
-            Event::Ack(ack) => {
+            PacketEvent::Ack(ack) => {
                 if let Some(rtt) = ack.rtt {
                     self.rtt_secs += (rtt.as_secs_f64() - self.rtt_secs) / 8.0;
                 }
@@ -132,20 +132,20 @@ impl Controller for Udt {
                 }
                 self.step(now.as_secs_f64());
             }
-            Event::Loss(loss) => self.on_loss(now, loss),
-            Event::Timeout => {
+            PacketEvent::Loss(loss) => self.on_loss(now, loss),
+            PacketEvent::Timeout => {
                 let rate = self.end_slow_start();
                 self.set_rate(rate / 2.0);
             }
-            Event::Report(report) => self.on_report(report),
+            PacketEvent::Report(report) => self.on_report(report),
             _ => {}
         }
     }
 
-    fn limits(&self) -> Limits {
+    fn limits(&self) -> SendLimits {
         let window = self.window_packets * self.packet_bytes as f64;
         let rate = self.rate.unwrap_or(2.0 * window / self.rtt_secs.max(1e-6));
-        Limits::new(self.packet_bytes, rate, window, even_quantum(self.packet_bytes, rate))
+        SendLimits::new(self.packet_bytes, rate, window, even_quantum(self.packet_bytes, rate))
     }
 }
 
@@ -168,12 +168,12 @@ mod tests {
     fn a_loss_makes_the_period_an_eighth_longer() {
         let mut udt = Udt::new(&Config::new(1500));
         udt.set_rate(1e6);
-        let loss = Loss { bytes: 1500, sent_at: Duration::from_millis(90), in_flight_bytes: 0 };
-        udt.on(Duration::from_millis(100), &Event::Loss(loss.clone()));
+        let loss = LostPackets { bytes: 1500, sent_at: Duration::from_millis(90), in_flight_bytes: 0 };
+        udt.on(Duration::from_millis(100), &PacketEvent::Loss(loss.clone()));
         assert!((udt.limits().rate_bytes_per_sec() - 1e6 / 1.125).abs() < 1.0);
         let window = udt.limits().rate_bytes_per_sec();
         udt.average_reports = 100.0;
-        udt.on(Duration::from_millis(101), &Event::Loss(loss));
+        udt.on(Duration::from_millis(101), &PacketEvent::Loss(loss));
         assert_eq!(udt.limits().rate_bytes_per_sec(), window, "the same congestion period");
     }
 }

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use corridor_control::{
-    Ack, Config, Controller, Delivery, Event, Limits, Loss, MAX_QUANTUM_BYTES, MAX_RATE_BYTES_PER_SEC,
-    MAX_WINDOW_BYTES, MIN_RATE_BYTES_PER_SEC, RememberedPath, Report, Signal, registry,
+    Ack, Config, Controller, DeliverySample, LostPackets, MAX_QUANTUM_BYTES, MAX_RATE_BYTES_PER_SEC,
+    MAX_WINDOW_BYTES, MIN_RATE_BYTES_PER_SEC, PacketEvent, ReceiverReport, RememberedPath, SendLimits,
+    Signal, registry,
 };
 use proptest::prelude::*;
 
@@ -24,9 +25,9 @@ fn odd_duration() -> impl Strategy<Value = Duration> {
     ]
 }
 
-fn delivery() -> impl Strategy<Value = Delivery> {
+fn delivery() -> impl Strategy<Value = DeliverySample> {
     (odd_number(), odd_bytes(), odd_bytes(), any::<bool>()).prop_map(|(rate, delivered, at_send, limited)| {
-        Delivery {
+        DeliverySample {
             rate_bytes_per_sec: rate,
             delivered_bytes: delivered,
             delivered_at_send_bytes: at_send,
@@ -35,7 +36,7 @@ fn delivery() -> impl Strategy<Value = Delivery> {
     })
 }
 
-fn event() -> impl Strategy<Value = Event> {
+fn event() -> impl Strategy<Value = PacketEvent> {
     let ack = (
         odd_bytes(),
         odd_duration(),
@@ -45,19 +46,19 @@ fn event() -> impl Strategy<Value = Event> {
     );
     prop_oneof![
         6 => ack.prop_map(|(bytes, sent_at, rtt, delivery, in_flight_bytes)| {
-            Event::Ack(Ack { bytes, sent_at, rtt, delivery, in_flight_bytes })
+            PacketEvent::Ack(Ack { bytes, sent_at, rtt, delivery, in_flight_bytes })
         }),
         3 => (odd_bytes(), odd_bytes())
-            .prop_map(|(bytes, in_flight_bytes)| Event::Sent { bytes, in_flight_bytes }),
+            .prop_map(|(bytes, in_flight_bytes)| PacketEvent::Sent { bytes, in_flight_bytes }),
         3 => (odd_bytes(), odd_duration(), odd_bytes()).prop_map(|(bytes, sent_at, in_flight_bytes)| {
-            Event::Loss(Loss { bytes, sent_at, in_flight_bytes })
+            PacketEvent::Loss(LostPackets { bytes, sent_at, in_flight_bytes })
         }),
-        1 => Just(Event::Timeout),
-        1 => Just(Event::AppLimited),
+        1 => Just(PacketEvent::Timeout),
+        1 => Just(PacketEvent::AppLimited),
         1 => (odd_bytes(), odd_duration())
-            .prop_map(|(bytes, sent_at)| Event::Spurious { bytes, sent_at }),
+            .prop_map(|(bytes, sent_at)| PacketEvent::Spurious { bytes, sent_at }),
         1 => (prop::option::of(odd_number()), prop::option::of(odd_number())).prop_map(|(a, c)| {
-            Event::Report(Report { arrival_bytes_per_sec: a, capacity_bytes_per_sec: c })
+            PacketEvent::Report(ReceiverReport { arrival_bytes_per_sec: a, capacity_bytes_per_sec: c })
         }),
     ]
 }
@@ -80,7 +81,7 @@ fn config() -> impl Strategy<Value = Config> {
         })
 }
 
-fn is_usable(limits: Limits, packet_bytes: u64) -> bool {
+fn is_usable(limits: SendLimits, packet_bytes: u64) -> bool {
     let rate = limits.rate_bytes_per_sec();
     (MIN_RATE_BYTES_PER_SEC..=MAX_RATE_BYTES_PER_SEC).contains(&rate)
         && (packet_bytes..=MAX_WINDOW_BYTES).contains(&limits.window_bytes())
@@ -96,16 +97,16 @@ fn recovers(controller: &mut dyn Controller, from: Duration, packet_bytes: u64, 
         now += Duration::from_millis(5);
         let bytes = 12_500_000 / 200;
         delivered += bytes;
-        let delivery = Delivery {
+        let delivery = DeliverySample {
             rate_bytes_per_sec: 12.5e6,
             delivered_bytes: delivered,
             delivered_at_send_bytes: delivered - 10 * bytes,
             is_app_limited: false,
         };
-        controller.on(now, &Event::Sent { bytes, in_flight_bytes: packet_bytes });
+        controller.on(now, &PacketEvent::Sent { bytes, in_flight_bytes: packet_bytes });
         controller.on(
             now,
-            &Event::Ack(Ack {
+            &PacketEvent::Ack(Ack {
                 bytes,
                 sent_at: now.saturating_sub(rtt),
                 rtt: Some(rtt),
@@ -113,8 +114,9 @@ fn recovers(controller: &mut dyn Controller, from: Duration, packet_bytes: u64, 
                 in_flight_bytes: packet_bytes,
             }),
         );
-        let report = Report { arrival_bytes_per_sec: Some(12.5e6), capacity_bytes_per_sec: Some(12.5e6) };
-        controller.on(now, &Event::Report(report));
+        let report =
+            ReceiverReport { arrival_bytes_per_sec: Some(12.5e6), capacity_bytes_per_sec: Some(12.5e6) };
+        controller.on(now, &PacketEvent::Report(report));
     }
     controller.limits().rate_bytes_per_sec()
 }
@@ -150,10 +152,10 @@ proptest! {
             let mut now = Duration::from_secs(1);
             for kind in &bad {
                 now += Duration::from_millis(100);
-                let loss = Loss { bytes: 30_000, sent_at: now.saturating_sub(Duration::from_millis(50)), in_flight_bytes: 0 };
+                let loss = LostPackets { bytes: 30_000, sent_at: now.saturating_sub(Duration::from_millis(50)), in_flight_bytes: 0 };
                 match kind {
-                    0 => controller.on(now, &Event::Timeout),
-                    _ => controller.on(now, &Event::Loss(loss)),
+                    0 => controller.on(now, &PacketEvent::Timeout),
+                    _ => controller.on(now, &PacketEvent::Loss(loss)),
                 }
             }
             let rate = recovers(&mut *controller, now, 1500, 60);

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use control::{Ack, Event, Loss, Pacer, Report, Sampler, Stamp};
+use control::{Ack, DeliverySampler, LostPackets, Pacer, PacketEvent, ReceiverReport, SendStamp};
 
 use super::{SimulatedFlow, SimulatedPath};
 
@@ -29,7 +29,7 @@ enum SegmentState {
 
 #[derive(Debug)]
 struct Segment {
-    stamp: Stamp,
+    stamp: SendStamp,
     first_packet: u64,
     packets: u64,
     lost_packets: u64,
@@ -41,7 +41,7 @@ struct Segment {
 pub(super) struct SimulatedSender {
     flow: SimulatedFlow,
     pacer: Pacer,
-    sampler: Sampler,
+    sampler: DeliverySampler,
     packet_bytes: u64,
     grain_packets: u64,
     capacity_bytes_per_sec: f64,
@@ -73,7 +73,7 @@ impl SimulatedSender {
     pub(super) fn new(flow: SimulatedFlow, path: &SimulatedPath) -> Self {
         Self {
             pacer: Pacer::default(),
-            sampler: Sampler::default(),
+            sampler: DeliverySampler::default(),
             packet_bytes: path.packet_bytes,
             grain_packets: path.grain_packets(),
             capacity_bytes_per_sec: path.rate_bytes_per_sec,
@@ -146,7 +146,7 @@ impl SimulatedSender {
         self.pacer.on_sent(now, bytes, &limits);
         self.sent_bytes += bytes;
         let in_flight_bytes = self.in_flight_bytes;
-        self.flow.controller.on(now, &Event::Sent { bytes, in_flight_bytes });
+        self.flow.controller.on(now, &PacketEvent::Sent { bytes, in_flight_bytes });
         Some(out)
     }
 
@@ -202,7 +202,7 @@ impl SimulatedSender {
         let last_packet = segment.first_packet + packets - 1;
         let arrived = (packets - lost) * self.packet_bytes;
         if state == SegmentState::Missing {
-            self.flow.controller.on(now, &Event::Spurious { bytes: arrived, sent_at: stamp.sent_at });
+            self.flow.controller.on(now, &PacketEvent::Spurious { bytes: arrived, sent_at: stamp.sent_at });
             return self.forget();
         }
         self.in_flight_bytes -= packets * self.packet_bytes;
@@ -217,7 +217,7 @@ impl SimulatedSender {
             delivery: self.sampler.on_ack(now, &stamp, arrived),
             in_flight_bytes: self.in_flight_bytes,
         };
-        self.flow.controller.on(now, &Event::Ack(ack));
+        self.flow.controller.on(now, &PacketEvent::Ack(ack));
         self.lose(now, lost, stamp.sent_at);
         self.find_losses(now, last_packet);
         self.report(now);
@@ -249,7 +249,7 @@ impl SimulatedSender {
         let bytes = packets * self.packet_bytes;
         self.lost_bytes += bytes;
         let in_flight_bytes = self.in_flight_bytes;
-        self.flow.controller.on(now, &Event::Loss(Loss { bytes, sent_at, in_flight_bytes }));
+        self.flow.controller.on(now, &PacketEvent::Loss(LostPackets { bytes, sent_at, in_flight_bytes }));
     }
 
     /// Declares segments lost that left well before `acked_packet` and have not arrived.
@@ -291,11 +291,11 @@ impl SimulatedSender {
         let arrived = (self.arrived_bytes - self.reported_bytes) as f64;
         self.report_at = now + REPORT_EVERY;
         self.reported_bytes = self.arrived_bytes;
-        let report = Report {
+        let report = ReceiverReport {
             arrival_bytes_per_sec: Some(arrived / since),
             capacity_bytes_per_sec: Some(self.capacity_bytes_per_sec),
         };
-        self.flow.controller.on(now, &Event::Report(report));
+        self.flow.controller.on(now, &PacketEvent::Report(report));
     }
 
     /// When to look whether acknowledgements still come.
@@ -330,7 +330,7 @@ impl SimulatedSender {
         self.timeouts += 1;
         self.backoff *= 2.0;
         self.progress_at = now;
-        self.flow.controller.on(now, &Event::Timeout);
+        self.flow.controller.on(now, &PacketEvent::Timeout);
         self.forget();
     }
 

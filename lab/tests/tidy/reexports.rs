@@ -12,7 +12,7 @@ use super::use_paths::Visibility;
 const PASSED_ON: &[&str] = &[
     "crates/link/src/lib.rs: control::Choice",
     "crates/link/src/lib.rs: control::Refusal",
-    "crates/link/src/lib.rs: control::Remembered",
+    "crates/link/src/lib.rs: control::RememberedPath",
     "crates/link/src/lib.rs: control::parse_rate",
     "crates/stream/src/lib.rs: compose",
     "crates/wire/src/lib.rs: array::Error",

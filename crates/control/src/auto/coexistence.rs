@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use super::Auto;
 use crate::window::{Cubic, WindowController};
-use crate::{Config, Controller, Event, Limits};
+use crate::{Config, Controller, PacketEvent, SendLimits};
 
 /// Steps without a short queue until somebody is taken to fill it.
 const PATIENCE_STEPS: f64 = 20.0;
@@ -81,23 +81,23 @@ impl CoexistingAuto {
 }
 
 impl Controller for CoexistingAuto {
-    fn on(&mut self, now: Duration, event: &Event) {
+    fn on(&mut self, now: Duration, event: &PacketEvent) {
         self.auto.on(now, event);
         match event {
-            Event::Loss(_) if self.means_congestion() => {
+            PacketEvent::Loss(_) if self.means_congestion() => {
                 self.tcp.on(now, event);
                 self.is_competing = false;
                 self.short_at = now.as_secs_f64();
             }
-            Event::Loss(_) => {}
+            PacketEvent::Loss(_) => {}
             _ => self.tcp.on(now, event),
         }
-        if matches!(event, Event::Ack(_)) {
+        if matches!(event, PacketEvent::Ack(_)) {
             self.look(now.as_secs_f64());
         }
     }
 
-    fn limits(&self) -> Limits {
+    fn limits(&self) -> SendLimits {
         let auto = self.auto.limits();
         let tcp = self.tcp.limits();
         let own = if self.is_competing { tcp } else { auto };
@@ -106,6 +106,6 @@ impl Controller for CoexistingAuto {
         }
         let rate = own.rate_bytes_per_sec().min(tcp.rate_bytes_per_sec());
         let window = (own.window_bytes() as f64).min(MODESTY * tcp.window_bytes() as f64);
-        Limits::new(self.packet_bytes, rate, window, own.quantum_bytes() as f64)
+        SendLimits::new(self.packet_bytes, rate, window, own.quantum_bytes() as f64)
     }
 }

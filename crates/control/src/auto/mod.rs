@@ -33,8 +33,8 @@ mod train;
 use std::time::Duration;
 
 use crate::limits::{EVEN_PACKETS, even_quantum};
-use crate::round::Round;
-use crate::{Ack, Config, Controller, Event, Limits, MAX_QUANTUM_BYTES};
+use crate::round::RoundTracker;
+use crate::{Ack, Config, Controller, MAX_QUANTUM_BYTES, PacketEvent, SendLimits};
 use capacity::CapacityEstimator;
 pub(crate) use coexistence::{CoexistingAuto, Friendliness};
 use longer_path::LongerPath;
@@ -139,7 +139,7 @@ struct Auto {
     longer_path: LongerPath,
     capacity: CapacityEstimator,
     losses: Losses,
-    round: Round,
+    round: RoundTracker,
     in_flight_bytes: f64,
     train: Option<ProbeTrain>,
     last_train: Option<ProbeTrain>,
@@ -170,7 +170,7 @@ impl Auto {
                 known.map(|k| k.capacity_bytes_per_sec.max(k.rate_bytes_per_sec)),
             ),
             losses: Losses::new(config.packet_bytes as f64),
-            round: Round::default(),
+            round: RoundTracker::default(),
             in_flight_bytes: 0.0,
             train: known
                 .is_none()
@@ -426,29 +426,29 @@ fn least_train_bytes(packet_bytes: u64) -> f64 {
 }
 
 impl Controller for Auto {
-    fn on(&mut self, now: Duration, event: &Event) {
+    fn on(&mut self, now: Duration, event: &PacketEvent) {
         match event {
-            Event::Ack(ack) => self.on_ack(now.as_secs_f64(), ack),
-            Event::Sent { bytes, in_flight_bytes } => {
+            PacketEvent::Ack(ack) => self.on_ack(now.as_secs_f64(), ack),
+            PacketEvent::Sent { bytes, in_flight_bytes } => {
                 self.in_flight_bytes = *in_flight_bytes as f64;
                 if let Some(train) = &mut self.train {
                     train.on_sent(now, *bytes);
                 }
             }
-            Event::Loss(loss) => {
+            PacketEvent::Loss(loss) => {
                 // What a train loses says how small the buffer is, not that the rate is too high.
                 let mut trains = self.train.iter_mut().chain(&mut self.last_train);
                 if !trains.any(|train| train.on_lost(loss)) {
                     self.losses.on_lost(loss.bytes);
                 }
             }
-            Event::Spurious { bytes, .. } => self.losses.on_spurious(*bytes),
-            Event::Timeout => self.on_timeout(),
-            Event::AppLimited | Event::Report(_) => {}
+            PacketEvent::Spurious { bytes, .. } => self.losses.on_spurious(*bytes),
+            PacketEvent::Timeout => self.on_timeout(),
+            PacketEvent::AppLimited | PacketEvent::Report(_) => {}
         }
     }
 
-    fn limits(&self) -> Limits {
+    fn limits(&self) -> SendLimits {
         let packet = self.packet_bytes as f64;
         let train = self.train.as_ref().filter(|t| t.is_leaving()).map(ProbeTrain::bytes);
         // A buffer may be much smaller than what a quarter of a millisecond brings.
@@ -463,6 +463,6 @@ impl Controller for Auto {
                 self.rate * secs + 2.0 * quantum + LEAST_STEP_PACKETS * packet
             }
         };
-        Limits::new(self.packet_bytes, self.rate, window, quantum)
+        SendLimits::new(self.packet_bytes, self.rate, window, quantum)
     }
 }

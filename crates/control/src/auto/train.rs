@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use crate::{Ack, Loss};
+use crate::{Ack, LostPackets};
 
 /// A spread below this is mostly noise, seconds.
 pub(super) const SHORTEST_SECS: f64 = 150e-6;
@@ -98,7 +98,7 @@ impl ProbeTrain {
     }
 
     /// Takes a loss; says whether the train lost it.
-    pub(super) fn on_lost(&mut self, loss: &Loss) -> bool {
+    pub(super) fn on_lost(&mut self, loss: &LostPackets) -> bool {
         let is_of_train =
             self.sent_bytes > 0.0 && self.first_sent_at <= loss.sent_at && loss.sent_at <= self.last_sent_at;
         if is_of_train {

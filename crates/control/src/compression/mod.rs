@@ -3,13 +3,13 @@
 //!
 //! A way of compressing delivers data at the rate of its slowest stage: compressing, the link times what the way saves,
 //! restoring. It is taken when that beats sending the data as they are by a margin, for cores that compress do not
-//! encrypt meanwhile. [`Goodput`] measures the link, [`Sampling`] says when another sample is due, [`choose`] decides.
+//! encrypt meanwhile. [`Goodput`] measures the link, [`SampleSchedule`] says when another sample is due, [`choose`] decides.
 
 mod goodput;
 mod sampling;
 
 pub use goodput::Goodput;
-pub use sampling::Sampling;
+pub use sampling::SampleSchedule;
 
 /// Performance of a way of compressing on a sample of the data, with one core.
 #[derive(Clone, Copy, Debug, PartialEq)]

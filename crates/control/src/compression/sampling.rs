@@ -7,13 +7,13 @@ const LONGEST_INTERVAL_BYTES: u64 = 1 << 30;
 
 /// Counts the data that pass.
 #[derive(Clone, Debug, Default)]
-pub struct Sampling {
+pub struct SampleSchedule {
     /// Until the next sample, bytes of data.
     left_bytes: u64,
     interval_bytes: u64,
 }
 
-impl Sampling {
+impl SampleSchedule {
     /// Data pass; true when a sample of them should be taken.
     pub fn pass(&mut self, bytes: u64) -> bool {
         if self.left_bytes > 0 {

@@ -35,7 +35,7 @@ struct Sender {
     /// When each queued piece leaves, and its size.
     queue: VecDeque<(f64, u64)>,
     samples: u32,
-    sampling: Sampling,
+    sampling: SampleSchedule,
     round_trip: Duration,
     /// Time from sending to the acknowledgement, during which sent bytes are held.
     kept: Duration,
@@ -58,7 +58,7 @@ impl Sender {
             link_free_secs: 0.0,
             queue: VecDeque::new(),
             samples: 0,
-            sampling: Sampling::default(),
+            sampling: SampleSchedule::default(),
             round_trip: Duration::ZERO,
             kept: Duration::ZERO,
             most_queued_bytes: QUEUE_BYTES,

@@ -25,8 +25,8 @@ pub(crate) use vegas::Vegas;
 pub(crate) use westwood::Westwood;
 
 use crate::limits::even_quantum;
-use crate::round::Round;
-use crate::{Ack, Config, Controller, Event, Limits, MAX_WINDOW_BYTES};
+use crate::round::RoundTracker;
+use crate::{Ack, Config, Controller, MAX_WINDOW_BYTES, PacketEvent, SendLimits};
 
 /// Initial window, packets (RFC 6928).
 const FIRST_PACKETS: f64 = 10.0;
@@ -47,7 +47,7 @@ pub(crate) struct WindowController<L> {
     threshold: f64,
     srtt: f64,
     latest: PathSample,
-    round: Round,
+    round: RoundTracker,
     /// Losses of packets that left before this belong to the event that was answered.
     answered_until: Option<Duration>,
     /// Window and threshold before the last reduction, and the bytes still thought lost.
@@ -65,7 +65,7 @@ impl<L: Law> WindowController<L> {
             threshold: f64::INFINITY,
             srtt: rtt,
             latest: PathSample { at: 0.0, rtt, least_rtt: f64::INFINITY, is_round: false, acked: 0.0 },
-            round: Round::default(),
+            round: RoundTracker::default(),
             answered_until: None,
             before: None,
             is_limited: false,
@@ -149,22 +149,22 @@ impl<L: Law> WindowController<L> {
 }
 
 impl<L: Law> Controller for WindowController<L> {
-    fn on(&mut self, now: Duration, event: &Event) {
+    fn on(&mut self, now: Duration, event: &PacketEvent) {
         match event {
-            Event::Ack(ack) => self.on_ack(now, ack),
-            Event::Loss(loss) => self.on_loss(now, loss.bytes, loss.sent_at),
-            Event::Timeout => self.on_timeout(now),
-            Event::Spurious { bytes, .. } => self.on_spurious(*bytes),
-            Event::AppLimited => self.is_limited = true,
-            Event::Sent { .. } | Event::Report(_) => {}
+            PacketEvent::Ack(ack) => self.on_ack(now, ack),
+            PacketEvent::Loss(loss) => self.on_loss(now, loss.bytes, loss.sent_at),
+            PacketEvent::Timeout => self.on_timeout(now),
+            PacketEvent::Spurious { bytes, .. } => self.on_spurious(*bytes),
+            PacketEvent::AppLimited => self.is_limited = true,
+            PacketEvent::Sent { .. } | PacketEvent::Report(_) => {}
         }
     }
 
-    fn limits(&self) -> Limits {
+    fn limits(&self) -> SendLimits {
         let bytes = self.window * self.packet_bytes as f64;
         let pacing = if self.window < self.threshold { PACING_SLOW_START } else { PACING };
         let rate = pacing * bytes / self.srtt;
-        Limits::new(self.packet_bytes, rate, bytes, even_quantum(self.packet_bytes, rate))
+        SendLimits::new(self.packet_bytes, rate, bytes, even_quantum(self.packet_bytes, rate))
     }
 }
 
@@ -209,12 +209,12 @@ mod tests {
         Duration::from_millis(n)
     }
 
-    fn ack(bytes: u64, sent_at: Duration) -> Event {
-        Event::Ack(Ack { bytes, sent_at, rtt: Some(ms(100)), delivery: None, in_flight_bytes: 0 })
+    fn ack(bytes: u64, sent_at: Duration) -> PacketEvent {
+        PacketEvent::Ack(Ack { bytes, sent_at, rtt: Some(ms(100)), delivery: None, in_flight_bytes: 0 })
     }
 
-    fn loss(sent_at: Duration) -> Event {
-        Event::Loss(crate::Loss { bytes: 1500, sent_at, in_flight_bytes: 0 })
+    fn loss(sent_at: Duration) -> PacketEvent {
+        PacketEvent::Loss(crate::LostPackets { bytes: 1500, sent_at, in_flight_bytes: 0 })
     }
 
     #[test]
@@ -236,7 +236,7 @@ mod tests {
     fn a_timeout_starts_again_below_half() {
         let mut reno = WindowController::new(&Config::new(1500), Reno);
         reno.on(ms(100), &ack(45_000, ms(0)));
-        reno.on(ms(900), &Event::Timeout);
+        reno.on(ms(900), &PacketEvent::Timeout);
         assert_eq!(reno.limits().window_bytes(), 3_000);
         reno.on(ms(1_000), &ack(60_000, ms(901)));
         assert_eq!(reno.limits().window_bytes(), 30_000, "slow start ends at half of 40 packets");
@@ -248,7 +248,7 @@ mod tests {
         reno.on(ms(100), &ack(15_000, ms(0)));
         reno.on(ms(110), &loss(ms(50)));
         assert_eq!(reno.limits().window_bytes(), 15_000);
-        reno.on(ms(120), &Event::Spurious { bytes: 1500, sent_at: ms(50) });
+        reno.on(ms(120), &PacketEvent::Spurious { bytes: 1500, sent_at: ms(50) });
         assert_eq!(reno.limits().window_bytes(), 30_000);
     }
 }

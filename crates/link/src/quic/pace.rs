@@ -16,7 +16,10 @@
 use std::task::Waker;
 use std::time::Duration;
 
-use control::{Ack, Choice, Config, Controller, Event, Limits, Loss, Pacer, Refusal, RememberedPath, Signal};
+use control::{
+    Ack, Choice, Config, Controller, LostPackets, Pacer, PacketEvent, Refusal, RememberedPath, SendLimits,
+    Signal,
+};
 
 use super::send_backlog::{self, SendBacklog};
 use super::sent_packets::SentPackets;
@@ -62,7 +65,7 @@ pub(super) struct PacedController {
     full_bytes: u64,
     packet_bytes: u64,
     most_bytes_per_sec: Option<f64>,
-    limits: Limits,
+    limits: SendLimits,
     pacer: Pacer,
     sent_packets: SentPackets,
     quantum: Quantum,
@@ -187,7 +190,7 @@ impl PacedController {
         self.choice
     }
 
-    pub(super) fn limits(&self) -> Limits {
+    pub(super) fn limits(&self) -> SendLimits {
         self.limits
     }
 
@@ -270,7 +273,7 @@ impl PacedController {
         if bytes > 0 {
             let (at, in_flight_bytes) = (self.exchange.last_sent_at, self.in_flight_bytes);
             self.sent_packets.tell(batches, at);
-            self.tell(at, Some(Event::Sent { bytes, in_flight_bytes }));
+            self.tell(at, Some(PacketEvent::Sent { bytes, in_flight_bytes }));
         }
     }
 
@@ -296,7 +299,7 @@ impl PacedController {
             self.sent_packets.on_app_limited(in_flight_bytes);
             self.exchange.has_waited = false;
             self.backlog.clear(self.limits.rate_bytes_per_sec());
-            self.tell(now, Some(Event::AppLimited));
+            self.tell(now, Some(PacketEvent::AppLimited));
         }
         let Some((bytes, sent_at)) = self.acked.take() else { return };
         self.told_at = now;
@@ -309,7 +312,7 @@ impl PacedController {
         self.srtt = Some(self.srtt.map_or(rtt, |srtt| (srtt * 7 + rtt) / 8));
         self.least_rtt = Some(self.least_rtt.map_or(rtt, |least| least.min(rtt)));
         let ack = Ack { bytes, sent_at: told_at, rtt: Some(rtt), delivery, in_flight_bytes };
-        self.tell(now, Some(Event::Ack(ack)));
+        self.tell(now, Some(PacketEvent::Ack(ack)));
     }
 
     /// Packets were lost, the newest of them sent at `sent_at`. None lost: the path marks them, as RFC 9002 has it,
@@ -322,9 +325,9 @@ impl PacedController {
         self.counters.lost_bytes += lost_bytes;
         let bytes = if lost_bytes == 0 { self.packet_bytes } else { lost_bytes };
         let in_flight_bytes = self.in_flight_bytes;
-        self.tell(now, Some(Event::Loss(Loss { bytes, sent_at, in_flight_bytes })));
+        self.tell(now, Some(PacketEvent::Loss(LostPackets { bytes, sent_at, in_flight_bytes })));
         if is_persistent {
-            self.tell(now, Some(Event::Timeout));
+            self.tell(now, Some(PacketEvent::Timeout));
         }
     }
 
@@ -375,7 +378,7 @@ impl PacedController {
         self.limits.window_bytes() * 2 + (1 << 20)
     }
 
-    fn tell(&mut self, now: Duration, event: Option<Event>) {
+    fn tell(&mut self, now: Duration, event: Option<PacketEvent>) {
         if let Some(event) = event {
             self.controller.on(now, &event);
         }
@@ -388,15 +391,15 @@ impl PacedController {
     }
 
     /// Limits of the controller, capped by what the operator allows and by what the stack can keep account of.
-    fn allowed(&self) -> Limits {
+    fn allowed(&self) -> SendLimits {
         let limits = self.controller.limits();
         let window = limits.window_bytes().min(MAX_IN_FLIGHT_BYTES) as f64;
         let (rate, quantum) = (limits.rate_bytes_per_sec(), limits.quantum_bytes() as f64);
         let Some(most) = self.most_bytes_per_sec.filter(|most| *most <= rate) else {
-            return Limits::new(self.packet_bytes, rate, window, quantum);
+            return SendLimits::new(self.packet_bytes, rate, window, quantum);
         };
         let quantum = quantum.min((most * 1e-3).max(self.packet_bytes as f64));
-        Limits::new(self.packet_bytes, most, window, quantum)
+        SendLimits::new(self.packet_bytes, most, window, quantum)
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use control::{Delivery, Sampler, Stamp};
+use control::{DeliverySample, DeliverySampler, SendStamp};
 
 /// Batches remembered until they are acknowledged; beyond, the oldest are forgotten, and their acknowledgements say
 /// nothing of the path's speed.
@@ -15,7 +15,7 @@ const LATE_BATCHES: usize = 256;
 /// Packets that left in one go.
 #[derive(Clone, Copy, Debug)]
 struct SentBatch {
-    stamp: Stamp,
+    stamp: SendStamp,
     /// When they left, as the controller was told: the batches of a train count as one.
     told_at: Duration,
 }
@@ -24,7 +24,7 @@ struct SentBatch {
 #[derive(Debug, Default)]
 pub(super) struct SentPackets {
     batches: VecDeque<SentBatch>,
-    sampler: Sampler,
+    sampler: DeliverySampler,
 }
 
 impl SentPackets {
@@ -54,7 +54,7 @@ impl SentPackets {
         now: Duration,
         sent_at: Duration,
         bytes: u64,
-    ) -> (Option<Delivery>, Duration) {
+    ) -> (Option<DeliverySample>, Duration) {
         let told_at = self.told_at(sent_at);
         let stamp = self.find(sent_at).map(|batch| batch.stamp);
         let delivery = stamp.and_then(|stamp| self.sampler.on_ack(now, &stamp, bytes));

@@ -12,7 +12,9 @@ use std::time::Duration;
 
 use array::{DatasetId, Packing, Priority, Result};
 use bytes::Bytes;
-use control::compression::{FASTEST_BYTES_PER_SEC, Goodput, Sampled, Sampling, choose, is_compressible};
+use control::compression::{
+    FASTEST_BYTES_PER_SEC, Goodput, SampleSchedule, Sampled, choose, is_compressible,
+};
 use link::Flow;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -73,7 +75,7 @@ impl AcceptedCompression {
 /// Compression methods that were tried with the data of one array.
 #[derive(Default)]
 struct SampledMethods {
-    sampling: Sampling,
+    sampling: SampleSchedule,
     ways: Vec<(Way, Sampled)>,
     /// By name: the positions in `ways` change with each sample.
     current: Option<Way>,
