@@ -8,13 +8,13 @@ use crate::estimate::Estimate;
 use crate::series::Series;
 
 /// Ways of sending that are remembered for a path; the one that was not used longest makes room.
-pub const MAX_WAYS: usize = 16;
+pub const MAX_METHODS: usize = 16;
 /// Longest name, bytes.
 const MAX_NAME_BYTES: usize = 48;
 
 /// How something was sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Way {
+pub struct SendMethod {
     /// `tcp`, `quic`.
     pub protocol: String,
     /// Controller that decided the rate, such as `auto` or the kernel's `cubic`.
@@ -23,7 +23,7 @@ pub struct Way {
     pub streams: u32,
 }
 
-impl Way {
+impl SendMethod {
     pub(crate) fn is_sound(&self) -> bool {
         self.protocol.len() <= MAX_NAME_BYTES && self.controller.len() <= MAX_NAME_BYTES
     }
@@ -32,36 +32,37 @@ impl Way {
 /// Rates that transfers got when there was enough to send, bytes per second.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Achieved {
-    ways: Vec<(Way, Series)>,
+    #[serde(rename = "ways")]
+    methods: Vec<(SendMethod, Series)>,
 }
 
 impl Achieved {
     /// A transfer got this rate; true when it shows that the path has changed.
-    pub fn tell(&mut self, at: Duration, way: Way, bytes_per_sec: f64) -> bool {
-        if !way.is_sound() {
+    pub fn record(&mut self, at: Duration, method: SendMethod, bytes_per_sec: f64) -> bool {
+        if !method.is_sound() {
             return false;
         }
-        let (way, mut series) = match self.ways.iter().position(|(known, _)| *known == way) {
-            Some(place) => self.ways.remove(place),
-            None => (way, Series::default()),
+        let (method, mut series) = match self.methods.iter().position(|(known, _)| *known == method) {
+            Some(place) => self.methods.remove(place),
+            None => (method, Series::default()),
         };
-        let has_shifted = series.tell(at, bytes_per_sec);
+        let has_shifted = series.record(at, bytes_per_sec);
         if !series.is_empty() {
-            let surplus = (self.ways.len() + 1).saturating_sub(MAX_WAYS);
-            self.ways.drain(..surplus);
-            self.ways.push((way, series));
+            let surplus = (self.methods.len() + 1).saturating_sub(MAX_METHODS);
+            self.methods.drain(..surplus);
+            self.methods.push((method, series));
         }
         has_shifted
     }
 
     /// Each way and its rate.
-    pub fn rates(&self, now: Duration) -> impl Iterator<Item = (&Way, Estimate)> {
-        self.ways.iter().filter_map(move |(way, series)| Some((way, series.trimmed_mean(now)?)))
+    pub fn rates(&self, now: Duration) -> impl Iterator<Item = (&SendMethod, Estimate)> {
+        self.methods.iter().filter_map(move |(method, series)| Some((method, series.trimmed_mean(now)?)))
     }
 
     pub(crate) fn is_sound(&self) -> bool {
-        self.ways.len() <= MAX_WAYS
-            && self.ways.iter().all(|(way, series)| way.is_sound() && series.is_sound())
+        self.methods.len() <= MAX_METHODS
+            && self.methods.iter().all(|(method, series)| method.is_sound() && series.is_sound())
     }
 }
 
@@ -69,20 +70,20 @@ impl Achieved {
 mod tests {
     use super::*;
 
-    fn way(controller: &str) -> Way {
-        Way { protocol: "quic".into(), controller: controller.into(), streams: 1 }
+    fn method(controller: &str) -> SendMethod {
+        SendMethod { protocol: "quic".into(), controller: controller.into(), streams: 1 }
     }
 
     #[test]
     fn the_way_that_was_not_used_longest_makes_room() {
         let mut achieved = Achieved::default();
-        for n in 0..MAX_WAYS + 4 {
-            achieved.tell(Duration::from_secs(1), way(&n.to_string()), 1e6 + n as f64);
-            achieved.tell(Duration::from_secs(1), way("0"), 5e6);
+        for n in 0..MAX_METHODS + 4 {
+            achieved.record(Duration::from_secs(1), method(&n.to_string()), 1e6 + n as f64);
+            achieved.record(Duration::from_secs(1), method("0"), 5e6);
         }
-        achieved.tell(Duration::ZERO, way("none"), f64::NAN);
-        achieved.tell(Duration::ZERO, way(&"x".repeat(1000)), 1e6);
-        assert_eq!(achieved.rates(Duration::from_secs(1)).count(), MAX_WAYS);
-        assert!(achieved.rates(Duration::from_secs(1)).any(|(way, _)| way.controller == "0"));
+        achieved.record(Duration::ZERO, method("none"), f64::NAN);
+        achieved.record(Duration::ZERO, method(&"x".repeat(1000)), 1e6);
+        assert_eq!(achieved.rates(Duration::from_secs(1)).count(), MAX_METHODS);
+        assert!(achieved.rates(Duration::from_secs(1)).any(|(method, _)| method.controller == "0"));
     }
 }

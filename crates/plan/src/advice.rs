@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::estimate::{Estimate, whole};
-use crate::host::Host;
+use crate::host::HostFacts;
 use crate::laws::{bandwidth_delay_bytes, cubic_bytes_per_sec, cubic_recovery_secs, segment_bytes};
 use crate::path::{Direction, Path};
 use crate::text;
@@ -89,10 +89,10 @@ pub struct Advice {
 }
 
 /// Facts that advice is drawn from.
-struct Facts<'a> {
+struct AdviceFacts<'a> {
     path: &'a Path,
     direction: Direction,
-    host: &'a Host,
+    host: &'a HostFacts,
     now: Duration,
     rtt: Option<Estimate>,
     loss: Option<Estimate>,
@@ -102,8 +102,8 @@ struct Facts<'a> {
 
 /// Advice for sending in `direction` over `path`, between it and this `host`.
 #[must_use]
-pub fn advise(path: &Path, direction: Direction, host: &Host, now: Duration) -> Advice {
-    let facts = Facts::of(path, direction, host, now);
+pub fn advise(path: &Path, direction: Direction, host: &HostFacts, now: Duration) -> Advice {
+    let facts = AdviceFacts::of(path, direction, host, now);
     let protocol = facts.protocol();
     Advice {
         controller: facts.controller(protocol.value),
@@ -118,7 +118,7 @@ pub fn advise(path: &Path, direction: Direction, host: &Host, now: Duration) -> 
 /// By which protocol a link is made by itself, for what comes to here: as advised, where that is believed enough.
 #[must_use]
 pub fn link_protocol(path: &Path, now: Duration) -> Advised<&'static str> {
-    let advised = advise(path, Direction::Down, &Host::default(), now).protocol;
+    let advised = advise(path, Direction::Down, &HostFacts::default(), now).protocol;
     match advised.value {
         Some(value) if advised.confidence < LEAST_CONFIDENCE => {
             let basis = format!("unknown: too little was seen to choose `{value}`, though {}", advised.basis);
@@ -132,9 +132,9 @@ pub fn link_protocol(path: &Path, now: Duration) -> Advised<&'static str> {
 /// many as the law of one asks for, where that is believed enough. Only packet trains say what a path carries beyond what TCP got.
 #[must_use]
 pub fn link_streams(path: &Path, now: Duration) -> Advised<u32> {
-    let host = Host::default();
-    let facts = Facts::of(path, Direction::Down, &host, now);
-    if path.lane(Direction::Down).capacity(now).is_none() {
+    let host = HostFacts::default();
+    let facts = AdviceFacts::of(path, Direction::Down, &host, now);
+    if path.one_way(Direction::Down).capacity(now).is_none() {
         return Advised::unknown("packet trains must have measured the path");
     }
     if let Some(seen) = facts.streams_seen() {
@@ -151,23 +151,23 @@ pub fn link_streams(path: &Path, now: Duration) -> Advised<u32> {
     advised
 }
 
-impl<'a> Facts<'a> {
-    fn of(path: &'a Path, direction: Direction, host: &'a Host, now: Duration) -> Self {
-        let lane = path.lane(direction);
+impl<'a> AdviceFacts<'a> {
+    fn of(path: &'a Path, direction: Direction, host: &'a HostFacts, now: Duration) -> Self {
+        let one_way = path.one_way(direction);
         Self {
             path,
             direction,
             host,
             now,
             rtt: path.rtt.least(now),
-            loss: lane.loss(now),
-            rate: lane.rate(now),
-            segment_bytes: segment_bytes(lane.mtu_bytes(now).map(|mtu| mtu.value)),
+            loss: one_way.loss(now),
+            rate: one_way.rate(now),
+            segment_bytes: segment_bytes(one_way.mtu_bytes(now).map(|mtu| mtu.value)),
         }
     }
 }
 
-impl Facts<'_> {
+impl AdviceFacts<'_> {
     fn rate(&self) -> Advised<f64> {
         let Some((rate, how)) = &self.rate else {
             return Advised::unknown("no packet train and no transfer was seen on this path");
@@ -206,9 +206,9 @@ impl Facts<'_> {
     }
 
     fn compared(&self) -> Option<Advised<&'static str>> {
-        let lane = self.path.lane(self.direction);
-        let tcp = lane.comparable(self.now, "tcp")?.bytes_per_sec;
-        let quic = lane.comparable(self.now, "quic")?.bytes_per_sec;
+        let one_way = self.path.one_way(self.direction);
+        let tcp = one_way.comparable(self.now, "tcp")?.bytes_per_sec;
+        let quic = one_way.comparable(self.now, "quic")?.bytes_per_sec;
         let said = |faster: &str, slower: &str, a: &Estimate, b: &Estimate| {
             let (a, b) = (text::rate(a.value), text::rate(b.value));
             format!("transfers by {faster} got {a}, those by {slower} {b}")
@@ -223,10 +223,10 @@ impl Facts<'_> {
 
     /// TCP fills the path, whatever its loss: the sender's kernel may not take it for congestion.
     fn enough(&self) -> Option<Advised<&'static str>> {
-        let lane = self.path.lane(self.direction);
-        let tcp = lane.comparable(self.now, "tcp")?.bytes_per_sec;
+        let one_way = self.path.one_way(self.direction);
+        let tcp = one_way.comparable(self.now, "tcp")?.bytes_per_sec;
         // Not the rate that TCP itself has shown: another protocol might get more.
-        let trains = lane.capacity(self.now).filter(|trains| tcp.value >= ENOUGH * trains.value)?;
+        let trains = one_way.capacity(self.now).filter(|trains| tcp.value >= ENOUGH * trains.value)?;
         let (got, carried) = (text::rate(tcp.value), text::rate(trains.value));
         Some(Advised::by(
             "tcp",
@@ -248,10 +248,10 @@ impl Facts<'_> {
     fn by_law(&self) -> Option<Advised<&'static str>> {
         let (rtt, loss, (rate, _)) = (self.rtt?, self.loss?, self.rate.as_ref()?);
         let (tcp, worst, best) = self.tcp_bytes_per_sec()?;
-        let lane = self.path.lane(self.direction);
-        let best_got = lane.best(self.now).filter(|got| !got.is_held());
-        let is_measured = lane.capacity(self.now).is_some();
-        let is_tcps_own = !is_measured && best_got.is_none_or(|got| got.way.protocol == "tcp");
+        let one_way = self.path.one_way(self.direction);
+        let best_got = one_way.best(self.now).filter(|got| !got.is_held());
+        let is_measured = one_way.capacity(self.now).is_some();
+        let is_tcps_own = !is_measured && best_got.is_none_or(|got| got.method.protocol == "tcp");
         let needed = rate.value * if is_tcps_own { SLOW_BY_LOSS } else { ENOUGH };
         let is_enough = |tcp: f64| tcp >= needed;
         let is_sure = is_enough(worst) == is_enough(best);
@@ -303,12 +303,12 @@ impl Facts<'_> {
 
     /// As few as were seen to fill the path by TCP.
     fn streams_seen(&self) -> Option<Advised<u32>> {
-        let lane = self.path.lane(self.direction);
-        let trains = lane.capacity(self.now)?;
-        let got = lane.filling(self.now, "tcp", ENOUGH * trains.value)?;
+        let one_way = self.path.one_way(self.direction);
+        let trains = one_way.capacity(self.now)?;
+        let got = one_way.filling(self.now, "tcp", ENOUGH * trains.value)?;
         let (rate, carried) = (text::rate(got.bytes_per_sec.value), text::rate(trains.value));
         let why = format!("so many got {rate}, packet trains say that the path carries {carried}");
-        Some(Advised::by(got.way.streams, &[&got.bytes_per_sec, &trains], why))
+        Some(Advised::by(got.method.streams, &[&got.bytes_per_sec, &trains], why))
     }
 
     /// As few as fill the path.
@@ -362,9 +362,9 @@ impl Facts<'_> {
     }
 
     fn mtu(&self) -> Advised<u32> {
-        let lane = self.path.lane(self.direction);
+        let one_way = self.path.one_way(self.direction);
         let Some((mtu, bytes)) =
-            lane.mtu_bytes(self.now).and_then(|mtu| Some((mtu, u32::try_from(whole(mtu.value)).ok()?)))
+            one_way.mtu_bytes(self.now).and_then(|mtu| Some((mtu, u32::try_from(whole(mtu.value)).ok()?)))
         else {
             return Advised::unknown("no connection has found out what packets get through");
         };

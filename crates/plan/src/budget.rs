@@ -17,7 +17,7 @@ const HOUR_SECS: f64 = 3600.0;
 /// Bytes spent lately, as a leaky bucket. It holds half of what an hour allows and loses as much in an hour, so within
 /// any hour no more passes than both together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Budget {
+pub struct ProbeBudget {
     level_bytes: f64,
     at: Duration,
     busy_until: Duration,
@@ -32,7 +32,7 @@ pub enum TooMuch {
     Spent(Duration),
 }
 
-impl Budget {
+impl ProbeBudget {
     /// Takes `bytes` of the `bytes_per_hour`.
     ///
     /// # Errors
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn whatever_is_asked_for_no_hour_sees_more_than_the_budget() {
-        let mut budget = Budget::default();
+        let mut budget = ProbeBudget::default();
         let mut spent: Vec<(u64, u64)> = Vec::new();
         // Somebody asks for a train every second of a day, of sizes from 24 kB to 745 kB.
         for second in 0..86_400_u64 {
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn it_says_how_long_to_wait() {
-        let mut budget = Budget::default();
+        let mut budget = ProbeBudget::default();
         budget.spend(NOW, 5000, 10_000).unwrap();
         let Err(TooMuch::Spent(wait)) = budget.spend(NOW, 1000, 10_000) else { panic!("it is full") };
         assert_eq!(wait, Duration::from_secs(720), "a fifth of what an hour gives back");
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_was_far_ahead_blocks_nothing_once_it_is_right() {
-        let mut budget = Budget::default();
+        let mut budget = ProbeBudget::default();
         budget.spend(NOW * 2, 5000, 10_000).unwrap();
         assert_eq!(budget.spend(NOW, 5000, 10_000), Ok(()));
         assert!(budget.spend(NOW, 1000, 10_000).is_err(), "and counts from then on");
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn one_probe_at_a_time_even_if_one_never_ends() {
-        let mut budget = Budget::default();
+        let mut budget = ProbeBudget::default();
         budget.begin(NOW).unwrap();
         assert_eq!(budget.begin(NOW + PROBE_WITHIN / 2), Err(TooMuch::Busy));
         assert_eq!(budget.begin(NOW + PROBE_WITHIN), Ok(()), "the first is gone");

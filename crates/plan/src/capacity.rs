@@ -16,15 +16,15 @@ const AGREEING: f64 = 1.1;
 
 /// Capacity of a bottleneck, from packet trains.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Capacity {
+pub struct BottleneckCapacity {
     trains: Series,
 }
 
-impl Capacity {
+impl BottleneckCapacity {
     /// A train arrived: `bytes` without its first packet, over `spread` from the first packet's arrival to the last's;
     /// true when it shows that the path has changed.
-    pub fn tell(&mut self, at: Duration, bytes: u64, spread: Duration) -> bool {
-        self.trains.tell(at, bytes as f64 / spread.as_secs_f64())
+    pub fn record(&mut self, at: Duration, bytes: u64, spread: Duration) -> bool {
+        self.trains.record(at, bytes as f64 / spread.as_secs_f64())
     }
 
     /// Bytes per second. The confidence falls with the square of the share of trains that agree (within a tenth): where less
@@ -78,17 +78,17 @@ mod tests {
 
     #[test]
     fn a_train_of_no_time_says_nothing() {
-        let mut capacity = Capacity::default();
-        capacity.tell(Duration::ZERO, 1000, Duration::ZERO);
-        capacity.tell(Duration::ZERO, 0, Duration::from_secs(1));
+        let mut capacity = BottleneckCapacity::default();
+        capacity.record(Duration::ZERO, 1000, Duration::ZERO);
+        capacity.record(Duration::ZERO, 0, Duration::from_secs(1));
         assert!(capacity.estimate(Duration::ZERO).is_none());
     }
 
     #[test]
     fn two_trains_that_contradict_each_other_are_not_believed() {
-        let mut capacity = Capacity::default();
-        capacity.tell(Duration::ZERO, 1_000, Duration::from_secs(1));
-        capacity.tell(Duration::ZERO, 1_000_000, Duration::from_secs(1));
+        let mut capacity = BottleneckCapacity::default();
+        capacity.record(Duration::ZERO, 1_000, Duration::from_secs(1));
+        capacity.record(Duration::ZERO, 1_000_000, Duration::from_secs(1));
         let found = capacity.estimate(Duration::ZERO).unwrap();
         assert!(found.confidence.abs() < 1e-12 && found.low < 1_001.0 && found.high > 999_999.0, "{found:?}");
     }

@@ -76,13 +76,13 @@ pub struct LinkWatch {
     heard: Duration,
     /// Rate of the fastest look at the current connection, bytes per second.
     best: f64,
-    trial: Option<Trial>,
+    trial: Option<ChangeTrial>,
     not_before: Duration,
 }
 
 /// A change that is not judged yet.
 #[derive(Clone, Copy, Debug)]
-struct Trial {
+struct ChangeTrial {
     until: Duration,
     /// Rate before the change, bytes per second.
     before: f64,
@@ -151,7 +151,7 @@ impl LinkWatch {
     }
 
     /// Judges a change; one that was worth it is final.
-    fn is_worse(&mut self, trial: Trial) -> bool {
+    fn is_worse(&mut self, trial: ChangeTrial) -> bool {
         let is_worse = self.best < WORTH * trial.before;
         if !is_worse {
             self.trial = None;
@@ -163,7 +163,7 @@ impl LinkWatch {
     pub fn changed(&mut self, now: Duration, least_rtt: Option<Duration>) {
         let is_taken_back = self.trial.is_some();
         let until = now + TRIAL.max(least_rtt.unwrap_or_default() * TRIAL_ROUND_TRIPS);
-        let trial = (!is_taken_back).then_some(Trial { until, before: self.best });
+        let trial = (!is_taken_back).then_some(ChangeTrial { until, before: self.best });
         let not_before = if is_taken_back { now + REST } else { self.not_before };
         *self = Self { trial, not_before, ..Self::new(self.carrying.other(), now) };
     }

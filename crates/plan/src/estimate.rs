@@ -70,7 +70,7 @@ impl Estimate {
 
 /// When something was told last, that was told at `before` and is told again now: a clock that was set back a little does not
 /// make the newest the oldest, one that was far ahead is forgotten.
-pub(crate) fn told_last(before: Duration, now: Duration) -> Duration {
+pub(crate) fn latest_record(before: Duration, now: Duration) -> Duration {
     if before > now + FAR_AHEAD { now } else { before.max(now) }
 }
 

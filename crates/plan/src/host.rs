@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Facts of a host; what could not be found out is none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Host {
+pub struct HostFacts {
     /// `net.core.rmem_max`, bytes: the most that a program may ask for of a socket's receive buffer.
     pub rmem_max_bytes: Option<u64>,
     /// `net.core.wmem_max`, bytes.

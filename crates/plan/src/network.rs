@@ -18,9 +18,9 @@ const CAPACITY_SHARE: f64 = 0.25;
 
 /// Addresses that begin alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Network(IpAddr);
+pub struct NetworkPrefix(IpAddr);
 
-impl Network {
+impl NetworkPrefix {
     /// The network of a host.
     #[must_use]
     pub fn of(host: IpAddr) -> Self {
@@ -31,7 +31,7 @@ impl Network {
     }
 }
 
-impl fmt::Display for Network {
+impl fmt::Display for NetworkPrefix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bits = if self.0.is_ipv4() { SHARED_BITS.0 } else { SHARED_BITS.1 };
         write!(f, "{}/{bits}", self.0)
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn networks_are_the_first_bits() {
-        let of = |text: &str| Network::of(text.parse().unwrap()).to_string();
+        let of = |text: &str| NetworkPrefix::of(text.parse().unwrap()).to_string();
         assert_eq!(of("192.0.2.77"), "192.0.2.0/24");
         assert_eq!(of("::ffff:192.0.2.77"), "192.0.2.0/24");
         assert_eq!(of("2001:db8:7:8::9"), "2001:db8:7::/48");

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::achieved::Way;
-use crate::estimate::told_last;
-use crate::lane::Lane;
+use crate::achieved::SendMethod;
+use crate::estimate::latest_record;
 use crate::network::Signature;
-use crate::rtt::Rtt;
-use crate::told::Told;
+use crate::one_way::OneWayPath;
+use crate::report::PathReport;
+use crate::rtt::RttHistory;
 
 /// One way of a path, as seen from this host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -53,9 +53,9 @@ pub enum Measurement {
     /// Largest IP packet that gets through, bytes.
     Mtu(Direction, u32),
     /// Rate of a transfer while there was enough to send, bytes per second.
-    Achieved(Direction, Way, f64),
+    Achieved(Direction, SendMethod, f64),
     /// Report of the other host on its sending to here; it replaces the report before.
-    Told(Box<Told>),
+    Report(Box<PathReport>),
     /// Whether UDP got through.
     Udp(bool),
 }
@@ -65,30 +65,33 @@ pub enum Measurement {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Path {
     /// The round trip.
-    pub rtt: Rtt,
-    up: Lane,
-    down: Lane,
+    pub rtt: RttHistory,
+    up: OneWayPath,
+    down: OneWayPath,
     /// Whether UDP got through when that was seen last, and when.
     #[serde(default)]
     udp: Option<(bool, Duration)>,
-    told_at: Duration,
+    #[serde(rename = "told_at")]
+    recorded_at: Duration,
 }
 
 impl Path {
     /// Something was measured at `at`; true when it shows that the path has changed. What cannot be (no number, no time)
     /// is passed over.
-    pub fn tell(&mut self, at: Duration, measured: Measurement) -> bool {
-        self.told_at = told_last(self.told_at, at);
+    pub fn record(&mut self, at: Duration, measured: Measurement) -> bool {
+        self.recorded_at = latest_record(self.recorded_at, at);
         match measured {
-            Measurement::RoundTrip(secs) => return self.rtt.tell(at, secs),
-            Measurement::LeastRoundTrip(secs) => self.rtt.tell_least(at, secs),
+            Measurement::RoundTrip(secs) => return self.rtt.record(at, secs),
+            Measurement::LeastRoundTrip(secs) => self.rtt.record_least(at, secs),
             Measurement::Train(direction, ..)
             | Measurement::Packets { direction, .. }
             | Measurement::Reordered { direction, .. }
             | Measurement::Transit(direction, ..)
             | Measurement::Mtu(direction, _)
-            | Measurement::Achieved(direction, ..) => return self.lane_mut(direction).tell(at, measured),
-            Measurement::Told(_) => return self.down.tell(at, measured),
+            | Measurement::Achieved(direction, ..) => {
+                return self.one_way_mut(direction).record(at, measured);
+            }
+            Measurement::Report(_) => return self.down.record(at, measured),
             Measurement::Udp(got_through) => self.udp = Some((got_through, at)),
         }
         false
@@ -96,14 +99,14 @@ impl Path {
 
     /// One way of it.
     #[must_use]
-    pub fn lane(&self, direction: Direction) -> &Lane {
+    pub fn one_way(&self, direction: Direction) -> &OneWayPath {
         match direction {
             Direction::Up => &self.up,
             Direction::Down => &self.down,
         }
     }
 
-    fn lane_mut(&mut self, direction: Direction) -> &mut Lane {
+    fn one_way_mut(&mut self, direction: Direction) -> &mut OneWayPath {
         match direction {
             Direction::Up => &mut self.up,
             Direction::Down => &mut self.down,
@@ -118,15 +121,15 @@ impl Path {
 
     /// When something was told last.
     #[must_use]
-    pub fn told_at(&self) -> Duration {
-        self.told_at
+    pub fn recorded_at(&self) -> Duration {
+        self.recorded_at
     }
 
     /// By what its bottleneck towards this direction is recognised.
     #[must_use]
     pub fn signature(&self, now: Duration, direction: Direction) -> Option<Signature> {
         let rtt_secs = self.rtt.least(now)?.value;
-        let capacity = self.lane(direction).capacity(now);
+        let capacity = self.one_way(direction).capacity(now);
         Some(Signature { rtt_secs, capacity_bytes_per_sec: capacity.map(|c| c.value) })
     }
 

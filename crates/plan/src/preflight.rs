@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::estimate::{Estimate, whole};
-use crate::host::Host;
+use crate::host::HostFacts;
 use crate::laws::{USUAL_MTU_BYTES, cubic_bytes_per_sec, segment_bytes};
 use crate::path::{Direction, Path};
 use crate::text;
@@ -20,7 +20,7 @@ const WANTED_BITS_PER_SEC: f64 = 1e9;
 
 /// Something that bounds a transfer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Limit {
+pub struct TransferLimit {
     /// A short name.
     pub name: &'static str,
     /// Protocol that it bounds; none where it bounds all.
@@ -37,7 +37,7 @@ pub struct Limit {
 
 /// Knowledge of the path that the limits are computed from.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Known {
+pub(crate) struct KnownPath {
     pub(crate) rtt: Option<Estimate>,
     pub(crate) rate_bytes_per_sec: Option<Estimate>,
     pub(crate) loss: Option<Estimate>,
@@ -47,15 +47,15 @@ pub(crate) struct Known {
 /// The limits of this host and this path in one direction, the lowest first. Those that need something unknown are left
 /// out, and those of the other host.
 #[must_use]
-pub fn preflight(host: &Host, path: &Path, direction: Direction, now: Duration) -> Vec<Limit> {
-    let lane = path.lane(direction);
-    let known = Known {
+pub fn preflight(host: &HostFacts, path: &Path, direction: Direction, now: Duration) -> Vec<TransferLimit> {
+    let one_way = path.one_way(direction);
+    let known = KnownPath {
         rtt: path.rtt.least(now),
-        rate_bytes_per_sec: lane.rate(now).map(|(rate, _)| rate),
-        loss: lane.loss(now),
-        mtu_bytes: lane.mtu_bytes(now).map(|mtu| mtu.value),
+        rate_bytes_per_sec: one_way.rate(now).map(|(rate, _)| rate),
+        loss: one_way.loss(now),
+        mtu_bytes: one_way.mtu_bytes(now).map(|mtu| mtu.value),
     };
-    let mut limits: Vec<Limit> = [
+    let mut limits: Vec<TransferLimit> = [
         of_receive_buffer(host, &known).filter(|_| direction == Direction::Down),
         of_send_buffer(host, &known).filter(|_| direction == Direction::Up),
         of_loss(&known).filter(|_| direction == Direction::Down || cubic_is_used_by(host)),
@@ -74,23 +74,28 @@ pub fn preflight(host: &Host, path: &Path, direction: Direction, now: Duration) 
 }
 
 /// Marks the lowest limit of each protocol as binding.
-fn bind(limits: &mut [Limit]) {
+fn bind(limits: &mut [TransferLimit]) {
     for protocol in ["tcp", "quic"] {
         let lowest = limits.iter_mut().find(|limit| limit.protocol.is_none_or(|of| of == protocol));
         lowest.into_iter().for_each(|limit| limit.is_binding = true);
     }
 }
 
-fn limit(name: &'static str, protocol: Option<&'static str>, bytes_per_sec: f64, why: String) -> Limit {
-    Limit { name, protocol, bits_per_sec: bytes_per_sec * 8.0, is_binding: false, why, change: None }
+fn limit(
+    name: &'static str,
+    protocol: Option<&'static str>,
+    bytes_per_sec: f64,
+    why: String,
+) -> TransferLimit {
+    TransferLimit { name, protocol, bits_per_sec: bytes_per_sec * 8.0, is_binding: false, why, change: None }
 }
 
 /// Rate that buffers should suffice for, bytes per second.
-fn wanted_bytes_per_sec(known: &Known) -> f64 {
+fn wanted_bytes_per_sec(known: &KnownPath) -> f64 {
     known.rate_bytes_per_sec.map_or(WANTED_BITS_PER_SEC / 8.0, |rate| rate.high)
 }
 
-fn of_receive_buffer(host: &Host, known: &Known) -> Option<Limit> {
+fn of_receive_buffer(host: &HostFacts, known: &KnownPath) -> Option<TransferLimit> {
     let (buffer, rtt) = (host.tcp_rmem_max_bytes? as f64, known.rtt?.value);
     let why = format!(
         "a TCP connection's window is half of its buffer, {} at most, each {}",
@@ -107,7 +112,7 @@ fn of_receive_buffer(host: &Host, known: &Known) -> Option<Limit> {
     Some(limit)
 }
 
-fn of_send_buffer(host: &Host, known: &Known) -> Option<Limit> {
+fn of_send_buffer(host: &HostFacts, known: &KnownPath) -> Option<TransferLimit> {
     let (buffer, rtt) = (host.tcp_wmem_max_bytes? as f64, known.rtt?.value);
     let why = format!(
         "a TCP connection keeps what is not acknowledged, {} at most, for {}",
@@ -124,11 +129,11 @@ fn of_send_buffer(host: &Host, known: &Known) -> Option<Limit> {
 }
 
 /// The law of loss is that of these; other controllers have laws of their own.
-fn cubic_is_used_by(host: &Host) -> bool {
+fn cubic_is_used_by(host: &HostFacts) -> bool {
     host.congestion_control.as_deref().is_none_or(|name| ["cubic", "reno"].contains(&name))
 }
 
-fn of_loss(known: &Known) -> Option<Limit> {
+fn of_loss(known: &KnownPath) -> Option<TransferLimit> {
     let (rtt, loss) = (known.rtt?.value, known.loss.filter(|loss| loss.value > 0.0)?);
     let segment = segment_bytes(known.mtu_bytes);
     let why = format!(
@@ -143,7 +148,7 @@ fn of_loss(known: &Known) -> Option<Limit> {
     Some(limit)
 }
 
-fn of_udp_buffer(host: &Host, known: &Known) -> Option<Limit> {
+fn of_udp_buffer(host: &HostFacts, known: &KnownPath) -> Option<TransferLimit> {
     let buffer = host.rmem_max_bytes? as f64;
     let why = format!(
         "a UDP socket holds {} at most, and a busy host may leave it alone for {:.0} ms",
@@ -158,7 +163,7 @@ fn of_udp_buffer(host: &Host, known: &Known) -> Option<Limit> {
     Some(limit)
 }
 
-fn of_packets(host: &Host) -> Option<Limit> {
+fn of_packets(host: &HostFacts) -> Option<TransferLimit> {
     let (rate, at_once) = (host.udp_bytes_per_sec?, host.udp_packets_at_once?);
     let why = format!(
         "one core hands {:.1} GB/s to the kernel in packets of the interface's size, {at_once} at a time",
@@ -175,14 +180,14 @@ fn of_packets(host: &Host) -> Option<Limit> {
     Some(limit)
 }
 
-fn of_card(host: &Host) -> Option<Limit> {
+fn of_card(host: &HostFacts) -> Option<TransferLimit> {
     let (bits_per_sec, name) =
         (host.card_bits_per_sec?, host.interface.as_deref().unwrap_or("the interface"));
     let why = format!("the card of {name} says that it does {}", text::rate(bits_per_sec / 8.0));
     Some(limit("network card", None, bits_per_sec / 8.0, why))
 }
 
-fn of_cipher(host: &Host) -> Option<Limit> {
+fn of_cipher(host: &HostFacts) -> Option<TransferLimit> {
     let rate = host.cipher_bytes_per_sec?;
     let why = format!("one core encrypts {:.1} GB/s, and a connection is one task", rate * 1e-9);
     let mut limit = limit("cipher", None, rate, why);
@@ -190,7 +195,7 @@ fn of_cipher(host: &Host) -> Option<Limit> {
     Some(limit)
 }
 
-fn of_capacity(known: &Known) -> Option<Limit> {
+fn of_capacity(known: &KnownPath) -> Option<TransferLimit> {
     let rate = known.rate_bytes_per_sec?;
     Some(limit("path", None, rate.value, "what the path was seen to carry".into()))
 }

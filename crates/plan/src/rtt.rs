@@ -13,7 +13,7 @@ const VARIATION_GAIN: f64 = 1.0 / 4.0;
 
 /// Knowledge of a round trip, seconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Rtt {
+pub struct RttHistory {
     series: Series,
     /// The least, and when it was seen.
     least: Option<(f64, Duration)>,
@@ -21,23 +21,23 @@ pub struct Rtt {
     variation_secs: f64,
 }
 
-impl Rtt {
+impl RttHistory {
     /// A round trip took `secs`; true when it shows that the path has changed.
-    pub fn tell(&mut self, at: Duration, secs: f64) -> bool {
+    pub fn record(&mut self, at: Duration, secs: f64) -> bool {
         if !is_quantity(secs) {
             return false;
         }
-        let has_shifted = self.series.tell(at, secs);
+        let has_shifted = self.series.record(at, secs);
         if has_shifted {
             *self = Self { series: std::mem::take(&mut self.series), ..Self::default() };
         }
         self.smooth(secs);
-        self.tell_least(at, secs);
+        self.record_least(at, secs);
         has_shifted
     }
 
     /// Somebody who saw many round trips says that the least took `secs`.
-    pub fn tell_least(&mut self, at: Duration, secs: f64) {
+    pub fn record_least(&mut self, at: Duration, secs: f64) {
         // A time far ahead was told by a clock that was wrong.
         let is_old = |seen: Duration| at.saturating_sub(seen) > MAX_AGE || seen > at + FAR_AHEAD;
         let known = self.least.filter(|(_, seen)| !is_old(*seen)).map(|(least, _)| least);
@@ -101,10 +101,10 @@ mod tests {
 
     #[test]
     fn it_is_smoothed_as_rfc_6298_says() {
-        let mut rtt = Rtt::default();
-        rtt.tell(SECOND, 0.100);
+        let mut rtt = RttHistory::default();
+        rtt.record(SECOND, 0.100);
         assert_eq!(rtt.smoothed(), Some((0.100, 0.050)));
-        rtt.tell(SECOND * 2, 0.180);
+        rtt.record(SECOND * 2, 0.180);
         let (smoothed, variation) = rtt.smoothed().unwrap();
         assert!((smoothed - 0.110).abs() < 1e-12, "7/8 of 100 ms and 1/8 of 180: {smoothed}");
         assert!((variation - 0.0575).abs() < 1e-12, "3/4 of 50 ms and 1/4 of 80: {variation}");
@@ -112,23 +112,23 @@ mod tests {
 
     #[test]
     fn the_least_is_forgotten_when_the_path_changes_or_time_goes_by() {
-        let mut rtt = Rtt::default();
+        let mut rtt = RttHistory::default();
         for n in 1..=13 {
-            rtt.tell(SECOND * n, if n <= 10 { 0.020 } else { 0.150 });
+            rtt.record(SECOND * n, if n <= 10 { 0.020 } else { 0.150 });
         }
         assert_eq!(rtt.shifts(), 1);
         assert!((rtt.least(SECOND * 14).unwrap().value - 0.150).abs() < 1e-9);
-        rtt.tell(SECOND * 14 + MAX_AGE, 0.160);
-        rtt.tell(SECOND * 15 + MAX_AGE, 0.170);
+        rtt.record(SECOND * 14 + MAX_AGE, 0.160);
+        rtt.record(SECOND * 15 + MAX_AGE, 0.170);
         assert!((rtt.least(SECOND * 16 + MAX_AGE).unwrap().value - 0.160).abs() < 1e-9);
         assert!(rtt.least(SECOND * 16 + MAX_AGE * 3).is_none());
     }
 
     #[test]
     fn what_a_kernel_saw_counts_as_the_least() {
-        let mut rtt = Rtt::default();
-        rtt.tell(SECOND, 0.030);
-        rtt.tell_least(SECOND, 0.019);
+        let mut rtt = RttHistory::default();
+        rtt.record(SECOND, 0.030);
+        rtt.record_least(SECOND, 0.019);
         let least = rtt.least(SECOND).unwrap();
         assert!((least.value - 0.019).abs() < 1e-12 && (least.high - 0.030).abs() < 1e-12);
     }

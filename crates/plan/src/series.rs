@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::estimate::{Estimate, MAX_AGE, is_quantity, told_last};
+use crate::estimate::{Estimate, MAX_AGE, is_quantity, latest_record};
 
 /// Values kept.
 pub const MAX_SAMPLES: usize = 64;
@@ -24,7 +24,7 @@ const LEAST_SIGMA: f64 = 0.01;
 
 /// A value and when it was told, since the epoch that the caller counts from.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-struct Sample {
+struct TimedValue {
     at: Duration,
     value: f64,
 }
@@ -33,19 +33,19 @@ struct Sample {
 /// row beyond 2.5 standard deviations, here on the same side, and the older ones are dropped.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Series {
-    samples: VecDeque<Sample>,
+    samples: VecDeque<TimedValue>,
     shifts: u32,
 }
 
 impl Series {
     /// One more value; true when it shows that the path has changed. What is no quantity is passed over.
-    pub fn tell(&mut self, at: Duration, value: f64) -> bool {
+    pub fn record(&mut self, at: Duration, value: f64) -> bool {
         if !is_quantity(value) {
             return false;
         }
-        let at = self.samples.back().map_or(at, |newest| told_last(newest.at, at));
+        let at = self.samples.back().map_or(at, |newest| latest_record(newest.at, at));
         self.samples.iter_mut().for_each(|sample| sample.at = sample.at.min(at));
-        self.samples.push_back(Sample { at, value });
+        self.samples.push_back(TimedValue { at, value });
         self.forget(at);
         let has_shifted = self.has_shifted();
         if has_shifted {
@@ -158,7 +158,7 @@ mod tests {
     fn told(values: &[f64]) -> Series {
         let mut series = Series::default();
         for (second, value) in (0..).zip(values) {
-            series.tell(Duration::from_secs(second), *value);
+            series.record(Duration::from_secs(second), *value);
         }
         series
     }
@@ -186,10 +186,10 @@ mod tests {
     fn a_clock_that_was_far_ahead_does_not_keep_values_young() {
         let ahead = MAX_AGE * 100;
         let mut series = Series::default();
-        series.tell(ahead, 2.0);
-        series.tell(Duration::from_secs(1), 3.0);
+        series.record(ahead, 2.0);
+        series.record(Duration::from_secs(1), 3.0);
         assert_eq!((series.len(), series.age(MAX_AGE)), (2, MAX_AGE - Duration::from_secs(1)));
-        series.tell(MAX_AGE * 2, 4.0);
+        series.record(MAX_AGE * 2, 4.0);
         assert_eq!(series.min(), Some(4.0), "those before have grown old");
     }
 
@@ -198,10 +198,10 @@ mod tests {
         let mut series = told(&[1.0, f64::NAN, -1.0, f64::INFINITY, 0.0]);
         assert_eq!(series.len(), 1);
         assert!(series.trimmed_mean(MAX_AGE * 2).is_none(), "too old to be said");
-        series.tell(MAX_AGE * 2, 3.0);
+        series.record(MAX_AGE * 2, 3.0);
         assert_eq!(series.min(), Some(3.0));
         for n in 0..1000 {
-            series.tell(MAX_AGE * 2, 3.0 + f64::from(n % 7) * 0.1);
+            series.record(MAX_AGE * 2, 3.0 + f64::from(n % 7) * 0.1);
         }
         assert_eq!(series.len(), MAX_SAMPLES);
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::estimate::{Estimate, MAX_AGE, left_after, told_last};
+use crate::estimate::{Estimate, MAX_AGE, latest_record, left_after};
 
 /// Quantile of the normal distribution for 95 %.
 const Z: f64 = 1.96;
@@ -13,20 +13,20 @@ const MOST_PACKETS: f64 = 1e9;
 
 /// A share of packets, 0 to 1; what is old counts less.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Share {
+pub struct PacketShare {
     hit_packets: f64,
     packets: f64,
     at: Duration,
     told: u32,
 }
 
-impl Share {
+impl PacketShare {
     /// It happened to `hit` of `packets`; more than all count as all.
-    pub fn tell(&mut self, at: Duration, hit: u64, packets: u64) {
+    pub fn record(&mut self, at: Duration, hit: u64, packets: u64) {
         if packets == 0 {
             return;
         }
-        let at = told_last(self.at, at);
+        let at = latest_record(self.at, at);
         let new = (packets as f64).min(MOST_PACKETS);
         let new_hit = hit.min(packets) as f64 / packets as f64 * new;
         let kept = left_after(at.saturating_sub(self.at)).min((MOST_PACKETS - new) / self.packets.max(1.0));
@@ -65,20 +65,20 @@ mod tests {
 
     #[test]
     fn no_loss_among_few_packets_is_not_no_loss() {
-        let mut loss = Share::default();
+        let mut loss = PacketShare::default();
         assert!(loss.estimate(Duration::ZERO).is_none());
-        loss.tell(Duration::ZERO, 0, 100);
+        loss.record(Duration::ZERO, 0, 100);
         let few = loss.estimate(Duration::ZERO).unwrap();
         assert!(few.value.abs() < 1e-12 && (0.03..0.04).contains(&few.high), "{few:?}");
-        loss.tell(Duration::ZERO, 0, 1_000_000);
+        loss.record(Duration::ZERO, 0, 1_000_000);
         assert!(loss.estimate(Duration::ZERO).unwrap().high < 1e-5);
     }
 
     #[test]
     fn what_is_old_counts_half() {
-        let mut loss = Share::default();
-        loss.tell(Duration::ZERO, 200, 1000);
-        loss.tell(HALF_LIFE, 0, 500);
+        let mut loss = PacketShare::default();
+        loss.record(Duration::ZERO, 200, 1000);
+        loss.record(HALF_LIFE, 0, 500);
         assert!((loss.estimate(HALF_LIFE).unwrap().value - 0.1).abs() < 1e-9);
         assert!(loss.estimate(HALF_LIFE + MAX_AGE * 2).is_none());
     }

@@ -24,7 +24,7 @@ const LEAST_PAUSE: Duration = Duration::from_millis(20);
 
 /// One packet that arrived. Each time is by the clock of the host that took it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Arrival {
+pub struct TrainArrival {
     /// Its place in the train, from 0.
     pub number: u16,
     /// Payload of UDP.
@@ -37,17 +37,17 @@ pub struct Arrival {
 
 /// A train of which all that arrives has arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Train {
+pub struct PacketTrain {
     /// Packets that left.
     pub packets: u16,
     /// Those that arrived, in this order, each once.
-    pub arrivals: Vec<Arrival>,
+    pub arrivals: Vec<TrainArrival>,
 }
 
 /// How many packets the next train has; the first one is short. One that was read late, as if it had come at once, is
 /// followed by a longer one, and that by one as long as the rate needs.
 #[must_use]
-pub fn next_length(before: Option<&Train>) -> u16 {
+pub fn next_length(before: Option<&PacketTrain>) -> u16 {
     let [shortest, .., longest] = LENGTHS;
     let Some(train) = before else { return shortest };
     let suffices = |length: &u16| match train.packet_secs().filter(|_| train.counts()) {
@@ -57,7 +57,7 @@ pub fn next_length(before: Option<&Train>) -> u16 {
     LENGTHS.into_iter().find(suffices).unwrap_or(longest)
 }
 
-impl Train {
+impl PacketTrain {
     /// Bytes that arrived after those that were read first, and the time that they took; none where all came at once.
     #[must_use]
     pub fn dispersion(&self) -> Option<(u64, Duration)> {
@@ -133,15 +133,15 @@ mod tests {
     use crate::path::Path;
 
     /// A train of 1,250-byte packets through a bottleneck, read by a program that looks every `every` microseconds.
-    fn read(packets: u16, bytes_per_sec: f64, every: u64, is_lost: impl Fn(u16) -> bool) -> Train {
+    fn read(packets: u16, bytes_per_sec: f64, every: u64, is_lost: impl Fn(u16) -> bool) -> PacketTrain {
         let micros = |number: u16| 20_000.0 + f64::from(number + 1) * 1250.0 / bytes_per_sec * 1e6;
-        let arrivals = (0..packets).filter(|number| !is_lost(*number)).map(|number| Arrival {
+        let arrivals = (0..packets).filter(|number| !is_lost(*number)).map(|number| TrainArrival {
             number,
             size_bytes: 1250,
             sent: Duration::ZERO,
             received: Duration::from_micros(whole(micros(number) / every as f64) * every),
         });
-        Train { packets, arrivals: arrivals.collect() }
+        PacketTrain { packets, arrivals: arrivals.collect() }
     }
 
     #[test]
@@ -178,11 +178,11 @@ mod tests {
             arrival.received = Duration::from_micros(100 * (place as u64 + 1));
         }
         for measured in train.measurements(Direction::Down) {
-            path.tell(Duration::ZERO, measured);
+            path.record(Duration::ZERO, measured);
         }
-        let lane = path.lane(Direction::Down);
-        assert!(lane.loss(Duration::ZERO).unwrap().value.abs() < 1e-12, "the train's own doing");
-        let capacity = lane.capacity(Duration::ZERO).unwrap().value;
+        let one_way = path.one_way(Direction::Down);
+        assert!(one_way.loss(Duration::ZERO).unwrap().value.abs() < 1e-12, "the train's own doing");
+        let capacity = one_way.capacity(Duration::ZERO).unwrap().value;
         assert!((capacity / 12.5e6 - 1.0).abs() < 0.01, "{capacity}");
         let lossy = read(17, 12.5e6, 1, |number| number == 3).measurements(Direction::Down);
         assert!(lossy.contains(&Measurement::Packets { direction: Direction::Down, sent: 10, lost: 1 }));
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn of_nothing_that_arrived_only_the_loss_is_told() {
-        let train = Train { packets: 17, arrivals: Vec::new() };
+        let train = PacketTrain { packets: 17, arrivals: Vec::new() };
         let told = train.measurements(Direction::Up);
         assert_eq!(told, [Measurement::Packets { direction: Direction::Up, sent: 10, lost: 10 }]);
     }

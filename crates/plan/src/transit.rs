@@ -35,7 +35,7 @@ pub struct Transit {
 
 impl Transit {
     /// A packet left at `sent` of its sender's clock and arrived at `received` of its receiver's; in order of departure.
-    pub fn tell(&mut self, sent: Duration, received: Duration) {
+    pub fn record(&mut self, sent: Duration, received: Duration) {
         if self.delays_secs.len() >= MAX_TRANSITS {
             self.delays_secs.pop_front();
         }
@@ -107,7 +107,7 @@ mod tests {
         for (n, noise) in (0_u32..100).zip(noise.iter().cycle()) {
             let sent = Duration::from_millis(1) * n;
             let delay = Duration::from_millis(20) + growth * n + Duration::from_micros(*noise);
-            transit.tell(sent, sent + delay + apart);
+            transit.record(sent, sent + delay + apart);
         }
         transit
     }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use corridor_plan::{
-    Direction, Host, Limit, Measurement, Path, Way, advise, bandwidth_delay_bytes, cubic_bytes_per_sec,
-    preflight, reno_bytes_per_sec,
+    Direction, HostFacts, Measurement, Path, SendMethod, TransferLimit, advise, bandwidth_delay_bytes,
+    cubic_bytes_per_sec, preflight, reno_bytes_per_sec,
 };
 use proptest::prelude::*;
 
@@ -24,7 +24,11 @@ fn span() -> impl Strategy<Value = Duration> {
 
 fn measurement() -> impl Strategy<Value = Measurement> {
     let direction = || prop_oneof![Just(Direction::Up), Just(Direction::Down)];
-    let way = (0..40_u32).prop_map(|n| Way { protocol: "tcp".into(), controller: n.to_string(), streams: n });
+    let way = (0..40_u32).prop_map(|n| SendMethod {
+        protocol: "tcp".into(),
+        controller: n.to_string(),
+        streams: n,
+    });
     prop_oneof![
         odd_number().prop_map(Measurement::RoundTrip),
         odd_number().prop_map(Measurement::LeastRoundTrip),
@@ -43,7 +47,7 @@ fn measurement() -> impl Strategy<Value = Measurement> {
     ]
 }
 
-fn is_fine(limit: &Limit) -> bool {
+fn is_fine(limit: &TransferLimit) -> bool {
     limit.bits_per_sec.is_finite() && limit.bits_per_sec > 0.0 && !limit.why.is_empty()
 }
 
@@ -57,15 +61,15 @@ proptest! {
     ) {
         let mut path = Path::default();
         for (at, measured) in told {
-            path.tell(at, measured);
+            path.record(at, measured);
         }
         prop_assert!(path.is_sound());
-        let now = path.told_at().saturating_add(later);
-        let host = Host { tcp_rmem_max_bytes: Some(6 << 20), cipher_bytes_per_sec: Some(1e9), ..Host::default() };
+        let now = path.recorded_at().saturating_add(later);
+        let host = HostFacts { tcp_rmem_max_bytes: Some(6 << 20), cipher_bytes_per_sec: Some(1e9), ..HostFacts::default() };
         for direction in [Direction::Up, Direction::Down] {
-            let lane = path.lane(direction);
-            let estimates = [path.rtt.least(now), path.rtt.trimmed_mean(now), lane.capacity(now),
-                lane.loss(now), lane.reordering(now), lane.mtu_bytes(now), lane.rate(now).map(|r| r.0)];
+            let one_way = path.one_way(direction);
+            let estimates = [path.rtt.least(now), path.rtt.trimmed_mean(now), one_way.capacity(now),
+                one_way.loss(now), one_way.reordering(now), one_way.mtu_bytes(now), one_way.rate(now).map(|r| r.0)];
             for e in estimates.into_iter().flatten() {
                 prop_assert!(e.low <= e.value && e.value <= e.high, "{:?}", e);
                 prop_assert!((0.0..=1.0).contains(&e.confidence) && e.value.is_finite() && e.high.is_finite(), "{:?}", e);
@@ -78,7 +82,7 @@ proptest! {
         prop_assert!(text.len() <= MOST_STORED_BYTES, "{} bytes", text.len());
         let again: Path = serde_json::from_str(&text).unwrap();
         prop_assert!(again.is_sound());
-        prop_assert_eq!(again.told_at(), path.told_at());
+        prop_assert_eq!(again.recorded_at(), path.recorded_at());
     }
 
     #[test]
@@ -101,9 +105,9 @@ proptest! {
             let mut path = Path::default();
             for rate in &rates {
                 let spread = Duration::from_secs_f64(1e6 / (rate * factor));
-                path.tell(Duration::ZERO, Measurement::Train(Direction::Up, 1_000_000, spread));
+                path.record(Duration::ZERO, Measurement::Train(Direction::Up, 1_000_000, spread));
             }
-            path.lane(Direction::Up).capacity(Duration::ZERO).unwrap().value
+            path.one_way(Direction::Up).capacity(Duration::ZERO).unwrap().value
         };
         // A nanosecond is the finest that a spread is told in.
         prop_assert!(estimate(factor) >= estimate(1.0) * 0.99);

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use corridor_plan::{
-    Advice, Direction, Host, Measurement, Path, Way, advise, bandwidth_delay_bytes, preflight,
+    Advice, Direction, HostFacts, Measurement, Path, SendMethod, advise, bandwidth_delay_bytes, preflight,
 };
 
 const NOW: Duration = Duration::from_secs(1_000_000);
@@ -44,9 +44,9 @@ impl Bottleneck {
 fn error(of: &Bottleneck, seed: u64, train_bytes: u64) -> f64 {
     let (mut path, mut dice) = (Path::default(), Dice(seed));
     for _ in 0..40 {
-        path.tell(NOW, of.train(&mut dice, train_bytes));
+        path.record(NOW, of.train(&mut dice, train_bytes));
     }
-    let found = path.lane(Direction::Down).capacity(NOW).expect("trains were told");
+    let found = path.one_way(Direction::Down).capacity(NOW).expect("trains were told");
     assert!(found.low <= found.value && found.value <= found.high && found.confidence > 0.0, "{found:?}");
     (found.value / of.bytes_per_sec - 1.0).abs()
 }
@@ -72,18 +72,18 @@ fn capacity_is_found_within_a_tenth_through_cross_traffic_and_late_timers() {
 #[test]
 fn a_rerouted_path_is_noticed_and_the_old_one_forgotten() {
     let (mut path, mut dice) = (Path::default(), Dice(7));
-    let mut tell = |path: &mut Path, secs: f64| {
-        path.tell(NOW, Measurement::RoundTrip(secs * (1.0 + 0.05 * dice.roll())))
+    let mut record = |path: &mut Path, secs: f64| {
+        path.record(NOW, Measurement::RoundTrip(secs * (1.0 + 0.05 * dice.roll())))
     };
-    (0..30).for_each(|_| assert!(!tell(&mut path, 0.019)));
-    let changed: Vec<bool> = (0..3).map(|_| tell(&mut path, 0.150)).collect();
+    (0..30).for_each(|_| assert!(!record(&mut path, 0.019)));
+    let changed: Vec<bool> = (0..3).map(|_| record(&mut path, 0.150)).collect();
     assert_eq!(changed, [false, false, true], "the third in a row");
     let least = path.rtt.least(NOW).expect("told");
     assert!((0.150..0.158).contains(&least.value), "{least:?}");
 }
 
-fn way(protocol: &str, controller: &str) -> Way {
-    Way { protocol: protocol.into(), controller: controller.into(), streams: 1 }
+fn way(protocol: &str, controller: &str) -> SendMethod {
+    SendMethod { protocol: protocol.into(), controller: controller.into(), streams: 1 }
 }
 
 /// A path of which all is known: `mbit` both by trains, ten connections' round trips, a million packets.
@@ -92,18 +92,18 @@ fn known(mbit: u32, rtt_secs: f64, lost_of_a_million: u64) -> Path {
     let bytes = u64::from(mbit) * 2_500;
     for direction in [Direction::Up, Direction::Down] {
         for _ in 0..10 {
-            path.tell(NOW, Measurement::RoundTrip(rtt_secs));
-            path.tell(NOW, Measurement::Train(direction, bytes, Duration::from_millis(20)));
+            path.record(NOW, Measurement::RoundTrip(rtt_secs));
+            path.record(NOW, Measurement::Train(direction, bytes, Duration::from_millis(20)));
         }
         let lost = lost_of_a_million;
-        path.tell(NOW, Measurement::Packets { direction, sent: 1_000_000, lost });
-        path.tell(NOW, Measurement::Mtu(direction, 1500));
+        path.record(NOW, Measurement::Packets { direction, sent: 1_000_000, lost });
+        path.record(NOW, Measurement::Mtu(direction, 1500));
     }
     path
 }
 
 fn advice(path: &Path) -> Advice {
-    let host = Host { congestion_control: Some("cubic".into()), ..Host::default() };
+    let host = HostFacts { congestion_control: Some("cubic".into()), ..HostFacts::default() };
     advise(path, Direction::Down, &host, NOW)
 }
 
@@ -121,7 +121,7 @@ fn nothing_known_gives_nothing_but_the_reason() {
     for (is_none, basis) in unknowns {
         assert!(is_none && basis.starts_with("unknown: "), "{basis}");
     }
-    assert!(preflight(&Host::default(), &Path::default(), Direction::Down, NOW).is_empty());
+    assert!(preflight(&HostFacts::default(), &Path::default(), Direction::Down, NOW).is_empty());
 }
 
 #[test]
@@ -154,8 +154,8 @@ fn loss_on_a_long_path_asks_for_quic_and_a_clean_one_for_tcp() {
 fn what_was_measured_goes_before_what_theory_says() {
     let mut path = known(1000, 0.150, 1000);
     for _ in 0..5 {
-        path.tell(NOW, Measurement::Achieved(Direction::Down, way("tcp", "bbr"), 110e6));
-        path.tell(NOW, Measurement::Achieved(Direction::Down, way("quic", "auto"), 100e6));
+        path.record(NOW, Measurement::Achieved(Direction::Down, way("tcp", "bbr"), 110e6));
+        path.record(NOW, Measurement::Achieved(Direction::Down, way("quic", "auto"), 100e6));
     }
     let said = advice(&path).protocol;
     assert_eq!(said.value, Some("tcp"), "{}", said.basis);
@@ -167,10 +167,10 @@ fn too_few_packets_make_advice_unsure() {
     let sure = advice(&known(100, 0.05, 0)).protocol;
     let mut few = Path::default();
     for _ in 0..10 {
-        few.tell(NOW, Measurement::RoundTrip(0.05));
-        few.tell(NOW, Measurement::Train(Direction::Down, 250_000, Duration::from_millis(20)));
+        few.record(NOW, Measurement::RoundTrip(0.05));
+        few.record(NOW, Measurement::Train(Direction::Down, 250_000, Duration::from_millis(20)));
     }
-    few.tell(NOW, Measurement::Packets { direction: Direction::Down, sent: 200, lost: 0 });
+    few.record(NOW, Measurement::Packets { direction: Direction::Down, sent: 200, lost: 0 });
     let unsure = advice(&few).protocol;
     assert_eq!(sure.value, unsure.value);
     assert!(unsure.basis.contains("too few packets") && unsure.confidence < sure.confidence);
@@ -179,14 +179,14 @@ fn too_few_packets_make_advice_unsure() {
 #[test]
 fn the_preflight_names_what_binds_and_what_to_change() {
     // Limits that stop TCP at 224 Mb/s over 150 ms.
-    let host = Host {
+    let host = HostFacts {
         tcp_rmem_max_bytes: Some(64 << 20),
         tcp_wmem_max_bytes: Some(4 << 20),
         rmem_max_bytes: Some(212_992),
         congestion_control: Some("cubic".into()),
         cipher_bytes_per_sec: Some(3e9),
         cores: Some(2),
-        ..Host::default()
+        ..HostFacts::default()
     };
     let path = known(1000, 0.150, 0);
     let limits = preflight(&host, &path, Direction::Up, NOW);
@@ -203,16 +203,16 @@ fn the_preflight_names_what_binds_and_what_to_change() {
 
 #[test]
 fn the_preflight_knows_cards_and_what_packets_cost() {
-    let host = Host {
+    let host = HostFacts {
         mtu_bytes: Some(1500),
         interface: Some("eth0".into()),
         card_bits_per_sec: Some(1e9),
         udp_bytes_per_sec: Some(3e8),
         udp_packets_at_once: Some(1),
         cipher_bytes_per_sec: Some(3e9),
-        ..Host::default()
+        ..HostFacts::default()
     };
-    let of = |host: &Host, name| {
+    let of = |host: &HostFacts, name| {
         let limits = preflight(host, &Path::default(), Direction::Up, NOW);
         limits.into_iter().find(|limit| limit.name == name).expect("a limit")
     };
@@ -220,7 +220,7 @@ fn the_preflight_knows_cards_and_what_packets_cost() {
     assert!(card.is_binding && card.why.contains("eth0"), "{card:?}");
     assert!(!packets.is_binding && packets.protocol == Some("quic"), "{packets:?}");
     assert!(packets.change.expect("a change").contains("tx-udp-segmentation"));
-    let slow = Host { card_bits_per_sec: Some(100e9), udp_packets_at_once: Some(10), ..host };
+    let slow = HostFacts { card_bits_per_sec: Some(100e9), udp_packets_at_once: Some(10), ..host };
     let packets = of(&slow, "udp packets");
     assert!(
         packets.is_binding && packets.change.as_deref().is_some_and(|change| change.contains("mtu 9000"))

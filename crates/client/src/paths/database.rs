@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use array::{Error, Result};
 use plan::{
-    ALL_BYTES_PER_HOUR, Budget, Direction, MAX_AGE, Measurement, Network, PATH_BYTES_PER_HOUR, Path,
-    Signature,
+    ALL_BYTES_PER_HOUR, Direction, MAX_AGE, Measurement, NetworkPrefix, PATH_BYTES_PER_HOUR, Path,
+    ProbeBudget, Signature,
 };
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
@@ -112,20 +112,20 @@ impl PathDatabase {
         let change = self.0.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
         let mut path = read(&change, host).unwrap_or_default();
         for one in measured {
-            path.tell(at, one);
+            path.record(at, one);
         }
         let text = serde_json::to_string(&path).map_err(failed)?;
         if text.len() > MAX_PATH_BYTES as usize {
             return Err(Error::internal(format!("expected a path of at most {MAX_PATH_BYTES} bytes")));
         }
-        let row = params![host.to_string(), Network::of(host).to_string(), seconds(at), text];
+        let row = params![host.to_string(), NetworkPrefix::of(host).to_string(), seconds(at), text];
         let put = "INSERT OR REPLACE INTO path (host, network, told_at, known) VALUES (?1, ?2, ?3, ?4)";
         change.execute(put, row).map_err(failed)?;
         let oldest = seconds(at.saturating_sub(MAX_AGE));
         change.execute("DELETE FROM path WHERE told_at < ?1", [oldest]).map_err(failed)?;
         let surplus = "DELETE FROM path WHERE host IN
             (SELECT host FROM path WHERE network = ?1 ORDER BY told_at DESC, rowid DESC LIMIT -1 OFFSET ?2)";
-        let network = Network::of(host).to_string();
+        let network = NetworkPrefix::of(host).to_string();
         change.execute(surplus, params![network, MAX_HOSTS_PER_NETWORK]).map_err(failed)?;
         let surplus = "DELETE FROM path WHERE host IN
             (SELECT host FROM path ORDER BY told_at DESC, rowid DESC LIMIT -1 OFFSET ?1)";
@@ -140,7 +140,7 @@ impl PathDatabase {
     /// are counted are allowed.
     pub(super) fn spend(&mut self, host: IpAddr, at: Duration, what: BudgetChange) -> Result<()> {
         let change = self.0.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
-        let network = Network::of(host).to_string();
+        let network = NetworkPrefix::of(host).to_string();
         let (mut of_path, mut of_all) = (budget(&change, &network), budget(&change, ALL_NETWORKS));
         match what {
             BudgetChange::Begin => of_path.begin(at).map_err(refused)?,
@@ -184,7 +184,7 @@ impl PathDatabase {
     fn neighbors(&self, host: IpAddr) -> rusqlite::Result<Vec<IpAddr>> {
         let find = "SELECT host FROM path WHERE network = ?1 ORDER BY told_at DESC LIMIT ?2";
         let mut rows = self.0.prepare(find)?;
-        let found = rows.query_map(params![Network::of(host).to_string(), MAX_NEIGHBORS], |row| {
+        let found = rows.query_map(params![NetworkPrefix::of(host).to_string(), MAX_NEIGHBORS], |row| {
             Ok(row.get_ref(0)?.as_str()?.parse().ok())
         })?;
         Ok(found.flatten().flatten().collect())
@@ -203,11 +203,11 @@ fn read(connection: &Connection, host: IpAddr) -> Option<Path> {
 }
 
 /// Reads the probe budget of a network; an empty one if there is no row or its content is not valid.
-fn budget(connection: &Connection, network: &str) -> Budget {
+fn budget(connection: &Connection, network: &str) -> ProbeBudget {
     let find = "SELECT budget FROM probing WHERE network = ?1";
     let text = connection.query_row(find, [network], |row| row.get::<_, String>(0)).optional();
     let found = text.ok().flatten().and_then(|text| serde_json::from_str(&text).ok());
-    found.filter(Budget::is_sound).unwrap_or_default()
+    found.filter(ProbeBudget::is_sound).unwrap_or_default()
 }
 
 fn seconds(at: Duration) -> i64 {

@@ -6,7 +6,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use link::quic::UdpSendSpeed;
-use plan::Host;
+use plan::HostFacts;
 
 /// Duration of each measurement of the cipher and the kernel, once per process.
 const MEASURING_TIME: Duration = Duration::from_millis(5);
@@ -18,7 +18,7 @@ const HEADER_BYTES: usize = 28;
 const MAX_PACKET_BYTES: usize = 9_000;
 
 /// Returns the facts that affect the path to `peer`. Takes some milliseconds on the first call.
-pub(super) fn facts(peer: IpAddr) -> Host {
+pub(super) fn facts(peer: IpAddr) -> HostFacts {
     static CIPHER_BYTES_PER_SEC: OnceLock<f64> = OnceLock::new();
     let towards = towards(peer);
     let mtu_bytes = towards.as_ref().and_then(mtu_bytes);
@@ -26,7 +26,7 @@ pub(super) fn facts(peer: IpAddr) -> Host {
     let interface = towards.as_ref().and_then(interface);
     let cipher =
         *CIPHER_BYTES_PER_SEC.get_or_init(|| link::carrier::tls::cipher_bytes_per_sec(MEASURING_TIME));
-    Host {
+    HostFacts {
         rmem_max_bytes: number("net/core/rmem_max"),
         wmem_max_bytes: number("net/core/wmem_max"),
         tcp_rmem_max_bytes: third("net/ipv4/tcp_rmem"),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use array::{ErrorKind, Priority, Result, Urgency};
 use bytes::Bytes;
 use link::{ClientHandle, Flow, OpStream};
-use plan::{Direction, Measurement, Told};
+use plan::{Direction, Measurement, PathReport};
 use serde::Deserialize;
 use wire::ops::{self, decode_json};
 
@@ -23,11 +23,11 @@ struct PathRequest;
 /// The part of a report that the other side needs.
 #[derive(Deserialize)]
 struct ReportedSending {
-    to: Told,
+    to: PathReport,
 }
 
 impl RemoteOperation for PathRequest {
-    type Response = Told;
+    type Response = PathReport;
 
     fn name(&self) -> &str {
         ops::PATH
@@ -37,7 +37,7 @@ impl RemoteOperation for PathRequest {
         Ok(Bytes::new())
     }
 
-    async fn answer(&self, replies: OpStream) -> Result<Told> {
+    async fn answer(&self, replies: OpStream) -> Result<PathReport> {
         read(&replies.with_bulk_up_to(0).only_item().await?.body)
     }
 }
@@ -46,7 +46,7 @@ impl RemoteOperation for PathRequest {
 ///
 /// # Errors
 /// `Corrupt` if it is not a report.
-pub fn read(report: &[u8]) -> Result<Told> {
+pub fn read(report: &[u8]) -> Result<PathReport> {
     Ok(decode_json::<ReportedSending>(report, "what is known of a path")?.to)
 }
 
@@ -63,7 +63,7 @@ pub(super) async fn ask(handle: &ClientHandle, paths: &Paths, host: std::net::Ip
     let told = PathRequest.answer(replies).await?;
     let is_told = !told.is_empty();
     if is_told {
-        paths.record(host, vec![Measurement::Told(Box::new(told))]);
+        paths.record(host, vec![Measurement::Report(Box::new(told))]);
     }
     Ok(is_told)
 }
@@ -75,8 +75,8 @@ pub(super) async fn ask(handle: &ClientHandle, paths: &Paths, host: std::net::Ip
 pub(crate) async fn learn(handle: ClientHandle, paths: Paths, flow: Arc<dyn Flow>) {
     let Some(host) = far_host(&*flow) else { return };
     let known = paths.recall(host, None).await;
-    let told_for = known.and_then(|known| known.path.lane(Direction::Down).told_for(now()));
-    if told_for.is_some_and(|age| age < REFRESH_INTERVAL) || handle.welcomed().await.is_err() {
+    let reported_for = known.and_then(|known| known.path.one_way(Direction::Down).reported_for(now()));
+    if reported_for.is_some_and(|age| age < REFRESH_INTERVAL) || handle.welcomed().await.is_err() {
         return;
     }
     match ask(&handle, &paths, host).await {

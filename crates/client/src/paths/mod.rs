@@ -28,7 +28,7 @@ use std::time::{Duration, SystemTime};
 use array::Result;
 use link::{Flow, RememberedPath};
 use parking_lot::Mutex;
-use plan::{Direction, LEAST_CONFIDENCE, Measurement, Network, Path};
+use plan::{Direction, LEAST_CONFIDENCE, Measurement, NetworkPrefix, Path};
 use tokio::sync::oneshot;
 
 use database::{BudgetChange, PathDatabase};
@@ -71,7 +71,7 @@ struct PathsState {
     /// Channel of the thread, closed when the thread has ended.
     ended: Mutex<Receiver<()>>,
     /// Networks that take part in a probe with this process.
-    turns: Mutex<Vec<Network>>,
+    turns: Mutex<Vec<NetworkPrefix>>,
     /// Locked while a report is made; one report at a time.
     reporting: tokio::sync::Mutex<Option<HostFacts>>,
 }
@@ -80,7 +80,7 @@ struct PathsState {
 struct HostFacts {
     host: IpAddr,
     at: tokio::time::Instant,
-    facts: plan::Host,
+    facts: plan::HostFacts,
 }
 
 impl fmt::Debug for Paths {
@@ -160,7 +160,7 @@ impl Paths {
     pub(crate) async fn knows_rates(&self, host: IpAddr) -> bool {
         let Some(known) = self.recall(host, None).await else { return false };
         let is_known = |direction| {
-            let rate = known.path.lane(direction).rate(now());
+            let rate = known.path.one_way(direction).rate(now());
             rate.is_some_and(|(rate, _)| rate.confidence >= LEAST_CONFIDENCE)
         };
         is_known(Direction::Up) && is_known(Direction::Down)
@@ -197,9 +197,9 @@ pub struct RememberedRates {
 /// Converts one direction of a path to the values from which a controller, or a receive window, begins; `None` if no
 /// rate is known with enough confidence, or no round-trip time.
 fn remembered(path: &Path, direction: Direction, now: Duration) -> Option<RememberedPath> {
-    let lane = path.lane(direction);
-    let (capacity, _) = lane.rate(now).filter(|(rate, _)| rate.confidence >= LEAST_CONFIDENCE)?;
-    let got = lane.best(now).map_or(capacity.value, |best| best.bytes_per_sec.value);
+    let one_way = path.one_way(direction);
+    let (capacity, _) = one_way.rate(now).filter(|(rate, _)| rate.confidence >= LEAST_CONFIDENCE)?;
+    let got = one_way.best(now).map_or(capacity.value, |best| best.bytes_per_sec.value);
     let rtt = path.rtt.least(now)?.value;
     Some(RememberedPath {
         rate_bytes_per_sec: got.min(capacity.value),
@@ -239,12 +239,12 @@ fn work(folder: &FilePath, jobs: &Receiver<DatabaseJob>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plan::Way;
+    use plan::SendMethod;
 
     const HOST: &str = "192.0.2.7";
 
-    fn way() -> Way {
-        Way { protocol: "quic".into(), controller: "auto".into(), streams: 1 }
+    fn way() -> SendMethod {
+        SendMethod { protocol: "quic".into(), controller: "auto".into(), streams: 1 }
     }
 
     #[tokio::test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use link::{Flow, Statistics};
 use parking_lot::Mutex;
-use plan::{Direction, Measurement, Way};
+use plan::{Direction, Measurement, SendMethod};
 use tokio::time::Instant;
 
 use super::Paths;
@@ -178,7 +178,7 @@ fn measured(
     // unknown.
     let theirs = now.controller.map(|choice| choice.name());
     let ours = theirs.or(now.kernel_controller);
-    let way = |controller: Option<&str>| Way {
+    let way = |controller: Option<&str>| SendMethod {
         protocol: now.protocol.into(),
         controller: controller.unwrap_or(OF_OTHER_HOST).into(),
         streams: now.streams,
@@ -229,14 +229,14 @@ mod tests {
         let (sent, received) = rates(&before, &now, Duration::from_secs(2));
         let (mut path, at) = (Path::default(), Duration::from_secs(1));
         for one in measured(&before, &now, witnessed(&before, &now), (sent.unwrap(), received)) {
-            path.tell(at, one);
+            path.record(at, one);
         }
-        let rate = |direction| path.lane(direction).rate(at).unwrap().0.value;
+        let rate = |direction| path.one_way(direction).rate(at).unwrap().0.value;
         assert!((rate(Direction::Up) - 6.25e6).abs() < 1.0 && (rate(Direction::Down) - 10e6).abs() < 1.0);
-        assert!((path.lane(Direction::Up).loss(at).unwrap().value - 0.01).abs() < 1e-6);
-        assert!(path.lane(Direction::Down).loss(at).is_none(), "only the sender knows");
+        assert!((path.one_way(Direction::Up).loss(at).unwrap().value - 0.01).abs() < 1e-6);
+        assert!(path.one_way(Direction::Down).loss(at).is_none(), "only the sender knows");
         assert!((path.rtt.least(at).unwrap().value - 0.020).abs() < 1e-9);
-        assert!((path.lane(Direction::Up).mtu_bytes(at).unwrap().value - 1500.0).abs() < 1e-9);
+        assert!((path.one_way(Direction::Up).mtu_bytes(at).unwrap().value - 1500.0).abs() < 1e-9);
     }
 
     /// A kernel that fills the queue until it overflows loses what the path does not lose.

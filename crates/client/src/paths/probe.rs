@@ -13,7 +13,7 @@ use bytes::Bytes;
 use link::quic::Prober;
 use link::{ClientHandle, Flow, OpStream};
 use plan::Direction;
-use plan::train::{Arrival, TRAINS, Train, next_length};
+use plan::train::{PacketTrain, TRAINS, TrainArrival, next_length};
 use wire::frames::probe::{self, Probe, Probed, Way};
 use wire::ops;
 
@@ -97,7 +97,7 @@ impl PathProbe<'_> {
         self.handle.request(ops::PROBE, parameters, Urgency::of(Priority::NORMAL)).await
     }
 
-    async fn down(&self, packets: u16) -> Result<Train> {
+    async fn down(&self, packets: u16) -> Result<PacketTrain> {
         let train = random_train()?;
         let listening = self.prober.listen(train)?;
         let replies = self.ask(Way::Down, train, packets).await?;
@@ -105,7 +105,7 @@ impl PathProbe<'_> {
         Ok(arrived(packets, &listening.arrived(packets, FIRST_PACKET_TIMEOUT).await))
     }
 
-    async fn up(&self, packets: u16) -> Result<Train> {
+    async fn up(&self, packets: u16) -> Result<PacketTrain> {
         let train = random_train()?;
         let mut replies = self.ask(Way::Up, train, packets).await?.with_bulk_up_to(0);
         next_body(&mut replies).await?;
@@ -126,12 +126,12 @@ fn random_train() -> Result<u64> {
 
 /// Describes a train of `packets` packets, of which these arrived.
 #[must_use]
-pub fn arrived(packets: u16, arrivals: &[probe::Arrival]) -> Train {
-    let arrival = |arrival: &probe::Arrival| Arrival {
+pub fn arrived(packets: u16, arrivals: &[probe::Arrival]) -> PacketTrain {
+    let arrival = |arrival: &probe::Arrival| TrainArrival {
         number: arrival.number,
         size_bytes: arrival.size_bytes,
         sent: Duration::from_micros(arrival.sent_micros),
         received: Duration::from_micros(arrival.received_micros),
     };
-    Train { packets, arrivals: arrivals.iter().map(arrival).collect() }
+    PacketTrain { packets, arrivals: arrivals.iter().map(arrival).collect() }
 }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use array::{Error, ErrorKind, Result};
-use plan::{Network, TooMuch};
+use plan::{NetworkPrefix, TooMuch};
 use tokio::sync::oneshot;
 
 use super::database::BudgetChange;
@@ -27,7 +27,7 @@ impl Drop for ProbeLease {
 /// Permission for one train to a host behind this bottleneck, held until this is dropped.
 pub struct TrainLease {
     paths: Paths,
-    network: Network,
+    network: NetworkPrefix,
 }
 
 impl Drop for TrainLease {
@@ -71,7 +71,7 @@ impl Paths {
     /// # Errors
     /// `Busy` while another train of that network is in progress.
     pub fn take_turn(&self, host: IpAddr) -> Result<TrainLease> {
-        let network = Network::of(host);
+        let network = NetworkPrefix::of(host);
         let mut turns = self.0.turns.lock();
         if turns.contains(&network) {
             return Err(refused(TooMuch::Busy));

@@ -7,7 +7,8 @@ use std::time::Duration;
 use link::quic::Rejected;
 use plan::text::{rate, time};
 use plan::{
-    Advice, Advised, Direction, Estimate, Got, Host, Limit, Told, Trend, advise, link_protocol, preflight,
+    AchievedRate, Advice, Advised, Direction, Estimate, HostFacts, PathReport, TransferLimit, Trend, advise,
+    link_protocol, preflight,
 };
 use serde::Serialize;
 
@@ -33,7 +34,7 @@ pub struct PathReport {
     /// Direction from the other host to this one.
     from: DirectionReport,
     /// Facts of the host that makes the report.
-    this_host: Host,
+    this_host: HostFacts,
     /// Counts of packets that the UDP port of the reporting server has rejected since its start; null if there is no
     /// such port.
     rejected: Option<RejectedPackets>,
@@ -64,12 +65,12 @@ struct RoundTripReport {
 struct DirectionReport {
     rate_bytes_per_sec: Option<Estimate>,
     #[serde(flatten)]
-    seen: Told,
+    seen: PathReport,
     delay_trend: Trend,
     /// Age of the values that the other host reported of this direction; none if it reported nothing.
     told_age_secs: Option<f64>,
     advice: Advice,
-    limits: Vec<Limit>,
+    limits: Vec<TransferLimit>,
 }
 
 impl PathReport {
@@ -77,7 +78,7 @@ impl PathReport {
     pub(super) fn new(
         host: IpAddr,
         recalled: Option<RememberedPath>,
-        facts: Host,
+        facts: HostFacts,
         measured_now: String,
         now: Duration,
     ) -> Self {
@@ -143,13 +144,13 @@ impl PathReport {
 }
 
 impl DirectionReport {
-    fn new(path: &plan::Path, direction: Direction, facts: &Host, now: Duration) -> Self {
-        let lane = path.lane(direction);
+    fn new(path: &plan::Path, direction: Direction, facts: &HostFacts, now: Duration) -> Self {
+        let one_way = path.one_way(direction);
         Self {
-            rate_bytes_per_sec: lane.rate(now).map(|(rate, _)| rate),
-            seen: lane.to_tell(now),
-            delay_trend: lane.delay_trend(),
-            told_age_secs: lane.told_for(now).map(|age| age.as_secs_f64()),
+            rate_bytes_per_sec: one_way.rate(now).map(|(rate, _)| rate),
+            seen: one_way.to_report(now),
+            delay_trend: one_way.delay_trend(),
+            told_age_secs: one_way.reported_for(now).map(|age| age.as_secs_f64()),
             advice: advise(path, direction, facts, now),
             limits: preflight(facts, path, direction, now),
         }
@@ -163,9 +164,10 @@ impl DirectionReport {
         if let Some(loss) = self.seen.loss {
             line(text, "loss", format!("{:.4} % (at most {:.4} %)", loss.value * 100.0, loss.high * 100.0));
         }
-        for Got { way, bytes_per_sec } in &self.seen.achieved {
-            let several = if way.streams > 1 { format!(", {} streams", way.streams) } else { String::new() };
-            let by = format!("{} with {}{several}", way.protocol, controller(&way.controller));
+        for AchievedRate { method, bytes_per_sec } in &self.seen.achieved {
+            let several =
+                if method.streams > 1 { format!(", {} streams", method.streams) } else { String::new() };
+            let by = format!("{} with {}{several}", method.protocol, controller(&method.controller));
             line(text, "achieved", format!("{} by {by}{}", rate(bytes_per_sec.value), sure(bytes_per_sec)));
         }
         let advice = &self.advice;

@@ -60,10 +60,10 @@ async fn every_connection_leaves_what_it_saw_on_both_sides() {
         drop((stack, context));
         for side in [&paths, &of_server] {
             let path = known(side).await.path;
-            let now = path.told_at();
-            let lane = path.lane(plan::Direction::Up);
+            let now = path.recorded_at();
+            let one_way = path.one_way(plan::Direction::Up);
             assert!(path.rtt.least(now).is_some_and(|rtt| rtt.value < 30.0), "{protocol}: {path:?}");
-            assert!(lane.loss(now).is_some() && lane.mtu_bytes(now).is_some(), "{protocol}: {path:?}");
+            assert!(one_way.loss(now).is_some() && one_way.mtu_bytes(now).is_some(), "{protocol}: {path:?}");
         }
     }
 }
@@ -198,7 +198,7 @@ async fn trains_go_both_ways_are_remembered_on_both_sides_and_end_with_the_budge
         assert_eq!(json[way]["capacity_bytes_per_sec"]["samples"], 8, "{json}");
     }
     let of_client = of_server.recall(HERE, None).await.unwrap().path;
-    let capacity = of_client.lane(plan::Direction::Down).capacity(of_client.told_at());
+    let capacity = of_client.one_way(plan::Direction::Down).capacity(of_client.recorded_at());
     assert!(capacity.is_some_and(|capacity| capacity.samples == 8), "what came there: {of_client:?}");
     // Loopback is too fast for trains, and the long ones use up what may be spent.
     for _ in 0..100 {

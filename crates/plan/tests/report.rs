@@ -4,13 +4,14 @@
 use std::time::Duration;
 
 use corridor_plan::{
-    Direction, Host, MAX_AGE, Measurement, Path, Told, Way, advise, link_protocol, link_streams,
+    Direction, HostFacts, MAX_AGE, Measurement, Path, PathReport, SendMethod, advise, link_protocol,
+    link_streams,
 };
 
 const NOW: Duration = Duration::from_secs(1_000_000);
 
-fn way(protocol: &str) -> Way {
-    Way { protocol: protocol.into(), controller: "cubic".into(), streams: 1 }
+fn way(protocol: &str) -> SendMethod {
+    SendMethod { protocol: protocol.into(), controller: "cubic".into(), streams: 1 }
 }
 
 /// A server's path to its client: `lost_of_a_million` of what it sent, and 25 MB/s once.
@@ -18,18 +19,18 @@ fn of_server(lost_of_a_million: u64) -> Path {
     let mut path = Path::default();
     for _ in 0..3 {
         let lost = lost_of_a_million;
-        path.tell(NOW, Measurement::Packets { direction: Direction::Up, sent: 1_000_000, lost });
-        path.tell(NOW, Measurement::Achieved(Direction::Up, way("tcp"), 25e6));
-        path.tell(NOW, Measurement::Mtu(Direction::Up, 1500));
+        path.record(NOW, Measurement::Packets { direction: Direction::Up, sent: 1_000_000, lost });
+        path.record(NOW, Measurement::Achieved(Direction::Up, way("tcp"), 25e6));
+        path.record(NOW, Measurement::Mtu(Direction::Up, 1500));
     }
     path
 }
 
 /// A client that knows the round trip, and what that server says.
-fn of_client(told: Option<Told>) -> Path {
+fn of_client(told: Option<PathReport>) -> Path {
     let mut path = Path::default();
-    (0..3).for_each(|_| assert!(!path.tell(NOW, Measurement::RoundTrip(0.150))));
-    told.map(|told| path.tell(NOW, Measurement::Told(Box::new(told))));
+    (0..3).for_each(|_| assert!(!path.record(NOW, Measurement::RoundTrip(0.150))));
+    told.map(|told| path.record(NOW, Measurement::Report(Box::new(told))));
     path
 }
 
@@ -38,15 +39,19 @@ fn what_a_server_tells_is_what_comes_to_its_client() {
     let alone = of_client(None);
     assert!(link_protocol(&alone, NOW).basis.starts_with("unknown: "));
     for (lost, protocol) in [(0, "tcp"), (1000, "quic")] {
-        let told = of_server(lost).lane(Direction::Up).to_tell(NOW);
+        let told = of_server(lost).one_way(Direction::Up).to_report(NOW);
         let path = of_client(Some(told.clone()));
-        let lane = path.lane(Direction::Down);
-        assert_eq!(lane.to_tell(NOW), told);
-        assert_eq!(path.lane(Direction::Up).told_for(NOW), None, "it says nothing of what leaves here");
+        let one_way = path.one_way(Direction::Down);
+        assert_eq!(one_way.to_report(NOW), told);
+        assert_eq!(
+            path.one_way(Direction::Up).reported_for(NOW),
+            None,
+            "it says nothing of what leaves here"
+        );
         let advised = link_protocol(&path, NOW);
         assert_eq!(advised.value, Some(protocol), "{lost}: {}", advised.basis);
         let later = NOW + Duration::from_secs(3600);
-        assert_eq!(lane.told_for(later), Some(Duration::from_secs(3600)));
+        assert_eq!(one_way.reported_for(later), Some(Duration::from_secs(3600)));
         assert!(link_protocol(&path, NOW + MAX_AGE * 2).value.is_none(), "all of it is forgotten");
     }
 }
@@ -58,10 +63,10 @@ fn that_tcp_is_slow_for_its_losses_does_not_speak_for_it() {
     let of = |share: f64, lost: u64| {
         let mut path = Path::default();
         for _ in 0..3 {
-            path.tell(NOW, Measurement::Packets { direction: Direction::Up, sent: 1_000_000, lost });
-            path.tell(NOW, Measurement::Achieved(Direction::Up, way("tcp"), law * share));
+            path.record(NOW, Measurement::Packets { direction: Direction::Up, sent: 1_000_000, lost });
+            path.record(NOW, Measurement::Achieved(Direction::Up, way("tcp"), law * share));
         }
-        link_protocol(&of_client(Some(path.lane(Direction::Up).to_tell(NOW))), NOW)
+        link_protocol(&of_client(Some(path.one_way(Direction::Up).to_report(NOW))), NOW)
     };
     let advised = of(0.9, 1000);
     assert_eq!(advised.value, Some("quic"), "{}", advised.basis);
@@ -75,9 +80,9 @@ fn a_few_packets_without_loss_do_not_speak_for_tcp_where_one_loss_costs_long() {
     for (rtt_secs, train_bytes, protocol) in [(0.150, 1_250_000, "quic"), (0.020, 625_000, "tcp")] {
         let mut path = Path::default();
         for _ in 0..3 {
-            path.tell(NOW, Measurement::RoundTrip(rtt_secs));
-            path.tell(NOW, Measurement::Packets { direction: Direction::Down, sent: 1_000, lost: 0 });
-            path.tell(NOW, Measurement::Train(Direction::Down, train_bytes, Duration::from_millis(10)));
+            path.record(NOW, Measurement::RoundTrip(rtt_secs));
+            path.record(NOW, Measurement::Packets { direction: Direction::Down, sent: 1_000, lost: 0 });
+            path.record(NOW, Measurement::Train(Direction::Down, train_bytes, Duration::from_millis(10)));
         }
         let advised = link_protocol(&path, NOW);
         assert_eq!(advised.value, Some(protocol), "{}", advised.basis);
@@ -87,56 +92,57 @@ fn a_few_packets_without_loss_do_not_speak_for_tcp_where_one_loss_costs_long() {
 
 #[test]
 fn what_is_told_anew_takes_the_place_of_what_was_told_before() {
-    let told = |lost| of_server(lost).lane(Direction::Up).to_tell(NOW);
+    let told = |lost| of_server(lost).one_way(Direction::Up).to_report(NOW);
     let mut path = of_client(Some(told(1000)));
-    path.tell(NOW, Measurement::Told(Box::new(told(0))));
-    assert!(path.lane(Direction::Down).loss(NOW).is_some_and(|loss| loss.value.abs() < 1e-12));
+    path.record(NOW, Measurement::Report(Box::new(told(0))));
+    assert!(path.one_way(Direction::Down).loss(NOW).is_some_and(|loss| loss.value.abs() < 1e-12));
     let mut nonsense = told(0);
     nonsense.loss = nonsense.mtu_bytes;
-    path.tell(NOW, Measurement::Told(Box::new(nonsense)));
-    assert_eq!(path.lane(Direction::Down).to_tell(NOW), told(0), "1500 is no share of packets");
+    path.record(NOW, Measurement::Report(Box::new(nonsense)));
+    assert_eq!(path.one_way(Direction::Down).to_report(NOW), told(0), "1500 is no share of packets");
 }
 
 #[test]
 fn little_that_was_seen_decides_nothing() {
     let mut path = of_client(None);
-    path.tell(NOW, Measurement::Packets { direction: Direction::Down, sent: 100, lost: 0 });
-    path.tell(NOW, Measurement::Achieved(Direction::Down, way("tcp"), 25e6));
+    path.record(NOW, Measurement::Packets { direction: Direction::Down, sent: 100, lost: 0 });
+    path.record(NOW, Measurement::Achieved(Direction::Down, way("tcp"), 25e6));
     let advised = link_protocol(&path, NOW);
     assert!(advised.value.is_none() && advised.basis.contains("too little was seen"), "{}", advised.basis);
 }
 
 #[test]
 fn where_udp_does_not_get_through_tcp_is_chosen_for_a_day() {
-    let told = of_server(1000).lane(Direction::Up).to_tell(NOW);
+    let told = of_server(1000).one_way(Direction::Up).to_report(NOW);
     let mut path = of_client(Some(told));
-    path.tell(NOW, Measurement::Udp(false));
+    path.record(NOW, Measurement::Udp(false));
     let advised =
         |hours: u64, path: &Path| link_protocol(path, NOW + Duration::from_secs(hours * 3600)).value;
     assert_eq!(advised(1, &path), Some("tcp"));
     assert_eq!(advised(25, &path), Some("quic"), "it is tried again");
-    path.tell(NOW, Measurement::Udp(true));
+    path.record(NOW, Measurement::Udp(true));
     assert_eq!(advised(1, &path), Some("quic"), "it has got through since");
 }
 
 #[test]
 fn a_link_takes_as_few_streams_as_fill_the_path_and_more_only_where_trains_say_so() {
-    let told = |server: &Path| link_streams(&of_client(Some(server.lane(Direction::Up).to_tell(NOW))), NOW);
+    let told =
+        |server: &Path| link_streams(&of_client(Some(server.one_way(Direction::Up).to_report(NOW))), NOW);
     let mut server = of_server(1000);
     assert_eq!(told(&server).value, None, "TCP's own rate says nothing of what more streams would get");
     (0..3).for_each(|_| {
-        server.tell(NOW, Measurement::Train(Direction::Up, 1_250_000, Duration::from_millis(10)));
+        server.record(NOW, Measurement::Train(Direction::Up, 1_250_000, Duration::from_millis(10)));
     });
     let by_law = told(&server);
     assert!(by_law.value.is_some_and(|streams| streams > 1), "25 of 125 MB/s: {}", by_law.basis);
     for streams in [12, 4] {
         (0..3).for_each(|_| {
-            let way = Way { streams, ..way("tcp") };
-            server.tell(NOW, Measurement::Achieved(Direction::Up, way, 122e6));
+            let way = SendMethod { streams, ..way("tcp") };
+            server.record(NOW, Measurement::Achieved(Direction::Up, way, 122e6));
         });
         assert_eq!(told(&server).value, Some(streams), "as few as were seen to fill it");
-        let known = of_client(Some(server.lane(Direction::Up).to_tell(NOW)));
-        let said = advise(&known, Direction::Down, &Host::default(), NOW);
+        let known = of_client(Some(server.one_way(Direction::Up).to_report(NOW)));
+        let said = advise(&known, Direction::Down, &HostFacts::default(), NOW);
         assert_eq!(
             said.protocol.value == Some("tcp"),
             said.streams.value == Some(streams),
@@ -149,14 +155,14 @@ fn a_link_takes_as_few_streams_as_fill_the_path_and_more_only_where_trains_say_s
 #[test]
 fn a_kernel_that_fills_a_lossy_path_is_enough() {
     let mut server = of_server(1000);
-    server.tell(NOW, Measurement::Train(Direction::Up, 262_500, Duration::from_millis(10)));
-    let path = of_client(Some(server.lane(Direction::Up).to_tell(NOW)));
+    server.record(NOW, Measurement::Train(Direction::Up, 262_500, Duration::from_millis(10)));
+    let path = of_client(Some(server.one_way(Direction::Up).to_report(NOW)));
     let advised = link_protocol(&path, NOW);
     assert_eq!(advised.value, Some("tcp"), "25 of 26 MB/s, three times: {}", advised.basis);
     // What a receiver saw of its fastest seconds does not count where the sender says what it got.
     let mut path = path;
     (0..5).for_each(|_| {
-        path.tell(NOW, Measurement::Achieved(Direction::Down, way("quic"), 26e6));
+        path.record(NOW, Measurement::Achieved(Direction::Down, way("quic"), 26e6));
     });
     assert_eq!(link_protocol(&path, NOW).value, Some("tcp"), "hardly faster");
 }
@@ -164,11 +170,11 @@ fn a_kernel_that_fills_a_lossy_path_is_enough() {
 #[test]
 fn a_million_packets_that_were_told_once_outweigh_a_few_that_were_seen_often() {
     let mut server = Path::default();
-    server.tell(NOW, Measurement::Packets { direction: Direction::Up, sent: 1_000_000, lost: 1000 });
-    let mut path = of_client(Some(server.lane(Direction::Up).to_tell(NOW)));
+    server.record(NOW, Measurement::Packets { direction: Direction::Up, sent: 1_000_000, lost: 1000 });
+    let mut path = of_client(Some(server.one_way(Direction::Up).to_report(NOW)));
     for _ in 0..16 {
-        path.tell(NOW, Measurement::Packets { direction: Direction::Down, sent: 10, lost: 0 });
+        path.record(NOW, Measurement::Packets { direction: Direction::Down, sent: 10, lost: 0 });
     }
-    let loss = path.lane(Direction::Down).loss(NOW).expect("known");
+    let loss = path.one_way(Direction::Down).loss(NOW).expect("known");
     assert!((loss.value - 0.001).abs() < 1e-9, "{loss:?}");
 }

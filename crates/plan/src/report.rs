@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::achieved::{MAX_WAYS, Way};
+use crate::achieved::{MAX_METHODS, SendMethod};
 use crate::estimate::{Estimate, is_quantity};
 
 /// Knowledge that a host has of one direction of a path, as it is told to others: rates are bytes per second, loss and
 /// reordering shares from 0 to 1.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Told {
+pub struct PathReport {
     /// Capacity of the bottleneck.
     pub capacity_bytes_per_sec: Option<Estimate>,
     /// Share of packets lost.
@@ -22,28 +22,28 @@ pub struct Told {
     pub mtu_bytes: Option<Estimate>,
     /// Rates of transfers.
     #[serde(default)]
-    pub achieved: Vec<Got>,
+    pub achieved: Vec<AchievedRate>,
 }
 
 /// Rate of one way of sending.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Got {
+pub struct AchievedRate {
     /// The way.
     #[serde(flatten)]
-    pub way: Way,
+    pub method: SendMethod,
     /// Its rate.
     pub bytes_per_sec: Estimate,
 }
 
-impl Got {
+impl AchievedRate {
     /// Whether somebody named the rate: it says nothing of what the way can do.
     #[must_use]
     pub fn is_held(&self) -> bool {
-        self.way.controller == "rate"
+        self.method.controller == "rate"
     }
 }
 
-impl Told {
+impl PathReport {
     /// Whether it says anything at all.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -53,23 +53,28 @@ impl Told {
     /// The report after some time, without what is too old then.
     pub(crate) fn later(&self, by: Duration) -> Self {
         let later = |estimate: Option<Estimate>| estimate.and_then(|estimate| estimate.later(by));
-        let got = |got: &Got| Some(Got { way: got.way.clone(), bytes_per_sec: got.bytes_per_sec.later(by)? });
+        let achieved = |achieved: &AchievedRate| {
+            Some(AchievedRate {
+                method: achieved.method.clone(),
+                bytes_per_sec: achieved.bytes_per_sec.later(by)?,
+            })
+        };
         Self {
             capacity_bytes_per_sec: later(self.capacity_bytes_per_sec),
             loss: later(self.loss),
             reordering: later(self.reordering),
             mtu_bytes: later(self.mtu_bytes),
-            achieved: self.achieved.iter().filter_map(got).collect(),
+            achieved: self.achieved.iter().filter_map(achieved).collect(),
         }
     }
 
     /// Whether all of it can be: it comes from another host.
     pub(crate) fn is_sound(&self) -> bool {
         let quantities = [self.capacity_bytes_per_sec, self.mtu_bytes].into_iter().flatten();
-        let rates = self.achieved.iter().map(|got| got.bytes_per_sec);
+        let rates = self.achieved.iter().map(|achieved| achieved.bytes_per_sec);
         let mut shares = [self.loss, self.reordering].into_iter().flatten();
-        self.achieved.len() <= MAX_WAYS
-            && self.achieved.iter().all(|got| got.way.is_sound())
+        self.achieved.len() <= MAX_METHODS
+            && self.achieved.iter().all(|achieved| achieved.method.is_sound())
             && quantities.chain(rates).all(|told| told.is_within(is_quantity))
             && shares.all(|told| told.is_within(|share| (0.0..=1.0).contains(&share)))
     }
@@ -86,7 +91,7 @@ mod tests {
 
     #[test]
     fn what_was_told_grows_old_too() {
-        let told = Told { loss: Some(estimate(0.01)), ..Told::default() };
+        let told = PathReport { loss: Some(estimate(0.01)), ..PathReport::default() };
         let loss = told.later(HALF_LIFE).loss.unwrap();
         assert!((loss.confidence - 0.375).abs() < 1e-12, "half of 6 in 8: {loss:?}");
         assert!((loss.age_secs - HALF_LIFE.as_secs_f64()).abs() < 1e-6);
@@ -95,19 +100,19 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_known_as_such() {
-        assert!(Told { loss: Some(estimate(1.0)), ..Told::default() }.is_sound());
+        assert!(PathReport { loss: Some(estimate(1.0)), ..PathReport::default() }.is_sound());
         for odd in [f64::NAN, -0.1, 1.1] {
-            assert!(!Told { loss: Some(estimate(odd)), ..Told::default() }.is_sound(), "{odd}");
+            assert!(!PathReport { loss: Some(estimate(odd)), ..PathReport::default() }.is_sound(), "{odd}");
         }
         for odd in [f64::INFINITY, 0.0, -5.0] {
             let capacity_bytes_per_sec = Some(estimate(odd));
-            assert!(!Told { capacity_bytes_per_sec, ..Told::default() }.is_sound(), "{odd}");
+            assert!(!PathReport { capacity_bytes_per_sec, ..PathReport::default() }.is_sound(), "{odd}");
         }
         let doubtful = Estimate { confidence: 1.5, ..estimate(1e6) };
-        assert!(!Told { mtu_bytes: Some(doubtful), ..Told::default() }.is_sound());
-        let way = |n: usize| Way { protocol: "tcp".into(), controller: n.to_string(), streams: 1 };
-        let got = |n| Got { way: way(n), bytes_per_sec: estimate(1e6) };
-        let of = |count| Told { achieved: (0..count).map(got).collect(), ..Told::default() };
-        assert!(of(MAX_WAYS).is_sound() && !of(MAX_WAYS + 1).is_sound());
+        assert!(!PathReport { mtu_bytes: Some(doubtful), ..PathReport::default() }.is_sound());
+        let method = |n: usize| SendMethod { protocol: "tcp".into(), controller: n.to_string(), streams: 1 };
+        let achieved = |n| AchievedRate { method: method(n), bytes_per_sec: estimate(1e6) };
+        let of = |count| PathReport { achieved: (0..count).map(achieved).collect(), ..PathReport::default() };
+        assert!(of(MAX_METHODS).is_sound() && !of(MAX_METHODS + 1).is_sound());
     }
 }
