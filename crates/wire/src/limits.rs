@@ -87,9 +87,9 @@ pub const PING_FRACTION: u64 = 4;
 /// busy machine take to turn to a connection.
 pub const QUEUE_WITHIN: Duration = Duration::from_millis(15);
 /// A shortest round trip that was not seen for so long is looked for anew.
-pub const LOOK_AFTER: Duration = Duration::from_secs(10);
+pub const RTT_PROBE_AFTER: Duration = Duration::from_secs(10);
 /// So is one that was not seen although the window fell in so many rounds: then it is not the window that makes them long.
-pub const LOOK_AFTER_ROUNDS: u32 = 4;
+pub const RTT_PROBE_AFTER_ROUNDS: u32 = 4;
 
 /// From the first byte to hello, and from hello to welcome.
 pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);

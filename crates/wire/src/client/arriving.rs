@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use array::{Error, Result, Retry};
 
-use super::stretches::Stretches;
-use super::{Client, ClientEvent, State};
+use super::segments::ReceivedSegments;
+use super::{Client, ClientEvent, ClientPhase};
 use crate::frames::batch::{Answer, WholeItem};
 use crate::frames::check::unexpected;
 use crate::limits::{MAX_AHEAD, MAX_ITEM_BULK_BYTES, MAX_OPEN_ITEMS};
@@ -15,12 +15,16 @@ use crate::{Chunk, ChunkHead, Frame, ItemHead, OpId};
 pub(super) struct OpenItem {
     pub(super) bulk_bytes: u64,
     pub(super) expected_crc32c: u32,
-    pub(super) there: Stretches,
+    pub(super) there: ReceivedSegments,
 }
 
 impl OpenItem {
     pub(super) fn new(head: &ItemHead) -> Self {
-        Self { bulk_bytes: head.bulk_bytes, expected_crc32c: head.bulk_crc32c, there: Stretches::default() }
+        Self {
+            bulk_bytes: head.bulk_bytes,
+            expected_crc32c: head.bulk_crc32c,
+            there: ReceivedSegments::default(),
+        }
     }
 
     /// Adds bulk to what is there; `Some` once that is all, with whether the checksum is right.
@@ -193,12 +197,12 @@ impl Client {
     pub fn handle_bulk(&mut self, now: Instant, head: ChunkHead, bytes: &[u8]) -> Result<Option<bool>> {
         self.liveness.handle_heard(now);
         let result = match self.state {
-            State::Open if self.can_be_put_to_its_place(head.op, head.item) => {
+            ClientPhase::Open if self.can_be_put_to_its_place(head.op, head.item) => {
                 self.put_to_its_place(head, bytes)
             }
-            State::Open => self.check_bulk(head, bytes),
-            State::Closed(_) => Ok(None),
-            State::Greeting { .. } => Err(Error::corrupt("expected welcome or refused, found a chunk")),
+            ClientPhase::Open => self.check_bulk(head, bytes),
+            ClientPhase::Closed(_) => Ok(None),
+            ClientPhase::Greeting { .. } => Err(Error::corrupt("expected welcome or refused, found a chunk")),
         };
         self.close_if_broken(result)
     }

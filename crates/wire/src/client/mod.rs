@@ -6,7 +6,7 @@ pub(crate) mod turns;
 mod arriving;
 mod event;
 mod parts;
-mod stretches;
+mod segments;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::RangeInclusive;
@@ -16,11 +16,11 @@ use std::time::{Duration, Instant};
 use array::{Error, ErrorKind, Priority, Result, Retry, Urgency};
 use bytes::Bytes;
 
-use crate::client::outgoing::{Asked, Outgoing};
+use crate::client::outgoing::{OutgoingQueue, QueuedRequest};
 use crate::client::turns::Turns;
 use crate::flow::deadline::{self, Deadlines};
 use crate::flow::liveness::Liveness;
-use crate::flow::window::Window;
+use crate::flow::window::AdaptiveWindow;
 use crate::frames::check::{check_capabilities, unexpected, within};
 use crate::limits::{
     BATCH, CREDIT_FRACTION, HIGHEST_TIER, MAX_BODY_BYTES, MAX_FRAME_BYTES, MAX_NAME_BYTES, MAX_OPERATIONS,
@@ -28,12 +28,12 @@ use crate::limits::{
 };
 use crate::{Frame, Hello, Machine, Message, Numbered, OpId, Welcome};
 use arriving::{OpenItem, unknown};
-use parts::Ahead;
+use parts::EarlyParts;
 
 pub use event::{ClientConfig, ClientEvent, SentAhead};
 
 #[derive(Debug)]
-enum State {
+enum ClientPhase {
     Greeting { until: Instant },
     Open,
     Closed(Error),
@@ -41,7 +41,7 @@ enum State {
 
 /// An operation from its request until the server's last word on it.
 #[derive(Debug)]
-struct Op {
+struct ClientOp {
     deadline: Option<Instant>,
     urgency: Urgency,
     next_item: u32,
@@ -50,10 +50,10 @@ struct Op {
     wanted: bool,
     /// Its answer is told as it comes, where that is out of order.
     in_any_order: bool,
-    ahead: Option<Box<Ahead>>,
+    early_parts: Option<Box<EarlyParts>>,
 }
 
-impl Op {
+impl ClientOp {
     fn new(urgency: Urgency) -> Self {
         Self {
             deadline: urgency.deadline,
@@ -62,7 +62,7 @@ impl Op {
             open: BTreeMap::new(),
             wanted: true,
             in_any_order: false,
-            ahead: None,
+            early_parts: None,
         }
     }
 }
@@ -75,9 +75,9 @@ impl Op {
 /// more is heard of it.
 #[derive(Debug)]
 pub struct Client {
-    state: State,
+    state: ClientPhase,
     versions: RangeInclusive<u16>,
-    window: Window,
+    window: AdaptiveWindow,
     /// State of the turns in which credit is returned; without it, credit is returned when enough is owed.
     turns: Option<Turns>,
     /// Bulk bytes the server may still send.
@@ -86,14 +86,14 @@ pub struct Client {
     untaken_bytes: u64,
     most_operations: u32,
     last_op: u32,
-    ops: Numbered<Op>,
+    ops: Numbered<ClientOp>,
     open_items: usize,
     /// Bulk comes apart from frames.
     expects_parts: bool,
     /// Taken by what came before its turn; see [`MAX_AHEAD`](crate::limits::MAX_AHEAD).
     places_ahead: usize,
     deadlines: Deadlines,
-    outgoing: Outgoing,
+    outgoing: OutgoingQueue,
     /// The name asked for last, which the next request often has too.
     last_name: Arc<str>,
     adjusted: BTreeSet<OpId>,
@@ -109,7 +109,7 @@ impl Client {
     /// `Invalid` when something in `config` exceeds its limit.
     pub fn new(config: ClientConfig, now: Instant) -> Result<Self> {
         check(&config)?;
-        let mut window = Window::new(config.window_bytes, config.sent_ahead);
+        let mut window = AdaptiveWindow::new(config.window_bytes, config.sent_ahead);
         window.limit(config.in_turns.map(|turns| turns.window_bytes));
         let hello = Hello {
             lowest_version: *config.versions.start(),
@@ -120,7 +120,7 @@ impl Client {
             program: config.program,
         };
         Ok(Self {
-            state: State::Greeting { until: now + config.welcome_within },
+            state: ClientPhase::Greeting { until: now + config.welcome_within },
             welcome_within: config.welcome_within,
             versions: config.versions,
             credit_bytes: window.size_bytes(),
@@ -134,7 +134,7 @@ impl Client {
             expects_parts: false,
             places_ahead: 0,
             deadlines: Deadlines::default(),
-            outgoing: Outgoing::new(Frame::Hello(hello)),
+            outgoing: OutgoingQueue::new(Frame::Hello(hello)),
             last_name: "".into(),
             adjusted: BTreeSet::new(),
             events: VecDeque::new(),
@@ -155,9 +155,9 @@ impl Client {
             self.last_name = name.into();
         }
         let name = Arc::clone(&self.last_name);
-        self.outgoing.ask(Asked { op, name, urgency, parameters });
+        self.outgoing.ask(QueuedRequest { op, name, urgency, parameters });
         self.deadlines.replace(op, None, urgency.deadline);
-        self.ops.insert(op, Op::new(urgency));
+        self.ops.insert(op, ClientOp::new(urgency));
         Ok(op)
     }
 
@@ -166,7 +166,7 @@ impl Client {
     /// # Errors
     /// Those of `request`.
     pub fn check_request(&self, name: &str, parameter_bytes: usize, urgency: Urgency) -> Result<()> {
-        if let State::Closed(error) = &self.state {
+        if let ClientPhase::Closed(error) = &self.state {
             return Err(error.clone());
         }
         within(name.len(), MAX_NAME_BYTES, "the name of an operation")?;
@@ -267,7 +267,7 @@ impl Client {
     /// True when credit is returned in turns, a step of it is owed, and no turn has been [taken](Self::take_turn) for it.
     #[must_use]
     pub fn wants_turn(&self) -> bool {
-        let turns = self.turns.as_ref().filter(|_| matches!(self.state, State::Open));
+        let turns = self.turns.as_ref().filter(|_| matches!(self.state, ClientPhase::Open));
         turns.is_some_and(|turns| turns.is_wanted(self.owed_bytes()))
     }
 
@@ -352,7 +352,7 @@ impl Client {
         self.open_items -= state.open.len();
         self.places_ahead -= state.places_ahead();
         self.untaken_bytes = self.untaken_bytes.saturating_sub(state.early_bytes());
-        (state.open, state.ahead) = (BTreeMap::new(), None);
+        (state.open, state.early_parts) = (BTreeMap::new(), None);
         self.deadlines.replace(op, state.deadline.take(), None);
         self.adjusted.remove(&op);
         self.outgoing.push(Frame::Cancel { op });
@@ -374,7 +374,7 @@ impl Client {
         Ok(())
     }
 
-    fn forget(&mut self, op: OpId) -> Result<Op> {
+    fn forget(&mut self, op: OpId) -> Result<ClientOp> {
         let state = self.ops.remove(op).ok_or_else(|| unknown(op))?;
         self.open_items -= state.open.len();
         self.places_ahead -= state.places_ahead();
@@ -386,7 +386,7 @@ impl Client {
 
     /// The connection is over.
     fn end(&mut self, error: Error) {
-        if matches!(self.state, State::Closed(_)) {
+        if matches!(self.state, ClientPhase::Closed(_)) {
             return;
         }
         for (op, _) in std::mem::take(&mut self.ops).take_if(|o| o.wanted) {
@@ -397,23 +397,23 @@ impl Client {
         self.outgoing.clear();
         (self.open_items, self.places_ahead) = (0, 0);
         self.events.push_back(ClientEvent::Closed { error: error.clone() });
-        self.state = State::Closed(error);
+        self.state = ClientPhase::Closed(error);
     }
 
     fn handle(&mut self, now: Instant, frame: Frame) -> Result<()> {
         match (&self.state, frame) {
-            (State::Closed(_), _) => Ok(()),
+            (ClientPhase::Closed(_), _) => Ok(()),
             (_, Frame::Close { error }) => {
                 self.end(error.context("closed by the server"));
                 Ok(())
             }
-            (State::Greeting { .. }, Frame::Welcome(welcome)) => self.handle_welcome(welcome),
-            (State::Greeting { .. }, Frame::Refused { error }) => {
+            (ClientPhase::Greeting { .. }, Frame::Welcome(welcome)) => self.handle_welcome(welcome),
+            (ClientPhase::Greeting { .. }, Frame::Refused { error }) => {
                 self.end(error.context("refused by the server"));
                 Ok(())
             }
-            (State::Open, frame) => self.handle_open(now, frame),
-            (State::Greeting { .. }, other) => Err(unexpected("welcome or refused", &other)),
+            (ClientPhase::Open, frame) => self.handle_open(now, frame),
+            (ClientPhase::Greeting { .. }, other) => Err(unexpected("welcome or refused", &other)),
         }
     }
 
@@ -428,7 +428,7 @@ impl Client {
         if welcome.capabilities.iter().any(|name| name == BATCH) {
             self.outgoing.batch();
         }
-        self.state = State::Open;
+        self.state = ClientPhase::Open;
         self.events.push_back(ClientEvent::Welcomed(welcome));
         Ok(())
     }
@@ -445,7 +445,7 @@ impl Client {
         if let Some(frame) = self.poll_upkeep(now).or_else(|| self.outgoing.pop(now)) {
             return Some(frame);
         }
-        if matches!(self.state, State::Closed(_)) {
+        if matches!(self.state, ClientPhase::Closed(_)) {
             return None;
         }
         let op = self.adjusted.pop_first()?;
@@ -461,7 +461,7 @@ impl Client {
     /// Next frame that keeps the connection going: credit, a ping or a pong. Such frames do not wait behind requests that
     /// a thin link has not taken yet: without credit the server falls silent.
     fn poll_upkeep(&mut self, now: Instant) -> Option<Frame> {
-        if !matches!(self.state, State::Open) {
+        if !matches!(self.state, ClientPhase::Open) {
             return None;
         }
         let bytes = self.credit_due_bytes();
@@ -491,16 +491,16 @@ impl Machine for Client {
     fn handle_timeout(&mut self, now: Instant) {
         let listening = self.wants_frames();
         match self.state {
-            State::Greeting { until } if now >= until => {
+            ClientPhase::Greeting { until } if now >= until => {
                 return self.close(Error::new(
                     ErrorKind::TimedOut,
                     format!("expected a welcome within {} s, found none", self.welcome_within.as_secs()),
                 ));
             }
             // Its silence has a limit of its own.
-            State::Greeting { .. } => self.liveness.handle_heard(now),
-            State::Closed(_) => return,
-            State::Open => {}
+            ClientPhase::Greeting { .. } => self.liveness.handle_heard(now),
+            ClientPhase::Closed(_) => return,
+            ClientPhase::Open => {}
         }
         if let Some(turns) = &mut self.turns {
             turns.handle_timeout(now);
@@ -526,7 +526,7 @@ impl Machine for Client {
     }
 
     fn close(&mut self, error: Error) {
-        if !matches!(self.state, State::Closed(_)) {
+        if !matches!(self.state, ClientPhase::Closed(_)) {
             self.end(error.clone());
             self.outgoing.push(Frame::Close { error });
         }
@@ -542,9 +542,9 @@ impl Machine for Client {
 
     fn poll_timeout(&self) -> Option<Instant> {
         let greeting = match self.state {
-            State::Closed(_) => return None,
-            State::Greeting { until } => Some(until),
-            State::Open => None,
+            ClientPhase::Closed(_) => return None,
+            ClientPhase::Greeting { until } => Some(until),
+            ClientPhase::Open => None,
         };
         let turn = self.turns.as_ref().and_then(Turns::poll_timeout);
         let liveness = Some(self.liveness.poll_timeout(self.is_in_transfer()));
@@ -552,7 +552,7 @@ impl Machine for Client {
     }
 
     fn wants_frames(&self) -> bool {
-        self.events.is_empty() && !matches!(self.state, State::Closed(_))
+        self.events.is_empty() && !matches!(self.state, ClientPhase::Closed(_))
     }
 
     fn frame_limit_bytes(&self) -> usize {
@@ -560,7 +560,7 @@ impl Machine for Client {
     }
 
     fn is_finished(&self) -> bool {
-        matches!(self.state, State::Closed(_)) && self.outgoing.is_empty()
+        matches!(self.state, ClientPhase::Closed(_)) && self.outgoing.is_empty()
     }
 }
 

@@ -18,14 +18,14 @@ const ENTRY_BYTES: usize = 128;
 
 /// A request that was not sent yet.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct QueuedRequest {
     pub(crate) op: OpId,
     pub(crate) name: Arc<str>,
     pub(crate) urgency: Urgency,
     pub(crate) parameters: Bytes,
 }
 
-impl Asked {
+impl QueuedRequest {
     fn queued_bytes(&self) -> usize {
         ENTRY_BYTES + self.parameters.len()
     }
@@ -51,36 +51,36 @@ impl Asked {
 }
 
 #[derive(Debug)]
-enum Entry {
-    Asked(Asked),
+enum QueuedFrame {
+    Request(QueuedRequest),
     Frame(Frame),
 }
 
 #[derive(Debug)]
-pub(crate) struct Outgoing {
-    entries: VecDeque<Entry>,
+pub(crate) struct OutgoingQueue {
+    entries: VecDeque<QueuedFrame>,
     queued_bytes: usize,
     /// The server can read batches.
     batches: bool,
 }
 
-impl Outgoing {
+impl OutgoingQueue {
     pub(crate) fn new(first: Frame) -> Self {
-        Self { entries: VecDeque::from([Entry::Frame(first)]), queued_bytes: 0, batches: false }
+        Self { entries: VecDeque::from([QueuedFrame::Frame(first)]), queued_bytes: 0, batches: false }
     }
 
     pub(crate) fn batch(&mut self) {
         self.batches = true;
     }
 
-    pub(crate) fn ask(&mut self, asked: Asked) {
-        self.queued_bytes += asked.queued_bytes();
-        self.entries.push_back(Entry::Asked(asked));
+    pub(crate) fn ask(&mut self, request: QueuedRequest) {
+        self.queued_bytes += request.queued_bytes();
+        self.entries.push_back(QueuedFrame::Request(request));
     }
 
     pub(crate) fn push(&mut self, frame: Frame) {
         self.queued_bytes += queued_bytes(&frame);
-        self.entries.push_back(Entry::Frame(frame));
+        self.entries.push_back(QueuedFrame::Frame(frame));
     }
 
     /// Entries that may still be queued before they take `most_bytes`; the last one may exceed them.
@@ -99,11 +99,11 @@ impl Outgoing {
 
     pub(crate) fn pop(&mut self, now: Instant) -> Option<Frame> {
         match self.entries.pop_front()? {
-            Entry::Frame(frame) => {
+            QueuedFrame::Frame(frame) => {
                 self.queued_bytes -= queued_bytes(&frame);
                 Some(frame)
             }
-            Entry::Asked(first) => {
+            QueuedFrame::Request(first) => {
                 self.queued_bytes -= first.queued_bytes();
                 Some(if self.batches {
                     self.gather(first, now)
@@ -115,7 +115,7 @@ impl Outgoing {
     }
 
     /// A batch of all that can go with `first`; a lone request with much to say goes by itself.
-    fn gather(&mut self, first: Asked, now: Instant) -> Frame {
+    fn gather(&mut self, first: QueuedRequest, now: Instant) -> Frame {
         let mut size_bytes = first.parameters.len();
         if size_bytes > MAX_BATCH_PARAMETER_BYTES {
             return Frame::Request(first.into_request(now));
@@ -123,10 +123,10 @@ impl Outgoing {
         let mut last = first;
         let mut parameters = vec![std::mem::take(&mut last.parameters)];
         while parameters.len() < MAX_BATCH_OPERATIONS
-            && let Some(Entry::Asked(next)) = self.entries.front()
+            && let Some(QueuedFrame::Request(next)) = self.entries.front()
             && last.is_followed_by(next)
             && size_bytes + next.parameters.len() <= MAX_BATCH_PARAMETER_BYTES
-            && let Some(Entry::Asked(mut next)) = self.entries.pop_front()
+            && let Some(QueuedFrame::Request(mut next)) = self.entries.pop_front()
         {
             self.queued_bytes -= next.queued_bytes();
             size_bytes += next.parameters.len();

@@ -12,13 +12,13 @@ use array::{Error, Result};
 use bytes::Bytes;
 
 use super::arriving::{OpenItem, of_item, unknown};
-use super::{Client, ClientEvent, Op, State};
+use super::{Client, ClientEvent, ClientOp, ClientPhase};
 use crate::limits::{MAX_AHEAD, MAX_BODY_BYTES, MAX_ITEM_BULK_BYTES};
 use crate::{ChunkHead, ItemHead, OpId, Part};
 
 /// Parts of an operation's answer that came before their turn.
 #[derive(Debug, Default)]
-pub(super) struct Ahead {
+pub(super) struct EarlyParts {
     /// Items that are whole and whose frame is still to come.
     whole: BTreeSet<u32>,
     /// Items of an operation in order that begin when the one before is whole.
@@ -30,7 +30,7 @@ pub(super) struct Ahead {
     has_ended: bool,
 }
 
-impl Ahead {
+impl EarlyParts {
     fn places(&self) -> usize {
         self.whole.len() + self.early.len() + self.heads.iter().map(head_places).sum::<usize>()
     }
@@ -41,16 +41,16 @@ fn head_places(head: &ItemHead) -> usize {
     1 + head.body.len() / 1024
 }
 
-impl Op {
+impl ClientOp {
     /// Places of [`MAX_AHEAD`] that this operation takes.
     pub(super) fn places_ahead(&self) -> usize {
         let apart: usize = self.open.values().map(|open| open.there.apart()).sum();
-        apart + self.ahead.as_ref().map_or(0, |ahead| ahead.places())
+        apart + self.early_parts.as_ref().map_or(0, |early_parts| early_parts.places())
     }
 
     /// Bulk that waits for its turn.
     pub(super) fn early_bytes(&self) -> u64 {
-        self.ahead.as_ref().map_or(0, |ahead| ahead.early_bytes)
+        self.early_parts.as_ref().map_or(0, |early_parts| early_parts.early_bytes)
     }
 
     /// Whether an item that is told in order has to wait for the one before.
@@ -60,7 +60,7 @@ impl Op {
 
     /// Whether something of its answer has come.
     pub(super) fn has_begun(&self) -> bool {
-        self.next_item > 0 || !self.open.is_empty() || self.ahead.is_some()
+        self.next_item > 0 || !self.open.is_empty() || self.early_parts.is_some()
     }
 
     /// Whether bulk of an open item can be told where it comes next.
@@ -71,18 +71,21 @@ impl Op {
 
     /// Whether an item waits.
     fn holds(&self, item: u32) -> bool {
-        let heads = self.ahead.as_ref().map(|ahead| (ahead.heads.front(), ahead.heads.back()));
+        let heads = self
+            .early_parts
+            .as_ref()
+            .map(|early_parts| (early_parts.heads.front(), early_parts.heads.back()));
         // They follow one another.
         matches!(heads, Some((Some(first), Some(last))) if (first.item..=last.item).contains(&item))
     }
 
     /// Whether the server has said its last word.
     pub(super) fn has_ended(&self) -> bool {
-        self.ahead.as_ref().is_some_and(|ahead| ahead.has_ended)
+        self.early_parts.as_ref().is_some_and(|early_parts| early_parts.has_ended)
     }
 
-    fn ahead(&mut self) -> &mut Ahead {
-        self.ahead.get_or_insert_default()
+    fn early_parts(&mut self) -> &mut EarlyParts {
+        self.early_parts.get_or_insert_default()
     }
 
     /// Takes the head of an item that its parts have told before; false when it is news. Gives the places that this frees.
@@ -91,7 +94,7 @@ impl Op {
         if item != self.next_item {
             return Ok((false, 0));
         }
-        let was_whole = self.ahead.as_mut().is_some_and(|ahead| ahead.whole.remove(&item));
+        let was_whole = self.early_parts.as_mut().is_some_and(|early_parts| early_parts.whole.remove(&item));
         if let Some(open) = self.open.get(&item) {
             open.check_same(head)?;
         } else if !was_whole {
@@ -132,9 +135,9 @@ impl Client {
     pub fn handle_part(&mut self, now: Instant, part: Part) -> Result<()> {
         self.liveness.handle_heard(now);
         let result = match self.state {
-            State::Open => self.take_part(self.not_what_it_came_with(part)),
-            State::Closed(_) => Ok(()),
-            State::Greeting { .. } => Err(Error::corrupt("expected welcome or refused, found bulk")),
+            ClientPhase::Open => self.take_part(self.not_what_it_came_with(part)),
+            ClientPhase::Closed(_) => Ok(()),
+            ClientPhase::Greeting { .. } => Err(Error::corrupt("expected welcome or refused, found bulk")),
         };
         self.close_if_broken(result)
     }
@@ -153,12 +156,12 @@ impl Client {
     ) -> Result<Option<bool>> {
         self.liveness.handle_heard(now);
         let result = match self.state {
-            State::Open if !self.expects_parts => {
+            ClientPhase::Open if !self.expects_parts => {
                 Err(Error::corrupt("expected bulk in order, found some apart"))
             }
-            State::Open => self.take_apart(head, offset, bytes),
-            State::Closed(_) => Ok(None),
-            State::Greeting { .. } => Err(Error::corrupt("expected welcome or refused, found bulk")),
+            ClientPhase::Open => self.take_apart(head, offset, bytes),
+            ClientPhase::Closed(_) => Ok(None),
+            ClientPhase::Greeting { .. } => Err(Error::corrupt("expected welcome or refused, found bulk")),
         };
         self.close_if_broken(result)
     }
@@ -168,7 +171,7 @@ impl Client {
     /// # Errors
     /// As [`handle_frame`](crate::Machine::handle_frame).
     pub fn handle_gone(&mut self, bytes: u64) -> Result<()> {
-        let result = if matches!(self.state, State::Open) { self.use_credit(bytes) } else { Ok(()) };
+        let result = if matches!(self.state, ClientPhase::Open) { self.use_credit(bytes) } else { Ok(()) };
         self.close_if_broken(result)
     }
 
@@ -192,7 +195,7 @@ impl Client {
 
     /// True when bulk of this item need not wait for anything: nothing has to be told before it.
     pub(super) fn can_be_put_to_its_place(&self, op: OpId, item: u32) -> bool {
-        let is_open = |state: &Op| state.wanted && state.in_any_order && state.open.contains_key(&item);
+        let is_open = |state: &ClientOp| state.wanted && state.in_any_order && state.open.contains_key(&item);
         self.expects_parts && self.events.is_empty() && self.ops.get(op).is_some_and(is_open)
     }
 
@@ -234,7 +237,7 @@ impl Client {
     fn open_ahead(&mut self, head: &ItemHead) -> Result<()> {
         let &ItemHead { op, item, ref body, bulk_bytes, .. } = head;
         let Some(state) = self.ops.get_mut(op) else { return Ok(()) };
-        let is_whole = item < state.next_item || state.ahead().whole.contains(&item);
+        let is_whole = item < state.next_item || state.early_parts().whole.contains(&item);
         if is_whole || bulk_bytes == 0 || bulk_bytes > MAX_ITEM_BULK_BYTES || body.len() > MAX_BODY_BYTES {
             return Err(Error::corrupt(format!(
                 "expected bulk of an item of operation {op} that is not whole, found item {item} of {bulk_bytes} bytes"
@@ -268,7 +271,7 @@ impl Client {
             state.open.remove(&item);
             self.open_items -= 1;
             if item >= state.next_item {
-                state.ahead().whole.insert(item);
+                state.early_parts().whole.insert(item);
                 places += 1;
             }
         }
@@ -284,19 +287,19 @@ impl Client {
     /// Tells what has waited of an operation and is next: bulk of its item under way, items after it, its end.
     pub(super) fn advance(&mut self, op: OpId) -> Result<()> {
         while let Some(state) = self.ops.get_mut(op)
-            && let Some(ahead) = &mut state.ahead
+            && let Some(early_parts) = &mut state.early_parts
         {
             let under_way =
                 state.open.first_key_value().map(|(item, open)| (*item, open.there.start_bytes()));
             if let Some((item, next)) = under_way {
-                let Some(bytes) = ahead.early.remove(&(item, next)) else { break };
-                ahead.early_bytes -= bytes.len() as u64;
+                let Some(bytes) = early_parts.early.remove(&(item, next)) else { break };
+                early_parts.early_bytes -= bytes.len() as u64;
                 self.places_ahead -= 1;
                 self.add_part(op, item, next, bytes)?;
-            } else if let Some(head) = ahead.heads.pop_front() {
+            } else if let Some(head) = early_parts.heads.pop_front() {
                 self.places_ahead -= head_places(&head);
                 self.begin_item(head);
-            } else if ahead.has_ended {
+            } else if early_parts.has_ended {
                 self.retire(op, ClientEvent::Done { op })?;
             } else {
                 break;
@@ -311,7 +314,7 @@ impl Client {
         if let Some(state) = self.ops.get_mut(head.op) {
             // Not what it came with.
             let body = Bytes::copy_from_slice(&head.body);
-            state.ahead().heads.push_back(ItemHead { body, ..head });
+            state.early_parts().heads.push_back(ItemHead { body, ..head });
         }
         self.check_places(places)
     }
@@ -337,9 +340,9 @@ impl Client {
     fn keep(&mut self, op: OpId, item: u32, offset: u64, bytes: Bytes) -> Result<()> {
         let size_bytes = bytes.len() as u64;
         let Some(state) = self.ops.get_mut(op) else { return Ok(()) };
-        let ahead = state.ahead();
-        ahead.early_bytes += size_bytes;
-        if ahead.early.insert((item, offset), bytes).is_some() {
+        let early_parts = state.early_parts();
+        early_parts.early_bytes += size_bytes;
+        if early_parts.early.insert((item, offset), bytes).is_some() {
             let what = format!("expected bulk that is missing, found item {item} at {offset} again");
             return Err(Error::corrupt(what));
         }
@@ -352,7 +355,7 @@ impl Client {
         let Some(state) = self.ops.get_mut(op).filter(|state| state.wanted && !state.open.is_empty()) else {
             return false;
         };
-        state.ahead().has_ended = true;
+        state.early_parts().has_ended = true;
         true
     }
 

@@ -18,12 +18,14 @@
 use std::time::{Duration, Instant};
 
 use crate::SentAhead;
-use crate::limits::{FIRST_WINDOW_BYTES, LOOK_AFTER, LOOK_AFTER_ROUNDS, PING_FRACTION, QUEUE_WITHIN};
+use crate::limits::{
+    FIRST_WINDOW_BYTES, PING_FRACTION, QUEUE_WITHIN, RTT_PROBE_AFTER, RTT_PROBE_AFTER_ROUNDS,
+};
 
 /// Tells these pings from those that ask whether the peer lives.
 const NONCE_BIT: u64 = 1 << 63;
 /// A look takes so many rounds: what was allowed before it is still on the way in the first one.
-const LOOK_ROUNDS: u32 = 2;
+const RTT_PROBE_ROUNDS: u32 = 2;
 /// After so many rounds in which nothing waits the window doubles, as it does before the path was full for the first time.
 /// Before, it grows in small steps, for all that is more than fills the path waits.
 const NEVER_FULL: u32 = 8;
@@ -34,7 +36,7 @@ const GAP_PRODUCTS: u64 = 4;
 const CROWDED_ROUNDS: u32 = 2;
 
 #[derive(Debug)]
-pub(crate) struct Window {
+pub(crate) struct AdaptiveWindow {
     size_bytes: u64,
     most_bytes: u64,
     /// Limit that the division of a rate among all connections sets, bytes.
@@ -42,16 +44,16 @@ pub(crate) struct Window {
     /// Since the last round began, or ended if none is under way.
     arrived_bytes: u64,
     rounds: u64,
-    round: Round,
-    path: Option<Path>,
-    look: Option<Look>,
+    round: WindowRound,
+    path: Option<PathModel>,
+    rtt_probe: Option<RttProbe>,
     ahead: SentAhead,
     /// While packets come after gaps: the most that arrived in a shortest round trip, bytes.
     gaps: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Round {
+enum WindowRound {
     Idle,
     PingDue,
     UnderWay { since: Instant },
@@ -59,7 +61,7 @@ enum Round {
 
 /// Measurements of the path, both ways together.
 #[derive(Clone, Copy, Debug)]
-struct Path {
+struct PathModel {
     shortest: Duration,
     /// When a round trip was last about as short.
     seen: Instant,
@@ -71,14 +73,14 @@ struct Path {
 
 /// A look at a path that runs empty.
 #[derive(Clone, Copy, Debug)]
-struct Look {
+struct RttProbe {
     rounds_left: u32,
     shortest: Duration,
     /// The window afterwards.
     size_bytes: u64,
 }
 
-impl Path {
+impl PathModel {
     fn new(shortest: Duration, seen: Instant) -> Self {
         Self { shortest, seen, crowded_rounds: 0, quiet_rounds: NEVER_FULL }
     }
@@ -116,13 +118,13 @@ impl Path {
     }
 
     fn is_in_doubt(&self, now: Instant) -> bool {
-        let is_old = now.saturating_duration_since(self.seen) >= LOOK_AFTER;
+        let is_old = now.saturating_duration_since(self.seen) >= RTT_PROBE_AFTER;
         let may_be_chance = (1..CROWDED_ROUNDS).contains(&self.crowded_rounds);
-        self.crowded_rounds >= LOOK_AFTER_ROUNDS || is_old && !may_be_chance
+        self.crowded_rounds >= RTT_PROBE_AFTER_ROUNDS || is_old && !may_be_chance
     }
 }
 
-impl Window {
+impl AdaptiveWindow {
     pub(crate) fn new(most_bytes: u64, ahead: SentAhead) -> Self {
         let first_bytes = match ahead {
             SentAhead::Found => FIRST_WINDOW_BYTES,
@@ -136,9 +138,9 @@ impl Window {
             limit_bytes: None,
             arrived_bytes: 0,
             rounds: 0,
-            round: Round::Idle,
+            round: WindowRound::Idle,
             path: None,
-            look: None,
+            rtt_probe: None,
             ahead,
             gaps: None,
         }
@@ -172,17 +174,17 @@ impl Window {
         self.arrived_bytes += bulk_bytes;
         let busy = self.arrived_bytes >= self.size_bytes() / PING_FRACTION;
         let may_learn = self.most_bytes > FIRST_WINDOW_BYTES || self.limit_bytes.is_some();
-        if self.round == Round::Idle && busy && may_learn {
-            self.round = Round::PingDue;
+        if self.round == WindowRound::Idle && busy && may_learn {
+            self.round = WindowRound::PingDue;
         }
     }
 
     /// The nonce of a ping that begins a round.
     pub(crate) fn poll_ping(&mut self, now: Instant) -> Option<u64> {
-        if self.round != Round::PingDue {
+        if self.round != WindowRound::PingDue {
             return None;
         }
-        self.round = Round::UnderWay { since: now };
+        self.round = WindowRound::UnderWay { since: now };
         self.arrived_bytes = 0;
         self.rounds += 1;
         Some(self.rounds | NONCE_BIT)
@@ -190,20 +192,20 @@ impl Window {
 
     /// A round trip has passed if the pong is ours.
     pub(crate) fn handle_pong(&mut self, now: Instant, nonce: u64) {
-        let Round::UnderWay { since } = self.round else { return };
+        let WindowRound::UnderWay { since } = self.round else { return };
         if nonce & NONCE_BIT == 0 {
             // Only the newest ping is answered: a later one, which asked whether the peer lives, took this one's place.
-            (self.round, self.arrived_bytes) = (Round::Idle, 0);
+            (self.round, self.arrived_bytes) = (WindowRound::Idle, 0);
         }
         if nonce != self.rounds | NONCE_BIT {
             return;
         }
-        self.round = Round::Idle;
+        self.round = WindowRound::Idle;
         let arrived_bytes = std::mem::take(&mut self.arrived_bytes);
         let round_trip = now.saturating_duration_since(since);
-        let size_bytes = match self.look.take() {
+        let size_bytes = match self.rtt_probe.take() {
             _ if self.gaps.is_some() => self.stay_open(now, arrived_bytes, round_trip),
-            Some(look) => self.go_on_looking(now, look, round_trip),
+            Some(rtt_probe) => self.go_on_looking(now, rtt_probe, round_trip),
             None => self.adapt(now, arrived_bytes, round_trip),
         };
         if self.ahead != SentAhead::All {
@@ -213,10 +215,10 @@ impl Window {
 
     /// The window while data waits for retransmissions.
     fn stay_open(&mut self, now: Instant, arrived_bytes: u64, round_trip: Duration) -> u64 {
-        let path = self.path.get_or_insert_with(|| Path::new(round_trip, now));
+        let path = self.path.get_or_insert_with(|| PathModel::new(round_trip, now));
         path.shortest = path.shortest.min(round_trip);
         (path.seen, path.crowded_rounds) = (now, 0);
-        let filling = Path::share(arrived_bytes, path.shortest, round_trip);
+        let filling = PathModel::share(arrived_bytes, path.shortest, round_trip);
         // The largest measurement counts, since delayed rounds measure too little; it fades, since the path may have changed.
         let most = self.gaps.map_or(0, |most| most - most / 16).max(filling);
         self.gaps = Some(most);
@@ -226,30 +228,32 @@ impl Window {
     fn adapt(&mut self, now: Instant, arrived_bytes: u64, round_trip: Duration) -> u64 {
         // A window that fills the path already must not double.
         let quiet_rounds = if self.ahead == SentAhead::Found { NEVER_FULL } else { 0 };
-        let path = self.path.get_or_insert_with(|| Path { quiet_rounds, ..Path::new(round_trip, now) });
+        let path =
+            self.path.get_or_insert_with(|| PathModel { quiet_rounds, ..PathModel::new(round_trip, now) });
         let size_bytes = path.after(now, self.size_bytes, arrived_bytes, round_trip);
         if !path.is_in_doubt(now) {
             return size_bytes;
         }
         let after =
-            size_bytes.min(Path::share(arrived_bytes, path.shortest + path.allowed() / 2, round_trip));
-        self.look = Some(Look { rounds_left: LOOK_ROUNDS, shortest: round_trip, size_bytes: after });
+            size_bytes.min(PathModel::share(arrived_bytes, path.shortest + path.allowed() / 2, round_trip));
+        self.rtt_probe =
+            Some(RttProbe { rounds_left: RTT_PROBE_ROUNDS, shortest: round_trip, size_bytes: after });
         // What waits leaves while an eighth less is under way than fills the path.
-        let filling = size_bytes.min(Path::share(arrived_bytes, path.shortest, round_trip));
+        let filling = size_bytes.min(PathModel::share(arrived_bytes, path.shortest, round_trip));
         filling - filling / 8
     }
 
-    fn go_on_looking(&mut self, now: Instant, look: Look, round_trip: Duration) -> u64 {
-        let shortest = look.shortest.min(round_trip);
-        let rounds_left = look.rounds_left - 1;
+    fn go_on_looking(&mut self, now: Instant, rtt_probe: RttProbe, round_trip: Duration) -> u64 {
+        let shortest = rtt_probe.shortest.min(round_trip);
+        let rounds_left = rtt_probe.rounds_left - 1;
         if rounds_left > 0 {
-            self.look = Some(Look { rounds_left, shortest, ..look });
+            self.rtt_probe = Some(RttProbe { rounds_left, shortest, ..rtt_probe });
             return self.size_bytes;
         }
         let is_the_same = self.path.is_some_and(|path| shortest <= path.shortest + path.allowed());
         let quiet_rounds = if is_the_same { 0 } else { NEVER_FULL };
-        self.path = Some(Path { quiet_rounds, ..Path::new(shortest, now) });
-        look.size_bytes
+        self.path = Some(PathModel { quiet_rounds, ..PathModel::new(shortest, now) });
+        rtt_probe.size_bytes
     }
 }
 
@@ -277,7 +281,7 @@ mod tests {
 
     /// A window and the time.
     struct Run {
-        window: Window,
+        window: AdaptiveWindow,
         now: Instant,
         /// Bytes under way when the last round began: a smaller window is felt one round later.
         under_way_bytes: u64,
@@ -285,7 +289,7 @@ mod tests {
 
     #[expect(clippy::disallowed_methods, reason = "where virtual time begins does not matter")]
     fn start(most_bytes: u64) -> Run {
-        let window = Window::new(most_bytes, SentAhead::Found);
+        let window = AdaptiveWindow::new(most_bytes, SentAhead::Found);
         Run { under_way_bytes: window.size_bytes(), window, now: Instant::now() }
     }
 
@@ -408,23 +412,27 @@ mod tests {
 
     #[test]
     fn a_path_that_is_known_is_filled_from_the_start() {
-        let window = Window::new(1 << 30, SentAhead::Known(20 * MIB));
+        let window = AdaptiveWindow::new(1 << 30, SentAhead::Known(20 * MIB));
         let mut run = Run { under_way_bytes: window.size_bytes(), ..start(1 << 30) };
         run.window = window;
         let found = run.rounds(Way::holding(20 * MIB), 30);
         assert!(found.iter().all(|&(size, waited)| (20..=24).contains(&size) && waited <= 33), "{found:?}");
         assert_eq!(
-            Window::new(1 << 30, SentAhead::Known(7)).size_bytes(),
+            AdaptiveWindow::new(1 << 30, SentAhead::Known(7)).size_bytes(),
             FIRST_WINDOW_BYTES,
             "it knew little"
         );
-        assert_eq!(Window::new(MIB, SentAhead::Known(1 << 40)).size_bytes(), MIB, "no more than is reserved");
+        assert_eq!(
+            AdaptiveWindow::new(MIB, SentAhead::Known(1 << 40)).size_bytes(),
+            MIB,
+            "no more than is reserved"
+        );
     }
 
     /// Whatever waits: what follows a gap does, too, and a window that is smaller than that stands still.
     #[test]
     fn where_the_sender_keeps_queues_short_all_of_it_is_used() {
-        let window = Window::new(80 * MIB, SentAhead::All);
+        let window = AdaptiveWindow::new(80 * MIB, SentAhead::All);
         let mut run = Run { under_way_bytes: window.size_bytes(), ..start(80 * MIB) };
         run.window = window;
         let crowded = Way { others: Duration::from_millis(100), ..Way::holding(20 * MIB) };
@@ -455,10 +463,10 @@ mod tests {
 
     #[test]
     fn a_small_reservation_is_the_window() {
-        let mut window = Window::new(1000, SentAhead::Found);
+        let mut window = AdaptiveWindow::new(1000, SentAhead::Found);
         assert_eq!(window.size_bytes(), 1000);
         window.handle_arrived(1 << 40);
-        assert_eq!(window.round, Round::Idle, "nothing is to be learnt");
+        assert_eq!(window.round, WindowRound::Idle, "nothing is to be learnt");
     }
 
     #[test]

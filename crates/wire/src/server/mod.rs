@@ -19,7 +19,7 @@ use crate::limits::{
     BATCH, HANDSHAKE_TIMEOUT, HIGHEST_VERSION, LOWEST_VERSION, MAX_BODY_BYTES, MAX_FIRST_FRAME_BYTES,
     MAX_FRAME_BYTES, MAX_ITEM_BULK_BYTES, MAX_NAME_BYTES, MAX_OPERATIONS, MAX_QUEUED_CONTROL,
 };
-use crate::server::outbox::Outbox;
+use crate::server::outbox::ServerOutbox;
 use crate::{Frame, Hello, ItemHead, Machine, Message, Numbered, OpId, Request, Welcome};
 
 /// Bulk bytes with their checksum, shared and immutable. Made outside the lock that a server may sit behind, and once
@@ -113,7 +113,7 @@ pub enum ServerEvent {
 }
 
 #[derive(Debug)]
-enum State {
+enum ServerPhase {
     AwaitingHello { until: Instant },
     Deciding { version: u16 },
     Open,
@@ -122,7 +122,7 @@ enum State {
 
 /// An operation from its request until its last frame was sent.
 #[derive(Debug)]
-struct Op {
+struct ServerOp {
     urgency: Urgency,
     next_item: u32,
     /// The application has said `done`; items may still be queued.
@@ -138,12 +138,12 @@ struct Op {
 /// each operation, and [`close`](Machine::close). An operation ends on the wire exactly once.
 #[derive(Debug)]
 pub struct Server {
-    state: State,
+    state: ServerPhase,
     config: ServerConfig,
     last_op: u32,
-    ops: Numbered<Op>,
+    ops: Numbered<ServerOp>,
     deadlines: Deadlines,
-    outbox: Outbox,
+    outbox: ServerOutbox,
     events: VecDeque<ServerEvent>,
     liveness: Liveness,
 }
@@ -157,12 +157,12 @@ impl Server {
         within(config.program.len(), MAX_NAME_BYTES, "the program's name")?;
         check_capabilities(&config.capabilities)?;
         Ok(Self {
-            state: State::AwaitingHello { until: now + HANDSHAKE_TIMEOUT },
+            state: ServerPhase::AwaitingHello { until: now + HANDSHAKE_TIMEOUT },
             config,
             last_op: 0,
             ops: Numbered::default(),
             deadlines: Deadlines::default(),
-            outbox: Outbox::default(),
+            outbox: ServerOutbox::default(),
             events: VecDeque::new(),
             liveness: Liveness::new(now),
         })
@@ -170,8 +170,8 @@ impl Server {
 
     /// Lets the client in that said [hello](ServerEvent::Hello).
     pub fn accept(&mut self) {
-        if let State::Deciding { version } = self.state {
-            self.state = State::Open;
+        if let ServerPhase::Deciding { version } = self.state {
+            self.state = ServerPhase::Open;
             self.outbox.push_control(Frame::Welcome(Welcome {
                 version,
                 capabilities: self.config.capabilities.clone(),
@@ -183,7 +183,7 @@ impl Server {
 
     /// Turns the client away, saying why.
     pub fn refuse(&mut self, error: Error) {
-        if matches!(self.state, State::AwaitingHello { .. } | State::Deciding { .. }) {
+        if matches!(self.state, ServerPhase::AwaitingHello { .. } | ServerPhase::Deciding { .. }) {
             self.end(error.clone());
             self.outbox.push_control(Frame::Refused { error });
         }
@@ -282,14 +282,14 @@ impl Server {
         self.config.most_operations.clamp(1, MAX_OPERATIONS)
     }
 
-    fn forget(&mut self, op: OpId) -> Option<Op> {
+    fn forget(&mut self, op: OpId) -> Option<ServerOp> {
         let state = self.ops.remove(op)?;
         self.deadlines.replace(op, state.urgency.deadline, None);
         Some(state)
     }
 
     fn drop_op(&mut self, op: OpId, error: Error) {
-        if let Some(Op { urgency, whole: Some(age), .. }) = self.forget(op) {
+        if let Some(ServerOp { urgency, whole: Some(age), .. }) = self.forget(op) {
             self.outbox.withdraw(urgency.priority, age);
         }
         self.outbox.drop_line(op);
@@ -306,10 +306,10 @@ impl Server {
     }
 
     fn end(&mut self, error: Error) {
-        if matches!(self.state, State::Closed) {
+        if matches!(self.state, ServerPhase::Closed) {
             return;
         }
-        self.state = State::Closed;
+        self.state = ServerPhase::Closed;
         self.ops = Numbered::default();
         self.deadlines.clear();
         self.outbox.clear();
@@ -318,20 +318,20 @@ impl Server {
 
     fn handle(&mut self, now: Instant, frame: Frame) -> Result<()> {
         match (&self.state, frame) {
-            (State::Closed, _) => Ok(()),
+            (ServerPhase::Closed, _) => Ok(()),
             (_, Frame::Close { error }) => {
                 self.end(error.context("closed by the client"));
                 Ok(())
             }
-            (State::AwaitingHello { .. }, Frame::Hello(hello)) => {
+            (ServerPhase::AwaitingHello { .. }, Frame::Hello(hello)) => {
                 self.handle_hello(hello);
                 Ok(())
             }
-            (State::AwaitingHello { .. }, other) => Err(unexpected("hello", &other)),
-            (State::Deciding { .. }, _) => {
+            (ServerPhase::AwaitingHello { .. }, other) => Err(unexpected("hello", &other)),
+            (ServerPhase::Deciding { .. }, _) => {
                 Err(Error::internal("a frame was read before the client was let in"))
             }
-            (State::Open, frame) => self.handle_open(now, frame),
+            (ServerPhase::Open, frame) => self.handle_open(now, frame),
         }
     }
 
@@ -351,7 +351,7 @@ impl Server {
         if hello.capabilities.iter().any(|name| name == BATCH) {
             self.outbox.batch();
         }
-        self.state = State::Deciding { version };
+        self.state = ServerPhase::Deciding { version };
         self.events.push_back(ServerEvent::Hello(hello));
     }
 
@@ -410,7 +410,7 @@ impl Server {
             return Ok(());
         }
         self.deadlines.replace(op, None, urgency.deadline);
-        self.ops.insert(op, Op { urgency, next_item: 0, ended: false, whole: None });
+        self.ops.insert(op, ServerOp { urgency, next_item: 0, ended: false, whole: None });
         self.events.push_back(ServerEvent::Request { op, name, parameters, urgency });
         Ok(())
     }
@@ -448,13 +448,13 @@ impl Machine for Server {
     fn handle_timeout(&mut self, now: Instant) {
         let listening = self.wants_frames();
         match self.state {
-            State::AwaitingHello { until } if now >= until => {
+            ServerPhase::AwaitingHello { until } if now >= until => {
                 return self.close(Error::new(
                     ErrorKind::TimedOut,
                     format!("expected a hello within {} s, found none", HANDSHAKE_TIMEOUT.as_secs()),
                 ));
             }
-            State::Closed => return,
+            ServerPhase::Closed => return,
             _ => {}
         }
         if let Err(error) = self.liveness.handle_timeout(now, listening, false) {
@@ -475,7 +475,7 @@ impl Machine for Server {
     }
 
     fn close(&mut self, error: Error) {
-        if !matches!(self.state, State::Closed) {
+        if !matches!(self.state, ServerPhase::Closed) {
             self.end(error.clone());
             self.outbox.push_control(Frame::Close { error });
         }
@@ -486,7 +486,7 @@ impl Machine for Server {
     }
 
     fn poll_transmit(&mut self, _now: Instant) -> Option<Message> {
-        if matches!(self.state, State::Open)
+        if matches!(self.state, ServerPhase::Open)
             && let Some(frame) = self.liveness.poll_transmit()
         {
             return Some(frame.encode());
@@ -504,9 +504,9 @@ impl Machine for Server {
 
     fn poll_timeout(&self) -> Option<Instant> {
         let hello = match self.state {
-            State::Closed => return None,
-            State::AwaitingHello { until } => Some(until),
-            State::Deciding { .. } | State::Open => None,
+            ServerPhase::Closed => return None,
+            ServerPhase::AwaitingHello { until } => Some(until),
+            ServerPhase::Deciding { .. } | ServerPhase::Open => None,
         };
         [hello, self.deadlines.next(), Some(self.liveness.poll_timeout(false))].into_iter().flatten().min()
     }
@@ -514,17 +514,17 @@ impl Machine for Server {
     fn wants_frames(&self) -> bool {
         self.events.is_empty()
             && self.outbox.control_frames() < MAX_QUEUED_CONTROL
-            && !matches!(self.state, State::Deciding { .. } | State::Closed)
+            && !matches!(self.state, ServerPhase::Deciding { .. } | ServerPhase::Closed)
     }
 
     fn frame_limit_bytes(&self) -> usize {
         match self.state {
-            State::AwaitingHello { .. } => MAX_FIRST_FRAME_BYTES,
+            ServerPhase::AwaitingHello { .. } => MAX_FIRST_FRAME_BYTES,
             _ => MAX_FRAME_BYTES,
         }
     }
 
     fn is_finished(&self) -> bool {
-        matches!(self.state, State::Closed) && self.outbox.control_frames() == 0
+        matches!(self.state, ServerPhase::Closed) && self.outbox.control_frames() == 0
     }
 }

@@ -17,97 +17,97 @@ use crate::limits::{
     HIGHEST_TIER, MAX_ANSWERS_BYTES, MAX_BATCH_OPERATIONS, MAX_CHUNK_BYTES, MAX_QUEUED_ITEMS,
     MAX_SMALL_BODY_BYTES, MAX_SMALL_BULK_BYTES, QUEUE_BYTES, QUEUE_BYTES_PER_TIER,
 };
-use crate::server::whole::{Rank, WholeAnswers};
+use crate::server::whole::{AnswerRank, WholeAnswers};
 use crate::{Chunk, Frame, ItemHead, OpId};
 
 #[derive(Debug)]
-struct Entry {
+struct OutboxEntry {
     age: u64,
-    what: What,
+    content: EntryContent,
     /// The operation ends with it.
     last: bool,
 }
 
 #[derive(Debug)]
-enum What {
+enum EntryContent {
     /// `head` until it was sent, then what is left of the bulk.
     Item { item: u32, head: Option<ItemHead>, offset: u64, bulk: Bytes },
     /// `whole`: nothing was sent before, and nothing comes after it.
     Done { whole: bool },
 }
 
-impl Entry {
+impl OutboxEntry {
     fn needs_credit(&self) -> bool {
         self.bulk_bytes() > 0
     }
 
     fn bulk_bytes(&self) -> usize {
-        match &self.what {
-            What::Item { bulk, .. } => bulk.len(),
-            What::Done { .. } => 0,
+        match &self.content {
+            EntryContent::Item { bulk, .. } => bulk.len(),
+            EntryContent::Done { .. } => 0,
         }
     }
 
     fn size_bytes(&self) -> usize {
-        match &self.what {
-            What::Item { head, bulk, .. } => bulk.len() + head.as_ref().map_or(0, |h| h.body.len()),
-            What::Done { .. } => 0,
+        match &self.content {
+            EntryContent::Item { head, bulk, .. } => bulk.len() + head.as_ref().map_or(0, |h| h.body.len()),
+            EntryContent::Done { .. } => 0,
         }
     }
 }
 
-impl Entry {
+impl OutboxEntry {
     /// How much of a batch it takes; `None` when it has to travel by itself, because it is large or not the whole answer.
     fn small_bytes(&self, credit_bytes: u64) -> Option<usize> {
-        match &self.what {
-            What::Done { whole } => whole.then_some(0),
-            What::Item { item: 0, head: Some(head), bulk, .. } if self.last => {
+        match &self.content {
+            EntryContent::Done { whole } => whole.then_some(0),
+            EntryContent::Item { item: 0, head: Some(head), bulk, .. } if self.last => {
                 let small = head.body.len() <= MAX_SMALL_BODY_BYTES
                     && bulk.len() <= MAX_SMALL_BULK_BYTES
                     && bulk.len() as u64 <= credit_bytes;
                 small.then(|| head.body.len() + bulk.len())
             }
-            What::Item { .. } => None,
+            EntryContent::Item { .. } => None,
         }
     }
 }
 
 /// Entries queued for one operation; most operations have one entry.
 #[derive(Debug)]
-struct Line {
+struct OperationLine {
     priority: Priority,
-    front: Entry,
-    rest: VecDeque<Entry>,
+    front: OutboxEntry,
+    rest: VecDeque<OutboxEntry>,
 }
 
-impl Line {
-    fn entries(&self) -> impl Iterator<Item = &Entry> {
+impl OperationLine {
+    fn entries(&self) -> impl Iterator<Item = &OutboxEntry> {
         std::iter::once(&self.front).chain(&self.rest)
     }
 
-    fn back_mut(&mut self) -> &mut Entry {
+    fn back_mut(&mut self) -> &mut OutboxEntry {
         self.rest.back_mut().unwrap_or(&mut self.front)
     }
 }
 
 /// Entry that goes next: the front of a line, or a whole small answer.
-enum Next {
+enum NextEntry {
     Line(OpId),
     Whole { bulky: bool },
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Outbox {
+pub(crate) struct ServerOutbox {
     control: VecDeque<Frame>,
     /// Small answers without bulk, which can go now.
     whole_free: WholeAnswers,
     /// Small answers whose bulk needs credit.
     whole_bulky: WholeAnswers,
-    lines: BTreeMap<OpId, Line>,
+    lines: BTreeMap<OpId, OperationLine>,
     /// Lines whose first entry can go now.
-    free: BTreeMap<Rank, OpId>,
+    free: BTreeMap<AnswerRank, OpId>,
     /// Lines whose first entry needs credit.
-    bulky: BTreeMap<Rank, OpId>,
+    bulky: BTreeMap<AnswerRank, OpId>,
     next_age: u64,
     credit_bytes: u64,
     queued_bytes: usize,
@@ -118,7 +118,7 @@ pub(crate) struct Outbox {
     batches: bool,
 }
 
-impl Outbox {
+impl ServerOutbox {
     pub(crate) fn push_control(&mut self, frame: Frame) {
         self.control.push_back(frame);
     }
@@ -137,7 +137,7 @@ impl Outbox {
 
     pub(crate) fn push_item(&mut self, priority: Priority, head: ItemHead, bulk: Bytes) {
         let (op, item) = (head.op, head.item);
-        self.push(op, priority, What::Item { item, head: Some(head), offset: 0, bulk });
+        self.push(op, priority, EntryContent::Item { item, head: Some(head), offset: 0, bulk });
     }
 
     /// Queues a whole answer, if it is small and the client can read batches: gives its age, by which it can be
@@ -177,8 +177,8 @@ impl Outbox {
             return;
         };
         let head = ItemHead { op, item, body, bulk_bytes: bulk.len() as u64, bulk_crc32c };
-        let what = What::Item { item, head: Some(head), offset: 0, bulk };
-        self.enter(op, priority, Entry { age, what, last: true });
+        let content = EntryContent::Item { item, head: Some(head), offset: 0, bulk };
+        self.enter(op, priority, OutboxEntry { age, content, last: true });
     }
 
     fn discount(&mut self, answer: &Answer) {
@@ -190,24 +190,24 @@ impl Outbox {
     pub(crate) fn push_done(&mut self, op: OpId, priority: Priority, items: u32) {
         match self.lines.get_mut(&op) {
             Some(line) => line.back_mut().last = true,
-            None => self.push(op, priority, What::Done { whole: items == 0 }),
+            None => self.push(op, priority, EntryContent::Done { whole: items == 0 }),
         }
     }
 
-    fn push(&mut self, op: OpId, priority: Priority, what: What) {
-        let entry = Entry { age: self.next_age, what, last: false };
+    fn push(&mut self, op: OpId, priority: Priority, content: EntryContent) {
+        let entry = OutboxEntry { age: self.next_age, content, last: false };
         self.next_age += 1;
         self.enter(op, priority, entry);
     }
 
-    fn enter(&mut self, op: OpId, priority: Priority, entry: Entry) {
+    fn enter(&mut self, op: OpId, priority: Priority, entry: OutboxEntry) {
         self.queued_bytes += entry.size_bytes();
         self.queued_items += 1;
         match self.lines.get_mut(&op) {
             Some(line) => line.rest.push_back(entry),
             None => {
                 self.list(op, priority, &entry);
-                self.lines.insert(op, Line { priority, front: entry, rest: VecDeque::new() });
+                self.lines.insert(op, OperationLine { priority, front: entry, rest: VecDeque::new() });
             }
         }
     }
@@ -240,7 +240,7 @@ impl Outbox {
     pub(crate) fn drop_line(&mut self, op: OpId) {
         if let Some(line) = self.lines.remove(&op) {
             self.unlist(&line);
-            self.queued_bytes -= line.entries().map(Entry::size_bytes).sum::<usize>();
+            self.queued_bytes -= line.entries().map(OutboxEntry::size_bytes).sum::<usize>();
             self.queued_items -= line.entries().count();
         }
         self.current = self.current.filter(|current| *current != op);
@@ -263,8 +263,8 @@ impl Outbox {
             }
         }
         let op = match self.next()? {
-            Next::Line(op) => op,
-            Next::Whole { bulky } => self.set_apart(bulky)?,
+            NextEntry::Line(op) => op,
+            NextEntry::Whole { bulky } => self.set_apart(bulky)?,
         };
         let line = self.lines.remove(&op)?;
         self.unlist(&line);
@@ -288,10 +288,10 @@ impl Outbox {
     }
 
     /// How much of a batch it takes; `None` when it has to travel by itself.
-    fn small_bytes(&self, next: &Next) -> Option<usize> {
+    fn small_bytes(&self, next: &NextEntry) -> Option<usize> {
         match next {
-            Next::Line(op) => self.lines.get(op)?.front.small_bytes(self.credit_bytes),
-            Next::Whole { bulky } => {
+            NextEntry::Line(op) => self.lines.get(op)?.front.small_bytes(self.credit_bytes),
+            NextEntry::Whole { bulky } => {
                 let (_, answer) = self.whole(*bulky).first()?;
                 let item = answer.item.as_ref()?;
                 (item.bulk.len() as u64 <= self.credit_bytes).then(|| item.size_bytes())
@@ -299,10 +299,10 @@ impl Outbox {
         }
     }
 
-    fn take_small(&mut self, next: Next) -> Option<Answer> {
+    fn take_small(&mut self, next: NextEntry) -> Option<Answer> {
         let op = match next {
-            Next::Line(op) => op,
-            Next::Whole { bulky } => {
+            NextEntry::Line(op) => op,
+            NextEntry::Whole { bulky } => {
                 let answer = self.whole_mut(bulky).pop()?;
                 self.discount(&answer);
                 self.credit_bytes -= answer.item.as_ref().map_or(0, |item| item.bulk.len() as u64);
@@ -333,35 +333,36 @@ impl Outbox {
     }
 
     /// Takes a small front off a line that is not listed.
-    fn take_whole(&mut self, op: OpId, line: Line) -> Answer {
-        let Line { priority, front, rest } = line;
+    fn take_whole(&mut self, op: OpId, line: OperationLine) -> Answer {
+        let OperationLine { priority, front, rest } = line;
         self.queued_bytes -= front.size_bytes();
         self.credit_bytes -= front.bulk_bytes() as u64;
         self.queued_items -= 1;
         self.go_on(op, priority, rest);
-        let done = front.last || matches!(front.what, What::Done { .. });
-        let item = match front.what {
-            What::Item { item, head: Some(head), bulk, .. } => {
+        let done = front.last || matches!(front.content, EntryContent::Done { .. });
+        let item = match front.content {
+            EntryContent::Item { item, head: Some(head), bulk, .. } => {
                 Some(WholeItem { item, body: head.body, bulk, bulk_crc32c: head.bulk_crc32c })
             }
-            What::Item { .. } | What::Done { .. } => None,
+            EntryContent::Item { .. } | EntryContent::Done { .. } => None,
         };
         Answer { op, item, done }
     }
 
     /// Moves the entry behind a front that has left to the front.
-    fn go_on(&mut self, op: OpId, priority: Priority, mut rest: VecDeque<Entry>) {
+    fn go_on(&mut self, op: OpId, priority: Priority, mut rest: VecDeque<OutboxEntry>) {
         if let Some(front) = rest.pop_front() {
             self.list(op, priority, &front);
-            self.lines.insert(op, Line { priority, front, rest });
+            self.lines.insert(op, OperationLine { priority, front, rest });
         }
     }
 
     /// The best one of those that can go now.
-    fn next(&self) -> Option<Next> {
-        let line =
-            |list: &BTreeMap<Rank, OpId>| list.first_key_value().map(|(&rank, &op)| (rank, Next::Line(op)));
-        let whole = |bulky| self.whole(bulky).first().map(|(rank, _)| (rank, Next::Whole { bulky }));
+    fn next(&self) -> Option<NextEntry> {
+        let line = |list: &BTreeMap<AnswerRank, OpId>| {
+            list.first_key_value().map(|(&rank, &op)| (rank, NextEntry::Line(op)))
+        };
+        let whole = |bulky| self.whole(bulky).first().map(|(rank, _)| (rank, NextEntry::Whole { bulky }));
         let free = [line(&self.free), whole(false)];
         let bulky = if self.credit_bytes > 0 { [line(&self.bulky), whole(true)] } else { [None, None] };
         let all = free.into_iter().chain(bulky).flatten();
@@ -369,11 +370,11 @@ impl Outbox {
     }
 
     /// Takes one frame off the front of a line that is not listed.
-    fn advance(&mut self, op: OpId, mut line: Line) -> Frame {
+    fn advance(&mut self, op: OpId, mut line: OperationLine) -> Frame {
         let front = &mut line.front;
-        let frame = match &mut front.what {
-            What::Done { .. } => Frame::Done { op },
-            What::Item { head, item, offset, bulk, .. } => match head.take() {
+        let frame = match &mut front.content {
+            EntryContent::Done { .. } => Frame::Done { op },
+            EntryContent::Item { head, item, offset, bulk, .. } => match head.take() {
                 Some(head) => {
                     self.queued_bytes -= head.body.len();
                     Frame::Item(head)
@@ -391,7 +392,7 @@ impl Outbox {
         };
         self.current = Some(op).filter(|_| front.needs_credit());
         if !front.needs_credit() && front.last {
-            front.what = What::Done { whole: false };
+            front.content = EntryContent::Done { whole: false };
             front.last = false;
         } else if !front.needs_credit() {
             self.queued_items -= 1;
@@ -403,12 +404,12 @@ impl Outbox {
         frame
     }
 
-    fn list(&mut self, op: OpId, priority: Priority, front: &Entry) {
+    fn list(&mut self, op: OpId, priority: Priority, front: &OutboxEntry) {
         let list = if front.needs_credit() { &mut self.bulky } else { &mut self.free };
         list.insert((Reverse(priority), front.age), op);
     }
 
-    fn unlist(&mut self, line: &Line) {
+    fn unlist(&mut self, line: &OperationLine) {
         let list = if line.front.needs_credit() { &mut self.bulky } else { &mut self.free };
         list.remove(&(Reverse(line.priority), line.front.age));
     }

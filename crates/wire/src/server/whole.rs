@@ -14,14 +14,14 @@ use crate::frames::batch::Answer;
 const MAX_EMPTY: usize = 64;
 
 /// Smaller is sooner; the second part is the age, which is unique.
-pub(crate) type Rank = (Reverse<Priority>, u64);
+pub(crate) type AnswerRank = (Reverse<Priority>, u64);
 
 #[derive(Debug, Default)]
-pub(crate) struct WholeAnswers(BTreeMap<Reverse<Priority>, Queue>);
+pub(crate) struct WholeAnswers(BTreeMap<Reverse<Priority>, AnswersByAge>);
 
 /// Those of one priority by age. The first is never empty.
 #[derive(Debug, Default)]
-struct Queue {
+struct AnswersByAge {
     places: VecDeque<(u64, Option<Answer>)>,
     empty: usize,
 }
@@ -33,7 +33,7 @@ impl WholeAnswers {
     }
 
     /// The answer that goes next, with its rank.
-    pub(crate) fn first(&self) -> Option<(Rank, &Answer)> {
+    pub(crate) fn first(&self) -> Option<(AnswerRank, &Answer)> {
         let (&priority, queue) = self.0.first_key_value()?;
         let (age, answer) = queue.places.front()?;
         Some(((priority, *age), answer.as_ref()?))
@@ -64,7 +64,7 @@ impl WholeAnswers {
     }
 }
 
-impl Queue {
+impl AnswersByAge {
     fn close_up(&mut self) {
         while let Some((_, None)) = self.places.front() {
             self.places.pop_front();

@@ -1,21 +1,21 @@
 //! Which bytes of an item's bulk are there, and the checksum of all of them, in whatever order they come.
 //!
-//! Checksums of neighbouring stretches are combined, so that no byte is read twice: what comes in order costs what it always
+//! Checksums of neighbouring segments are combined, so that no byte is read twice: what comes in order costs what it always
 //! did, and each gap that closes costs one combination.
 
 use std::collections::BTreeMap;
 
-/// Stretches of an item's bulk that are there, with their checksums.
+/// Segments of an item's bulk that are there, with their checksums.
 #[derive(Debug, Default)]
-pub(super) struct Stretches {
+pub(super) struct ReceivedSegments {
     /// All before this byte is there.
     start_bytes: u64,
     start_crc32c: u32,
-    /// Stretches apart from the start, by their first byte: the end and the checksum of each. No two of them touch.
+    /// Segments apart from the start, by their first byte: the end and the checksum of each. No two of them touch.
     apart: BTreeMap<u64, (u64, u32)>,
 }
 
-impl Stretches {
+impl ReceivedSegments {
     /// Bytes from the start on that are there.
     pub(super) fn start_bytes(&self) -> u64 {
         self.start_bytes
@@ -26,7 +26,7 @@ impl Stretches {
         self.start_crc32c
     }
 
-    /// How many stretches lie apart.
+    /// How many segments lie apart.
     pub(super) fn apart(&self) -> usize {
         self.apart.len()
     }
@@ -50,15 +50,15 @@ impl Stretches {
             None => offset,
         };
         let (_, crc32c) = self.apart.get(&begin).copied().unwrap_or_default();
-        let mut stretch = (end, crc32c::crc32c_append(crc32c, bytes));
+        let mut segment = (end, crc32c::crc32c_append(crc32c, bytes));
         if let Some(next) = self.apart.remove(&end) {
-            stretch = (next.0, combine(stretch.1, end, next));
+            segment = (next.0, combine(segment.1, end, next));
         }
-        self.apart.insert(begin, stretch);
+        self.apart.insert(begin, segment);
         true
     }
 
-    /// Joins the stretch that now follows the start to it.
+    /// Joins the segment that now follows the start to it.
     fn close_up(&mut self) -> bool {
         if let Some(next) = self.apart.remove(&self.start_bytes) {
             self.start_crc32c = combine(self.start_crc32c, self.start_bytes, next);
@@ -95,7 +95,7 @@ mod tests {
                 at = end;
             }
             parts.sort_by_key(|(at, _)| (at + 1).wrapping_mul(seed | 1));
-            let mut there = Stretches::default();
+            let mut there = ReceivedSegments::default();
             let mut sum = 0;
             for (at, bytes) in parts {
                 prop_assert!(there.add(at, bytes));
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn what_overlaps_changes_nothing() {
-        let mut there = Stretches::default();
+        let mut there = ReceivedSegments::default();
         assert!(there.add(10, b"abcde") && there.add(0, b"xy"));
         for (at, bytes) in [(1, &b"z"[..]), (8, b"123"), (14, b"1"), (9, b"1234567"), (u64::MAX, b"1")] {
             assert!(!there.add(at, bytes), "{at}");
