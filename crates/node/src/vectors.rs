@@ -16,7 +16,7 @@ use client::remote_call::{CallProgress, CallRequest, ItemBody, Operand, ResultAr
 use client::servers::ServerState;
 use client::ssh::greeting::{DirectAddress, ErrorReport, Greeting, OpenRequest};
 use serde_json::{Value, json};
-use wire::frames::probe::{Arrival, Packet, Probe, Probed, Way};
+use wire::frames::probe::{Probe, ProbeArrival, ProbeDirection, ProbePacket, ProbeResult};
 use wire::ops::{BlockPlace, Describe, ReadBody, decode_json, encode_json};
 
 use crate::{describe, servers};
@@ -98,26 +98,34 @@ fn greetings() -> [(&'static str, Greeting); 3] {
 
 /// Returns vectors of packet trains, and of a server's report on its sending.
 fn of_paths() -> Result<Vec<(&'static str, Bytes, Option<Value>)>> {
-    let probe = |way, packets| Probe { way, train: 0x0102_0304_0506, packets };
-    let arrival = |number| Arrival {
+    let probe = |direction, packets| Probe { direction, train: 0x0102_0304_0506, packets };
+    let arrival = |number| ProbeArrival {
         number,
         size_bytes: 1200,
         sent_micros: 1_700_000_000_000_000,
         received_micros: 77,
     };
-    let arrived = Probed { sent: 0, arrivals: vec![arrival(0), arrival(2)] };
-    let packet = Packet { train: 0x0102_0304_0506, number: 512, sent_micros: 1_700_000_000_000_000 };
+    let arrived = ProbeResult { sent: 0, arrivals: vec![arrival(0), arrival(2)] };
+    let packet = ProbePacket { train: 0x0102_0304_0506, number: 512, sent_micros: 1_700_000_000_000_000 };
     let loss = json!({"value": 0.001, "low": 0.0005, "high": 0.002, "confidence": 0.5, "samples": 2, "age_secs": 3.5});
     let rate =
         json!({"value": 2e7, "low": 1e7, "high": 3e7, "confidence": 0.5, "samples": 2, "age_secs": 3.5});
     let way = json!({"protocol": "tcp", "controller": "cubic", "streams": 1, "bytes_per_sec": rate});
     let seen = json!({"capacity_bytes_per_sec": null, "loss": loss, "reordering": null, "mtu_bytes": null, "achieved": [way]});
     Ok(vec![
-        ("params.probe.down", probe(Way::Down, 17).encode(), Some(of_probe(&probe(Way::Down, 17)))),
-        ("params.probe.up", probe(Way::Up, 513).encode(), Some(of_probe(&probe(Way::Up, 513)))),
+        (
+            "params.probe.down",
+            probe(ProbeDirection::Down, 17).encode(),
+            Some(of_probe(&probe(ProbeDirection::Down, 17))),
+        ),
+        (
+            "params.probe.up",
+            probe(ProbeDirection::Up, 513).encode(),
+            Some(of_probe(&probe(ProbeDirection::Up, 513))),
+        ),
         (
             "body.probe.sent",
-            Probed { sent: 17, arrivals: Vec::new() }.encode(),
+            ProbeResult { sent: 17, arrivals: Vec::new() }.encode(),
             Some(json!({"sent": 17, "arrivals": []})),
         ),
         ("body.probe.arrived", arrived.encode(), Some(of_probed(&arrived))),
@@ -126,11 +134,11 @@ fn of_paths() -> Result<Vec<(&'static str, Bytes, Option<Value>)>> {
     ])
 }
 
-fn of_probe(Probe { way, train, packets }: &Probe) -> Value {
-    json!({"way": if *way == Way::Up { "up" } else { "down" }, "train": train, "packets": packets})
+fn of_probe(Probe { direction, train, packets }: &Probe) -> Value {
+    json!({"way": if *direction == ProbeDirection::Up { "up" } else { "down" }, "train": train, "packets": packets})
 }
 
-fn of_probed(probed: &Probed) -> Value {
+fn of_probed(probed: &ProbeResult) -> Value {
     let arrivals = probed.arrivals.iter().map(|arrival| {
         json!({"number": arrival.number, "size": arrival.size_bytes,
                "sent_micros": arrival.sent_micros, "received_micros": arrival.received_micros})
@@ -138,7 +146,7 @@ fn of_probed(probed: &Probed) -> Value {
     json!({"sent": probed.sent, "arrivals": arrivals.collect::<Vec<_>>()})
 }
 
-fn of_packet(Packet { train, number, sent_micros }: Packet) -> Value {
+fn of_packet(ProbePacket { train, number, sent_micros }: ProbePacket) -> Value {
     json!({"train": train, "number": number, "sent_micros": sent_micros})
 }
 
@@ -259,10 +267,10 @@ fn meaning(name: &str, bytes: Bytes) -> Result<Value> {
             again(serde_json::to_value(decode_json::<ItemBody<Value>>(&bytes, "an answer")?))
         }
         ["params", "probe", ..] => Ok(of_probe(&Probe::decode(bytes)?)),
-        ["body", "probe", ..] => Ok(of_probed(&Probed::decode(bytes)?)),
+        ["body", "probe", ..] => Ok(of_probed(&ProbeResult::decode(bytes)?)),
         ["packet", "train"] => {
             let none = || Error::corrupt("expected a packet of a train");
-            Packet::read(&bytes).map(of_packet).ok_or_else(none)
+            ProbePacket::read(&bytes).map(of_packet).ok_or_else(none)
         }
         ["body", "path"] => again(serde_json::to_value(paths::read_told(&bytes)?)),
         ["line", "wish", ..] => again(serde_json::to_value(OpenRequest::read(&bytes)?)),

@@ -14,7 +14,7 @@ use link::quic::Prober;
 use link::{ClientHandle, Flow, OpStream};
 use plan::Direction;
 use plan::train::{PacketTrain, TRAINS, TrainArrival, next_length};
-use wire::frames::probe::{self, Probe, Probed, Way};
+use wire::frames::probe::{self, Probe, ProbeDirection, ProbeResult};
 use wire::ops;
 
 use super::Paths;
@@ -92,25 +92,25 @@ impl PathProbe<'_> {
         Ok(())
     }
 
-    async fn ask(&self, way: Way, train: u64, packets: u16) -> Result<OpStream> {
-        let parameters = Probe { way, train, packets }.encode();
+    async fn ask(&self, direction: ProbeDirection, train: u64, packets: u16) -> Result<OpStream> {
+        let parameters = Probe { direction, train, packets }.encode();
         self.handle.request(ops::PROBE, parameters, Urgency::of(Priority::NORMAL)).await
     }
 
     async fn down(&self, packets: u16) -> Result<PacketTrain> {
         let train = random_train()?;
         let listening = self.prober.listen(train)?;
-        let replies = self.ask(Way::Down, train, packets).await?;
-        let packets = Probed::decode(replies.with_bulk_up_to(0).only_item().await?.body)?.sent;
+        let replies = self.ask(ProbeDirection::Down, train, packets).await?;
+        let packets = ProbeResult::decode(replies.with_bulk_up_to(0).only_item().await?.body)?.sent;
         Ok(arrived(packets, &listening.arrived(packets, FIRST_PACKET_TIMEOUT).await))
     }
 
     async fn up(&self, packets: u16) -> Result<PacketTrain> {
         let train = random_train()?;
-        let mut replies = self.ask(Way::Up, train, packets).await?.with_bulk_up_to(0);
+        let mut replies = self.ask(ProbeDirection::Up, train, packets).await?.with_bulk_up_to(0);
         next_body(&mut replies).await?;
         let packets = self.prober.send(train, packets).await?;
-        let arrivals = Probed::decode(next_body(&mut replies).await?)?.arrivals;
+        let arrivals = ProbeResult::decode(next_body(&mut replies).await?)?.arrivals;
         Ok(arrived(packets, &arrivals))
     }
 }
@@ -126,8 +126,8 @@ fn random_train() -> Result<u64> {
 
 /// Describes a train of `packets` packets, of which these arrived.
 #[must_use]
-pub fn arrived(packets: u16, arrivals: &[probe::Arrival]) -> PacketTrain {
-    let arrival = |arrival: &probe::Arrival| TrainArrival {
+pub fn arrived(packets: u16, arrivals: &[probe::ProbeArrival]) -> PacketTrain {
+    let arrival = |arrival: &probe::ProbeArrival| TrainArrival {
         number: arrival.number,
         size_bytes: arrival.size_bytes,
         sent: Duration::from_micros(arrival.sent_micros),

@@ -15,7 +15,7 @@ use quinn::udp::Transmit;
 use quinn::{AsyncUdpSocket, Connection};
 use tokio::sync::Notify;
 use tokio::time::timeout;
-use wire::frames::probe::{Arrival, HEADER_BYTES, MAX_PACKETS, Packet};
+use wire::frames::probe::{HEADER_BYTES, MAX_PACKETS, ProbeArrival, ProbePacket};
 use wire::{Error, ErrorKind, Result};
 
 use super::socket::{MAX_BATCH_BYTES, PacedSocket};
@@ -87,7 +87,7 @@ impl Prober {
             let mut contents = Vec::with_capacity(most * size);
             for number in batch {
                 let sent_micros = self.socket.arrivals.clock.micros();
-                contents.extend_from_slice(&Packet { train, number, sent_micros }.header());
+                contents.extend_from_slice(&ProbePacket { train, number, sent_micros }.header());
                 contents.resize(contents.len() - HEADER_BYTES + size, 0);
             }
             let transmit = Transmit {
@@ -137,7 +137,7 @@ impl TrainListener {
     ///
     /// # Cancel safety
     /// Safe: what has arrived stays.
-    pub async fn arrived(&self, expected: u16, first_within: Duration) -> Vec<Arrival> {
+    pub async fn arrived(&self, expected: u16, first_within: Duration) -> Vec<ProbeArrival> {
         let waiting = async {
             let mut silence = first_within;
             while self.of.count() < usize::from(expected) {
@@ -163,7 +163,7 @@ impl Drop for TrainListener {
 struct ExpectedTrain {
     train: u64,
     from: SocketAddr,
-    packets: Mutex<Vec<Arrival>>,
+    packets: Mutex<Vec<ProbeArrival>>,
     changed: Notify,
 }
 
@@ -207,7 +207,9 @@ impl Arrivals {
 
     /// A datagram that is not QUIC's was read; false where nobody listens for it.
     pub(super) fn note(&self, datagram: &[u8], from: SocketAddr, received_micros: u64) -> bool {
-        let Some(Packet { train, number, sent_micros }) = Packet::read(datagram) else { return false };
+        let Some(ProbePacket { train, number, sent_micros }) = ProbePacket::read(datagram) else {
+            return false;
+        };
         let trains = self.trains();
         let Some(of) = trains.iter().find(|of| of.train == train && of.from == from) else { return false };
         let size_bytes = u16::try_from(datagram.len()).unwrap_or(u16::MAX);
@@ -216,7 +218,7 @@ impl Arrivals {
         let is_new =
             packets.len() < usize::from(MAX_PACKETS) && packets.iter().all(|known| known.number != number);
         if is_new {
-            packets.push(Arrival { number, size_bytes, sent_micros, received_micros });
+            packets.push(ProbeArrival { number, size_bytes, sent_micros, received_micros });
             of.changed.notify_one();
         }
         is_new
@@ -256,7 +258,7 @@ mod tests {
     fn only_what_is_listened_for_counts_and_only_once() {
         let arrivals = Arrivals::default();
         let of = arrivals.listen(7, address(1)).unwrap();
-        let packet = |train, number| Packet { train, number, sent_micros: 5 }.header();
+        let packet = |train, number| ProbePacket { train, number, sent_micros: 5 }.header();
         for (header, from, counts) in [
             (packet(7, 0), address(1), true),
             (packet(7, 0), address(1), false),

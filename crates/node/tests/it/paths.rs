@@ -16,7 +16,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
-use wire::frames::probe::{Probe, Probed, Way};
+use wire::frames::probe::{Probe, ProbeDirection, ProbeResult};
 
 use crate::common::{Served, context, read};
 
@@ -245,7 +245,7 @@ async fn thin_path(server: &Url) -> (String, JoinSet<()>) {
 struct ProbeRequest(Bytes);
 
 impl RemoteOperation for ProbeRequest {
-    type Response = Probed;
+    type Response = ProbeResult;
 
     fn name(&self) -> &str {
         wire::ops::PROBE
@@ -255,8 +255,8 @@ impl RemoteOperation for ProbeRequest {
         Ok(self.0.clone())
     }
 
-    async fn answer(&self, replies: OpStream) -> Result<Probed> {
-        Probed::decode(replies.only_item().await?.body)
+    async fn answer(&self, replies: OpStream) -> Result<ProbeResult> {
+        ProbeResult::decode(replies.only_item().await?.body)
     }
 }
 
@@ -268,7 +268,7 @@ async fn trains_are_sent_beside_quic_only_and_of_bounded_length() {
         let dialer = Dialer::new(Endpoint::of(served.url(), 1 << 20).unwrap().by(reach));
         dialer.ask(ProbeRequest(parameters), Urgency::of(Priority::NORMAL)).await
     };
-    let probe = Probe { way: Way::Down, train: 7, packets: 17 };
+    let probe = Probe { direction: ProbeDirection::Down, train: 7, packets: 17 };
     let by_tcp = ask(Protocol::Tcp, probe.encode()).await.unwrap_err();
     assert_eq!(by_tcp.kind(), ErrorKind::Unsupported, "{by_tcp}");
     for odd in [Probe { packets: u16::MAX, ..probe }.encode(), Bytes::from_static(b"odd")] {
@@ -277,7 +277,7 @@ async fn trains_are_sent_beside_quic_only_and_of_bounded_length() {
     let sent = ask(Protocol::Quic, probe.encode()).await.unwrap();
     assert_eq!(
         sent,
-        Probed { sent: 17, arrivals: Vec::new() },
+        ProbeResult { sent: 17, arrivals: Vec::new() },
         "whoever does not listen hears nothing of them"
     );
 }

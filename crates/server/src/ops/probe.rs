@@ -6,7 +6,7 @@ use bytes::Bytes;
 use client::paths::probe::arrived;
 use link::quic::TRAIN_WITHIN;
 use plan::Direction;
-use wire::frames::probe::{Probe, Probed, Way};
+use wire::frames::probe::{Probe, ProbeDirection, ProbeResult};
 use wire::ops;
 
 use super::{BeginOutcome, Handler, OperationCall};
@@ -31,25 +31,25 @@ impl Handler for ProbeHandler {
         let found = flow.and_then(|flow| flow.prober().zip(flow.peer()));
         let none = "expected a QUIC connection, which packet trains need, found another one";
         let (prober, peer) = found.ok_or_else(|| Error::unsupported(none))?;
-        let Probe { way, train, packets } = asked;
+        let Probe { direction, train, packets } = asked;
         let paths = &call.node.paths;
         let _turn = paths.take_turn(peer.ip())?;
         paths.spend(peer.ip(), u64::from(packets) * u64::from(prober.packet_bytes())).await?;
-        let say = async |probed: Probed| call.operation.item(probed.encode(), Bytes::new()).await;
-        match way {
-            Way::Down => {
+        let say = async |probed: ProbeResult| call.operation.item(probed.encode(), Bytes::new()).await;
+        match direction {
+            ProbeDirection::Down => {
                 let sent = prober.send(train, packets).await?;
-                say(Probed { sent, arrivals: Vec::new() }).await
+                say(ProbeResult { sent, arrivals: Vec::new() }).await
             }
-            Way::Up => {
+            ProbeDirection::Up => {
                 let listening = prober.listen(train)?;
-                say(Probed::default()).await?;
+                say(ProbeResult::default()).await?;
                 let arrivals = listening.arrived(packets, TRAIN_WITHIN).await;
                 let came = arrived(packets, &arrivals);
                 if came.counts() {
                     paths.record(peer.ip(), came.measurements(Direction::Down));
                 }
-                say(Probed { sent: 0, arrivals }).await
+                say(ProbeResult { sent: 0, arrivals }).await
             }
         }
     }

@@ -205,7 +205,7 @@ impl AdaptiveWindow {
         let round_trip = now.saturating_duration_since(since);
         let size_bytes = match self.rtt_probe.take() {
             _ if self.gaps.is_some() => self.stay_open(now, arrived_bytes, round_trip),
-            Some(rtt_probe) => self.go_on_looking(now, rtt_probe, round_trip),
+            Some(rtt_probe) => self.continue_rtt_probe(now, rtt_probe, round_trip),
             None => self.adapt(now, arrived_bytes, round_trip),
         };
         if self.ahead != SentAhead::All {
@@ -243,7 +243,7 @@ impl AdaptiveWindow {
         filling - filling / 8
     }
 
-    fn go_on_looking(&mut self, now: Instant, rtt_probe: RttProbe, round_trip: Duration) -> u64 {
+    fn continue_rtt_probe(&mut self, now: Instant, rtt_probe: RttProbe, round_trip: Duration) -> u64 {
         let shortest = rtt_probe.shortest.min(round_trip);
         let rounds_left = rtt_probe.rounds_left - 1;
         if rounds_left > 0 {

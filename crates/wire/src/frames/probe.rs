@@ -27,7 +27,7 @@ pub fn is_quic(datagram: &[u8]) -> bool {
 
 /// One packet of a train.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Packet {
+pub struct ProbePacket {
     /// Which train, a random number that was agreed on.
     pub train: u64,
     /// Its place in the train, from 0.
@@ -36,7 +36,7 @@ pub struct Packet {
     pub sent_micros: u64,
 }
 
-impl Packet {
+impl ProbePacket {
     /// Its first bytes.
     #[must_use]
     pub fn header(&self) -> [u8; HEADER_BYTES] {
@@ -64,7 +64,7 @@ impl Packet {
 
 /// Which way a train goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum ProbeDirection {
     /// From the server to the client that asks.
     Down,
     /// From the client that asks to the server, which says what arrived.
@@ -75,7 +75,7 @@ pub enum Way {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Probe {
     /// Which way.
-    pub way: Way,
+    pub direction: ProbeDirection,
     /// Random number by which its packets are recognized.
     pub train: u64,
     /// How many there are, [`MIN_PACKETS`] to [`MAX_PACKETS`].
@@ -87,7 +87,7 @@ impl Probe {
     #[must_use]
     pub fn encode(&self) -> Bytes {
         let mut out = Writer::new();
-        out.u8(u8::from(self.way == Way::Up)).u64(self.train).u16(self.packets);
+        out.u8(u8::from(self.direction == ProbeDirection::Up)).u64(self.train).u16(self.packets);
         out.finish()
     }
 
@@ -97,9 +97,9 @@ impl Probe {
     /// `Corrupt` when they are none.
     pub fn decode(bytes: Bytes) -> Result<Self> {
         let mut fields = Reader::new(bytes);
-        let way = match fields.u8("way")? {
-            0 => Way::Down,
-            1 => Way::Up,
+        let direction = match fields.u8("way")? {
+            0 => ProbeDirection::Down,
+            1 => ProbeDirection::Up,
             other => return Err(Error::corrupt(format!("expected the way 0 or 1, found {other}"))),
         };
         let (train, packets) = (fields.u64("train")?, fields.u16("packets")?);
@@ -108,13 +108,13 @@ impl Probe {
                 "expected {MIN_PACKETS} to {MAX_PACKETS} packets, found {packets}"
             )));
         }
-        Ok(Self { way, train, packets })
+        Ok(Self { direction, train, packets })
     }
 }
 
 /// One packet that arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Arrival {
+pub struct ProbeArrival {
     /// Its place in the train.
     pub number: u16,
     /// Its size, payload of UDP.
@@ -127,14 +127,14 @@ pub struct Arrival {
 
 /// The body of what is answered: in a train down how many packets were sent, in a train up what arrived.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Probed {
+pub struct ProbeResult {
     /// Packets that were sent by who answers.
     pub sent: u16,
     /// Packets that arrived there, in this order.
-    pub arrivals: Vec<Arrival>,
+    pub arrivals: Vec<ProbeArrival>,
 }
 
-impl Probed {
+impl ProbeResult {
     /// As it travels.
     #[must_use]
     pub fn encode(&self) -> Bytes {
@@ -161,7 +161,7 @@ impl Probed {
         }
         let mut arrivals = Vec::with_capacity(count);
         for _ in 0..count {
-            arrivals.push(Arrival {
+            arrivals.push(ProbeArrival {
                 number: fields.u16("number")?,
                 size_bytes: fields.u16("size")?,
                 sent_micros: fields.u64("sent at")?,
@@ -179,31 +179,31 @@ mod tests {
     #[test]
     fn a_packet_is_what_was_written_and_never_quic() {
         let packet =
-            Packet { train: u64::MAX - 3, number: MAX_PACKETS - 1, sent_micros: 1_795_000_000_000_000 };
+            ProbePacket { train: u64::MAX - 3, number: MAX_PACKETS - 1, sent_micros: 1_795_000_000_000_000 };
         let mut datagram = packet.header().to_vec();
         datagram.resize(1200, 0);
-        assert_eq!(Packet::read(&datagram), Some(packet));
+        assert_eq!(ProbePacket::read(&datagram), Some(packet));
         assert!(!is_quic(&datagram));
-        assert_eq!(Packet::read(&datagram[..HEADER_BYTES - 1]), None);
-        let beyond = Packet { number: MAX_PACKETS, ..packet };
-        assert_eq!(Packet::read(&beyond.header()), None);
+        assert_eq!(ProbePacket::read(&datagram[..HEADER_BYTES - 1]), None);
+        let beyond = ProbePacket { number: MAX_PACKETS, ..packet };
+        assert_eq!(ProbePacket::read(&beyond.header()), None);
         for quic in [0x40_u8, 0x7F, 0xC3, 0xFF] {
             datagram[0] = quic;
-            assert!(is_quic(&datagram) && Packet::read(&datagram).is_none(), "{quic}");
+            assert!(is_quic(&datagram) && ProbePacket::read(&datagram).is_none(), "{quic}");
         }
     }
 
     #[test]
     fn too_many_packets_are_turned_down() {
-        let probe = Probe { way: Way::Up, train: 7, packets: MAX_PACKETS };
+        let probe = Probe { direction: ProbeDirection::Up, train: 7, packets: MAX_PACKETS };
         assert_eq!(Probe::decode(probe.encode()).unwrap(), probe);
         for packets in [0, 1, MAX_PACKETS + 1, u16::MAX] {
             assert!(Probe::decode(Probe { packets, ..probe }.encode()).is_err(), "{packets}");
         }
-        let arrival = Arrival { number: 1, size_bytes: 1200, sent_micros: 5, received_micros: 9 };
-        let of = |count: usize| Probed { sent: 0, arrivals: vec![arrival; count] };
+        let arrival = ProbeArrival { number: 1, size_bytes: 1200, sent_micros: 5, received_micros: 9 };
+        let of = |count: usize| ProbeResult { sent: 0, arrivals: vec![arrival; count] };
         let most = usize::from(MAX_PACKETS);
-        assert_eq!(Probed::decode(of(most).encode()).unwrap(), of(most));
-        assert!(Probed::decode(of(most + 1).encode()).is_err());
+        assert_eq!(ProbeResult::decode(of(most).encode()).unwrap(), of(most));
+        assert!(ProbeResult::decode(of(most + 1).encode()).is_err());
     }
 }
