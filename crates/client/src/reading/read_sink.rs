@@ -300,7 +300,7 @@ impl ByteRanges {
 #[cfg(test)]
 mod tests {
     use array::{ErrorKind, Target};
-    use wire::compression::{Algorithm, Way};
+    use wire::compression::{Algorithm, CompressionMethod};
 
     use super::*;
 
@@ -310,7 +310,9 @@ mod tests {
     }
 
     fn compressed(data: &[u8]) -> (Compressed, Vec<u8>) {
-        Way { algorithm: Algorithm::Lz4, level: 1, width: 4 }.compress(data).expect("zeros and ones")
+        CompressionMethod { algorithm: Algorithm::Lz4, level: 1, width: 4 }
+            .compress(data)
+            .expect("zeros and ones")
     }
 
     #[test]

@@ -14,7 +14,7 @@ use link::Protocol;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::task::JoinSet;
-use wire::compression::{Algorithm, Way};
+use wire::compression::{Algorithm, CompressionMethod};
 
 use crate::common::{Served, local, read};
 
@@ -94,7 +94,7 @@ fn packed_store(folder: &Path, algorithm: Algorithm, codec: &str) -> (Vec<u8>, u
         let places = (0..32 * 32 * 32).map(|n| [n / 1024, n / 32 % 32, n % 32]);
         let bytes: Vec<u8> =
             places.flat_map(|at| value(std::array::from_fn(|a| chunk[a] * 32 + at[a]))).collect();
-        let (_, packed) = Way { algorithm, level: 1, width: 1 }.compress(&bytes).unwrap();
+        let (_, packed) = CompressionMethod { algorithm, level: 1, width: 1 }.compress(&bytes).unwrap();
         whole_bytes += if chunk.iter().all(|&c| c < 3) { packed.len() as u64 } else { 0 };
         let file = folder.join(format!("c/{}/{}/{}", chunk[0], chunk[1], chunk[2]));
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();

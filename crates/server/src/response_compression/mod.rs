@@ -20,7 +20,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use wire::Hello;
-use wire::compression::{Algorithm, COMPRESS, Compressed, DEFLATE, LZ4, Way, ZSTD};
+use wire::compression::{Algorithm, COMPRESS, Compressed, CompressionMethod, DEFLATE, LZ4, ZSTD};
 
 /// Minimum number of bulk bytes that are measured or compressed.
 pub(crate) const MIN_COMPRESSED_BYTES: usize = 16 << 10;
@@ -76,9 +76,9 @@ impl AcceptedCompression {
 #[derive(Default)]
 struct SampledMethods {
     sampling: SampleSchedule,
-    ways: Vec<(Way, Sampled)>,
+    ways: Vec<(CompressionMethod, Sampled)>,
     /// By name: the positions in `ways` change with each sample.
-    current: Option<Way>,
+    current: Option<CompressionMethod>,
 }
 
 struct CompressionState {
@@ -224,12 +224,13 @@ impl ResponseCompression {
     }
 
     /// Returns the best method to compress these data, if any pays.
-    pub(crate) fn way(&self, kind: ArrayKey, data: &Bytes) -> Option<Way> {
+    pub(crate) fn way(&self, kind: ArrayKey, data: &Bytes) -> Option<CompressionMethod> {
         if self.wanted.is_nothing() || data.len() < MIN_COMPRESSED_BYTES {
             return None;
         }
         if self.wanted.always {
-            let forced = |&algorithm| Way { algorithm, level: DEFAULT_LEVEL, width: kind.width() };
+            let forced =
+                |&algorithm| CompressionMethod { algorithm, level: DEFAULT_LEVEL, width: kind.width() };
             return self.wanted.algorithms.last().map(forced);
         }
         let link_bytes_per_sec = self.link()?;
@@ -247,7 +248,7 @@ impl ResponseCompression {
     pub(crate) async fn compress(
         &self,
         kind: ArrayKey,
-        way: Way,
+        way: CompressionMethod,
         data: Bytes,
         priority: Priority,
     ) -> Result<Option<(Compressed, Vec<u8>)>> {
@@ -279,16 +280,18 @@ impl SampledMethods {
     }
 
     /// Adds a sample, with the same weight as all former ones.
-    fn see(&mut self, found: Vec<(Way, Sampled)>) {
+    fn see(&mut self, found: Vec<(CompressionMethod, Sampled)>) {
         let known = std::mem::take(&mut self.ways);
-        let before = |way: Way| known.iter().find(|(known, _)| *known == way).map(|(_, sampled)| *sampled);
+        let before = |way: CompressionMethod| {
+            known.iter().find(|(known, _)| *known == way).map(|(_, sampled)| *sampled)
+        };
         let joined = found
             .into_iter()
             .map(|(way, found)| (way, before(way).map_or(found, |known| known.towards(found, 0.5))));
         self.ways = joined.collect();
     }
 
-    fn choose(&mut self, link_bytes_per_sec: f64) -> Option<Way> {
+    fn choose(&mut self, link_bytes_per_sec: f64) -> Option<CompressionMethod> {
         let sampled: Vec<Sampled> = self.ways.iter().map(|(_, sampled)| *sampled).collect();
         let current = self.ways.iter().position(|(way, _)| Some(*way) == self.current);
         let chosen = choose(link_bytes_per_sec, &sampled, current).and_then(|place| self.ways.get(place));
@@ -302,7 +305,7 @@ impl SampledMethods {
 
     /// Updates the estimate from the compression of a piece: the new result has a weight of one quarter, the former
     /// estimate the rest. The estimates of the other methods are scaled by the same change.
-    fn learn(&mut self, way: Way, data_bytes: usize, carried_bytes: usize, took: Duration) {
+    fn learn(&mut self, way: CompressionMethod, data_bytes: usize, carried_bytes: usize, took: Duration) {
         let Some(before) = self.ways.iter().find(|(known, _)| *known == way).map(|(_, sampled)| *sampled)
         else {
             return;

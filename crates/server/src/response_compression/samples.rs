@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use control::compression::{Sampled, may_help};
 use tokio::time::Instant;
-use wire::compression::{Algorithm, Way};
+use wire::compression::{Algorithm, CompressionMethod};
 
 /// Number of stretches in a sample, and their size in bytes.
 const STRETCHES: usize = 4;
@@ -29,14 +29,18 @@ pub(super) fn try_all(
     width: u8,
     algorithms: &[Algorithm],
     link_bytes_per_sec: f64,
-) -> Vec<(Way, Sampled)> {
+) -> Vec<(CompressionMethod, Sampled)> {
     let levels = |&algorithm: &Algorithm| {
         let levels = if algorithm == Algorithm::Zstd { &ZSTD_LEVELS[..] } else { &LZ4_LEVELS[..] };
         let helping = levels.iter().filter(|(_, fastest)| may_help(link_bytes_per_sec, *fastest));
         helping.map(move |&(level, _)| (algorithm, level))
     };
     let width = better_width(sample, width, algorithms);
-    let ways = algorithms.iter().flat_map(levels).map(|(algorithm, level)| Way { algorithm, level, width });
+    let ways = algorithms.iter().flat_map(levels).map(|(algorithm, level)| CompressionMethod {
+        algorithm,
+        level,
+        width,
+    });
     ways.map(|way| (way, try_one(sample, way))).collect()
 }
 
@@ -44,13 +48,13 @@ pub(super) fn try_all(
 fn better_width(sample: &[u8], width: u8, algorithms: &[Algorithm]) -> u8 {
     let Some(&algorithm) = algorithms.first().filter(|_| width > 1) else { return 1 };
     let size = |width| {
-        let done = Way { algorithm, level: 1, width }.compress(sample);
+        let done = CompressionMethod { algorithm, level: 1, width }.compress(sample);
         done.map_or(sample.len(), |(_, carried)| carried.len())
     };
     if size(width) < size(1) { width } else { 1 }
 }
 
-fn try_one(sample: &[u8], way: Way) -> Sampled {
+fn try_one(sample: &[u8], way: CompressionMethod) -> Sampled {
     let start = Instant::now();
     let done = way.compress(sample);
     let took = start.elapsed();

@@ -51,7 +51,7 @@ impl From<Packing> for Algorithm {
 
 /// How to compress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Way {
+pub struct CompressionMethod {
     /// The format.
     pub algorithm: Algorithm,
     /// How hard to try, from 1. LZ4 has one level.
@@ -71,7 +71,7 @@ pub struct Compressed {
     pub plain_bytes: u32,
 }
 
-impl Way {
+impl CompressionMethod {
     /// Compresses; `None` where nothing is won, or there is more than an item may hold.
     #[must_use]
     pub fn compress(self, plain: &[u8]) -> Option<(Compressed, Vec<u8>)> {
@@ -90,7 +90,7 @@ impl Way {
     }
 }
 
-impl Way {
+impl CompressionMethod {
     fn effort(self) -> flate2::Compression {
         flate2::Compression::new(u32::from(self.level.clamp(1, 9)))
     }
@@ -186,7 +186,7 @@ impl Compressed {
 mod tests {
     use super::*;
 
-    fn ways() -> impl Iterator<Item = Way> {
+    fn ways() -> impl Iterator<Item = CompressionMethod> {
         let formats = [
             (Algorithm::Lz4, 1),
             (Algorithm::Zstd, 1),
@@ -194,9 +194,9 @@ mod tests {
             (Algorithm::Zlib, 6),
             (Algorithm::Gzip, 1),
         ];
-        formats
-            .into_iter()
-            .flat_map(|(algorithm, level)| [1, 2, 3, 4, 8, 16].map(|width| Way { algorithm, level, width }))
+        formats.into_iter().flat_map(|(algorithm, level)| {
+            [1, 2, 3, 4, 8, 16].map(|width| CompressionMethod { algorithm, level, width })
+        })
     }
 
     /// A slow wave in `f32`.
@@ -220,7 +220,11 @@ mod tests {
     #[test]
     fn sorting_by_significance_helps_floats() {
         let size = |width| {
-            Way { algorithm: Algorithm::Zstd, level: 1, width }.compress(&wave(60_000)).unwrap().1.len()
+            CompressionMethod { algorithm: Algorithm::Zstd, level: 1, width }
+                .compress(&wave(60_000))
+                .unwrap()
+                .1
+                .len()
         };
         assert!(size(4) * 10 < size(1) * 9, "{} and {}", size(4), size(1));
     }
@@ -228,7 +232,7 @@ mod tests {
     #[test]
     fn gzip_of_several_members_is_restored_whole() {
         let plain = [[1; 3_000], [2; 3_000]].concat();
-        let way = Way { algorithm: Algorithm::Gzip, level: 6, width: 1 };
+        let way = CompressionMethod { algorithm: Algorithm::Gzip, level: 6, width: 1 };
         let member = |part: &[u8]| way.compress(part).expect("it gets smaller").1;
         let members = [member(&plain[..1_000]), member(&plain[1_000..])].concat();
         let (how, _) = way.compress(&plain).expect("as above");
