@@ -9,7 +9,7 @@ use bytes::Bytes;
 use link::{Item, ReadSink, Reply};
 use parking_lot::Mutex;
 use wire::compression::Compressed;
-use wire::ops::{Piece, ReadBody, Rows};
+use wire::ops::{ReadBody, ReadPiece, Rows};
 
 use crate::reading::decompression::{DecompressionLimit, Restored, Restoring, Tally};
 
@@ -116,13 +116,13 @@ impl ReadSink for ReadSink {
         if bulk_bytes == 0 {
             return Err(Error::corrupt("expected pieces with data in them, found one without"));
         }
-        match Piece::decode(body)? {
-            Piece::Plain(ReadBody { offset_bytes }) => {
+        match ReadPiece::decode(body)? {
+            ReadPiece::Plain(ReadBody { offset_bytes }) => {
                 self.there.add(offset_bytes, bulk_bytes)?;
                 self.tally.add(bulk_bytes, bulk_bytes);
                 self.items.insert(item, PartialItem::Plain { start: offset_bytes, bytes: bulk_bytes });
             }
-            Piece::Compressed(rows, how) => self.open_compressed(item, rows, how, bulk_bytes)?,
+            ReadPiece::Compressed(rows, how) => self.open_compressed(item, rows, how, bulk_bytes)?,
         }
         Ok(())
     }
@@ -153,7 +153,7 @@ impl ReadSink for ReadSink {
 
     fn whole(&mut self, whole: Item) -> Result<()> {
         let size_bytes = whole.bulk.len() as u64;
-        let Piece::Plain(ReadBody { offset_bytes }) = Piece::decode(whole.body.clone())? else {
+        let ReadPiece::Plain(ReadBody { offset_bytes }) = ReadPiece::decode(whole.body.clone())? else {
             self.item(0, whole.body, size_bytes)?;
             return self.piece(0, 0, &whole.bulk, true);
         };
@@ -321,7 +321,7 @@ mod tests {
         let (how, carried) = compressed(&data);
         let (target, region) = Target::new(&[1000], 1).unwrap();
         let mut landing = ReadSink::new(region);
-        let body = Piece::Compressed(rows(), how).encode();
+        let body = ReadPiece::Compressed(rows(), how).encode();
         landing.item(0, body.clone(), carried.len() as u64).unwrap();
         assert!(landing.item(1, body, carried.len() as u64).is_err(), "the same rows twice");
         let (first, second) = carried.split_at(5);
@@ -343,7 +343,7 @@ mod tests {
         let try_it = |rows: Rows, how: Compressed, carried: &[u8]| {
             let (_target, region) = Target::new(&[1000], 1).unwrap();
             let mut landing = ReadSink::new(region);
-            landing.item(0, Piece::Compressed(rows, how).encode(), carried.len() as u64)?;
+            landing.item(0, ReadPiece::Compressed(rows, how).encode(), carried.len() as u64)?;
             landing.piece(0, 0, carried, true)
         };
         assert!(try_it(rows(), how, &carried).is_ok());

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use export::read_slabs::{ReadSlab, slabs};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use wire::limits::MAX_PIECE_ROWS;
-use wire::ops::{self, BlockPlace, Piece, ReadBody, Rows};
+use wire::ops::{self, BlockPlace, ReadBody, ReadPiece, Rows};
 
 use super::read_together::{MAX_BATCHED_READS, answer_together, is_small};
 use super::{BeginOutcome, Handler, OperationCall};
@@ -197,7 +197,7 @@ impl ReadCall<'_> {
         if let Some(way) = compression.way(kind, &data)
             && let Some((how, carried)) = compression.compress(kind, way, data.clone(), priority).await?
         {
-            let body = Piece::Compressed(rows, how).encode();
+            let body = ReadPiece::Compressed(rows, how).encode();
             return self.put(body, MemoryReservation::hold_part(memory, carried), data.len() as u64).await;
         }
         self.send_rows(row_bytes, rows, MemoryReservation::hold_part(memory, data)).await

@@ -5,7 +5,7 @@ use export::read_slabs::{ReadSlab, slabs};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use wire::compression::Compressed;
 use wire::limits::MAX_ITEM_BULK_BYTES;
-use wire::ops::Piece;
+use wire::ops::ReadPiece;
 
 use super::read::ReadCall;
 
@@ -65,7 +65,7 @@ impl ReadCall<'_> {
         };
         let (_, rows) = slab.stretches(&self.shape, self.item_bytes);
         let how = Compressed { algorithm: packing.into(), width, plain_bytes };
-        self.put(Piece::Compressed(rows, how).encode(), memory.hold(bytes), size_bytes).await?;
+        self.put(ReadPiece::Compressed(rows, how).encode(), memory.hold(bytes), size_bytes).await?;
         Ok(true)
     }
 

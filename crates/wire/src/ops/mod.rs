@@ -10,7 +10,7 @@ pub use data::{
     BlockBody, BlockPlace, Describe, Histogram, ListEntry, MAX_BINS, MAX_DESCRIPTION_BYTES,
     MAX_DESCRIPTION_VALUES, Read, ReadBlock, ReadBody, Stats, StatsRequest, decode_dataset, encode_dataset,
 };
-pub use piece::{Offsets, Piece, Rows};
+pub use piece::{ReadPiece, RowOffsets, Rows};
 
 use array::{Error, Result};
 use bytes::Bytes;

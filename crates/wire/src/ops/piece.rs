@@ -50,21 +50,21 @@ impl Rows {
 
 impl IntoIterator for Rows {
     type Item = u64;
-    type IntoIter = Offsets;
+    type IntoIter = RowOffsets;
 
-    fn into_iter(self) -> Offsets {
-        Offsets { rows: self, next: 0 }
+    fn into_iter(self) -> RowOffsets {
+        RowOffsets { rows: self, next: 0 }
     }
 }
 
 /// Offsets of the rows in the result, in the order of the piece, bytes.
 #[derive(Clone, Debug)]
-pub struct Offsets {
+pub struct RowOffsets {
     rows: Rows,
     next: u64,
 }
 
-impl Iterator for Offsets {
+impl Iterator for RowOffsets {
     type Item = u64;
 
     fn next(&mut self) -> Option<u64> {
@@ -84,14 +84,14 @@ impl Iterator for Offsets {
 
 /// The body of an item of `read`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Piece {
+pub enum ReadPiece {
     /// The bulk is a run of the result.
     Plain(ReadBody),
     /// The bulk, restored, are rows of the result, equally long.
     Compressed(Rows, Compressed),
 }
 
-impl Piece {
+impl ReadPiece {
     /// As a body.
     #[must_use]
     pub fn encode(&self) -> Bytes {
@@ -178,10 +178,10 @@ mod tests {
     #[test]
     fn rows_that_cannot_be_are_corrupt() {
         let compressed = Compressed { algorithm: Algorithm::Zstd, width: 4, plain_bytes: 600 };
-        let body = |axes| Piece::Compressed(Rows { offset_bytes: 0, axes }, compressed).encode();
-        assert!(Piece::decode(body(vec![(2, 1000), (3, 10)])).is_ok());
+        let body = |axes| ReadPiece::Compressed(Rows { offset_bytes: 0, axes }, compressed).encode();
+        assert!(ReadPiece::decode(body(vec![(2, 1000), (3, 10)])).is_ok());
         for axes in [vec![(0, 10)], vec![(7, 100)], vec![(1 << 20, 1)], vec![(u64::MAX, 1), (u64::MAX, 1)]] {
-            assert!(Piece::decode(body(axes.clone())).is_err(), "{axes:?}");
+            assert!(ReadPiece::decode(body(axes.clone())).is_err(), "{axes:?}");
         }
     }
 }
