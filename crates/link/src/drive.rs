@@ -15,7 +15,7 @@ use futures::future::BoxFuture;
 use futures::task::AtomicWaker;
 use tokio::time::Sleep;
 use wire::limits::MAX_FRAME_BYTES;
-use wire::{Chunk, ChunkHead, Error, ErrorKind, Frame, ItemHead, Machine, Message, Part};
+use wire::{BulkPart, Chunk, ChunkHead, Error, ErrorKind, Frame, ItemHead, Machine, Message};
 
 use crate::carrier::{Received, ended};
 use crate::clock::now;
@@ -46,7 +46,7 @@ pub(crate) trait ProtocolSide: Send + 'static {
         drop(self.machine().handle_frame(now, Frame::Chunk(chunk).encode().into_bytes()));
     }
     /// Some bulk has come apart from the frames, or will not come: only where a side asked for that.
-    fn take_part(&mut self, _now: Instant, _part: Part) {}
+    fn take_part(&mut self, _now: Instant, _part: BulkPart) {}
     fn take_apart(&mut self, _now: Instant, _head: &ItemHead, _offset: u64, _bytes: &[u8]) {
         self.machine().close(Error::corrupt("expected a frame of a client, found bulk"));
     }

@@ -29,7 +29,7 @@ pub use frames::frame::{
     Chunk, ChunkHead, Frame, Hello, ItemHead, Message, MessageContent, OpId, Request, Welcome,
 };
 pub use frames::numbered::Numbered;
-pub use frames::part::Part;
+pub use frames::part::BulkPart;
 pub use limits::MAX_FRAME_BYTES;
 pub use machine::Machine;
 pub use server::{Bulk, Server, ServerConfig, ServerEvent};

@@ -11,8 +11,8 @@ use bytes::Bytes;
 use corridor_wire as wire;
 use proptest::prelude::*;
 use wire::{
-    Answer, Chunk, Client, ClientConfig, ClientEvent, Frame, ItemHead, Machine, MessageContent, OpId, Part,
-    Server, ServerConfig, ServerEvent, WholeItem,
+    Answer, BulkPart, Chunk, Client, ClientConfig, ClientEvent, Frame, ItemHead, Machine, MessageContent,
+    OpId, Server, ServerConfig, ServerEvent, WholeItem,
 };
 
 const WINDOW_BYTES: u64 = 1 << 20;
@@ -36,7 +36,7 @@ struct Pair {
     server: Server,
     now: Instant,
     frames: VecDeque<Bytes>,
-    parts: Vec<Part>,
+    parts: Vec<BulkPart>,
     heads: BTreeMap<OpId, ItemHead>,
     known: BTreeMap<OpId, Known>,
     any_order: Vec<OpId>,
@@ -116,7 +116,7 @@ impl Pair {
                     while !rest.is_empty() {
                         let size = (1 + self.below(400)).min(rest.len());
                         let (head, bytes) = (self.heads[&chunk.op].clone(), rest.split_to(size));
-                        self.parts.push(Part { head, offset, bytes });
+                        self.parts.push(BulkPart { head, offset, bytes });
                         offset += size as u64;
                     }
                 }
@@ -136,7 +136,7 @@ impl Pair {
             } else if let Some(complete) =
                 self.client.handle_apart(self.now, &part.head, part.offset, &part.bytes).unwrap()
             {
-                let Part { head: ItemHead { op, item, .. }, offset, bytes } = part;
+                let BulkPart { head: ItemHead { op, item, .. }, offset, bytes } = part;
                 self.hear(ClientEvent::Piece { op, item, offset, bytes, complete });
             }
         } else if let Some(frame) = self.frames.pop_front() {
@@ -255,7 +255,8 @@ proptest! {
 #[test]
 fn parts_that_lie_end_the_connection() {
     let head = |op, item| ItemHead { op, item, body: Bytes::new(), bulk_bytes: 1_000, bulk_crc32c: 7 };
-    let part = |head, offset, bytes: &'static [u8]| Part { head, offset, bytes: Bytes::from_static(bytes) };
+    let part =
+        |head, offset, bytes: &'static [u8]| BulkPart { head, offset, bytes: Bytes::from_static(bytes) };
     let lies: [fn(OpId) -> OpId; 2] = [|op| op, |op| OpId(op.0 + 1)];
     for (n, other_op) in lies.into_iter().enumerate() {
         for second in 0..4 {
@@ -283,7 +284,7 @@ fn a_wrong_checksum_fails_the_operation_and_nothing_else() {
     let op = pair.ask(true);
     let head = ItemHead { op, item: 0, body: Bytes::from_static(b"body"), bulk_bytes: 4, bulk_crc32c: 1 };
     for (offset, bytes) in [(2, "cd"), (0, "ab")] {
-        let part = Part { head: head.clone(), offset, bytes: Bytes::from(bytes) };
+        let part = BulkPart { head: head.clone(), offset, bytes: Bytes::from(bytes) };
         pair.client.handle_part(pair.now, part).unwrap();
     }
     let events: Vec<_> = std::iter::from_fn(|| pair.client.poll_event()).collect();
@@ -316,7 +317,7 @@ fn a_whole_answer_to_what_was_answered_in_part_ends_the_connection_and_each_oper
         let mut pair = Pair::new(1);
         let op = pair.ask(any_order);
         let head = ItemHead { op, item: 0, body: Bytes::new(), bulk_bytes: 1_000, bulk_crc32c: 7 };
-        let part = Part { head, offset: 10, bytes: Bytes::from_static(b"0123456789") };
+        let part = BulkPart { head, offset: 10, bytes: Bytes::from_static(b"0123456789") };
         pair.client.handle_part(pair.now, part).unwrap();
         let item = WholeItem { item: 0, body: Bytes::new(), bulk: Bytes::new(), bulk_crc32c: 0 };
         let whole = Frame::Answers(vec![Answer { op, item: Some(item), done: true }]);

@@ -20,8 +20,9 @@ use wire::ops::{
     BlockBody, BlockPlace, Describe, ListEntry, Piece, Read, ReadBlock, ReadBody, Stats, StatsRequest,
 };
 use wire::{
-    Answer, Chunk, ChunkHead, Client, ClientConfig, ClientEvent, Cut, Deframer, Frame, Hello, ItemHead,
-    Machine, OpId, Part, Request, Requests, Server, ServerConfig, ServerEvent, Welcome, WholeItem, limits,
+    Answer, BulkPart, Chunk, ChunkHead, Client, ClientConfig, ClientEvent, Cut, Deframer, Frame, Hello,
+    ItemHead, Machine, OpId, Request, Requests, Server, ServerConfig, ServerEvent, Welcome, WholeItem,
+    limits,
 };
 
 fn error() -> impl Strategy<Value = Error> {
@@ -332,7 +333,7 @@ proptest! {
         sizes in vec((0..90_usize, 1..300_usize), 1..6),
         cuts in vec(1..50_usize, 1..20),
     ) {
-        let parts: Vec<Part> = (0_u32..).zip(&sizes).map(|(item, (body, bytes))| Part {
+        let parts: Vec<BulkPart> = (0_u32..).zip(&sizes).map(|(item, (body, bytes))| BulkPart {
             head: ItemHead {
                 op: OpId(item + 9),
                 item,
@@ -346,7 +347,7 @@ proptest! {
         let messages = parts.iter().map(|part| part.clone().encode());
         let stream: Vec<u8> = messages.flat_map(wire::Message::into_stream_parts).flatten().collect();
         let mut deframer = Deframer::new();
-        let (mut rest, mut cuts, mut found) = (&stream[..], cuts.iter().cycle(), Vec::<Part>::new());
+        let (mut rest, mut cuts, mut found) = (&stream[..], cuts.iter().cycle(), Vec::<BulkPart>::new());
         while !rest.is_empty() {
             let (mut piece, more) = rest.split_at(rest.len().min(*cuts.next().unwrap()));
             rest = more;
@@ -357,7 +358,7 @@ proptest! {
                         prop_assert_eq!(offset, last.offset + last.bytes.len() as u64);
                         last.bytes = [&last.bytes[..], bytes].concat().into();
                     }
-                    None => found.push(Part { head, offset, bytes: Bytes::copy_from_slice(bytes) }),
+                    None => found.push(BulkPart { head, offset, bytes: Bytes::copy_from_slice(bytes) }),
                 }
             }
         }

@@ -27,7 +27,8 @@ use wire::ops::{
     StatsRequest, decode_json, encode_json,
 };
 use wire::{
-    Answer, Chunk, ChunkHead, Cut, Frame, Hello, ItemHead, OpId, Part, Request, Requests, Welcome, WholeItem,
+    Answer, BulkPart, Chunk, ChunkHead, Cut, Frame, Hello, ItemHead, OpId, Request, Requests, Welcome,
+    WholeItem,
 };
 
 const HEADER: &str = "\
@@ -433,7 +434,7 @@ fn streams() -> (Vec<u8>, Value) {
 }
 
 /// Bulk that comes apart from the frames, with and without a body.
-fn parts() -> Vec<(&'static str, Part)> {
+fn parts() -> Vec<(&'static str, BulkPart)> {
     let head = |body: &'static [u8], bulk_bytes| ItemHead {
         op: OpId(7),
         item: 2,
@@ -442,23 +443,23 @@ fn parts() -> Vec<(&'static str, Part)> {
         bulk_crc32c: 0xE306_9283,
     };
     vec![
-        ("part.body", Part { head: head(b"\0\x10\0\0\0\0\0\0", 9), offset: 4, bytes: "56789".into() }),
-        ("part.bare", Part { head: head(b"", 64 << 20), offset: (64 << 20) - 1, bytes: "9".into() }),
+        ("part.body", BulkPart { head: head(b"\0\x10\0\0\0\0\0\0", 9), offset: 4, bytes: "56789".into() }),
+        ("part.bare", BulkPart { head: head(b"", 64 << 20), offset: (64 << 20) - 1, bytes: "9".into() }),
     ]
 }
 
-fn meaning_of_part(part: &Part) -> Value {
+fn meaning_of_part(part: &BulkPart) -> Value {
     let ItemHead { op, item, body, bulk_bytes, bulk_crc32c } = &part.head;
     json!({"op": op.0, "item": item, "offset": of_u64(part.offset), "bulk_bytes": of_u64(*bulk_bytes),
         "bulk_crc32c": bulk_crc32c, "body": hex(body), "bytes": hex(&part.bytes)})
 }
 
 /// Decodes a frame of bulk apart.
-fn decode_part(frame: &[u8]) -> Part {
+fn decode_part(frame: &[u8]) -> BulkPart {
     let stream = [&u32::try_from(frame.len()).unwrap().to_le_bytes()[..], frame].concat();
     match wire::Deframer::new().cut(&mut &stream[..], 1024) {
         Ok(Some(Cut::Apart { head, offset, bytes })) => {
-            Part { head, offset, bytes: Bytes::copy_from_slice(bytes) }
+            BulkPart { head, offset, bytes: Bytes::copy_from_slice(bytes) }
         }
         other => panic!("expected bulk apart, found {other:?}"),
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use array::{Error, Priority, Urgency};
 use bytes::Bytes;
-use wire::{Client, ClientConfig, ClientEvent, Frame, Machine, OpId, Part};
+use wire::{BulkPart, Client, ClientConfig, ClientEvent, Frame, Machine, OpId};
 
 use crate::frames::part_of;
 use crate::script::{ScriptStep, steps};
@@ -92,11 +92,11 @@ impl ScriptedClient {
         }
     }
 
-    fn receive_part(&mut self, part: Part) {
+    fn receive_part(&mut self, part: BulkPart) {
         if self.by_datagrams {
             return self.client.handle_part(self.now, part).unwrap_or_default();
         }
-        let Part { head, offset, bytes } = part;
+        let BulkPart { head, offset, bytes } = part;
         let placed = self.client.handle_apart(self.now, &head, offset, &bytes).unwrap_or_default();
         if let Some(complete) = placed {
             self.take(head.op, head.item, offset, bytes.len() as u64, complete);

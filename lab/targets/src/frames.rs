@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use wire::limits::MAX_CHUNK_BYTES;
-use wire::{Chunk, ChunkHead, Cut, Deframer, Frame, ItemHead, MAX_FRAME_BYTES, Part};
+use wire::{BulkPart, Chunk, ChunkHead, Cut, Deframer, Frame, ItemHead, MAX_FRAME_BYTES};
 
 /// Cuts a byte stream into frames, the same ones wherever it was split. A frame that can be decoded is the same after
 /// encoding.
@@ -48,16 +48,16 @@ fn apart(frames: &mut Vec<Bytes>, head: ItemHead, offset: u64, bytes: &[u8]) {
         }
         None => (offset, Bytes::copy_from_slice(bytes)),
     };
-    frames.push(Part { head, offset, bytes }.encode().into_bytes());
+    frames.push(BulkPart { head, offset, bytes }.encode().into_bytes());
 }
 
 /// Decodes a frame of bulk apart from the others.
-pub(crate) fn part_of(frame: &Bytes) -> Option<Part> {
+pub(crate) fn part_of(frame: &Bytes) -> Option<BulkPart> {
     let length = u32::try_from(frame.len()).ok()?.to_le_bytes();
     let stream = [&length[..], frame].concat();
     match Deframer::new().cut(&mut &stream[..], MAX_FRAME_BYTES) {
         Ok(Some(Cut::Apart { head, offset, bytes })) => {
-            Some(Part { head, offset, bytes: Bytes::copy_from_slice(bytes) })
+            Some(BulkPart { head, offset, bytes: Bytes::copy_from_slice(bytes) })
         }
         _ => None,
     }

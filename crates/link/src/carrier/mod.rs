@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use wire::{ChunkHead, Cut, Error, ErrorKind, ItemHead, Message, Part, Result, Retry};
+use wire::{BulkPart, ChunkHead, Cut, Error, ErrorKind, ItemHead, Message, Result, Retry};
 
 use crate::flow::Flow;
 
@@ -32,7 +32,7 @@ pub enum Received<'a> {
         bytes: &'a [u8],
     },
     /// Some bulk that came apart from the messages, in any order, and lies in memory of its own.
-    Part(Part),
+    Part(BulkPart),
     /// Some bulk that came apart from the messages, borrowed from the carrier's memory.
     Apart {
         /// Head of the item that the bulk belongs to.

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use wire::{
-    ChunkHead, Client, ClientEvent, Error, ItemHead, Machine, Numbered, OpId, Part, Priority, Result,
+    BulkPart, ChunkHead, Client, ClientEvent, Error, ItemHead, Machine, Numbered, OpId, Priority, Result,
     Urgency, Welcome,
 };
 
@@ -380,7 +380,7 @@ impl ProtocolSide for ClientSide {
         self.put_to_its_place(ChunkHead { op: head.op, item: head.item, offset }, bytes, complete);
     }
 
-    fn take_part(&mut self, now: Instant, part: Part) {
+    fn take_part(&mut self, now: Instant, part: BulkPart) {
         // An error has closed the machine, whose events say so.
         drop(self.machine.handle_part(now, part));
     }

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! - A datagram says of which item's bulk its bytes are, where in it, and all that the item's head says
-//!   ([`wire::Part`]): so its bytes go to their place when nothing else of the answer has come. The head also goes the
+//!   ([`wire::BulkPart`]): so its bytes go to their place when nothing else of the answer has come. The head also goes the
 //!   reliable way, in order, before the end of the operation: there nothing can be overlooked.
 //! - Datagrams are *numbered* in the order in which they first leave. A number is delivered once: the [`DatagramReceiver`] knows the
 //!   numbers that it has not seen, and nothing else. It *reports* them once a later one came longer ago than packets overtake

@@ -8,7 +8,7 @@
 
 use bytes::Bytes;
 use wire::limits::{MAX_ITEM_BULK_BYTES, MAX_PART_BODY_BYTES};
-use wire::{Error, ItemHead, OpId, Part, Reader, Result, Writer};
+use wire::{BulkPart, Error, ItemHead, OpId, Reader, Result, Writer};
 
 use super::redundancy::GROUP;
 
@@ -26,7 +26,7 @@ pub enum Datagram {
         /// In the order of leaving for the first time.
         number: u64,
         /// The bulk, with its item and its place in it.
-        part: Part,
+        part: BulkPart,
     },
     /// Parity of datagrams that follow one another.
     Parity {
@@ -59,7 +59,7 @@ impl Datagram {
     #[must_use]
     pub fn encode(&self) -> Bytes {
         match self {
-            Self::Bulk { number, part: Part { head, offset, bytes } } => {
+            Self::Bulk { number, part: BulkPart { head, offset, bytes } } => {
                 let mut w = bulk_head(*number, head, *offset);
                 w.raw(bytes);
                 w.finish()
@@ -100,7 +100,7 @@ impl Datagram {
             )));
         }
         let head = ItemHead { op, item, body, bulk_bytes, bulk_crc32c };
-        Ok(Self::Bulk { number, part: Part { head, offset, bytes } })
+        Ok(Self::Bulk { number, part: BulkPart { head, offset, bytes } })
     }
 
     fn decode_parity(mut r: Reader) -> Result<Self> {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use wire::{Error, Part, Result};
+use wire::{BulkPart, Error, Result};
 
 use super::record::MAX_ASKED_RUNS;
 use super::redundancy::{GROUP, ParityDecoder};
@@ -48,7 +48,7 @@ pub struct DatagramReceiver {
     /// Not later than the first is due.
     due: Option<Instant>,
     decoder: Option<ParityDecoder>,
-    parts: VecDeque<Part>,
+    parts: VecDeque<BulkPart>,
     gone_bytes: u64,
     rtt: Duration,
     /// Something came that was not reported: when it is to be.
@@ -111,7 +111,7 @@ impl DatagramReceiver {
     }
 
     /// True where it is news.
-    fn handle_bulk(&mut self, now: Instant, number: u64, part: Part) -> bool {
+    fn handle_bulk(&mut self, now: Instant, number: u64, part: BulkPart) -> bool {
         let is_news = self.arrive(now, number);
         if is_news {
             self.counts.datagrams += 1;
@@ -244,7 +244,7 @@ impl DatagramReceiver {
     }
 
     /// The next bulk, in the order in which it came.
-    pub fn poll_part(&mut self) -> Option<Part> {
+    pub fn poll_part(&mut self) -> Option<BulkPart> {
         self.parts.pop_front()
     }
 

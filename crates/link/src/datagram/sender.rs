@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use wire::{Error, MessageContent, OpId, Part, Result};
+use wire::{BulkPart, Error, MessageContent, OpId, Result};
 
 use super::packet::{PARITY_HEAD_BYTES, bulk_head};
 use super::redundancy::{GROUP, LEAST_GROUP, LENGTH_BYTES, ParityEncoder};
@@ -58,7 +58,7 @@ enum ResendRequest {
 pub struct DatagramSender {
     items: Items,
     /// Chunks, or what is left of them.
-    waiting: VecDeque<Part>,
+    waiting: VecDeque<BulkPart>,
     /// By number, from `settled` on.
     kept: VecDeque<UnsettledDatagram>,
     settled: u64,

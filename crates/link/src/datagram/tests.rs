@@ -292,7 +292,7 @@ fn what_is_no_datagram_of_ours_is_counted_and_changes_nothing() {
     let mut pair = Pair::new(Path { loses: 0, repeats: 0, reorders: 0 }, false, 1);
     let now = pair.now;
     let head = ItemHead { op: OpId(1), item: 0, body: Bytes::new(), bulk_bytes: 8, bulk_crc32c: 0 };
-    let part = |offset, bytes: &'static [u8]| wire::Part {
+    let part = |offset, bytes: &'static [u8]| wire::BulkPart {
         head: head.clone(),
         offset,
         bytes: Bytes::from_static(bytes),
@@ -328,7 +328,7 @@ fn what_is_known_of_missing_numbers_is_bounded() {
     let mut pair = Pair::new(Path { loses: 0, repeats: 0, reorders: 0 }, false, 1);
     let head = ItemHead { op: OpId(1), item: 0, body: Bytes::new(), bulk_bytes: 1 << 20, bulk_crc32c: 0 };
     for number in 0..MAX_RUNS as u64 + 10 {
-        let part = wire::Part { head: head.clone(), offset: number, bytes: Bytes::from_static(b"x") };
+        let part = wire::BulkPart { head: head.clone(), offset: number, bytes: Bytes::from_static(b"x") };
         pair.receiver.handle_datagram(pair.now, Datagram::Bulk { number: number * 2 + 1, part }.encode());
         drop(pair.receiver.poll_part());
     }

@@ -12,7 +12,7 @@
 //! - A further stream is TLS to the same server, checked as the first is, and *joins* by a ticket that is made of the keys of the
 //!   first one's TLS ([`ticket`]): only its two ends know it. The server takes as many as there may be, for a short time
 //!   ([`StreamRegistry`]); the client goes on with those that were taken.
-//! - Bulk of large items crosses by whichever stream can take a chunk now, in any order ([`wire::Part`]); everything else by the
+//! - Bulk of large items crosses by whichever stream can take a chunk now, in any order ([`wire::BulkPart`]); everything else by the
 //!   first, so that what is urgent waits for no stream that stands still.
 //! - Further streams may go other ways than the first: to other addresses of the server, from other addresses of the client
 //!   ([`Rails`]), so that a link takes what several paths or network cards carry together. Each takes what its own way can take.

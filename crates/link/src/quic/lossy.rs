@@ -365,7 +365,7 @@ mod tests {
 
     use quinn::crypto::rustls::QuicServerConfig;
     use quinn::{Endpoint, ServerConfig};
-    use wire::{Chunk, Frame, ItemHead, OpId, Part};
+    use wire::{BulkPart, Chunk, Frame, ItemHead, OpId};
 
     use super::*;
     use crate::carrier::tls::{ALPN_LOSSY, Identity, Trust};
@@ -442,7 +442,7 @@ mod tests {
         // As where the server gives no credit: nothing is written.
         pace.with(|pace| pace.on_written(1 << 40));
         for number in 0..10_000 {
-            let part = Part { head: head(), offset: number, bytes: Bytes::from_static(b"x") };
+            let part = BulkPart { head: head(), offset: number, bytes: Bytes::from_static(b"x") };
             client.receiver.handle_datagram(now(), Datagram::Bulk { number: 2 * number + 1, part }.encode());
         }
         for _ in 0..50 {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use wire::limits::MAX_PART_BODY_BYTES;
-use wire::{Chunk, ItemHead, OpId, Part};
+use wire::{BulkPart, Chunk, ItemHead, OpId};
 
 /// Bulk of an item that travels apart, at least: smaller ones are as well off with other frames.
 pub(crate) const MIN_APART_BYTES: u64 = 16 << 10;
@@ -21,7 +21,7 @@ impl Items {
     }
 
     /// A chunk with what its item's head says; none where it is to cross as it is.
-    pub(crate) fn part(&mut self, chunk: Chunk) -> Option<Part> {
+    pub(crate) fn part(&mut self, chunk: Chunk) -> Option<BulkPart> {
         let Chunk { op, item, offset, bytes } = chunk;
         let (head, left) = self.0.get_mut(&op).filter(|(head, _)| head.item == item)?;
         let head = head.clone();
@@ -29,7 +29,7 @@ impl Items {
         if *left == 0 {
             self.0.remove(&op);
         }
-        Some(Part { head, offset, bytes })
+        Some(BulkPart { head, offset, bytes })
     }
 
     /// Nothing more comes of an operation.

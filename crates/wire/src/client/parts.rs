@@ -14,7 +14,7 @@ use bytes::Bytes;
 use super::arriving::{OpenItem, of_item, unknown};
 use super::{Client, ClientEvent, ClientOp, ClientPhase};
 use crate::limits::{MAX_AHEAD, MAX_BODY_BYTES, MAX_ITEM_BULK_BYTES};
-use crate::{ChunkHead, ItemHead, OpId, Part};
+use crate::{BulkPart, ChunkHead, ItemHead, OpId};
 
 /// Parts of an operation's answer that came before their turn.
 #[derive(Debug, Default)]
@@ -132,7 +132,7 @@ impl Client {
     ///
     /// # Errors
     /// As [`handle_frame`](crate::Machine::handle_frame).
-    pub fn handle_part(&mut self, now: Instant, part: Part) -> Result<()> {
+    pub fn handle_part(&mut self, now: Instant, part: BulkPart) -> Result<()> {
         self.liveness.handle_heard(now);
         let result = match self.state {
             ClientPhase::Open => self.take_part(self.not_what_it_came_with(part)),
@@ -176,10 +176,10 @@ impl Client {
     }
 
     /// A part that may have to wait keeps its own bytes only, not all of the datagram that it came in.
-    fn not_what_it_came_with(&self, part: Part) -> Part {
+    fn not_what_it_came_with(&self, part: BulkPart) -> BulkPart {
         let waits = self.ops.get(part.head.op).is_some_and(|state| !state.in_any_order);
         let bytes = if waits { Bytes::copy_from_slice(&part.bytes) } else { part.bytes };
-        Part { bytes, ..part }
+        BulkPart { bytes, ..part }
     }
 
     fn take_apart(&mut self, head: &ItemHead, offset: u64, bytes: &[u8]) -> Result<Option<bool>> {
@@ -189,7 +189,7 @@ impl Client {
             open.map_or(Ok(()), |open| open.check_same(head))?;
             return self.put_to_its_place(ChunkHead { op, item, offset }, bytes);
         }
-        self.take_part(Part { head: head.clone(), offset, bytes: Bytes::copy_from_slice(bytes) })
+        self.take_part(BulkPart { head: head.clone(), offset, bytes: Bytes::copy_from_slice(bytes) })
             .map(|()| None)
     }
 
@@ -210,7 +210,7 @@ impl Client {
         Ok(complete)
     }
 
-    fn take_part(&mut self, part: Part) -> Result<()> {
+    fn take_part(&mut self, part: BulkPart) -> Result<()> {
         let ItemHead { op, item, .. } = part.head;
         self.use_credit(part.bytes.len() as u64)?;
         let is_old = op.0 > 0 && op.0 <= self.last_op;

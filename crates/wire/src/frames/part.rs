@@ -19,7 +19,7 @@ pub(crate) const FIXED_BYTES: usize = 30;
 
 /// Some bulk of an item, with what the item's head says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct BulkPart {
     /// The item's.
     pub head: ItemHead,
     /// Offset of the bytes in the item's bulk.
@@ -28,7 +28,7 @@ pub struct Part {
     pub bytes: Bytes,
 }
 
-impl Part {
+impl BulkPart {
     /// Its frame. The bytes are not copied. A body above [`MAX_PART_BODY_BYTES`] would not be read.
     #[must_use]
     pub fn encode(self) -> Message {
