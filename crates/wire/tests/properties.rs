@@ -17,7 +17,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use session::{Join, Note};
 use wire::ops::{
-    BlockBody, BlockPlace, Describe, ListEntry, Piece, Read, ReadBlock, ReadBody, Stats, StatsRequest,
+    BlockBody, BlockPlace, Describe, ListEntry, ReadPiece, Read, ReadBlock, ReadBody, Stats, StatsRequest,
 };
 use wire::{
     Answer, BulkPart, Chunk, ChunkHead, Client, ClientConfig, ClientEvent, Cut, Deframer, Frame, Hello,
@@ -186,7 +186,7 @@ fn decode_all(bytes: &Bytes) {
     survives(Frame::decode(bytes.clone()));
     survives(Describe::decode(bytes.clone()));
     survives(Read::decode(bytes.clone()));
-    survives(Piece::decode(bytes.clone()));
+    survives(ReadPiece::decode(bytes.clone()));
     survives(BlockBody::decode_with(bytes.clone()));
     survives(ReadBlock::decode(bytes.clone()));
     survives(BlockBody::decode(bytes.clone()));
@@ -291,7 +291,7 @@ proptest! {
         prop_assert_eq!(BlockBody::decode(body.encode()).unwrap(), body);
         let body = ReadBody { offset_bytes: index };
         prop_assert_eq!(ReadBody::decode(body.encode()).unwrap(), body);
-        prop_assert_eq!(Piece::decode(body.encode()).unwrap(), Piece::Plain(body));
+        prop_assert_eq!(ReadPiece::decode(body.encode()).unwrap(), ReadPiece::Plain(body));
         let describe = Describe { name };
         prop_assert_eq!(Describe::decode(describe.encode()).unwrap(), describe);
     }

@@ -23,7 +23,7 @@ use session::{
 use view::View;
 use wire::compression::{Algorithm, Compressed};
 use wire::ops::{
-    BlockBody, BlockPlace, Describe, Histogram, ListEntry, Piece, Read, ReadBlock, ReadBody, Rows, Stats,
+    BlockBody, BlockPlace, Describe, Histogram, ListEntry, ReadPiece, Read, ReadBlock, ReadBody, Rows, Stats,
     StatsRequest, decode_json, encode_json,
 };
 use wire::{
@@ -353,7 +353,7 @@ fn of_compressed() -> Value {
 }
 
 fn piece() -> Bytes {
-    Piece::Compressed(Rows { offset_bytes: 4096, axes: vec![(2, 1000), (3, 50)] }, compressed()).encode()
+    ReadPiece::Compressed(Rows { offset_bytes: 4096, axes: vec![(2, 1000), (3, 50)] }, compressed()).encode()
 }
 
 fn json_bodies() -> Vec<(&'static str, Bytes)> {
@@ -571,7 +571,7 @@ fn check_body(name: &str, bytes: Bytes, said: &Value) {
         ["params", "read_block"] => ReadBlock::decode(bytes.clone()).unwrap().encode(),
         ["params", "stats"] => StatsRequest::decode(bytes.clone()).unwrap().encode(),
         ["params", "join"] => encode_json(&Join::parse(&bytes).unwrap()).unwrap(),
-        ["body", "read"] => Piece::decode(bytes.clone()).unwrap().encode(),
+        ["body", "read"] => ReadPiece::decode(bytes.clone()).unwrap().encode(),
         ["body", "read_block"] => {
             let (body, compressed) = BlockBody::decode_with(bytes.clone()).unwrap();
             body.encode_with(compressed)
