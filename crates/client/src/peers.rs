@@ -11,7 +11,7 @@ use bytes::Bytes;
 use link::OpStream;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
-use wire::ops::{Describe, decode_json};
+use wire::ops::{DescribeParameters, decode_json};
 
 use crate::remote::RemoteSource;
 use crate::requests::RemoteOperation;
@@ -68,7 +68,7 @@ impl RemoteOperation for PeersRequest {
     }
 
     fn parameters(&self) -> Result<Bytes> {
-        Ok(Describe { name: self.dataset.clone() }.encode())
+        Ok(DescribeParameters { name: self.dataset.clone() }.encode())
     }
 
     async fn answer(&self, replies: OpStream) -> Result<DatasetPeers> {

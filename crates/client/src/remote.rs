@@ -17,7 +17,7 @@ use link::{ClientHandle, ReadSink, SinkRequest};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use wire::compression::Compressed;
-use wire::ops::{self, BlockBody, BlockPlace, Describe, Read, ReadBlock, Rows};
+use wire::ops::{self, BlockBody, BlockPlace, DescribeParameters, ReadBlockParameters, ReadParameters, Rows};
 
 use crate::dial::retry::BusyRetry;
 use crate::dial::{CurrentConnection, Dialer};
@@ -99,7 +99,9 @@ impl RemoteSource {
     /// # Cancel safety
     /// Dropping the future cancels the operation.
     pub async fn described_now(&self) -> Result<Arc<Dataset>> {
-        self.dialer.ask(Describe { name: self.name.clone() }, Urgency::of(Priority::INTERACTIVE)).await
+        self.dialer
+            .ask(DescribeParameters { name: self.name.clone() }, Urgency::of(Priority::INTERACTIVE))
+            .await
     }
 
     /// Forgets the description after a stale response, so that it is requested again.
@@ -157,7 +159,7 @@ impl RemoteSource {
         let client = current.client.clone();
         let (collector, block) =
             BlockCollector::new(key, expected_bytes, want.urgency().priority, &self.tally);
-        let parameters = ReadBlock { key }.encode();
+        let parameters = ReadBlockParameters { key }.encode();
         let mut receiving =
             client.receive(ops::READ_BLOCK, parameters, want.urgency(), Box::new(collector)).await?;
         let mut seen = 0;
@@ -341,7 +343,7 @@ fn still_lent(_: Loan) -> Error {
 fn parameters(dataset: &Dataset, request: &ReadRequest) -> Bytes {
     let ReadRequest { array, level, ref selection, .. } = *request;
     let place = BlockPlace { dataset: dataset.id, generation: dataset.generation, array, level };
-    Read { place, selection: selection.clone() }.encode()
+    ReadParameters { place, selection: selection.clone() }.encode()
 }
 
 /// Assembles a block in its own memory, because a block may be kept for long.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use array::{Dataset, Result};
 use bytes::Bytes;
 use link::OpStream;
-use wire::ops::{self, Describe, ListEntry, Stats, StatsRequest};
+use wire::ops::{self, DescribeParameters, ListEntry, StatsAnswer, StatsParameters};
 
 /// One operation as a client requests it; the server has a handler of the same name.
 ///
@@ -53,7 +53,7 @@ impl RemoteOperation for List {
     }
 }
 
-impl RemoteOperation for Describe {
+impl RemoteOperation for DescribeParameters {
     type Response = Arc<Dataset>;
 
     fn name(&self) -> &str {
@@ -72,8 +72,8 @@ impl RemoteOperation for Describe {
     }
 }
 
-impl RemoteOperation for StatsRequest {
-    type Response = Stats;
+impl RemoteOperation for StatsParameters {
+    type Response = StatsAnswer;
 
     fn name(&self) -> &str {
         ops::STATS
@@ -83,7 +83,7 @@ impl RemoteOperation for StatsRequest {
         Ok(self.encode())
     }
 
-    async fn answer(&self, replies: OpStream) -> Result<Stats> {
-        Stats::decode(&replies.with_bulk_up_to(0).only_item().await?.body)
+    async fn answer(&self, replies: OpStream) -> Result<StatsAnswer> {
+        StatsAnswer::decode(&replies.with_bulk_up_to(0).only_item().await?.body)
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use array::values::stats::Accumulator;
 use array::{ArrayInfo, Result, Scalar, Source, Urgency};
-use wire::ops::{Histogram, Stats, StatsRequest};
+use wire::ops::{StatsAnswer, StatsHistogram, StatsParameters};
 
 use crate::bounded_scan::{MAX_PART_BYTES, PARTS_IN_MEMORY, Scan, ScanPart};
 
@@ -20,12 +20,12 @@ pub const MAX_MEMORY_BYTES: u64 = PARTS_IN_MEMORY * MAX_PART_BYTES;
 /// Dropping the future stops reading.
 pub async fn gather(
     source: &Arc<dyn Source>,
-    request: &StatsRequest,
+    request: &StatsParameters,
     urgency: Urgency,
     memory_bytes: u64,
-) -> Result<Stats> {
+) -> Result<StatsAnswer> {
     let dataset = source.describe().await?;
-    let StatsRequest { place, bins, selection } = request;
+    let StatsParameters { place, bins, selection } = request;
     let scan = Scan::new(Arc::clone(source), dataset, place, selection.clone(), urgency.priority)?;
     let add = |total: &mut Accumulator, part: &ScanPart, array: &ArrayInfo| {
         total.add(&part.bytes, array.dtype, &array.decoding)
@@ -35,14 +35,14 @@ pub async fn gather(
     Ok(answer(&total))
 }
 
-fn answer(total: &Accumulator) -> Stats {
+fn answer(total: &Accumulator) -> StatsAnswer {
     let found = total.stats();
-    let histogram = found.histogram.map_or_else(Histogram::default, |h| Histogram {
+    let histogram = found.histogram.map_or_else(StatsHistogram::default, |h| StatsHistogram {
         low: h.low,
         high: h.high,
         counts: h.counts,
     });
-    Stats {
+    StatsAnswer {
         count: found.count,
         missing: found.missing,
         min: found.min.map(Scalar::Float),

@@ -17,7 +17,7 @@ use client::servers::ServerState;
 use client::ssh::greeting::{DirectAddress, ErrorReport, Greeting, OpenRequest};
 use serde_json::{Value, json};
 use wire::frames::probe::{Probe, ProbeArrival, ProbeDirection, ProbePacket, ProbeResult};
-use wire::ops::{BlockPlace, Describe, ReadBody, decode_json, encode_json};
+use wire::ops::{BlockPlace, DescribeParameters, ReadBody, decode_json, encode_json};
 
 use crate::{describe, servers};
 
@@ -158,7 +158,11 @@ fn vectors() -> Result<Vec<(&'static str, Bytes, Option<Value>)>> {
     };
     let elements = ResultArray { dtype: "<f4".parse()?, shape: vec![10, 1 << 40] };
     let mut all = vec![
-        ("params.peers", Describe { name: "run.h5".into() }.encode(), Some(json!({"name": "run.h5"}))),
+        (
+            "params.peers",
+            DescribeParameters { name: "run.h5".into() }.encode(),
+            Some(json!({"name": "run.h5"})),
+        ),
         ("body.peers", encode_json(&peers())?, None),
         ("body.peers.none", encode_json(&DatasetPeers::default())?, None),
         ("body.servers", servers::body(&describe::servers(&states()))?, None),
@@ -258,7 +262,7 @@ fn meaning(name: &str, bytes: Bytes) -> Result<Value> {
         value.map_err(|e| Error::internal(e.to_string()))
     };
     match name.split('.').collect::<Vec<_>>()[..] {
-        ["params", "peers", ..] => Ok(json!({"name": Describe::decode(bytes)?.name})),
+        ["params", "peers", ..] => Ok(json!({"name": DescribeParameters::decode(bytes)?.name})),
         ["body", "peers", ..] => again(serde_json::to_value(decode_json::<DatasetPeers>(&bytes, "peers")?)),
         ["body", "servers", ..] => decode_json(&bytes, "servers"),
         ["params", "called", ..] => again(serde_json::to_value(CallRequest::<Value>::parse(&bytes)?)),

@@ -10,7 +10,7 @@ use client::peers::{CHAIN_TIMEOUT, DatasetPeers, MAX_CHAIN, PEERS, of};
 use client::url::Url;
 use futures::future::join_all;
 use tokio::time::Instant;
-use wire::ops::{Describe, encode_json};
+use wire::ops::{DescribeParameters, encode_json};
 
 use crate::exports::Export;
 use crate::ops::{BeginOutcome, Handler, OperationCall};
@@ -23,7 +23,7 @@ const CHAIN_VALID_FOR: Duration = Duration::from_secs(1);
 pub struct PeersHandler;
 
 impl Handler for PeersHandler {
-    type Work = Describe;
+    type Work = DescribeParameters;
 
     fn name(&self) -> &'static str {
         PEERS
@@ -33,11 +33,11 @@ impl Handler for PeersHandler {
         true
     }
 
-    fn begin(&self, parameters: Bytes) -> Result<BeginOutcome<Describe>> {
-        Describe::decode(parameters).map(BeginOutcome::Work)
+    fn begin(&self, parameters: Bytes) -> Result<BeginOutcome<DescribeParameters>> {
+        DescribeParameters::decode(parameters).map(BeginOutcome::Work)
     }
 
-    async fn run(&self, asked: Describe, call: &OperationCall) -> Result<()> {
+    async fn run(&self, asked: DescribeParameters, call: &OperationCall) -> Result<()> {
         let node = &call.node;
         let export = node.exports.find(&asked.name).await?;
         let is_only_one = node.exports.all().len() == 1;

@@ -10,7 +10,7 @@ use client::requests::RemoteOperation;
 use client::servers::ServerState;
 use client::upstream::{Upstream, another_may_answer, ask_one};
 use export::statistics;
-use wire::ops::{Stats, StatsRequest};
+use wire::ops::{StatsAnswer, StatsParameters};
 
 /// An open data set with its cache.
 #[derive(Clone)]
@@ -34,9 +34,14 @@ impl Stack {
     ///
     /// # Errors
     /// The errors of the source; `Invalid` for a place that does not exist.
-    pub async fn stats(&self, request: &StatsRequest, urgency: Urgency, memory_bytes: u64) -> Result<Stats> {
+    pub async fn stats(
+        &self,
+        request: &StatsParameters,
+        urgency: Urgency,
+        memory_bytes: u64,
+    ) -> Result<StatsAnswer> {
         let (remotes, place) = self.upstream.computing(&request.place).await?;
-        match ask_one(&remotes, &StatsRequest { place, ..request.clone() }, urgency).await {
+        match ask_one(&remotes, &StatsParameters { place, ..request.clone() }, urgency).await {
             Some(answer) => answer,
             None => statistics::gather(&self.source, request, urgency, memory_bytes).await,
         }

@@ -17,7 +17,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use session::{Join, Note};
 use wire::ops::{
-    BlockBody, BlockPlace, Describe, ListEntry, ReadPiece, Read, ReadBlock, ReadBody, Stats, StatsRequest,
+    BlockBody, BlockPlace, DescribeParameters, ListEntry, ReadBlockParameters, ReadBody, ReadParameters,
+    ReadPiece, StatsAnswer, StatsParameters,
 };
 use wire::{
     Answer, BulkPart, Chunk, ChunkHead, Client, ClientConfig, ClientEvent, Cut, Deframer, Frame, Hello,
@@ -184,14 +185,14 @@ fn scalar() -> impl Strategy<Value = Scalar> {
 /// Every decoder of something that a peer sends.
 fn decode_all(bytes: &Bytes) {
     survives(Frame::decode(bytes.clone()));
-    survives(Describe::decode(bytes.clone()));
-    survives(Read::decode(bytes.clone()));
+    survives(DescribeParameters::decode(bytes.clone()));
+    survives(ReadParameters::decode(bytes.clone()));
     survives(ReadPiece::decode(bytes.clone()));
     survives(BlockBody::decode_with(bytes.clone()));
-    survives(ReadBlock::decode(bytes.clone()));
+    survives(ReadBlockParameters::decode(bytes.clone()));
     survives(BlockBody::decode(bytes.clone()));
-    survives(StatsRequest::decode(bytes.clone()));
-    survives(Stats::decode(bytes));
+    survives(StatsParameters::decode(bytes.clone()));
+    survives(StatsAnswer::decode(bytes));
     survives(ListEntry::decode_all(bytes));
     survives(wire::ops::decode_dataset(bytes));
     survives(Join::parse(bytes));
@@ -278,22 +279,22 @@ proptest! {
         place in place(), selection in selection(), index in any::<u64>(), bins in 0..=wire::ops::MAX_BINS,
         range in (scalar(), scalar()), name in ".{0,50}",
     ) {
-        let read = Read { place, selection: selection.clone() };
-        prop_assert_eq!(Read::decode(read.encode()).unwrap(), read);
+        let read = ReadParameters { place, selection: selection.clone() };
+        prop_assert_eq!(ReadParameters::decode(read.encode()).unwrap(), read);
         let BlockPlace { dataset, generation, array, level } = place;
-        let block = ReadBlock { key: BlockKey { dataset, generation, array, level, index } };
-        prop_assert_eq!(ReadBlock::decode(block.encode()).unwrap(), block);
+        let block = ReadBlockParameters { key: BlockKey { dataset, generation, array, level, index } };
+        prop_assert_eq!(ReadBlockParameters::decode(block.encode()).unwrap(), block);
         for selection in [None, Some(selection)] {
-            let stats = StatsRequest { place, bins, selection };
-            prop_assert_eq!(StatsRequest::decode(stats.encode()).unwrap(), stats);
+            let stats = StatsParameters { place, bins, selection };
+            prop_assert_eq!(StatsParameters::decode(stats.encode()).unwrap(), stats);
         }
         let body = BlockBody::Data { range: Some(array::ValueRange { min: range.0, max: range.1 }) };
         prop_assert_eq!(BlockBody::decode(body.encode()).unwrap(), body);
         let body = ReadBody { offset_bytes: index };
         prop_assert_eq!(ReadBody::decode(body.encode()).unwrap(), body);
         prop_assert_eq!(ReadPiece::decode(body.encode()).unwrap(), ReadPiece::Plain(body));
-        let describe = Describe { name };
-        prop_assert_eq!(Describe::decode(describe.encode()).unwrap(), describe);
+        let describe = DescribeParameters { name };
+        prop_assert_eq!(DescribeParameters::decode(describe.encode()).unwrap(), describe);
     }
 
     #[test]

@@ -23,8 +23,8 @@ use session::{
 use view::View;
 use wire::compression::{Algorithm, Compressed};
 use wire::ops::{
-    BlockBody, BlockPlace, Describe, Histogram, ListEntry, ReadPiece, Read, ReadBlock, ReadBody, Rows, Stats,
-    StatsRequest, decode_json, encode_json,
+    BlockBody, BlockPlace, DescribeParameters, ListEntry, ReadBlockParameters, ReadBody, ReadParameters,
+    ReadPiece, Rows, StatsAnswer, StatsHistogram, StatsParameters, decode_json, encode_json,
 };
 use wire::{
     Answer, BulkPart, Chunk, ChunkHead, Cut, Frame, Hello, ItemHead, OpId, Request, Requests, Welcome,
@@ -120,7 +120,7 @@ fn of_answer(answer: &Answer) -> Value {
 fn batches() -> Vec<(&'static str, Frame)> {
     let read = |starts: [u64; 2]| {
         let ranges = starts.iter().zip([1, 4096]).map(|(&start, count)| AxisRange::contiguous(start, count));
-        Read { place: place(), selection: Selection::new(ranges).unwrap() }.encode()
+        ReadParameters { place: place(), selection: Selection::new(ranges).unwrap() }.encode()
     };
     let requests = |name: &str, priority, deadline_ms, parameters| {
         Frame::Requests(Requests { first: OpId(300), name: name.into(), priority, deadline_ms, parameters })
@@ -186,7 +186,7 @@ fn frames() -> Vec<(&'static str, Frame)> {
                 name: "describe".into(),
                 priority,
                 deadline_ms: 1500,
-                parameters: Describe { name: "tooth.nhdr".into() }.encode(),
+                parameters: DescribeParameters { name: "tooth.nhdr".into() }.encode(),
             }),
         ),
         (
@@ -296,17 +296,25 @@ fn selection() -> Selection {
 fn binary_bodies() -> Vec<(&'static str, Bytes, Value)> {
     let ranges = json!([{"start": 1, "count": 10, "step": 3}, {"start": 0, "count": 1u64 << 40, "step": 1}]);
     let range = |min, max| BlockBody::Data { range: Some(ValueRange { min, max }) }.encode();
-    let stats = |bins, selection| StatsRequest { place: place(), bins, selection }.encode();
+    let stats = |bins, selection| StatsParameters { place: place(), bins, selection }.encode();
     vec![
         ("params.list", Bytes::new(), json!({})),
-        ("params.describe", Describe { name: "tooth.nhdr".into() }.encode(), json!({"name": "tooth.nhdr"})),
-        ("params.describe.only", Describe::default().encode(), json!({"name": ""})),
+        (
+            "params.describe",
+            DescribeParameters { name: "tooth.nhdr".into() }.encode(),
+            json!({"name": "tooth.nhdr"}),
+        ),
+        ("params.describe.only", DescribeParameters::default().encode(), json!({"name": ""})),
         (
             "params.read",
-            Read { place: place(), selection: selection() }.encode(),
+            ReadParameters { place: place(), selection: selection() }.encode(),
             with(of_place(), json!({"ranges": ranges})),
         ),
-        ("params.read_block", ReadBlock { key: key() }.encode(), with(of_place(), json!({"index": 77}))),
+        (
+            "params.read_block",
+            ReadBlockParameters { key: key() }.encode(),
+            with(of_place(), json!({"index": 77})),
+        ),
         (
             "params.stats",
             stats(256, Some(selection())),
@@ -358,13 +366,13 @@ fn piece() -> Bytes {
 
 fn json_bodies() -> Vec<(&'static str, Bytes)> {
     let entry = ListEntry { name: "tooth.nhdr".into(), format: "NRRD".into(), arrays: 1 };
-    let stats = Stats {
+    let stats = StatsAnswer {
         count: 7,
         missing: 1,
         min: Some(Scalar::Float(-1.5)),
         max: Some(Scalar::Float(f64::INFINITY)),
         mean: Some(Scalar::Float(0.25)),
-        histogram: Histogram { low: -1.5, high: 2.5, counts: vec![3, 4] },
+        histogram: StatsHistogram { low: -1.5, high: 2.5, counts: vec![3, 4] },
     };
     let ada = ParticipantInfo { id: ParticipantId(1), name: "Ada".into(), role: Role::Own };
     let truth = Truth {
@@ -566,10 +574,10 @@ fn check_stream(bytes: &[u8], said: &Value) {
 fn check_body(name: &str, bytes: Bytes, said: &Value) {
     let again = match name.split('.').take(2).collect::<Vec<_>>()[..] {
         ["params", "list"] => bytes.clone(),
-        ["params", "describe"] => Describe::decode(bytes.clone()).unwrap().encode(),
-        ["params", "read"] => Read::decode(bytes.clone()).unwrap().encode(),
-        ["params", "read_block"] => ReadBlock::decode(bytes.clone()).unwrap().encode(),
-        ["params", "stats"] => StatsRequest::decode(bytes.clone()).unwrap().encode(),
+        ["params", "describe"] => DescribeParameters::decode(bytes.clone()).unwrap().encode(),
+        ["params", "read"] => ReadParameters::decode(bytes.clone()).unwrap().encode(),
+        ["params", "read_block"] => ReadBlockParameters::decode(bytes.clone()).unwrap().encode(),
+        ["params", "stats"] => StatsParameters::decode(bytes.clone()).unwrap().encode(),
         ["params", "join"] => encode_json(&Join::parse(&bytes).unwrap()).unwrap(),
         ["body", "read"] => ReadPiece::decode(bytes.clone()).unwrap().encode(),
         ["body", "read_block"] => {
@@ -577,7 +585,7 @@ fn check_body(name: &str, bytes: Bytes, said: &Value) {
             body.encode_with(compressed)
         }
         ["body", "list"] => ListEntry::encode_all(&ListEntry::decode_all(&bytes).unwrap()).unwrap(),
-        ["body", "stats"] => Stats::decode(&bytes).unwrap().encode().unwrap(),
+        ["body", "stats"] => StatsAnswer::decode(&bytes).unwrap().encode().unwrap(),
         ["body", "join"] => encode_json(&decode_json::<Item>(&bytes, "an item").unwrap()).unwrap(),
         ["note", "join"] => encode_json(&Note::parse(&bytes).unwrap()).unwrap(),
         _ => panic!("`{name}` is not known"),

@@ -17,7 +17,7 @@ use node::operations::of_data_server;
 use server::connections::Limits;
 use server::ops::{BeginOutcome, Handler, OperationCall};
 use server::stack::Stack;
-use wire::ops::{BlockPlace, StatsRequest, encode_json};
+use wire::ops::{BlockPlace, StatsParameters, encode_json};
 
 use crate::common::{Served, context, local, read};
 
@@ -261,12 +261,12 @@ async fn servers_of_different_data_are_one_catalogue_that_can_be_served_again() 
         let place =
             |array| BlockPlace { dataset: described.id, generation: described.generation, array, level: 0 };
         for (array, server) in [(1, &servers[0]), (0, &servers[1])] {
-            let request = StatsRequest { place: place(array), selection: None, bins: 8 };
+            let request = StatsParameters { place: place(array), selection: None, bins: 8 };
             let urgency = Urgency::of(Priority::NORMAL);
             let found = stack.stats(&request, urgency, 1 << 20).await.unwrap();
             let there = server.stack().await.source.describe().await.unwrap();
             let there = BlockPlace { dataset: there.id, generation: there.generation, ..place(0) };
-            let request = StatsRequest { place: there, ..request };
+            let request = StatsParameters { place: there, ..request };
             assert_eq!(found, server.stack().await.stats(&request, urgency, 1 << 20).await.unwrap());
             let there = everything(&server.stack().await.source, 0).await.unwrap();
             assert_eq!(everything(&stack.source, array).await.unwrap(), there);

@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use wire::ClientConfig;
-use wire::ops::{self, BlockPlace, Read, StatsRequest};
+use wire::ops::{self, BlockPlace, ReadParameters, StatsParameters};
 
 use crate::common::{Served, read};
 
@@ -179,7 +179,7 @@ async fn long_parameters_are_not_kept_without_end() {
     let served = Served::start(&[CUBE]).await;
     let mut tasks = JoinSet::new();
     let client = over_tls(&served, 0, &mut tasks).await;
-    let read = Read { place: place(&served).await, selection: Selection::all(&[512; 3]) }.encode();
+    let read = ReadParameters { place: place(&served).await, selection: Selection::all(&[512; 3]) }.encode();
     let padded = [&read[..], &vec![0; (1 << 20) - read.len()]].concat();
     let mut answers = Vec::new();
     for _ in 0..6 {
@@ -198,7 +198,7 @@ async fn long_parameters_are_not_kept_without_end() {
 async fn clients_that_take_nothing_do_not_hold_the_memory_of_others() {
     let served = Served::start(&[CUBE]).await;
     let place = place(&served).await;
-    let everything = Read { place, selection: Selection::all(&[512; 3]) }.encode();
+    let everything = ReadParameters { place, selection: Selection::all(&[512; 3]) }.encode();
     let urgency = Urgency::of(Priority::NORMAL);
     let (mut tasks, mut greedy, mut answers) = (JoinSet::new(), Vec::new(), Vec::new());
     for n in 0..8 {
@@ -214,7 +214,7 @@ async fn clients_that_take_nothing_do_not_hold_the_memory_of_others() {
     tokio::time::sleep(Duration::from_secs(2)).await;
     still_answers(&served).await;
     let request =
-        StatsRequest { place, selection: Some(Selection::parse("0:64", &[512; 3]).unwrap()), bins: 8 };
+        StatsParameters { place, selection: Some(Selection::parse("0:64", &[512; 3]).unwrap()), bins: 8 };
     let stats = async { served.dialer().ask(request, urgency).await.unwrap() };
     let stats = tokio::time::timeout(PATIENCE, stats).await.expect("statistics");
     assert_eq!(stats.count, 64 * 512 * 512);

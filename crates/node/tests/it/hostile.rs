@@ -7,7 +7,7 @@ use array::{AxisRange, ErrorKind, Priority, Selection, Source, Target, Urgency};
 use client::remote::RemoteSource;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use wire::ops::{self, BlockPlace, Read};
+use wire::ops::{self, BlockPlace, ReadParameters};
 
 use crate::common::{Served, local, read};
 
@@ -96,7 +96,7 @@ async fn a_request_for_two_to_the_sixty_elements_costs_nothing() {
     let dialer = served.dialer();
     let client = dialer.client().await.unwrap();
     let place = BlockPlace { dataset: dataset.id, generation: dataset.generation, array: 0, level: 0 };
-    let all = Read { place, selection: Selection::all(dataset.arrays[0].shape()) };
+    let all = ReadParameters { place, selection: Selection::all(dataset.arrays[0].shape()) };
     let mut answer = client.request(ops::READ, all.encode(), Urgency::of(Priority::NORMAL)).await.unwrap();
     for _ in 0..4 {
         let item = answer.next_item().await.unwrap().unwrap();

@@ -10,7 +10,7 @@ use client::directories::UserDirectories;
 use client::remote::RemoteSource;
 use client::url::Url;
 use node::node::{Listen, ServerOptions};
-use wire::ops::{BlockPlace, StatsRequest};
+use wire::ops::{BlockPlace, StatsParameters};
 
 use crate::common::{Served, local, read};
 
@@ -199,7 +199,7 @@ async fn a_server_of_a_server_keeps_every_promise() {
     assert_eq!(described, origin.stack().await.source.describe().await.unwrap(), "the identity passes");
     check_source(Arc::clone(&stack.source)).await;
     let place = BlockPlace { dataset: described.id, generation: described.generation, array: 0, level: 0 };
-    let request = StatsRequest { place, selection: None, bins: 8 };
+    let request = StatsParameters { place, selection: None, bins: 8 };
     let urgency = Urgency::of(Priority::NORMAL);
     let there = stack.stats(&request, urgency, 1 << 20).await.unwrap();
     assert_eq!(there, origin.stack().await.stats(&request, urgency, 1 << 20).await.unwrap());

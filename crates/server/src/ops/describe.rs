@@ -11,7 +11,7 @@ use super::{BeginOutcome, Handler, OperationCall};
 pub struct DescribeHandler;
 
 impl Handler for DescribeHandler {
-    type Work = ops::Describe;
+    type Work = ops::DescribeParameters;
 
     fn name(&self) -> &'static str {
         ops::DESCRIBE
@@ -21,11 +21,11 @@ impl Handler for DescribeHandler {
         true
     }
 
-    fn begin(&self, parameters: Bytes) -> Result<BeginOutcome<ops::Describe>> {
-        ops::Describe::decode(parameters).map(BeginOutcome::Work)
+    fn begin(&self, parameters: Bytes) -> Result<BeginOutcome<ops::DescribeParameters>> {
+        ops::DescribeParameters::decode(parameters).map(BeginOutcome::Work)
     }
 
-    async fn run(&self, asked: ops::Describe, call: &OperationCall) -> Result<()> {
+    async fn run(&self, asked: ops::DescribeParameters, call: &OperationCall) -> Result<()> {
         let text = call.node.exports.find(&asked.name).await?.encoded().await?;
         // A description that exceeds the maximum size of a body is sent as bulk data.
         let (body, bulk) =

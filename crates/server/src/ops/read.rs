@@ -35,7 +35,7 @@ const SLABS_IN_FLIGHT: usize = 2;
 pub struct ReadHandler;
 
 impl Handler for ReadHandler {
-    type Work = ops::Read;
+    type Work = ops::ReadParameters;
 
     fn name(&self) -> &'static str {
         ops::READ
@@ -45,8 +45,8 @@ impl Handler for ReadHandler {
         true
     }
 
-    fn begin(&self, parameters: Bytes) -> Result<BeginOutcome<ops::Read>> {
-        let read = ops::Read::decode(parameters)?;
+    fn begin(&self, parameters: Bytes) -> Result<BeginOutcome<ops::ReadParameters>> {
+        let read = ops::ReadParameters::decode(parameters)?;
         Ok(if is_small(&read) { BeginOutcome::Together(read) } else { BeginOutcome::Work(read) })
     }
 
@@ -54,17 +54,17 @@ impl Handler for ReadHandler {
         MAX_BATCHED_READS
     }
 
-    async fn run_together(&self, reads: Vec<(ops::Read, OperationCall)>) {
+    async fn run_together(&self, reads: Vec<(ops::ReadParameters, OperationCall)>) {
         answer_together(reads).await;
     }
 
-    async fn run(&self, read: ops::Read, call: &OperationCall) -> Result<()> {
+    async fn run(&self, read: ops::ReadParameters, call: &OperationCall) -> Result<()> {
         answer(read, call).await
     }
 }
 
 /// Answers one read.
-pub(super) async fn answer(ops::Read { place, selection }: ops::Read, call: &OperationCall) -> Result<()> {
+pub(super) async fn answer(ops::ReadParameters { place, selection }: ops::ReadParameters, call: &OperationCall) -> Result<()> {
     let (stack, dataset) = call.node.exports.at(&place).await?;
     let array = dataset.array(place.array)?;
     let level = array.level(place.level)?;

@@ -29,7 +29,7 @@ impl Handler for ReadBlockHandler {
     }
 
     fn begin(&self, parameters: Bytes) -> Result<BeginOutcome<BlockKey>> {
-        Ok(BeginOutcome::Work(ops::ReadBlock::decode(parameters)?.key))
+        Ok(BeginOutcome::Work(ops::ReadBlockParameters::decode(parameters)?.key))
     }
 
     async fn run(&self, key: BlockKey, call: &OperationCall) -> Result<()> {

@@ -23,12 +23,12 @@ const MAX_PART_BYTES: u64 = 256 << 10;
 const MAX_SMALL_ELEMENTS: u64 = 16_384;
 
 /// Returns whether a read need not be split into slabs, whatever the type of its elements.
-pub(super) fn is_small(read: &ops::Read) -> bool {
+pub(super) fn is_small(read: &ops::ReadParameters) -> bool {
     read.selection.len().is_some_and(|elements| (1..=MAX_SMALL_ELEMENTS).contains(&elements))
 }
 
 /// Answers small reads of one client and one priority.
-pub(super) async fn answer_together(mut reads: Vec<(ops::Read, OperationCall)>) {
+pub(super) async fn answer_together(mut reads: Vec<(ops::ReadParameters, OperationCall)>) {
     while let Some((first, call)) = reads.first() {
         let (place, node) = (first.place, Arc::clone(&call.node));
         let (here, elsewhere) = reads.into_iter().partition(|(read, _)| read.place == place);
@@ -42,14 +42,14 @@ pub(super) async fn answer_together(mut reads: Vec<(ops::Read, OperationCall)>) 
 
 /// A read that is valid for its array, and the size of its result in bytes.
 struct SmallReadCall {
-    read: ops::Read,
+    read: ops::ReadParameters,
     call: OperationCall,
     item_bytes: usize,
     size_bytes: u64,
 }
 
 /// Answers reads of one place, a part of them at a time.
-async fn answer_at(stack: &Stack, dataset: &Dataset, reads: Vec<(ops::Read, OperationCall)>) {
+async fn answer_at(stack: &Stack, dataset: &Dataset, reads: Vec<(ops::ReadParameters, OperationCall)>) {
     let (mut part, mut part_bytes) = (Vec::new(), 0);
     for (read, call) in reads {
         let most_bytes = call.node.answer_memory.own_bytes();
@@ -77,7 +77,10 @@ async fn answer_at(stack: &Stack, dataset: &Dataset, reads: Vec<(ops::Read, Oper
 
 /// Returns the sizes of an element and of the result, in bytes. Fails if the data set has no such array or level, or
 /// the selection does not fit it.
-fn sizes(dataset: &Dataset, ops::Read { place, selection }: &ops::Read) -> Result<(usize, u64)> {
+fn sizes(
+    dataset: &Dataset,
+    ops::ReadParameters { place, selection }: &ops::ReadParameters,
+) -> Result<(usize, u64)> {
     let array = dataset.array(place.array)?;
     selection.check(&array.level(place.level)?.shape)?;
     let item_bytes = array.dtype.size_bytes();

@@ -3,7 +3,7 @@
 use array::Result;
 use bytes::Bytes;
 use export::statistics::MAX_MEMORY_BYTES;
-use wire::ops::{self, StatsRequest};
+use wire::ops::{self, StatsParameters};
 
 use super::{BeginOutcome, Handler, OperationCall};
 
@@ -11,7 +11,7 @@ use super::{BeginOutcome, Handler, OperationCall};
 pub struct StatsHandler;
 
 impl Handler for StatsHandler {
-    type Work = StatsRequest;
+    type Work = StatsParameters;
 
     fn name(&self) -> &'static str {
         ops::STATS
@@ -21,11 +21,11 @@ impl Handler for StatsHandler {
         true
     }
 
-    fn begin(&self, parameters: Bytes) -> Result<BeginOutcome<StatsRequest>> {
-        StatsRequest::decode(parameters).map(BeginOutcome::Work)
+    fn begin(&self, parameters: Bytes) -> Result<BeginOutcome<StatsParameters>> {
+        StatsParameters::decode(parameters).map(BeginOutcome::Work)
     }
 
-    async fn run(&self, request: StatsRequest, call: &OperationCall) -> Result<()> {
+    async fn run(&self, request: StatsParameters, call: &OperationCall) -> Result<()> {
         let (stack, _) = call.node.exports.at(&request.place).await?;
         let mut memory = call.enter(MAX_MEMORY_BYTES).await;
         let stats = stack.stats(&request, call.operation.urgency(), memory.admitted().await).await?;

@@ -49,12 +49,12 @@ impl ListEntry {
 
 /// Parameters of `describe`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Describe {
+pub struct DescribeParameters {
     /// Name of the data set; empty for the only one.
     pub name: String,
 }
 
-impl Describe {
+impl DescribeParameters {
     /// As parameters.
     #[must_use]
     pub fn encode(&self) -> Bytes {
@@ -151,14 +151,14 @@ fn decode_selection(r: &mut Reader) -> Result<Selection> {
 
 /// Parameters of `read`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Read {
+pub struct ReadParameters {
     /// Data set, array and level to read from.
     pub place: BlockPlace,
     /// Which elements.
     pub selection: Selection,
 }
 
-impl Read {
+impl ReadParameters {
     /// As parameters.
     #[must_use]
     pub fn encode(&self) -> Bytes {
@@ -205,12 +205,12 @@ impl ReadBody {
 
 /// Parameters of `read_block`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReadBlock {
+pub struct ReadBlockParameters {
     /// Which block.
     pub key: BlockKey,
 }
 
-impl ReadBlock {
+impl ReadBlockParameters {
     /// As parameters.
     #[must_use]
     pub fn encode(&self) -> Bytes {
@@ -305,7 +305,7 @@ fn decode_scalar(r: &mut Reader) -> Result<Scalar> {
 
 /// Parameters of `stats`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StatsRequest {
+pub struct StatsParameters {
     /// Data set, array and level to compute statistics of.
     pub place: BlockPlace,
     /// Bins of the histogram, at most [`MAX_BINS`]; 0 for none.
@@ -314,7 +314,7 @@ pub struct StatsRequest {
     pub selection: Option<Selection>,
 }
 
-impl StatsRequest {
+impl StatsParameters {
     /// As parameters.
     #[must_use]
     pub fn encode(&self) -> Bytes {
@@ -348,7 +348,7 @@ impl StatsRequest {
 
 /// The answer to `stats`, over decoded values.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Stats {
+pub struct StatsAnswer {
     /// Elements with a value.
     pub count: u64,
     /// Elements that are missing or NaN.
@@ -360,12 +360,12 @@ pub struct Stats {
     /// Their mean; `None` when there is none.
     pub mean: Option<Scalar>,
     /// How the finite ones are distributed.
-    pub histogram: Histogram,
+    pub histogram: StatsHistogram,
 }
 
 /// Counts in bins of equal width; the last bin includes its upper edge.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Histogram {
+pub struct StatsHistogram {
     /// Lower edge of the first bin.
     pub low: f64,
     /// Upper edge of the last bin.
@@ -374,7 +374,7 @@ pub struct Histogram {
     pub counts: Vec<u64>,
 }
 
-impl Stats {
+impl StatsAnswer {
     /// As a body.
     ///
     /// # Errors

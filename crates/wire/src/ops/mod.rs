@@ -7,8 +7,9 @@ mod data;
 mod piece;
 
 pub use data::{
-    BlockBody, BlockPlace, Describe, Histogram, ListEntry, MAX_BINS, MAX_DESCRIPTION_BYTES,
-    MAX_DESCRIPTION_VALUES, Read, ReadBlock, ReadBody, Stats, StatsRequest, decode_dataset, encode_dataset,
+    BlockBody, BlockPlace, DescribeParameters, ListEntry, MAX_BINS, MAX_DESCRIPTION_BYTES,
+    MAX_DESCRIPTION_VALUES, ReadBlockParameters, ReadBody, ReadParameters, StatsAnswer, StatsHistogram,
+    StatsParameters, decode_dataset, encode_dataset,
 };
 pub use piece::{ReadPiece, RowOffsets, Rows};
 

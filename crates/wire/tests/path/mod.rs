@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use array::{AxisRange, DatasetId, Generation, Priority, Selection, Urgency};
 use bytes::Bytes;
 use corridor_wire as wire;
-use wire::ops::{BlockPlace, Read};
+use wire::ops::{BlockPlace, ReadParameters};
 use wire::{Client, ClientConfig, ClientEvent, Machine, Message, Server, ServerConfig, ServerEvent};
 
 pub(crate) const NORMAL: Urgency = Urgency { priority: Priority::NORMAL, deadline: None };
@@ -18,7 +18,7 @@ pub(crate) const MS: Duration = Duration::from_millis(1);
 pub(crate) fn read(ranges: Vec<AxisRange>) -> Bytes {
     let dataset = DatasetId(0x0123_4567_89ab_cdef_fedc_ba98_7654_3210);
     let place = BlockPlace { dataset, generation: Generation(1), array: 0, level: 0 };
-    Read { place, selection: Selection::new(ranges).unwrap() }.encode()
+    ReadParameters { place, selection: Selection::new(ranges).unwrap() }.encode()
 }
 
 /// 4 KiB of an array of 2 GB, anywhere.

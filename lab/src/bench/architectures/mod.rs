@@ -20,7 +20,7 @@ use bytes::Bytes;
 use client::dial::{Dialer, Endpoint};
 use client::url::Location;
 use futures::future::{BoxFuture, try_join_all};
-use wire::ops::{self, BlockPlace, Read};
+use wire::ops::{self, BlockPlace, ReadParameters};
 
 use super::access::Field;
 use super::options::Options;
@@ -91,7 +91,8 @@ impl Quiz {
             })
             .collect();
         let expected = selections.iter().map(|selection| field.expected(selection)).collect();
-        let asks = selections.into_iter().map(|selection| Read { place, selection }.encode()).collect();
+        let asks =
+            selections.into_iter().map(|selection| ReadParameters { place, selection }.encode()).collect();
         Self { asks, expected }
     }
 
@@ -212,7 +213,7 @@ fn operations_in_a_row(waiting: Duration, is_quick: bool) -> usize {
 /// Finds the place of the array `name` on the server.
 async fn place(site: &DialedServer, name: &str) -> Result<BlockPlace> {
     let connection = site.connect().await?;
-    let ask = ops::Describe { name: name.to_owned() };
+    let ask = ops::DescribeParameters { name: name.to_owned() };
     let item = connection.handle.call(ops::DESCRIBE, ask.encode(), Urgency::of(Priority::NORMAL)).await?;
     let dataset = ops::decode_dataset(&item.body)?;
     Ok(BlockPlace { dataset: dataset.id, generation: dataset.generation, array: 0, level: 0 })
