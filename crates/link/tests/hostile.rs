@@ -103,7 +103,7 @@ async fn a_client_that_breaks_off_within_a_frame_is_unreachable() {
 #[tokio::test]
 async fn nothing_is_read_before_the_client_is_let_in() {
     let (mut stream, connection, _tasks) = accept_one().await;
-    let request = Frame::Request(wire::Request {
+    let request = Frame::Request(wire::OperationRequest {
         op: OpId(1),
         name: "list".into(),
         priority: Priority::NORMAL,

@@ -22,11 +22,11 @@ pub use client::turns::InTurns;
 pub use client::{Client, ClientConfig, ClientEvent, SentAhead};
 pub use flow::admission::{Full, Limiter, Permit};
 pub use flow::holder_limiter::{HolderLimiter, HolderPermit};
-pub use frames::batch::{Answer, Requests, WholeItem};
+pub use frames::batch::{RequestBatch, SmallAnswer, WholeItem};
 pub use frames::codec::{Reader, Writer};
 pub use frames::deframer::{Cut, Deframer};
 pub use frames::frame::{
-    Chunk, ChunkHead, Frame, Hello, ItemHead, Message, MessageContent, OpId, Request, Welcome,
+    Chunk, ChunkHead, Frame, Hello, ItemHead, Message, MessageContent, OpId, OperationRequest, Welcome,
 };
 pub use frames::numbered::Numbered;
 pub use frames::part::BulkPart;

@@ -11,8 +11,8 @@ use bytes::Bytes;
 use corridor_wire as wire;
 use proptest::prelude::*;
 use wire::{
-    Answer, BulkPart, Chunk, Client, ClientConfig, ClientEvent, Frame, ItemHead, Machine, MessageContent,
-    OpId, Server, ServerConfig, ServerEvent, WholeItem,
+    BulkPart, Chunk, Client, ClientConfig, ClientEvent, Frame, ItemHead, Machine, MessageContent, OpId,
+    Server, ServerConfig, ServerEvent, SmallAnswer, WholeItem,
 };
 
 const WINDOW_BYTES: u64 = 1 << 20;
@@ -320,7 +320,7 @@ fn a_whole_answer_to_what_was_answered_in_part_ends_the_connection_and_each_oper
         let part = BulkPart { head, offset: 10, bytes: Bytes::from_static(b"0123456789") };
         pair.client.handle_part(pair.now, part).unwrap();
         let item = WholeItem { item: 0, body: Bytes::new(), bulk: Bytes::new(), bulk_crc32c: 0 };
-        let whole = Frame::Answers(vec![Answer { op, item: Some(item), done: true }]);
+        let whole = Frame::Answers(vec![SmallAnswer { op, item: Some(item), done: true }]);
         assert!(pair.client.handle_frame(pair.now, whole.encode().into_bytes()).is_err());
         let events: Vec<_> = std::iter::from_fn(|| pair.client.poll_event()).collect();
         assert!(

@@ -21,9 +21,9 @@ use wire::ops::{
     ReadPiece, StatsAnswer, StatsParameters,
 };
 use wire::{
-    Answer, BulkPart, Chunk, ChunkHead, Client, ClientConfig, ClientEvent, Cut, Deframer, Frame, Hello,
-    ItemHead, Machine, OpId, Request, Requests, Server, ServerConfig, ServerEvent, Welcome, WholeItem,
-    limits,
+    BulkPart, Chunk, ChunkHead, Client, ClientConfig, ClientEvent, Cut, Deframer, Frame, Hello, ItemHead,
+    Machine, OpId, OperationRequest, RequestBatch, Server, ServerConfig, ServerEvent, SmallAnswer, Welcome,
+    WholeItem, limits,
 };
 
 fn error() -> impl Strategy<Value = Error> {
@@ -84,7 +84,7 @@ fn item() -> impl Strategy<Value = Frame> {
 fn request() -> impl Strategy<Value = Frame> {
     (op(), "[a-z_]{0,64}", priority(), any::<u32>(), bytes(100)).prop_map(
         |(op, name, priority, deadline_ms, parameters)| {
-            Frame::Request(Request { op, name, priority, deadline_ms, parameters })
+            Frame::Request(OperationRequest { op, name, priority, deadline_ms, parameters })
         },
     )
 }
@@ -117,7 +117,7 @@ fn requests() -> impl Strategy<Value = Frame> {
     (0..u32::MAX - 1000, "[a-z_]{0,64}", priority(), any::<u32>(), alike()).prop_map(
         |(first, name, priority, deadline_ms, parameters)| {
             let (first, name) = (OpId(first), name.into());
-            Frame::Requests(Requests { first, name, priority, deadline_ms, parameters })
+            Frame::Requests(RequestBatch { first, name, priority, deadline_ms, parameters })
         },
     )
 }
@@ -128,7 +128,7 @@ fn answers() -> impl Strategy<Value = Frame> {
         WholeItem { item, body, bulk, bulk_crc32c }
     });
     let answer = (op(), proptest::option::of(item), any::<bool>());
-    vec(answer.prop_map(|(op, item, done)| Answer { op, item, done }), 1..20).prop_map(Frame::Answers)
+    vec(answer.prop_map(|(op, item, done)| SmallAnswer { op, item, done }), 1..20).prop_map(Frame::Answers)
 }
 
 fn frame() -> impl Strategy<Value = Frame> {
@@ -219,7 +219,7 @@ fn survives<T>(result: wire::Result<T>) {
 
 fn op_of(frame: &Frame) -> Option<OpId> {
     match frame {
-        Frame::Request(Request { op, .. })
+        Frame::Request(OperationRequest { op, .. })
         | Frame::Item(ItemHead { op, .. })
         | Frame::Chunk(Chunk { op, .. })
         | Frame::Adjust { op, .. }
@@ -586,7 +586,7 @@ fn an_operation_number_is_never_used_again() {
     let op = ask(now, &mut client, &mut server, Urgency::of(Priority::NORMAL));
     server.done(op);
     down(now, &mut server, &mut client);
-    let again = Request {
+    let again = OperationRequest {
         op,
         name: "read".into(),
         priority: Priority::NORMAL,

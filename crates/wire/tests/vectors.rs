@@ -27,8 +27,8 @@ use wire::ops::{
     ReadPiece, Rows, StatsAnswer, StatsHistogram, StatsParameters, decode_json, encode_json,
 };
 use wire::{
-    Answer, BulkPart, Chunk, ChunkHead, Cut, Frame, Hello, ItemHead, OpId, Request, Requests, Welcome,
-    WholeItem,
+    BulkPart, Chunk, ChunkHead, Cut, Frame, Hello, ItemHead, OpId, OperationRequest, RequestBatch,
+    SmallAnswer, Welcome, WholeItem,
 };
 
 const HEADER: &str = "\
@@ -109,7 +109,7 @@ fn meaning(frame: &Frame) -> Value {
     }
 }
 
-fn of_answer(answer: &Answer) -> Value {
+fn of_answer(answer: &SmallAnswer) -> Value {
     let item = answer.item.as_ref().map(
         |i| json!({"item": i.item, "body": hex(&i.body), "bulk": hex(&i.bulk), "bulk_crc32c": i.bulk_crc32c}),
     );
@@ -123,7 +123,13 @@ fn batches() -> Vec<(&'static str, Frame)> {
         ReadParameters { place: place(), selection: Selection::new(ranges).unwrap() }.encode()
     };
     let requests = |name: &str, priority, deadline_ms, parameters| {
-        Frame::Requests(Requests { first: OpId(300), name: name.into(), priority, deadline_ms, parameters })
+        Frame::Requests(RequestBatch {
+            first: OpId(300),
+            name: name.into(),
+            priority,
+            deadline_ms,
+            parameters,
+        })
     };
     let random = [[7, 4096], [70_000, 8192], [13, 1 << 30]].map(read).to_vec();
     let stride = (0..6).map(|row| read([row * 3, 0])).chain([read([1, 1])]).collect();
@@ -134,10 +140,10 @@ fn batches() -> Vec<(&'static str, Frame)> {
         Some(WholeItem { item, body, bulk, bulk_crc32c })
     };
     let answers = vec![
-        Answer { op: OpId(1), item: item(0, b"body", b"123456789"), done: true },
-        Answer { op: OpId(2), item: item(0, b"", b""), done: false },
-        Answer { op: OpId(2), item: item(1, b"", b"bulk"), done: false },
-        Answer { op: OpId(u32::MAX), item: None, done: true },
+        SmallAnswer { op: OpId(1), item: item(0, b"body", b"123456789"), done: true },
+        SmallAnswer { op: OpId(2), item: item(0, b"", b""), done: false },
+        SmallAnswer { op: OpId(2), item: item(1, b"", b"bulk"), done: false },
+        SmallAnswer { op: OpId(u32::MAX), item: None, done: true },
     ];
     vec![
         ("frame.requests", requests("read", Priority::NORMAL, 0, random)),
@@ -145,7 +151,7 @@ fn batches() -> Vec<(&'static str, Frame)> {
         ("frame.requests.mixed", requests("describe", Priority::BACKGROUND, 0, mixed)),
         ("frame.requests.one", requests("list", Priority::BACKGROUND, 0, vec![Bytes::new()])),
         ("frame.answers", Frame::Answers(answers)),
-        ("frame.answers.done", Frame::Answers(vec![Answer { op: OpId(7), item: None, done: true }])),
+        ("frame.answers.done", Frame::Answers(vec![SmallAnswer { op: OpId(7), item: None, done: true }])),
     ]
 }
 
@@ -181,7 +187,7 @@ fn frames() -> Vec<(&'static str, Frame)> {
         ),
         (
             "frame.request",
-            Frame::Request(Request {
+            Frame::Request(OperationRequest {
                 op,
                 name: "describe".into(),
                 priority,
@@ -191,7 +197,7 @@ fn frames() -> Vec<(&'static str, Frame)> {
         ),
         (
             "frame.request.bare",
-            Frame::Request(Request {
+            Frame::Request(OperationRequest {
                 op: OpId(u32::MAX),
                 name: "list".into(),
                 priority: Priority::BACKGROUND,

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use array::Error;
 use bytes::Bytes;
-use wire::{Answer, Bulk, Frame, Machine, OpId, Server, ServerConfig, ServerEvent};
+use wire::{Bulk, Frame, Machine, OpId, Server, ServerConfig, ServerEvent, SmallAnswer};
 
 use crate::script::{ScriptStep, steps};
 
@@ -156,8 +156,8 @@ impl ScriptedServer {
         }
     }
 
-    fn count_answer(&mut self, answer: Answer) {
-        let Answer { op, item, done } = answer;
+    fn count_answer(&mut self, answer: SmallAnswer) {
+        let SmallAnswer { op, item, done } = answer;
         self.sent_bytes += item.map_or(0, |item| item.bulk.len() as u64);
         if done {
             self.count_end(op);

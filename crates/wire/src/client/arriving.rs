@@ -6,7 +6,7 @@ use array::{Error, Result, Retry};
 
 use super::segments::ReceivedSegments;
 use super::{Client, ClientEvent, ClientPhase};
-use crate::frames::batch::{Answer, WholeItem};
+use crate::frames::batch::{SmallAnswer, WholeItem};
 use crate::frames::check::unexpected;
 use crate::limits::{MAX_AHEAD, MAX_ITEM_BULK_BYTES, MAX_OPEN_ITEMS};
 use crate::{Chunk, ChunkHead, Frame, ItemHead, OpId};
@@ -80,8 +80,8 @@ impl Client {
     }
 
     /// Handles an answer as its item's head, one chunk and the end of the operation, as far as it has them.
-    fn handle_answer(&mut self, answer: Answer) -> Result<()> {
-        let Answer { op, item, done } = answer;
+    fn handle_answer(&mut self, answer: SmallAnswer) -> Result<()> {
+        let SmallAnswer { op, item, done } = answer;
         let item = match item {
             Some(item) if done && item.item == 0 => return self.handle_whole(op, item),
             item => item,

@@ -9,9 +9,9 @@ use array::Urgency;
 use bytes::Bytes;
 
 use crate::flow::deadline;
-use crate::frames::batch::Requests;
+use crate::frames::batch::RequestBatch;
 use crate::limits::{MAX_BATCH_OPERATIONS, MAX_BATCH_PARAMETER_BYTES};
-use crate::{Frame, OpId, Request};
+use crate::{Frame, OpId, OperationRequest};
 
 /// Bytes that an entry of the queue counts for besides its parameters.
 const ENTRY_BYTES: usize = 128;
@@ -39,8 +39,8 @@ impl QueuedRequest {
             && next.name == self.name
     }
 
-    fn into_request(self, now: Instant) -> Request {
-        Request {
+    fn into_request(self, now: Instant) -> OperationRequest {
+        OperationRequest {
             op: self.op,
             name: self.name.as_ref().to_owned(),
             priority: self.urgency.priority,
@@ -134,7 +134,7 @@ impl OutgoingQueue {
             last = next;
         }
         let before = u32::try_from(parameters.len() - 1).unwrap_or(0);
-        Frame::Requests(Requests {
+        Frame::Requests(RequestBatch {
             first: OpId(last.op.0 - before),
             name: last.name,
             priority: last.urgency.priority,

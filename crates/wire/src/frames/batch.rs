@@ -17,7 +17,7 @@ use crate::limits::{
 
 /// Operations that share everything but their parameters; their numbers follow one another.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Requests {
+pub struct RequestBatch {
     /// Number of the first.
     pub first: OpId,
     /// Their registered name.
@@ -32,7 +32,7 @@ pub struct Requests {
 
 /// Some of an answer, small enough to travel with others.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct SmallAnswer {
     /// The operation.
     pub op: OpId,
     /// A whole item, if there is one.
@@ -74,7 +74,7 @@ mod answer {
     pub(crate) const APART: u8 = 16;
 }
 
-impl Requests {
+impl RequestBatch {
     pub(crate) fn encode(&self, w: &mut Writer) {
         let weighted = self.priority.weight.to_bits() != 0;
         let flags = if weighted { shared::WEIGHT } else { 0 }
@@ -87,7 +87,7 @@ impl Requests {
             w.varint(u64::from(self.deadline_ms));
         }
         w.varint(self.parameters.len() as u64);
-        Runs::of(&self.parameters).for_each(|run| run.encode(w));
+        ParameterRuns::of(&self.parameters).for_each(|run| run.encode(w));
     }
 
     pub(crate) fn decode(r: &mut Reader) -> Result<Self> {
@@ -106,7 +106,7 @@ impl Requests {
                 "expected 1 to {MAX_BATCH_OPERATIONS} operations with numbers below 2^32, found {count} from {first}"
             )));
         }
-        let mut grown = Grown::default();
+        let mut grown = ParameterBuffer::default();
         while grown.ends.len() < count as usize {
             grown.take_run(r, count as usize)?;
         }
@@ -116,7 +116,7 @@ impl Requests {
 }
 
 /// Parameters of equal length that are written alike.
-enum Run<'a> {
+enum ParameterRun<'a> {
     /// Each as what differs from the one before.
     Patches { before: &'a [u8], parameters: &'a [Bytes] },
     /// Each has a number at `at` that is `step` larger than in the one before.
@@ -124,7 +124,7 @@ enum Run<'a> {
 }
 
 /// Cuts parameters into runs.
-struct Runs<'a> {
+struct ParameterRuns<'a> {
     all: &'a [Bytes],
     /// So many are in runs that were given.
     taken: usize,
@@ -133,28 +133,28 @@ struct Runs<'a> {
 /// A progression shorter than this is written as patches.
 const LEAST_PROGRESSION: usize = 3;
 
-impl<'a> Runs<'a> {
+impl<'a> ParameterRuns<'a> {
     fn of(all: &'a [Bytes]) -> Self {
         Self { all, taken: 0 }
     }
 
     /// The progression that the parameters from `start` on continue.
-    fn progression(&self, start: usize) -> Option<Run<'a>> {
+    fn progression(&self, start: usize) -> Option<ParameterRun<'a>> {
         let (at, step) = stride(self.all.get(start.checked_sub(1)?)?, self.all.get(start)?)?;
         let pairs = self.all[start - 1..].windows(2);
         let count = pairs.take_while(|pair| stride(&pair[0], &pair[1]) == Some((at, step))).count();
-        (count >= LEAST_PROGRESSION).then_some(Run::Progression { at, step, count })
+        (count >= LEAST_PROGRESSION).then_some(ParameterRun::Progression { at, step, count })
     }
 }
 
-impl<'a> Iterator for Runs<'a> {
-    type Item = Run<'a>;
+impl<'a> Iterator for ParameterRuns<'a> {
+    type Item = ParameterRun<'a>;
 
-    fn next(&mut self) -> Option<Run<'a>> {
+    fn next(&mut self) -> Option<ParameterRun<'a>> {
         let start = self.taken;
         let length = self.all.get(start)?.len();
         if let Some(run) = self.progression(start) {
-            if let Run::Progression { count, .. } = run {
+            if let ParameterRun::Progression { count, .. } = run {
                 self.taken += count;
             }
             return Some(run);
@@ -165,7 +165,7 @@ impl<'a> Iterator for Runs<'a> {
         }
         self.taken = end;
         let before = start.checked_sub(1).and_then(|n| self.all.get(n)).map_or(&[][..], |p| p);
-        Some(Run::Patches { before, parameters: &self.all[start..end] })
+        Some(ParameterRun::Patches { before, parameters: &self.all[start..end] })
     }
 }
 
@@ -183,7 +183,7 @@ fn stride(before: &[u8], after: &[u8]) -> Option<(usize, u64)> {
     Some((first, number(after)?.wrapping_sub(number(before)?)))
 }
 
-impl Run<'_> {
+impl ParameterRun<'_> {
     fn encode(&self, w: &mut Writer) {
         match self {
             Self::Progression { at, step, count } => {
@@ -241,12 +241,12 @@ fn unzigzag(value: u64) -> u64 {
 
 /// Parameters as they are read, one after the other in one buffer.
 #[derive(Default)]
-struct Grown {
+struct ParameterBuffer {
     bytes: BytesMut,
     ends: Vec<usize>,
 }
 
-impl Grown {
+impl ParameterBuffer {
     /// Reads a run; `most`: operations of all runs.
     fn take_run(&mut self, r: &mut Reader, most: usize) -> Result<()> {
         let head = r.varint("run")?;
@@ -330,10 +330,10 @@ fn take_patch(r: &mut Reader, into: &mut [u8]) -> Result<()> {
 }
 
 /// Writes the heads; gives the bulk bytes that follow them.
-pub(crate) fn encode_answers(answers: &[Answer], w: &mut Writer) -> Vec<Bytes> {
+pub(crate) fn encode_answers(answers: &[SmallAnswer], w: &mut Writer) -> Vec<Bytes> {
     w.varint(answers.len() as u64);
     let mut before = 0_u32;
-    for Answer { op, item, done } in answers {
+    for SmallAnswer { op, item, done } in answers {
         let apart = op.0.wrapping_sub(before.wrapping_add(1));
         let bulky = item.as_ref().is_some_and(|i| !i.bulk.is_empty());
         let numbered = item.as_ref().is_some_and(|i| i.item > 0);
@@ -381,7 +381,7 @@ fn gather<'a>(bulks: impl Iterator<Item = &'a Bytes>) -> Vec<Bytes> {
     parts
 }
 
-pub(crate) fn decode_answers(r: &mut Reader) -> Result<Vec<Answer>> {
+pub(crate) fn decode_answers(r: &mut Reader) -> Result<Vec<SmallAnswer>> {
     let count = r.varint_usize("count")?;
     if count == 0 || count > MAX_BATCH_OPERATIONS {
         return Err(Error::corrupt(format!(
@@ -396,7 +396,7 @@ pub(crate) fn decode_answers(r: &mut Reader) -> Result<Vec<Answer>> {
         let apart = if flags & answer::APART > 0 { r.varint_u32("op")? } else { 0 };
         before = before.wrapping_add(1).wrapping_add(apart);
         let (item, bulk_bytes) = decode_item(flags, r)?;
-        answers.push(Answer { op: OpId(before), item, done: flags & answer::DONE > 0 });
+        answers.push(SmallAnswer { op: OpId(before), item, done: flags & answer::DONE > 0 });
         sizes.push(bulk_bytes);
     }
     let all: usize = sizes.iter().fold(0, |n, &size| n.saturating_add(size));

@@ -8,7 +8,7 @@ use std::fmt;
 use array::{Error, Priority, Result};
 use bytes::Bytes;
 
-use crate::frames::batch::{self, Answer, Requests};
+use crate::frames::batch::{self, RequestBatch, SmallAnswer};
 use crate::frames::codec::{Reader, Writer};
 use crate::frames::part;
 use crate::limits::{
@@ -32,9 +32,9 @@ pub enum Frame {
     /// The client's first frame.
     Hello(Hello),
     /// Starts an operation.
-    Request(Request),
+    Request(OperationRequest),
     /// Starts several that differ in their parameters only.
-    Requests(Requests),
+    Requests(RequestBatch),
     /// Changes how urgent an operation is.
     Adjust {
         /// Which.
@@ -88,7 +88,7 @@ pub enum Frame {
     /// Some of an item's bulk.
     Chunk(Chunk),
     /// Small items and ends of several operations, at least one.
-    Answers(Vec<Answer>),
+    Answers(Vec<SmallAnswer>),
     /// An operation ended well.
     Done {
         /// Which.
@@ -141,7 +141,7 @@ pub struct Welcome {
 
 /// The start of an operation.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Request {
+pub struct OperationRequest {
     /// Its number.
     pub op: OpId,
     /// Its registered name.
@@ -422,8 +422,8 @@ impl Frame {
     fn decode_fields(kind: u8, r: &mut Reader) -> Result<Self> {
         Ok(match kind {
             kind::HELLO => Self::Hello(Hello::decode(r)?),
-            kind::REQUEST => Self::Request(Request::decode(r)?),
-            kind::REQUESTS => Self::Requests(Requests::decode(r)?),
+            kind::REQUEST => Self::Request(OperationRequest::decode(r)?),
+            kind::REQUESTS => Self::Requests(RequestBatch::decode(r)?),
             kind::ADJUST => {
                 Self::Adjust { op: op(r)?, priority: r.priority()?, deadline_ms: r.u32("deadline")? }
             }
@@ -495,7 +495,7 @@ impl Welcome {
     }
 }
 
-impl Request {
+impl OperationRequest {
     fn decode(r: &mut Reader) -> Result<Self> {
         Ok(Self {
             op: op(r)?,

@@ -13,14 +13,14 @@ use bytes::Bytes;
 
 use crate::flow::deadline::{self, Deadlines};
 use crate::flow::liveness::Liveness;
-use crate::frames::batch::{Requests, WholeItem};
+use crate::frames::batch::{RequestBatch, WholeItem};
 use crate::frames::check::{check_capabilities, unexpected, within};
 use crate::limits::{
     BATCH, HANDSHAKE_TIMEOUT, HIGHEST_VERSION, LOWEST_VERSION, MAX_BODY_BYTES, MAX_FIRST_FRAME_BYTES,
     MAX_FRAME_BYTES, MAX_ITEM_BULK_BYTES, MAX_NAME_BYTES, MAX_OPERATIONS, MAX_QUEUED_CONTROL,
 };
 use crate::server::outbox::ServerOutbox;
-use crate::{Frame, Hello, ItemHead, Machine, Message, Numbered, OpId, Request, Welcome};
+use crate::{Frame, Hello, ItemHead, Machine, Message, Numbered, OpId, OperationRequest, Welcome};
 
 /// Bulk bytes with their checksum, shared and immutable. Made outside the lock that a server may sit behind, and once
 /// for bytes that are sent several times.
@@ -358,7 +358,7 @@ impl Server {
     fn handle_open(&mut self, now: Instant, frame: Frame) -> Result<()> {
         match frame {
             Frame::Request(request) => {
-                let Request { op, name, priority, deadline_ms, parameters } = request;
+                let OperationRequest { op, name, priority, deadline_ms, parameters } = request;
                 let urgency = Urgency { priority, deadline: deadline::from_wire(now, deadline_ms) };
                 return self.handle_request(op, name.into(), parameters, urgency);
             }
@@ -381,8 +381,8 @@ impl Server {
         Ok(())
     }
 
-    fn handle_requests(&mut self, now: Instant, requests: Requests) -> Result<()> {
-        let Requests { first, name, priority, deadline_ms, parameters } = requests;
+    fn handle_requests(&mut self, now: Instant, requests: RequestBatch) -> Result<()> {
+        let RequestBatch { first, name, priority, deadline_ms, parameters } = requests;
         let urgency = Urgency { priority, deadline: deadline::from_wire(now, deadline_ms) };
         (first.0..=u32::MAX)
             .zip(parameters)

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, VecDeque};
 use array::Priority;
 use bytes::Bytes;
 
-use crate::frames::batch::{Answer, WholeItem};
+use crate::frames::batch::{SmallAnswer, WholeItem};
 use crate::limits::{
     HIGHEST_TIER, MAX_ANSWERS_BYTES, MAX_BATCH_OPERATIONS, MAX_CHUNK_BYTES, MAX_QUEUED_ITEMS,
     MAX_SMALL_BODY_BYTES, MAX_SMALL_BULK_BYTES, QUEUE_BYTES, QUEUE_BYTES_PER_TIER,
@@ -159,12 +159,12 @@ impl ServerOutbox {
         self.queued_bytes += item.size_bytes();
         self.queued_items += 1;
         let bulky = !item.bulk.is_empty();
-        self.whole_mut(bulky).push(priority, age, Answer { op, item: Some(item), done: true });
+        self.whole_mut(bulky).push(priority, age, SmallAnswer { op, item: Some(item), done: true });
         Ok(age)
     }
 
     /// Takes out a whole answer that still waits as such.
-    pub(crate) fn withdraw(&mut self, priority: Priority, age: u64) -> Option<Answer> {
+    pub(crate) fn withdraw(&mut self, priority: Priority, age: u64) -> Option<SmallAnswer> {
         let bulky = || self.whole_bulky.withdraw(priority, age);
         let answer = self.whole_free.withdraw(priority, age).or_else(bulky)?;
         self.discount(&answer);
@@ -172,8 +172,8 @@ impl ServerOutbox {
     }
 
     /// Queues a whole answer of this age again, so that it goes by itself.
-    pub(crate) fn push_apart(&mut self, priority: Priority, age: u64, answer: Answer) {
-        let Answer { op, item: Some(WholeItem { item, body, bulk, bulk_crc32c }), .. } = answer else {
+    pub(crate) fn push_apart(&mut self, priority: Priority, age: u64, answer: SmallAnswer) {
+        let SmallAnswer { op, item: Some(WholeItem { item, body, bulk, bulk_crc32c }), .. } = answer else {
             return;
         };
         let head = ItemHead { op, item, body, bulk_bytes: bulk.len() as u64, bulk_crc32c };
@@ -181,7 +181,7 @@ impl ServerOutbox {
         self.enter(op, priority, OutboxEntry { age, content, last: true });
     }
 
-    fn discount(&mut self, answer: &Answer) {
+    fn discount(&mut self, answer: &SmallAnswer) {
         self.queued_bytes -= answer.item.as_ref().map_or(0, WholeItem::size_bytes);
         self.queued_items -= 1;
     }
@@ -272,7 +272,7 @@ impl ServerOutbox {
     }
 
     /// The best ones in order, as long as they are small: one batch.
-    fn pop_small(&mut self) -> Vec<Answer> {
+    fn pop_small(&mut self) -> Vec<SmallAnswer> {
         let mut answers = Vec::new();
         let mut left_bytes = MAX_ANSWERS_BYTES;
         while answers.len() < MAX_BATCH_OPERATIONS
@@ -299,7 +299,7 @@ impl ServerOutbox {
         }
     }
 
-    fn take_small(&mut self, next: NextEntry) -> Option<Answer> {
+    fn take_small(&mut self, next: NextEntry) -> Option<SmallAnswer> {
         let op = match next {
             NextEntry::Line(op) => op,
             NextEntry::Whole { bulky } => {
@@ -333,7 +333,7 @@ impl ServerOutbox {
     }
 
     /// Takes a small front off a line that is not listed.
-    fn take_whole(&mut self, op: OpId, line: OperationLine) -> Answer {
+    fn take_whole(&mut self, op: OpId, line: OperationLine) -> SmallAnswer {
         let OperationLine { priority, front, rest } = line;
         self.queued_bytes -= front.size_bytes();
         self.credit_bytes -= front.bulk_bytes() as u64;
@@ -346,7 +346,7 @@ impl ServerOutbox {
             }
             EntryContent::Item { .. } | EntryContent::Done { .. } => None,
         };
-        Answer { op, item, done }
+        SmallAnswer { op, item, done }
     }
 
     /// Moves the entry behind a front that has left to the front.

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use array::Priority;
 
-use crate::frames::batch::Answer;
+use crate::frames::batch::SmallAnswer;
 
 /// Empty places that may stay among others.
 const MAX_EMPTY: usize = 64;
@@ -22,25 +22,25 @@ pub(crate) struct WholeAnswers(BTreeMap<Reverse<Priority>, AnswersByAge>);
 /// Those of one priority by age. The first is never empty.
 #[derive(Debug, Default)]
 struct AnswersByAge {
-    places: VecDeque<(u64, Option<Answer>)>,
+    places: VecDeque<(u64, Option<SmallAnswer>)>,
     empty: usize,
 }
 
 impl WholeAnswers {
     /// Adds one that is younger than all before.
-    pub(crate) fn push(&mut self, priority: Priority, age: u64, answer: Answer) {
+    pub(crate) fn push(&mut self, priority: Priority, age: u64, answer: SmallAnswer) {
         self.0.entry(Reverse(priority)).or_default().places.push_back((age, Some(answer)));
     }
 
     /// The answer that goes next, with its rank.
-    pub(crate) fn first(&self) -> Option<(AnswerRank, &Answer)> {
+    pub(crate) fn first(&self) -> Option<(AnswerRank, &SmallAnswer)> {
         let (&priority, queue) = self.0.first_key_value()?;
         let (age, answer) = queue.places.front()?;
         Some(((priority, *age), answer.as_ref()?))
     }
 
     /// Takes the next one.
-    pub(crate) fn pop(&mut self) -> Option<Answer> {
+    pub(crate) fn pop(&mut self) -> Option<SmallAnswer> {
         let mut queue = self.0.first_entry()?;
         let (_, answer) = queue.get_mut().places.pop_front()?;
         queue.get_mut().close_up();
@@ -51,7 +51,7 @@ impl WholeAnswers {
     }
 
     /// Takes one out, wherever it waits; `None` when it does not.
-    pub(crate) fn withdraw(&mut self, priority: Priority, age: u64) -> Option<Answer> {
+    pub(crate) fn withdraw(&mut self, priority: Priority, age: u64) -> Option<SmallAnswer> {
         let queue = self.0.get_mut(&Reverse(priority))?;
         let place = queue.places.binary_search_by_key(&age, |(age, _)| *age).ok()?;
         let answer = queue.places[place].1.take()?;
@@ -82,8 +82,8 @@ mod tests {
     use super::*;
     use crate::OpId;
 
-    fn answer(op: u32) -> Answer {
-        Answer { op: OpId(op), item: None, done: true }
+    fn answer(op: u32) -> SmallAnswer {
+        SmallAnswer { op: OpId(op), item: None, done: true }
     }
 
     fn all(answers: &mut WholeAnswers) -> Vec<u32> {
