@@ -15,7 +15,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use wire::{
-    ClientConfig, Cut, Deframer, Error, ErrorKind, Frame, Hello, ItemHead, OpId, Priority, ServerConfig,
+    ClientConfig, Deframed, Deframer, Error, ErrorKind, Frame, Hello, ItemHead, OpId, Priority, ServerConfig,
     Urgency, Welcome, limits,
 };
 
@@ -36,7 +36,7 @@ async fn last_frame(stream: &mut TcpStream) -> Frame {
     stream.read_to_end(&mut all).await.unwrap();
     let mut rest = &all[..];
     while let Some(cut) = deframer.cut(&mut rest, limits::MAX_FRAME_BYTES).unwrap() {
-        let Cut::Frame(frame) = cut else { panic!("expected whole frames, found bulk") };
+        let Deframed::Frame(frame) = cut else { panic!("expected whole frames, found bulk") };
         last = Some(Frame::decode(frame).unwrap());
     }
     last.expect("a frame before the end")

@@ -23,13 +23,13 @@ pub use client::{Client, ClientConfig, ClientEvent, SentAhead};
 pub use flow::admission::{Full, Limiter, Permit};
 pub use flow::holder_limiter::{HolderLimiter, HolderPermit};
 pub use frames::batch::{RequestBatch, SmallAnswer, WholeItem};
-pub use frames::codec::{Reader, Writer};
-pub use frames::deframer::{Cut, Deframer};
+pub use frames::codec::{ByteReader, ByteWriter};
+pub use frames::deframer::{Deframed, Deframer};
 pub use frames::frame::{
     Chunk, ChunkHead, Frame, Hello, ItemHead, Message, MessageContent, OpId, OperationRequest, Welcome,
 };
-pub use frames::numbered::Numbered;
+pub use frames::numbered::OpTable;
 pub use frames::part::BulkPart;
 pub use limits::MAX_FRAME_BYTES;
 pub use machine::Machine;
-pub use server::{Bulk, Server, ServerConfig, ServerEvent};
+pub use server::{CheckedBulk, Server, ServerConfig, ServerEvent};

@@ -140,7 +140,7 @@ fn millis(count: u64, warm: u64, size_bytes: usize) -> u32 {
     let (start, mut client, mut server) = open(256 << 20, &[limits::BATCH]);
     let pipe = || Pipe::new(start, BYTES_PER_MS, Duration::ZERO);
     let (mut up, mut down) = (pipe(), pipe());
-    let bulk: wire::Bulk = Bytes::from(vec![7; size_bytes]).into();
+    let bulk: wire::CheckedBulk = Bytes::from(vec![7; size_bytes]).into();
     let (mut asked, mut done, mut now, mut began) = (0, 0, start, start);
     let mut work = VecDeque::new();
     while done < count {

@@ -21,9 +21,9 @@ use wire::ops::{
     ReadPiece, StatsAnswer, StatsParameters,
 };
 use wire::{
-    BulkPart, Chunk, ChunkHead, Client, ClientConfig, ClientEvent, Cut, Deframer, Frame, Hello, ItemHead,
-    Machine, OpId, OperationRequest, RequestBatch, Server, ServerConfig, ServerEvent, SmallAnswer, Welcome,
-    WholeItem, limits,
+    BulkPart, Chunk, ChunkHead, Client, ClientConfig, ClientEvent, Deframed, Deframer, Frame, Hello,
+    ItemHead, Machine, OpId, OperationRequest, RequestBatch, Server, ServerConfig, ServerEvent, SmallAnswer,
+    Welcome, WholeItem, limits,
 };
 
 fn error() -> impl Strategy<Value = Error> {
@@ -308,19 +308,19 @@ proptest! {
             let mut piece = piece;
             while let Some(cut) = deframer.cut(&mut piece, limits::MAX_FRAME_BYTES).unwrap() {
                 match (cut, found.last_mut()) {
-                    (Cut::Frame(frame), _) => found.push(Frame::decode(frame).unwrap()),
+                    (Deframed::Frame(frame), _) => found.push(Frame::decode(frame).unwrap()),
                     // What belongs together again: the test's chunks never follow one another in one item.
-                    (Cut::Bulk { head, bytes }, Some(Frame::Chunk(last)))
+                    (Deframed::Bulk { head, bytes }, Some(Frame::Chunk(last)))
                         if (head.op, head.item) == (last.op, last.item)
                             && head.offset == last.offset.saturating_add(last.bytes.len() as u64) =>
                     {
                         last.bytes = [&last.bytes[..], bytes].concat().into();
                     }
-                    (Cut::Bulk { head: ChunkHead { op, item, offset }, bytes }, _) => {
+                    (Deframed::Bulk { head: ChunkHead { op, item, offset }, bytes }, _) => {
                         let bytes = Bytes::copy_from_slice(bytes);
                         found.push(Frame::Chunk(Chunk { op, item, offset, bytes }));
                     }
-                    (Cut::Apart { .. }, _) => prop_assert!(false, "nobody sent bulk apart"),
+                    (Deframed::Apart { .. }, _) => prop_assert!(false, "nobody sent bulk apart"),
                 }
             }
         }
@@ -353,7 +353,7 @@ proptest! {
             let (mut piece, more) = rest.split_at(rest.len().min(*cuts.next().unwrap()));
             rest = more;
             while let Some(cut) = deframer.cut(&mut piece, limits::MAX_FRAME_BYTES).unwrap() {
-                let Cut::Apart { head, offset, bytes } = cut else { panic!("expected bulk apart, found {cut:?}") };
+                let Deframed::Apart { head, offset, bytes } = cut else { panic!("expected bulk apart, found {cut:?}") };
                 match found.last_mut().filter(|last| last.head == head) {
                     Some(last) => {
                         prop_assert_eq!(offset, last.offset + last.bytes.len() as u64);
@@ -377,7 +377,7 @@ proptest! {
         }
         let stream = [&u32::try_from(frame.len()).unwrap().to_le_bytes()[..], &frame].concat();
         match Deframer::new().cut(&mut &stream[..], limits::MAX_FRAME_BYTES) {
-            Ok(Some(Cut::Apart { head, offset, bytes })) => {
+            Ok(Some(Deframed::Apart { head, offset, bytes })) => {
                 prop_assert!(offset + bytes.len() as u64 <= head.bulk_bytes && !bytes.is_empty());
                 prop_assert!(head.body.len() <= limits::MAX_PART_BODY_BYTES);
             }

@@ -15,7 +15,7 @@ use array::{Error, ErrorKind, Priority, Urgency};
 use bytes::Bytes;
 use corridor_wire as wire;
 use wire::{
-    Chunk, ChunkHead, Client, ClientConfig, ClientEvent, Cut, Deframer, Frame, Machine, Message, OpId,
+    Chunk, ChunkHead, Client, ClientConfig, ClientEvent, Deframed, Deframer, Frame, Machine, Message, OpId,
     Server, ServerConfig, ServerEvent, limits,
 };
 
@@ -116,12 +116,12 @@ impl Pipe {
             let (at, mut bytes) = self.flying.pop_front_if(|(at, _)| *at <= now)?;
             let mut rest = &bytes[..];
             let cut = self.deframer.cut(&mut rest, limit_bytes).unwrap().map(|cut| match cut {
-                Cut::Frame(frame) => frame,
-                Cut::Bulk { head: ChunkHead { op, item, offset }, bytes } => {
+                Deframed::Frame(frame) => frame,
+                Deframed::Bulk { head: ChunkHead { op, item, offset }, bytes } => {
                     let bytes = Bytes::copy_from_slice(bytes);
                     Frame::Chunk(Chunk { op, item, offset, bytes }).encode().into_bytes()
                 }
-                Cut::Apart { .. } => panic!("nobody sends bulk apart here"),
+                Deframed::Apart { .. } => panic!("nobody sends bulk apart here"),
             });
             let left = rest.len();
             if left > 0 {

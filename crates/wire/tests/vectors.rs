@@ -27,7 +27,7 @@ use wire::ops::{
     ReadPiece, Rows, StatsAnswer, StatsHistogram, StatsParameters, decode_json, encode_json,
 };
 use wire::{
-    BulkPart, Chunk, ChunkHead, Cut, Frame, Hello, ItemHead, OpId, OperationRequest, RequestBatch,
+    BulkPart, Chunk, ChunkHead, Deframed, Frame, Hello, ItemHead, OpId, OperationRequest, RequestBatch,
     SmallAnswer, Welcome, WholeItem,
 };
 
@@ -472,7 +472,7 @@ fn meaning_of_part(part: &BulkPart) -> Value {
 fn decode_part(frame: &[u8]) -> BulkPart {
     let stream = [&u32::try_from(frame.len()).unwrap().to_le_bytes()[..], frame].concat();
     match wire::Deframer::new().cut(&mut &stream[..], 1024) {
-        Ok(Some(Cut::Apart { head, offset, bytes })) => {
+        Ok(Some(Deframed::Apart { head, offset, bytes })) => {
             BulkPart { head, offset, bytes: Bytes::copy_from_slice(bytes) }
         }
         other => panic!("expected bulk apart, found {other:?}"),
@@ -564,12 +564,12 @@ fn check_stream(bytes: &[u8], said: &Value) {
     let mut rest = bytes;
     while let Some(cut) = deframer.cut(&mut rest, 1024).unwrap() {
         found.push(match cut {
-            Cut::Frame(frame) => frame,
-            Cut::Bulk { head: ChunkHead { op, item, offset }, bytes } => {
+            Deframed::Frame(frame) => frame,
+            Deframed::Bulk { head: ChunkHead { op, item, offset }, bytes } => {
                 let bytes = Bytes::copy_from_slice(bytes);
                 Frame::Chunk(Chunk { op, item, offset, bytes }).encode().into_bytes()
             }
-            Cut::Apart { .. } => panic!("expected whole frames and chunks"),
+            Deframed::Apart { .. } => panic!("expected whole frames and chunks"),
         });
     }
     assert_eq!(Value::from_iter(found.iter().map(|f| hex(f))), *said);

@@ -42,7 +42,7 @@ struct World {
     /// Bytes that the client takes in a millisecond, and bytes that it took too many in the last ones.
     takes: usize,
     ahead: usize,
-    bulk: wire::Bulk,
+    bulk: wire::CheckedBulk,
     work: VecDeque<OpId>,
     asked: u64,
     done: u64,

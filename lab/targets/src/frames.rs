@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use wire::limits::MAX_CHUNK_BYTES;
-use wire::{BulkPart, Chunk, ChunkHead, Cut, Deframer, Frame, ItemHead, MAX_FRAME_BYTES};
+use wire::{BulkPart, Chunk, ChunkHead, Deframed, Deframer, Frame, ItemHead, MAX_FRAME_BYTES};
 
 /// Cuts a byte stream into frames, the same ones wherever it was split. A frame that can be decoded is the same after
 /// encoding.
@@ -21,9 +21,9 @@ pub(crate) fn cut(stream: &[u8], piece_bytes: usize) -> Vec<Bytes> {
         let mut piece = piece;
         loop {
             match deframer.cut(&mut piece, MAX_FRAME_BYTES) {
-                Ok(Some(Cut::Frame(frame))) => frames.push(frame),
-                Ok(Some(Cut::Bulk { head, bytes })) => bulk(&mut frames, head, bytes),
-                Ok(Some(Cut::Apart { head, offset, bytes })) => apart(&mut frames, head, offset, bytes),
+                Ok(Some(Deframed::Frame(frame))) => frames.push(frame),
+                Ok(Some(Deframed::Bulk { head, bytes })) => bulk(&mut frames, head, bytes),
+                Ok(Some(Deframed::Apart { head, offset, bytes })) => apart(&mut frames, head, offset, bytes),
                 Ok(None) => break,
                 Err(_) => return frames,
             }
@@ -56,7 +56,7 @@ pub(crate) fn part_of(frame: &Bytes) -> Option<BulkPart> {
     let length = u32::try_from(frame.len()).ok()?.to_le_bytes();
     let stream = [&length[..], frame].concat();
     match Deframer::new().cut(&mut &stream[..], MAX_FRAME_BYTES) {
-        Ok(Some(Cut::Apart { head, offset, bytes })) => {
+        Ok(Some(Deframed::Apart { head, offset, bytes })) => {
             Some(BulkPart { head, offset, bytes: Bytes::copy_from_slice(bytes) })
         }
         _ => None,

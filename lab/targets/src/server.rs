@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use array::Error;
 use bytes::Bytes;
-use wire::{Bulk, Frame, Machine, OpId, Server, ServerConfig, ServerEvent, SmallAnswer};
+use wire::{CheckedBulk, Frame, Machine, OpId, Server, ServerConfig, ServerEvent, SmallAnswer};
 
 use crate::script::{ScriptStep, steps};
 
@@ -169,6 +169,6 @@ impl ScriptedServer {
     }
 }
 
-fn bulk(size_bytes: u32) -> Bulk {
-    Bulk::from(Bytes::from(vec![7; size_bytes as usize]))
+fn bulk(size_bytes: u32) -> CheckedBulk {
+    CheckedBulk::from(Bytes::from(vec![7; size_bytes as usize]))
 }

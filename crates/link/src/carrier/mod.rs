@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use wire::{BulkPart, ChunkHead, Cut, Error, ErrorKind, ItemHead, Message, Result, Retry};
+use wire::{BulkPart, ChunkHead, Deframed, Error, ErrorKind, ItemHead, Message, Result, Retry};
 
 use crate::flow::Flow;
 
@@ -143,12 +143,12 @@ impl fmt::Debug for Link {
 }
 
 /// Hands over what was cut off a stream; false when that is nothing yet.
-pub(crate) fn give(cut: Option<Cut<'_>>, take: &mut dyn FnMut(Received<'_>)) -> bool {
+pub(crate) fn give(cut: Option<Deframed<'_>>, take: &mut dyn FnMut(Received<'_>)) -> bool {
     let Some(cut) = cut else { return false };
     take(match cut {
-        Cut::Frame(frame) => Received::Message(frame),
-        Cut::Bulk { head, bytes } => Received::Bulk { head, bytes },
-        Cut::Apart { head, offset, bytes } => Received::Apart { head, offset, bytes },
+        Deframed::Frame(frame) => Received::Message(frame),
+        Deframed::Bulk { head, bytes } => Received::Bulk { head, bytes },
+        Deframed::Apart { head, offset, bytes } => Received::Apart { head, offset, bytes },
     });
     true
 }

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use wire::{
-    BulkPart, ChunkHead, Client, ClientEvent, Error, ItemHead, Machine, Numbered, OpId, Priority, Result,
+    BulkPart, ChunkHead, Client, ClientEvent, Error, ItemHead, Machine, OpId, OpTable, Priority, Result,
     Urgency, Welcome,
 };
 
@@ -99,7 +99,7 @@ pub(crate) struct ClientSide {
     flow: Option<Arc<dyn Flow>>,
     /// Round trips of the window, and packets received after gaps, at the last look.
     looked: (u64, u64),
-    pub(crate) consumers: Numbered<AnswerConsumer>,
+    pub(crate) consumers: OpTable<AnswerConsumer>,
     pub(crate) counts: ReceiveCounts,
     pub(crate) request_sets: HashMap<u64, request_set::SetInbox>,
     pub(crate) groups: HashMap<u64, EndedRequests>,
@@ -129,7 +129,7 @@ impl ClientSide {
             member,
             flow,
             looked: (0, 0),
-            consumers: Numbered::default(),
+            consumers: OpTable::default(),
             counts: ReceiveCounts::default(),
             request_sets: HashMap::new(),
             groups: HashMap::new(),

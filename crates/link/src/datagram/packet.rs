@@ -8,7 +8,7 @@
 
 use bytes::Bytes;
 use wire::limits::{MAX_ITEM_BULK_BYTES, MAX_PART_BODY_BYTES};
-use wire::{BulkPart, Error, ItemHead, OpId, Reader, Result, Writer};
+use wire::{BulkPart, ByteReader, ByteWriter, Error, ItemHead, OpId, Result};
 
 use super::redundancy::GROUP;
 
@@ -47,8 +47,8 @@ pub enum Datagram {
 pub(super) const PARITY_HEAD_BYTES: usize = 1 + 10 + 3;
 
 /// Writes the header of a bulk datagram: all fields before the bytes.
-pub(super) fn bulk_head(number: u64, head: &ItemHead, offset: u64) -> Writer {
-    let mut w = Writer::new();
+pub(super) fn bulk_head(number: u64, head: &ItemHead, offset: u64) -> ByteWriter {
+    let mut w = ByteWriter::new();
     w.u8(BULK).varint(number).u32(head.op.0).varint(head.item.into()).varint(head.bulk_bytes);
     w.u32(head.bulk_crc32c).varint(offset).short(&head.body);
     w
@@ -65,7 +65,7 @@ impl Datagram {
                 w.finish()
             }
             Self::Parity { first, datagrams, parities, which, shard } => {
-                let mut w = Writer::new();
+                let mut w = ByteWriter::new();
                 w.u8(PARITY).varint(*first).u8(*datagrams).u8(*parities).u8(*which).raw(shard);
                 w.finish()
             }
@@ -77,7 +77,7 @@ impl Datagram {
     /// # Errors
     /// `Corrupt` when it is none of this protocol.
     pub fn decode(datagram: Bytes) -> Result<Self> {
-        let mut r = Reader::new(datagram);
+        let mut r = ByteReader::new(datagram);
         match r.u8("kind of datagram")? {
             BULK => Self::decode_bulk(r),
             PARITY => Self::decode_parity(r),
@@ -85,7 +85,7 @@ impl Datagram {
         }
     }
 
-    fn decode_bulk(mut r: Reader) -> Result<Self> {
+    fn decode_bulk(mut r: ByteReader) -> Result<Self> {
         let number = number(&mut r)?;
         let (op, item) = (OpId(r.u32("op")?), r.varint_u32("item")?);
         let (bulk_bytes, bulk_crc32c) = (r.varint("bulk length")?, r.u32("checksum")?);
@@ -103,7 +103,7 @@ impl Datagram {
         Ok(Self::Bulk { number, part: BulkPart { head, offset, bytes } })
     }
 
-    fn decode_parity(mut r: Reader) -> Result<Self> {
+    fn decode_parity(mut r: ByteReader) -> Result<Self> {
         let first = number(&mut r)?;
         let (datagrams, parities) = (r.u8("datagrams")?, r.u8("parities")?);
         let which = r.u8("which parity")?;
@@ -118,7 +118,7 @@ impl Datagram {
     }
 }
 
-fn number(r: &mut Reader) -> Result<u64> {
+fn number(r: &mut ByteReader) -> Result<u64> {
     let number = r.varint("number")?;
     if number < MAX_NUMBER {
         return Ok(number);

@@ -14,7 +14,7 @@
 use std::ops::Range;
 
 use bytes::Bytes;
-use wire::{Error, OpId, Reader, Result, Writer};
+use wire::{ByteReader, ByteWriter, Error, OpId, Result};
 
 /// Runs of missing numbers in one report; more are asked for by the next.
 pub const MAX_ASKED_RUNS: usize = 1_024;
@@ -65,7 +65,7 @@ impl DatagramRecord {
     /// With its length in front.
     #[must_use]
     pub fn encode(&self) -> Bytes {
-        let mut w = Writer::new();
+        let mut w = ByteWriter::new();
         match self {
             Self::Mark(next) => {
                 w.u8(kind::MARK).varint(*next);
@@ -94,7 +94,7 @@ impl DatagramRecord {
             }
         }
         let record = w.finish();
-        let mut framed = Writer::new();
+        let mut framed = ByteWriter::new();
         framed.bytes(&record);
         framed.finish()
     }
@@ -104,7 +104,7 @@ impl DatagramRecord {
     /// # Errors
     /// `Corrupt` when it is none.
     pub fn decode(record: Bytes) -> Result<Self> {
-        let mut r = Reader::new(record);
+        let mut r = ByteReader::new(record);
         Ok(match r.u8("kind of record")? {
             kind::MARK => Self::Mark(r.varint("next")?),
             kind::VOID => Self::Void { number: r.varint("number")?, bytes: r.varint("bytes")? },
@@ -129,7 +129,7 @@ impl DatagramRecord {
     }
 }
 
-fn run(r: &mut Reader, last: &mut u64) -> Result<Range<u64>> {
+fn run(r: &mut ByteReader, last: &mut u64) -> Result<Range<u64>> {
     let too_large = || Error::corrupt("expected numbers below 2^64, found larger ones");
     let start = last.checked_add(r.varint("run")?).ok_or_else(too_large)?;
     let end = start.checked_add(r.varint("length")?).ok_or_else(too_large)?;
@@ -163,9 +163,9 @@ mod tests {
 
     #[test]
     fn what_is_no_record_is_corrupt() {
-        let mut many = Writer::new();
+        let mut many = ByteWriter::new();
         many.u8(0x12).varint(0).varint(1_025);
-        let mut beyond = Writer::new();
+        let mut beyond = ByteWriter::new();
         beyond.u8(0x12).varint(5).varint(1).varint(u64::MAX).varint(1);
         for bytes in [&b""[..], &[0x80], &[0x12, 1], &many.finish(), &beyond.finish()] {
             assert!(DatagramRecord::decode(Bytes::copy_from_slice(bytes)).is_err(), "{bytes:?}");

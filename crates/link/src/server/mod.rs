@@ -13,7 +13,7 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 use wire::limits::HIGHEST_TIER;
 use wire::{
-    Bulk, Error, ErrorKind, Hello, Machine, OpId, Priority, Result, Server, ServerConfig, ServerEvent,
+    CheckedBulk, Error, ErrorKind, Hello, Machine, OpId, Priority, Result, Server, ServerConfig, ServerEvent,
     Urgency,
 };
 
@@ -251,7 +251,7 @@ impl ServerSide {
     }
 
     /// Queues the only item and the end, and forgets the operation; false when there is no room for it.
-    fn answer(&mut self, op: OpId, body: &Bytes, bulk: &Bulk) -> bool {
+    fn answer(&mut self, op: OpId, body: &Bytes, bulk: &CheckedBulk) -> bool {
         match self.machine.answer(op, body.clone(), bulk.clone()) {
             Err(error) if error.kind() == ErrorKind::Busy => return false,
             Err(error) => self.machine.fail(op, error),
@@ -527,7 +527,7 @@ impl Operation {
     /// Safe: until it returns, nothing was queued.
     pub async fn item(&self, body: Bytes, bulk: Bytes) -> Result<()> {
         // The checksum is made here, outside the lock and once.
-        let bulk = Bulk::from(bulk);
+        let bulk = CheckedBulk::from(bulk);
         loop {
             self.room().await;
             match self.put(body.clone(), bulk.clone()) {
@@ -546,7 +546,7 @@ impl Operation {
     /// # Cancel safety
     /// Safe: until it returns, nothing was queued.
     pub async fn answer(&self, body: Bytes, bulk: Bytes) -> Result<()> {
-        let bulk = Bulk::from(bulk);
+        let bulk = CheckedBulk::from(bulk);
         loop {
             match self.put_answer(body.clone(), bulk.clone()) {
                 Err(error) if error.kind() == ErrorKind::Busy => self.room().await,
@@ -563,7 +563,7 @@ impl Operation {
         self.put_answer(body, bulk.into())
     }
 
-    fn put_answer(&self, body: Bytes, bulk: Bulk) -> Result<()> {
+    fn put_answer(&self, body: Bytes, bulk: CheckedBulk) -> Result<()> {
         self.shared.change(|side| {
             side.machine.answer(self.op, body, bulk)?;
             side.look_for_room(self.op);
@@ -577,8 +577,9 @@ impl Operation {
     /// # Cancel safety
     /// Those that are not queued yet fail.
     pub async fn answer_all(answers: impl IntoIterator<Item = (Self, Bytes, Bytes)>) {
-        let checked = answers.into_iter().map(|(operation, body, bulk)| (operation, body, Bulk::from(bulk)));
-        let mut left: VecDeque<(Self, Bytes, Bulk)> = checked.collect();
+        let checked =
+            answers.into_iter().map(|(operation, body, bulk)| (operation, body, CheckedBulk::from(bulk)));
+        let mut left: VecDeque<(Self, Bytes, CheckedBulk)> = checked.collect();
         while let Some((first, ..)) = left.front() {
             first.room().await;
             let shared = Arc::clone(&first.shared);
@@ -604,7 +605,7 @@ impl Operation {
         self.put(body, bulk.into())
     }
 
-    fn put(&self, body: Bytes, bulk: Bulk) -> Result<()> {
+    fn put(&self, body: Bytes, bulk: CheckedBulk) -> Result<()> {
         self.shared.change(|side| side.machine.item(self.op, body, bulk))
     }
 

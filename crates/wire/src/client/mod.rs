@@ -26,7 +26,7 @@ use crate::limits::{
     BATCH, CREDIT_FRACTION, HIGHEST_TIER, MAX_BODY_BYTES, MAX_FRAME_BYTES, MAX_NAME_BYTES, MAX_OPERATIONS,
     MAX_OUTGOING_BYTES, MAX_OUTGOING_BYTES_PER_TIER, MAX_TOKEN_BYTES, OPERATIONS_PER_TIER,
 };
-use crate::{Frame, Hello, Machine, Message, Numbered, OpId, Welcome};
+use crate::{Frame, Hello, Machine, Message, OpId, OpTable, Welcome};
 use arriving::{OpenItem, unknown};
 use parts::EarlyParts;
 
@@ -86,7 +86,7 @@ pub struct Client {
     untaken_bytes: u64,
     most_operations: u32,
     last_op: u32,
-    ops: Numbered<ClientOp>,
+    ops: OpTable<ClientOp>,
     open_items: usize,
     /// Bulk comes apart from frames.
     expects_parts: bool,
@@ -129,7 +129,7 @@ impl Client {
             untaken_bytes: 0,
             most_operations: MAX_OPERATIONS,
             last_op: 0,
-            ops: Numbered::default(),
+            ops: OpTable::default(),
             open_items: 0,
             expects_parts: false,
             places_ahead: 0,

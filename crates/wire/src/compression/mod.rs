@@ -11,7 +11,7 @@ use std::io::Read;
 use array::{Error, Packing, Result};
 use flate2::read::{GzEncoder, MultiGzDecoder, ZlibDecoder, ZlibEncoder};
 
-use crate::frames::codec::{Reader, Writer};
+use crate::frames::codec::{ByteReader, ByteWriter};
 use crate::limits::MAX_ITEM_BULK_BYTES;
 
 /// The capability of a client that can restore LZ4.
@@ -151,7 +151,7 @@ impl Compressed {
         )))
     }
 
-    pub(crate) fn encode(self, w: &mut Writer) {
+    pub(crate) fn encode(self, w: &mut ByteWriter) {
         let algorithm = match self.algorithm {
             Algorithm::Lz4 => 1,
             Algorithm::Zstd => 2,
@@ -161,7 +161,7 @@ impl Compressed {
         w.u8(algorithm).u8(self.width).u32(self.plain_bytes);
     }
 
-    pub(crate) fn decode(r: &mut Reader) -> Result<Self> {
+    pub(crate) fn decode(r: &mut ByteReader) -> Result<Self> {
         let algorithm = match r.u8("compression")? {
             1 => Algorithm::Lz4,
             2 => Algorithm::Zstd,

@@ -10,7 +10,7 @@ use array::{Error, Priority, Result};
 use bytes::{Bytes, BytesMut};
 
 use crate::OpId;
-use crate::frames::codec::{Reader, Writer};
+use crate::frames::codec::{ByteReader, ByteWriter};
 use crate::limits::{
     MAX_BATCH_OPERATIONS, MAX_BATCH_PARAMETER_BYTES, MAX_BODY_BYTES, MAX_CHUNK_BYTES, MAX_NAME_BYTES,
 };
@@ -75,7 +75,7 @@ mod answer {
 }
 
 impl RequestBatch {
-    pub(crate) fn encode(&self, w: &mut Writer) {
+    pub(crate) fn encode(&self, w: &mut ByteWriter) {
         let weighted = self.priority.weight.to_bits() != 0;
         let flags = if weighted { shared::WEIGHT } else { 0 }
             | if self.deadline_ms > 0 { shared::DEADLINE } else { 0 };
@@ -90,7 +90,7 @@ impl RequestBatch {
         ParameterRuns::of(&self.parameters).for_each(|run| run.encode(w));
     }
 
-    pub(crate) fn decode(r: &mut Reader) -> Result<Self> {
+    pub(crate) fn decode(r: &mut ByteReader) -> Result<Self> {
         let first = OpId(r.varint_u32("op")?);
         let name = r.short("name", MAX_NAME_BYTES)?;
         let name = std::str::from_utf8(&name)
@@ -184,7 +184,7 @@ fn stride(before: &[u8], after: &[u8]) -> Option<(usize, u64)> {
 }
 
 impl ParameterRun<'_> {
-    fn encode(&self, w: &mut Writer) {
+    fn encode(&self, w: &mut ByteWriter) {
         match self {
             Self::Progression { at, step, count } => {
                 w.varint((*count as u64) << 1 | 1).varint(*at as u64).varint(zigzag(*step));
@@ -207,7 +207,7 @@ const MAX_TOKEN: usize = 15;
 
 /// Tokens: the upper four bits say how many bytes stay, the lower four how many new ones follow the token. The token
 /// 0 ends the patch; none is needed where it reaches the end. Beyond the end of `before` there are zeros.
-fn encode_patch(before: &[u8], after: &[u8], w: &mut Writer) {
+fn encode_patch(before: &[u8], after: &[u8], w: &mut ByteWriter) {
     let stays = |at: usize| before.get(at).copied().unwrap_or(0) == after[at];
     const SKIP_ALL: u8 = 0xF0;
     let mut at = 0;
@@ -248,7 +248,7 @@ struct ParameterBuffer {
 
 impl ParameterBuffer {
     /// Reads a run; `most`: operations of all runs.
-    fn take_run(&mut self, r: &mut Reader, most: usize) -> Result<()> {
+    fn take_run(&mut self, r: &mut ByteReader, most: usize) -> Result<()> {
         let head = r.varint("run")?;
         let count = usize::try_from(head >> 1).unwrap_or(usize::MAX);
         let left = most - self.ends.len();
@@ -266,7 +266,7 @@ impl ParameterBuffer {
         Ok(())
     }
 
-    fn take_progression(&mut self, r: &mut Reader, count: usize) -> Result<()> {
+    fn take_progression(&mut self, r: &mut ByteReader, count: usize) -> Result<()> {
         let (at, step) = (r.varint_usize("place")?, unzigzag(r.varint("step")?));
         let length = self.last().len();
         if at.checked_add(8).is_none_or(|end| end > length) {
@@ -311,7 +311,7 @@ impl ParameterBuffer {
     }
 }
 
-fn take_patch(r: &mut Reader, into: &mut [u8]) -> Result<()> {
+fn take_patch(r: &mut ByteReader, into: &mut [u8]) -> Result<()> {
     let mut at = 0;
     while at < into.len() {
         let token = r.u8("token")?;
@@ -330,7 +330,7 @@ fn take_patch(r: &mut Reader, into: &mut [u8]) -> Result<()> {
 }
 
 /// Writes the heads; gives the bulk bytes that follow them.
-pub(crate) fn encode_answers(answers: &[SmallAnswer], w: &mut Writer) -> Vec<Bytes> {
+pub(crate) fn encode_answers(answers: &[SmallAnswer], w: &mut ByteWriter) -> Vec<Bytes> {
     w.varint(answers.len() as u64);
     let mut before = 0_u32;
     for SmallAnswer { op, item, done } in answers {
@@ -381,7 +381,7 @@ fn gather<'a>(bulks: impl Iterator<Item = &'a Bytes>) -> Vec<Bytes> {
     parts
 }
 
-pub(crate) fn decode_answers(r: &mut Reader) -> Result<Vec<SmallAnswer>> {
+pub(crate) fn decode_answers(r: &mut ByteReader) -> Result<Vec<SmallAnswer>> {
     let count = r.varint_usize("count")?;
     if count == 0 || count > MAX_BATCH_OPERATIONS {
         return Err(Error::corrupt(format!(
@@ -414,7 +414,7 @@ pub(crate) fn decode_answers(r: &mut Reader) -> Result<Vec<SmallAnswer>> {
 }
 
 /// The head of an item, and how long its bulk is.
-fn decode_item(flags: u8, r: &mut Reader) -> Result<(Option<WholeItem>, usize)> {
+fn decode_item(flags: u8, r: &mut ByteReader) -> Result<(Option<WholeItem>, usize)> {
     if flags & answer::ITEM == 0 {
         return Ok((None, 0));
     }

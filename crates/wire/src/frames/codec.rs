@@ -8,11 +8,11 @@ use crate::limits::MAX_STR_BYTES;
 
 /// Takes fields from the front of a frame or body. Each method names the field, for the error.
 #[derive(Clone, Debug)]
-pub struct Reader(Bytes);
+pub struct ByteReader(Bytes);
 
 macro_rules! numbers {
     ($($name:ident: $get:ident, $put:ident;)*) => {
-        impl Reader {
+        impl ByteReader {
             $(
                 #[doc = concat!("One `", stringify!($name), "`.")]
                 ///
@@ -24,7 +24,7 @@ macro_rules! numbers {
                 }
             )*
         }
-        impl Writer {
+        impl ByteWriter {
             $(
                 #[doc = concat!("Appends one `", stringify!($name), "`.")]
                 pub fn $name(&mut self, value: $name) -> &mut Self {
@@ -47,7 +47,7 @@ numbers! {
     f64: get_f64_le, put_f64_le;
 }
 
-impl Reader {
+impl ByteReader {
     /// Reads from the start of `bytes`.
     #[must_use]
     pub fn new(bytes: Bytes) -> Self {
@@ -211,9 +211,9 @@ fn at_most(size_bytes: usize, max_bytes: usize, field: &str) -> Result<()> {
 /// Whoever fills a message checks its limits first. What is too long all the same is cut, so that a frame
 /// stays readable for the peer.
 #[derive(Clone, Debug, Default)]
-pub struct Writer(BytesMut);
+pub struct ByteWriter(BytesMut);
 
-impl Writer {
+impl ByteWriter {
     /// An empty one.
     #[must_use]
     pub fn new() -> Self {

@@ -13,7 +13,7 @@ const READ_BYTES: usize = 16 << 10;
 
 /// Something cut off a stream.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Cut<'a> {
+pub enum Deframed<'a> {
     /// A whole frame, without its length.
     Frame(Bytes),
     /// Some of a chunk's bulk, where it lies in the stream; what has come of a chunk is not kept back until the rest is
@@ -37,14 +37,14 @@ pub enum Cut<'a> {
 
 /// Bulk of which more bytes are to come.
 #[derive(Debug)]
-enum UnderWay {
+enum PartialBulk {
     Chunk(ChunkHead),
     Part(ItemHead, u64),
 }
 
-impl UnderWay {
+impl PartialBulk {
     /// Its next bytes.
-    fn cut<'a>(&mut self, bytes: &'a [u8]) -> Cut<'a> {
+    fn cut<'a>(&mut self, bytes: &'a [u8]) -> Deframed<'a> {
         let offset = match self {
             Self::Chunk(head) => &mut head.offset,
             Self::Part(_, offset) => offset,
@@ -52,8 +52,8 @@ impl UnderWay {
         let at = *offset;
         *offset = at.saturating_add(bytes.len() as u64);
         match self {
-            Self::Chunk(head) => Cut::Bulk { head: ChunkHead { offset: at, ..*head }, bytes },
-            Self::Part(head, _) => Cut::Apart { head: head.clone(), offset: at, bytes },
+            Self::Chunk(head) => Deframed::Bulk { head: ChunkHead { offset: at, ..*head }, bytes },
+            Self::Part(head, _) => Deframed::Apart { head: head.clone(), offset: at, bytes },
         }
     }
 }
@@ -64,7 +64,7 @@ pub struct Deframer {
     /// The start of a frame, with its length.
     buffer: BytesMut,
     /// The bulk under way, and how many bytes of it are still to come.
-    bulk: Option<(UnderWay, usize)>,
+    bulk: Option<(PartialBulk, usize)>,
 }
 
 impl Deframer {
@@ -79,7 +79,7 @@ impl Deframer {
     /// # Errors
     /// `TooLarge` when a frame would exceed `limit_bytes`, `Corrupt` for a chunk that is none; the stream cannot be read any
     /// further then.
-    pub fn cut<'a>(&mut self, bytes: &mut &'a [u8], limit_bytes: usize) -> Result<Option<Cut<'a>>> {
+    pub fn cut<'a>(&mut self, bytes: &mut &'a [u8], limit_bytes: usize) -> Result<Option<Deframed<'a>>> {
         loop {
             if self.bulk.is_some() {
                 return Ok(self.cut_bulk(bytes));
@@ -93,7 +93,7 @@ impl Deframer {
                 return Ok(None);
             }
             if let Some(frame) = self.whole(limit_bytes)? {
-                return Ok(Some(Cut::Frame(frame)));
+                return Ok(Some(Deframed::Frame(frame)));
             }
         }
     }
@@ -123,7 +123,7 @@ impl Deframer {
         Ok(Some(self.buffer.split_to(size_bytes).freeze()))
     }
 
-    fn cut_bulk<'a>(&mut self, bytes: &mut &'a [u8]) -> Option<Cut<'a>> {
+    fn cut_bulk<'a>(&mut self, bytes: &mut &'a [u8]) -> Option<Deframed<'a>> {
         let (under_way, left) = self.bulk.as_mut()?;
         let bytes = bytes.split_off(..bytes.len().min(*left)).filter(|bytes| !bytes.is_empty())?;
         let cut = under_way.cut(bytes);
@@ -166,7 +166,7 @@ impl Deframer {
             let bytes = size_bytes.saturating_sub(part::head_bytes(&self.buffer[PREFIX_BYTES..]));
             let fields = self.buffer.split().freeze().slice(PREFIX_BYTES + 1..);
             let (head, offset) = part::decode_head(fields, bytes)?;
-            self.bulk = Some((UnderWay::Part(head, offset), bytes));
+            self.bulk = Some((PartialBulk::Part(head, offset), bytes));
             return Ok(None);
         }
         let chunk_bytes = size_bytes.saturating_sub(ChunkHead::FRAME_BYTES);
@@ -177,7 +177,7 @@ impl Deframer {
                 )));
             }
             let head = ChunkHead::decode(self.buffer.split().freeze().slice(PREFIX_BYTES + 1..))?;
-            self.bulk = Some((UnderWay::Chunk(head), chunk_bytes));
+            self.bulk = Some((PartialBulk::Chunk(head), chunk_bytes));
             return Ok(None);
         }
         Ok(Some(self.buffer.split().freeze().slice(PREFIX_BYTES..)))

@@ -9,7 +9,7 @@ use array::{Error, Priority, Result};
 use bytes::Bytes;
 
 use crate::frames::batch::{self, RequestBatch, SmallAnswer};
-use crate::frames::codec::{Reader, Writer};
+use crate::frames::codec::{ByteReader, ByteWriter};
 use crate::frames::part;
 use crate::limits::{
     MAGIC, MAX_ADDED_BYTES, MAX_BODY_BYTES, MAX_CAPABILITIES, MAX_CHUNK_BYTES, MAX_FRAME_BYTES,
@@ -186,7 +186,7 @@ impl ChunkHead {
 
     /// The fields after the kind.
     pub(crate) fn decode(fields: Bytes) -> Result<Self> {
-        let mut r = Reader::new(fields);
+        let mut r = ByteReader::new(fields);
         Ok(Self { op: op(&mut r)?, item: r.u32("item")?, offset: r.u64("offset")? })
     }
 }
@@ -252,7 +252,7 @@ pub struct Message {
 impl Message {
     pub(crate) const PREFIX_BYTES: usize = 4;
 
-    pub(crate) fn new(head: Writer, bulk: Vec<Bytes>) -> Self {
+    pub(crate) fn new(head: ByteWriter, bulk: Vec<Bytes>) -> Self {
         let size_bytes = head.len() - Self::PREFIX_BYTES + bulk.iter().map(Bytes::len).sum::<usize>();
         let prefix = u32::try_from(size_bytes).unwrap_or(u32::MAX).to_le_bytes();
         Self { framed_head: head.finish_with_prefix(prefix), bulk }
@@ -288,7 +288,7 @@ impl Message {
     /// from the frames.
     #[must_use]
     pub fn content(&self) -> Option<MessageContent> {
-        let mut r = Reader::new(self.framed_head.slice(Self::PREFIX_BYTES..));
+        let mut r = ByteReader::new(self.framed_head.slice(Self::PREFIX_BYTES..));
         match r.u8("frame kind").ok()? {
             kind::ITEM => ItemHead::decode(&mut r).ok().map(MessageContent::Item),
             kind::CHUNK => {
@@ -347,7 +347,7 @@ impl Frame {
     /// The frame as bytes. Bulk is not copied.
     #[must_use]
     pub fn encode(&self) -> Message {
-        let mut w = Writer::new();
+        let mut w = ByteWriter::new();
         w.raw(&[0; Message::PREFIX_BYTES]);
         let mut bulk = Vec::new();
         match self {
@@ -412,14 +412,14 @@ impl Frame {
                 frame.len()
             )));
         }
-        let mut r = Reader::new(frame);
+        let mut r = ByteReader::new(frame);
         let kind = r.u8("frame kind")?;
         Self::decode_fields(kind, &mut r)
             .and_then(|frame| check_added(r.rest().len()).map(|()| frame))
             .map_err(|e| e.context(format!("frame of kind {kind:#04x}")))
     }
 
-    fn decode_fields(kind: u8, r: &mut Reader) -> Result<Self> {
+    fn decode_fields(kind: u8, r: &mut ByteReader) -> Result<Self> {
         Ok(match kind {
             kind::HELLO => Self::Hello(Hello::decode(r)?),
             kind::REQUEST => Self::Request(OperationRequest::decode(r)?),
@@ -454,17 +454,17 @@ fn check_added(bytes: usize) -> Result<()> {
     Err(Error::corrupt(what))
 }
 
-fn op(r: &mut Reader) -> Result<OpId> {
+fn op(r: &mut ByteReader) -> Result<OpId> {
     r.u32("op").map(OpId)
 }
 
 impl Hello {
-    fn encode(&self, w: &mut Writer) {
+    fn encode(&self, w: &mut ByteWriter) {
         w.u32(MAGIC).u16(self.lowest_version).u16(self.highest_version).list(&self.capabilities);
         w.str(&self.token).u64(self.credit_bytes).str(&self.program);
     }
 
-    fn decode(r: &mut Reader) -> Result<Self> {
+    fn decode(r: &mut ByteReader) -> Result<Self> {
         let magic = r.u32("magic")?;
         if magic != MAGIC {
             return Err(Error::corrupt(format!("expected the magic {MAGIC:#010x}, found {magic:#010x}")));
@@ -481,11 +481,11 @@ impl Hello {
 }
 
 impl Welcome {
-    fn encode(&self, w: &mut Writer) {
+    fn encode(&self, w: &mut ByteWriter) {
         w.u16(self.version).list(&self.capabilities).str(&self.program).u32(self.most_operations);
     }
 
-    fn decode(r: &mut Reader) -> Result<Self> {
+    fn decode(r: &mut ByteReader) -> Result<Self> {
         Ok(Self {
             version: r.u16("version")?,
             capabilities: r.list("capabilities", MAX_CAPABILITIES, MAX_NAME_BYTES)?,
@@ -496,7 +496,7 @@ impl Welcome {
 }
 
 impl OperationRequest {
-    fn decode(r: &mut Reader) -> Result<Self> {
+    fn decode(r: &mut ByteReader) -> Result<Self> {
         Ok(Self {
             op: op(r)?,
             name: r.str("name", MAX_NAME_BYTES)?,
@@ -508,7 +508,7 @@ impl OperationRequest {
 }
 
 impl ItemHead {
-    fn decode(r: &mut Reader) -> Result<Self> {
+    fn decode(r: &mut ByteReader) -> Result<Self> {
         Ok(Self {
             op: op(r)?,
             item: r.u32("item")?,
@@ -520,9 +520,9 @@ impl ItemHead {
 }
 
 impl Chunk {
-    fn decode(r: &mut Reader) -> Result<Self> {
+    fn decode(r: &mut ByteReader) -> Result<Self> {
         let (op, item, offset) = (op(r)?, r.u32("item")?, r.u64("offset")?);
-        let bytes = std::mem::replace(r, Reader::new(Bytes::new())).rest();
+        let bytes = std::mem::replace(r, ByteReader::new(Bytes::new())).rest();
         if bytes.is_empty() || bytes.len() > MAX_CHUNK_BYTES {
             return Err(Error::corrupt(format!(
                 "expected a chunk of 1 to {MAX_CHUNK_BYTES} bytes, found {}",

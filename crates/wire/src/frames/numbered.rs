@@ -20,7 +20,7 @@ const KEPT_PLACES: usize = 256;
 /// A map from operations to values. What it costs to add, find and take out the newest does not depend on how many
 /// there are.
 #[derive(Debug)]
-pub struct Numbered<T> {
+pub struct OpTable<T> {
     /// Number of the first of `newest`.
     first: u64,
     newest: VecDeque<Option<T>>,
@@ -30,13 +30,13 @@ pub struct Numbered<T> {
     older: BTreeMap<OpId, T>,
 }
 
-impl<T> Default for Numbered<T> {
+impl<T> Default for OpTable<T> {
     fn default() -> Self {
         Self { first: 0, newest: VecDeque::new(), taken: 0, older: BTreeMap::new() }
     }
 }
 
-impl<T> Numbered<T> {
+impl<T> OpTable<T> {
     /// How many there are.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -172,7 +172,7 @@ mod tests {
     proptest! {
         #[test]
         fn it_is_a_map_in_the_order_of_numbers(steps in prop::collection::vec(step(), 1..600)) {
-            let (mut table, mut model) = (Numbered::default(), BTreeMap::new());
+            let (mut table, mut model) = (OpTable::default(), BTreeMap::new());
             let mut last = 0;
             for step in steps {
                 let taken = match step {
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn places_are_bounded_whatever_numbers_a_peer_chooses() {
         for gap in [1, 2, 64, 65, 1 << 12] {
-            let mut table = Numbered::default();
+            let mut table = OpTable::default();
             for n in 1..=10_000 {
                 table.insert(OpId(n * gap), n);
                 // One stays in each hundred.
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn little_is_kept_when_all_have_ended() {
-        let mut table = Numbered::default();
+        let mut table = OpTable::default();
         (1..=100_000).for_each(|n| table.insert(OpId(n), [0_u64; 8]));
         assert!((1..=100_000).rev().all(|n| table.remove(OpId(n)).is_some()));
         assert!(table.is_empty() && table.newest.capacity() <= 2 * KEPT_PLACES);
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn the_last_numbers_have_their_places() {
-        let mut table = Numbered::default();
+        let mut table = OpTable::default();
         for n in [1, u32::MAX - 1, u32::MAX] {
             table.insert(OpId(n), n);
             table.insert(OpId(n), n);

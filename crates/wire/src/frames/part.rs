@@ -8,7 +8,7 @@
 use array::{Error, Result};
 use bytes::Bytes;
 
-use crate::frames::codec::{Reader, Writer};
+use crate::frames::codec::{ByteReader, ByteWriter};
 use crate::frames::frame::{ItemHead, Message, OpId};
 use crate::limits::{MAX_CHUNK_BYTES, MAX_ITEM_BULK_BYTES, MAX_PART_BODY_BYTES};
 
@@ -33,7 +33,7 @@ impl BulkPart {
     #[must_use]
     pub fn encode(self) -> Message {
         let Self { head: ItemHead { op, item, body, bulk_bytes, bulk_crc32c }, offset, bytes } = self;
-        let mut w = Writer::new();
+        let mut w = ByteWriter::new();
         w.raw(&[0; Message::PREFIX_BYTES]).u8(KIND).u32(op.0).u32(item).u64(offset);
         w.u64(bulk_bytes).u32(bulk_crc32c).u8(u8::try_from(body.len()).unwrap_or(u8::MAX)).raw(&body);
         Message::new(w, vec![bytes])
@@ -51,7 +51,7 @@ pub(crate) fn head_bytes(frame: &[u8]) -> usize {
 /// # Errors
 /// `Corrupt` when it is too long, or beyond the end of its item.
 pub(crate) fn decode_head(fields: Bytes, bytes: usize) -> Result<(ItemHead, u64)> {
-    let mut r = Reader::new(fields);
+    let mut r = ByteReader::new(fields);
     let (op, item, offset) = (OpId(r.u32("op")?), r.u32("item")?, r.u64("offset")?);
     let (bulk_bytes, bulk_crc32c) = (r.u64("bulk length")?, r.u32("checksum")?);
     let body_bytes = usize::from(r.u8("body length")?);

@@ -8,7 +8,7 @@
 use array::{Error, Result};
 use bytes::Bytes;
 
-use crate::frames::codec::{Reader, Writer};
+use crate::frames::codec::{ByteReader, ByteWriter};
 
 /// The first byte of every packet of a train.
 pub const KIND: u8 = 0x0C;
@@ -86,7 +86,7 @@ impl Probe {
     /// As it travels.
     #[must_use]
     pub fn encode(&self) -> Bytes {
-        let mut out = Writer::new();
+        let mut out = ByteWriter::new();
         out.u8(u8::from(self.direction == ProbeDirection::Up)).u64(self.train).u16(self.packets);
         out.finish()
     }
@@ -96,7 +96,7 @@ impl Probe {
     /// # Errors
     /// `Corrupt` when they are none.
     pub fn decode(bytes: Bytes) -> Result<Self> {
-        let mut fields = Reader::new(bytes);
+        let mut fields = ByteReader::new(bytes);
         let direction = match fields.u8("way")? {
             0 => ProbeDirection::Down,
             1 => ProbeDirection::Up,
@@ -138,7 +138,7 @@ impl ProbeResult {
     /// As it travels.
     #[must_use]
     pub fn encode(&self) -> Bytes {
-        let mut out = Writer::new();
+        let mut out = ByteWriter::new();
         out.u16(self.sent).varint(self.arrivals.len() as u64);
         for arrival in &self.arrivals {
             out.u16(arrival.number).u16(arrival.size_bytes);
@@ -152,7 +152,7 @@ impl ProbeResult {
     /// # Errors
     /// `Corrupt` when it is none.
     pub fn decode(bytes: Bytes) -> Result<Self> {
-        let mut fields = Reader::new(bytes);
+        let mut fields = ByteReader::new(bytes);
         let (sent, count) = (fields.u16("sent")?, fields.varint_usize("arrivals")?);
         if sent > MAX_PACKETS || count > usize::from(MAX_PACKETS) {
             return Err(Error::corrupt(format!(

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::{decode_json, encode_json};
-use crate::frames::codec::{Reader, Writer};
+use crate::frames::codec::{ByteReader, ByteWriter};
 use crate::limits::MAX_STR_BYTES;
 
 /// A description as it travels, bytes.
@@ -58,7 +58,7 @@ impl DescribeParameters {
     /// As parameters.
     #[must_use]
     pub fn encode(&self) -> Bytes {
-        let mut w = Writer::new();
+        let mut w = ByteWriter::new();
         w.str(&self.name);
         w.finish()
     }
@@ -68,7 +68,7 @@ impl DescribeParameters {
     /// # Errors
     /// `Corrupt` when cut short or not UTF-8.
     pub fn decode(parameters: Bytes) -> Result<Self> {
-        Ok(Self { name: Reader::new(parameters).str("name", MAX_STR_BYTES)? })
+        Ok(Self { name: ByteReader::new(parameters).str("name", MAX_STR_BYTES)? })
     }
 }
 
@@ -116,11 +116,11 @@ pub struct BlockPlace {
 }
 
 impl BlockPlace {
-    fn encode(&self, w: &mut Writer) {
+    fn encode(&self, w: &mut ByteWriter) {
         w.u128(self.dataset.0).u32(self.generation.0).u32(self.array).u8(self.level);
     }
 
-    fn decode(r: &mut Reader) -> Result<Self> {
+    fn decode(r: &mut ByteReader) -> Result<Self> {
         Ok(Self {
             dataset: DatasetId(r.u128("data set")?),
             generation: Generation(r.u32("generation")?),
@@ -130,7 +130,7 @@ impl BlockPlace {
     }
 }
 
-fn encode_selection(selection: &Selection, w: &mut Writer) {
+fn encode_selection(selection: &Selection, w: &mut ByteWriter) {
     // A selection has at most 16 axes by construction.
     w.u8(u8::try_from(selection.ranges().len()).unwrap_or(u8::MAX));
     for range in selection.ranges() {
@@ -138,7 +138,7 @@ fn encode_selection(selection: &Selection, w: &mut Writer) {
     }
 }
 
-fn decode_selection(r: &mut Reader) -> Result<Selection> {
+fn decode_selection(r: &mut ByteReader) -> Result<Selection> {
     let axes = usize::from(r.u8("axes")?);
     if axes > MAX_AXES {
         return Err(Error::corrupt(format!("expected at most {MAX_AXES} axes, found {axes}")));
@@ -162,7 +162,7 @@ impl ReadParameters {
     /// As parameters.
     #[must_use]
     pub fn encode(&self) -> Bytes {
-        let mut w = Writer::new();
+        let mut w = ByteWriter::new();
         self.place.encode(&mut w);
         encode_selection(&self.selection, &mut w);
         w.finish()
@@ -173,7 +173,7 @@ impl ReadParameters {
     /// # Errors
     /// `Corrupt` when cut short, `Invalid` when the selection is none.
     pub fn decode(parameters: Bytes) -> Result<Self> {
-        let mut r = Reader::new(parameters);
+        let mut r = ByteReader::new(parameters);
         Ok(Self { place: BlockPlace::decode(&mut r)?, selection: decode_selection(&mut r)? })
     }
 }
@@ -189,7 +189,7 @@ impl ReadBody {
     /// As a body.
     #[must_use]
     pub fn encode(&self) -> Bytes {
-        let mut w = Writer::new();
+        let mut w = ByteWriter::new();
         w.u64(self.offset_bytes);
         w.finish()
     }
@@ -199,7 +199,7 @@ impl ReadBody {
     /// # Errors
     /// `Corrupt` when cut short.
     pub fn decode(body: Bytes) -> Result<Self> {
-        Ok(Self { offset_bytes: Reader::new(body).u64("offset")? })
+        Ok(Self { offset_bytes: ByteReader::new(body).u64("offset")? })
     }
 }
 
@@ -215,7 +215,7 @@ impl ReadBlockParameters {
     #[must_use]
     pub fn encode(&self) -> Bytes {
         let BlockKey { dataset, generation, array, level, index } = self.key;
-        let mut w = Writer::new();
+        let mut w = ByteWriter::new();
         BlockPlace { dataset, generation, array, level }.encode(&mut w);
         w.u64(index);
         w.finish()
@@ -226,7 +226,7 @@ impl ReadBlockParameters {
     /// # Errors
     /// `Corrupt` when cut short.
     pub fn decode(parameters: Bytes) -> Result<Self> {
-        let mut r = Reader::new(parameters);
+        let mut r = ByteReader::new(parameters);
         let BlockPlace { dataset, generation, array, level } = BlockPlace::decode(&mut r)?;
         Ok(Self { key: BlockKey { dataset, generation, array, level, index: r.u64("index")? } })
     }
@@ -248,7 +248,7 @@ impl BlockBody {
     /// As a body.
     #[must_use]
     pub fn encode(&self) -> Bytes {
-        let mut w = Writer::new();
+        let mut w = ByteWriter::new();
         match self {
             Self::NotCovered => {
                 w.u8(0);
@@ -270,10 +270,10 @@ impl BlockBody {
     /// # Errors
     /// `Corrupt` when cut short or of an unknown kind.
     pub fn decode(body: Bytes) -> Result<Self> {
-        Self::read(&mut Reader::new(body))
+        Self::read(&mut ByteReader::new(body))
     }
 
-    pub(super) fn read(r: &mut Reader) -> Result<Self> {
+    pub(super) fn read(r: &mut ByteReader) -> Result<Self> {
         match r.u8("content")? {
             0 => Ok(Self::NotCovered),
             1 => Ok(Self::Data { range: None }),
@@ -286,7 +286,7 @@ impl BlockBody {
     }
 }
 
-fn encode_scalar(value: Scalar, w: &mut Writer) {
+fn encode_scalar(value: Scalar, w: &mut ByteWriter) {
     match value {
         Scalar::Unsigned(v) => w.u8(0).u64(v),
         Scalar::Signed(v) => w.u8(1).i64(v),
@@ -294,7 +294,7 @@ fn encode_scalar(value: Scalar, w: &mut Writer) {
     };
 }
 
-fn decode_scalar(r: &mut Reader) -> Result<Scalar> {
+fn decode_scalar(r: &mut ByteReader) -> Result<Scalar> {
     match r.u8("scalar tag")? {
         0 => r.u64("scalar").map(Scalar::Unsigned),
         1 => r.i64("scalar").map(Scalar::Signed),
@@ -318,7 +318,7 @@ impl StatsParameters {
     /// As parameters.
     #[must_use]
     pub fn encode(&self) -> Bytes {
-        let mut w = Writer::new();
+        let mut w = ByteWriter::new();
         self.place.encode(&mut w);
         w.u16(self.bins);
         match &self.selection {
@@ -335,7 +335,7 @@ impl StatsParameters {
     /// # Errors
     /// `Corrupt` when cut short, `Invalid` when the selection is none or the bins are too many.
     pub fn decode(parameters: Bytes) -> Result<Self> {
-        let mut r = Reader::new(parameters);
+        let mut r = ByteReader::new(parameters);
         let place = BlockPlace::decode(&mut r)?;
         let bins = r.u16("bins")?;
         if bins > MAX_BINS {

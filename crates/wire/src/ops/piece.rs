@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::{BlockBody, ReadBody};
 use crate::compression::Compressed;
-use crate::frames::codec::{Reader, Writer};
+use crate::frames::codec::{ByteReader, ByteWriter};
 use crate::limits::MAX_PIECE_ROWS;
 
 /// Places of a piece's bytes in the C-order result: rows of equal length, one after another in the piece, at constant
@@ -99,7 +99,7 @@ impl ReadPiece {
             Self::Plain(body) => return body.encode(),
             Self::Compressed(rows, compressed) => (rows, compressed),
         };
-        let mut w = Writer::new();
+        let mut w = ByteWriter::new();
         w.u64(rows.offset_bytes);
         compressed.encode(&mut w);
         // Axes of an array, which are 16 at most.
@@ -115,7 +115,7 @@ impl ReadPiece {
     /// # Errors
     /// `Corrupt` when cut short, of an unknown compression, or with rows that are none.
     pub fn decode(body: Bytes) -> Result<Self> {
-        let mut r = Reader::new(body);
+        let mut r = ByteReader::new(body);
         let offset_bytes = r.u64("offset")?;
         if r.is_empty() {
             return Ok(Self::Plain(ReadBody { offset_bytes }));
@@ -142,7 +142,7 @@ impl BlockBody {
     /// As a body whose bulk is compressed, or not.
     #[must_use]
     pub fn encode_with(&self, compressed: Option<Compressed>) -> Bytes {
-        let mut w = Writer::new();
+        let mut w = ByteWriter::new();
         w.raw(&self.encode());
         if let Some(compressed) = compressed {
             compressed.encode(&mut w);
@@ -155,7 +155,7 @@ impl BlockBody {
     /// # Errors
     /// As [`decode`](Self::decode), or of an unknown compression.
     pub fn decode_with(body: Bytes) -> Result<(Self, Option<Compressed>)> {
-        let mut r = Reader::new(body);
+        let mut r = ByteReader::new(body);
         let this = Self::read(&mut r)?;
         let compressed = if r.is_empty() { None } else { Some(Compressed::decode(&mut r)?) };
         Ok((this, compressed))

@@ -20,17 +20,17 @@ use crate::limits::{
     MAX_FRAME_BYTES, MAX_ITEM_BULK_BYTES, MAX_NAME_BYTES, MAX_OPERATIONS, MAX_QUEUED_CONTROL,
 };
 use crate::server::outbox::ServerOutbox;
-use crate::{Frame, Hello, ItemHead, Machine, Message, Numbered, OpId, OperationRequest, Welcome};
+use crate::{Frame, Hello, ItemHead, Machine, Message, OpId, OpTable, OperationRequest, Welcome};
 
 /// Bulk bytes with their checksum, shared and immutable. Made outside the lock that a server may sit behind, and once
 /// for bytes that are sent several times.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Bulk {
+pub struct CheckedBulk {
     bytes: Bytes,
     crc32c: u32,
 }
 
-impl Bulk {
+impl CheckedBulk {
     /// The bytes.
     #[must_use]
     pub fn bytes(&self) -> &Bytes {
@@ -38,7 +38,7 @@ impl Bulk {
     }
 }
 
-impl From<Bytes> for Bulk {
+impl From<Bytes> for CheckedBulk {
     fn from(bytes: Bytes) -> Self {
         let crc32c = crc32c::crc32c(&bytes);
         Self { bytes, crc32c }
@@ -141,7 +141,7 @@ pub struct Server {
     state: ServerPhase,
     config: ServerConfig,
     last_op: u32,
-    ops: Numbered<ServerOp>,
+    ops: OpTable<ServerOp>,
     deadlines: Deadlines,
     outbox: ServerOutbox,
     events: VecDeque<ServerEvent>,
@@ -160,7 +160,7 @@ impl Server {
             state: ServerPhase::AwaitingHello { until: now + HANDSHAKE_TIMEOUT },
             config,
             last_op: 0,
-            ops: Numbered::default(),
+            ops: OpTable::default(),
             deadlines: Deadlines::default(),
             outbox: ServerOutbox::default(),
             events: VecDeque::new(),
@@ -194,8 +194,8 @@ impl Server {
     /// # Errors
     /// `Cancelled` when the operation is over, `Busy` when there is no [room](Self::room_bytes), `TooLarge` when
     /// body or bulk exceed their limit.
-    pub fn item(&mut self, op: OpId, body: Bytes, bulk: Bulk) -> Result<()> {
-        let Bulk { bytes: bulk, crc32c: bulk_crc32c } = bulk;
+    pub fn item(&mut self, op: OpId, body: Bytes, bulk: CheckedBulk) -> Result<()> {
+        let CheckedBulk { bytes: bulk, crc32c: bulk_crc32c } = bulk;
         within(body.len(), MAX_BODY_BYTES, "the body of an item")?;
         within(
             bulk.len(),
@@ -223,7 +223,7 @@ impl Server {
     ///
     /// # Errors
     /// As [`item`](Self::item).
-    pub fn answer(&mut self, op: OpId, body: Bytes, bulk: Bulk) -> Result<()> {
+    pub fn answer(&mut self, op: OpId, body: Bytes, bulk: CheckedBulk) -> Result<()> {
         let Some(state) = self.ops.get_mut(op).filter(|o| !o.ended) else {
             return Err(Error::cancelled());
         };
@@ -237,7 +237,7 @@ impl Server {
                 Ok(())
             }
             Err(WholeItem { body, bulk: bytes, bulk_crc32c: crc32c, .. }) => {
-                self.item(op, body, Bulk { bytes, crc32c })?;
+                self.item(op, body, CheckedBulk { bytes, crc32c })?;
                 self.done(op);
                 Ok(())
             }
@@ -310,7 +310,7 @@ impl Server {
             return;
         }
         self.state = ServerPhase::Closed;
-        self.ops = Numbered::default();
+        self.ops = OpTable::default();
         self.deadlines.clear();
         self.outbox.clear();
         self.events.push_back(ServerEvent::Closed { error });

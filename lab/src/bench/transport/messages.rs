@@ -154,7 +154,7 @@ async fn answer(link: Link) -> Result<()> {
 }
 
 fn numbers<const N: usize>(operation: &Operation) -> Result<[u64; N]> {
-    let mut parameters = wire::Reader::new(operation.parameters());
+    let mut parameters = wire::ByteReader::new(operation.parameters());
     let mut numbers = [0; N];
     for number in &mut numbers {
         *number = parameters.u64("count, size or time")?;
