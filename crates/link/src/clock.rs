@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-/// tokio's clock: its tests can stop it.
+/// Returns the time of tokio's clock, which tests can stop.
 pub(crate) fn now() -> Instant {
     tokio::time::Instant::now().into_std()
 }

@@ -1,4 +1,4 @@
-//! Connecting by the protocol that suits the path: TCP where it is short, QUIC where it is long.
+//! Connecting by the protocol that suits the path: TCP for short paths, QUIC for long ones.
 
 use std::fmt;
 use std::str::FromStr;
@@ -19,7 +19,7 @@ pub const LONG_RTT: Duration = Duration::from_millis(50);
 /// the handshake of a busy machine. A firewall that drops packets of TCP delays the link no longer than this.
 const TCP_WITHIN: Duration = Duration::from_millis(500);
 
-/// Which protocol to connect by.
+/// Protocol of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Protocol {
     /// QUIC where the round trip is [`LONG_RTT`] or more and UDP gets through, else TCP.
@@ -29,14 +29,14 @@ pub enum Protocol {
     Tcp,
     /// QUIC, or not at all.
     Quic,
-    /// QUIC, the bulk of large items by datagrams: each is of use when it comes, and lost ones come again.
+    /// QUIC with the bulk of large items in datagrams, delivered out of order and retransmitted if lost.
     Lossy,
-    /// As `Lossy`, with parity (a tenth more bytes), from which most lost datagrams are restored.
+    /// `Lossy` with parity (a tenth more bytes), from which most lost datagrams are restored.
     LossyRedundant,
 }
 
 impl Protocol {
-    /// All, by name.
+    /// Protocols by name.
     const NAMES: [(&str, Self); 5] = [
         ("auto", Self::Auto),
         ("tcp", Self::Tcp),
@@ -66,30 +66,30 @@ impl fmt::Display for Protocol {
     }
 }
 
-/// How many TCP connections one link takes, and by which ways.
+/// Number of TCP connections of a link, and the routes that they take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpOptions {
-    /// Connections, 1 to [`MAX_STREAMS`](multistream::MAX_STREAMS); one for each rail at the least.
+    /// Connections, 1 to [`MAX_STREAMS`](multistream::MAX_STREAMS); at least one for each rail.
     pub streams: u32,
-    /// Ways of those after the first.
+    /// Routes of the connections after the first.
     pub rails: Rails,
 }
 
 impl Default for TcpOptions {
-    /// One, by the way that the server's name leads to.
+    /// One connection, to the address that the server's name resolves to.
     fn default() -> Self {
         Self { streams: 1, rails: Rails::default() }
     }
 }
 
-/// Connects to a data server; by TCP in these ways.
+/// Connects to a data server. `tcp` applies to links by TCP.
 ///
 /// # Errors
-/// `Unreachable` or `TimedOut` when nobody answers, `Denied` when the other side is not who it should be; with `Auto`,
-/// TCP's.
+/// `Unreachable` or `TimedOut` when no server answers, `Denied` when the server's identity is not the trusted
+/// one; with `Auto`, the error of TCP.
 ///
 /// # Cancel safety
-/// Dropping it closes the sockets.
+/// Dropping the future closes the sockets.
 pub async fn connect(
     host: &str,
     port: u16,
@@ -110,7 +110,7 @@ pub async fn connect(
     }
 }
 
-/// This machine needs no long path.
+/// True for this machine, to which no path is long.
 fn is_here(host: &str) -> bool {
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
@@ -123,16 +123,17 @@ pub struct RaceOutcome {
     pub later: Option<BoxFuture<'static, Result<Link>>>,
 }
 
-/// Connects by TCP and QUIC at once. QUIC needs a round trip less, so it usually connects first; its round trip then decides: from
-/// `quic_from` on QUIC is used, else TCP if it connects within half a second. Where TCP connects first it is used at once, because
-/// UDP may be blocked on the way, and requests should not wait until that is known. Plain connections, and those to this machine
-/// unless `quic_from` is zero, use TCP.
+/// Connects by TCP and QUIC at once. QUIC needs a round trip less, so it usually connects first; its round
+/// trip then decides: from `quic_from` on QUIC is used, else TCP if it connects within half a second. Where
+/// TCP connects first it is used at once, because UDP may be blocked on the way, and requests should not wait
+/// until that is known. Plain connections use TCP, and so do connections to this machine unless `quic_from`
+/// is zero.
 ///
 /// # Errors
-/// TCP's, where neither gets through.
+/// The error of TCP, where neither connects.
 ///
 /// # Cancel safety
-/// Dropping it closes the sockets.
+/// Dropping the future closes the sockets.
 pub async fn race(
     host: &str,
     port: u16,
@@ -146,7 +147,7 @@ pub async fn race(
     if matches!(trust, Trust::Plain) || (is_here(host) && !quic_from.is_zero()) {
         return multistream::connect(host, port, trust, streams, rails).await.map(only);
     }
-    // Its handshake is what is waited for here.
+    // The race waits for the handshake.
     let options = quic::EndpointOptions { start: quic::Start::Proven, ..*options };
     let (to, trusted) = (host.to_owned(), trust.clone());
     let by_quic: BoxFuture<'static, Result<Link>> =
@@ -165,7 +166,7 @@ async fn chosen(
     let is_long = |link: &Link| round_trip(link).is_some_and(|rtt| rtt >= quic_from);
     match select(by_quic, by_tcp).await {
         Either::Left((Ok(by_quic), _)) if is_long(&by_quic) => Ok(only(by_quic)),
-        // TCP costs less on a short path, if it gets through.
+        // TCP costs less on a short path, if it connects.
         Either::Left((Ok(by_quic), by_tcp)) => match timeout(TCP_WITHIN, by_tcp).await {
             Ok(Ok(by_tcp)) => Ok(only(by_tcp)),
             _ => Ok(only(by_quic)),
@@ -191,7 +192,7 @@ mod tests {
 
     use super::*;
 
-    /// A link that is told apart by its peer.
+    /// Creates a link that is identified by its peer.
     fn named(peer: &str) -> Link {
         let (mut link, _) = crate::carrier::local::pair();
         link.peer = peer.to_owned();

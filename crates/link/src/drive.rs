@@ -1,7 +1,7 @@
-//! The one loop that moves bytes between a [`Carrier`](crate::Carrier) and a machine of the protocol.
+//! Loop that moves bytes between a [`Carrier`](crate::Carrier) and a state machine of the protocol.
 //!
-//! The machine sits behind a lock that the application's handles share: their calls are plain function calls, and a
-//! dropped handle can always say so. The driver is woken when there may be something to send.
+//! The state machine is behind a lock that the application's handles share, so their calls are plain function
+//! calls and a dropped handle can always report it. The driver is woken when there may be something to send.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -21,39 +21,41 @@ use crate::carrier::{Received, ended};
 use crate::clock::now;
 use crate::{Carrier, Link};
 
-/// Runs one connection until it ends; to be spawned where its owner keeps tasks. Dropping it breaks the connection:
-/// everything under way fails.
+/// Runs one connection until it ends; to be spawned in a task set of its owner. Dropping it breaks the
+/// connection: all operations under way fail.
 pub type Driver = BoxFuture<'static, ()>;
 
-/// Bytes taken from the machine at once and written together. What was taken cannot be overtaken any more.
+/// Bytes taken from the state machine and written together, at least. Urgent data cannot overtake them any
+/// more.
 const BATCH_BYTES: usize = 256 << 10;
-/// Rounds of the loop before other tasks get their turn.
+/// Iterations of the loop before other tasks get their turn.
 const ROUNDS_PER_POLL: usize = 64;
-/// How long a connection that is over may take to send its last words.
+/// Time limit for sending the last messages of a connection that has ended.
 const LINGER: Duration = Duration::from_secs(1);
 
-/// A machine and what its application has not taken yet.
+/// State machine with the events that its application has not taken yet.
 pub(crate) trait ProtocolSide: Send + 'static {
     type Machine: Machine;
 
     fn machine(&mut self) -> &mut Self::Machine;
-    /// False while the application lags behind; nothing more is received then.
+    /// False while the application lags behind; the driver receives nothing then.
     fn has_space(&self) -> bool;
-    /// Some bulk has arrived. An error has closed the machine, whose events say so.
+    /// Handles bulk of a chunk. An error closes the state machine, whose events report it.
     fn take_bulk(&mut self, now: Instant, head: ChunkHead, bytes: &[u8]) {
         let ChunkHead { op, item, offset } = head;
         let chunk = Chunk { op, item, offset, bytes: Bytes::copy_from_slice(bytes) };
         drop(self.machine().handle_frame(now, Frame::Chunk(chunk).encode().into_bytes()));
     }
-    /// Some bulk has come apart from the frames, or will not come: only where a side asked for that.
+    /// Handles bulk that arrived outside the frames, or that will not arrive; called only where a side asked
+    /// for such bulk.
     fn take_part(&mut self, _now: Instant, _part: BulkPart) {}
     fn take_apart(&mut self, _now: Instant, _head: &ItemHead, _offset: u64, _bytes: &[u8]) {
         self.machine().close(Error::corrupt("expected a frame of a client, found bulk"));
     }
     fn take_gone(&mut self, _bytes: u64) {}
-    /// Before the machine is asked when it is to be woken, and for what it sends.
+    /// Called before the state machine is asked for its next timeout and its messages.
     fn prepare(&mut self) {}
-    /// Hands over what the machine has to tell, and wakes those who wait for room.
+    /// Delivers the events of the state machine, and wakes callers that wait for room.
     fn settle(&mut self);
 }
 
@@ -73,14 +75,14 @@ impl<S: ProtocolSide> SharedSide<S> {
         f(&mut self.side.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// A call that may have given the driver something to do.
+    /// Runs a call that may have given the driver something to do.
     pub(crate) fn change<T>(&self, f: impl FnOnce(&mut S) -> T) -> T {
         let out = self.with(f);
         self.driver.wake();
         out
     }
 
-    /// A call that may have made space, for which the driver had stopped receiving.
+    /// Runs a call that may have made space, for which the driver had stopped receiving.
     pub(crate) fn take<T>(&self, f: impl FnOnce(&mut S) -> T) -> T {
         let (out, made_space) = self.with(|side| {
             let had_space = side.has_space();
@@ -95,13 +97,13 @@ impl<S: ProtocolSide> SharedSide<S> {
 
 struct Drive<S: ProtocolSide> {
     shared: Arc<SharedSide<S>>,
-    /// The other end, for people.
+    /// Displayed address of the other end.
     peer: String,
     carrier: Box<dyn Carrier>,
     outgoing: VecDeque<Message>,
-    /// Bytes of the batch under way; 0 when the carrier can take more.
+    /// Bytes of the batch being written; 0 when the carrier can take more.
     batch_bytes: usize,
-    /// The carrier has not handed on all that it got.
+    /// The carrier has not passed on all that it was given.
     is_sending: bool,
     timer: Pin<Box<Sleep>>,
     carrier_broke: bool,
@@ -110,7 +112,7 @@ struct Drive<S: ProtocolSide> {
 
 pub(crate) fn drive<S: ProtocolSide>(link: Link, shared: Arc<SharedSide<S>>) -> Driver {
     Box::pin(async move {
-        // Made inside, where there is a runtime.
+        // Created here, inside a runtime.
         let timer = Box::pin(tokio::time::sleep(Duration::ZERO));
         Drive {
             shared,
@@ -150,7 +152,7 @@ impl<S: ProtocolSide> Future for Drive<S> {
 }
 
 impl<S: ProtocolSide> Drive<S> {
-    /// Takes one frame, if the machine and the application are ready for one.
+    /// Receives one frame, if the state machine and the application are ready for it.
     fn receive(&mut self, cx: &mut Context<'_>) -> bool {
         let listening = self.shared.with(|side| {
             let ready = side.has_space() && side.machine().wants_frames();
@@ -161,7 +163,7 @@ impl<S: ProtocolSide> Drive<S> {
         let mut take = |received: Received<'_>| {
             shared.with(|side| {
                 match received {
-                    // An error has closed the machine, whose events say so.
+                    // An error closes the state machine, whose events report it.
                     Received::Message(message) => drop(side.machine().handle_frame(now(), message)),
                     Received::Bulk { head, bytes } => side.take_bulk(now(), head, bytes),
                     Received::Part(part) => side.take_part(now(), part),
@@ -181,7 +183,7 @@ impl<S: ProtocolSide> Drive<S> {
         true
     }
 
-    /// Lets time pass.
+    /// Handles timeouts.
     fn expire(&mut self, cx: &mut Context<'_>) -> bool {
         let at = self.shared.with(|side| {
             side.prepare();
@@ -232,8 +234,8 @@ impl<S: ProtocolSide> Drive<S> {
         true
     }
 
-    /// The connection is over: sends the rest, then reads away what still comes, so that the last words are not
-    /// lost to a reset.
+    /// Ends the connection: sends the rest, then discards what still arrives, so that the last messages are
+    /// not lost to a TCP reset.
     fn finish(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let until = *self.linger_until.get_or_insert_with(|| now() + LINGER);
         if self.poll_timer(cx, until).is_ready() || ready!(self.poll_last_words(cx)).is_err() {
@@ -275,7 +277,7 @@ impl<S: ProtocolSide> Drop for Drive<S> {
     }
 }
 
-/// Notes who is to be woken, once each.
+/// Registers a waker, once.
 pub(crate) fn watch(waiting: &mut Vec<Waker>, cx: &Context<'_>) {
     if !waiting.iter().any(|waker| waker.will_wake(cx.waker())) {
         waiting.push(cx.waker().clone());

@@ -1,5 +1,5 @@
-//! Statistics of a link and control of its sending rate: the handle that remains usable while the carrier is being
-//! driven.
+//! Statistics of a link and control of its sending rate: the handle that remains usable while the carrier is
+//! being driven.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -11,31 +11,31 @@ use wire::{Error, Result};
 use crate::datagram::DatagramCounts;
 use crate::quic::Prober;
 
-/// Prefix of the capability by which a client asks the server for a controller.
+/// Prefix of the capability by which a client requests a controller for what the server sends.
 const CONTROLLER_PREFIX: &str = "controller:";
-/// Prefix of the capability by which a client tells the server what it remembers of the path.
+/// Prefix of the capability by which a client reports what it remembers of the path.
 const PATH_PREFIX: &str = "path:";
-/// No path that is told of is faster, or longer: 1 Tb/s.
+/// Largest rate accepted in a client's report on a path, bytes per second: 1 Tb/s.
 const MAX_PATH_BYTES_PER_SEC: u64 = 125_000_000_000;
 const MAX_PATH_RTT: Duration = Duration::from_secs(10);
 
-/// The capability by which a client asks for a controller of what the server sends.
+/// Returns the capability by which a client requests a controller for what the server sends.
 #[must_use]
 pub fn controller_capability(choice: Choice) -> String {
     format!("{ASKING}{choice}")
 }
 
-/// The controller that a client asks for among its capabilities, if it does.
+/// Reads the controller that a client requests from its capabilities.
 ///
 /// # Errors
-/// `Unsupported` when this side knows no such controller.
+/// `Unsupported` for an unknown controller.
 pub fn requested_controller(capabilities: &[String]) -> Result<Option<Choice>> {
     let text = capabilities.iter().find_map(|name| name.strip_prefix(CONTROLLER_PREFIX));
     text.map(|text| text.parse().map_err(|refusal: control::Refusal| Error::unsupported(refusal.to_string())))
         .transpose()
 }
 
-/// The capability by which a client tells the server what it remembers of the way from there.
+/// Returns the capability by which a client reports what it remembers of the path from the server.
 #[must_use]
 pub fn path_capability(known: RememberedPath) -> String {
     let RememberedPath { rate_bytes_per_sec, capacity_bytes_per_sec, rtt } = known;
@@ -61,28 +61,29 @@ pub fn remembered_path(capabilities: &[String]) -> Option<RememberedPath> {
     })
 }
 
-/// One direction of a connection: what this side sends.
+/// Sending direction of a connection.
 pub trait Flow: Send + Sync {
-    /// Changes the controller.
+    /// Changes the congestion controller.
     ///
     /// # Errors
-    /// `Unsupported` when this protocol cannot run it, saying why.
+    /// `Unsupported`, with the reason, when this protocol cannot run it.
     fn control(&self, choice: Choice) -> Result<()>;
 
-    /// Tells the controller what is known of the path from earlier. It begins anew from that, unless the connection's own
-    /// round trip says that it is another path. Where the kernel decides it has a memory of its own.
+    /// Passes on what is remembered of the path. The controller restarts from it, unless the round trip of
+    /// the connection shows that the path is another one. Does nothing where the kernel decides, which has
+    /// its own cache.
     fn remember(&self, known: RememberedPath);
 
-    /// The other end's address, where it has one.
+    /// Address of the other end, where it has one.
     fn peer(&self) -> Option<SocketAddr>;
 
-    /// False while the other end may be somebody who sends a client's old packets again: on a server, until the handshake of
-    /// a client that asked before its end is over. Until then only what can be done any number of times may be done.
+    /// False while the other end may be replaying packets of an earlier client: on a server, until the
+    /// handshake of a client that sent early data ends. Until then only idempotent requests may be executed.
     fn is_proven(&self) -> bool {
         true
     }
 
-    /// Waits until it is proven; false when the connection was over first.
+    /// Waits until the other end is proven; false when the connection ended first.
     ///
     /// # Cancel safety
     /// Safe: nothing is consumed.
@@ -95,54 +96,54 @@ pub trait Flow: Send + Sync {
         None
     }
 
-    /// How it goes.
+    /// Statistics so far.
     fn statistics(&self) -> Statistics;
 }
 
-/// How a connection goes. Sizes are bytes on the wire, without IP's and UDP's headers.
+/// Statistics of a connection. Sizes are bytes on the wire without the headers of IP and UDP.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Statistics {
-    /// The protocol's name.
+    /// Name of the protocol.
     pub protocol: &'static str,
-    /// Connections that it takes, all counted here.
+    /// TCP connections of the link, all counted here.
     pub streams: u32,
-    /// Controller that decides how fast this side sends; `None` where the kernel decides.
+    /// Congestion controller of this side; `None` where the kernel decides.
     pub controller: Option<Choice>,
-    /// Name of the kernel's congestion control, where the kernel decides.
+    /// Congestion control of the kernel, where the kernel decides.
     pub kernel_controller: Option<&'static str>,
     /// Smoothed round trip.
     pub rtt: Option<Duration>,
-    /// Least round trip that was seen.
+    /// Minimum round trip so far.
     pub least_rtt: Option<Duration>,
-    /// Sent so far.
+    /// Bytes sent so far.
     pub sent_bytes: u64,
-    /// Received so far.
+    /// Bytes received so far.
     pub received_bytes: u64,
-    /// Declared lost so far, and sent again.
+    /// Bytes declared lost so far, and retransmitted.
     pub lost_bytes: u64,
     /// Packets sent so far.
     pub sent_packets: u64,
     /// Packets declared lost so far, of those sent.
     pub lost_packets: u64,
-    /// Times that packets were seen to have overtaken each other, where that is told.
+    /// Observed reordering events; `None` where they are not reported.
     pub reordered: Option<u64>,
     /// Packets received after a gap, because one before them was lost or overtaken; `None` where that is not counted.
     pub out_of_order: Option<u64>,
-    /// Sent and neither acknowledged nor lost.
+    /// Bytes sent and neither acknowledged nor lost.
     pub in_flight_bytes: u64,
-    /// The most that may be.
+    /// Congestion window, bytes.
     pub window_bytes: u64,
     /// Rate at which the controller sends, bytes per second.
     pub rate_bytes_per_sec: Option<f64>,
-    /// Recent delivery rate, bytes per second; `None` where there was not enough to send to measure it.
+    /// Recent delivery rate, bytes per second; `None` where too little was sent to measure it.
     pub delivery_bytes_per_sec: Option<f64>,
-    /// Full packet.
+    /// Size of a full packet, bytes.
     pub packet_bytes: u64,
-    /// Largest IP packet that gets through, bytes, as far as it was found out.
+    /// Largest IP packet that the path carries, bytes, where known.
     pub mtu_bytes: Option<u32>,
-    /// Times that packets were released.
+    /// Number of releases of packets.
     pub batches: u64,
-    /// Counts of datagrams, for the link `lossy` only.
+    /// Counters of datagrams, for the link `lossy` only.
     pub datagrams: Option<DatagramCounts>,
 }
 

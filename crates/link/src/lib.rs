@@ -1,9 +1,10 @@
-//! How messages cross: TLS over TCP, QUIC, WebSocket, in process. Everything that awaits a socket is here.
+//! Transport of the protocol's messages over TLS on TCP, QUIC, WebSockets and within a process. All code that
+//! awaits a socket is in this crate.
 //!
-//! A [`Link`] carries whole messages in both directions and does not know what they mean. [`connect`] and [`serve`]
-//! put one side of the protocol ([`wire::Client`], [`wire::Server`]) on a link and give a handle for the
-//! application and a [`Driver`], the loop that moves bytes; whoever calls owns the task it runs in. This crate
-//! knows no arrays, keeps no files, and decides about no token.
+//! A [`Link`] carries whole messages in both directions and does not interpret them. [`connect`] and
+//! [`serve`] put one side of the protocol ([`wire::Client`], [`wire::Server`]) on a link and give a handle
+//! for the application and a [`Driver`], the loop that moves bytes; the caller owns the task that the driver
+//! runs in. This crate does not handle arrays or files and does not check tokens.
 //!
 //! ```
 //! # use bytes::Bytes;
@@ -30,7 +31,7 @@
 //! # }
 //! ```
 //!
-//! Read [`Carrier`] first (what a protocol has to offer), then `drive.rs`, the one loop over all of them.
+//! Read [`Carrier`] first (the interface of a transport), then `drive.rs` (the loop that drives all of them).
 
 pub mod carrier;
 mod client;

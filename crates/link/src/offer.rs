@@ -1,9 +1,10 @@
-//! A connection that the data's side opens, where only the client can be reached: the server connects to a client that
-//! waits for it, and serves there. Who is who in TLS is the other way round, and in everything after it as ever.
+//! Connection that the server opens, where only the client is reachable: the server connects to a client that
+//! waits for it, and serves there. The roles in TLS are reversed; the protocol above TLS is unchanged.
 //!
-//! The server knows the client by its certificate, the client the server by a token, which is the first thing that the
-//! server says: its length in two bytes, little-endian, and its text. The client answers with one byte, [`TAKEN`], once it wants the
-//! connection; what follows is the wire, the client's hello first.
+//! The server authenticates the client by its certificate, the client authenticates the server by a token.
+//! The server first sends the token: its length in two bytes, little-endian, and its text. The client answers
+//! with one byte, [`TAKEN`], when it accepts the connection; then the protocol begins with the client's
+//! hello.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -23,20 +24,20 @@ use crate::carrier::tcp::{
 use crate::carrier::tls::{self, Trust};
 use crate::carrier::{broken, ended};
 
-/// The protocol name of such a connection.
+/// ALPN protocol name of such a connection.
 pub const ALPN_OFFER: &[u8] = b"corridor-offer/1";
-/// Byte by which the client answers that it takes the connection.
+/// Byte by which the client accepts the connection.
 const TAKEN: u8 = 1;
 
-/// Connects to a client that waits, as the server; the link is to be served, once the client wants it. Waits for that as
-/// long as the client is there. Where the system can hold TCP to a rate, no more than `most_bytes_per_sec` is sent.
+/// Connects to a waiting client, as the server, and waits until the client accepts the connection; the link
+/// is then to be served. Sends at most `most_bytes_per_sec`, where the system can limit TCP to a rate.
 ///
 /// # Errors
-/// `Unreachable` or `TimedOut` when nobody waits there, `Denied` when it is not who it should be, or when it does not
-/// take the token.
+/// `Unreachable` or `TimedOut` when no client waits there, `Denied` when the client's identity is not the
+/// trusted one, or when it rejects the token.
 ///
 /// # Cancel safety
-/// Dropping it closes the socket.
+/// Dropping the future closes the socket.
 pub async fn offer(
     host: &str,
     port: u16,
@@ -48,7 +49,7 @@ pub async fn offer(
     let connecting = async {
         let stream = TcpStream::connect((host, port)).await.map_err(unreachable)?;
         prepare(&stream)?;
-        // Where it cannot, whoever listens has been told.
+        // The listener has reported before that the system cannot limit the rate.
         most_bytes_per_sec.map_or(Ok(()), |most| hold_to(&stream, most)).unwrap_or_default();
         let ip = stream.peer_addr().map_err(broken)?.ip();
         let mut session = tls::connect(stream, host, &[ALPN_OFFER], trust).await?;
@@ -74,19 +75,19 @@ pub async fn offer(
     }
 }
 
-/// A server that has shown the token.
+/// Server that has presented the right token.
 pub struct Offer {
     session: TlsStream<BufReader<TcpStream>>,
     peer: SocketAddr,
 }
 
-/// Hears who has connected, as the client. `knows` says whether a token is the right one.
+/// Accepts a server's connection, as the client. `knows` checks the token.
 ///
 /// # Errors
-/// `TimedOut`, `Unreachable`, or `Denied` when it is another token.
+/// `TimedOut`, `Unreachable`, or `Denied` for a wrong token.
 ///
 /// # Cancel safety
-/// Dropping it closes the socket.
+/// Dropping the future closes the socket.
 pub async fn hear(
     stream: TcpStream,
     config: Arc<ServerConfig>,
@@ -122,15 +123,15 @@ impl Offer {
         self.peer
     }
 
-    /// Takes the connection: the client may begin.
+    /// Accepts the connection: the client may begin.
     ///
     /// # Errors
-    /// `Unreachable` when the server is not there any more.
+    /// `Unreachable` when the server has gone.
     ///
     /// # Cancel safety
-    /// Dropping it closes the connection.
+    /// Dropping the future closes the connection.
     pub async fn take(mut self) -> Result<Link> {
-        // A server says nothing before it is taken: what can be read is its end.
+        // A server sends nothing before it is accepted: readable data means that it has ended the connection.
         if self.session.read_u8().now_or_never().is_some() {
             return Err(ended());
         }

@@ -1,4 +1,4 @@
-//! Two ends in one process: a pair of bounded channels.
+//! Link between two ends in one process: a pair of bounded channels.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -12,10 +12,10 @@ use wire::{Error, Message, Result};
 use crate::carrier::{Received, ended, give_whole};
 use crate::{Carrier, Link};
 
-/// Messages on their way in one direction.
+/// Most messages queued in one direction of a link within a process.
 pub const QUEUED_MESSAGES: usize = 16;
 
-/// Two links, each other's peer.
+/// Creates two links that are connected to each other.
 #[must_use]
 pub fn pair() -> (Link, Link) {
     let (to_a, from_b) = mpsc::channel(QUEUED_MESSAGES);

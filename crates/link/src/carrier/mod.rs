@@ -1,4 +1,4 @@
-//! Interface of every carrier: whole messages, in order, in both directions.
+//! Interface of a transport: whole messages, in order, in both directions.
 
 pub mod local;
 pub mod tcp;
@@ -19,55 +19,56 @@ use wire::{BulkPart, ChunkHead, Deframed, Error, ErrorKind, ItemHead, Message, R
 
 use crate::flow::Flow;
 
-/// Something that arrived.
+/// Message or bulk that arrived.
 #[derive(Debug)]
 pub enum Received<'a> {
     /// A whole message.
     Message(Bytes),
-    /// Some bulk of a chunk, where the carrier has it: whoever wants it copies it to its place, once.
+    /// Bytes of a chunk's bulk, in the carrier's buffer; the receiver copies them once.
     Bulk {
-        /// Which item, and where in its bulk.
+        /// Item that the bytes belong to, and their offset in its bulk.
         head: ChunkHead,
-        /// The bytes, at least one.
+        /// Bytes, at least one.
         bytes: &'a [u8],
     },
-    /// Some bulk that came apart from the messages, in any order, and lies in memory of its own.
+    /// Bulk that arrived outside the messages, in any order, in memory of its own.
     Part(BulkPart),
-    /// Some bulk that came apart from the messages, borrowed from the carrier's memory.
+    /// Bulk that arrived outside the messages, borrowed from the carrier's buffer.
     Apart {
         /// Head of the item that the bulk belongs to.
         head: ItemHead,
         /// Offset of the bytes in the item's bulk.
         offset: u64,
-        /// The bytes, at least one.
+        /// Bytes, at least one.
         bytes: &'a [u8],
     },
-    /// So many bytes of bulk were withdrawn on their way and will not come.
+    /// Bytes of bulk that were withdrawn after they were sent and will not arrive.
     Gone(u64),
 }
 
 /// Moves messages between two peers, in order and without loss, until it ends.
 ///
-/// Both directions are independent: neither method waits for the other. One task polls both.
+/// The directions are independent: neither method waits for the other. One task polls both.
 pub trait Carrier: Send + 'static {
-    /// Sends all of `outgoing`, many messages at once where that is possible. Ready when the last byte was handed
-    /// on; pending with some of it still queued here or there.
+    /// Sends all of `outgoing`, many messages at a time where possible. Ready when the last byte was passed
+    /// on; pending while a part is still queued in `outgoing` or in the carrier.
     ///
     /// # Errors
     /// The carrier broke.
     fn poll_send(&mut self, cx: &mut Context<'_>, outgoing: &mut VecDeque<Message>) -> Poll<Result<()>>;
 
-    /// While [`poll_send`](Self::poll_send) is pending: whether more would find a way of its own, beside what is queued.
+    /// True while [`poll_send`](Self::poll_send) is pending but further messages could be sent past the
+    /// queued ones.
     fn takes_more(&self) -> bool {
         false
     }
 
-    /// Hands over what has arrived next, once: a message of at most `limit_bytes`, or some of one where it lies. False
-    /// when the peer ended the carrier between two messages.
+    /// Passes on the next thing that arrived, once: a message of at most `limit_bytes`, or a part of one in
+    /// the carrier's buffer. Returns false when the peer ended the carrier between two messages.
     ///
     /// # Errors
-    /// `Unreachable` when the carrier broke, `TooLarge` or `Corrupt` when the peer sent what is no message; it can
-    /// still be told then.
+    /// `Unreachable` when the carrier broke; `TooLarge` or `Corrupt` when the peer sent an invalid message,
+    /// of which it can still be notified.
     fn poll_take(
         &mut self,
         cx: &mut Context<'_>,
@@ -75,34 +76,34 @@ pub trait Carrier: Send + 'static {
         take: &mut dyn FnMut(Received<'_>),
     ) -> Poll<Result<bool>>;
 
-    /// Says that nothing more will be sent.
+    /// Ends the sending direction.
     ///
     /// # Errors
     /// The carrier broke.
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<Result<()>>;
 }
 
-/// A carrier, and who is at the other end.
+/// Carrier with the address of its other end.
 pub struct Link {
     pub(crate) carrier: Box<dyn Carrier>,
     pub(crate) peer: String,
     flow: Option<Arc<dyn Flow>>,
-    /// Bulk comes apart from the messages.
+    /// Bulk arrives outside the messages.
     pub(crate) by_parts: bool,
-    /// Whoever sends keeps what waits on the way short.
+    /// The senders keep the queue on the path short.
     pub(crate) is_paced: bool,
-    /// Lets further streams join, once the client may come in.
+    /// Lets further streams join; called once the client is admitted.
     pub(crate) opening: Option<Box<dyn FnOnce() + Send>>,
 }
 
 impl Link {
-    /// A link over `carrier`. `peer`: the other end's address, for people.
+    /// Creates a link over `carrier`. `peer` is the displayed address of the other end.
     pub fn new(carrier: impl Carrier, peer: impl Into<String>) -> Self {
         let (carrier, peer) = (Box::new(carrier), peer.into());
         Self { carrier, peer, flow: None, by_parts: false, is_paced: false, opening: None }
     }
 
-    /// Marks the carrier as one that brings bulk apart from the messages.
+    /// Marks the carrier as one that delivers bulk outside the messages.
     pub(crate) fn by_parts(self) -> Self {
         Self { by_parts: true, ..self }
     }
@@ -123,13 +124,14 @@ impl Link {
         Self { flow: Some(Arc::new(flow)), ..self }
     }
 
-    /// Handle on what this side sends: statistics, and the controller where the protocol has one. Outlives the link.
+    /// Handle for statistics of what this side sends and, where the protocol has one, its congestion
+    /// controller. Outlives the link.
     #[must_use]
     pub fn flow(&self) -> Option<Arc<dyn Flow>> {
         self.flow.clone()
     }
 
-    /// The other end's address, for people.
+    /// Displayed address of the other end.
     #[must_use]
     pub fn peer(&self) -> &str {
         &self.peer
@@ -142,7 +144,7 @@ impl fmt::Debug for Link {
     }
 }
 
-/// Hands over what was cut off a stream; false when that is nothing yet.
+/// Passes on what the deframer returned; false when that is nothing yet.
 pub(crate) fn give(cut: Option<Deframed<'_>>, take: &mut dyn FnMut(Received<'_>)) -> bool {
     let Some(cut) = cut else { return false };
     take(match cut {
@@ -153,17 +155,17 @@ pub(crate) fn give(cut: Option<Deframed<'_>>, take: &mut dyn FnMut(Received<'_>)
     true
 }
 
-/// Hands over a whole message; false where the carrier has ended.
+/// Passes on a whole message; false when the carrier has ended.
 pub(crate) fn give_whole(message: Option<Bytes>, take: &mut dyn FnMut(Received<'_>)) -> bool {
     let any = message.is_some();
     message.into_iter().for_each(|message| take(Received::Message(message)));
     any
 }
 
-/// A broken carrier, whatever the operating system calls it: another connection may do.
+/// Error of a broken carrier, whatever error the operating system reports; a new connection may work.
 pub(crate) fn broken(error: impl Into<io::Error>) -> Error {
     let error = error.into();
-    // What libraries say of an end in the midst of something is advice for programmers.
+    // The text of this error in libraries is advice for programmers.
     if error.kind() == io::ErrorKind::UnexpectedEof {
         return ended();
     }

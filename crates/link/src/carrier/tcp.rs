@@ -1,4 +1,4 @@
-//! Byte streams: TCP, with TLS or, on loopback by choice, without. Each frame is preceded by its length.
+//! Byte streams over TCP, with TLS or, on loopback by choice, without. A length precedes each frame.
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
@@ -17,28 +17,30 @@ use crate::carrier::tls::{self, Trust};
 use crate::carrier::{Received, broken, ended, give};
 use crate::{Carrier, Link, TcpMonitor, carrier::tcp_rate};
 
-/// From the first packet until TLS is agreed on.
+/// Time limit from the first packet to the end of the TLS handshake.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// The operating system asks a silent peer after this time, and then this often.
+/// Silence after which the operating system sends the first TCP keepalive probe.
 pub const KEEPALIVE_AFTER: Duration = Duration::from_secs(30);
-/// Interval of those questions.
+/// Interval of TCP keepalive probes.
 pub const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
-/// Bytes that the kernel may hold and not have sent: what waits there cannot be overtaken any more.
+/// Most bytes that the kernel may hold unsent (`TCP_NOTSENT_LOWAT`): urgent data cannot overtake them.
 pub const UNSENT_BYTES: u32 = 256 << 10;
-/// Read from a socket at once by a client, to which bulk comes: TLS alone would take 4 KiB at a time.
+/// Size of a client's read buffer, bytes. Clients receive bulk, which TLS alone would read in steps of 4 KiB.
 pub(crate) const READ_BYTES: usize = 256 << 10;
-/// Read at once of other streams.
+/// Size of the read buffer of other streams, bytes.
 const PLAIN_READ_BYTES: usize = 16 << 10;
-/// Pieces given to one system call; the usual `IOV_MAX` is 1024, TLS gains nothing beyond a few dozen.
+/// Most buffers passed to one system call; the usual `IOV_MAX` is 1024, and TLS gains nothing beyond a few
+/// dozen.
 const MAX_SLICES: usize = 64;
 
 /// Connects to a data server.
 ///
 /// # Errors
-/// `Unreachable` or `TimedOut` when nobody answers, `Denied` when the other side is not who it should be.
+/// `Unreachable` or `TimedOut` when no server answers, `Denied` when the server's identity is not the trusted
+/// one.
 ///
 /// # Cancel safety
-/// Dropping it closes the socket.
+/// Dropping the future closes the socket.
 pub async fn connect(host: &str, port: u16, trust: &Trust) -> Result<Link> {
     let peer = format!("{host}:{port}");
     let connecting = async {
@@ -60,8 +62,8 @@ pub async fn connect(host: &str, port: u16, trust: &Trust) -> Result<Link> {
     done.unwrap_or_else(|_| Err(too_slow())).map_err(|e| e.context(format!("connecting to {peer}")))
 }
 
-/// Sets what every socket of ours has: no delay for small messages, questions to silent peers, a short queue in
-/// the kernel. For accepted sockets too.
+/// Sets the options that every socket here has: no delay for small messages, keepalive probes, a short queue
+/// in the kernel. Applies to accepted sockets too.
 ///
 /// # Errors
 /// The operating system refused.
@@ -75,22 +77,23 @@ pub fn prepare(stream: &TcpStream) -> Result<()> {
     Ok(())
 }
 
-/// Sends by a socket no faster than this, bytes per second, whatever is asked for later; of a listening one, by each connection
-/// that it accepts from now on. Their further streams share it.
+/// Limits the sending rate of a socket, bytes per second, whatever is requested later; a listening socket
+/// passes the limit on to each connection that it accepts from now on. Further streams of a link share the
+/// limit.
 ///
 /// # Errors
-/// `Unsupported` where the system does not pace, with what to do.
+/// `Unsupported`, with advice, where the system cannot pace.
 pub fn hold_to(socket: &impl AsFd, most_bytes_per_sec: f64) -> Result<()> {
     tcp_rate::hold(socket.as_fd(), most_bytes_per_sec).map_err(unheld)
 }
 
-/// A link over any stream of bytes.
+/// Creates a link over any stream of bytes.
 pub fn over(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, peer: impl Into<String>) -> Link {
     over_buffered(BufReader::with_capacity(PLAIN_READ_BYTES, stream), peer)
 }
 
-/// A link over a stream of bytes that keeps what it has read until it is taken, such as a TLS session: bulk is taken from
-/// there to its place.
+/// Creates a link over a stream of bytes that buffers what it has read, such as a TLS session: bulk is copied
+/// once, from that buffer to its destination.
 pub fn over_buffered(
     stream: impl AsyncBufRead + AsyncWrite + Unpin + Send + 'static,
     peer: impl Into<String>,
@@ -98,8 +101,8 @@ pub fn over_buffered(
     over_socket(stream, None, peer)
 }
 
-/// Link over a buffered stream of bytes; where `monitor` is given, the kernel's statistics of its socket are the link's
-/// flow.
+/// Creates a link over a buffered stream of bytes. With `monitor`, the kernel's statistics of its socket are
+/// the link's flow.
 pub fn over_socket(
     stream: impl AsyncBufRead + AsyncWrite + Unpin + Send + 'static,
     monitor: Option<TcpMonitor>,
@@ -131,7 +134,8 @@ pub(crate) fn too_slow() -> Error {
 
 pub(crate) fn unreachable(error: io::Error) -> Error {
     let text = error.to_string();
-    // What the resolver says has no kind of its own, and what may pass (no server of names answers) differs by its words only.
+    // Resolver errors have no error kind of their own; a temporary one (no name server answers) differs only
+    // in its text.
     if text.contains("Name or service not known") {
         let what = format!("expected a host that is known here, found none of this name ({text})");
         return Error::new(ErrorKind::Unreachable, what).with_retry(Retry::Never);
@@ -139,14 +143,14 @@ pub(crate) fn unreachable(error: io::Error) -> Error {
     Error::new(ErrorKind::Unreachable, text)
 }
 
-/// A stream of bytes as a carrier.
+/// Stream of bytes as a carrier.
 pub(crate) struct Framed<S> {
     stream: S,
     deframer: Deframer,
-    /// Parts of messages taken from the queue that were not written yet.
+    /// Parts of messages that were taken from the queue and not written yet.
     parts: VecDeque<Bytes>,
     needs_flush: bool,
-    /// Lets go of the socket when the stream does.
+    /// Released together with the stream.
     _monitor: Option<TcpMonitor>,
 }
 

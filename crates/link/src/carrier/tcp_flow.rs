@@ -1,4 +1,5 @@
-//! A TCP connection as a [`Flow`]: the kernel decides how fast, within the rate that was asked for, and tells how it goes.
+//! Flow of a TCP connection: the kernel decides the rate, within the requested limit, and provides the
+//! statistics.
 
 use std::io;
 use std::net::SocketAddr;
@@ -14,7 +15,7 @@ use crate::carrier::tcp_info::TcpInfo;
 use crate::carrier::tcp_rate;
 use crate::flow::{Flow, Statistics};
 
-/// Names of congestion controls that Linux has; others are told as `other`.
+/// Names of Linux congestion controls; others are reported as `other`.
 const KERNEL_CONTROLLERS: [&str; 15] = [
     "cubic",
     "reno",
@@ -33,16 +34,17 @@ const KERNEL_CONTROLLERS: [&str; 15] = [
     "yeah",
 ];
 
-/// Keeps an eye on a socket that something else owns. Dropped together with its owner, it notes how things stood at last and
-/// lets go: the socket is closed when its owner says so.
+/// Monitors a socket that another object owns. It is dropped together with the owner, records the last state
+/// and releases its descriptor, so that the owner decides when the socket is closed.
 pub struct TcpMonitor(Arc<MonitoredSocket>);
 
 struct MonitoredSocket {
     peer: Option<SocketAddr>,
     controller: Option<&'static str>,
-    /// Rate that the socket was held to when the watch was made, bytes per second; no request exceeds it.
+    /// Rate that the socket was limited to when the monitor was created, bytes per second; no request exceeds
+    /// it.
     most_bytes_per_sec: Option<f64>,
-    /// The rate that was asked for.
+    /// Requested rate.
     choice: Mutex<Option<Choice>>,
     state: Mutex<SocketState>,
 }
@@ -53,8 +55,8 @@ enum SocketState {
 }
 
 impl TcpMonitor {
-    /// Watches a connected socket; none where the system gives no second descriptor. The rate that the socket is already
-    /// [held to](crate::carrier::tcp::hold_to) is the most that can be asked for.
+    /// Monitors a connected socket; `None` where the system provides no second descriptor. An existing [rate
+    /// limit](crate::carrier::tcp::hold_to) of the socket bounds all requests.
     #[must_use]
     pub fn on(stream: &TcpStream) -> Option<Self> {
         let socket = stream.as_fd().try_clone_to_owned().ok()?;
@@ -68,7 +70,7 @@ impl TcpMonitor {
         })))
     }
 
-    /// True when something is under way and nothing was acknowledged for so long.
+    /// True when data is in flight and nothing was acknowledged for this long.
     pub(crate) fn is_unanswered_for(&self, time: Duration) -> bool {
         self.0.info().is_unanswered_for(time)
     }
@@ -93,7 +95,7 @@ impl MonitoredSocket {
         }
     }
 
-    /// Holds the socket to a rate; one that has ended sends nothing anyway.
+    /// Limits the socket's rate; does nothing once the connection has ended.
     fn hold(&self, bytes_per_sec: f64) -> Result<()> {
         match &*self.state.lock().unwrap_or_else(PoisonError::into_inner) {
             SocketState::Open(socket) => tcp_rate::hold(socket.as_fd(), bytes_per_sec).map_err(unheld),
@@ -102,14 +104,14 @@ impl MonitoredSocket {
     }
 }
 
-/// Why a socket cannot be held to a rate, and what to do.
+/// Error of a socket whose rate cannot be limited, with advice.
 pub(crate) fn unheld(error: io::Error) -> Error {
     Error::unsupported(format!(
         "expected a system that holds TCP to a rate, found: {error}; use the link `quic`"
     ))
 }
 
-/// The rate of the only controller that TCP has here.
+/// Rate of the only controller that is available over TCP.
 fn rate_of(choice: Choice) -> Result<f64> {
     let rate = choice.rate_bytes_per_sec().filter(|_| choice.name() == "rate");
     rate.ok_or_else(|| {
@@ -126,31 +128,31 @@ fn kernel_controller(stream: &TcpStream) -> Option<&'static str> {
     Some(KERNEL_CONTROLLERS.into_iter().find(|known| known.as_bytes() == name).unwrap_or("other"))
 }
 
-/// Flow of a TCP connection, for as long as somebody keeps it.
+/// Flow of a TCP connection; keeps the statistics as long as a clone exists.
 #[derive(Clone)]
 pub(crate) struct TcpFlow(Arc<MonitoredSocket>);
 
 impl TcpFlow {
-    /// Rate that all streams of the link whose first stream this is may send together, bytes per second; none where the
-    /// kernel decides.
+    /// Rate that all streams of the link together may send at, if this is its first stream, bytes per second;
+    /// `None` where the kernel decides.
     pub(crate) fn allowed_bytes_per_sec(&self) -> Option<f64> {
         let asked = self.choice().and_then(|choice| choice.rate_bytes_per_sec());
         let most = self.0.most_bytes_per_sec;
         asked.map_or(most, |asked| Some(most.map_or(asked, |most| most.min(asked))))
     }
 
-    /// Sends no faster than that, whatever the link may.
+    /// Limits the sending rate of this stream, whatever the link's limit is.
     ///
     /// # Errors
-    /// `Unsupported` where the system does not pace.
+    /// `Unsupported` where the system cannot pace.
     pub(crate) fn hold(&self, bytes_per_sec: f64) -> Result<()> {
         self.0.hold(bytes_per_sec)
     }
 
-    /// Notes what was asked for; whoever calls holds the streams to it.
+    /// Records the requested controller; the caller applies it to the streams.
     ///
     /// # Errors
-    /// `Unsupported` for what is no rate.
+    /// `Unsupported` for a controller that is not a rate.
     pub(crate) fn choose(&self, choice: Choice) -> Result<()> {
         rate_of(choice)?;
         *self.0.choice.lock().unwrap_or_else(PoisonError::into_inner) = Some(choice);
@@ -161,7 +163,7 @@ impl TcpFlow {
         *self.0.choice.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Rate that the socket is held to, bytes per second.
+    /// Rate that the socket is limited to, bytes per second.
     #[cfg(test)]
     pub(crate) fn held_bytes_per_sec(&self) -> Option<u64> {
         self.0.info().most_bytes_per_sec()
@@ -174,7 +176,7 @@ impl Flow for TcpFlow {
         self.allowed_bytes_per_sec().map_or(Ok(()), |rate| self.hold(rate))
     }
 
-    /// The kernel keeps a memory of its own.
+    /// The kernel has its own cache of path metrics.
     fn remember(&self, _: RememberedPath) {}
 
     fn peer(&self) -> Option<SocketAddr> {
@@ -200,7 +202,7 @@ impl Flow for TcpFlow {
             out_of_order: info.out_of_order(),
             in_flight_bytes: info.in_flight_segments() * segment_bytes,
             window_bytes: info.window_segments() * segment_bytes,
-            // The kernel's is never above what the socket is held to.
+            // The kernel's rate never exceeds the socket's limit.
             rate_bytes_per_sec: info.rate_bytes_per_sec().map(|rate| rate as f64),
             delivery_bytes_per_sec: info.delivery_bytes_per_sec().map(|rate| rate as f64),
             packet_bytes: segment_bytes,
@@ -219,7 +221,7 @@ mod tests {
     use super::*;
     use crate::carrier::tcp::hold_to;
 
-    /// A connection whose server's side is held to `most` by its listener, if any.
+    /// Creates a connection whose server side is limited to `most` by its listener, if given.
     async fn connected(most: Option<f64>) -> (TcpStream, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         most.iter().for_each(|most| hold_to(&listener, *most).expect("Linux paces"));
@@ -281,7 +283,7 @@ mod tests {
         let mut taken = vec![0; bytes];
         let ((), received) = tokio::join!(sending, ours.read_exact(&mut taken));
         received.unwrap();
-        // A kernel does not pace the first ten packets, which are of 64 KiB here.
+        // The kernel does not pace the first ten packets, which have 64 KiB here.
         assert!(began.elapsed() >= Duration::from_secs(1), "{:?}", began.elapsed());
     }
 

@@ -1,27 +1,27 @@
-//! Statistics that the kernel keeps of a TCP connection (`TCP_INFO`): it measures them anyway, with every byte that
-//! crosses. Not here: how they are used.
+//! Statistics of a TCP connection from the kernel (`TCP_INFO`). Not here: their use.
 //!
-//! The kernel's structure grows at its end with each version and is read by offsets, as far as this kernel filled it in.
+//! The kernel's structure grows at its end with each version; fields are read by offset, as far as this
+//! kernel filled the structure.
 #![expect(unsafe_code, reason = "no crate at hand asks the kernel for all of this structure")]
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::Duration;
 
-/// More than any kernel fills in, bytes.
+/// Size of the buffer for the structure, bytes: more than any kernel fills in.
 const MOST_BYTES: libc::socklen_t = 512;
-/// Value that the kernel gives for a least round trip not measured yet.
+/// Value of a minimum round trip that was not measured yet.
 const NEVER: u32 = u32::MAX;
 
-/// Structure that the kernel filled in, as it lies in memory.
+/// Structure that the kernel filled in, as raw bytes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TcpInfo(Vec<u8>);
 
 impl TcpInfo {
-    /// Asks about a socket.
+    /// Queries a socket.
     ///
     /// # Errors
-    /// It is no TCP socket.
+    /// The socket is not a TCP socket.
     pub(crate) fn of(socket: BorrowedFd<'_>) -> io::Result<Self> {
         let mut told = vec![0_u8; MOST_BYTES as usize];
         let mut filled = MOST_BYTES;
@@ -63,12 +63,12 @@ impl TcpInfo {
         self.micros_at(68)
     }
 
-    /// Least round trip of late.
+    /// Recent minimum round trip.
     pub(crate) fn least_rtt(&self) -> Option<Duration> {
         self.micros_at(148)
     }
 
-    /// Segment that is sent, bytes of data.
+    /// Segment size for sending, bytes of data.
     pub(crate) fn segment_bytes(&self) -> u64 {
         self.u32_at(16).unwrap_or_default().into()
     }
@@ -78,7 +78,7 @@ impl TcpInfo {
         self.u32_at(60).filter(|bytes| *bytes > 0)
     }
 
-    /// The most segments that may be under way.
+    /// Congestion window, segments.
     pub(crate) fn window_segments(&self) -> u64 {
         self.u32_at(80).unwrap_or_default().into()
     }
@@ -88,34 +88,34 @@ impl TcpInfo {
         self.u32_at(24).unwrap_or_default().into()
     }
 
-    /// True when something is under way and nothing was acknowledged for so long.
+    /// True when data is in flight and nothing was acknowledged for this long.
     pub(crate) fn is_unanswered_for(&self, time: Duration) -> bool {
         let since_ms = self.u32_at(56).unwrap_or_default();
         self.in_flight_segments() > 0 && Duration::from_millis(since_ms.into()) >= time
     }
 
-    /// Rate at which the kernel sends, bytes per second; none where it does not pace.
+    /// Pacing rate of the kernel, bytes per second; `None` where it does not pace.
     pub(crate) fn rate_bytes_per_sec(&self) -> Option<u64> {
         self.u64_at(104).filter(|rate| *rate != 0 && *rate != u64::MAX)
     }
 
-    /// The most that it is held to, bytes per second; none where it is not.
+    /// Limit of the pacing rate, bytes per second; `None` where there is none.
     pub(crate) fn most_bytes_per_sec(&self) -> Option<u64> {
         self.u64_at(112).filter(|rate| *rate != 0 && *rate != u64::MAX)
     }
 
-    /// Recent delivery rate, bytes per second; none where there was not enough to send.
+    /// Recent delivery rate, bytes per second; `None` where the application sent too little to measure it.
     pub(crate) fn delivery_bytes_per_sec(&self) -> Option<u64> {
         let is_limited_by_sender = self.0.get(7).is_some_and(|bits| bits & 1 == 1);
         self.u64_at(160).filter(|rate| *rate > 0 && !is_limited_by_sender)
     }
 
-    /// Bytes sent, those sent again included.
+    /// Bytes sent, retransmissions included.
     pub(crate) fn sent_bytes(&self) -> u64 {
         self.u64_at(200).unwrap_or_default()
     }
 
-    /// Bytes sent again.
+    /// Bytes retransmitted.
     pub(crate) fn resent_bytes(&self) -> u64 {
         self.u64_at(208).unwrap_or_default()
     }
@@ -125,17 +125,17 @@ impl TcpInfo {
         self.u64_at(128).unwrap_or_default()
     }
 
-    /// Segments with data sent, those sent again included.
+    /// Data segments sent, retransmissions included.
     pub(crate) fn sent_segments(&self) -> u64 {
         self.u32_at(156).unwrap_or_default().into()
     }
 
-    /// Segments sent again.
+    /// Segments retransmitted.
     pub(crate) fn resent_segments(&self) -> u64 {
         self.u32_at(100).unwrap_or_default().into()
     }
 
-    /// Times that segments were seen to have overtaken each other.
+    /// Number of observed reordering events.
     pub(crate) fn reordered(&self) -> Option<u64> {
         self.u32_at(220).map(u64::from)
     }

@@ -1,20 +1,21 @@
-//! Holds a TCP socket to a rate (`SO_MAX_PACING_RATE`): the kernel then paces what leaves by it, and sends no faster. What is held
-//! is read back with the rest that the kernel tells ([`TcpInfo::most_bytes_per_sec`](crate::carrier::tcp_info::TcpInfo)). Not here: which
-//! rate.
+//! Rate limit of a TCP socket (`SO_MAX_PACING_RATE`): the kernel paces the packets of the socket and does not
+//! exceed the limit. [`TcpInfo::most_bytes_per_sec`](crate::carrier::tcp_info::TcpInfo) reads it back. Not
+//! here: the choice of a rate.
 #![cfg_attr(target_os = "linux", expect(unsafe_code, reason = "no crate at hand sets this option"))]
 
 use std::io;
 use std::os::fd::BorrowedFd;
 
-/// Sends by this socket no faster than so many bytes per second from now on; a listening one gives it to all that it accepts.
+/// Limits the sending rate of a socket, bytes per second, from now on; a listening socket passes it on to all
+/// connections that it accepts.
 ///
 /// # Errors
-/// `Unsupported` where the system does not pace; the operating system refused.
+/// `Unsupported` where the system cannot pace; the operating system refused.
 #[cfg(target_os = "linux")]
 pub(crate) fn hold(socket: BorrowedFd<'_>, bytes_per_sec: f64) -> io::Result<()> {
     use std::os::fd::AsRawFd;
 
-    // All ones would be no limit, and nothing no sending at all.
+    // A value of all ones would mean no limit, and zero would stop sending.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cast of floats saturates")]
     let rate = (bytes_per_sec as libc::c_ulong).clamp(1, libc::c_ulong::MAX - 1);
     let size_bytes = libc::socklen_t::try_from(size_of_val(&rate)).map_err(io::Error::other)?;
@@ -31,7 +32,7 @@ pub(crate) fn hold(socket: BorrowedFd<'_>, bytes_per_sec: f64) -> io::Result<()>
     if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Nothing to do it by.
+/// Rejects the request: this system cannot pace.
 ///
 /// # Errors
 /// `Unsupported`.

@@ -1,4 +1,4 @@
-//! WebSockets: each binary message is one frame. For browsers, and for networks that let nothing else through.
+//! WebSockets: each binary message is one frame. For browsers, and for networks that block everything else.
 
 use std::collections::VecDeque;
 use std::io;
@@ -21,7 +21,7 @@ use crate::carrier::tls::{self, Trust};
 use crate::carrier::{Received, give_whole};
 use crate::{Carrier, Link};
 
-/// Bytes of a frame of RFC 6455 before what it carries, at the most.
+/// Largest header of a WebSocket frame, bytes (RFC 6455, section 5.2).
 const MOST_HEADER_BYTES: u64 = 14;
 /// Path of the URL at which a node answers WebSockets.
 pub const PATH: &str = "/wire";
@@ -29,11 +29,11 @@ pub const PATH: &str = "/wire";
 /// Connects to a node's WebSocket.
 ///
 /// # Errors
-/// `Unreachable` or `TimedOut` when nobody answers, `Denied` when the other side is not who it should be,
-/// `Unsupported` when it is no Corridor node.
+/// `Unreachable` or `TimedOut` when no server answers, `Denied` when the server's identity is not the trusted
+/// one, `Unsupported` when the server is not a Corridor node.
 ///
 /// # Cancel safety
-/// Dropping it closes the socket.
+/// Dropping the future closes the socket.
 pub async fn connect(host: &str, port: u16, trust: &Trust) -> Result<Link> {
     let peer = format!("{host}:{port}");
     let connecting = async {
@@ -65,17 +65,17 @@ where
     Ok(over(socket, peer))
 }
 
-/// Response of a server to a request for a WebSocket, to be sent before [`accepted`].
+/// Creates the server's response to a WebSocket request, to be sent before [`accepted`].
 ///
 /// # Errors
-/// `Invalid` when the request asks for none.
+/// `Invalid` when the request does not ask for a WebSocket.
 pub fn answer<B, C: Default>(request: &Request<B>) -> Result<Response<C>> {
     create_response_with_body(request, C::default)
         .map_err(|e| Error::invalid(format!("expected a request for a WebSocket, found: {e}")))
 }
 
-/// A link over a stream of bytes on which a request was [answered](answer). No more than a first message is taken before whoever
-/// came is let in.
+/// Creates a link over a stream on which a request was [answered](answer). Until the client is admitted, no
+/// more than one first message is read.
 pub async fn accepted<S>(stream: S, peer: impl Into<String>) -> Link
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -86,13 +86,13 @@ where
     Link::new(WsCarrier { socket, needs_flush: false, open: Some(open) }, peer)
 }
 
-/// Limits of a socket: no message beyond one frame.
+/// WebSocket limits: no message beyond one frame.
 #[must_use]
 pub fn config() -> WebSocketConfig {
     WebSocketConfig::default().max_message_size(Some(MAX_FRAME_BYTES)).max_frame_size(Some(MAX_FRAME_BYTES))
 }
 
-/// A link over an open socket.
+/// Creates a link over an open socket.
 pub fn over<S>(socket: WebSocketStream<S>, peer: impl Into<String>) -> Link
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -100,7 +100,7 @@ where
     Link::new(WsCarrier { socket, needs_flush: false, open: None }, peer)
 }
 
-/// A stream that ends after so many bytes, until that is lifted.
+/// Stream that ends after a number of bytes, until that limit is lifted.
 struct LimitedStream<S>(Take<S>);
 
 impl<S: AsyncRead + Unpin> AsyncRead for LimitedStream<S> {
@@ -130,7 +130,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for LimitedStream<S> {
 struct WsCarrier<S> {
     socket: WebSocketStream<S>,
     needs_flush: bool,
-    /// Lifts the limit on what is taken of somebody who was not let in yet.
+    /// Lifts the limit on data of a client that is not admitted yet.
     open: Option<fn(&mut WebSocketStream<S>)>,
 }
 
@@ -178,7 +178,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Carrier for WsCarrier<S
                     check_size(bytes, limit_bytes).map(|message| give_whole(Some(message), take))
                 }
                 Some(Ok(WsMessage::Text(_))) => Err(Error::corrupt("expected a binary message, found text")),
-                // Answered by the library; a close ends the stream.
+                // The library answers control frames; a close frame ends the stream.
                 Some(Ok(_)) => continue,
                 Some(Err(error)) => Err(broken(error)),
             });
