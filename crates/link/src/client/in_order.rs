@@ -1,4 +1,4 @@
-//! Many operations whose answers come in the order in which they were asked, whatever order they end in.
+//! Many operations whose answers are delivered in the order of the requests, whatever order they end in.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -7,32 +7,33 @@ use wire::{OpId, Result, Urgency};
 
 use crate::client::request_set::{OpEvent, RequestSet};
 
-/// [`RequestSet`] with a sequencer: news of an operation are given when all those asked before it have ended.
+/// [`RequestSet`] with a sequencer: events of an operation are delivered once all operations requested before
+/// it have ended.
 ///
-/// What comes early is held here, and its credit given back, or the first one could wait for ever: so ask no more ahead
-/// than may be held.
+/// Events that arrive early are held here, and their credit is returned, because the first operation could
+/// otherwise wait for ever. Callers therefore request no more ahead than they allow to be held.
 #[derive(Debug)]
 pub struct OrderedRequests {
     requests: RequestSet,
-    /// Operations that were not given to their end, in the order they were asked.
+    /// Operations that have not been delivered to their end, in the order of the requests.
     order: VecDeque<OpId>,
     early: HashMap<OpId, Vec<OpEvent>>,
-    news: Vec<(OpId, OpEvent)>,
+    ready: Vec<(OpId, OpEvent)>,
 }
 
 impl RequestSet {
-    /// Answers in the order of asking.
+    /// Delivers the answers in the order of the requests.
     #[must_use]
     pub fn ordered(self) -> OrderedRequests {
-        OrderedRequests { requests: self, order: VecDeque::new(), early: HashMap::new(), news: Vec::new() }
+        OrderedRequests { requests: self, order: VecDeque::new(), early: HashMap::new(), ready: Vec::new() }
     }
 }
 
 impl OrderedRequests {
-    /// See [`RequestSet::request`].
+    /// Starts operations; see [`RequestSet::request`].
     ///
     /// # Errors
-    /// As there.
+    /// Those of [`RequestSet::request`].
     pub fn request(
         &mut self,
         name: &str,
@@ -44,30 +45,32 @@ impl OrderedRequests {
         Ok(ops)
     }
 
-    /// Waits for news that are next and appends all there are to `said`. False, with nothing appended, when no operation
-    /// is under way.
+    /// Waits for the next events and appends all available ones to `events`. Returns false, with nothing
+    /// appended, when no operation is under way.
     ///
     /// # Cancel safety
     /// Safe: nothing is lost.
-    pub async fn next(&mut self, said: &mut Vec<(OpId, OpEvent)>) -> bool {
-        let before = said.len();
-        while said.len() == before {
-            if !self.requests.next(&mut self.news).await {
+    pub async fn next(&mut self, events: &mut Vec<(OpId, OpEvent)>) -> bool {
+        let before = events.len();
+        while events.len() == before {
+            if !self.requests.next(&mut self.ready).await {
                 return false;
             }
-            for (op, what) in self.news.drain(..) {
+            for (op, what) in self.ready.drain(..) {
                 self.early.entry(op).or_default().push(what);
             }
-            self.give(said);
+            self.give(events);
         }
         true
     }
 
-    /// Appends the news of the first operation to `said`; if it has ended, continues with the operations after it.
-    fn give(&mut self, said: &mut Vec<(OpId, OpEvent)>) {
+    /// Appends the events of the first operation to `events`; if it has ended, continues with the operations
+    /// after it.
+    fn give(&mut self, events: &mut Vec<(OpId, OpEvent)>) {
         while let Some(&op) = self.order.front() {
-            said.extend(self.early.remove(&op).into_iter().flatten().map(|what| (op, what)));
-            let ended = said.last().is_some_and(|(of, what)| *of == op && !matches!(what, OpEvent::Reply(_)));
+            events.extend(self.early.remove(&op).into_iter().flatten().map(|what| (op, what)));
+            let ended =
+                events.last().is_some_and(|(of, what)| *of == op && !matches!(what, OpEvent::Reply(_)));
             if !ended {
                 return;
             }

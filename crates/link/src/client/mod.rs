@@ -1,4 +1,4 @@
-//! The asking side for applications: requests as streams of replies.
+//! Client side for applications: requests as streams of replies.
 
 pub(crate) mod in_order;
 pub(crate) mod read_sink;
@@ -27,31 +27,32 @@ use crate::drive::{Driver, ProtocolSide, SharedSide, drive, watch};
 
 pub(crate) use side::{AnswerConsumer, ClientSide};
 
-/// Replies that wait in all streams of a connection together, beyond [`OWN_REPLIES`] of each; then nothing more is
-/// received.
+/// Most replies that wait in all streams of a connection together, beyond [`OWN_REPLIES`] of each; the
+/// connection then stops receiving.
 pub const MAX_WAITING_REPLIES: usize = 16_384;
-/// Bytes of bodies that wait likewise, beyond [`OWN_BODY_BYTES`] of each stream. Bulk is bounded by the window.
+/// Most bytes of reply bodies that wait in all streams of a connection together, beyond [`OWN_BODY_BYTES`] of
+/// each; the connection then stops receiving. Bulk is bounded by the window.
 pub const MAX_WAITING_BODY_BYTES: usize = 16 << 20;
-/// Replies for which each stream has room of its own: those of a small answer. However many streams wait to be taken, one
-/// that is waited for goes on.
+/// Replies that each stream may hold besides the shared limit: those of a small answer. So one stream
+/// proceeds, however many others wait to be read.
 pub const OWN_REPLIES: usize = 2;
-/// Bytes of bodies likewise.
+/// Bytes of reply bodies that each stream may hold besides the shared limit.
 pub const OWN_BODY_BYTES: usize = 1 << 10;
-/// Numbers that are kept for whoever is in the midst of asking.
+/// Operation numbers that are reserved for callers in the middle of a series of requests.
 const NUMBERS_KEPT: u32 = 1 << 28;
 
 /// Puts a client on a link.
 ///
 /// # Errors
-/// When something in `config` exceeds its limit.
+/// Returned when a value in `config` exceeds its limit.
 pub fn connect(link: Link, config: ClientConfig) -> Result<(ClientHandle, Driver)> {
     put_on(link, config, None)
 }
 
-/// Puts a client on a link, which shares the rate of `group` with its other connections.
+/// Puts a client on a link that shares the rate of `group` with its other connections.
 ///
 /// # Errors
-/// As [`connect`].
+/// Those of [`connect`].
 pub fn connect_among(
     group: &ReceiveGroup,
     link: Link,
@@ -73,34 +74,34 @@ fn put_on(
     if link.by_parts {
         machine.expect_parts();
     }
-    // Our own controllers keep queues short in spite of losses.
+    // The congestion controllers of this project keep queues short in spite of losses.
     let flow = link.flow().filter(|_| !link.is_paced);
     let shared = SharedSide::new(ClientSide::new(machine, link.by_parts, member, flow));
     let driver = drive(link, Arc::clone(&shared));
     Ok((ClientHandle(Arc::new(ConnectionOwner(shared))), driver))
 }
 
-/// Some of an answer.
+/// Part of an answer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reply {
-    /// The head of an item.
+    /// Head of an item.
     Item {
-        /// Its number in the operation.
+        /// Number of the item in the operation.
         item: u32,
-        /// The small part.
+        /// Small part of the item.
         body: Bytes,
         /// Size of the bulk that follows in pieces.
         bulk_bytes: u64,
     },
-    /// Some of an item's bulk.
+    /// Part of an item's bulk.
     Piece {
-        /// The item.
+        /// Number of the item in the operation.
         item: u32,
         /// Offset of the bytes in the item's bulk.
         offset: u64,
-        /// The bytes.
+        /// Bytes of the bulk.
         bytes: Bytes,
-        /// The item is complete and its checksum is right. Until then the bytes are not proven.
+        /// True when the item is complete and its checksum is right. Until then the bytes are not verified.
         complete: bool,
     },
 }
@@ -121,12 +122,12 @@ impl Reply {
     }
 }
 
-/// A whole item.
+/// Whole item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
-    /// The small part.
+    /// Small part of the item.
     pub body: Bytes,
-    /// The bulk, checked.
+    /// Bulk with verified checksum.
     pub bulk: Bytes,
 }
 
@@ -144,8 +145,8 @@ impl Drop for ConnectionOwner {
 pub struct ClientWatch(Weak<ConnectionOwner>);
 
 impl ClientWatch {
-    /// Whether a requested answer is incomplete although everything received was taken; `None` once the connection has
-    /// ended.
+    /// Returns whether a requested answer is incomplete although the application has taken everything that
+    /// was received; `None` once the connection has ended.
     #[must_use]
     pub fn is_waiting(&self) -> Option<bool> {
         let owner = self.0.upgrade()?;
@@ -162,7 +163,8 @@ impl fmt::Debug for ClientWatch {
     }
 }
 
-/// Asks a server for operations. Cheap to clone; the connection lives as long as a handle or a stream does.
+/// Requests operations from a server. Cheap to clone; the connection lives as long as a handle or a stream
+/// does.
 #[derive(Clone)]
 pub struct ClientHandle(Arc<ConnectionOwner>);
 
@@ -180,25 +182,26 @@ impl ClientHandle {
     /// Starts an operation at once.
     ///
     /// # Errors
-    /// `Busy` when there is no room for another one now, `TooLarge` when name or parameters exceed their limit, or
-    /// why the connection ended.
+    /// `Busy` when there is no room for another one now, `TooLarge` when name or parameters exceed their
+    /// limit, or the reason why the connection ended.
     pub fn try_request(&self, name: &str, parameters: Bytes, urgency: Urgency) -> Result<OpStream> {
         let op = self.shared().change(|side| side.request_stream(name, parameters, urgency))?;
         Ok(OpStream::new(op, self.clone()))
     }
 
-    /// Starts an operation as soon as there is room for it, which is nearly always now.
+    /// Starts an operation as soon as there is room for it, which is nearly always at once.
     ///
     /// # Errors
-    /// As [`try_request`](Self::try_request), but never `Busy`.
+    /// Those of [`try_request`](Self::try_request) except `Busy`.
     ///
     /// # Cancel safety
-    /// Safe: until it returns, nothing was asked.
+    /// Safe: until it returns, nothing was requested.
     pub async fn request(&self, name: &str, parameters: Bytes, urgency: Urgency) -> Result<OpStream> {
         loop {
             self.room(urgency.priority).await;
             match self.try_request(name, parameters.clone(), urgency) {
-                // Somebody else was faster; a server without a place for us says busy too, and for good.
+                // Another caller was faster. A server without capacity for this client also answers `Busy`,
+                // permanently.
                 Err(error) if error.kind() == ErrorKind::Busy && self.ended().is_none() => {}
                 done => return done,
             }
@@ -224,10 +227,10 @@ impl ClientHandle {
     /// Runs an operation that answers with one item.
     ///
     /// # Errors
-    /// The operation's, or `Corrupt` when it answered without an item.
+    /// The error of the operation, or `Corrupt` when it answered without an item.
     ///
     /// # Cancel safety
-    /// Dropping it cancels the operation.
+    /// Dropping the future cancels the operation.
     pub async fn call(&self, name: &str, parameters: Bytes, urgency: Urgency) -> Result<Item> {
         self.request(name, parameters, urgency).await?.only_item().await
     }
@@ -235,7 +238,7 @@ impl ClientHandle {
     /// Waits for the end of the handshake.
     ///
     /// # Errors
-    /// Why the connection ended instead.
+    /// The reason why the connection ended.
     ///
     /// # Cancel safety
     /// Safe: nothing is consumed.
@@ -253,7 +256,7 @@ impl ClientHandle {
         .await
     }
 
-    /// Waits for the end of the connection and says why it ended.
+    /// Waits for the end of the connection and returns the reason.
     ///
     /// # Cancel safety
     /// Safe: nothing is consumed.
@@ -278,20 +281,20 @@ impl ClientHandle {
         ClientWatch(Arc::downgrade(&self.0))
     }
 
-    /// True when so few numbers are left for operations that whatever is asked next belongs on another connection. What
-    /// is under way goes on.
+    /// True when so few operation numbers are left that further requests belong on another connection.
+    /// Operations under way continue.
     #[must_use]
     pub fn is_spent(&self) -> bool {
         self.shared().with(|side| side.machine.numbers_left() < NUMBERS_KEPT)
     }
 
-    /// Why the connection is over, if it is.
+    /// Returns the reason why the connection ended, if it has.
     #[must_use]
     pub fn ended(&self) -> Option<Error> {
         self.shared().with(|side| side.ended.clone())
     }
 
-    /// Ends the connection, telling the server why; everything under way fails.
+    /// Ends the connection and sends the reason to the server; all operations under way fail.
     pub fn close(&self, error: Error) {
         self.shared().change(|side| {
             side.machine.close(error);
@@ -300,7 +303,7 @@ impl ClientHandle {
     }
 }
 
-/// A place among those who wait for room. Whoever leaves it passes on what it was woken for.
+/// Place in the queue for room. When it is dropped, it passes on the wake-up that it received.
 struct QueueGuard<'a> {
     client: &'a ClientHandle,
     position: QueuePosition,

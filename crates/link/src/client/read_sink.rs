@@ -1,4 +1,5 @@
-//! Answers that are taken where they arrive: by the connection's loop, straight to their place, without a queue between.
+//! Answers that the connection's loop delivers as they arrive: directly to their destination, without a
+//! queue.
 
 use std::fmt;
 use std::future::Future;
@@ -10,46 +11,48 @@ use wire::{Error, ErrorKind, OpId, Result, Urgency};
 
 use crate::client::{AnswerConsumer, ClientHandle, ClientSide, Item};
 
-/// Takes an answer as it arrives. Called by the connection's loop: it must not wait, and should only copy.
+/// Receives an answer as it arrives. The connection's loop calls it, so it must not wait and should only
+/// copy.
 pub trait ReadSink: Send + 'static {
-    /// The head of an item.
+    /// Receives the head of an item.
     ///
     /// # Errors
-    /// It is not what was asked for: the operation is withdrawn and fails with this.
+    /// Returned when the item is not the expected one: the operation is withdrawn and fails with this error.
     fn item(&mut self, item: u32, body: Bytes, bulk_bytes: u64) -> Result<()>;
 
-    /// Some of an item's bulk, to be copied to its place; pieces of an item come in order, unless
-    /// [any order](Self::takes_any_order) will do. Until the item is `complete` its bytes are not proven.
+    /// Receives a part of an item's bulk, to be copied to its destination. The parts of an item arrive in
+    /// order, unless [any order](Self::takes_any_order) is accepted. Until the item is `complete`, its bytes
+    /// are not verified.
     ///
     /// # Errors
-    /// As [`item`](Self::item).
+    /// Those of [`item`](Self::item).
     fn piece(&mut self, item: u32, offset: u64, bytes: &[u8], complete: bool) -> Result<()>;
 
-    /// The only item and all its bulk, proven: how small answers come.
+    /// Receives the only item with all its verified bulk; small answers arrive so.
     ///
     /// # Errors
-    /// As [`item`](Self::item).
+    /// Those of [`item`](Self::item).
     fn whole(&mut self, whole: Item) -> Result<()> {
         self.item(0, whole.body, whole.bulk.len() as u64)?;
         if whole.bulk.is_empty() { Ok(()) } else { self.piece(0, 0, &whole.bulk, true) }
     }
 
-    /// Whether items, and pieces of them, may come in any order, each once: sooner, on a link that brings them so. Asked
-    /// once, before anything comes.
+    /// Returns whether items and their parts may arrive in any order, each once: earlier, on a link that
+    /// delivers out of order. Called once, before anything arrives.
     fn takes_any_order(&self) -> bool {
         false
     }
 
-    /// The operation has ended well.
+    /// Called when the operation has ended successfully.
     ///
     /// # Errors
-    /// Something is missing: the operation fails with this.
+    /// Returned when something is missing: the operation fails with this error.
     fn finish(&mut self) -> Result<()>;
 }
 
-/// A receiver and how its operation ended.
+/// Sink with the result of its operation.
 pub(crate) struct SinkSlot {
-    /// Dropped with the end, before whoever waits is woken.
+    /// Dropped with the result, before the waiting task is woken.
     pub(crate) sink: Option<Box<dyn ReadSink>>,
     pub(crate) end: Option<Result<()>>,
     pub(crate) waker: Option<Waker>,
@@ -60,28 +63,30 @@ impl SinkSlot {
         Self { sink: Some(sink), end: None, waker: None }
     }
 
-    /// The first end counts: what a receiver refused has failed, though all of it came.
+    /// Records the first result: an operation whose answer the sink rejected has failed, even if the whole
+    /// answer arrives.
     pub(crate) fn end(&mut self, end: Result<()>) {
         let Some(mut sink) = self.sink.take() else { return };
         self.end = Some(end.and_then(|()| sink.finish()));
-        // It lets go of where the answer went before anybody hears of the end.
+        // The sink releases the destination of the answer before the result is visible.
         drop(sink);
         self.waker.take().into_iter().for_each(Waker::wake);
     }
 }
 
-/// Counters of the bulk that has crossed a connection, from the client's view.
+/// Counters of the bulk that a connection received.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiveCounts {
     /// Bulk bytes that arrived and were wanted.
     pub bulk_bytes: u64,
-    /// Bulk bytes that were copied from one place in memory to another after the carrier had them decrypted: into a whole
-    /// message, into an item, to their place. Equal to `bulk_bytes` where each was copied once.
+    /// Bulk bytes that were copied from one place in memory to another after the carrier decrypted them: into
+    /// a whole message, into an item, to their destination. Equal to `bulk_bytes` where each byte was copied
+    /// once.
     pub copied_bytes: u64,
 }
 
 impl ClientSide {
-    /// `None`, with the receiver left, when there is no room.
+    /// Starts an operation; returns `None`, and leaves the sink, when there is no room.
     pub(crate) fn request_into(
         &mut self,
         name: &str,
@@ -110,7 +115,7 @@ impl ClientSide {
         }
     }
 
-    /// True when the operation had not ended.
+    /// Removes an operation; true when it had not ended.
     pub(crate) fn close_slot(&mut self, op: OpId) -> bool {
         let slot = self.consumers.remove(op);
         let under_way = matches!(slot, Some(AnswerConsumer::Sink(slot)) if slot.sink.is_some());
@@ -125,8 +130,8 @@ impl ClientSide {
     }
 }
 
-/// An operation whose answer goes to a [`ReadSink`]: waits for its end. Dropping it cancels the operation; the receiver is
-/// not called after that.
+/// Operation whose answer goes to a [`ReadSink`]; resolves at its end. Dropping it cancels the operation, and
+/// the sink is not called afterwards.
 pub struct ReadHandle {
     op: OpId,
     client: ClientHandle,
@@ -142,10 +147,10 @@ impl ClientHandle {
     /// Starts an operation, as soon as there is room for it, whose answer goes to `sink`.
     ///
     /// # Errors
-    /// As [`request`](Self::request).
+    /// Those of [`request`](Self::request).
     ///
     /// # Cancel safety
-    /// Safe: until it returns, nothing was asked.
+    /// Safe: until it returns, nothing was requested.
     pub async fn receive(
         &self,
         name: &str,
@@ -157,14 +162,14 @@ impl ClientHandle {
         loop {
             self.room(urgency.priority).await;
             let op = self.shared().change(|side| side.request_into(name, &parameters, urgency, &mut sink))?;
-            // None: somebody else was faster.
+            // `None`: another caller was faster.
             if let Some(op) = op {
                 return Ok(ReadHandle { op, client: self.clone() });
             }
         }
     }
 
-    /// Counters of the bulk that has crossed this connection.
+    /// Counters of the bulk that this connection received.
     #[must_use]
     pub fn counts(&self) -> ReceiveCounts {
         self.shared().with(|side| side.counts())
@@ -172,7 +177,7 @@ impl ClientHandle {
 }
 
 impl ReadHandle {
-    /// Changes how much it matters, also for what the server has queued already.
+    /// Changes the urgency of the operation, also of its items that the server has queued.
     pub fn adjust(&self, urgency: Urgency) {
         self.client.shared().change(|side| side.adjust(self.op, urgency));
     }

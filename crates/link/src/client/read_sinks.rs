@@ -1,6 +1,6 @@
-//! Many operations whose answers are taken where they arrive: for whoever reads thousands of small things at a time. They
-//! are asked as there is room; one lock and one wake-up serve all that have ended, and nothing is kept of one but its
-//! receiver.
+//! Many operations whose answers are delivered as they arrive, for callers that read thousands of small
+//! things at a time. They are requested as there is room; one lock and one wake-up serve all operations that
+//! have ended, and only the sink of each is kept.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -14,23 +14,24 @@ use wire::{Result, Urgency};
 use crate::client::read_sink::ReadSink;
 use crate::client::{AnswerConsumer, ClientHandle, ClientSide};
 
-/// Asked under one lock; then others get their turn.
+/// Operations requested under one lock; other callers then get their turn.
 const ASKED_AT_ONCE: usize = 1_024;
 
-/// Divisor: before more operations of a group are asked, this part of those under way must have ended.
+/// Divisor: before more operations of a group are requested, this fraction of those under way must have
+/// ended.
 const ENDED_FRACTION: usize = 16;
-/// So many of a group may be under way however much bulk they are expected to answer with.
+/// Operations of a group that may be under way, however much bulk they are expected to answer with.
 const LEAST_UNDER_WAY: usize = 64;
 
-/// One operation to be asked.
+/// Operation to be requested, with the sink of its answer.
 pub struct SinkRequest {
-    /// Encoded as the operation says.
+    /// Parameters, encoded as the operation defines.
     pub parameters: Bytes,
-    /// How much it matters.
+    /// Urgency of the operation.
     pub urgency: Urgency,
-    /// The bulk that it is expected to answer with: no more is asked ahead than the window is good for.
+    /// Bulk that the operation is expected to answer with, bytes; requests ahead are limited by the window.
     pub expected_bytes: u64,
-    /// Receiver of its answer.
+    /// Sink of the answer.
     pub sink: Box<dyn ReadSink>,
 }
 
@@ -40,24 +41,24 @@ impl fmt::Debug for SinkRequest {
     }
 }
 
-/// How those have ended whose asker has not heard it yet.
+/// Operations of a group that have ended and were not reported yet.
 #[derive(Default)]
 pub(crate) struct EndedRequests {
     ended: Vec<(usize, Result<()>)>,
     pub(crate) under_way: usize,
-    /// Bulk expected of those under way.
+    /// Bulk expected of the operations under way, bytes.
     pub(crate) expected_bytes: u64,
     waker: Option<Waker>,
 }
 
 impl EndedRequests {
-    /// One that is under way.
+    /// Counts an operation that begins.
     pub(crate) fn begin(&mut self, expected_bytes: u64) {
         self.under_way += 1;
         self.expected_bytes = self.expected_bytes.saturating_add(expected_bytes);
     }
 
-    /// One has ended.
+    /// Adds an operation that has ended.
     pub(crate) fn add(&mut self, number: usize, expected_bytes: u64, end: Result<()>) {
         self.ended.push((number, end));
         self.under_way -= 1;
@@ -73,9 +74,10 @@ impl ClientSide {
         self.last_set
     }
 
-    /// Starts operations, as many as there is room for and as are good for two windows of bulk; `next` is the number of
-    /// the first in its group. While many of a group are under way it waits until some have ended, so that those that
-    /// follow them travel together. One that cannot be asked has ended.
+    /// Starts operations, as many as there is room for and as are expected to answer with two windows of
+    /// bulk; `next` is the number of the first in its group. While many operations of a group are under way,
+    /// it waits until some have ended, so that the next ones travel together. An operation that cannot be
+    /// started is reported as ended.
     pub(crate) fn request_grouped(
         &mut self,
         group: u64,
@@ -135,9 +137,10 @@ impl ClientSide {
 }
 
 impl ClientHandle {
-    /// Runs one operation for each of `requests`, as soon as there is room for it. Gives the end of each as it comes, with its
-    /// number in the order of `requests`; one that cannot be asked ends with the reason. Dropping the stream cancels what is
-    /// under way; no receiver is called after that.
+    /// Runs one operation for each of `requests`, as soon as there is room for it. The stream yields the
+    /// result of each as it ends, with its number in the order of `requests`; the result of one that cannot
+    /// be started is the reason. Dropping the stream cancels the operations under way; no sink is called
+    /// afterwards.
     pub fn receive_many<A>(
         &self,
         name: &'static str,
@@ -158,7 +161,7 @@ impl ClientHandle {
     }
 }
 
-/// Operations that are under way; those are withdrawn when it is dropped.
+/// Group of operations; dropping it withdraws those under way.
 struct RequestGroup {
     id: u64,
     client: ClientHandle,
@@ -174,14 +177,14 @@ struct GroupRequests<A> {
     group: RequestGroup,
     name: &'static str,
     requests: A,
-    /// Those that are asked next.
+    /// Operations that are requested next.
     ready: VecDeque<SinkRequest>,
-    /// Number of the first of them.
+    /// Number of the first of `ready`.
     next: usize,
 }
 
 impl<A: Iterator<Item = SinkRequest>> GroupRequests<A> {
-    /// Some ends; `None` when all have been given.
+    /// Results of operations that have ended; `None` when all were returned.
     async fn next_ends(&mut self) -> Option<Vec<(usize, Result<()>)>> {
         loop {
             self.ask();
@@ -189,13 +192,13 @@ impl<A: Iterator<Item = SinkRequest>> GroupRequests<A> {
             if !ended.is_empty() {
                 return Some(ended);
             }
-            // None is under way. Without an end of its own to wait for, it waits for room that others leave.
+            // No operation of the group is under way, so it waits for room that others leave.
             let priority = self.ready.front()?.urgency.priority;
             self.group.client.room(priority).await;
         }
     }
 
-    /// Asks what there is room for.
+    /// Requests as many operations as there is room for.
     fn ask(&mut self) {
         let Self { group, name, requests, ready, next } = self;
         loop {
@@ -212,7 +215,7 @@ impl<A: Iterator<Item = SinkRequest>> GroupRequests<A> {
         }
     }
 
-    /// Waits until some have ended; none when none is under way.
+    /// Waits until some operations have ended; empty when none is under way.
     async fn ended(&mut self) -> Vec<(usize, Result<()>)> {
         let RequestGroup { id, client } = &self.group;
         poll_fn(|cx| {

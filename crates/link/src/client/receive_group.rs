@@ -1,6 +1,6 @@
-//! The connections among which a process divides what it is said to be able to receive: each tells what came, hears what it may
-//! have under way, and takes turns in giving credit. What they have in common is the host's network card, the
-//! last link before it, and the processors that take what comes. The law is [`control::fair_share`]'s.
+//! Connections that share the receive rate of a process: each reports what arrived, gets its window, and
+//! takes turns in giving credit. The connections share the host's network card, the last link before it, and
+//! the processors that handle the data. The rate is divided by [`control::fair_share`].
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use crate::clock::now;
 /// connections share.
 const REPORT_BYTES: u64 = 16 << 10;
 
-/// Connections that share a rate. Cheap to clone; clones are the same.
+/// Connections that share a rate. Cheap to clone; clones share the state.
 #[derive(Clone, Debug)]
 pub struct ReceiveGroup(Arc<SharedRate>);
 
@@ -25,14 +25,14 @@ struct SharedRate {
 }
 
 impl ReceiveGroup {
-    /// Creates a group of connections that together receive at most so many bytes per second. The rate is at least
+    /// Creates a group of connections that together receive at most `bytes_per_sec`, at least
     /// [`LEAST_RATE`](control::fair_share::LEAST_RATE).
     #[must_use]
     pub fn new(bytes_per_sec: f64) -> Self {
         Self(Arc::new(SharedRate { began: now(), fair_share: Mutex::new(FairShare::new(bytes_per_sec)) }))
     }
 
-    /// Connections that are open.
+    /// Number of open connections.
     #[must_use]
     pub fn connections(&self) -> usize {
         self.with(|fair_share, _| fair_share.flows())
@@ -50,7 +50,8 @@ impl ReceiveGroup {
         f(&mut self.0.fair_share.lock().unwrap_or_else(PoisonError::into_inner), since)
     }
 
-    /// A connection joins; none where there are too many: it goes by its own path.
+    /// Adds a connection; `None` where there are too many: the connection is then limited by its own path
+    /// only.
     pub(crate) fn join(&self, config: &mut ClientConfig) -> Option<GroupMember> {
         let (flow, in_turns) = self.with(|fair_share, now| {
             let window_bytes = fair_share.least_window_bytes();
@@ -62,17 +63,17 @@ impl ReceiveGroup {
     }
 }
 
-/// One connection of them, until it is dropped.
+/// Membership of one connection, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct GroupMember {
     group: ReceiveGroup,
     flow: FlowId,
-    /// When that was told last, not all had come of what was asked.
+    /// True when an answer was incomplete at the last report.
     wants: bool,
 }
 
 impl GroupMember {
-    /// Tells what is new, hears what is allowed, and takes turns.
+    /// Reports what is new, applies the window, and takes turns.
     pub(crate) fn settle(&mut self, client: &mut Client) {
         if client.arrived_bytes() >= REPORT_BYTES || client.has_operations() != self.wants {
             self.report(client);

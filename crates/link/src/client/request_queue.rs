@@ -1,5 +1,5 @@
-//! Those who wait until a request is taken: the most urgent first, then in the order they came. As many are woken as
-//! there is room for, however many wait.
+//! Callers that wait until a request is accepted: the most urgent first, then in order of arrival. As many
+//! are woken as there is room for, however many wait.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use std::task::Waker;
 
 use wire::Priority;
 
-/// Smaller is sooner; the second part is unique.
+/// Sort key of a waiting caller, smaller is sooner: tier, then a unique number.
 pub(crate) type QueuePosition = (Reverse<u8>, u64);
 
 #[derive(Default)]
@@ -30,7 +30,7 @@ impl WaitingCallers {
         self.wakers.remove(&position);
     }
 
-    /// Wakes as many as `room` says that a tier has; a higher tier never has less.
+    /// Wakes as many callers as `room` returns for their tier; a higher tier never has less room.
     pub(crate) fn wake(&mut self, room: impl Fn(u8) -> usize) {
         let mut woken = 0;
         while let Some(first) = self.wakers.first_entry()

@@ -1,5 +1,5 @@
-//! Many operations whose answers come by one stream: for whoever asks thousands at a time. One lock and one wake-up
-//! serve all that has arrived, and nothing is kept for an operation but its number.
+//! Many operations whose answers arrive in one stream, for callers that request thousands at a time. One lock
+//! and one wake-up serve everything that has arrived, and only the number of an operation is kept.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -12,30 +12,30 @@ use wire::{Error, ErrorKind, OpId, Priority, Result, Urgency};
 use crate::client::{AnswerConsumer, ClientHandle, ClientSide, Item, Reply};
 use crate::drive::ProtocolSide;
 
-/// News of one of many operations.
+/// Event of one operation of a [`RequestSet`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum OpEvent {
-    /// Some of its answer.
+    /// Part of the answer.
     Reply(Reply),
-    /// Its whole answer, which was small; nothing more is heard of it.
+    /// Whole answer, which was small; the last event of the operation.
     Whole(Item),
-    /// It ended well; nothing more is heard of it.
+    /// The operation ended successfully; its last event.
     Done,
-    /// It ended otherwise; nothing more is heard of it.
+    /// The operation failed; its last event.
     Failed(Error),
 }
 
-/// News of the operations of one [`RequestSet`] that were not taken yet.
+/// Events of the operations of one [`RequestSet`] that were not taken yet.
 #[derive(Default)]
 pub(crate) struct SetInbox {
-    pub(crate) said: VecDeque<(OpId, OpEvent)>,
+    pub(crate) events: VecDeque<(OpId, OpEvent)>,
     pub(crate) under_way: usize,
     pub(crate) waker: Option<Waker>,
 }
 
-/// Operations of one connection whose answers come together. Dropping it cancels those that have not ended.
+/// Operations of one connection whose answers arrive together. Dropping it cancels those that have not ended.
 ///
-/// Bulk bytes that wait here use up the connection's window: take them, or drop it.
+/// Bulk bytes that wait here use up the connection's window: take them, or drop the set.
 pub struct RequestSet {
     id: u64,
     client: ClientHandle,
@@ -75,22 +75,22 @@ impl ClientSide {
             self.consumers.insert(op, AnswerConsumer::InSet(id));
             ops.push(op);
         }
-        // Also those that were started before one that could not be.
+        // Includes the operations that were started before one that failed to start.
         if let Some(inbox) = self.request_sets.get_mut(&id) {
             inbox.under_way += ops.len();
         }
         result.map(|()| ops)
     }
 
-    /// All news of many; `None` when there are none yet, false when there will be none.
-    pub(crate) fn take_events(&mut self, id: u64, said: &mut Vec<(OpId, OpEvent)>) -> Option<bool> {
+    /// Appends all events of a set; `None` when there are none yet, false when there will be none.
+    pub(crate) fn take_events(&mut self, id: u64, events: &mut Vec<(OpId, OpEvent)>) -> Option<bool> {
         let inbox = self.request_sets.get_mut(&id)?;
-        if inbox.said.is_empty() {
+        if inbox.events.is_empty() {
             return (inbox.under_way == 0).then_some(false);
         }
-        let news = std::mem::take(&mut inbox.said);
-        news.iter().for_each(|(_, what)| self.account_event(what));
-        said.extend(news);
+        let taken = std::mem::take(&mut inbox.events);
+        taken.iter().for_each(|(_, what)| self.account_event(what));
+        events.extend(taken);
         Some(true)
     }
 
@@ -113,13 +113,13 @@ impl ClientSide {
 
     pub(crate) fn close_set(&mut self, id: u64) {
         let Some(inbox) = self.request_sets.remove(&id) else { return };
-        inbox.said.iter().for_each(|(_, what)| self.account_event(what));
+        inbox.events.iter().for_each(|(_, what)| self.account_event(what));
         self.cancel_all(|consumer| matches!(consumer, AnswerConsumer::InSet(of) if *of == id));
     }
 }
 
 impl ClientHandle {
-    /// No operations yet; their answers will come together.
+    /// Creates an empty set of operations whose answers arrive together.
     #[must_use]
     pub fn request_set(&self) -> RequestSet {
         let id = self.shared().with(ClientSide::open_set);
@@ -128,12 +128,12 @@ impl ClientHandle {
 }
 
 impl RequestSet {
-    /// Starts one operation for each of `parameters`, as many as there is room for now; their numbers in order. What
-    /// is not taken stays in `parameters`. All of them travel as one batch.
+    /// Starts one operation for each of `parameters`, as many as there is room for now, and returns their
+    /// numbers in order. The rest stays in `parameters`. All started operations travel as one batch.
     ///
     /// # Errors
-    /// `TooLarge` when name or parameters exceed their limit, or why the connection ended. Those started before stay
-    /// under way.
+    /// `TooLarge` when name or parameters exceed their limit, or the reason why the connection ended.
+    /// Operations that were started before remain under way.
     pub fn request(
         &self,
         name: &str,
@@ -151,17 +151,17 @@ impl RequestSet {
         self.client.room(priority).await;
     }
 
-    /// Waits for news and appends all there are to `said`. False, with nothing appended, when no operation is under
-    /// way.
+    /// Waits for events and appends all available ones to `events`. Returns false, with nothing appended, when
+    /// no operation is under way.
     ///
     /// # Cancel safety
     /// Safe: nothing is lost.
-    pub async fn next(&self, said: &mut Vec<(OpId, OpEvent)>) -> bool {
+    pub async fn next(&self, events: &mut Vec<(OpId, OpEvent)>) -> bool {
         let shared = self.client.shared();
         let (any, concerns_driver) = poll_fn(|cx| {
             shared.with(|side| {
                 let had_space = side.has_space();
-                match side.take_events(self.id, said) {
+                match side.take_events(self.id, events) {
                     Some(any) => Poll::Ready((any, !had_space || side.machine.owes_credit())),
                     None => {
                         side.wait_for_set(self.id, cx.waker());
@@ -177,12 +177,12 @@ impl RequestSet {
         any
     }
 
-    /// Changes how much an operation matters, also for what the server has queued already.
+    /// Changes the urgency of an operation, also of its items that the server has queued.
     pub fn adjust(&self, op: OpId, urgency: Urgency) {
         self.client.shared().change(|side| side.adjust(op, urgency));
     }
 
-    /// Withdraws an operation: nothing more is heard of it, except what was there already.
+    /// Withdraws an operation: no event of it follows, except those that have already arrived.
     pub fn cancel(&self, op: OpId) {
         self.client.shared().change(|side| side.cancel_in_set(self.id, op));
     }

@@ -1,6 +1,7 @@
-//! State of a client's operations: who asked for each, and which parts of their answers the application has not taken
-//! yet. The methods that only one kind of asker needs are defined in that asker's module:
-//! [`ReadHandle`](crate::ReadHandle), [`RequestSet`](crate::RequestSet), [`receive_many`](crate::ClientHandle::receive_many).
+//! State of a client's operations: the consumer of each answer, and the parts that the application has not
+//! taken yet. The methods that only one kind of consumer needs are defined in its module:
+//! [`ReadHandle`](crate::ReadHandle), [`RequestSet`](crate::RequestSet),
+//! [`receive_many`](crate::ClientHandle::receive_many).
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -22,7 +23,7 @@ use crate::client::request_set::{self, OpEvent};
 use crate::drive::ProtocolSide;
 use crate::flow::Flow;
 
-/// Replies that wait to be taken from one stream, and how the operation ended.
+/// Replies of one stream that were not taken yet, and the result of the operation.
 #[derive(Default)]
 pub(crate) struct StreamInbox {
     replies: VecDeque<Reply>,
@@ -78,45 +79,45 @@ impl Waits {
     }
 }
 
-/// Asker of an operation: the consumer of its answer.
+/// Consumer of an operation's answer.
 pub(crate) enum AnswerConsumer {
     /// A stream of replies.
     Stream(StreamInbox),
-    /// Somebody who takes the answer where it arrives.
+    /// Sink that takes the answer as it arrives.
     Sink(SinkSlot),
-    /// One of many operations whose answers come by one stream.
+    /// One of many operations whose events arrive in one set; its number.
     InSet(u64),
-    /// One of many operations whose answers are taken where they arrive: of which group, and which one of it.
+    /// Operation of a group of read sinks: the group, and its number in the group.
     InGroup { group: u64, number: usize, expected_bytes: u64, sink: Box<dyn ReadSink> },
 }
 
 pub(crate) struct ClientSide {
     pub(crate) machine: Client,
     by_parts: bool,
-    /// Its place among the connections of one receiver, as long as it is open.
+    /// Membership among the connections that share a receive rate, while the connection is open.
     member: Option<GroupMember>,
     /// Statistics of the connection, which count packets received after gaps; `None` where gaps do not matter.
     flow: Option<Arc<dyn Flow>>,
-    /// Round trips of the window, and packets received after gaps, at the last look.
+    /// Round trips of the window, and packets received after gaps, at the last check.
     looked: (u64, u64),
     pub(crate) consumers: OpTable<AnswerConsumer>,
     pub(crate) counts: ReceiveCounts,
     pub(crate) request_sets: HashMap<u64, request_set::SetInbox>,
     pub(crate) groups: HashMap<u64, EndedRequests>,
-    /// Number of the newest of the two above.
+    /// Number of the newest request set or group.
     pub(crate) last_set: u64,
     /// Waiting replies of all streams together, beyond the room that each stream has for itself.
     waits: Waits,
     pub(crate) welcome: Option<Welcome>,
     pub(crate) ended: Option<Error>,
-    /// Those who wait for the welcome or the end.
+    /// Tasks that wait for the welcome or the end.
     pub(crate) waiting_for_news: Vec<Waker>,
-    /// Those who wait until a request is taken.
+    /// Callers that wait until a request is accepted.
     pub(crate) waiting_for_room: WaitingCallers,
 }
 
 impl ClientSide {
-    /// `by_parts`: bulk comes apart from the frames.
+    /// Creates the state. `by_parts`: bulk arrives outside the frames.
     pub(crate) fn new(
         machine: Client,
         by_parts: bool,
@@ -151,7 +152,7 @@ impl ClientSide {
 
     fn post(&mut self, op: OpId, reply: Reply) {
         let bulk_bytes = reply.bulk_bytes();
-        // A message was put together, or a piece of it made a value of its own; a part is one.
+        // Assembling a message, or copying a part of it, counts as one copy; a part is one copy.
         self.counts.bulk_bytes += bulk_bytes;
         self.counts.copied_bytes += if self.by_parts { 0 } else { bulk_bytes };
         let waker = match self.consumers.get_mut(op) {
@@ -165,7 +166,7 @@ impl ClientSide {
             Some(AnswerConsumer::InSet(id)) => match self.request_sets.get_mut(id) {
                 Some(inbox) => {
                     self.waits.add(reply.waits());
-                    inbox.said.push_back((op, OpEvent::Reply(reply)));
+                    inbox.event.push_back((op, OpEvent::Reply(reply)));
                     &mut inbox.waker
                 }
                 None => return self.machine.grant(bulk_bytes),
@@ -175,7 +176,7 @@ impl ClientSide {
         waker.take().into_iter().for_each(Waker::wake);
     }
 
-    /// The only item of an operation, and its end.
+    /// Delivers the only item of an operation together with its end.
     fn post_whole(&mut self, op: OpId, whole: Item) {
         let bulk_bytes = whole.bulk.len() as u64;
         if matches!(self.consumers.get(op), Some(AnswerConsumer::Stream(_)) | None) {
@@ -186,7 +187,7 @@ impl ClientSide {
             }
             return self.post_end(op, Ok(()));
         }
-        // It was put together with others; whoever takes it where it arrives copies it again.
+        // The item was assembled from a batch; a sink copies it again.
         self.counts.bulk_bytes += bulk_bytes;
         self.counts.copied_bytes += bulk_bytes;
         if let Some(AnswerConsumer::InSet(_)) = self.consumers.get(op) {
@@ -198,7 +199,7 @@ impl ClientSide {
         self.post_end(op, taken);
     }
 
-    /// Receiver of an operation whose answer is taken where it arrives; none for the other kinds of askers.
+    /// Returns the sink of an operation whose answer is delivered as it arrives; `None` for other consumers.
     fn sink(&mut self, op: OpId) -> Option<&mut Box<dyn ReadSink>> {
         match self.consumers.get_mut(op)? {
             AnswerConsumer::Sink(slot) => slot.sink.as_mut(),
@@ -207,7 +208,7 @@ impl ClientSide {
         }
     }
 
-    /// Gives bulk to whoever takes the answer where it arrives.
+    /// Passes bulk to a sink.
     fn put_to_its_place(&mut self, head: ChunkHead, bytes: &[u8], complete: bool) {
         let ChunkHead { op, item, offset } = head;
         let Some(sink) = self.sink(op) else {
@@ -255,7 +256,7 @@ impl ClientSide {
         }
     }
 
-    /// The last that is heard of one of many; nothing is kept of it.
+    /// Delivers the last event of an operation of a set, and removes the operation.
     fn post_last(&mut self, op: OpId, last: OpEvent) {
         if let Some(AnswerConsumer::InSet(id)) = self.consumers.remove(op)
             && let Some(inbox) = self.request_sets.get_mut(&id)
@@ -263,7 +264,7 @@ impl ClientSide {
             if let OpEvent::Whole(Item { body, .. }) = &last {
                 self.waits.add(Waits { replies: 1, body_bytes: body.len() });
             }
-            inbox.said.push_back((op, last));
+            inbox.event.push_back((op, last));
             inbox.under_way -= 1;
             inbox.waker.take().into_iter().for_each(Waker::wake);
         }
@@ -274,7 +275,7 @@ impl ClientSide {
             self.consumers.remove(op)
         {
             let end = end.and_then(|()| sink.finish());
-            // It lets go of where the answer went before anybody hears of the end.
+            // The sink releases the destination of the answer before the result is visible.
             drop(sink);
             if let Some(ends) = self.groups.get_mut(&group) {
                 ends.add(number, expected_bytes, end);
@@ -282,9 +283,9 @@ impl ClientSide {
         }
     }
 
-    /// The application has taken what one of many said, or will never.
-    pub(crate) fn account_event(&mut self, said: &OpEvent) {
-        match said {
+    /// Releases an event that the application has taken, or will never take.
+    pub(crate) fn account_event(&mut self, event: &OpEvent) {
+        match event {
             OpEvent::Reply(reply) => {
                 self.waits.take_off(reply.waits());
                 self.machine.grant(reply.bulk_bytes());
@@ -297,7 +298,7 @@ impl ClientSide {
         }
     }
 
-    /// The next reply of a stream, and whether the driver has something to do now.
+    /// Polls the next reply of a stream; the second value is true when the driver has something to do.
     pub(crate) fn poll_reply(&mut self, op: OpId, cx: &Context<'_>) -> (Poll<Option<Result<Reply>>>, bool) {
         let had_space = self.has_space();
         let Some(AnswerConsumer::Stream(inbox)) = self.consumers.get_mut(op) else {
@@ -318,7 +319,7 @@ impl ClientSide {
         (Poll::Ready(end.err().map(Err)), false)
     }
 
-    /// Nobody listens to the answer any more; false when nobody did before.
+    /// Discards the answer of a stream; false when it had no consumer.
     pub(crate) fn forget_stream(&mut self, op: OpId) -> bool {
         let Some(AnswerConsumer::Stream(inbox)) = self.consumers.remove(op) else { return false };
         self.waits.take_off(inbox.excess());
@@ -344,7 +345,7 @@ impl ClientSide {
         self.consumers.take_if(is_one).into_iter().for_each(|(op, _)| self.machine.cancel(op));
     }
 
-    /// Looks for gaps, once in each round trip of the window.
+    /// Checks for gaps, once in each round trip of the window.
     fn look_for_gaps(&mut self) {
         let rounds = self.machine.rounds();
         if let Some(flow) = self.flow.as_ref().filter(|_| rounds != self.looked.0) {
@@ -354,7 +355,7 @@ impl ClientSide {
         }
     }
 
-    /// Wakes those for whom there is room now.
+    /// Wakes callers for which there is room now.
     pub(crate) fn give_room(&mut self) {
         let Self { machine, waiting_for_room, .. } = self;
         waiting_for_room.wake(|tier| machine.room(Priority { tier, weight: 0.0 }));
@@ -369,19 +370,19 @@ impl ProtocolSide for ClientSide {
     }
 
     fn take_bulk(&mut self, now: Instant, head: ChunkHead, bytes: &[u8]) {
-        // An error has closed the machine, whose events say so.
+        // An error closes the state machine, whose events report it.
         let Ok(Some(complete)) = self.machine.handle_bulk(now, head, bytes) else { return };
         self.put_to_its_place(head, bytes, complete);
     }
 
     fn take_apart(&mut self, now: Instant, head: &ItemHead, offset: u64, bytes: &[u8]) {
-        // An error has closed the machine, whose events say so.
+        // An error closes the state machine, whose events report it.
         let Ok(Some(complete)) = self.machine.handle_apart(now, head, offset, bytes) else { return };
         self.put_to_its_place(ChunkHead { op: head.op, item: head.item, offset }, bytes, complete);
     }
 
     fn take_part(&mut self, now: Instant, part: BulkPart) {
-        // An error has closed the machine, whose events say so.
+        // An error closes the state machine, whose events report it.
         drop(self.machine.handle_part(now, part));
     }
 

@@ -1,4 +1,4 @@
-//! The answer to one operation as a stream: in pieces as they come, or whole items.
+//! Answer to one operation as a stream: in parts as they arrive, or in whole items.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,25 +12,25 @@ use wire::{Error, OpId, Result, Urgency};
 
 use crate::client::{ClientHandle, Item, Reply};
 
-/// Reserved at once for an item that is put together; more as its bytes come.
+/// Bytes reserved when an item begins to be assembled; more are reserved as its bytes arrive.
 const FIRST_RESERVE_BYTES: u64 = 1 << 20;
 
-/// The answer to one operation: its replies, then the end or an error. Dropping it cancels the operation.
+/// Answer to one operation: its replies, then the end or an error. Dropping it cancels the operation.
 ///
 /// Bulk bytes that wait here use up the connection's window, for all its operations: take them, or drop the stream.
 pub struct OpStream {
     op: OpId,
     client: ClientHandle,
-    /// Items of which `next_item` has seen the beginning.
+    /// Items that `next_item` is assembling.
     open: BTreeMap<u32, PartialItem>,
-    /// Most bulk of the items that `next_item` assembles at a time, all together.
+    /// Most bulk that `next_item` assembles at a time, bytes.
     most_bulk_bytes: u64,
 }
 
-/// An item that is not whole yet.
+/// Item that is not complete yet.
 struct PartialItem {
     body: Bytes,
-    /// Size of its bulk when complete.
+    /// Size of the complete bulk, bytes.
     bulk_bytes: u64,
     start: BytesMut,
 }
@@ -46,22 +46,22 @@ impl OpStream {
         Self { op, client, open: BTreeMap::new(), most_bulk_bytes: u64::MAX }
     }
 
-    /// Limits the bulk that `next_item` assembles at a time, together with the bodies of items before: an item beyond the
-    /// limit is the error `TooLarge`, before its bulk is taken. Callers that expect no bulk pass 0: the other side alone
-    /// decides how much comes.
+    /// Limits the bulk that `next_item` assembles at a time, together with the bodies of items before: an
+    /// item beyond the limit is the error `TooLarge`, before its bulk is taken. Callers that expect no bulk
+    /// pass 0, because only the server decides how much arrives.
     #[must_use]
     pub fn with_bulk_up_to(mut self, most_bulk_bytes: u64) -> Self {
         self.most_bulk_bytes = most_bulk_bytes;
         self
     }
 
-    /// Its number.
+    /// Number of the operation.
     #[must_use]
     pub fn op(&self) -> OpId {
         self.op
     }
 
-    /// The next reply; `None` after the last one. After an error there is none.
+    /// Returns the next reply; `None` after the last one. After an error there is none.
     ///
     /// # Cancel safety
     /// Safe: nothing is lost.
@@ -69,22 +69,22 @@ impl OpStream {
         poll_fn(|cx| self.poll_reply(cx)).await
     }
 
-    /// The next whole item, put together in memory; `None` after the last one. Not to be mixed with
+    /// Returns the next whole item, assembled in memory; `None` after the last one. Not to be mixed with
     /// [`next`](Self::next).
     ///
     /// # Cancel safety
-    /// Safe: what has come is kept.
+    /// Safe: the bytes that have arrived are kept.
     pub async fn next_item(&mut self) -> Option<Result<Item>> {
         poll_fn(|cx| self.poll_item(cx)).await
     }
 
-    /// The only item of an answer that has one, once the operation ended well.
+    /// Returns the only item of an answer, once the operation has ended successfully.
     ///
     /// # Errors
-    /// The operation's, or `Corrupt` when it answered without an item, or with several.
+    /// The error of the operation, or `Corrupt` when it answered without an item or with several.
     ///
     /// # Cancel safety
-    /// Dropping it cancels the operation.
+    /// Dropping the future cancels the operation.
     pub async fn only_item(mut self) -> Result<Item> {
         let mut first = None;
         while let Some(item) = self.next_item().await {
@@ -95,12 +95,12 @@ impl OpStream {
         first.ok_or_else(|| Error::corrupt("expected an item in answer, found none"))
     }
 
-    /// Lets the operation run to its end without anybody listening: how an operation is asked one-way.
+    /// Lets the operation run to its end and discards its answer: a one-way call.
     pub fn detach(self) {
         self.client.shared().change(|side| side.forget_stream(self.op));
     }
 
-    /// Changes how much it matters, also for what the server has queued already.
+    /// Changes the urgency of the operation, also of its items that the server has queued.
     pub fn adjust(&self, urgency: Urgency) {
         self.client.shared().change(|side| side.adjust(self.op, urgency));
     }
@@ -149,7 +149,7 @@ impl OpStream {
                 }
                 Some(Ok(Reply::Piece { item, offset, bytes, complete })) => {
                     if complete && let Some(PartialItem { body, mut start, .. }) = self.open.remove(&item) {
-                        // One piece is the whole: no copy.
+                        // The part is the whole bulk: no copy.
                         if offset == 0 {
                             return Poll::Ready(Some(Ok(Item { body, bulk: bytes })));
                         }

@@ -1,5 +1,5 @@
-//! The link `lossy`: bulk crosses as datagrams, each of use by itself, in whatever order they come; what is lost is sent
-//! again, if it is still wanted. State machines only: time is an argument, sockets are elsewhere (`quic/lossy`).
+//! The link `lossy`: bulk in datagrams, each usable by itself, delivered in any order and retransmitted if
+//! lost and still wanted. State machines only: time is an argument, and sockets are elsewhere (`quic/lossy`).
 //!
 //! ```text
 //! server                                                                  client
@@ -9,22 +9,25 @@
 //!                               `--- records: want, report, cancel -------------'
 //! ```
 //!
-//! - A datagram says of which item's bulk its bytes are, where in it, and all that the item's head says
-//!   ([`wire::BulkPart`]): so its bytes go to their place when nothing else of the answer has come. The head also goes the
-//!   reliable way, in order, before the end of the operation: there nothing can be overlooked.
-//! - Datagrams are *numbered* in the order in which they first leave. A number is delivered once: the [`DatagramReceiver`] knows the
-//!   numbers that it has not seen, and nothing else. It *reports* them once a later one came longer ago than packets overtake
-//!   each other; the [`DatagramSender`] keeps each datagram until it is reported as settled, and sends those that are missing again, as
-//!   they were.
-//! - When the sender has nothing more it says how far it has come (*mark*), so that the last ones are missed too.
-//! - What was *withdrawn* is not sent again: the sender says of each number that is missed that it is void, and of what had no
-//!   number yet how much it was, so that the client's account of credit is right.
-//! - With *redundancy*, some parity follows each group of datagrams ([`redundancy`]), from which as many lost ones are made
-//!   again as there is parity; numbers are reported only when that has failed.
+//! - A datagram names the item and the offset of its bytes, and repeats the item's head ([`wire::BulkPart`]):
+//!   so its bytes can be copied to their destination before anything else of the answer has arrived. The head
+//!   is also sent as a frame, reliably and in order, before the end of the operation, so that no item is
+//!   missed.
+//! - Datagrams are *numbered* in the order of their first transmission. A number is delivered once: the
+//!   [`DatagramReceiver`] records only the numbers that are missing. It *reports* them when a later one
+//!   arrived longer ago than reordering lasts; the [`DatagramSender`] keeps each datagram until it is
+//!   reported as settled, and retransmits missing ones unchanged.
+//! - When the sender has nothing more to send, it announces the highest number (*mark*), so that the last
+//!   datagrams are detected as missing too.
+//! - Withdrawn bulk is not retransmitted: the sender declares each missing number *void*, and reports the
+//!   size of withdrawn bulk that had no number yet (*gone*), so that the client's account of credit is right.
+//! - With *redundancy*, parity datagrams follow each group of datagrams ([`redundancy`]), from which as many
+//!   lost ones are restored as there are parity datagrams; numbers are reported only when that has failed.
 //!
-//! What is received is bounded by the credit that the client gave ([`wire::Client`]); what the sender keeps by
-//! [`MAX_KEPT_BYTES`] and [`MAX_KEPT_DATAGRAMS`], what it has to say by [`MAX_WAITING_RECORDS`] and what it keeps, what a report
-//! makes it do by [`MAX_ANSWERED`]; what the receiver knows of missing numbers by [`MAX_RUNS`].
+//! Received bulk is bounded by the credit that the client gave ([`wire::Client`]); the sender's buffer by
+//! [`MAX_KEPT_BYTES`] and [`MAX_KEPT_DATAGRAMS`], its queue of records by [`MAX_WAITING_RECORDS`] and its
+//! buffer, its work for one report by [`MAX_ANSWERED`]; the receiver's list of missing numbers by
+//! [`MAX_RUNS`].
 
 mod packet;
 mod receiver;
@@ -46,18 +49,18 @@ pub use sender::{
 /// Counters of one side of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DatagramCounts {
-    /// Datagrams with bulk that left for the first time, or arrived and were wanted.
+    /// Bulk datagrams sent for the first time, or received and wanted.
     pub datagrams: u64,
-    /// Datagrams that left again, or that arrived though they were there already.
+    /// Bulk datagrams retransmitted, or received twice.
     pub again: u64,
-    /// Datagrams of parity that left, or arrived.
+    /// Parity datagrams sent, or received.
     pub parity: u64,
-    /// Numbers that were missed longer than packets overtake each other, each time that they were asked for.
+    /// Requests for missing numbers: numbers missing longer than reordering lasts, counted at each request.
     pub missed: u64,
-    /// Datagrams that were made again from parity.
+    /// Datagrams restored from parity.
     pub restored: u64,
-    /// Numbers that nobody wants any more.
+    /// Numbers whose bulk was withdrawn.
     pub void: u64,
-    /// Datagrams that were none of this protocol, or more than can be kept account of.
+    /// Received datagrams that are invalid, or exceed the limits of the bookkeeping.
     pub rejected: u64,
 }

@@ -1,4 +1,4 @@
-//! Datagrams as bytes and back.
+//! Encoding of datagrams.
 //!
 //! ```text
 //! bulk     0x01 u8 · number varint · op u32 · item varint · bulk length varint · CRC-32C of the bulk u32
@@ -12,38 +12,38 @@ use wire::{BulkPart, ByteReader, ByteWriter, Error, ItemHead, OpId, Result};
 
 use super::redundancy::GROUP;
 
-/// Numbers are below this, so that none of the sums overflow.
+/// Limit of numbers, exclusive, so that no sum overflows.
 const MAX_NUMBER: u64 = 1 << 56;
 
 const BULK: u8 = 0x01;
 const PARITY: u8 = 0x02;
 
-/// One datagram.
+/// Datagram of bulk or parity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Datagram {
-    /// Some bulk.
+    /// Part of an item's bulk.
     Bulk {
-        /// In the order of leaving for the first time.
+        /// Number in the order of first transmission.
         number: u64,
-        /// The bulk, with its item and its place in it.
+        /// Bulk with its item and offset.
         part: BulkPart,
     },
-    /// Parity of datagrams that follow one another.
+    /// Parity of consecutive datagrams.
     Parity {
-        /// Number of the first.
+        /// Number of the first datagram.
         first: u64,
-        /// How many there are, 1 to [`GROUP`].
+        /// Number of datagrams, 1 to [`GROUP`].
         datagrams: u8,
-        /// How many parities they have, at least 1.
+        /// Number of parity datagrams of the group, at least 1.
         parities: u8,
-        /// Which one this is.
+        /// Index of this parity datagram.
         which: u8,
-        /// The bytes; all parities of a group are equally long.
+        /// Parity bytes; all parities of a group are equally long.
         shard: Bytes,
     },
 }
 
-/// Most that a datagram of parity has besides its shard, bytes.
+/// Header of a parity datagram, bytes at most.
 pub(super) const PARITY_HEAD_BYTES: usize = 1 + 10 + 3;
 
 /// Writes the header of a bulk datagram: all fields before the bytes.
@@ -55,7 +55,7 @@ pub(super) fn bulk_head(number: u64, head: &ItemHead, offset: u64) -> ByteWriter
 }
 
 impl Datagram {
-    /// The datagram.
+    /// Encodes the datagram.
     #[must_use]
     pub fn encode(&self) -> Bytes {
         match self {
@@ -72,10 +72,10 @@ impl Datagram {
         }
     }
 
-    /// Reads a datagram. Bulk and body share its memory.
+    /// Decodes a datagram. Bulk and body share its memory.
     ///
     /// # Errors
-    /// `Corrupt` when it is none of this protocol.
+    /// `Corrupt` for an invalid datagram.
     pub fn decode(datagram: Bytes) -> Result<Self> {
         let mut r = ByteReader::new(datagram);
         match r.u8("kind of datagram")? {

@@ -1,4 +1,4 @@
-//! The client's side: gives each number once, and says which are missing.
+//! Client side: delivers each number once, and reports missing numbers.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -11,54 +11,56 @@ use super::record::MAX_ASKED_RUNS;
 use super::redundancy::{GROUP, ParityDecoder};
 use super::{Datagram, DatagramCounts, DatagramRecord};
 
-/// Runs of missing numbers that are known; what would make one more is treated as lost.
+/// Most runs of missing numbers that a receiver tracks; a number that would add another is treated as lost.
 pub const MAX_RUNS: usize = 65_536;
-/// How long packets overtake each other: this part of the round trip, within these bounds.
+/// Reordering window: this fraction of the round trip, within the bounds of `WINDOW`.
 const WINDOW_PARTS: u32 = 8;
 const WINDOW: Range<Duration> = Duration::from_millis(2)..Duration::from_millis(25);
-/// A number that was asked for is asked for again after a round trip and a quarter, and this.
+/// Margin, besides 1.25 round trips, after which a missing number is requested again.
 const AGAIN_MARGIN: Duration = Duration::from_millis(30);
-/// Interval between reports of what has come while nothing is missing: the round trip divided by the first number,
-/// and at least the second.
+/// Interval between reports while nothing is missing: the round trip divided by `REPORT_PARTS`, at least
+/// `REPORT_WITHIN`.
 const REPORT_PARTS: u32 = 4;
 const REPORT_WITHIN: Duration = Duration::from_millis(5);
-/// Reports of what is missing are no closer than this.
+/// Shortest interval between reports of missing numbers.
 const REPORT_APART: Duration = Duration::from_millis(1);
 /// Missing runs per step of the report interval: with n times as many, reports are n + 1 times as far apart.
 const RUNS_AT_ONCE: usize = 4_096;
 
-/// Numbers in sequence that are missing.
+/// Consecutive missing numbers.
 #[derive(Debug)]
 struct MissingRun {
     end: u64,
-    /// When they are asked for; none until a later one was seen that cannot help to make them again.
+    /// Time at which they are requested; `None` until a later number arrived that cannot help to restore
+    /// them.
     due: Option<Instant>,
 }
 
-/// Receiving side: takes each number once and reports which are missing. Call [`poll_part`](Self::poll_part),
-/// [`poll_gone`](Self::poll_gone) and [`poll_report`](Self::poll_report) after each other call.
+/// Receiving side: delivers each number once and reports missing ones. Callers poll
+/// [`poll_part`](Self::poll_part), [`poll_gone`](Self::poll_gone) and [`poll_report`](Self::poll_report)
+/// after each other call.
 #[derive(Debug)]
 pub struct DatagramReceiver {
-    /// Above all numbers that are known of.
+    /// Number after the highest known one.
     next: u64,
-    /// By their start.
+    /// Missing runs by their first number.
     missing: BTreeMap<u64, MissingRun>,
-    /// Missing numbers below are due at some time.
+    /// Numbers below this one have a due time if they are missing.
     noticed: u64,
-    /// Not later than the first is due.
+    /// Lower bound of the first due time.
     due: Option<Instant>,
     decoder: Option<ParityDecoder>,
     parts: VecDeque<BulkPart>,
     gone_bytes: u64,
     rtt: Duration,
-    /// Something came that was not reported: when it is to be.
+    /// Time of the next report of arrivals, if there are unreported ones.
     report_at: Option<Instant>,
     reported_at: Option<Instant>,
     counts: DatagramCounts,
 }
 
 impl DatagramReceiver {
-    /// A new one, which knows the round trip.
+    /// Creates a receiver with the current round trip.
     #[must_use]
     pub fn new(redundancy: bool, rtt: Duration) -> Self {
         Self {
@@ -82,12 +84,12 @@ impl DatagramReceiver {
         self.counts
     }
 
-    /// The round trip is this long now.
+    /// Updates the round trip.
     pub fn set_rtt(&mut self, rtt: Duration) {
         self.rtt = rtt;
     }
 
-    /// A datagram has come. What is none is counted.
+    /// Handles a received datagram; invalid ones are counted.
     pub fn handle_datagram(&mut self, now: Instant, datagram: Bytes) {
         match Datagram::decode(datagram.clone()) {
             Ok(Datagram::Bulk { number, part }) => {
@@ -101,7 +103,7 @@ impl DatagramReceiver {
                 self.counts.parity += 1;
                 let Some(decoder) = &mut self.decoder else { return self.counts.rejected += 1 };
                 let made = decoder.add_parity(first, (datagrams, parities), which, shard);
-                // They left before it.
+                // The datagrams of the group were sent before their parity.
                 let seen = self.reach(first + u64::from(datagrams));
                 self.restore(now, made);
                 self.notice(now, seen);
@@ -110,7 +112,7 @@ impl DatagramReceiver {
         }
     }
 
-    /// True where it is news.
+    /// Handles bulk; true when its number is new.
     fn handle_bulk(&mut self, now: Instant, number: u64, part: BulkPart) -> bool {
         let is_news = self.arrive(now, number);
         if is_news {
@@ -120,7 +122,7 @@ impl DatagramReceiver {
         is_news
     }
 
-    /// Takes datagrams that were made again.
+    /// Delivers restored datagrams.
     fn restore(&mut self, now: Instant, made: Vec<Bytes>) {
         for datagram in made {
             if let Ok(Datagram::Bulk { number, part }) = Datagram::decode(datagram)
@@ -133,7 +135,7 @@ impl DatagramReceiver {
         }
     }
 
-    /// A number has come; true when it was missing or is new.
+    /// Records the arrival of a number; true when it was missing or is new.
     fn arrive(&mut self, now: Instant, number: u64) -> bool {
         if number < self.next {
             let was_missing = self.settle(number);
@@ -148,14 +150,14 @@ impl DatagramReceiver {
             return false;
         }
         self.next = number + 1;
-        // What is missing may still be made again by the parity of its group.
+        // Missing datagrams may still be restored by the parity of their group.
         let seen = if self.decoder.is_some() { self.next.saturating_sub(GROUP as u64) } else { number };
         self.notice(now, seen);
         self.tell_soon(now);
         true
     }
 
-    /// All numbers up to this one are missing; false where no more can be known of.
+    /// Records that all numbers up to `end` are missing; false at the limit of runs.
     fn miss(&mut self, end: u64) -> bool {
         if let Some(mut last) = self.missing.last_entry()
             && last.get().end == self.next
@@ -171,7 +173,7 @@ impl DatagramReceiver {
         true
     }
 
-    /// All numbers below `next` have left. Gives up to where they are known of.
+    /// Records that all numbers below `next` were sent. Returns the limit of the known numbers.
     fn reach(&mut self, next: u64) -> u64 {
         if next > self.next && self.miss(next) {
             self.next = next;
@@ -179,7 +181,7 @@ impl DatagramReceiver {
         next.min(self.next)
     }
 
-    /// A missing number is not missing any more; false when it was not.
+    /// Removes a number from the missing ones; false when it was not missing.
     fn settle(&mut self, number: u64) -> bool {
         let Some((&start, run)) = self.missing.range(..=number).next_back() else { return false };
         let MissingRun { end, due } = *run;
@@ -196,7 +198,7 @@ impl DatagramReceiver {
         true
     }
 
-    /// Nothing will come by itself of the missing numbers below `seen`, but for those that were overtaken just now.
+    /// Sets the due time of missing numbers below `seen`: after the reordering window.
     fn notice(&mut self, now: Instant, seen: u64) {
         if seen <= self.noticed {
             return;
@@ -213,10 +215,10 @@ impl DatagramReceiver {
         self.report_at.get_or_insert(now + (self.rtt / REPORT_PARTS).max(REPORT_WITHIN));
     }
 
-    /// The server has said something.
+    /// Handles a record of the server.
     ///
     /// # Errors
-    /// `Corrupt` when it is none of what a server says.
+    /// `Corrupt` for an invalid record.
     pub fn handle_record(&mut self, now: Instant, record: DatagramRecord) -> Result<()> {
         match record {
             DatagramRecord::Mark(next) => {
@@ -231,7 +233,7 @@ impl DatagramReceiver {
                 }
             }
             DatagramRecord::Gone(bytes) => self.gone_bytes = self.gone_bytes.saturating_add(bytes),
-            // Longer than a datagram of this path: no parity is to be found for it.
+            // The datagram is longer than those of this path, so there is no parity for it.
             DatagramRecord::Repair(datagram) => match Datagram::decode(datagram)? {
                 Datagram::Bulk { number, part } => {
                     self.handle_bulk(now, number, part);
@@ -243,17 +245,17 @@ impl DatagramReceiver {
         Ok(())
     }
 
-    /// The next bulk, in the order in which it came.
+    /// Returns the next part of bulk, in the order of arrival.
     pub fn poll_part(&mut self) -> Option<BulkPart> {
         self.parts.pop_front()
     }
 
-    /// Bulk that will not come, bytes, since it was last asked.
+    /// Returns the bytes of bulk that will not arrive, since the last call.
     pub fn poll_gone(&mut self) -> u64 {
         std::mem::take(&mut self.gone_bytes)
     }
 
-    /// The next report, if it is time for one.
+    /// Returns the next report, if one is due.
     pub fn poll_report(&mut self, now: Instant) -> Option<DatagramRecord> {
         let is_apart = self.reported_at.is_none_or(|at| now >= at + self.apart());
         let is_due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
@@ -269,7 +271,7 @@ impl DatagramReceiver {
         Some(DatagramRecord::Report { settled, missing })
     }
 
-    /// The numbers that are due, which are due again later.
+    /// Returns the numbers that are due, and sets their next due time.
     fn ask(&mut self, now: Instant) -> Vec<Range<u64>> {
         let again = now + self.rtt + self.rtt / 4 + AGAIN_MARGIN;
         let mut asked = Vec::new();
@@ -287,14 +289,14 @@ impl DatagramReceiver {
         asked
     }
 
-    /// When [`poll_report`](Self::poll_report) is to be asked again.
+    /// Time at which [`poll_report`](Self::poll_report) is to be called again.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let at = [self.due, self.report_at].into_iter().flatten().min()?;
         Some(self.reported_at.map_or(at, |reported| at.max(reported + self.apart())))
     }
 
-    /// Reports are so far apart: each looks through all that is missing, however much somebody leaves out.
+    /// Current interval between reports: each scans all missing runs, however many the peer leaves out.
     fn apart(&self) -> Duration {
         let walks = u32::try_from(self.missing.len() / RUNS_AT_ONCE).unwrap_or(u32::MAX);
         REPORT_APART.saturating_mul(walks.saturating_add(1))

@@ -1,5 +1,5 @@
-//! Records by which both sides tell each other about datagrams. They cross reliably and in order, each preceded by
-//! its length, `u32`.
+//! Records: control messages about datagrams, in both directions. They are sent reliably and in order, each
+//! preceded by its length, `u32`.
 //!
 //! ```text
 //! from the server   0x01 mark · next varint           all numbers below it have left
@@ -16,7 +16,7 @@ use std::ops::Range;
 use bytes::Bytes;
 use wire::{ByteReader, ByteWriter, Error, OpId, Result};
 
-/// Runs of missing numbers in one report; more are asked for by the next.
+/// Most runs of missing numbers in one report; the next report requests the rest.
 pub const MAX_ASKED_RUNS: usize = 1_024;
 
 mod kind {
@@ -29,40 +29,40 @@ mod kind {
     pub(super) const CANCEL: u8 = 0x13;
 }
 
-/// One of them.
+/// Control message about datagrams.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DatagramRecord {
-    /// All numbers below this one have left.
+    /// All numbers below this one were sent.
     Mark(u64),
-    /// A number whose bulk nobody wants any more.
+    /// Number whose bulk was withdrawn.
     Void {
-        /// Which.
+        /// Number of the datagram.
         number: u64,
-        /// How much bulk it had.
+        /// Size of its bulk, bytes.
         bytes: u64,
     },
-    /// So much bulk was withdrawn before it had a number.
+    /// Bytes of bulk that were withdrawn before they had a number.
     Gone(u64),
-    /// A datagram of bulk that is missing and does not fit into one any more.
+    /// Missing bulk datagram that has become too long for the path.
     Repair(Bytes),
-    /// The client's wish: with or without redundancy.
+    /// Request of the client for bulk in datagrams.
     Want {
-        /// Parity is to follow the datagrams.
+        /// Send parity.
         redundancy: bool,
     },
-    /// Nothing of this operation is wanted any more, also where the server has ended it.
+    /// Withdrawal of an operation, also after the server has ended it.
     Cancel(OpId),
     /// Report of the numbers that have arrived and of those that have not.
     Report {
-        /// Numbers below this one are settled: nothing more is expected of them.
+        /// Numbers below this one are settled: they are not requested any more.
         settled: u64,
-        /// Numbers that are missing and wanted now, in ascending order.
+        /// Numbers that are missing and requested now, in ascending order.
         missing: Vec<Range<u64>>,
     },
 }
 
 impl DatagramRecord {
-    /// With its length in front.
+    /// Encodes the record, with its length in front.
     #[must_use]
     pub fn encode(&self) -> Bytes {
         let mut w = ByteWriter::new();
@@ -99,10 +99,10 @@ impl DatagramRecord {
         framed.finish()
     }
 
-    /// Reads one, without its length.
+    /// Decodes a record, without its length.
     ///
     /// # Errors
-    /// `Corrupt` when it is none.
+    /// `Corrupt` for an invalid record.
     pub fn decode(record: Bytes) -> Result<Self> {
         let mut r = ByteReader::new(record);
         Ok(match r.u8("kind of record")? {

@@ -1,9 +1,9 @@
-//! Parity of datagrams by a Reed-Solomon code: of a group of datagrams and their parities any as many as there are datagrams
-//! make all of them again.
+//! Parity of datagrams by a Reed-Solomon code: a group of datagrams can be restored from any of its datagrams
+//! and parities that are as many as its datagrams.
 //!
-//! A *shard* is a datagram after its length (`u16`), followed by zeros up to the longest of its group. A group is the next
-//! [`GROUP`] numbers, or fewer when there is nothing more to send; a short one waits a little for company, because a group of
-//! few datagrams needs relatively more parity.
+//! A *shard* is a datagram after its length (`u16`), padded with zeros to the longest of its group. A group
+//! is the next [`GROUP`] numbers, or fewer when there is nothing more to send; a short group waits a little
+//! for more datagrams, because small groups need relatively more parity.
 
 use std::collections::BTreeMap;
 
@@ -11,19 +11,19 @@ use bytes::{BufMut, Bytes, BytesMut};
 
 use super::Datagram;
 
-/// Datagrams of one group at most.
+/// Most datagrams of one group.
 pub const GROUP: usize = 128;
-/// A group of so many ends as soon as nothing more is to be sent.
+/// Smallest group that ends as soon as nothing more is to be sent.
 pub(super) const LEAST_GROUP: usize = 32;
-/// Groups whose parity is kept until they are whole; of more the oldest are given up.
+/// Most incomplete groups whose parity is kept; the oldest is given up beyond that.
 const MAX_GROUPS: usize = 8;
-/// Datagrams that are kept for groups whose parity is still to come.
+/// Most datagrams kept for groups whose parity has not arrived.
 const KEPT: u64 = 4 * GROUP as u64;
-/// Length in front of a datagram in its shard, bytes.
+/// Size of the length in front of a datagram in its shard, bytes.
 pub(super) const LENGTH_BYTES: usize = 2;
 
-/// How many parities a group of so many datagrams has. At 1 % loss one group in ten thousand or fewer cannot be made whole; of a
-/// full group's bytes they are 8 %.
+/// Number of parities of a group. At 1 % loss, at most one group in ten thousand cannot be restored; a full
+/// group has 8 % more bytes.
 #[must_use]
 pub fn parities(datagrams: usize) -> usize {
     2 + datagrams.div_ceil(16)
@@ -37,14 +37,14 @@ fn shard(datagram: &[u8], shard_bytes: usize) -> BytesMut {
     shard
 }
 
-/// The datagram in a shard.
+/// Extracts the datagram from a shard.
 fn datagram(shard: Vec<u8>) -> Option<Bytes> {
     let length = usize::from(u16::from_le_bytes(*shard.first_chunk()?));
     let end = length.checked_add(LENGTH_BYTES).filter(|end| *end <= shard.len())?;
     Some(Bytes::from(shard).slice(LENGTH_BYTES..end))
 }
 
-/// The group under way at the sender.
+/// Current group of the sender.
 #[derive(Debug, Default)]
 pub(super) struct ParityEncoder {
     first: u64,
@@ -52,12 +52,12 @@ pub(super) struct ParityEncoder {
 }
 
 impl ParityEncoder {
-    /// Datagrams without parity so far.
+    /// Number of datagrams in the current group.
     pub(super) fn len(&self) -> usize {
         self.group.len()
     }
 
-    /// Adds a datagram, whose number follows the last one's.
+    /// Adds a datagram with the next number.
     pub(super) fn add(&mut self, number: u64, datagram: Bytes) {
         if self.group.is_empty() {
             self.first = number;
@@ -65,15 +65,15 @@ impl ParityEncoder {
         self.group.push(datagram);
     }
 
-    /// Ends the group: gives its parities.
+    /// Ends the group and returns its parities.
     pub(super) fn end(&mut self) -> Vec<Bytes> {
         let group = std::mem::take(&mut self.group);
         let longest = group.iter().map(Bytes::len).max().unwrap_or_default();
-        // The code takes shards of even length.
+        // The code requires shards of even length.
         let shard_bytes = (longest + LENGTH_BYTES).next_multiple_of(2);
         let shards = group.iter().map(|datagram| shard(datagram, shard_bytes));
         let (count, more) = (group.len(), parities(group.len()));
-        // Empty groups have none.
+        // Empty groups have no parity.
         let parity = reed_solomon_simd::encode(count, more, shards).unwrap_or_default();
         let small = |n: usize| u8::try_from(n).unwrap_or(u8::MAX);
         let packets = parity.into_iter().enumerate().map(|(which, shard)| Datagram::Parity {
@@ -87,14 +87,14 @@ impl ParityEncoder {
     }
 }
 
-/// Receiver's record of the latest groups: their datagrams and their parity.
+/// Recent groups of the receiver: their datagrams and their parity.
 #[derive(Debug, Default)]
 pub(super) struct ParityDecoder {
-    /// By number, as they came.
+    /// Datagrams by number, as received.
     datagrams: BTreeMap<u64, Bytes>,
-    /// By their first number.
+    /// Groups by their first number.
     groups: BTreeMap<u64, ParityGroup>,
-    /// Above all numbers that came.
+    /// Number after the highest that arrived.
     next: u64,
 }
 
@@ -103,7 +103,7 @@ struct ParityGroup {
     datagrams: usize,
     parities: usize,
     shards: BTreeMap<usize, Bytes>,
-    /// The group was decoded, successfully or not. Parity that comes for it later is ignored.
+    /// The group was decoded, successfully or not; later parity is ignored.
     is_spent: bool,
 }
 
@@ -114,7 +114,7 @@ impl ParityGroup {
 }
 
 impl ParityDecoder {
-    /// A datagram has come. Gives those of its group that can be made now.
+    /// Adds a datagram; returns the datagrams of its group that can be restored now.
     pub(super) fn add(&mut self, number: u64, datagram: Bytes) -> Vec<Bytes> {
         self.next = self.next.max(number + 1);
         let kept_from = self.next.saturating_sub(KEPT);
@@ -130,7 +130,7 @@ impl ParityDecoder {
         first.map(|(first, _)| *first).map_or_else(Vec::new, |first| self.restore(first))
     }
 
-    /// Some parity has come. Gives the datagrams that can be made now.
+    /// Adds a parity; returns the datagrams that can be restored now.
     pub(super) fn add_parity(
         &mut self,
         first: u64,
@@ -151,7 +151,8 @@ impl ParityDecoder {
         self.restore(first)
     }
 
-    /// Restores the missing datagrams of a group once enough datagrams and parities have come; returns those restored.
+    /// Restores the missing datagrams of a group once enough datagrams and parities have arrived; returns
+    /// them.
     fn restore(&mut self, first: u64) -> Vec<Bytes> {
         let Some(group) = self.groups.get(&first) else { return Vec::new() };
         let end = first + group.datagrams as u64;
@@ -170,7 +171,7 @@ impl ParityDecoder {
             .filter(|(_, datagram)| datagram.len() + LENGTH_BYTES <= shard_bytes)
             .map(|(at, datagram)| (*at, shard(datagram, shard_bytes)));
         let parity = group.shards.iter().map(|(which, shard)| (*which, shard));
-        // What cannot be made is asked for again.
+        // Datagrams that cannot be restored are requested again.
         let made = reed_solomon_simd::decode(group.datagrams, group.parities, shards, parity);
         if let Some(group) = self.groups.get_mut(&first) {
             (group.shards, group.is_spent) = (BTreeMap::new(), true);
@@ -260,7 +261,7 @@ mod tests {
         for (datagram, number) in all.iter().zip(100..).skip(1) {
             decoder.add(number, datagram.clone());
         }
-        // No parity of these: what is made of it has an impossible length.
+        // Not a parity of these datagrams: the restored one has an impossible length.
         let lie = Bytes::from(vec![0xff; 1_050]);
         for which in [0, 0, 1] {
             assert!(decoder.add_parity(100, (40, 5), which, lie.clone()).is_empty());

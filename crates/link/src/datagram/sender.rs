@@ -1,4 +1,4 @@
-//! The server's side: cuts chunks into datagrams, keeps them until they are settled, and sends again what is missing.
+//! Server side: cuts chunks into datagrams, keeps them until they are settled, and retransmits missing ones.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
@@ -12,74 +12,78 @@ use super::redundancy::{GROUP, LEAST_GROUP, LENGTH_BYTES, ParityEncoder};
 use super::{DatagramCounts, DatagramRecord};
 use crate::server::bulk_apart::Items;
 
-/// Datagrams that are kept until they are settled, bytes; then no more are made. 10 Gb/s over 200 ms.
+/// Most bytes of datagrams that are kept until they are settled; no more are made beyond it. 10 Gb/s over 200
+/// ms.
 pub const MAX_KEPT_BYTES: u64 = 256 << 20;
-/// A path whose datagrams are smaller than this carries none of ours.
+/// Smallest datagram of a path that is used for bulk, bytes.
 pub const LEAST_DATAGRAM_BYTES: usize = 512;
-/// Numbers of datagrams that are kept, also where nothing is left of the datagram itself: as many as there are of the smallest.
+/// Most numbers of datagrams that are kept, also for withdrawn datagrams: as many as [`MAX_KEPT_BYTES`] has
+/// of the smallest size.
 pub const MAX_KEPT_DATAGRAMS: usize = (256 << 20) / LEAST_DATAGRAM_BYTES;
-/// Missing numbers that one report makes a sender look at; those above are asked for again.
+/// Most missing numbers of one report that a sender handles; the client requests the others again.
 pub const MAX_ANSWERED: usize = 65_536;
-/// Numbers of one report that were answered before, after which the rest of it is passed over: so asking for the same again
-/// and again costs little.
+/// Most numbers of one report that were answered before; the rest of such a report is skipped, so that
+/// repeated requests cost little.
 pub(super) const MAX_ANSWERED_BEFORE: usize = 1_024;
-/// Records that wait to be taken, with the bulk in them; while there are more, no new bulk leaves and nothing is repaired.
+/// Most records that wait to be sent, with the bulk in them; beyond it, no new bulk is sent and nothing is
+/// repaired.
 pub const MAX_WAITING_RECORDS: usize = 1_024;
-/// How long nothing may leave until it is said how far the numbers go: the next datagram would say so too.
+/// Idle time after which the highest number is announced; a further datagram would announce it too.
 const MARK_AFTER: Duration = Duration::from_millis(5);
-/// How long a short group waits for more datagrams.
+/// Time that a short group waits for more datagrams.
 const GROUP_WITHIN: Duration = Duration::from_millis(5);
 
-/// A datagram that is not settled.
+/// Datagram that is not settled.
 #[derive(Debug)]
 struct UnsettledDatagram {
     op: OpId,
     bulk_bytes: u32,
-    /// None once it was withdrawn.
+    /// `None` once it was withdrawn.
     datagram: Option<Bytes>,
     resend: ResendRequest,
 }
 
-/// State of the client's request to send a number again.
+/// State of the client's request to retransmit a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ResendRequest {
-    /// It has not asked since the datagram last left.
+    /// Not requested since the datagram was last sent.
     None,
-    /// The number waits to be sent again.
+    /// Queued for retransmission.
     Queued,
-    /// A record answered the request, and records are not lost: it said that the number is void, or carried the datagram
+    /// Answered by a record, which cannot be lost: it declared the number void, or carried the datagram
     /// itself.
     Answered,
 }
 
-/// Sending side: cuts chunks into datagrams, keeps them until they are settled, sends missing ones again. Call
-/// [`poll_record`](Self::poll_record) and [`poll_datagram`](Self::poll_datagram) after each other call.
+/// Sending side: cuts chunks into datagrams, keeps them until they are settled, retransmits missing ones.
+/// Callers poll [`poll_record`](Self::poll_record) and [`poll_datagram`](Self::poll_datagram) after each
+/// other call.
 #[derive(Debug, Default)]
 pub struct DatagramSender {
     items: Items,
-    /// Chunks, or what is left of them.
+    /// Chunks that were not sent completely.
     waiting: VecDeque<BulkPart>,
-    /// By number, from `settled` on.
+    /// Datagrams by number, from `settled` on.
     kept: VecDeque<UnsettledDatagram>,
     settled: u64,
     kept_bytes: u64,
-    /// Numbers of the datagrams kept for each operation and not withdrawn, in order.
+    /// Numbers of the datagrams that are kept and not withdrawn, by operation, in order.
     kept_of: HashMap<OpId, VecDeque<u64>>,
-    /// To be sent again, each once; what was withdrawn or settled meanwhile is passed over.
+    /// Numbers to retransmit, each once; withdrawn and settled ones are skipped.
     again: VecDeque<u64>,
     parity: VecDeque<Bytes>,
     encoder: Option<ParityEncoder>,
     group_until: Option<Instant>,
     records: VecDeque<DatagramRecord>,
-    /// All numbers below were said to have left.
+    /// Numbers below this one were announced.
     marked: u64,
-    /// When the last new datagram left.
+    /// Time at which the last new datagram was sent.
     left_at: Option<Instant>,
     counts: DatagramCounts,
 }
 
 impl DatagramSender {
-    /// A new one, without redundancy.
+    /// Creates a sender without redundancy.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -91,23 +95,23 @@ impl DatagramSender {
         self.counts
     }
 
-    /// True when nothing waits to leave. What is missing may still be asked for.
+    /// True when nothing waits to be sent. Missing datagrams may still be requested.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// True when more chunks can be taken: what waits and what is kept is within bounds.
+    /// True when more chunks can be accepted within the limits.
     fn has_room(&self) -> bool {
         self.kept_bytes < MAX_KEPT_BYTES && self.kept.len() < MAX_KEPT_DATAGRAMS && self.may_tell()
     }
 
-    /// False while a client takes no records: only what it has been promised is told then.
+    /// False while a client does not take records: only promised records are queued then.
     fn may_tell(&self) -> bool {
         self.records.len() < MAX_WAITING_RECORDS
     }
 
-    /// Datagrams that are not known to be settled.
+    /// Number of datagrams that are not known to be settled.
     #[must_use]
     pub fn kept_datagrams(&self) -> usize {
         self.kept.len()
@@ -117,8 +121,8 @@ impl DatagramSender {
         self.settled + self.kept.len() as u64
     }
 
-    /// Looks at a message of the server; true when it is to cross by datagrams and not as it is: chunks of items that are large
-    /// enough and say little else.
+    /// Takes a message of the server if it is to be sent in datagrams, that is a chunk of a large item with a
+    /// small body; returns whether it was taken.
     pub fn take(&mut self, content: MessageContent) -> bool {
         match content {
             MessageContent::Item(head) => self.items.begin(&head),
@@ -138,7 +142,7 @@ impl DatagramSender {
         false
     }
 
-    /// Nobody wants what was sent of an operation, nor what may still be taken of an item under way.
+    /// Withdraws the datagrams of an operation, and its chunks that were not sent.
     fn withdraw(&mut self, op: OpId) {
         let mut gone = 0;
         self.waiting.retain(|waiting| {
@@ -150,7 +154,7 @@ impl DatagramSender {
         for number in self.kept_of.remove(&op).unwrap_or_default() {
             let Some(kept) = at(self.settled, number).and_then(|at| self.kept.get_mut(at)) else { continue };
             self.kept_bytes -= kept.datagram.take().map_or(0, |datagram| datagram.len() as u64);
-            // Those that wait to be sent again were asked for.
+            // Numbers that wait for retransmission were requested.
             if kept.resend == ResendRequest::Queued {
                 kept.resend = ResendRequest::Answered;
                 self.counts.void += 1;
@@ -167,10 +171,10 @@ impl DatagramSender {
         }
     }
 
-    /// The client has said something.
+    /// Handles a record of the client.
     ///
     /// # Errors
-    /// `Corrupt` when it is none of what a client says, or of numbers that never left.
+    /// `Corrupt` for an invalid record, or for numbers that were never sent.
     pub fn handle_record(&mut self, record: DatagramRecord) -> Result<()> {
         match record {
             DatagramRecord::Want { redundancy } => {
@@ -223,7 +227,7 @@ impl DatagramSender {
         }
     }
 
-    /// A number is missing at the client; false where that was known.
+    /// Handles a missing number; false when the request was known.
     fn answer(&mut self, number: u64) -> bool {
         let Some(kept) = at(self.settled, number).and_then(|at| self.kept.get_mut(at)) else { return false };
         self.counts.missed += 1;
@@ -241,7 +245,7 @@ impl DatagramSender {
         true
     }
 
-    /// The next datagram to leave, of at most `most_bytes`.
+    /// Returns the next datagram to send, of at most `most_bytes`.
     pub fn poll_datagram(&mut self, now: Instant, most_bytes: usize) -> Option<Bytes> {
         if let Some(datagram) = self.poll_again(most_bytes) {
             return Some(datagram);
@@ -255,7 +259,7 @@ impl DatagramSender {
         self.make_datagram(now, most_bytes)
     }
 
-    /// The next that leaves again. Those that are too long by now become records.
+    /// Returns the next retransmission. Datagrams that have become too long for the path become records.
     fn poll_again(&mut self, most_bytes: usize) -> Option<Bytes> {
         while self.may_tell()
             && let Some(number) = self.again.pop_front()
@@ -264,7 +268,7 @@ impl DatagramSender {
             let Some(datagram) = kept.datagram.clone() else { continue };
             self.counts.again += 1;
             if datagram.len() <= most_bytes {
-                // It may be lost again, and asked for again.
+                // The retransmission may be lost and requested again.
                 kept.resend = ResendRequest::None;
                 return Some(datagram);
             }
@@ -274,7 +278,7 @@ impl DatagramSender {
         None
     }
 
-    /// One more datagram of what waits.
+    /// Makes the next datagram of new bulk.
     fn make_datagram(&mut self, now: Instant, most_bytes: usize) -> Option<Bytes> {
         if !self.has_room() || most_bytes < LEAST_DATAGRAM_BYTES {
             return None;
@@ -309,7 +313,7 @@ impl DatagramSender {
         Some(datagram)
     }
 
-    /// Makes the parity of a group that is full, or that waits for more in vain.
+    /// Makes the parity of a group that is full or has waited long enough.
     fn end_group(&mut self, now: Instant) {
         let Some(encoder) = &mut self.encoder else { return };
         let is_late = self.group_until.is_some_and(|until| until <= now);
@@ -320,18 +324,18 @@ impl DatagramSender {
         }
     }
 
-    /// True when something is to be said.
+    /// True when a record waits to be sent.
     #[must_use]
     pub fn has_records(&self) -> bool {
         !self.records.is_empty()
     }
 
-    /// The next record to be said.
+    /// Returns the next record to send.
     pub fn poll_record(&mut self) -> Option<DatagramRecord> {
         self.records.pop_front()
     }
 
-    /// Lets time pass.
+    /// Handles timeouts.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.end_group(now);
         if self.mark_at().is_some_and(|at| at <= now) {
@@ -340,13 +344,13 @@ impl DatagramSender {
         }
     }
 
-    /// When it is to be said how far the numbers go: nothing waits to leave that would say so.
+    /// Time at which the highest number is to be announced, while no new datagram announces it.
     fn mark_at(&self) -> Option<Instant> {
         let is_due = self.waiting.is_empty() && self.next_number() > self.marked;
         self.left_at.filter(|_| is_due).map(|at| at + MARK_AFTER)
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
+    /// Time at which [`handle_timeout`](Self::handle_timeout) is to be called.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let group = self.group_until.filter(|_| self.waiting.is_empty());
@@ -354,7 +358,7 @@ impl DatagramSender {
     }
 }
 
-/// The place of a number among those from `settled` on.
+/// Index of a number in `kept`.
 fn at(settled: u64, number: u64) -> Option<usize> {
     number.checked_sub(settled).and_then(|at| usize::try_from(at).ok())
 }

@@ -1,4 +1,4 @@
-//! The streams of a link as one [`Flow`]: their sums, and equal parts of the rate that it is held to.
+//! Flow of a link of several streams: sums of their statistics, and equal shares of the link's rate limit.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use wire::Result;
 use crate::carrier::tcp_flow::TcpFlow;
 use crate::flow::{Flow, Statistics};
 
-/// The first stream's, and those of the others that have joined so far, also of those that have ended.
+/// Flow of the first stream, and those of the streams that have joined so far, also of those that have ended.
 #[derive(Clone)]
 pub(super) struct StreamsFlow {
     first: TcpFlow,
@@ -25,15 +25,15 @@ impl StreamsFlow {
         self.more.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One more has joined, and has its part of the rate from now on.
+    /// Adds a stream, with its share of the rate from now on.
     pub(super) fn add(&self, flow: TcpFlow) {
         let mut more = self.more();
         more.push(flow);
-        // Where the first one is held to a rate, the others can be.
+        // Where the first stream's rate can be limited, the others' can be too.
         self.divide(&more).unwrap_or_default();
     }
 
-    /// Holds each to its part of what the link may send.
+    /// Limits each stream to its share of the link's rate.
     fn divide(&self, more: &[TcpFlow]) -> Result<()> {
         let Some(whole) = self.first.allowed_bytes_per_sec() else { return Ok(()) };
         let part = whole / (1 + more.len()) as f64;
@@ -62,7 +62,7 @@ impl Flow for StreamsFlow {
     }
 }
 
-/// Both together. What is of the path and not of the traffic is the first one's.
+/// Adds the statistics of a stream. Properties of the path are those of the first stream.
 fn and(first: Statistics, other: Statistics) -> Statistics {
     let sum = |a: Option<f64>, b: Option<f64>| a.map_or(b, |a| Some(a + b.unwrap_or_default()));
     Statistics {
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
     use crate::{TcpMonitor, carrier::tcp};
 
-    /// So many connections of a server that holds each to `most`; what is at their other ends has to be kept.
+    /// Accepts `count` connections on a server that limits each to `most`; their other ends have to be kept.
     async fn accepted(count: usize, most: Option<f64>) -> Vec<(TcpMonitor, TcpStream, TcpStream)> {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         most.iter().for_each(|most| tcp::hold_to(&listener, *most).expect("Linux paces"));

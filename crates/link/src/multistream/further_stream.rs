@@ -1,5 +1,5 @@
-//! A further stream at the server: sends what its link hands to it, in a task of its own, so that several are encrypted at a
-//! time.
+//! Further stream on the server: sends the messages that its link assigns to it, in a task of its own, so
+//! that several streams are encrypted in parallel.
 
 use std::time::Duration;
 
@@ -18,12 +18,12 @@ use crate::TcpMonitor;
 use crate::carrier::tcp_flow::TcpFlow;
 use crate::carrier::{broken, ended};
 
-/// How long a stream whose link is over may go on.
+/// Time that a stream may take to end after its link.
 const LAST_WORDS_WITHIN: Duration = Duration::from_secs(1);
-/// How often it is looked at, whether what was sent is answered.
+/// Interval at which a stream is checked for missing acknowledgements.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
 
-/// The link's end of a stream: takes one message while another one is written.
+/// Link's handle of a stream: accepts one message while another one is written.
 pub(super) struct FurtherStream {
     pub(super) messages: mpsc::Sender<Message>,
     /// Cancelled when the stream has ended.
@@ -31,7 +31,7 @@ pub(super) struct FurtherStream {
     pub(super) flow: Option<TcpFlow>,
 }
 
-/// A stream that has shown its ticket and is not taken yet. Dropping it closes the socket.
+/// Stream that has presented its ticket and is not running yet. Dropping it closes the socket.
 pub struct JoinedStream {
     session: TlsStream<TcpStream>,
     monitor: Option<TcpMonitor>,
@@ -49,13 +49,13 @@ impl JoinedStream {
         Self { session, monitor, streams, pinned_senders }
     }
 
-    /// Takes the stream and sends on it until its link ends.
+    /// Accepts the stream and sends on it until its link ends.
     ///
     /// # Errors
-    /// The stream broke, which breaks its link; or the link was over before.
+    /// The stream broke, which breaks its link; or the link ended before.
     ///
     /// # Cancel safety
-    /// Dropping it breaks the stream.
+    /// Dropping the future breaks the stream.
     pub async fn run(self) -> Result<()> {
         let local = self.session.get_ref().0.local_addr().ok();
         match local.and_then(|local| self.pinned_senders.take(local.ip())) {
@@ -90,16 +90,16 @@ async fn send_all(session: &mut TlsStream<TcpStream>, mut queue: mpsc::Receiver<
     session.shutdown().await.map_err(broken)
 }
 
-/// Waits for the end of the link: what is still to be written then is wanted by nobody, and a side that reads nothing would
-/// keep the stream for ever.
+/// Waits for the end of the link, and then for a limited time: the rest of the data is not wanted any more,
+/// and a peer that does not read would keep the stream open for ever.
 async fn ends_with(alive: &mut oneshot::Sender<()>) -> Error {
     alive.cancellation().await;
     tokio::time::sleep(LAST_WORDS_WITHIN).await;
     ended()
 }
 
-/// Waits until what was sent was not answered for as long as a peer may be silent. The link's own questions cross by its first
-/// stream; this one's way may be gone all the same, which the kernel takes many minutes to say.
+/// Waits until nothing was acknowledged for as long as a peer may be silent. The pings of the link use its
+/// first stream; the path of this one may fail alone, which the kernel reports only after many minutes.
 async fn silence(monitor: Option<&TcpMonitor>) -> Error {
     let Some(monitor) = monitor else { return std::future::pending().await };
     let mut unanswered = 0;

@@ -1,5 +1,5 @@
-//! Several TCP connections as one link: where each of them gets less than the path carries, for losses, windows or the cost of
-//! encryption hold it back, several get more.
+//! Several TCP connections as one link, for paths on which losses, windows or the cost of encryption keep a
+//! single connection below the capacity.
 //!
 //! ```text
 //! client                                                               server
@@ -7,20 +7,23 @@
 //!   further streams <== bulk apart, each piece of use by itself =========
 //! ```
 //!
-//! - The *first* stream is a link by itself, and begins as one: nothing waits for the others. They are made at once when the
-//!   server has said something there, so that whoever was not let in joins nothing.
-//! - A further stream is TLS to the same server, checked as the first is, and *joins* by a ticket that is made of the keys of the
-//!   first one's TLS ([`ticket`]): only its two ends know it. The server takes as many as there may be, for a short time
-//!   ([`StreamRegistry`]); the client goes on with those that were taken.
-//! - Bulk of large items crosses by whichever stream can take a chunk now, in any order ([`wire::BulkPart`]); everything else by the
-//!   first, so that what is urgent waits for no stream that stands still.
-//! - Further streams may go other ways than the first: to other addresses of the server, from other addresses of the client
-//!   ([`Rails`]), so that a link takes what several paths or network cards carry together. Each takes what its own way can take.
-//! - The server sends on each further stream in a task of its own; where the machine has cores beside the network card and
-//!   others farther away, on a thread of such a core ([`Topology`](crate::multistream::topology::Topology)).
-//! - A stream that breaks breaks the link, and whoever asks connects anew, as ever. What it carried could be sent anew only by
-//!   keeping all that was not acknowledged, the whole window of each stream, for a case that mostly takes all streams together: the
-//!   host or the way to it is gone.
+//! - The *first* stream is a complete link and does not wait for the others. They are opened when the
+//!   server's first message has arrived, so that a refused client opens none.
+//! - A further stream is a TLS connection to the same server, verified like the first, and *joins* by a
+//!   ticket that is derived from the TLS keys of the first stream ([`ticket`]): only its two ends know it.
+//!   The server accepts streams up to the limit, for a short time ([`StreamRegistry`]); the client uses those
+//!   that were accepted.
+//! - Chunks of large items are sent on any stream that can take one, in any order ([`wire::BulkPart`]);
+//!   everything else on the first stream, so that urgent data does not wait for a stalled stream.
+//! - Further streams may use other addresses of the server or of the client than the first ([`Rails`]), so
+//!   that a link uses several paths or network cards together. Each stream carries what its own path can
+//!   carry.
+//! - The server sends on each further stream in a task of its own; on a machine where only some cores are
+//!   close to the network card, on a thread that is pinned to such a core
+//!   ([`Topology`](crate::multistream::topology::Topology)).
+//! - A broken stream breaks the link, and the client reconnects as usual. Retransmission on another stream
+//!   would require a copy of all unacknowledged data, the whole window of each stream; and in most cases all
+//!   streams break together, because the host or the path fails.
 
 pub mod topology;
 
@@ -40,7 +43,7 @@ pub use rail::{MAX_RAILS, Rail, Rails};
 pub use receiving::connect;
 pub use stream_registry::{AcceptedSession, JOIN_WITHIN, StreamRegistry};
 
-/// Streams of a link, the first among them.
+/// Most streams of a link, the first included.
 pub const MAX_STREAMS: u32 = 16;
-/// Byte by which the server tells a stream that it has joined.
+/// Byte by which the server confirms that a stream has joined.
 const TAKEN: u8 = 1;

@@ -1,4 +1,4 @@
-//! Senders on cores of their own, beside the network card that they send by.
+//! Senders that are pinned to cores close to the network card that they send by.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -11,7 +11,7 @@ use wire::{Error, Result};
 use crate::carrier::ended;
 use crate::multistream::topology::{Topology, Units};
 
-/// The cores that senders may have, one each. Clones are the same ones.
+/// Cores that senders are pinned to, one sender each. Clones share the state.
 #[derive(Clone, Default)]
 pub(super) struct PinnedSenders(Arc<PinnedCores>);
 
@@ -22,7 +22,7 @@ struct PinnedCores {
     taken: Mutex<BTreeSet<usize>>,
 }
 
-/// A core, until dropped.
+/// Core reserved for one sender, until dropped.
 pub(super) struct PinnedSender {
     core: usize,
     shared: Arc<PinnedCores>,
@@ -33,13 +33,14 @@ impl PinnedSenders {
         Self(Arc::new(PinnedCores { topology, taken: Mutex::default() }))
     }
 
-    /// How many are taken.
+    /// Number of reserved cores.
     #[cfg(test)]
     pub(super) fn taken(&self) -> usize {
         self.0.taken.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// A free core beside the card of this address; none where there is none, or it would not help.
+    /// Reserves a free core close to the card with this address; `None` where there is none, or where pinning
+    /// would not help.
     pub(super) fn take(&self, local: IpAddr) -> Option<PinnedSender> {
         let beside = self.0.topology.beside(local);
         let mut taken = self.0.taken.lock().unwrap_or_else(PoisonError::into_inner);
@@ -53,7 +54,7 @@ impl PinnedSender {
         &self.shared.topology.cores[self.core]
     }
 
-    /// Runs `sending` on a thread of its own there; dropping this ends it.
+    /// Runs `sending` on a thread that is pinned to the core; dropping the future ends it.
     pub(super) async fn run(self, sending: impl Future<Output = Result<()>> + Send + 'static) -> Result<()> {
         let (done, end) = oneshot::channel();
         let (_stay, gone) = oneshot::channel::<()>();
@@ -65,11 +66,11 @@ impl PinnedSender {
                     _ = gone => Err(ended()),
                 }
             };
-            // Its socket is looked after by the runtime where it was accepted.
+            // The runtime that accepted the socket drives it.
             let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
             let end = runtime.map_err(Error::from).and_then(|runtime| runtime.block_on(both));
             drop(self);
-            // Nobody waits any more where the server has ended.
+            // The receiver is gone where the server has ended.
             let _is_heard = done.send(end).is_ok();
         };
         Builder::new().name("corridor sender".into()).spawn(on_thread)?;
@@ -83,7 +84,7 @@ impl Drop for PinnedSender {
     }
 }
 
-/// Keeps this thread on these units. Where the system does not allow it, it runs where it may.
+/// Pins this thread to these units; has no effect where the system does not allow it.
 #[cfg(target_os = "linux")]
 fn pin(units: &Units) {
     let mut set = rustix::thread::CpuSet::new();
@@ -99,7 +100,7 @@ mod tests {
     use super::*;
     use crate::multistream::topology::Card;
 
-    /// Two cores, the first of which lies beside the card of 127.0.0.1.
+    /// Topology of two cores, the first of which is close to the card of 127.0.0.1.
     fn two_pieces() -> Topology {
         let card = Card { addresses: vec![IpAddr::from([127, 0, 0, 1])], near: Units::from([0]) };
         Topology { cores: vec![Units::from([0]), Units::from([1])], cards: vec![card] }

@@ -1,4 +1,4 @@
-//! Ways to a server beside the one that its name leads to: other addresses of its host, other addresses of this one.
+//! Rails: additional routes to a server, by other addresses of its host or of this one.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -9,10 +9,10 @@ use wire::{Error, Result};
 
 use crate::carrier::tcp::unreachable;
 
-/// Rails of one link.
+/// Most rails of one link.
 pub const MAX_RAILS: usize = 8;
 
-/// One way: from an address of this host, to one of the server's, or both; what is not said is as on the first stream.
+/// Route: source address, destination address, or both; the rest is as on the first stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rail {
     from: Option<IpAddr>,
@@ -23,7 +23,8 @@ impl Rail {
     /// Connects to the server whose first stream goes to `first`.
     ///
     /// # Errors
-    /// `Unreachable` when the addresses are of different kinds, one is not this host's, or nobody answers.
+    /// `Unreachable` when the addresses are of different families, the source is not an address of this host,
+    /// or no server answers.
     pub(super) async fn connect(self, first: SocketAddr) -> Result<TcpStream> {
         let to = self.to.map_or(first, |(ip, port)| SocketAddr::new(ip, port.unwrap_or(first.port())));
         let socket =
@@ -38,7 +39,7 @@ impl Rail {
 impl FromStr for Rail {
     type Err = Error;
 
-    /// `TO`, `FROM@TO` or `FROM@`: addresses, that of the server with a port behind it if it is another one there.
+    /// Parses `TO`, `FROM@TO` or `FROM@`: addresses, the server's optionally with a port.
     fn from_str(text: &str) -> Result<Self> {
         let bad = || {
             Error::invalid(format!(
@@ -57,19 +58,19 @@ impl FromStr for Rail {
     }
 }
 
-/// The rails of a link; none but the first way where it is empty.
+/// Rails of a link; empty for the route of the first stream only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rails([Option<Rail>; MAX_RAILS]);
 
 impl Rails {
-    /// How many there are.
+    /// Number of rails.
     #[must_use]
     pub fn count(&self) -> u32 {
         u32::try_from(self.0.iter().flatten().count()).unwrap_or(u32::MAX)
     }
 
-    /// Ways of the further streams: one rail after another, then the first stream's way (`None`), then again from the
-    /// start.
+    /// Routes of the further streams: one rail after another, then the first stream's route (`None`),
+    /// repeatedly.
     pub(super) fn in_turn(self) -> impl Iterator<Item = Option<Rail>> {
         let rails: Vec<Rail> = self.0.into_iter().flatten().collect();
         let turn: Vec<Option<Rail>> = rails.into_iter().map(Some).chain([None]).collect();

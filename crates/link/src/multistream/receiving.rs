@@ -1,4 +1,4 @@
-//! A link of several streams, the client's side: makes the further ones, and takes what comes of each in turn.
+//! Client side of a link of several streams: opens the further ones, and reads from all in turn.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -27,15 +27,15 @@ type TlsSession = TlsStream<BufReader<TcpStream>>;
 type FramedTls = Framed<TlsSession>;
 type JoiningStream = BoxFuture<'static, Result<(FramedTls, Option<TcpFlow>)>>;
 
-/// Connects to a data server by so many streams, at most [`MAX_STREAMS`], and one for each of `rails` at the least. The link is
-/// there with the first one, which goes to `host`; of the others, which take the rails in turn, those count that join, none
-/// where the server knows only one.
+/// Connects to a data server by `streams` streams, at most [`MAX_STREAMS`], and at least one for each of
+/// `rails`. The link is ready with the first stream, which goes to `host`; the others use the rails in turn.
+/// Streams that fail to join are left out; a server that supports one stream only has no others.
 ///
 /// # Errors
-/// As [`tcp::connect`]; `Invalid` for another number of streams.
+/// Those of [`tcp::connect`]; `Invalid` for another number of streams.
 ///
 /// # Cancel safety
-/// Dropping it closes the socket.
+/// Dropping the future closes the socket.
 pub async fn connect(host: &str, port: u16, trust: &Trust, streams: u32, rails: Rails) -> Result<Link> {
     if !(1..=MAX_STREAMS).contains(&streams) {
         return Err(Error::invalid(format!("expected 1 to {MAX_STREAMS} streams, found {streams}")));
@@ -85,7 +85,7 @@ struct JoinTarget {
     ticket: JoinTicket,
 }
 
-/// By a rail, or by the way that the first stream took.
+/// Opens a further stream by a rail, or by the route of the first stream.
 fn join(target: Arc<JoinTarget>, rail: Option<Rail>) -> JoiningStream {
     let joining = async move {
         let stream = match rail {
@@ -111,10 +111,10 @@ fn join(target: Arc<JoinTarget>, rail: Option<Rail>) -> JoiningStream {
 struct StreamsClient {
     first: FramedTls,
     more: Vec<FramedTls>,
-    /// Not begun yet: the server has said nothing.
+    /// Further streams that wait for the server's first message.
     further: Vec<JoiningStream>,
     joining: FuturesUnordered<JoiningStream>,
-    /// Which stream is heard next; 0 is the first one.
+    /// Index of the stream that is read next; 0 is the first one.
     turn: usize,
     flow: Option<StreamsFlow>,
 }
@@ -142,7 +142,7 @@ impl StreamsClient {
         }
     }
 
-    /// Takes in those that have joined; one that could not is done without.
+    /// Adds the streams that have joined; those that failed are left out.
     fn look_after(&mut self, cx: &mut Context<'_>) {
         while let Poll::Ready(Some(further_stream)) = self.joining.poll_next_unpin(cx) {
             if let Ok((stream, flow)) = further_stream {
@@ -152,7 +152,7 @@ impl StreamsClient {
         }
     }
 
-    /// Takes of a further stream what there is; false when the server has closed it, as it does when the link is over.
+    /// Reads from a further stream; false when the server has closed it, as it does at the end of the link.
     fn poll_further(
         &mut self,
         cx: &mut Context<'_>,

@@ -1,4 +1,4 @@
-//! A link of several streams, the server's side: bulk of large items goes to whichever stream can take it.
+//! Server side of a link of several streams: sends the bulk of large items on any stream that can take it.
 
 use std::collections::VecDeque;
 use std::task::{Context, Poll};
@@ -17,27 +17,26 @@ use crate::carrier::{Received, ended};
 use crate::server::bulk_apart::Items;
 use crate::{Carrier, Link, TcpMonitor};
 
-/// Frames that may wait for the first stream while the others take bulk.
+/// Most frames that wait for the first stream while the others take bulk.
 const MAX_FRAMES_AHEAD: usize = 1_024;
 
-/// Server's side of a link of several streams. Until a stream has joined it is the first stream and
-/// nothing else.
+/// Server side of a link of several streams. Only the first stream exists until others have joined.
 pub(super) struct StreamsServer {
     first: Framed<TlsStream<TcpStream>>,
-    /// Those that cross in order, by the first stream.
+    /// Frames that are sent in order, on the first stream.
     frames: VecDeque<Message>,
     items: Items,
-    /// Bulk that no stream has taken yet.
+    /// Bulk that is not assigned to a stream yet.
     parts: VecDeque<Message>,
     arriving: mpsc::Receiver<FurtherStream>,
     more: Vec<FurtherStream>,
-    /// Which of them is asked first.
+    /// Index of the stream that is asked first.
     turn: usize,
-    /// One of them could take bulk when they were asked last.
+    /// A stream could take bulk at the last check.
     is_one_free: bool,
     is_closing: bool,
     flow: Option<StreamsFlow>,
-    /// Given back after `arriving`, so that nobody opens what is over.
+    /// Dropped after `arriving`, so that no stream joins a link that is over.
     _registration: Registration,
 }
 
@@ -70,7 +69,7 @@ impl StreamsServer {
         }
     }
 
-    /// Takes in those that have joined. One that has ended ends the link.
+    /// Adds the streams that have joined. The end of one ends the link.
     fn look_after(&mut self, cx: &mut Context<'_>) -> Result<()> {
         while let Poll::Ready(Some(stream)) = self.arriving.poll_next_unpin(cx) {
             if let (Some(all), Some(flow)) = (&self.flow, &stream.flow) {
@@ -88,7 +87,7 @@ impl StreamsServer {
         if is_broken { Err(ended().context("a further stream of the link")) } else { Ok(()) }
     }
 
-    /// Which way a message goes.
+    /// Queues a message for the first stream, or as bulk for any stream.
     fn sort(&mut self, message: Message) {
         if self.more.is_empty() {
             return self.frames.push_back(message);
@@ -106,7 +105,7 @@ impl StreamsServer {
         self.frames.push_back(message);
     }
 
-    /// Gives bulk to the further streams that can take it.
+    /// Passes bulk to the further streams that can take it.
     fn hand_out(&mut self, cx: &mut Context<'_>) -> Result<()> {
         self.is_one_free = false;
         for _ in 0..self.more.len() {
@@ -116,7 +115,7 @@ impl StreamsServer {
             while stream.poll_ready(cx).map_err(|_| ended())?.is_ready() {
                 let Some(part) = self.parts.pop_front() else {
                     self.is_one_free = true;
-                    // It is its turn still.
+                    // The stream keeps its turn.
                     self.turn = at;
                     return Ok(());
                 };
@@ -138,7 +137,7 @@ impl Carrier for StreamsServer {
             if self.first.poll_send(cx, &mut self.frames)?.is_pending() {
                 return Poll::Pending;
             }
-            // It has nothing else to do.
+            // The first stream has nothing else to send.
             match self.parts.pop_front() {
                 Some(part) => self.frames.push_back(part),
                 None => return Poll::Ready(Ok(())),

@@ -1,4 +1,4 @@
-//! Desk of a server: brings streams to the links that they belong to.
+//! Registry of a server's links that further streams may join.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,58 +21,60 @@ use crate::clock::now;
 use crate::multistream::topology::Topology;
 use crate::{Link, TcpMonitor, carrier::tcp};
 
-/// How long streams may join a link, once its client was let in.
+/// Time during which streams may join a link, from the admission of its client.
 pub const JOIN_WITHIN: Duration = Duration::from_secs(30);
 
 /// A link that streams may join.
 struct RegisteredLink {
     ticket: JoinTicket,
     until: Instant,
-    /// Streams that may still come.
+    /// Number of streams that may still join.
     left: u32,
     streams: mpsc::Sender<FurtherStream>,
 }
 
 type RegisteredLinks = Arc<Mutex<HashMap<LinkName, RegisteredLink>>>;
 
-/// Links of one server that streams may join: each as long as it lives, so they are as many as its members. Clones are the
-/// same desk.
+/// Links of one server that streams may join: each as long as it lives, so there are at most as many as
+/// connections. Clones share the registry.
 #[derive(Clone, Default)]
 pub struct StreamRegistry {
     entries: RegisteredLinks,
     pinned_senders: PinnedSenders,
 }
 
-/// Kind of a TLS session that has arrived.
+/// TLS session by its negotiated protocol.
 pub enum AcceptedSession {
-    /// A link of its own, whether streams may join it or not.
+    /// New link, whether streams may join it or not.
     Link(Link),
-    /// A stream of another link. To be [run](JoinedStream::run) as long as it lives.
+    /// Further stream of an existing link; it has to be [run](JoinedStream::run) as long as the link lives.
     Stream(Box<JoinedStream>),
-    /// It does not speak the wire.
+    /// Session of another protocol.
     Other(Box<TlsStream<TcpStream>>),
 }
 
 impl StreamRegistry {
-    /// One whose further streams are sent from beside their network card, as far as `topology` knows where that is.
+    /// Creates a registry whose further streams are sent from cores close to their network card, as far as
+    /// `topology` knows them.
     #[must_use]
     pub fn on(topology: Topology) -> Self {
         Self { entries: RegisteredLinks::default(), pinned_senders: PinnedSenders::of(topology) }
     }
 
-    /// Senders that run on a core of their own.
+    /// Senders that are pinned to a core.
     #[cfg(test)]
     pub(super) fn pinned_senders(&self) -> &PinnedSenders {
         &self.pinned_senders
     }
 
-    /// Takes a session whose protocol was agreed on; of a stream that joins, waits for its ticket.
+    /// Accepts a session whose protocol was negotiated; reads the ticket of a stream that joins.
     ///
     /// # Errors
-    /// `Denied` for a ticket of no link here, or where no more streams may join; `Unreachable` when the session broke.
+    /// `Denied` for an unknown ticket, or where no more streams may join; `Unreachable` when the session
+    /// broke.
     ///
     /// # Cancel safety
-    /// Dropping it closes the socket.
+    /// Dropping the future closes the socket.
     pub async fn accept(
         &self,
         mut session: TlsStream<TcpStream>,
@@ -101,7 +103,7 @@ impl StreamRegistry {
         }
     }
 
-    /// The tickets of all links that streams may join.
+    /// Tickets of all links that streams may join.
     #[cfg(test)]
     pub(super) fn tickets(&self) -> Vec<Vec<u8>> {
         lock(&self.entries).values().map(|entry| entry.ticket.bytes().to_vec()).collect()
@@ -120,7 +122,7 @@ impl StreamRegistry {
         StreamsServer::link(session, monitor, peer, arriving, registration).opening(move || opening.open())
     }
 
-    /// The link of a ticket, of which one stream less may join then.
+    /// Returns the link of a ticket, and counts the stream.
     fn claim(&self, shown: &JoinTicket) -> Result<mpsc::Sender<FurtherStream>> {
         let mut entries = lock(&self.entries);
         let entry = entries.get_mut(&shown.name()).filter(|entry| entry.ticket.is(shown));
@@ -141,7 +143,7 @@ fn lock(entries: &RegisteredLinks) -> MutexGuard<'_, HashMap<LinkName, Registere
     entries.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Lets streams join a link.
+/// Opens a link for further streams.
 struct LinkOpening {
     entries: RegisteredLinks,
     ticket: JoinTicket,
@@ -149,11 +151,11 @@ struct LinkOpening {
 }
 
 impl LinkOpening {
-    /// The client was let in.
+    /// Registers the link, whose client was admitted.
     fn open(self) {
         let Self { entries, ticket, streams } = self;
         let mut entries = lock(&entries);
-        // Over already: its place was given back.
+        // The link is over, and its registration was removed.
         if !streams.is_closed() {
             let entry = RegisteredLink { until: now() + JOIN_WITHIN, left: MAX_STREAMS - 1, streams, ticket };
             entries.insert(entry.ticket.name(), entry);
@@ -161,7 +163,7 @@ impl LinkOpening {
     }
 }
 
-/// A link's place at the desk, until dropped.
+/// Registration of a link, removed when dropped.
 pub(super) struct Registration {
     entries: RegisteredLinks,
     name: LinkName,

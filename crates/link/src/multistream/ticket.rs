@@ -1,5 +1,6 @@
-//! Ticket that a stream shows to join a link: keying material exported from the TLS of the link's first stream (RFC 8446,
-//! section 7.5). Both ends derive it by themselves, nobody else can, and it reveals nothing of other keys.
+//! Ticket that a stream presents to join a link: keying material exported from the TLS session of the link's
+//! first stream (RFC 8446, section 7.5). Both ends derive it independently, nobody else can, and it reveals
+//! nothing of other keys.
 
 use std::fmt;
 
@@ -9,10 +10,10 @@ use wire::{Error, Result};
 
 const LABEL: &[u8] = b"EXPORTER-corridor-join";
 const NAME_BYTES: usize = 16;
-/// All of it.
+/// Size of a ticket, bytes.
 pub(super) const TICKET_BYTES: usize = NAME_BYTES + 32;
 
-/// By what a link is found; not secret by itself.
+/// Part of the ticket by which a link is found; not secret by itself.
 pub(super) type LinkName = [u8; NAME_BYTES];
 
 /// Ticket of a link. Never printed.
@@ -46,7 +47,7 @@ impl JoinTicket {
         name
     }
 
-    /// Takes as long whatever differs.
+    /// Compares in constant time.
     pub(super) fn is(&self, other: &Self) -> bool {
         verify_slices_are_equal(&self.0, &other.0).is_ok()
     }

@@ -1,26 +1,26 @@
-//! Which bulk a server sends apart from the frames: that of items that are large enough and say little else.
+//! Selection of the bulk that a server sends outside the frames: that of large items with small bodies.
 
 use std::collections::HashMap;
 
 use wire::limits::MAX_PART_BODY_BYTES;
 use wire::{BulkPart, Chunk, ItemHead, OpId};
 
-/// Bulk of an item that travels apart, at least: smaller ones are as well off with other frames.
+/// Smallest bulk of an item that travels outside the frames, bytes: smaller ones gain nothing.
 pub(crate) const MIN_APART_BYTES: u64 = 16 << 10;
 
-/// Items whose chunks are still coming, and how much of their bulk is: the newest of each operation.
+/// Newest item of each operation whose chunks are still coming, and the bulk that is left of it.
 #[derive(Debug, Default)]
 pub(crate) struct Items(HashMap<OpId, (ItemHead, u64)>);
 
 impl Items {
-    /// An item begins.
+    /// Registers an item.
     pub(crate) fn begin(&mut self, head: &ItemHead) {
         if head.bulk_bytes >= MIN_APART_BYTES && head.body.len() <= MAX_PART_BODY_BYTES {
             self.0.insert(head.op, (head.clone(), head.bulk_bytes));
         }
     }
 
-    /// A chunk with what its item's head says; none where it is to cross as it is.
+    /// Returns a chunk together with its item's head; `None` when the chunk is to be sent in a frame.
     pub(crate) fn part(&mut self, chunk: Chunk) -> Option<BulkPart> {
         let Chunk { op, item, offset, bytes } = chunk;
         let (head, left) = self.0.get_mut(&op).filter(|(head, _)| head.item == item)?;
@@ -32,7 +32,7 @@ impl Items {
         Some(BulkPart { head, offset, bytes })
     }
 
-    /// Nothing more comes of an operation.
+    /// Forgets an operation that has ended.
     pub(crate) fn forget(&mut self, op: OpId) {
         self.0.remove(&op);
     }

@@ -1,4 +1,4 @@
-//! The answering side for applications: operations as they come, each with its own handle.
+//! Server side for applications: operations as they arrive, each with its own handle.
 
 pub(crate) mod bulk_apart;
 pub(crate) mod operation_queue;
@@ -23,18 +23,18 @@ use crate::drive::{Driver, ProtocolSide, SharedSide, drive, watch};
 use crate::server::operation_queue::{OperationQueue, WaitingOperation};
 use crate::server::waiting_limit::{Load, WaitingLimit, WaitingPermit};
 
-/// Notes that wait to be taken in one connection; then nothing more is received.
+/// Most notes that wait to be taken in one connection; the connection then stops receiving.
 pub const MAX_WAITING_NOTES: usize = 1_024;
-/// Bytes of their bodies likewise.
+/// Most bytes of notes that wait to be taken in one connection; the connection then stops receiving.
 pub const MAX_WAITING_NOTE_BYTES: usize = 8 << 20;
-/// Parameters of operations that wait to be taken in one connection, bytes; beyond, operations fail with *busy*. What
-/// is received must go on being heard, because it may be the credit that others wait for.
+/// Most parameters of operations that wait to be taken in one connection, bytes; further operations fail with
+/// *busy*. The connection goes on receiving, because others may wait for credit.
 pub const MAX_WAITING_PARAMETER_BYTES: usize = 32 << 20;
 
 /// Puts a server on a link.
 ///
 /// # Errors
-/// When something in `config` exceeds its limit.
+/// Returned when a value in `config` exceeds its limit.
 pub fn serve(link: Link, config: ServerConfig) -> Result<(ServerConnection, Driver)> {
     let places = u64::from(config.most_operations);
     serve_among(link, config, WaitingLimit::new(places))
@@ -44,7 +44,7 @@ pub fn serve(link: Link, config: ServerConfig) -> Result<(ServerConnection, Driv
 /// beyond those that each connection has of its own, they fail with *busy*.
 ///
 /// # Errors
-/// As [`serve`].
+/// Those of [`serve`].
 pub fn serve_among(
     mut link: Link,
     config: ServerConfig,
@@ -69,7 +69,7 @@ pub fn serve_among(
     Ok((ServerConnection { shared, peer, opening }, driver))
 }
 
-/// News of an operation that the application has not heard yet. Most operations are taken, answered and forgotten
+/// Changes of an operation that the application has not taken yet. Most operations are answered and forgotten
 /// without any.
 #[derive(Default)]
 struct OpState {
@@ -77,7 +77,7 @@ struct OpState {
     cancelled: bool,
     notes: VecDeque<Bytes>,
     waiting: Vec<Waker>,
-    /// The tier in which it waits for room.
+    /// Tier in which the operation waits for room.
     waits_in_tier: Option<u8>,
 }
 
@@ -96,9 +96,9 @@ struct ServerSide {
     waiting_notes: usize,
     waiting_note_bytes: usize,
     ended: Option<Error>,
-    /// Those who wait for the hello or the next operation.
+    /// Tasks that wait for the hello or the next operation.
     acceptor: Vec<Waker>,
-    /// Operations that wait until an item is taken, by tier: all of one tier find room at once.
+    /// Operations that wait until an item is accepted, by tier: all of one tier find room at once.
     waiting_for_room: BTreeMap<(u8, OpId), Vec<Waker>>,
 }
 
@@ -145,13 +145,13 @@ impl ServerSide {
             let what = "expected fewer operations of all clients that wait for this server, found too many";
             return self.machine.fail(op, Error::new(ErrorKind::Busy, what));
         }
-        // Copied, because an operation may live long, and a slice would keep all that was received with it.
+        // Copied, because an operation may live long, and a slice would keep the whole received buffer alive.
         let parameters = Bytes::copy_from_slice(parameters);
         self.incoming.push(urgency.priority, WaitingOperation { op, name, parameters });
     }
 
     fn handle_note(&mut self, op: OpId, body: &Bytes) {
-        // Copied as parameters are: a frame may be much longer than the note in it.
+        // Copied like parameters: a frame may be much larger than the note in it.
         let body = Bytes::copy_from_slice(body);
         self.waiting_notes += 1;
         self.waiting_note_bytes += body.len();
@@ -180,7 +180,7 @@ impl ServerSide {
         }
     }
 
-    /// Something is to be heard of an operation that is open, or that has been heard of.
+    /// Records a change of an operation that is open or has recorded changes.
     fn update(&mut self, op: OpId, f: impl FnOnce(&mut OpState)) {
         self.look_for_room(op);
         let state = self.ops.entry(op).or_default();
@@ -219,12 +219,12 @@ impl ServerSide {
         Poll::Pending
     }
 
-    /// How much an operation matters now; little once its last frame was sent.
+    /// Current urgency of an operation; the lowest once its last frame was sent.
     fn urgency(&self, op: OpId) -> Urgency {
         self.machine.urgency(op).unwrap_or(Urgency::of(Priority::BACKGROUND))
     }
 
-    /// Wakes those who wait for room for one operation: it has ended, or its tier may have changed.
+    /// Wakes the tasks that wait for room for one operation: it has ended, or its tier may have changed.
     fn look_for_room(&mut self, op: OpId) {
         if let Some(tier) = self.ops.get_mut(&op).and_then(|state| state.waits_in_tier.take()) {
             let wakers = self.waiting_for_room.remove(&(tier, op));
@@ -232,7 +232,7 @@ impl ServerSide {
         }
     }
 
-    /// Wakes those for whom there is room now, in a few steps however many wait.
+    /// Wakes the tasks for which there is room now, in a few steps however many wait.
     fn give_room(&mut self) {
         for tier in 0..=HIGHEST_TIER {
             let tier = (tier, OpId(0))..=(tier, OpId(u32::MAX));
@@ -288,7 +288,7 @@ impl ProtocolSide for ServerSide {
     }
 }
 
-/// One client's connection. Dropping it ends the connection and with it all its operations.
+/// Connection of one client. Dropping it ends the connection and all its operations.
 pub struct ServerConnection {
     shared: Arc<SharedSide<ServerSide>>,
     peer: String,
@@ -303,7 +303,7 @@ impl fmt::Debug for ServerConnection {
 }
 
 impl ServerConnection {
-    /// The client's address, for people.
+    /// Displayed address of the client.
     #[must_use]
     pub fn peer(&self) -> &str {
         &self.peer
@@ -312,7 +312,7 @@ impl ServerConnection {
     /// Waits for the client to say hello; then [`accept`](Self::accept) or [`refuse`](Self::refuse) it.
     ///
     /// # Errors
-    /// Why the connection ended instead: no hello in time, no common version, something else than a hello.
+    /// The reason why the connection ended: no hello in time, no common version, another frame than a hello.
     ///
     /// # Cancel safety
     /// Safe: nothing is consumed.
@@ -330,9 +330,9 @@ impl ServerConnection {
         .await
     }
 
-    /// Lets the client in.
+    /// Admits the client.
     pub fn accept(&self) {
-        // Before the client hears of it.
+        // Streams may join before the client is notified.
         let opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(open) = opening {
             open();
@@ -340,7 +340,7 @@ impl ServerConnection {
         self.shared.change(|side| side.machine.accept());
     }
 
-    /// Turns the client away, saying why.
+    /// Refuses the client and sends the reason.
     pub fn refuse(&self, error: Error) {
         self.shared.change(|side| {
             side.machine.refuse(error);
@@ -348,7 +348,7 @@ impl ServerConnection {
         });
     }
 
-    /// The next operation, the most urgent first; `None` once the connection is over.
+    /// Returns the next operation, the most urgent first; `None` once the connection is over.
     ///
     /// # Cancel safety
     /// Safe: nothing is lost.
@@ -356,8 +356,8 @@ impl ServerConnection {
         self.next_of(0).await
     }
 
-    /// The next operation of this tier or above; see [`next`](Self::next). What is not taken waits here in order of
-    /// urgency, follows adjustments, and costs no task.
+    /// Returns the next operation of this tier or above; see [`next`](Self::next). Other operations wait here
+    /// in order of urgency, follow adjustments, and need no task.
     ///
     /// # Cancel safety
     /// Safe: nothing is lost.
@@ -365,8 +365,8 @@ impl ServerConnection {
         self.next_together(least_tier, |_| 1).await?.pop()
     }
 
-    /// As [`next_of`](Self::next_of), with those behind it that are ready too, of the same name and priority: up to as
-    /// many as `most` says of that name. In order; never none.
+    /// Returns the next operation of this tier or above, with the following ones of the same name and
+    /// priority that are ready: at most as many as `most` returns for that name. In order, at least one.
     ///
     /// # Cancel safety
     /// Safe: nothing is lost.
@@ -396,13 +396,13 @@ impl ServerConnection {
         .await
     }
 
-    /// Why the connection is over, if it is.
+    /// Returns the reason why the connection ended, if it has.
     #[must_use]
     pub fn ended(&self) -> Option<Error> {
         self.shared.with(|side| side.ended.clone())
     }
 
-    /// Ends the connection, telling the client why.
+    /// Ends the connection and sends the reason to the client.
     pub fn close(&self, error: Error) {
         self.shared.change(|side| {
             side.machine.close(error);
@@ -420,22 +420,22 @@ impl Drop for ServerConnection {
 /// Change to an operation under way.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OperationChange {
-    /// It matters more or less now; the newest value only.
+    /// New urgency; only the newest value is reported.
     Adjusted(Urgency),
-    /// A message from the client.
+    /// Message from the client.
     Note(Bytes),
-    /// Nobody wants it any more, or the connection is over: stop.
+    /// The client withdrew the operation, or the connection is over: stop.
     Cancelled,
 }
 
-/// One operation to be answered: items, then `done` or `fail`. All methods take `&self`, so that one part of a task
-/// can wait for [`changed`](Self::changed) while another answers. Dropping it without an end fails it.
+/// Operation to be answered with items, then `done` or `fail`. All methods take `&self`, so that one part of
+/// a task can wait for [`changed`](Self::changed) while another answers. Dropping it before its end fails it.
 pub struct Operation {
     op: OpId,
     name: Arc<str>,
     parameters: Bytes,
     shared: Arc<SharedSide<ServerSide>>,
-    /// Nothing is left to be said or forgotten.
+    /// The operation has ended and needs no cleanup.
     is_over: bool,
 }
 
@@ -446,43 +446,43 @@ impl fmt::Debug for Operation {
 }
 
 impl Operation {
-    /// Its number.
+    /// Number of the operation.
     #[must_use]
     pub fn op(&self) -> OpId {
         self.op
     }
 
-    /// Its registered name.
+    /// Registered name of the operation.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its parameters, encoded as the operation says.
+    /// Parameters, encoded as the operation defines.
     #[must_use]
     pub fn parameters(&self) -> Bytes {
         self.parameters.clone()
     }
 
-    /// How long they are, bytes.
+    /// Size of the parameters, bytes.
     #[must_use]
     pub fn parameter_bytes(&self) -> usize {
         self.parameters.len()
     }
 
-    /// How much it matters now.
+    /// Current urgency.
     #[must_use]
     pub fn urgency(&self) -> Urgency {
         self.shared.with(|side| side.urgency(self.op))
     }
 
-    /// True once nobody wants it any more.
+    /// True once the operation was withdrawn.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.shared.with(|side| side.is_cancelled(self.op))
     }
 
-    /// Leaves out those that nobody wants any more, of many of one connection, for the price of one look.
+    /// Removes the withdrawn operations from a list of operations of one connection, under one lock.
     pub fn retain_wanted<T>(operations: &mut Vec<T>, operation: impl Fn(&T) -> &Self) {
         let Some(shared) = operations.first().map(|first| Arc::clone(&operation(first).shared)) else {
             return;
@@ -501,7 +501,7 @@ impl Operation {
         poll_fn(|cx| self.shared.take(|side| side.poll_change(self.op, cx))).await
     }
 
-    /// Waits until nobody wants it any more; notes and adjustments on the way are dropped.
+    /// Waits until the operation is withdrawn; discards notes and adjustments.
     ///
     /// # Cancel safety
     /// Safe.
@@ -509,8 +509,8 @@ impl Operation {
         while self.changed().await != OperationChange::Cancelled {}
     }
 
-    /// Waits until an item would be taken at once, or the operation is over. Prepare bulk after it, not before: that
-    /// keeps what is prepared within bounds.
+    /// Waits until an item would be accepted at once, or the operation is over. Callers prepare bulk after
+    /// it, not before, which bounds the prepared bulk.
     ///
     /// # Cancel safety
     /// Safe: nothing is reserved.
@@ -521,17 +521,17 @@ impl Operation {
     /// Sends an item as soon as there is room for it. The bulk is shared, not copied.
     ///
     /// # Errors
-    /// `Cancelled` when nobody wants it any more, `TooLarge` when body or bulk exceed their limit.
+    /// `Cancelled` when the operation was withdrawn, `TooLarge` when body or bulk exceed their limit.
     ///
     /// # Cancel safety
     /// Safe: until it returns, nothing was queued.
     pub async fn item(&self, body: Bytes, bulk: Bytes) -> Result<()> {
-        // The checksum is made here, outside the lock and once.
+        // The checksum is computed here, outside the lock and once.
         let bulk = CheckedBulk::from(bulk);
         loop {
             self.room().await;
             match self.put(body.clone(), bulk.clone()) {
-                // Somebody else was faster.
+                // Another operation was faster.
                 Err(error) if error.kind() == ErrorKind::Busy => {}
                 done => return done,
             }
@@ -541,7 +541,7 @@ impl Operation {
     /// Sends the only item and the end together, as soon as there is room.
     ///
     /// # Errors
-    /// As [`item`](Self::item).
+    /// Those of [`item`](Self::item).
     ///
     /// # Cancel safety
     /// Safe: until it returns, nothing was queued.
@@ -558,7 +558,7 @@ impl Operation {
     /// Sends the only item and the end together if there is room now.
     ///
     /// # Errors
-    /// `Busy` when there is none; otherwise as [`item`](Self::item).
+    /// `Busy` when there is none; otherwise those of [`item`](Self::item).
     pub fn try_answer(&self, body: Bytes, bulk: Bytes) -> Result<()> {
         self.put_answer(body, bulk.into())
     }
@@ -571,11 +571,11 @@ impl Operation {
         })
     }
 
-    /// Sends the only item and the end of each of many operations, as soon as there is room: the same as
-    /// [`answer`](Self::answer) for each, in order, for less. What nobody wants any more is skipped.
+    /// Sends the only item and the end of each of many operations, in order, as soon as there is room;
+    /// cheaper than [`answer`](Self::answer) for each. Withdrawn operations are skipped.
     ///
     /// # Cancel safety
-    /// Those that are not queued yet fail.
+    /// Operations that are not queued yet fail.
     pub async fn answer_all(answers: impl IntoIterator<Item = (Self, Bytes, Bytes)>) {
         let checked =
             answers.into_iter().map(|(operation, body, bulk)| (operation, body, CheckedBulk::from(bulk)));
@@ -583,7 +583,7 @@ impl Operation {
         while let Some((first, ..)) = left.front() {
             first.room().await;
             let shared = Arc::clone(&first.shared);
-            // Dropped after the lock was left.
+            // Dropped after the lock is released.
             let mut ended = Vec::with_capacity(left.len());
             shared.change(|side| {
                 while let Some((mut operation, body, bulk)) = left.pop_front() {
@@ -600,7 +600,7 @@ impl Operation {
     /// Sends an item if there is room for it now.
     ///
     /// # Errors
-    /// `Busy` when there is none; otherwise as [`item`](Self::item).
+    /// `Busy` when there is none; otherwise those of [`item`](Self::item).
     pub fn try_item(&self, body: Bytes, bulk: Bytes) -> Result<()> {
         self.put(body, bulk.into())
     }
@@ -609,12 +609,12 @@ impl Operation {
         self.shared.change(|side| side.machine.item(self.op, body, bulk))
     }
 
-    /// The answer is complete. Later calls, and calls after `fail`, do nothing.
+    /// Completes the answer. Later calls, and calls after `fail`, do nothing.
     pub fn done(&self) {
         self.shared.change(|side| side.end(self.op, |machine| machine.done(self.op)));
     }
 
-    /// It failed. Later calls, and calls after `done`, do nothing.
+    /// Fails the operation. Later calls, and calls after `done`, do nothing.
     pub fn fail(&self, error: Error) {
         self.shared.change(|side| side.end(self.op, |machine| machine.fail(self.op, error)));
     }

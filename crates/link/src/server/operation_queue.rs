@@ -1,5 +1,5 @@
-//! Operations that the application has not taken yet: the most urgent first, then in the order they were asked. Those that
-//! came together stay together, so that thousands cost little more than one.
+//! Operations that the application has not taken yet: the most urgent first, then in order of arrival.
+//! Operations that arrived together stay together, so that thousands cost little more than one.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -10,13 +10,14 @@ use wire::{OpId, Priority};
 
 use crate::server::waiting_limit::Load;
 
-/// Operations of one group: one of them is found and taken out in few steps.
+/// Most operations of one group: a single one is found and removed in few steps.
 const MAX_GROUP: usize = 256;
 
-/// Smaller is sooner; the second part is the group's first operation when it began, the last one whether that had been moved.
+/// Sort key, smaller is sooner: priority, the group's first operation when the group began, and whether that
+/// operation was moved.
 type UrgencyRank = (Reverse<Priority>, OpId, bool);
 
-/// One that waits.
+/// Operation that waits.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct WaitingOperation {
     pub(crate) op: OpId,
@@ -24,7 +25,7 @@ pub(crate) struct WaitingOperation {
     pub(crate) parameters: Bytes,
 }
 
-/// Operations of one name and one priority, whose numbers grow.
+/// Operations of one name and one priority, with ascending numbers.
 struct OperationGroup {
     name: Arc<str>,
     members: VecDeque<(OpId, Bytes)>,
@@ -33,16 +34,16 @@ struct OperationGroup {
 #[derive(Default)]
 pub(crate) struct OperationQueue {
     groups: BTreeMap<UrgencyRank, OperationGroup>,
-    /// The group that began with an operation; it holds those up to where the next one began.
+    /// Group that began with an operation; it holds the operations up to the beginning of the next group.
     beginnings: BTreeMap<OpId, UrgencyRank>,
-    /// Those whose priority has changed; each is a group of its own.
+    /// Operations whose priority has changed; each is a group of its own.
     moved: HashMap<OpId, UrgencyRank>,
     count: usize,
     parameter_bytes: usize,
 }
 
 impl OperationQueue {
-    /// How many wait.
+    /// Number of waiting operations.
     pub(crate) fn len(&self) -> usize {
         self.count
     }
@@ -52,12 +53,12 @@ impl OperationQueue {
         Load { operations: self.len(), parameter_bytes: self.parameter_bytes }
     }
 
-    /// Parameters of all that wait, bytes.
+    /// Parameters of all waiting operations, bytes.
     pub(crate) fn parameter_bytes(&self) -> usize {
         self.parameter_bytes
     }
 
-    /// Adds one whose number is larger than all before.
+    /// Adds an operation with a larger number than all before.
     pub(crate) fn push(&mut self, priority: Priority, waiting: WaitingOperation) {
         let WaitingOperation { op, name, parameters } = waiting;
         self.count += 1;
@@ -75,8 +76,8 @@ impl OperationQueue {
         self.groups.insert(rank, OperationGroup { name, members: VecDeque::from([(op, parameters)]) });
     }
 
-    /// The most urgent, if it is of this tier or above, and those right behind it of the same priority and name, up to as
-    /// many as `most` says of that name.
+    /// Takes the most urgent operation, if it is of this tier or above, and the following ones of the same
+    /// priority and name, at most as many as `most` returns for that name.
     pub(crate) fn take(&mut self, least_tier: u8, most: impl Fn(&str) -> usize) -> Vec<WaitingOperation> {
         let mut taken: Vec<WaitingOperation> = Vec::new();
         let mut left = 1;
@@ -114,7 +115,7 @@ impl OperationQueue {
         taken
     }
 
-    /// Takes one out; `None` when it does not wait here.
+    /// Removes an operation; `None` when it does not wait here.
     pub(crate) fn remove(&mut self, op: OpId) -> Option<WaitingOperation> {
         let began = || self.beginnings.range(..=op).next_back().map(|(_, rank)| *rank);
         let rank = self.moved.get(&op).copied().or_else(began)?;
@@ -131,7 +132,7 @@ impl OperationQueue {
         Some(WaitingOperation { op, name, parameters })
     }
 
-    /// Moves one to another priority; false when it does not wait here.
+    /// Moves an operation to another priority; false when it does not wait here.
     pub(crate) fn adjust(&mut self, op: OpId, priority: Priority) -> bool {
         let Some(WaitingOperation { name, parameters, .. }) = self.remove(op) else { return false };
         let rank = (Reverse(priority), op, true);
@@ -146,7 +147,7 @@ impl OperationQueue {
         *self = Self::default();
     }
 
-    /// The group is empty.
+    /// Removes the index entry of an empty group.
     fn forget(&mut self, (_, op, is_moved): UrgencyRank) {
         let list = if is_moved { self.moved.remove(&op) } else { self.beginnings.remove(&op) };
         debug_assert!(list.is_some(), "each group is listed once");

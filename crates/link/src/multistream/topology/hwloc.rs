@@ -1,4 +1,4 @@
-//! The host's cores and cards as hwloc sees them. The system says which address belongs to which card.
+//! Cores and network cards of the host, read through hwloc; the system provides the addresses of the cards.
 
 use hwlocality::Topology as Seen;
 use hwlocality::object::TopologyObject;
@@ -7,10 +7,10 @@ use hwlocality::topology::builder::TypeFilter;
 
 use super::{Card, Topology, Units};
 
-/// See [`Topology::of_host`].
+/// Reads the topology; see [`Topology::of_host`].
 pub(super) fn of_host() -> Option<Topology> {
     let seen = Seen::builder().with_io_type_filter(TypeFilter::KeepImportant).ok()?.build().ok()?;
-    // Somebody may have told hwloc of another machine.
+    // hwloc can be configured to describe another machine.
     if !seen.is_this_system() {
         return None;
     }
@@ -39,7 +39,7 @@ mod tests {
 
     use super::*;
 
-    /// A machine that hwloc makes up, with a card beside its first object of a type.
+    /// Synthetic topology of hwloc, with a card at its first object of a type.
     fn made_up(description: &str, beside: ObjectType) -> (Topology, IpAddr) {
         let seen =
             Seen::builder().from_synthetic(description).expect("a description").build().expect("a machine");

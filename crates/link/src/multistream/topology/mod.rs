@@ -1,5 +1,5 @@
-//! Topology of this host: which cores lie near which network card, as far as senders need it to choose their cores. Read
-//! through hwloc (feature `hwloc`); without that feature nothing is known, and nothing is placed.
+//! Topology of this host: the cores that are close to each network card, for the placement of senders. Read
+//! through hwloc (feature `hwloc`); without that feature nothing is placed.
 
 #[cfg(feature = "hwloc")]
 mod hwloc;
@@ -7,29 +7,30 @@ mod hwloc;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-/// Processing units by the numbers that the system gives them.
+/// Processing units by their system numbers.
 pub type Units = BTreeSet<usize>;
 
 /// A network card.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Card {
-    /// This host's addresses there.
+    /// Addresses of this host on the card.
     pub addresses: Vec<IpAddr>,
     /// Processing units in the same part of the machine.
     pub near: Units,
 }
 
-/// Cores and cards.
+/// Cores and network cards of a host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Topology {
-    /// The units of each core.
+    /// Processing units of each core.
     pub cores: Vec<Units>,
-    /// Cards whose place is known.
+    /// Cards whose location is known.
     pub cards: Vec<Card>,
 }
 
 impl Topology {
-    /// This host's; none where it is not known, or this program was built without hwloc.
+    /// Reads the topology of this host; `None` where it is not known, or where this program was built without
+    /// hwloc.
     #[must_use]
     pub fn of_host() -> Option<Self> {
         #[cfg(feature = "hwloc")]
@@ -38,8 +39,8 @@ impl Topology {
         None
     }
 
-    /// The cores beside the card of this address, by their number, where there are others farther away: where the machine is of
-    /// one piece, or nothing is known of the card, the system does better by itself.
+    /// Indices of the cores close to the card with this address. Empty where all cores are equally close or
+    /// the card is unknown: the system's own placement is then better.
     #[must_use]
     pub fn beside(&self, address: IpAddr) -> Vec<usize> {
         let has =
