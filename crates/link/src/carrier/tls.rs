@@ -1,4 +1,4 @@
-//! Identity of the other end: certificates, their fingerprints, and what a client trusts.
+//! TLS: certificates, their fingerprints, and the servers that a client trusts.
 
 use std::fmt;
 use std::str::FromStr;
@@ -23,10 +23,11 @@ use wire::{Error, ErrorKind, Result, Retry};
 use crate::carrier::broken;
 use crate::carrier::tcp::{CONNECT_TIMEOUT, READ_BYTES, too_slow};
 
-/// Measures for about this long how much one core of this host encrypts with AES-256-GCM, bytes per second.
+/// Measures how much one core of this host encrypts with AES-256-GCM, bytes per second; takes about as long
+/// as requested.
 #[must_use]
 pub fn cipher_bytes_per_sec(within: std::time::Duration) -> f64 {
-    /// A TLS record.
+    /// Size of a TLS record, bytes.
     const RECORD_BYTES: usize = 16 << 10;
     let Ok(key) = aead::UnboundKey::new(&aead::AES_256_GCM, &[7; 32]).map(aead::LessSafeKey::new) else {
         return f64::NAN;
@@ -35,7 +36,7 @@ pub fn cipher_bytes_per_sec(within: std::time::Duration) -> f64 {
     let begun = tokio::time::Instant::now();
     let mut records = 0_u32;
     while begun.elapsed() < within || records == 0 {
-        // What is sealed here goes nowhere, so its nonce may be the same each time.
+        // The encrypted data is discarded, so the nonce may repeat.
         let nonce = aead::Nonce::assume_unique_for_key([0; aead::NONCE_LEN]);
         if key.seal_in_place_separate_tag(nonce, aead::Aad::empty(), &mut record).is_err() {
             return f64::NAN;
@@ -45,29 +46,29 @@ pub fn cipher_bytes_per_sec(within: std::time::Duration) -> f64 {
     f64::from(records) * RECORD_BYTES as f64 / begun.elapsed().as_secs_f64()
 }
 
-/// The protocol name of the wire itself.
+/// ALPN protocol name of the protocol.
 pub const ALPN_WIRE: &[u8] = b"corridor/1";
-/// The protocol name of the wire whose large items cross by datagrams; QUIC only.
+/// ALPN protocol name of the protocol with the bulk of large items in datagrams; QUIC only.
 pub const ALPN_LOSSY: &[u8] = b"corridor-lossy/1";
-/// The protocol name of the wire by several streams, of the first of them; TCP only.
+/// ALPN protocol name of the first stream of a link of several streams; TCP only.
 pub const ALPN_STREAMS: &[u8] = b"corridor-streams/1";
-/// The protocol name of the further ones.
+/// ALPN protocol name of the further streams.
 pub const ALPN_JOIN: &[u8] = b"corridor-join/1";
-/// The protocol name of HTTP, which carries WebSockets.
+/// ALPN protocol name of HTTP, which carries WebSockets.
 pub const ALPN_HTTP: &[u8] = b"http/1.1";
 
-/// Encrypted bytes that a session keeps for the socket: one system call's worth.
+/// Size of a session's buffer of encrypted data, bytes: one system call's worth.
 const WRITE_BYTES: usize = 256 << 10;
 
 /// Servers that a client trusts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// Exactly the certificate with this fingerprint, whatever its name: for servers that made their own.
+    /// Certificate with this fingerprint only, whatever its name: for servers with a self-signed certificate.
     Fingerprint(Fingerprint),
-    /// Certificates that this machine trusts. The machine's own list and not a built-in one: computing centres
-    /// add their authorities there.
+    /// Certificates that this machine trusts. The machine's own list and not a built-in one, because
+    /// computing centres add their authorities there.
     System,
-    /// Anybody, without encryption, on loopback only.
+    /// Any server, without encryption, on loopback only.
     Plain,
 }
 
@@ -117,7 +118,7 @@ impl FromStr for Fingerprint {
     }
 }
 
-/// A server's certificate and its private key.
+/// Certificate of a server with its private key.
 pub struct Identity {
     certificate_pem: String,
     key_pem: String,
@@ -133,7 +134,7 @@ impl fmt::Debug for Identity {
 }
 
 impl Identity {
-    /// Host names of the certificate; `*.example.org` stands for those of a domain.
+    /// Host names of the certificate; `*.example.org` matches those of a domain.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
         let Some(certificate) = self.chain.first() else { return Vec::new() };
@@ -141,11 +142,11 @@ impl Identity {
         parsed.map(|own| own.valid_dns_names().map(str::to_owned).collect()).unwrap_or_default()
     }
 
-    /// A new certificate for these host names and addresses, signed by itself. Clients trust it by its fingerprint,
-    /// so keep both texts and use them again.
+    /// Creates a self-signed certificate for these host names and addresses. Clients trust it by its
+    /// fingerprint, so both texts should be stored and reused.
     ///
     /// # Errors
-    /// `Invalid` when a name cannot stand in a certificate.
+    /// `Invalid` for a name that cannot be part of a certificate.
     pub fn self_signed(hosts: &[String]) -> Result<Self> {
         let made = rcgen::generate_simple_self_signed(hosts).map_err(|e| {
             Error::invalid(format!("expected host names for a certificate, found {hosts:?}: {e}"))
@@ -153,10 +154,10 @@ impl Identity {
         Self::from_pem(&made.cert.pem(), &made.signing_key.serialize_pem())
     }
 
-    /// From the texts of a certificate (with those that vouch for it after it) and its private key.
+    /// Reads the PEM texts of a certificate (followed by its chain) and of its private key.
     ///
     /// # Errors
-    /// `Corrupt` when either text holds none, or they do not belong together.
+    /// `Corrupt` when a text contains none, or when they do not belong together.
     pub fn from_pem(certificate_pem: &str, key_pem: &str) -> Result<Self> {
         let bad =
             |what: &str, e: &dyn fmt::Display| Error::corrupt(format!("expected {what} in PEM, found: {e}"));
@@ -172,13 +173,13 @@ impl Identity {
         Ok(identity)
     }
 
-    /// The certificate, to be kept.
+    /// PEM text of the certificate, to be stored.
     #[must_use]
     pub fn certificate_pem(&self) -> &str {
         &self.certificate_pem
     }
 
-    /// The private key, to be kept where nobody else reads it.
+    /// PEM text of the private key, to be stored where only its owner can read it.
     #[must_use]
     pub fn key_pem(&self) -> &str {
         &self.key_pem
@@ -190,7 +191,8 @@ impl Identity {
         self.fingerprint
     }
 
-    /// How a server answers TLS with this identity, offering these protocols, the favourite first.
+    /// Creates the TLS configuration of a server with this identity, offering these protocols in order of
+    /// preference.
     ///
     /// # Errors
     /// `Corrupt` when certificate and key do not belong together.
@@ -204,13 +206,13 @@ impl Identity {
     }
 }
 
-/// Answers a client's TLS on an accepted socket; the protocol agreed on is in the session.
+/// Performs the TLS handshake on an accepted socket; the session contains the negotiated protocol.
 ///
 /// # Errors
 /// `TimedOut` or `Unreachable` when the client does not finish.
 ///
 /// # Cancel safety
-/// Dropping it closes the socket.
+/// Dropping the future closes the socket.
 pub async fn accept<S>(stream: S, config: Arc<ServerConfig>) -> Result<server::TlsStream<S>>
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -222,7 +224,7 @@ where
     Ok(session)
 }
 
-/// All that a server of ours speaks over TCP, the favourite first.
+/// ALPN protocol names of a server over TCP, in order of preference.
 pub const SERVED: [&[u8]; 4] = [ALPN_STREAMS, ALPN_WIRE, ALPN_JOIN, ALPN_HTTP];
 
 pub(crate) async fn connect(
@@ -239,10 +241,10 @@ pub(crate) async fn connect(
     TlsConnector::from(Arc::new(config)).connect(name, stream).await.map_err(refused)
 }
 
-/// How a client speaks TLS to servers that it trusts so; it offers no protocol by name yet.
+/// Creates the TLS configuration of a client with this trust, without protocol names.
 ///
 /// # Errors
-/// `Internal` when there are no usable versions.
+/// `Internal` when no TLS version is usable.
 pub fn client_config(trust: &Trust) -> Result<ClientConfig> {
     let builder = ClientConfig::builder_with_provider(crypto())
         .with_safe_default_protocol_versions()
@@ -256,7 +258,7 @@ pub fn client_config(trust: &Trust) -> Result<ClientConfig> {
     })
 }
 
-/// The certificates that this machine trusts: hundreds of files, read once for all connections.
+/// Certificates that this machine trusts: hundreds of files, read once for all connections.
 fn system_roots() -> Arc<RootCertStore> {
     static FOUND: OnceLock<Arc<RootCertStore>> = OnceLock::new();
     let read = || {
@@ -271,7 +273,8 @@ fn crypto() -> Arc<CryptoProvider> {
     Arc::new(provider::default_provider())
 }
 
-/// Tells a server that is not trusted, and another program, from a server that cannot be reached.
+/// Maps an error of the handshake: tells an untrusted server, or another program, from a server that cannot
+/// be reached.
 fn refused(error: std::io::Error) -> Error {
     let message = match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
         Some(rustls::Error::InvalidMessage(_)) => {
@@ -289,7 +292,8 @@ fn refused(error: std::io::Error) -> Error {
     Error::new(ErrorKind::Denied, message)
 }
 
-/// Accepts one certificate. That the server holds its key is still proven by the handshake's signature.
+/// Verifier that accepts one certificate. The signature of the handshake proves that the server holds its
+/// key.
 #[derive(Debug)]
 struct Pinned {
     expected: Fingerprint,

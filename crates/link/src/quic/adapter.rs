@@ -1,6 +1,7 @@
-//! A [`PacedController`] as QUIC's stack wants it: a congestion controller whose window is all or nothing, and a poller that
-//! knows whom to wake. This leans on the order of calls inside quinn 0.11.12 (ask, send, acknowledge), which is why
-//! its version is pinned: the test below fails with a version that calls in another order.
+//! Adapter of a [`PacedController`] to the QUIC stack: a congestion controller whose window is either open or
+//! closed, and a socket poller that registers the task to wake. It depends on the order of calls in quinn
+//! 0.11.12 (ask, send, acknowledge), so that version is pinned; the test below fails with a version that
+//! calls in another order.
 
 use std::any::Any;
 use std::fmt;
@@ -14,13 +15,14 @@ use super::pace::{PacedController, SendPermission};
 use super::wake_timer::WakeTimer;
 use crate::clock::now;
 
-/// Above `u32::MAX`, where the stack's own pacer switches itself off.
+/// Open window, bytes: above `u32::MAX`, where the stack's own pacer is disabled.
 const OPEN_WINDOW_BYTES: u64 = 1 << 40;
-/// Room for nothing.
+/// Closed window, bytes: no packet fits.
 const CLOSED_WINDOW_BYTES: u64 = 1;
 
-/// One connection's [`PacedController`], shared by what the stack calls and by the carrier. Outlives changes of the path, for
-/// which the stack makes new controllers. Its lock is taken inside the stack's: never call the stack while holding it.
+/// [`PacedController`] of one connection, shared by the stack and the carrier. Outlives changes of the path,
+/// for which the stack creates new controllers. Its lock is taken inside the stack's lock, so the stack must
+/// not be called while holding it.
 pub(super) struct SharedPace {
     pace: Mutex<PacedController>,
     start: Instant,
@@ -42,7 +44,7 @@ impl SharedPace {
         f(&mut self.pace.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Time as the pace counts it.
+    /// Converts a time to the time since the connection's start.
     pub(super) fn since_start(&self, at: Instant) -> Duration {
         at.saturating_duration_since(self.start)
     }
@@ -130,7 +132,7 @@ impl Controller for Paced {
         if self.0.is_open() { OPEN_WINDOW_BYTES } else { CLOSED_WINDOW_BYTES }
     }
 
-    /// Asked for when the other side's port changed and nothing else: a new path to the stack.
+    /// Called when only the port of the peer has changed, which the stack treats as a new path.
     fn clone_box(&self) -> Box<dyn Controller> {
         self.0.with(PacedController::on_new_path);
         Box::new(Self(Arc::clone(&self.0)))
@@ -156,10 +158,10 @@ mod tests {
     use crate::carrier::tls::{self, ALPN_WIRE, Identity, Trust};
     use crate::quic::pace::{ASKS_PER_PACKET, MOST_PACKETS_PER_BATCH};
 
-    /// Size of all packets, as nothing larger is tried.
+    /// Size of all packets, because MTU discovery is off.
     const PACKET_BYTES: u64 = 1200;
 
-    /// A call of the stack.
+    /// Call of the stack.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     enum Called {
         Asked,
@@ -168,7 +170,7 @@ mod tests {
         AcksEnded,
     }
 
-    /// A controller that lets everything go and notes the calls.
+    /// Controller with an open window that records the calls.
     #[derive(Clone, Default)]
     struct Noting(Arc<Mutex<Vec<Called>>>);
 
@@ -230,7 +232,7 @@ mod tests {
         }
     }
 
-    /// Both ends of a connection on this host, the server's first, with their endpoints.
+    /// Creates both ends of a connection on this host, the server's first, with their endpoints.
     async fn connected(noting: &Noting) -> [(Connection, Endpoint); 2] {
         let identity = Identity::self_signed(&["localhost".into()]).unwrap();
         let crypto = rustls::ServerConfig::clone(&*identity.server_config(&[ALPN_WIRE]).unwrap());
@@ -259,7 +261,7 @@ mod tests {
             let mut stream = far.open_uni().await.unwrap();
             stream.write_all(&vec![7; BYTES]).await.unwrap();
             stream.finish().unwrap();
-            // Until all is acknowledged.
+            // Waits until all data is acknowledged.
             stream.stopped().await.unwrap();
         };
         let receiving = async { near.accept_uni().await.unwrap().read_to_end(BYTES).await.unwrap().len() };
@@ -281,7 +283,7 @@ mod tests {
                 Called::Acked | Called::AcksEnded => {}
             }
         }
-        // Probes and bare acknowledgements go unasked.
+        // The stack does not ask before probes and pure acknowledgements.
         assert!(sent_bytes >= BYTES as u64, "{sent_bytes} bytes sent");
         assert!(
             asked_bytes * 10 > sent_bytes * 9,

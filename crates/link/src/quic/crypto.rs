@@ -1,5 +1,5 @@
-//! TLS as the stack uses it on a server's side, with the packets counted that its keys do not open, and those that they
-//! open a second time. Everything is done by the stack's own session and keys; what they say is passed on as it is.
+//! TLS of the stack on a server, with counters of packets that its keys reject and of packets that were
+//! decrypted before. The stack's own session and keys do the work; their results are passed on unchanged.
 
 use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +16,7 @@ use quinn_proto::{Side, TransportError};
 
 use super::rejected::RejectionCounters;
 
-/// TLS configuration of a server whose sessions count the packets that they cannot open, and those opened before.
+/// TLS configuration of a server whose sessions count packets that fail authentication and replayed packets.
 pub(super) struct CountingCrypto {
     inner: Arc<QuicServerConfig>,
     rejections: Arc<RejectionCounters>,
@@ -89,7 +89,7 @@ impl Session for CountingSession {
         self.inner.transport_parameters()
     }
 
-    /// The first keys that it gives are the handshake's, the others those of data.
+    /// The first keys are those of the handshake, the later ones those of application data.
     fn write_handshake(&mut self, buf: &mut Vec<u8>) -> Option<Keys> {
         let keys = self.inner.write_handshake(buf)?;
         let is_data = std::mem::replace(&mut self.has_handshake_keys, true);
@@ -116,7 +116,7 @@ impl Session for CountingSession {
     }
 }
 
-/// Packets that are numbered together.
+/// Packet number space.
 #[derive(Clone)]
 struct PacketNumberSpace {
     opened: Arc<Mutex<OpenedPackets>>,
@@ -128,29 +128,29 @@ impl PacketNumberSpace {
         Self { opened: Arc::default(), rejections: Arc::clone(rejections) }
     }
 
-    /// Counts what comes under this key.
+    /// Wraps a key to count the packets that it decrypts.
     fn watch(&self, inner: Box<dyn PacketKey>) -> Box<dyn PacketKey> {
         Box::new(CountingKey { inner, numbers: self.clone() })
     }
 
-    /// Counts what comes under the key of the direction towards this side; the other key is passed on as it is.
+    /// Wraps the key of the receiving direction; the other key is passed on unchanged.
     fn watch_all(&self, keys: Keys) -> Keys {
         let KeyPair { local, remote } = keys.packet;
         Keys { header: keys.header, packet: KeyPair { local, remote: self.watch(remote) } }
     }
 }
 
-/// Which packets were opened, as far back as the stack knows.
+/// Numbers of decrypted packets, as far back as the stack tracks them.
 #[derive(Debug, Default)]
 struct OpenedPackets {
-    /// Above all that were opened.
+    /// Number after the highest decrypted one.
     next: u64,
-    /// Bits of the numbers below the highest one; the lowest bit is the nearest number.
+    /// Decrypted numbers below the highest one, as bits; the lowest bit is the nearest number.
     below: u128,
 }
 
 impl OpenedPackets {
-    /// Notes a packet; false when it was opened before, or is too late for that to be known.
+    /// Records a packet; false when it was decrypted before, or is too old to be known.
     fn is_first(&mut self, number: u64) -> bool {
         if let Some(beyond) = number.checked_sub(self.next) {
             let beyond = u32::try_from(beyond).unwrap_or(u32::MAX);

@@ -1,9 +1,9 @@
-//! Early data (0-RTT, RFC 9001, section 4.6), sent before the handshake is over: a client that knows the server asks in
-//! its first packets, and the server answers at once. Not here: how a server treats a client whose packets may be a
-//! replay of an earlier client's (crate `node`).
+//! Early data (0-RTT, RFC 9001, section 4.6), sent before the handshake is over: a client with a session
+//! ticket of the server sends requests in its first packets, and the server answers at once. Not here: how a
+//! server treats a client whose packets may be a replay of an earlier client's (crate `node`).
 //!
-//! A server may not know the client's ticket any more. Then it rejects all early data, the stack forgets the streams,
-//! and the client sends all of it again from the beginning, under keys that the server knows.
+//! The server may have lost the client's ticket. Then it rejects all early data, the stack forgets the
+//! streams, and the client sends all of it again from the beginning, under keys that the server knows.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -16,24 +16,24 @@ use quinn::{Connection, ZeroRttAccepted};
 use super::adapter::SharedPace;
 use super::endpoint::begin;
 
-/// Bytes that a client says before the handshake is over, and keeps until then; a frame more at the most.
+/// Most bytes that a client sends before the handshake is over, and keeps until then; plus one frame.
 pub(super) const MAX_EARLY_BYTES: usize = 64 << 10;
 
-/// How a handshake ended.
+/// Outcome of a handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HandshakeOutcome {
-    /// The other end is who it should be, and has taken what was said before.
+    /// The other end is authenticated and has accepted the early data.
     Accepted,
-    /// It is who it should be, and has taken nothing.
+    /// The other end is authenticated and has rejected the early data.
     Rejected,
-    /// There is no connection.
+    /// The connection was lost.
     Lost,
 }
 
-/// Resolves at the end of the handshake, for everybody who waits for it.
+/// Future that resolves at the end of the handshake; clones resolve together.
 pub(super) type HandshakeEnd = Shared<BoxFuture<'static, HandshakeOutcome>>;
 
-/// Does something unless the handshake ends well, or is not waited for.
+/// Runs a function when dropped, unless it was disarmed after a successful handshake.
 struct OnFailure<F: FnOnce()>(Option<F>);
 
 impl<F: FnOnce()> OnFailure<F> {
@@ -48,8 +48,8 @@ impl<F: FnOnce()> Drop for OnFailure<F> {
     }
 }
 
-/// The end of a handshake that is under way; its round trip is told to the pace. `on_failure` hears that there was none. A
-/// server has taken what came, whatever the stack says of it.
+/// Returns the end of the handshake, whose round trip is passed to the controller. `on_failure` is called
+/// when the handshake fails. On a server the early data was always accepted, whatever the stack reports.
 pub(super) fn handshake_end(
     connection: &Connection,
     pace: &Arc<SharedPace>,
@@ -64,7 +64,7 @@ pub(super) fn handshake_end(
             return HandshakeOutcome::Lost;
         }
         on_failure.forget();
-        // The choice was made before, so it is one that can be made.
+        // The choice was accepted before, so it is valid.
         begin(&connection, &pace).unwrap_or_default();
         if is_accepted || connection.side().is_server() {
             HandshakeOutcome::Accepted
@@ -75,10 +75,11 @@ pub(super) fn handshake_end(
     handshake_end.boxed().shared()
 }
 
-/// One side until its handshake is over.
+/// State of one side until its handshake is over.
 pub(super) struct EarlyData {
     handshake_end: HandshakeEnd,
-    /// Early data of a client, each part with its lane; `None` on a server, whose answers are never sent again.
+    /// Early data of a client, each part with its lane; `None` on a server, whose answers are never sent
+    /// again.
     sent: Option<Vec<(usize, Bytes)>>,
     sent_bytes: usize,
 }
@@ -92,12 +93,12 @@ impl EarlyData {
         Self { handshake_end, sent: None, sent_bytes: 0 }
     }
 
-    /// How the handshake ended, once it has.
+    /// Polls the outcome of the handshake.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<HandshakeOutcome> {
         self.handshake_end.poll_unpin(cx)
     }
 
-    /// Something is said that may have to be said again.
+    /// Records data that may have to be sent again.
     pub(super) fn note(&mut self, lane: usize, bytes: &Bytes) {
         if let Some(sent) = &mut self.sent {
             self.sent_bytes += bytes.len();
@@ -105,7 +106,7 @@ impl EarlyData {
         }
     }
 
-    /// Nothing more is to be said until the handshake is over.
+    /// True when no more data may be sent until the handshake is over.
     pub(super) fn is_full(&self) -> bool {
         self.sent_bytes >= MAX_EARLY_BYTES
     }

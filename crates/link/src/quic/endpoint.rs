@@ -1,4 +1,4 @@
-//! Both ends of a QUIC connection: a client that connects, a server's port.
+//! Endpoints of QUIC connections: a client that connects, and a server's listener.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::{Arc, PoisonError};
@@ -36,75 +36,76 @@ use crate::carrier::tls::{ALPN_LOSSY, ALPN_WIRE, Identity, Trust};
 use crate::carrier::{broken, ended};
 use crate::flow::{Flow, Statistics};
 
-/// An address of several is given up after this: another may answer.
+/// Time limit for one of several addresses; the next one is tried after it.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(3);
-/// A silent connection is over after this time; the protocol above asks and gives up earlier.
+/// Idle timeout of a connection; the protocol above sends pings and gives up earlier.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
-/// Packets that may overtake one until it counts as lost; after an eighth of a round trip it does anyhow.
+/// Packets that may overtake one before it counts as lost; after an eighth of a round trip it counts as lost
+/// in any case.
 const REORDERING_PACKETS: u32 = 10;
-/// How long the other side may keep an acknowledgement back: round trips are measured by them.
+/// Longest delay of acknowledgements that the peer is asked for, because round trips are measured by them.
 const ACK_DELAY: Duration = Duration::from_millis(2);
 /// Packet size that every path carries, payload of UDP in bytes (RFC 9000, section 14).
 const SAFE_PACKET_BYTES: u16 = 1200;
 /// Largest packet tried, payload of UDP in bytes: a jumbo frame without IPv6's and UDP's headers.
 const MAX_PACKET_BYTES: u16 = 8952;
-/// Headers of UDP and of IP, versions 4 and 6, bytes.
+/// Size of the headers of UDP and IP, versions 4 and 6, bytes.
 const HEADER_BYTES: (u16, u16) = (28, 48);
-/// Receive window of a server, bytes: data of a client that it has not acted on. Requests are small.
+/// Receive window of a server, bytes: data of a client that was not handled yet. Requests are small.
 const SERVER_WINDOW_BYTES: u32 = 4 << 20;
-/// Tickets that a server keeps for its clients' next connections, two for each; some 2 KiB each.
+/// Most session tickets that a server keeps, two for each client, about 2 KiB each.
 const MAX_TICKETS: usize = 1024;
-/// Beyond the window for bulk, bytes: heads of items and what goes with them.
+/// Receive window besides that for bulk, bytes: for heads of items and other frames.
 const WINDOW_MARGIN_BYTES: u64 = 20 << 20;
 
-/// How a side of a connection behaves.
+/// Options of one side of a connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EndpointOptions {
-    /// The controller of what this side sends, until another is asked for.
+    /// Congestion controller of this side, until another is requested.
     pub choice: Choice,
-    /// Never faster than this, whatever is asked for, bytes per second.
+    /// Upper limit of the sending rate, whatever is requested, bytes per second.
     pub most_bytes_per_sec: Option<f64>,
-    /// Bulk bytes that may be on their way to this side.
+    /// Bulk bytes that may be in flight to this side.
     pub window_bytes: u64,
-    /// How bulk crosses; a client's to say.
+    /// Transport of bulk; chosen by the client.
     pub bulk: BulkTransport,
-    /// When a client asks; of a server, from when on it hears.
+    /// Earliest time of requests: on a client, when it sends them; on a server, when it accepts them.
     pub start: Start,
 }
 
-/// When something is asked of a server.
+/// Earliest time of requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Start {
-    /// When the handshake is over.
+    /// After the handshake.
     #[default]
     Proven,
-    /// In a client's first packets, where this process has been connected to that server before and the server hears it: a
-    /// round trip earlier. Who overhears that can have it done once more, so a server that hears it only reads until
-    /// [`Flow::proven`]. Bulk by datagrams waits.
+    /// In a client's first packets (early data), where this process has a session ticket of the server and
+    /// the server accepts early data: one round trip earlier. An attacker can replay such requests once, so a
+    /// server executes only reads until [`Flow::proven`]. Bulk in datagrams waits for the handshake.
     AtOnce,
 }
 
-/// How the bulk of large items crosses.
+/// Transport of the bulk of large items.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BulkTransport {
-    /// In order, beside that of other operations.
+    /// In order, multiplexed with that of other operations.
     #[default]
     Ordered,
-    /// Each packet's worth by itself, of use when it comes; what is lost comes again.
+    /// In datagrams, delivered out of order and retransmitted if lost.
     Lossy {
-        /// With parity, from which most of what is lost is made again.
+        /// With parity, from which most lost datagrams are restored.
         redundancy: bool,
     },
 }
 
 fn new_pace(options: &EndpointOptions, peer: SocketAddr) -> Result<Arc<SharedPace>> {
-    // What packets will be once the path was probed; controllers count in them.
+    // Expected packet size after MTU discovery; controllers count in packets.
     let packet_bytes = path_packet_bytes(peer);
     let pace = PacedController::new(options.choice, packet_bytes.into(), options.most_bytes_per_sec);
     pace.map(SharedPace::new).map_err(|refusal| Error::unsupported(refusal.to_string()))
 }
 
-/// Tells the controller what the handshake measured.
+/// Passes the round trip of the handshake to the controller.
 pub(super) fn begin(connection: &Connection, pace: &SharedPace) -> Result<()> {
     let (now, rtt) = (pace.now(), connection.rtt());
     pace.with(|pace| pace.begin(now, rtt)).map_err(|refusal| Error::unsupported(refusal.to_string()))
@@ -141,19 +142,19 @@ fn transport(
     Arc::new(config)
 }
 
-/// Address to bind a socket to that sends to `peer`: any address of its family, any port.
+/// Address for a socket that sends to `peer`: any address of its family, any port.
 fn any_port(peer: SocketAddr) -> SocketAddr {
     let any: IpAddr =
         if peer.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     SocketAddr::new(any, 0)
 }
 
-/// Headers of a packet to `peer`.
+/// Size of the headers of a packet to `peer`, bytes.
 fn header_bytes(peer: IpAddr) -> u16 {
     if peer.is_ipv4() { HEADER_BYTES.0 } else { HEADER_BYTES.1 }
 }
 
-/// Largest payload that leaves this host towards `peer` in one piece; the path may carry less.
+/// Largest UDP payload that this host sends to `peer` without fragmentation; the path may carry less.
 fn path_packet_bytes(peer: SocketAddr) -> u16 {
     let asked = UdpSocket::bind(any_port(peer)).and_then(|socket| {
         socket.connect(peer)?;
@@ -177,7 +178,7 @@ fn endpoint(
     let rejections = Arc::clone(&socket.rejections);
     config
         .cid_generator(move || Box::new(ConnectionIds::new(Arc::clone(&rejections))))
-        // A packet whose first two bits are zero is none of the stack's: it is one of a train.
+        // A packet whose first two bits are zero belongs to a packet train and not to QUIC.
         .grease_quic_bit(false)
         .max_udp_payload_size(max_packet_bytes)
         .map_err(|e| Error::internal(format!("expected a usable packet size, found: {e}")))?;
@@ -188,11 +189,12 @@ fn endpoint(
 /// Connects to a data server.
 ///
 /// # Errors
-/// `Unreachable` or `TimedOut` when nobody answers, `Denied` when the other side is not who it should be,
-/// `Unsupported` for a controller that needs what this protocol cannot tell it, `Invalid` without encryption.
+/// `Unreachable` or `TimedOut` when no server answers, `Denied` when the server's identity is not the trusted
+/// one, `Unsupported` for a controller that needs signals that this protocol cannot provide, `Invalid`
+/// without encryption.
 ///
 /// # Cancel safety
-/// Dropping it closes the socket.
+/// Dropping the future closes the socket.
 pub async fn connect(host: &str, port: u16, trust: &Trust, options: &EndpointOptions) -> Result<Link> {
     let connecting = async {
         let mut last =
@@ -241,7 +243,7 @@ async fn connect_to(
     Ok(match options.bulk {
         BulkTransport::Ordered => {
             let lanes = LaneCarrier::new(connection.clone(), carried, CLIENT_LANES, SERVER_LANES);
-            let lanes = lanes.begun(handshake_end.clone().map(EarlyData::of_client), None);
+            let lanes = lanes.with_early_data(handshake_end.clone().map(EarlyData::of_client), None);
             let flow = QuicFlow { prober, connection, pace, counts: None, handshake_end };
             Link::new(lanes, name).paced().with_flow(flow)
         }
@@ -254,7 +256,8 @@ async fn connect_to(
     })
 }
 
-/// A client's connection, as soon as it may ask: at once where the server may know it, else when the handshake is over.
+/// Waits until a client may send requests: returns at once where early data is possible, else after the
+/// handshake.
 async fn begun(
     connecting: Connecting,
     pace: &Arc<SharedPace>,
@@ -264,7 +267,7 @@ async fn begun(
     let may_ask = options.start == Start::AtOnce && options.bulk == BulkTransport::Ordered;
     let connecting = match connecting.into_0rtt() {
         Ok((connection, taken)) => {
-            // A server that could not be reached so is reached as at first the next time.
+            // After a failure the next connection begins without a ticket.
             let handshake_end =
                 handshake_end(&connection, pace, taken, move || session_ticket_cache::forget(&server));
             if may_ask {
@@ -282,12 +285,12 @@ async fn begun(
     Ok((connection, None))
 }
 
-/// Why a handshake came to nothing.
+/// Reason of a failed handshake.
 pub(super) fn turned_away(connection: &Connection) -> Error {
     connection.close_reason().map_or_else(ended, refused)
 }
 
-/// Tells a server that is not trusted from one that cannot be reached.
+/// Maps an error of the stack: tells an untrusted server from one that cannot be reached.
 pub(super) fn refused(error: ConnectionError) -> Error {
     /// TLS alerts about certificates (RFC 8446, section 6.2), as QUIC carries them (RFC 9001, section 4.8).
     const CERTIFICATE_ALERTS: std::ops::RangeInclusive<u64> = 0x100 + 42..=0x100 + 49;
@@ -305,7 +308,7 @@ pub(super) fn refused(error: ConnectionError) -> Error {
     }
 }
 
-/// A server's UDP port.
+/// UDP listener of a server.
 pub struct Listener {
     endpoint: Endpoint,
     socket: Arc<PacedSocket>,
@@ -317,11 +320,11 @@ impl Listener {
     /// Listens at `address`.
     ///
     /// # Errors
-    /// `Io` when the address cannot be had, `Corrupt` for an identity that is none.
+    /// `Io` when the address is not available, `Corrupt` for an invalid identity.
     pub fn bind(address: SocketAddr, identity: &Identity, options: EndpointOptions) -> Result<Self> {
         let mut crypto = rustls::ServerConfig::clone(&*identity.server_config(&[ALPN_WIRE, ALPN_LOSSY])?);
-        // Tickets are kept here and each is good once. If they were sealed and handed out instead, what a client asks in its
-        // first packets could be repeated at will.
+        // Tickets are kept here and used once. Self-contained tickets would allow unlimited replays of early
+        // data.
         crypto.session_storage = ServerSessionMemoryCache::new(MAX_TICKETS);
         crypto.max_early_data_size = if options.start == Start::AtOnce { u32::MAX } else { 0 };
         let crypto = QuicServerConfig::try_from(crypto)
@@ -339,7 +342,7 @@ impl Listener {
     /// Address that the listener is bound to.
     ///
     /// # Errors
-    /// The operating system does not say.
+    /// The operating system does not provide it.
     pub fn address(&self) -> Result<SocketAddr> {
         Ok(self.endpoint.local_addr()?)
     }
@@ -350,10 +353,10 @@ impl Listener {
         RejectionMonitor(Arc::clone(&self.socket.rejections))
     }
 
-    /// The next client that begins a handshake.
+    /// Returns the next client that begins a handshake.
     ///
     /// # Cancel safety
-    /// Safe: nobody is lost.
+    /// Safe: no client is lost.
     pub async fn accept(&self) -> Option<IncomingConnection> {
         let incoming = self.endpoint.accept().await?;
         let (socket, config) = (Arc::clone(&self.socket), self.config.clone());
@@ -361,7 +364,7 @@ impl Listener {
     }
 }
 
-/// A client that has sent one packet. Its address may be forged until it [`is_reached`](Self::is_reached).
+/// Client that has sent one packet. Its address may be forged until it [`is_reached`](Self::is_reached).
 pub struct IncomingConnection {
     incoming: quinn::Incoming,
     socket: Arc<PacedSocket>,
@@ -376,15 +379,15 @@ impl IncomingConnection {
         self.incoming.remote_address()
     }
 
-    /// Whether something sent to its address came back.
+    /// Returns whether the client has answered a packet that was sent to its address.
     #[must_use]
     pub fn is_reached(&self) -> bool {
         self.incoming.remote_address_validated()
     }
 
-    /// Asks it to come again with a token that only its address receives.
+    /// Sends a Retry packet: the client has to return with a token that only its address receives.
     pub fn send_back(self) {
-        // Who has come again already is told nothing; it is reached then.
+        // Fails for a client that has already returned with a token; its address is validated then.
         drop(self.incoming.retry());
     }
 
@@ -394,7 +397,7 @@ impl IncomingConnection {
     /// `TimedOut` or `Unreachable` when the client does not finish.
     ///
     /// # Cancel safety
-    /// Dropping it ends the connection.
+    /// Dropping the future ends the connection.
     pub async fn establish(self) -> Result<Link> {
         let Self { incoming, socket, mut config, options } = self;
         let peer = incoming.remote_address();
@@ -406,7 +409,7 @@ impl IncomingConnection {
             let none = |_| Error::internal("expected a server's connection, found a client's");
             let (connection, taken) = accepted.into_0rtt().map_err(none)?;
             let handshake_end = handshake_end(&connection, &pace, taken, || ());
-            // Whoever is known here may ask before the handshake is over.
+            // A client with a ticket may send requests before the handshake is over.
             let first = tokio::select! {
                 biased;
                 outcome = handshake_end.clone() => (outcome != HandshakeOutcome::Lost).then_some(None),
@@ -423,7 +426,7 @@ impl IncomingConnection {
         let name = peer.to_string();
         if !is_lossy(&connection) {
             let lanes = LaneCarrier::new(connection.clone(), carried, SERVER_LANES, CLIENT_LANES);
-            let lanes = lanes.begun(handshake_end.clone().map(EarlyData::of_server), first);
+            let lanes = lanes.with_early_data(handshake_end.clone().map(EarlyData::of_server), first);
             let flow = QuicFlow { prober, connection, pace, counts: None, handshake_end };
             return Ok(Link::new(lanes, name).with_flow(flow));
         }
@@ -437,20 +440,20 @@ impl IncomingConnection {
     }
 }
 
-/// Whether the client asked for datagrams.
+/// Returns whether the client asked for bulk in datagrams.
 fn is_lossy(connection: &Connection) -> bool {
     let handshake = connection.handshake_data().and_then(|data| data.downcast::<HandshakeData>().ok());
     handshake.is_some_and(|data| data.protocol.as_deref() == Some(ALPN_LOSSY))
 }
 
-/// A connection's controller and counters, for as long as somebody asks.
+/// Controller and counters of a connection, as long as a handle exists.
 struct QuicFlow {
     prober: Prober,
     connection: Connection,
     pace: Arc<SharedPace>,
     /// Counters of datagrams, for the link `lossy` only.
     counts: Option<SharedCounts>,
-    /// The end of the handshake, where somebody asked before it.
+    /// End of the handshake, where early data was possible.
     handshake_end: Option<HandshakeEnd>,
 }
 
@@ -466,8 +469,8 @@ impl Flow for QuicFlow {
         self.pace.with(|pace| pace.remember(now, known));
     }
 
-    /// Address of the other side when the connection began. Knowledge of a path is not told to a peer that only claims
-    /// its address.
+    /// Address of the peer when the connection began. Remembered paths are not applied to a peer that only
+    /// claims its address.
     fn peer(&self) -> Option<SocketAddr> {
         Some(self.prober.first_peer())
     }
@@ -493,7 +496,8 @@ impl Flow for QuicFlow {
     }
 
     fn statistics(&self) -> Statistics {
-        // The stack's lock is taken first and let go: it calls the pace while holding it.
+        // The stack's lock is taken and released first, because the stack calls the controller while holding
+        // it.
         let stack = self.connection.stats();
         let rtt = self.connection.rtt();
         let told = |counts: &SharedCounts| *counts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -506,7 +510,7 @@ impl Flow for QuicFlow {
                 streams: 1,
                 controller: Some(pace.choice()),
                 kernel_controller: None,
-                // Before anything was measured the stack has a guess.
+                // The stack reports a guess before the first measurement.
                 rtt: pace.least_rtt().map(|_| rtt),
                 least_rtt: pace.least_rtt(),
                 sent_bytes: stack.udp_tx.bytes,

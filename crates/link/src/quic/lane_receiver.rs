@@ -1,5 +1,4 @@
-//! Receiving side of one lane: reads its segments one after another and gives frames, and bulk without
-//! copying it.
+//! Receiving side of one lane: reads its segments in order and returns frames, and bulk without copying it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::pin::pin;
@@ -12,10 +11,10 @@ use wire::{Deframer, Error, Result};
 use super::segment::{SEGMENT_BYTES, SegmentHead};
 use crate::carrier::{Received, broken, ended, give};
 
-/// Packets' worth taken of a segment at once.
+/// Most packets' worth of data taken from a segment at once.
 const PIECES: usize = 64;
 
-/// A stream that was opened by the other side and has not said yet what it carries.
+/// Stream opened by the peer whose segment head was not read yet.
 pub(super) struct UnassignedStream {
     stream: RecvStream,
     head: [u8; SegmentHead::BYTES],
@@ -49,20 +48,20 @@ impl UnassignedStream {
 /// Receiving side of one lane.
 pub(super) struct LaneReceiver {
     waker: Waker,
-    /// Number of the segment under way, or of the next one.
+    /// Number of the current segment, or of the next one.
     number: u32,
     stream: Option<RecvStream>,
-    /// Bytes of it that came, its head with them.
+    /// Bytes received of the current segment, including its head.
     segment_bytes: usize,
-    /// Segments that follow, by number; as many as the stack lets the other side open.
+    /// Later segments by number; at most as many as the stack lets the peer open.
     later: BTreeMap<u32, RecvStream>,
-    /// Taken from the stack and not cut yet: one segment at most.
+    /// Data taken from the stack and not deframed yet: at most one segment.
     pieces: VecDeque<Bytes>,
     deframer: Deframer,
 }
 
 impl LaneReceiver {
-    /// `waker` is woken when there is more.
+    /// Creates a receiver. `waker` is woken when there is more data.
     pub(super) fn new(waker: Waker) -> Self {
         Self {
             waker,
@@ -75,10 +74,10 @@ impl LaneReceiver {
         }
     }
 
-    /// A segment of this lane, of which the head was read.
+    /// Adds a segment of this lane whose head was read.
     ///
     /// # Errors
-    /// `Corrupt` for one that was there already.
+    /// `Corrupt` for a segment that was added before.
     pub(super) fn append(&mut self, number: u32, stream: RecvStream) -> Result<()> {
         let is_new = match number.checked_sub(self.number) {
             None => false,
@@ -91,7 +90,8 @@ impl LaneReceiver {
         Err(Error::corrupt(format!("expected new bytes of a lane, found its segment {number} again")))
     }
 
-    /// Hands over what is next, as [`Carrier::poll_take`](crate::Carrier::poll_take) does; false at the end.
+    /// Returns the next frame or bulk, like [`Carrier::poll_take`](crate::Carrier::poll_take); false at the
+    /// end.
     pub(super) fn poll_take(
         &mut self,
         limit_bytes: usize,
@@ -117,7 +117,7 @@ impl LaneReceiver {
         }
     }
 
-    /// Takes more from the stack; false at the lane's end.
+    /// Reads more data from the stack; false at the end of the lane.
     fn poll_read(&mut self) -> Poll<Result<bool>> {
         loop {
             let Some(stream) = &mut self.stream else { return Poll::Pending };

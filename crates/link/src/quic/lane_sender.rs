@@ -17,11 +17,11 @@ type OpeningStream = BoxFuture<'static, std::result::Result<SendStream, Connecti
 
 /// Sending side of one lane.
 pub(super) struct LaneSender {
-    /// Head of the segment under way, or of the next one.
+    /// Head of the current segment, or of the next one.
     head: SegmentHead,
     stream: Option<SendStream>,
     opening: Option<OpeningStream>,
-    /// Bytes of the segment under way that were not written yet.
+    /// Bytes of the current segment that were not written yet.
     left_bytes: usize,
     parts: VecDeque<Bytes>,
     written_bytes: u64,
@@ -48,18 +48,18 @@ impl LaneSender {
         self.parts.is_empty()
     }
 
-    /// Bytes that were handed to the stack since it was last asked.
+    /// Returns the bytes passed to the stack since the last call.
     pub(super) fn take_written_bytes(&mut self) -> u64 {
         std::mem::take(&mut self.written_bytes)
     }
 
-    /// Hands everything to the stack.
+    /// Passes all data to the stack.
     pub(super) fn poll_write(&mut self, cx: &mut Context<'_>, connection: &Connection) -> Poll<Result<()>> {
         while !self.parts.is_empty() {
             ready!(self.poll_open(cx, connection))?;
             let count = self.parts_within();
             let Some(stream) = &mut self.stream else { continue };
-            // Cancel safe: what a dropped future has not written is still in the parts.
+            // Cancel safe: data that a dropped future has not written is still in `parts`.
             let writing = stream.write_chunks(&mut self.parts.make_contiguous()[..count]);
             let written = ready!(pin!(writing).poll(cx)).map_err(broken)?;
             self.parts.drain(..written.chunks);
@@ -72,19 +72,19 @@ impl LaneSender {
         Poll::Ready(Ok(()))
     }
 
-    /// Says that nothing more comes on this lane: by a segment that is not full.
+    /// Ends the lane, by a segment that is shorter than full.
     pub(super) fn poll_finish(&mut self, cx: &mut Context<'_>, connection: &Connection) -> Poll<Result<()>> {
-        // The control lane says it for those that were never used.
+        // The end of the control lane also ends lanes that were never used.
         if self.head.number > 0 || self.head.lane == 0 {
             ready!(self.poll_open(cx, connection))?;
         }
         ready!(self.poll_write(cx, connection))?;
-        // An error says that it was closed before.
+        // An error means that the stream was closed before.
         self.stream.as_mut().into_iter().for_each(|stream| drop(stream.finish()));
         Poll::Ready(Ok(()))
     }
 
-    /// Begins a segment if there is none; its head goes first.
+    /// Opens a stream for the next segment if there is none; its head is sent first.
     fn poll_open(&mut self, cx: &mut Context<'_>, connection: &Connection) -> Poll<Result<()>> {
         if self.stream.is_some() {
             return Poll::Ready(Ok(()));
@@ -101,7 +101,7 @@ impl LaneSender {
         Poll::Ready(Ok(()))
     }
 
-    /// How many of the parts fit into the segment; the one that exceeds it is cut in two.
+    /// Returns how many parts fit into the segment; the one that exceeds it is split.
     fn parts_within(&mut self) -> usize {
         let mut room = self.left_bytes;
         for (at, part) in self.parts.iter_mut().enumerate() {

@@ -1,15 +1,15 @@
-//! A QUIC connection as a [`Carrier`]: the protocol's frames on several lanes, so that a lost packet holds up only what
-//! came after it on its own lane.
+//! QUIC connection as a [`Carrier`]: frames are sent on several lanes, so that a lost packet delays only
+//! later data of its own lane.
 //!
 //! ```text
-//! lane 0   each way     all frames of the client, in order; those of the server that are about the connection
-//! lane n   from server  the frames of an operation all go on one of them, in order
-//! lane r   each way     the link `lossy` only: what both sides tell each other of datagrams; the last one
+//! lane 0   each way     all frames of the client, in order; frames of the server about the connection
+//! lane n   from server  all frames of an operation on one of these lanes, in order
+//! lane r   each way     the link `lossy` only: control records of datagrams; the last lane
 //! ```
 //!
-//! A lane is a stream of bytes as over TCP, every frame preceded by its length, and crosses as one-way streams of the
-//! stack, one after another ([`segment`](super::segment)). The first frame on lane 0 comes before any answer. When lane
-//! 0 ends, the carrier has ended.
+//! A lane is a byte stream as over TCP, with a length before each frame. It is sent in consecutive
+//! unidirectional streams of QUIC ([`segment`](super::segment)). The first frame on lane 0 comes before any
+//! answer. When lane 0 ends, the carrier has ended.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -33,15 +33,15 @@ use crate::carrier::{Received, broken};
 
 /// Lanes that a client sends on.
 pub(super) const CLIENT_LANES: u8 = 1;
-/// Lanes that a server sends on: control, and answers enough that few operations share one.
+/// Lanes that a server sends on: one for control, and enough for answers that few operations share a lane.
 pub(super) const SERVER_LANES: u8 = 32;
-/// Lanes of records each way, where there are some.
+/// Lanes of records in each direction, for the link `lossy`.
 pub(super) const RECORD_LANES: u8 = 1;
 /// Ready bit of the streams that the other side opens.
 const ACCEPTING: u32 = 63;
 /// Ready bit of the streams whose segment head has not arrived.
 const ARRIVING: u32 = 62;
-/// Most that the stack keeps of what was sent and not acknowledged, bytes: 10 Gb/s over 200 ms.
+/// Most unacknowledged data that the stack keeps, bytes: 10 Gb/s over 200 ms.
 const MAX_KEPT_BYTES: u64 = 256 << 20;
 
 /// Lanes that have something to read, one bit each, and the task to wake for them.
@@ -71,34 +71,34 @@ impl ReadyLanes {
 
 type AcceptingStream = BoxFuture<'static, std::result::Result<RecvStream, ConnectionError>>;
 
-/// Connection as a carrier, with its lanes in both directions.
+/// QUIC connection as a carrier, with its lanes in both directions.
 pub(super) struct LaneCarrier {
     connection: Connection,
     pace: Arc<SharedPace>,
     senders: Vec<LaneSender>,
-    /// The lane of records to this side, where there is one; of those from this side it is the last.
+    /// Receiving lane of records, where there is one; the sending one is the last.
     record_lane: Option<u32>,
-    /// Bytes that were handed to the stack.
+    /// Bytes passed to the stack.
     written_bytes: u64,
-    /// By lane; none once it ended.
+    /// Receivers by lane; `None` once a lane has ended.
     receivers: Vec<Option<LaneReceiver>>,
-    /// The other side's next stream.
+    /// Next stream of the peer.
     accepting: AcceptingStream,
-    /// Streams that have not said yet what they carry.
+    /// Streams whose segment head was not read yet.
     arriving: Vec<UnassignedStream>,
     ready: Arc<ReadyLanes>,
     /// Ready bits taken over from `ready` and not served yet.
     ready_bits: u64,
-    /// The lane that was heard last; the others come before it.
+    /// Lane that was served last; the others have their turn first.
     last: u32,
     has_begun: bool,
     kept_bytes: u64,
-    /// Until the handshake is over.
+    /// State of early data, until the handshake is over.
     early: Option<EarlyData>,
 }
 
 impl LaneCarrier {
-    /// One side of a new connection, with so many lanes each way.
+    /// Creates one side of a connection, with `out` lanes for sending and `into` lanes for receiving.
     pub(super) fn new(connection: Connection, pace: Arc<SharedPace>, out: u8, into: u8) -> Self {
         let ready = Arc::<ReadyLanes>::default();
         let receivers = (0..into).map(|lane| Some(LaneReceiver::new(ready.waker(lane.into())))).collect();
@@ -120,43 +120,43 @@ impl LaneCarrier {
         }
     }
 
-    /// Sets the state of a connection whose handshake is or was under way: `first` is a stream that the other side has
-    /// opened already.
-    pub(super) fn begun(mut self, early: Option<EarlyData>, first: Option<RecvStream>) -> Self {
+    /// Sets the state of a connection whose handshake is or was under way: `first` is a stream that the peer
+    /// has already opened.
+    pub(super) fn with_early_data(mut self, early: Option<EarlyData>, first: Option<RecvStream>) -> Self {
         self.early = early;
         self.arriving.extend(first.map(UnassignedStream::new));
         self.ready_bits |= 1 << ARRIVING;
         self
     }
 
-    /// Lanes of a new connection, with one more lane in each direction for records.
+    /// Creates the lanes of a connection, with one more lane in each direction for records.
     pub(super) fn with_records(connection: Connection, pace: Arc<SharedPace>, out: u8, into: u8) -> Self {
         let mut lanes = Self::new(connection, pace, out + RECORD_LANES, into + RECORD_LANES);
         lanes.record_lane = Some(into.into());
         lanes
     }
 
-    /// True once the other side has said something on its control lane.
+    /// True once the peer has sent data on its control lane.
     pub(super) fn has_begun(&self) -> bool {
         self.has_begun
     }
 
-    /// Bytes that were handed to the stack so far.
+    /// Bytes passed to the stack so far.
     pub(super) fn written_bytes(&self) -> u64 {
         self.written_bytes
     }
 
-    /// Queues a record, with its length; to be sent by [`poll_send`](Carrier::poll_send).
+    /// Queues a record, including its length; [`poll_send`](Carrier::poll_send) sends it.
     pub(super) fn tell(&mut self, record: Bytes) {
         self.senders.last_mut().into_iter().for_each(|sender| sender.push_bytes(record.clone()));
     }
 
-    /// True while records wait to be handed to the stack: the other side takes them no faster.
+    /// True while records wait because the peer does not take them faster.
     pub(super) fn is_telling(&self) -> bool {
         self.senders.last().is_some_and(|sender| !sender.is_empty())
     }
 
-    /// Which lane a message goes on.
+    /// Returns the lane of a message.
     fn lane(&self, message: &Message) -> usize {
         let answers = self.senders.len() - 1 - usize::from(self.record_lane.is_some());
         match message.op() {
@@ -165,7 +165,7 @@ impl LaneCarrier {
         }
     }
 
-    /// Keeps what the stack may hold in step with the path.
+    /// Adapts the stack's send buffer to the path.
     fn adjust_kept(&mut self) {
         let wanted = self.pace.with(|pace| pace.kept_bytes()).min(MAX_KEPT_BYTES);
         if wanted > self.kept_bytes || wanted < self.kept_bytes / 2 {
@@ -174,7 +174,7 @@ impl LaneCarrier {
         }
     }
 
-    /// Looks whether the handshake is over. What a server took nothing of is said again.
+    /// Checks whether the handshake is over. Rejected early data is sent again.
     fn poll_early(&mut self, cx: &mut Context<'_>) -> Result<()> {
         let Some(early) = &mut self.early else { return Ok(()) };
         let Poll::Ready(outcome) = early.poll(cx) else { return Ok(()) };
@@ -194,7 +194,7 @@ impl LaneCarrier {
         }
     }
 
-    /// Takes what is to be sent, as far as it may be sent now.
+    /// Queues messages, as far as they may be sent now.
     fn queue(&mut self, outgoing: &mut VecDeque<Message>) {
         while !self.early.as_ref().is_some_and(EarlyData::is_full)
             && let Some(message) = outgoing.pop_front()
@@ -217,7 +217,7 @@ impl LaneCarrier {
         is_ready
     }
 
-    /// Takes the streams that the other side opened. How many there may be at a time is the stack's to watch.
+    /// Accepts the streams that the peer opened; the stack limits their number.
     fn accept(&mut self) -> Result<()> {
         let waker = self.ready.waker(ACCEPTING);
         while let Poll::Ready(accepted) = self.accepting.poll_unpin(&mut Context::from_waker(&waker)) {
@@ -229,7 +229,7 @@ impl LaneCarrier {
         Ok(())
     }
 
-    /// Brings streams to the lanes that they belong to.
+    /// Assigns streams to their lanes.
     fn arrive(&mut self) -> Result<()> {
         let waker = self.ready.waker(ARRIVING);
         let mut cx = Context::from_waker(&waker);
@@ -251,7 +251,8 @@ impl LaneCarrier {
         Ok(())
     }
 
-    /// The lane to be heard next: the control lane, then the others in turn. Control alone until it has begun.
+    /// Returns the lane to be served next: the control lane, then the others in turn; only the control lane
+    /// until its first data.
     fn next_lane(&self) -> Option<u32> {
         let heard = if self.has_begun { (1 << (SERVER_LANES + RECORD_LANES)) - 1 } else { 1 };
         let ready_bits = self.ready_bits & heard;
@@ -264,7 +265,8 @@ impl LaneCarrier {
         }
     }
 
-    /// As [`poll_take`](Carrier::poll_take); says whether it is a record.
+    /// Like [`poll_take`](Carrier::poll_take), for frames and records; the first argument of `take` is true
+    /// for a record.
     pub(super) fn poll_take_or_record(
         &mut self,
         cx: &mut Context<'_>,
@@ -329,7 +331,7 @@ impl Carrier for LaneCarrier {
             self.pace.with(|pace| pace.on_written(bytes));
             match written {
                 Poll::Ready(Ok(())) => {}
-                // The handshake has just ended otherwise; what it came to is about to be told.
+                // The handshake has just failed or early data was rejected, which the next poll reports.
                 Poll::Ready(Err(_)) if self.early.is_some() => is_done = false,
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                 Poll::Pending => is_done = false,
@@ -358,7 +360,7 @@ impl Carrier for LaneCarrier {
 }
 
 impl Drop for LaneCarrier {
-    /// Whoever still asks for statistics does not keep the connection.
+    /// Closes the connection, which handles for statistics would otherwise keep open.
     fn drop(&mut self) {
         self.connection.close(0_u32.into(), b"");
     }

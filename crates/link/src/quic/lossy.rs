@@ -1,7 +1,8 @@
-//! The link `lossy` on a QUIC connection: [`DatagramSender`] and [`DatagramReceiver`] between its datagrams, its lanes and its clock.
+//! The link `lossy` on a QUIC connection: connects [`DatagramSender`] and [`DatagramReceiver`] to its
+//! datagrams, lanes and clock.
 //!
-//! The stack sends datagrams before anything else. So that frames get through beside them, datagrams leave some bytes of each
-//! packet to them, and where much was written to the lanes, wait until none of them waits.
+//! The stack sends datagrams before stream data. So that frames are not starved, datagrams leave some bytes
+//! of each packet to them, and pause when much was written to the lanes.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -24,28 +25,28 @@ use crate::carrier::{Received, broken};
 use crate::clock::now;
 use crate::datagram::{DatagramCounts, DatagramReceiver, DatagramRecord, DatagramSender};
 
-/// Size of the stack's buffer of datagrams to send, bytes: more than ever waits there.
+/// Size of the stack's buffer of datagrams to send, bytes: larger than the data that ever waits there.
 pub(super) const SEND_BUFFER_BYTES: usize = 16 << 20;
 /// Size of the stack's buffer of received datagrams, bytes; when it is full, the stack drops the oldest. 60 ms at 1 Gb/s.
 pub(super) const RECEIVE_BUFFER_BYTES: usize = 8 << 20;
-/// A side that wants no datagrams may be sent this much all the same, which is thrown away: the stack sends none where
-/// it would take none.
+/// Size of the receive buffer of a side that wants no datagrams, bytes; received ones are discarded. The
+/// stack does not send datagrams itself where it would receive none.
 pub(super) const UNWANTED_BUFFER_BYTES: usize = 4 << 10;
-/// Bytes of each packet that are left to frames.
+/// Bytes of each packet that are reserved for frames.
 const LEFT_BYTES: usize = 64;
-/// Records, or datagrams of no use, that are taken before other tasks get their turn.
+/// Records or useless datagrams handled before other tasks get their turn.
 const ROUNDS_PER_POLL: u32 = 64;
-/// So much written to the lanes gets through beside datagrams.
+/// Bytes written to the lanes that fit beside datagrams.
 const LITTLE_BYTES: u64 = 2 << 10;
 
-/// Counters that others can read while the carrier is being driven.
+/// Counters that are readable while the carrier is being driven.
 pub(super) type SharedCounts = Arc<Mutex<DatagramCounts>>;
 
 fn tell(shared: &SharedCounts, counts: DatagramCounts) {
     *shared.lock().unwrap_or_else(PoisonError::into_inner) = counts;
 }
 
-/// Wakes the task when a machine wants to be called.
+/// Wakes the task at the timeout of a state machine.
 struct MachineTimer(Pin<Box<Sleep>>);
 
 impl MachineTimer {
@@ -53,7 +54,7 @@ impl MachineTimer {
         Self(Box::pin(tokio::time::sleep(Duration::ZERO)))
     }
 
-    /// True when the time has come; else the task is woken then.
+    /// True when the time has come; otherwise the task is woken then.
     fn poll(&mut self, cx: &mut Context<'_>, at: Option<Instant>) -> bool {
         let Some(at) = at else { return false };
         if self.0.deadline().into_std() != at {
@@ -63,7 +64,7 @@ impl MachineTimer {
     }
 }
 
-/// Takes what is next of the lanes: false for a record, which is given to `record`.
+/// Takes the next frame or record from the lanes: records are passed to `record`.
 fn poll_lanes(
     lanes: &mut LaneCarrier,
     cx: &mut Context<'_>,
@@ -92,10 +93,10 @@ enum LaneOutput {
     End,
 }
 
-/// The server's side.
+/// Carrier of the server side.
 pub(super) struct LossySender {
     lanes: LaneCarrier,
-    /// Those that cross as they are.
+    /// Messages that are sent as frames.
     frames: VecDeque<Message>,
     sender: DatagramSender,
     connection: Connection,
@@ -107,7 +108,7 @@ pub(super) struct LossySender {
 }
 
 impl LossySender {
-    /// `first` has come of the client already.
+    /// Creates the server side. `first` is a stream that the client has already opened.
     pub(super) fn new(
         connection: Connection,
         pace: Arc<SharedPace>,
@@ -128,11 +129,11 @@ impl LossySender {
         }
     }
 
-    /// Does what can be done now; ready when all frames were handed on.
+    /// Sends what can be sent now; ready when all frames were passed on.
     fn pump(&mut self, cx: &mut Context<'_>) -> Poll<Result<()>> {
         let mut frames;
         loop {
-            // Those that cannot leave yet wait where they are bounded.
+            // Records that cannot be sent yet wait in the sender, where they are bounded.
             if !self.lanes.is_telling() {
                 while let Some(record) = self.sender.poll_record() {
                     self.lanes.tell(record.encode());
@@ -150,7 +151,7 @@ impl LossySender {
         frames.map(Ok)
     }
 
-    /// Hands datagrams to the stack until enough of them wait there.
+    /// Passes datagrams to the stack until enough of them wait there.
     fn send_datagrams(&mut self, cx: &mut Context<'_>) -> Result<()> {
         let Some(most_bytes) = self.connection.max_datagram_size() else { return Ok(()) };
         let most_bytes = most_bytes.saturating_sub(LEFT_BYTES);
@@ -164,7 +165,8 @@ impl LossySender {
                 left = left.saturating_sub(size_bytes);
                 match self.connection.send_datagram(datagram) {
                     Ok(()) => self.pace.with(|pace| pace.backlog.on_datagram(size_bytes)),
-                    // The path has just become narrower: it is missed and sent again, the others by what it is now.
+                    // The MTU has just decreased: this datagram is reported missing and sent again, later
+                    // ones have the new size.
                     Err(SendDatagramError::TooLarge) => {
                         cx.waker().wake_by_ref();
                         return Ok(());
@@ -177,14 +179,15 @@ impl LossySender {
         Ok(())
     }
 
-    /// Bytes of datagrams that may be handed to the stack; where there is no room the task is woken when more have left.
+    /// Bytes of datagrams that may be passed to the stack; where there is no room, the task is woken after
+    /// packets were sent.
     fn room(&mut self, cx: &mut Context<'_>) -> usize {
         let written = self.lanes.written_bytes();
         let connection = &self.connection;
         let waiting = || SEND_BUFFER_BYTES.saturating_sub(connection.datagram_send_buffer_space());
         let most = self.pace.with(|pace| pace.waiting_datagram_bytes());
         let mut room = |waiting: usize| {
-            // The stack counts some bytes for its own account of each.
+            // The stack counts some bytes of overhead for each datagram.
             if waiting < LEFT_BYTES {
                 self.calm_bytes = written;
             }
@@ -194,7 +197,7 @@ impl LossySender {
         if found > 0 {
             return found;
         }
-        // Looked at again, or what left meanwhile would wake nobody.
+        // Checked again, because packets sent meanwhile would wake no task.
         self.pace.with(|pace| pace.backlog.writer = Some(cx.waker().clone()));
         room(waiting())
     }
@@ -233,7 +236,7 @@ impl Carrier for LossySender {
                 break;
             }
         }
-        // Nobody calls for sending what is missing.
+        // Retransmissions are not triggered by a call of `poll_send`.
         let _is_done = self.pump(cx)?;
         Poll::Pending
     }
@@ -243,7 +246,7 @@ impl Carrier for LossySender {
     }
 }
 
-/// The client's side.
+/// Carrier of the client side.
 pub(super) struct LossyReceiver {
     lanes: LaneCarrier,
     receiver: DatagramReceiver,
@@ -275,7 +278,7 @@ impl LossyReceiver {
         }
     }
 
-    /// Gives what the receiver has, if anything.
+    /// Passes on what the receiver has, if anything.
     fn give(&mut self, take: &mut dyn FnMut(Received<'_>)) -> bool {
         if let Some(part) = self.receiver.poll_part() {
             take(Received::Part(part));
@@ -288,17 +291,18 @@ impl LossyReceiver {
         gone_bytes > 0
     }
 
-    /// Reports what is due.
+    /// Sends a report that is due.
     fn pump(&mut self, cx: &mut Context<'_>) -> Result<()> {
         self.receiver.set_rtt(self.connection.rtt());
         loop {
-            // A report says what there is: while one cannot leave, no other is made.
+            // A report describes the current state: while one waits to be sent, no other is made.
             if !self.lanes.is_telling()
                 && let Some(report) = self.receiver.poll_report(now())
             {
                 self.lanes.tell(report.encode());
             }
-            // What is not sent now is with the next frames, or when there is room; then this is called again.
+            // Unsent reports follow with the next frames, or when there is room; then this function is called
+            // again.
             let _is_done = self.lanes.poll_send(cx, &mut VecDeque::new())?;
             if self.lanes.is_telling() || !self.timer.poll(cx, self.receiver.poll_timeout()) {
                 break;
@@ -373,7 +377,7 @@ mod tests {
     use crate::quic::pace::PacedController;
     use crate::quic::session_ticket_cache::{self, ServerKey};
 
-    /// A client's connection and its server's, whose endpoints are to be kept.
+    /// Creates a client's connection and the server's; the endpoints are to be kept.
     async fn connections() -> (Connection, Connection, [Endpoint; 2]) {
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         let identity = Identity::self_signed(&["localhost".into()]).expect("an identity");
@@ -439,7 +443,7 @@ mod tests {
         let pace = pace();
         let mut client = LossyReceiver::new(near, Arc::clone(&pace), SharedCounts::default(), false);
         tokio::time::pause();
-        // As where the server gives no credit: nothing is written.
+        // Blocks writing, as a server without credit would.
         pace.with(|pace| pace.on_written(1 << 40));
         for number in 0..10_000 {
             let part = BulkPart { head: head(), offset: number, bytes: Bytes::from_static(b"x") };

@@ -1,6 +1,8 @@
-//! QUIC: the wire over UDP, with our own controllers. For long paths and for those that lose packets.
+//! QUIC: the protocol over UDP, with the congestion controllers of this project. For long paths and for those
+//! that lose packets.
 //!
-//! The stack (handshake, encryption, retransmission) is quinn's, unmodified; how fast packets leave is ours:
+//! The stack (handshake, encryption, retransmission) is quinn, unmodified; pacing and congestion control are
+//! here:
 //!
 //! ```text
 //! frames --> LaneCarrier --> quinn --asks, tells--> PacedController (control::Controller, Pacer, cap)
@@ -9,13 +11,14 @@
 //!                                     PacedSocket            the connection's task
 //! ```
 //!
-//! On request ([`BulkTransport`]) the bulk of large items crosses as datagrams (crate's `lossy`), everything else as ever.
+//! On request ([`BulkTransport`]) the bulk of large items is sent in datagrams ([`lossy`]), everything else
+//! on streams.
 //!
-//! A client that has been at a server before asks there in its first packets ([`early_data`]), with what the server gave it
-//! for that ([`session_ticket_cache`]).
+//! A client that has connected to a server before sends requests in its first packets ([`early_data`]), with
+//! the server's session ticket ([`session_ticket_cache`]).
 //!
-//! Read [`pace`] first: how one bit, "may another packet go?", makes an exact rate. Not here: what a controller does
-//! (crate `control`), what frames mean, who may come in.
+//! Read [`pace`] first: how one bit, "may another packet be sent?", makes an exact rate. Not here: the laws
+//! of the controllers (crate `control`), the meaning of frames, access control.
 
 mod adapter;
 mod crypto;

@@ -1,8 +1,8 @@
-//! The pacing clock and the cap on bytes in flight of one connection: tells our controllers what happened, and QUIC's
-//! stack when it may send. A state machine: time is an argument, nothing waits here.
+//! Pacing and limit of bytes in flight of one connection: reports events to the controller, and tells the
+//! QUIC stack when it may send. A state machine: time is an argument, and nothing waits here.
 //!
-//! QUIC's stack asks before every packet whether its congestion window has room. The answer is "plenty" or "none at
-//! all", and that one bit is clock and cap together:
+//! The stack asks before every packet whether its congestion window has room. The answer is an open or a
+//! closed window, and this one bit implements both pacing and the limit:
 //!
 //! ```text
 //! asked: may a packet go?  -- quantum begun, or its time has come --> yes (until the quantum is out)
@@ -10,8 +10,8 @@
 //!                          -- too much in flight                  --> no; an acknowledgement will ask again
 //! ```
 //!
-//! Packets that only acknowledge are never asked for, and so are neither held back nor counted. What left when is in the
-//! [`sent_packets`](super::sent_packets), what waits to leave in the [`send_backlog`].
+//! The stack does not ask before pure acknowledgements, so they are neither delayed nor counted. The send
+//! times are in [`sent_packets`](super::sent_packets), the unsent bytes in [`send_backlog`].
 
 use std::task::Waker;
 use std::time::Duration;
@@ -24,44 +24,45 @@ use control::{
 use super::send_backlog::{self, SendBacklog};
 use super::sent_packets::SentPackets;
 
-/// Signals that this engine can give to a controller. Missing are: packets that were late and not lost, and what the
-/// receiver measures.
+/// Signals that this engine provides to controllers. Missing are spurious losses and measurements of the
+/// receiver.
 pub(super) const SIGNALS: &[Signal] =
     &[Signal::Sent, Signal::Ack, Signal::RoundTrip, Signal::Delivery, Signal::Loss, Signal::Timeout];
 
-/// The most that may be in flight, whatever the controller says: the stack keeps an account of each packet. 10 Gb/s over 200 ms.
+/// Most bytes in flight, whatever the controller allows, because the stack tracks each packet. 10 Gb/s over
+/// 200 ms.
 const MAX_IN_FLIGHT_BYTES: u64 = 256 << 20;
-/// Packets that QUIC's stack puts together at most.
+/// Most packets that the stack sends in one batch.
 pub(super) const MOST_PACKETS_PER_BATCH: u64 = 10;
-/// How often it asks per packet of a batch.
+/// Calls of the stack per packet of a batch.
 pub(super) const ASKS_PER_PACKET: u64 = 2;
-/// A quantum that was begun and not finished within this time is over.
+/// Time after which an unfinished quantum is over.
 const QUANTUM_WITHIN: Duration = Duration::from_millis(5);
-/// A batch that was allowed is sent within this time, or was only asked about.
+/// Time within which an allowed batch is sent; otherwise the stack only asked.
 const BATCH_WITHIN: Duration = Duration::from_micros(200);
-/// Silence after the last acknowledgement, in round trips and at least so long, after which a peer that is heard has
-/// received nothing of what is in flight.
+/// Silence after the last acknowledgement, in round trips, after which a peer that still sends has received
+/// nothing of the data in flight; at least `UNHEARD_AT_LEAST`.
 const UNHEARD_RTTS: u32 = 3;
 const UNHEARD_AT_LEAST: Duration = Duration::from_millis(100);
-/// A handshake may take so much longer than the least round trip that is remembered: its computing, a queue.
+/// Time that a handshake may take longer than the remembered minimum round trip: its computation, a queue.
 const HANDSHAKE_MARGIN: Duration = Duration::from_millis(10);
 
-/// Whether a packet may go.
+/// Permission to send a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SendPermission {
-    /// Now.
+    /// Send now.
     Yes,
-    /// At this time; the asker is to be woken then.
+    /// Send at this time; the caller is to be woken then.
     At(Duration),
-    /// When something was acknowledged.
+    /// Send after the next acknowledgement.
     Full,
 }
 
-/// One connection's controller, clock and accounts.
+/// Controller, pacer and accounts of one connection.
 pub(super) struct PacedController {
     choice: Choice,
     controller: Box<dyn Controller>,
-    /// Full packet as the controller counts; the path's may be smaller until it was probed.
+    /// Full packet size that the controller uses; packets may be smaller until MTU discovery ends.
     full_bytes: u64,
     packet_bytes: u64,
     most_bytes_per_sec: Option<f64>,
@@ -70,14 +71,14 @@ pub(super) struct PacedController {
     sent_packets: SentPackets,
     quantum: Quantum,
     in_flight_bytes: u64,
-    /// When something was last acknowledged, or a packet allowed to find out.
+    /// Time of the last acknowledgement, or of the last packet allowed as a probe.
     told_at: Duration,
-    /// A packet may go although too much is under way.
+    /// One packet may be sent although the limit is reached.
     may_ask_again: bool,
-    /// Acknowledged since the last `on_acks_end`, and when the newest of it left.
+    /// Bytes acknowledged since the last `on_acks_end`, and the send time of the newest.
     acked: Option<(u64, Duration)>,
     exchange: StackExchange,
-    /// Wakes the task that sends; without it nothing can be held back yet.
+    /// Waker of the sending task; nothing is delayed before it is set.
     pub(super) sender: Option<Waker>,
     pub(super) backlog: SendBacklog,
     counters: PaceCounters,
@@ -86,22 +87,22 @@ pub(super) struct PacedController {
     remembered: Option<RememberedPath>,
 }
 
-/// Packets that have left of the quantum under way; the controller is told of the quantum as a whole.
+/// Packets sent of the current quantum, which is reported to the controller as a whole.
 #[derive(Debug, Default)]
 struct Quantum {
     bytes: u64,
     batches: usize,
 }
 
-/// State of the exchange with the stack, which asks whether a packet may go and then sends it.
+/// State of the exchange with the stack, which first asks for a packet and then sends it.
 #[derive(Debug, Default)]
 struct StackExchange {
-    /// Packets of the batch under way may still be asked for this often.
+    /// Calls left for packets of the current batch.
     asks_left: u64,
-    /// When that batch was allowed; none once it was sent.
+    /// Time at which the batch was allowed; `None` once it was sent.
     allowed_at: Option<Duration>,
     was_asked: bool,
-    /// There has been something to send all the time since it was first held back.
+    /// There has been data to send since the batch was first delayed.
     has_waited: bool,
     quantum_left_bytes: u64,
     last_sent_at: Duration,
@@ -149,8 +150,8 @@ impl PacedController {
         Ok(pace)
     }
 
-    /// The handshake is over: the controller begins anew, knowing its round trip; unless it has begun before by what is
-    /// remembered of the path, and that is the round trip's.
+    /// Ends the handshake: the controller restarts with its round trip, unless it has already started from a
+    /// remembered path with the same round trip.
     pub(super) fn begin(&mut self, now: Duration, handshake_rtt: Duration) -> Result<(), Refusal> {
         (self.srtt, self.least_rtt) = (Some(handshake_rtt), Some(handshake_rtt));
         if self.remembered.is_some_and(|known| is_same_path(known.rtt, handshake_rtt)) {
@@ -160,7 +161,7 @@ impl PacedController {
         self.choose(now, self.choice)
     }
 
-    /// Changes the controller; it begins with what is known of the round trip.
+    /// Changes the controller; the new one starts with the known round trip.
     pub(super) fn choose(&mut self, now: Duration, choice: Choice) -> Result<(), Refusal> {
         let (handshake_rtt, remembered) = (self.srtt, self.remembered);
         let most = self.most_bytes_per_sec;
@@ -172,12 +173,12 @@ impl PacedController {
         Ok(())
     }
 
-    /// The path is known from earlier: the controller begins anew from that. What does not go with the round trip that
-    /// was measured is of another path; before the handshake is over none was, and for that one round trip it is believed.
+    /// Restarts the controller from a remembered path. A path that does not match the measured round trip is
+    /// ignored; before the end of the handshake there is no measurement, and the path is used until then.
     pub(super) fn remember(&mut self, now: Duration, known: RememberedPath) {
         if self.srtt.is_none_or(|measured| is_same_path(known.rtt, measured)) {
             self.remembered = Some(known);
-            // The choice was made before, so it is one that can be made.
+            // The choice was accepted before, so it is valid.
             self.choose(now, self.choice).unwrap_or_default();
         }
     }
@@ -202,7 +203,7 @@ impl PacedController {
         self.in_flight_bytes
     }
 
-    /// May another packet go?
+    /// Returns whether another packet may be sent.
     pub(super) fn ask(&mut self, now: Duration) -> SendPermission {
         self.exchange.was_asked = true;
         if self.sender.is_none() {
@@ -241,7 +242,7 @@ impl PacedController {
         SendPermission::Yes
     }
 
-    /// Packets left, all at once.
+    /// Records packets that were sent together.
     pub(super) fn on_sent(&mut self, now: Duration, bytes: u64) {
         self.counters.sent_bytes += bytes;
         self.exchange.asks_left = 0;
@@ -267,7 +268,7 @@ impl PacedController {
         }
     }
 
-    /// Tells the controller what left together.
+    /// Reports the packets of a quantum to the controller.
     fn end_quantum(&mut self) {
         let Quantum { bytes, batches } = std::mem::take(&mut self.quantum);
         if bytes > 0 {
@@ -277,15 +278,15 @@ impl PacedController {
         }
     }
 
-    /// A packet arrived; more of the same moment may follow.
+    /// Records an acknowledged packet; more of the same moment may follow.
     pub(super) fn on_ack(&mut self, sent_at: Duration, bytes: u64) {
         let (sum, newest) = self.acked.unwrap_or_default();
         self.acked = Some((sum + bytes, newest.max(sent_at)));
     }
 
-    /// Ends the acknowledgements of one moment. `seen` is when they were noticed; `now` is the stack's time for that:
-    /// when it began to look, which on a busy host is before the packet came. `in_flight_bytes` is the stack's own count;
-    /// `is_app_limited`: there was nothing to send when it last looked.
+    /// Ends the acknowledgements of one moment. `seen` is the time at which they were processed; `now` is the
+    /// stack's time, when it began to read, which on a busy host is before the packet arrived.
+    /// `in_flight_bytes` is the stack's count; `is_app_limited`: there was nothing to send at the last check.
     pub(super) fn on_acks_end(
         &mut self,
         now: Duration,
@@ -315,8 +316,8 @@ impl PacedController {
         self.tell(now, Some(PacketEvent::Ack(ack)));
     }
 
-    /// Packets were lost, the newest of them sent at `sent_at`. None lost: the path marks them, as RFC 9002 has it,
-    /// as if one were.
+    /// Records lost packets, the newest of which was sent at `sent_at`. Without lost bytes, the path has
+    /// marked packets (ECN), which counts like one lost packet (RFC 9002, section 7.1).
     pub(super) fn on_loss(&mut self, now: Duration, sent_at: Duration, lost_bytes: u64, is_persistent: bool) {
         self.end_quantum();
         let sent_at = self.sent_packets.told_at(sent_at);
@@ -331,9 +332,9 @@ impl PacedController {
         }
     }
 
-    /// The other side's address changed. What was under way to the old one is not waited for: the stack's own account begins
-    /// anew, and nothing could be acknowledged before the first packet has gone to the new address. What the controller
-    /// knows stays; if the way is another one, it will see.
+    /// Handles a change of the peer's address. Packets in flight to the old address are not waited for: the
+    /// stack restarts its own account, and nothing could be acknowledged before the first packet to the new
+    /// address. The controller keeps its state and adapts if the path differs.
     pub(super) fn on_new_path(&mut self) {
         self.end_quantum();
         self.in_flight_bytes = 0;
@@ -341,9 +342,9 @@ impl PacedController {
         self.exchange = StackExchange::default();
     }
 
-    /// Something came from the other side, which says nothing of what is under way to it, and has not for long: the path carried
-    /// nothing for a while. One packet may go; its acknowledgement shows what was lost, long before the stack's own timer, which
-    /// waits twice as long each time, looks again.
+    /// Handles received data of a peer that has not acknowledged anything for long: the path has dropped all
+    /// packets for a while. One packet may be sent; its acknowledgement reveals the losses long before the
+    /// stack's own timer, which backs off exponentially, expires.
     pub(super) fn on_heard(&mut self, now: Duration) {
         let unheard = self.srtt.map_or(UNHEARD_AT_LEAST, |srtt| UNHEARD_AT_LEAST.max(srtt * UNHEARD_RTTS));
         if self.in_flight_bytes > 0 && now.saturating_sub(self.told_at) > unheard {
@@ -352,28 +353,28 @@ impl PacedController {
         }
     }
 
-    /// Packets are this large now.
+    /// Updates the packet size.
     pub(super) fn on_packet_size(&mut self, bytes: u64) {
         self.packet_bytes = bytes;
     }
 
-    /// Bytes of a stream were handed to the stack.
+    /// Records stream bytes that were passed to the stack.
     pub(super) fn on_written(&mut self, bytes: u64) {
         self.backlog.on_written(bytes, self.packet_bytes);
     }
 
-    /// Bytes of datagrams that should wait in the stack at most.
+    /// Most bytes of datagrams that should wait in the stack.
     pub(super) fn waiting_datagram_bytes(&self) -> usize {
         send_backlog::waiting_datagram_bytes(self.limits.rate_bytes_per_sec())
     }
 
-    /// Whether more should be handed to the stack now.
+    /// Returns whether more data should be passed to the stack now.
     pub(super) fn has_room(&self) -> bool {
         self.backlog.has_room(self.limits.rate_bytes_per_sec())
     }
 
-    /// Bytes that the stack may keep until they are acknowledged: twice the window, as a lost packet keeps back what
-    /// came after it.
+    /// Size of the stack's send buffer, bytes: twice the window, because a lost packet blocks the data after
+    /// it.
     pub(super) fn kept_bytes(&self) -> u64 {
         self.limits.window_bytes() * 2 + (1 << 20)
     }
@@ -390,7 +391,7 @@ impl PacedController {
         self.exchange.quantum_left_bytes = self.exchange.quantum_left_bytes.min(self.limits.quantum_bytes());
     }
 
-    /// Limits of the controller, capped by what the operator allows and by what the stack can keep account of.
+    /// Limits of the controller, bounded by the operator's limit and by what the stack can track.
     fn allowed(&self) -> SendLimits {
         let limits = self.controller.limits();
         let window = limits.window_bytes().min(MAX_IN_FLIGHT_BYTES) as f64;
@@ -403,15 +404,15 @@ impl PacedController {
     }
 }
 
-/// Configuration of a new controller. A controller that searches for its rate is told the most that the operator allows:
-/// otherwise it would search beyond that rate, and mistake the operator's limit for a path that carries ever more. A fixed
-/// rate is not set here: it has to be named.
+/// Configuration of a new controller. A controller that searches for its rate gets the operator's limit:
+/// otherwise it would search beyond the limit, and take it for a path of unlimited capacity. A fixed rate is
+/// not set here; it has to be requested.
 fn config(choice: Choice, packet_bytes: u64, most_bytes_per_sec: Option<f64>) -> Config {
     let rate_bytes_per_sec = most_bytes_per_sec.filter(|_| choice.name() != "rate");
     Config { rate_bytes_per_sec, ..Config::new(packet_bytes) }
 }
 
-/// Whether a path whose least round trip was `least` can be the one that was `measured` now.
+/// Returns whether a path with the minimum round trip `least` can be the one with the round trip `measured`.
 fn is_same_path(least: Duration, measured: Duration) -> bool {
     measured >= least - least / 4 && measured <= least * 3 / 2 + HANDSHAKE_MARGIN
 }
@@ -435,7 +436,7 @@ mod tests {
         }
     }
 
-    /// A pace that holds back.
+    /// Creates a controller that delays packets.
     fn pace(choice: &str, most_bytes_per_sec: Option<f64>) -> PacedController {
         let mut pace = PacedController::new(choice.parse().unwrap(), PACKET, most_bytes_per_sec).unwrap();
         pace.begin(Duration::ZERO, Duration::from_millis(150)).unwrap();
@@ -443,7 +444,7 @@ mod tests {
         pace
     }
 
-    /// One that has sent all that it may, and when.
+    /// Creates a controller at its limit; returns it with the current time.
     fn full() -> (PacedController, Duration) {
         let mut pace = pace("rate=100Mb/s", None);
         let mut now = Duration::ZERO;
@@ -484,12 +485,12 @@ mod tests {
     fn what_was_under_way_to_an_old_address_holds_nothing_back() {
         let (mut pace, now) = full();
         pace.on_new_path();
-        // At its time, as ever, but not only once something is acknowledged.
+        // Waits for its time, but not for an acknowledgement.
         assert_ne!(pace.ask(now), SendPermission::Full);
     }
 
-    /// Sends until `secs` as QUIC's stack does, on a path of 150 ms that acknowledges everything, waking up `late`.
-    /// Gives the bytes of each release with their times.
+    /// Sends until `secs` like the stack, on a path of 150 ms that acknowledges everything, waking up `late`.
+    /// Returns the bytes of each release with its time.
     fn send(pace: &mut PacedController, secs: f64, late: Duration) -> Vec<(Duration, u64)> {
         send_from(pace, Duration::ZERO, secs, late)
     }
@@ -515,7 +516,7 @@ mod tests {
                 if bytes == MOST_PACKETS_PER_BATCH * PACKET {
                     break SendPermission::Yes;
                 }
-                // Whether there is room, and once more for the stack's own pacer.
+                // The stack asks for room, and once more for its own pacer.
                 let answer = pace.ask(now);
                 if answer != SendPermission::Yes {
                     break answer;
@@ -633,7 +634,7 @@ mod tests {
     #[test]
     fn acknowledgements_are_neither_held_back_nor_counted() {
         let mut pace = pace("rate=1Mb/s", None);
-        // Nobody asked for these.
+        // The stack did not ask for these.
         (0..1_000).for_each(|n| pace.on_sent(Duration::from_micros(n), 60));
         assert_eq!(pace.in_flight_bytes(), 0);
         assert_eq!(pace.ask(Duration::from_millis(1)), SendPermission::Yes);
@@ -649,7 +650,7 @@ mod tests {
         assert_eq!(count.0.load(Ordering::Relaxed), 0);
         send_from(&mut pace, Duration::from_millis(50), 0.1, Duration::ZERO);
         assert!(pace.has_room() && count.0.load(Ordering::Relaxed) == 1);
-        // An account that went wrong is set right by a stack with nothing left to send.
+        // An idle stack corrects a wrong account.
         pace.on_written(1_000_000);
         pace.on_acks_end(Duration::from_secs(1), Duration::from_secs(1), 0, true);
         assert!(pace.has_room());

@@ -1,9 +1,9 @@
-//! Packet trains beside a connection: they leave its socket at once, past the stack and its pacing, and are picked out of what
-//! arrives there before the stack sees it (what they look like: [`wire::frames::probe`]). So they meet the firewalls and the address
-//! translation that the connection has passed.
+//! Packet trains on the socket of a connection: they are sent at once, bypassing the stack and its pacing,
+//! and are filtered from the received datagrams before the stack sees them (format: [`wire::frames::probe`]).
+//! So they pass the same firewalls and address translation as the connection.
 //!
-//! Arrivals are timed when the socket is read, not by the kernel: packets that were read together have one time. Not here:
-//! who may ask for a train, how much may be sent, what arrivals say.
+//! Arrival times are taken when the socket is read, not by the kernel: packets that were read together have
+//! the same time. Not here: permission and budget of trains, evaluation of arrivals.
 
 use std::future::poll_fn;
 use std::io;
@@ -21,22 +21,22 @@ use wire::{Error, ErrorKind, Result};
 use super::socket::{MAX_BATCH_BYTES, PacedSocket};
 use crate::clock::now;
 
-/// Trains that are listened for at one socket at a time.
+/// Most trains that one socket listens for at a time.
 pub const MAX_LISTENED: usize = 64;
-/// Larger packets would bring nothing but bytes, payload of UDP.
+/// Largest packet of a train, UDP payload in bytes: larger packets do not improve the measurement.
 const MAX_TRAIN_PACKET_BYTES: u16 = 1472;
-/// After this silence a train is over.
+/// Silence after which a train is over.
 const QUIET: Duration = Duration::from_millis(250);
-/// No train takes longer, from when it is listened for.
+/// Longest time to receive a train, from the beginning of listening.
 pub const TRAIN_WITHIN: Duration = Duration::from_secs(3);
 
-/// Sends trains to the other end of a connection, and listens for those from there.
+/// Sends trains to the peer of a connection, and receives trains from it.
 #[derive(Clone, Debug)]
 pub struct Prober {
     socket: Arc<PacedSocket>,
     connection: Connection,
-    /// Address of the other side when the connection began. An address that somebody only claims gets no train: the stack
-    /// limits what it sends there, but trains would not.
+    /// Address of the peer when the connection began. A claimed new address gets no train: the stack limits
+    /// what it sends to unvalidated addresses, but trains would bypass that limit.
     peer: SocketAddr,
 }
 
@@ -46,7 +46,7 @@ impl Prober {
         Self { socket: Arc::clone(socket), connection: connection.clone(), peer }
     }
 
-    /// Address of the other side when the connection began.
+    /// Address of the peer when the connection began.
     pub(super) fn first_peer(&self) -> SocketAddr {
         self.peer
     }
@@ -54,7 +54,7 @@ impl Prober {
     /// Address that trains go to and come from.
     ///
     /// # Errors
-    /// `Busy` where the other side is somewhere else now.
+    /// `Busy` when the peer has moved to another address.
     fn peer(&self) -> Result<SocketAddr> {
         if self.connection.remote_address() == self.peer {
             return Ok(self.peer);
@@ -65,19 +65,19 @@ impl Prober {
         ))
     }
 
-    /// Size of a train's packets, payload of UDP: what the path was found to carry.
+    /// Size of a train's packets, UDP payload in bytes: the discovered MTU.
     #[must_use]
     pub fn packet_bytes(&self) -> u16 {
         self.connection.stats().path.current_mtu.min(MAX_TRAIN_PACKET_BYTES)
     }
 
-    /// Sends a train as fast as the socket takes it; gives how many packets left.
+    /// Sends a train as fast as the socket accepts it; returns the number of packets sent.
     ///
     /// # Errors
-    /// The operating system refused; `Busy` for a side that has moved.
+    /// The operating system refused; `Busy` when the peer has moved.
     ///
     /// # Cancel safety
-    /// Dropping it ends the train early.
+    /// Dropping the future ends the train early.
     pub async fn send(&self, train: u64, packets: u16) -> Result<u16> {
         let size = usize::from(self.packet_bytes()).max(HEADER_BYTES);
         let most = self.socket.max_transmit_segments().min(MAX_BATCH_BYTES / size).max(1);
@@ -114,10 +114,11 @@ impl Prober {
         }
     }
 
-    /// Listens for a train of this number.
+    /// Listens for the train with this number.
     ///
     /// # Errors
-    /// `Busy` when too many are listened for or the other side has moved, `Invalid` when this one is already.
+    /// `Busy` at the limit of trains or when the peer has moved, `Invalid` for a train that is already
+    /// listened for.
     pub fn listen(&self, train: u64) -> Result<TrainListener> {
         let arrivals = Arc::clone(&self.socket.arrivals);
         let of = arrivals.listen(train, self.peer()?)?;
@@ -125,18 +126,18 @@ impl Prober {
     }
 }
 
-/// A train that is listened for until this is dropped.
+/// Listener for one train, until dropped.
 pub struct TrainListener {
     arrivals: Arc<Arrivals>,
     of: Arc<ExpectedTrain>,
 }
 
 impl TrainListener {
-    /// Waits until `expected` packets have arrived, none has come `first_within` this time, or no more has for a while;
-    /// gives those that did, in order of arrival.
+    /// Waits until `expected` packets have arrived, none has arrived within `first_within`, or no more have
+    /// arrived for a while; returns the arrivals in order.
     ///
     /// # Cancel safety
-    /// Safe: what has arrived stays.
+    /// Safe: arrivals are kept.
     pub async fn arrived(&self, expected: u16, first_within: Duration) -> Vec<ProbeArrival> {
         let waiting = async {
             let mut silence = first_within;
@@ -158,7 +159,7 @@ impl Drop for TrainListener {
     }
 }
 
-/// A train, and what has arrived of it.
+/// Expected train with its arrivals.
 #[derive(Debug)]
 struct ExpectedTrain {
     train: u64,
@@ -173,7 +174,7 @@ impl ExpectedTrain {
     }
 }
 
-/// Trains that are listened for at one socket.
+/// Trains that one socket listens for.
 #[derive(Debug, Default)]
 pub(super) struct Arrivals {
     trains: Mutex<Vec<Arc<ExpectedTrain>>>,
@@ -200,12 +201,12 @@ impl Arrivals {
         Ok(of)
     }
 
-    /// When something was read now.
+    /// Current time for arrivals, microseconds.
     pub(super) fn now_micros(&self) -> u64 {
         self.clock.micros()
     }
 
-    /// A datagram that is not QUIC's was read; false where nobody listens for it.
+    /// Handles a datagram that does not belong to QUIC; false when it belongs to no expected train.
     pub(super) fn note(&self, datagram: &[u8], from: SocketAddr, received_micros: u64) -> bool {
         let Some(ProbePacket { train, number, sent_micros }) = ProbePacket::read(datagram) else {
             return false;
@@ -214,7 +215,7 @@ impl Arrivals {
         let Some(of) = trains.iter().find(|of| of.train == train && of.from == from) else { return false };
         let size_bytes = u16::try_from(datagram.len()).unwrap_or(u16::MAX);
         let mut packets = of.packets.lock().unwrap_or_else(PoisonError::into_inner);
-        // One that comes twice counts once.
+        // Duplicates count once.
         let is_new =
             packets.len() < usize::from(MAX_PACKETS) && packets.iter().all(|known| known.number != number);
         if is_new {
@@ -225,7 +226,7 @@ impl Arrivals {
     }
 }
 
-/// The time of day as it was at the beginning, and what has gone by since: never set back.
+/// Clock that starts at the system time and never runs backwards.
 #[derive(Debug)]
 struct SteadyClock {
     began: Instant,

@@ -1,9 +1,9 @@
-//! Counters of what a server's port rejected: datagrams of no connection, too large ones, packets that were not sealed by
-//! the other end, packets that came before, packets of trains that nobody waits for.
+//! Counters of packets that a server's port rejected: datagrams of unknown connections, oversized ones,
+//! packets that fail authentication, replayed packets, and packets of unexpected trains.
 //!
-//! The stack rejects them without telling anybody. They are counted from outside: the socket knows the sizes; the
-//! generator of connection IDs is asked about unknown ones; and the keys (see [`crypto`](super::crypto)) open each
-//! packet. Not counted: broken headers, packets of a handshake that nobody began.
+//! The stack drops them silently. They are counted outside of it: the socket sees the sizes, the generator of
+//! connection IDs validates unknown IDs, and the keys (see [`crypto`](super::crypto)) decrypt each packet.
+//! Not counted: malformed headers, and packets of unknown handshakes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,24 +12,24 @@ use std::time::Duration;
 use quinn::{ConnectionId, ConnectionIdGenerator};
 use quinn_proto::{HashedConnectionIdGenerator, InvalidCid};
 
-/// Numbers of what a port rejected since it was opened. The connections that it was addressed to continue.
+/// Packets that a port rejected since it was opened. The connections that they were addressed to continue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rejected {
-    /// Datagrams that name a connection that there is not: made up, or over.
+    /// Datagrams with an unknown connection ID: forged, or of a connection that has ended.
     pub unknown: u64,
-    /// Datagrams larger than this side takes. Where the system does not put datagrams together they come cut, and count
-    /// as unauthenticated.
+    /// Datagrams larger than the maximum. Where the system does not combine datagrams (GRO) they are
+    /// truncated, and count as unauthenticated.
     pub oversized: u64,
-    /// Packets that do not bear the seal of the other end: forged, or damaged on the way.
+    /// Packets that fail authentication: forged, or damaged on the path.
     pub unauthenticated: u64,
-    /// Packets that were opened before, or are so late that this cannot be told: replayed, or repeated by the network.
+    /// Packets that were decrypted before, or are too old to tell: replayed, or duplicated by the network.
     pub replayed: u64,
-    /// Datagrams that are not QUIC's, and of no packet train that is listened for from there, or of one for the second time: late,
-    /// stray or forged.
+    /// Datagrams that belong neither to QUIC nor to an expected train of their sender, or repeat a packet of
+    /// a train: late, stray or forged.
     pub stray: u64,
 }
 
-/// Counts, shared by all who see some of it.
+/// Counters shared by the places that reject packets.
 #[derive(Debug, Default)]
 pub(super) struct RejectionCounters {
     unknown: AtomicU64,
@@ -68,19 +68,19 @@ impl RejectionCounters {
     }
 }
 
-/// The counts of a port, for whoever shows them while it is being served.
+/// Handle for the counters of a port that is being served.
 #[derive(Clone, Debug)]
 pub struct RejectionMonitor(pub(super) Arc<RejectionCounters>);
 
 impl RejectionMonitor {
-    /// So far.
+    /// Returns the counters so far.
     #[must_use]
     pub fn so_far(&self) -> Rejected {
         self.0.count()
     }
 }
 
-/// Names connections as the stack's own generator does, and is asked about names that belong to none.
+/// Generator of connection IDs, like the stack's own, that counts unknown IDs.
 pub(super) struct ConnectionIds {
     inner: HashedConnectionIdGenerator,
     rejections: Arc<RejectionCounters>,
@@ -97,7 +97,7 @@ impl ConnectionIdGenerator for ConnectionIds {
         self.inner.generate_cid()
     }
 
-    /// Asked only about packets that found no connection.
+    /// Called only for packets of unknown connections.
     fn validate(&self, name: &ConnectionId) -> Result<(), InvalidCid> {
         self.rejections.unknown.fetch_add(1, Ordering::Relaxed);
         self.inner.validate(name)

@@ -1,6 +1,7 @@
-//! A lane crosses as segments of 512 KiB, each a stream of its own: QUIC's stack ends a connection of which one stream
-//! has a thousand gaps, as a long fat path with a burst of losses easily has while its receiver is busy. A segment is too
-//! short for that: it has 460 packets of the smallest size that every path carries, however late it is read.
+//! A lane is sent in segments of 512 KiB, each in a QUIC stream of its own. The stack closes a connection
+//! when one stream has a thousand gaps, which a burst of losses on a long fast path easily causes while the
+//! receiver is busy. A segment is too short for that: it has at most 460 packets of the smallest size that
+//! every path carries.
 //!
 //! ```text
 //! segment: lane u8 · number u32 · bytes of the lane       all of it SEGMENT_BYTES long, or shorter: then the lane ends
@@ -8,15 +9,15 @@
 
 use wire::{Error, Result};
 
-/// Bytes of a segment, its head with them.
+/// Size of a full segment, bytes, including its head.
 pub(super) const SEGMENT_BYTES: usize = 512 << 10;
 
 /// Header of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SegmentHead {
-    /// The lane that it is of.
+    /// Lane of the segment.
     pub(super) lane: u8,
-    /// Its place in the lane, from 0.
+    /// Position of the segment in the lane, from 0.
     pub(super) number: u32,
 }
 
@@ -32,7 +33,7 @@ impl SegmentHead {
         Self { lane, number: u32::from_le_bytes([a, b, c, d]) }
     }
 
-    /// The one after it.
+    /// Head of the next segment.
     ///
     /// # Errors
     /// `TooLarge` after two petabytes.
@@ -43,9 +44,9 @@ impl SegmentHead {
     }
 }
 
-/// How many streams a side may have open towards one that takes `window_bytes` ahead on `lanes`: as many as that fills, an
-/// eighth more, because the stack tells of those that ended when they are an eighth, and for each lane one that has
-/// begun and one that has not ended.
+/// Number of streams that a side may open towards a peer with a window of `window_bytes` and `lanes` lanes:
+/// as many as the window holds, a quarter more, because the stack announces ended streams only in groups of
+/// an eighth, and for each lane one that has begun and one that has not ended.
 pub(super) fn most_streams(window_bytes: u64, lanes: u8) -> u32 {
     let filled = window_bytes.div_ceil(SEGMENT_BYTES as u64);
     let most = filled.saturating_add(filled / 4).saturating_add(2 * u64::from(lanes));

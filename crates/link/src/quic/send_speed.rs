@@ -1,24 +1,26 @@
-//! How fast this host hands packets to its kernel: what a connection by UDP costs at the least.
+//! Send speed of this host: the rate at which it passes UDP packets to its kernel, which bounds every
+//! connection by UDP.
 
 use std::net::{Ipv4Addr, UdpSocket};
 use std::time::Duration;
 
 use quinn::udp::{Transmit, UdpSocketState};
 
-/// Packets that are handed over at once, at the most: as many as the stack puts together.
+/// Most packets passed in one call: as many as the QUIC stack combines.
 const MOST_AT_ONCE: usize = 10;
 
-/// Sending speed of this host: see [`udp_send_speed`].
+/// Send speed of this host; see [`udp_send_speed`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct UdpSendSpeed {
-    /// Payload and headers of QUIC that one core sends, bytes per second.
+    /// UDP payload that one core sends, bytes per second.
     pub bytes_per_sec: f64,
-    /// Packets that the kernel takes in one call (generic segmentation offload).
+    /// Packets that the kernel accepts in one call (generic segmentation offload).
     pub packets_at_once: usize,
 }
 
-/// Hands packets of `packet_bytes` to the kernel for so long, for nobody, on loopback, and tells how many it took. Blocks the
-/// thread. `None` where the system gives no socket, or takes no packets of this size.
+/// Measures the send speed: passes packets of `packet_bytes` to the kernel for the time `within`, on loopback
+/// and without a receiver. Blocks the thread. `None` where the system provides no socket, or rejects packets
+/// of this size.
 #[must_use]
 pub fn udp_send_speed(packet_bytes: usize, within: Duration) -> Option<UdpSendSpeed> {
     let to = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).ok()?;

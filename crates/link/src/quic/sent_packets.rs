@@ -1,26 +1,26 @@
-//! Send times of the batches that are in flight, kept until the batches are acknowledged. The stack identifies packets by
-//! the time at which they left.
+//! Send times of the batches that are in flight, kept until the batches are acknowledged. The stack
+//! identifies packets by their send time.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use control::{DeliverySample, DeliverySampler, SendStamp};
 
-/// Batches remembered until they are acknowledged; beyond, the oldest are forgotten, and their acknowledgements say
-/// nothing of the path's speed.
+/// Most batches remembered until they are acknowledged; beyond it the oldest are forgotten, and their
+/// acknowledgements give no rate sample.
 const MAX_BATCHES: usize = 1 << 17;
-/// Batches older than the newest acknowledged one that are still remembered: reordering.
+/// Batches older than the newest acknowledged one that are kept, for reordering.
 const LATE_BATCHES: usize = 256;
 
-/// Packets that left in one go.
+/// Packets that were sent together.
 #[derive(Clone, Copy, Debug)]
 struct SentBatch {
     stamp: SendStamp,
-    /// When they left, as the controller was told: the batches of a train count as one.
+    /// Send time that was reported to the controller: the batches of a train count as one.
     told_at: Duration,
 }
 
-/// Batches in flight in the order in which they left, and the sampler of the delivery rate.
+/// Batches in flight in order of their send times, and the sampler of the delivery rate.
 #[derive(Debug, Default)]
 pub(super) struct SentPackets {
     batches: VecDeque<SentBatch>,
@@ -28,7 +28,7 @@ pub(super) struct SentPackets {
 }
 
 impl SentPackets {
-    /// A batch leaves; `in_flight_bytes` is without it.
+    /// Records a batch; `in_flight_bytes` is the amount before it.
     pub(super) fn on_sent(&mut self, now: Duration, in_flight_bytes: u64) {
         let stamp = self.sampler.on_sent(now, in_flight_bytes);
         if self.batches.len() >= MAX_BATCHES {
@@ -37,18 +37,19 @@ impl SentPackets {
         self.batches.push_back(SentBatch { stamp, told_at: now });
     }
 
-    /// The controller is told of the last `count` batches as of one that left at `at`.
+    /// Sets the reported send time of the last `count` batches to `at`.
     pub(super) fn tell(&mut self, count: usize, at: Duration) {
         self.batches.iter_mut().rev().take(count).for_each(|batch| batch.told_at = at);
     }
 
-    /// There was nothing to send.
+    /// Records that there was nothing to send.
     pub(super) fn on_app_limited(&mut self, in_flight_bytes: u64) {
         self.sampler.on_app_limited(in_flight_bytes);
     }
 
-    /// `bytes` were acknowledged, the newest of which left at `sent_at`: what that says of the path's speed, and when they left
-    /// as the controller was told. Older batches are forgotten, but for some that may be late.
+    /// Records acknowledged bytes, the newest of which were sent at `sent_at`; returns the sample of the
+    /// delivery rate, and the reported send time. Older batches are forgotten, except for some that may be
+    /// late.
     pub(super) fn on_ack(
         &mut self,
         now: Duration,
@@ -63,7 +64,7 @@ impl SentPackets {
         (delivery, told_at)
     }
 
-    /// When what left at `sent_at` did so as the controller was told.
+    /// Returns the reported send time of the batch that was sent at `sent_at`.
     pub(super) fn told_at(&self, sent_at: Duration) -> Duration {
         self.find(sent_at).map_or(sent_at, |batch| batch.told_at)
     }

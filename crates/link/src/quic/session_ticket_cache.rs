@@ -1,10 +1,11 @@
-//! Servers that this process was connected to lately, with what they gave it for the next time: tickets, by which a
-//! handshake goes on where an earlier one ended (RFC 8446, section 2.2), and tokens, which prove the client's address.
-//! With both, a client asks in its first packets and is answered at once.
+//! Cache of the servers that this process has connected to: session tickets, which resume an earlier
+//! handshake (RFC 8446, section 2.2), and tokens, which validate the client's address. With both, a client
+//! sends requests in its first packets and is answered at once.
 //!
-//! Both are good for who gave them only. What was given is kept by the address and by whom the client trusts there, and
-//! never shown to a server that is to be somebody else; a server that lost its tickets proves itself anew, as at first.
-//! TLS keeps tickets in memory and offers no way to write them down: another process begins anew.
+//! Tickets and tokens are valid for their server only. They are cached by the server's address and the
+//! client's trust settings, and are never sent to a server with another identity; a server that has lost its
+//! tickets performs a full handshake. The TLS library keeps tickets in memory and cannot export them, so a
+//! new process begins without.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -19,14 +20,14 @@ use crate::Trust;
 use crate::carrier::tls;
 use crate::clock::now;
 
-/// Servers that are kept; the one that was asked longest ago goes first.
+/// Most servers in the cache; the least recently used is evicted.
 const MAX_CACHED_SERVERS: usize = 64;
-/// A certificate is looked at anew after this time, whatever tickets there are.
+/// Lifetime of a cached server, after which its certificate is verified again.
 const CACHED_FOR: Duration = Duration::from_secs(24 * 60 * 60);
-/// Tokens that are kept of a server.
+/// Most tokens kept of one server.
 const MAX_TOKENS: usize = 4;
 
-/// Which server, by which protocol.
+/// Key of a cached server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ServerKey {
     pub(super) address: SocketAddr,
@@ -37,26 +38,26 @@ pub(super) struct ServerKey {
 
 struct CachedServer {
     server: ServerKey,
-    /// With tickets and tokens in it.
+    /// Configuration that holds the tickets and tokens.
     config: ClientConfig,
     since: Instant,
 }
 
-/// Servers known to this process, the one asked last at the end.
+/// Cached servers, the most recently used at the end.
 static CACHE: Mutex<VecDeque<CachedServer>> = Mutex::new(VecDeque::new());
 
-/// How to connect to a server, with what it gave before.
+/// Returns the configuration for a connection to a server, with its tickets.
 ///
 /// # Errors
-/// `Invalid` without encryption, `Internal` where TLS 1.3 is not to be had.
+/// `Invalid` without encryption, `Internal` where TLS 1.3 is not available.
 pub(super) fn config(server: &ServerKey) -> Result<ClientConfig> {
     let now = now();
     if let Some(known) = known(server, now) {
         return Ok(known);
     }
-    // Certificates are read from the disk for it: nobody waits for that.
+    // Reads certificates from disk, so the lock is not held.
     let config = new_config(server)?;
-    // Somebody else may have met the same server meanwhile; who came last is kept.
+    // Another task may have connected to the same server meanwhile; the later configuration is kept.
     let mut all = all();
     all.retain(|one| one.server != *server);
     all.push_back(CachedServer { server: server.clone(), config: config.clone(), since: now });
@@ -65,8 +66,8 @@ pub(super) fn config(server: &ServerKey) -> Result<ClientConfig> {
     Ok(config)
 }
 
-/// Configuration kept for a server; moves that server to the end of the list, as the one asked last. Entries that are
-/// too old are removed.
+/// Returns the cached configuration of a server, and marks it as the most recently used. Removes expired
+/// entries.
 fn known(server: &ServerKey, now: Instant) -> Option<ClientConfig> {
     let mut all = all();
     all.retain(|one| now.saturating_duration_since(one.since) < CACHED_FOR);
@@ -81,7 +82,7 @@ fn all() -> MutexGuard<'static, VecDeque<CachedServer>> {
     CACHE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The next connection begins as the first one did.
+/// Removes a server: the next connection performs a full handshake.
 pub(super) fn forget(server: &ServerKey) {
     all().retain(|one| one.server != *server);
 }

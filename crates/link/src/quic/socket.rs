@@ -1,5 +1,5 @@
-//! The UDP socket under QUIC's stack: knows which pace belongs to the connection that is being made, keeps batches
-//! within what a datagram can hold, and gives the stack what can be one of its packets only.
+//! UDP socket of the QUIC stack: assigns controllers to new connections, limits batches to the size of a
+//! datagram, and passes on only datagrams that can be QUIC packets.
 
 use std::fmt;
 use std::io::{self, IoSliceMut};
@@ -18,14 +18,14 @@ use super::adapter::SharedPace;
 use super::probe::Arrivals;
 use super::rejected::RejectionCounters;
 
-/// Largest batch that the system takes in one call, bytes; a larger one would be refused and look like a packet that
-/// is too large for the path.
+/// Largest batch passed to the system in one call, bytes; a larger one would be rejected and look like a
+/// packet that exceeds the path's MTU.
 pub(super) const MAX_BATCH_BYTES: usize = 65_507;
-/// Asked of the kernel for packets that the process has not read yet, bytes: 30 ms at 1 Gb/s, so that a busy host
-/// loses nothing. The system may give less (`net.core.rmem_max`).
+/// Socket buffer size requested from the kernel, bytes: 30 ms at 1 Gb/s, so that a busy host loses nothing.
+/// The system may grant less (`net.core.rmem_max`).
 const BUFFER_BYTES: usize = 4 << 20;
 
-/// A socket, bound, with large buffers.
+/// Creates a bound socket with large buffers.
 ///
 /// # Errors
 /// The operating system refused.
@@ -33,7 +33,7 @@ pub(super) fn bind(address: SocketAddr) -> Result<std::net::UdpSocket> {
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
     socket.bind(&address.into())?;
     socket.set_nonblocking(true)?;
-    // An administrator's process may go beyond the system's limit; the others take what they get.
+    // A privileged process may exceed the system's limit; other processes get the limit.
     if rustix::net::sockopt::set_socket_recv_buffer_size_force(&socket, BUFFER_BYTES).is_err() {
         drop(socket.set_recv_buffer_size(BUFFER_BYTES));
     }
@@ -47,13 +47,13 @@ pub(super) fn bind(address: SocketAddr) -> Result<std::net::UdpSocket> {
 pub(super) struct PacedSocket {
     inner: Arc<dyn AsyncUdpSocket>,
     max_packet_bytes: usize,
-    /// One connection is made at a time.
+    /// One connection is created at a time.
     making: Mutex<()>,
-    /// The pace of that connection.
+    /// Controller of the connection that is being created.
     joining: Mutex<Option<Arc<SharedPace>>>,
-    /// Trains that measure the path.
+    /// Listeners for packet trains.
     pub(super) arrivals: Arc<Arrivals>,
-    /// Counters of what was rejected here.
+    /// Counters of rejected datagrams.
     pub(super) rejections: Arc<RejectionCounters>,
 }
 
@@ -76,7 +76,7 @@ impl PacedSocket {
         }))
     }
 
-    /// Makes a connection by `make`, which asks for its poller on the way: that one is given `pace`.
+    /// Creates a connection with `make`, which requests a poller; that poller gets `pace`.
     pub(super) fn join<T>(&self, pace: &Arc<SharedPace>, make: impl FnOnce() -> T) -> T {
         let _one = self.making.lock().unwrap_or_else(PoisonError::into_inner);
         *self.joining.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(pace));
@@ -85,12 +85,13 @@ impl PacedSocket {
         made
     }
 
-    /// Waits for the socket on behalf of nobody's pace.
+    /// Creates a poller without a controller.
     pub(super) fn plain_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
         Arc::clone(&self.inner).create_io_poller()
     }
 
-    /// Takes what is not QUIC's, or larger than a packet, out of a buffer of datagrams that were read together.
+    /// Removes oversized datagrams and those that do not belong to QUIC from a buffer of datagrams that were
+    /// read together.
     fn sift(&self, buf: &mut [u8], meta: &mut RecvMeta) {
         let stride = meta.stride.max(1);
         let Some(datagrams) = buf.get_mut(..meta.len) else { return };
@@ -156,7 +157,7 @@ impl AsyncUdpSocket for PacedSocket {
     }
 }
 
-/// Waits for the socket on behalf of one connection, and notes whom the pace has to wake.
+/// Poller of the socket for one connection, which registers the task that the controller has to wake.
 struct Poller {
     inner: Pin<Box<dyn UdpPoller>>,
     pace: Option<Arc<SharedPace>>,

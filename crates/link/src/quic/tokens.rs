@@ -1,6 +1,6 @@
-//! Which tokens for addresses were used at a server's port: each proves once that its address is the client's own, so that
-//! who overhears one cannot make the port send to somebody else (RFC 9000, section 8.1.4). Exact, and bounded: where too many
-//! are used, further ones prove nothing, and cost their client a round trip.
+//! Address validation tokens that were used at a server's port: each validates its client's address once, so
+//! that an attacker who overhears one cannot make the port send to another host (RFC 9000, section 8.1.4).
+//! Exact and bounded: beyond the limit further tokens are rejected, which costs their client a round trip.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
@@ -8,20 +8,20 @@ use std::time::{Duration, SystemTime};
 
 use quinn::{TokenLog, TokenReuseError};
 
-/// How long a token is good.
+/// Lifetime of a token.
 pub(super) const TOKEN_LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
-/// Tokens of one connection: for the next one, and one beside it.
+/// Tokens sent on one connection: one for the next connection, and one for a parallel one.
 pub(super) const TOKENS_SENT: u32 = 2;
-/// Used tokens that are kept of those that end within one lifetime; there are two such times at once.
+/// Most used tokens remembered per expiry period; there are two periods at a time.
 const MAX_USED: usize = 32_768;
 
-/// Record of the address tokens that were used.
+/// Record of used tokens.
 #[derive(Default)]
 pub(super) struct UsedTokens(Mutex<Used>);
 
 #[derive(Default)]
 struct Used {
-    /// Number of the time in which the tokens end that are issued now.
+    /// Expiry period of the tokens that are issued now.
     newest: u64,
     ending_then: HashSet<u128>,
     ending_before: HashSet<u128>,

@@ -1,6 +1,6 @@
-//! Wakes a task at times that matter to a tenth of a millisecond. The runtime's own timers tick once a millisecond, and
-//! a paced connection needs the moments between: the system's timers, as descriptors that the runtime waits for beside
-//! its sockets, wake it on the thread that would have slept there.
+//! Timers with a resolution of a tenth of a millisecond. The timers of the runtime tick once a millisecond,
+//! which is too coarse for a paced connection; the system's timers, as descriptors that the runtime polls
+//! beside its sockets, wake the task on the thread that would have slept there.
 
 use std::pin::Pin;
 use std::task::{Context, Waker};
@@ -16,13 +16,13 @@ pub(super) struct WakeTimer(Option<TimerSource>);
 enum TimerSource {
     #[cfg(target_os = "linux")]
     Fine(timer::TimerFd),
-    /// Tokio's timer, for systems without a finer one and for processes that have no descriptor left for it.
+    /// Timer of tokio, for systems without a finer one and for processes without a free descriptor.
     Coarse(Pin<Box<Sleep>>),
 }
 
 impl WakeTimer {
-    /// Wakes `waker` at `at`, instead of when it was to be woken before; it may be woken too early, and asks again then. To be
-    /// called within the runtime; outside of it the task is woken at once.
+    /// Wakes `waker` at `at`, instead of at the time set before; the task may be woken too early, and then
+    /// asks again. To be called within the runtime; outside of it the task is woken at once.
     pub(super) fn wake_at(&mut self, now: Instant, at: Instant, waker: &Waker) {
         if Handle::try_current().is_err() {
             return waker.wake_by_ref();
@@ -65,7 +65,7 @@ mod timer {
     use tokio::io::Interest;
     use tokio::io::unix::AsyncFd;
 
-    /// A timer that the runtime waits for as for a socket.
+    /// Timer descriptor that the runtime polls like a socket.
     pub(super) struct TimerFd(AsyncFd<OwnedFd>);
 
     impl TimerFd {
@@ -78,15 +78,16 @@ mod timer {
             Ok(Self(registered.map_err(io::Error::from)?))
         }
 
-        /// Wakes the context's task after that time, instead of what it was set for before.
+        /// Wakes the task of `context` after this time, instead of at the time set before.
         pub(super) fn wake_in(&self, after: Duration, context: &mut Context<'_>) {
-            // What went off before is over; only then may it be set, or the new time could be taken for the old one. And always: the
-            // runtime may be about to tell of the old one, and forgets the waker when it does.
+            // An expiration of the earlier time is cleared first, because it could be taken for the new one.
+            // It is always polled, because the runtime may be about to report the earlier expiration and then
+            // forgets the waker.
             while let Poll::Ready(ready) = self.0.poll_read_ready(context) {
                 let Ok(mut ready) = ready else { return context.waker().wake_by_ref() };
                 ready.clear_ready();
             }
-            // All zeros would stop it.
+            // A value of zero would disarm the timer.
             let after = after.max(Duration::from_nanos(1));
             let value = Timespec {
                 tv_sec: after.as_secs().try_into().unwrap_or(i64::MAX),
