@@ -237,7 +237,7 @@ async fn connect_to(
     let connecting = socket
         .join(&pace, || endpoint.connect_with(config, address, host))
         .map_err(|e| Error::invalid(format!("expected a host name or address, found `{host}`: {e}")))?;
-    let (connection, handshake_end) = begun(connecting, &pace, server, options).await?;
+    let (connection, handshake_end) = connect_early(connecting, &pace, server, options).await?;
     let name = format!("{host}:{port}", port = address.port());
     let (carried, prober) = (Arc::clone(&pace), Prober::new(&socket, &connection));
     Ok(match options.bulk {
@@ -258,7 +258,7 @@ async fn connect_to(
 
 /// Waits until a client may send requests: returns at once where early data is possible, else after the
 /// handshake.
-async fn begun(
+async fn connect_early(
     connecting: Connecting,
     pace: &Arc<SharedPace>,
     server: ServerKey,

@@ -118,7 +118,7 @@ impl LossySender {
         let lanes =
             LaneCarrier::with_records(connection.clone(), Arc::clone(&pace), SERVER_LANES, CLIENT_LANES);
         Self {
-            lanes: lanes.begun(None, first),
+            lanes: lanes.with_early_data(None, first),
             frames: VecDeque::new(),
             sender: DatagramSender::new(),
             connection,
