@@ -1,11 +1,11 @@
 //! Protocol between two processes: operations and framing as state machines without I/O.
 //!
-//! This is the stage between two Corridor processes, and between a browser and one; `docs/wire.md` is the
-//! contract. It never opens a socket, reads a clock or starts a thread: bytes and times are arguments, so two
-//! peers can be simulated from a seed. Which certificate or token is good is decided elsewhere.
+//! It connects two Corridor processes, or a browser and one; `docs/wire.md` is the specification. The crate
+//! never opens a socket, reads a clock or starts a thread: bytes and times are arguments, so two peers can be
+//! simulated from a seed. Certificates and tokens are checked elsewhere.
 //!
-//! Read [`Machine`] first (how [`Client`] and [`Server`] are driven), then [`Frame`]. The parameters and answers
-//! of the operations everybody has are in [`ops`].
+//! Read [`Machine`] first (how [`Client`] and [`Server`] are driven), then [`Frame`]. The parameters and
+//! answers of the built-in operations are in [`ops`].
 
 mod client;
 mod flow;

@@ -1,4 +1,4 @@
-//! The shape that client and server share: how a driver turns the crank.
+//! Interface that the state machines of client and server share: how a driver calls them.
 
 use std::time::Instant;
 
@@ -7,58 +7,59 @@ use bytes::Bytes;
 
 use crate::Message;
 
-/// One side of a connection, without its carrier.
+/// State machine of one side of a connection, without its carrier.
 ///
-/// The methods fall into four classes, and a driver goes round them in this order:
+/// The methods fall into four classes, which a driver calls in this order:
 ///
-/// 1. **What happened**: [`handle_frame`](Self::handle_frame) for each frame received,
-///    [`handle_timeout`](Self::handle_timeout) when the time given by `poll_timeout` has come,
-///    [`handle_lost`](Self::handle_lost) when the carrier ended.
-/// 2. **What the application wants**: the methods of [`Client`](crate::Client) and [`Server`](crate::Server)
-///    themselves (`request`, `item`, ...) and [`close`](Self::close), at any time.
-/// 3. **What to do**: [`poll_event`](Self::poll_event) until it gives none, then
-///    [`poll_transmit`](Self::poll_transmit) as long as the carrier takes messages. What is not polled stays
-///    queued here, sorted by urgency: so poll no further ahead than the carrier sends.
-/// 4. **What to wait for**: [`poll_timeout`](Self::poll_timeout), and a frame if
-///    [`wants_frames`](Self::wants_frames). Leaving frames in the carrier is the back-pressure on the peer.
+/// 1. **Input**: [`handle_frame`](Self::handle_frame) for each frame received,
+///    [`handle_timeout`](Self::handle_timeout) at the time that `poll_timeout` returned,
+///    [`handle_lost`](Self::handle_lost) when the carrier has ended.
+/// 2. **Calls of the application**: the methods of [`Client`](crate::Client) and [`Server`](crate::Server)
+///    (`request`, `item`, ...) and [`close`](Self::close), at any time.
+/// 3. **Output**: [`poll_event`](Self::poll_event) until it returns `None`, then
+///    [`poll_transmit`](Self::poll_transmit) as long as the carrier takes messages. Messages that are not polled
+///    stay queued here, sorted by urgency, so a driver polls no further ahead than the carrier sends.
+/// 4. **Waiting**: [`poll_timeout`](Self::poll_timeout), and a frame if [`wants_frames`](Self::wants_frames).
+///    Leaving frames in the carrier is the back-pressure on the peer.
 ///
-/// Until [`is_finished`](Self::is_finished); then the carrier is to be closed.
+/// This repeats until [`is_finished`](Self::is_finished); then the carrier is to be closed.
 pub trait Machine {
-    /// Event that the machine reports to the application.
+    /// Event that the state machine reports to the application.
     type Event;
 
-    /// Takes one frame, without its length.
+    /// Handles one frame, without its length.
     ///
     /// # Errors
-    /// The peer broke the protocol. The connection is closed then: the close frame is queued, and the
-    /// application learns of it by events; the error is for the driver's log.
+    /// Returned when the peer violated the protocol. The connection is then closed: the close frame is
+    /// queued, and events inform the application; the error is for the driver's log.
     fn handle_frame(&mut self, now: Instant, frame: Bytes) -> Result<()>;
 
-    /// Lets deadlines pass. Early calls do no harm.
+    /// Handles expired deadlines. Early calls have no effect.
     fn handle_timeout(&mut self, now: Instant);
 
-    /// Frames are left in the carrier because the application lags: that nothing is heard is our own doing.
+    /// Notes that frames are left in the carrier because the application lags behind, so silence of the peer
+    /// does not count.
     fn handle_unread(&mut self, now: Instant);
 
-    /// The carrier ended or failed; everything under way fails with `error`.
+    /// Handles the end or failure of the carrier; all operations under way fail with `error`.
     fn handle_lost(&mut self, error: Error);
 
-    /// Ends the connection, telling the peer why. Everything under way fails with `error`.
+    /// Ends the connection and sends the reason to the peer. All operations under way fail with `error`.
     fn close(&mut self, error: Error);
 
-    /// The next thing the application should know.
+    /// Returns the next event for the application.
     fn poll_event(&mut self) -> Option<Self::Event>;
 
-    /// The next message for the carrier.
+    /// Returns the next message for the carrier.
     fn poll_transmit(&mut self, now: Instant) -> Option<Message>;
 
-    /// When `handle_timeout` wants to be called next.
+    /// Time of the next call of `handle_timeout`.
     fn poll_timeout(&self) -> Option<Instant>;
 
-    /// False while another frame would exceed what may be queued, or could not be judged yet.
+    /// False while another frame would exceed the limits of the queues, or cannot be handled yet.
     fn wants_frames(&self) -> bool;
 
-    /// Largest frame that the peer may send now.
+    /// Largest frame that the peer may send now, bytes.
     fn frame_limit_bytes(&self) -> usize;
 
     /// True when the connection is over and the last message was polled.

@@ -1,4 +1,4 @@
-//! Parts of answers that come from the server once the handshake is over: they are checked and reported.
+//! Handling of answers after the handshake: their parts are checked and reported.
 
 use std::time::Instant;
 
@@ -27,10 +27,10 @@ impl OpenItem {
         }
     }
 
-    /// Adds bulk to what is there; `Some` once that is all, with whether the checksum is right.
+    /// Adds bulk; returns `Some` with the result of the checksum once the bulk is complete.
     ///
     /// # Errors
-    /// `Corrupt` for bulk that is there already or lies beyond the end.
+    /// `Corrupt` for bulk that was added before or lies beyond the end.
     pub(super) fn add(&mut self, offset: u64, bytes: &[u8]) -> Result<Option<Result<()>>> {
         let size_bytes = bytes.len() as u64;
         let is_within = offset <= self.bulk_bytes && size_bytes <= self.bulk_bytes - offset;
@@ -79,7 +79,8 @@ impl Client {
         self.retire(op, ClientEvent::Done { op })
     }
 
-    /// Handles an answer as its item's head, one chunk and the end of the operation, as far as it has them.
+    /// Handles a small answer as its item's head, one chunk and the end of the operation, as far as it has
+    /// them.
     fn handle_answer(&mut self, answer: SmallAnswer) -> Result<()> {
         let SmallAnswer { op, item, done } = answer;
         let item = match item {
@@ -96,7 +97,7 @@ impl Client {
         if done { self.handle_done(op) } else { Ok(()) }
     }
 
-    /// The whole answer of an operation at once.
+    /// Handles the whole answer of an operation.
     fn handle_whole(&mut self, op: OpId, item: WholeItem) -> Result<()> {
         let WholeItem { body, bulk, bulk_crc32c, .. } = item;
         self.use_credit(bulk.len() as u64)?;
@@ -118,7 +119,7 @@ impl Client {
         Ok(())
     }
 
-    /// Bulk has arrived.
+    /// Counts arrived bulk against the credit.
     pub(super) fn use_credit(&mut self, size_bytes: u64) -> Result<()> {
         self.credit_bytes = self.credit_bytes.checked_sub(size_bytes).ok_or_else(|| {
             Error::corrupt(format!(
@@ -150,7 +151,7 @@ impl Client {
             let next = state.next_item;
             return Err(Error::corrupt(format!("expected item {next} of operation {op}, found {item}")));
         }
-        // Out of order many are under way whose last bytes are awaited.
+        // Out of order, many items are under way whose last bytes are missing.
         let most_open = if self.expects_parts { MAX_AHEAD } else { MAX_OPEN_ITEMS };
         if bulk_bytes > MAX_ITEM_BULK_BYTES || self.open_items >= most_open {
             return Err(Error::too_large(format!(
@@ -167,7 +168,7 @@ impl Client {
         if self.expects_parts { self.advance(op) } else { Ok(()) }
     }
 
-    /// It is an item's turn.
+    /// Begins an item.
     pub(super) fn begin_item(&mut self, head: ItemHead) {
         let ItemHead { op, item, bulk_bytes, bulk_crc32c, .. } = head;
         let Some(state) = self.ops.get_mut(op) else { return };
@@ -188,12 +189,12 @@ impl Client {
         Ok(())
     }
 
-    /// Takes some bulk where it lies, as [`handle_frame`](Machine::handle_frame) takes a chunk. `Some` when the
-    /// application wants it, and whether the item is complete with it and its checksum is right; there is no event then. Its
-    /// size is to be given back by [`grant`](Self::grant).
+    /// Handles bulk in the carrier's buffer, as [`handle_frame`](Machine::handle_frame) handles a chunk.
+    /// Returns `Some` when the application wants the bytes; the value is true when they complete the item and
+    /// its checksum is right. No event reports them, and [`grant`](Self::grant) has to return their size.
     ///
     /// # Errors
-    /// As [`handle_frame`](Machine::handle_frame).
+    /// Those of [`handle_frame`](Machine::handle_frame).
     pub fn handle_bulk(&mut self, now: Instant, head: ChunkHead, bytes: &[u8]) -> Result<Option<bool>> {
         self.liveness.handle_heard(now);
         let result = match self.state {
@@ -207,7 +208,7 @@ impl Client {
         self.close_if_broken(result)
     }
 
-    /// Counts bulk and checks it; `Some` when it is wanted, and whether the item is complete.
+    /// Counts bulk and checks it; returns `Some` when it is wanted, true when the item is complete.
     fn check_bulk(&mut self, head: ChunkHead, bytes: &[u8]) -> Result<Option<bool>> {
         let ChunkHead { op, item, offset } = head;
         let size_bytes = bytes.len() as u64;

@@ -13,22 +13,23 @@ use crate::{OpId, Welcome};
 /// Configuration of a client: how it presents itself to the server, and how much the server may send.
 #[derive(Clone)]
 pub struct ClientConfig {
-    /// Versions it speaks.
+    /// Supported protocol versions.
     pub versions: RangeInclusive<u16>,
     /// Capabilities beyond the version, at most [`MAX_CAPABILITIES`](crate::limits::MAX_CAPABILITIES) names.
     pub capabilities: Vec<String>,
-    /// Shows that it may; empty where none is needed.
+    /// Access token; empty where none is needed.
     pub token: String,
     /// Name and version of the program.
     pub program: String,
-    /// Most bulk bytes that may be on their way or not yet taken by the application: the memory reserved for them.
+    /// Most bulk bytes that may be in flight or not yet taken by the application: the memory reserved for
+    /// them.
     pub window_bytes: u64,
-    /// How much of the window is used.
+    /// Part of the window that is used.
     pub sent_ahead: SentAhead,
-    /// Credit is returned in turns, which somebody gives who divides what a receiver can take among connections.
+    /// Returns credit in turns, where a receive rate is divided among connections.
     pub in_turns: Option<InTurns>,
-    /// How long the welcome may take; until then silence is not held against the server. Longer than a handshake where
-    /// somebody has to log in first.
+    /// Time limit for the welcome; silence before it does not count. Longer than a handshake where a user has
+    /// to log in first.
     pub welcome_within: Duration,
 }
 
@@ -47,17 +48,18 @@ impl Default for ClientConfig {
     }
 }
 
-/// How much of its window a client lets the server send ahead.
+/// Part of its window that a client lets the server send ahead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SentAhead {
-    /// As much as keeps the path full, measured while data arrives. More would wait in the queues of the path, and urgent
-    /// data behind it.
+    /// As much as fills the path, measured while data arrives. More would wait in the queues of the path and
+    /// delay urgent data.
     #[default]
     Found,
-    /// As `Found`, but beginning with so many bytes, which are known to fill the path.
+    /// As `Found`, starting with the bytes that are known to fill the path.
     Known(u64),
-    /// All of it, from the start: the sender keeps the queues short by itself. A path that loses packets needs several
-    /// times the bytes that fill it, because data that follows a gap counts as on its way until the gap is filled.
+    /// Whole window, from the start: the sender keeps the queues short by itself. A path that loses packets
+    /// needs several times the bytes that fill it, because data after a gap counts as in flight until the gap
+    /// is filled.
     All,
 }
 
@@ -66,62 +68,62 @@ pub enum SentAhead {
 pub enum ClientEvent {
     /// The handshake is over.
     Welcomed(Welcome),
-    /// The head of an item; its bulk follows in pieces.
+    /// Head of an item; its bulk follows in parts.
     Item {
-        /// The operation it answers.
+        /// Operation that the item answers.
         op: OpId,
-        /// Its number in the operation.
+        /// Number of the item in the operation.
         item: u32,
-        /// The small part.
+        /// Small part of the item.
         body: Bytes,
         /// Size of the bulk. With 0 the item is complete.
         bulk_bytes: u64,
     },
-    /// Some of an item's bulk, to be written at `offset`. Its size is to be given back by
-    /// [`Client::grant`](crate::Client::grant) once it was taken.
+    /// Part of an item's bulk, to be written at `offset`. [`Client::grant`](crate::Client::grant) has to
+    /// return its size once it was taken.
     Piece {
-        /// The operation.
+        /// Operation that the item answers.
         op: OpId,
-        /// The item.
+        /// Number of the item in the operation.
         item: u32,
         /// Offset of the bytes in the item's bulk.
         offset: u64,
-        /// The bytes, sharing the frame's memory.
+        /// Bytes of the bulk, sharing the frame's memory.
         bytes: Bytes,
-        /// The item is complete and its checksum is right. Until then the bytes are not proven.
+        /// True when the item is complete and its checksum is right. Until then the bytes are not verified.
         complete: bool,
     },
-    /// A small answer that came whole, its checksum right: the only item, and the end of the operation. The size of its bulk
-    /// is to be given back.
+    /// Small answer that arrived as a whole, with the right checksum: the only item, and the end of the
+    /// operation. `grant` has to return the size of its bulk.
     Whole {
-        /// The operation it answers.
+        /// Operation that the item answers.
         op: OpId,
-        /// The small part.
+        /// Small part of the item.
         body: Bytes,
-        /// The bulk, sharing the frame's memory.
+        /// Bulk, sharing the frame's memory.
         bulk: Bytes,
     },
-    /// The operation ended well.
+    /// The operation ended successfully.
     Done {
-        /// Which.
+        /// Number of the operation.
         op: OpId,
     },
-    /// The operation ended otherwise.
+    /// The operation failed.
     Failed {
-        /// Which.
+        /// Number of the operation.
         op: OpId,
-        /// Why.
+        /// Reason of the failure.
         error: Error,
     },
-    /// The connection is over; every operation was told before.
+    /// The connection is over; the end of every operation was reported before.
     Closed {
-        /// Why.
+        /// Reason of the end.
         error: Error,
     },
 }
 
 impl ClientEvent {
-    /// The operation it is about.
+    /// Operation that the event belongs to.
     #[must_use]
     pub fn op(&self) -> Option<OpId> {
         match self {
@@ -134,7 +136,7 @@ impl ClientEvent {
         }
     }
 
-    /// Bulk bytes in it.
+    /// Bulk bytes of the event.
     #[must_use]
     pub fn bulk_bytes(&self) -> u64 {
         match self {

@@ -1,4 +1,4 @@
-//! The asking side of a connection.
+//! Client side of a connection.
 
 pub(crate) mod outgoing;
 pub(crate) mod turns;
@@ -39,16 +39,16 @@ enum ClientPhase {
     Closed(Error),
 }
 
-/// An operation from its request until the server's last word on it.
+/// Operation from its request until the server's last frame about it.
 #[derive(Debug)]
 struct ClientOp {
     deadline: Option<Instant>,
     urgency: Urgency,
     next_item: u32,
     open: BTreeMap<u32, OpenItem>,
-    /// False once it ended here (withdrawn, too late, corrupt): what still comes is thrown away.
+    /// False once the operation ended here (withdrawn, too late, corrupt): further frames are discarded.
     wanted: bool,
-    /// Its answer is told as it comes, where that is out of order.
+    /// Its answer is reported in the order of arrival.
     in_any_order: bool,
     early_parts: Option<Box<EarlyParts>>,
 }
@@ -67,34 +67,34 @@ impl ClientOp {
     }
 }
 
-/// The asking side of a connection: operations out, items in.
+/// Client side of a connection: operations out, items in.
 ///
-/// It is driven as [`Machine`] says. Its own methods are the application's calls: [`request`](Self::request),
-/// [`adjust`](Self::adjust), [`cancel`](Self::cancel), [`note`](Self::note), [`grant`](Self::grant),
-/// [`close`](Machine::close). Each operation ends once: by `Done`, by `Failed`, or by `cancel`, after which nothing
-/// more is heard of it.
+/// [`Machine`] describes how it is driven. Its own methods are the application's calls:
+/// [`request`](Self::request), [`adjust`](Self::adjust), [`cancel`](Self::cancel), [`note`](Self::note),
+/// [`grant`](Self::grant), [`close`](Machine::close). Each operation ends once: by `Done`, by `Failed`, or by
+/// `cancel`, after which no event of it follows.
 #[derive(Debug)]
 pub struct Client {
     state: ClientPhase,
     versions: RangeInclusive<u16>,
     window: AdaptiveWindow,
-    /// State of the turns in which credit is returned; without it, credit is returned when enough is owed.
+    /// State of returning credit in turns; without it, credit is returned when enough is owed.
     turns: Option<Turns>,
     /// Bulk bytes the server may still send.
     credit_bytes: u64,
-    /// Bulk bytes that have come and were not taken yet.
+    /// Bulk bytes that have arrived and were not taken yet.
     untaken_bytes: u64,
     most_operations: u32,
     last_op: u32,
     ops: OpTable<ClientOp>,
     open_items: usize,
-    /// Bulk comes apart from frames.
+    /// Bulk arrives outside the frames.
     expects_parts: bool,
-    /// Taken by what came before its turn; see [`MAX_AHEAD`](crate::limits::MAX_AHEAD).
+    /// Places taken by parts that arrived early; see [`MAX_AHEAD`](crate::limits::MAX_AHEAD).
     places_ahead: usize,
     deadlines: Deadlines,
     outgoing: OutgoingQueue,
-    /// The name asked for last, which the next request often has too.
+    /// Name of the last request, which the next one often shares.
     last_name: Arc<str>,
     adjusted: BTreeSet<OpId>,
     events: VecDeque<ClientEvent>,
@@ -103,10 +103,10 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client whose carrier is connected; its hello is the first message.
+    /// Creates a client on a connected carrier; its hello is the first message.
     ///
     /// # Errors
-    /// `Invalid` when something in `config` exceeds its limit.
+    /// `Invalid` when a value in `config` exceeds its limit.
     pub fn new(config: ClientConfig, now: Instant) -> Result<Self> {
         check(&config)?;
         let mut window = AdaptiveWindow::new(config.window_bytes, config.sent_ahead);
@@ -142,11 +142,12 @@ impl Client {
         })
     }
 
-    /// Starts an operation. It goes out at once, also before the welcome.
+    /// Starts an operation. It is sent at once, also before the welcome.
     ///
     /// # Errors
     /// `Busy` when there is no [room](Self::has_room); `Invalid` or `TooLarge` when name or parameters are
-    /// too long; why the connection ended, if it did; `Unreachable` when no [number](Self::numbers_left) is left.
+    /// too long; the reason why the connection ended, if it has; `Unreachable` when no
+    /// [number](Self::numbers_left) is left.
     pub fn request(&mut self, name: &str, parameters: Bytes, urgency: Urgency) -> Result<OpId> {
         self.check_request(name, parameters.len(), urgency)?;
         let op = OpId(self.last_op + 1);
@@ -161,7 +162,7 @@ impl Client {
         Ok(op)
     }
 
-    /// Whether [`request`](Self::request) would take an operation with so many bytes of parameters now.
+    /// Checks whether [`request`](Self::request) would accept an operation with parameters of this size now.
     ///
     /// # Errors
     /// Those of `request`.
@@ -181,21 +182,21 @@ impl Client {
         Ok(())
     }
 
-    /// Operations that may still be asked over this connection, before another one is needed: numbers are never used
-    /// again.
+    /// Operations that may still be requested on this connection, before another one is needed: numbers are
+    /// never reused.
     #[must_use]
     pub fn numbers_left(&self) -> u32 {
         u32::MAX - self.last_op
     }
 
-    /// True when [`request`](Self::request) would be taken now, whatever its priority.
+    /// True when [`request`](Self::request) would accept an operation now, whatever its priority.
     #[must_use]
     pub fn has_room(&self) -> bool {
         self.room(Priority::BACKGROUND) > 0
     }
 
-    /// Operations of this priority that would be taken now. Each tier above background has some room of its own, so
-    /// that what is urgent is asked at once when the rest has filled theirs.
+    /// Operations of this priority that would be accepted now. Each tier above background has room of its
+    /// own, so that urgent operations are accepted when lower tiers have filled theirs.
     #[must_use]
     pub fn room(&self, priority: Priority) -> usize {
         let above = usize::from(HIGHEST_TIER - priority.tier.min(HIGHEST_TIER));
@@ -207,7 +208,7 @@ impl Client {
         by_bytes.min(most.saturating_sub(self.ops.len()))
     }
 
-    /// Changes how urgent an operation is; nothing happens when it has ended.
+    /// Changes the urgency of an operation; has no effect when it has ended.
     pub fn adjust(&mut self, op: OpId, urgency: Urgency) {
         if let Some(state) = self.ops.get_mut(op).filter(|o| o.wanted && o.urgency != urgency) {
             self.deadlines.replace(op, state.deadline, urgency.deadline);
@@ -228,7 +229,7 @@ impl Client {
         }
     }
 
-    /// Sends a message to a running operation; nothing happens when it has ended.
+    /// Sends a message to a running operation; has no effect when it has ended.
     ///
     /// # Errors
     /// `TooLarge` when it is too long, `Busy` when too much is waiting to be sent.
@@ -243,7 +244,7 @@ impl Client {
         Ok(())
     }
 
-    /// The application has taken this many bulk bytes; the server may send as many more.
+    /// Returns credit for bulk bytes that the application has taken.
     pub fn grant(&mut self, bulk_bytes: u64) {
         self.untaken_bytes = self.untaken_bytes.saturating_sub(bulk_bytes);
     }
@@ -264,57 +265,59 @@ impl Client {
         }
     }
 
-    /// True when credit is returned in turns, a step of it is owed, and no turn has been [taken](Self::take_turn) for it.
+    /// True when credit is returned in turns, a step of it is owed, and no turn was [taken](Self::take_turn)
+    /// for it.
     #[must_use]
     pub fn wants_turn(&self) -> bool {
         let turns = self.turns.as_ref().filter(|_| matches!(self.state, ClientPhase::Open));
         turns.is_some_and(|turns| turns.is_wanted(self.owed_bytes()))
     }
 
-    /// A step of credit leaves at `at`; nothing changes where none is returned in turns.
+    /// Schedules a step of credit at `at`; has no effect where credit is not returned in turns.
     pub fn take_turn(&mut self, now: Instant, at: Instant) {
         if let Some(turns) = &mut self.turns {
             turns.take(now, at);
         }
     }
 
-    /// Limits the bulk bytes that may be under way, whatever the path holds; only where credit is returned in turns. Bulk
-    /// that was allowed earlier may still come.
+    /// Limits the bulk bytes in flight, whatever the path holds; only where credit is returned in turns. Bulk
+    /// that was allowed earlier may still arrive.
     pub fn limit_window(&mut self, limit_bytes: u64) {
         if self.turns.is_some() {
             self.window.limit(Some(limit_bytes));
         }
     }
 
-    /// Bulk bytes that arrived since [`take_arrived`](Self::take_arrived) was called last, where credit is returned in turns.
+    /// Bulk bytes that arrived since the last call of [`take_arrived`](Self::take_arrived), where credit is
+    /// returned in turns.
     #[must_use]
     pub fn arrived_bytes(&self) -> u64 {
         self.turns.as_ref().map_or(0, Turns::arrived_bytes)
     }
 
-    /// Returns [`arrived_bytes`](Self::arrived_bytes) and starts counting anew.
+    /// Returns [`arrived_bytes`](Self::arrived_bytes) and restarts the count.
     pub fn take_arrived(&mut self) -> u64 {
         self.turns.as_mut().map_or(0, Turns::take_arrived)
     }
 
-    /// The shortest round trip of late, once one was measured.
+    /// Recent minimum round trip, once one was measured.
     #[must_use]
     pub fn round_trip(&self) -> Option<Duration> {
         self.window.shortest()
     }
 
-    /// Whether something was asked of which not all has come.
+    /// Returns whether an answer is incomplete.
     #[must_use]
     pub fn has_operations(&self) -> bool {
         !self.ops.is_empty()
     }
 
-    /// How much more the server may send than it knows.
+    /// Credit that the server was not granted yet, bytes.
     fn owed_bytes(&self) -> u64 {
         self.window.size_bytes().saturating_sub(self.held_bytes())
     }
 
-    /// Bulk bytes the server may still send.
+    /// Bulk bytes that the server may still send.
     #[must_use]
     pub fn credit_bytes(&self) -> u64 {
         self.credit_bytes
@@ -326,25 +329,25 @@ impl Client {
         self.window.rounds()
     }
 
-    /// Tells whether the carrier has received packets after gaps, which means that packets are lost.
+    /// Sets whether the carrier receives packets after gaps, which means that packets are lost.
     pub fn note_gaps(&mut self, has_gaps: bool) {
         self.window.note_gaps(has_gaps);
     }
 
-    /// Bulk bytes that may be on their way or not yet taken: what keeps the path full, as far as it is known. What was
-    /// allowed before it fell may still come.
+    /// Window: bulk bytes that may be in flight or not yet taken, enough to fill the path as far as it is
+    /// known. Bulk that was allowed before the window fell may still arrive.
     #[must_use]
     pub fn window_bytes(&self) -> u64 {
         self.window.size_bytes()
     }
 
-    /// Bulk bytes that may be on their way by the credit that was given, or were not taken yet.
+    /// Bulk bytes that may be in flight by the granted credit, or were not taken yet.
     #[must_use]
     pub fn held_bytes(&self) -> u64 {
         self.credit_bytes.saturating_add(self.untaken_bytes)
     }
 
-    /// The operation ended on this side; the server is told to stop.
+    /// Ends an operation on this side, and tells the server to stop.
     fn abandon(&mut self, op: OpId) {
         let Some(state) = self.ops.get_mut(op) else { return };
         let has_ended = state.has_ended();
@@ -366,7 +369,7 @@ impl Client {
         self.events.push_back(ClientEvent::Failed { op, error });
     }
 
-    /// The server's last word on an operation.
+    /// Handles the server's last frame about an operation.
     fn retire(&mut self, op: OpId, event: ClientEvent) -> Result<()> {
         if self.forget(op)?.wanted {
             self.events.push_back(event);
@@ -384,7 +387,7 @@ impl Client {
         Ok(state)
     }
 
-    /// The connection is over.
+    /// Ends the connection.
     fn end(&mut self, error: Error) {
         if matches!(self.state, ClientPhase::Closed(_)) {
             return;
@@ -435,7 +438,7 @@ impl Client {
 
     fn close_if_broken<T>(&mut self, result: Result<T>) -> Result<T> {
         if let Err(error) = &result {
-            // The bytes that came may be a fault of the path: another connection may do.
+            // The path may have damaged the bytes, so another connection may work.
             self.close(error.clone().context("what the server sent").with_retry(Retry::MayHelp));
         }
         result
@@ -453,13 +456,13 @@ impl Client {
         Some(Frame::Adjust { op, priority, deadline_ms: deadline::to_wire(now, deadline) })
     }
 
-    /// Whether the server has begun what it may go on with.
+    /// Returns whether the server has begun an answer that it may continue.
     fn is_in_transfer(&self) -> bool {
         self.open_items > 0 && self.credit_bytes > 0
     }
 
-    /// Next frame that keeps the connection going: credit, a ping or a pong. Such frames do not wait behind requests that
-    /// a thin link has not taken yet: without credit the server falls silent.
+    /// Next frame that maintains the connection: credit, a ping or a pong. Such frames do not wait behind
+    /// requests on a slow link, because the server stops without credit.
     fn poll_upkeep(&mut self, now: Instant) -> Option<Frame> {
         if !matches!(self.state, ClientPhase::Open) {
             return None;
@@ -497,7 +500,7 @@ impl Machine for Client {
                     format!("expected a welcome within {} s, found none", self.welcome_within.as_secs()),
                 ));
             }
-            // Its silence has a limit of its own.
+            // The silence before the welcome has its own limit.
             ClientPhase::Greeting { .. } => self.liveness.handle_heard(now),
             ClientPhase::Closed(_) => return,
             ClientPhase::Open => {}

@@ -1,5 +1,5 @@
-//! Queue of the frames that a client has still to send, in the order of asking: consecutive requests that differ
-//! only in their parameters leave as one batch. A batch never waits for more.
+//! Queue of the frames that a client has to send, in the order of the requests: consecutive requests that
+//! differ only in their parameters are sent as one batch. A batch never waits for more requests.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::frames::batch::RequestBatch;
 use crate::limits::{MAX_BATCH_OPERATIONS, MAX_BATCH_PARAMETER_BYTES};
 use crate::{Frame, OpId, OperationRequest};
 
-/// Bytes that an entry of the queue counts for besides its parameters.
+/// Bytes that an entry of the queue counts besides its parameters.
 const ENTRY_BYTES: usize = 128;
 
-/// A request that was not sent yet.
+/// Request that was not sent yet.
 #[derive(Debug)]
 pub(crate) struct QueuedRequest {
     pub(crate) op: OpId,
@@ -60,7 +60,7 @@ enum QueuedFrame {
 pub(crate) struct OutgoingQueue {
     entries: VecDeque<QueuedFrame>,
     queued_bytes: usize,
-    /// The server can read batches.
+    /// True when the server can read batches.
     batches: bool,
 }
 
@@ -83,7 +83,7 @@ impl OutgoingQueue {
         self.entries.push_back(QueuedFrame::Frame(frame));
     }
 
-    /// Entries that may still be queued before they take `most_bytes`; the last one may exceed them.
+    /// Number of entries that may still be queued within `most_bytes`; the last one may exceed it.
     pub(crate) fn room(&self, most_bytes: usize) -> usize {
         most_bytes.saturating_sub(self.queued_bytes).div_ceil(ENTRY_BYTES)
     }
@@ -114,7 +114,8 @@ impl OutgoingQueue {
         }
     }
 
-    /// A batch of all that can go with `first`; a lone request with much to say goes by itself.
+    /// Makes a batch of the requests that can be sent with `first`; a single request with large parameters is
+    /// sent by itself.
     fn gather(&mut self, first: QueuedRequest, now: Instant) -> Frame {
         let mut size_bytes = first.parameters.len();
         if size_bytes > MAX_BATCH_PARAMETER_BYTES {

@@ -1,9 +1,11 @@
-//! Bulk that comes apart from the frames: in any order, before or after its item's head and the end of its operation. For
-//! carriers that bring it by datagrams or several streams ([`expect_parts`](Client::expect_parts)), each exactly once.
+//! Bulk that arrives outside the frames: in any order, before or after its item's head and the end of its
+//! operation. For carriers that use datagrams or several streams ([`expect_parts`](Client::expect_parts)),
+//! each exactly once.
 //!
-//! Each part says all that its item's head says, so that it is of use by itself. An operation
-//! [in any order](Client::take_in_any_order) hears of its items and of their bulk as they come; for the others items wait here,
-//! one after another, and their parts, within the credit, until it is their turn. Either hears of its end when nothing is missing any more.
+//! Each part repeats its item's head, so that it is usable by itself. An operation [in any
+//! order](Client::take_in_any_order) reports its items and their bulk as they arrive; for the others, items
+//! and parts wait here, within the credit, until it is their turn. In both cases the end is reported when
+//! nothing is missing any more.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Instant;
@@ -16,17 +18,17 @@ use super::{Client, ClientEvent, ClientOp, ClientPhase};
 use crate::limits::{MAX_AHEAD, MAX_BODY_BYTES, MAX_ITEM_BULK_BYTES};
 use crate::{BulkPart, ChunkHead, ItemHead, OpId};
 
-/// Parts of an operation's answer that came before their turn.
+/// Parts of an operation's answer that arrived before their turn.
 #[derive(Debug, Default)]
 pub(super) struct EarlyParts {
-    /// Items that are whole and whose frame is still to come.
+    /// Complete items whose frame has not arrived.
     whole: BTreeSet<u32>,
-    /// Items of an operation in order that begin when the one before is whole.
+    /// Items of an ordered operation that begin when the one before is complete.
     heads: VecDeque<ItemHead>,
-    /// Parts of an operation in order that have to wait, by item and offset.
+    /// Parts of an ordered operation that wait, by item and offset.
     early: BTreeMap<(u32, u64), Bytes>,
     early_bytes: u64,
-    /// The server has said its last word.
+    /// The server's last frame has arrived.
     has_ended: bool,
 }
 
@@ -48,38 +50,38 @@ impl ClientOp {
         apart + self.early_parts.as_ref().map_or(0, |early_parts| early_parts.places())
     }
 
-    /// Bulk that waits for its turn.
+    /// Bulk that waits for its turn, bytes.
     pub(super) fn early_bytes(&self) -> u64 {
         self.early_parts.as_ref().map_or(0, |early_parts| early_parts.early_bytes)
     }
 
-    /// Whether an item that is told in order has to wait for the one before.
+    /// Returns whether an item of an ordered operation has to wait for the one before.
     pub(super) fn has_to_wait(&self) -> bool {
         !self.in_any_order && !self.open.is_empty()
     }
 
-    /// Whether something of its answer has come.
+    /// Returns whether a part of the answer has arrived.
     pub(super) fn has_begun(&self) -> bool {
         self.next_item > 0 || !self.open.is_empty() || self.early_parts.is_some()
     }
 
-    /// Whether bulk of an open item can be told where it comes next.
+    /// Returns whether bulk of an open item can be reported, because it comes next.
     fn can_take(&self, item: u32, offset: u64) -> bool {
         let is_next = |open: &OpenItem| self.in_any_order || offset == open.there.start_bytes();
         self.open.get(&item).is_some_and(is_next)
     }
 
-    /// Whether an item waits.
+    /// Returns whether an item waits.
     fn holds(&self, item: u32) -> bool {
         let heads = self
             .early_parts
             .as_ref()
             .map(|early_parts| (early_parts.heads.front(), early_parts.heads.back()));
-        // They follow one another.
+        // The items are consecutive.
         matches!(heads, Some((Some(first), Some(last))) if (first.item..=last.item).contains(&item))
     }
 
-    /// Whether the server has said its last word.
+    /// Returns whether the server's last frame has arrived.
     pub(super) fn has_ended(&self) -> bool {
         self.early_parts.as_ref().is_some_and(|early_parts| early_parts.has_ended)
     }
@@ -88,7 +90,8 @@ impl ClientOp {
         self.early_parts.get_or_insert_default()
     }
 
-    /// Takes the head of an item that its parts have told before; false when it is news. Gives the places that this frees.
+    /// Handles the head of an item that its parts have announced before; false when it is new. Returns the
+    /// places that this frees.
     pub(super) fn is_told_by_parts(&mut self, head: &ItemHead) -> Result<(bool, usize)> {
         let item = head.item;
         if item != self.next_item {
@@ -118,20 +121,20 @@ impl OpenItem {
 }
 
 impl Client {
-    /// Bulk may come by [`handle_part`](Self::handle_part) from now on.
+    /// Lets bulk arrive by [`handle_part`](Self::handle_part) from now on.
     pub fn expect_parts(&mut self) {
         self.expects_parts = true;
     }
 
-    /// The items of an operation, and their bulk, are told in the order in which they come, where that is another one.
+    /// Reports the items of an operation, and their bulk, in the order of arrival.
     pub fn take_in_any_order(&mut self, op: OpId) {
         self.ops.get_mut(op).into_iter().for_each(|state| state.in_any_order = true);
     }
 
-    /// Takes some bulk; the application is told by events.
+    /// Handles a part of bulk; events report it to the application.
     ///
     /// # Errors
-    /// As [`handle_frame`](crate::Machine::handle_frame).
+    /// Those of [`handle_frame`](crate::Machine::handle_frame).
     pub fn handle_part(&mut self, now: Instant, part: BulkPart) -> Result<()> {
         self.liveness.handle_heard(now);
         let result = match self.state {
@@ -142,11 +145,12 @@ impl Client {
         self.close_if_broken(result)
     }
 
-    /// Takes bulk that came apart without copying it, as [`handle_bulk`](Self::handle_bulk) does for a chunk. `Some` when
-    /// the application is to put the bytes to their place; the value says whether the item is complete with them.
+    /// Handles bulk that arrived outside the frames without copying it, as [`handle_bulk`](Self::handle_bulk)
+    /// does for a chunk. Returns `Some` when the application is to copy the bytes to their destination; the
+    /// value is true when they complete the item.
     ///
     /// # Errors
-    /// As [`handle_frame`](crate::Machine::handle_frame).
+    /// Those of [`handle_frame`](crate::Machine::handle_frame).
     pub fn handle_apart(
         &mut self,
         now: Instant,
@@ -166,16 +170,16 @@ impl Client {
         self.close_if_broken(result)
     }
 
-    /// Bulk that the server has sent will not come: it was withdrawn. It may send as much of other bulk.
+    /// Handles withdrawn bulk, which was sent and will not arrive: the server may send as much of other bulk.
     ///
     /// # Errors
-    /// As [`handle_frame`](crate::Machine::handle_frame).
+    /// Those of [`handle_frame`](crate::Machine::handle_frame).
     pub fn handle_gone(&mut self, bytes: u64) -> Result<()> {
         let result = if matches!(self.state, ClientPhase::Open) { self.use_credit(bytes) } else { Ok(()) };
         self.close_if_broken(result)
     }
 
-    /// A part that may have to wait keeps its own bytes only, not all of the datagram that it came in.
+    /// Copies a part that may have to wait, so that it does not keep its whole datagram in memory.
     fn not_what_it_came_with(&self, part: BulkPart) -> BulkPart {
         let waits = self.ops.get(part.head.op).is_some_and(|state| !state.in_any_order);
         let bytes = if waits { Bytes::copy_from_slice(&part.bytes) } else { part.bytes };
@@ -193,19 +197,20 @@ impl Client {
             .map(|()| None)
     }
 
-    /// True when bulk of this item need not wait for anything: nothing has to be told before it.
+    /// True when bulk of this item need not wait for anything.
     pub(super) fn can_be_put_to_its_place(&self, op: OpId, item: u32) -> bool {
         let is_open = |state: &ClientOp| state.wanted && state.in_any_order && state.open.contains_key(&item);
         self.expects_parts && self.events.is_empty() && self.ops.get(op).is_some_and(is_open)
     }
 
-    /// Counts bulk of such an item and checks it; `Some` when it is of use, and whether the item is complete.
+    /// Counts bulk of such an item and checks it; returns `Some` when it is of use, true when the item is
+    /// complete.
     pub(super) fn put_to_its_place(&mut self, head: ChunkHead, bytes: &[u8]) -> Result<Option<bool>> {
         let ChunkHead { op, item, offset } = head;
         self.use_credit(bytes.len() as u64)?;
         self.untaken_bytes += bytes.len() as u64;
         let complete = self.add(op, item, offset, bytes)?;
-        // The end of its operation is told after it.
+        // The end of its operation is reported after it.
         self.advance(op)?;
         Ok(complete)
     }
@@ -216,7 +221,7 @@ impl Client {
         let is_old = op.0 > 0 && op.0 <= self.last_op;
         let state = match self.ops.get_mut(op) {
             Some(state) if state.wanted => state,
-            // What was under way when it ended.
+            // Bulk in flight when its operation ended.
             None if !is_old => return Err(unknown(op)),
             Some(_) | None => return Ok(()),
         };
@@ -233,7 +238,7 @@ impl Client {
         self.advance(op)
     }
 
-    /// An item that a part tells of.
+    /// Opens an item that a part has announced.
     fn open_ahead(&mut self, head: &ItemHead) -> Result<()> {
         let &ItemHead { op, item, ref body, bulk_bytes, .. } = head;
         let Some(state) = self.ops.get_mut(op) else { return Ok(()) };
@@ -245,13 +250,13 @@ impl Client {
         }
         state.open.insert(item, OpenItem::new(head));
         self.open_items += 1;
-        // Not what it came with.
+        // Copied, so that the datagram is not kept.
         let body = Bytes::copy_from_slice(body);
         self.events.push_back(ClientEvent::Item { op, item, body, bulk_bytes });
         self.check_places(0)
     }
 
-    /// Adds a part to an open item and tells of it. Its bytes are counted as not taken.
+    /// Adds a part to an open item and reports it. Its bytes count as not taken.
     fn add_part(&mut self, op: OpId, item: u32, offset: u64, bytes: Bytes) -> Result<()> {
         if let Some(complete) = self.add(op, item, offset, &bytes)? {
             self.events.push_back(ClientEvent::Piece { op, item, offset, bytes, complete });
@@ -259,8 +264,8 @@ impl Client {
         Ok(())
     }
 
-    /// Adds bulk to an open item; `Some` where it is of use, and whether the item is complete with it. Its bytes are counted as
-    /// not taken.
+    /// Adds bulk to an open item; returns `Some` when it is of use, true when it completes the item. Its
+    /// bytes count as not taken.
     fn add(&mut self, op: OpId, item: u32, offset: u64, bytes: &[u8]) -> Result<Option<bool>> {
         let Some(state) = self.ops.get_mut(op) else { return Ok(None) };
         let Some(open) = state.open.get_mut(&item) else { return Ok(None) };
@@ -284,7 +289,7 @@ impl Client {
         Ok(Some(complete.is_some()))
     }
 
-    /// Tells what has waited of an operation and is next: bulk of its item under way, items after it, its end.
+    /// Reports what has waited and is next: bulk of the current item, items after it, the end.
     pub(super) fn advance(&mut self, op: OpId) -> Result<()> {
         while let Some(state) = self.ops.get_mut(op)
             && let Some(early_parts) = &mut state.early_parts
@@ -308,18 +313,18 @@ impl Client {
         Ok(())
     }
 
-    /// Keeps an item until the one before is whole.
+    /// Keeps an item until the one before is complete.
     pub(super) fn keep_head(&mut self, head: ItemHead) -> Result<()> {
         let places = head_places(&head);
         if let Some(state) = self.ops.get_mut(head.op) {
-            // Not what it came with.
+            // Copied, so that the frame is not kept.
             let body = Bytes::copy_from_slice(&head.body);
             state.early_parts().heads.push_back(ItemHead { body, ..head });
         }
         self.check_places(places)
     }
 
-    /// Bulk that came by a frame, after its item's head: of small items.
+    /// Handles bulk of a small item, which arrives in a frame after the item's head.
     pub(super) fn take_chunk(&mut self, head: ChunkHead, bytes: &[u8]) -> Result<()> {
         let ChunkHead { op, item, offset } = head;
         let Some(state) = self.ops.get(op) else { return Ok(()) };
@@ -336,7 +341,7 @@ impl Client {
         self.advance(op)
     }
 
-    /// Keeps a part of an operation whose answer is told in order, until it is its turn.
+    /// Keeps a part of an ordered operation until it is its turn.
     fn keep(&mut self, op: OpId, item: u32, offset: u64, bytes: Bytes) -> Result<()> {
         let size_bytes = bytes.len() as u64;
         let Some(state) = self.ops.get_mut(op) else { return Ok(()) };
@@ -350,7 +355,7 @@ impl Client {
         self.check_places(1)
     }
 
-    /// The server's last word on an operation; false when nothing is missing of it.
+    /// Handles the server's last frame about an operation; false when nothing is missing.
     pub(super) fn ends_with_its_parts(&mut self, op: OpId) -> bool {
         let Some(state) = self.ops.get_mut(op).filter(|state| state.wanted && !state.open.is_empty()) else {
             return false;
@@ -359,7 +364,7 @@ impl Client {
         true
     }
 
-    /// More places are taken by what came before its turn.
+    /// Takes places for parts that arrived early.
     fn check_places(&mut self, more: usize) -> Result<()> {
         self.places_ahead += more;
         let found = self.places_ahead + self.open_items;

@@ -1,37 +1,38 @@
-//! Which bytes of an item's bulk are there, and the checksum of all of them, in whatever order they come.
+//! Received bytes of an item's bulk, and the checksum of all of them, whatever the order of arrival.
 //!
-//! Checksums of neighbouring segments are combined, so that no byte is read twice: what comes in order costs what it always
-//! did, and each gap that closes costs one combination.
+//! Checksums of neighbouring segments are combined, so that no byte is read twice: in-order data costs the
+//! usual single pass, and each gap that closes costs one combination.
 
 use std::collections::BTreeMap;
 
-/// Segments of an item's bulk that are there, with their checksums.
+/// Received segments of an item's bulk, with their checksums.
 #[derive(Debug, Default)]
 pub(super) struct ReceivedSegments {
-    /// All before this byte is there.
+    /// All bytes before this one were received.
     start_bytes: u64,
     start_crc32c: u32,
-    /// Segments apart from the start, by their first byte: the end and the checksum of each. No two of them touch.
+    /// Segments after the first gap, by their first byte: the end and the checksum of each. No two of them
+    /// touch.
     apart: BTreeMap<u64, (u64, u32)>,
 }
 
 impl ReceivedSegments {
-    /// Bytes from the start on that are there.
+    /// Bytes received from the start without a gap.
     pub(super) fn start_bytes(&self) -> u64 {
         self.start_bytes
     }
 
-    /// CRC-32C of those.
+    /// CRC-32C of the bytes before `start_bytes`.
     pub(super) fn start_crc32c(&self) -> u32 {
         self.start_crc32c
     }
 
-    /// How many segments lie apart.
+    /// Number of segments after the first gap.
     pub(super) fn apart(&self) -> usize {
         self.apart.len()
     }
 
-    /// Adds some bytes; false, with nothing changed, where some of them were there already.
+    /// Adds bytes; false, with nothing changed, where some of them were received before.
     pub(super) fn add(&mut self, offset: u64, bytes: &[u8]) -> bool {
         let Some(end) = offset.checked_add(bytes.len() as u64) else { return false };
         let before = self.apart.range(..=offset).next_back().map(|(&start, &(end, _))| (start, end));
@@ -58,7 +59,7 @@ impl ReceivedSegments {
         true
     }
 
-    /// Joins the segment that now follows the start to it.
+    /// Joins the next segment to the start, if the gap is closed.
     fn close_up(&mut self) -> bool {
         if let Some(next) = self.apart.remove(&self.start_bytes) {
             self.start_crc32c = combine(self.start_crc32c, self.start_bytes, next);
@@ -68,9 +69,9 @@ impl ReceivedSegments {
     }
 }
 
-/// The checksum of what ends at `end` and of what follows there.
+/// Combines the checksums of two neighbouring segments.
 fn combine(crc32c: u32, end: u64, (next_end, next_crc32c): (u64, u32)) -> u32 {
-    // An item's bulk fits memory.
+    // The bulk of an item fits into memory.
     crc32c::crc32c_combine(crc32c, next_crc32c, usize::try_from(next_end - end).unwrap_or(usize::MAX))
 }
 

@@ -1,35 +1,36 @@
-//! Credit that is returned in turns: where a receiver divides a rate among several connections, a step of each one's credit
-//! leaves at the time that it is given. Whose turn is when is decided elsewhere, over all connections.
+//! Credit in turns: where a receive rate is divided among several connections, a step of each one's credit is
+//! sent at its assigned time. The times are assigned elsewhere, over all connections.
 
 use std::time::Instant;
 
-/// How a client returns credit in turns.
+/// Parameters of returning credit in turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InTurns {
-    /// Bulk bytes that may be under way at first, until [`limit_window`](crate::Client::limit_window) says otherwise.
+    /// Bulk bytes that may be in flight at first, until [`limit_window`](crate::Client::limit_window) is
+    /// called.
     pub window_bytes: u64,
-    /// Credit that one turn grants, bytes; less where hardly more is reserved.
+    /// Credit that one turn grants, bytes; less where little more is reserved.
     pub step_bytes: u64,
 }
 
 #[derive(Debug)]
 pub(crate) struct Turns {
     step_bytes: u64,
-    /// When its turn comes, if it has asked for one.
+    /// Time of the assigned turn, if one was requested.
     at: Option<Instant>,
-    /// Credit whose turn has come, which was not sent yet.
+    /// Credit whose turn has come and that was not sent yet, bytes.
     due_bytes: u64,
-    /// Bulk that arrived since that was told last.
+    /// Bulk that arrived since the last report, bytes.
     arrived_bytes: u64,
 }
 
 impl Turns {
-    /// `most_bytes`: no window is larger, which must not be less than a step.
+    /// Creates the state. `most_bytes`: limit of all windows, at least one step.
     pub(crate) fn new(step_bytes: u64, most_bytes: u64) -> Self {
         Self { step_bytes: step_bytes.min(most_bytes / 4).max(1), at: None, due_bytes: 0, arrived_bytes: 0 }
     }
 
-    /// Whether to ask for a turn while so many bytes are owed.
+    /// Returns whether to request a turn while this credit is owed.
     pub(crate) fn is_wanted(&self, owed_bytes: u64) -> bool {
         self.at.is_none() && owed_bytes.saturating_sub(self.due_bytes) >= self.step_bytes
     }
@@ -49,7 +50,8 @@ impl Turns {
         }
     }
 
-    /// Credit that may leave now: what was owed when the turn was asked for is not owed any more where the window fell.
+    /// Credit that may be sent now: what was owed when the turn was requested may not be owed any more, where
+    /// the window fell.
     pub(crate) fn due_bytes(&self, owed_bytes: u64) -> u64 {
         self.due_bytes.min(owed_bytes)
     }
@@ -90,7 +92,7 @@ mod tests {
         }
     }
 
-    /// A client to which as much as it allows has been sent, nothing of which was taken.
+    /// Creates a client whose window was filled and of which nothing was taken.
     fn full(now: Instant, in_turns: Option<InTurns>) -> Client {
         let config = ClientConfig { window_bytes: WINDOW, in_turns, ..ClientConfig::default() };
         let mut client = Client::new(config, now).unwrap();
@@ -108,7 +110,7 @@ mod tests {
         client
     }
 
-    /// The credit that a client gives now.
+    /// Returns the credit that a client grants now.
     fn credit(now: Instant, client: &mut Client) -> u64 {
         let frames = std::iter::from_fn(|| client.poll_transmit(now));
         frames

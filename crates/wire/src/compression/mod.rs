@@ -1,8 +1,9 @@
-//! Bulk that travels compressed: lossless, restored to the very bytes, of a size that is said before.
+//! Lossless compression of bulk, with the restored size given in advance.
 //!
-//! The bytes of an element are sorted by their significance first where that helps (a *shuffle*). How fast a way is and
-//! whether it is worth it is measured and decided elsewhere; here are the functions, and how a body says what was done.
-//! What is restored never takes more memory than the body says, and the body never says more than an item may hold.
+//! The bytes of elements are sorted by their significance first where that helps (a *shuffle*). The speed and
+//! the benefit of a method are measured and judged elsewhere; here are the functions, and the encoding of the
+//! method in a body. Restoring never takes more memory than the body announces, and a body never announces
+//! more than an item may hold.
 
 mod shuffle;
 
@@ -14,19 +15,19 @@ use flate2::read::{GzEncoder, MultiGzDecoder, ZlibDecoder, ZlibEncoder};
 use crate::frames::codec::{ByteReader, ByteWriter};
 use crate::limits::MAX_ITEM_BULK_BYTES;
 
-/// The capability of a client that can restore LZ4.
+/// Capability of a client that can restore LZ4.
 pub const LZ4: &str = "lz4";
-/// The capability of a client that can restore Zstandard.
+/// Capability of a client that can restore Zstandard.
 pub const ZSTD: &str = "zstd";
-/// The capability of a client that can restore zlib and gzip, in which chunks often rest.
+/// Capability of a client that can restore zlib and gzip, which stored chunks often use.
 pub const DEFLATE: &str = "deflate";
-/// The capability of a client that wants everything compressed, measured or not.
+/// Capability of a client that wants all bulk compressed, without measurements.
 pub const COMPRESS: &str = "compress";
 
-/// Widest element whose bytes are sorted.
+/// Widest element that is shuffled, bytes.
 const MAX_WIDTH: u8 = 16;
 
-/// A compressed format.
+/// Compressed format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Algorithm {
     /// One LZ4 block.
@@ -49,30 +50,30 @@ impl From<Packing> for Algorithm {
     }
 }
 
-/// How to compress.
+/// Compression method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CompressionMethod {
     /// The format.
     pub algorithm: Algorithm,
-    /// How hard to try, from 1. LZ4 has one level.
+    /// Compression level, from 1. LZ4 has one level.
     pub level: u8,
-    /// Bytes of an element, to be sorted by significance first; 1: not sorted.
+    /// Size of an element for the shuffle, bytes; 1: no shuffle.
     pub width: u8,
 }
 
-/// Description of how some bulk was compressed, from which it can be restored.
+/// Description of compressed bulk, from which it can be restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compressed {
     /// The format.
     pub algorithm: Algorithm,
-    /// Bytes of an element that were sorted; 1: not sorted.
+    /// Size of a shuffled element, bytes; 1: not shuffled.
     pub width: u8,
-    /// Size when restored.
+    /// Restored size, bytes.
     pub plain_bytes: u32,
 }
 
 impl CompressionMethod {
-    /// Compresses; `None` where nothing is won, or there is more than an item may hold.
+    /// Compresses; `None` where the result is not smaller, or is too large for an item.
     #[must_use]
     pub fn compress(self, plain: &[u8]) -> Option<(Compressed, Vec<u8>)> {
         let plain_bytes = u32::try_from(plain.len()).ok().filter(|&n| u64::from(n) <= MAX_ITEM_BULK_BYTES)?;
@@ -102,7 +103,8 @@ fn deflate(mut encoder: impl Read) -> Option<Vec<u8>> {
     Some(carried)
 }
 
-/// Fills `bytes`, and looks at what comes behind: the checksum, and no more data. Gives how many there were.
+/// Fills `bytes`, and checks the end of the stream: the checksum, and no more data. Returns the number of
+/// bytes.
 fn inflate(mut decoder: impl Read, bytes: &mut [u8]) -> std::io::Result<usize> {
     let mut size_bytes = 0;
     while size_bytes < bytes.len() {
@@ -115,10 +117,10 @@ fn inflate(mut decoder: impl Read, bytes: &mut [u8]) -> std::io::Result<usize> {
 }
 
 impl Compressed {
-    /// The bytes as they were.
+    /// Restores the original bytes.
     ///
     /// # Errors
-    /// `Corrupt` when `carried` is not what it is said to be, or has another size when restored.
+    /// `Corrupt` when `carried` is not valid, or has another size when restored.
     pub fn restore(self, carried: &[u8]) -> Result<Vec<u8>> {
         let mut bytes = vec![0; self.plain_bytes as usize];
         let (name, restored) = match self.algorithm {
@@ -199,14 +201,14 @@ mod tests {
         })
     }
 
-    /// A slow wave in `f32`.
+    /// Sine wave in `f32`.
     fn wave(count: u16) -> Vec<u8> {
         (0..count).flat_map(|n| (f32::from(n) * 0.01).sin().to_le_bytes()).collect()
     }
 
     #[test]
     fn what_was_compressed_is_restored() {
-        // Also where the last element is cut.
+        // Includes sizes that cut the last element.
         for size_bytes in [64, 1000, 4099, 40_000] {
             let plain = &wave(10_000)[..size_bytes];
             for way in ways() {

@@ -1,11 +1,11 @@
-//! The bytes of elements sorted by their place in the element: all first ones, then all second ones, and so on. Values
-//! that change slowly have upper bytes that hardly change, which compress well side by side. A cut element at the end
-//! stays as it is.
+//! Shuffle: the bytes of elements sorted by their position in the element, all first ones, then all second
+//! ones, and so on. Values that change slowly have upper bytes that hardly change, which compress well side
+//! by side. An incomplete element at the end is left unchanged.
 
-/// Elements that are moved at a time, so that what is read and written stays in the nearest cache.
+/// Elements handled at a time, so that input and output stay in the first-level cache.
 const TILE: usize = 512;
 
-/// Sorted by place.
+/// Shuffles the bytes of elements.
 pub(super) fn sort(plain: &[u8], width: usize) -> Vec<u8> {
     match width {
         2 => sort_elements::<2>(plain),
@@ -15,7 +15,7 @@ pub(super) fn sort(plain: &[u8], width: usize) -> Vec<u8> {
     }
 }
 
-/// As they were before [`sort`].
+/// Reverses [`sort`].
 pub(super) fn unsort(sorted: &[u8], width: usize) -> Vec<u8> {
     match width {
         2 => unsort_elements::<2>(sorted),
@@ -25,7 +25,7 @@ pub(super) fn unsort(sorted: &[u8], width: usize) -> Vec<u8> {
     }
 }
 
-/// The columns of a table of `rows` rows, one after another; what is left over stays.
+/// Transposes a table of `rows` rows; an incomplete row is left unchanged.
 fn transpose(from: &[u8], columns: usize, rows: usize) -> Vec<u8> {
     let mut to = from.to_vec();
     for row in 0..rows {

@@ -1,11 +1,11 @@
-//! Deadlines of operations: which comes next, and how they cross as remaining time.
+//! Deadlines of operations, and their encoding as remaining time.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use crate::OpId;
 
-/// The deadlines of all operations under way.
+/// Deadlines of all operations under way.
 #[derive(Debug, Default)]
 pub(crate) struct Deadlines(BTreeSet<(Instant, OpId)>);
 
@@ -23,7 +23,7 @@ impl Deadlines {
         self.0.first().map(|(at, _)| *at)
     }
 
-    /// An operation whose deadline has passed, taken out.
+    /// Removes and returns an operation whose deadline has passed.
     pub(crate) fn pop_passed(&mut self, now: Instant) -> Option<OpId> {
         let (at, op) = *self.0.first()?;
         if at > now {
@@ -38,7 +38,7 @@ impl Deadlines {
     }
 }
 
-/// Remaining time for the wire, milliseconds: 0 for none, at least 1 otherwise.
+/// Remaining time for the protocol, milliseconds: 0 for none, at least 1 otherwise.
 pub(crate) fn to_wire(now: Instant, deadline: Option<Instant>) -> u32 {
     deadline.map_or(0, |at| {
         let left = at.saturating_duration_since(now).as_micros().div_ceil(1000);
@@ -46,7 +46,7 @@ pub(crate) fn to_wire(now: Instant, deadline: Option<Instant>) -> u32 {
     })
 }
 
-/// The other way.
+/// Deadline from the remaining time.
 pub(crate) fn from_wire(now: Instant, deadline_ms: u32) -> Option<Instant> {
     (deadline_ms > 0).then(|| now + Duration::from_millis(u64::from(deadline_ms)))
 }

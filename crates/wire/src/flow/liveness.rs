@@ -1,4 +1,4 @@
-//! Notices a peer that is gone without having said so: after silence a ping, after more silence the end.
+//! Detection of a peer that has gone: a ping after silence, the end after more silence.
 
 use std::time::Instant;
 
@@ -10,11 +10,11 @@ use crate::limits::{DEAD_AFTER, PING_AFTER, PING_AFTER_IN_TRANSFER, PINGS_IN_TRA
 #[derive(Debug)]
 pub(crate) struct Liveness {
     heard: Instant,
-    /// When it was last heard, or asked.
+    /// Time at which the peer was last heard, or a ping was sent.
     quiet_since: Instant,
     nonce: u64,
     pings_due: u32,
-    /// Only the newest ping is answered, so that pings cannot fill a queue.
+    /// Pong to send. Only the newest ping is answered, so that pings cannot fill a queue.
     pong_due: Option<u64>,
 }
 
@@ -28,7 +28,7 @@ impl Liveness {
         self.quiet_since = now;
     }
 
-    /// Nothing is read for now: silence does not count, but pings still go out so that the peer hears us.
+    /// Notes that nothing is read for now: silence does not count, but pings are still sent to the peer.
     pub(crate) fn handle_unread(&mut self, now: Instant) {
         self.heard = now;
     }

@@ -1,4 +1,4 @@
-//! Flow control: credit in bytes, shared limits, deadlines, and notice of a peer that is gone.
+//! Flow control: credit in bytes, shared limits, deadlines, and detection of a peer that has gone.
 
 pub(crate) mod admission;
 pub(crate) mod deadline;

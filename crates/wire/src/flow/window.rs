@@ -1,19 +1,22 @@
-//! How many bulk bytes a client lets the server send ahead: as many as keep the path full, within what the application
-//! has reserved, and no more, because what is urgent waits behind what was sent ahead. The same idea as dynamic
-//! right-sizing of TCP's receive buffers (Fisk and Feng, 2001), with the shortest round trip as the measure of the path,
-//! as BBR has it (Cardwell et al., 2016).
+//! Adaptive window of a client: the bulk bytes that the server may send ahead. They fill the path, within the memory that
+//! the application has reserved, and not more, because urgent data waits behind them. The method is that of dynamic
+//! right-sizing of TCP's receive buffers (Fisk and Feng, 2001), with the minimum round trip as the measure of the path,
+//! as in BBR (Cardwell et al., 2016).
 //!
-//! A ping is sent, and what arrives until its pong came in one round trip, which is longer than the shortest one by as
-//! much as waits on the way, here included. While hardly anything waits the window grows; when more waits than is
-//! allowed, it falls to what fills the path, unless that is so for one round only: then some machine was busy for a
-//! moment, and what little arrived says nothing of the path. A shortest round trip that is not seen any more, because it
-//! was luck or the path is another one, is forgotten: the path is left to run empty for a moment, and measured anew.
+//! The client sends a ping; the bulk that arrives until its pong arrived in one round trip, which is longer than the
+//! minimum by the waiting time in queues, those of this host included. While hardly anything waits, the window grows.
+//! When more waits than is allowed, it falls to what fills the path, unless only one round was affected: then a host was
+//! busy for a moment, and the little that arrived says nothing about the path. A minimum that is not seen any more, because
+//! it was an outlier or the path has changed, is discarded: the window is reduced for a moment so that the queues empty,
+//! and the minimum is measured again.
 //!
-//! When packets are lost, data behind a gap waits for the retransmission, which lengthens the round trip. A smaller window would not
-//! bring the missing data sooner, and a window that just fills the path would stall meanwhile. So while there are gaps the window never
-//! falls and is several times what fills the path; the sender's congestion control then bounds what is in the network.
+//! When packets are lost, data behind a gap waits for the retransmission, which lengthens the round trip. A smaller window
+//! would not bring the missing data sooner, and a window that just fills the path would stall meanwhile. So while there are
+//! gaps, the window never falls and is several times what fills the path; the sender's congestion control then bounds what
+//! is in the network.
 //!
-//! Where whoever sends keeps the queues short himself ([`SentAhead::All`]) the window is what was reserved, and rounds only measure.
+//! Where the sender keeps the queues short itself ([`SentAhead::All`]), the window is the reserved memory, and rounds only
+//! measure.
 
 use std::time::{Duration, Instant};
 
@@ -22,33 +25,33 @@ use crate::limits::{
     FIRST_WINDOW_BYTES, PING_FRACTION, QUEUE_WITHIN, RTT_PROBE_AFTER, RTT_PROBE_AFTER_ROUNDS,
 };
 
-/// Tells these pings from those that ask whether the peer lives.
+/// Bit that distinguishes these pings from those of the liveness check.
 const NONCE_BIT: u64 = 1 << 63;
-/// A look takes so many rounds: what was allowed before it is still on the way in the first one.
+/// Rounds of a round trip probe: in the first one, bulk that was allowed before is still in flight.
 const RTT_PROBE_ROUNDS: u32 = 2;
-/// After so many rounds in which nothing waits the window doubles, as it does before the path was full for the first time.
-/// Before, it grows in small steps, for all that is more than fills the path waits.
+/// Rounds without queueing after which the window doubles, as it does before the path was filled for the
+/// first time. Before, it grows in small steps, because everything beyond what fills the path waits.
 const NEVER_FULL: u32 = 8;
-/// The window while packets come after gaps, as a multiple of what fills the path: a retransmission takes a round trip, and another
-/// one if it is lost too.
+/// Window while packets arrive after gaps, as a multiple of what fills the path: a retransmission takes a
+/// round trip, and another one if it is lost too.
 const GAP_PRODUCTS: u64 = 4;
-/// So many rounds in which more waited than is allowed, one after another, are no chance.
+/// Consecutive rounds with more queueing than allowed that are not an outlier.
 const CROWDED_ROUNDS: u32 = 2;
 
 #[derive(Debug)]
 pub(crate) struct AdaptiveWindow {
     size_bytes: u64,
     most_bytes: u64,
-    /// Limit that the division of a rate among all connections sets, bytes.
+    /// Limit set by the division of a receive rate among connections, bytes.
     limit_bytes: Option<u64>,
-    /// Since the last round began, or ended if none is under way.
+    /// Bytes since the last round began, or ended if none is under way.
     arrived_bytes: u64,
     rounds: u64,
     round: WindowRound,
     path: Option<PathModel>,
     rtt_probe: Option<RttProbe>,
     ahead: SentAhead,
-    /// While packets come after gaps: the most that arrived in a shortest round trip, bytes.
+    /// Largest arrival in a minimum round trip while packets arrive after gaps, bytes.
     gaps: Option<u64>,
 }
 
@@ -59,24 +62,24 @@ enum WindowRound {
     UnderWay { since: Instant },
 }
 
-/// Measurements of the path, both ways together.
+/// Measurements of the path, of both directions together.
 #[derive(Clone, Copy, Debug)]
 struct PathModel {
     shortest: Duration,
-    /// When a round trip was last about as short.
+    /// Time at which a round trip was last close to the minimum.
     seen: Instant,
-    /// Rounds, one after another, in which more waited than is allowed.
+    /// Consecutive rounds with more queueing than allowed.
     crowded_rounds: u32,
-    /// Rounds, one after another, in which hardly anything waited.
+    /// Consecutive rounds with hardly any queueing.
     quiet_rounds: u32,
 }
 
-/// A look at a path that runs empty.
+/// Measurement of the minimum round trip with empty queues.
 #[derive(Clone, Copy, Debug)]
 struct RttProbe {
     rounds_left: u32,
     shortest: Duration,
-    /// The window afterwards.
+    /// Window after the measurement, bytes.
     size_bytes: u64,
 }
 
@@ -85,7 +88,7 @@ impl PathModel {
         Self { shortest, seen, crowded_rounds: 0, quiet_rounds: NEVER_FULL }
     }
 
-    /// How long bulk may wait on the way.
+    /// Allowed waiting time of bulk in the path.
     fn allowed(&self) -> Duration {
         self.shortest / 8 + QUEUE_WITHIN
     }
@@ -96,7 +99,7 @@ impl PathModel {
         u64::try_from(share).unwrap_or(u64::MAX)
     }
 
-    /// The window after a round in which so much arrived.
+    /// Window after a round in which `arrived_bytes` arrived.
     fn after(&mut self, now: Instant, size_bytes: u64, arrived_bytes: u64, round_trip: Duration) -> u64 {
         self.shortest = self.shortest.min(round_trip);
         let (allowed, waited) = (self.allowed(), round_trip - self.shortest);
@@ -111,7 +114,7 @@ impl PathModel {
         }
         self.seen = now;
         self.quiet_rounds = (self.quiet_rounds + 1).min(NEVER_FULL);
-        // In sixteenths; two rounds for each step, because it is felt in the next one only.
+        // In sixteenths; two rounds for each step, because it takes effect in the next round.
         let growth = if self.quiet_rounds == NEVER_FULL { 16 } else { 1 << (self.quiet_rounds / 2) >> 1 };
         let grown = arrived_bytes.saturating_add(arrived_bytes / 16 * growth);
         size_bytes.max(grown)
@@ -150,22 +153,22 @@ impl AdaptiveWindow {
         self.limit_bytes.map_or(self.size_bytes, |limit| limit.min(self.size_bytes))
     }
 
-    /// No more than so many bytes, whatever the path says; none: as it says.
+    /// Limits the window, whatever the path holds; `None` removes the limit.
     pub(crate) fn limit(&mut self, limit_bytes: Option<u64>) {
         self.limit_bytes = limit_bytes;
     }
 
-    /// Rounds so far.
+    /// Number of rounds so far.
     pub(crate) fn rounds(&self) -> u64 {
         self.rounds
     }
 
-    /// Takes whether the carrier receives packets after gaps.
+    /// Sets whether the carrier receives packets after gaps.
     pub(crate) fn note_gaps(&mut self, has_gaps: bool) {
         self.gaps = has_gaps.then(|| self.gaps.unwrap_or_default());
     }
 
-    /// The shortest round trip, once one was measured.
+    /// Minimum round trip, once one was measured.
     pub(crate) fn shortest(&self) -> Option<Duration> {
         self.path.map(|path| path.shortest)
     }
@@ -179,7 +182,7 @@ impl AdaptiveWindow {
         }
     }
 
-    /// The nonce of a ping that begins a round.
+    /// Nonce of a ping that begins a round.
     pub(crate) fn poll_ping(&mut self, now: Instant) -> Option<u64> {
         if self.round != WindowRound::PingDue {
             return None;
@@ -190,11 +193,11 @@ impl AdaptiveWindow {
         Some(self.rounds | NONCE_BIT)
     }
 
-    /// A round trip has passed if the pong is ours.
+    /// Ends a round if the pong belongs to its ping.
     pub(crate) fn handle_pong(&mut self, now: Instant, nonce: u64) {
         let WindowRound::UnderWay { since } = self.round else { return };
         if nonce & NONCE_BIT == 0 {
-            // Only the newest ping is answered: a later one, which asked whether the peer lives, took this one's place.
+            // Only the newest ping is answered: a later one of the liveness check replaced this one.
             (self.round, self.arrived_bytes) = (WindowRound::Idle, 0);
         }
         if nonce != self.rounds | NONCE_BIT {
@@ -213,7 +216,7 @@ impl AdaptiveWindow {
         }
     }
 
-    /// The window while data waits for retransmissions.
+    /// Window while data waits for retransmissions.
     fn stay_open(&mut self, now: Instant, arrived_bytes: u64, round_trip: Duration) -> u64 {
         let path = self.path.get_or_insert_with(|| PathModel::new(round_trip, now));
         path.shortest = path.shortest.min(round_trip);
@@ -238,7 +241,7 @@ impl AdaptiveWindow {
             size_bytes.min(PathModel::share(arrived_bytes, path.shortest + path.allowed() / 2, round_trip));
         self.rtt_probe =
             Some(RttProbe { rounds_left: RTT_PROBE_ROUNDS, shortest: round_trip, size_bytes: after });
-        // What waits leaves while an eighth less is under way than fills the path.
+        // The queue empties while an eighth less is in flight than fills the path.
         let filling = size_bytes.min(PathModel::share(arrived_bytes, path.shortest, round_trip));
         filling - filling / 8
     }
@@ -264,12 +267,12 @@ mod tests {
     const MIB: u64 = 1 << 20;
     const ROUND_TRIP: Duration = Duration::from_millis(150);
 
-    /// A path that lets so many bytes through in its round trip, with a server that always has more to send.
+    /// Path with this capacity in its round trip, and a server that always has more to send.
     #[derive(Clone, Copy)]
     struct Way {
         holds_bytes: u64,
         round_trip: Duration,
-        /// Delay by the queues of others.
+        /// Queueing delay caused by other flows.
         others: Duration,
     }
 
@@ -279,11 +282,11 @@ mod tests {
         }
     }
 
-    /// A window and the time.
+    /// Window with a simulated clock.
     struct Run {
         window: AdaptiveWindow,
         now: Instant,
-        /// Bytes under way when the last round began: a smaller window is felt one round later.
+        /// Bytes in flight when the last round began: a smaller window takes effect one round later.
         under_way_bytes: u64,
     }
 
@@ -294,7 +297,7 @@ mod tests {
     }
 
     impl Run {
-        /// Makes rounds; gives the window after each, in MiB, and how long bulk waited, in milliseconds.
+        /// Simulates rounds; returns the window after each, in MiB, and the queueing delay, in milliseconds.
         fn rounds(&mut self, way: Way, rounds: usize) -> Vec<(u64, u128)> {
             (0..rounds).map(|_| self.round(way)).collect()
         }
@@ -305,7 +308,7 @@ mod tests {
             let waiting = others + round_trip.mul_f64(waiting_bytes as f64 / holds_bytes as f64);
             self.window.handle_arrived(self.window.size_bytes() / PING_FRACTION);
             let nonce = self.window.poll_ping(self.now).expect("a ping");
-            // What was under way when the ping left has arrived before the pong.
+            // Bulk that was in flight when the ping was sent has arrived before the pong.
             self.window.handle_arrived(self.under_way_bytes);
             self.under_way_bytes = self.window.size_bytes();
             self.now += round_trip + waiting;
@@ -344,7 +347,7 @@ mod tests {
         assert!((10..=13).contains(&sizes[9]), "{sizes:?}");
     }
 
-    /// The shares of a window that are wanted once the path is known, from the `after`th round on.
+    /// Checks the windows of a known path, from round `after` on.
     fn settles(run: &mut Run, way: Way, after: usize) {
         let least = way.holds_bytes / MIB;
         let sizes = run.sizes(way, 300);
@@ -386,7 +389,7 @@ mod tests {
         run.rounds(way, 12);
         let busy = Way { others: Duration::from_millis(100), ..way };
         let sizes: Vec<u64> = (0..100).map(|n| run.round(if n % 4 == 0 { busy } else { way }).0).collect();
-        // Narrow while the empty path is looked at.
+        // The window is narrow during the measurement.
         assert!(sizes.iter().filter(|&&size| size < 20).count() <= 4, "{sizes:?}");
     }
 
@@ -396,7 +399,7 @@ mod tests {
         run.rounds(Way::holding(20 * MIB), 12);
         let crowded = Way { others: Duration::from_millis(200), ..Way::holding(20 * MIB) };
         let sizes = run.sizes(crowded, 300);
-        // They hold up what is under way as a longer path would.
+        // They delay the bulk like a longer path.
         let narrow = sizes[30..].iter().filter(|&&size| size < 20).count();
         assert!(narrow <= 20, "{sizes:?}");
     }
@@ -429,7 +432,8 @@ mod tests {
         );
     }
 
-    /// Whatever waits: what follows a gap does, too, and a window that is smaller than that stands still.
+    /// With gaps, the queueing delay is ignored: data after a gap waits in any case, and a smaller window
+    /// would stall.
     #[test]
     fn where_the_sender_keeps_queues_short_all_of_it_is_used() {
         let window = AdaptiveWindow::new(80 * MIB, SentAhead::All);
@@ -455,7 +459,7 @@ mod tests {
         run.window.note_gaps(true);
         let sizes = lossy(&mut run, 100);
         assert!(sizes[10..].iter().all(|&size| (60..=400).contains(&size)), "{sizes:?}");
-        // Without losses it falls to what fills the path.
+        // Without losses the window falls to what fills the path.
         run.window.note_gaps(false);
         let sizes = run.sizes(Way::holding(20 * MIB), 30);
         assert!((20..=25).contains(&sizes[29]), "{sizes:?}");

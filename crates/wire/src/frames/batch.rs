@@ -1,8 +1,9 @@
 //! Batches: many operations in one frame, and many small answers in one frame.
 //!
-//! Operations that are ready together and differ in their parameters only share a number, a name and a priority.
-//! Their parameters are written as what changed since the one before, so that many like selections cost a few bytes
-//! each, and those at a constant stride cost a few bytes together. What the parameters mean is not known here.
+//! Operations that are ready together and differ only in their parameters share a number, a name and a
+//! priority. Their parameters are encoded as differences from the one before, so that many similar selections
+//! take a few bytes each, and those at a constant stride a few bytes together. The meaning of the parameters
+//! is not used here.
 
 use std::sync::Arc;
 
@@ -15,40 +16,40 @@ use crate::limits::{
     MAX_BATCH_OPERATIONS, MAX_BATCH_PARAMETER_BYTES, MAX_BODY_BYTES, MAX_CHUNK_BYTES, MAX_NAME_BYTES,
 };
 
-/// Operations that share everything but their parameters; their numbers follow one another.
+/// Operations that share everything but their parameters; their numbers are consecutive.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RequestBatch {
-    /// Number of the first.
+    /// Number of the first operation.
     pub first: OpId,
-    /// Their registered name.
+    /// Registered name of the operations.
     pub name: Arc<str>,
-    /// How much they matter.
+    /// Priority of the operations.
     pub priority: Priority,
-    /// Useless after this time from now, milliseconds; 0 for never.
+    /// Deadline from now, milliseconds; 0 for none.
     pub deadline_ms: u32,
     /// Parameters of each operation, in order.
     pub parameters: Vec<Bytes>,
 }
 
-/// Some of an answer, small enough to travel with others.
+/// Part of an answer that is small enough for a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SmallAnswer {
-    /// The operation.
+    /// Operation that it answers.
     pub op: OpId,
-    /// A whole item, if there is one.
+    /// Whole item, if there is one.
     pub item: Option<WholeItem>,
-    /// The operation ended well with it.
+    /// True when the operation ended successfully with it.
     pub done: bool,
 }
 
-/// An item with its bulk.
+/// Item with its bulk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WholeItem {
-    /// Its number, counting from 0 in each operation.
+    /// Number of the item, counting from 0 in each operation.
     pub item: u32,
-    /// The small part.
+    /// Small part of the item.
     pub body: Bytes,
-    /// The bulk.
+    /// Bulk of the item.
     pub bulk: Bytes,
     /// CRC-32C of the bulk.
     pub bulk_crc32c: u32,
@@ -115,22 +116,22 @@ impl RequestBatch {
     }
 }
 
-/// Parameters of equal length that are written alike.
+/// Parameters of equal length with the same encoding.
 enum ParameterRun<'a> {
-    /// Each as what differs from the one before.
+    /// Differences of each from the one before.
     Patches { before: &'a [u8], parameters: &'a [Bytes] },
-    /// Each has a number at `at` that is `step` larger than in the one before.
+    /// Number at `at` that grows by `step` from one to the next.
     Progression { at: usize, step: u64, count: usize },
 }
 
-/// Cuts parameters into runs.
+/// Splits parameters into runs.
 struct ParameterRuns<'a> {
     all: &'a [Bytes],
-    /// So many are in runs that were given.
+    /// Number of parameters in the runs returned so far.
     taken: usize,
 }
 
-/// A progression shorter than this is written as patches.
+/// Shortest progression; shorter ones are encoded as patches.
 const LEAST_PROGRESSION: usize = 3;
 
 impl<'a> ParameterRuns<'a> {
@@ -138,7 +139,7 @@ impl<'a> ParameterRuns<'a> {
         Self { all, taken: 0 }
     }
 
-    /// The progression that the parameters from `start` on continue.
+    /// Returns the progression that the parameters from `start` on continue.
     fn progression(&self, start: usize) -> Option<ParameterRun<'a>> {
         let (at, step) = stride(self.all.get(start.checked_sub(1)?)?, self.all.get(start)?)?;
         let pairs = self.all[start - 1..].windows(2);
@@ -169,7 +170,7 @@ impl<'a> Iterator for ParameterRuns<'a> {
     }
 }
 
-/// Finds the one 64-bit number in which two parameters of equal length differ: its offset, and by how much it grows.
+/// Finds the only 64-bit number in which two parameters of equal length differ: its offset, and its growth.
 /// `None` where they differ in anything else.
 fn stride(before: &[u8], after: &[u8]) -> Option<(usize, u64)> {
     if before.len() != after.len() || before.len() < 8 {
@@ -205,8 +206,9 @@ impl ParameterRun<'_> {
 /// Most bytes that one token skips or replaces.
 const MAX_TOKEN: usize = 15;
 
-/// Tokens: the upper four bits say how many bytes stay, the lower four how many new ones follow the token. The token
-/// 0 ends the patch; none is needed where it reaches the end. Beyond the end of `before` there are zeros.
+/// Encodes a patch as tokens: the upper four bits are the number of unchanged bytes, the lower four the
+/// number of new bytes that follow the token. The token 0 ends the patch, unless the patch reaches the end.
+/// Beyond the end of `before` there are zeros.
 fn encode_patch(before: &[u8], after: &[u8], w: &mut ByteWriter) {
     let stays = |at: usize| before.get(at).copied().unwrap_or(0) == after[at];
     const SKIP_ALL: u8 = 0xF0;
@@ -239,7 +241,7 @@ fn unzigzag(value: u64) -> u64 {
     value >> 1 ^ (value & 1).wrapping_neg()
 }
 
-/// Parameters as they are read, one after the other in one buffer.
+/// Decoded parameters, one after the other in one buffer.
 #[derive(Default)]
 struct ParameterBuffer {
     bytes: BytesMut,
@@ -247,7 +249,7 @@ struct ParameterBuffer {
 }
 
 impl ParameterBuffer {
-    /// Reads a run; `most`: operations of all runs.
+    /// Decodes a run; `most`: limit of the operations of all runs.
     fn take_run(&mut self, r: &mut ByteReader, most: usize) -> Result<()> {
         let head = r.varint("run")?;
         let count = usize::try_from(head >> 1).unwrap_or(usize::MAX);
@@ -287,7 +289,7 @@ impl ParameterBuffer {
         &self.bytes[start..end]
     }
 
-    /// Begins the next parameters as a copy of the last ones, cut or followed by zeros; gives where they begin.
+    /// Begins the next parameters as a copy of the last ones, cut or padded with zeros; returns their start.
     fn start(&mut self, length: usize) -> Result<usize> {
         let start = self.bytes.len();
         if start.saturating_add(length) > MAX_BATCH_PARAMETER_BYTES {
@@ -329,7 +331,7 @@ fn take_patch(r: &mut ByteReader, into: &mut [u8]) -> Result<()> {
     Ok(())
 }
 
-/// Writes the heads; gives the bulk bytes that follow them.
+/// Encodes the heads; returns the bulk bytes that follow them.
 pub(crate) fn encode_answers(answers: &[SmallAnswer], w: &mut ByteWriter) -> Vec<Bytes> {
     w.varint(answers.len() as u64);
     let mut before = 0_u32;
@@ -360,7 +362,7 @@ pub(crate) fn encode_answers(answers: &[SmallAnswer], w: &mut ByteWriter) -> Vec
     gather(answers.iter().filter_map(|a| a.item.as_ref()).map(|i| &i.bulk))
 }
 
-/// Joins neighbours that are so small that copying them is cheaper than keeping them apart.
+/// Joins neighbours that are so small that copying costs less than keeping them separate.
 fn gather<'a>(bulks: impl Iterator<Item = &'a Bytes>) -> Vec<Bytes> {
     const WORTH_A_PART_BYTES: usize = 2 << 10;
     let mut parts = Vec::new();
@@ -413,7 +415,7 @@ pub(crate) fn decode_answers(r: &mut ByteReader) -> Result<Vec<SmallAnswer>> {
     Ok(answers)
 }
 
-/// The head of an item, and how long its bulk is.
+/// Decodes the head of an item; returns it with the size of its bulk.
 fn decode_item(flags: u8, r: &mut ByteReader) -> Result<(Option<WholeItem>, usize)> {
     if flags & answer::ITEM == 0 {
         return Ok((None, 0));

@@ -1,4 +1,4 @@
-//! Checks that both sides make of each other's frames and of their own configuration.
+//! Checks of the peer's frames and of the own configuration.
 
 use array::{Error, Result};
 

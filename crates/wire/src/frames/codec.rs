@@ -1,12 +1,13 @@
-//! Numbers, strings and lists as bytes, little-endian. Reading never trusts a length: it is compared with
-//! what is there before anything is taken, and nothing is allocated ahead.
+//! Encoding of numbers, strings and lists, little-endian. Lengths are not trusted: they are compared with the
+//! available bytes before anything is read, and nothing is allocated in advance.
 
 use array::{Error, ErrorKind, Priority, Result, Retry};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
 use crate::limits::MAX_STR_BYTES;
 
-/// Takes fields from the front of a frame or body. Each method names the field, for the error.
+/// Decoder that takes fields from the front of a frame or body. Each method gets the field's name, for the
+/// error.
 #[derive(Clone, Debug)]
 pub struct ByteReader(Bytes);
 
@@ -48,7 +49,7 @@ numbers! {
 }
 
 impl ByteReader {
-    /// Reads from the start of `bytes`.
+    /// Creates a decoder for `bytes`.
     #[must_use]
     pub fn new(bytes: Bytes) -> Self {
         Self(bytes)
@@ -61,10 +62,10 @@ impl ByteReader {
         Err(Error::corrupt(format!("expected {size_bytes} bytes of `{field}`, found {}", self.0.len())))
     }
 
-    /// A string of at most `max_bytes`.
+    /// Reads a string of at most `max_bytes`.
     ///
     /// # Errors
-    /// `Corrupt` when it is longer, cut short, or not UTF-8.
+    /// `Corrupt` when it is longer, truncated, or not UTF-8.
     pub fn str(&mut self, field: &str, max_bytes: usize) -> Result<String> {
         let size_bytes = usize::from(self.u16(field)?);
         at_most(size_bytes, max_bytes, field)?;
@@ -73,10 +74,10 @@ impl ByteReader {
             .map_err(|_| Error::corrupt(format!("expected UTF-8 in `{field}`, found other bytes")))
     }
 
-    /// At most `max_bytes` bytes, sharing the frame's memory.
+    /// Reads at most `max_bytes` bytes, sharing the frame's memory.
     ///
     /// # Errors
-    /// `Corrupt` when they are more, or cut short.
+    /// `Corrupt` when there are more, or they are truncated.
     pub fn bytes(&mut self, field: &str, max_bytes: usize) -> Result<Bytes> {
         let size_bytes = self.u32(field)? as usize;
         at_most(size_bytes, max_bytes, field)?;
@@ -84,10 +85,10 @@ impl ByteReader {
         Ok(self.0.split_to(size_bytes))
     }
 
-    /// At most `max_count` strings of at most `max_bytes` each.
+    /// Reads at most `max_count` strings of at most `max_bytes` each.
     ///
     /// # Errors
-    /// `Corrupt` when there are more, or one of them is wrong.
+    /// `Corrupt` when there are more, or one of them is invalid.
     pub fn list(&mut self, field: &str, max_count: usize, max_bytes: usize) -> Result<Vec<String>> {
         let count = usize::from(self.u16(field)?);
         if count > max_count {
@@ -98,10 +99,10 @@ impl ByteReader {
         (0..count).map(|_| self.str(field, max_bytes)).collect()
     }
 
-    /// A number of up to 64 bits in groups of seven, the lowest first (LEB128).
+    /// Reads a number of up to 64 bits in groups of seven, the lowest first (LEB128).
     ///
     /// # Errors
-    /// `Corrupt` when the bytes end before, or say more than 64 bits.
+    /// `Corrupt` when it is truncated, or has more than 64 bits.
     pub fn varint(&mut self, field: &str) -> Result<u64> {
         let mut value = 0;
         for shift in (0..64).step_by(7) {
@@ -118,38 +119,39 @@ impl ByteReader {
         Err(Error::corrupt(format!("expected a number of at most 64 bits in `{field}`, found more")))
     }
 
-    /// A [`varint`](Self::varint) that fits 32 bits.
+    /// Reads a [`varint`](Self::varint) that fits into 32 bits.
     ///
     /// # Errors
-    /// As for `varint`, and when it does not fit.
+    /// Those of `varint`, and `Corrupt` when it does not fit.
     pub fn varint_u32(&mut self, field: &str) -> Result<u32> {
         let value = self.varint(field)?;
         u32::try_from(value)
             .map_err(|_| Error::corrupt(format!("expected at most 32 bits in `{field}`, found {value}")))
     }
 
-    /// A [`varint`](Self::varint) that is a length in memory.
+    /// Reads a [`varint`](Self::varint) that is a length in memory.
     ///
     /// # Errors
-    /// As for `varint`, and when it does not fit.
+    /// Those of `varint`, and `Corrupt` when it does not fit.
     pub fn varint_usize(&mut self, field: &str) -> Result<usize> {
         self.varint_u32(field).map(|value| value as usize)
     }
 
-    /// At most `max_bytes` bytes after their length as a [`varint`](Self::varint), sharing the frame's memory.
+    /// Reads at most `max_bytes` bytes after their length as a [`varint`](Self::varint), sharing the frame's
+    /// memory.
     ///
     /// # Errors
-    /// `Corrupt` when they are more, or cut short.
+    /// `Corrupt` when there are more, or they are truncated.
     pub fn short(&mut self, field: &str, max_bytes: usize) -> Result<Bytes> {
         let size_bytes = self.varint_usize(field)?;
         at_most(size_bytes, max_bytes, field)?;
         self.take(size_bytes, field)
     }
 
-    /// The next bytes, sharing the frame's memory.
+    /// Takes the next bytes, sharing the frame's memory.
     ///
     /// # Errors
-    /// `Corrupt` when they are fewer.
+    /// `Corrupt` when there are fewer.
     pub fn take(&mut self, size_bytes: usize, field: &str) -> Result<Bytes> {
         self.need(size_bytes, field)?;
         Ok(self.0.split_to(size_bytes))
@@ -171,18 +173,18 @@ impl ByteReader {
         self.0.is_empty()
     }
 
-    /// A priority: tier and weight.
+    /// Reads a priority: tier and weight.
     ///
     /// # Errors
-    /// `Corrupt` when the bytes end before.
+    /// `Corrupt` when it is truncated.
     pub fn priority(&mut self) -> Result<Priority> {
         Ok(Priority { tier: self.u8("tier")?, weight: self.f32("weight")? })
     }
 
-    /// An error as the peer sent it. Unknown kinds read as `Internal`; long texts are cut.
+    /// Reads an error as the peer sent it. Unknown kinds become `Internal`; long texts are cut.
     ///
     /// # Errors
-    /// `Corrupt` when the bytes end before or a text is not UTF-8.
+    /// `Corrupt` when it is truncated or a text is not UTF-8.
     pub fn error(&mut self) -> Result<Error> {
         let kind = ErrorKind::from_code(self.u16("error kind")?);
         let retry = if self.u8("retry")? == 1 { Retry::MayHelp } else { Retry::Never };
@@ -192,7 +194,7 @@ impl ByteReader {
         Ok(places.into_iter().fold(error, Error::context))
     }
 
-    /// All that is left.
+    /// Takes all remaining bytes.
     #[must_use]
     pub fn rest(self) -> Bytes {
         self.0
@@ -206,15 +208,15 @@ fn at_most(size_bytes: usize, max_bytes: usize, field: &str) -> Result<()> {
     Err(Error::corrupt(format!("expected at most {max_bytes} bytes of `{field}`, found {size_bytes}")))
 }
 
-/// Appends fields to a frame or body.
+/// Encoder that appends fields to a frame or body.
 ///
-/// Whoever fills a message checks its limits first. What is too long all the same is cut, so that a frame
-/// stays readable for the peer.
+/// Callers check the limits of a message first. Fields that are too long nevertheless are cut, so that the
+/// peer can still read the frame.
 #[derive(Clone, Debug, Default)]
 pub struct ByteWriter(BytesMut);
 
 impl ByteWriter {
-    /// An empty one.
+    /// Creates an empty encoder.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -273,7 +275,7 @@ impl ByteWriter {
         self.list(error.places())
     }
 
-    /// Appends bytes as they are.
+    /// Appends bytes without their length.
     pub fn raw(&mut self, bytes: &[u8]) -> &mut Self {
         self.0.put_slice(bytes);
         self

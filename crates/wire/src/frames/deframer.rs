@@ -1,4 +1,4 @@
-//! Cuts a byte stream into frames: each is preceded by its length, `u32`.
+//! Splits a byte stream into frames, each preceded by its length, `u32`.
 
 use array::{Error, Result};
 use bytes::{Buf, Bytes, BytesMut};
@@ -8,34 +8,34 @@ use crate::frames::part;
 use crate::limits::{MAX_CHUNK_BYTES, MAX_FRAME_BYTES};
 
 const PREFIX_BYTES: usize = 4;
-/// Least number of bytes to read at once where whole frames come.
+/// Smallest read where whole frames are assembled, bytes.
 const READ_BYTES: usize = 16 << 10;
 
-/// Something cut off a stream.
+/// Result of deframing.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Deframed<'a> {
     /// A whole frame, without its length.
     Frame(Bytes),
-    /// Some of a chunk's bulk, where it lies in the stream; what has come of a chunk is not kept back until the rest is
-    /// there.
+    /// Part of a chunk's bulk in the stream's buffer; it is not delayed until the rest of the chunk has
+    /// arrived.
     Bulk {
-        /// Which item, and where in its bulk.
+        /// Item that the bytes belong to, and their offset in its bulk.
         head: ChunkHead,
-        /// The bytes, at least one.
+        /// Bytes, at least one.
         bytes: &'a [u8],
     },
-    /// Bulk that comes apart from the frames of its item, given in the same way.
+    /// Part of bulk that is sent outside the frames of its item.
     Apart {
         /// Head of the item that the bulk belongs to.
         head: ItemHead,
         /// Offset of the bytes in the item's bulk.
         offset: u64,
-        /// The bytes, at least one.
+        /// Bytes, at least one.
         bytes: &'a [u8],
     },
 }
 
-/// Bulk of which more bytes are to come.
+/// Bulk whose rest has not arrived.
 #[derive(Debug)]
 enum PartialBulk {
     Chunk(ChunkHead),
@@ -43,7 +43,7 @@ enum PartialBulk {
 }
 
 impl PartialBulk {
-    /// Its next bytes.
+    /// Returns the next bytes of the bulk.
     fn cut<'a>(&mut self, bytes: &'a [u8]) -> Deframed<'a> {
         let offset = match self {
             Self::Chunk(head) => &mut head.offset,
@@ -58,27 +58,27 @@ impl PartialBulk {
     }
 }
 
-/// Holds the bytes of at most one frame, and of a chunk only its head.
+/// Deframer: holds the bytes of at most one frame, and only the head of a chunk.
 #[derive(Debug, Default)]
 pub struct Deframer {
-    /// The start of a frame, with its length.
+    /// Start of a frame, with its length.
     buffer: BytesMut,
-    /// The bulk under way, and how many bytes of it are still to come.
+    /// Current bulk, and the number of its bytes that have not arrived.
     bulk: Option<(PartialBulk, usize)>,
 }
 
 impl Deframer {
-    /// An empty one.
+    /// Creates an empty deframer.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes bytes off the front of `bytes` until something is complete; `None` when all were taken and nothing is.
+    /// Consumes `bytes` from the front until something is complete; `None` when all were consumed before.
     ///
     /// # Errors
-    /// `TooLarge` when a frame would exceed `limit_bytes`, `Corrupt` for a chunk that is none; the stream cannot be read any
-    /// further then.
+    /// `TooLarge` when a frame would exceed `limit_bytes`, `Corrupt` for an invalid chunk; the stream cannot
+    /// be read any further then.
     pub fn cut<'a>(&mut self, bytes: &mut &'a [u8], limit_bytes: usize) -> Result<Option<Deframed<'a>>> {
         loop {
             if self.bulk.is_some() {
@@ -98,16 +98,18 @@ impl Deframer {
         }
     }
 
-    /// For carriers that put whole frames together: where the next bytes from the stream are to be appended. It has spare
-    /// capacity for the rest of the frame under way. Call [`next_frame`](Self::next_frame) until it gives none before
-    /// reading again: that is what bounds the buffer. Not to be mixed with [`cut`](Self::cut).
+    /// Buffer for carriers that assemble whole frames: the next bytes of the stream are appended here. It has
+    /// spare capacity for the rest of the current frame. [`next_frame`](Self::next_frame) has to be called
+    /// until it returns `None` before reading again, which bounds the buffer. Not to be mixed with
+    /// [`cut`](Self::cut).
     pub fn buffer(&mut self) -> &mut BytesMut {
         let missing = self.frame_bytes().map_or(0, |n| (n + PREFIX_BYTES).saturating_sub(self.buffer.len()));
         self.buffer.reserve(missing.clamp(READ_BYTES, MAX_FRAME_BYTES));
         &mut self.buffer
     }
 
-    /// The next whole frame of the [`buffer`](Self::buffer), without its length; none when more bytes are needed.
+    /// Returns the next whole frame of the [`buffer`](Self::buffer), without its length; `None` when more
+    /// bytes are needed.
     ///
     /// # Errors
     /// `TooLarge` when the frame would exceed `limit_bytes`; the stream cannot be read any further then.
@@ -138,7 +140,8 @@ impl Deframer {
         self.buffer.first_chunk().map(|prefix| u32::from_le_bytes(*prefix) as usize)
     }
 
-    /// Bytes of the buffer after which something can be decided: what kind of frame it is, a chunk's head, the whole frame.
+    /// Bytes of the buffer that are needed for the next decision: the kind of the frame, a chunk's head, the
+    /// whole frame.
     fn needed_bytes(&self, limit_bytes: usize) -> Result<usize> {
         let Some(size_bytes) = self.frame_bytes() else { return Ok(PREFIX_BYTES) };
         let most_bytes = limit_bytes.min(MAX_FRAME_BYTES);
@@ -156,7 +159,7 @@ impl Deframer {
         })
     }
 
-    /// The whole frame; `None` where more is needed, or a chunk begins.
+    /// Returns the whole frame; `None` where more bytes are needed, or a chunk begins.
     fn whole(&mut self, limit_bytes: usize) -> Result<Option<Bytes>> {
         let Some(size_bytes) = self.frame_bytes() else { return Ok(None) };
         if self.buffer.len() < self.needed_bytes(limit_bytes)? {

@@ -1,7 +1,6 @@
-//! Frames: what one message between two peers says, as bytes and back.
+//! Frames: encoding and decoding of the messages between two peers.
 //!
-//! Nothing here knows in which order frames may come; that is [`Client`](crate::Client)'s and
-//! [`Server`](crate::Server)'s business.
+//! The order of frames is checked by [`Client`](crate::Client) and [`Server`](crate::Server).
 
 use std::fmt;
 
@@ -26,79 +25,79 @@ impl fmt::Display for OpId {
     }
 }
 
-/// One message.
+/// Message between two peers.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Frame {
-    /// The client's first frame.
+    /// First frame of the client.
     Hello(Hello),
     /// Starts an operation.
     Request(OperationRequest),
-    /// Starts several that differ in their parameters only.
+    /// Starts several operations that differ only in their parameters.
     Requests(RequestBatch),
-    /// Changes how urgent an operation is.
+    /// Changes the urgency of an operation.
     Adjust {
-        /// Which.
+        /// Number of the operation.
         op: OpId,
-        /// The new priority.
+        /// New priority.
         priority: Priority,
-        /// The new deadline from now, milliseconds; 0 for none.
+        /// New deadline from now, milliseconds; 0 for none.
         deadline_ms: u32,
     },
     /// Withdraws an operation.
     Cancel {
-        /// Which.
+        /// Number of the operation.
         op: OpId,
     },
-    /// The server may send more bulk bytes.
+    /// Grants credit: the server may send more bulk bytes.
     Credit {
-        /// How many more.
+        /// Additional bytes.
         bytes: u64,
     },
-    /// A message to a running operation.
+    /// Message to a running operation.
     Note {
-        /// Which.
+        /// Number of the operation.
         op: OpId,
-        /// The message.
+        /// Contents of the message.
         body: Bytes,
     },
-    /// Asks for a pong.
+    /// Requests a pong.
     Ping {
-        /// Comes back in the pong.
+        /// Number that the pong repeats.
         nonce: u64,
     },
-    /// Answers the newest ping.
+    /// Answer to the newest ping.
     Pong {
-        /// The ping's.
+        /// Number of the ping.
         nonce: u64,
     },
-    /// The last frame of a connection.
+    /// Last frame of a connection.
     Close {
-        /// Why.
+        /// Reason of the end.
         error: Error,
     },
-    /// The server's first frame: go ahead.
+    /// First frame of the server: the client is admitted.
     Welcome(Welcome),
-    /// The server's first and last frame: no.
+    /// First and last frame of the server: the client is refused.
     Refused {
-        /// Why.
+        /// Reason of the refusal.
         error: Error,
     },
     /// Part of an answer; its bulk follows in chunks.
     Item(ItemHead),
-    /// Some of an item's bulk.
+    /// Part of an item's bulk.
     Chunk(Chunk),
     /// Small items and ends of several operations, at least one.
     Answers(Vec<SmallAnswer>),
-    /// An operation ended well.
+    /// Successful end of an operation.
     Done {
-        /// Which.
+        /// Number of the operation.
         op: OpId,
     },
-    /// An operation ended otherwise.
+    /// Failure of an operation.
     Failed {
-        /// Which.
+        /// Number of the operation.
         op: OpId,
-        /// Why.
+        /// Reason of the failure.
         error: Error,
     },
 }
@@ -106,17 +105,17 @@ pub enum Frame {
 /// First message of a client.
 #[derive(Clone, PartialEq)]
 pub struct Hello {
-    /// Lowest version it speaks.
+    /// Lowest supported protocol version.
     pub lowest_version: u16,
-    /// Highest version it speaks.
+    /// Highest supported protocol version.
     pub highest_version: u16,
     /// Capabilities of the client beyond the version.
     pub capabilities: Vec<String>,
-    /// Shows that it may; empty where none is needed. Never printed.
+    /// Access token; empty where none is needed. Never printed.
     pub token: String,
-    /// Bulk bytes the server may send before the first credit frame.
+    /// Bulk bytes that the server may send before the first credit frame.
     pub credit_bytes: u64,
-    /// Name and version of the program, for people.
+    /// Displayed name and version of the program.
     pub program: String,
 }
 
@@ -129,39 +128,39 @@ impl fmt::Debug for Hello {
 /// First message of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Welcome {
-    /// The version both speak from now on.
+    /// Protocol version of the connection.
     pub version: u16,
     /// Capabilities of the server beyond the version.
     pub capabilities: Vec<String>,
-    /// Name and version of the program, for people.
+    /// Displayed name and version of the program.
     pub program: String,
-    /// Most operations it keeps under way for this client.
+    /// Most operations that the server keeps under way for this client.
     pub most_operations: u32,
 }
 
-/// The start of an operation.
+/// Start of an operation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OperationRequest {
-    /// Its number.
+    /// Number of the operation.
     pub op: OpId,
-    /// Its registered name.
+    /// Registered name of the operation.
     pub name: String,
-    /// How much it matters.
+    /// Priority of the operation.
     pub priority: Priority,
-    /// Useless after this time from now, milliseconds; 0 for never.
+    /// Deadline from now, milliseconds; 0 for none.
     pub deadline_ms: u32,
-    /// Encoded as the operation says; see [`ops`](crate::ops).
+    /// Parameters, encoded as the operation defines; see [`ops`](crate::ops).
     pub parameters: Bytes,
 }
 
-/// The head of an item.
+/// Head of an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ItemHead {
-    /// The operation it answers.
+    /// Operation that the item answers.
     pub op: OpId,
-    /// Its number, counting from 0 in each operation.
+    /// Number of the item, counting from 0 in each operation.
     pub item: u32,
-    /// The small part.
+    /// Small part of the item.
     pub body: Bytes,
     /// Size of the bulk that follows in chunks.
     pub bulk_bytes: u64,
@@ -169,12 +168,12 @@ pub struct ItemHead {
     pub bulk_crc32c: u32,
 }
 
-/// Which item some bulk belongs to, and where in it.
+/// Item and offset of a chunk's bulk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkHead {
-    /// The operation.
+    /// Operation that the item answers.
     pub op: OpId,
-    /// The item.
+    /// Number of the item in the operation.
     pub item: u32,
     /// Offset of the bytes in the item's bulk.
     pub offset: u64,
@@ -184,7 +183,7 @@ impl ChunkHead {
     /// Bytes of a chunk's frame before its bulk: the kind and these fields.
     pub(crate) const FRAME_BYTES: usize = 17;
 
-    /// The fields after the kind.
+    /// Decodes the fields after the kind.
     pub(crate) fn decode(fields: Bytes) -> Result<Self> {
         let mut r = ByteReader::new(fields);
         Ok(Self { op: op(&mut r)?, item: r.u32("item")?, offset: r.u64("offset")? })
@@ -195,29 +194,29 @@ pub(crate) fn is_chunk(kind: u8) -> bool {
     kind == kind::CHUNK
 }
 
-/// Some of an item's bulk.
+/// Part of an item's bulk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chunk {
-    /// The operation.
+    /// Operation that the item answers.
     pub op: OpId,
-    /// The item.
+    /// Number of the item in the operation.
     pub item: u32,
     /// Offset of the bytes in the item's bulk.
     pub offset: u64,
-    /// The bytes, sharing memory with what they came from.
+    /// Bytes, sharing memory with their source.
     pub bytes: Bytes,
 }
 
-/// Meaning of a message about an answer, or about the wish for one.
+/// Content of a message about an answer, or of a withdrawal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MessageContent {
-    /// An item begins.
+    /// Head of an item.
     Item(ItemHead),
-    /// Some of its bulk.
+    /// Part of an item's bulk.
     Chunk(Chunk),
-    /// The operation ended, and what was sent of it is of no use any more.
+    /// Failure of the operation: its earlier data is of no use any more.
     Failed(OpId),
-    /// Nobody wants the operation any more.
+    /// Withdrawal of the operation.
     Cancelled(OpId),
 }
 
@@ -241,10 +240,10 @@ mod kind {
     pub(crate) const ANSWERS: u8 = 0x87;
 }
 
-/// An encoded frame: a head and bulk bytes that were not copied.
+/// Encoded frame: a head and bulk bytes that were not copied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// The length of the frame (`u32`), then the frame up to its bulk.
+    /// Length of the frame (`u32`), then the frame up to its bulk.
     framed_head: Bytes,
     bulk: Vec<Bytes>,
 }
@@ -258,15 +257,15 @@ impl Message {
         Self { framed_head: head.finish_with_prefix(prefix), bulk }
     }
 
-    /// Size of the frame without the length in front.
+    /// Size of the frame without its length, bytes.
     #[must_use]
     pub fn size_bytes(&self) -> usize {
         self.framed_head.len() - Self::PREFIX_BYTES + self.bulk.iter().map(Bytes::len).sum::<usize>()
     }
 
-    /// The operation that the frame is about; none for those about the connection or several operations. Frames of one
-    /// operation must arrive in order, those of different ones need not: for carriers of several streams. A batch of
-    /// answers holds whole answers, of which there are no other frames.
+    /// Operation that the frame belongs to; `None` for frames about the connection or several operations.
+    /// Carriers of several streams keep the order of the frames of one operation only. A batch of answers
+    /// contains whole answers, of which there are no other frames.
     #[must_use]
     pub fn op(&self) -> Option<OpId> {
         let (kind, rest) = self.framed_head.get(Self::PREFIX_BYTES..)?.split_first()?;
@@ -284,8 +283,8 @@ impl Message {
         }
     }
 
-    /// Meaning of the message, if it is about an answer or about the wish for one; for carriers that bring bulk apart
-    /// from the frames.
+    /// Content of the message, if it is about an answer or a withdrawal; for carriers that send bulk outside
+    /// the frames.
     #[must_use]
     pub fn content(&self) -> Option<MessageContent> {
         let mut r = ByteReader::new(self.framed_head.slice(Self::PREFIX_BYTES..));
@@ -303,13 +302,14 @@ impl Message {
         }
     }
 
-    /// For byte streams: the length and the head, then the bulk, to be written one after the other. None is empty.
+    /// Parts for byte streams: the length and the head, then the bulk, to be written one after the other.
+    /// None is empty.
     pub fn into_stream_parts(self) -> impl Iterator<Item = Bytes> {
         std::iter::once(self.framed_head).chain(self.bulk)
     }
 
-    /// For carriers that keep messages apart: head and bulk in one piece, without the length. Copies the
-    /// bulk where there is some.
+    /// Message for carriers that keep message boundaries: head and bulk in one buffer, without the length.
+    /// Copies the bulk if there is some.
     #[must_use]
     pub fn into_bytes(self) -> Bytes {
         let head = self.framed_head.slice(Self::PREFIX_BYTES..);
@@ -344,7 +344,7 @@ impl Frame {
         }
     }
 
-    /// The frame as bytes. Bulk is not copied.
+    /// Encodes the frame. Bulk is not copied.
     #[must_use]
     pub fn encode(&self) -> Message {
         let mut w = ByteWriter::new();
@@ -401,10 +401,10 @@ impl Frame {
         Message::new(w, bulk)
     }
 
-    /// Reads one frame (without its length). Bulk and bodies share the memory of `frame`.
+    /// Decodes one frame (without its length). Bulk and bodies share the memory of `frame`.
     ///
     /// # Errors
-    /// `Corrupt` when it is cut short, too long, of an unknown kind, or a field exceeds its limit.
+    /// `Corrupt` when it is truncated, too long, of an unknown kind, or a field exceeds its limit.
     pub fn decode(frame: Bytes) -> Result<Self> {
         if frame.len() > MAX_FRAME_BYTES {
             return Err(Error::corrupt(format!(
@@ -445,7 +445,8 @@ impl Frame {
     }
 }
 
-/// Fields of later versions are passed over; but what is kept of a frame keeps all of it in memory, so they have a limit.
+/// Checks the size of the fields of later versions: they are ignored, but stay in memory as long as a part of
+/// the frame does.
 fn check_added(bytes: usize) -> Result<()> {
     if bytes <= MAX_ADDED_BYTES {
         return Ok(());

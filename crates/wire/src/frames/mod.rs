@@ -1,4 +1,4 @@
-//! Frames: messages between two peers as bytes and back.
+//! Frames: encoding and decoding of the messages between two peers.
 
 pub(crate) mod batch;
 pub(crate) mod check;

@@ -1,32 +1,31 @@
 //! Table of values by operation number.
 //!
-//! Numbers grow, and most operations end soon after those that were asked before them. So the newest values lie side by
-//! side in an array, in the order of their numbers, where each is found in one step. Values that are left when most
-//! around them have ended are moved to a tree. Whatever numbers a peer chooses, there are never more than a few places
-//! for each operation.
+//! Numbers grow, and most operations end soon after those that were requested before them. So the newest
+//! values are in an array, in the order of their numbers, where each is found in one step. Values that remain
+//! when most around them have ended are moved to a tree. Whatever numbers a peer chooses, the memory is
+//! bounded by a few places for each operation.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::OpId;
 
-/// Numbers that may be left out between two neighbours before those in front of the gap are moved to the tree.
+/// Largest gap between two neighbours in the array; values before a larger one are moved to the tree.
 const MAX_GAP: u64 = 64;
-/// Places side by side for each operation there, at most; and so many more.
+/// Limit of the array: places for each operation in it, plus `LEAST_PLACES`.
 const PLACES_PER_ONE: usize = 4;
 const LEAST_PLACES: usize = 64;
-/// Places that are kept for others when all have ended.
+/// Places that are kept allocated when all operations have ended.
 const KEPT_PLACES: usize = 256;
 
-/// A map from operations to values. What it costs to add, find and take out the newest does not depend on how many
-/// there are.
+/// Map from operations to values. Adding, finding and removing the newest takes constant time.
 #[derive(Debug)]
 pub struct OpTable<T> {
-    /// Number of the first of `newest`.
+    /// Number of the first place of `newest`.
     first: u64,
     newest: VecDeque<Option<T>>,
-    /// How many of the places of `newest` are taken.
+    /// Number of values in `newest`.
     taken: usize,
-    /// Numbers below `first`.
+    /// Values with numbers below `first`.
     older: BTreeMap<OpId, T>,
 }
 
@@ -37,19 +36,19 @@ impl<T> Default for OpTable<T> {
 }
 
 impl<T> OpTable<T> {
-    /// How many there are.
+    /// Number of values.
     #[must_use]
     pub fn len(&self) -> usize {
         self.taken + self.older.len()
     }
 
-    /// True when there is none.
+    /// True when the table is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The value of an operation.
+    /// Returns the value of an operation.
     #[must_use]
     pub fn get(&self, op: OpId) -> Option<&T> {
         match self.place(op) {
@@ -58,7 +57,7 @@ impl<T> OpTable<T> {
         }
     }
 
-    /// The value of an operation, to be changed.
+    /// Returns the value of an operation, mutably.
     pub fn get_mut(&mut self, op: OpId) -> Option<&mut T> {
         match self.place(op) {
             Some(place) => self.newest.get_mut(place)?.as_mut(),
@@ -66,7 +65,7 @@ impl<T> OpTable<T> {
         }
     }
 
-    /// Adds a value, or replaces the one that was there.
+    /// Adds a value, or replaces an existing one.
     pub fn insert(&mut self, op: OpId, value: T) {
         let number = u64::from(op.0);
         if self.newest.is_empty() {
@@ -91,7 +90,7 @@ impl<T> OpTable<T> {
         self.leave_behind(self.newest.len().saturating_sub(LEAST_PLACES + PLACES_PER_ONE * self.taken));
     }
 
-    /// Takes a value out.
+    /// Removes a value.
     pub fn remove(&mut self, op: OpId) -> Option<T> {
         let Some(place) = self.place(op) else { return self.older.remove(&op) };
         let value = self.newest.get_mut(place)?.take()?;
@@ -106,30 +105,30 @@ impl<T> OpTable<T> {
         Some(value)
     }
 
-    /// Takes out all that `is_one` says yes to, in the order of their numbers.
+    /// Removes all values that match `is_one`; returns them in the order of their numbers.
     pub fn take_if(&mut self, mut is_one: impl FnMut(&T) -> bool) -> Vec<(OpId, T)> {
         let ops: Vec<OpId> = self.iter().filter(|(_, value)| is_one(value)).map(|(op, _)| op).collect();
         ops.into_iter().filter_map(|op| Some((op, self.remove(op)?))).collect()
     }
 
-    /// All of them, in the order of their numbers.
+    /// Returns all values in the order of their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (OpId, &T)> {
         let newest = (self.first..).zip(&self.newest);
         let newest = newest.filter_map(|(n, place)| Some((number(n), place.as_ref()?)));
         self.older.iter().map(|(&op, value)| (op, value)).chain(newest)
     }
 
-    /// The values, to be changed, in the order of their numbers.
+    /// Returns all values, mutably, in the order of their numbers.
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.older.values_mut().chain(self.newest.iter_mut().flatten())
     }
 
-    /// Index of an operation among the newest; `None` when it is older.
+    /// Index of an operation in the array; `None` when it is older.
     fn place(&self, op: OpId) -> Option<usize> {
         u64::from(op.0).checked_sub(self.first).and_then(|place| usize::try_from(place).ok())
     }
 
-    /// Moves the first so many of the newest to the tree.
+    /// Moves the first places of the array to the tree.
     fn leave_behind(&mut self, places: usize) {
         for place in self.newest.drain(..places) {
             if let Some(value) = place {
@@ -141,7 +140,7 @@ impl<T> OpTable<T> {
     }
 }
 
-/// Only numbers of operations are ever kept.
+/// Only numbers of operations are stored.
 fn number(n: u64) -> OpId {
     OpId(u32::try_from(n).unwrap_or(u32::MAX))
 }
@@ -152,7 +151,7 @@ mod tests {
 
     use super::*;
 
-    /// Change to a table: adds a number so far behind the last one, or takes out the nth oldest or newest.
+    /// Change of a table: adds a number at a distance from the last one, or removes the nth oldest or newest.
     #[derive(Clone, Debug)]
     enum Step {
         Add(u32),
@@ -203,7 +202,7 @@ mod tests {
             let mut table = OpTable::default();
             for n in 1..=10_000 {
                 table.insert(OpId(n * gap), n);
-                // One stays in each hundred.
+                // One in each hundred stays.
                 if n % 100 != 0 {
                     assert_eq!(table.remove(OpId(n * gap)), Some(n));
                 }

@@ -1,5 +1,6 @@
-//! Bulk that crosses apart from the other frames, with all that its item's head says: so it is of use when it comes, before
-//! the head and in whatever order. This is its frame, for carriers of several streams; datagrams have a form of their own.
+//! Part of bulk that is sent outside the other frames and repeats its item's head, so that it is usable
+//! before the head arrives and in any order. This is its frame, for carriers of several streams; datagrams
+//! have their own encoding.
 //!
 //! ```text
 //! 0x88 · op u32 · item u32 · offset u64 · bulk length u64 · CRC-32C of the bulk u32 · body length u8 · body · bytes
@@ -12,24 +13,25 @@ use crate::frames::codec::{ByteReader, ByteWriter};
 use crate::frames::frame::{ItemHead, Message, OpId};
 use crate::limits::{MAX_CHUNK_BYTES, MAX_ITEM_BULK_BYTES, MAX_PART_BODY_BYTES};
 
-/// The kind of its frame.
+/// Kind of the frame.
 pub(crate) const KIND: u8 = 0x88;
-/// Bytes of its frame before the body: the kind and the fields up to the body's length, which is the last byte.
+/// Size of the frame before the body, bytes: the kind and the fields up to the body's length, which is the
+/// last byte.
 pub(crate) const FIXED_BYTES: usize = 30;
 
-/// Some bulk of an item, with what the item's head says.
+/// Part of an item's bulk, with the item's head.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BulkPart {
-    /// The item's.
+    /// Head of the item.
     pub head: ItemHead,
     /// Offset of the bytes in the item's bulk.
     pub offset: u64,
-    /// The bytes, at least one.
+    /// Bytes, at least one.
     pub bytes: Bytes,
 }
 
 impl BulkPart {
-    /// Its frame. The bytes are not copied. A body above [`MAX_PART_BODY_BYTES`] would not be read.
+    /// Encodes the frame. The bytes are not copied. The body must not exceed [`MAX_PART_BODY_BYTES`].
     #[must_use]
     pub fn encode(self) -> Message {
         let Self { head: ItemHead { op, item, body, bulk_bytes, bulk_crc32c }, offset, bytes } = self;
@@ -40,16 +42,16 @@ impl BulkPart {
     }
 }
 
-/// How many bytes of a frame are needed before its bulk begins, as far as the first ones tell.
+/// Number of bytes of a frame before its bulk, as far as its first bytes tell.
 pub(crate) fn head_bytes(frame: &[u8]) -> usize {
     FIXED_BYTES + frame.get(FIXED_BYTES - 1).map_or(0, |body_bytes| usize::from(*body_bytes))
 }
 
-/// Reads what comes before the bulk, without the kind, of a frame with `bulk_bytes` of it; gives the item's head and where
-/// the bulk belongs.
+/// Decodes the fields before the bulk, without the kind, of a frame with `bytes` of bulk; returns the item's
+/// head and the offset of the bulk.
 ///
 /// # Errors
-/// `Corrupt` when it is too long, or beyond the end of its item.
+/// `Corrupt` when the part is too long, or lies beyond the end of its item.
 pub(crate) fn decode_head(fields: Bytes, bytes: usize) -> Result<(ItemHead, u64)> {
     let mut r = ByteReader::new(fields);
     let (op, item, offset) = (OpId(r.u32("op")?), r.u32("item")?, r.u64("offset")?);

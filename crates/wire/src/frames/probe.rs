@@ -1,43 +1,44 @@
-//! Packet trains that measure a path: what their packets and the operation [`PROBE`](crate::ops::PROBE) look like.
+//! Packet trains that measure a path: the format of their packets and of the operation
+//! [`PROBE`](crate::ops::PROBE).
 //!
-//! The packets travel beside those of a QUIC connection, between the same two ports, and hold no data. Their first two bits
-//! are zero, which no packet of QUIC begins with (RFC 9000, section 17, as long as RFC 9287 is not agreed on). Which trains
-//! are expected is said over the connection; all others are dropped unread. Not here: when trains are sent, and what their
-//! arrival says.
+//! The packets are sent between the ports of a QUIC connection and contain no data. Their first two bits are
+//! zero, which no packet of QUIC begins with (RFC 9000, section 17, as long as RFC 9287 is not agreed on).
+//! Expected trains are announced on the connection; all others are dropped. Not here: the times of trains,
+//! and the evaluation of their arrivals.
 
 use array::{Error, Result};
 use bytes::Bytes;
 
 use crate::frames::codec::{ByteReader, ByteWriter};
 
-/// The first byte of every packet of a train.
+/// First byte of every packet of a train.
 pub const KIND: u8 = 0x0C;
-/// Bytes of the header of a packet; the rest of the packet is zero.
+/// Size of a packet's header, bytes; the rest of the packet is zero.
 pub const HEADER_BYTES: usize = 19;
-/// Packets of one train, at most.
+/// Most packets of one train.
 pub const MAX_PACKETS: u16 = 513;
-/// Packets of one train, at least: between them is what is measured.
+/// Fewest packets of one train: the time between them is measured.
 pub const MIN_PACKETS: u16 = 2;
 
-/// Whether a datagram belongs to QUIC's stack: probes never do, known or not.
+/// Returns whether a datagram belongs to the QUIC stack; packets of trains never do.
 #[must_use]
 pub fn is_quic(datagram: &[u8]) -> bool {
     datagram.first().is_none_or(|first| first & 0xC0 != 0)
 }
 
-/// One packet of a train.
+/// Packet of a train.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProbePacket {
-    /// Which train, a random number that was agreed on.
+    /// Number of the train, random and announced before.
     pub train: u64,
-    /// Its place in the train, from 0.
+    /// Position in the train, from 0.
     pub number: u16,
-    /// When it left, by the sender's clock: microseconds since 1970.
+    /// Send time by the sender's clock, microseconds since 1970.
     pub sent_micros: u64,
 }
 
 impl ProbePacket {
-    /// Its first bytes.
+    /// Encodes the header.
     #[must_use]
     pub fn header(&self) -> [u8; HEADER_BYTES] {
         let mut header = [0; HEADER_BYTES];
@@ -48,7 +49,7 @@ impl ProbePacket {
         header
     }
 
-    /// Reads a datagram; none where it is no probe.
+    /// Decodes a datagram; `None` where it is no packet of a train.
     #[must_use]
     pub fn read(datagram: &[u8]) -> Option<Self> {
         let (&kind, rest) = datagram.split_first()?;
@@ -62,28 +63,28 @@ impl ProbePacket {
     }
 }
 
-/// Which way a train goes.
+/// Direction of a train.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProbeDirection {
-    /// From the server to the client that asks.
+    /// From the server to the client.
     Down,
-    /// From the client that asks to the server, which says what arrived.
+    /// From the client to the server, which reports the arrivals.
     Up,
 }
 
-/// The parameters: a train is wanted.
+/// Parameters of a probe: a train is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Probe {
-    /// Which way.
+    /// Direction of the train.
     pub direction: ProbeDirection,
     /// Random number by which its packets are recognized.
     pub train: u64,
-    /// How many there are, [`MIN_PACKETS`] to [`MAX_PACKETS`].
+    /// Number of packets, [`MIN_PACKETS`] to [`MAX_PACKETS`].
     pub packets: u16,
 }
 
 impl Probe {
-    /// As it travels.
+    /// Encodes the parameters.
     #[must_use]
     pub fn encode(&self) -> Bytes {
         let mut out = ByteWriter::new();
@@ -91,10 +92,10 @@ impl Probe {
         out.finish()
     }
 
-    /// Reads parameters.
+    /// Decodes parameters.
     ///
     /// # Errors
-    /// `Corrupt` when they are none.
+    /// `Corrupt` for invalid parameters.
     pub fn decode(bytes: Bytes) -> Result<Self> {
         let mut fields = ByteReader::new(bytes);
         let direction = match fields.u8("way")? {
@@ -112,30 +113,30 @@ impl Probe {
     }
 }
 
-/// One packet that arrived.
+/// Arrival of one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProbeArrival {
-    /// Its place in the train.
+    /// Position in the train.
     pub number: u16,
-    /// Its size, payload of UDP.
+    /// Size of the packet, UDP payload in bytes.
     pub size_bytes: u16,
-    /// When it left, by the sender's clock: microseconds since 1970.
+    /// Send time by the sender's clock, microseconds since 1970.
     pub sent_micros: u64,
-    /// When it was read, by the receiver's; those that were read together have the same.
+    /// Read time by the receiver's clock; packets that were read together have the same.
     pub received_micros: u64,
 }
 
-/// The body of what is answered: in a train down how many packets were sent, in a train up what arrived.
+/// Body of the answer: the number of packets sent for a train down, the arrivals for a train up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProbeResult {
-    /// Packets that were sent by who answers.
+    /// Packets that the answering side sent.
     pub sent: u16,
-    /// Packets that arrived there, in this order.
+    /// Packets that arrived, in order.
     pub arrivals: Vec<ProbeArrival>,
 }
 
 impl ProbeResult {
-    /// As it travels.
+    /// Encodes the body.
     #[must_use]
     pub fn encode(&self) -> Bytes {
         let mut out = ByteWriter::new();
@@ -147,10 +148,10 @@ impl ProbeResult {
         out.finish()
     }
 
-    /// Reads an answer.
+    /// Decodes a body.
     ///
     /// # Errors
-    /// `Corrupt` when it is none.
+    /// `Corrupt` for an invalid body.
     pub fn decode(bytes: Bytes) -> Result<Self> {
         let mut fields = ByteReader::new(bytes);
         let (sent, count) = (fields.u16("sent")?, fields.varint_usize("arrivals")?);

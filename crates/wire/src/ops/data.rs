@@ -11,26 +11,26 @@ use super::{decode_json, encode_json};
 use crate::frames::codec::{ByteReader, ByteWriter};
 use crate::limits::MAX_STR_BYTES;
 
-/// A description as it travels, bytes.
+/// Largest encoded description, bytes.
 pub const MAX_DESCRIPTION_BYTES: usize = 32 << 20;
-/// Values in a description: in memory one may take twenty times its text.
+/// Most values in a description: in memory one may take twenty times its text.
 pub const MAX_DESCRIPTION_VALUES: usize = 2 << 20;
 /// Most bins of a histogram: its JSON stays far below the limit of a body.
 pub const MAX_BINS: u16 = 4096;
 
-/// One entry of the answer to `list`.
+/// Entry of the answer to `list`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListEntry {
-    /// The data set's name, as `describe` takes it.
+    /// Name of the data set, as in `describe`.
     pub name: String,
-    /// Format for people.
+    /// Displayed format.
     pub format: String,
-    /// How many arrays.
+    /// Number of arrays.
     pub arrays: usize,
 }
 
 impl ListEntry {
-    /// The whole answer.
+    /// Encodes the whole answer.
     ///
     /// # Errors
     /// None in practice.
@@ -38,10 +38,10 @@ impl ListEntry {
         encode_json(&entries)
     }
 
-    /// Reads the whole answer.
+    /// Decodes the whole answer.
     ///
     /// # Errors
-    /// `Corrupt` when it is something else.
+    /// `Corrupt` for an invalid answer.
     pub fn decode_all(body: &[u8]) -> Result<Vec<Self>> {
         decode_json(body, "a list of data sets")
     }
@@ -55,7 +55,7 @@ pub struct DescribeParameters {
 }
 
 impl DescribeParameters {
-    /// As parameters.
+    /// Encodes the parameters.
     #[must_use]
     pub fn encode(&self) -> Bytes {
         let mut w = ByteWriter::new();
@@ -63,28 +63,28 @@ impl DescribeParameters {
         w.finish()
     }
 
-    /// From parameters.
+    /// Decodes parameters.
     ///
     /// # Errors
-    /// `Corrupt` when cut short or not UTF-8.
+    /// `Corrupt` when truncated or not UTF-8.
     pub fn decode(parameters: Bytes) -> Result<Self> {
         Ok(Self { name: ByteReader::new(parameters).str("name", MAX_STR_BYTES)? })
     }
 }
 
-/// The answer to `describe`.
+/// Encodes the answer to `describe`.
 ///
 /// # Errors
-/// `Internal` when it cannot be said in JSON.
+/// `Internal` when it cannot be represented in JSON.
 pub fn encode_dataset(dataset: &Dataset) -> Result<Bytes> {
     encode_json(dataset)
 }
 
-/// Reads the answer to `describe` and checks what every consumer relies on.
+/// Decodes the answer to `describe` and checks what every consumer relies on.
 ///
 /// # Errors
-/// `TooLarge` beyond [`MAX_DESCRIPTION_BYTES`] or [`MAX_DESCRIPTION_VALUES`]; `Corrupt` when it is no description, or one
-/// that contradicts itself.
+/// `TooLarge` beyond [`MAX_DESCRIPTION_BYTES`] or [`MAX_DESCRIPTION_VALUES`]; `Corrupt` when it is not a
+/// description, or contradicts itself.
 pub fn decode_dataset(body: &[u8]) -> Result<Dataset> {
     let too_large = |most, what, found| {
         Error::too_large(format!("expected a description of at most {most} {what}, found {found}"))
@@ -92,7 +92,7 @@ pub fn decode_dataset(body: &[u8]) -> Result<Dataset> {
     if body.len() > MAX_DESCRIPTION_BYTES {
         return Err(too_large(MAX_DESCRIPTION_BYTES, "bytes", body.len()));
     }
-    // Each value but the first follows a comma; those within texts count too.
+    // A comma precedes each value but the first; commas within texts count too.
     let values = body.iter().filter(|&&byte| byte == b',').count();
     if values > MAX_DESCRIPTION_VALUES {
         return Err(too_large(MAX_DESCRIPTION_VALUES, "values", values));
@@ -102,12 +102,12 @@ pub fn decode_dataset(body: &[u8]) -> Result<Dataset> {
     Ok(dataset)
 }
 
-/// Which array at which level of which state of which data set.
+/// Data set, generation, array and level that a request applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BlockPlace {
-    /// The data set.
+    /// Number of the data set.
     pub dataset: DatasetId,
-    /// Its state.
+    /// Generation of the data set.
     pub generation: Generation,
     /// Number of the array in the description.
     pub array: u32,
@@ -154,12 +154,12 @@ fn decode_selection(r: &mut ByteReader) -> Result<Selection> {
 pub struct ReadParameters {
     /// Data set, array and level to read from.
     pub place: BlockPlace,
-    /// Which elements.
+    /// Selected elements.
     pub selection: Selection,
 }
 
 impl ReadParameters {
-    /// As parameters.
+    /// Encodes the parameters.
     #[must_use]
     pub fn encode(&self) -> Bytes {
         let mut w = ByteWriter::new();
@@ -168,17 +168,17 @@ impl ReadParameters {
         w.finish()
     }
 
-    /// From parameters. The selection is legal in itself, but not yet checked against an array.
+    /// Decodes parameters. The selection is valid in itself, but not yet checked against an array.
     ///
     /// # Errors
-    /// `Corrupt` when cut short, `Invalid` when the selection is none.
+    /// `Corrupt` when truncated, `Invalid` for an invalid selection.
     pub fn decode(parameters: Bytes) -> Result<Self> {
         let mut r = ByteReader::new(parameters);
         Ok(Self { place: BlockPlace::decode(&mut r)?, selection: decode_selection(&mut r)? })
     }
 }
 
-/// The body of an item of `read`; its bulk is a run of the result.
+/// Body of an item of `read`; its bulk is a run of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadBody {
     /// Offset of the bulk in the C-order result, bytes.
@@ -186,7 +186,7 @@ pub struct ReadBody {
 }
 
 impl ReadBody {
-    /// As a body.
+    /// Encodes the body.
     #[must_use]
     pub fn encode(&self) -> Bytes {
         let mut w = ByteWriter::new();
@@ -194,10 +194,10 @@ impl ReadBody {
         w.finish()
     }
 
-    /// From a body.
+    /// Decodes a body.
     ///
     /// # Errors
-    /// `Corrupt` when cut short.
+    /// `Corrupt` when truncated.
     pub fn decode(body: Bytes) -> Result<Self> {
         Ok(Self { offset_bytes: ByteReader::new(body).u64("offset")? })
     }
@@ -206,12 +206,12 @@ impl ReadBody {
 /// Parameters of `read_block`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadBlockParameters {
-    /// Which block.
+    /// Requested block.
     pub key: BlockKey,
 }
 
 impl ReadBlockParameters {
-    /// As parameters.
+    /// Encodes the parameters.
     #[must_use]
     pub fn encode(&self) -> Bytes {
         let BlockKey { dataset, generation, array, level, index } = self.key;
@@ -221,10 +221,10 @@ impl ReadBlockParameters {
         w.finish()
     }
 
-    /// From parameters.
+    /// Decodes parameters.
     ///
     /// # Errors
-    /// `Corrupt` when cut short.
+    /// `Corrupt` when truncated.
     pub fn decode(parameters: Bytes) -> Result<Self> {
         let mut r = ByteReader::new(parameters);
         let BlockPlace { dataset, generation, array, level } = BlockPlace::decode(&mut r)?;
@@ -232,20 +232,20 @@ impl ReadBlockParameters {
     }
 }
 
-/// The body of the item of `read_block`; with data, its bulk is the block as stored.
+/// Body of the item of `read_block`; with data, its bulk is the block as stored.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum BlockBody {
-    /// There is nothing here at this level.
+    /// The data set has no data here at this level.
     NotCovered,
     /// Data, and the range of the stored values that are present, if any are.
     Data {
-        /// Their range.
+        /// Range of the present values.
         range: Option<ValueRange>,
     },
 }
 
 impl BlockBody {
-    /// As a body.
+    /// Encodes the body.
     #[must_use]
     pub fn encode(&self) -> Bytes {
         let mut w = ByteWriter::new();
@@ -265,10 +265,10 @@ impl BlockBody {
         w.finish()
     }
 
-    /// From a body.
+    /// Decodes a body.
     ///
     /// # Errors
-    /// `Corrupt` when cut short or of an unknown kind.
+    /// `Corrupt` when truncated or of an unknown kind.
     pub fn decode(body: Bytes) -> Result<Self> {
         Self::read(&mut ByteReader::new(body))
     }
@@ -310,12 +310,12 @@ pub struct StatsParameters {
     pub place: BlockPlace,
     /// Bins of the histogram, at most [`MAX_BINS`]; 0 for none.
     pub bins: u16,
-    /// Which elements; `None` for everything.
+    /// Selected elements; `None` for all.
     pub selection: Option<Selection>,
 }
 
 impl StatsParameters {
-    /// As parameters.
+    /// Encodes the parameters.
     #[must_use]
     pub fn encode(&self) -> Bytes {
         let mut w = ByteWriter::new();
@@ -330,10 +330,10 @@ impl StatsParameters {
         w.finish()
     }
 
-    /// From parameters.
+    /// Decodes parameters.
     ///
     /// # Errors
-    /// `Corrupt` when cut short, `Invalid` when the selection is none or the bins are too many.
+    /// `Corrupt` when truncated, `Invalid` for an invalid selection or too many bins.
     pub fn decode(parameters: Bytes) -> Result<Self> {
         let mut r = ByteReader::new(parameters);
         let place = BlockPlace::decode(&mut r)?;
@@ -346,7 +346,7 @@ impl StatsParameters {
     }
 }
 
-/// The answer to `stats`, over decoded values.
+/// Answer to `stats`, over decoded values.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StatsAnswer {
     /// Elements with a value.
@@ -357,9 +357,9 @@ pub struct StatsAnswer {
     pub min: Option<Scalar>,
     /// Largest value; `None` when there is none.
     pub max: Option<Scalar>,
-    /// Their mean; `None` when there is none.
+    /// Mean of the values; `None` when there is none.
     pub mean: Option<Scalar>,
-    /// How the finite ones are distributed.
+    /// Distribution of the finite values.
     pub histogram: StatsHistogram,
 }
 
@@ -370,23 +370,23 @@ pub struct StatsHistogram {
     pub low: f64,
     /// Upper edge of the last bin.
     pub high: f64,
-    /// One count for each bin.
+    /// Count of each bin.
     pub counts: Vec<u64>,
 }
 
 impl StatsAnswer {
-    /// As a body.
+    /// Encodes the body.
     ///
     /// # Errors
-    /// `Internal` when it cannot be said in JSON.
+    /// `Internal` when it cannot be represented in JSON.
     pub fn encode(&self) -> Result<Bytes> {
         encode_json(self)
     }
 
-    /// From a body.
+    /// Decodes a body.
     ///
     /// # Errors
-    /// `Corrupt` when it is something else.
+    /// `Corrupt` for an invalid body.
     pub fn decode(body: &[u8]) -> Result<Self> {
         decode_json(body, "statistics")
     }

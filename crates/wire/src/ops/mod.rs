@@ -1,7 +1,7 @@
-//! The operations everybody has: their names, parameters and answers, as bytes and back.
+//! Built-in operations: names, parameters and answers, with their encoding.
 //!
-//! What an operation *does* is decided where it is registered. What the operation [`JOIN`] says is JSON that only
-//! its owner, the crate `session`, understands.
+//! The effect of an operation is defined where it is registered. The messages of the operation [`JOIN`] are
+//! JSON that only its owner, the crate `session`, interprets.
 
 mod data;
 mod piece;
@@ -18,38 +18,38 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Data sets that there are.
+/// Lists the data sets.
 pub const LIST: &str = "list";
-/// One data set's description.
+/// Describes one data set.
 pub const DESCRIBE: &str = "describe";
-/// Exactly the elements of a selection.
+/// Reads the elements of a selection.
 pub const READ: &str = "read";
-/// One block.
+/// Reads one block.
 pub const READ_BLOCK: &str = "read_block";
-/// Extremes, mean and histogram.
+/// Computes extremes, mean and histogram.
 pub const STATS: &str = "stats";
-/// Taking part in a session.
+/// Takes part in a session.
 pub const JOIN: &str = "join";
-/// Which servers a viewing node reads from, and how they are.
+/// Lists the servers that a viewing node reads from, with their state.
 pub const SERVERS: &str = "servers";
 
 /// Changes the meaning of the values of a viewing node's file.
 pub const INTERPRET: &str = "interpret";
-/// Knowledge that a server has of the network path to the asker.
+/// Reports the server's knowledge of the network path to the client.
 pub const PATH: &str = "path";
-/// One packet train to measure the path by; see [`crate::frames::probe`].
+/// Sends one packet train to measure the path; see [`crate::frames::probe`].
 pub const PROBE: &str = "probe";
 
-/// A structured text: JSON in UTF-8.
+/// Encodes a structured text: JSON in UTF-8.
 ///
 /// # Errors
-/// `Internal` when the value cannot be said in JSON.
+/// `Internal` when the value cannot be represented in JSON.
 pub fn encode_json<T: Serialize>(value: &T) -> Result<Bytes> {
     let text = serde_json::to_vec(value).map_err(|e| Error::internal(format!("expected JSON, found {e}")))?;
     Ok(text.into())
 }
 
-/// Reads a structured text.
+/// Decodes a structured text.
 ///
 /// # Errors
 /// `Corrupt`, naming `what`, when it is not JSON of this shape.

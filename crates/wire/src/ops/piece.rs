@@ -1,5 +1,5 @@
-//! Answers whose bulk travels compressed: the bodies of `read` and `read_block` with what was done to the bulk behind
-//! them. Only clients that can restore it get such items.
+//! Pieces of a read: the bodies of `read` and `read_block` with a description of their compression. Only
+//! clients that can restore the bulk get compressed items.
 
 use array::{Error, MAX_AXES, Result};
 use bytes::Bytes;
@@ -9,28 +9,28 @@ use crate::compression::Compressed;
 use crate::frames::codec::{ByteReader, ByteWriter};
 use crate::limits::MAX_PIECE_ROWS;
 
-/// Places of a piece's bytes in the C-order result: rows of equal length, one after another in the piece, at constant
-/// strides in the result.
+/// Positions of a piece's bytes in the C-order result: rows of equal length, one after another in the piece,
+/// at constant strides in the result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rows {
     /// Offset of the first row in the result, bytes.
     pub offset_bytes: u64,
-    /// How many, and how far apart in the result in bytes, per axis, the slowest first. Empty: one row.
+    /// Number of rows and their stride in the result in bytes, per axis, the slowest first. Empty: one row.
     pub axes: Vec<(u64, u64)>,
 }
 
 impl Rows {
-    /// One row.
+    /// Creates a single row.
     #[must_use]
     pub fn one(offset_bytes: u64) -> Self {
         Self { offset_bytes, axes: Vec::new() }
     }
 
-    /// Rows of a box in the C-order result of `shape`, and the bytes of each. The box begins at `start` and has `counts`
-    /// elements per axis; the rows are its own elements, cut into equal parts.
+    /// Computes the rows of a box in the C-order result of `shape`, and the bytes of each. The box begins at
+    /// `start` and has `counts` elements per axis; its rows are cut into equal parts.
     #[must_use]
     pub fn of_box(start: &[u64], counts: &[u64], shape: &[u64], item_bytes: usize) -> (u64, Self) {
-        // The last axis that is not whole, and all after it.
+        // The last axis that is not complete, and all axes after it.
         let outer = (0..counts.len()).rev().find(|&axis| counts[axis] < shape[axis]).unwrap_or(0);
         let item = item_bytes as u64;
         let stride = |axis: usize| shape[axis + 1..].iter().fold(item, |n, &v| n.saturating_mul(v));
@@ -41,7 +41,7 @@ impl Rows {
         (row_bytes, Self { offset_bytes: first, axes })
     }
 
-    /// Rows of all axes.
+    /// Number of rows of all axes.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.axes.iter().fold(1, |n, (count, _)| n.saturating_mul(*count))
@@ -82,17 +82,17 @@ impl Iterator for RowOffsets {
     }
 }
 
-/// The body of an item of `read`.
+/// Body of an item of `read`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReadPiece {
     /// The bulk is a run of the result.
     Plain(ReadBody),
-    /// The bulk, restored, are rows of the result, equally long.
+    /// The restored bulk consists of rows of the result, equally long.
     Compressed(Rows, Compressed),
 }
 
 impl ReadPiece {
-    /// As a body.
+    /// Encodes the body.
     #[must_use]
     pub fn encode(&self) -> Bytes {
         let (rows, compressed) = match self {
@@ -110,10 +110,10 @@ impl ReadPiece {
         w.finish()
     }
 
-    /// From a body.
+    /// Decodes a body.
     ///
     /// # Errors
-    /// `Corrupt` when cut short, of an unknown compression, or with rows that are none.
+    /// `Corrupt` when truncated, of an unknown compression, or with invalid rows.
     pub fn decode(body: Bytes) -> Result<Self> {
         let mut r = ByteReader::new(body);
         let offset_bytes = r.u64("offset")?;
@@ -139,7 +139,7 @@ impl ReadPiece {
 }
 
 impl BlockBody {
-    /// As a body whose bulk is compressed, or not.
+    /// Encodes a body whose bulk is compressed or not.
     #[must_use]
     pub fn encode_with(&self, compressed: Option<Compressed>) -> Bytes {
         let mut w = ByteWriter::new();
@@ -150,10 +150,10 @@ impl BlockBody {
         w.finish()
     }
 
-    /// From a body, with what was done to the bulk.
+    /// Decodes a body, with the description of its bulk's compression.
     ///
     /// # Errors
-    /// As [`decode`](Self::decode), or of an unknown compression.
+    /// Those of [`decode`](Self::decode), and `Corrupt` for an unknown compression.
     pub fn decode_with(body: Bytes) -> Result<(Self, Option<Compressed>)> {
         let mut r = ByteReader::new(body);
         let this = Self::read(&mut r)?;

@@ -1,4 +1,4 @@
-//! The answering side of a connection.
+//! Server side of a connection.
 
 pub(crate) mod outbox;
 pub(crate) mod whole;
@@ -22,8 +22,8 @@ use crate::limits::{
 use crate::server::outbox::ServerOutbox;
 use crate::{Frame, Hello, ItemHead, Machine, Message, OpId, OpTable, OperationRequest, Welcome};
 
-/// Bulk bytes with their checksum, shared and immutable. Made outside the lock that a server may sit behind, and once
-/// for bytes that are sent several times.
+/// Bulk bytes with their checksum, shared and immutable. The checksum is computed outside the lock of a
+/// server, and once for bytes that are sent several times.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CheckedBulk {
     bytes: Bytes,
@@ -31,7 +31,7 @@ pub struct CheckedBulk {
 }
 
 impl CheckedBulk {
-    /// The bytes.
+    /// Bytes of the bulk.
     #[must_use]
     pub fn bytes(&self) -> &Bytes {
         &self.bytes
@@ -45,10 +45,10 @@ impl From<Bytes> for CheckedBulk {
     }
 }
 
-/// Configuration of a server, which it tells its clients.
+/// Configuration of a server, which it reports to its clients.
 #[derive(Clone, Debug)]
 pub struct ServerConfig {
-    /// Versions it speaks.
+    /// Supported protocol versions.
     pub versions: RangeInclusive<u16>,
     /// Capabilities beyond the version.
     pub capabilities: Vec<String>,
@@ -72,42 +72,42 @@ impl Default for ServerConfig {
 /// Event that a server reports to the application.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ServerEvent {
-    /// A client of a version that both speak: [`Server::accept`] or [`Server::refuse`] it. Nothing more is
-    /// read until then.
+    /// Hello of a client with a common version: [`Server::accept`] or [`Server::refuse`] it. No more frames
+    /// are read until then.
     Hello(Hello),
-    /// An operation to answer.
+    /// Operation to answer.
     Request {
-        /// Its number.
+        /// Number of the operation.
         op: OpId,
-        /// Its registered name.
+        /// Registered name of the operation.
         name: Arc<str>,
-        /// Encoded as the operation says.
+        /// Parameters, encoded as the operation defines.
         parameters: Bytes,
-        /// How much it matters.
+        /// Urgency of the operation.
         urgency: Urgency,
     },
-    /// It matters more or less now. What is already queued here was moved.
+    /// New urgency of an operation. Its queued items were moved.
     Adjust {
-        /// Which.
+        /// Number of the operation.
         op: OpId,
-        /// How much.
+        /// New urgency.
         urgency: Urgency,
     },
-    /// Stop working on it: withdrawn, or its deadline passed. What was queued is gone.
+    /// Stop of an operation that was withdrawn or whose deadline passed. Its queued items were dropped.
     Cancel {
-        /// Which.
+        /// Number of the operation.
         op: OpId,
     },
-    /// A message to a running operation.
+    /// Message to a running operation.
     Note {
-        /// Which.
+        /// Number of the operation.
         op: OpId,
-        /// The message.
+        /// Contents of the message.
         body: Bytes,
     },
-    /// The connection is over, and with it all its operations.
+    /// End of the connection and of all its operations.
     Closed {
-        /// Why.
+        /// Reason of the end.
         error: Error,
     },
 }
@@ -120,22 +120,23 @@ enum ServerPhase {
     Closed,
 }
 
-/// An operation from its request until its last frame was sent.
+/// Operation from its request until its last frame was sent.
 #[derive(Debug)]
 struct ServerOp {
     urgency: Urgency,
     next_item: u32,
-    /// The application has said `done`; items may still be queued.
+    /// The application has called `done`; items may still be queued.
     ended: bool,
-    /// Age of its answer, if that was queued whole.
+    /// Age of its answer, if that was queued as a whole.
     whole: Option<u64>,
 }
 
-/// The answering side of a connection: operations in, items out.
+/// Server side of a connection: operations in, items out.
 ///
-/// It is driven as [`Machine`] says. Its own methods are the application's calls: [`accept`](Self::accept) or
-/// [`refuse`](Self::refuse) once, then [`item`](Self::item), [`done`](Self::done) and [`fail`](Self::fail) for
-/// each operation, and [`close`](Machine::close). An operation ends on the wire exactly once.
+/// [`Machine`] describes how it is driven. Its own methods are the application's calls:
+/// [`accept`](Self::accept) or [`refuse`](Self::refuse) once, then [`item`](Self::item), [`done`](Self::done)
+/// and [`fail`](Self::fail) for each operation, and [`close`](Machine::close). The end of an operation is
+/// sent exactly once.
 #[derive(Debug)]
 pub struct Server {
     state: ServerPhase,
@@ -149,10 +150,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server whose carrier was just accepted.
+    /// Creates a server on an accepted carrier.
     ///
     /// # Errors
-    /// `TooLarge` when something in `config` exceeds its limit.
+    /// `TooLarge` when a value in `config` exceeds its limit.
     pub fn new(config: ServerConfig, now: Instant) -> Result<Self> {
         within(config.program.len(), MAX_NAME_BYTES, "the program's name")?;
         check_capabilities(&config.capabilities)?;
@@ -168,7 +169,7 @@ impl Server {
         })
     }
 
-    /// Lets the client in that said [hello](ServerEvent::Hello).
+    /// Admits the client that sent the [hello](ServerEvent::Hello).
     pub fn accept(&mut self) {
         if let ServerPhase::Deciding { version } = self.state {
             self.state = ServerPhase::Open;
@@ -181,7 +182,7 @@ impl Server {
         }
     }
 
-    /// Turns the client away, saying why.
+    /// Refuses the client and sends the reason.
     pub fn refuse(&mut self, error: Error) {
         if matches!(self.state, ServerPhase::AwaitingHello { .. } | ServerPhase::Deciding { .. }) {
             self.end(error.clone());
@@ -218,11 +219,11 @@ impl Server {
         Ok(())
     }
 
-    /// Queues the only item and the end of an operation that has had none: as [`item`](Self::item) and
-    /// [`done`](Self::done), for less.
+    /// Queues the only item and the end of an operation that has had none; cheaper than [`item`](Self::item)
+    /// and [`done`](Self::done).
     ///
     /// # Errors
-    /// As [`item`](Self::item).
+    /// Those of [`item`](Self::item).
     pub fn answer(&mut self, op: OpId, body: Bytes, bulk: CheckedBulk) -> Result<()> {
         let Some(state) = self.ops.get_mut(op).filter(|o| !o.ended) else {
             return Err(Error::cancelled());
@@ -244,14 +245,14 @@ impl Server {
         }
     }
 
-    /// Bytes that may still be queued for this operation. An item is taken whole while this is not zero. More
-    /// urgent operations find room when others do not. Zero for an operation that is over.
+    /// Bytes that may still be queued for this operation. An item is accepted as a whole while this is not
+    /// zero. More urgent operations find room when others do not. Zero for an operation that is over.
     #[must_use]
     pub fn room_bytes(&self, op: OpId) -> usize {
         self.ops.get(op).map_or(0, |o| self.outbox.room_bytes(o.urgency.priority))
     }
 
-    /// How much an operation matters now; `None` once its last frame was sent.
+    /// Current urgency of an operation; `None` once its last frame was sent.
     #[must_use]
     pub fn urgency(&self, op: OpId) -> Option<Urgency> {
         self.ops.get(op).map(|o| o.urgency)
@@ -263,7 +264,7 @@ impl Server {
         self.ops.get(op).is_some_and(|o| !o.ended)
     }
 
-    /// The answer is complete: `done` follows the queued items. Nothing happens when the operation is over.
+    /// Completes an answer: `done` follows the queued items. Has no effect when the operation is over.
     pub fn done(&mut self, op: OpId) {
         if let Some(state) = self.ops.get_mut(op).filter(|o| !o.ended) {
             state.ended = true;
@@ -271,7 +272,7 @@ impl Server {
         }
     }
 
-    /// The operation failed; its queued items are dropped. Nothing happens when it is over.
+    /// Fails an operation and drops its queued items. Has no effect when it is over.
     pub fn fail(&mut self, op: OpId, error: Error) {
         if self.is_open(op) {
             self.drop_op(op, error);
@@ -296,7 +297,7 @@ impl Server {
         self.outbox.push_control(Frame::Failed { op, error });
     }
 
-    /// The asker does not want it any more.
+    /// Stops an operation that the client withdrew.
     fn stop(&mut self, op: OpId, error: Error) {
         let Some(state) = self.ops.get(op) else { return };
         if !state.ended {

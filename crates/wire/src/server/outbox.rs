@@ -1,10 +1,10 @@
-//! Queue of all that a server has still to send: control frames first, then items, the most urgent first.
+//! Queue of everything that a server has to send: control frames first, then items, the most urgent first.
 //!
-//! Small answers that are queued whole wait by themselves (`whole.rs`). Each other operation has a line of items; the
-//! lines are ranked by priority, and within one priority by the age of the item in front. One chunk is cut off the best
-//! line at a time, so here a more urgent item waits for one chunk at most; what the driver and the kernel have taken
-//! already still goes before it. Lines whose front needs credit are kept apart from those that need none: without credit
-//! the others go on. Small answers that are ready together, each whole, leave as one batch, in the same order.
+//! Small answers that are queued whole wait separately (`whole.rs`). Each other operation has a line of items; lines are
+//! ranked by priority, and within one priority by the age of their first item. One chunk of the best line is sent at a
+//! time, so an urgent item waits here for one chunk at most; messages that the driver and the kernel have already taken are
+//! still sent before it. Lines that need credit are kept apart from those that do not, which continue without credit.
+//! Small answers that are ready together are sent as one batch, in the same order.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
@@ -32,7 +32,7 @@ struct OutboxEntry {
 enum EntryContent {
     /// `head` until it was sent, then what is left of the bulk.
     Item { item: u32, head: Option<ItemHead>, offset: u64, bulk: Bytes },
-    /// `whole`: nothing was sent before, and nothing comes after it.
+    /// `whole`: the end is the whole answer.
     Done { whole: bool },
 }
 
@@ -57,7 +57,8 @@ impl OutboxEntry {
 }
 
 impl OutboxEntry {
-    /// How much of a batch it takes; `None` when it has to travel by itself, because it is large or not the whole answer.
+    /// Size in a batch, bytes; `None` when it has to be sent by itself, because it is large or not the whole
+    /// answer.
     fn small_bytes(&self, credit_bytes: u64) -> Option<usize> {
         match &self.content {
             EntryContent::Done { whole } => whole.then_some(0),
@@ -90,7 +91,7 @@ impl OperationLine {
     }
 }
 
-/// Entry that goes next: the front of a line, or a whole small answer.
+/// Entry to send next: the front of a line, or a whole small answer.
 enum NextEntry {
     Line(OpId),
     Whole { bulky: bool },
@@ -99,12 +100,12 @@ enum NextEntry {
 #[derive(Debug, Default)]
 pub(crate) struct ServerOutbox {
     control: VecDeque<Frame>,
-    /// Small answers without bulk, which can go now.
+    /// Small answers without bulk, which can be sent now.
     whole_free: WholeAnswers,
     /// Small answers whose bulk needs credit.
     whole_bulky: WholeAnswers,
     lines: BTreeMap<OpId, OperationLine>,
-    /// Lines whose first entry can go now.
+    /// Lines whose first entry can be sent now.
     free: BTreeMap<AnswerRank, OpId>,
     /// Lines whose first entry needs credit.
     bulky: BTreeMap<AnswerRank, OpId>,
@@ -112,7 +113,7 @@ pub(crate) struct ServerOutbox {
     credit_bytes: u64,
     queued_bytes: usize,
     queued_items: usize,
-    /// Operation whose item was sent last; what is left of the item does not count against `room`.
+    /// Operation whose item was sent last; the rest of the item does not count against `room`.
     current: Option<OpId>,
     /// The client can read batches.
     batches: bool,
@@ -140,8 +141,8 @@ impl ServerOutbox {
         self.push(op, priority, EntryContent::Item { item, head: Some(head), offset: 0, bulk });
     }
 
-    /// Queues a whole answer, if it is small and the client can read batches: gives its age, by which it can be
-    /// [withdrawn](Self::withdraw).
+    /// Queues a whole answer, if it is small and the client can read batches; returns its age, by which it
+    /// can be [withdrawn](Self::withdraw).
     ///
     /// # Errors
     /// The answer, when it has to be queued as an item and an end.
@@ -163,7 +164,7 @@ impl ServerOutbox {
         Ok(age)
     }
 
-    /// Takes out a whole answer that still waits as such.
+    /// Removes a whole answer that still waits as such.
     pub(crate) fn withdraw(&mut self, priority: Priority, age: u64) -> Option<SmallAnswer> {
         let bulky = || self.whole_bulky.withdraw(priority, age);
         let answer = self.whole_free.withdraw(priority, age).or_else(bulky)?;
@@ -171,7 +172,7 @@ impl ServerOutbox {
         Some(answer)
     }
 
-    /// Queues a whole answer of this age again, so that it goes by itself.
+    /// Queues a whole answer of this age again, so that it is sent by itself.
     pub(crate) fn push_apart(&mut self, priority: Priority, age: u64, answer: SmallAnswer) {
         let SmallAnswer { op, item: Some(WholeItem { item, body, bulk, bulk_crc32c }), .. } = answer else {
             return;
@@ -186,7 +187,7 @@ impl ServerOutbox {
         self.queued_items -= 1;
     }
 
-    /// `items`: how many the operation has had.
+    /// Queues the end of an operation; `items` is the number of its items.
     pub(crate) fn push_done(&mut self, op: OpId, priority: Priority, items: u32) {
         match self.lines.get_mut(&op) {
             Some(line) => line.back_mut().last = true,
@@ -212,8 +213,8 @@ impl ServerOutbox {
         }
     }
 
-    /// Bytes that may still be queued for an operation of this priority; an item is taken whole while this is
-    /// not zero.
+    /// Bytes that may still be queued for an operation of this priority; an item is accepted as a whole while
+    /// this is not zero.
     pub(crate) fn room_bytes(&self, priority: Priority) -> usize {
         if self.queued_items >= MAX_QUEUED_ITEMS {
             return 0;
@@ -236,7 +237,7 @@ impl ServerOutbox {
         }
     }
 
-    /// Forgets all that is queued for an operation.
+    /// Drops all entries of an operation.
     pub(crate) fn drop_line(&mut self, op: OpId) {
         if let Some(line) = self.lines.remove(&op) {
             self.unlist(&line);
@@ -246,7 +247,7 @@ impl ServerOutbox {
         self.current = self.current.filter(|current| *current != op);
     }
 
-    /// Forgets everything but the credit.
+    /// Drops everything but the credit.
     pub(crate) fn clear(&mut self) {
         let Self { credit_bytes, next_age, batches, .. } = *self;
         *self = Self { credit_bytes, next_age, batches, ..Self::default() };
@@ -271,7 +272,7 @@ impl ServerOutbox {
         Some(self.advance(op, line))
     }
 
-    /// The best ones in order, as long as they are small: one batch.
+    /// Takes the best small entries in order, as one batch.
     fn pop_small(&mut self) -> Vec<SmallAnswer> {
         let mut answers = Vec::new();
         let mut left_bytes = MAX_ANSWERS_BYTES;
@@ -287,7 +288,7 @@ impl ServerOutbox {
         answers
     }
 
-    /// How much of a batch it takes; `None` when it has to travel by itself.
+    /// Size in a batch, bytes; `None` when it has to be sent by itself.
     fn small_bytes(&self, next: &NextEntry) -> Option<usize> {
         match next {
             NextEntry::Line(op) => self.lines.get(op)?.front.small_bytes(self.credit_bytes),
@@ -314,7 +315,7 @@ impl ServerOutbox {
         Some(self.take_whole(op, line))
     }
 
-    /// A whole answer for which there is not enough credit becomes a line.
+    /// Turns a whole answer that lacks credit into a line.
     fn set_apart(&mut self, bulky: bool) -> Option<OpId> {
         let ((priority, age), _) = self.whole(bulky).first()?;
         let answer = self.whole_mut(bulky).pop()?;
@@ -332,7 +333,7 @@ impl ServerOutbox {
         if bulky { &mut self.whole_bulky } else { &mut self.whole_free }
     }
 
-    /// Takes a small front off a line that is not listed.
+    /// Takes a small entry off the front of a line that is not listed.
     fn take_whole(&mut self, op: OpId, line: OperationLine) -> SmallAnswer {
         let OperationLine { priority, front, rest } = line;
         self.queued_bytes -= front.size_bytes();
@@ -349,7 +350,7 @@ impl ServerOutbox {
         SmallAnswer { op, item, done }
     }
 
-    /// Moves the entry behind a front that has left to the front.
+    /// Moves the next entry of a line to the front after its first was sent.
     fn go_on(&mut self, op: OpId, priority: Priority, mut rest: VecDeque<OutboxEntry>) {
         if let Some(front) = rest.pop_front() {
             self.list(op, priority, &front);
@@ -357,7 +358,7 @@ impl ServerOutbox {
         }
     }
 
-    /// The best one of those that can go now.
+    /// Returns the best entry that can be sent now.
     fn next(&self) -> Option<NextEntry> {
         let line = |list: &BTreeMap<AnswerRank, OpId>| {
             list.first_key_value().map(|(&rank, &op)| (rank, NextEntry::Line(op)))

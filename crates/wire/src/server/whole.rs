@@ -1,7 +1,7 @@
-//! Answers that are whole and small: they wait here to leave together, the most urgent first, then the oldest.
+//! Small whole answers: they wait here to be sent together, the most urgent first, then the oldest.
 //!
-//! To add one and to take the next costs the same however many wait. One that is withdrawn leaves an empty place, and
-//! places that are mostly empty are put together.
+//! Adding one and taking the next cost the same however many wait. A withdrawn answer leaves an empty place,
+//! and places that are mostly empty are compacted.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
@@ -10,16 +10,16 @@ use array::Priority;
 
 use crate::frames::batch::SmallAnswer;
 
-/// Empty places that may stay among others.
+/// Empty places that may remain before compaction.
 const MAX_EMPTY: usize = 64;
 
-/// Smaller is sooner; the second part is the age, which is unique.
+/// Sort key, smaller is sooner: priority, then the age, which is unique.
 pub(crate) type AnswerRank = (Reverse<Priority>, u64);
 
 #[derive(Debug, Default)]
 pub(crate) struct WholeAnswers(BTreeMap<Reverse<Priority>, AnswersByAge>);
 
-/// Those of one priority by age. The first is never empty.
+/// Answers of one priority by age. The first place is never empty.
 #[derive(Debug, Default)]
 struct AnswersByAge {
     places: VecDeque<(u64, Option<SmallAnswer>)>,
@@ -27,19 +27,19 @@ struct AnswersByAge {
 }
 
 impl WholeAnswers {
-    /// Adds one that is younger than all before.
+    /// Adds an answer that is younger than all before.
     pub(crate) fn push(&mut self, priority: Priority, age: u64, answer: SmallAnswer) {
         self.0.entry(Reverse(priority)).or_default().places.push_back((age, Some(answer)));
     }
 
-    /// The answer that goes next, with its rank.
+    /// Returns the next answer, with its rank.
     pub(crate) fn first(&self) -> Option<(AnswerRank, &SmallAnswer)> {
         let (&priority, queue) = self.0.first_key_value()?;
         let (age, answer) = queue.places.front()?;
         Some(((priority, *age), answer.as_ref()?))
     }
 
-    /// Takes the next one.
+    /// Takes the next answer.
     pub(crate) fn pop(&mut self) -> Option<SmallAnswer> {
         let mut queue = self.0.first_entry()?;
         let (_, answer) = queue.get_mut().places.pop_front()?;
@@ -50,7 +50,7 @@ impl WholeAnswers {
         answer
     }
 
-    /// Takes one out, wherever it waits; `None` when it does not.
+    /// Removes an answer, wherever it waits; `None` when it does not.
     pub(crate) fn withdraw(&mut self, priority: Priority, age: u64) -> Option<SmallAnswer> {
         let queue = self.0.get_mut(&Reverse(priority))?;
         let place = queue.places.binary_search_by_key(&age, |(age, _)| *age).ok()?;
