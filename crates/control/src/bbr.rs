@@ -1,5 +1,6 @@
-//! `bbr`: paces at the largest delivery rate of late, probes for more, drains what it caused (BBR version 1,
-//! draft-cardwell-iccrg-bbr-congestion-control-00, 2017). Not versions 2 and 3: this one does not answer to losses.
+//! `bbr`: paces at the largest recent delivery rate, probes for more, and drains the queue that it caused
+//! (BBR version 1, draft-cardwell-iccrg-bbr-congestion-control-00, 2017). Unlike versions 2 and 3, it does
+//! not react to losses.
 
 use std::time::Duration;
 
@@ -14,15 +15,15 @@ const HIGH_GAIN: f64 = 2.885;
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 /// Window in bandwidth-delay products during `ProbeBW`.
 const WINDOW_GAIN: f64 = 2.0;
-/// Rounds that the bandwidth's maximum remembers.
+/// Rounds that the maximum of the bandwidth covers.
 const BANDWIDTH_ROUNDS: f64 = 10.0;
-/// Growth that a round of Startup must bring ...
+/// Growth that a round of Startup must bring while the pipe is not full.
 const STARTUP_GROWTH: f64 = 1.25;
-/// ... or after so many rounds without it, the pipe is full.
+/// Rounds without that growth after which the pipe is full.
 const FULL_ROUNDS: u32 = 3;
-/// The smallest round trip is measured again after this long, seconds ...
+/// Interval at which the smallest round trip is measured again, seconds.
 const PROBE_RTT_EVERY_SECS: f64 = 10.0;
-/// ... for this long, seconds, with a window of four packets.
+/// Duration of that measurement, with a window of four packets, seconds.
 const PROBE_RTT_SECS: f64 = 0.2;
 const LEAST_PACKETS: f64 = 4.0;
 const FIRST_PACKETS: f64 = 10.0;
@@ -35,7 +36,7 @@ enum BbrState {
     ProbeRtt { until: Option<f64> },
 }
 
-/// The controller.
+/// BBR controller.
 #[derive(Debug)]
 pub(crate) struct Bbr {
     packet_bytes: u64,
@@ -97,7 +98,7 @@ impl Bbr {
 
     fn on_ack(&mut self, at: f64, ack: &Ack) {
         let is_round = ack.delivery.is_some_and(|d| self.round.on_ack(&d));
-        // While the window is held down on purpose, what arrives says nothing.
+        // While the window is reduced on purpose, the delivery rate says nothing.
         let is_held = matches!(self.state, BbrState::ProbeRtt { .. });
         if let Some(delivery) = ack.delivery.filter(|_| !is_held) {
             self.rounds += f64::from(u8::from(is_round));
@@ -155,7 +156,8 @@ impl Bbr {
         }
     }
 
-    /// The draft begins at a random phase; without dice it is always the first of even rate.
+    /// Starts `ProbeBW`. The draft begins at a random phase; this one, without random numbers, at the first
+    /// phase of even rate.
     fn probe_bandwidth(&mut self, at: f64) {
         self.state = BbrState::ProbeBandwidth { phase: 2, since: at };
     }

@@ -1,4 +1,5 @@
-//! A controller as people ask for it: `auto`, `cubic`, `rate=400Mb/s`. Text in, nothing made yet.
+//! Choice of a controller as users write it: `auto`, `cubic`, `rate=400Mb/s`. Parsed text; no controller is
+//! created yet.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,10 +7,10 @@ use std::str::FromStr;
 use crate::registry::{self, Refusal};
 use crate::{Config, Controller, MAX_RATE_BYTES_PER_SEC, MIN_RATE_BYTES_PER_SEC, Signal};
 
-/// Longest text that is a choice, bytes; it travels as a capability.
+/// Longest text of a choice, bytes; it is sent as a capability.
 pub const MAX_CHOICE_BYTES: usize = 48;
 
-/// Which controller, and its rate where one was named: what `rate` sends, what others do not exceed.
+/// Name of a controller, and its rate where one was given: the rate of `rate`, the upper limit of others.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Choice {
     name: &'static str,
@@ -17,29 +18,29 @@ pub struct Choice {
 }
 
 impl Default for Choice {
-    /// The registry's first: `auto`.
+    /// Returns the first entry of the registry, `auto`.
     fn default() -> Self {
         Self { name: registry::ALL.first().map_or("auto", |entry| entry.name), rate_bytes_per_sec: None }
     }
 }
 
 impl Choice {
-    /// The controller's name.
+    /// Name of the controller.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// The rate that was named, bytes per second.
+    /// Given rate, bytes per second.
     #[must_use]
     pub fn rate_bytes_per_sec(&self) -> Option<f64> {
         self.rate_bytes_per_sec
     }
 
-    /// The controller, for an engine that gives the signals `offered`.
+    /// Creates the controller for an engine that provides the signals `offered`.
     ///
     /// # Errors
-    /// [`Refusal`] when the engine cannot give what it needs.
+    /// [`Refusal`] when the engine does not provide a needed signal.
     pub fn make(&self, config: &Config, offered: &[Signal]) -> Result<Box<dyn Controller>, Refusal> {
         let rate_bytes_per_sec = self.rate_bytes_per_sec.or(config.rate_bytes_per_sec);
         registry::make(self.name, &Config { rate_bytes_per_sec, ..config.clone() }, offered)
@@ -67,8 +68,8 @@ impl fmt::Display for Choice {
     }
 }
 
-/// Reads a rate, `400Mb/s` or `400mbit` (bits) or `50MB/s` (bytes), with `k`, `M`, `G` or no prefix; bytes per second. None
-/// for anything else, and for what no host can send.
+/// Parses a rate, `400Mb/s` or `400mbit` (bits) or `50MB/s` (bytes), with `k`, `M`, `G` or no prefix; bytes
+/// per second. `None` for anything else, and for rates that no host can send.
 #[must_use]
 pub fn parse_rate(text: &str) -> Option<f64> {
     let bits =

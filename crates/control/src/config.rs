@@ -7,29 +7,29 @@ use crate::limits::whole;
 /// Start values of a controller.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Full packet, bytes, as the engine counts them.
+    /// Full packet size, bytes, as the engine counts.
     pub packet_bytes: u64,
     /// Round trip of the handshake, if it was measured.
     pub handshake_rtt: Option<Duration>,
-    /// Knowledge of the path from earlier; `auto` starts from it.
+    /// Remembered path; `auto` starts from it.
     pub remembered: Option<RememberedPath>,
-    /// The rate of `rate`, bytes per second; `auto` goes no faster.
+    /// Rate of `rate`, bytes per second; upper limit of `auto`.
     pub rate_bytes_per_sec: Option<f64>,
 }
 
-/// Knowledge of a path from earlier.
+/// Remembered properties of a path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RememberedPath {
     /// Rate of one connection, bytes per second.
     pub rate_bytes_per_sec: f64,
-    /// The bottleneck's capacity, bytes per second.
+    /// Capacity of the bottleneck, bytes per second.
     pub capacity_bytes_per_sec: f64,
     /// Round trip without queues.
     pub rtt: Duration,
 }
 
 impl RememberedPath {
-    /// Bytes that fill the path: those that leave in a round trip.
+    /// Bytes that fill the path: the bandwidth-delay product.
     #[must_use]
     pub fn filling_bytes(&self) -> u64 {
         whole(self.rate_bytes_per_sec * self.rtt.as_secs_f64())
@@ -40,7 +40,7 @@ impl Config {
     /// Round trip assumed where none is known (RFC 9002, section 6.2.2).
     pub const UNKNOWN_RTT: Duration = Duration::from_millis(333);
 
-    /// Nothing known, packets of `packet_bytes`.
+    /// Creates a configuration for an unknown path, with packets of `packet_bytes`.
     #[must_use]
     pub fn new(packet_bytes: u64) -> Self {
         Self {
@@ -51,7 +51,7 @@ impl Config {
         }
     }
 
-    /// The best guess of the round trip, seconds.
+    /// Best guess of the round trip, seconds.
     pub(crate) fn first_rtt_secs(&self) -> f64 {
         let known = self.handshake_rtt.or(self.remembered.map(|r| r.rtt));
         known.filter(|rtt| !rtt.is_zero()).unwrap_or(Self::UNKNOWN_RTT).as_secs_f64()

@@ -2,84 +2,84 @@
 
 use std::time::Duration;
 
-/// Something that happened to packets. Sizes count what the engine counts, usually the bytes on the wire.
+/// Event about packets. Sizes count what the engine counts, usually the bytes on the wire.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PacketEvent {
-    /// Packets left; those released together are one event.
+    /// Packets were sent; those released together are one event.
     Sent {
-        /// How much.
+        /// Bytes sent.
         bytes: u64,
-        /// Sent and neither acknowledged nor lost, with these.
+        /// Bytes sent and neither acknowledged nor lost, including these.
         in_flight_bytes: u64,
     },
-    /// Packets arrived.
+    /// Packets were acknowledged.
     Ack(Ack),
     /// Packets were declared lost.
     Loss(LostPackets),
     /// Nothing was acknowledged within the retransmission timeout: everything in flight counts as lost.
     Timeout,
-    /// Packets that had been declared lost arrived after all: they were late, not lost.
+    /// Packets that had been declared lost were acknowledged: they were late, not lost.
     Spurious {
-        /// How much.
+        /// Bytes acknowledged late.
         bytes: u64,
-        /// When the newest of them left.
+        /// Send time of the newest of them.
         sent_at: Duration,
     },
-    /// The limits would have allowed more, but there was nothing to send.
+    /// The limits allowed more, but there was nothing to send.
     AppLimited,
-    /// The receiver says what it saw.
+    /// The receiver reported its measurements.
     Report(ReceiverReport),
 }
 
-/// Packets arrived.
+/// Acknowledged packets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ack {
-    /// How much is newly acknowledged.
+    /// Newly acknowledged bytes.
     pub bytes: u64,
-    /// When the newest of them left.
+    /// Send time of the newest of them.
     pub sent_at: Duration,
-    /// From leaving to acknowledgement of the newest of them, the receiver's own waiting taken off.
+    /// Round trip of the newest of them, without the receiver's delay.
     pub rtt: Option<Duration>,
-    /// How fast packets arrived lately, from a [`DeliverySampler`](crate::DeliverySampler).
+    /// Recent delivery rate, from a [`DeliverySampler`](crate::DeliverySampler).
     pub delivery: Option<DeliverySample>,
-    /// Sent and neither acknowledged nor lost, without these.
+    /// Bytes sent and neither acknowledged nor lost, without these.
     pub in_flight_bytes: u64,
 }
 
-/// How fast packets arrived, over about one round trip.
+/// Sample of the delivery rate, over about one round trip.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DeliverySample {
-    /// Bytes per second.
+    /// Delivery rate, bytes per second.
     pub rate_bytes_per_sec: f64,
-    /// All that has arrived since the connection began.
+    /// Bytes delivered since the connection began.
     pub delivered_bytes: u64,
-    /// Bytes that had arrived when the packet just acknowledged was sent.
+    /// Bytes delivered when the packet just acknowledged was sent.
     pub delivered_at_send_bytes: u64,
-    /// Whether the rate was limited by what there was to send.
+    /// True when the application limited the rate.
     pub is_app_limited: bool,
 }
 
-/// Packets were declared lost.
+/// Packets that were declared lost.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LostPackets {
-    /// How much.
+    /// Bytes lost.
     pub bytes: u64,
-    /// When the newest of them left.
+    /// Send time of the newest of them.
     pub sent_at: Duration,
-    /// Sent and neither acknowledged nor lost, without these.
+    /// Bytes sent and neither acknowledged nor lost, without these.
     pub in_flight_bytes: u64,
 }
 
 /// Measurements that only the receiver can make.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReceiverReport {
-    /// Median speed of arrival, bytes per second.
+    /// Median arrival rate, bytes per second.
     pub arrival_bytes_per_sec: Option<f64>,
     /// Capacity of the bottleneck, from packets that left together, bytes per second.
     pub capacity_bytes_per_sec: Option<f64>,
 }
 
-/// A kind of event, or of content, that an engine can give and a controller can need.
+/// Event, or content of an event, that an engine can provide and a controller can need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Signal {
     /// [`PacketEvent::Sent`].
@@ -90,18 +90,18 @@ pub enum Signal {
     RoundTrip,
     /// [`Ack::delivery`].
     Delivery,
-    /// [`PacketEvent::LostPackets`] with times of leaving.
+    /// [`PacketEvent::Loss`] with send times.
     Loss,
     /// [`PacketEvent::Timeout`].
     Timeout,
     /// [`PacketEvent::Spurious`].
     Spurious,
-    /// [`PacketEvent::ReceiverReport`] with arrival speed and capacity.
+    /// [`PacketEvent::Report`] with arrival rate and capacity.
     Arrivals,
 }
 
 impl Signal {
-    /// All of them: what the laboratory's simulator gives.
+    /// All signals, which the laboratory's simulator provides.
     pub const ALL: &[Self] = &[
         Self::Sent,
         Self::Ack,

@@ -1,6 +1,7 @@
-//! Extremes over a sliding time, in constant memory.
+//! Extremes over a sliding time window, in constant memory.
 
-/// The smallest value of about the last `window` (unit of the caller): two halves, the older is forgotten whole.
+/// Smallest value of about the last `window` (in units of the caller): two halves, of which the older is
+/// forgotten as a whole.
 #[derive(Clone, Debug)]
 pub(crate) struct SlidingMin {
     older: f64,
@@ -13,7 +14,8 @@ impl SlidingMin {
         Self { older: f64::INFINITY, newer: f64::INFINITY, newer_since: f64::NEG_INFINITY }
     }
 
-    /// Takes `value` at `at`; values older than `window` are gone, younger than half of it are kept.
+    /// Adds `value` at `at`; values older than `window` are forgotten, those younger than half of it are
+    /// kept.
     pub(crate) fn add(&mut self, at: f64, window: f64, value: f64) {
         if at - self.newer_since > window {
             self.older = f64::INFINITY;
@@ -27,13 +29,13 @@ impl SlidingMin {
         self.newer = self.newer.min(value);
     }
 
-    /// Infinite before the first value.
+    /// Smallest value; infinite before the first.
     pub(crate) fn value(&self) -> f64 {
         self.newer.min(self.older)
     }
 }
 
-/// The largest value of about the last `window`.
+/// Largest value of about the last `window`.
 #[derive(Clone, Debug)]
 pub(crate) struct SlidingMax(SlidingMin);
 
@@ -46,7 +48,7 @@ impl SlidingMax {
         self.0.add(at, window, -value);
     }
 
-    /// 0 before the first value.
+    /// Largest value; 0 before the first.
     pub(crate) fn value(&self) -> f64 {
         (-self.0.value()).max(0.0)
     }

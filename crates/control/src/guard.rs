@@ -1,5 +1,5 @@
-//! Guard of a controller's input: numbers are in their ranges, times in order. Engines compute events from what a
-//! peer says, so nothing of that is trusted; every controller that the registry makes is behind a guard.
+//! Guard of a controller's input: numbers are in their ranges, times in order. Engines compute events from
+//! data of the peer, which is not trusted; every controller of the registry is behind a guard.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use crate::{
     MIN_RATE_BYTES_PER_SEC, PacketEvent, ReceiverReport, RememberedPath, SendLimits,
 };
 
-/// Round trips are put between these.
+/// Bounds of round trips.
 const RTT: (Duration, Duration) = (Duration::from_micros(1), Duration::from_secs(60));
-/// Packets are not larger than a datagram can be, bytes.
+/// Upper bound of the packet size, bytes: the largest datagram.
 const MAX_PACKET_BYTES: u64 = 65_535;
 
-/// A controller that only sees sane events.
+/// Controller that gets only valid events.
 #[derive(Debug)]
 pub(crate) struct Guard {
     inner: Box<dyn Controller>,
@@ -70,7 +70,7 @@ fn sane_rtt(rtt: Duration) -> Duration {
     rtt.clamp(RTT.0, RTT.1)
 }
 
-/// Nothing for what is no rate at all.
+/// Returns a rate, or `None` for an invalid one.
 fn known_rate(rate: f64) -> Option<f64> {
     (rate > 0.0).then(|| rate.clamp(MIN_RATE_BYTES_PER_SEC, MAX_RATE_BYTES_PER_SEC))
 }
@@ -81,7 +81,7 @@ fn sane_delivery(delivery: &DeliverySample) -> Option<DeliverySample> {
     Some(DeliverySample { rate_bytes_per_sec, delivered_at_send_bytes, ..*delivery })
 }
 
-/// A configuration with every number in its range; what is remembered nonsensically is forgotten.
+/// Returns a configuration with every number in its range, without an invalid remembered path.
 pub(crate) fn sane_config(config: &Config) -> Config {
     let remembered = config.remembered.and_then(|known| {
         Some(RememberedPath {

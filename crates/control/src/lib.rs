@@ -1,12 +1,14 @@
-//! How fast it may go: congestion controllers and pacing, what a receiver gives each of its senders, and when compression
-//! makes it faster.
+//! Rate control: congestion controllers and pacing, the fair share of a receiver's rate, and the decision
+//! whether compression makes a transfer faster.
 //!
-//! A controller is a small state machine. An engine (QUIC, a block protocol, the laboratory's simulator) tells it what
-//! happened to packets ([`PacketEvent`]) and asks how much may be sent ([`SendLimits`]). This crate is pure: it stands on nothing,
-//! sees no clock, socket, thread or random number, so the same code runs a real link and 100 Gb/s x 150 ms in a test.
+//! A controller is a small state machine. An engine (QUIC, a block protocol, the laboratory's simulator)
+//! reports events about packets ([`PacketEvent`]) and queries how much may be sent ([`SendLimits`]). This
+//! crate is pure: it has no dependencies, clock, socket, thread or random number, so the same code runs on a
+//! real link and on 100 Gb/s x 150 ms in a test.
 //!
-//! Read [`Controller`] first, then [`registry`]: controllers by name, and which signals each needs. An engine that cannot
-//! give a signal is refused with the reason, instead of running a wrong law under a right name.
+//! Read [`Controller`] first, then [`registry`]: controllers by name, and the signals that each needs. An
+//! engine that does not provide a signal is refused with the reason, instead of running a law that lacks its
+//! input.
 
 mod auto;
 mod bbr;

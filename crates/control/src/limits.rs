@@ -1,19 +1,19 @@
-//! Limits that a controller answers with. Whatever the controller's arithmetic gives, a [`SendLimits`] is finite and lets
-//! something through.
+//! Limits that a controller returns. Whatever its arithmetic gives, a [`SendLimits`] is finite and allows
+//! progress.
 
-/// Slowest that any controller goes, bytes per second: one small packet a second keeps acknowledgements coming.
+/// Lowest rate of any controller, bytes per second: one small packet a second keeps acknowledgements coming.
 pub const MIN_RATE_BYTES_PER_SEC: f64 = 1_500.0;
-/// Fastest, bytes per second: 10 Tb/s, above any host.
+/// Highest rate of any controller, bytes per second: 10 Tb/s, above any host.
 pub const MAX_RATE_BYTES_PER_SEC: f64 = 1.25e12;
-/// Largest window, bytes: [`MAX_RATE_BYTES_PER_SEC`] over almost a second.
+/// Largest congestion window, bytes: [`MAX_RATE_BYTES_PER_SEC`] over almost a second.
 pub const MAX_WINDOW_BYTES: u64 = 1 << 40;
-/// Largest release, bytes: a train that measures 100 Gb/s takes 12 MB.
+/// Largest burst of packets sent together, bytes: a train that measures 100 Gb/s takes 12 MB.
 pub const MAX_QUANTUM_BYTES: u64 = 1 << 24;
 
-/// Packets that may leave together on any path.
+/// Packets that may be sent together on any path.
 pub(crate) const EVEN_PACKETS: f64 = 10.0;
 
-/// How much may be sent.
+/// Limits of sending: rate, window and quantum.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SendLimits {
     rate_bytes_per_sec: f64,
@@ -22,8 +22,8 @@ pub struct SendLimits {
 }
 
 impl SendLimits {
-    /// Limits, each put into its bounds; what is not a number becomes the lower bound. A window and a quantum hold at
-    /// least one packet of `packet_bytes`.
+    /// Creates limits, each clamped to its bounds; a value that is not a number becomes the lower bound.
+    /// Window and quantum hold at least one packet of `packet_bytes`.
     #[must_use]
     pub fn new(packet_bytes: u64, rate_bytes_per_sec: f64, window_bytes: f64, quantum_bytes: f64) -> Self {
         let rate = sane_rate(rate_bytes_per_sec);
@@ -35,19 +35,19 @@ impl SendLimits {
         }
     }
 
-    /// Bytes per second to send with, evenly.
+    /// Pacing rate, bytes per second.
     #[must_use]
     pub fn rate_bytes_per_sec(&self) -> f64 {
         self.rate_bytes_per_sec
     }
 
-    /// The most that may be in flight.
+    /// Congestion window: most bytes in flight.
     #[must_use]
     pub fn window_bytes(&self) -> u64 {
         self.window_bytes
     }
 
-    /// How much may leave together.
+    /// Quantum: most bytes sent together.
     #[must_use]
     pub fn quantum_bytes(&self) -> u64 {
         self.quantum_bytes
@@ -63,7 +63,7 @@ pub(crate) fn whole(bytes: f64) -> u64 {
     bytes as u64
 }
 
-/// A rate in its bounds; the lower one for what is not a number.
+/// Clamps a rate to its bounds; a value that is not a number becomes the lower bound.
 pub(crate) fn sane_rate(bytes_per_sec: f64) -> f64 {
     if bytes_per_sec.is_nan() {
         return MIN_RATE_BYTES_PER_SEC;
@@ -71,9 +71,9 @@ pub(crate) fn sane_rate(bytes_per_sec: f64) -> f64 {
     bytes_per_sec.clamp(MIN_RATE_BYTES_PER_SEC, MAX_RATE_BYTES_PER_SEC)
 }
 
-/// A quantum for `rate_bytes_per_sec`: one millisecond's worth, one to ten packets; on fast paths a quarter of a
-/// millisecond's, so that no clock has to be read more often. Larger releases save processor time and make bursts; see
-/// [`Pacer`](crate::Pacer).
+/// Quantum for `rate_bytes_per_sec`: one millisecond's worth, between one and ten packets; on fast paths a
+/// quarter of a millisecond's, so that the clock is not read more often. Larger quanta save processor time
+/// and cause bursts; see [`Pacer`](crate::Pacer).
 pub(crate) fn even_quantum(packet_bytes: u64, rate_bytes_per_sec: f64) -> f64 {
     let packet = packet_bytes as f64;
     (rate_bytes_per_sec * 1e-3).clamp(packet, EVEN_PACKETS * packet).max(rate_bytes_per_sec * 0.25e-3)

@@ -1,37 +1,38 @@
-//! Even sending: when the next packets may leave.
+//! Pacing: the time of the next packets.
 //!
-//! A leaky bucket. What is released is paid for by waiting; time in which there was nothing to send earns at most one
-//! quantum, so that a connection does not burst after a pause. Time lost because the process woke up late is made up for.
+//! A leaky bucket. Released bytes are paid for by waiting; idle time earns at most one quantum, so that a
+//! connection does not burst after a pause. Time lost because the process woke up late is made up for.
 
 use std::time::Duration;
 
 use crate::SendLimits;
 
-/// Longest delay of a sender that is made up for: a busy host wakes a process some milliseconds late, and more at once
-/// would be a burst.
+/// Longest delay of a late sender that is made up for, seconds: a busy host wakes a process some milliseconds
+/// late, and a longer delay would become a burst.
 const MOST_LATE_SECS: f64 = 20e-3;
 
-/// Says when the next quantum may leave.
+/// Pacer of one connection.
 #[derive(Clone, Debug, Default)]
 pub struct Pacer {
-    /// When everything released so far is paid for, seconds.
+    /// Time at which everything released so far is paid for, seconds.
     paid_at_secs: f64,
 }
 
 impl Pacer {
-    /// When a quantum may leave at the earliest; not later than `now` if it may leave at once.
+    /// Earliest time of the next quantum; not later than `now` if it may be sent at once.
     #[must_use]
     pub fn next_at(&self, now: Duration) -> Duration {
         let wait_secs = self.paid_at_secs - now.as_secs_f64();
         now + Duration::try_from_secs_f64(wait_secs).unwrap_or(Duration::ZERO)
     }
 
-    /// `bytes` left at `now`, and there may have been nothing to send before.
+    /// Records bytes sent at `now`, before which there may have been nothing to send.
     pub fn on_sent(&mut self, now: Duration, bytes: u64, limits: &SendLimits) {
         self.pay(now, bytes, limits, limits.quantum_bytes() as f64 / limits.rate_bytes_per_sec());
     }
 
-    /// `bytes` left at `now`, and had waited for their turn: if they are late, the next may come sooner.
+    /// Records bytes sent at `now` that had waited for their turn: if they are late, the next may be sent
+    /// sooner.
     pub fn on_sent_waiting(&mut self, now: Duration, bytes: u64, limits: &SendLimits) {
         let quantum_secs = limits.quantum_bytes() as f64 / limits.rate_bytes_per_sec();
         self.pay(now, bytes, limits, quantum_secs.max(MOST_LATE_SECS));
@@ -42,7 +43,8 @@ impl Pacer {
         self.paid_at_secs = self.paid_at_secs.max(now.as_secs_f64() - credit_secs) + cost_secs;
     }
 
-    /// Forgets what was released: for a rate so much higher that waiting out the old debt would waste the path.
+    /// Forgets the released bytes, for a rate so much higher that waiting for the old debt would waste the
+    /// path.
     pub fn reset(&mut self, now: Duration) {
         self.paid_at_secs = self.paid_at_secs.min(now.as_secs_f64());
     }
@@ -53,15 +55,15 @@ mod tests {
     use super::*;
     use crate::limits::even_quantum;
 
-    /// Rates, what controllers release at them, and by how much bins of 1 ms may vary: four releases of 31 kB in each, or 3.3 of
-    /// ten packets.
+    /// Rates, the quanta of controllers at them, and the allowed variation of bins of 1 ms: four releases of
+    /// 31 kB in each, or 3.3 of ten packets.
     const EVEN: [(f64, u64, f64); 2] = [(125e6, 31_250, 0.01), (50e6, 15_000, 0.15)];
 
     fn even(rate_bytes_per_sec: f64) -> SendLimits {
         SendLimits::new(1500, rate_bytes_per_sec, 1e9, even_quantum(1500, rate_bytes_per_sec))
     }
 
-    /// Sends for `secs` with a timer that wakes up to `late` late; bytes in each bin of 1 ms.
+    /// Sends for `secs` with a timer that wakes up to `late` late; returns the bytes in each bin of 1 ms.
     fn bins(limits: &SendLimits, secs: f64, late: Duration) -> Vec<f64> {
         let mut pacer = Pacer::default();
         let count = Duration::from_secs_f64(secs).as_millis();
@@ -105,7 +107,7 @@ mod tests {
 
     #[test]
     fn a_sender_that_wakes_up_very_late_keeps_its_rate() {
-        // 1 Gb/s, looked after each 5 ms only.
+        // 1 Gb/s, with a timer that fires only every 5 ms.
         let limits = even(125e6);
         let mut pacer = Pacer::default();
         let mut bytes = 0;

@@ -1,4 +1,4 @@
-//! `rate`: the rate that was asked for, from the first packet on, whatever is lost. For reserved paths, and as the
+//! `rate`: a fixed, given rate from the first packet on, whatever is lost. For reserved paths, and as the
 //! measure of what a path allows.
 
 use std::time::Duration;
@@ -6,13 +6,13 @@ use std::time::Duration;
 use crate::limits::even_quantum;
 use crate::{Config, Controller, PacketEvent, SendLimits};
 
-/// In flight at most, in products of rate and smoothed round trip: room for what is being repaired.
+/// Window, in products of rate and smoothed round trip: room for retransmissions.
 const WINDOW_RTTS: f64 = 3.0;
 
-/// Rate where none was asked for, bytes per second: 100 Mb/s.
+/// Rate where none was given, bytes per second: 100 Mb/s.
 const DEFAULT_RATE_BYTES_PER_SEC: f64 = 12.5e6;
 
-/// A fixed rate.
+/// Controller with a fixed rate.
 #[derive(Debug)]
 pub(crate) struct Rate {
     packet_bytes: u64,

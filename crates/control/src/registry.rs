@@ -1,4 +1,4 @@
-//! Controllers by name, with what each needs.
+//! Controllers by name, with the signals that they need.
 
 use std::fmt;
 
@@ -11,21 +11,21 @@ use crate::udt::Udt;
 use crate::window::{Bic, Cubic, HighSpeed, Reno, Scalable, Vegas, Westwood, WindowController};
 use crate::{Config, Controller, Signal};
 
-/// A controller that can be asked for.
+/// Entry of a controller.
 pub struct ControllerEntry {
-    /// Its name.
+    /// Name of the controller.
     pub name: &'static str,
     /// One-line description.
     pub about: &'static str,
-    /// Signals that an engine must be able to give it.
+    /// Signals that an engine must provide.
     pub needs: &'static [Signal],
     make: fn(&Config) -> Box<dyn Controller>,
 }
 
-/// Signals that every window of TCP's kind needs.
+/// Signals that every window controller of TCP's family needs.
 const WINDOW_NEEDS: &[Signal] = &[Signal::Ack, Signal::RoundTrip, Signal::Loss, Signal::Timeout];
 
-/// Signals that `auto` and its relatives need.
+/// Signals that `auto` and its variants need.
 const AUTO_NEEDS: &[Signal] =
     &[Signal::Sent, Signal::Ack, Signal::RoundTrip, Signal::Delivery, Signal::Loss, Signal::Timeout];
 
@@ -118,24 +118,24 @@ pub const ALL: &[ControllerEntry] = &[
     },
 ];
 
-/// Why there is no controller.
+/// Reason why a controller cannot be created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// Nothing is called that.
+    /// The name is unknown.
     Unknown {
-        /// Name that was asked for.
+        /// Requested name.
         name: String,
     },
-    /// The text after the name is no rate.
+    /// The text after the name is not a rate.
     NoRate {
-        /// Text that was asked for.
+        /// Requested text.
         text: String,
     },
-    /// The engine cannot tell it what it needs.
+    /// The engine does not provide the needed signals.
     Unfed {
-        /// Name that was asked for.
+        /// Requested name.
         name: &'static str,
-        /// Signals that are missing.
+        /// Missing signals.
         missing: Vec<Signal>,
     },
 }
@@ -176,10 +176,10 @@ impl fmt::Debug for ControllerEntry {
     }
 }
 
-/// The controller called `name`, for an engine that gives the signals `offered`.
+/// Creates the controller called `name`, for an engine that provides the signals `offered`.
 ///
 /// # Errors
-/// [`Refusal`] for an unknown name, or if the engine cannot give what it needs.
+/// [`Refusal`] for an unknown name, or if the engine does not provide a needed signal.
 pub fn make(name: &str, config: &Config, offered: &[Signal]) -> Result<Box<dyn Controller>, Refusal> {
     let entry =
         ALL.iter().find(|e| e.name == name).ok_or_else(|| Refusal::Unknown { name: name.to_owned() })?;

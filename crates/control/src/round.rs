@@ -1,8 +1,8 @@
-//! Round trips counted in data: a round ends when something sent after its beginning has arrived.
+//! Round trips counted in data: a round ends when something sent after its beginning is acknowledged.
 
 use crate::DeliverySample;
 
-/// Knows when a round ends.
+/// Detects the end of a round.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RoundTracker {
     ends_at_bytes: u64,
@@ -10,7 +10,7 @@ pub(crate) struct RoundTracker {
 }
 
 impl RoundTracker {
-    /// Takes an acknowledgement; says whether it ended the round. The next one begins with it.
+    /// Handles an acknowledgement; true when it ended the round. The next round begins with it.
     pub(crate) fn on_ack(&mut self, delivery: &DeliverySample) -> bool {
         self.delivered_bytes = delivery.delivered_bytes;
         if delivery.delivered_at_send_bytes < self.ends_at_bytes {
@@ -20,7 +20,7 @@ impl RoundTracker {
         true
     }
 
-    /// Begins a round now: it ends when what is sent from now on arrives.
+    /// Begins a round now: it ends when data sent from now on is acknowledged.
     pub(crate) fn restart(&mut self) {
         self.ends_at_bytes = self.delivered_bytes;
     }

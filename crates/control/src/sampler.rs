@@ -1,16 +1,17 @@
-//! Delivery rate of a connection: the engine's helper that fills [`Ack::delivery`](crate::Ack::delivery).
+//! Delivery rate of a connection: a helper of the engine that fills [`Ack::delivery`](crate::Ack::delivery).
 //!
-//! The estimator of draft-cheng-iccrg-delivery-rate-estimation-02: bytes that arrived between the sending of a packet
-//! and its acknowledgement, over the longer of the time they took to leave and to arrive.
+//! Estimator of draft-cheng-iccrg-delivery-rate-estimation-02: bytes delivered between the sending of a
+//! packet and its acknowledgement, over the longer of the times that they took to be sent and to be
+//! acknowledged.
 
 use std::time::Duration;
 
 use crate::DeliverySample;
 
-/// Shortest interval that is believed: below it, timers and coalesced acknowledgements decide, not the path.
+/// Shortest interval of a sample: below it, timers and coalesced acknowledgements dominate.
 const SHORTEST: Duration = Duration::from_micros(20);
 
-/// Counts what arrived.
+/// Sampler of the delivery rate of one connection.
 #[derive(Clone, Debug, Default)]
 pub struct DeliverySampler {
     delivered_bytes: u64,
@@ -19,10 +20,10 @@ pub struct DeliverySampler {
     app_limited_until_bytes: u64,
 }
 
-/// State at the sending of a packet, which the sampler must get back with the packet's acknowledgement.
+/// State at the sending of a packet, which the engine passes back with the packet's acknowledgement.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SendStamp {
-    /// When the packet left.
+    /// Send time of the packet.
     pub sent_at: Duration,
     delivered_bytes: u64,
     delivered_at: Duration,
@@ -31,7 +32,7 @@ pub struct SendStamp {
 }
 
 impl DeliverySampler {
-    /// A packet leaves; `in_flight_bytes` is without it.
+    /// Records a sent packet; `in_flight_bytes` is the amount before it.
     pub fn on_sent(&mut self, now: Duration, in_flight_bytes: u64) -> SendStamp {
         if in_flight_bytes == 0 {
             self.first_sent_at = now;
@@ -46,12 +47,14 @@ impl DeliverySampler {
         }
     }
 
-    /// There was nothing to send: samples say nothing of the path until `in_flight_bytes` have arrived.
+    /// Records that there was nothing to send: samples are limited by the application until `in_flight_bytes`
+    /// were delivered.
     pub fn on_app_limited(&mut self, in_flight_bytes: u64) {
         self.app_limited_until_bytes = self.delivered_bytes.saturating_add(in_flight_bytes).max(1);
     }
 
-    /// `bytes` arrived, the newest of them with `stamp`. Nothing where the interval is too short to mean anything.
+    /// Records delivered bytes, the newest of them with `stamp`; returns a sample, or `None` where the
+    /// interval is too short.
     pub fn on_ack(&mut self, now: Duration, stamp: &SendStamp, bytes: u64) -> Option<DeliverySample> {
         self.delivered_bytes = self.delivered_bytes.saturating_add(bytes);
         self.delivered_at = now;
@@ -80,7 +83,7 @@ mod tests {
         Duration::from_millis(n)
     }
 
-    /// A packet of 1500 bytes every millisecond, each acknowledged 10 ms later.
+    /// Simulates a packet of 1500 bytes every millisecond, each acknowledged 10 ms later.
     fn steady(sampler: &mut DeliverySampler, packets: u64) -> Vec<Option<DeliverySample>> {
         let mut stamps = Vec::new();
         let mut out = Vec::new();
@@ -105,7 +108,8 @@ mod tests {
     fn compressed_acknowledgements_do_not_raise_the_rate() {
         let mut sampler = DeliverySampler::default();
         let stamps: Vec<SendStamp> = (0..10u64).map(|i| sampler.on_sent(ms(i), i * 1500)).collect();
-        // All ten arrive within one millisecond: the time they took to leave bounds the rate.
+        // All ten are acknowledged within one millisecond: the time that they took to be sent bounds the
+        // rate.
         let rates: Vec<f64> = (0..10)
             .filter_map(|i| sampler.on_ack(ms(20) + Duration::from_micros(100 * i as u64), &stamps[i], 1500))
             .map(|d| d.rate_bytes_per_sec)

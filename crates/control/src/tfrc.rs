@@ -1,9 +1,8 @@
-//! `tfrc`: TCP-friendly rate control (RFC 5348): the rate that TCP would have at the measured loss event rate and round
-//! trip, but smooth. For pictures and sound beside other people's traffic.
+//! `tfrc`: TCP-friendly rate control (RFC 5348): the rate that TCP would have at the measured loss event rate
+//! and round trip, but smooth. For pictures and sound beside other traffic.
 //!
-//! Loss events are counted here, by the sender, from what it learns of each packet. Reordering is not loss: packets
-//! that arrive late after all take their loss event back, and once that has happened losses count only after as long
-//! as packets were seen to be late.
+//! Loss events are counted by the sender. Reordering is not loss: late packets undo their loss event, and
+//! afterwards losses count only after the largest observed delay.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -11,16 +10,17 @@ use std::time::Duration;
 use crate::limits::even_quantum;
 use crate::{Ack, Config, Controller, PacketEvent, SendLimits};
 
-/// Loss intervals that are averaged, and their weights (section 5.4).
+/// Number of averaged loss intervals, and their weights (section 5.4).
 const WEIGHTS: [f64; 8] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
-/// Losses that wait for being confirmed, at most.
+/// Most losses that wait for confirmation.
 const MOST_PENDING: usize = 4096;
-/// How much longer than seen a packet may be late.
+/// Factor on the observed lateness after which a loss is confirmed.
 const LATENESS_SLACK: f64 = 1.5;
-/// Slowest, packets per second: one in 64 s (`t_mbi`, section 4.3).
+/// Lowest rate, packets per second: one in 64 s (`t_mbi`, section 4.3).
 const LEAST_PACKETS_PER_SEC: f64 = 1.0 / 64.0;
 
-/// Bytes per second of TCP at a loss event rate (section 3.1), with an acknowledgement per packet and `t_RTO` = 4 R.
+/// Rate of TCP at a loss event rate, bytes per second (section 3.1), with an acknowledgement per packet and
+/// `t_RTO` = 4 R.
 fn throughput(packet_bytes: f64, rtt: f64, loss: f64) -> f64 {
     let timeout = 4.0 * rtt;
     let denominator = rtt * (2.0 * loss / 3.0).sqrt()
@@ -28,7 +28,7 @@ fn throughput(packet_bytes: f64, rtt: f64, loss: f64) -> f64 {
     packet_bytes / denominator
 }
 
-/// The loss event rate at which TCP would have this rate.
+/// Loss event rate at which TCP would have this rate.
 fn loss_for(packet_bytes: f64, rtt: f64, rate: f64) -> f64 {
     let (mut low, mut high) = (1e-10f64, 1.0f64);
     for _ in 0..60 {
@@ -42,14 +42,14 @@ fn loss_for(packet_bytes: f64, rtt: f64, rate: f64) -> f64 {
     high
 }
 
-/// A loss event and what followed it.
+/// Loss event with the packets after it.
 #[derive(Debug)]
 struct LossEvent {
-    /// When the first packet it lost had left.
+    /// Send time of its first lost packet.
     began: Duration,
-    /// Packets from there to the next event, or to now.
+    /// Packets from there to the next event, or until now.
     packets: f64,
-    /// Bytes still thought lost.
+    /// Bytes still considered lost.
     lost_bytes: u64,
 }
 
@@ -60,7 +60,7 @@ struct PendingLoss {
     bytes: u64,
 }
 
-/// The controller.
+/// TFRC controller.
 #[derive(Debug)]
 pub(crate) struct Tfrc {
     packet_bytes: u64,
@@ -68,11 +68,11 @@ pub(crate) struct Tfrc {
     rate: f64,
     arriving: f64,
     doubled_at: f64,
-    /// Oldest first; the interval before the oldest is `first_interval`.
+    /// Loss events, oldest first; the interval before the oldest is `first_interval`.
     events: VecDeque<LossEvent>,
     first_interval: f64,
     pending: VecDeque<PendingLoss>,
-    /// How late packets were seen to be after they had been declared lost, seconds.
+    /// Largest observed lateness of packets that had been declared lost, seconds.
     lateness: f64,
     is_limited: bool,
 }
@@ -111,7 +111,7 @@ impl Tfrc {
         self.set_rate(at);
     }
 
-    /// Losses that were not taken back in time count.
+    /// Counts the losses that were not undone in time.
     fn confirm(&mut self, at: f64) {
         let wait = (LATENESS_SLACK * self.lateness).min(self.rtt);
         while let Some(loss) = self.pending.pop_front_if(|loss| at - loss.declared_at >= wait) {
@@ -123,13 +123,14 @@ impl Tfrc {
         let packets = bytes as f64 / self.packet_bytes as f64;
         if let Some(event) = self.events.back_mut() {
             event.packets += packets;
-            // One event per round trip (section 5.2); what left before it belongs to it too.
+            // One event per round trip (section 5.2); packets sent before it belong to it too.
             if sent_at.as_secs_f64() < event.began.as_secs_f64() + self.rtt {
                 event.lost_bytes = event.lost_bytes.saturating_add(bytes);
                 return;
             }
         } else {
-            // Section 6.3.1: the interval before the first event is the one that explains half of what arrived.
+            // Section 6.3.1: the interval before the first event is the one that explains half of the
+            // arriving rate.
             let packet = self.packet_bytes as f64;
             self.first_interval =
                 1.0 / loss_for(packet, self.rtt, (self.arriving / 2.0).max(packet / self.rtt));
@@ -140,7 +141,7 @@ impl Tfrc {
         self.events.push_back(LossEvent { began: sent_at, packets: 0.0, lost_bytes: bytes });
     }
 
-    /// The loss event rate (section 5.4): weighted intervals, with the open one only where it helps.
+    /// Loss event rate (section 5.4): weighted intervals, with the open one only where it lowers the rate.
     fn loss_event_rate(&self) -> f64 {
         let intervals: Vec<f64> =
             self.events.iter().rev().map(|e| e.packets).chain([self.first_interval]).collect();
@@ -154,7 +155,7 @@ impl Tfrc {
 
     fn set_rate(&mut self, at: f64) {
         let packet = self.packet_bytes as f64;
-        // A source with little to send keeps what it had (section 4.3, data-limited intervals).
+        // A source with little to send keeps its rate (section 4.3, data-limited intervals).
         let most = if self.is_limited { self.rate.max(2.0 * self.arriving) } else { 2.0 * self.arriving };
         if self.events.is_empty() {
             if at - self.doubled_at >= self.rtt && self.arriving > 0.0 {
@@ -173,7 +174,7 @@ impl Tfrc {
             self.pending.remove(i);
             return;
         }
-        // It had been counted: be more patient, and take the event back when nothing of it is lost.
+        // The loss was counted: wait longer in future, and undo the event when no byte of it is lost.
         self.lateness = (2.0 * self.lateness).max(self.rtt / 16.0).min(self.rtt);
         let Some(i) = self.events.iter().rposition(|event| event.began <= sent_at) else { return };
         self.events[i].lost_bytes = self.events[i].lost_bytes.saturating_sub(bytes);
@@ -215,7 +216,7 @@ impl Controller for Tfrc {
 
     fn limits(&self) -> SendLimits {
         let quantum = even_quantum(self.packet_bytes, self.rate);
-        // A rate, not a window, limits; the window only stops a sender that hears nothing.
+        // The rate is the limit; the window only stops a sender without acknowledgements.
         let window = 4.0 * self.rate * self.rtt + 4.0 * quantum + 4.0 * self.packet_bytes as f64;
         SendLimits::new(self.packet_bytes, self.rate, window, quantum)
     }
@@ -234,7 +235,7 @@ mod tests {
         assert!((back / 0.01 - 1.0).abs() < 1e-6, "{back}");
     }
 
-    /// A packet a millisecond; losses and late arrivals as told.
+    /// Simulates a packet per millisecond, with the given losses and late arrivals.
     fn feed(tfrc: &mut Tfrc, ms: std::ops::Range<u64>, mut also: impl FnMut(&mut Tfrc, u64)) {
         for i in ms {
             let now = Duration::from_millis(i);
@@ -273,7 +274,7 @@ mod tests {
                 lose(tfrc, ms);
             }
         });
-        // An event every 401 packets (400 arrive, one is lost).
+        // One event every 401 packets (400 arrive, one is lost).
         let expected = throughput(1500.0, 0.1, 1.0 / 401.0);
         let rate = tfrc.limits().rate_bytes_per_sec();
         assert!((rate / expected - 1.0).abs() < 0.02, "{rate}, expected {expected}");
@@ -303,7 +304,7 @@ mod tests {
             }
         });
         assert!(tfrc.events.is_empty(), "{:?}", tfrc.events);
-        // Slow start, up to twice what arrives.
+        // Slow start, up to twice the arriving rate.
         assert!((tfrc.limits().rate_bytes_per_sec() - 3.0e6).abs() < 1.0);
     }
 }

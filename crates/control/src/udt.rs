@@ -1,6 +1,7 @@
-//! `udt`: UDT's native control (draft-gg-udt-03; Gu, Grossman, "UDT: UDP-based data transfer for high-speed wide area
-//! networks", 2007). Every 10 ms the rate grows by a step that depends on the magnitude of what is free; a loss makes
-//! the sending period an eighth longer. It needs the receiver's arrival speed and capacity.
+//! `udt`: UDT's native control (draft-gg-udt-03; Gu, Grossman, "UDT: UDP-based data transfer for high-speed
+//! wide area networks", 2007). Every 10 ms the rate grows by a step that depends on the magnitude of the free
+//! capacity; a loss lengthens the sending period by an eighth. Needs the arrival rate and the capacity from
+//! the receiver.
 //!
 //! The draft spreads repeated decreases within one congestion period by a random number; here by half the average
 //! number of loss reports, so that a run can be repeated.
@@ -10,30 +11,30 @@ use std::time::Duration;
 use crate::limits::{even_quantum, sane_rate};
 use crate::{Config, Controller, LostPackets, PacketEvent, ReceiverReport, SendLimits};
 
-/// The draft's SYN: time between two steps, seconds.
+/// Interval of rate steps, seconds (the draft's SYN).
 const SYN_SECS: f64 = 0.01;
-/// The draft's beta in the increase.
+/// Factor of the increase (the draft's beta).
 const STEP: f64 = 1.5e-6;
-/// The sending period grows by this factor at a decrease.
+/// Factor of the sending period at a decrease.
 const SLOW_DOWN: f64 = 1.125;
-/// Decreases in one congestion period.
+/// Most decreases in one congestion period.
 const MOST_DECREASES: u32 = 5;
 /// Slack of the flow window, packets.
 const SLACK_PACKETS: f64 = 16.0;
 
-/// The controller.
+/// UDT controller.
 #[derive(Debug)]
 pub(crate) struct Udt {
     packet_bytes: u64,
     rtt_secs: f64,
-    /// Bytes per second; nothing during slow start.
+    /// Rate, bytes per second; `None` during slow start.
     rate: Option<f64>,
     window_packets: f64,
-    /// Bytes per second that arrive, and that the bottleneck passes.
+    /// Arrival rate and bottleneck capacity, bytes per second.
     arriving: f64,
     capacity: f64,
     stepped_at: f64,
-    /// Losses of packets that left before this belong to the congestion period.
+    /// Send time up to which losses belong to the current congestion period.
     period_began: Option<Duration>,
     reports_in_period: u32,
     average_reports: f64,
@@ -76,7 +77,7 @@ impl Udt {
         self.capacity = smooth(self.capacity, report.capacity_bytes_per_sec);
     }
 
-    /// Once per SYN.
+    /// Increases the rate, once per SYN.
     fn step(&mut self, at: f64) {
         if at - self.stepped_at < SYN_SECS {
             return;
@@ -93,7 +94,7 @@ impl Udt {
         self.rate = Some(sane_rate(rate));
     }
 
-    /// The rate, out of slow start if need be.
+    /// Returns the rate; ends slow start if necessary.
     fn end_slow_start(&mut self) -> f64 {
         let by_window = self.window_packets * self.packet_bytes as f64 / (self.rtt_secs + SYN_SECS);
         let rate = self.rate.unwrap_or(if self.arriving > 0.0 { self.arriving } else { by_window });

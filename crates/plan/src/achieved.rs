@@ -7,19 +7,19 @@ use serde::{Deserialize, Serialize};
 use crate::estimate::Estimate;
 use crate::series::Series;
 
-/// Ways of sending that are remembered for a path; the one that was not used longest makes room.
+/// Most send methods that are remembered for a path; the least recently used one is dropped.
 pub const MAX_METHODS: usize = 16;
 /// Longest name, bytes.
 const MAX_NAME_BYTES: usize = 48;
 
-/// How something was sent.
+/// Method of sending: protocol, controller and number of streams.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SendMethod {
-    /// `tcp`, `quic`.
+    /// Protocol: `tcp` or `quic`.
     pub protocol: String,
     /// Controller that decided the rate, such as `auto` or the kernel's `cubic`.
     pub controller: String,
-    /// Connections at a time.
+    /// Parallel connections.
     pub streams: u32,
 }
 
@@ -29,7 +29,7 @@ impl SendMethod {
     }
 }
 
-/// Rates that transfers got when there was enough to send, bytes per second.
+/// Rates that transfers reached when there was enough to send, bytes per second.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Achieved {
     #[serde(rename = "ways")]
@@ -37,7 +37,7 @@ pub struct Achieved {
 }
 
 impl Achieved {
-    /// A transfer got this rate; true when it shows that the path has changed.
+    /// Records the rate of a transfer; true when it shows that the path has changed.
     pub fn record(&mut self, at: Duration, method: SendMethod, bytes_per_sec: f64) -> bool {
         if !method.is_sound() {
             return false;
@@ -55,7 +55,7 @@ impl Achieved {
         has_shifted
     }
 
-    /// Each way and its rate.
+    /// Returns each method with its rate.
     pub fn rates(&self, now: Duration) -> impl Iterator<Item = (&SendMethod, Estimate)> {
         self.methods.iter().filter_map(move |(method, series)| Some((method, series.trimmed_mean(now)?)))
     }

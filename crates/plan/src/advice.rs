@@ -1,4 +1,4 @@
-//! How to send over a path, each choice with its reason; what nothing is known of is said to be unknown.
+//! Advice on sending over a path, each choice with its reason; choices without data are reported as unknown.
 
 use std::time::Duration;
 
@@ -10,41 +10,42 @@ use crate::laws::{bandwidth_delay_bytes, cubic_bytes_per_sec, cubic_recovery_sec
 use crate::path::{Direction, Path};
 use crate::text;
 
-/// Most connections that are advised.
+/// Most parallel connections that are advised.
 pub const MAX_STREAMS: u32 = 16;
-/// Buffers in bandwidth-delay products: one for what is under way, one for what the other side has not said yet.
+/// Size of buffers in bandwidth-delay products: one for data in flight, one for data whose acknowledgement is
+/// in flight.
 pub const BUFFER_HEADROOM: f64 = 2.0;
-/// Least confidence of an estimate that a connection begins from.
+/// Smallest confidence of an estimate that a connection starts from.
 pub const LEAST_CONFIDENCE: f64 = 0.2;
 /// Largest buffer of a connection that Linux allows by default (the lower limit, of sending), bytes.
 const USUAL_BUFFER_BYTES: f64 = 4_194_304.0;
-/// Less than this share of the rate is not enough.
+/// Share of the capacity below which a rate does not fill the path.
 const ENOUGH: f64 = 0.95;
-/// A path that TCP needs longer to fill again after one loss is not left to it where, by what was seen, more than so many may
-/// come in that time.
+/// Recovery time of TCP after one loss, seconds, above which TCP is advised only where at most `MANY_LOST`
+/// losses may occur in that time.
 const LONG_RECOVERY_SECS: f64 = 10.0;
 const MANY_LOST: f64 = 40.0;
-/// Factor between what the law allows and what TCP got, below which loss may be what held TCP back.
+/// Factor between the predicted and the reached rate of TCP, below which loss may have limited TCP.
 const SLOW_BY_LOSS: f64 = 2.0;
-/// One way is faster than another from this factor on.
+/// Factor from which one method counts as faster than another.
 const FASTER: f64 = 1.1;
-/// UDP that did not get through is not tried again for so long.
+/// Time after which UDP is tried again where it did not get through.
 const TRY_UDP_AFTER: Duration = Duration::from_secs(86_400);
 
-/// A choice, and what it rests on.
+/// Choice with its reason.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Advised<T> {
-    /// The choice; none where too little is known.
+    /// Chosen value; `None` where too little is known.
     pub value: Option<T>,
-    /// Between which it would lie, where it is a number.
+    /// Interval of a numeric choice.
     pub interval: Option<(f64, f64)>,
-    /// 0 to 1, as an [`Estimate`]'s.
+    /// Confidence from 0 to 1, as in [`Estimate`].
     pub confidence: f64,
-    /// Measurements it rests on.
+    /// Number of measurements behind the choice.
     pub samples: u32,
-    /// Since the newest of them, seconds; none where there is none.
+    /// Age of the newest measurement, seconds; `None` without one.
     pub age_secs: Option<f64>,
-    /// The reason, a sentence.
+    /// Reason, a sentence.
     pub basis: String,
 }
 
@@ -71,24 +72,24 @@ impl<T> Advised<T> {
     }
 }
 
-/// How to send over a path in one direction.
+/// Advice on sending over a path in one direction.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Advice {
-    /// `tcp` or `quic`.
+    /// Protocol: `tcp` or `quic`.
     pub protocol: Advised<&'static str>,
     /// Controller that should decide the rate: one of this project over QUIC, the kernel's over TCP.
     pub controller: Advised<String>,
-    /// Bytes per second.
+    /// Rate, bytes per second.
     pub rate_bytes_per_sec: Advised<f64>,
-    /// Connections at a time.
+    /// Parallel connections.
     pub streams: Advised<u32>,
-    /// The most that `tcp_rmem` and `tcp_wmem` should allow, bytes; the kernel's own tuning stays on.
+    /// Value for the maximum of `tcp_rmem` and `tcp_wmem`, bytes; the kernel's own tuning stays on.
     pub buffer_bytes: Advised<u64>,
     /// Largest IP packet, bytes.
     pub mtu_bytes: Advised<u32>,
 }
 
-/// Facts that advice is drawn from.
+/// Facts that the advice is derived from.
 struct AdviceFacts<'a> {
     path: &'a Path,
     direction: Direction,
@@ -100,7 +101,7 @@ struct AdviceFacts<'a> {
     segment_bytes: f64,
 }
 
-/// Advice for sending in `direction` over `path`, between it and this `host`.
+/// Returns advice for sending in `direction` over `path`, between it and this `host`.
 #[must_use]
 pub fn advise(path: &Path, direction: Direction, host: &HostFacts, now: Duration) -> Advice {
     let facts = AdviceFacts::of(path, direction, host, now);
@@ -115,7 +116,8 @@ pub fn advise(path: &Path, direction: Direction, host: &HostFacts, now: Duration
     }
 }
 
-/// By which protocol a link is made by itself, for what comes to here: as advised, where that is believed enough.
+/// Returns the protocol for an automatic link, for data to this host: the advised one, where its confidence
+/// is high enough.
 #[must_use]
 pub fn link_protocol(path: &Path, now: Duration) -> Advised<&'static str> {
     let advised = advise(path, Direction::Down, &HostFacts::default(), now).protocol;
@@ -128,8 +130,9 @@ pub fn link_protocol(path: &Path, now: Duration) -> Advised<&'static str> {
     }
 }
 
-/// By how many streams a link by TCP is made by itself, for what comes to here: as few as were seen to fill the path, else as
-/// many as the law of one asks for, where that is believed enough. Only packet trains say what a path carries beyond what TCP got.
+/// Returns the number of streams of an automatic link by TCP, for data to this host: as few as were seen to
+/// fill the path, otherwise as many as the rate law of one requires, where the confidence is high enough.
+/// Only packet trains measure a capacity beyond the rate of TCP.
 #[must_use]
 pub fn link_streams(path: &Path, now: Duration) -> Advised<u32> {
     let host = HostFacts::default();
@@ -221,11 +224,11 @@ impl AdviceFacts<'_> {
         })
     }
 
-    /// TCP fills the path, whatever its loss: the sender's kernel may not take it for congestion.
+    /// Advises TCP where it fills the path whatever its loss: the sender's kernel may not react to it.
     fn enough(&self) -> Option<Advised<&'static str>> {
         let one_way = self.path.one_way(self.direction);
         let tcp = one_way.comparable(self.now, "tcp")?.bytes_per_sec;
-        // Not the rate that TCP itself has shown: another protocol might get more.
+        // Not the rate that TCP itself has reached: another protocol might reach more.
         let trains = one_way.capacity(self.now).filter(|trains| tcp.value >= ENOUGH * trains.value)?;
         let (got, carried) = (text::rate(tcp.value), text::rate(trains.value));
         Some(Advised::by(
@@ -235,16 +238,16 @@ impl AdviceFacts<'_> {
         ))
     }
 
-    /// Rate that a cubic flow would get, and its interval, from the interval of the loss.
+    /// Predicted rate of a CUBIC flow, with the interval that follows from the interval of the loss.
     fn tcp_bytes_per_sec(&self) -> Option<(f64, f64, f64)> {
         let (rtt, loss) = (self.rtt?.value, self.loss?);
         let law = |loss: f64| cubic_bytes_per_sec(self.segment_bytes, rtt, loss);
         Some((law(loss.value), law(loss.high), law(loss.low)))
     }
 
-    /// Compares the rate that one cubic flow would get with what the path carries. Where only TCP has shown what the path
-    /// carries, the law has to allow much more: otherwise loss may be what held TCP back, and its low rate would count in
-    /// its favor.
+    /// Compares the predicted rate of one CUBIC flow with the capacity of the path. Where only TCP has
+    /// measured the capacity, the prediction must exceed it clearly: otherwise loss may have limited TCP, and
+    /// its low rate would count in its favor.
     fn by_law(&self) -> Option<Advised<&'static str>> {
         let (rtt, loss, (rate, _)) = (self.rtt?, self.loss?, self.rate.as_ref()?);
         let (tcp, worst, best) = self.tcp_bytes_per_sec()?;
@@ -255,7 +258,7 @@ impl AdviceFacts<'_> {
         let needed = rate.value * if is_tcps_own { SLOW_BY_LOSS } else { ENOUGH };
         let is_enough = |tcp: f64| tcp >= needed;
         let is_sure = is_enough(worst) == is_enough(best);
-        // Where a single loss costs long, that none was seen among few packets is not enough.
+        // Where a single loss costs much, the absence of losses among few packets is not enough.
         let recovery_secs = cubic_recovery_secs(self.segment_bytes, rtt.value, rate.value);
         let lost_meanwhile = loss.high * recovery_secs * rate.value / self.segment_bytes;
         let is_costly = recovery_secs > LONG_RECOVERY_SECS && lost_meanwhile > MANY_LOST;
@@ -301,7 +304,7 @@ impl AdviceFacts<'_> {
         }
     }
 
-    /// As few as were seen to fill the path by TCP.
+    /// Fewest streams that were seen to fill the path by TCP.
     fn streams_seen(&self) -> Option<Advised<u32>> {
         let one_way = self.path.one_way(self.direction);
         let trains = one_way.capacity(self.now)?;
@@ -311,7 +314,7 @@ impl AdviceFacts<'_> {
         Some(Advised::by(got.method.streams, &[&got.bytes_per_sec, &trains], why))
     }
 
-    /// As few as fill the path.
+    /// Fewest streams that fill the path.
     fn streams(&self, protocol: Option<&str>) -> Advised<u32> {
         let (Some(rtt), Some(loss), Some((rate, _))) = (&self.rtt, &self.loss, &self.rate) else {
             return Advised::unknown("round trip, rate and loss must have been measured");

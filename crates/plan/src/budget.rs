@@ -1,4 +1,4 @@
-//! Budget of probing: how many bytes it may cost a network in an hour, and one probe of a bottleneck at a time.
+//! Budget of probing: a limit of bytes per network and hour, and one probe of a bottleneck at a time.
 
 use std::time::Duration;
 
@@ -6,16 +6,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::estimate::FAR_AHEAD;
 
-/// Bytes that probes of all hosts behind one bottleneck may send within any hour, both ways together.
+/// Most bytes that probes of all hosts behind one bottleneck send within any hour, both directions together.
 pub const PATH_BYTES_PER_HOUR: u64 = 32 << 20;
-/// Bytes that all probes of a user may send within any hour.
+/// Most bytes that all probes of a user send within any hour.
 pub const ALL_BYTES_PER_HOUR: u64 = 256 << 20;
-/// Whoever began to probe and never said that it ended is believed to be gone after this time.
+/// Time after which a probe that never reported its end counts as ended.
 pub const PROBE_WITHIN: Duration = Duration::from_secs(60);
 const HOUR_SECS: f64 = 3600.0;
 
-/// Bytes spent lately, as a leaky bucket. It holds half of what an hour allows and loses as much in an hour, so within
-/// any hour no more passes than both together.
+/// Recently spent bytes, as a leaky bucket. It holds half of the hourly limit and leaks as much in an hour,
+/// so at most the limit passes within any hour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProbeBudget {
     level_bytes: f64,
@@ -23,27 +23,27 @@ pub struct ProbeBudget {
     busy_until: Duration,
 }
 
-/// Why nothing may be sent now.
+/// Reason why nothing may be sent now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TooMuch {
     /// Another probe is under way.
     Busy,
-    /// There is room for so many bytes after this time.
+    /// The budget allows the bytes after this time.
     Spent(Duration),
 }
 
 impl ProbeBudget {
-    /// Takes `bytes` of the `bytes_per_hour`.
+    /// Takes `bytes` from a budget of `bytes_per_hour`.
     ///
     /// # Errors
-    /// How long to wait for them.
+    /// [`TooMuch::Spent`] with the time to wait.
     pub fn spend(&mut self, now: Duration, bytes: u64, bytes_per_hour: u64) -> Result<(), TooMuch> {
         let room = bytes_per_hour as f64 / 2.0;
-        // What a clock that was wrong has dated is forgotten: it would leak nothing until that time comes.
+        // A date written by a wrong clock is discarded: nothing would leak until that time.
         if self.at > now + FAR_AHEAD {
             (self.level_bytes, self.at) = (0.0, now);
         }
-        // A clock that was set back a little leaks nothing.
+        // Nothing leaks when the clock was set back a little.
         let leaked = now.saturating_sub(self.at).as_secs_f64() / HOUR_SECS * room;
         let level = (self.level_bytes - leaked).max(0.0) + bytes as f64;
         if level > room {
@@ -54,12 +54,12 @@ impl ProbeBudget {
         Ok(())
     }
 
-    /// A probe begins.
+    /// Begins a probe.
     ///
     /// # Errors
     /// [`TooMuch::Busy`] while another one is under way.
     pub fn begin(&mut self, now: Duration) -> Result<(), TooMuch> {
-        // A time far ahead was written by a clock that was wrong.
+        // A time far ahead was written by a wrong clock.
         if (now + Duration::from_nanos(1)..=now + PROBE_WITHIN).contains(&self.busy_until) {
             return Err(TooMuch::Busy);
         }
@@ -67,12 +67,12 @@ impl ProbeBudget {
         Ok(())
     }
 
-    /// The probe has ended.
+    /// Ends the probe.
     pub fn end(&mut self) {
         self.busy_until = Duration::ZERO;
     }
 
-    /// Whether one that was stored can have come from here.
+    /// Returns whether a stored budget is valid.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         (0.0..=ALL_BYTES_PER_HOUR as f64).contains(&self.level_bytes)
@@ -89,7 +89,7 @@ mod tests {
     fn whatever_is_asked_for_no_hour_sees_more_than_the_budget() {
         let mut budget = ProbeBudget::default();
         let mut spent: Vec<(u64, u64)> = Vec::new();
-        // Somebody asks for a train every second of a day, of sizes from 24 kB to 745 kB.
+        // A train is requested every second of a day, of sizes from 24 kB to 745 kB.
         for second in 0..86_400_u64 {
             let bytes = 24_000 + second * 7919 % 721_000;
             if budget.spend(NOW + Duration::from_secs(second), bytes, PATH_BYTES_PER_HOUR).is_ok() {

@@ -1,8 +1,9 @@
-//! The bottleneck's capacity, from how far apart the packets of a train arrive.
+//! Capacity of a bottleneck, from the spacing of the packets of a train at their arrival.
 //!
-//! A train that leaves at once arrives at the speed of the bottleneck. Cross traffic between its packets makes it look
-//! slower, timers that deliver several packets together make it look faster; both scatter, while the true rate comes
-//! again and again (Dovrolis, Ramanathan, Moore: packet-dispersion techniques, 2004). So the answer is the mode.
+//! A train that is sent at once arrives at the rate of the bottleneck. Cross traffic between its packets
+//! makes it look slower, timers that deliver several packets together make it look faster; both scatter,
+//! while the true rate repeats (Dovrolis, Ramanathan, Moore: packet-dispersion techniques, 2004). So the
+//! estimate is the mode.
 
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::estimate::{Estimate, MAX_AGE};
 use crate::series::{MAX_SAMPLES, Series};
 
-/// Trains within this factor of the mode agree with it.
+/// Factor around the mode within which trains agree with it.
 const AGREEING: f64 = 1.1;
 
 /// Capacity of a bottleneck, from packet trains.
@@ -21,14 +22,15 @@ pub struct BottleneckCapacity {
 }
 
 impl BottleneckCapacity {
-    /// A train arrived: `bytes` without its first packet, over `spread` from the first packet's arrival to the last's;
-    /// true when it shows that the path has changed.
+    /// Records a train: `bytes` without its first packet, over `spread` from the arrival of the first packet
+    /// to the last; true when it shows that the path has changed.
     pub fn record(&mut self, at: Duration, bytes: u64, spread: Duration) -> bool {
         self.trains.record(at, bytes as f64 / spread.as_secs_f64())
     }
 
-    /// Bytes per second. The confidence falls with the square of the share of trains that agree (within a tenth): where less
-    /// than half do, the mode may be of those that were held up on the way and then came all at once.
+    /// Capacity, bytes per second. The confidence falls with the square of the share of trains that agree
+    /// (within a tenth): where less than half do, the mode may be of trains that were delayed and then
+    /// arrived at once.
     #[must_use]
     pub fn estimate(&self, now: Duration) -> Option<Estimate> {
         let age = self.trains.age(now);
@@ -36,7 +38,7 @@ impl BottleneckCapacity {
         let mode = half_sample_mode(&rates).filter(|_| age <= MAX_AGE)?;
         let agreeing: Vec<f64> =
             rates.iter().copied().filter(|rate| (mode / AGREEING..=mode * AGREEING).contains(rate)).collect();
-        // Where none agrees, all of them are possible.
+        // Where none agrees, the interval covers all of them.
         let shown = if agreeing.is_empty() { &rates } else { &agreeing };
         let (low, high) = (shown.first().copied()?, shown.last().copied()?);
         let share = agreeing.len() as f64 / rates.len() as f64;

@@ -1,13 +1,14 @@
-//! Decides when data should move from TCP to QUIC or back, from what the receiving end sees: bytes, and packets that arrive out
-//! of order. Not here: opening connections, moving transfers that are under way.
+//! Decision to move data from TCP to QUIC or back, from observations of the receiver: bytes, and packets that
+//! arrive out of order. Not here: opening connections, moving transfers that are under way.
 //!
-//! TCP stays where its packets arrive in order. A queue that overflows makes gaps for one or two round trips. Gaps that last for
-//! several are losses of the path itself: then QUIC is tried, whose controller does not take such losses for congestion. The
-//! faster protocol stays. A connection that has fallen silent while a request is open is replaced by the other protocol.
+//! TCP stays where its packets arrive in order. A queue that overflows causes gaps for one or two round
+//! trips. Gaps over several round trips are losses of the path itself: then QUIC is tried, whose controller
+//! does not treat such losses as congestion. The faster protocol is kept. A connection that is silent while a
+//! request is open is replaced by the other protocol.
 
 use std::time::Duration;
 
-/// The protocol that carries data.
+/// Protocol that carries the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carrying {
     /// TCP, by the kernel.
@@ -17,7 +18,7 @@ pub enum Carrying {
 }
 
 impl Carrying {
-    /// The other protocol.
+    /// Returns the other protocol.
     #[must_use]
     pub fn other(self) -> Self {
         match self {
@@ -27,7 +28,7 @@ impl Carrying {
     }
 }
 
-/// State of a connection at a moment. Counts are since it began.
+/// State of a connection. Counts are since its beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Standing {
     /// Bytes received.
@@ -36,51 +37,55 @@ pub struct Standing {
     pub out_of_order: u64,
     /// Round trip without a queue; `None` where it is not known yet.
     pub least_rtt: Option<Duration>,
-    /// Whether a requested answer is incomplete although everything received was taken.
+    /// True when a requested answer is incomplete although the application has taken everything that was
+    /// received.
     pub is_waiting: bool,
 }
 
-/// Shortest round trip at which losses count: below it TCP recovers from them soon enough.
+/// Shortest round trip at which losses matter: below it TCP recovers from them soon enough.
 pub const LEAST_RTT: Duration = Duration::from_millis(5);
-/// Round trips that a look spans, and its least time: longer than a burst of losses. With 100 ms, a queue that overflowed at the
-/// start of the kernel's BBR (1 Gb/s, 20 ms) was mistaken for losses of the path.
+/// Length of an observation, in round trips; at least `LEAST_SPAN`. Longer than a burst of losses: with 100
+/// ms, a queue that overflowed at the start of the kernel's BBR (1 Gb/s, 20 ms) was mistaken for losses of
+/// the path.
 const ROUND_TRIPS: u32 = 2;
 const LEAST_SPAN: Duration = Duration::from_millis(300);
-/// Consecutive looks with gaps after which QUIC is tried.
+/// Consecutive observations with gaps after which QUIC is tried.
 const LOOKS_WITH_GAPS: u32 = 3;
-/// Rate from which TCP stays in spite of gaps, bytes per second: its sender does not take them for congestion, and QUIC would
-/// need most of a processor at either end.
+/// Rate from which TCP is kept in spite of gaps, bytes per second: its sender does not treat them as
+/// congestion, and QUIC would need most of a processor at either end.
 const ENOUGH: f64 = 60e6;
-/// Fewest bytes of a look that is judged.
+/// Fewest bytes of an observation that is judged.
 const LEAST_BYTES: u64 = 32 << 10;
-/// Silence, plus so many round trips, after which a connection with an open request is replaced. It is longer than the ten seconds
-/// after which the other side is asked whether it is alive, so a server that is only slow to answer has been heard by then.
+/// Silence after which a connection with an open request is replaced, besides `SILENT_ROUND_TRIPS` round
+/// trips. Longer than the ten seconds after which the other side is sent a ping, so a server that is only
+/// slow to answer has been heard by then.
 const SILENT: Duration = Duration::from_secs(13);
 const SILENT_ROUND_TRIPS: u32 = 10;
-/// Time, or round trips if longer, after which a change is judged: the new controller has found its rate by then.
+/// Time after which a change is judged, or `TRIAL_ROUND_TRIPS` round trips if longer: the new controller has
+/// found its rate by then.
 const TRIAL: Duration = Duration::from_secs(3);
 const TRIAL_ROUND_TRIPS: u32 = 20;
-/// Share of the rate before a change below which it is taken back.
+/// Share of the rate before a change below which the change is undone.
 const WORTH: f64 = 0.7;
-/// Pause after a change that was taken back or failed.
+/// Pause after a change that was undone or failed.
 const REST: Duration = Duration::from_secs(60);
 
-/// Watches what carries the data of one server.
+/// Observer of the connection that carries the data of one server.
 #[derive(Debug)]
 pub struct LinkWatch {
     carrying: Carrying,
-    /// Begin of the current look, and the state then.
+    /// Beginning of the current observation, with the state then.
     since: Option<(Duration, Standing)>,
     looks_with_gaps: u32,
     /// Last time that bytes arrived or no request was open.
     heard: Duration,
-    /// Rate of the fastest look at the current connection, bytes per second.
+    /// Highest rate of an observation of the current connection, bytes per second.
     best: f64,
     trial: Option<ChangeTrial>,
     not_before: Duration,
 }
 
-/// A change that is not judged yet.
+/// Change that was not judged yet.
 #[derive(Clone, Copy, Debug)]
 struct ChangeTrial {
     until: Duration,
@@ -89,7 +94,7 @@ struct ChangeTrial {
 }
 
 impl LinkWatch {
-    /// Begins to watch a new connection.
+    /// Begins to observe a new connection.
     #[must_use]
     pub fn new(carrying: Carrying, now: Duration) -> Self {
         Self {
@@ -103,13 +108,13 @@ impl LinkWatch {
         }
     }
 
-    /// The protocol that carries data now.
+    /// Protocol that carries the data now.
     #[must_use]
     pub fn carrying(&self) -> Carrying {
         self.carrying
     }
 
-    /// True when the last look had gaps.
+    /// True when the last observation had gaps.
     #[must_use]
     pub fn has_gaps(&self) -> bool {
         self.looks_with_gaps > 0
@@ -150,7 +155,7 @@ impl LinkWatch {
             && now >= self.not_before
     }
 
-    /// Judges a change; one that was worth it is final.
+    /// Judges a change; a successful one becomes final.
     fn is_worse(&mut self, trial: ChangeTrial) -> bool {
         let is_worse = self.best < WORTH * trial.before;
         if !is_worse {
@@ -159,7 +164,7 @@ impl LinkWatch {
         is_worse
     }
 
-    /// Notes that the other protocol carries the data from now on.
+    /// Records that the other protocol carries the data from now on.
     pub fn changed(&mut self, now: Duration, least_rtt: Option<Duration>) {
         let is_taken_back = self.trial.is_some();
         let until = now + TRIAL.max(least_rtt.unwrap_or_default() * TRIAL_ROUND_TRIPS);
@@ -168,7 +173,7 @@ impl LinkWatch {
         *self = Self { trial, not_before, ..Self::new(self.carrying.other(), now) };
     }
 
-    /// Notes that the other protocol could not connect.
+    /// Records that the other protocol could not connect.
     pub fn refused(&mut self, now: Duration) {
         (self.not_before, self.heard, self.looks_with_gaps) = (now + REST, now, 0);
     }
@@ -181,7 +186,7 @@ mod tests {
     const RTT: Duration = Duration::from_millis(150);
     const STEP: Duration = Duration::from_millis(50);
 
-    /// A connection in virtual time.
+    /// Connection in virtual time.
     struct Run {
         watch: LinkWatch,
         now: Duration,
@@ -194,7 +199,8 @@ mod tests {
             Self { watch: LinkWatch::new(carrying, Duration::ZERO), now: Duration::ZERO, is }
         }
 
-        /// Receives bytes at this rate, with a gap in the steps that `has_gap` chooses; returns when a change is asked for.
+        /// Receives bytes at this rate, with a gap in the steps that `has_gap` selects; returns the time at
+        /// which a change is requested.
         fn run(
             &mut self,
             secs: u64,
@@ -225,11 +231,11 @@ mod tests {
     fn a_path_that_is_fine_with_tcp_stays_there() {
         let mut run = Run::of(Carrying::Tcp, RTT);
         assert_eq!(run.run(60, 25e6, |_| false), None);
-        // A queue that overflowed when TCP began: gaps for two round trips.
+        // Queue that overflowed when TCP began: gaps for two round trips.
         let mut run = Run::of(Carrying::Tcp, RTT);
         let overshoot = |now: Duration| (1000..1300).contains(&now.as_millis());
         assert_eq!(run.run(60, 25e6, overshoot), None);
-        // A fast connection in spite of losses.
+        // Fast connection in spite of losses.
         let mut run = Run::of(Carrying::Tcp, RTT);
         assert_eq!(run.run(60, 110e6, |_| true), None);
         // One loss every few seconds is no reason.

@@ -1,37 +1,39 @@
-//! A number that says what it rests on, and how old it may be.
+//! Estimate of a quantity, with its basis and its age.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// Age at which a measurement is believed half as much as a new one.
+/// Age at which a measurement has half the confidence of a new one.
 pub const HALF_LIFE: Duration = Duration::from_secs(2 * 86_400);
 /// Age at which a measurement is forgotten.
 pub const MAX_AGE: Duration = Duration::from_secs(14 * 86_400);
-/// Time ahead of now from which a measurement is taken to have come from a wrong clock.
+/// Time in the future from which a timestamp is considered the result of a wrong clock.
 pub(crate) const FAR_AHEAD: Duration = Duration::from_secs(3600);
-/// So many measurements are believed two thirds, if they are new and agree.
+/// Number of new and consistent measurements with half of the full confidence.
 const HALF_TRUSTED_SAMPLES: f64 = 2.0;
 
-/// A measured quantity. `low` and `high` hold the middle four fifths of what was measured (of a share: its 95 % interval).
+/// Measured quantity. `low` and `high` bound the middle four fifths of the measurements (of a share: its 95 %
+/// interval).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
-    /// The best guess.
+    /// Best estimate.
     pub value: f64,
     /// Lower end of the interval.
     pub low: f64,
-    /// Upper end.
+    /// Upper end of the interval.
     pub high: f64,
-    /// 0 to 1: grows with the number of measurements, and halves with each [`HALF_LIFE`] since the newest.
+    /// Confidence from 0 to 1: grows with the number of measurements, and halves with each [`HALF_LIFE`]
+    /// since the newest.
     pub confidence: f64,
-    /// Measurements it rests on.
+    /// Number of measurements.
     pub samples: u32,
-    /// Since the newest of them, seconds.
+    /// Age of the newest measurement, seconds.
     pub age_secs: f64,
 }
 
 impl Estimate {
-    /// A value in its interval; ends the wrong way round, or that leave the value out, are widened.
+    /// Creates an estimate; an interval in the wrong order, or without the value, is widened.
     #[must_use]
     pub(crate) fn new(value: f64, (low, high): (f64, f64), samples: usize, age: Duration) -> Self {
         Self {
@@ -44,13 +46,13 @@ impl Estimate {
         }
     }
 
-    /// The estimate with its confidence reduced to this share.
+    /// Returns the estimate with its confidence reduced to this share.
     #[must_use]
     pub(crate) fn doubted(self, share: f64) -> Self {
         Self { confidence: self.confidence * share.clamp(0.0, 1.0), ..self }
     }
 
-    /// The estimate after some more time; none when it is too old then.
+    /// Returns the estimate after some more time; `None` when it is too old then.
     #[must_use]
     pub(crate) fn later(self, by: Duration) -> Option<Self> {
         let age_secs = self.age_secs + by.as_secs_f64();
@@ -58,7 +60,7 @@ impl Estimate {
         (age_secs <= MAX_AGE.as_secs_f64()).then_some(Self { confidence, age_secs, ..self })
     }
 
-    /// Whether its numbers are in order and each `can_be`.
+    /// Returns whether the numbers are in order and each satisfies `can_be`.
     pub(crate) fn is_within(&self, can_be: impl Fn(f64) -> bool) -> bool {
         let ends = [self.low, self.value, self.high];
         ends.into_iter().all(can_be)
@@ -68,13 +70,13 @@ impl Estimate {
     }
 }
 
-/// When something was told last, that was told at `before` and is told again now: a clock that was set back a little does not
-/// make the newest the oldest, one that was far ahead is forgotten.
+/// Time of the latest record, given the one before and the current time: a clock that was set back a little
+/// does not make the newest record the oldest, and a time far ahead is discarded.
 pub(crate) fn latest_record(before: Duration, now: Duration) -> Duration {
     if before > now + FAR_AHEAD { now } else { before.max(now) }
 }
 
-/// Share of the confidence that is left after `age`, 0 to 1.
+/// Share of the confidence that remains at this age, 0 to 1.
 pub(crate) fn left_after(age: Duration) -> f64 {
     0.5_f64.powf(age.as_secs_f64() / HALF_LIFE.as_secs_f64())
 }
@@ -84,7 +86,7 @@ fn believed(samples: usize, age: Duration) -> f64 {
     samples / (samples + HALF_TRUSTED_SAMPLES) * left_after(age)
 }
 
-/// Rounded up to a whole number; the largest there is for what is beyond it, 0 for what is no number.
+/// Rounds up to an integer; saturates, and returns 0 for a value that is not a number.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -94,7 +96,8 @@ pub(crate) fn whole(value: f64) -> u64 {
     value.ceil() as u64
 }
 
-/// Whether a told quantity (seconds, bytes, a rate) can be one: a number, and of a size that sums and ratios endure.
+/// Returns whether a reported quantity (seconds, bytes, a rate) is valid: a number whose sums and ratios do
+/// not overflow.
 pub(crate) fn is_quantity(value: f64) -> bool {
     (1e-12..1e18).contains(&value)
 }

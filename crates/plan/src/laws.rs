@@ -1,15 +1,15 @@
 //! Rates that theory predicts for a TCP flow.
 
-/// Standard congestion control's share of segments per round trip: the square root of 3/2.
+/// Constant of the rate law of standard congestion control: the square root of 3/2.
 const RENO: f64 = 1.224_744_871_391_589;
-/// CUBIC's constants (RFC 9438, section 4.1): C in segments per second cubed, and beta.
+/// Constants of CUBIC (RFC 9438, section 4.1): C in segments per second cubed, and beta.
 const CUBIC_C: f64 = 0.4;
 const CUBIC_BETA: f64 = 0.7;
-/// Least window, segments.
+/// Smallest window, segments.
 const LEAST_WINDOW: f64 = 1.0;
 /// Headers of IP and TCP with timestamps, bytes.
 const TCP_HEADER_BYTES: f64 = 52.0;
-/// IP packet that is assumed where its size is not known: the largest of Ethernet, bytes.
+/// IP packet size assumed where it is not known, bytes: the largest of Ethernet.
 pub(crate) const USUAL_MTU_BYTES: f64 = 1500.0;
 
 /// Data that a TCP segment carries in IP packets of this size, bytes.
@@ -33,14 +33,14 @@ pub fn cubic_bytes_per_sec(segment_bytes: f64, rtt_secs: f64, loss: f64) -> f64 
     window_rate(segment_bytes, rtt_secs, window).max(reno_bytes_per_sec(segment_bytes, rtt_secs, loss))
 }
 
-/// How long CUBIC takes after one loss until it sends as much as before, where that was `bytes_per_sec` (RFC 9438, section 4.2: K).
+/// Time that CUBIC takes after one loss until it sends at `bytes_per_sec` again (RFC 9438, section 4.2: K).
 #[must_use]
 pub fn cubic_recovery_secs(segment_bytes: f64, rtt_secs: f64, bytes_per_sec: f64) -> f64 {
     let window = bytes_per_sec * rtt_secs / segment_bytes;
     (window * (1.0 - CUBIC_BETA) / CUBIC_C).cbrt()
 }
 
-/// Bytes that fill a path: its rate times its round trip (RFC 6349, section 3.3).
+/// Bandwidth-delay product: bytes that fill a path (RFC 6349, section 3.3).
 #[must_use]
 pub fn bandwidth_delay_bytes(bytes_per_sec: f64, rtt_secs: f64) -> f64 {
     bytes_per_sec * rtt_secs
@@ -56,18 +56,20 @@ mod tests {
 
     #[test]
     fn a_long_fat_path_takes_cubic_long_to_fill_again() {
-        // By hand: 12,950 segments of 1448 bytes are under way; the cube root of 12,950 x 0.3 / 0.4 is 21.3.
+        // Computed by hand: 12,950 segments of 1448 bytes are in flight; the cube root of 12,950 x 0.3 / 0.4
+        // is 21.3.
         let secs = cubic_recovery_secs(1448.0, 0.150, 125e6);
         assert!((secs - 21.34).abs() < 0.01, "{secs}");
     }
 
     #[test]
     fn the_laws_give_what_the_published_formulas_give() {
-        // By hand: RTT 0.1 s, loss 1e-4: 1.054 x 1000^(3/4) segments for CUBIC, 1.2247 x 100 for standard TCP.
+        // Computed by hand: RTT 0.1 s, loss 1e-4: 1.054 x 1000^(3/4) segments for CUBIC, 1.2247 x 100 for
+        // standard TCP.
         let window = |rate: f64| rate * 0.1 / 1500.0;
         assert!((window(reno_bytes_per_sec(1500.0, 0.1, 1e-4)) - 122.5).abs() < 0.1);
         assert!((window(cubic_bytes_per_sec(1500.0, 0.1, 1e-4)) - 187.0).abs() < 2.0);
-        // A short path, 0.01 s and 1e-2: CUBIC is in its region of standard TCP.
+        // Short path, 0.01 s and 1e-2: CUBIC is in its region of standard TCP.
         let short = cubic_bytes_per_sec(1500.0, 0.01, 1e-2) * 0.01 / 1500.0;
         assert!((short - 12.2).abs() < 0.1, "{short}");
     }

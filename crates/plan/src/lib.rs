@@ -1,11 +1,11 @@
 //! Planning of transfers: the knowledge of a network path, what this host allows on it, and advice with reasons.
 //!
-//! This crate is *told* measurements ([`Measurement`]) and answers with estimates that say how sure they are
-//! ([`Estimate`]) and with advice that gives its reason ([`Advised`]). It is pure: no clock, socket, file, thread or random
-//! number; when something was measured is an argument, so a month of a path's life is a test of milliseconds.
+//! This crate records measurements ([`Measurement`]) and returns estimates with a confidence ([`Estimate`])
+//! and advice with its reason ([`Advised`]). It is pure: no clock, socket, file, thread or random number; the
+//! time of a measurement is an argument, so a month of a path is a test of milliseconds.
 //!
-//! Read [`Path`] first (all that is known), then [`advise`]. Not here: who measures (`link`), who remembers (`node`), how
-//! fast a running connection goes (`control`).
+//! Read [`Path`] first (everything known about a path), then [`advise`]. Not here: measurement (`link`),
+//! storage (`node`), the rate of a running connection (`control`).
 
 mod achieved;
 mod advice;

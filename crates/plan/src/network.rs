@@ -1,4 +1,4 @@
-//! Which hosts sit behind the same bottleneck, so that what one of them measured serves the others.
+//! Detection of hosts behind the same bottleneck, so that measurements of one serve the others.
 //!
 //! Rule: their addresses share the first 24 bits (IPv4) or 48 bits (IPv6), their least round trips lie within a tenth and
 //! a millisecond of each other, and their capacities, where both are known, within a quarter.
@@ -8,20 +8,20 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use serde::{Deserialize, Serialize};
 
-/// Bits that hosts of one network share.
+/// Prefix length, bits, that hosts of one network share (IPv4, IPv6).
 const SHARED_BITS: (u32, u32) = (24, 48);
-/// How far round trips of one bottleneck may be apart: a share of the longer one, and seconds.
+/// Largest relative difference of round trips of one bottleneck; `RTT_SECS` are added.
 const RTT_SHARE: f64 = 0.1;
 const RTT_SECS: f64 = 1e-3;
-/// How far capacities may be apart, as a share of the larger.
+/// Largest relative difference of capacities.
 const CAPACITY_SHARE: f64 = 0.25;
 
-/// Addresses that begin alike.
+/// Prefix of the addresses of one network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NetworkPrefix(IpAddr);
 
 impl NetworkPrefix {
-    /// The network of a host.
+    /// Network of a host.
     #[must_use]
     pub fn of(host: IpAddr) -> Self {
         Self(match host.to_canonical() {
@@ -38,17 +38,17 @@ impl fmt::Display for NetworkPrefix {
     }
 }
 
-/// By what a bottleneck is recognised.
+/// Properties by which a bottleneck is recognized.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Signature {
-    /// Least round trip, seconds.
+    /// Minimum round trip, seconds.
     pub rtt_secs: f64,
     /// Capacity towards the host, bytes per second, where it is known.
     pub capacity_bytes_per_sec: Option<f64>,
 }
 
 impl Signature {
-    /// Whether both can be of one bottleneck, their networks being the same.
+    /// Returns whether both can belong to one bottleneck, if their networks are the same.
     #[must_use]
     pub fn fits(&self, other: &Self) -> bool {
         let apart = |a: f64, b: f64, share: f64, least: f64| (a - b).abs() <= (share * a.max(b)).max(least);

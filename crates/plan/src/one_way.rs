@@ -1,4 +1,5 @@
-//! Knowledge of one direction of a path: from measurements made here, and from what the other host says of its sending.
+//! Knowledge of one direction of a path: from measurements on this host, and from the other host's report on
+//! its sending.
 
 use std::time::Duration;
 
@@ -13,9 +14,9 @@ use crate::report::{AchievedRate, PathReport};
 use crate::share::PacketShare;
 use crate::transit::{Transit, Trend};
 
-/// Sizes of packets that IP knows, bytes.
+/// Valid sizes of IP packets, bytes.
 const PACKET_BYTES: std::ops::RangeInclusive<u32> = 68..=65_535;
-/// A way of so many measurements can be compared with another.
+/// Fewest measurements of a send method that is compared with another.
 const LEAST_COMPARED: u32 = 3;
 
 /// Knowledge of one direction of a path. Where both hosts know something, the more confident estimate counts.
@@ -27,13 +28,13 @@ pub struct OneWayPath {
     transit: Transit,
     achieved: Achieved,
     mtu_bytes: Option<(u32, Duration)>,
-    /// By the other host, and when.
+    /// Report of the other host, with its time.
     #[serde(default, rename = "told")]
     reported: Option<(PathReport, Duration)>,
 }
 
 impl OneWayPath {
-    /// Something was measured at `at` of this way; true when it shows that the path has changed.
+    /// Records a measurement of this direction at `at`; true when it shows that the path has changed.
     pub(crate) fn record(&mut self, at: Duration, measured: Measurement) -> bool {
         match measured {
             Measurement::Train(_, bytes, spread) => return self.capacity.record(at, bytes, spread),
@@ -43,7 +44,7 @@ impl OneWayPath {
             Measurement::Mtu(_, bytes) if PACKET_BYTES.contains(&bytes) => self.mtu_bytes = Some((bytes, at)),
             Measurement::Achieved(_, method, rate) => return self.achieved.record(at, method, rate),
             Measurement::Report(reported) if reported.is_sound() => self.reported = Some((*reported, at)),
-            // Of no single way, or such as cannot be.
+            // Measurements of both directions, and invalid ones.
             Measurement::Mtu(..)
             | Measurement::Report(_)
             | Measurement::RoundTrip(_)
@@ -53,7 +54,7 @@ impl OneWayPath {
         false
     }
 
-    /// Knowledge that the other host told, with its age added.
+    /// Report of the other host, with its age added.
     fn reported(&self, now: Duration) -> PathReport {
         self.reported
             .as_ref()
@@ -61,7 +62,7 @@ impl OneWayPath {
             .unwrap_or_default()
     }
 
-    /// Since the other host said something of this way; none where it did not.
+    /// Age of the other host's report on this direction; `None` where there is none.
     #[must_use]
     pub fn reported_for(&self, now: Duration) -> Option<Duration> {
         self.reported.as_ref().map(|(_, at)| now.saturating_sub(*at)).filter(|age| *age <= MAX_AGE)
@@ -91,7 +92,7 @@ impl OneWayPath {
         self.transit.trend()
     }
 
-    /// Largest IP packet, bytes, unless that was found out too long ago.
+    /// Largest IP packet, bytes, unless it was measured too long ago.
     #[must_use]
     pub fn mtu_bytes(&self, now: Duration) -> Option<Estimate> {
         let own = self.mtu_bytes.and_then(|(bytes, at)| {
@@ -101,7 +102,7 @@ impl OneWayPath {
         surer(own, self.reported(now).mtu_bytes)
     }
 
-    /// Rates that each way of sending got; where both hosts saw the same way, the rate that this host saw.
+    /// Rates of all send methods; where both hosts measured the same one, the rate of this host.
     #[must_use]
     pub fn achieved(&self, now: Duration) -> Vec<AchievedRate> {
         let own = self
@@ -117,14 +118,14 @@ impl OneWayPath {
         all
     }
 
-    /// The fastest way of sending.
+    /// Fastest send method.
     #[must_use]
     pub fn best(&self, now: Duration) -> Option<AchievedRate> {
         fastest(self.achieved(now).into_iter())
     }
 
-    /// The fastest way by this protocol that was measured often enough to be compared; as the other host saw its sending,
-    /// where it says so, for it knows when there was enough to send.
+    /// Fastest method by this protocol with enough measurements for a comparison; the other host's report on
+    /// its sending has priority, because a sender knows when there was enough to send.
     pub(crate) fn comparable(&self, now: Duration, protocol: &str) -> Option<AchievedRate> {
         let is_comparable = |got: &AchievedRate| {
             got.method.protocol == protocol && !got.is_held() && got.bytes_per_sec.samples >= LEAST_COMPARED
@@ -133,8 +134,8 @@ impl OneWayPath {
         reported.or_else(|| fastest(self.achieved(now).into_iter().filter(is_comparable)))
     }
 
-    /// The way of fewest streams by this protocol that was seen to get so much, often enough to be believed; of as many as a link
-    /// may have, whatever the other host says it had.
+    /// Method of fewest streams by this protocol that reached this rate, often enough to be relied on; at
+    /// most as many streams as a link may have, whatever the other host reports.
     pub(crate) fn filling(&self, now: Duration, protocol: &str, bytes_per_sec: f64) -> Option<AchievedRate> {
         let is_enough = |got: &AchievedRate| {
             let rate = &got.bytes_per_sec;
@@ -145,7 +146,7 @@ impl OneWayPath {
         self.achieved(now).into_iter().filter(is_enough).min_by_key(|got| got.method.streams)
     }
 
-    /// All of it, as another host may be told.
+    /// Report of this direction for another host.
     #[must_use]
     pub fn to_report(&self, now: Duration) -> PathReport {
         PathReport {
@@ -157,14 +158,14 @@ impl OneWayPath {
         }
     }
 
-    /// The rate that this way carries, bytes per second, and how that is known: what packet trains show, or what a
-    /// transfer got if that is more, for nothing is faster than its path.
+    /// Rate of this direction, bytes per second, with its source: the result of packet trains, or the rate of
+    /// a transfer if that is higher, because no transfer exceeds its path.
     #[must_use]
     pub fn rate(&self, now: Duration) -> Option<(Estimate, String)> {
         let trains = self.capacity(now);
         match (trains, self.best(now)) {
             (Some(trains), None) => Some((trains, said_of_trains(&trains))),
-            // For a moment more comes than the path carries: from queues, or because this host was late.
+            // For a moment more arrives than the path carries: from queues, or because this host was late.
             (Some(trains), Some(best))
                 if trains.high >= best.bytes_per_sec.value
                     || trains.confidence >= best.bytes_per_sec.confidence =>
@@ -197,7 +198,8 @@ fn surer(own: Option<Estimate>, reported: Option<Estimate>) -> Option<Estimate> 
     own.into_iter().chain(reported).max_by(|a, b| a.confidence.total_cmp(&b.confidence))
 }
 
-/// The narrower of two shares, which rests on more packets: how often a share was told says nothing of that.
+/// Returns the narrower of two shares, which is based on more packets; the number of reports says nothing of
+/// that.
 fn narrower(own: Option<Estimate>, reported: Option<Estimate>) -> Option<Estimate> {
     let width = |share: &Estimate| share.high - share.low;
     own.into_iter().chain(reported).min_by(|a, b| width(a).total_cmp(&width(b)))

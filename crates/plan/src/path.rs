@@ -1,4 +1,4 @@
-//! All that is known of a network path between two hosts.
+//! Knowledge of a network path between two hosts.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::one_way::OneWayPath;
 use crate::report::PathReport;
 use crate::rtt::RttHistory;
 
-/// One way of a path, as seen from this host.
+/// Direction of a path, as seen from this host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
@@ -21,54 +21,54 @@ pub enum Direction {
     Down,
 }
 
-/// Something that was measured.
+/// Measurement of a path.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Measurement {
     /// One round trip, seconds.
     RoundTrip(f64),
-    /// The least of many round trips, seconds.
+    /// Minimum of many round trips, seconds.
     LeastRoundTrip(f64),
-    /// A train arrived: bytes without its first packet, and the time from the first packet to the last.
+    /// Arrival of a train: bytes without its first packet, and the time from the first packet to the last.
     Train(Direction, u64, Duration),
-    /// Packets sent, and how many of them were lost.
+    /// Packets sent, and the number of lost ones.
     Packets {
-        /// Which way they went.
+        /// Direction of the packets.
         direction: Direction,
-        /// All of them.
+        /// Number of packets sent.
         sent: u64,
-        /// Those that did not arrive.
+        /// Number of lost packets.
         lost: u64,
     },
-    /// Packets sent, and how many of them were overtaken.
+    /// Packets sent, and the number of overtaken ones.
     Reordered {
-        /// Which way they went.
+        /// Direction of the packets.
         direction: Direction,
-        /// All of them.
+        /// Number of packets sent.
         sent: u64,
-        /// Those that came late.
+        /// Number of late packets.
         late: u64,
     },
-    /// A packet left (by its sender's clock) and arrived (by its receiver's).
+    /// Send time of a packet (by the sender's clock) and its arrival time (by the receiver's).
     Transit(Direction, Duration, Duration),
-    /// Largest IP packet that gets through, bytes.
+    /// Largest IP packet that the path carries, bytes.
     Mtu(Direction, u32),
     /// Rate of a transfer while there was enough to send, bytes per second.
     Achieved(Direction, SendMethod, f64),
     /// Report of the other host on its sending to here; it replaces the report before.
     Report(Box<PathReport>),
-    /// Whether UDP got through.
+    /// True when UDP got through.
     Udp(bool),
 }
 
-/// Knowledge of a path. Bounded: some 8 KiB, however much is told. Times are since an epoch of the caller's choice,
-/// which must be the same whenever the path is looked at again.
+/// Knowledge of a path. Bounded to some 8 KiB, however much is recorded. Times are since an epoch of the
+/// caller's choice, which must always be the same.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Path {
-    /// The round trip.
+    /// Round trip.
     pub rtt: RttHistory,
     up: OneWayPath,
     down: OneWayPath,
-    /// Whether UDP got through when that was seen last, and when.
+    /// Last result of trying UDP, with its time.
     #[serde(default)]
     udp: Option<(bool, Duration)>,
     #[serde(rename = "told_at")]
@@ -76,8 +76,8 @@ pub struct Path {
 }
 
 impl Path {
-    /// Something was measured at `at`; true when it shows that the path has changed. What cannot be (no number, no time)
-    /// is passed over.
+    /// Records a measurement at `at`; true when it shows that the path has changed. Invalid measurements are
+    /// ignored.
     pub fn record(&mut self, at: Duration, measured: Measurement) -> bool {
         self.recorded_at = latest_record(self.recorded_at, at);
         match measured {
@@ -97,7 +97,7 @@ impl Path {
         false
     }
 
-    /// One way of it.
+    /// Knowledge of one direction.
     #[must_use]
     pub fn one_way(&self, direction: Direction) -> &OneWayPath {
         match direction {
@@ -113,19 +113,19 @@ impl Path {
         }
     }
 
-    /// Since when it is known that UDP does not get through, if that is the last that was seen of it.
+    /// Time since UDP was last seen to be blocked, if that is the last result.
     #[must_use]
     pub fn udp_refused_for(&self, now: Duration) -> Option<Duration> {
         self.udp.filter(|(got_through, _)| !got_through).map(|(_, at)| now.saturating_sub(at))
     }
 
-    /// When something was told last.
+    /// Time of the latest record.
     #[must_use]
     pub fn recorded_at(&self) -> Duration {
         self.recorded_at
     }
 
-    /// By what its bottleneck towards this direction is recognised.
+    /// Properties by which its bottleneck in this direction is recognized.
     #[must_use]
     pub fn signature(&self, now: Duration, direction: Direction) -> Option<Signature> {
         let rtt_secs = self.rtt.least(now)?.value;
@@ -133,7 +133,7 @@ impl Path {
         Some(Signature { rtt_secs, capacity_bytes_per_sec: capacity.map(|c| c.value) })
     }
 
-    /// Whether a path that was stored can have come from here: within its bounds, every number one.
+    /// Returns whether a stored path is valid: within its bounds, every number valid.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         self.rtt.is_sound() && self.up.is_sound() && self.down.is_sound()

@@ -1,5 +1,5 @@
-//! Limits that a host sets on a path, before anything is sent: each in bits per second, with the reason, and what to
-//! change.
+//! Limits of a transfer that a host and a path imply, computed before anything is sent: each in bits per
+//! second, with the reason and a remedy.
 
 use std::time::Duration;
 
@@ -11,31 +11,33 @@ use crate::laws::{USUAL_MTU_BYTES, cubic_bytes_per_sec, segment_bytes};
 use crate::path::{Direction, Path};
 use crate::text;
 
-/// Share of a TCP receive buffer that is window: the kernel keeps the rest for its own (`tcp_adv_win_scale` = 1).
+/// Share of a TCP receive buffer that is window: the kernel keeps the rest for itself (`tcp_adv_win_scale` =
+/// 1).
 const WINDOW_SHARE: f64 = 0.5;
-/// A program may be kept from its processor for so long, seconds; a UDP socket's buffer holds what arrives meanwhile.
+/// Time for which a program may lose its processor, seconds; a UDP socket's buffer must hold what arrives
+/// meanwhile.
 const AWAY_SECS: f64 = 0.010;
-/// Rate that buffers have to suffice for where the path's own capacity is not known, bits per second.
+/// Rate that buffers should suffice for where the capacity of the path is not known, bits per second.
 const WANTED_BITS_PER_SEC: f64 = 1e9;
 
-/// Something that bounds a transfer.
+/// Limit of a transfer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TransferLimit {
-    /// A short name.
+    /// Short name of the limit.
     pub name: &'static str,
-    /// Protocol that it bounds; none where it bounds all.
+    /// Protocol that it limits; `None` for all.
     pub protocol: Option<&'static str>,
-    /// The bound, bits per second.
+    /// Value of the limit, bits per second.
     pub bits_per_sec: f64,
-    /// True for the smallest of those that bound its protocol.
+    /// True for the smallest limit of its protocol.
     pub is_binding: bool,
-    /// How it comes about.
+    /// Explanation of the limit.
     pub why: String,
-    /// Change that would raise the limit; none where nothing on this host would help.
+    /// Change that would raise the limit; `None` where nothing on this host would help.
     pub change: Option<String>,
 }
 
-/// Knowledge of the path that the limits are computed from.
+/// Properties of the path that the limits are computed from.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct KnownPath {
     pub(crate) rtt: Option<Estimate>,
@@ -44,8 +46,8 @@ pub(crate) struct KnownPath {
     pub(crate) mtu_bytes: Option<f64>,
 }
 
-/// The limits of this host and this path in one direction, the lowest first. Those that need something unknown are left
-/// out, and those of the other host.
+/// Returns the limits of this host and this path in one direction, the lowest first. Limits that need unknown
+/// values, and those of the other host, are left out.
 #[must_use]
 pub fn preflight(host: &HostFacts, path: &Path, direction: Direction, now: Duration) -> Vec<TransferLimit> {
     let one_way = path.one_way(direction);
@@ -122,13 +124,13 @@ fn of_send_buffer(host: &HostFacts, known: &KnownPath) -> Option<TransferLimit> 
     let mut limit = limit("tcp send buffer", Some("tcp"), buffer / rtt, why);
     let needed = wanted_bytes_per_sec(known) * rtt;
     if needed > buffer {
-        // Twice: what is acknowledged must be replaced before it is known.
+        // Twice the size: acknowledged data must be replaced before the acknowledgement arrives.
         limit.change = Some(format!("sysctl -w net.ipv4.tcp_wmem='4096 16384 {}'", whole(2.0 * needed)));
     }
     Some(limit)
 }
 
-/// The law of loss is that of these; other controllers have laws of their own.
+/// Returns whether the rate law of CUBIC applies; other controllers have their own.
 fn cubic_is_used_by(host: &HostFacts) -> bool {
     host.congestion_control.as_deref().is_none_or(|name| ["cubic", "reno"].contains(&name))
 }

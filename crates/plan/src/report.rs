@@ -1,5 +1,5 @@
-//! Report of the other host on its own sending: a sender sees losses and the rates of each way of sending, a receiver
-//! hardly does.
+//! Report of the other host on its own sending: a sender observes losses and the rates of its methods, a
+//! receiver hardly does.
 
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::achieved::{MAX_METHODS, SendMethod};
 use crate::estimate::{Estimate, is_quantity};
 
-/// Knowledge that a host has of one direction of a path, as it is told to others: rates are bytes per second, loss and
-/// reordering shares from 0 to 1.
+/// Knowledge of a host about one direction of a path, as it is reported to others: rates are bytes per
+/// second, loss and reordering shares from 0 to 1.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PathReport {
     /// Capacity of the bottleneck.
@@ -18,25 +18,25 @@ pub struct PathReport {
     pub loss: Option<Estimate>,
     /// Share of packets overtaken.
     pub reordering: Option<Estimate>,
-    /// Largest IP packet that gets through.
+    /// Largest IP packet that the path carries.
     pub mtu_bytes: Option<Estimate>,
     /// Rates of transfers.
     #[serde(default)]
     pub achieved: Vec<AchievedRate>,
 }
 
-/// Rate of one way of sending.
+/// Rate that one send method reached.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AchievedRate {
-    /// The way.
+    /// Send method.
     #[serde(flatten)]
     pub method: SendMethod,
-    /// Its rate.
+    /// Rate, bytes per second.
     pub bytes_per_sec: Estimate,
 }
 
 impl AchievedRate {
-    /// Whether somebody named the rate: it says nothing of what the way can do.
+    /// Returns whether the rate was given by the user: it says nothing about what the method can reach.
     #[must_use]
     pub fn is_held(&self) -> bool {
         self.method.controller == "rate"
@@ -44,13 +44,13 @@ impl AchievedRate {
 }
 
 impl PathReport {
-    /// Whether it says anything at all.
+    /// Returns whether the report is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The report after some time, without what is too old then.
+    /// Returns the report after some time, without entries that are too old then.
     pub(crate) fn later(&self, by: Duration) -> Self {
         let later = |estimate: Option<Estimate>| estimate.and_then(|estimate| estimate.later(by));
         let achieved = |achieved: &AchievedRate| {
@@ -68,7 +68,7 @@ impl PathReport {
         }
     }
 
-    /// Whether all of it can be: it comes from another host.
+    /// Returns whether the report is valid; it comes from another host.
     pub(crate) fn is_sound(&self) -> bool {
         let quantities = [self.capacity_bytes_per_sec, self.mtu_bytes].into_iter().flatten();
         let rates = self.achieved.iter().map(|achieved| achieved.bytes_per_sec);

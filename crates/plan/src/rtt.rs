@@ -1,4 +1,4 @@
-//! The round trip: least, smoothed, trimmed mean.
+//! Round trip of a path: minimum, smoothed value, trimmed mean.
 
 use std::time::Duration;
 
@@ -7,22 +7,22 @@ use serde::{Deserialize, Serialize};
 use crate::estimate::{Estimate, FAR_AHEAD, MAX_AGE, is_quantity};
 use crate::series::Series;
 
-/// Gains of RFC 6298, section 2.
+/// Gain of the smoothed round trip (RFC 6298, section 2).
 const SMOOTHED_GAIN: f64 = 1.0 / 8.0;
 const VARIATION_GAIN: f64 = 1.0 / 4.0;
 
-/// Knowledge of a round trip, seconds.
+/// Round trips of a path, seconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RttHistory {
     series: Series,
-    /// The least, and when it was seen.
+    /// Minimum, with its time.
     least: Option<(f64, Duration)>,
     smoothed_secs: Option<f64>,
     variation_secs: f64,
 }
 
 impl RttHistory {
-    /// A round trip took `secs`; true when it shows that the path has changed.
+    /// Records a round trip; true when it shows that the path has changed.
     pub fn record(&mut self, at: Duration, secs: f64) -> bool {
         if !is_quantity(secs) {
             return false;
@@ -36,9 +36,9 @@ impl RttHistory {
         has_shifted
     }
 
-    /// Somebody who saw many round trips says that the least took `secs`.
+    /// Records the minimum of many round trips that another component observed.
     pub fn record_least(&mut self, at: Duration, secs: f64) {
-        // A time far ahead was told by a clock that was wrong.
+        // A time far ahead was recorded by a wrong clock.
         let is_old = |seen: Duration| at.saturating_sub(seen) > MAX_AGE || seen > at + FAR_AHEAD;
         let known = self.least.filter(|(_, seen)| !is_old(*seen)).map(|(least, _)| least);
         if is_quantity(secs) && known.is_none_or(|known| secs <= known) {
@@ -47,7 +47,7 @@ impl RttHistory {
         }
     }
 
-    /// RFC 6298, section 2.
+    /// Updates the smoothed value (RFC 6298, section 2).
     fn smooth(&mut self, secs: f64) {
         match &mut self.smoothed_secs {
             Some(smoothed) => {
@@ -58,11 +58,11 @@ impl RttHistory {
         }
     }
 
-    /// Without queues: the least that is not too old.
+    /// Round trip without queues: the minimum that is not too old.
     #[must_use]
     pub fn least(&self, now: Duration) -> Option<Estimate> {
         let (least, seen) = self.least?;
-        // Each newer round trip says that it still holds.
+        // Each newer round trip confirms it.
         let since_seen = now.saturating_sub(seen);
         let age = if self.series.is_empty() { since_seen } else { since_seen.min(self.series.age(now)) };
         let high = self.series.trimmed_mean(now).map_or(least, |mean| mean.value);
@@ -75,13 +75,13 @@ impl RttHistory {
         self.series.trimmed_mean(now)
     }
 
-    /// Smoothed, and its mean variation (RFC 6298), seconds.
+    /// Smoothed round trip and its mean variation (RFC 6298), seconds.
     #[must_use]
     pub fn smoothed(&self) -> Option<(f64, f64)> {
         self.smoothed_secs.map(|smoothed| (smoothed, self.variation_secs))
     }
 
-    /// How often the path has changed.
+    /// Number of detected changes of the path.
     #[must_use]
     pub fn shifts(&self) -> u32 {
         self.series.shifts()

@@ -1,4 +1,4 @@
-//! Values of one quantity over time, newest last: bounded, aged, and begun anew when the path has changed.
+//! Values of one quantity over time, newest last: bounded, aged, and restarted when the path has changed.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -7,30 +7,31 @@ use serde::{Deserialize, Serialize};
 
 use crate::estimate::{Estimate, MAX_AGE, is_quantity, latest_record};
 
-/// Values kept.
+/// Most values of a quantity that are kept.
 pub const MAX_SAMPLES: usize = 64;
-/// Newest values that the trimmed mean is taken of.
+/// Number of newest values in the trimmed mean.
 const TRIMMED_OF: usize = 10;
-/// Divisor: one in so many of those is left out at each end.
+/// Divisor: this part of those values is left out at each end.
 const TRIMMED_ONE_IN: usize = 10;
-/// Values in a row that must be far away for the path to have changed ...
+/// Consecutive outliers that show a change of the path.
 const SHIFT_RUN: usize = 3;
-/// ... by so many standard deviations of those before them ...
+/// Standard deviations from the earlier values beyond which a value is an outlier.
 const SHIFT_SIGMAS: f64 = 2.5;
-/// ... of which there are at least so many.
+/// Fewest earlier values for the detection of a change.
 const SHIFT_AFTER: usize = 5;
-/// Standard deviation that is assumed at least, as a share of the mean: timers are no finer.
+/// Smallest standard deviation assumed, as a share of the mean, because of the resolution of timers.
 const LEAST_SIGMA: f64 = 0.01;
 
-/// A value and when it was told, since the epoch that the caller counts from.
+/// Value with its time since the caller's epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct TimedValue {
     at: Duration,
     value: f64,
 }
 
-/// Values of one quantity. The rule for changes is that of Enable (network advice for tuned transfers): three values in a
-/// row beyond 2.5 standard deviations, here on the same side, and the older ones are dropped.
+/// Values of one quantity. A change is detected as in Enable (network advice for tuned transfers): three
+/// consecutive values beyond 2.5 standard deviations, here on the same side; the older values are then
+/// dropped.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Series {
     samples: VecDeque<TimedValue>,
@@ -38,7 +39,7 @@ pub struct Series {
 }
 
 impl Series {
-    /// One more value; true when it shows that the path has changed. What is no quantity is passed over.
+    /// Records a value; true when it shows that the path has changed. Invalid values are ignored.
     pub fn record(&mut self, at: Duration, value: f64) -> bool {
         if !is_quantity(value) {
             return false;
@@ -55,7 +56,7 @@ impl Series {
         has_shifted
     }
 
-    /// Drops what is too old or too much.
+    /// Drops values that are too old or too many.
     pub(crate) fn forget(&mut self, now: Duration) {
         while self.samples.front().is_some_and(|oldest| now.saturating_sub(oldest.at) > MAX_AGE) {
             self.samples.pop_front();
@@ -75,31 +76,31 @@ impl Series {
         newest().all(|value| value > mean + far) || newest().all(|value| value < mean - far)
     }
 
-    /// How often the path has changed.
+    /// Number of detected changes of the path.
     #[must_use]
     pub fn shifts(&self) -> u32 {
         self.shifts
     }
 
-    /// Values known.
+    /// Number of values.
     #[must_use]
     pub fn len(&self) -> usize {
         self.samples.len()
     }
 
-    /// Whether nothing is known.
+    /// Returns whether there are no values.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.samples.is_empty()
     }
 
-    /// The smallest value.
+    /// Smallest value.
     #[must_use]
     pub fn min(&self) -> Option<f64> {
         self.sorted(MAX_SAMPLES).first().copied()
     }
 
-    /// Since the newest value.
+    /// Age of the newest value.
     pub(crate) fn age(&self, now: Duration) -> Duration {
         self.samples.back().map_or(Duration::ZERO, |newest| now.saturating_sub(newest.at))
     }
@@ -117,26 +118,26 @@ impl Series {
         Some(Estimate::new(mean, middle(&all), all.len(), self.age(now)))
     }
 
-    /// The newest `count` values, ascending.
+    /// Newest `count` values, ascending.
     pub(crate) fn sorted(&self, count: usize) -> Vec<f64> {
         let mut values: Vec<f64> = self.samples.iter().rev().take(count).map(|s| s.value).collect();
         values.sort_by(f64::total_cmp);
         values
     }
 
-    /// Whether a stored series can have come from here.
+    /// Returns whether a stored series is valid.
     pub(crate) fn is_sound(&self) -> bool {
         self.samples.len() <= MAX_SAMPLES && self.samples.iter().all(|sample| is_quantity(sample.value))
     }
 }
 
-/// Without the top and bottom tenth.
+/// Returns the values without the top and bottom tenth.
 fn trimmed(sorted: &[f64]) -> &[f64] {
     let cut = (sorted.len() + TRIMMED_ONE_IN / 2) / TRIMMED_ONE_IN;
     sorted.get(cut..sorted.len() - cut).unwrap_or(sorted)
 }
 
-/// Between which the middle four fifths of ascending values lie.
+/// Bounds of the middle four fifths of ascending values.
 pub(crate) fn middle(sorted: &[f64]) -> (f64, f64) {
     let last = sorted.len().saturating_sub(1);
     let cut = (last + TRIMMED_ONE_IN / 2) / TRIMMED_ONE_IN;

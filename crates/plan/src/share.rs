@@ -1,4 +1,4 @@
-//! How often something happens to packets (lost, reordered): counts that fade, and an interval that holds.
+//! Share of packets with a property (lost, reordered): counts that fade, and a confidence interval.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use crate::estimate::{Estimate, MAX_AGE, latest_record, left_after};
 
 /// Quantile of the normal distribution for 95 %.
 const Z: f64 = 1.96;
-/// Packets counted at most: what came before weighs no more than this many.
+/// Most packets counted: earlier ones weigh no more than this many.
 const MOST_PACKETS: f64 = 1e9;
 
-/// A share of packets, 0 to 1; what is old counts less.
+/// Share of packets, 0 to 1; old packets count less.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PacketShare {
     hit_packets: f64,
@@ -21,7 +21,7 @@ pub struct PacketShare {
 }
 
 impl PacketShare {
-    /// It happened to `hit` of `packets`; more than all count as all.
+    /// Records `hit` of `packets`; more than all count as all.
     pub fn record(&mut self, at: Duration, hit: u64, packets: u64) {
         if packets == 0 {
             return;
@@ -35,7 +35,7 @@ impl PacketShare {
         (self.at, self.told) = (at, self.told.saturating_add(1));
     }
 
-    /// The share, with Wilson's interval (1927), which also holds where nothing was hit yet.
+    /// Share, with Wilson's interval (1927), which also holds for a count of zero.
     #[must_use]
     pub fn estimate(&self, now: Duration) -> Option<Estimate> {
         let age = now.saturating_sub(self.at);

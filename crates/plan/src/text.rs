@@ -1,6 +1,6 @@
-//! Rates and times as people read them. Numbers for programs are never made from these.
+//! Rates and times as displayed text. Programs never parse it.
 
-/// A rate, such as `940.0 Mb/s` or `12.9 Gb/s`.
+/// Formats a rate, such as `940.0 Mb/s` or `12.9 Gb/s`.
 #[must_use]
 pub fn rate(bytes_per_sec: f64) -> String {
     if !bytes_per_sec.is_finite() {
@@ -12,7 +12,7 @@ pub fn rate(bytes_per_sec: f64) -> String {
     }
 }
 
-/// A time of a path, such as `40 us` or `150.00 ms`.
+/// Formats a time of a path, such as `40 us` or `150.00 ms`.
 #[must_use]
 pub fn time(secs: f64) -> String {
     if secs < 1e-3 { format!("{:.0} us", secs * 1e6) } else { format!("{:.2} ms", secs * 1e3) }

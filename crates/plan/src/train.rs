@@ -1,51 +1,53 @@
-//! A packet train: how long it should be, and what its arrival says of the way that it came.
+//! Packet trains: their length, and the evaluation of their arrivals.
 //!
-//! The packets leave at once, so the bottleneck spaces them out. They are timed when the receiver's program reads them, and
-//! those that it reads together have one time: so what counts is how much came after the first reading, and how long
-//! after (Prasad, Murray, Dovrolis, Claffy: bandwidth estimation, 2003; Dovrolis et al. 2004 for packets that timers bunch).
+//! The packets are sent at once, so the bottleneck spaces them out. Their times are taken when the receiver's
+//! program reads them, and packets read together have the same time; so the evaluation uses the bytes after
+//! the first read and their time (Prasad, Murray, Dovrolis, Claffy: bandwidth estimation, 2003; Dovrolis et
+//! al. 2004 for packets that timers bunch).
 
 use std::time::Duration;
 
 use crate::path::{Direction, Measurement};
 
-/// Trains of one probe in one direction that are told.
+/// Most trains of one probe in one direction that are evaluated.
 pub const TRAINS: u32 = 8;
-/// Lengths that are tried, packets, until one takes long enough.
+/// Lengths of trains, packets, tried in order until one takes long enough.
 const LENGTHS: [u16; 4] = [17, 65, 257, 513];
-/// A train that takes less says little: programs are late by some tenth of a millisecond.
+/// Shortest evaluated duration of a train: programs are late by some tenths of a millisecond.
 const LONG_ENOUGH: Duration = Duration::from_micros(2500);
-/// Packets at the beginning of a train that every queue has room for (RFC 6928's initial window): of these losses are
-/// counted, for those behind them may be the train's own doing.
+/// Packets at the beginning of a train that fit into every queue (RFC 6928's initial window): losses are
+/// counted among these only, because later ones may be caused by the train itself.
 const HEAD: u16 = 10;
-/// A train and the pause behind it take so much longer than the train: its share of what the path carries.
+/// Factor between the duration of a train with its pause and of the train alone; its inverse is the share of
+/// the capacity that probing uses.
 const PAUSE_FACTOR: u32 = 4;
-/// Least pause between trains.
+/// Shortest pause between trains.
 const LEAST_PAUSE: Duration = Duration::from_millis(20);
 
-/// One packet that arrived. Each time is by the clock of the host that took it.
+/// Arrival of one packet. Each time is by the clock of the host that took it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrainArrival {
-    /// Its place in the train, from 0.
+    /// Position in the train, from 0.
     pub number: u16,
-    /// Payload of UDP.
+    /// Size of the packet, UDP payload in bytes.
     pub size_bytes: u16,
-    /// When it left.
+    /// Send time.
     pub sent: Duration,
-    /// When it was read.
+    /// Read time.
     pub received: Duration,
 }
 
-/// A train of which all that arrives has arrived.
+/// Train whose packets have all arrived or were lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PacketTrain {
-    /// Packets that left.
+    /// Number of packets sent.
     pub packets: u16,
-    /// Those that arrived, in this order, each once.
+    /// Arrived packets in order, each once.
     pub arrivals: Vec<TrainArrival>,
 }
 
-/// How many packets the next train has; the first one is short. One that was read late, as if it had come at once, is
-/// followed by a longer one, and that by one as long as the rate needs.
+/// Returns the number of packets of the next train; the first one is short. A train that was read at once,
+/// because the program was late, is followed by a longer one, and that by one as long as the rate requires.
 #[must_use]
 pub fn next_length(before: Option<&PacketTrain>) -> u16 {
     let [shortest, .., longest] = LENGTHS;
@@ -58,7 +60,8 @@ pub fn next_length(before: Option<&PacketTrain>) -> u16 {
 }
 
 impl PacketTrain {
-    /// Bytes that arrived after those that were read first, and the time that they took; none where all came at once.
+    /// Bytes that arrived after the first read, and the time that they took; `None` where all were read at
+    /// once.
     #[must_use]
     pub fn dispersion(&self) -> Option<(u64, Duration)> {
         let (first, last) = (self.arrivals.first()?, self.arrivals.last()?);
@@ -73,28 +76,29 @@ impl PacketTrain {
         Some(spread.as_secs_f64() * f64::from(first.size_bytes) / bytes as f64)
     }
 
-    /// Whether it is told: it took so long that lateness of the receiver's program matters little. Where not even the
-    /// longest does, trains say nothing: the path is too fast for them (2.4 Gb/s), or packets are held up and come all at once.
+    /// Returns whether the train is evaluated: it took long enough that lateness of the receiver's program
+    /// matters little. Where even the longest train does not, trains give no result: the path is too fast
+    /// (2.4 Gb/s), or packets are delayed and arrive at once.
     #[must_use]
     pub fn counts(&self) -> bool {
         self.dispersion().is_some_and(|(_, spread)| spread >= LONG_ENOUGH)
     }
 
-    /// Whether a longer one cannot be tried.
+    /// Returns whether no longer train can be tried.
     #[must_use]
     pub fn is_longest(&self) -> bool {
         let [.., longest] = LENGTHS;
         self.packets >= longest
     }
 
-    /// How long to wait before the next train.
+    /// Pause before the next train.
     #[must_use]
     pub fn pause(&self) -> Duration {
         let spread = self.dispersion().map_or(Duration::ZERO, |(_, spread)| spread);
         spread.saturating_mul(PAUSE_FACTOR).clamp(LEAST_PAUSE, Duration::from_secs(1))
     }
 
-    /// Measurements of the direction `direction` that the train gives.
+    /// Measurements of `direction` that the train gives.
     #[must_use]
     pub fn measurements(&self, direction: Direction) -> Vec<Measurement> {
         let mut measured = Vec::new();
@@ -108,13 +112,13 @@ impl PacketTrain {
             let (sent, late) = (self.arrivals.len() as u64, self.late());
             measured.push(Measurement::Reordered { direction, sent, late });
         }
-        // Packets behind the first wait for it; the first alone shows what queue there was.
+        // Packets behind the first wait for it; only the first shows the queue that existed before.
         let first = self.arrivals.iter().find(|arrival| arrival.number == 0);
         measured.extend(first.map(|first| Measurement::Transit(direction, first.sent, first.received)));
         measured
     }
 
-    /// Packets that came after one that left later.
+    /// Number of packets that arrived after one that was sent later.
     fn late(&self) -> u64 {
         let mut newest = None;
         let mut late = 0;
@@ -132,7 +136,8 @@ mod tests {
     use crate::estimate::whole;
     use crate::path::Path;
 
-    /// A train of 1,250-byte packets through a bottleneck, read by a program that looks every `every` microseconds.
+    /// Simulates a train of 1,250-byte packets through a bottleneck, read by a program that reads every
+    /// `every` microseconds.
     fn read(packets: u16, bytes_per_sec: f64, every: u64, is_lost: impl Fn(u16) -> bool) -> PacketTrain {
         let micros = |number: u16| 20_000.0 + f64::from(number + 1) * 1250.0 / bytes_per_sec * 1e6;
         let arrivals = (0..packets).filter(|number| !is_lost(*number)).map(|number| TrainArrival {
@@ -172,7 +177,8 @@ mod tests {
     #[test]
     fn losses_are_counted_at_the_head_and_leave_the_rate_as_it_is() {
         let mut path = Path::default();
-        // The queue was full from the 30th packet on: every second one was dropped, and took no time at the bottleneck.
+        // The queue was full from the 30th packet on: every second one was dropped, and took no time at the
+        // bottleneck.
         let mut train = read(65, 12.5e6, 1, |number| number > 30 && number % 2 == 0);
         for (place, arrival) in train.arrivals.iter_mut().enumerate() {
             arrival.received = Duration::from_micros(100 * (place as u64 + 1));

@@ -1,14 +1,14 @@
-//! One-way delays without a common clock: how they change shows whether a queue grows on this way, whatever the other
-//! does, for the unknown difference of the clocks is the same in each.
+//! One-way delays without a common clock: their change shows whether a queue grows in this direction,
+//! independently of the other, because the unknown difference of the clocks is constant.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// Packets that a trend is read from.
+/// Most packets that a trend is computed from.
 const MAX_TRANSITS: usize = 100;
-/// Fewer say nothing.
+/// Fewest packets that a trend is computed from.
 const LEAST_TRANSITS: usize = 12;
 /// Thresholds of the pairwise comparison and difference tests (Jain, Dovrolis: pathload, 2002).
 const COMPARISON: (f64, f64) = (0.54, 0.66);
@@ -18,23 +18,24 @@ const DIFFERENCE: (f64, f64) = (0.45, 0.55);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Trend {
-    /// They grow: more is sent than gets through.
+    /// Delays grow: more is sent than the path carries.
     Growing,
-    /// They do not.
+    /// Delays do not grow.
     Steady,
-    /// The two tests disagree, or too little was sent.
+    /// The two tests disagree, or too few packets were sent.
     Unclear,
 }
 
-/// Times of packets on one way.
+/// One-way delays of packets.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Transit {
-    /// Arrival by the receiver's clock minus departure by the sender's, seconds: right but for a constant.
+    /// Arrival time by the receiver's clock minus send time by the sender's, seconds: exact up to a constant.
     delays_secs: VecDeque<f64>,
 }
 
 impl Transit {
-    /// A packet left at `sent` of its sender's clock and arrived at `received` of its receiver's; in order of departure.
+    /// Records a packet that was sent at `sent` by the sender's clock and arrived at `received` by the
+    /// receiver's; in order of sending.
     pub fn record(&mut self, sent: Duration, received: Duration) {
         if self.delays_secs.len() >= MAX_TRANSITS {
             self.delays_secs.pop_front();
@@ -42,7 +43,7 @@ impl Transit {
         self.delays_secs.push_back(received.as_secs_f64() - sent.as_secs_f64());
     }
 
-    /// Longest minus shortest delay, seconds: the queue on this way, clocks' drift included.
+    /// Longest minus shortest delay, seconds: the queue in this direction, including the drift of the clocks.
     #[must_use]
     pub fn queue_secs(&self) -> Option<f64> {
         let least = self.delays_secs.iter().copied().min_by(f64::total_cmp)?;
@@ -70,7 +71,7 @@ impl Transit {
         }
     }
 
-    /// Delays are grouped, and the median of each group counts: as many as the square root of their number.
+    /// Medians of groups of delays, as many groups as the square root of the number of delays.
     fn medians(&self) -> Vec<f64> {
         let delays: Vec<f64> = self.delays_secs.iter().copied().collect();
         let group = delays.len().isqrt();
@@ -101,7 +102,8 @@ fn judge(measured: f64, (steady, growing): (f64, f64)) -> Trend {
 mod tests {
     use super::*;
 
-    /// Packets a millisecond apart over 20 ms, by clocks that differ by `apart`, with a delay that grows by so much each.
+    /// Simulates packets sent every millisecond for 20 ms, by clocks that differ by `apart`, with a delay
+    /// that grows by `growth` each.
     fn told(apart: Duration, growth: Duration, noise: &[u64]) -> Transit {
         let mut transit = Transit::default();
         for (n, noise) in (0_u32..100).zip(noise.iter().cycle()) {

@@ -1,17 +1,17 @@
-//! How fast the bottleneck is, as far as a flow can know.
+//! Capacity of the bottleneck, as far as a flow can know it.
 //!
-//! The capacity is the unit in which flows of one bottleneck grow alike, so it must not depend on the share that a flow
-//! happens to have: what arrives is only its lower bound. Packet trains show the rest.
+//! The capacity is the unit in which flows of one bottleneck grow alike, so it must not depend on the share
+//! of a flow: the arriving rate is only a lower bound. Packet trains provide the rest.
 
 use super::train::TrainCapacity;
 use crate::filter::SlidingMax;
 
-/// Trains remembered.
+/// Number of trains remembered.
 const TRAINS: usize = 5;
-/// Part of "at least" that is believed: the spread of a short train is noisy.
+/// Part of a lower bound that is used: the spread of a short train is noisy.
 const SURE_SHARE: f64 = 0.75;
 
-/// Bytes per second, from all that was seen.
+/// Estimator of the capacity, bytes per second.
 #[derive(Clone, Debug)]
 pub(super) struct CapacityEstimator {
     arrived: SlidingMax,
@@ -24,12 +24,12 @@ impl CapacityEstimator {
         Self { arrived: SlidingMax::new(), exact: remembered.into_iter().collect(), at_least: 0.0 }
     }
 
-    /// So much arrived; forgotten after `window_secs`.
+    /// Records an arriving rate; forgotten after `window_secs`.
     pub(super) fn on_arrived(&mut self, at: f64, window_secs: f64, bytes_per_sec: f64) {
         self.arrived.add(at, window_secs, bytes_per_sec);
     }
 
-    /// A train was read. Returns whether it said something new.
+    /// Records the result of a train; true when it changed the estimate.
     pub(super) fn on_train(&mut self, shown: TrainCapacity) -> bool {
         match shown {
             TrainCapacity::Exactly(bytes_per_sec) => {
@@ -50,14 +50,14 @@ impl CapacityEstimator {
         }
     }
 
-    /// Whether trains were read often enough.
+    /// Returns whether enough trains were evaluated.
     pub(super) fn is_settled(&self) -> bool {
         self.exact.len() == TRAINS
     }
 
-    /// The estimate; 0 while nothing is known.
+    /// Estimate; 0 while nothing is known.
     ///
-    /// Other flows' packets within a train lower what it shows, noise goes both ways: so the middle one.
+    /// Packets of other flows within a train lower its result, noise goes both ways; so the median is used.
     pub(super) fn value(&self) -> f64 {
         let mut exact = self.exact.clone();
         exact.sort_by(|a, b| b.total_cmp(a));

@@ -1,9 +1,9 @@
-//! `auto` among others: what it does beside flows that fill every queue, and `polite`.
+//! Coexistence of `auto` with flows that fill every queue, and the controller `polite`.
 //!
-//! `auto` by itself keeps queues short, so a flow that fills them (cubic, reno) would leave it nothing. Where the queue
-//! has not been short for [`PATIENCE_STEPS`], somebody does that: then a window of TCP's kind ([`Cubic`]) takes over,
-//! until the queue overflows. There all flows of `auto` at that bottleneck leave off together and look whether the
-//! queue empties now. `polite` is never above that window.
+//! `auto` keeps queues short, so a flow that fills them (cubic, reno) would leave it nothing. Where the queue
+//! has not been short for [`PATIENCE_STEPS`], another flow fills it: then a window controller of TCP's family
+//! ([`Cubic`]) takes over, until the queue overflows. Then all flows of `auto` at that bottleneck stop
+//! together and look whether the queue empties now. `polite` is never above that window.
 //!
 //! The window hears of losses that mean congestion only, so random loss does not take it down.
 
@@ -13,34 +13,34 @@ use super::Auto;
 use crate::window::{Cubic, WindowController};
 use crate::{Config, Controller, PacketEvent, SendLimits};
 
-/// Steps without a short queue until somebody is taken to fill it.
+/// Steps without a short queue after which another flow is assumed to fill it.
 const PATIENCE_STEPS: f64 = 20.0;
-/// A queue this many times as long as `auto` makes it is somebody else's.
+/// Factor on the queue threshold above which a queue is caused by other flows.
 const LONG_QUEUES: f64 = 2.0;
-/// How far the rate of `auto` may be above a window that holds it back.
+/// Factor by which the rate of `auto` may exceed a window that limits it.
 const HEADROOM: f64 = 1.25;
 
-/// Part of TCP's window that `polite` takes: paced evenly, it loses less where the queue overflows than a flow that
-/// sends in bursts, and would get ahead.
+/// Part of TCP's window that `polite` takes: paced evenly, it loses less at a full queue than a flow that
+/// sends in bursts, and would get more than its share.
 const MODESTY: f64 = 0.85;
 
-/// How much of a shared path to take.
+/// Share of a common bottleneck to take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Friendliness {
-    /// As much as others of its kind, and about what TCP would where TCP fills the queue.
+    /// Fair share among flows of this kind, and about as much as TCP where TCP fills the queue.
     Fair,
-    /// Never more than TCP would.
+    /// Never more than TCP.
     Polite,
 }
 
-/// `auto` with its window of TCP's kind.
+/// `auto` with a window controller of TCP's family.
 #[derive(Debug)]
 pub(crate) struct CoexistingAuto {
     friendliness: Friendliness,
     packet_bytes: u64,
     auto: Auto,
     tcp: WindowController<Cubic>,
-    /// When the queue was last short, seconds.
+    /// Time at which the queue was last short, seconds.
     short_at: f64,
     is_competing: bool,
 }
@@ -57,7 +57,7 @@ impl CoexistingAuto {
         }
     }
 
-    /// Whether a loss now says that the path is full.
+    /// Returns whether a loss now means that the path is full.
     fn means_congestion(&self) -> bool {
         self.auto.queue.secs() > LONG_QUEUES * self.auto.queue.threshold_secs()
             || self.auto.losses.is_congested()

@@ -1,37 +1,38 @@
-//! Whether the path has become longer: a queue out of which bytes were taken, and which stays as long as it was, is none. It is a
-//! part of the way.
+//! Detection of a longer path: what looks like a queue, but does not shrink when bytes are taken out of it,
+//! is a part of the path's own delay.
 //!
-//! Each cut takes bytes out of the path anyway, so nothing is tried for it. A queue that others fill falls as well, by what this
-//! flow takes out of it; only a flow with a very small share could not tell.
+//! Each cut takes bytes out of the path anyway, so no additional experiment is needed. A queue that others
+//! fill shrinks as well, by what this flow takes out of it; only a flow with a very small share could not
+//! detect it.
 
-/// A queue falls by at least this share of what was taken out.
+/// Share of the bytes taken out by which a queue must at least shrink.
 const SEEN_SHARE: f64 = 0.125;
-/// So many drains, one after another, that brought nothing are no chance.
+/// Consecutive drains without effect after which the path counts as longer.
 const DRAINS_IN_VAIN: u32 = 2;
 
-/// From cut to cut.
+/// State from one cut to the next.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LongerPath {
-    /// The queue at the cut, seconds, and what was under way then, bytes.
+    /// Queue at the cut, seconds, and bytes in flight then.
     at_cut: Option<(f64, f64)>,
     taken_bytes: f64,
     in_vain: u32,
 }
 
 impl LongerPath {
-    /// A drain begins.
+    /// Records the beginning of a drain.
     pub(super) fn on_cut(&mut self, queue_secs: f64, in_flight_bytes: f64) {
         self.at_cut = Some((queue_secs, in_flight_bytes));
         self.taken_bytes = 0.0;
     }
 
-    /// It is over; what is sent from now on sees what it brought.
+    /// Records the end of a drain; data sent from now on sees its effect.
     pub(super) fn on_drained(&mut self, in_flight_bytes: f64) {
         self.taken_bytes = self.at_cut.map_or(0.0, |(_, before)| before - in_flight_bytes);
     }
 
-    /// Tells whether the path is longer, once the data sent after the drain has arrived. Queues up to `least_secs` prove
-    /// nothing.
+    /// Returns whether the path is longer, once the data sent after the drain has arrived. Queues up to
+    /// `least_secs` prove nothing.
     pub(super) fn on_seen(&mut self, queue_secs: f64, capacity_bytes_per_sec: f64, least_secs: f64) -> bool {
         let Some((before_secs, _)) = self.at_cut.take() else { return false };
         let taken_secs = self.taken_bytes / capacity_bytes_per_sec;

@@ -1,30 +1,31 @@
-//! Which losses mean congestion.
+//! Detection of congestive losses.
 //!
-//! Radio links and dirty fibres lose packets whatever the rate; a full queue loses them because of it. The first kind
-//! is measured where the queue is known to be empty (the round after each drain) and taken for granted from then on,
-//! up to [`MOST_TAKEN_FOR_GRANTED`]. What a round loses beyond that, and beyond chance, is congestion.
+//! Radio links and dirty fibres lose packets whatever the rate; a full queue loses them because of it. The
+//! first kind is measured where the queue is known to be empty (the round after each drain) and tolerated
+//! from then on, up to [`MOST_TAKEN_FOR_GRANTED`]. Losses of a round beyond that, and beyond chance, are
+//! congestion.
 
-/// A random loss above this is treated as congestion: the promise is "a few percent".
+/// Largest random loss that is tolerated; a larger one is treated as congestion.
 const MOST_TAKEN_FOR_GRANTED: f64 = 0.05;
-/// Excess that is ignored, share of a round.
+/// Excess loss that is ignored, share of a round.
 const EXCESS_IGNORED: f64 = 0.02;
-/// Standard deviations of chance.
+/// Standard deviations that chance explains.
 const DEVIATIONS: f64 = 3.0;
-/// Lost packets that never mean anything by themselves.
+/// Number of lost packets that are never congestion by themselves.
 const FEW_PACKETS: f64 = 3.0;
-/// A round of fewer packets goes on: so few say nothing.
+/// Fewest packets of a round; a shorter round continues.
 const LEAST_PACKETS: f64 = 64.0;
 /// Packets over which the random loss is averaged.
 const MEMORY_PACKETS: f64 = 2_000.0;
 
-/// Counts of the present round, and the loss taken for granted.
+/// Counts of the current round, and the tolerated loss.
 #[derive(Clone, Debug)]
 pub(super) struct Losses {
     packet_bytes: f64,
     arrived: f64,
     lost: f64,
     granted: f64,
-    /// Packets that the random loss rests on.
+    /// Packets from which the random loss was measured.
     known_packets: f64,
 }
 
@@ -41,18 +42,18 @@ impl Losses {
         self.lost += bytes as f64 / self.packet_bytes;
     }
 
-    /// They were only late.
+    /// Takes back losses of packets that were only late.
     pub(super) fn on_spurious(&mut self, bytes: u64) {
         self.lost = (self.lost - bytes as f64 / self.packet_bytes).max(0.0);
     }
 
-    /// Whether this round loses more than chance and the random loss explain.
+    /// Returns whether this round loses more than chance and the random loss explain.
     pub(super) fn is_congested(&self) -> bool {
         self.exceeds(self.granted)
     }
 
-    /// Whether this round loses more than any random loss that would be taken for granted; for use while the random
-    /// loss is not known.
+    /// Returns whether this round loses more than any tolerated random loss; used while the random loss is
+    /// unknown.
     pub(super) fn is_congested_surely(&self) -> bool {
         self.exceeds(MOST_TAKEN_FOR_GRANTED)
     }
@@ -64,7 +65,7 @@ impl Losses {
         self.lost > expected + chance + EXCESS_IGNORED * packets + FEW_PACKETS
     }
 
-    /// A round ends. `is_calm`: the queue was empty and we did not press.
+    /// Ends a round. `is_calm`: the queue was empty and the flow did not grow.
     pub(super) fn end_round(&mut self, is_calm: bool) {
         let packets = self.arrived + self.lost;
         if packets < LEAST_PACKETS {
@@ -80,7 +81,7 @@ impl Losses {
         self.lost = 0.0;
     }
 
-    /// Begins anew: what was counted has been answered.
+    /// Discards the counts of the round, which were acted on.
     pub(super) fn forget_round(&mut self) {
         self.arrived = 0.0;
         self.lost = 0.0;
@@ -91,7 +92,7 @@ impl Losses {
 mod tests {
     use super::*;
 
-    /// `lost` of a thousand packets.
+    /// Simulates a round of a thousand packets, of which `lost` are lost.
     fn round(losses: &mut Losses, lost: u64) {
         losses.on_arrived((1000 - lost) * 1500);
         losses.on_lost(lost * 1500);

@@ -1,27 +1,29 @@
-//! `auto`: finds the rate itself. Ours.
+//! `auto`: congestion controller of this project that finds the rate itself.
 //!
-//! A rate, not a window, is steered. A packet train (or the path's memory) says how fast the bottleneck is; from then on
-//! the flow goes through cycles, each about ten round trips long:
+//! It controls a rate, not a window. A packet train (or a remembered path) gives the capacity of the
+//! bottleneck; from then on the flow repeats cycles, each about ten round trips long:
 //!
 //! ```text
 //! Probe --train--> Ramp --queue or loss--> Drain --in flight fits--> Hold --a round--> Climb --queue or loss--> Drain
 //! ```
 //!
-//! - *Climb* adds a share of the **capacity** per round trip, not of the own rate, and less the longer the queue is, which
-//!   is the same to all: flows of one bottleneck grow alike.
-//! - The signal to stop is common to all of them: the delay in the queue passes a threshold, or losses pass what is lost
-//!   whatever the rate ([`losses`]). They stop together, and *Drain* empties the queue for everyone: each cycle all see
-//!   the true round trip, latecomers too.
-//! - After the drain a flow takes the rate that arrived while the queue stood, less a part of it that grows with its share
-//!   of the capacity: who has more gives up more. Equal growth and unequal cuts make shares equal (the argument of
-//!   Chiu and Jain, 1989, for equal growth and proportional cuts), and nobody needs to know how many there are. Who has the
-//!   path for himself loses two percent.
-//! - A drain that does not shorten the queue says that there is none: the path is longer than it was ([`longer_path`]).
+//! - *Climb* adds a share of the **capacity** per round trip, not of the own rate, and less the longer the
+//!   queue is. The queue is the same for all flows of one bottleneck, so they grow alike.
+//! - The signal to stop is common to these flows: the queueing delay exceeds a threshold, or losses exceed
+//!   the random loss of the path ([`losses`]). They stop together, and *Drain* empties the queue, so that in
+//!   each cycle all of them, also new ones, measure the round trip without a queue.
+//! - After the drain a flow uses the rate that arrived while the queue existed, less a part that grows with
+//!   its share of the capacity, so larger flows give up more. Equal growth and unequal cuts make shares equal
+//!   (the argument of Chiu and Jain, 1989, for equal growth and proportional cuts), and no flow needs to know
+//!   their number. A flow that is alone on the path loses two percent.
+//! - A drain that does not shorten the queue means that there is none: the path has become longer
+//!   ([`longer_path`]).
 //!
-//! Weak, and measured (docs/benchmarks.md): a start with many others into a small buffer may read a wrong capacity and
-//! lasts; below a millisecond of round trip noise hides the queue. Beside flows that fill every queue: [`coexistence`].
+//! Known weaknesses (docs/benchmarks.md): a start together with many flows into a small buffer may measure a
+//! wrong capacity and takes long; below a round trip of a millisecond, noise hides the queue. Coexistence
+//! with flows that fill every queue: [`coexistence`].
 //!
-//! Not here: where a path's memory is kept, what else shares the host's link.
+//! Not here: storage of remembered paths, other connections of the host.
 
 mod capacity;
 mod coexistence;
@@ -42,81 +44,82 @@ use losses::Losses;
 use queue::QueueEstimator;
 use train::{ProbeTrain, TrainCapacity};
 
-/// Packets of the first train of a path that is not known: more than twice the ten of an initial window (RFC 6928).
+/// Packets of the first train on an unknown path: more than twice the ten of an initial window (RFC 6928).
 const FIRST_TRAIN_PACKETS: f64 = 24.0;
-/// Packets of any other train, at least.
+/// Fewest packets of any other train.
 const LEAST_TRAIN_PACKETS: f64 = 4.0;
-/// A train that was too short to read is followed by one this much longer.
+/// Factor on the length of the next train after one that was too short to evaluate.
 const TRAIN_GROWTH: f64 = 16.0;
-/// Time that a train takes at the bottleneck: this share of the round trip ...
+/// Time that a train takes at the bottleneck, as a share of the round trip.
 const TRAIN_RTTS: f64 = 0.05;
-/// ... but between these, seconds.
+/// Bounds of the time that a train takes at the bottleneck, seconds.
 const TRAIN_SECS: (f64, f64) = (0.4e-3, 1e-3);
-/// Losses of a train above this share halve the next.
+/// Share of lost packets of a train above which the next train is half as long.
 const TRAIN_LOSS: f64 = 0.1;
-/// Losses of a train above this share end the growth of trains.
+/// Share of lost packets of a train above which trains do not grow any more.
 const TRAIN_LOSS_MOST: f64 = 0.3;
 /// Rounds between trains of a flow that is not alone.
 const TRAIN_ROUNDS: u32 = 8;
 /// Cycles between trains of a flow that is alone.
 const TRAIN_CYCLES: u32 = 16;
-/// Share of the train's capacity that is sent until the first of it has arrived.
+/// Share of the train's capacity that is sent until its first packets are acknowledged.
 const FIRST_SHARE: f64 = 0.5;
-/// Share of the known capacity that is sent then.
+/// Share of the known capacity that is sent afterwards.
 const FULL_SHARE: f64 = 0.95;
-/// Growth per round of Ramp.
+/// Growth per round in Ramp.
 const DOUBLING: f64 = 2.0;
 /// Growth in Climb, share of the capacity per round trip.
 const CLIMB: f64 = 0.017;
-/// Rounds without a queue after which Climb doubles its growth each round: capacity came free.
+/// Rounds without a queue after which Climb doubles its growth each round, because capacity became free.
 const PATIENCE_ROUNDS: i32 = 6;
-/// Most doublings of that.
+/// Most doublings of the growth in Climb.
 const MOST_DOUBLINGS: i32 = 4;
-/// Rate after a cut of a flow that is alone.
+/// Factor on the rate at a cut of a flow that is alone.
 const ALONE: f64 = 0.98;
 /// Share of the capacity above which a flow counts as alone.
 const ALONE_SHARE: f64 = 0.92;
-/// Share below which a queue is not its doing.
+/// Share of the capacity below which a flow is not considered the cause of a queue.
 const POOR_SHARE: f64 = 0.02;
-/// Part that a cut takes for each share of the capacity ...
+/// Part of the rate that a cut takes, per share of the capacity.
 const YIELD: f64 = 0.3;
-/// ... but as if the share were at least this ...
+/// Smallest share of the capacity that a cut is computed with.
 const LEAST_YIELDING: f64 = 0.15;
-/// ... and less for large ones, by this power: who is alone and does not know it would lose much.
+/// Power by which the part that a cut takes falls for large shares: a flow that is alone and does not know it
+/// would lose too much.
 const YIELD_TAPERS: i32 = 4;
-/// Growth beside a queue that is about to end it, share of the usual.
+/// Smallest growth near the threshold of the queue, as a share of the full growth.
 const LEAST_GROWTH: f64 = 0.3;
-/// Precision of the arriving rate in Climb, where the rates of sending and arriving are close: a cut goes no lower than
-/// this share of the rate.
+/// Lower bound of a cut in Climb, as a share of the rate: the rates of sending and arriving are close there.
 const ARRIVING_SURE: f64 = 0.85;
 /// Counterpart of [`ARRIVING_SURE`] where losses end the growth.
 const ARRIVING_SURE_LOSING: f64 = 0.5;
-/// The largest arriving rate is remembered this many round trips ...
+/// Time window of the largest arriving rate, in round trips.
 const CAPACITY_RTTS: f64 = 200.0;
-/// ... and this many seconds.
+/// Time window of the largest arriving rate, seconds.
 const CAPACITY_SECS: f64 = 10.0;
-/// A queue that is gone within this share of the round trip after a cut was none: the lower rate cannot have shown itself yet.
+/// Share of the round trip after a cut within which the queue cannot have reacted to the lower rate; one that
+/// is gone by then was not a queue.
 const UNDO_RTTS: f64 = 0.5;
-/// Largest share of a round trip's data that leaves together; at least [`EVEN_PACKETS`] may.
+/// Largest quantum as a share of a round trip's data; at least [`EVEN_PACKETS`].
 const QUANTUM_RTTS: f64 = 0.05;
-/// Steps are not shorter than this many packets: fewer say nothing.
+/// Fewest packets of a step: fewer are no measurement.
 const LEAST_STEP_PACKETS: f64 = 8.0;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Phase {
-    /// The first train is under way.
+    /// The first train is in flight.
     Probe,
     /// Fast growth to the capacity; `is_doubling` while that is not known.
     Ramp { is_doubling: bool },
-    /// Sends less until the queue is gone; `target` is what arrived while it stood.
+    /// Reduced sending until the queue is empty; `target` is the rate that arrived while it existed.
     Drain { since: f64, target: f64 },
-    /// A round at the new rate.
+    /// One round at the new rate.
     Hold,
-    /// Slow growth; counts rounds without a queue.
+    /// Slow growth, with the number of rounds without a queue.
     Climb { calm_rounds: i32 },
 }
 
-/// How it was before a cut for which the queue was the only reason.
+/// State before a cut for which the queue was the only reason.
 #[derive(Clone, Copy, Debug)]
 struct UndoableCut {
     since: f64,
@@ -124,16 +127,16 @@ struct UndoableCut {
     rate: f64,
 }
 
-/// The controller.
+/// Controller state.
 #[derive(Debug)]
 struct Auto {
     packet_bytes: u64,
     most_bytes_per_sec: f64,
     phase: Phase,
     undoable: Option<UndoableCut>,
-    /// Bytes per second that are sent.
+    /// Sending rate, bytes per second.
     rate: f64,
-    /// Bytes per second that arrived over the last round trip.
+    /// Rate that arrived over the last round trip, bytes per second.
     arriving: f64,
     queue: QueueEstimator,
     longer_path: LongerPath,
@@ -143,9 +146,9 @@ struct Auto {
     in_flight_bytes: f64,
     train: Option<ProbeTrain>,
     last_train: Option<ProbeTrain>,
-    /// Length of the next train.
+    /// Length of the next train, bytes.
     train_bytes: f64,
-    /// Part of it that the buffer takes.
+    /// Part of the train that fits into the buffer.
     train_share: f64,
     rounds_since_train: u32,
     cycles: u32,
@@ -184,12 +187,12 @@ impl Auto {
         }
     }
 
-    /// Time in which a change shows, seconds: a round trip, or longer where few packets fit in one.
+    /// Time until a change takes effect, seconds: a round trip, or longer where few packets fit in one.
     fn step_secs(&self) -> f64 {
         self.queue.base_secs().max(LEAST_STEP_PACKETS * self.packet_bytes as f64 / self.rate)
     }
 
-    /// Share of the bottleneck that `rate` is; 1 while nothing is known.
+    /// Share of the capacity that `rate` is; 1 while the capacity is unknown.
     fn share_of(&self, rate: f64) -> f64 {
         let share = rate / self.capacity.value();
         if share.is_finite() { share.clamp(0.0, 1.0) } else { 1.0 }
@@ -223,7 +226,7 @@ impl Auto {
         self.last_at = at;
     }
 
-    /// A train has been read.
+    /// Handles the result of a train.
     fn on_train(&mut self, shown: TrainCapacity) {
         let train = self.train.take();
         let lost = train.as_ref().map_or(0.0, ProbeTrain::lost_share);
@@ -308,7 +311,7 @@ impl Auto {
         } else if self.rate < full {
             self.rate = (self.rate * DOUBLING).min(full);
         } else {
-            // One train is not much to rest on: go on quickly where no queue appears.
+            // One train is weak evidence, so growth continues quickly where no queue appears.
             self.enter(Phase::Climb { calm_rounds: PATIENCE_ROUNDS });
             self.send_train();
         }
@@ -328,7 +331,7 @@ impl Auto {
 
     fn start_climb(&mut self) {
         self.cycles = self.cycles.wrapping_add(1);
-        // The first cut may have come from a wrong capacity: then there is much to climb.
+        // The first cut may follow from a wrong capacity: then there is much to regain.
         let calm_rounds = if self.cycles == 1 { PATIENCE_ROUNDS - 1 } else { 0 };
         self.enter(Phase::Climb { calm_rounds });
         let is_alone = self.share_of(self.rate) > ALONE_SHARE && self.capacity.is_settled();
@@ -350,7 +353,7 @@ impl Auto {
 
     fn climb(&mut self, at: f64, calm_rounds: i32, is_round: bool) {
         let doublings = (calm_rounds - PATIENCE_ROUNDS).clamp(0, MOST_DOUBLINGS);
-        // Less near the end: many flows together must not rush.
+        // Less near the threshold, so that many flows together do not overshoot.
         let room = 1.0 - self.queue.secs() / self.queue.threshold_secs();
         let growth = CLIMB * room.max(LEAST_GROWTH) * f64::from(1 << doublings);
         let steps = ((at - self.last_at) / self.step_secs()).clamp(0.0, 1.0);
@@ -363,8 +366,8 @@ impl Auto {
         self.phase = Phase::Climb { calm_rounds };
     }
 
-    /// Takes a cut back whose reason was a busy host: acknowledgements that were seen late look like a queue, which is gone
-    /// with the first one that is not late.
+    /// Undoes a cut that was caused by a busy host: acknowledgements that were processed late look like a
+    /// queue, which is gone with the first one that is not late.
     fn undo(&mut self, at: f64) {
         let Some(UndoableCut { since, phase, rate }) = self.undoable else { return };
         if at - since > UNDO_RTTS * self.queue.base_secs() {
@@ -374,7 +377,7 @@ impl Auto {
         }
     }
 
-    /// Queue or losses say that the path is full.
+    /// Reduces the rate: the queue or losses show that the path is full.
     fn cut(&mut self, at: f64, target: f64) {
         let has_lost = self.losses.is_congested();
         self.undoable = (!has_lost).then_some(UndoableCut { since: at, phase: self.phase, rate: self.rate });
@@ -413,7 +416,7 @@ impl Auto {
     }
 }
 
-/// Part of its rate that a flow with this share of the capacity leaves to the others.
+/// Part of its rate that a flow with this share of the capacity gives up.
 fn give_up(share: f64) -> f64 {
     if share >= ALONE_SHARE {
         return 0.0;
@@ -436,7 +439,7 @@ impl Controller for Auto {
                 }
             }
             PacketEvent::Loss(loss) => {
-                // What a train loses says how small the buffer is, not that the rate is too high.
+                // Losses of a train show that the buffer is small, not that the rate is too high.
                 let mut trains = self.train.iter_mut().chain(&mut self.last_train);
                 if !trains.any(|train| train.on_lost(loss)) {
                     self.losses.on_lost(loss.bytes);
@@ -451,11 +454,11 @@ impl Controller for Auto {
     fn limits(&self) -> SendLimits {
         let packet = self.packet_bytes as f64;
         let train = self.train.as_ref().filter(|t| t.is_leaving()).map(ProbeTrain::bytes);
-        // A buffer may be much smaller than what a quarter of a millisecond brings.
+        // A buffer may be much smaller than a quantum of a quarter of a millisecond.
         let most = (QUANTUM_RTTS * self.queue.base_secs() * self.rate).max(EVEN_PACKETS * packet);
         let quantum = train.unwrap_or_else(|| even_quantum(self.packet_bytes, self.rate).min(most));
         let window = match self.phase {
-            // A few packets behind the train: they tell that its end was lost.
+            // A few packets after the train reveal that its end was lost.
             Phase::Probe => 2.0 * FIRST_TRAIN_PACKETS * packet,
             _ => {
                 let base = self.queue.base_secs();

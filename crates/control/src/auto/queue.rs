@@ -1,31 +1,32 @@
-//! How long the queue is: round trips against the smallest one, and when that means "stop".
+//! Estimate of the queueing delay: round trips compared with the smallest one, and the threshold that ends
+//! growth.
 
 use crate::filter::SlidingMin;
 
-/// Queue that ends growth: this share of the round trip ...
+/// Queue that ends growth, relative part: share of the round trip.
 const QUEUE_RTTS: f64 = 0.05;
-/// ... and this much, seconds.
+/// Queue that ends growth, absolute part, seconds.
 const QUEUE_SECS: f64 = 2.5e-3;
-/// Part of the queue at which losses began that is filled from then on, at most.
+/// Part of the queue at which losses began that may be filled afterwards.
 const BELOW_LOSS: f64 = 0.6;
-/// Most halvings of the threshold: below, noise would decide.
+/// Most halvings of the threshold: below, noise would dominate.
 const MOST_HALVINGS: f64 = 3.0;
 /// Cycles without congestive loss after which the threshold doubles again.
 const CLEAN_CYCLES: u32 = 20;
-/// The round trip without queue is the smallest of this long, seconds ...
+/// Time window of the smallest round trip, seconds, if longer than `BASE_RTTS`.
 const BASE_SECS: f64 = 10.0;
-/// ... or of this many round trips.
+/// Time window of the smallest round trip, in round trips.
 const BASE_RTTS: f64 = 60.0;
 
-/// The queue as a sender sees it.
+/// Estimator of the queue, from round trips.
 #[derive(Clone, Debug)]
 pub(super) struct QueueEstimator {
     first_rtt_secs: f64,
     base: SlidingMin,
     recent: SlidingMin,
-    /// Largest queue of this round, seconds; noise taken off.
+    /// Largest queue of this round without noise, seconds.
     round_secs: f64,
-    /// Largest queue of this round, seconds, with noise.
+    /// Largest queue of this round with noise, seconds.
     peak_secs: f64,
     /// Halvings of the threshold. Where a buffer is small, all its flows halve equally often: they see the
     /// same losses.
@@ -46,7 +47,7 @@ impl QueueEstimator {
         }
     }
 
-    /// Takes a round trip; the smallest of a quarter of `step_secs` is the present one.
+    /// Records a round trip; the smallest of a quarter of `step_secs` is the current one.
     pub(super) fn on_rtt(&mut self, at: f64, step_secs: f64, rtt_secs: f64) {
         self.base.add(at, BASE_SECS.max(BASE_RTTS * self.base_secs()), rtt_secs);
         self.recent.add(at, step_secs / 4.0, rtt_secs);
@@ -59,7 +60,7 @@ impl QueueEstimator {
         self.peak_secs = 0.0;
     }
 
-    /// Takes the present round trip for that of the path itself: there is no queue.
+    /// Resets the base to the current round trip: there is no queue.
     pub(super) fn begin_anew(&mut self, at: f64) {
         let now_secs = self.recent.value();
         self.base = SlidingMin::new();
@@ -73,13 +74,13 @@ impl QueueEstimator {
         if base.is_finite() { base.max(1e-6) } else { self.first_rtt_secs }
     }
 
-    /// The queue now, seconds.
+    /// Current queue, seconds.
     pub(super) fn secs(&self) -> f64 {
         let queue = self.recent.value() - self.base.value();
         if queue.is_finite() { queue.max(0.0) } else { 0.0 }
     }
 
-    /// The queue that means "stop", seconds.
+    /// Threshold that ends growth, seconds.
     pub(super) fn threshold_secs(&self) -> f64 {
         (QUEUE_RTTS * self.base_secs() + QUEUE_SECS) / self.halvings.exp2()
     }
@@ -88,22 +89,22 @@ impl QueueEstimator {
         self.secs() > self.threshold_secs()
     }
 
-    /// Whether the queue is about empty.
+    /// Returns whether the queue is almost empty.
     pub(super) fn is_empty(&self) -> bool {
         self.secs() < self.threshold_secs() / 8.0
     }
 
-    /// Whether it is no more than noise.
+    /// Returns whether the queue is no longer than noise.
     pub(super) fn is_short(&self) -> bool {
         self.secs() < self.threshold_secs() / 4.0
     }
 
-    /// Whether it was short all the round.
+    /// Returns whether the queue was short during the whole round.
     pub(super) fn is_calm(&self) -> bool {
         self.round_secs < self.threshold_secs() / 4.0
     }
 
-    /// A cycle ends; `has_lost`: by losses, so the buffer is no larger than what was seen.
+    /// Ends a cycle; `has_lost`: by losses, so the buffer is no larger than the observed queue.
     pub(super) fn end_cycle(&mut self, has_lost: bool) {
         if has_lost {
             let usual = self.threshold_secs() * self.halvings.exp2();

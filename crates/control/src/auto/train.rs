@@ -1,39 +1,40 @@
-//! Packet trains: how fast the bottleneck passes packets that left together.
+//! Packet trains: the rate at which the bottleneck passes packets that were sent together.
 //!
-//! The spread of their acknowledgements is the time the bottleneck took (packet dispersion). Acknowledgements are
-//! noisy by tens of microseconds, so a train that took less than [`SHORTEST_SECS`] only says "at least this fast".
+//! The spread of their acknowledgements is the time that the bottleneck took (packet dispersion).
+//! Acknowledgements are noisy by tens of microseconds, so a train that took less than [`SHORTEST_SECS`] gives
+//! only a lower bound.
 
 use std::time::Duration;
 
 use crate::{Ack, LostPackets};
 
-/// A spread below this is mostly noise, seconds.
+/// Shortest spread that is evaluated, seconds: shorter ones are mostly noise.
 pub(super) const SHORTEST_SECS: f64 = 150e-6;
-/// Share of a train that must have arrived: the end may be lost.
+/// Share of a train that must have arrived: its end may be lost.
 const ENOUGH: f64 = 0.9;
 
-/// One train under way.
+/// Train in flight.
 #[derive(Clone, Debug)]
 pub(super) struct ProbeTrain {
     bytes: f64,
-    /// Least bytes of a train: fewer that leave together are none.
+    /// Fewest bytes of a train: fewer bytes sent together are not a train.
     least_bytes: f64,
     sent_bytes: f64,
     first_sent_at: Duration,
     last_sent_at: Duration,
     first_acked_at: Option<f64>,
-    /// Arrived after the first acknowledgement.
+    /// Bytes acknowledged after the first acknowledgement.
     spread_bytes: f64,
     arrived_bytes: f64,
     lost_bytes: f64,
 }
 
-/// Capacity that a train showed.
+/// Capacity measured by a train.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum TrainCapacity {
-    /// Bytes per second.
+    /// Capacity, bytes per second.
     Exactly(f64),
-    /// The spread was too short to be read: this, bytes per second, or more.
+    /// Lower bound, bytes per second: the spread was too short.
     AtLeast(f64),
 }
 
@@ -52,18 +53,18 @@ impl ProbeTrain {
         }
     }
 
-    /// Whether part of it is still to be sent.
+    /// Returns whether part of the train is still to be sent.
     pub(super) fn is_leaving(&self) -> bool {
         self.sent_bytes < self.bytes
     }
 
-    /// How much leaves together.
+    /// Bytes to be sent together.
     pub(super) fn bytes(&self) -> f64 {
         self.bytes
     }
 
-    /// Something leaves: the train, if it has not left. A few small packets, of a flow that has little to send yet, say
-    /// nothing: they arrive as far from each other as they were sent.
+    /// Records sent bytes, which belong to the train if it is not complete. A few small packets, of a flow
+    /// that has little to send yet, are ignored: they arrive as far apart as they were sent.
     pub(super) fn on_sent(&mut self, now: Duration, bytes: u64) {
         let is_begun = self.sent_bytes > 0.0;
         if !self.is_leaving() || !is_begun && (bytes as f64) < self.least_bytes.min(self.bytes) {
@@ -77,7 +78,8 @@ impl ProbeTrain {
         self.sent_bytes += bytes as f64;
     }
 
-    /// Takes an acknowledgement; says what the train showed once enough of it, or something sent after it, arrived.
+    /// Handles an acknowledgement; returns the result of the train once enough of it, or something sent after
+    /// it, was acknowledged.
     pub(super) fn on_ack(&mut self, at: f64, ack: &Ack) -> Option<TrainCapacity> {
         if self.sent_bytes == 0.0 || ack.sent_at < self.first_sent_at {
             return None;
@@ -97,7 +99,7 @@ impl ProbeTrain {
         if self.arrived_bytes + self.lost_bytes >= ENOUGH * self.sent_bytes { self.read(at) } else { None }
     }
 
-    /// Takes a loss; says whether the train lost it.
+    /// Handles a loss; true when the train lost it.
     pub(super) fn on_lost(&mut self, loss: &LostPackets) -> bool {
         let is_of_train =
             self.sent_bytes > 0.0 && self.first_sent_at <= loss.sent_at && loss.sent_at <= self.last_sent_at;
@@ -107,12 +109,13 @@ impl ProbeTrain {
         is_of_train
     }
 
-    /// Share of it that is lost so far.
+    /// Share of the train that was lost so far.
     pub(super) fn lost_share(&self) -> f64 {
         self.lost_bytes / self.sent_bytes.max(1.0)
     }
 
-    /// All of it is acknowledged together with what left later, or lost: there is nothing to read. Shorter if it was lost.
+    /// Restarts a train that cannot be evaluated, because it was acknowledged together with later data, or
+    /// lost. Shorter if it was lost.
     fn send_again(&mut self) {
         let bytes = if self.lost_bytes > 0.0 { (self.bytes / 2.0).max(self.least_bytes) } else { self.bytes };
         *self = Self::new(bytes, self.least_bytes);
@@ -134,7 +137,7 @@ impl ProbeTrain {
 mod tests {
     use super::*;
 
-    /// A train of 100 packets, acknowledged one every `micros`, of which the last `lost` are lost.
+    /// Simulates a train of 100 packets, acknowledged one every `micros`, of which the last `lost` are lost.
     fn read(micros: u64, lost: u64) -> Option<TrainCapacity> {
         let mut train = ProbeTrain::new(150_000.0, 6_000.0);
         train.on_sent(Duration::from_millis(1), 150_000);

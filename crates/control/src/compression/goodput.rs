@@ -1,34 +1,35 @@
-//! How fast a link takes what is queued for it, from when bytes were queued and when they left.
+//! Goodput of a link, measured from the times at which bytes are queued and leave the queue.
 //!
-//! Only what leaves while more is waiting tells something about the link, and not the first part of it, which buffers
-//! below take at once. Where the queue runs empty again and again, the link is not what is waited for: it counts as
-//! twice as fast after some time, so that a link that became faster is noticed while little is sent.
+//! Only bytes that leave while more is waiting measure the link, except for the first of them, which buffers
+//! below absorb at once. Where the queue runs empty repeatedly, the link is not the bottleneck: after some
+//! time it counts as twice as fast, so that a link that became faster is noticed while little is sent.
 
 use std::time::Duration;
 
-/// Bytes that buffers below take at once when they are empty.
+/// Bytes that empty buffers below absorb at once.
 const ABSORBED_BYTES: u64 = 320 << 10;
-/// A measurement takes at least so long, with [`LEAST_BYTES`], or so many bytes.
+/// Shortest measurement, together with [`LEAST_BYTES`]; `WINDOW_BYTES` end it earlier.
 const WINDOW: Duration = Duration::from_millis(20);
 const LEAST_BYTES: u64 = 64 << 10;
 const WINDOW_BYTES: u64 = 1 << 20;
-/// Time within which bytes count as leaving at once.
+/// Time within which bytes count as leaving together.
 const SAME_MOMENT: Duration = Duration::from_micros(200);
-/// Bytes that leave without having waited until the link counts as twice as fast.
+/// Bytes that leave without having waited, after which the link counts as twice as fast.
 const UNHURRIED_BYTES: u64 = 8 << 20;
-/// Bytes that may be queued in any case: three times what leaves at once, so that the queue of a busy link is never
-/// empty. Beyond that no more is queued than keeps the link busy, because queued bytes are not compressed any more; and
-/// no more than has left so far, because the first measurements are of buffers rather than of the link.
+/// Bytes that may be queued in any case: three times what leaves at once, so that the queue of a busy link is
+/// never empty. Beyond that no more is queued than keeps the link busy, because queued bytes are not
+/// compressed any more; and no more than has left so far, because the first measurements are of buffers
+/// rather than of the link.
 const LEAST_QUEUE_BYTES: u64 = 768 << 10;
-/// Time to send what may be queued, plus round trips: some carriers hold bytes until they are acknowledged, which takes a round
-/// trip, and one more for each retransmission.
+/// Time to send the queued bytes, seconds, besides round trips: some carriers hold bytes until they are
+/// acknowledged, which takes a round trip, and one more for each retransmission.
 const QUEUE_SECS: f64 = 0.25;
 const ROUND_TRIPS_UNDER_WAY: f64 = 4.0;
 /// Weight of the newest measurement.
 const GAIN: f64 = 0.5;
 
-/// A measurement under way: when it began, when something left last that did not leave with what left before it, and what
-/// left in between.
+/// Measurement in progress: its beginning, the last time at which bytes left that did not leave together with
+/// earlier ones, and the bytes in between.
 #[derive(Clone, Copy, Debug)]
 struct GoodputWindow {
     start: Duration,
@@ -41,13 +42,13 @@ impl GoodputWindow {
         Self { start: now, last: now, bytes: 0 }
     }
 
-    /// Whether what leaves now does not leave with what left last.
+    /// Returns whether bytes that leave now do not leave together with the last ones.
     fn is_past(&self, now: Duration) -> bool {
         now.saturating_sub(self.last) >= SAME_MOMENT
     }
 
-    /// Counts bytes that leave. Bytes that leave in one write have left in the time before it, so those that leave as the
-    /// window begins do not count.
+    /// Counts bytes that leave. Bytes of one write were sent in the time before it, so those that leave as
+    /// the window begins do not count.
     fn leave(&mut self, now: Duration, bytes: u64) {
         if self.is_past(now) {
             self.last = now;
@@ -58,12 +59,12 @@ impl GoodputWindow {
     }
 }
 
-/// How fast a link is, as seen by whoever queues for it.
+/// Goodput of a link, as seen by the queue in front of it.
 #[derive(Clone, Debug, Default)]
 pub struct Goodput {
     queued_bytes: u64,
     all_left_bytes: u64,
-    /// Left since the queue was empty.
+    /// Bytes that left since the queue was empty.
     left_bytes: u64,
     window: Option<GoodputWindow>,
     unhurried_bytes: u64,
@@ -71,18 +72,18 @@ pub struct Goodput {
 }
 
 impl Goodput {
-    /// Goodput of a link whose speed is known from earlier: a first guess like any measurement.
+    /// Creates the goodput of a link with a remembered rate, which counts like one measurement.
     #[must_use]
     pub fn knowing(bytes_per_sec: f64) -> Self {
         Self { bytes_per_sec: Some(bytes_per_sec), ..Self::default() }
     }
 
-    /// Bytes were queued.
+    /// Records bytes that were queued.
     pub fn queue(&mut self, bytes: u64) {
         self.queued_bytes += bytes;
     }
 
-    /// Bytes that were queued left, or are not wanted any more.
+    /// Records queued bytes that left, or were withdrawn.
     pub fn leave(&mut self, now: Duration, bytes: u64) {
         self.queued_bytes = self.queued_bytes.saturating_sub(bytes);
         self.left_bytes += bytes;
@@ -101,13 +102,13 @@ impl Goodput {
         }
     }
 
-    /// Bytes per second; none while nothing is known.
+    /// Goodput, bytes per second; `None` while nothing is known.
     #[must_use]
     pub fn bytes_per_sec(&self) -> Option<f64> {
         self.bytes_per_sec
     }
 
-    /// False while no more compressible data should be queued, because a better way to send them will be known soon.
+    /// False while no more compressible data should be queued, because a better method will be known soon.
     /// `queued_bytes` counts the compressible data that have not left yet.
     #[must_use]
     pub fn has_room(&self, queued_bytes: u64, round_trip: Duration) -> bool {
@@ -128,14 +129,14 @@ impl Goodput {
         }
         #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
         let found = bytes as f64 / elapsed.as_secs_f64();
-        // Times are averaged, not rates: what a buffer took at once is soon forgotten.
+        // Times are averaged, not rates, so that bytes absorbed by a buffer are soon forgotten.
         let mean = |known: f64| 1.0 / ((1.0 - GAIN) / known + GAIN / found);
         self.bytes_per_sec = Some(self.bytes_per_sec.map_or(found, mean));
         self.window = Some(GoodputWindow::begin(last));
         self.unhurried_bytes = 0;
     }
 
-    /// Nothing is queued any more.
+    /// Handles an empty queue.
     fn rest(&mut self) {
         self.unhurried_bytes += std::mem::take(&mut self.left_bytes);
         self.window = None;

@@ -1,20 +1,20 @@
-//! When samples of data are worth their time: a first one, then ever more seldom while they find the same.
+//! Schedule of samples of the data: a first one, then at growing intervals while they find no change.
 
-/// From the first sample to the second, bytes of data.
+/// Interval from the first sample to the second, bytes of data.
 const FIRST_INTERVAL_BYTES: u64 = 1 << 20;
-/// Between samples at most.
+/// Longest interval between samples, bytes of data.
 const LONGEST_INTERVAL_BYTES: u64 = 1 << 30;
 
 /// Counts the data that pass.
 #[derive(Clone, Debug, Default)]
 pub struct SampleSchedule {
-    /// Until the next sample, bytes of data.
+    /// Bytes of data until the next sample.
     left_bytes: u64,
     interval_bytes: u64,
 }
 
 impl SampleSchedule {
-    /// Data pass; true when a sample of them should be taken.
+    /// Counts data; true when a sample of them should be taken.
     pub fn pass(&mut self, bytes: u64) -> bool {
         if self.left_bytes > 0 {
             self.left_bytes = self.left_bytes.saturating_sub(bytes);

@@ -1,6 +1,6 @@
-//! Division of the rate that a receiver is said to be able to take among its senders: max-min fair (Bertsekas and
-//! Gallager, 1992, section 6.5.2), by credit that the receiver paces, as receiver-driven transports do (ExpressPass, Cho
-//! et al., 2017).
+//! Division of a receiver's configured rate among its senders: max-min fair (Bertsekas and Gallager, 1992,
+//! section 6.5.2), by credit that the receiver paces, as receiver-driven transports do (ExpressPass, Cho et
+//! al., 2017).
 //!
 //! Two things are given. *Turns*: the credit of all flows together leaves in equal steps at the named rate, one flow
 //! after another (virtual scheduling, ITU-T I.371, annex A). So no two bursts are asked for at the same moment, and a
@@ -17,72 +17,72 @@ use std::time::Duration;
 
 use crate::limits::{MAX_WINDOW_BYTES, sane_rate, whole};
 
-/// Flows among which a rate is divided; further ones go by their own paths.
+/// Most flows among which a rate is divided; further ones are limited by their own paths only.
 pub const MAX_FLOWS: usize = 1024;
-/// The lowest rate that can be divided, bytes per second.
+/// Lowest rate that can be divided, bytes per second.
 pub const LEAST_RATE: f64 = 65_536.0;
 
-/// Time whose data one turn grants: timers are exact for it. The bytes of a turn stay within the bounds below.
+/// Time whose data one turn grants; timers are exact enough for it. The bytes of a turn are bounded by
+/// `LEAST_STEP_BYTES` and `MOST_STEP_BYTES`.
 const TURN: Duration = Duration::from_millis(1);
 const LEAST_STEP_BYTES: u64 = 8 << 10;
 const MOST_STEP_BYTES: u64 = 256 << 10;
-/// A flow may have so many bytes under way at the least, and so many steps: a small one does not wait for its turn.
+/// Smallest window of a flow, bytes, unless `LEAST_STEPS` are more: a small flow does not wait for its turn.
 const LEAST_WINDOW_BYTES: u64 = 64 << 10;
 const LEAST_STEPS: u64 = 4;
-/// Turns that nobody took, or took late because the machine was busy, are made up for as long: less than shallow buffers
-/// hold on long paths.
+/// Time for which unused or late turns are made up: less than shallow buffers hold on long paths.
 const BURST: Duration = Duration::from_millis(8);
-/// Bytes that may be under way beyond those that fill the path: this share of the round trip, the error of timers, and
-/// the step that waits for its turn. A sender that paused sends all of it in one burst, for which shallow buffers must
-/// have room.
+/// Share of the round trip that the window exceeds what fills the path by; also added are the error of
+/// timers, and the step that waits for its turn. A sender that paused sends all of it in one burst, which
+/// must fit into shallow buffers.
 const SLACK_SHARE: f64 = 1.0 / 32.0;
 const SLACK: Duration = Duration::from_millis(5);
-/// A window rises by this part of what arrives: by half in a round trip, less than senders that probe, so that the spacing of
-/// the credit is that of the data.
+/// Divisor: a window rises by this part of the arriving bytes, by half in a round trip, which is less than
+/// senders that probe, so that credit is spaced like the data.
 const RISE: u64 = 2;
-/// Arrivals are counted for so long at the least, and else for the longest round trip.
+/// Shortest time over which arrivals are counted; otherwise the longest round trip.
 const LEAST_TICK: Duration = Duration::from_millis(50);
 const LONGEST_TICK: Duration = Duration::from_secs(1);
-/// A flow that brought nothing for so many ticks leaves its share to others; one that began was counted for as many
-/// before it is known to want less than the rest.
+/// Ticks without data after which a flow leaves its share to others; also the ticks of a new flow before it
+/// can count as wanting less than the rest.
 const TICKS: u32 = 2;
-/// A flow is expected to want so much more than it got, and this share of the rate; the second is what it is allowed, so that a
+/// Factor on the arriving rate of a flow that gives its expected demand; `ALLOWED` gives its limit, so that a
 /// sender that is slower than its share gathers little credit.
 const GROWTH: f64 = 1.25;
 const ALLOWED: f64 = 1.5;
 const SPARE: f64 = 1.0 / 64.0;
 
-/// Which flow, for as long as it is there.
+/// Identifier of a flow, valid as long as the flow exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FlowId(u64);
 
-/// Report on a flow, since the last one.
+/// Report on a flow since the last one.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FlowReport {
     /// Bytes that have arrived since the last report.
     pub arrived_bytes: u64,
-    /// Its shortest round trip, once that is known.
+    /// Shortest round trip of the flow, once known.
     pub round_trip: Option<Duration>,
-    /// Bytes that may be under way or were not taken yet, by the credit that was given.
+    /// Bytes that may be in flight or were not taken yet, by the granted credit.
     pub held_bytes: u64,
-    /// Something was asked of which not all has come.
+    /// True when an answer is incomplete.
     pub wants: bool,
 }
 
 #[derive(Debug, Default)]
 struct FlowState {
     wants: bool,
-    /// In this tick.
+    /// Bytes in this tick.
     arrived_bytes: u64,
-    /// In the last tick, and the one before, bytes per second.
+    /// Rates of the last tick, and of the one before, bytes per second.
     rates: [f64; 2],
-    /// Ticks in which nothing arrived, one after another.
+    /// Consecutive ticks in which nothing arrived.
     idle_ticks: u32,
-    /// Ticks since it began.
+    /// Ticks since the flow began.
     ticks: u32,
     round_trip: Duration,
     window_bytes: u64,
-    /// The window, and what an earlier and larger one still allows.
+    /// The window, plus what an earlier and larger one still allows.
     held_bytes: u64,
 }
 
@@ -91,7 +91,7 @@ impl FlowState {
         self.idle_ticks < TICKS || self.arrived_bytes > 0
     }
 
-    /// Whether it begins, or goes on after a pause.
+    /// Applies a report; true when the flow begins, or resumes after a pause.
     fn handle(&mut self, report: FlowReport) -> bool {
         let begins = report.wants && !self.is_active() && (!self.wants || report.arrived_bytes > 0);
         if begins {
@@ -110,28 +110,28 @@ impl FlowState {
         self.arrived_bytes = 0;
     }
 
-    /// Bytes per second that it would take of `rate`, as far as is known, if it may want so much more than it got.
+    /// Demand of a flow out of `rate`, bytes per second, if it may want `growth` times what it got.
     fn demand(&self, rate: f64, growth: f64) -> f64 {
         let got = self.rates[0].max(self.rates[1]);
         if self.ticks <= TICKS { rate } else { got.mul_add(growth, rate * SPARE) }
     }
 }
 
-/// A rate divided among flows. Time counts from any moment, and is the same for all calls.
+/// Rate divided among flows. Times count from any moment, the same for all calls.
 #[derive(Debug)]
 pub struct FairShare {
-    /// Bytes per second.
+    /// Divided rate, bytes per second.
     rate: f64,
     flows: BTreeMap<FlowId, FlowState>,
     last: u64,
     tick_began: Duration,
-    /// Bytes per second up to which each flow is filled.
+    /// Rate up to which each flow is filled, bytes per second.
     level: f64,
     next_turn: Duration,
 }
 
 impl FairShare {
-    /// Divides so many bytes per second, at least [`LEAST_RATE`].
+    /// Creates a division of this rate, at least [`LEAST_RATE`].
     #[must_use]
     pub fn new(bytes_per_sec: f64) -> Self {
         let rate = sane_rate(bytes_per_sec).max(LEAST_RATE);
@@ -145,7 +145,8 @@ impl FairShare {
         }
     }
 
-    /// A flow joins, which has [so much](Self::least_window_bytes) credit; none where there are [too many](MAX_FLOWS).
+    /// Adds a flow, with credit of [`least_window_bytes`](Self::least_window_bytes); `None` at the limit
+    /// [`MAX_FLOWS`].
     pub fn join(&mut self, now: Duration) -> Option<FlowId> {
         if self.flows.len() >= MAX_FLOWS {
             return None;
@@ -158,13 +159,13 @@ impl FairShare {
         Some(flow)
     }
 
-    /// A flow is over.
+    /// Removes a flow.
     pub fn leave(&mut self, flow: FlowId) {
         self.flows.remove(&flow);
     }
 
-    /// Takes a report on a flow, at the latest when as much has arrived as a few packets hold. Returns how many bytes the
-    /// flow may have under way from then on.
+    /// Applies a report on a flow, which is due at least whenever as much has arrived as a few packets hold.
+    /// Returns the bytes that the flow may have in flight from then on.
     pub fn handle(&mut self, now: Duration, id: FlowId, report: FlowReport) -> u64 {
         self.pass(now);
         let (least, step) = (self.least_window_bytes(), self.step_bytes());
@@ -182,8 +183,8 @@ impl FairShare {
         flow.window_bytes
     }
 
-    /// When the next [step](Self::step_bytes) may be granted; it is the caller's. Earlier than `now` where turns
-    /// were not taken.
+    /// Assigns the next turn to the caller; returns its time, at which a [step](Self::step_bytes) may be
+    /// granted. Earlier than `now` where turns were not taken.
     pub fn turn(&mut self, now: Duration) -> Duration {
         self.take(now, self.step_bytes())
     }
@@ -200,15 +201,16 @@ impl FairShare {
         (self.step_bytes() * LEAST_STEPS).max(LEAST_WINDOW_BYTES)
     }
 
-    /// Flows that have joined and not left.
+    /// Number of flows.
     #[must_use]
     pub fn flows(&self) -> usize {
         self.flows.len()
     }
 
-    /// Most bytes that all flows together may have under way or not taken yet: as many as fill the longest path at the
-    /// rate, and the smallest window of each flow. It may be more for a round trip in two cases only: while a path
-    /// becomes shorter, and when a flow that paused with credit left wants something again. Credit cannot be taken back.
+    /// Most bytes that all flows together may have in flight or not taken yet: as many as fill the longest
+    /// path at the rate, and the smallest window of each flow. It may be more for a round trip in two cases
+    /// only: while a path becomes shorter, and when a flow that paused with unused credit resumes. Credit
+    /// cannot be taken back.
     #[must_use]
     pub fn most_held_bytes(&self) -> u64 {
         filling_bytes(self.rate, self.longest()) + self.flows.len() as u64 * self.least_window_bytes()
@@ -228,7 +230,7 @@ impl FairShare {
         at
     }
 
-    /// Ends the tick if it is time.
+    /// Ends the tick if it is due.
     fn pass(&mut self, now: Duration) {
         let since = now.saturating_sub(self.tick_began);
         if since < self.longest().clamp(LEAST_TICK, LONGEST_TICK) {
@@ -239,8 +241,8 @@ impl FairShare {
         self.level = self.fill();
     }
 
-    /// The level up to which flows are filled until the rate is used up. Where they want less, all may rise by as much as
-    /// there is for all of them.
+    /// Level up to which flows are filled until the rate is used up. Where they want less, all may rise by
+    /// the whole remainder.
     fn fill(&self) -> f64 {
         let active = self.flows.values().filter(|flow| flow.is_active());
         let mut demands: Vec<f64> = active.map(|flow| flow.demand(self.rate, GROWTH)).collect();
@@ -258,7 +260,7 @@ impl FairShare {
     }
 }
 
-/// Bytes that fill a path at a rate, and a little more.
+/// Bytes that fill a path at a rate, with some slack.
 fn filling_bytes(bytes_per_sec: f64, round_trip: Duration) -> u64 {
     let secs = round_trip.as_secs_f64().mul_add(1.0 + SLACK_SHARE, SLACK.as_secs_f64());
     whole(bytes_per_sec * secs).min(MAX_WINDOW_BYTES)

@@ -4,16 +4,16 @@
 
 use super::law::{Law, PathSample};
 
-/// Below this, Reno, packets.
+/// Window below which the law is Reno's, packets.
 const LOW_PACKETS: f64 = 14.0;
 /// Most packets per round trip (the paper's Smax).
 const MOST_STEP: f64 = 32.0;
-/// Fewest (Smin).
+/// Fewest packets per round trip (the paper's Smin).
 const LEAST_STEP: f64 = 0.01;
 /// Factor of the window after a loss.
 const BETA: f64 = 0.8;
 
-/// The law.
+/// BIC law.
 #[derive(Debug, Default)]
 pub(crate) struct Bic {
     /// Window at the last loss, packets.
@@ -26,7 +26,7 @@ impl Bic {
         if window < self.most {
             return ((self.most - window) / 2.0).clamp(LEAST_STEP, MOST_STEP);
         }
-        // Maximum probing: as slow beside the maximum as the search was, then twice as fast each round trip.
+        // Maximum probing: near the maximum as slow as the search was, then twice as fast each round trip.
         (window - self.most).clamp(1.0, MOST_STEP)
     }
 }
@@ -42,7 +42,7 @@ impl Law for Bic {
             self.most = window;
             return window / 2.0;
         }
-        // Fast convergence: a flow that lost before its old maximum gives way.
+        // Fast convergence: a flow that lost before its old maximum yields.
         self.most = if window < self.most { window * (1.0 + BETA) / 2.0 } else { window };
         window * BETA
     }

@@ -10,19 +10,19 @@ const BETA: f64 = 0.7;
 /// Growth of the Reno estimate per round trip (section 4.3): 3 (1 - beta) / (1 + beta).
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
-/// The law.
+/// CUBIC law.
 #[derive(Debug, Default)]
 pub(crate) struct Cubic {
     /// Window at the last loss, packets; lower after a loss before it was reached (section 4.7).
     most: f64,
-    /// Since when this epoch grows, seconds, and from which window.
+    /// Start of this epoch, seconds, and the window then.
     epoch: Option<(f64, f64)>,
     /// Window that Reno would have.
     reno: f64,
 }
 
 impl Cubic {
-    /// The RFC's `W_cubic(t)`, equations 1 and 2.
+    /// Window of the cubic function, `W_cubic(t)` (equations 1 and 2).
     fn target(&self, since_secs: f64, from: f64) -> f64 {
         let k = ((self.most - from).max(0.0) / C).cbrt();
         C * (since_secs - k).powi(3) + self.most.max(from)

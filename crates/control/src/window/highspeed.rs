@@ -3,24 +3,24 @@
 
 use super::law::{Law, PathSample};
 
-/// The RFC's `Low_Window`: below it, Reno.
+/// Window below which the law is Reno's (the RFC's `Low_Window`).
 const LOW_PACKETS: f64 = 38.0;
-/// The RFC's `High_Window`.
+/// Upper window of the response function (the RFC's `High_Window`).
 const HIGH_PACKETS: f64 = 83_000.0;
-/// The RFC's `High_Decrease`: part given up at `High_Window`.
+/// Decrease at `HIGH_PACKETS` (the RFC's `High_Decrease`).
 const HIGH_CUT: f64 = 0.1;
 
-/// The law.
+/// HighSpeed TCP law.
 #[derive(Debug)]
 pub(crate) struct HighSpeed;
 
-/// The RFC's b(w), section 5.
+/// Decrease b(w) (section 5).
 fn cut(window: f64) -> f64 {
     let place = (window / LOW_PACKETS).ln() / (HIGH_PACKETS / LOW_PACKETS).ln();
     (0.5 + (HIGH_CUT - 0.5) * place).clamp(HIGH_CUT, 0.5)
 }
 
-/// The RFC's a(w), section 5: w^2 p(w) 2 b(w) / (2 - b(w)), with p(w) = 0.078 / w^1.2.
+/// Increase a(w) (section 5): w^2 p(w) 2 b(w) / (2 - b(w)), with p(w) = 0.078 / w^1.2.
 fn step(window: f64) -> f64 {
     let loss = 0.078 / window.powf(1.2);
     let cut = cut(window);

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-/// State of the path as a law sees it.
+/// State of the path at an acknowledgement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PathSample {
     /// Seconds since the start.
@@ -11,7 +11,7 @@ pub(crate) struct PathSample {
     pub(crate) rtt: f64,
     /// Smallest round trip so far, seconds.
     pub(crate) least_rtt: f64,
-    /// Whether this acknowledgement ended a round trip.
+    /// True when this acknowledgement ended a round trip.
     pub(crate) is_round: bool,
     /// Packets newly acknowledged.
     pub(crate) acked: f64,
@@ -19,21 +19,21 @@ pub(crate) struct PathSample {
 
 /// Law by which one controller changes the window, in packets.
 pub(crate) trait Law: Debug + Send {
-    /// Congestion avoidance: the window after `flight.acked` packets.
+    /// Congestion avoidance: returns the window after `flight.acked` packets.
     fn grow(&mut self, flight: &PathSample, window: f64) -> f64;
 
-    /// The window after a loss event.
+    /// Returns the window after a loss event.
     fn shrink(&mut self, flight: &PathSample, window: f64) -> f64;
 
-    /// The slow start threshold after a timeout, told beside the growth from one packet on.
+    /// Returns the slow start threshold after a timeout; the window then restarts from its minimum.
     fn time_out(&mut self, flight: &PathSample, window: f64) -> f64 {
         self.shrink(flight, window)
     }
 
-    /// Looks at an acknowledgement, whatever the window does.
+    /// Observes an acknowledgement, whatever the window does.
     fn observe(&mut self, _flight: &PathSample) {}
 
-    /// Slow start: the window after `flight.acked` packets, and whether it should end here.
+    /// Slow start: returns the window after `flight.acked` packets, and whether slow start ends here.
     fn start(&mut self, flight: &PathSample, window: f64) -> (f64, bool) {
         (window + flight.acked, false)
     }

@@ -1,8 +1,8 @@
-//! The family of TCP: a window that grows with acknowledgements and shrinks once per loss event.
+//! Controllers of TCP's family: a window that grows with acknowledgements and shrinks once per loss event.
 //!
-//! What they have in common is here: slow start with a threshold, one reduction per round trip of losses (NewReno's
-//! recovery, RFC 6582), the timeout (RFC 5681), pacing over the round trip. What makes each of them is a [`Law`] in a
-//! file of its own. Windows are counted in packets, as the papers do.
+//! Their common part is here: slow start with a threshold, one reduction per round trip of losses (NewReno's
+//! recovery, RFC 6582), the timeout (RFC 5681), pacing over the round trip. The specific part of each is a
+//! [`Law`] in a file of its own. Windows are counted in packets, as in the papers.
 
 mod bic;
 mod cubic;
@@ -32,25 +32,26 @@ use crate::{Ack, Config, Controller, MAX_WINDOW_BYTES, PacketEvent, SendLimits};
 const FIRST_PACKETS: f64 = 10.0;
 /// Smallest window, packets (RFC 5681, equation 4).
 const LEAST_PACKETS: f64 = 2.0;
-/// Pacing above window over round trip, so that pacing does not limit (Linux' `tcp_pacing_ss_ratio`, `_ca_ratio`).
+/// Factor of the pacing rate over window divided by round trip in slow start, so that pacing does not limit
+/// (Linux: `tcp_pacing_ss_ratio`).
 const PACING_SLOW_START: f64 = 2.0;
 const PACING: f64 = 1.2;
 
-/// A controller of this family.
+/// Window controller with a law.
 #[derive(Debug)]
 pub(crate) struct WindowController<L> {
     law: L,
     packet_bytes: u64,
-    /// Packets.
+    /// Window, packets.
     window: f64,
-    /// Slow start below this, packets.
+    /// Slow start threshold, packets.
     threshold: f64,
     srtt: f64,
     latest: PathSample,
     round: RoundTracker,
-    /// Losses of packets that left before this belong to the event that was answered.
+    /// Send time up to which losses belong to the last loss event.
     answered_until: Option<Duration>,
-    /// Window and threshold before the last reduction, and the bytes still thought lost.
+    /// Window and threshold before the last reduction, and the bytes still considered lost.
     before: Option<(f64, f64, u64)>,
     is_limited: bool,
 }
@@ -72,7 +73,7 @@ impl<L: Law> WindowController<L> {
         }
     }
 
-    /// Goes on from `bytes` in flight, in congestion avoidance.
+    /// Continues from `bytes` in flight, in congestion avoidance.
     pub(crate) fn resume(&mut self, bytes: f64) {
         self.window = bytes / self.packet_bytes as f64;
         self.bound();
@@ -106,7 +107,7 @@ impl<L: Law> WindowController<L> {
             }
         } else {
             self.window = self.law.grow(&self.latest, self.window);
-            // A law that gives way on its own is not to be taken back to slow start by it.
+            // A law that reduces the window by itself does not return to slow start.
             self.threshold = self.threshold.min(self.window);
         }
         self.bound();
@@ -135,7 +136,7 @@ impl<L: Law> WindowController<L> {
         self.before = None;
     }
 
-    /// A reduction whose every loss turns out to be a late packet is taken back (RFC 4015).
+    /// Undoes a reduction when all its lost packets turn out to be late (RFC 4015).
     fn on_spurious(&mut self, bytes: u64) {
         let Some((window, threshold, lost)) = &mut self.before else { return };
         *lost = lost.saturating_sub(bytes);
@@ -172,12 +173,12 @@ impl<L: Law> Controller for WindowController<L> {
 mod tests {
     use super::*;
 
-    /// A path with nothing special.
+    /// Creates a sample of a path without particularities.
     pub(super) fn flight(at: f64, rtt: f64) -> PathSample {
         PathSample { at, rtt, least_rtt: rtt, is_round: false, acked: 1.0 }
     }
 
-    /// Round trips until the window is `to`.
+    /// Returns the round trips until the window is `to`.
     pub(super) fn rounds_to(law: &mut impl Law, mut window: f64, to: f64, rtt: f64) -> u32 {
         let mut rounds = 0;
         while window < to {
@@ -187,7 +188,7 @@ mod tests {
         rounds
     }
 
-    /// The window after `secs` without loss, from 0 on.
+    /// Returns the window after `secs` without loss, from 0 on.
     pub(super) fn run(law: &mut impl Law, mut window: f64, rtt: f64, secs: f64) -> f64 {
         let mut at = 0.0;
         while at < secs {
@@ -197,7 +198,7 @@ mod tests {
         window
     }
 
-    /// A round trip in ten parts.
+    /// Simulates a round trip in ten parts.
     fn one_round(law: &mut impl Law, window: f64, at: f64, rtt: f64) -> f64 {
         (0..10u32).fold(window, |w, part| {
             let now = PathSample { acked: window / 10.0, ..flight(at + f64::from(part) * rtt / 10.0, rtt) };

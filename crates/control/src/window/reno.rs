@@ -1,9 +1,10 @@
-//! `reno`: one packet more per round trip, half the window at a loss (RFC 5681; NewReno's one answer per loss event,
-//! RFC 6582). Its rate is about 1.22 packets / (RTT sqrt(p)) (Mathis et al. 1997, with an acknowledgement per packet).
+//! `reno`: one packet more per round trip, half the window at a loss (RFC 5681; one reduction per loss event
+//! as in NewReno, RFC 6582). Its rate is about 1.22 packets / (RTT sqrt(p)) (Mathis et al. 1997, with an
+//! acknowledgement per packet).
 
 use super::law::{Law, PathSample};
 
-/// The law.
+/// Reno law.
 #[derive(Debug)]
 pub(crate) struct Reno;
 

@@ -3,14 +3,14 @@
 
 use super::law::{Law, PathSample};
 
-/// The paper's a: packets per acknowledgement.
+/// Packets per acknowledgement (the paper's a).
 const STEP: f64 = 0.01;
-/// The paper's b: part given up at a loss.
+/// Part given up at a loss (the paper's b).
 const CUT: f64 = 0.125;
-/// The paper's legacy window: below it, the standard law.
+/// Window below which the law is Reno's (the paper's legacy window).
 const LOW_PACKETS: f64 = 16.0;
 
-/// The law.
+/// Scalable TCP law.
 #[derive(Debug)]
 pub(crate) struct Scalable;
 
@@ -31,7 +31,7 @@ mod tests {
 
     #[test]
     fn recovery_takes_as_long_at_any_window() {
-        // The paper's claim: log(1/(1-b)) / log(1+a), about 13.4 round trips.
+        // Claim of the paper: log(1/(1-b)) / log(1+a), about 13.4 round trips.
         for window in [100.0, 10_000.0, 1e6] {
             let shrunk = Scalable.shrink(&flight(0.0, 0.1), window);
             let rounds = rounds_to(&mut Scalable, shrunk, window, 0.1);

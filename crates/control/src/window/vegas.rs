@@ -1,19 +1,19 @@
-//! `vegas`: keeps two to four packets in the queue (Brakmo, Peterson, JSAC 13(8), 1995). Once per round trip it
-//! compares the rate it expects without queue with the one it has: diff = window (1 - least RTT / RTT).
+//! `vegas`: keeps two to four packets in the queue (Brakmo, Peterson, JSAC 13(8), 1995). Once per round trip
+//! it compares the expected rate without queue with the actual one: diff = window (1 - least RTT / RTT).
 
 use super::law::{Law, PathSample};
 
-/// Fewer packets in the queue than this: one packet more (the paper's alpha).
+/// Packets in the queue below which the window grows by one (the paper's alpha).
 const FEW: f64 = 2.0;
-/// More than this: one less (beta).
+/// Packets in the queue above which the window shrinks by one (beta).
 const MANY: f64 = 4.0;
-/// More than this in slow start: it ends (gamma).
+/// Packets in the queue above which slow start ends (gamma).
 const START_ENDS: f64 = 1.0;
 
-/// The law.
+/// Vegas law.
 #[derive(Debug)]
 pub(crate) struct Vegas {
-    /// Smallest round trip of the present round, seconds: what delayed acknowledgements distort least.
+    /// Smallest round trip of the current round, seconds, which delayed acknowledgements distort least.
     round_rtt: f64,
     grows_this_round: bool,
 }

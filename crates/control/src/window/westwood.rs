@@ -1,17 +1,17 @@
-//! `westwood`: Reno's growth; at a loss the window becomes what the path is measured to carry, bandwidth times the
-//! smallest round trip (Westwood+: Grieco, Mascolo, CCR 34(2), 2004), so that random losses cost little.
+//! `westwood`: Reno's growth; at a loss the window becomes the measured capacity of the path, bandwidth times
+//! the smallest round trip (Westwood+: Grieco, Mascolo, CCR 34(2), 2004), so that random losses cost little.
 
 use super::law::{Law, PathSample};
 
-/// Weight of the past in the bandwidth's filter, per sample (the paper's 0.9).
+/// Weight of the past in the filter of the bandwidth, per sample (the paper's 0.9).
 const KEEP: f64 = 0.9;
-/// Samples are not taken over less than this, seconds.
+/// Shortest interval of a sample, seconds.
 const LEAST_SAMPLE_SECS: f64 = 0.05;
 
-/// The law.
+/// Westwood law.
 #[derive(Debug, Default)]
 pub(crate) struct Westwood {
-    /// Packets per second, filtered.
+    /// Filtered bandwidth, packets per second.
     bandwidth: f64,
     since: f64,
     acked: f64,
