@@ -102,7 +102,7 @@ fn judge(measured: f64, (steady, growing): (f64, f64)) -> Trend {
 mod tests {
     use super::*;
 
-    /// Simulates packets sent every millisecond for 20 ms, by clocks that differ by `apart`, with a delay
+    /// Simulates packets sent every millisecond over a path of 20 ms, by clocks that differ by `apart`, with a delay
     /// that grows by `growth` each.
     fn told(apart: Duration, growth: Duration, noise: &[u64]) -> Transit {
         let mut transit = Transit::default();
