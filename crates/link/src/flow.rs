@@ -22,7 +22,7 @@ const MAX_PATH_RTT: Duration = Duration::from_secs(10);
 /// Returns the capability by which a client requests a controller for what the server sends.
 #[must_use]
 pub fn controller_capability(choice: Choice) -> String {
-    format!("{ASKING}{choice}")
+    format!("{CONTROLLER_PREFIX}{choice}")
 }
 
 /// Reads the controller that a client requests from its capabilities.
@@ -39,7 +39,7 @@ pub fn requested_controller(capabilities: &[String]) -> Result<Option<Choice>> {
 #[must_use]
 pub fn path_capability(known: RememberedPath) -> String {
     let RememberedPath { rate_bytes_per_sec, capacity_bytes_per_sec, rtt } = known;
-    format!("{TELLING}{rate_bytes_per_sec:.0},{capacity_bytes_per_sec:.0},{}", rtt.as_micros())
+    format!("{PATH_PREFIX}{rate_bytes_per_sec:.0},{capacity_bytes_per_sec:.0},{}", rtt.as_micros())
 }
 
 /// Reads what a client remembers of the path from its capabilities. The values are advice only: text that cannot be

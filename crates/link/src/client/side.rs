@@ -166,7 +166,7 @@ impl ClientSide {
             Some(AnswerConsumer::InSet(id)) => match self.request_sets.get_mut(id) {
                 Some(inbox) => {
                     self.waits.add(reply.waits());
-                    inbox.event.push_back((op, OpEvent::Reply(reply)));
+                    inbox.events.push_back((op, OpEvent::Reply(reply)));
                     &mut inbox.waker
                 }
                 None => return self.machine.grant(bulk_bytes),
@@ -264,7 +264,7 @@ impl ClientSide {
             if let OpEvent::Whole(Item { body, .. }) = &last {
                 self.waits.add(Waits { replies: 1, body_bytes: body.len() });
             }
-            inbox.event.push_back((op, last));
+            inbox.events.push_back((op, last));
             inbox.under_way -= 1;
             inbox.waker.take().into_iter().for_each(Waker::wake);
         }

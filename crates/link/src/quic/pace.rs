@@ -138,7 +138,7 @@ impl PacedController {
             told_at: Duration::ZERO,
             may_ask_again: false,
             acked: None,
-            turn: StackExchange::default(),
+            exchange: StackExchange::default(),
             sender: None,
             backlog: SendBacklog::default(),
             counters: PaceCounters::default(),
