@@ -117,14 +117,14 @@ impl Signal {
 impl std::fmt::Display for Signal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Self::Sent => "when packets leave",
+            Self::Sent => "send times of packets",
             Self::Ack => "acknowledgements",
             Self::RoundTrip => "round trip times without the receiver's delay",
             Self::Delivery => "delivery rates",
-            Self::Loss => "losses with the times the packets left",
+            Self::Loss => "losses with the send times of the packets",
             Self::Timeout => "timeouts",
             Self::Spurious => "late packets that had been declared lost",
-            Self::Arrivals => "arrival speed and capacity measured by the receiver",
+            Self::Arrivals => "arrival rate and capacity measured by the receiver",
         })
     }
 }

@@ -33,31 +33,31 @@ const AUTO_NEEDS: &[Signal] =
 pub const ALL: &[ControllerEntry] = &[
     ControllerEntry {
         name: "auto",
-        about: "finds the free capacity in a few round trips, keeps the queue short, ignores random loss (ours)",
+        about: "finds the free capacity in a few round trips, keeps the queue short, ignores random loss (of this project)",
         needs: AUTO_NEEDS,
         make: |config| Box::new(CoexistingAuto::new(config, Friendliness::Fair)),
     },
     ControllerEntry {
         name: "polite",
-        about: "auto, but never above what a TCP flow would take: for shared networks (ours)",
+        about: "auto, but never above the rate of a TCP flow: for shared networks (of this project)",
         needs: AUTO_NEEDS,
         make: |config| Box::new(CoexistingAuto::new(config, Friendliness::Polite)),
     },
     ControllerEntry {
         name: "rate",
-        about: "the rate that was asked for, whatever is lost: for reserved paths",
+        about: "a fixed rate, whatever is lost: for reserved paths",
         needs: &[],
         make: |config| Box::new(Rate::new(config)),
     },
     ControllerEntry {
         name: "reno",
-        about: "TCP's classic: one packet more per round trip, half at a loss (RFC 5681, 6582)",
+        about: "classic TCP: one packet more per round trip, half the window at a loss (RFC 5681, 6582)",
         needs: WINDOW_NEEDS,
         make: |config| Box::new(WindowController::new(config, Reno)),
     },
     ControllerEntry {
         name: "cubic",
-        about: "what most hosts run: a cubic function of the time since the last loss (RFC 9438)",
+        about: "default of most hosts: a cubic function of the time since the last loss (RFC 9438)",
         needs: WINDOW_NEEDS,
         make: |config| Box::new(WindowController::new(config, Cubic::default())),
     },
@@ -81,7 +81,7 @@ pub const ALL: &[ControllerEntry] = &[
     },
     ControllerEntry {
         name: "westwood",
-        about: "at a loss, falls to what the path was measured to carry (Westwood+, 2004)",
+        about: "at a loss, falls to the measured bandwidth of the path (Westwood+, 2004)",
         needs: WINDOW_NEEDS,
         make: |config| Box::new(WindowController::new(config, Westwood::default())),
     },
@@ -93,13 +93,13 @@ pub const ALL: &[ControllerEntry] = &[
     },
     ControllerEntry {
         name: "bbr",
-        about: "the largest delivery rate of late, with probes (version 1, draft-cardwell-iccrg-bbr-00)",
+        about: "the largest recent delivery rate, with probes (version 1, draft-cardwell-iccrg-bbr-00)",
         needs: &[Signal::Ack, Signal::RoundTrip, Signal::Delivery, Signal::Timeout],
         make: |config| Box::new(Bbr::new(config)),
     },
     ControllerEntry {
         name: "udt",
-        about: "steps by the magnitude of what is free, every 10 ms (draft-gg-udt-03)",
+        about: "steps by the magnitude of the free capacity, every 10 ms (draft-gg-udt-03)",
         needs: &[Signal::Ack, Signal::RoundTrip, Signal::Loss, Signal::Timeout, Signal::Arrivals],
         make: |config| Box::new(Udt::new(config)),
     },
@@ -147,20 +147,20 @@ impl fmt::Display for Refusal {
                 let names: Vec<&str> = ALL.iter().map(|e| e.name).collect();
                 write!(
                     f,
-                    "expected one of the controllers {names:?}, with a rate such as `rate=400Mb/s` if wanted, found `{name}`"
+                    "expected one of the controllers {names:?}, optionally with a rate such as `rate=400Mb/s`, found `{name}`"
                 )
             }
             Self::NoRate { text } => {
                 write!(
                     f,
-                    "expected a rate such as `400Mb/s` (bits) or `50MB/s` (bytes) behind `=`, found `{text}`"
+                    "expected a rate such as `400Mb/s` (bits) or `50MB/s` (bytes) after `=`, found `{text}`"
                 )
             }
             Self::Unfed { name, missing } => {
                 let missing: Vec<String> = missing.iter().map(ToString::to_string).collect();
                 write!(
                     f,
-                    "`{name}` needs {}, which this protocol cannot give; choose another controller",
+                    "`{name}` needs {}, which this protocol cannot provide; choose another controller",
                     missing.join(" and ")
                 )
             }
@@ -172,7 +172,10 @@ impl std::error::Error for Refusal {}
 
 impl fmt::Debug for ControllerEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Entry").field("name", &self.name).field("needs", &self.needs).finish_non_exhaustive()
+        f.debug_struct("ControllerEntry")
+            .field("name", &self.name)
+            .field("needs", &self.needs)
+            .finish_non_exhaustive()
     }
 }
 

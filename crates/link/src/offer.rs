@@ -54,9 +54,7 @@ pub async fn offer(
         let ip = stream.peer_addr().map_err(broken)?.ip();
         let mut session = tls::connect(stream, host, &[ALPN_OFFER], trust).await?;
         if session.get_ref().1.alpn_protocol() != Some(ALPN_OFFER) {
-            return Err(Error::unsupported(
-                "expected a client that waits for a server, found something else",
-            ));
+            return Err(Error::unsupported("the peer is not a client that waits for a server"));
         }
         session.write_all(&said(token)?).await.map_err(broken)?;
         session.flush().await.map_err(broken)?;
@@ -67,10 +65,10 @@ pub async fn offer(
     let (mut session, ip) = done.unwrap_or_else(|_| Err(too_slow())).map_err(at)?;
     match session.read_u8().await {
         Ok(TAKEN) => Ok((over_buffered(session, peer), ip)),
-        Ok(_) => Err(at(Error::corrupt("expected the client to take the connection, found something else"))),
+        Ok(_) => Err(at(Error::corrupt("the client sent an invalid answer to the offer"))),
         Err(_) => Err(at(Error::new(
             ErrorKind::Denied,
-            "the client did not take the connection: its token is another one, or it has ended",
+            "the client rejected the connection: it has another token, or it has ended",
         ))),
     }
 }
@@ -106,10 +104,7 @@ pub async fn hear(
         let mut token = vec![0; bytes];
         session.read_exact(&mut token).await.map_err(broken)?;
         if !std::str::from_utf8(&token).is_ok_and(knows) {
-            return Err(Error::new(
-                ErrorKind::Denied,
-                "a server showed another token than the one asked for",
-            ));
+            return Err(Error::new(ErrorKind::Denied, "a server presented a wrong token"));
         }
         Ok(Offer { session, peer })
     };

@@ -123,7 +123,8 @@ pub fn link_protocol(path: &Path, now: Duration) -> Advised<&'static str> {
     let advised = advise(path, Direction::Down, &HostFacts::default(), now).protocol;
     match advised.value {
         Some(value) if advised.confidence < LEAST_CONFIDENCE => {
-            let basis = format!("unknown: too little was seen to choose `{value}`, though {}", advised.basis);
+            let basis =
+                format!("unknown: too few measurements to choose `{value}`, though {}", advised.basis);
             Advised { value: None, basis, ..advised }
         }
         _ => advised,
@@ -147,7 +148,7 @@ pub fn link_streams(path: &Path, now: Duration) -> Advised<u32> {
     if advised.confidence < LEAST_CONFIDENCE {
         return Advised {
             value: None,
-            basis: format!("unknown: too little was seen, though {}", advised.basis),
+            basis: format!("unknown: too few measurements, though {}", advised.basis),
             ..advised
         };
     }
@@ -173,7 +174,7 @@ impl<'a> AdviceFacts<'a> {
 impl AdviceFacts<'_> {
     fn rate(&self) -> Advised<f64> {
         let Some((rate, how)) = &self.rate else {
-            return Advised::unknown("no packet train and no transfer was seen on this path");
+            return Advised::unknown("no packet train and no transfer was measured on this path");
         };
         Advised::by(rate.value, &[rate], how.clone()).between(rate.low, rate.high)
     }
@@ -214,7 +215,7 @@ impl AdviceFacts<'_> {
         let quic = one_way.comparable(self.now, "quic")?.bytes_per_sec;
         let said = |faster: &str, slower: &str, a: &Estimate, b: &Estimate| {
             let (a, b) = (text::rate(a.value), text::rate(b.value));
-            format!("transfers by {faster} got {a}, those by {slower} {b}")
+            format!("transfers by {faster} reached {a}, those by {slower} {b}")
         };
         Some(if quic.value > FASTER * tcp.value {
             Advised::by("quic", &[&tcp, &quic], said("QUIC", "TCP", &quic, &tcp))
@@ -234,7 +235,7 @@ impl AdviceFacts<'_> {
         Some(Advised::by(
             "tcp",
             &[&tcp, &trains],
-            format!("transfers by TCP got {got}, packet trains say that the path carries {carried}"),
+            format!("transfers by TCP reached {got}; packet trains measured a capacity of {carried}"),
         ))
     }
 
@@ -271,7 +272,7 @@ impl AdviceFacts<'_> {
             ),
         };
         let why = format!(
-            "at {:.4} % loss and {} one cubic flow gets {} (RFC 9438), the path carries {}{}{doubt}",
+            "at {:.4} % loss and {} one CUBIC flow reaches {} (RFC 9438), the path carries {}{}{doubt}",
             loss.value * 100.0,
             text::time(rtt.value),
             text::rate(tcp),
@@ -287,8 +288,8 @@ impl AdviceFacts<'_> {
     fn controller(&self, protocol: Option<&str>) -> Advised<String> {
         match (protocol, self.loss) {
             (Some("quic"), Some(loss)) => {
-                let why = "finds the rate itself, begins with what is remembered of this path, and does not take random loss \
-                           for congestion";
+                let why = "finds the rate itself, starts at the remembered rate of this path, and does not treat random loss \
+                           as congestion";
                 Advised::by("auto".into(), &[&loss], why.into())
             }
             (Some("tcp"), _) if self.direction == Direction::Down => {
@@ -296,11 +297,11 @@ impl AdviceFacts<'_> {
             }
             (Some("tcp"), Some(loss)) => {
                 let Some(kernel) = self.host.congestion_control.clone() else {
-                    return Advised::unknown("the kernel does not say what it uses for TCP");
+                    return Advised::unknown("the kernel does not report its congestion control");
                 };
-                Advised::by(kernel, &[&loss], "the kernel's own; it is enough here".into())
+                Advised::by(kernel, &[&loss], "the controller of the kernel; it is enough here".into())
             }
-            _ => Advised::unknown("it follows the protocol, and loss must have been measured"),
+            _ => Advised::unknown("it depends on the protocol, and loss must have been measured"),
         }
     }
 
@@ -310,7 +311,8 @@ impl AdviceFacts<'_> {
         let trains = one_way.capacity(self.now)?;
         let got = one_way.filling(self.now, "tcp", ENOUGH * trains.value)?;
         let (rate, carried) = (text::rate(got.bytes_per_sec.value), text::rate(trains.value));
-        let why = format!("so many got {rate}, packet trains say that the path carries {carried}");
+        let why =
+            format!("this number of streams reached {rate}; packet trains measured a capacity of {carried}");
         Some(Advised::by(got.method.streams, &[&got.bytes_per_sec, &trains], why))
     }
 
@@ -332,7 +334,7 @@ impl AdviceFacts<'_> {
         let needed = |tcp: f64| (ENOUGH * rate.value / tcp).ceil().clamp(1.0, f64::from(MAX_STREAMS));
         let count = needed(tcp);
         let why = format!(
-            "each cubic flow gets {} at most (RFC 9438), the path carries {}",
+            "each CUBIC flow reaches at most {} (RFC 9438), the path carries {}",
             text::rate(tcp.min(rate.value)),
             text::rate(rate.value)
         );
@@ -352,7 +354,7 @@ impl AdviceFacts<'_> {
             text::time(rtt.value)
         );
         let why = if bytes <= USUAL_BUFFER_BYTES {
-            format!("{product} is less than what systems allow as they come: nothing to change")
+            format!("{product} is below the default limits of systems; nothing to change")
         } else {
             format!(
                 "{product}: allow tcp_rmem and tcp_wmem to grow to this, and leave the kernel's tuning on (a program that sets \
@@ -369,7 +371,7 @@ impl AdviceFacts<'_> {
         let Some((mtu, bytes)) =
             one_way.mtu_bytes(self.now).and_then(|mtu| Some((mtu, u32::try_from(whole(mtu.value)).ok()?)))
         else {
-            return Advised::unknown("no connection has found out what packets get through");
+            return Advised::unknown("no connection has measured the largest packet of the path");
         };
         let why = "the largest packet that got through".to_owned();
         Advised::by(bytes, &[&mtu], why).between(mtu.low, mtu.high)

@@ -176,7 +176,7 @@ impl OneWayPath {
                 let SendMethod { protocol, controller, streams } = method;
                 let by = format!("{protocol} with {controller}, {streams} at a time");
                 let samples = bytes_per_sec.samples;
-                let how = format!("{samples} transfers got this by {by}; the path may carry more");
+                let how = format!("{samples} transfers reached this by {by}; the path may carry more");
                 Some((bytes_per_sec, how))
             }
             (None, None) => None,

@@ -117,7 +117,7 @@ fn of_receive_buffer(host: &HostFacts, known: &KnownPath) -> Option<TransferLimi
 fn of_send_buffer(host: &HostFacts, known: &KnownPath) -> Option<TransferLimit> {
     let (buffer, rtt) = (host.tcp_wmem_max_bytes? as f64, known.rtt?.value);
     let why = format!(
-        "a TCP connection keeps what is not acknowledged, {} at most, for {}",
+        "a TCP connection keeps unacknowledged data, {} at most, for {}",
         mebibytes(buffer),
         text::time(rtt)
     );
@@ -139,7 +139,7 @@ fn of_loss(known: &KnownPath) -> Option<TransferLimit> {
     let (rtt, loss) = (known.rtt?.value, known.loss.filter(|loss| loss.value > 0.0)?);
     let segment = segment_bytes(known.mtu_bytes);
     let why = format!(
-        "{:.3} % of packets are lost, and cubic halts at each (RFC 9438) over {}",
+        "{:.3} % of packets are lost, and CUBIC reduces its rate at each loss (RFC 9438) over {}",
         loss.value * 100.0,
         text::time(rtt)
     );
@@ -153,7 +153,7 @@ fn of_loss(known: &KnownPath) -> Option<TransferLimit> {
 fn of_udp_buffer(host: &HostFacts, known: &KnownPath) -> Option<TransferLimit> {
     let buffer = host.rmem_max_bytes? as f64;
     let why = format!(
-        "a UDP socket holds {} at most, and a busy host may leave it alone for {:.0} ms",
+        "a UDP socket holds {} at most, and a busy host may not read it for {:.0} ms",
         mebibytes(buffer),
         AWAY_SECS * 1e3
     );
@@ -168,16 +168,16 @@ fn of_udp_buffer(host: &HostFacts, known: &KnownPath) -> Option<TransferLimit> {
 fn of_packets(host: &HostFacts) -> Option<TransferLimit> {
     let (rate, at_once) = (host.udp_bytes_per_sec?, host.udp_packets_at_once?);
     let why = format!(
-        "one core hands {:.1} GB/s to the kernel in packets of the interface's size, {at_once} at a time",
+        "one core passes {:.1} GB/s to the kernel in packets of the interface's size, {at_once} at a time",
         rate * 1e-9
     );
     let mut limit = limit("udp packets", Some("quic"), rate, why);
     limit.change = if at_once == 1 {
-        Some("a kernel and a card that cut UDP packets themselves (ethtool -K INTERFACE tx-udp-segmentation on)".into())
+        Some("a kernel and a network card that segment UDP packets themselves (ethtool -K INTERFACE tx-udp-segmentation on)".into())
     } else {
         host.mtu_bytes
             .filter(|mtu| f64::from(*mtu) <= USUAL_MTU_BYTES)
-            .map(|_| "larger packets, where the whole path takes them (ip link set mtu 9000)".into())
+            .map(|_| "larger packets, if the whole path carries them (ip link set mtu 9000)".into())
     };
     Some(limit)
 }
@@ -185,7 +185,7 @@ fn of_packets(host: &HostFacts) -> Option<TransferLimit> {
 fn of_card(host: &HostFacts) -> Option<TransferLimit> {
     let (bits_per_sec, name) =
         (host.card_bits_per_sec?, host.interface.as_deref().unwrap_or("the interface"));
-    let why = format!("the card of {name} says that it does {}", text::rate(bits_per_sec / 8.0));
+    let why = format!("the network card of {name} reports {}", text::rate(bits_per_sec / 8.0));
     Some(limit("network card", None, bits_per_sec / 8.0, why))
 }
 
@@ -193,13 +193,13 @@ fn of_cipher(host: &HostFacts) -> Option<TransferLimit> {
     let rate = host.cipher_bytes_per_sec?;
     let why = format!("one core encrypts {:.1} GB/s, and a connection is one task", rate * 1e-9);
     let mut limit = limit("cipher", None, rate, why);
-    limit.change = host.cores.filter(|cores| *cores > 1).map(|_| "more connections at a time".into());
+    limit.change = host.cores.filter(|cores| *cores > 1).map(|_| "more parallel connections".into());
     Some(limit)
 }
 
 fn of_capacity(known: &KnownPath) -> Option<TransferLimit> {
     let rate = known.rate_bytes_per_sec?;
-    Some(limit("path", None, rate.value, "what the path was seen to carry".into()))
+    Some(limit("path", None, rate.value, "measured capacity of the path".into()))
 }
 
 fn mebibytes(bytes: f64) -> String {

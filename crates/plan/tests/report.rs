@@ -108,7 +108,7 @@ fn little_that_was_seen_decides_nothing() {
     path.record(NOW, Measurement::Packets { direction: Direction::Down, sent: 100, lost: 0 });
     path.record(NOW, Measurement::Achieved(Direction::Down, way("tcp"), 25e6));
     let advised = link_protocol(&path, NOW);
-    assert!(advised.value.is_none() && advised.basis.contains("too little was seen"), "{}", advised.basis);
+    assert!(advised.value.is_none() && advised.basis.contains("too few measurements"), "{}", advised.basis);
 }
 
 #[test]

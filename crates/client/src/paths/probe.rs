@@ -2,7 +2,7 @@
 //!
 //! Trains accompany a QUIC connection that the server has accepted. So packets are sent only to a client that has
 //! presented the token and responded from its address, and a request for a train needs the same authorization as any
-//! other request. The total cost of all trains is limited by [`plan::Budget`] on both sides; a bottleneck carries one
+//! other request. The total cost of all trains is limited by [`plan::ProbeBudget`] on both sides; a bottleneck carries one
 //! train at a time. The format of trains: [`wire::frames::probe`].
 
 use std::net::IpAddr;

@@ -106,9 +106,7 @@ impl MonitoredSocket {
 
 /// Error of a socket whose rate cannot be limited, with advice.
 pub(crate) fn unheld(error: io::Error) -> Error {
-    Error::unsupported(format!(
-        "expected a system that holds TCP to a rate, found: {error}; use the link `quic`"
-    ))
+    Error::unsupported(format!("this system cannot limit the rate of TCP ({error}); use the link `quic`"))
 }
 
 /// Rate of the only controller that is available over TCP.

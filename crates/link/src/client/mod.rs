@@ -136,7 +136,9 @@ struct ConnectionOwner(Arc<SharedSide<ClientSide>>);
 
 impl Drop for ConnectionOwner {
     fn drop(&mut self) {
-        self.0.change(|side| side.machine.close(Error::new(ErrorKind::Cancelled, "the client is done")));
+        self.0.change(|side| {
+            side.machine.close(Error::new(ErrorKind::Cancelled, "the client closed the connection"))
+        });
     }
 }
 

@@ -108,9 +108,6 @@ async fn silence(monitor: Option<&TcpMonitor>) -> Error {
         unanswered = if monitor.is_unanswered_for(LOOK_EVERY) { unanswered + 1 } else { 0 };
     }
     let secs = DEAD_AFTER.as_secs();
-    Error::new(
-        ErrorKind::TimedOut,
-        format!("expected an answer to what was sent within {secs} s, found none"),
-    )
-    .with_retry(Retry::MayHelp)
+    Error::new(ErrorKind::TimedOut, format!("nothing was acknowledged for {secs} s"))
+        .with_retry(Retry::MayHelp)
 }

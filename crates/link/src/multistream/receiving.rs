@@ -96,10 +96,7 @@ fn join(target: Arc<JoinTarget>, rail: Option<Rail>) -> JoiningStream {
         session.write_all(target.ticket.bytes()).await.map_err(broken)?;
         session.flush().await.map_err(broken)?;
         if session.read_u8().await.map_err(broken)? != TAKEN {
-            return Err(Error::new(
-                ErrorKind::Denied,
-                "expected the stream to be taken, found that it was not",
-            ));
+            return Err(Error::new(ErrorKind::Denied, "the server rejected the stream"));
         }
         let flow = monitor.as_ref().map(TcpMonitor::flow);
         Ok((Framed::new(session, monitor), flow))

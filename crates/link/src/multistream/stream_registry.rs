@@ -128,10 +128,7 @@ impl StreamRegistry {
         let entry = entries.get_mut(&shown.name()).filter(|entry| entry.ticket.is(shown));
         let may_join = |entry: &&mut RegisteredLink| entry.left > 0 && now() < entry.until;
         let entry = entry.filter(may_join).ok_or_else(|| {
-            Error::new(
-                ErrorKind::Denied,
-                "expected the ticket of a link that streams may join, found another",
-            )
+            Error::new(ErrorKind::Denied, "the ticket belongs to no link that streams may join")
         })?;
         entry.left -= 1;
         Ok(entry.streams.clone())

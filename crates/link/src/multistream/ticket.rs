@@ -30,7 +30,8 @@ impl JoinTicket {
     /// Derives the ticket of the link whose first stream is `connection`.
     pub(super) fn of<Data>(connection: &ConnectionCommon<Data>) -> Result<Self> {
         let made = connection.export_keying_material([0; TICKET_BYTES], LABEL, None);
-        made.map(Self).map_err(|e| Error::internal(format!("expected keys to make a ticket of, found: {e}")))
+        made.map(Self)
+            .map_err(|e| Error::internal(format!("cannot derive a ticket from the TLS session: {e}")))
     }
 
     pub(super) fn from_bytes(bytes: [u8; TICKET_BYTES]) -> Self {

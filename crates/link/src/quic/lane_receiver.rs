@@ -33,7 +33,9 @@ impl UnassignedStream {
             match ready!(pin!(self.stream.read(rest)).poll(cx)).map_err(broken)? {
                 Some(count) => self.filled += count,
                 None => {
-                    return Poll::Ready(Err(Error::corrupt("expected what a stream carries, found its end")));
+                    return Poll::Ready(Err(Error::corrupt(
+                        "expected the head of a segment, found the end of the stream",
+                    )));
                 }
             }
         }

@@ -242,7 +242,10 @@ impl LaneCarrier {
             let head = head?;
             let receiver =
                 self.receivers.get_mut(usize::from(head.lane)).and_then(Option::as_mut).ok_or_else(|| {
-                    Error::corrupt(format!("expected a lane that is open, found {} begun", head.lane))
+                    Error::corrupt(format!(
+                        "expected a segment of an open lane, found one of lane {}",
+                        head.lane
+                    ))
                 })?;
             receiver.append(head.number, arriving.into_stream())?;
             self.ready_bits |= 1 << head.lane;

@@ -59,10 +59,7 @@ impl Prober {
         if self.connection.remote_address() == self.peer {
             return Ok(self.peer);
         }
-        Err(Error::new(
-            ErrorKind::Busy,
-            "expected the other side where the connection began, found it moved: connect anew",
-        ))
+        Err(Error::new(ErrorKind::Busy, "the peer has moved to another address; connect again"))
     }
 
     /// Size of a train's packets, UDP payload in bytes: the discovered MTU.
@@ -193,7 +190,7 @@ impl Arrivals {
             return Err(Error::new(ErrorKind::Busy, what));
         }
         if trains.iter().any(|known| known.train == train) {
-            return Err(Error::invalid("expected a new train, found one that is listened for"));
+            return Err(Error::invalid("a train with this number is already expected"));
         }
         let of = ExpectedTrain { train, from, packets: Mutex::default(), changed: Notify::new() };
         let of = Arc::new(of);

@@ -39,7 +39,7 @@ impl SegmentHead {
     /// `TooLarge` after two petabytes.
     pub(super) fn next(self) -> Result<Self> {
         let number = self.number.checked_add(1);
-        let number = number.ok_or_else(|| Error::too_large("expected fewer bytes on one connection"))?;
+        let number = number.ok_or_else(|| Error::too_large("too many bytes on one lane; connect again"))?;
         Ok(Self { number, ..self })
     }
 }

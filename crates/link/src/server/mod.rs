@@ -263,7 +263,7 @@ impl ServerSide {
 
     fn drop_operation(&mut self, op: OpId) {
         self.end(op, |machine| {
-            machine.fail(op, Error::internal("the operation was dropped without an end"));
+            machine.fail(op, Error::internal("the operation was dropped without an answer"));
         });
         self.forget(op);
     }

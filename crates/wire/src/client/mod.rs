@@ -173,7 +173,7 @@ impl Client {
         within(name.len(), MAX_NAME_BYTES, "the name of an operation")?;
         within(parameter_bytes, MAX_BODY_BYTES, "parameters")?;
         if self.numbers_left() == 0 {
-            let what = "expected an operation number below 2^32, found that all were used; connect again";
+            let what = "all operation numbers of this connection are used; connect again";
             return Err(Error::new(ErrorKind::Unreachable, what).with_retry(Retry::MayHelp));
         }
         if self.room(urgency.priority) == 0 {

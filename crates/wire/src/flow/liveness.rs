@@ -44,7 +44,7 @@ impl Liveness {
         }
         if now >= self.heard + DEAD_AFTER {
             let secs = DEAD_AFTER.as_secs();
-            return Err(Error::new(ErrorKind::Unreachable, format!("heard nothing for {secs} s")));
+            return Err(Error::new(ErrorKind::Unreachable, format!("received nothing for {secs} s")));
         }
         if now >= self.ping_at(in_transfer) {
             self.quiet_since = now;

@@ -98,10 +98,10 @@ impl Probe {
     /// `Corrupt` for invalid parameters.
     pub fn decode(bytes: Bytes) -> Result<Self> {
         let mut fields = ByteReader::new(bytes);
-        let direction = match fields.u8("way")? {
+        let direction = match fields.u8("direction")? {
             0 => ProbeDirection::Down,
             1 => ProbeDirection::Up,
-            other => return Err(Error::corrupt(format!("expected the way 0 or 1, found {other}"))),
+            other => return Err(Error::corrupt(format!("expected direction 0 or 1, found {other}"))),
         };
         let (train, packets) = (fields.u64("train")?, fields.u16("packets")?);
         if !(MIN_PACKETS..=MAX_PACKETS).contains(&packets) {
