@@ -44,9 +44,9 @@ impl PacketShare {
         }
         let (n, share) = (self.packets, self.hit_packets / self.packets);
         let square = Z * Z / n;
-        let centre = (share + square / 2.0) / (1.0 + square);
+        let center = (share + square / 2.0) / (1.0 + square);
         let half = Z / (1.0 + square) * (share * (1.0 - share) / n + square / (4.0 * n)).max(0.0).sqrt();
-        let interval = ((centre - half).max(0.0), (centre + half).min(1.0));
+        let interval = ((center - half).max(0.0), (center + half).min(1.0));
         Some(Estimate::new(share, interval, self.told as usize, age))
     }
 

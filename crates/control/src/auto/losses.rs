@@ -1,6 +1,6 @@
 //! Detection of congestive losses.
 //!
-//! Radio links and dirty fibres lose packets whatever the rate; a full queue loses them because of it. The
+//! Radio links and dirty fibers lose packets whatever the rate; a full queue loses them because of it. The
 //! first kind is measured where the queue is known to be empty (the round after each drain) and tolerated
 //! from then on, up to [`MOST_TAKEN_FOR_GRANTED`]. Losses of a round beyond that, and beyond chance, are
 //! congestion.

@@ -66,7 +66,7 @@ pub enum Trust {
     /// Certificate with this fingerprint only, whatever its name: for servers with a self-signed certificate.
     Fingerprint(Fingerprint),
     /// Certificates that this machine trusts. The machine's own list and not a built-in one, because
-    /// computing centres add their authorities there.
+    /// computing centers add their authorities there.
     System,
     /// Any server, without encryption, on loopback only.
     Plain,

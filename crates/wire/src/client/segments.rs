@@ -1,6 +1,6 @@
 //! Received bytes of an item's bulk, and the checksum of all of them, whatever the order of arrival.
 //!
-//! Checksums of neighbouring segments are combined, so that no byte is read twice: in-order data costs the
+//! Checksums of neighboring segments are combined, so that no byte is read twice: in-order data costs the
 //! usual single pass, and each gap that closes costs one combination.
 
 use std::collections::BTreeMap;
@@ -69,7 +69,7 @@ impl ReceivedSegments {
     }
 }
 
-/// Combines the checksums of two neighbouring segments.
+/// Combines the checksums of two neighboring segments.
 fn combine(crc32c: u32, end: u64, (next_end, next_crc32c): (u64, u32)) -> u32 {
     // The bulk of an item fits into memory.
     crc32c::crc32c_combine(crc32c, next_crc32c, usize::try_from(next_end - end).unwrap_or(usize::MAX))

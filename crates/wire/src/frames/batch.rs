@@ -362,7 +362,7 @@ pub(crate) fn encode_answers(answers: &[SmallAnswer], w: &mut ByteWriter) -> Vec
     gather(answers.iter().filter_map(|a| a.item.as_ref()).map(|i| &i.bulk))
 }
 
-/// Joins neighbours that are so small that copying costs less than keeping them separate.
+/// Joins neighbors that are so small that copying costs less than keeping them separate.
 fn gather<'a>(bulks: impl Iterator<Item = &'a Bytes>) -> Vec<Bytes> {
     const WORTH_A_PART_BYTES: usize = 2 << 10;
     let mut parts = Vec::new();

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::OpId;
 
-/// Largest gap between two neighbours in the array; values before a larger one are moved to the tree.
+/// Largest gap between two neighbors in the array; values before a larger one are moved to the tree.
 const MAX_GAP: u64 = 64;
 /// Limit of the array: places for each operation in it, plus `LEAST_PLACES`.
 const PLACES_PER_ONE: usize = 4;
