@@ -1,4 +1,5 @@
-//! Peers that are not who they should be, say what is no message, or say nothing: a clear error, and a live server.
+//! Hostile peers, with a wrong identity, invalid messages or no messages: a clear error, and a working
+//! server.
 
 #![expect(
     clippy::unwrap_used,
@@ -19,7 +20,7 @@ use wire::{
     Urgency, Welcome, limits,
 };
 
-/// A plain server on a port, and its side of the first connection.
+/// Creates a plain server on a port, with its side of the first connection.
 async fn accept_one() -> (TcpStream, ServerConnection, JoinSet<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
@@ -131,12 +132,12 @@ async fn a_silent_client_is_closed_after_the_handshake_timeout() {
     let before = tokio::time::Instant::now();
     assert_eq!(connection.hello().await.unwrap_err().kind(), ErrorKind::TimedOut);
     assert_eq!(before.elapsed().as_secs(), limits::HANDSHAKE_TIMEOUT.as_secs());
-    // It never reads the last words either; the driver ends all the same.
+    // The client does not read the last messages either; the driver still ends.
     tasks.join_next().await.unwrap().unwrap();
     drop(silent);
 }
 
-/// A client whose application takes nothing for a while does not read, and so hears nothing.
+/// A client whose application takes nothing for a while does not read, so its silence timer must not run.
 #[tokio::test(start_paused = true)]
 async fn an_application_that_lags_does_not_take_the_other_side_for_dead() {
     const ITEMS: usize = link::MAX_WAITING_REPLIES + link::OWN_REPLIES + 100;
@@ -182,7 +183,7 @@ async fn a_server_that_falls_silent_is_unreachable() {
             client.welcomed().await
         } => assert!(done.is_ok()),
     }
-    // From here on nobody runs the server, but its end of the carrier stays open.
+    // From here on the server is not driven, but its end of the carrier stays open.
     let mut stream = client.request("list", Bytes::new(), Urgency::of(Priority::NORMAL)).await.unwrap();
     let before = tokio::time::Instant::now();
     let error = stream.next().await.unwrap().unwrap_err();
@@ -260,7 +261,8 @@ async fn nobody_at_the_port_is_unreachable() {
     assert!(error.to_string().starts_with(&format!("connecting to 127.0.0.1:{port}: ")), "{error}");
 }
 
-/// Error of an operation that allows so much bulk in its answer, when a server sends these items.
+/// Returns the error of an operation that allows this much bulk in its answer, when a server sends these
+/// items.
 async fn answered_by(items: &[ItemHead], most_bulk_bytes: u64) -> Error {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
@@ -306,7 +308,7 @@ async fn who_was_not_let_in_cannot_make_a_server_keep_a_large_message() {
     let link = ws::accepted(theirs, "test").await;
     let (_connection, driver) = link::serve(link, ServerConfig::default()).unwrap();
     let before = tokio::time::Instant::now();
-    // A binary message of 1 MiB, masked by zeros, of which some comes.
+    // A binary message of 1 MiB, masked by zeros, of which a part arrives.
     let head = [&[0x82, 0xff][..], &(1_u64 << 20).to_be_bytes(), &[0; 4]].concat();
     ours.write_all(&[head, vec![0; 2 * limits::MAX_FIRST_FRAME_BYTES]].concat()).await.unwrap();
     driver.await;

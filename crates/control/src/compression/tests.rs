@@ -24,7 +24,7 @@ fn ways(ratio: f64) -> Vec<Sampled> {
 /// A sender before a link: every piece is compressed as is chosen at the moment.
 struct Sender {
     ways: Vec<Sampled>,
-    /// How fast pieces of data can be had at all.
+    /// Rate at which the source provides data, bytes per second.
     source_bytes_per_sec: f64,
     goodput: Goodput,
     current: Option<usize>,
@@ -201,7 +201,7 @@ fn a_stretch_of_zeros_is_soon_forgotten() {
     assert!((known.compress_bytes_per_sec - 1e9).abs() < 1.0);
 }
 
-/// Whoever writes takes 256 KiB at a time, and all of it has left at once.
+/// The writer takes 256 KiB at a time, and all of it leaves at once.
 #[test]
 fn a_queue_that_leaves_in_batches_is_measured() {
     let mut goodput = Goodput::default();

@@ -67,7 +67,7 @@ impl World {
         }
     }
 
-    /// So many flows that always have more.
+    /// Creates flows that always have more to send.
     fn of(flows: usize) -> Self {
         let mut world = Self::new();
         (0..flows).for_each(|_| _ = world.join(None));

@@ -33,7 +33,7 @@ impl OrderedRequests {
     /// Starts operations; see [`RequestSet::request`].
     ///
     /// # Errors
-    /// Those of [`RequestSet::request`].
+    /// The errors of [`RequestSet::request`].
     pub fn request(
         &mut self,
         name: &str,

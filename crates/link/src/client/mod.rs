@@ -52,7 +52,7 @@ pub fn connect(link: Link, config: ClientConfig) -> Result<(ClientHandle, Driver
 /// Puts a client on a link that shares the rate of `group` with its other connections.
 ///
 /// # Errors
-/// Those of [`connect`].
+/// The errors of [`connect`].
 pub fn connect_among(
     group: &ReceiveGroup,
     link: Link,
@@ -194,7 +194,7 @@ impl ClientHandle {
     /// Starts an operation as soon as there is room for it, which is nearly always at once.
     ///
     /// # Errors
-    /// Those of [`try_request`](Self::try_request) except `Busy`.
+    /// The errors of [`try_request`](Self::try_request) except `Busy`.
     ///
     /// # Cancel safety
     /// Safe: until it returns, nothing was requested.

@@ -25,13 +25,13 @@ pub trait ReadSink: Send + 'static {
     /// are not verified.
     ///
     /// # Errors
-    /// Those of [`item`](Self::item).
+    /// The errors of [`item`](Self::item).
     fn piece(&mut self, item: u32, offset: u64, bytes: &[u8], complete: bool) -> Result<()>;
 
     /// Receives the only item with all its verified bulk; small answers arrive so.
     ///
     /// # Errors
-    /// Those of [`item`](Self::item).
+    /// The errors of [`item`](Self::item).
     fn whole(&mut self, whole: Item) -> Result<()> {
         self.item(0, whole.body, whole.bulk.len() as u64)?;
         if whole.bulk.is_empty() { Ok(()) } else { self.piece(0, 0, &whole.bulk, true) }
@@ -147,7 +147,7 @@ impl ClientHandle {
     /// Starts an operation, as soon as there is room for it, whose answer goes to `sink`.
     ///
     /// # Errors
-    /// Those of [`request`](Self::request).
+    /// The errors of [`request`](Self::request).
     ///
     /// # Cancel safety
     /// Safe: until it returns, nothing was requested.

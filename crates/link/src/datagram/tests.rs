@@ -1,4 +1,4 @@
-//! Sender and receiver over a path that loses, repeats and reorders, in virtual time.
+//! Sender and receiver over a path that loses, duplicates and reorders, in virtual time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -29,12 +29,12 @@ struct Pair {
     path: Path,
     dice: u64,
     now: Instant,
-    /// When each arrives.
+    /// Datagrams by arrival time.
     down: BTreeMap<(Instant, u64), Bytes>,
     down_records: BTreeMap<(Instant, u64), Bytes>,
     up_records: BTreeMap<(Instant, u64), Bytes>,
     sent: u64,
-    /// Bulk as it came, by operation.
+    /// Received bulk, by operation.
     came: BTreeMap<u32, Vec<Option<u8>>>,
     came_bytes: u64,
     gone_bytes: u64,
@@ -78,7 +78,7 @@ impl Pair {
         n > 0 && self.dice.is_multiple_of(n)
     }
 
-    /// The server's machine has bulk for an operation.
+    /// Queues bulk of an operation at the server.
     fn push(&mut self, op: u32, bulk_bytes: u64) {
         let bulk: Bytes = (0..bulk_bytes).map(|at| byte(op, at)).collect();
         let head = ItemHead {
@@ -102,7 +102,7 @@ impl Pair {
         assert!(!self.sender.take(MessageContent::Failed(OpId(op))));
     }
 
-    /// One millisecond: a few datagrams leave, what is due arrives.
+    /// Simulates one millisecond: a few datagrams are sent, and those that are due arrive.
     fn tick(&mut self, datagrams: usize) {
         self.now += TICK;
         let now = self.now;
@@ -161,7 +161,7 @@ impl Pair {
         self.gone_bytes += self.receiver.poll_gone();
     }
 
-    /// Until all that was taken has come or is gone, and the sender knows.
+    /// Runs until all data was received or withdrawn, and the sender knows.
     fn settle(&mut self) {
         for _ in 0..60_000 {
             if self.came_bytes + self.gone_bytes == self.taken_bytes && self.sender.kept_datagrams() == 0 {
@@ -361,7 +361,7 @@ fn a_client_that_reports_what_never_left_is_refused() {
     assert!(pair.receiver.handle_record(pair.now, DatagramRecord::Want { redundancy: true }).is_err());
 }
 
-/// A server that has sent an item of `datagrams` datagrams, as small as they can be.
+/// Creates a server that has sent an item of `datagrams` datagrams of the smallest size.
 fn small(datagrams: usize) -> Pair {
     let mut pair = Pair::new(Path { loses: 0, repeats: 0, reorders: 0 }, false, 1);
     pair.push_small(1, datagrams as u64);
@@ -370,7 +370,7 @@ fn small(datagrams: usize) -> Pair {
 }
 
 impl Pair {
-    /// An item of one byte a datagram.
+    /// Queues an item with one byte per datagram.
     fn push_small(&mut self, op: u32, bulk_bytes: u64) {
         let bulk_bytes = bulk_bytes.max(16 << 10);
         let head = ItemHead { op: OpId(op), item: 0, body: Bytes::new(), bulk_bytes, bulk_crc32c: 0 };
@@ -381,7 +381,7 @@ impl Pair {
         }
     }
 
-    /// All that may leave now; gives how many datagrams.
+    /// Sends everything that may be sent now; returns the number of datagrams.
     fn leave(&mut self) -> usize {
         std::iter::from_fn(|| self.sender.poll_datagram(self.now, DATAGRAM_BYTES)).count()
     }
@@ -423,7 +423,7 @@ fn an_operation_that_is_withdrawn_again_and_sent_again_keeps_its_account() {
     assert_eq!(void(&pair.said()) as u64, first / 2, "those that were asked for");
     pair.withdraw(1);
     assert_eq!((pair.said(), pair.leave()), (vec![], 0));
-    // The client's word may come before the server has ended the operation.
+    // The client's record may arrive before the server has ended the operation.
     pair.push(1, 20_000);
     let second = pair.leave() as u64;
     pair.report(first, first..first + second);

@@ -32,7 +32,7 @@ type JoiningStream = BoxFuture<'static, Result<(FramedTls, Option<TcpFlow>)>>;
 /// Streams that fail to join are left out; a server that supports one stream only has no others.
 ///
 /// # Errors
-/// Those of [`tcp::connect`]; `Invalid` for another number of streams.
+/// The errors of [`tcp::connect`]; `Invalid` for another number of streams.
 ///
 /// # Cancel safety
 /// Dropping the future closes the socket.

@@ -1,4 +1,4 @@
-//! A client and a server by several streams, through a relay that can hold up or cut each of them.
+//! Client and server with several streams, through a relay that can pause or cut each of them.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -29,7 +29,7 @@ fn pattern(start: u64, bytes: u64) -> Bytes {
     (start..start + bytes).map(byte).collect()
 }
 
-/// Answers `bulk` with as many bytes as it was asked for, in items that say where they begin.
+/// Answers `bulk` with the requested number of bytes, in items whose bodies contain their offset.
 async fn answer(operation: &Operation) -> Result<()> {
     let asked = operation.parameters().first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
     let all = asked.ok_or_else(|| Error::invalid("expected a size"))?;
@@ -42,7 +42,7 @@ async fn answer(operation: &Operation) -> Result<()> {
     Ok(())
 }
 
-/// Serves a link until it ends; its flow is noted.
+/// Serves a link until it ends, and records its flow.
 async fn serve(link: Link, flows: Arc<Mutex<Vec<Arc<dyn Flow>>>>) -> Result<()> {
     flows.lock().expect("no panic").extend(link.flow());
     let (connection, driver) = crate::serve(link, ServerConfig::default())?;
@@ -66,7 +66,7 @@ struct Server {
     trust: Trust,
     registry: StreamRegistry,
     flows: Arc<Mutex<Vec<Arc<dyn Flow>>>>,
-    /// How each further stream ended.
+    /// Result of each further stream.
     ends: Arc<Mutex<Vec<Result<()>>>>,
     _tasks: JoinSet<()>,
 }
@@ -128,7 +128,7 @@ enum Way {
     Cut,
 }
 
-/// Between a client and a server: connections in the order in which they come.
+/// Relay between a client and a server: connections in the order of their arrival.
 struct Relay {
     address: SocketAddr,
     ways: Arc<Mutex<Vec<watch::Sender<Way>>>>,
@@ -180,7 +180,7 @@ async fn pump(near: TcpStream, far: TcpStream, mut way: watch::Receiver<Way>) {
             }
         }
     };
-    // Who is held is not let go either.
+    // A paused connection is not closed either.
     let forth = async {
         drop(tokio::io::copy(&mut from_client, &mut to_server).await);
         drop(held.wait_for(|way| *way != Way::Held).await);
@@ -222,7 +222,7 @@ impl Client {
         Ok(early)
     }
 
-    /// Fetches by a stream of replies, whose order is checked.
+    /// Requests bytes by a stream of replies, whose order is checked.
     async fn fetch(&self, bytes: u64, priority: Priority) -> Result<()> {
         let parameters = Bytes::copy_from_slice(&bytes.to_le_bytes());
         let mut replies = self.handle.request("bulk", parameters, Urgency::of(priority)).await?;
@@ -260,7 +260,7 @@ struct Came {
     early: usize,
 }
 
-/// Checks that each byte comes once, and is the right one.
+/// Checks that each byte arrives once, with the right value.
 struct Puts {
     came: Arc<Mutex<Came>>,
     starts: Vec<Option<u64>>,
@@ -305,7 +305,7 @@ async fn every_byte_comes_once_by_any_number_of_streams() {
     for streams in [1, 2, 4, MAX_STREAMS] {
         let server = Server::start(&SERVED).await;
         let client = Client::connect(server.address, &server.trust, streams).await;
-        // Some of it comes while they join.
+        // Part of the data arrives while the streams join.
         client.receive(3 * ITEM_BYTES + 5, true).await.unwrap();
         joined(&server, &client, streams).await;
         let before = client.flow.statistics().received_bytes;
@@ -327,7 +327,7 @@ async fn a_rate_that_was_asked_for_is_that_of_all_streams_together() {
     let server = Server::start(&SERVED).await;
     let client = Client::connect(server.address, &server.trust, 4).await;
     server.flow().control("rate=40MB/s".parse().unwrap()).unwrap();
-    // They join when the server has answered, and each has its part then.
+    // They join when the server has answered, and each carries a part of the data then.
     client.receive(ITEM_BYTES, true).await.unwrap();
     joined(&server, &client, 4).await;
     client.receive(24 * ITEM_BYTES, true).await.unwrap();
@@ -378,7 +378,7 @@ async fn a_stream_that_stands_still_holds_up_nothing_urgent() {
     tokio::time::timeout(SOON, bulk).await.expect("the rest comes").unwrap();
 }
 
-/// A stream that wants to join with `ticket`; what the server says to it, nothing where it is sent away.
+/// Opens a stream that joins with `ticket`; returns the server's answer, `None` when it is rejected.
 async fn knock(server: &Server, ticket: &[u8]) -> Option<u8> {
     let stream = TcpStream::connect(server.address).await.expect("the server");
     let mut session =
@@ -399,7 +399,7 @@ async fn only_the_other_end_of_the_first_stream_can_join_it_and_only_so_often() 
     let mut forged = tickets[0].clone();
     *forged.last_mut().unwrap() ^= 1;
     assert_eq!(knock(&server, &forged).await, None, "the right name and another secret");
-    // What else joins is taken, but no more than there may be.
+    // Further streams are accepted up to the limit.
     for _ in 2..MAX_STREAMS {
         assert_eq!(knock(&server, &tickets[0]).await, Some(super::TAKEN));
     }
@@ -468,7 +468,7 @@ async fn the_number_of_streams_has_bounds() {
 #[tokio::test]
 async fn further_streams_go_by_their_rails_and_what_leads_nowhere_is_done_without() {
     let server = Server::start(&SERVED).await;
-    // The rails are relays, which count who comes.
+    // The rails are relays, which count their connections.
     let (one, other) = (Relay::to(server.address).await, Relay::to(server.address).await);
     let text = format!("{},127.0.0.1@{},127.0.0.1:1", one.address, other.address);
     let client = Client::connect_by(server.address, &server.trust, 1, text.parse().unwrap()).await;
@@ -476,7 +476,7 @@ async fn further_streams_go_by_their_rails_and_what_leads_nowhere_is_done_withou
     let come = |relay: &Relay| relay.ways.lock().unwrap().len();
     assert_eq!((come(&one), come(&other)), (1, 1));
     client.receive(24 * ITEM_BYTES, true).await.unwrap();
-    // One of the ways stands still, and the others take what it would have.
+    // One of the paths is paused, and the others carry its share.
     one.set(0, Way::Held);
     let urgent = client.fetch(16_000, Priority::URGENT);
     tokio::time::timeout(SOON, urgent).await.expect("urgent answers come").unwrap();
@@ -512,7 +512,7 @@ async fn a_stream_that_nobody_reads_ends_with_its_link() {
     relay.set(1, Way::Held);
     let bytes = Bytes::copy_from_slice(&(64_u64 << 20).to_le_bytes());
     let _asked = client.handle.request("bulk", bytes, Urgency::of(Priority::NORMAL)).await.unwrap();
-    // What is sent on the stream waits in sockets, until those are full.
+    // Data of the stream waits in the sockets, until they are full.
     let sent = || server.flow().statistics().sent_bytes;
     let mut before = 0;
     while before == 0 || sent() > before {

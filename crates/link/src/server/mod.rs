@@ -44,7 +44,7 @@ pub fn serve(link: Link, config: ServerConfig) -> Result<(ServerConnection, Driv
 /// beyond those that each connection has of its own, they fail with *busy*.
 ///
 /// # Errors
-/// Those of [`serve`].
+/// The errors of [`serve`].
 pub fn serve_among(
     mut link: Link,
     config: ServerConfig,
@@ -541,7 +541,7 @@ impl Operation {
     /// Sends the only item and the end together, as soon as there is room.
     ///
     /// # Errors
-    /// Those of [`item`](Self::item).
+    /// The errors of [`item`](Self::item).
     ///
     /// # Cancel safety
     /// Safe: until it returns, nothing was queued.

@@ -1,4 +1,4 @@
-//! Every carrier passes the same suite: what a client and a server say to each other does not depend on how it crosses.
+//! Suite that every carrier passes: the protocol does not depend on the carrier.
 
 #![expect(
     clippy::unwrap_used,
@@ -41,7 +41,7 @@ enum Kind {
 const ALL: [Kind; 6] =
     [Kind::Local, Kind::Plain, Kind::Tls, Kind::WebSocket, Kind::SecureWebSocket, Kind::Quic];
 
-/// Both ends over UDP.
+/// Creates both ends of a link over UDP.
 async fn quic_links() -> (Link, Link) {
     let identity = link::Identity::self_signed(&["localhost".into()]).unwrap();
     let options = quic::EndpointOptions { window_bytes: 32 << 20, ..quic::EndpointOptions::default() };
@@ -53,7 +53,7 @@ async fn quic_links() -> (Link, Link) {
     tokio::join!(connect, accept)
 }
 
-/// Both ends of a carrier of this kind, over real sockets where it has them.
+/// Creates both ends of a carrier of this kind, over real sockets where it has them.
 async fn links(kind: Kind) -> (Link, Link) {
     if matches!(kind, Kind::Local) {
         return link::carrier::local::pair();
@@ -100,7 +100,7 @@ async fn links(kind: Kind) -> (Link, Link) {
     tokio::join!(connect, accept)
 }
 
-/// A client, and the tasks of both sides. The server answers with `answer`.
+/// Client, and the tasks of both sides. The server answers with `answer`.
 struct Pair {
     client: ClientHandle,
     tasks: JoinSet<()>,
@@ -130,7 +130,7 @@ where
     Pair { client, tasks, server }
 }
 
-/// A client and a server of which nobody answers yet, both driven while the last is kept.
+/// Creates a connected client and server without answers; both are driven while the last value is kept.
 async fn connected() -> (ClientHandle, ServerConnection, JoinSet<()>) {
     let (ours, theirs) = links(Kind::Local).await;
     let mut driven = JoinSet::new();
@@ -157,8 +157,8 @@ where
     }
 }
 
-/// `echo`: the parameters come back as body and bulk. `bulk`: that many bytes of `PATTERN`. `forever`: items until
-/// cancelled. `converse`: each note comes back as an item.
+/// Answers `echo` with the parameters as body and bulk, `bulk` with that many bytes of `pattern`, `forever`
+/// with items until cancelled, and `converse` with an item for each note.
 async fn answer(operation: Arc<Operation>) {
     let sent = match operation.name() {
         "echo" => operation.item(operation.parameters(), operation.parameters()).await,
@@ -204,7 +204,7 @@ async fn converse(operation: &Operation) -> wire::Result<()> {
 
 const PERIOD: usize = 1_000_003;
 
-/// Bytes `at..end` of an endless text whose period is a prime, so that a shifted piece shows.
+/// Returns bytes `at..end` of an endless text whose period is a prime, so that a shifted piece is detected.
 fn pattern(at: u64, end: u64) -> Bytes {
     static TEXT: std::sync::OnceLock<Bytes> = std::sync::OnceLock::new();
     let text = TEXT.get_or_init(|| (0..22 << 20).map(|i| (((i % PERIOD) * 131) >> 3) as u8).collect());
@@ -298,7 +298,7 @@ fn a_dropped_stream_stops_the_server() {
         }
         drop(stream);
         is_stopped.recv().await.unwrap();
-        // The credit of what was thrown away came back: far more than the window still fits through.
+        // The credit of discarded bulk was returned: far more than the window can be transferred.
         for _ in 0..3 {
             let item = pair.client.call("bulk", size(1), normal()).await.unwrap();
             assert_eq!(item.bulk, pattern(0, 1), "{kind:?}");
@@ -385,7 +385,7 @@ fn a_slow_reader_does_not_grow_the_server() {
         tokio::time::sleep(Duration::from_millis(300)).await;
         let taken = taken();
         assert!(taken <= queue + WINDOW + 600_000, "{kind:?}: {taken} bytes were taken");
-        // What needs no bulk still gets through.
+        // Operations without bulk are still answered.
         let more = pair.client.call("unknown", Bytes::new(), normal());
         assert!(tokio::time::timeout(Duration::from_secs(5), more).await.is_ok(), "{kind:?}");
         drop(stream);
@@ -423,7 +423,7 @@ async fn who_waits_for_room_hears_of_room_of_urgency_and_of_the_end() {
     rooms.remove(0).await;
 }
 
-/// Counts what is written at once.
+/// Records the sizes of writes.
 struct Writes {
     inner: tokio::io::DuplexStream,
     count: Arc<AtomicUsize>,
@@ -476,7 +476,8 @@ async fn operations_are_taken_in_order_of_urgency() {
     assert!(futures::poll!(Box::pin(connection.next())).is_pending());
 }
 
-/// A thousand small operations are taken in sixteen steps and answered in as many; what differs begins a step of its own.
+/// A thousand small operations are taken in sixteen steps and answered in as many; operations that differ
+/// begin a step of their own.
 #[tokio::test]
 async fn operations_that_are_ready_together_are_taken_and_answered_together() {
     let (client, connection, _driven) = connected().await;
@@ -571,7 +572,7 @@ async fn operations_that_wait_are_bounded_over_all_clients_and_each_has_some_pla
         clients.push(client);
         connections.push(connection);
     }
-    // What is refused is told; the rest is never taken, and never answered.
+    // Refused operations are reported; the rest is never taken and never answered.
     let refused = ASKED * 5 - usize::try_from(SHARED).unwrap() - 5 * link::OWN_WAITING_OPERATIONS;
     let mut busy = 0;
     let mut answers: futures::stream::SelectAll<_> = asked.into_iter().flatten().collect();
@@ -582,7 +583,7 @@ async fn operations_that_wait_are_bounded_over_all_clients_and_each_has_some_pla
         busy += 1;
     }
     assert_eq!(limit.used(), SHARED, "no more than there are places for, and no less");
-    // Who comes last still has places of its own, and is served.
+    // A new connection still has room of its own, and is served.
     let (ours, theirs) = link::carrier::local::pair();
     let (client, driver) = link::connect(ours, ClientConfig::default()).unwrap();
     tasks.spawn(driver);

@@ -1,4 +1,4 @@
-//! Thousands of operations asked together, whose answers are taken together.
+//! Thousands of operations requested together, whose answers are taken together.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -11,20 +11,20 @@ use wire::{ClientConfig, Error, ErrorKind, Priority, ServerConfig, Urgency};
 
 use super::*;
 
-/// The answers of 20,000 operations by one stream; every seventh is withdrawn on the way.
+/// Answers of 20,000 operations in one set; every seventh is withdrawn before its end.
 #[test]
 fn many_operations_share_one_stream() {
     many_by_one_stream(20_000, ClientConfig::default());
 }
 
-/// A window that is no multiple of 8 bytes ends within an answer: that one comes in two pieces.
+/// A window that is not a multiple of 8 bytes ends within an answer, which then arrives in two pieces.
 #[test]
 fn answers_are_cut_where_the_credit_ends() {
     let pieces = many_by_one_stream(2_000, ClientConfig { window_bytes: 1_003, ..ClientConfig::default() });
     assert!(pieces > 0, "no answer was cut");
 }
 
-/// Gives how many pieces came that were not a whole answer.
+/// Returns the number of pieces that were not a whole answer.
 fn many_by_one_stream(many_operations: u64, config: ClientConfig) -> usize {
     let cut = AtomicUsize::new(0);
     on_all(async |kind| {
@@ -47,7 +47,7 @@ fn many_by_one_stream(many_operations: u64, config: ClientConfig) -> usize {
                 }
             }
             many.next(&mut said).await;
-            // Of those that were withdrawn too late what was there already is heard.
+            // Operations that were withdrawn too late still report what had arrived.
             for (op, what) in said.drain(..).filter(|(op, _)| !withdrawn.contains(op)) {
                 match what {
                     OpEvent::Reply(Reply::Item { body, .. }) => assert_eq!(body, sent[&op]),
@@ -73,14 +73,14 @@ fn many_by_one_stream(many_operations: u64, config: ClientConfig) -> usize {
     cut.into_inner()
 }
 
-/// A piece of `answer`, which comes at once unless the credit ends within it.
+/// Checks a piece of `answer`, which arrives at once unless the credit ends within it.
 fn check_piece(answer: &[u8], offset: u64, bytes: &[u8], complete: bool) {
     let from = usize::try_from(offset).unwrap();
     let to = from + bytes.len();
     assert_eq!((bytes, complete), (&answer[from..to], to == answer.len()));
 }
 
-/// Parameters that are too long end a call; those that were started before answer all the same.
+/// Parameters that are too long end a call; operations that were started before still answer.
 #[test]
 fn what_was_started_before_a_refusal_is_heard_of() {
     on_all(|kind| async move {
@@ -101,7 +101,7 @@ fn what_was_started_before_a_refusal_is_heard_of() {
     });
 }
 
-/// Counts the bytes of one answer where they arrive, or does not want them.
+/// Counts the bytes of one answer as they arrive, or rejects it.
 struct Taking {
     expected: Bytes,
     taken_bytes: Arc<AtomicUsize>,
@@ -151,7 +151,7 @@ fn thousands_of_answers_are_taken_where_they_arrive_and_each_ends_once() {
         let wanted = (0..MANY).filter(|n: &usize| !n.is_multiple_of(7)).count();
         assert_eq!(taken_bytes.load(Ordering::Relaxed), 8 * wanted, "{kind:?}");
         let asks = (0..10).map(|n| sink_request(n, &taken_bytes));
-        // These answer to notes only: nothing comes before they are dropped.
+        // These operations answer notes only, so nothing arrives before they are dropped.
         let mut dropped = Box::pin(pair.client.receive_many("converse", asks));
         assert!(futures::poll!(dropped.next()).is_pending());
         drop((ends, dropped));
@@ -192,7 +192,7 @@ async fn a_thousand_answers_that_arrive_together_wake_their_asker_a_few_times() 
     assert!(polls <= 10, "found {polls} polls");
 }
 
-/// The server ends them the other way round.
+/// The server ends the operations in reverse order.
 #[tokio::test]
 async fn answers_come_in_the_order_of_asking_where_that_is_wanted() {
     const MANY: u8 = 100;
@@ -222,7 +222,7 @@ async fn answers_come_in_the_order_of_asking_where_that_is_wanted() {
     assert!(said.is_sorted_by_key(|(op, _)| *op), "nothing comes before its turn");
 }
 
-/// Whoever takes many streams in the order of asking waits for the first while all others have been answered.
+/// Reads many streams in the order of the requests: the first is answered last, after all others.
 #[tokio::test(start_paused = true)]
 async fn streams_may_be_taken_in_the_order_of_asking_when_the_first_is_answered_last() {
     const MANY: u64 = 20_000;
@@ -252,7 +252,7 @@ async fn streams_may_be_taken_in_the_order_of_asking_when_the_first_is_answered_
     tokio::join!(first_last, in_order);
 }
 
-/// Requests that are ready together leave in one write, and so do answers.
+/// Requests that are ready together are sent in one write, and so are answers.
 #[tokio::test]
 async fn a_thousand_operations_are_a_few_writes() {
     const MANY: usize = 1000;

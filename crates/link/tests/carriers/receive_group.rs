@@ -1,22 +1,22 @@
-//! Connections of one receiver that share a rate, over real sockets: what is under way of all together, by counts.
+//! Connections that share a receive rate, over real sockets: their total of bytes in flight, by counts.
 
 use link::ReceiveGroup;
 use tokio::time::Instant;
 
 use super::*;
 
-/// Bytes per second.
+/// Receive rate, bytes per second.
 const RATE: f64 = 4_194_304.0;
 /// Bytes of bulk that all connections together transfer.
 const TOTAL: u64 = 2 << 20;
-/// Turns that were missed are made up for as long, seconds.
+/// Time for which missed turns are made up, seconds.
 const BURST_SECS: f64 = 0.008;
 
 async fn flood(operation: Arc<Operation>) {
     while operation.item(Bytes::new(), Bytes::from(vec![1; 1 << 20])).await.is_ok() {}
 }
 
-/// A connection of `group`, whose server always has more to send.
+/// Creates a connection of `group` whose server always has more to send.
 async fn flooded(group: &ReceiveGroup, kind: Kind, tasks: &mut JoinSet<()>) -> ClientHandle {
     let (ours, theirs) = links(kind).await;
     let (client, driver) = link::connect_among(group, ours, ClientConfig::default()).unwrap();
@@ -72,7 +72,7 @@ async fn whoever_waits_for_its_turn_is_woken_when_it_comes() {
             taken += bytes.len() as u64;
         }
     }
-    // In virtual time: nobody is woken later than he asked to be.
+    // In virtual time no task is woken late.
     let secs = began.elapsed().as_secs_f64();
     assert!((3.9..4.2).contains(&secs), "{secs}");
 }

@@ -1,17 +1,17 @@
-//! A client that has been at a server before: it asks in its first packets and is answered at once, whatever became of the
-//! server meanwhile it asks no other, and nobody notices where it has to ask again.
+//! Client with a session ticket: it sends requests in its first packets and is answered at once. If the
+//! server has changed meanwhile, the client detects it, and requests are repeated transparently.
 
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
 
 use super::*;
 
-/// Observer on the path, who sees packets and decides which get through.
+/// Observer on the path, who records packets and decides which of them pass.
 #[derive(Clone)]
 struct Gate {
-    /// Address that packets go to; only answers from there are passed on, to the client that sent last.
+    /// Address that packets are sent to; only answers from there are passed on, to the client that sent last.
     server: watch::Sender<SocketAddr>,
-    /// Whether packets of the server get through.
+    /// True when packets of the server get through.
     is_open: watch::Sender<bool>,
     from_client: Arc<AtomicU64>,
     from_server: Arc<AtomicU64>,
@@ -19,7 +19,7 @@ struct Gate {
     overheard: Arc<Mutex<Vec<Vec<u8>>>>,
 }
 
-/// A path whose other end can be exchanged, and its address.
+/// Creates a path whose other end can be exchanged; returns it with its address.
 async fn gate(server: SocketAddr, tasks: &mut JoinSet<()>) -> (Gate, SocketAddr) {
     let near = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     let address = near.local_addr().unwrap();
@@ -50,7 +50,7 @@ async fn gate(server: SocketAddr, tasks: &mut JoinSet<()>) -> (Gate, SocketAddr)
                 }
                 Ok((size, from)) = far.recv_from(&mut back) => {
                     seen.from_server.fetch_add(size as u64, Ordering::Relaxed);
-                    // What a server that is gone still says is not for the next client.
+                    // Late packets of a closed server are not for the next client.
                     if size <= MAX_PACKET_BYTES && from == *seen.server.borrow() {
                         held.push_back(back[..size].to_vec());
                     }
@@ -67,7 +67,7 @@ async fn gate(server: SocketAddr, tasks: &mut JoinSet<()>) -> (Gate, SocketAddr)
     (gate, address)
 }
 
-/// Serves whoever comes; tells of each operation that it has come.
+/// Serves all clients; counts the operations as they arrive.
 fn listen(
     identity: &Identity,
     options: quic::EndpointOptions,
@@ -91,7 +91,7 @@ fn listen(
                 }
                 connection.accept();
                 while let Some(operation) = connection.next().await {
-                    // The second half counts those that came before it was proven who asks.
+                    // The upper half counts operations that arrived before the client was proven.
                     asked.send_modify(|asked| *asked += if flow.is_proven() { 1 } else { 1 << 32 });
                     tasks.spawn(async move {
                         let size = u64::from_le_bytes(operation.parameters()[..].try_into().unwrap());
@@ -159,7 +159,8 @@ fn a_client_that_was_there_is_answered_before_it_has_heard_anything() {
         let fetching = fetch(&again.client, 2_000_000);
         let watching = async {
             asked.wait_for(|asked| *asked >= EARLY).await.unwrap();
-            // Its address has proven itself by a token, so that more than three times what it said is sent there.
+            // A token has validated the client's address, so more than three times the received bytes are
+            // sent there.
             loop {
                 let said = gate.from_client.load(Ordering::Relaxed) - before.0;
                 let answered = gate.from_server.load(Ordering::Relaxed) - before.1;
@@ -176,7 +177,7 @@ fn a_client_that_was_there_is_answered_before_it_has_heard_anything() {
         assert_eq!(*asked.borrow(), EARLY + 1, "asked once each");
         drop(again);
 
-        // Who overheard the first packets sends them again, from an address of his own.
+        // An attacker who overheard the first packets repeats them from another address.
         let overheard = std::mem::take(&mut *gate.overheard.lock().unwrap());
         assert!(!overheard.is_empty());
         let attacker = UdpSocket::bind("127.0.0.1:0").await.unwrap();
@@ -220,7 +221,7 @@ fn what_a_server_that_began_anew_does_not_take_is_asked_again() {
         gate.is_open.send_replace(false);
         let again = connect(address, &identity, quic::Start::AtOnce).await.unwrap();
         assert!(!again.flow.is_proven(), "it tries");
-        // More than may be said before the handshake is over.
+        // More data than may be sent before the end of the handshake.
         let parameters = Bytes::from(vec![0; 8]);
         let many: Vec<_> = (0..10_000)
             .map(|_| {

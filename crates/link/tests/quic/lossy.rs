@@ -1,4 +1,4 @@
-//! The link `lossy`: every byte comes once, out of order where it may, and nothing is left of what was withdrawn.
+//! Link `lossy`: every byte arrives once, possibly out of order, and withdrawn operations leave no state.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -24,16 +24,16 @@ async fn lossy_pair(mischief: Mischief, redundancy: bool) -> Pair {
     pair_of(mischief, rate("rate=200Mb/s"), lossy(64 << 20, redundancy), Duration::from_millis(10)).await
 }
 
-/// Bytes that have come, each at its place in the answer.
+/// Received bytes, each at its offset in the answer.
 #[derive(Default)]
 struct Came {
     bytes: Vec<Option<u8>>,
-    /// Pieces that came before what lies before them.
+    /// Pieces that arrived before earlier ones.
     early: usize,
     end: usize,
 }
 
-/// Puts the items of `bulk` together in any order.
+/// Assembles the items of `bulk` in any order.
 struct AnyOrder {
     came: Arc<Mutex<Came>>,
     starts: std::collections::BTreeMap<u32, u64>,
@@ -68,7 +68,7 @@ impl ReadSink for AnyOrder {
     }
 }
 
-/// Asks for `bytes` in any order, compares every one, and gives how many pieces came early.
+/// Requests `bytes` in any order, compares every one, and returns the number of pieces that arrived early.
 async fn fetch_in_any_order(client: &ClientHandle, bytes: u64) -> usize {
     let size = usize::try_from(bytes).unwrap();
     let came = Arc::new(Mutex::new(Came { bytes: vec![None; size], ..Came::default() }));
@@ -95,7 +95,7 @@ fn every_byte_comes_once_whatever_the_path_does() {
             run(async move {
                 let pair = lossy_pair(mischief, redundancy).await;
                 let early = fetch_in_any_order(&pair.client, 3 * ITEM_BYTES + 5).await;
-                // Whoever needs order gets it.
+                // Answers that need the order get it.
                 fetch(&pair.client, 2 * ITEM_BYTES).await;
                 fetch(&pair.client, 100).await;
                 let (sent, got) = (pair.flow.statistics(), pair.ours.statistics());
@@ -116,7 +116,7 @@ fn every_byte_comes_once_whatever_the_path_does() {
 fn what_is_withdrawn_gives_its_credit_back_and_is_not_repaired() {
     let loses: Mischief = |n| if n > 20 && n % 10 == 0 { What::Drop } else { What::Pass };
     run(async move {
-        // Less than is withdrawn altogether.
+        // Smaller than the total of the withdrawn bulk.
         let client = lossy(4 << 20, false);
         let pair = pair_of(loses, rate("rate=400Mb/s"), client, Duration::from_millis(10)).await;
         for n in 0..12 {

@@ -1,4 +1,4 @@
-//! QUIC beyond what every carrier does: what it lets through, on a path that loses, repeats, reorders and forges.
+//! QUIC beyond the common suite of carriers: packets on a path that loses, duplicates, reorders and forges.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -21,10 +21,10 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use wire::{ClientConfig, ErrorKind, Priority, ServerConfig, Urgency};
 
-/// Largest datagram.
+/// Largest datagram, bytes.
 const DATAGRAM_BYTES: usize = 65_535;
 
-/// Largest that the path lets through, as Ethernet does: payload of UDP.
+/// Largest packet of the path, as on Ethernet, UDP payload in bytes.
 const MAX_PACKET_BYTES: usize = 1_472;
 
 /// Treatment of the packets from the server by a path, by the packet's number.
@@ -35,14 +35,14 @@ enum What {
     Pass,
     Drop,
     Twice,
-    /// After the next one.
+    /// After the next packet.
     Late,
-    /// With one bit changed, and once more as it was.
+    /// With one bit flipped, and once more unchanged.
     Forged,
 }
 
-/// A path to `server`, on which packets from there take `delay`; gives its address. Client and server see each other
-/// through it only.
+/// Creates a path to `server`, on which packets from there take `delay`; returns its address. Client and
+/// server see each other through it only.
 async fn path(
     server: SocketAddr,
     mischief: Mischief,
@@ -107,7 +107,7 @@ fn now() -> Instant {
 
 struct Pair {
     client: ClientHandle,
-    /// The server's side.
+    /// Flow of the server.
     flow: Arc<dyn Flow>,
     ours: Arc<dyn Flow>,
     /// The client reads while this is true.
@@ -115,18 +115,18 @@ struct Pair {
     tasks: JoinSet<()>,
 }
 
-/// A client and a server that answers `bulk` with that many bytes, with a path between them.
+/// Creates a client and a server that answers `bulk` with that many bytes, with a path between them.
 async fn pair(mischief: Mischief, server: quic::EndpointOptions) -> Pair {
     pair_far(mischief, server, Duration::ZERO).await
 }
 
-/// A pair whose packets from the server take `delay`.
+/// Creates a pair whose packets from the server take `delay`.
 async fn pair_far(mischief: Mischief, server: quic::EndpointOptions, delay: Duration) -> Pair {
     let client = quic::EndpointOptions { window_bytes: 64 << 20, ..quic::EndpointOptions::default() };
     pair_of(mischief, server, client, delay).await
 }
 
-/// A pair whose client connects with `options`.
+/// Creates a pair whose client connects with `options`.
 async fn pair_of(
     mischief: Mischief,
     server: quic::EndpointOptions,
@@ -182,12 +182,12 @@ async fn answer(link: Link) {
     }
 }
 
-/// Bytes `at..end` of an endless text.
+/// Returns bytes `at..end` of an endless text.
 fn pattern(at: u64, end: u64) -> Bytes {
     (at..end).map(|i| u8::try_from((i % 1_000_003) * 131 % 251).unwrap()).collect()
 }
 
-/// Asks for `bytes` and compares every one.
+/// Requests `bytes` and compares every one.
 async fn fetch(client: &ClientHandle, bytes: u64) {
     let parameters = Bytes::copy_from_slice(&bytes.to_le_bytes());
     let mut replies = client.request("bulk", parameters, Urgency::of(Priority::NORMAL)).await.unwrap();
@@ -232,7 +232,7 @@ fn every_byte_arrives_whatever_the_path_does() {
             assert!(server.sent_bytes > 8_000_000, "{name}: {server:?}");
             match name {
                 "loss" => assert!(server.lost_bytes > 100 * 1200, "{name}: {server:?}"),
-                // What came twice or forged came, and nothing was made of it.
+                // Duplicated and forged packets arrived and had no effect.
                 "replay" => assert!(client.received_bytes > 10_000_000, "{name}: {client:?}"),
                 "forgery, oversize" => assert!(client.received_bytes > 9_000_000, "{name}: {client:?}"),
                 _ => {}
@@ -253,7 +253,7 @@ fn a_client_that_reads_late_beside_a_burst_of_losses_keeps_its_connection() {
         fetch(&pair.client, 30_000_000).await;
         let before = pair.flow.statistics();
         tokio::join!(fetch(&pair.client, 20_000_000), async {
-            // Once the server has been asked.
+            // After the server has received the request.
             while pair.flow.statistics().sent_bytes < before.sent_bytes + 20_000 {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
@@ -340,7 +340,7 @@ fn a_server_with_another_certificate_is_denied() {
     });
 }
 
-/// Error of the server when a stranger opens streams that begin with these bytes.
+/// Returns the error of the server when a client opens streams that begin with these bytes.
 async fn refused(streams: &[&[u8]]) -> String {
     let identity = Identity::self_signed(&["localhost".into()]).unwrap();
     let listener =
@@ -375,8 +375,9 @@ async fn refused(streams: &[&[u8]]) -> String {
 fn streams_that_belong_nowhere_end_the_connection_with_the_reason() {
     run(async {
         for (streams, reason) in [
-            // A client has one lane; a lane's segments come once; a stream says what it carries.
-            (&[&[1, 0, 0, 0, 0, 9][..]][..], "found 1 begun"),
+            // A client has one lane; each segment of a lane arrives once; a stream begins with a segment
+            // head.
+            (&[&[1, 0, 0, 0, 0, 9][..]][..], "found one of lane 1"),
             (&[&[0, 0, 0, 0, 0, 9], &[0, 0, 0, 0, 0, 9]], "segment 0 again"),
             (&[&[0, 5, 0, 0, 0, 9], &[0, 5, 0, 0, 0, 9]], "segment 5 again"),
             (&[&[0, 0, 0]], "found its end"),

@@ -1,14 +1,14 @@
-//! A client whose address changes under it, in the midst of a transfer, goes on.
+//! Client whose address changes during a transfer, which continues.
 
 use super::*;
 
-/// Packets of the server until the client moves, and those that are lost after that: more than the server keeps on its way, so
-/// that it sends nothing more before somebody tells it the new address.
+/// Packets of the server until the client moves, and packets that are lost after that: more than the server
+/// keeps in flight, so that it sends nothing until it learns the new address.
 const UNTIL_MOVE: u64 = 1_500;
 const STAYS_FOR: u64 = 4_000;
 
-/// A path to `server`; each time so many packets have come from there, the client has the next of `addresses`, and what comes
-/// for the last one is lost. Gives the path's address.
+/// Creates a path to `server`; after each such number of packets from there, the client gets the next of
+/// `addresses`, and packets to the last one are lost. Returns the path's address.
 async fn moving(server: SocketAddr, addresses: &'static [&str], tasks: &mut JoinSet<()>) -> SocketAddr {
     let near = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     let mut far = UdpSocket::bind((addresses[0], 0)).await.unwrap();
@@ -16,7 +16,7 @@ async fn moving(server: SocketAddr, addresses: &'static [&str], tasks: &mut Join
     tasks.spawn(async move {
         let (mut out, mut back) = (vec![0; DATAGRAM_BYTES], vec![0; DATAGRAM_BYTES]);
         let (mut client, mut number, mut moved) = (None, 0, 0);
-        // Kept open, so that nobody says that it is gone.
+        // Kept open, so that no error reports the closed port.
         let mut left = Vec::new();
         loop {
             tokio::select! {
@@ -54,7 +54,7 @@ fn a_client_that_moves_gets_every_byte() {
             tell.send(link.flow().unwrap()).ok().unwrap();
             answer(link).await;
         });
-        // To another host's address, to another port of it, and twice more.
+        // Moves to another address, to another port of it, and twice more.
         let addresses = &["127.0.0.1", "127.0.0.2", "127.0.0.2", "127.0.0.3", "127.0.0.1"];
         let path = moving(address, addresses, &mut tasks).await;
         let options = quic::EndpointOptions { window_bytes: 64 << 20, ..quic::EndpointOptions::default() };
@@ -66,7 +66,7 @@ fn a_client_that_moves_gets_every_byte() {
         let flow = told.await.unwrap();
         let first = flow.peer();
         fetch(&client, 40_000_000).await;
-        // Nobody is sent a train because somebody else says that it is there.
+        // No train is sent to an address that the peer only claims.
         assert_eq!(flow.peer(), first);
         let refused = flow.prober().unwrap().send(1, 17).await.unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Busy, "{refused}");

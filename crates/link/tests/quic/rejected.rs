@@ -6,21 +6,21 @@ use quic::Rejected;
 
 use super::*;
 
-/// Larger than a server takes, and than what Ethernet carries in jumbo frames.
+/// Datagram larger than a server accepts, and than a jumbo frame of Ethernet.
 const OVERSIZED_BYTES: usize = 9_500;
-/// Packets of the client that are left alone: those of the handshake are under keys that are soon thrown away.
+/// Packets of the client that are not attacked: those of the handshake have keys that are soon discarded.
 const LEFT_ALONE: u64 = 20;
-/// Names of connections, bytes, after the first byte of a packet.
+/// Connection ID, bytes after the first byte of a packet.
 const NAME: std::ops::Range<usize> = 1..9;
 
-/// Packets that an attacker on the path sent besides, counted.
+/// Counts of packets that an attacker on the path sent.
 #[derive(Default)]
 struct Sent {
     each: AtomicU64,
 }
 
-/// A path on which somebody sends the server each packet of the client once more, once with a bit changed and once under
-/// another connection's name, something too large, and something of a packet train that nobody waits for.
+/// Creates a path on which an attacker repeats each packet of the client, also with a flipped bit and with
+/// another connection ID, and sends oversized datagrams and packets of unexpected trains.
 async fn attacked(server: SocketAddr, sent: Arc<Sent>, tasks: &mut JoinSet<()>) -> SocketAddr {
     let near = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     let far = UdpSocket::bind("127.0.0.1:0").await.unwrap();
@@ -98,7 +98,7 @@ fn replayed_forged_strange_and_oversized_packets_are_counted_and_the_connection_
                 ("replayed", replayed),
                 ("stray", stray),
             ] {
-                // A busy host's socket may have lost some of them.
+                // The socket of a busy host may have lost some of them.
                 assert!(count > each / 2 && count <= each, "{what}: {count} of {each}, {found:?}");
             }
         }

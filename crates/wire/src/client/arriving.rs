@@ -194,7 +194,7 @@ impl Client {
     /// its checksum is right. No event reports them, and [`grant`](Self::grant) has to return their size.
     ///
     /// # Errors
-    /// Those of [`handle_frame`](Machine::handle_frame).
+    /// The errors of [`handle_frame`](Machine::handle_frame).
     pub fn handle_bulk(&mut self, now: Instant, head: ChunkHead, bytes: &[u8]) -> Result<Option<bool>> {
         self.liveness.handle_heard(now);
         let result = match self.state {

@@ -165,7 +165,7 @@ impl Client {
     /// Checks whether [`request`](Self::request) would accept an operation with parameters of this size now.
     ///
     /// # Errors
-    /// Those of `request`.
+    /// The errors of `request`.
     pub fn check_request(&self, name: &str, parameter_bytes: usize, urgency: Urgency) -> Result<()> {
         if let ClientPhase::Closed(error) = &self.state {
             return Err(error.clone());

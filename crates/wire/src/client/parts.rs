@@ -134,7 +134,7 @@ impl Client {
     /// Handles a part of bulk; events report it to the application.
     ///
     /// # Errors
-    /// Those of [`handle_frame`](crate::Machine::handle_frame).
+    /// The errors of [`handle_frame`](crate::Machine::handle_frame).
     pub fn handle_part(&mut self, now: Instant, part: BulkPart) -> Result<()> {
         self.liveness.handle_heard(now);
         let result = match self.state {
@@ -150,7 +150,7 @@ impl Client {
     /// value is true when they complete the item.
     ///
     /// # Errors
-    /// Those of [`handle_frame`](crate::Machine::handle_frame).
+    /// The errors of [`handle_frame`](crate::Machine::handle_frame).
     pub fn handle_apart(
         &mut self,
         now: Instant,
@@ -173,7 +173,7 @@ impl Client {
     /// Handles withdrawn bulk, which was sent and will not arrive: the server may send as much of other bulk.
     ///
     /// # Errors
-    /// Those of [`handle_frame`](crate::Machine::handle_frame).
+    /// The errors of [`handle_frame`](crate::Machine::handle_frame).
     pub fn handle_gone(&mut self, bytes: u64) -> Result<()> {
         let result = if matches!(self.state, ClientPhase::Open) { self.use_credit(bytes) } else { Ok(()) };
         self.close_if_broken(result)

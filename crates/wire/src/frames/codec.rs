@@ -122,7 +122,7 @@ impl ByteReader {
     /// Reads a [`varint`](Self::varint) that fits into 32 bits.
     ///
     /// # Errors
-    /// Those of `varint`, and `Corrupt` when it does not fit.
+    /// The errors of `varint`, and `Corrupt` when it does not fit.
     pub fn varint_u32(&mut self, field: &str) -> Result<u32> {
         let value = self.varint(field)?;
         u32::try_from(value)
@@ -132,7 +132,7 @@ impl ByteReader {
     /// Reads a [`varint`](Self::varint) that is a length in memory.
     ///
     /// # Errors
-    /// Those of `varint`, and `Corrupt` when it does not fit.
+    /// The errors of `varint`, and `Corrupt` when it does not fit.
     pub fn varint_usize(&mut self, field: &str) -> Result<usize> {
         self.varint_u32(field).map(|value| value as usize)
     }

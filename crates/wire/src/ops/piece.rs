@@ -153,7 +153,7 @@ impl BlockBody {
     /// Decodes a body, with the description of its bulk's compression.
     ///
     /// # Errors
-    /// Those of [`decode`](Self::decode), and `Corrupt` for an unknown compression.
+    /// The errors of [`decode`](Self::decode), and `Corrupt` for an unknown compression.
     pub fn decode_with(body: Bytes) -> Result<(Self, Option<Compressed>)> {
         let mut r = ByteReader::new(body);
         let this = Self::read(&mut r)?;

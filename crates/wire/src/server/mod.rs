@@ -223,7 +223,7 @@ impl Server {
     /// and [`done`](Self::done).
     ///
     /// # Errors
-    /// Those of [`item`](Self::item).
+    /// The errors of [`item`](Self::item).
     pub fn answer(&mut self, op: OpId, body: Bytes, bulk: CheckedBulk) -> Result<()> {
         let Some(state) = self.ops.get_mut(op).filter(|o| !o.ended) else {
             return Err(Error::cancelled());

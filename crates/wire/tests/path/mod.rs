@@ -46,7 +46,7 @@ pub(crate) fn open(window_bytes: u64, capabilities: &[&str]) -> (Instant, Client
 /// One direction of a link: so many bytes a millisecond, then a delay.
 pub(crate) struct Pipe {
     pub(crate) bytes_per_ms: usize,
-    /// How long what it has taken may wait for the link; more is left to the sender.
+    /// Longest time that accepted messages may wait for the link; more messages stay with the sender.
     buffer: Duration,
     free_at: Instant,
     flying: VecDeque<(Instant, Message)>,
