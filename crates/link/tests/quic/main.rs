@@ -372,7 +372,7 @@ async fn refused(streams: &[&[u8]]) -> String {
 }
 
 #[test]
-fn streams_that_belong_nowhere_end_the_connection_with_the_reason() {
+fn streams_without_a_valid_segment_end_the_connection_with_the_reason() {
     run(async {
         for (streams, reason) in [
             // A client has one lane; each segment of a lane arrives once; a stream begins with a segment
@@ -380,7 +380,7 @@ fn streams_that_belong_nowhere_end_the_connection_with_the_reason() {
             (&[&[1, 0, 0, 0, 0, 9][..]][..], "found one of lane 1"),
             (&[&[0, 0, 0, 0, 0, 9], &[0, 0, 0, 0, 0, 9]], "segment 0 again"),
             (&[&[0, 5, 0, 0, 0, 9], &[0, 5, 0, 0, 0, 9]], "segment 5 again"),
-            (&[&[0, 0, 0]], "found its end"),
+            (&[&[0, 0, 0]], "found the end of the stream"),
         ] {
             let error = refused(streams).await;
             assert!(error.contains(reason), "{reason}: {error}");
