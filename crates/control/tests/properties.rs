@@ -1,4 +1,4 @@
-//! Whatever an engine tells a controller, in whatever order, what it answers is usable.
+//! Controllers give usable answers after arbitrary events in arbitrary order.
 
 use std::time::Duration;
 
@@ -88,7 +88,7 @@ fn is_usable(limits: SendLimits, packet_bytes: u64) -> bool {
         && (packet_bytes..=MAX_QUANTUM_BYTES).contains(&limits.quantum_bytes())
 }
 
-/// A clean path of 12.5 MB/s and 50 ms, for `secs`: the rate at its end.
+/// Simulates a clean path of 12.5 MB/s and 50 ms for `secs`; returns the rate at its end.
 fn recovers(controller: &mut dyn Controller, from: Duration, packet_bytes: u64, secs: u64) -> f64 {
     let rtt = Duration::from_millis(50);
     let mut now = from;
@@ -141,7 +141,7 @@ proptest! {
         }
     }
 
-    /// Losses and timeouts of any number leave nobody stuck at the bottom.
+    /// No number of losses and timeouts leaves a controller stuck at its minimum.
     #[test]
     fn a_bad_time_ends(bad in prop::collection::vec(0..3u8, 1..60)) {
         for entry in registry::ALL.iter().filter(|e| e.name != "rate") {

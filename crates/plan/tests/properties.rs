@@ -1,4 +1,5 @@
-//! Whatever is told, estimates and advice stay within their bounds, are numbers, and survive being stored.
+//! After arbitrary input, estimates and advice stay within their bounds, are numbers, and can be stored and
+//! read back.
 
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use corridor_plan::{
 };
 use proptest::prelude::*;
 
-/// Largest text of a stored path, bytes: what its folder's limits are made for.
+/// Largest text of a stored path, bytes: the limits of the store's folder assume it.
 const MOST_STORED_BYTES: usize = 128 << 10;
 
 fn odd_number() -> impl Strategy<Value = f64> {
@@ -109,7 +110,7 @@ proptest! {
             }
             path.one_way(Direction::Up).capacity(Duration::ZERO).unwrap().value
         };
-        // A nanosecond is the finest that a spread is told in.
+        // A spread is stored to the nanosecond.
         prop_assert!(estimate(factor) >= estimate(1.0) * 0.99);
     }
 

@@ -1,5 +1,5 @@
-//! The other host's report on its sending counts as knowledge of the direction to here, and decides the protocol of
-//! a link.
+//! The other host's report on its sending counts as knowledge of the direction to this host, and decides the
+//! protocol of a link.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ fn way(protocol: &str) -> SendMethod {
     SendMethod { protocol: protocol.into(), controller: "cubic".into(), streams: 1 }
 }
 
-/// A server's path to its client: `lost_of_a_million` of what it sent, and 25 MB/s once.
+/// Makes a server's path to its client: `lost_of_a_million` packets lost, and 25 MB/s achieved once.
 fn of_server(lost_of_a_million: u64) -> Path {
     let mut path = Path::default();
     for _ in 0..3 {
@@ -26,7 +26,7 @@ fn of_server(lost_of_a_million: u64) -> Path {
     path
 }
 
-/// A client that knows the round trip, and what that server says.
+/// Makes a client's path with a known round trip and this report of the server.
 fn of_client(told: Option<PathReport>) -> Path {
     let mut path = Path::default();
     (0..3).for_each(|_| assert!(!path.record(NOW, Measurement::RoundTrip(0.150))));
@@ -58,7 +58,7 @@ fn what_a_server_tells_is_what_comes_to_its_client() {
 
 #[test]
 fn that_tcp_is_slow_for_its_losses_does_not_speak_for_it() {
-    // 0.1 % over 150 ms: a cubic flow gets about a megabyte a second, and this one did.
+    // 0.1 % over 150 ms: a Cubic flow gets about a megabyte per second, and this one did.
     let law = corridor_plan::cubic_bytes_per_sec(1448.0, 0.150, 1e-3);
     let of = |share: f64, lost: u64| {
         let mut path = Path::default();
@@ -71,7 +71,7 @@ fn that_tcp_is_slow_for_its_losses_does_not_speak_for_it() {
     let advised = of(0.9, 1000);
     assert_eq!(advised.value, Some("quic"), "{}", advised.basis);
     assert!(advised.basis.contains("as TCP has shown"), "{}", advised.basis);
-    // The application was slower than any of it.
+    // The application was slower than either protocol.
     assert_eq!(of(0.1, 1000).value, Some("tcp"));
 }
 
@@ -159,7 +159,7 @@ fn a_kernel_that_fills_a_lossy_path_is_enough() {
     let path = of_client(Some(server.one_way(Direction::Up).to_report(NOW)));
     let advised = link_protocol(&path, NOW);
     assert_eq!(advised.value, Some("tcp"), "25 of 26 MB/s, three times: {}", advised.basis);
-    // What a receiver saw of its fastest seconds does not count where the sender says what it got.
+    // The receiver's fastest seconds do not count where the sender reports its achieved rate.
     let mut path = path;
     (0..5).for_each(|_| {
         path.record(NOW, Measurement::Achieved(Direction::Down, way("quic"), 26e6));

@@ -1,5 +1,5 @@
-//! Synthetic paths whose truth is known: how far estimates are off, and what advice and preflight say of them. Seeded, in
-//! virtual time.
+//! Synthetic paths with known properties: the error of estimates, and the advice and preflight for them.
+//! Seeded, in virtual time.
 
 use std::time::Duration;
 
@@ -22,10 +22,10 @@ impl Dice {
 /// A bottleneck with cross traffic, read by a host whose timer delivers packets late.
 struct Bottleneck {
     bytes_per_sec: f64,
-    /// Share of the trains that other traffic gets between, and how much of it at most, in trains.
+    /// Share of the trains that cross traffic interrupts, and the most cross traffic in one, in trains.
     disturbed: f64,
     cross: f64,
-    /// Packets are delivered up to this late, seconds.
+    /// Longest delay of the delivery of packets, seconds.
     lateness_secs: f64,
 }
 
@@ -33,14 +33,14 @@ impl Bottleneck {
     fn train(&self, dice: &mut Dice, bytes: u64) -> Measurement {
         let true_secs = bytes as f64 / self.bytes_per_sec;
         let cross = if dice.roll() < self.disturbed { 1.0 + self.cross * dice.roll() } else { 1.0 };
-        // The first packet late makes the train look short, the last late long.
+        // A late first packet makes the train look short, a late last packet long.
         let lateness = self.lateness_secs * (dice.roll() - dice.roll());
         let spread = (true_secs * cross + lateness).max(1e-6);
         Measurement::Train(Direction::Down, bytes, Duration::from_secs_f64(spread))
     }
 }
 
-/// Tells forty trains; the estimate's relative error.
+/// Records forty trains; returns the relative error of the estimate.
 fn error(of: &Bottleneck, seed: u64, train_bytes: u64) -> f64 {
     let (mut path, mut dice) = (Path::default(), Dice(seed));
     for _ in 0..40 {
@@ -55,7 +55,7 @@ fn error(of: &Bottleneck, seed: u64, train_bytes: u64) -> f64 {
 fn capacity_is_found_within_a_tenth_through_cross_traffic_and_late_timers() {
     let (mut errors, seeds) = (Vec::new(), 50);
     for rate in [1_250_000_u32, 12_500_000, 125_000_000] {
-        // Long enough for the timer: 20 ms at the bottleneck.
+        // The train lasts 20 ms at the bottleneck: long enough for the timer.
         let train_bytes = u64::from(rate / 50);
         for seed in 0..seeds {
             let of =
@@ -86,7 +86,8 @@ fn way(protocol: &str, controller: &str) -> SendMethod {
     SendMethod { protocol: protocol.into(), controller: controller.into(), streams: 1 }
 }
 
-/// A path of which all is known: `mbit` both by trains, ten connections' round trips, a million packets.
+/// Makes a fully known path: `mbit` in both directions by trains, round trips of ten connections, a million
+/// packets.
 fn known(mbit: u32, rtt_secs: f64, lost_of_a_million: u64) -> Path {
     let mut path = Path::default();
     let bytes = u64::from(mbit) * 2_500;
@@ -143,7 +144,7 @@ fn loss_on_a_long_path_asks_for_quic_and_a_clean_one_for_tcp() {
         let rate = said.rate_bytes_per_sec.value.expect("known");
         assert!((rate / (f64::from(mbit) * 125e3) - 1.0).abs() < 0.01);
         let buffer = said.buffer_bytes.value.expect("known") as f64;
-        // Less than systems allow as they come is never advised.
+        // A buffer below the default of the system is never advised.
         let expected = (2.0 * bandwidth_delay_bytes(rate, rtt_secs)).max(4_194_304.0);
         assert!((buffer / expected - 1.0).abs() < 0.01);
         assert!(said.protocol.confidence > 0.1 && said.mtu_bytes.value == Some(1500));
@@ -178,7 +179,7 @@ fn too_few_packets_make_advice_unsure() {
 
 #[test]
 fn the_preflight_names_what_binds_and_what_to_change() {
-    // Limits that stop TCP at 224 Mb/s over 150 ms.
+    // Limits that hold TCP at 224 Mb/s over 150 ms.
     let host = HostFacts {
         tcp_rmem_max_bytes: Some(64 << 20),
         tcp_wmem_max_bytes: Some(4 << 20),

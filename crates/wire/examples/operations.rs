@@ -1,5 +1,5 @@
-//! Cost of one small operation in the state machines of both sides, with encoding and decoding and nothing else. Run it
-//! under `time` and divide the user seconds by the number of operations that it prints.
+//! Cost of one small operation in the state machines of both sides, including encoding and decoding only. Run
+//! it under `time` and divide the user seconds by the number of operations that it prints.
 
 #![expect(
     clippy::print_stdout,
@@ -14,7 +14,7 @@ use bytes::Bytes;
 use corridor_wire::{Client, ClientConfig, Machine, Server, ServerConfig, ServerEvent};
 
 const OPERATIONS: u64 = 1_000_000;
-/// Under way at a time.
+/// Number of operations in flight.
 const UNDER_WAY: u64 = 20_000;
 
 fn main() -> Result<()> {
@@ -33,14 +33,14 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// 24 bytes, different in each.
+/// Makes parameters of 24 bytes that differ for each operation.
 fn parameters(n: u64) -> Bytes {
     let part = |odd: u64| n.wrapping_mul(odd).to_le_bytes();
     let parts = [0x9E37_79B9_7F4A_7C15, 0xD6E8_FEB8_6659_FD93, 0xA076_1D64_78BD_642F].map(part);
     Bytes::copy_from_slice(parts.as_flattened())
 }
 
-/// Lets both sides talk until neither has anything to say; how many bytes they said.
+/// Exchanges frames until neither side has anything to send; returns the number of bytes sent.
 fn settle(now: Instant, client: &mut Client, server: &mut Server) -> Result<usize> {
     let mut bytes = 0;
     loop {

@@ -1,4 +1,4 @@
-//! Cost of many operations on the wire, counted: frames, bytes, round trips in virtual time.
+//! Cost of many operations on the wire: frames, bytes, and round trips in virtual time.
 
 #![expect(
     clippy::unwrap_used,
@@ -20,7 +20,7 @@ mod path;
 
 use path::{MS, NORMAL, PREFIX_BYTES, Pipe, open, random_read, read};
 
-/// All that a side has to send: how many frames and bytes of a stream.
+/// Collects everything that a side has to send, and counts the frames and bytes of its stream.
 fn drain(now: Instant, side: &mut impl Machine) -> (Vec<Message>, usize) {
     let messages: Vec<Message> = std::iter::from_fn(|| side.poll_transmit(now)).collect();
     let bytes = messages.iter().map(|m| m.size_bytes() + PREFIX_BYTES).sum();
@@ -92,7 +92,8 @@ fn what_does_not_belong_together_is_kept_apart_and_in_order() {
     assert_eq!(sizes.take(first.len()).collect::<Vec<_>>(), [2, 1, 2]);
 }
 
-/// Answers `count` operations of a client with these capabilities; frames and bytes beyond the bulk.
+/// Answers `count` operations of a client with these capabilities; returns the frames, and the bytes beyond
+/// the bulk.
 fn answer(count: u32, capabilities: &[&str]) -> (usize, usize) {
     let (now, mut client, mut server) = open(1 << 30, capabilities);
     for n in 0..u64::from(count) {
@@ -128,14 +129,14 @@ fn small_answers_share_frames_and_cost_tens_of_bytes() {
     let together = limits::MAX_ANSWERS_BYTES / (4096 + 8);
     assert_eq!(frames, (MANY as usize).div_ceil(together));
     assert!(overhead <= 20 * MANY as usize, "{overhead} bytes");
-    // An older client gets each item, chunk and end by itself.
+    // An older client gets each item, chunk and end in a frame of its own.
     assert_eq!(answer(MANY, &[]).0, 3 * MANY as usize);
 }
 
 const BYTES_PER_MS: usize = 125_000;
 
-/// Milliseconds until `count` reads of `size_bytes` are answered over 1 Gb/s with a round trip of 150 ms; the first
-/// `warm` of them are not counted.
+/// Returns the milliseconds until `count` reads of `size_bytes` are answered over 1 Gb/s with a round trip of
+/// 150 ms; the first `warm` of them are not counted.
 fn millis(count: u64, warm: u64, size_bytes: usize) -> u32 {
     let (start, mut client, mut server) = open(256 << 20, &[limits::BATCH]);
     let pipe = || Pipe::new(start, BYTES_PER_MS, Duration::ZERO);

@@ -1,4 +1,4 @@
-//! The table of limits in `docs/wire.md` and the constants say the same.
+//! Checks that the table of limits in `docs/wire.md` agrees with the constants.
 
 use corridor_wire::limits;
 

@@ -1,5 +1,5 @@
-//! Bulk that comes apart from the frames, in any order, at any time: what the application is told is whole, once, and in
-//! order where it wants that.
+//! Bulk that arrives outside the frames, in any order and at any time: the application receives each byte
+//! once, and in order where it asks for that.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -16,7 +16,7 @@ use wire::{
 };
 
 const WINDOW_BYTES: u64 = 1 << 20;
-/// Items of fewer bytes come by frames, whole.
+/// Items of fewer bytes arrive in frames, whole.
 const LEAST_APART_BYTES: u64 = 300;
 
 fn byte(op: OpId, item: u32, at: usize) -> u8 {
@@ -47,7 +47,7 @@ impl Pair {
     #[expect(clippy::disallowed_methods, reason = "where time begins does not matter")]
     fn new(seed: u64) -> Self {
         let now = Instant::now();
-        // Batches of small answers are no concern of carriers.
+        // Batches of small answers do not concern the carriers.
         let capabilities = vec!["crc32c".into()];
         let config = ClientConfig { window_bytes: WINDOW_BYTES, capabilities, ..ClientConfig::default() };
         let mut client = Client::new(config, now).unwrap();
@@ -101,7 +101,7 @@ impl Pair {
         }
     }
 
-    /// As a carrier does that brings the bulk of large items apart.
+    /// Sends as a carrier does that carries the bulk of large items outside the frames.
     fn send_to_client(&mut self) {
         while let Some(message) = self.server.poll_transmit(self.now) {
             match message.content() {
@@ -125,7 +125,7 @@ impl Pair {
         }
     }
 
-    /// One frame, or any of the parts.
+    /// Delivers one frame, or any of the parts.
     fn step(&mut self) {
         let count = self.parts.len();
         if count > 0 && (self.frames.is_empty() || self.below(4) > 0) {
@@ -195,7 +195,7 @@ impl Pair {
         }
     }
 
-    /// All bulk was given back but for what a credit frame would not be worth.
+    /// Checks that all credit was returned except less than a credit frame is sent for.
     fn check_credit(&self) {
         let owed = WINDOW_BYTES - self.client.credit_bytes();
         assert!(owed <= WINDOW_BYTES / wire::limits::CREDIT_FRACTION, "{owed} bytes are not given back");

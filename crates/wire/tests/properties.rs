@@ -1,4 +1,4 @@
-//! Properties of the encoding, and what the machines do with peers that break the rules.
+//! Properties of the encoding, and of the state machines with peers that break the rules.
 
 #![expect(
     clippy::unwrap_used,
@@ -94,7 +94,7 @@ fn chunk() -> impl Strategy<Value = Frame> {
         .prop_map(|(op, item, offset, bytes)| Frame::Chunk(Chunk { op, item, offset, bytes: bytes.into() }))
 }
 
-/// Parameters as applications make them: equal, alike, at a constant stride, and anything.
+/// Parameters as applications make them: equal, similar, at a constant stride, and arbitrary.
 fn alike() -> impl Strategy<Value = Vec<Bytes>> {
     let stride = (vec(any::<u8>(), 8..60), 0..52_usize, any::<u64>(), 1..20_usize).prop_map(
         |(first, at, step, count)| {
@@ -182,7 +182,7 @@ fn scalar() -> impl Strategy<Value = Scalar> {
     ]
 }
 
-/// Every decoder of something that a peer sends.
+/// Runs every decoder of bytes that a peer sends.
 fn decode_all(bytes: &Bytes) {
     survives(Frame::decode(bytes.clone()));
     survives(DescribeParameters::decode(bytes.clone()));
@@ -210,7 +210,7 @@ fn a_description_takes_a_bounded_amount_of_memory() {
     }
 }
 
-/// An error is one that can be shown and sent; a panic is what these tests look for.
+/// Checks that an error can be displayed and sent. These tests look for panics.
 fn survives<T>(result: wire::Result<T>) {
     if let Err(error) = result {
         assert!(!error.message().is_empty());
@@ -309,7 +309,7 @@ proptest! {
             while let Some(cut) = deframer.cut(&mut piece, limits::MAX_FRAME_BYTES).unwrap() {
                 match (cut, found.last_mut()) {
                     (Deframed::Frame(frame), _) => found.push(Frame::decode(frame).unwrap()),
-                    // What belongs together again: the test's chunks never follow one another in one item.
+                    // Joins the parts of a chunk again: the test never has two chunks of one item in a row.
                     (Deframed::Bulk { head, bytes }, Some(Frame::Chunk(last)))
                         if (head.op, head.item) == (last.op, last.item)
                             && head.offset == last.offset.saturating_add(last.bytes.len() as u64) =>
@@ -328,7 +328,7 @@ proptest! {
         prop_assert!(deframer.is_empty());
     }
 
-    /// Bulk that comes apart may be cut anywhere: each byte comes once, with its item's head.
+    /// Bulk outside the frames may be cut anywhere: each byte arrives once, with the head of its item.
     #[test]
     fn bulk_apart_may_be_cut_anywhere(
         sizes in vec((0..90_usize, 1..300_usize), 1..6),
@@ -367,7 +367,7 @@ proptest! {
         prop_assert!(deframer.is_empty());
     }
 
-    /// Bytes that are no valid bulk apart are rejected, whatever they are.
+    /// Invalid bulk outside the frames is rejected, for arbitrary bytes.
     #[test]
     fn bulk_apart_is_checked(bytes in vec(any::<u8>(), 0..400), body in 0_u8..200) {
         let mut frame = vec![0x88];
@@ -386,7 +386,8 @@ proptest! {
         }
     }
 
-    /// Whatever frames come in whatever order: no panic, the connection goes on or closes and says so once.
+    /// Arbitrary frames in arbitrary order cause no panic: the connection continues, or closes and reports
+    /// that once.
     #[test]
     fn machines_survive_any_frames(frames in vec(frame(), 0..40), ops in 0..5_u32) {
         let now = Instant::now();
@@ -610,7 +611,7 @@ fn a_deadline_ends_the_operation_on_both_sides() {
     assert!(
         matches!(client.poll_event(), Some(ClientEvent::Failed { error, .. }) if error.kind() == ErrorKind::TimedOut)
     );
-    // What the other side says now changes nothing.
+    // Frames that arrive after the close change nothing.
     up(late, &mut client, &mut server);
     down(late, &mut server, &mut client);
     assert_eq!((client.poll_event(), server.poll_event()), (None, None));

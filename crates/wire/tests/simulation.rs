@@ -1,6 +1,7 @@
-//! A client and a server over a simulated link, in virtual time, from a seed: random rate and delay, bytes cut
-//! anywhere, random operations that are adjusted, withdrawn, too late or failing, an application that takes its
-//! bytes when it likes. At each step the invariants of the wire are compared with a naive model.
+//! A client and a server over a simulated link, in virtual time, from a seed: random rate and delay, bytes
+//! cut anywhere, random operations that are adjusted, cancelled, too late or failing, and an application that
+//! consumes its bytes at random times. After each step the invariants of the protocol are compared with a
+//! naive model.
 
 #![expect(
     clippy::unwrap_used,
@@ -24,7 +25,7 @@ const TICK: Duration = Duration::from_millis(1);
 const MOST_TICKS: usize = 120_000;
 const MAX_BULK: u64 = 400_000;
 
-/// xorshift64*: enough for a test, the same everywhere.
+/// The generator xorshift64*: sufficient for a test, and the same on every platform.
 struct Dice(u64);
 
 impl Dice {
@@ -110,7 +111,8 @@ impl Pipe {
         }
     }
 
-    /// Takes what has arrived next: a whole frame, or the part of a chunk that is there, as a chunk of its own.
+    /// Takes the next data that has arrived: a whole frame, or the available part of a chunk as a chunk of
+    /// its own.
     fn take(&mut self, now: Instant, limit_bytes: usize) -> Option<Bytes> {
         loop {
             let (at, mut bytes) = self.flying.pop_front_if(|(at, _)| *at <= now)?;
@@ -165,14 +167,14 @@ enum End {
     Withdrawn,
 }
 
-/// Items and end of an operation as the client has seen them.
+/// Items and end of an operation, as the client has received them.
 struct Asked {
     plan: Plan,
     items: Vec<(Bytes, Vec<u8>)>,
     end: Option<End>,
 }
 
-/// Work that is left to the server for an operation, and the part of it that is queued.
+/// Work that remains to the server for an operation, and the part of it that is queued.
 struct Job {
     plan: Plan,
     next: usize,
@@ -191,13 +193,13 @@ struct World {
     asked: BTreeMap<OpId, Asked>,
     jobs: BTreeMap<OpId, Job>,
     to_ask: usize,
-    /// Pieces that the application has not taken yet.
+    /// Pieces that the application has not consumed yet.
     untaken: VecDeque<u64>,
-    /// Bulk bytes that the server may send, as the frames that reached it say.
+    /// Bulk bytes that the server may send, by the frames that reached it.
     credit: u64,
-    /// Bulk bytes that are on their way or not taken: never above the widest window.
+    /// Bulk bytes that are in flight or not consumed: never above the largest window.
     sent_to_taken: u64,
-    /// The largest window so far: what was allowed may come after it fell.
+    /// Largest window so far: bytes that it permitted may arrive after the window has shrunk.
     widest: u64,
 }
 
@@ -207,7 +209,7 @@ impl World {
         let mut dice = Dice::new(seed);
         let now = Instant::now();
         let window_bytes = [50_000, 300_000, 64 << 20][dice.below(3) as usize];
-        // One in four peers is older and cannot read batches.
+        // One in four peers is an older version that cannot read batches.
         let capabilities = |dice: &mut Dice| {
             let batch = (!dice.one_in(4)).then(|| limits::BATCH.to_owned());
             ["crc32c".to_owned()].into_iter().chain(batch).collect::<Vec<_>>()
@@ -258,7 +260,7 @@ impl World {
         self.up.is_empty() && self.down.is_empty() && self.untaken.is_empty() && self.jobs.is_empty()
     }
 
-    /// The client's application does something.
+    /// Lets the client's application do one random action.
     fn act(&mut self) {
         if self.to_ask > 0 && self.dice.one_in(10) && self.client.has_room() {
             let seed = self.dice.roll();
@@ -295,7 +297,7 @@ impl World {
         self.hear_server();
     }
 
-    /// The server's application works on its jobs.
+    /// Lets the server's application work on its jobs.
     fn answer(&mut self) {
         let ops: Vec<OpId> = self.jobs.keys().copied().collect();
         for op in ops {
@@ -347,7 +349,7 @@ impl World {
         self.down.tick(self.now, &mut self.dice);
     }
 
-    /// The most urgent goes first, and never more than credit allows.
+    /// Checks that the most urgent operation is sent first, within the credit.
     fn check_sent(&mut self, message: &Message) {
         match Frame::decode(message.clone().into_bytes()).unwrap() {
             Frame::Chunk(chunk) => self.check_bulk(chunk.op, chunk.bytes.len()),
@@ -395,7 +397,7 @@ impl World {
         while self.client.wants_frames()
             && let Some(frame) = self.down.take(self.now, self.client.frame_limit_bytes())
         {
-            // What is thrown away because nobody wants it any more never waits for the application.
+            // Bulk that is discarded because its operation was cancelled never waits for the application.
             let bulk = match Frame::decode(frame.clone()).unwrap() {
                 Frame::Chunk(chunk) => chunk.bytes.len() as u64,
                 Frame::Answers(answers) => {
@@ -428,7 +430,8 @@ impl World {
                 ServerEvent::Closed { error } => panic!("the server closed: {error}"),
             }
         }
-        // The model follows what the server knows, also of operations whose application is done with them.
+        // The model follows the state of the server, including operations that the application has finished
+        // with.
         let server = &self.server;
         self.jobs.retain(|op, _| server.urgency(*op).is_some());
         for (op, job) in &mut self.jobs {
@@ -471,7 +474,7 @@ impl World {
     }
 
     fn check_end(mut self) {
-        // The last credit may still be on its way.
+        // The last credit may still be in flight.
         for _ in 0..200 {
             self.now += TICK;
             self.send();

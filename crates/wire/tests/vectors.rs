@@ -1,8 +1,8 @@
-//! The golden vectors in `lab/vectors/wire.txt` say the same as this crate, byte for byte. The TypeScript tests
-//! read the same file.
+//! Checks that the golden vectors in `lab/vectors/wire.txt` agree with this crate, byte for byte. The
+//! TypeScript tests read the same file.
 //!
-//! `CORRIDOR_BLESS=1 cargo test -p corridor-wire --test vectors` writes the file anew; a change of it is a change of
-//! the wire.
+//! `CORRIDOR_BLESS=1 cargo test -p corridor-wire --test vectors` writes the file again; a change of it is a
+//! change of the wire format.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -447,7 +447,7 @@ fn streams() -> (Vec<u8>, Value) {
     (stream, chosen.iter().map(|f| json!(hex(&f.encode().into_bytes()))).collect())
 }
 
-/// Bulk that comes apart from the frames, with and without a body.
+/// Bulk outside the frames, with and without a body.
 fn parts() -> Vec<(&'static str, BulkPart)> {
     let head = |body: &'static [u8], bulk_bytes| ItemHead {
         op: OpId(7),
@@ -468,7 +468,7 @@ fn meaning_of_part(part: &BulkPart) -> Value {
         "bulk_crc32c": bulk_crc32c, "body": hex(body), "bytes": hex(&part.bytes)})
 }
 
-/// Decodes a frame of bulk apart.
+/// Decodes a frame of bulk outside the frames.
 fn decode_part(frame: &[u8]) -> BulkPart {
     let stream = [&u32::try_from(frame.len()).unwrap().to_le_bytes()[..], frame].concat();
     match wire::Deframer::new().cut(&mut &stream[..], 1024) {
@@ -479,7 +479,7 @@ fn decode_part(frame: &[u8]) -> BulkPart {
     }
 }
 
-/// The whole file as this crate would have it.
+/// Generates the whole file with this crate.
 fn file() -> String {
     let mut text = HEADER.to_owned();
     let mut line = |name: &str, bytes: &[u8], meaning: Value| {
@@ -526,7 +526,7 @@ fn the_file_is_what_this_crate_encodes() {
     assert_eq!(found.lines().count(), file().lines().count());
 }
 
-/// Name and bytes as they stand, the meaning as a value.
+/// Splits a line into the name and the bytes as text, and the meaning as a value.
 fn split(line: &str) -> (&str, Value) {
     let at = if line.starts_with('#') { None } else { line.match_indices(' ').nth(1).map(|(at, _)| at) };
     at.map_or((line, Value::Null), |at| (&line[..at], serde_json::from_str(&line[at..]).unwrap()))
@@ -576,7 +576,7 @@ fn check_stream(bytes: &[u8], said: &Value) {
     assert!(deframer.is_empty());
 }
 
-/// Decodes with the type that the name says, and encodes again.
+/// Decodes with the type that the name states, and encodes again.
 fn check_body(name: &str, bytes: Bytes, said: &Value) {
     let again = match name.split('.').take(2).collect::<Vec<_>>()[..] {
         ["params", "list"] => bytes.clone(),

@@ -1,5 +1,5 @@
-//! Window that a client lets the server send ahead, in virtual time: the link stays full, urgent data waits for little,
-//! and a measurement of the link from the server's side is not misled.
+//! Window of bytes that a client permits the server to send ahead, in virtual time: the link stays full,
+//! urgent data waits briefly, and a measurement of the link on the server's side is not distorted.
 
 #![expect(
     clippy::unwrap_used,
@@ -23,15 +23,16 @@ use wire::ops::ReadBody;
 use wire::{Client, ClientEvent, Machine, OpId, Server, ServerEvent, limits};
 
 const URGENT: Urgency = Urgency { priority: Priority::URGENT, deadline: None };
-/// Bulk of an answer, and answers that a client always waits for.
+/// Size of the bulk of an answer, and number of operations that a client keeps in flight.
 const BULK_BYTES: usize = 16 << 10;
 const UNDER_WAY: usize = 20_000;
-/// A gigabit per second.
+/// One gigabit per second, bytes per millisecond.
 const GIGABIT: usize = 125_000;
-/// Longest wait on the way that is allowed with a round trip of 150 ms, and the error of steps of a millisecond.
+/// Longest permitted queueing delay with a round trip of 150 ms, including the error of steps of a
+/// millisecond.
 const WAIT_MS: u32 = 150 / 8 + 15 + 4;
 
-/// A client that reads much and, now and then, something urgent.
+/// A client that reads much data and, at intervals, something urgent.
 struct World {
     start: Instant,
     now: Instant,
@@ -39,7 +40,7 @@ struct World {
     server: Server,
     up: Pipe,
     down: Pipe,
-    /// Bytes that the client takes in a millisecond, and bytes that it took too many in the last ones.
+    /// Bytes that the client consumes per millisecond, and the excess that it consumed in the last ones.
     takes: usize,
     ahead: usize,
     bulk: wire::CheckedBulk,
@@ -47,15 +48,15 @@ struct World {
     asked: u64,
     done: u64,
     urgent: Option<(OpId, Instant)>,
-    /// Milliseconds from each urgent request to its answer.
+    /// Time from each urgent request to its answer, milliseconds.
     waits: Vec<u32>,
     goodput: Goodput,
-    /// The slowest that the link seemed to be since it was asked last.
+    /// Lowest rate that the link seemed to have since the last query.
     slowest_bytes_per_sec: f64,
 }
 
 impl World {
-    /// `buffer`: what may wait before the link.
+    /// Creates a link; `buffer` is the longest queue before it.
     fn new(down_bytes_per_ms: usize, buffer: Duration, takes: usize) -> Self {
         let (start, client, server) = open(256 << 20, &[limits::BATCH]);
         Self {
@@ -125,8 +126,8 @@ impl World {
         }
     }
 
-    /// Lets time pass; how many bytes per millisecond were answered, the longest wait of something urgent beyond a bare
-    /// round trip, and how slow the link seemed at the slowest.
+    /// Lets time pass; returns the bytes per millisecond that were answered, the longest wait of an urgent
+    /// request beyond the round trip, and the lowest rate that the link seemed to have.
     fn run(&mut self, time: Duration) -> (usize, u32, f64) {
         let (done, until) = (self.done, self.now + time);
         self.waits.clear();
@@ -166,7 +167,7 @@ fn what_is_urgent_waits_for_little_where_the_link_buffers_much() {
     let (took, waited, slowest) = world.run(Duration::from_secs(15));
     assert!(took >= GIGABIT * 95 / 100, "{took} bytes in a millisecond");
     assert!(waited <= WAIT_MS, "{waited} ms");
-    // A look at the empty path is felt for a moment, in which no credit comes.
+    // A measurement of the empty path briefly interrupts the credit.
     assert!(slowest >= 0.25 * GIGABIT as f64 * 1e3, "{slowest}");
 }
 

@@ -1,17 +1,17 @@
-//! The decision in virtual time: a sender with endless data, a queue, a link.
+//! The choice of compression in virtual time: a sender with endless data, a queue, a link.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::*;
 
-/// 50 and 400 Mb/s, 1 Gb/s, and memory, bytes per second.
+/// Rates of 50 Mb/s, 400 Mb/s, 1 Gb/s and of memory, bytes per second.
 const SLOW: f64 = 6.25e6;
 const BRISK: f64 = 50e6;
 const FAST: f64 = 125e6;
 const LOOPBACK: f64 = 1.5e9;
 
-/// LZ4, Zstandard 1 and 9 for data that become `ratio` times smaller with the middle one.
+/// Samples of LZ4 and of Zstandard 1 and 9, for data that Zstandard 1 compresses to 1/`ratio` of its size.
 fn ways(ratio: f64) -> Vec<Sampled> {
     let way = |saved: f64, compress, restore| Sampled {
         ratio: 1.0 + (ratio - 1.0) * saved,
@@ -21,7 +21,7 @@ fn ways(ratio: f64) -> Vec<Sampled> {
     vec![way(0.5, 600e6, 2e9), way(1.0, 300e6, 800e6), way(1.2, 60e6, 800e6)]
 }
 
-/// A sender before a link: every piece is compressed as is chosen at the moment.
+/// A sender before a link: every piece is compressed by the method that is current.
 struct Sender {
     ways: Vec<Sampled>,
     /// Rate at which the source provides data, bytes per second.
@@ -30,9 +30,9 @@ struct Sender {
     current: Option<usize>,
     now_secs: f64,
     core_free_secs: f64,
-    /// When the link has sent all it was given.
+    /// Time when the link has sent all queued data.
     link_free_secs: f64,
-    /// When each queued piece leaves, and its size.
+    /// Time when each queued piece leaves, and its size.
     queue: VecDeque<(f64, u64)>,
     samples: u32,
     sampling: SampleSchedule,
@@ -72,7 +72,7 @@ impl Sender {
         }
     }
 
-    /// Sends so much data over a link of this rate; gives data bytes per second.
+    /// Sends this amount of data over a link of this rate; returns bytes of data per second.
     fn send(&mut self, link_bytes_per_sec: f64, data_bytes: u64) -> f64 {
         let start = self.now_secs;
         for _ in 0..data_bytes / PIECE_BYTES {
@@ -102,7 +102,7 @@ impl Sender {
             self.current = None;
         }
         let way = self.current.map(|place| self.ways[place]);
-        // One core, beside whoever reads, who is a piece ahead.
+        // One core compresses, beside the reader, which is one piece ahead.
         let takes_secs = way.map_or(0.0, |w| PIECE_BYTES as f64 / w.compress_bytes_per_sec);
         self.core_free_secs = self.core_free_secs.max(self.now_secs) + takes_secs;
         self.now_secs = self.now_secs.max(self.core_free_secs - takes_secs);
@@ -167,7 +167,7 @@ fn a_link_that_changes_is_followed_both_ways() {
     assert_eq!(sender.current, None);
     sender.send(SLOW, 32 << 20);
     assert_eq!(sender.current, Some(2));
-    // The link is never waited for any more, which is how its being faster shows.
+    // The sender no longer waits for the link, which shows that the link is faster.
     sender.send(LOOPBACK, 1 << 30);
     assert_eq!(sender.current, None, "{:?}", sender.goodput);
 }
@@ -201,7 +201,7 @@ fn a_stretch_of_zeros_is_soon_forgotten() {
     assert!((known.compress_bytes_per_sec - 1e9).abs() < 1.0);
 }
 
-/// The writer takes 256 KiB at a time, and all of it leaves at once.
+/// The writer accepts 256 KiB at a time, and all of it leaves at once.
 #[test]
 fn a_queue_that_leaves_in_batches_is_measured() {
     let mut goodput = Goodput::default();
@@ -221,7 +221,7 @@ fn a_queue_that_leaves_in_batches_is_measured() {
     assert!((0.8..1.3).contains(&(found / SLOW)), "{found}");
 }
 
-/// The first bytes go into buffers below, far faster than the link is.
+/// The first bytes fill lower buffers, much faster than the link drains them.
 #[test]
 fn buffers_that_were_taken_for_the_link_are_soon_forgotten() {
     let mut goodput = Goodput::default();
@@ -240,7 +240,7 @@ fn buffers_that_were_taken_for_the_link_are_soon_forgotten() {
     assert!((0.9..1.3).contains(&(found / SLOW)), "{found}");
 }
 
-/// Samples say 3.4 and 3.7; pieces of a mebibyte become five and six times smaller.
+/// Samples show ratios of 3.4 and 3.7; pieces of a mebibyte reach five and six.
 #[test]
 fn what_pieces_do_better_than_samples_they_do_with_every_way() {
     let way =
@@ -264,7 +264,7 @@ fn what_pieces_do_better_than_samples_they_do_with_every_way() {
     assert!(noise.ratio == 1.0, "nothing grows: {noise:?}");
 }
 
-/// Pieces of which several leave with one write.
+/// Several pieces leave with one write.
 #[test]
 fn what_leaves_at_the_same_moment_left_before_it() {
     let mut goodput = Goodput::default();
@@ -280,13 +280,14 @@ fn what_leaves_at_the_same_moment_left_before_it() {
     assert!((0.9..1.05).contains(&(found / SLOW)), "{found}");
 }
 
-/// A carrier that holds bytes until they are acknowledged holds them for a round trip, or several where packets are lost.
+/// A carrier that holds bytes until they are acknowledged holds them for a round trip, or for several where
+/// packets are lost.
 #[test]
 fn a_long_path_is_not_held_up_by_the_measurement() {
     for round_trips in [1, 3] {
         let round_trip = Duration::from_millis(150);
         let mut sender = Sender { round_trip, most_queued_bytes: 64 << 20, ..Sender::new(1.0) };
-        // The rate is known, though bytes are held for longer.
+        // The rate is known, although bytes are held for longer.
         sender.goodput = Goodput::knowing(BRISK);
         sender.kept = round_trip * round_trips;
         sender.send(BRISK, 64 << 20);

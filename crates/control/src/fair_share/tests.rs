@@ -1,5 +1,5 @@
-//! Flows that end at one receiver, in virtual time: senders that probe as TCP does, a last link with a shallow buffer, and the
-//! credit that the receiver gives.
+//! Flows that end at one receiver, in virtual time: senders that probe as TCP does, a last link with a
+//! shallow buffer, and the credit that the receiver grants.
 
 #![expect(clippy::cast_possible_truncation, reason = "times of a test are short")]
 
@@ -9,14 +9,14 @@ use std::time::Duration;
 use super::{FairShare, FlowId, FlowReport, LEAST_RATE, MAX_FLOWS, TICKS};
 
 const PACKET: u64 = 1500;
-/// Rate of the last link, bytes a millisecond: 100 Mb/s.
+/// Rate of the last link, bytes per millisecond: 100 Mb/s.
 const LINK: u64 = 12_500;
 /// Round trip without a queue, milliseconds.
 const RTT: u64 = 100;
 const PRODUCT: u64 = LINK * RTT;
-/// The rate that is named, bytes a millisecond: 95 % of the link.
+/// Configured rate, bytes per millisecond: 95 % of the link.
 const NAMED: u64 = LINK * 95 / 100;
-/// Round trips after which senders that lost something when they began have recovered.
+/// Round trips after which senders with early losses have recovered.
 const SETTLED: u64 = 150;
 
 enum Told {
@@ -25,7 +25,7 @@ enum Told {
     Credit(u64),
 }
 
-/// A sender, and what the receiver keeps of it.
+/// A sender, and the receiver's state for it.
 #[derive(Default)]
 struct Peer {
     congestion_window: f64,
@@ -33,11 +33,10 @@ struct Peer {
     recovers_until: u64,
     in_flight: u64,
     credit: u64,
-    /// Bytes it has to send in a millisecond; none: without end.
+    /// Bytes that it has to send per millisecond; without a limit if `None`.
     wants: Option<u64>,
     ready: u64,
-    // Here.
-    /// Credit that was given and not used, as far as is known here.
+    /// Credit that was granted and not used, as far as the receiver knows.
     granted: u64,
     window: u64,
     turn: Option<Duration>,
@@ -99,7 +98,7 @@ impl World {
         self.told.entry(self.now + after).or_default().push((flow, told));
     }
 
-    /// Half a round trip after it was said, the other half being the data's.
+    /// Applies grants half a round trip after they were sent; the data's delay is the other half.
     fn hear(&mut self) {
         for (flow, told) in self.told.remove(&self.now).unwrap_or_default() {
             let Some(peer) = self.peers.get_mut(&flow) else { continue };
@@ -107,7 +106,8 @@ impl World {
                 Told::Credit(bytes) => peer.credit += bytes,
                 Told::Acked(bytes) => {
                     peer.in_flight -= bytes;
-                    // Doubles in a round trip, or grows by a thirtieth; not while something else holds it back.
+                    // The window doubles in a round trip, or grows by a thirtieth, but only while the window
+                    // is the limit.
                     let is_used = peer.in_flight as f64 >= peer.congestion_window * 0.7;
                     let growth = if peer.has_lost { 0.03 } else { 1.0 };
                     peer.congestion_window += if is_used { growth * bytes as f64 } else { 0.0 };
@@ -124,7 +124,7 @@ impl World {
         }
     }
 
-    /// Each sender has its turn, another one first each millisecond.
+    /// Sends from each flow, starting with another one each millisecond.
     fn send(&mut self) {
         let mut flows: Vec<FlowId> = self.peers.keys().copied().collect();
         let first = self.now as usize % flows.len().max(1);
@@ -138,7 +138,7 @@ impl World {
                 peer.credit -= PACKET;
                 peer.in_flight += PACKET;
                 peer.ready -= PACKET;
-                // A tenth of what the path holds may wait.
+                // The queue holds a tenth of the product of bandwidth and delay.
                 if self.queue.len() as u64 * PACKET >= PRODUCT / 10 {
                     lost.push(flow);
                 } else {
@@ -191,7 +191,8 @@ impl World {
         assert!(granted <= most, "at {} ms {granted} of {most} bytes", self.now);
     }
 
-    /// Bytes that arrived from each flow in so many round trips, as shares of the named rate.
+    /// Returns the bytes that arrived from each flow in this number of round trips, as shares of the
+    /// configured rate.
     fn run(&mut self, rounds: u64) -> Vec<f64> {
         let before: BTreeMap<FlowId, u64> =
             self.peers.iter().map(|(flow, peer)| (*flow, peer.arrived)).collect();
@@ -207,7 +208,7 @@ impl World {
     }
 }
 
-/// Smallest over largest.
+/// Ratio of the smallest share to the largest.
 fn alike(shares: &[f64]) -> f64 {
     let largest = shares.iter().copied().fold(0.0, f64::max);
     shares.iter().copied().fold(largest, f64::min) / largest
@@ -249,7 +250,7 @@ fn what_a_flow_leaves_goes_to_the_others_within_a_few_round_trips() {
     world.run(4);
     let shares = world.run(10);
     assert!(total(&shares) >= 0.95 && alike(&shares) >= 0.9, "{shares:?}");
-    // It stays and has nothing more to send.
+    // The flow stays open and has nothing more to send.
     world.peers.get_mut(&flows[1]).expect("a peer").wants = Some(0);
     world.peers.get_mut(&flows[1]).expect("a peer").ready = 0;
     world.run(6);
