@@ -146,7 +146,7 @@ impl Port {
             udp: udp.map(UdpListener),
             tls,
             connections: Connections::new(Limits::default()),
-            registry: Topology::of_host().map_or_else(StreamRegistry::default, StreamRegistry::on),
+            registry: Topology::detect().map_or_else(StreamRegistry::default, StreamRegistry::on),
             waiting_clients: Vec::new(),
             sites,
             service,

@@ -7,8 +7,8 @@ use hwlocality::topology::builder::TypeFilter;
 
 use super::{Card, Topology, Units};
 
-/// Reads the topology; see [`Topology::of_host`].
-pub(super) fn of_host() -> Option<Topology> {
+/// Reads the topology; see [`Topology::detect`].
+pub(super) fn detect() -> Option<Topology> {
     let seen = Seen::builder().with_io_type_filter(TypeFilter::KeepImportant).ok()?.build().ok()?;
     // hwloc can be configured to describe another machine.
     if !seen.is_this_system() {
@@ -49,14 +49,14 @@ mod tests {
     }
 
     #[test]
-    fn of_two_packages_the_one_beside_the_card_is_taken() {
+    fn the_package_next_to_the_card_is_chosen() {
         let (machine, address) = made_up("pack:2 [numa] core:4 pu:2", ObjectType::Package);
         assert_eq!((machine.cores.len(), machine.cores[0].len()), (8, 2));
         assert_eq!(machine.beside(address), [0, 1, 2, 3]);
     }
 
     #[test]
-    fn of_a_package_of_several_memory_nodes_a_group_beside_the_card_is_taken() {
+    fn a_group_next_to_the_card_is_chosen_in_a_package_of_several_memory_nodes() {
         let (machine, address) = made_up("pack:1 group:4 [numa] core:2 pu:1", ObjectType::Group);
         assert_eq!((machine.cores.len(), machine.beside(address)), (8, vec![0, 1]));
     }
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn this_host_has_cores() {
-        let machine = of_host().expect("a machine");
+        let machine = detect().expect("a machine");
         let units: Units = machine.cores.iter().flatten().copied().collect();
         assert!(!units.is_empty() && units.len() == machine.cores.iter().map(Units::len).sum::<usize>());
     }

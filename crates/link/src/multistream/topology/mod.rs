@@ -32,9 +32,9 @@ impl Topology {
     /// Reads the topology of this host; `None` where it is not known, or where this program was built without
     /// hwloc.
     #[must_use]
-    pub fn of_host() -> Option<Self> {
+    pub fn detect() -> Option<Self> {
         #[cfg(feature = "hwloc")]
-        return hwloc::of_host();
+        return hwloc::detect();
         #[cfg(not(feature = "hwloc"))]
         None
     }
