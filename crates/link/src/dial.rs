@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn where_tcp_is_swallowed_quic_is_taken_after_a_short_time() {
+    async fn quic_is_chosen_after_a_short_time_if_tcp_is_dropped() {
         let begun = Instant::now();
         let by_quic = Box::pin(ready(Ok::<_, Error>(named("quic"))));
         let raced = chosen(by_quic, pending(), LONG_RTT).await.expect("a link");

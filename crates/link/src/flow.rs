@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_remembered_of_a_path_crosses_as_a_capability_and_nonsense_is_nothing() {
+    fn a_remembered_path_is_sent_as_a_capability_and_invalid_values_are_ignored() {
         let (rate_bytes_per_sec, rtt) = (12.5e6, Duration::from_micros(150_250));
         let known = RememberedPath { rate_bytes_per_sec, capacity_bytes_per_sec: 13e6, rtt };
         assert_eq!(remembered_path(&["crc32c".into(), path_capability(known)]), Some(known));

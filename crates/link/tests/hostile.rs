@@ -77,7 +77,7 @@ async fn check(bytes: &[u8], kind: ErrorKind, said: &str) {
 }
 
 #[tokio::test]
-async fn what_is_no_message_is_answered_with_the_reason() {
+async fn an_invalid_message_is_answered_with_the_reason() {
     let noise: Vec<u8> =
         (0..10_000_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8 | 0x40).collect();
     check(&noise, ErrorKind::TooLarge, "expected a frame of at most 8192 bytes").await;
@@ -102,7 +102,7 @@ async fn a_client_that_breaks_off_within_a_frame_is_unreachable() {
 
 /// Long frames before the handshake are not even read, and requests only after it.
 #[tokio::test]
-async fn nothing_is_read_before_the_client_is_let_in() {
+async fn nothing_is_read_before_authentication() {
     let (mut stream, connection, _tasks) = accept_one().await;
     let request = Frame::Request(wire::OperationRequest {
         op: OpId(1),
@@ -254,7 +254,7 @@ async fn an_identity_survives_being_kept() {
 }
 
 #[tokio::test]
-async fn nobody_at_the_port_is_unreachable() {
+async fn a_port_without_a_listener_is_unreachable() {
     let port = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
     let error = tcp::connect("127.0.0.1", port, &Trust::Plain).await.unwrap_err();
     assert_eq!((error.kind(), error.retry()), (ErrorKind::Unreachable, wire::Retry::MayHelp));
@@ -303,7 +303,7 @@ async fn a_server_cannot_make_a_client_keep_more_than_it_wants() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_was_not_let_in_cannot_make_a_server_keep_a_large_message() {
+async fn an_unauthenticated_client_cannot_make_a_server_buffer_a_large_message() {
     let (mut ours, theirs) = tokio::io::duplex(1 << 20);
     let link = ws::accepted(theirs, "test").await;
     let (_connection, driver) = link::serve(link, ServerConfig::default()).unwrap();

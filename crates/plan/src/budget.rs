@@ -86,7 +86,7 @@ mod tests {
     const NOW: Duration = Duration::from_secs(1_000_000);
 
     #[test]
-    fn whatever_is_asked_for_no_hour_sees_more_than_the_budget() {
+    fn no_hour_exceeds_the_budget() {
         let mut budget = ProbeBudget::default();
         let mut spent: Vec<(u64, u64)> = Vec::new();
         // A train is requested every second of a day, of sizes from 24 kB to 745 kB.

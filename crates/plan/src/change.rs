@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_falls_silent_gives_way_and_what_was_not_asked_for_is_no_silence() {
+    fn a_silent_protocol_is_replaced_and_an_idle_one_is_not_silent() {
         for carrying in [Carrying::Tcp, Carrying::Quic] {
             let mut run = Run::of(carrying, RTT);
             assert_eq!(run.run(5, 10e6, |_| false), None);

@@ -164,13 +164,13 @@ impl OneWayPath {
     pub fn rate(&self, now: Duration) -> Option<(Estimate, String)> {
         let trains = self.capacity(now);
         match (trains, self.best(now)) {
-            (Some(trains), None) => Some((trains, said_of_trains(&trains))),
+            (Some(trains), None) => Some((trains, describe_trains(&trains))),
             // For a moment more arrives than the path carries: from queues, or because this host was late.
             (Some(trains), Some(best))
                 if trains.high >= best.bytes_per_sec.value
                     || trains.confidence >= best.bytes_per_sec.confidence =>
             {
-                Some((trains, said_of_trains(&trains)))
+                Some((trains, describe_trains(&trains)))
             }
             (_, Some(AchievedRate { method, bytes_per_sec })) => {
                 let SendMethod { protocol, controller, streams } = method;
@@ -209,6 +209,6 @@ fn fastest(methods: impl Iterator<Item = AchievedRate>) -> Option<AchievedRate> 
     methods.max_by(|a, b| a.bytes_per_sec.value.total_cmp(&b.bytes_per_sec.value))
 }
 
-fn said_of_trains(trains: &Estimate) -> String {
+fn describe_trains(trains: &Estimate) -> String {
     format!("the rate at which most of {} packet trains arrived", trains.samples)
 }

@@ -58,14 +58,14 @@ pub fn preflight(host: &HostFacts, path: &Path, direction: Direction, now: Durat
         mtu_bytes: one_way.mtu_bytes(now).map(|mtu| mtu.value),
     };
     let mut limits: Vec<TransferLimit> = [
-        of_receive_buffer(host, &known).filter(|_| direction == Direction::Down),
-        of_send_buffer(host, &known).filter(|_| direction == Direction::Up),
-        of_loss(&known).filter(|_| direction == Direction::Down || cubic_is_used_by(host)),
-        of_udp_buffer(host, &known).filter(|_| direction == Direction::Down),
-        of_packets(host),
-        of_cipher(host),
-        of_card(host),
-        of_capacity(&known),
+        receive_buffer_limit(host, &known).filter(|_| direction == Direction::Down),
+        send_buffer_limit(host, &known).filter(|_| direction == Direction::Up),
+        loss_limit(&known).filter(|_| direction == Direction::Down || cubic_is_used_by(host)),
+        udp_buffer_limit(host, &known).filter(|_| direction == Direction::Down),
+        packet_limit(host),
+        cipher_limit(host),
+        card_limit(host),
+        capacity_limit(&known),
     ]
     .into_iter()
     .flatten()
@@ -97,7 +97,7 @@ fn wanted_bytes_per_sec(known: &KnownPath) -> f64 {
     known.rate_bytes_per_sec.map_or(WANTED_BITS_PER_SEC / 8.0, |rate| rate.high)
 }
 
-fn of_receive_buffer(host: &HostFacts, known: &KnownPath) -> Option<TransferLimit> {
+fn receive_buffer_limit(host: &HostFacts, known: &KnownPath) -> Option<TransferLimit> {
     let (buffer, rtt) = (host.tcp_rmem_max_bytes? as f64, known.rtt?.value);
     let why = format!(
         "a TCP connection's window is half of its buffer, {} at most, each {}",
@@ -114,7 +114,7 @@ fn of_receive_buffer(host: &HostFacts, known: &KnownPath) -> Option<TransferLimi
     Some(limit)
 }
 
-fn of_send_buffer(host: &HostFacts, known: &KnownPath) -> Option<TransferLimit> {
+fn send_buffer_limit(host: &HostFacts, known: &KnownPath) -> Option<TransferLimit> {
     let (buffer, rtt) = (host.tcp_wmem_max_bytes? as f64, known.rtt?.value);
     let why = format!(
         "a TCP connection keeps unacknowledged data, {} at most, for {}",
@@ -135,7 +135,7 @@ fn cubic_is_used_by(host: &HostFacts) -> bool {
     host.congestion_control.as_deref().is_none_or(|name| ["cubic", "reno"].contains(&name))
 }
 
-fn of_loss(known: &KnownPath) -> Option<TransferLimit> {
+fn loss_limit(known: &KnownPath) -> Option<TransferLimit> {
     let (rtt, loss) = (known.rtt?.value, known.loss.filter(|loss| loss.value > 0.0)?);
     let segment = segment_bytes(known.mtu_bytes);
     let why = format!(
@@ -150,7 +150,7 @@ fn of_loss(known: &KnownPath) -> Option<TransferLimit> {
     Some(limit)
 }
 
-fn of_udp_buffer(host: &HostFacts, known: &KnownPath) -> Option<TransferLimit> {
+fn udp_buffer_limit(host: &HostFacts, known: &KnownPath) -> Option<TransferLimit> {
     let buffer = host.rmem_max_bytes? as f64;
     let why = format!(
         "a UDP socket holds {} at most, and a busy host may not read it for {:.0} ms",
@@ -165,7 +165,7 @@ fn of_udp_buffer(host: &HostFacts, known: &KnownPath) -> Option<TransferLimit> {
     Some(limit)
 }
 
-fn of_packets(host: &HostFacts) -> Option<TransferLimit> {
+fn packet_limit(host: &HostFacts) -> Option<TransferLimit> {
     let (rate, at_once) = (host.udp_bytes_per_sec?, host.udp_packets_at_once?);
     let why = format!(
         "one core passes {:.1} GB/s to the kernel in packets of the interface's size, {at_once} at a time",
@@ -182,14 +182,14 @@ fn of_packets(host: &HostFacts) -> Option<TransferLimit> {
     Some(limit)
 }
 
-fn of_card(host: &HostFacts) -> Option<TransferLimit> {
+fn card_limit(host: &HostFacts) -> Option<TransferLimit> {
     let (bits_per_sec, name) =
         (host.card_bits_per_sec?, host.interface.as_deref().unwrap_or("the interface"));
     let why = format!("the network card of {name} reports {}", text::rate(bits_per_sec / 8.0));
     Some(limit("network card", None, bits_per_sec / 8.0, why))
 }
 
-fn of_cipher(host: &HostFacts) -> Option<TransferLimit> {
+fn cipher_limit(host: &HostFacts) -> Option<TransferLimit> {
     let rate = host.cipher_bytes_per_sec?;
     let why = format!("one core encrypts {:.1} GB/s, and a connection is one task", rate * 1e-9);
     let mut limit = limit("cipher", None, rate, why);
@@ -197,7 +197,7 @@ fn of_cipher(host: &HostFacts) -> Option<TransferLimit> {
     Some(limit)
 }
 
-fn of_capacity(known: &KnownPath) -> Option<TransferLimit> {
+fn capacity_limit(known: &KnownPath) -> Option<TransferLimit> {
     let rate = known.rate_bytes_per_sec?;
     Some(limit("path", None, rate.value, "measured capacity of the path".into()))
 }

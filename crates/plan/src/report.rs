@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_told_grows_old_too() {
+    fn reports_lose_confidence_and_expire() {
         let told = PathReport { loss: Some(estimate(0.01)), ..PathReport::default() };
         let loss = told.later(HALF_LIFE).loss.unwrap();
         assert!((loss.confidence - 0.375).abs() < 1e-12, "half of 6 in 8: {loss:?}");
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_known_as_such() {
+    fn unsound_reports_are_recognized() {
         assert!(PathReport { loss: Some(estimate(1.0)), ..PathReport::default() }.is_sound());
         for odd in [f64::NAN, -0.1, 1.1] {
             assert!(!PathReport { loss: Some(estimate(odd)), ..PathReport::default() }.is_sound(), "{odd}");

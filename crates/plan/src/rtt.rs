@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_kernel_saw_counts_as_the_least() {
+    fn the_minimum_rtt_of_the_kernel_is_used() {
         let mut rtt = RttHistory::default();
         rtt.record(SECOND, 0.030);
         rtt.record_least(SECOND, 0.019);

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn of_the_last_ten_the_top_and_the_bottom_do_not_count() {
+    fn extremes_of_the_last_ten_values_do_not_count() {
         let values = [900.0, 10.0, 10.0, 10.0, 10.0, 50.0, 10.0, 1.0, 10.0, 10.0, 10.0];
         let mean = told(&values).trimmed_mean(Duration::from_secs(10)).unwrap();
         assert!((mean.value - 10.0).abs() < 1e-12, "{mean:?}");

@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_old_counts_half() {
+    fn old_samples_count_half() {
         let mut loss = PacketShare::default();
         loss.record(Duration::ZERO, 200, 1000);
         loss.record(HALF_LIFE, 0, 500);

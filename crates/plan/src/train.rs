@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn of_nothing_that_arrived_only_the_loss_is_told() {
+    fn a_train_that_never_arrived_reports_only_loss() {
         let train = PacketTrain { packets: 17, arrivals: Vec::new() };
         let told = train.measurements(Direction::Up);
         assert_eq!(told, [Measurement::Packets { direction: Direction::Up, sent: 10, lost: 10 }]);

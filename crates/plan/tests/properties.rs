@@ -56,7 +56,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_is_told_the_answers_are_numbers_within_bounds(
+    fn estimates_are_numbers_within_bounds_for_any_input(
         told in proptest::collection::vec((span(), measurement()), 0..200),
         later in span(),
     ) {

@@ -35,7 +35,7 @@ fn of_client(told: Option<PathReport>) -> Path {
 }
 
 #[test]
-fn what_a_server_tells_is_what_comes_to_its_client() {
+fn a_server_report_describes_the_direction_to_the_client() {
     let alone = of_client(None);
     assert!(link_protocol(&alone, NOW).basis.starts_with("unknown: "));
     for (lost, protocol) in [(0, "tcp"), (1000, "quic")] {
@@ -57,7 +57,7 @@ fn what_a_server_tells_is_what_comes_to_its_client() {
 }
 
 #[test]
-fn that_tcp_is_slow_for_its_losses_does_not_speak_for_it() {
+fn slow_tcp_explained_by_loss_is_no_argument_for_tcp() {
     // 0.1 % over 150 ms: a Cubic flow gets about a megabyte per second, and this one did.
     let law = corridor_plan::cubic_bytes_per_sec(1448.0, 0.150, 1e-3);
     let of = |share: f64, lost: u64| {
@@ -91,7 +91,7 @@ fn a_few_packets_without_loss_do_not_speak_for_tcp_where_one_loss_costs_long() {
 }
 
 #[test]
-fn what_is_told_anew_takes_the_place_of_what_was_told_before() {
+fn a_new_report_replaces_the_previous_one() {
     let told = |lost| of_server(lost).one_way(Direction::Up).to_report(NOW);
     let mut path = of_client(Some(told(1000)));
     path.record(NOW, Measurement::Report(Box::new(told(0))));
@@ -112,7 +112,7 @@ fn little_that_was_seen_decides_nothing() {
 }
 
 #[test]
-fn where_udp_does_not_get_through_tcp_is_chosen_for_a_day() {
+fn tcp_is_chosen_for_a_day_if_udp_is_blocked() {
     let told = of_server(1000).one_way(Direction::Up).to_report(NOW);
     let mut path = of_client(Some(told));
     path.record(NOW, Measurement::Udp(false));

@@ -109,7 +109,7 @@ fn advice(path: &Path) -> Advice {
 }
 
 #[test]
-fn nothing_known_gives_nothing_but_the_reason() {
+fn an_unknown_path_gives_only_the_reason() {
     let said = advice(&Path::default());
     let unknowns = [
         (said.protocol.value.is_none(), &said.protocol.basis),
@@ -152,7 +152,7 @@ fn loss_on_a_long_path_asks_for_quic_and_a_clean_one_for_tcp() {
 }
 
 #[test]
-fn what_was_measured_goes_before_what_theory_says() {
+fn measurements_take_precedence_over_theory() {
     let mut path = known(1000, 0.150, 1000);
     for _ in 0..5 {
         path.record(NOW, Measurement::Achieved(Direction::Down, way("tcp", "bbr"), 110e6));

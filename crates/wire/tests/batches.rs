@@ -75,7 +75,7 @@ fn rows_at_a_constant_stride_are_one_description() {
 }
 
 #[test]
-fn what_does_not_belong_together_is_kept_apart_and_in_order() {
+fn operations_that_cannot_be_batched_stay_separate_and_in_order() {
     let (now, mut client, _) = open(1 << 30, &[limits::BATCH]);
     let urgent = Urgency::of(Priority::URGENT);
     let asked = [("read", NORMAL), ("read", NORMAL), ("stats", NORMAL), ("stats", urgent), ("stats", urgent)];

@@ -223,7 +223,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_withdrawn_is_not_heard_of_and_its_place_is_free(
+    fn a_cancelled_operation_is_not_reported_and_frees_its_slot(
         sizes in prop::collection::vec(200..3_000_usize, 1..9),
         any_order in any::<bool>(),
         steps in 0..40_usize,

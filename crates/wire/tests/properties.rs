@@ -663,7 +663,7 @@ fn silence_in_the_midst_of_a_transfer_is_asked_about_soon_and_often() {
 }
 
 #[test]
-fn who_says_nothing_is_not_kept() {
+fn a_silent_client_is_disconnected() {
     let now = Instant::now();
     let mut server = Server::new(ServerConfig::default(), now).unwrap();
     assert_eq!(server.poll_timeout(), Some(now + limits::HANDSHAKE_TIMEOUT));

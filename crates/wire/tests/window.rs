@@ -152,7 +152,7 @@ impl World {
 }
 
 #[test]
-fn what_is_urgent_waits_for_little_where_the_client_is_the_bottleneck() {
+fn urgent_data_waits_briefly_if_the_client_is_the_bottleneck() {
     let mut world = World::new(8 * GIGABIT, Duration::ZERO, GIGABIT);
     world.run(Duration::from_secs(5));
     let (took, waited, _) = world.run(Duration::from_secs(15));
@@ -161,7 +161,7 @@ fn what_is_urgent_waits_for_little_where_the_client_is_the_bottleneck() {
 }
 
 #[test]
-fn what_is_urgent_waits_for_little_where_the_link_buffers_much() {
+fn urgent_data_waits_briefly_if_the_link_has_a_deep_buffer() {
     let mut world = World::new(GIGABIT, Duration::from_secs(2), usize::MAX);
     world.run(Duration::from_secs(5));
     let (took, waited, slowest) = world.run(Duration::from_secs(15));

@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn who_took_nothing_out_learns_nothing() {
+    fn cuts_that_remove_no_queue_do_not_count() {
         let mut longer_path = LongerPath::default();
         for _ in 0..4 {
             longer_path.on_cut(40e-3, 6e6);

@@ -181,7 +181,7 @@ fn data_that_come_slowly_are_compressed_for_a_slow_link_only_while_they_wait() {
 }
 
 #[test]
-fn nothing_better_by_little_is_worth_a_change() {
+fn a_small_gain_causes_no_change() {
     let way = |ratio| Sampled { ratio, compress_bytes_per_sec: 1e9, restore_bytes_per_sec: 1e9 };
     assert_eq!(choose(SLOW, &[way(1.15)], None), None);
     assert_eq!(choose(SLOW, &[way(1.25)], None), Some(0));
@@ -242,7 +242,7 @@ fn buffers_that_were_taken_for_the_link_are_soon_forgotten() {
 
 /// Samples show ratios of 3.4 and 3.7; pieces of a mebibyte reach five and six.
 #[test]
-fn what_pieces_do_better_than_samples_they_do_with_every_way() {
+fn a_better_ratio_of_pieces_applies_to_every_method() {
     let way =
         |ratio, compress| Sampled { ratio, compress_bytes_per_sec: compress, restore_bytes_per_sec: 1e9 };
     let (weak, strong) = (way(3.4, 300e6), way(3.7, 150e6));
@@ -266,7 +266,7 @@ fn what_pieces_do_better_than_samples_they_do_with_every_way() {
 
 /// Several pieces leave with one write.
 #[test]
-fn what_leaves_at_the_same_moment_left_before_it() {
+fn pieces_that_leave_at_once_count_as_one_departure() {
     let mut goodput = Goodput::default();
     let mut now_secs = 0.0;
     for _ in 0..20 {
@@ -297,7 +297,7 @@ fn a_long_path_is_not_held_up_by_the_measurement() {
 }
 
 #[test]
-fn what_no_way_makes_smaller_is_incompressible_whatever_the_link() {
+fn data_that_no_method_reduces_is_incompressible_on_any_link() {
     let way = |ratio| Sampled { ratio, compress_bytes_per_sec: 1e9, restore_bytes_per_sec: 1e9 };
     assert!(!is_compressible(&[]));
     assert!(!is_compressible(&[way(1.0), way(1.1)]));

@@ -242,7 +242,7 @@ fn totals_never_fall_as_flows_join() {
 }
 
 #[test]
-fn what_a_flow_leaves_goes_to_the_others_within_a_few_round_trips() {
+fn unused_share_of_a_flow_goes_to_the_others_within_a_few_round_trips() {
     let mut world = World::of(4);
     let flows: Vec<FlowId> = world.peers.keys().copied().collect();
     world.run(SETTLED);

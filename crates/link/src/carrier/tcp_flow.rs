@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_listener_is_held_to_is_the_most_that_can_be_asked_for() {
+    async fn the_rate_of_the_listener_is_an_upper_limit_for_requests() {
         let (_ours, theirs) = connected(Some(2e6)).await;
         let monitor = TcpMonitor::on(&theirs).unwrap();
         let flow = monitor.flow();

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_sender_held_back_is_no_delivery_rate() {
+    fn a_rate_limited_by_the_sender_is_no_delivery_rate() {
         let mut told = vec![0_u8; 232];
         told[160..168].copy_from_slice(&5_000_000_u64.to_ne_bytes());
         assert_eq!(TcpInfo(told.clone()).delivery_bytes_per_sec(), Some(5_000_000));

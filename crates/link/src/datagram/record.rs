@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_record_is_corrupt() {
+    fn an_invalid_record_is_corrupt() {
         let mut many = ByteWriter::new();
         many.u8(0x12).varint(0).varint(1_025);
         let mut beyond = ByteWriter::new();

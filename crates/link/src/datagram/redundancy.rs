@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_bounded_and_lies_are_of_no_use() {
+    fn the_state_is_bounded_and_forged_parity_is_useless() {
         let all = datagrams(40);
         let mut decoder = ParityDecoder::default();
         for number in 0..10_000 {
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_made_of_parity_alone_is_bounded_too() {
+    fn recovery_from_parity_alone_is_bounded() {
         let alone = parity_of(&datagrams(1)).swap_remove(0);
         let Datagram::Parity { shard, .. } = alone else { unreachable!("parity") };
         let mut decoder = ParityDecoder::default();

@@ -209,7 +209,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_withdrawn_is_accounted_for_and_not_sent_again(
+    fn cancelled_data_is_accounted_for_and_not_sent_again(
         loses in prop::sample::select(vec![0_u64, 2, 10]),
         reorders in prop::sample::select(vec![0_u64, 5]),
         redundancy in any::<bool>(),
@@ -288,7 +288,7 @@ fn a_datagram_that_is_too_long_by_now_goes_as_a_record() {
 }
 
 #[test]
-fn what_is_no_datagram_of_ours_is_counted_and_changes_nothing() {
+fn foreign_datagrams_are_counted_and_change_nothing() {
     let mut pair = Pair::new(Path { loses: 0, repeats: 0, reorders: 0 }, false, 1);
     let now = pair.now;
     let head = ItemHead { op: OpId(1), item: 0, body: Bytes::new(), bulk_bytes: 8, bulk_crc32c: 0 };
@@ -324,7 +324,7 @@ fn what_is_no_datagram_of_ours_is_counted_and_changes_nothing() {
 }
 
 #[test]
-fn what_is_known_of_missing_numbers_is_bounded() {
+fn the_state_of_missing_numbers_is_bounded() {
     let mut pair = Pair::new(Path { loses: 0, repeats: 0, reorders: 0 }, false, 1);
     let head = ItemHead { op: OpId(1), item: 0, body: Bytes::new(), bulk_bytes: 1 << 20, bulk_crc32c: 0 };
     for number in 0..MAX_RUNS as u64 + 10 {
@@ -434,7 +434,7 @@ fn an_operation_that_is_withdrawn_again_and_sent_again_keeps_its_account() {
 }
 
 #[test]
-fn what_is_too_long_by_now_is_repaired_once_and_no_faster_than_it_is_taken() {
+fn a_datagram_above_a_reduced_mtu_is_repaired_once_at_the_rate_of_consumption() {
     let mut pair = Pair::new(Path { loses: 0, repeats: 0, reorders: 0 }, false, 1);
     (1..=100).for_each(|op| pair.push(op, 20_000));
     let sent = std::iter::from_fn(|| pair.sender.poll_datagram(pair.now, DATAGRAM_BYTES).map(|d| d.len()));
@@ -456,7 +456,7 @@ fn what_is_too_long_by_now_is_repaired_once_and_no_faster_than_it_is_taken() {
 }
 
 #[test]
-fn what_is_kept_of_datagrams_without_bytes_is_bounded() {
+fn the_state_of_datagrams_without_bytes_is_bounded() {
     let mut pair = Pair::new(Path { loses: 0, repeats: 0, reorders: 0 }, false, 1);
     for op in 1.. {
         pair.push_small(op, 1 << 16);

@@ -411,7 +411,7 @@ async fn only_the_other_end_of_the_first_stream_can_join_it_and_only_so_often() 
 }
 
 #[tokio::test]
-async fn who_was_not_let_in_is_joined_by_nobody() {
+async fn no_stream_joins_an_unauthenticated_connection() {
     let identity = Identity::self_signed(&["localhost".into()]).unwrap();
     let config = identity.server_config(&SERVED).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

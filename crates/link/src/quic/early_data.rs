@@ -85,11 +85,11 @@ pub(super) struct EarlyData {
 }
 
 impl EarlyData {
-    pub(super) fn of_client(handshake_end: HandshakeEnd) -> Self {
+    pub(super) fn for_client(handshake_end: HandshakeEnd) -> Self {
         Self { handshake_end, sent: Some(Vec::new()), sent_bytes: 0 }
     }
 
-    pub(super) fn of_server(handshake_end: HandshakeEnd) -> Self {
+    pub(super) fn for_server(handshake_end: HandshakeEnd) -> Self {
         Self { handshake_end, sent: None, sent_bytes: 0 }
     }
 

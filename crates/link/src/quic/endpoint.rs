@@ -243,7 +243,7 @@ async fn connect_to(
     Ok(match options.bulk {
         BulkTransport::Ordered => {
             let lanes = LaneCarrier::new(connection.clone(), carried, CLIENT_LANES, SERVER_LANES);
-            let lanes = lanes.with_early_data(handshake_end.clone().map(EarlyData::of_client), None);
+            let lanes = lanes.with_early_data(handshake_end.clone().map(EarlyData::for_client), None);
             let flow = QuicFlow { prober, connection, pace, counts: None, handshake_end };
             Link::new(lanes, name).paced().with_flow(flow)
         }
@@ -426,7 +426,7 @@ impl IncomingConnection {
         let name = peer.to_string();
         if !is_lossy(&connection) {
             let lanes = LaneCarrier::new(connection.clone(), carried, SERVER_LANES, CLIENT_LANES);
-            let lanes = lanes.with_early_data(handshake_end.clone().map(EarlyData::of_server), first);
+            let lanes = lanes.with_early_data(handshake_end.clone().map(EarlyData::for_server), first);
             let flow = QuicFlow { prober, connection, pace, counts: None, handshake_end };
             return Ok(Link::new(lanes, name).with_flow(flow));
         }

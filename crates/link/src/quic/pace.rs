@@ -462,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_heard_again_is_sent_one_packet_to_find_out_what_was_lost() {
+    fn one_packet_is_permitted_after_a_silence_to_detect_losses() {
         let (mut pace, now) = full();
         pace.on_acks_end(now, now, pace.in_flight_bytes(), false);
         let later = now + Duration::from_secs(5);
@@ -482,7 +482,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_under_way_to_an_old_address_holds_nothing_back() {
+    fn packets_in_flight_on_an_old_path_do_not_block_sending() {
         let (mut pace, now) = full();
         pace.on_new_path();
         // Waits for its time, but not for an acknowledgement.
@@ -609,7 +609,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_flight_is_capped_and_one_packet_always_goes() {
+    fn bytes_in_flight_are_capped_and_one_packet_is_always_permitted() {
         let mut pace = pace("rate=100Mb/s", None);
         let cap = pace.limits().window_bytes();
         let mut now = Duration::ZERO;
@@ -624,7 +624,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_flight_is_capped_whatever_is_asked_for() {
+    fn bytes_in_flight_are_capped_for_any_window() {
         for most in [None, Some(1e9)] {
             let pace = pace("rate=10000Gb/s", most);
             assert_eq!(pace.limits().window_bytes(), MAX_IN_FLIGHT_BYTES, "{most:?}");

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_gave_is_kept_for_that_one_only_and_for_so_many() {
+    fn tickets_are_kept_per_server_and_for_a_limited_number_of_servers() {
         let (first, other) = (server(1, 'a'), server(1, 'b'));
         config(&first).unwrap();
         assert!(is_kept(&first) && !is_kept(&other), "another certificate at the same address");

@@ -394,7 +394,7 @@ fn a_slow_reader_does_not_grow_the_server() {
 }
 
 #[tokio::test]
-async fn who_waits_for_room_hears_of_room_of_urgency_and_of_the_end() {
+async fn a_waiting_sender_is_woken_by_room_urgency_and_the_end() {
     let config = ClientConfig { window_bytes: 0, ..ClientConfig::default() };
     let (sender, mut operations) = tokio::sync::mpsc::channel(8);
     let pair = pair(Kind::Local, config, move |operation| {

@@ -82,7 +82,7 @@ fn check_piece(answer: &[u8], offset: u64, bytes: &[u8], complete: bool) {
 
 /// Parameters that are too long end a call; operations that were started before still answer.
 #[test]
-fn what_was_started_before_a_refusal_is_heard_of() {
+fn operations_started_before_a_refusal_are_answered() {
     on_all(|kind| async move {
         let pair = pair(kind, ClientConfig::default(), answer).await;
         pair.client.welcomed().await.unwrap();

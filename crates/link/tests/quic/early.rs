@@ -191,7 +191,7 @@ fn a_client_that_was_there_is_answered_before_it_has_heard_anything() {
 }
 
 #[test]
-fn where_one_side_would_rather_wait_for_the_handshake_both_do() {
+fn both_sides_wait_for_the_handshake_if_one_prefers_it() {
     use quic::Start::{AtOnce, Proven};
     run(async {
         let (mut tasks, identity) = (JoinSet::new(), identity());
@@ -209,7 +209,7 @@ fn where_one_side_would_rather_wait_for_the_handshake_both_do() {
 }
 
 #[test]
-fn what_a_server_that_began_anew_does_not_take_is_asked_again() {
+fn early_data_rejected_by_a_restarted_server_is_sent_again() {
     run(async {
         let (mut tasks, identity) = (JoinSet::new(), identity());
         let (server, _) = listen(&identity, hearing(quic::EndpointOptions::default()), &mut tasks);

@@ -113,7 +113,7 @@ fn every_byte_comes_once_whatever_the_path_does() {
 }
 
 #[test]
-fn what_is_withdrawn_gives_its_credit_back_and_is_not_repaired() {
+fn a_cancelled_operation_returns_its_credit_and_is_not_repaired() {
     let loses: Mischief = |n| if n > 20 && n % 10 == 0 { What::Drop } else { What::Pass };
     run(async move {
         // Smaller than the total of the withdrawn bulk.

@@ -114,7 +114,7 @@ impl Client {
             self.untaken_bytes += bulk.len() as u64;
             ClientEvent::Whole { op, body, bulk }
         } else {
-            ClientEvent::Failed { op, error: of_item(0, mismatch(bulk_crc32c, found)) }
+            ClientEvent::Failed { op, error: item_error(0, mismatch(bulk_crc32c, found)) }
         });
         Ok(())
     }
@@ -176,7 +176,7 @@ impl Client {
             state.open.insert(item, OpenItem::new(&head));
             self.open_items += 1;
         } else if bulk_crc32c != 0 {
-            return self.abandon_with(op, of_item(item, mismatch(bulk_crc32c, 0)));
+            return self.abandon_with(op, item_error(item, mismatch(bulk_crc32c, 0)));
         }
         self.events.push_back(ClientEvent::Item { op, item, body: head.body, bulk_bytes });
     }
@@ -236,7 +236,7 @@ impl Client {
             self.open_items -= 1;
         }
         if let Some(Err(error)) = complete {
-            self.abandon_with(op, of_item(item, error));
+            self.abandon_with(op, item_error(item, error));
             return Ok(None);
         }
         let complete = complete.is_some();
@@ -254,6 +254,6 @@ fn mismatch(expected: u32, found: u32) -> Error {
         .with_retry(Retry::MayHelp)
 }
 
-pub(super) fn of_item(item: u32, error: Error) -> Error {
+pub(super) fn item_error(item: u32, error: Error) -> Error {
     error.context(format!("item {item}"))
 }

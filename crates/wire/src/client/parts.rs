@@ -13,7 +13,7 @@ use std::time::Instant;
 use array::{Error, Result};
 use bytes::Bytes;
 
-use super::arriving::{OpenItem, of_item, unknown};
+use super::arriving::{OpenItem, item_error, unknown};
 use super::{Client, ClientEvent, ClientOp, ClientPhase};
 use crate::limits::{MAX_AHEAD, MAX_BODY_BYTES, MAX_ITEM_BULK_BYTES};
 use crate::{BulkPart, ChunkHead, ItemHead, OpId};
@@ -283,7 +283,7 @@ impl Client {
         self.check_places(places)?;
         if let Some(Err(error)) = complete {
             self.grant(bytes.len() as u64);
-            self.abandon_with(op, of_item(item, error));
+            self.abandon_with(op, item_error(item, error));
             return Ok(None);
         }
         Ok(Some(complete.is_some()))

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_overlaps_changes_nothing() {
+    fn overlapping_bytes_change_nothing() {
         let mut there = ReceivedSegments::default();
         assert!(there.add(10, b"abcde") && there.add(0, b"xy"));
         for (at, bytes) in [(1, &b"z"[..]), (8, b"123"), (14, b"1"), (9, b"1234567"), (u64::MAX, b"1")] {

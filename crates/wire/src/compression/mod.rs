@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_compressed_is_restored() {
+    fn compression_round_trips() {
         // Includes sizes that cut the last element.
         for size_bytes in [64, 1000, 4099, 40_000] {
             let plain = &wave(10_000)[..size_bytes];
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_won_by_noise() {
+    fn noise_is_not_compressed() {
         let mut state = 1_u64;
         let noise: Vec<u8> = (0..10_000)
             .map(|_| {

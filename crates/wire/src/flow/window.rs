@@ -435,7 +435,7 @@ mod tests {
     /// With gaps, the queueing delay is ignored: data after a gap waits in any case, and a smaller window
     /// would stall.
     #[test]
-    fn where_the_sender_keeps_queues_short_all_of_it_is_used() {
+    fn the_whole_window_is_used_if_the_sender_keeps_queues_short() {
         let window = AdaptiveWindow::new(80 * MIB, SentAhead::All);
         let mut run = Run { under_way_bytes: window.size_bytes(), ..start(80 * MIB) };
         run.window = window;
@@ -448,7 +448,7 @@ mod tests {
 
     /// Half of the rounds are delayed by losses.
     #[test]
-    fn where_packets_are_lost_it_is_what_fills_the_path_several_times() {
+    fn the_window_fills_the_path_several_times_if_packets_are_lost() {
         let lossy = |run: &mut Run, rounds: u32| {
             let held_up = |n: u32| if n.is_multiple_of(2) { ROUND_TRIP } else { Duration::ZERO };
             (0..rounds)
