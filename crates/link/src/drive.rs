@@ -22,7 +22,7 @@ use crate::clock::now;
 use crate::{Carrier, Link};
 
 /// Runs one connection until it ends; to be spawned in a task set of its owner. Dropping it breaks the
-/// connection: all operations under way fail.
+/// connection: all operations in flight fail.
 pub type Driver = BoxFuture<'static, ()>;
 
 /// Bytes taken from the state machine and written together, at least. Urgent data cannot overtake them any

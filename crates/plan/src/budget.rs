@@ -26,7 +26,7 @@ pub struct ProbeBudget {
 /// Reason why nothing may be sent now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TooMuch {
-    /// Another probe is under way.
+    /// Another probe is in progress.
     Busy,
     /// The budget allows the bytes after this time.
     Spent(Duration),
@@ -57,7 +57,7 @@ impl ProbeBudget {
     /// Begins a probe.
     ///
     /// # Errors
-    /// [`TooMuch::Busy`] while another one is under way.
+    /// [`TooMuch::Busy`] while another one is in progress.
     pub fn begin(&mut self, now: Duration) -> Result<(), TooMuch> {
         // A time far ahead was written by a wrong clock.
         if (now + Duration::from_nanos(1)..=now + PROBE_WITHIN).contains(&self.busy_until) {

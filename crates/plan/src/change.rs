@@ -1,5 +1,5 @@
 //! Decision to move data from TCP to QUIC or back, from observations of the receiver: bytes, and packets that
-//! arrive out of order. Not here: opening connections, moving transfers that are under way.
+//! arrive out of order. Outside this module: opening connections, moving transfers that are in flight.
 //!
 //! TCP stays where its packets arrive in order. A queue that overflows causes gaps for one or two round
 //! trips. Gaps over several round trips are losses of the path itself: then QUIC is tried, whose controller

@@ -26,7 +26,7 @@ pub const MAX_ITEM_BULK_BYTES: u64 = 64 << 20;
 pub const MAX_BODY_BYTES: usize = 1 << 20;
 /// Most bytes after the known fields of a frame: fields of later versions.
 pub const MAX_ADDED_BYTES: usize = 4 << 10;
-/// Most operations under way on one connection: a million small ones per second over a round trip of 150 ms
+/// Most operations in flight on one connection: a million small ones per second over a round trip of 150 ms
 /// are 150,000.
 pub const MAX_OPERATIONS: u32 = 262_144;
 /// Most operations, or answers, in one batch.
@@ -73,7 +73,7 @@ pub const MAX_QUEUED_CONTROL: usize = 1_024;
 pub const MAX_OUTGOING_BYTES: usize = 4 << 20;
 /// Bytes that each tier above background may queue in addition.
 pub const MAX_OUTGOING_BYTES_PER_TIER: usize = 256 << 10;
-/// Divisor: each tier above background has this part of the operations under way for itself and higher tiers.
+/// Divisor: each tier above background has this part of the operations in flight for itself and higher tiers.
 pub const OPERATIONS_PER_TIER: usize = 16;
 
 /// Bulk bytes that a server may send ahead at most, unless the client's configuration sets another limit.

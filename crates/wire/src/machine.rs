@@ -41,10 +41,10 @@ pub trait Machine {
     /// does not count.
     fn handle_unread(&mut self, now: Instant);
 
-    /// Handles the end or failure of the carrier; all operations under way fail with `error`.
+    /// Handles the end or failure of the carrier; all operations in flight fail with `error`.
     fn handle_lost(&mut self, error: Error);
 
-    /// Ends the connection and sends the reason to the peer. All operations under way fail with `error`.
+    /// Ends the connection and sends the reason to the peer. All operations in flight fail with `error`.
     fn close(&mut self, error: Error);
 
     /// Returns the next event for the application.

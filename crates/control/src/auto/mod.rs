@@ -23,7 +23,7 @@
 //! wrong capacity and takes long; below a round trip of a millisecond, noise hides the queue. Coexistence
 //! with flows that fill every queue: [`coexistence`].
 //!
-//! Not here: storage of remembered paths, other connections of the host.
+//! Outside this module: storage of remembered paths, other connections of the host.
 
 mod capacity;
 mod coexistence;

@@ -83,7 +83,7 @@ impl Goodput {
         self.queued_bytes += bytes;
     }
 
-    /// Records queued bytes that left, or were withdrawn.
+    /// Records queued bytes that left, or were cancelled.
     pub fn leave(&mut self, now: Duration, bytes: u64) {
         self.queued_bytes = self.queued_bytes.saturating_sub(bytes);
         self.left_bytes += bytes;

@@ -2,15 +2,15 @@
 //! section 6.5.2), by credit that the receiver paces, as receiver-driven transports do (ExpressPass, Cho et
 //! al., 2017).
 //!
-//! Two things are given. *Turns*: the credit of all flows together leaves in equal steps at the named rate, one flow
-//! after another (virtual scheduling, ITU-T I.371, annex A). So no two bursts are asked for at the same moment, and a
-//! flow that asks for more than the others waits for its next turn. *Windows*: a flow may have as many bytes under way as
-//! fill its path at the level, the rate up to which all flows are filled, so that a sender that pauses does not gather
-//! credit for a burst. The share that a flow leaves unused goes to the others at the next turn, and into their windows
-//! two ticks later.
+//! The receiver controls two quantities. *Turns*: the credit of all flows together is granted in equal steps at the
+//! configured rate, one flow after another (virtual scheduling, ITU-T I.371, annex A). So no two bursts are requested
+//! at the same moment, and a flow that requests more than the others waits for its next turn. *Windows*: a flow may
+//! have as many bytes in flight as fill its path at the level, the rate up to which all flows are filled, so that a
+//! sender that pauses does not accumulate credit for a burst. The share that a flow leaves unused goes to the others
+//! at the next turn, and into their windows two ticks later.
 //!
-//! The rate is named by the caller, never guessed. Not here: how credit is given, and what a flow's own path shows of it
-//! (`wire`).
+//! The caller configures the rate; it is never estimated. Outside this module: how credit is granted, and what the
+//! path of a flow shows of it (`wire`).
 
 use std::collections::BTreeMap;
 use std::time::Duration;

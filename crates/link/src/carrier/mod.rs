@@ -42,7 +42,7 @@ pub enum Received<'a> {
         /// Bytes, at least one.
         bytes: &'a [u8],
     },
-    /// Bytes of bulk that were withdrawn after they were sent and will not arrive.
+    /// Bytes of bulk that were cancelled after they were sent and will not arrive.
     Gone(u64),
 }
 

@@ -1,4 +1,4 @@
-//! Statistics of a TCP connection from the kernel (`TCP_INFO`). Not here: their use.
+//! Statistics of a TCP connection from the kernel (`TCP_INFO`). Outside this module: their use.
 //!
 //! The kernel's structure grows at its end with each version; fields are read by offset, as far as this
 //! kernel filled the structure.
@@ -83,7 +83,7 @@ impl TcpInfo {
         self.u32_at(80).unwrap_or_default().into()
     }
 
-    /// Segments under way.
+    /// Segments in flight.
     pub(crate) fn in_flight_segments(&self) -> u64 {
         self.u32_at(24).unwrap_or_default().into()
     }

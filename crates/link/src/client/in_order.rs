@@ -46,7 +46,7 @@ impl OrderedRequests {
     }
 
     /// Waits for the next events and appends all available ones to `events`. Returns false, with nothing
-    /// appended, when no operation is under way.
+    /// appended, when no operation is in flight.
     ///
     /// # Cancel safety
     /// Safe: nothing is lost.

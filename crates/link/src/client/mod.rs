@@ -284,7 +284,7 @@ impl ClientHandle {
     }
 
     /// True when so few operation numbers are left that further requests belong on another connection.
-    /// Operations under way continue.
+    /// Operations in flight continue.
     #[must_use]
     pub fn is_spent(&self) -> bool {
         self.shared().with(|side| side.machine.numbers_left() < NUMBERS_KEPT)
@@ -296,7 +296,7 @@ impl ClientHandle {
         self.shared().with(|side| side.ended.clone())
     }
 
-    /// Ends the connection and sends the reason to the server; all operations under way fail.
+    /// Ends the connection and sends the reason to the server; all operations in flight fail.
     pub fn close(&self, error: Error) {
         self.shared().change(|side| {
             side.machine.close(error);

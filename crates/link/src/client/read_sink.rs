@@ -17,7 +17,7 @@ pub trait ReadSink: Send + 'static {
     /// Receives the head of an item.
     ///
     /// # Errors
-    /// Returned when the item is not the expected one: the operation is withdrawn and fails with this error.
+    /// Returned when the item is not the expected one: the operation is cancelled and fails with this error.
     fn item(&mut self, item: u32, body: Bytes, bulk_bytes: u64) -> Result<()>;
 
     /// Receives a part of an item's bulk, to be copied to its destination. The parts of an item arrive in

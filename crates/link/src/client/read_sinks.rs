@@ -17,10 +17,10 @@ use crate::client::{AnswerConsumer, ClientHandle, ClientSide};
 /// Operations requested under one lock; other callers then get their turn.
 const ASKED_AT_ONCE: usize = 1_024;
 
-/// Divisor: before more operations of a group are requested, this fraction of those under way must have
+/// Divisor: before more operations of a group are requested, this fraction of those in flight must have
 /// ended.
 const ENDED_FRACTION: usize = 16;
-/// Operations of a group that may be under way, however much bulk they are expected to answer with.
+/// Operations of a group that may be in flight, however much bulk they are expected to answer with.
 const LEAST_UNDER_WAY: usize = 64;
 
 /// Operation to be requested, with the sink of its answer.
@@ -46,7 +46,7 @@ impl fmt::Debug for SinkRequest {
 pub(crate) struct EndedRequests {
     ended: Vec<(usize, Result<()>)>,
     pub(crate) under_way: usize,
-    /// Bulk expected of the operations under way, bytes.
+    /// Bulk expected of the operations in flight, bytes.
     pub(crate) expected_bytes: u64,
     waker: Option<Waker>,
 }
@@ -75,7 +75,7 @@ impl ClientSide {
     }
 
     /// Starts operations, as many as there is room for and as are expected to answer with two windows of
-    /// bulk; `next` is the number of the first in its group. While many operations of a group are under way,
+    /// bulk; `next` is the number of the first in its group. While many operations of a group are in flight,
     /// it waits until some have ended, so that the next ones travel together. An operation that cannot be
     /// started is reported as ended.
     pub(crate) fn request_grouped(
@@ -139,7 +139,7 @@ impl ClientSide {
 impl ClientHandle {
     /// Runs one operation for each of `requests`, as soon as there is room for it. The stream yields the
     /// result of each as it ends, with its number in the order of `requests`; the result of one that cannot
-    /// be started is the reason. Dropping the stream cancels the operations under way; no sink is called
+    /// be started is the reason. Dropping the stream cancels the operations in flight; no sink is called
     /// afterwards.
     pub fn receive_many<A>(
         &self,
@@ -161,7 +161,7 @@ impl ClientHandle {
     }
 }
 
-/// Group of operations; dropping it withdraws those under way.
+/// Group of operations; dropping it cancels those in flight.
 struct RequestGroup {
     id: u64,
     client: ClientHandle,
@@ -192,7 +192,7 @@ impl<A: Iterator<Item = SinkRequest>> GroupRequests<A> {
             if !ended.is_empty() {
                 return Some(ended);
             }
-            // No operation of the group is under way, so it waits for room that others leave.
+            // No operation of the group is in flight, so it waits for room that others leave.
             let priority = self.ready.front()?.urgency.priority;
             self.group.client.room(priority).await;
         }
@@ -215,7 +215,7 @@ impl<A: Iterator<Item = SinkRequest>> GroupRequests<A> {
         }
     }
 
-    /// Waits until some operations have ended; empty when none is under way.
+    /// Waits until some operations have ended; empty when none is in flight.
     async fn ended(&mut self) -> Vec<(usize, Result<()>)> {
         let RequestGroup { id, client } = &self.group;
         poll_fn(|cx| {

@@ -38,7 +38,7 @@ impl ReceiveGroup {
         self.with(|fair_share, _| fair_share.flows())
     }
 
-    /// Most bytes that all connections together may have under way or not yet taken: see
+    /// Most bytes that all connections together may have in flight or not yet taken: see
     /// [`FairShare::most_held_bytes`](control::fair_share::FairShare::most_held_bytes).
     #[must_use]
     pub fn most_held_bytes(&self) -> u64 {

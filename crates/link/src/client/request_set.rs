@@ -133,7 +133,7 @@ impl RequestSet {
     ///
     /// # Errors
     /// `TooLarge` when name or parameters exceed their limit, or the reason why the connection ended.
-    /// Operations that were started before remain under way.
+    /// Operations that were started before remain in flight.
     pub fn request(
         &self,
         name: &str,
@@ -152,7 +152,7 @@ impl RequestSet {
     }
 
     /// Waits for events and appends all available ones to `events`. Returns false, with nothing appended, when
-    /// no operation is under way.
+    /// no operation is in flight.
     ///
     /// # Cancel safety
     /// Safe: nothing is lost.

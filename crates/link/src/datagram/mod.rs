@@ -20,7 +20,7 @@
 //! - When the sender has nothing more to send, it announces the highest number (*mark*), so that the last
 //!   datagrams are detected as missing too.
 //! - Withdrawn bulk is not retransmitted: the sender declares each missing number *void*, and reports the
-//!   size of withdrawn bulk that had no number yet (*gone*), so that the client's account of credit is right.
+//!   size of cancelled bulk that had no number yet (*gone*), so that the client's account of credit is right.
 //! - With *redundancy*, parity datagrams follow each group of datagrams ([`redundancy`]), from which as many
 //!   lost ones are restored as there are parity datagrams; numbers are reported only when that has failed.
 //!
@@ -59,7 +59,7 @@ pub struct DatagramCounts {
     pub missed: u64,
     /// Datagrams restored from parity.
     pub restored: u64,
-    /// Numbers whose bulk was withdrawn.
+    /// Numbers whose bulk was cancelled.
     pub void: u64,
     /// Received datagrams that are invalid, or exceed the limits of the bookkeeping.
     pub rejected: u64,

@@ -4,7 +4,7 @@
 //! ```text
 //! from the server   0x01 mark · next varint           all numbers below it have left
 //!                   0x02 void · number varint · bytes varint      will not come again, nobody wants it
-//!                   0x03 gone · bytes varint          of bulk that was withdrawn before it had a number
+//!                   0x03 gone · bytes varint          of bulk that was cancelled before it had a number
 //!                   0x04 repair · a datagram of bulk  that is too long for the path now
 //! from the client   0x11 want · redundancy u8
 //!                   0x13 cancel · op u32           nothing of this operation is wanted any more
@@ -34,14 +34,14 @@ mod kind {
 pub enum DatagramRecord {
     /// All numbers below this one were sent.
     Mark(u64),
-    /// Number whose bulk was withdrawn.
+    /// Number whose bulk was cancelled.
     Void {
         /// Number of the datagram.
         number: u64,
         /// Size of its bulk, bytes.
         bytes: u64,
     },
-    /// Bytes of bulk that were withdrawn before they had a number.
+    /// Bytes of bulk that were cancelled before they had a number.
     Gone(u64),
     /// Missing bulk datagram that has become too long for the path.
     Repair(Bytes),

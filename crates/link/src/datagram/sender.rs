@@ -17,7 +17,7 @@ use crate::server::bulk_apart::Items;
 pub const MAX_KEPT_BYTES: u64 = 256 << 20;
 /// Smallest datagram of a path that is used for bulk, bytes.
 pub const LEAST_DATAGRAM_BYTES: usize = 512;
-/// Most numbers of datagrams that are kept, also for withdrawn datagrams: as many as [`MAX_KEPT_BYTES`] has
+/// Most numbers of datagrams that are kept, also for cancelled datagrams: as many as [`MAX_KEPT_BYTES`] has
 /// of the smallest size.
 pub const MAX_KEPT_DATAGRAMS: usize = (256 << 20) / LEAST_DATAGRAM_BYTES;
 /// Most missing numbers of one report that a sender handles; the client requests the others again.
@@ -38,7 +38,7 @@ const GROUP_WITHIN: Duration = Duration::from_millis(5);
 struct UnsettledDatagram {
     op: OpId,
     bulk_bytes: u32,
-    /// `None` once it was withdrawn.
+    /// `None` once it was cancelled.
     datagram: Option<Bytes>,
     resend: ResendRequest,
 }
@@ -67,9 +67,9 @@ pub struct DatagramSender {
     kept: VecDeque<UnsettledDatagram>,
     settled: u64,
     kept_bytes: u64,
-    /// Numbers of the datagrams that are kept and not withdrawn, by operation, in order.
+    /// Numbers of the datagrams that are kept and not cancelled, by operation, in order.
     kept_of: HashMap<OpId, VecDeque<u64>>,
-    /// Numbers to retransmit, each once; withdrawn and settled ones are skipped.
+    /// Numbers to retransmit, each once; cancelled and settled ones are skipped.
     again: VecDeque<u64>,
     parity: VecDeque<Bytes>,
     encoder: Option<ParityEncoder>,

@@ -161,7 +161,7 @@ impl Pair {
         self.gone_bytes += self.receiver.poll_gone();
     }
 
-    /// Runs until all data was received or withdrawn, and the sender knows.
+    /// Runs until all data was received or cancelled, and the sender knows.
     fn settle(&mut self) {
         for _ in 0..60_000 {
             if self.came_bytes + self.gone_bytes == self.taken_bytes && self.sender.kept_datagrams() == 0 {

@@ -1,5 +1,5 @@
 //! Early data (0-RTT, RFC 9001, section 4.6), sent before the handshake is over: a client with a session
-//! ticket of the server sends requests in its first packets, and the server answers at once. Not here: how a
+//! ticket of the server sends requests in its first packets, and the server answers at once. Outside this module: how a
 //! server treats a client whose packets may be a replay of an earlier client's (crate `node`).
 //!
 //! The server may have lost the client's ticket. Then it rejects all early data, the stack forgets the

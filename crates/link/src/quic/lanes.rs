@@ -120,7 +120,7 @@ impl LaneCarrier {
         }
     }
 
-    /// Sets the state of a connection whose handshake is or was under way: `first` is a stream that the peer
+    /// Sets the state of a connection whose handshake is or was in progress: `first` is a stream that the peer
     /// has already opened.
     pub(super) fn with_early_data(mut self, early: Option<EarlyData>, first: Option<RecvStream>) -> Self {
         self.early = early;

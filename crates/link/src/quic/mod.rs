@@ -17,7 +17,7 @@
 //! A client that has connected to a server before sends requests in its first packets ([`early_data`]), with
 //! the server's session ticket ([`session_ticket_cache`]).
 //!
-//! Read [`pace`] first: how one bit, "may another packet be sent?", makes an exact rate. Not here: the laws
+//! Read [`pace`] first: how one bit, "may another packet be sent?", makes an exact rate. Outside this module: the laws
 //! of the controllers (crate `control`), the meaning of frames, access control.
 
 mod adapter;

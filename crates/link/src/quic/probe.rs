@@ -3,7 +3,7 @@
 //! So they pass the same firewalls and address translation as the connection.
 //!
 //! Arrival times are taken when the socket is read, not by the kernel: packets that were read together have
-//! the same time. Not here: permission and budget of trains, evaluation of arrivals.
+//! the same time. Outside this module: permission and budget of trains, evaluation of arrivals.
 
 use std::future::poll_fn;
 use std::io;

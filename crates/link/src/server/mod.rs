@@ -417,7 +417,7 @@ impl Drop for ServerConnection {
     }
 }
 
-/// Change to an operation under way.
+/// Change to an operation in flight.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OperationChange {
     /// New urgency; only the newest value is reported.
@@ -476,13 +476,13 @@ impl Operation {
         self.shared.with(|side| side.urgency(self.op))
     }
 
-    /// True once the operation was withdrawn.
+    /// True once the operation was cancelled.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.shared.with(|side| side.is_cancelled(self.op))
     }
 
-    /// Removes the withdrawn operations from a list of operations of one connection, under one lock.
+    /// Removes the cancelled operations from a list of operations of one connection, under one lock.
     pub fn retain_wanted<T>(operations: &mut Vec<T>, operation: impl Fn(&T) -> &Self) {
         let Some(shared) = operations.first().map(|first| Arc::clone(&operation(first).shared)) else {
             return;
@@ -501,7 +501,7 @@ impl Operation {
         poll_fn(|cx| self.shared.take(|side| side.poll_change(self.op, cx))).await
     }
 
-    /// Waits until the operation is withdrawn; discards notes and adjustments.
+    /// Waits until the operation is cancelled; discards notes and adjustments.
     ///
     /// # Cancel safety
     /// Safe.
@@ -521,7 +521,7 @@ impl Operation {
     /// Sends an item as soon as there is room for it. The bulk is shared, not copied.
     ///
     /// # Errors
-    /// `Cancelled` when the operation was withdrawn, `TooLarge` when body or bulk exceed their limit.
+    /// `Cancelled` when the operation was cancelled, `TooLarge` when body or bulk exceed their limit.
     ///
     /// # Cancel safety
     /// Safe: until it returns, nothing was queued.

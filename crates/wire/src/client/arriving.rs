@@ -151,7 +151,7 @@ impl Client {
             let next = state.next_item;
             return Err(Error::corrupt(format!("expected item {next} of operation {op}, found {item}")));
         }
-        // Out of order, many items are under way whose last bytes are missing.
+        // Out of order, many items are in flight whose last bytes are missing.
         let most_open = if self.expects_parts { MAX_AHEAD } else { MAX_OPEN_ITEMS };
         if bulk_bytes > MAX_ITEM_BULK_BYTES || self.open_items >= most_open {
             return Err(Error::too_large(format!(

@@ -46,7 +46,7 @@ struct ClientOp {
     urgency: Urgency,
     next_item: u32,
     open: BTreeMap<u32, OpenItem>,
-    /// False once the operation ended here (withdrawn, too late, corrupt): further frames are discarded.
+    /// False once the operation ended here (cancelled, too late, corrupt): further frames are discarded.
     wanted: bool,
     /// Its answer is reported in the order of arrival.
     in_any_order: bool,

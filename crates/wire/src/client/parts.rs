@@ -170,7 +170,7 @@ impl Client {
         self.close_if_broken(result)
     }
 
-    /// Handles withdrawn bulk, which was sent and will not arrive: the server may send as much of other bulk.
+    /// Handles cancelled bulk, which was sent and will not arrive: the server may send as much of other bulk.
     ///
     /// # Errors
     /// The errors of [`handle_frame`](crate::Machine::handle_frame).

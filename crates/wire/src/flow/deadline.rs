@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::OpId;
 
-/// Deadlines of all operations under way.
+/// Deadlines of all operations in flight.
 #[derive(Debug, Default)]
 pub(crate) struct Deadlines(BTreeSet<(Instant, OpId)>);
 

@@ -44,7 +44,7 @@ pub(crate) struct AdaptiveWindow {
     most_bytes: u64,
     /// Limit set by the division of a receive rate among connections, bytes.
     limit_bytes: Option<u64>,
-    /// Bytes since the last round began, or ended if none is under way.
+    /// Bytes since the last round began, or ended if none is in progress.
     arrived_bytes: u64,
     rounds: u64,
     round: WindowRound,

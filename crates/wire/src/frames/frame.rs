@@ -134,7 +134,7 @@ pub struct Welcome {
     pub capabilities: Vec<String>,
     /// Displayed name and version of the program.
     pub program: String,
-    /// Most operations that the server keeps under way for this client.
+    /// Most operations that the server keeps in flight for this client.
     pub most_operations: u32,
 }
 
@@ -207,7 +207,7 @@ pub struct Chunk {
     pub bytes: Bytes,
 }
 
-/// Content of a message about an answer, or of a withdrawal.
+/// Content of a message about an answer, or of a cancellation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MessageContent {
     /// Head of an item.
@@ -283,7 +283,7 @@ impl Message {
         }
     }
 
-    /// Content of the message, if it is about an answer or a withdrawal; for carriers that send bulk outside
+    /// Content of the message, if it is about an answer or a cancellation; for carriers that send bulk outside
     /// the frames.
     #[must_use]
     pub fn content(&self) -> Option<MessageContent> {

@@ -3,7 +3,7 @@
 //!
 //! The packets are sent between the ports of a QUIC connection and contain no data. Their first two bits are
 //! zero, which no packet of QUIC begins with (RFC 9000, section 17, as long as RFC 9287 is not agreed on).
-//! Expected trains are announced on the connection; all others are dropped. Not here: the times of trains,
+//! Expected trains are announced on the connection; all others are dropped. Outside this module: the times of trains,
 //! and the evaluation of their arrivals.
 
 use array::{Error, Result};

@@ -54,7 +54,7 @@ pub struct ServerConfig {
     pub capabilities: Vec<String>,
     /// Name and version of the program.
     pub program: String,
-    /// Most operations of one client under way, at most [`MAX_OPERATIONS`].
+    /// Most operations of one client in flight, at most [`MAX_OPERATIONS`].
     pub most_operations: u32,
 }
 
@@ -93,7 +93,7 @@ pub enum ServerEvent {
         /// New urgency.
         urgency: Urgency,
     },
-    /// Stop of an operation that was withdrawn or whose deadline passed. Its queued items were dropped.
+    /// Stop of an operation that was cancelled or whose deadline passed. Its queued items were dropped.
     Cancel {
         /// Number of the operation.
         op: OpId,

@@ -142,7 +142,7 @@ impl ServerOutbox {
     }
 
     /// Queues a whole answer, if it is small and the client can read batches; returns its age, by which it
-    /// can be [withdrawn](Self::withdraw).
+    /// can be [cancelled](Self::withdraw).
     ///
     /// # Errors
     /// The answer, when it has to be queued as an item and an end.

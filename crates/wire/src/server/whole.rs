@@ -1,6 +1,6 @@
 //! Small whole answers: they wait here to be sent together, the most urgent first, then the oldest.
 //!
-//! Adding one and taking the next cost the same however many wait. A withdrawn answer leaves an empty place,
+//! Adding one and taking the next cost the same however many wait. A cancelled answer leaves an empty place,
 //! and places that are mostly empty are compacted.
 
 use std::cmp::Reverse;
