@@ -15,7 +15,7 @@ use corridor_wire::{Client, ClientConfig, Machine, Server, ServerConfig, ServerE
 
 const OPERATIONS: u64 = 1_000_000;
 /// Number of operations in flight.
-const UNDER_WAY: u64 = 20_000;
+const IN_FLIGHT: u64 = 20_000;
 
 fn main() -> Result<()> {
     let now = Instant::now();
@@ -23,10 +23,10 @@ fn main() -> Result<()> {
     let mut server = Server::new(ServerConfig::default(), now)?;
     let (mut asked, mut bytes) = (0, 0);
     while asked < OPERATIONS {
-        for n in asked..asked + UNDER_WAY {
+        for n in asked..asked + IN_FLIGHT {
             client.request("op", parameters(n), Urgency::of(Priority::NORMAL))?;
         }
-        asked += UNDER_WAY;
+        asked += IN_FLIGHT;
         bytes += settle(now, &mut client, &mut server)?;
     }
     println!("{OPERATIONS} operations of 24 bytes, answered with as many: {bytes} bytes in frames");

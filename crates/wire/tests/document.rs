@@ -20,7 +20,7 @@ fn the_limits_in_the_document_are_those_of_the_code() {
     row("chunk", format!("{} KiB", limits::MAX_CHUNK_BYTES / KIB));
     row("bulk bytes of one item", format!("{} MiB", limits::MAX_ITEM_BULK_BYTES >> 20));
     row("body of one item", format!("{} MiB", limits::MAX_BODY_BYTES / MIB));
-    row("operations under way", thousands(limits::MAX_OPERATIONS as usize));
+    row("operations in flight", thousands(limits::MAX_OPERATIONS as usize));
     row("operations, or answers, in one batch", thousands(limits::MAX_BATCH_OPERATIONS));
     row("parameters of one batch", format!("{} KiB", limits::MAX_BATCH_PARAMETER_BYTES / KIB));
     row("an item that travels with others", format!("{} KiB of bulk", limits::MAX_SMALL_BULK_BYTES / KIB));

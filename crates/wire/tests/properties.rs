@@ -527,10 +527,10 @@ fn rules_that_are_broken_end_the_connection_with_a_reason() {
     };
     let op = OpId(1);
     let cases: Vec<(Vec<Frame>, &str)> = vec![
-        (vec![Frame::Done { op: OpId(9) }], "not under way"),
+        (vec![Frame::Done { op: OpId(9) }], "not in flight"),
         (vec![head(op, 1, 0)], "expected item 0"),
         (vec![head(op, 0, limits::MAX_ITEM_BULK_BYTES + 1)], "bulk bytes"),
-        (vec![chunk(op, 0)], "not under way"),
+        (vec![chunk(op, 0)], "not in flight"),
         (vec![head(op, 0, 100), chunk(op, 5)], "expected a chunk at 0"),
         (vec![head(op, 0, 5), chunk(op, 0)], "expected a chunk at 0 of 5"),
         (vec![head(op, 0, 100), Frame::Done { op }], "within an item"),

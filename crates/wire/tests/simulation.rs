@@ -372,13 +372,13 @@ impl World {
         self.widest = self.widest.max(self.client.window_bytes());
         assert!(self.sent_to_taken <= self.widest, "the window is exceeded");
         let best = self.jobs.values().filter(|j| j.queued > 0).map(|j| j.priority).max();
-        let job = self.jobs.get_mut(&op).expect("an operation under way");
+        let job = self.jobs.get_mut(&op).expect("an operation in flight");
         assert!(size == 0 || Some(job.priority) == best, "something more urgent was queued");
         job.queued -= size;
     }
 
     fn check_done(&mut self, op: OpId) {
-        let job = self.jobs.remove(&op).expect("an operation under way");
+        let job = self.jobs.remove(&op).expect("an operation in flight");
         assert_eq!(job.queued, 0, "done before its last bytes");
     }
 

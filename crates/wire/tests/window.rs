@@ -25,7 +25,7 @@ use wire::{Client, ClientEvent, Machine, OpId, Server, ServerEvent, limits};
 const URGENT: Urgency = Urgency { priority: Priority::URGENT, deadline: None };
 /// Size of the bulk of an answer, and number of operations that a client keeps in flight.
 const BULK_BYTES: usize = 16 << 10;
-const UNDER_WAY: usize = 20_000;
+const IN_FLIGHT: usize = 20_000;
 /// One gigabit per second, bytes per millisecond.
 const GIGABIT: usize = 125_000;
 /// Longest permitted queueing delay with a round trip of 150 ms, including the error of steps of a
@@ -80,7 +80,7 @@ impl World {
     }
 
     fn ask(&mut self) {
-        while self.asked - self.done < UNDER_WAY as u64 {
+        while self.asked - self.done < IN_FLIGHT as u64 {
             self.client.request("read", random_read(self.asked), NORMAL).unwrap();
             self.asked += 1;
         }

@@ -24,7 +24,7 @@ const LEAST_QUEUE_BYTES: u64 = 768 << 10;
 /// Time to send the queued bytes, seconds, besides round trips: some carriers hold bytes until they are
 /// acknowledged, which takes a round trip, and one more for each retransmission.
 const QUEUE_SECS: f64 = 0.25;
-const ROUND_TRIPS_UNDER_WAY: f64 = 4.0;
+const ROUND_TRIPS_IN_FLIGHT: f64 = 4.0;
 /// Weight of the newest measurement.
 const GAIN: f64 = 0.5;
 
@@ -112,7 +112,7 @@ impl Goodput {
     /// `queued_bytes` counts the compressible data that have not left yet.
     #[must_use]
     pub fn has_room(&self, queued_bytes: u64, round_trip: Duration) -> bool {
-        let queue_secs = QUEUE_SECS + ROUND_TRIPS_UNDER_WAY * round_trip.as_secs_f64();
+        let queue_secs = QUEUE_SECS + ROUND_TRIPS_IN_FLIGHT * round_trip.as_secs_f64();
         #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
         let queued_secs = self.bytes_per_sec.map_or(f64::MAX, |known| queued_bytes as f64 / known);
         let is_little = queued_secs < queue_secs && queued_bytes < self.all_left_bytes;

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_counts_while_something_is_under_way() {
+    fn silence_counts_while_bytes_are_in_flight() {
         let told = |in_flight: u32, since_ms: u32| {
             let mut told = vec![0_u8; 232];
             told[24..28].copy_from_slice(&in_flight.to_ne_bytes());

@@ -118,11 +118,11 @@ impl ClientSide {
     /// Removes an operation; true when it had not ended.
     pub(crate) fn close_slot(&mut self, op: OpId) -> bool {
         let slot = self.consumers.remove(op);
-        let under_way = matches!(slot, Some(AnswerConsumer::Sink(slot)) if slot.sink.is_some());
-        if under_way {
+        let in_flight = matches!(slot, Some(AnswerConsumer::Sink(slot)) if slot.sink.is_some());
+        if in_flight {
             self.machine.cancel(op);
         }
-        under_way
+        in_flight
     }
 
     pub(crate) fn counts(&self) -> ReceiveCounts {

@@ -21,7 +21,7 @@ const ASKED_AT_ONCE: usize = 1_024;
 /// ended.
 const ENDED_FRACTION: usize = 16;
 /// Operations of a group that may be in flight, however much bulk they are expected to answer with.
-const LEAST_UNDER_WAY: usize = 64;
+const LEAST_IN_FLIGHT: usize = 64;
 
 /// Operation to be requested, with the sink of its answer.
 pub struct SinkRequest {
@@ -45,7 +45,7 @@ impl fmt::Debug for SinkRequest {
 #[derive(Default)]
 pub(crate) struct EndedRequests {
     ended: Vec<(usize, Result<()>)>,
-    pub(crate) under_way: usize,
+    pub(crate) in_flight: usize,
     /// Bulk expected of the operations in flight, bytes.
     pub(crate) expected_bytes: u64,
     waker: Option<Waker>,
@@ -54,14 +54,14 @@ pub(crate) struct EndedRequests {
 impl EndedRequests {
     /// Counts an operation that begins.
     pub(crate) fn begin(&mut self, expected_bytes: u64) {
-        self.under_way += 1;
+        self.in_flight += 1;
         self.expected_bytes = self.expected_bytes.saturating_add(expected_bytes);
     }
 
     /// Adds an operation that has ended.
     pub(crate) fn add(&mut self, number: usize, expected_bytes: u64, end: Result<()>) {
         self.ended.push((number, end));
-        self.under_way -= 1;
+        self.in_flight -= 1;
         self.expected_bytes = self.expected_bytes.saturating_sub(expected_bytes);
         self.waker.take().into_iter().for_each(Waker::wake);
     }
@@ -90,9 +90,9 @@ impl ClientSide {
         let most_bytes = machine.window_bytes().saturating_mul(2);
         let is_full = |ends: &EndedRequests, parts: usize| {
             let is_ahead = ends.expected_bytes + most_bytes / parts as u64 > most_bytes;
-            ends.under_way >= LEAST_UNDER_WAY && is_ahead
+            ends.in_flight >= LEAST_IN_FLIGHT && is_ahead
         };
-        let has_room = machine.room(first.urgency.priority) >= ends.under_way / ENDED_FRACTION;
+        let has_room = machine.room(first.urgency.priority) >= ends.in_flight / ENDED_FRACTION;
         if ended.is_none() && (!has_room || is_full(ends, ENDED_FRACTION)) {
             return;
         }
@@ -128,7 +128,7 @@ impl ClientSide {
     }
 
     pub(crate) fn close_group(&mut self, group: u64) {
-        if self.groups.remove(&group).is_some_and(|ends| ends.under_way > 0) {
+        if self.groups.remove(&group).is_some_and(|ends| ends.in_flight > 0) {
             self.cancel_all(
                 |consumer| matches!(consumer, AnswerConsumer::InGroup { group: of, .. } if *of == group),
             );
@@ -221,7 +221,7 @@ impl<A: Iterator<Item = SinkRequest>> GroupRequests<A> {
         poll_fn(|cx| {
             client.shared().with(|side| {
                 let Some(ends) = side.ends(*id) else { return Poll::Ready(Vec::new()) };
-                if ends.ended.is_empty() && ends.under_way > 0 {
+                if ends.ended.is_empty() && ends.in_flight > 0 {
                     ends.waker = Some(cx.waker().clone());
                     return Poll::Pending;
                 }

@@ -29,7 +29,7 @@ pub enum OpEvent {
 #[derive(Default)]
 pub(crate) struct SetInbox {
     pub(crate) events: VecDeque<(OpId, OpEvent)>,
-    pub(crate) under_way: usize,
+    pub(crate) in_flight: usize,
     pub(crate) waker: Option<Waker>,
 }
 
@@ -77,7 +77,7 @@ impl ClientSide {
         }
         // Includes the operations that were started before one that failed to start.
         if let Some(inbox) = self.request_sets.get_mut(&id) {
-            inbox.under_way += ops.len();
+            inbox.in_flight += ops.len();
         }
         result.map(|()| ops)
     }
@@ -86,7 +86,7 @@ impl ClientSide {
     pub(crate) fn take_events(&mut self, id: u64, events: &mut Vec<(OpId, OpEvent)>) -> Option<bool> {
         let inbox = self.request_sets.get_mut(&id)?;
         if inbox.events.is_empty() {
-            return (inbox.under_way == 0).then_some(false);
+            return (inbox.in_flight == 0).then_some(false);
         }
         let taken = std::mem::take(&mut inbox.events);
         taken.iter().for_each(|(_, what)| self.account_event(what));
@@ -105,7 +105,7 @@ impl ClientSide {
             self.consumers.remove(op);
             self.machine.cancel(op);
             if let Some(inbox) = self.request_sets.get_mut(&id) {
-                inbox.under_way -= 1;
+                inbox.in_flight -= 1;
                 inbox.waker.take().into_iter().for_each(Waker::wake);
             }
         }

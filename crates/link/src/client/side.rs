@@ -265,7 +265,7 @@ impl ClientSide {
                 self.waits.add(Waits { replies: 1, body_bytes: body.len() });
             }
             inbox.events.push_back((op, last));
-            inbox.under_way -= 1;
+            inbox.in_flight -= 1;
             inbox.waker.take().into_iter().for_each(Waker::wake);
         }
     }

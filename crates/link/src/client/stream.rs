@@ -124,8 +124,8 @@ impl OpStream {
 
     fn room_bytes(&self) -> u64 {
         let of = |partial: &PartialItem| partial.bulk_bytes.saturating_add(partial.body.len() as u64);
-        let under_way = self.open.values().map(of).fold(0, u64::saturating_add);
-        self.most_bulk_bytes.saturating_sub(under_way)
+        let in_flight = self.open.values().map(of).fold(0, u64::saturating_add);
+        self.most_bulk_bytes.saturating_sub(in_flight)
     }
 
     fn poll_item(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Item>>> {

@@ -68,7 +68,7 @@ fn many_by_one_stream(many_operations: u64, config: ClientConfig) -> usize {
                 }
             }
         }
-        assert!(!many.next(&mut said).await && said.is_empty(), "nothing is under way");
+        assert!(!many.next(&mut said).await && said.is_empty(), "nothing is in flight");
     });
     cut.into_inner()
 }

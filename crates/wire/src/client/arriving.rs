@@ -221,7 +221,7 @@ impl Client {
             return self.take_chunk(head, bytes).map(|()| None);
         }
         let open = state.open.get_mut(&item).ok_or_else(|| {
-            Error::corrupt(format!("found a chunk of item {item} of operation {op}, which is not under way"))
+            Error::corrupt(format!("found a chunk of item {item} of operation {op}, which is not in flight"))
         })?;
         if offset != open.there.start_bytes() || size_bytes > open.bulk_bytes - offset {
             return Err(Error::corrupt(format!(
@@ -246,7 +246,7 @@ impl Client {
 }
 
 pub(super) fn unknown(op: OpId) -> Error {
-    Error::corrupt(format!("found an answer to operation {op}, which is not under way"))
+    Error::corrupt(format!("found an answer to operation {op}, which is not in flight"))
 }
 
 fn mismatch(expected: u32, found: u32) -> Error {

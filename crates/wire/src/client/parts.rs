@@ -294,9 +294,8 @@ impl Client {
         while let Some(state) = self.ops.get_mut(op)
             && let Some(early_parts) = &mut state.early_parts
         {
-            let under_way =
-                state.open.first_key_value().map(|(item, open)| (*item, open.there.start_bytes()));
-            if let Some((item, next)) = under_way {
+            let current = state.open.first_key_value().map(|(item, open)| (*item, open.there.start_bytes()));
+            if let Some((item, next)) = current {
                 let Some(bytes) = early_parts.early.remove(&(item, next)) else { break };
                 early_parts.early_bytes -= bytes.len() as u64;
                 self.places_ahead -= 1;
@@ -335,7 +334,7 @@ impl Client {
         } else if state.open.contains_key(&item) || state.holds(item) {
             self.keep(op, item, offset, bytes)?;
         } else {
-            let what = format!("found a chunk of item {item} of operation {op}, which is not under way");
+            let what = format!("found a chunk of item {item} of operation {op}, which is not in flight");
             return Err(Error::corrupt(what));
         }
         self.advance(op)

@@ -126,9 +126,9 @@ impl Deframer {
     }
 
     fn cut_bulk<'a>(&mut self, bytes: &mut &'a [u8]) -> Option<Deframed<'a>> {
-        let (under_way, left) = self.bulk.as_mut()?;
+        let (partial, left) = self.bulk.as_mut()?;
         let bytes = bytes.split_off(..bytes.len().min(*left)).filter(|bytes| !bytes.is_empty())?;
-        let cut = under_way.cut(bytes);
+        let cut = partial.cut(bytes);
         *left -= bytes.len();
         if *left == 0 {
             self.bulk = None;

@@ -406,7 +406,7 @@ impl Server {
         self.last_op = op.0;
         if self.ops.len() >= self.most_operations() as usize {
             let most = self.most_operations();
-            let error = format!("expected at most {most} operations under way, found one more");
+            let error = format!("expected at most {most} operations in flight, found one more");
             self.outbox.push_control(Frame::Failed { op, error: Error::new(ErrorKind::Busy, error) });
             return Ok(());
         }
