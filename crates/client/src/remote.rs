@@ -25,7 +25,7 @@ use crate::reading::block_fetches::one_by_one;
 pub use crate::reading::decompression::Carried;
 use crate::reading::decompression::{DecompressionLimit, Tally};
 use crate::reading::read_batches::{NumberedRead, ReadBatches, all_fail};
-use crate::reading::read_sink::{ArrivedBytes, ReadSink, put};
+use crate::reading::read_sink::{ArrivedBytes, SelectionSink, put};
 use crate::requests::RemoteOperation;
 use crate::servers::{ReplicaSource, UnassignedParts};
 
@@ -195,7 +195,7 @@ impl RemoteSource {
         loop {
             let (loan, lent) = place.lend();
             let mut current = self.dialer.current().await?;
-            let (landing, done) = ReadSink::counted(lent, Arc::clone(&self.tally)).recording_arrivals();
+            let (landing, done) = SelectionSink::counted(lent, Arc::clone(&self.tally)).recording_arrivals();
             let (landing, restored) = landing.restoring(request.priority, &self.decompression_limit);
             let landing = Box::new(landing);
             let client = current.client.clone();
@@ -274,7 +274,7 @@ impl RemoteSource {
         let asking = move |(n, into): (usize, Region)| {
             let (_, request) = &requests[n];
             let expected_bytes = into.size_bytes() as u64;
-            let sink = Box::new(ReadSink::counted(into, Arc::clone(&tally)));
+            let sink = Box::new(SelectionSink::counted(into, Arc::clone(&tally)));
             let urgency = Urgency::of(request.priority);
             SinkRequest { parameters: parameters(&dataset, request), urgency, expected_bytes, sink }
         };

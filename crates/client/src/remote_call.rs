@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use wire::ops::{BlockPlace, decode_json, encode_json};
 
-use crate::reading::read_sink::ReadSink;
+use crate::reading::read_sink::SelectionSink;
 use crate::requests::RemoteOperation;
 
 /// Elements to which an operation is applied: a selection of one array and level of a data set.
@@ -173,7 +173,7 @@ pub async fn receive<R: DeserializeOwned>(
     on_progress: impl Fn(CallProgress) + Send,
 ) -> Result<CallResponse<R>> {
     let mut result = None;
-    let mut array: Option<(ResultArray, Target, ReadSink)> = None;
+    let mut array: Option<(ResultArray, Target, SelectionSink)> = None;
     while let Some(reply) = replies.next().await {
         match reply? {
             Reply::Item { body, bulk_bytes: 0, .. } => match decode_json(&body, "an answer")? {
@@ -191,7 +191,7 @@ pub async fn receive<R: DeserializeOwned>(
                         )));
                     }
                     let (target, region) = Target::new(&elements.shape, elements.dtype.size_bytes())?;
-                    array = Some((elements, target, ReadSink::new(region)));
+                    array = Some((elements, target, SelectionSink::new(region)));
                 }
                 ItemBody::Result(_) | ItemBody::Elements(_) => {
                     return Err(Error::corrupt("expected one result and one array, found another"));

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use link::datagram::{LEAST_DATAGRAM_BYTES, MAX_RUNS, Datagram, DatagramReceiver, DatagramRecord, DatagramSender};
+use link::datagram::{
+    Datagram, DatagramReceiver, DatagramRecord, DatagramSender, LEAST_DATAGRAM_BYTES, MAX_RUNS,
+};
 use wire::{Chunk, ItemHead, MessageContent, OpId};
 
 /// Bytes of the item that the sender has from the start.

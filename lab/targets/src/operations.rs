@@ -3,10 +3,11 @@
 use array::Result;
 use bytes::Bytes;
 use session::{Item, Join, Note};
-use wire::compression::{Compressed, Way};
-use wire::frames::probe::{Packet, Probe, Probed, is_quic};
+use wire::compression::{Compressed, CompressionMethod};
+use wire::frames::probe::{Probe, ProbePacket, ProbeResult, is_quic};
 use wire::ops::{
-    BlockBody, Describe, ListEntry, Piece, Read, ReadBlock, Stats, StatsRequest, decode_json, encode_json,
+    BlockBody, DescribeParameters, ListEntry, ReadBlockParameters, ReadParameters, ReadPiece, StatsAnswer,
+    StatsParameters, decode_json, encode_json,
 };
 
 /// Decodes parameters or the body of an item; the first byte selects the type.
@@ -14,20 +15,20 @@ pub fn decode(bytes: &[u8]) {
     let Some((&which, body)) = bytes.split_first() else { return };
     let body = Bytes::copy_from_slice(body);
     match which {
-        0 => check_round_trip(body, Describe::decode, |v| Ok(v.encode())),
-        1 => check_round_trip(body, Read::decode, |v| Ok(v.encode())),
-        2 => check_round_trip(body, Piece::decode, |v| Ok(v.encode())),
-        3 => check_round_trip(body, ReadBlock::decode, |v| Ok(v.encode())),
+        0 => check_round_trip(body, DescribeParameters::decode, |v| Ok(v.encode())),
+        1 => check_round_trip(body, ReadParameters::decode, |v| Ok(v.encode())),
+        2 => check_round_trip(body, ReadPiece::decode, |v| Ok(v.encode())),
+        3 => check_round_trip(body, ReadBlockParameters::decode, |v| Ok(v.encode())),
         4 => check_round_trip(body, BlockBody::decode_with, |(v, how)| Ok(v.encode_with(*how))),
-        5 => check_round_trip(body, StatsRequest::decode, |v| Ok(v.encode())),
+        5 => check_round_trip(body, StatsParameters::decode, |v| Ok(v.encode())),
         6 => check_round_trip(body, |b| ListEntry::decode_all(&b), |v| ListEntry::encode_all(v)),
-        7 => check_round_trip(body, |b| Stats::decode(&b), Stats::encode),
+        7 => check_round_trip(body, |b| StatsAnswer::decode(&b), StatsAnswer::encode),
         8 => check_round_trip(body, |b| Join::parse(&b), encode_json),
         9 => check_round_trip(body, |b| decode_json::<Item>(&b, "an item"), encode_json),
         10 => check_round_trip(body, |b| Note::parse(&b), encode_json),
         11 => check_restored(&body),
         12 => check_round_trip(body, Probe::decode, |v| Ok(v.encode())),
-        13 => check_round_trip(body, Probed::decode, |v| Ok(v.encode())),
+        13 => check_round_trip(body, ProbeResult::decode, |v| Ok(v.encode())),
         14 => check_probe(&body),
         _ => {}
     }
@@ -35,7 +36,7 @@ pub fn decode(bytes: &[u8]) {
 
 /// Checks that a probe is no datagram of QUIC, and that its header is encoded as it was.
 fn check_probe(datagram: &[u8]) {
-    let Some(packet) = Packet::read(datagram) else { return };
+    let Some(packet) = ProbePacket::read(datagram) else { return };
     assert!(!is_quic(datagram));
     assert!(datagram.starts_with(&packet.header()));
 }
@@ -49,7 +50,7 @@ fn check_restored(bytes: &[u8]) {
     let Compressed { algorithm, width, plain_bytes } = how;
     let Ok(plain) = how.restore(carried) else { return };
     assert_eq!(plain.len(), plain_bytes as usize);
-    if let Some((how, again)) = (Way { algorithm, level: 1, width }).compress(&plain) {
+    if let Some((how, again)) = (CompressionMethod { algorithm, level: 1, width }).compress(&plain) {
         assert_eq!(how.restore(&again).expect("what was compressed is restored"), plain);
     }
 }

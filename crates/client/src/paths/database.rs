@@ -15,7 +15,7 @@ use plan::{
 };
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
-use super::RememberedPath;
+use super::RecalledPath;
 use super::probe_lease::refused;
 use crate::directories::private_folder;
 
@@ -162,14 +162,9 @@ impl PathDatabase {
 
     /// Returns the remembered path to `host`, or else, if `rtt_secs` is known, the path to another host of its network
     /// behind the same bottleneck.
-    pub(super) fn recall(
-        &self,
-        host: IpAddr,
-        rtt_secs: Option<f64>,
-        now: Duration,
-    ) -> Option<RememberedPath> {
+    pub(super) fn recall(&self, host: IpAddr, rtt_secs: Option<f64>, now: Duration) -> Option<RecalledPath> {
         if let Some(path) = read(&self.0, host) {
-            return Some(RememberedPath { path, of_neighbour: None });
+            return Some(RecalledPath { path, of_neighbour: None });
         }
         let signature = Signature { rtt_secs: rtt_secs?, capacity_bytes_per_sec: None };
         let hosts = self.neighbors(host).unwrap_or_default();
@@ -177,7 +172,7 @@ impl PathDatabase {
         let fits =
             |path: &Path| path.signature(now, Direction::Up).is_some_and(|known| known.fits(&signature));
         let (of, path) = known.find(|(_, path)| fits(path))?;
-        Some(RememberedPath { path, of_neighbour: Some(of) })
+        Some(RecalledPath { path, of_neighbour: Some(of) })
     }
 
     /// Returns hosts of the same network, the last updated one first.

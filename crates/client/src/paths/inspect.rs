@@ -12,7 +12,7 @@ use plan::text::time;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 
-use super::report::PathReport;
+use super::report::PathSummary;
 use super::{HostFacts, Paths, host, learn, now, probe};
 use crate::dial::{self, ConnectOptions, Endpoint};
 use crate::requests::{List, RemoteOperation};
@@ -98,7 +98,7 @@ pub async fn inspect(
     target: &PathTarget,
     settings: &InspectSettings,
     probing: ProbeMode,
-) -> Result<PathReport> {
+) -> Result<PathSummary> {
     let url = running_servers::complete(&settings.runtime, target.url.clone());
     let address = address_of(&url).await?;
     let paths = &settings.paths;
@@ -129,11 +129,11 @@ pub async fn inspect(
 ///
 /// # Cancel safety
 /// Safe: nothing is changed.
-pub async fn of_client(paths: &Paths, client: IpAddr) -> Result<PathReport> {
+pub async fn of_client(paths: &Paths, client: IpAddr) -> Result<PathSummary> {
     of_host(paths, client, "from connections so far".into()).await
 }
 
-async fn of_host(paths: &Paths, host: IpAddr, measured: String) -> Result<PathReport> {
+async fn of_host(paths: &Paths, host: IpAddr, measured: String) -> Result<PathSummary> {
     let host = host.to_canonical();
     // One at a time: a client may send thousands of requests, and each takes threads of the process.
     let mut seen = paths.0.reporting.lock().await;
@@ -148,7 +148,7 @@ async fn of_host(paths: &Paths, host: IpAddr, measured: String) -> Result<PathRe
             facts
         }
     };
-    Ok(PathReport::new(host, recalled, facts, measured, now()))
+    Ok(PathSummary::new(host, recalled, facts, measured, now()))
 }
 
 async fn address_of(url: &Url) -> Result<SocketAddr> {

@@ -37,7 +37,7 @@ pub(crate) use learn::learn;
 pub use learn::read as read_told;
 pub use monitor::ConnectionMonitor;
 pub use probe_lease::TrainLease;
-pub use report::PathReport;
+pub use report::PathSummary;
 
 /// Maximum number of jobs queued for the database thread; further jobs are dropped.
 const MAX_WAITING_JOBS: usize = 256;
@@ -49,12 +49,12 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(2);
 enum DatabaseJob {
     Spend { host: IpAddr, at: Duration, what: BudgetChange, answer: oneshot::Sender<Result<()>> },
     Tell { host: IpAddr, at: Duration, measured: Vec<Measurement> },
-    Recall { host: IpAddr, rtt_secs: Option<f64>, answer: oneshot::Sender<Option<RememberedPath>> },
+    Recall { host: IpAddr, rtt_secs: Option<f64>, answer: oneshot::Sender<Option<RecalledPath>> },
 }
 
 /// A path that is remembered.
 #[derive(Clone, Debug)]
-pub struct RememberedPath {
+pub struct RecalledPath {
     /// Remembered values of the path.
     pub path: Path,
     /// Host of this path, if it is not the requested one: another host of its network with the same bottleneck.
@@ -140,7 +140,7 @@ impl Paths {
     ///
     /// # Cancel safety
     /// Safe: nothing is changed.
-    pub async fn recall(&self, host: IpAddr, rtt_secs: Option<f64>) -> Option<RememberedPath> {
+    pub async fn recall(&self, host: IpAddr, rtt_secs: Option<f64>) -> Option<RecalledPath> {
         let (answer, answered) = oneshot::channel();
         self.send(DatabaseJob::Recall { host: host.to_canonical(), rtt_secs, answer }).then_some(())?;
         answered.await.ok().flatten()
@@ -152,7 +152,7 @@ impl Paths {
     ///
     /// # Cancel safety
     /// Safe: nothing is changed.
-    pub(crate) async fn recall_soon(&self, host: IpAddr, rtt_secs: Option<f64>) -> Option<RememberedPath> {
+    pub(crate) async fn recall_soon(&self, host: IpAddr, rtt_secs: Option<f64>) -> Option<RecalledPath> {
         tokio::time::timeout(RECALL_TIMEOUT, self.recall(host, rtt_secs)).await.ok().flatten()
     }
 

@@ -12,14 +12,14 @@ use plan::{
 };
 use serde::Serialize;
 
-use super::RememberedPath;
+use super::RecalledPath;
 use super::monitor::OF_OTHER_HOST;
 use crate::text::size;
 
 /// Report of the known values of the path between this host and another. Rates are in bytes per second, times in
 /// seconds.
 #[derive(Debug, Serialize)]
-pub struct PathReport {
+pub struct PathSummary {
     /// The other host.
     pub host: IpAddr,
     /// Host that was measured, if it is not `host` itself: another host behind the same bottleneck.
@@ -73,11 +73,11 @@ struct DirectionReport {
     limits: Vec<TransferLimit>,
 }
 
-impl PathReport {
+impl PathSummary {
     /// Creates a report from the remembered path to `host`, if any, and the facts of this host.
     pub(super) fn new(
         host: IpAddr,
-        recalled: Option<RememberedPath>,
+        recalled: Option<RecalledPath>,
         facts: HostFacts,
         measured_now: String,
         now: Duration,

@@ -17,7 +17,7 @@ use crate::reading::decompression::{DecompressionLimit, Restored, Restoring, Tal
 const MAX_STRETCHES: usize = 65_536;
 
 /// A result that is being received.
-pub(crate) struct ReadSink {
+pub(crate) struct SelectionSink {
     into: Arc<Mutex<Region>>,
     size_bytes: u64,
     items: BTreeMap<u32, PartialItem>,
@@ -60,7 +60,7 @@ enum PartialItem {
     },
 }
 
-impl ReadSink {
+impl SelectionSink {
     /// Receives into a region, which may have gaps.
     pub(crate) fn new(into: Region) -> Self {
         Self::counted(into, Arc::default())
@@ -111,7 +111,7 @@ impl ReadSink {
     }
 }
 
-impl ReadSink for ReadSink {
+impl ReadSink for SelectionSink {
     fn item(&mut self, item: u32, body: Bytes, bulk_bytes: u64) -> Result<()> {
         if bulk_bytes == 0 {
             return Err(Error::corrupt("expected pieces with data in them, found one without"));
@@ -187,7 +187,7 @@ pub(crate) fn put(carried: &mut Vec<u8>, offset: u64, bytes: &[u8]) -> Result<()
     Ok(())
 }
 
-impl ReadSink {
+impl SelectionSink {
     /// Begins an item whose bulk data are kept until they are complete. All kept data are smaller than the result.
     fn open_compressed(&mut self, item: u32, rows: Rows, how: Compressed, bulk_bytes: u64) -> Result<()> {
         let plain_bytes = u64::from(how.plain_bytes);
@@ -320,7 +320,7 @@ mod tests {
         let data: Vec<u8> = (0..384_u16).map(|n| u8::try_from(n / 64 + 1).unwrap()).collect();
         let (how, carried) = compressed(&data);
         let (target, region) = Target::new(&[1000], 1).unwrap();
-        let mut landing = ReadSink::new(region);
+        let mut landing = SelectionSink::new(region);
         let body = ReadPiece::Compressed(rows(), how).encode();
         landing.item(0, body.clone(), carried.len() as u64).unwrap();
         assert!(landing.item(1, body, carried.len() as u64).is_err(), "the same rows twice");
@@ -342,7 +342,7 @@ mod tests {
         let (how, carried) = compressed(&[0; 384]);
         let try_it = |rows: Rows, how: Compressed, carried: &[u8]| {
             let (_target, region) = Target::new(&[1000], 1).unwrap();
-            let mut landing = ReadSink::new(region);
+            let mut landing = SelectionSink::new(region);
             landing.item(0, ReadPiece::Compressed(rows, how).encode(), carried.len() as u64)?;
             landing.piece(0, 0, carried, true)
         };
@@ -368,7 +368,7 @@ mod tests {
         let kind = |result: Result<()>| result.err().map(|error| error.kind());
         let body = ReadBody { offset_bytes: 0 }.encode();
         let (_target, region) = Target::new(&[8], 1).unwrap();
-        let mut landing = ReadSink::new(region);
+        let mut landing = SelectionSink::new(region);
         let empty = || Reply::Item { item: 0, body: body.clone(), bulk_bytes: 0 };
         assert_eq!(kind(landing.take(empty())), Some(ErrorKind::Corrupt));
         assert_eq!(kind(landing.item(0, body.clone(), 0)), Some(ErrorKind::Corrupt));
@@ -405,7 +405,7 @@ mod tests {
     #[test]
     fn only_whole_items_are_done() {
         let (_target, region) = Target::new(&[8], 1).unwrap();
-        let (mut landing, done) = ReadSink::new(region).recording_arrivals();
+        let (mut landing, done) = SelectionSink::new(region).recording_arrivals();
         landing.item(0, ReadBody { offset_bytes: 0 }.encode(), 8).unwrap();
         landing.piece(0, 0, &[1; 6], false).unwrap();
         assert!(!done.has(0, 4));

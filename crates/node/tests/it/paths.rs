@@ -7,7 +7,7 @@ use std::time::Duration;
 use array::{ErrorKind, Priority, Result, Selection, Urgency};
 use bytes::Bytes;
 use client::dial::{ConnectOptions, Dialer, Endpoint};
-use client::paths::{PathReport, PathTarget, Paths, ProbeMode, RememberedPath, inspect};
+use client::paths::{PathSummary, PathTarget, Paths, ProbeMode, RecalledPath, inspect};
 use client::requests::RemoteOperation;
 use client::url::{Location, Url};
 use link::{OpStream, Protocol};
@@ -24,7 +24,7 @@ const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const WAVES: &str = "synthetic:waves?shape=64,64,64&dtype=u8";
 
 /// Waits until something is known of the path, and returns it; fails after a time that even a busy host keeps.
-async fn known(paths: &Paths) -> RememberedPath {
+async fn known(paths: &Paths) -> RecalledPath {
     let asking = async {
         loop {
             if let Some(known) = paths.recall(HERE, None).await {
@@ -36,11 +36,11 @@ async fn known(paths: &Paths) -> RememberedPath {
     tokio::time::timeout(Duration::from_secs(30), asking).await.expect("something is told in time")
 }
 
-async fn look_at(target: &str, context: &Context) -> PathReport {
+async fn look_at(target: &str, context: &Context) -> PathSummary {
     probe_or_look_at(target, context, ProbeMode::WhereUnknown).await
 }
 
-async fn probe_or_look_at(target: &str, context: &Context, probing: ProbeMode) -> PathReport {
+async fn probe_or_look_at(target: &str, context: &Context, probing: ProbeMode) -> PathSummary {
     inspect(&target.parse().expect("a target"), &context.inspect_settings(), probing).await.expect("a report")
 }
 

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use array::{Error, Result};
 use bytes::Bytes;
-use client::paths::{self, PathReport};
+use client::paths::{self, PathSummary};
 use link::quic::RejectionMonitor;
 use wire::ops::{self, encode_json};
 
@@ -12,7 +12,7 @@ use super::{BeginOutcome, Handler, NodeState, OperationCall};
 
 /// Reports the values that this host knows of the path to a client, with counts of the packets that its UDP port
 /// rejected.
-pub(crate) async fn of_client(node: &NodeState, client: IpAddr) -> Result<PathReport> {
+pub(crate) async fn of_client(node: &NodeState, client: IpAddr) -> Result<PathSummary> {
     let report = paths::of_client(&node.paths, client).await?;
     Ok(report.rejecting(node.rejecting.get().map(RejectionMonitor::so_far)))
 }

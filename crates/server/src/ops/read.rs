@@ -64,14 +64,18 @@ impl Handler for ReadHandler {
 }
 
 /// Answers one read.
-pub(super) async fn answer(ops::ReadParameters { place, selection }: ops::ReadParameters, call: &OperationCall) -> Result<()> {
+pub(super) async fn answer(
+    ops::ReadParameters { place, selection }: ops::ReadParameters,
+    call: &OperationCall,
+) -> Result<()> {
     let (stack, dataset) = call.node.exports.at(&place).await?;
     let array = dataset.array(place.array)?;
     let level = array.level(place.level)?;
     selection.check(&level.shape)?;
     let item_bytes = array.dtype.size_bytes();
     // A single client may take half of the memory: two slabs.
-    let most = (call.node.answer_memory.capacity_bytes() / 4).clamp(call.node.answer_memory.own_bytes(), SLAB_BYTES);
+    let most =
+        (call.node.answer_memory.capacity_bytes() / 4).clamp(call.node.answer_memory.own_bytes(), SLAB_BYTES);
     let grain = level.grain().map(|grain| with_few_rows(grain, &selection));
     let slabs = slabs(&selection, item_bytes, grain.as_deref(), most);
     let read = ReadCall { call, stack: &stack, place, shape: selection.shape(), item_bytes, grain };
@@ -191,7 +195,13 @@ impl ReadCall<'_> {
     }
 
     /// Sends rows compressed, or unchanged if compression does not pay.
-    async fn send_part(&self, row_bytes: usize, rows: Rows, data: Bytes, memory: &Arc<MemoryReservation>) -> Result<()> {
+    async fn send_part(
+        &self,
+        row_bytes: usize,
+        rows: Rows,
+        data: Bytes,
+        memory: &Arc<MemoryReservation>,
+    ) -> Result<()> {
         let OperationCall { operation, compression, .. } = self.call;
         let (kind, priority) = (self.kind(), operation.urgency().priority);
         if let Some(way) = compression.way(kind, &data)

@@ -33,7 +33,7 @@ use tokio::task::JoinSet;
 use tokio_rustls::rustls;
 
 use crate::connection::Service;
-use crate::connections::{Limits, Connections, ConnectionSlot};
+use crate::connections::{ConnectionSlot, Connections, Limits};
 use crate::http::UpgradeSender;
 use crate::port::write_timeout::WriteTimeout;
 use crate::public_address::{RequestPeer, ServerNames, StrippedPath};

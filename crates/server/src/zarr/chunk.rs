@@ -14,7 +14,7 @@ use futures::StreamExt;
 use super::files;
 use super::range::boxes;
 use super::tree::{ZarrChunk, chunk_bytes};
-use crate::answer_memory::{ClientId, AnswerMemory};
+use crate::answer_memory::{AnswerMemory, ClientId};
 
 /// Fetches the bytes of a chunk, which count toward the memory limit until they are sent; `None` if the chunk contains
 /// no data.

@@ -121,7 +121,7 @@ async fn serve(link: Link, field: Arc<Field>) {
         connection.accept();
     }
     while let Some(operation) = connection.next().await {
-        let read = Read::decode(operation.parameters()).expect("parameters of a read");
+        let read = ReadParameters::decode(operation.parameters()).expect("parameters of a read");
         let bulk = Bytes::from(field.expected(&read.selection));
         operation.item(ReadBody { offset_bytes: 0 }.encode(), bulk).await.expect("room for an answer");
         operation.done();
