@@ -8,7 +8,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use serde_json::{Map, Value};
 use session::Limit;
-use stream::{ColourRange, Device, Means, SlabWish, Still};
+use stream::{ColorRange, Device, Means, SlabWish, Still};
 use view::{FIELDS, find_keyword, similar};
 
 use crate::connection::Connection;
@@ -57,9 +57,9 @@ fn text(value: &Value) -> Option<String> {
 }
 
 /// Parses the range of colors: a text, or both ends.
-fn range(value: &Value) -> Result<ColourRange> {
+fn range(value: &Value) -> Result<ColorRange> {
     match value {
-        Value::Null => Ok(ColourRange::default()),
+        Value::Null => Ok(ColorRange::default()),
         Value::String(text) => parse_range(text),
         Value::Array(ends) => {
             let ends: Vec<String> = ends.iter().map(Value::to_string).collect();

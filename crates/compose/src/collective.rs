@@ -6,7 +6,7 @@ use array::Result;
 use crate::Communicator;
 
 /// The rank above one in the tree (none above rank 0), and those below it, the nearest first.
-fn neighbours(rank: usize, size: usize) -> (Option<usize>, Vec<usize>) {
+fn neighbors(rank: usize, size: usize) -> (Option<usize>, Vec<usize>) {
     let reach = if rank == 0 { size.next_power_of_two() } else { rank & rank.wrapping_neg() };
     let below = (0..reach.trailing_zeros()).map(|bit| rank + (1 << bit)).filter(|&other| other < size);
     ((rank > 0).then(|| rank - reach), below.collect())
@@ -17,7 +17,7 @@ fn neighbours(rank: usize, size: usize) -> (Option<usize>, Vec<usize>) {
 /// # Errors
 /// Those of the communicator.
 pub fn broadcast(ranks: &dyn Communicator, message: Vec<u8>) -> Result<Vec<u8>> {
-    let (above, below) = neighbours(ranks.rank(), ranks.size());
+    let (above, below) = neighbors(ranks.rank(), ranks.size());
     let message = above.map_or(Ok(message), |above| ranks.receive(above))?;
     for &other in below.iter().rev() {
         ranks.send(other, message.clone())?;
@@ -34,7 +34,7 @@ pub fn reduce(
     message: Vec<u8>,
     mut join: impl FnMut(Vec<u8>, Vec<u8>) -> Result<Vec<u8>>,
 ) -> Result<Vec<u8>> {
-    let (above, below) = neighbours(ranks.rank(), ranks.size());
+    let (above, below) = neighbors(ranks.rank(), ranks.size());
     let mut joined = message;
     for other in below {
         joined = join(joined, ranks.receive(other)?)?;

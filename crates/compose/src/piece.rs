@@ -86,22 +86,22 @@ pub(crate) fn from_message(message: &[u8], region: &Rect) -> Result<PartialImage
             && is_inside(rect.top, rect.height, region.top, region.height);
     // Within the region, so there are no more than an image has.
     let count = if lies_there { rect.pixels() } else { 0 };
-    let (colours, heights) =
+    let (colors, heights) =
         (count * size_of::<[f32; 4]>(), if word(4) == 0 { 0 } else { count * size_of::<f32>() });
-    if !lies_there || pixels.len() != colours + heights {
+    if !lies_there || pixels.len() != colors + heights {
         return Err(Error::corrupt(format!(
             "expected a piece within {region:?}, found {rect:?} in {} bytes: do all ranks run the same program?",
             message.len()
         )));
     }
     let rect = if rect.is_empty() { Rect::default() } else { rect };
-    let (colours, heights) = pixels.split_at(colours);
+    let (colors, heights) = pixels.split_at(colors);
     let mut piece = PartialImage {
         rect,
         rgba: vec![[0.0; 4]; rect.pixels()],
         heights: vec![0.0; heights.len() / size_of::<f32>()],
     };
-    bytemuck::cast_slice_mut(&mut piece.rgba).copy_from_slice(colours);
+    bytemuck::cast_slice_mut(&mut piece.rgba).copy_from_slice(colors);
     bytemuck::cast_slice_mut(&mut piece.heights).copy_from_slice(heights);
     Ok(piece)
 }
@@ -145,9 +145,9 @@ mod tests {
         let received = |has_heights| from_message(&to_message(&piece(region, has_heights)), &region).unwrap();
         for order in [[false, true], [true, false], [false, false]] {
             let all = stack(order.map(received).into());
-            let mut colours = piece(region, false).rgba;
-            over(&mut colours, &piece(region, false).rgba);
-            assert_eq!(all.rgba, colours, "{order:?}");
+            let mut colors = piece(region, false).rgba;
+            over(&mut colors, &piece(region, false).rgba);
+            assert_eq!(all.rgba, colors, "{order:?}");
             let heights = if order.contains(&true) { piece(region, true).heights } else { Vec::new() };
             assert_eq!(all.heights, heights, "{order:?}");
         }

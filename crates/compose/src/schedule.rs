@@ -2,8 +2,8 @@
 //! radix-k compositing as data.
 //!
 //! Ranks stand in a row, the front one first. The number of ranks is a product of factors, one for each round. In a round of
-//! factor k, k ranks that are neighbours (of what earlier rounds have put together) cut the region that they
-//! all have a piece of into k parts; each keeps one and gets that part from the others. Neighbours lie one behind the
+//! factor k, k ranks that are neighbors (of what earlier rounds have put together) cut the region that they
+//! all have a piece of into k parts; each keeps one and gets that part from the others. Neighbors lie one behind the
 //! other without anything in between, so each join keeps the order. In the end each rank holds one part of the image,
 //! of all ranks.
 //!

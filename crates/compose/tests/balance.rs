@@ -220,7 +220,7 @@ fn the_order_is_that_of_all_rays() {
                     shares.iter().position(|share| share.holds(at.into()))
                 });
                 let places: Vec<usize> = met.map(place).collect();
-                assert!(places.is_sorted(), "{ranks} ranks from {viewpoint:?} towards {along}: {places:?}");
+                assert!(places.is_sorted(), "{ranks} ranks from {viewpoint:?} toward {along}: {places:?}");
             }
         }
     }

@@ -99,7 +99,7 @@ fn scene_of(synthetic: &Synthetic) -> Scene {
 fn cameras(scene: &Scene) -> Vec<Camera> {
     let outside = Camera::framing(&scene.view.bounds(), Camera::DEFAULT_DIRECTION);
     let below = Camera::framing(&scene.view.bounds(), [0.4, -0.2, 0.8]).orthographic();
-    let inside = Camera { eye: scene.view.bounds().centre(), target: scene.view.bounds().max, ..outside };
+    let inside = Camera { eye: scene.view.bounds().center(), target: scene.view.bounds().max, ..outside };
     vec![outside, below, inside]
 }
 
@@ -204,7 +204,7 @@ fn extreme_values() {
             let surfaces = vec![Isosurface { value: 140.0, color: [0.2, 0.3, 0.9], opacity: 0.4 }];
             let plain = Scene { camera, mode, ..scene_of(&synthetic) };
             let behind = Scene { surfaces, ..plain.clone() };
-            // A 32,000th of the domain, whose colours span some hundreds of 255ths, may count as none.
+            // A 32,000th of the domain, whose colors span some hundreds of 255ths, may count as none.
             agrees("extreme values", &synthetic, &plain, 0.25);
             agrees("extreme values behind surfaces", &synthetic, &behind, 0.25);
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use array::{ArrayInfo, AxisKind, Dataset, Error, Result, Source};
 use render::{ImageSize, VolumeView, stereo};
 use serde_json::{Map, Value, json};
-use stream::{ColourRange, Film, FilmRequest, Means, Pixels, Regridded, SlabWish, Still};
+use stream::{ColorRange, Film, FilmRequest, Means, Pixels, Regridded, SlabWish, Still};
 use view::{Mode, SpaceAxis, View, ViewRequest, side};
 
 /// Request for a picture, in the form of the command line.
@@ -19,7 +19,7 @@ pub struct PictureRequest {
     /// is for those.
     pub fields: ViewRequest,
     /// Range of values that colors are spread over, unless the view or its fields contain it.
-    pub range: ColourRange,
+    pub range: ColorRange,
 }
 
 /// Returns the slices of a view; indices are those of the file, also if the array is drawn on an even grid.
@@ -68,16 +68,16 @@ fn slice_field(slice: &Value, number: u32, array: &ArrayInfo, drawn: &Regridded)
 ///
 /// # Errors
 /// `Invalid`.
-pub fn parse_range(text: &str) -> Result<ColourRange> {
+pub fn parse_range(text: &str) -> Result<ColorRange> {
     let number = |text: &str| text.trim().parse::<f64>().ok().filter(|v| v.is_finite());
     let given = || {
         let (low, high) = text.split_once(',')?;
         let range = [number(low)?, number(high)?];
-        (range[0] < range[1]).then_some(ColourRange::Of(range))
+        (range[0] < range[1]).then_some(ColorRange::Of(range))
     };
     let named = match text.trim() {
-        "usual" => Some(ColourRange::Usual),
-        "full" => Some(ColourRange::Full),
+        "usual" => Some(ColorRange::Usual),
+        "full" => Some(ColorRange::Full),
         _ => given(),
     };
     named.ok_or_else(|| {
@@ -121,7 +121,7 @@ pub async fn still(
     let views = vec![view_of(request, size, &dataset, &source)?];
     let request = FilmRequest {
         views,
-        colour_map: color_map(request)?,
+        color_map: color_map(request)?,
         range: request.range,
         size,
         means,

@@ -17,7 +17,7 @@ pub(crate) struct Buffers {
     pub(crate) rays: Growing,
     pub(crate) counts: Growing,
     /// Colors and opacities that rays have gathered, RGBA.
-    pub(crate) colours: Growing,
+    pub(crate) colors: Growing,
 }
 
 impl Buffers {
@@ -35,7 +35,7 @@ impl Buffers {
             marks: storage("marks")?,
             rays: storage("rays")?,
             counts: storage("counts")?,
-            colours: storage("colours")?,
+            colors: storage("colors")?,
         })
     }
 
@@ -50,7 +50,7 @@ impl Buffers {
             &self.marks.buffer,
             &self.rays.buffer,
             &self.counts.buffer,
-            &self.colours.buffer,
+            &self.colors.buffer,
         ]
     }
 }

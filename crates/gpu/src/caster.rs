@@ -23,9 +23,9 @@ use crate::store::{Store, Uploaded};
 
 /// Rays of one dispatch, where the device binds as much.
 const MAX_RAYS: u64 = 1 << 21;
-/// A ray between dispatches, bytes: the shader's `Ray`; and its colour.
+/// A ray between dispatches, bytes: the shader's `Ray`; and its color.
 const RAY_BYTES: u64 = 80;
-const COLOUR_BYTES: u64 = 16;
+const COLOR_BYTES: u64 = 16;
 /// Rows that are drawn together where so little memory is there that more would wait for one another for ever.
 const FEWEST_ROWS: u32 = WORKGROUP_SIDE;
 /// Dispatches for one band of rows; beyond, something is wrong.
@@ -293,7 +293,7 @@ impl Drawing<'_> {
         buffers.picture.fill(gpu, &self.picture.uniform())?;
         let ray_count = u64::from(self.prepared.size.width) * u64::from(self.picture.head.row_count);
         buffers.rays.make_room(gpu, ray_count * RAY_BYTES)?;
-        buffers.colours.make_room(gpu, ray_count * COLOUR_BYTES)?;
+        buffers.colors.make_room(gpu, ray_count * COLOR_BYTES)?;
         buffers.counts.fill(gpu, &[0; 8])?;
         self.dispatch();
         let mark_bytes = 4 * self.picture.blocks.len().max(1) as u64;
@@ -387,11 +387,11 @@ impl Drawing<'_> {
         self.sizes[self.size_of_level[level.expect("a level that is drawn")]]
     }
 
-    /// The colours that rays have gathered.
+    /// The colors that rays have gathered.
     fn fetch(&self, image: &mut Image, first_row: u32, row_count: u32) -> Result<()> {
         let width = image.size.width as usize;
         let (start, count) = (first_row as usize * width, row_count as usize * width);
-        let read = self.gpu.read(&[(&self.state.buffers.colours.buffer, count as u64 * COLOUR_BYTES)])?;
+        let read = self.gpu.read(&[(&self.state.buffers.colors.buffer, count as u64 * COLOR_BYTES)])?;
         bytemuck::cast_slice_mut(&mut image.rgba[start..start + count]).copy_from_slice(&read[0]);
         Ok(())
     }

@@ -71,7 +71,7 @@ pub(crate) struct Head {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 struct SurfaceEntry {
-    colour: [f32; 4],
+    color: [f32; 4],
     place: f32,
     spare: [f32; 3],
 }
@@ -285,7 +285,7 @@ fn head(prepared: &Prepared, [eye_world, origin, anchor]: [DVec3; 3]) -> Head {
         light: [light.ambient, light.diffuse, light.specular],
         spare: 0.0,
         surfaces: entries(&prepared.surfaces, |surface: &PreparedSurface| SurfaceEntry {
-            colour: surface.color,
+            color: surface.color,
             place: surface.place,
             spare: [0.0; 3],
         }),
@@ -321,8 +321,8 @@ impl<'a> Words<'a> {
         let missing_at = prepared.table_words().len();
         let palette_at = missing_at + prepared.missing.len();
         let mut words: Vec<u32> = prepared.missing.iter().map(|value| value.to_bits()).collect();
-        let colours = prepared.palette.colors.iter().flat_map(|&[r, g, b]| [r, g, b, 1.0]);
-        words.extend(colours.map(f32::to_bits));
+        let colors = prepared.palette.colors.iter().flat_map(|&[r, g, b]| [r, g, b, 1.0]);
+        words.extend(colors.map(f32::to_bits));
         let isovalues_at = (missing_at + words.len()) as u32;
         let (missing_at, palette_at) = (missing_at as u32, palette_at as u32);
         let mut own = Self { prepared, words, missing_at, palette_at, isovalues_at };

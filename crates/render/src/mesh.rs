@@ -1,7 +1,7 @@
 //! Isosurfaces as triangles: marching tetrahedra, box by box.
 //!
 //! Each cube of eight voxels is cut into six tetrahedra around its diagonal from the lowest to the highest voxel (Kuhn's
-//! cut: neighbours cut their common face alike), and values run linearly along their edges. So there is nothing ambiguous,
+//! cut: neighbors cut their common face alike), and values run linearly along their edges. So there is nothing ambiguous,
 //! and where no voxel is missing a surface is closed but for the ends of the volume. Vertices lie on edges and are shared by
 //! all triangles around them, also across boxes. It is not the surface of the ray caster, which follows the
 //! trilinear interpolant; both go through the same points on the edges of cubes.
@@ -140,7 +140,7 @@ impl Mesher {
             let bits = tetrahedron.iter().rev().fold(0, |bits, &i| bits << 1 | usize::from(is_above[i]));
             let mut polygon = [0; 4];
             for (vertex, edge) in polygon.iter_mut().zip(POLYGONS[bits]) {
-                // Along an edge all axes go upwards: the lower corner is in all bits of the other.
+                // Along an edge all axes go upward: the lower corner is in all bits of the other.
                 let [a, b] = edge.map(|end| tetrahedron[end]);
                 let (low, high) = (a & b, a | b);
                 *vertex = self.vertex(part, corner(low), high ^ low, [values[low], values[high]]);

@@ -1,7 +1,7 @@
 //! Stereo pairs: one picture of two eyes side by side, the left eye's left.
 //!
 //! Both eyes look the same way through one window that stands where the camera's target is: their frusta are off-axis, not turned
-//! towards one another, so that nothing is higher for one eye than for the other (keystone distortion). What lies at the window
+//! toward one another, so that nothing is higher for one eye than for the other (keystone distortion). What lies at the window
 //! is at the same place for both. A point `z` away, of a window `d` away, lies `e / z - e / d` (tangents) further right for the left
 //! eye than for the right one, where `e` is the distance of the eyes: positive, crossed, for what is nearer than the window.
 

@@ -199,7 +199,7 @@ fn nothing_is_seen_where_the_color_is_missing() {
 }
 
 #[test]
-fn what_is_to_come_is_grey_and_a_coarser_level_stands_in() {
+fn what_is_to_come_is_gray_and_a_coarser_level_stands_in() {
     let shape = shape();
     let colors = Synthetic { levels: 2, field: linear, ..colors() };
     let scene = scene(&shape, &colors, opacity(&[(60.0, 0.0), (255.0, 0.2)]));
@@ -210,8 +210,8 @@ fn what_is_to_come_is_grey_and_a_coarser_level_stands_in() {
     };
     let nothing = drawn(&[]);
     assert!(!nothing.fidelity.is_complete());
-    let grey = |p: &[f32; 4]| (p[0] - p[1]).abs() < 1e-5 && (p[0] - p[3] / 2.0).abs() < 1e-5;
-    assert!(nothing.image.rgba.iter().all(grey) && covered(&nothing.image) > 0.2);
+    let gray = |p: &[f32; 4]| (p[0] - p[1]).abs() < 1e-5 && (p[0] - p[3] / 2.0).abs() < 1e-5;
+    assert!(nothing.image.rgba.iter().all(gray) && covered(&nothing.image) > 0.2);
     let (coarse, fine) = (drawn(&[1]), drawn(&[0, 1]));
     assert!(!coarse.fidelity.is_complete() && fine.fidelity.is_complete());
     // Of what is linear, the mean is as good.

@@ -103,7 +103,7 @@ fn what_is_wanted_costs_what_it_says() {
 }
 
 #[test]
-fn coarse_comes_first_then_the_centre_then_the_front() {
+fn coarse_comes_first_then_the_center_then_the_front() {
     let view = Synthetic { levels: 3, ..Synthetic::new([256; 3], [32; 3], linear) }.view();
     let camera = Camera::framing(&view.bounds(), [0.0, 1.0, 0.0]).zoom(1.9);
     let seen = want(&view, &camera, PLENTY);

@@ -136,12 +136,12 @@ fn an_even_fog_has_the_opacity_of_its_thickness() {
     for step in [0.25, 0.5, 1.0, 2.0] {
         scene.quality = Quality { step, ..Quality::STILL };
         let image = draw(&scene, &synthetic.full_pool()).image;
-        let centre = image.rgba[16 * 40 + 20];
+        let center = image.rgba[16 * 40 + 20];
         let expected = 1.0 - 0.98f64.powi(40);
         assert!(
-            (f64::from(centre[3]) - expected).abs() < 0.01,
+            (f64::from(center[3]) - expected).abs() < 0.01,
             "{} instead of {expected} at step {step}",
-            centre[3]
+            center[3]
         );
     }
 }
@@ -160,7 +160,7 @@ fn block_borders_do_not_show() {
     }
 }
 
-/// Ghost voxels are refreshed as neighbours arrive, so the order of arrival leaves no trace.
+/// Ghost voxels are refreshed as neighbors arrive, so the order of arrival leaves no trace.
 #[test]
 fn the_order_of_arrival_leaves_no_trace() {
     let synthetic = Synthetic { levels: 3, ..Synthetic::new([48; 3], [16; 3], cubic) };
@@ -228,7 +228,7 @@ fn levels_that_meet_do_not_show_in_a_wave() {
     }
 }
 
-/// The largest difference of the colors of neighbouring opaque pixels, in 255ths.
+/// The largest difference of the colors of neighboring opaque pixels, in 255ths.
 fn largest_jump(image: &Image) -> f64 {
     let columns = image.size.width as usize;
     let pairs = (0..image.rgba.len()).flat_map(|i| [(i, i + 1), (i, i + columns)]);

@@ -299,7 +299,7 @@ fn ghost_voxels_that_find_no_room_are_refreshed_later() {
     let (last, first) = all.split_last().unwrap();
     pool.insert_all(first);
     let picture = pool.snapshot();
-    assert_eq!(pool.insert(last).unwrap(), Inserted::NoRoom, "its neighbours would be copied");
+    assert_eq!(pool.insert(last).unwrap(), Inserted::NoRoom, "its neighbors would be copied");
     drop(picture);
     assert_eq!(pool.insert(last).unwrap(), Inserted::Placed);
     assert!(pool.refresh());

@@ -57,9 +57,9 @@ fn from_their_own_camera_slabs_are_the_plain_picture() {
             let scene = synthetic.scene();
             let transfer = TransferFunction { opacity: points(list), ..scene.transfer.clone() };
             let perspective = Scene { transfer, ..scene };
-            let towards = |direction| Camera::framing(&perspective.view.bounds(), direction);
-            let along_x = Scene { camera: towards([1.0, 0.3, -0.2]), ..perspective.clone() };
-            let along_z = Scene { camera: towards([0.3, -0.2, 1.0]).orthographic(), ..perspective.clone() };
+            let toward = |direction| Camera::framing(&perspective.view.bounds(), direction);
+            let along_x = Scene { camera: toward([1.0, 0.3, -0.2]), ..perspective.clone() };
+            let along_z = Scene { camera: toward([0.3, -0.2, 1.0]).orthographic(), ..perspective.clone() };
             for scene in [along_x, along_z, Scene { is_lit: true, ..perspective }] {
                 let plain = draw(&scene, &synthetic.full_pool()).image;
                 assert!(covered(&plain) > 0.05, "something must be seen");

@@ -116,7 +116,7 @@ fn opacity_is_that_of_the_true_way_through_few_layers() {
 }
 
 #[test]
-fn neighbouring_rays_through_different_layers_see_nearly_the_same() {
+fn neighboring_rays_through_different_layers_see_nearly_the_same() {
     let synthetic = Synthetic::new([3, 60, 80], [3, 32, 32], layers);
     let pool = synthetic.full_pool();
     let mut scene = Scene { transfer: all(0.4), size: SIZE, ..synthetic.scene() };

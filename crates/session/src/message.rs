@@ -251,7 +251,7 @@ pub struct FrameInfo {
 }
 
 /// An array as it is drawn, where that is on other axes than those of the data: uneven axes and curvilinear grids are drawn on
-/// even ones. Indices and positions in a view are those of these axes. An array in its colours is there beside those that the
+/// even ones. Indices and positions in a view are those of these axes. An array in its colors is there beside those that the
 /// data have, with a meaning.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DrawnArray {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use view::{Mode, View};
 
-/// Share of the values that the usual range of colours leaves out at each end. The note mentions no smaller share, unless values lie far
+/// Share of the values that the usual range of colors leaves out at each end. The note mentions no smaller share, unless values lie far
 /// out.
 const USUAL_SHARE: f64 = 0.003;
 /// Least distance from the range at which values lie far out, as a multiple of the range's width.
@@ -25,7 +25,7 @@ pub struct Values {
     pub low: Option<f64>,
     /// The highest.
     pub high: Option<f64>,
-    /// Share of the values below the range of colours.
+    /// Share of the values below the range of colors.
     pub below: f64,
     /// Share above it.
     pub above: f64,
@@ -61,7 +61,7 @@ impl DrawnRange {
 }
 
 impl Values {
-    /// Combines a sample and statistics; `drawn` says how they are drawn. Labels and packed colours have
+    /// Combines a sample and statistics; `drawn` says how they are drawn. Labels and packed colors have
     /// neither padding nor values outside of a range.
     #[must_use]
     pub fn of(spread: &Spread, stats: &Stats, meaning: Meaning, level: u8, drawn: DrawnRange) -> Self {
@@ -118,14 +118,14 @@ impl Values {
             |share: f64, distance: f64| share > 0.0 && (share > USUAL_SHARE || distance > FAR_OUT * width);
         if is_worth(below, low - spread.low) {
             parts.push(format!(
-                "{} of the values lie below the colours, down to {}",
+                "{} of the values lie below the colors, down to {}",
                 percent(below),
                 number(spread.low)
             ));
         }
         if is_worth(above, spread.high - high) {
             parts.push(format!(
-                "{} of the values lie above the colours, up to {}",
+                "{} of the values lie above the colors, up to {}",
                 percent(above),
                 number(spread.high)
             ));
@@ -194,11 +194,11 @@ mod tests {
         assert_eq!(note(&with(&[1.5]), [0.0, 1.0]), None, "a few that lie near are usual");
         assert_eq!(
             note(&with(&[1e30]), [0.0, 1.0]).unwrap(),
-            "less than 0.1 % of the values lie above the colours, up to 1e30."
+            "less than 0.1 % of the values lie above the colors, up to 1e30."
         );
         assert_eq!(
             note(&own, [0.25, 0.5]).unwrap(),
-            "25 % of the values lie below the colours, down to 0; 49 % of the values lie above the colours, up to 0.99."
+            "25 % of the values lie below the colors, down to 0; 49 % of the values lie above the colors, up to 0.99."
         );
         assert_eq!(
             note(&with(&[-9999.0; 1500]), [0.0, 1.0]).unwrap(),

@@ -26,9 +26,9 @@ use crate::viewer::session::check_memory;
 use crate::viewer::shared::{Host, check};
 use crate::viewer::view_plan::Aim;
 
-/// Range of values that colours are spread over, where a view has no transfer function.
+/// Range of values that colors are spread over, where a view has no transfer function.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum ColourRange {
+pub enum ColorRange {
     /// All values except a few outliers and those that look like padding.
     #[default]
     Usual,
@@ -44,10 +44,10 @@ pub struct FilmRequest {
     /// One view for each picture. Camera and transfer function may be left open; a transfer function is then chosen for the
     /// first picture and kept.
     pub views: Vec<View>,
-    /// The name of a colour map, instead of those in the views or the one that is chosen.
-    pub colour_map: Option<String>,
-    /// Range of values that colours are spread over.
-    pub range: ColourRange,
+    /// The name of a color map, instead of those in the views or the one that is chosen.
+    pub color_map: Option<String>,
+    /// Range of values that colors are spread over.
+    pub range: ColorRange,
     /// Pixels.
     pub size: ImageSize,
     /// Memory limit of blocks, and the painter.
@@ -84,16 +84,16 @@ struct Coming {
 pub struct Film {
     host: Arc<Host>,
     views: std::vec::IntoIter<View>,
-    colour_map: Option<String>,
-    range: ColourRange,
+    color_map: Option<String>,
+    range: ColorRange,
     size: ImageSize,
     pixels: Pixels,
     /// How many pictures were aimed at.
     aimed: u64,
     /// The transfer function that was chosen for the first picture.
     chosen: Option<Transfer>,
-    /// The colours by another array that were.
-    chosen_colours: Option<ColorBy>,
+    /// The colors by another array that were.
+    chosen_colors: Option<ColorBy>,
     coming: Option<Coming>,
     slabs: Option<SlabWish>,
     /// The other place, which looks at the last picture, or for now at the first one.
@@ -122,7 +122,7 @@ impl Film {
         dataset: Arc<Dataset>,
         request: FilmRequest,
     ) -> Result<Self> {
-        let FilmRequest { views, colour_map, range, size, means, slabs, company, pixels } = request;
+        let FilmRequest { views, color_map, range, size, means, slabs, company, pixels } = request;
         check_memory(means.memory_bytes)?;
         dataset.check()?;
         for view in &views {
@@ -157,13 +157,13 @@ impl Film {
         let mut film = Self {
             host,
             views,
-            colour_map,
+            color_map,
             range,
             size,
             pixels,
             aimed: 0,
             chosen: None,
-            chosen_colours: None,
+            chosen_colors: None,
             coming: None,
             slabs,
             other,
@@ -265,28 +265,28 @@ impl Film {
         blocking(aiming).await?
     }
 
-    /// The view with the transfer function and the colours that it leaves open: those that were chosen for the first picture.
+    /// The view with the transfer function and the colors that it leaves open: those that were chosen for the first picture.
     fn filled(&mut self, view: &View, aim: &Aim) -> View {
         let mut view = view.clone();
-        // Where colours are another array's, the map that was asked for is theirs.
-        let (own_map, tint_map) = match (&view.color_by, self.colour_map.as_deref()) {
+        // Where colors are another array's, the map that was asked for is theirs.
+        let (own_map, tint_map) = match (&view.color_by, self.color_map.as_deref()) {
             (None, map) => (map, None),
             (Some(_), map) => (None, map),
         };
         view.transfer = view.transfer.or_else(|| self.chosen.clone());
         let transfer = chosen_transfer(&view, &aim.watching.volume, own_map, self.range);
-        // Colours chosen from a picture without any value would not fit the next ones.
+        // Colors chosen from a picture without any value would not fit the next ones.
         if aim.watching.volume.voxels_seen() > 0.0 {
             self.chosen.get_or_insert_with(|| transfer.clone());
         }
         view.transfer = Some(transfer);
         if let Some((by, tint)) = view.color_by.as_mut().zip(aim.watching.tint.as_ref()) {
-            if let Some(chosen) = &self.chosen_colours {
+            if let Some(chosen) = &self.chosen_colors {
                 by.range = by.range.or(chosen.range);
                 by.map = by.map.take().or_else(|| chosen.map.clone());
             }
-            *by = chosen_colours(by, &tint.volume, tint_map);
-            self.chosen_colours.get_or_insert_with(|| by.clone());
+            *by = chosen_colors(by, &tint.volume, tint_map);
+            self.chosen_colors.get_or_insert_with(|| by.clone());
         }
         view
     }
@@ -319,7 +319,7 @@ impl Film {
         }
         let values = subject_values(aim, &view);
         if let Some(note) = values.as_ref().and_then(|values| values.note.as_ref()) {
-            truth.text = format!("{} {}", truth.text, capitalised(note));
+            truth.text = format!("{} {}", truth.text, capitalized(note));
         }
         Ok(Still { image: frame.image, truth, view, slabs, values })
     }
@@ -331,7 +331,7 @@ fn subject_values(aim: &Aim, view: &View) -> Option<Values> {
 }
 
 /// Text with its first letter in upper case.
-fn capitalised(text: &str) -> String {
+fn capitalized(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
@@ -393,24 +393,24 @@ async fn all_blocks(
     }
 }
 
-/// The transfer function of a view, or a sensible one for what is here, in the colours that were asked for.
-fn chosen_transfer(view: &View, volume: &Volume, colour_map: Option<&str>, range: ColourRange) -> Transfer {
+/// The transfer function of a view, or a sensible one for what is here, in the colors that were asked for.
+fn chosen_transfer(view: &View, volume: &Volume, color_map: Option<&str>, range: ColorRange) -> Transfer {
     let sensible = || volume.sensible_transfer().map(|(_, transfer)| transfer);
     let chosen = || match range {
-        ColourRange::Usual => sensible(),
-        ColourRange::Full => volume.full_transfer(),
-        ColourRange::Of(range) => sensible().map(|transfer| transfer.spread_over(range)),
+        ColorRange::Usual => sensible(),
+        ColorRange::Full => volume.full_transfer(),
+        ColorRange::Of(range) => sensible().map(|transfer| transfer.spread_over(range)),
     };
     let mut transfer = view.transfer.clone().or_else(chosen).unwrap_or_else(any_transfer);
-    if let Some(map) = colour_map {
+    if let Some(map) = color_map {
         map.clone_into(&mut transfer.map);
     }
     transfer
 }
 
 /// Fills in range and color map of the colors by another array, where they are left open.
-fn chosen_colours(by: &ColorBy, tint: &Volume, colour_map: Option<&str>) -> ColorBy {
+fn chosen_colors(by: &ColorBy, tint: &Volume, color_map: Option<&str>) -> ColorBy {
     let sensible = tint.sensible_transfer().map_or_else(any_transfer, |(_, transfer)| transfer);
-    let map = colour_map.map(str::to_owned).or_else(|| by.map.clone());
+    let map = color_map.map(str::to_owned).or_else(|| by.map.clone());
     ColorBy { range: by.range.or(Some(sensible.range)), map: map.or(Some(sensible.map)), ..by.clone() }
 }

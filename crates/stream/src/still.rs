@@ -7,7 +7,7 @@ use render::{Image, ImageSize, Slabs};
 use session::{Truth, Values};
 use view::View;
 
-use crate::film::{ColourRange, Film, FilmRequest};
+use crate::film::{ColorRange, Film, FilmRequest};
 use crate::painter::Means;
 use crate::ranks::launcher::Pixels;
 
@@ -16,8 +16,8 @@ use crate::ranks::launcher::Pixels;
 pub struct StillRequest {
     /// View to draw; `None` for the first volume there is. Camera and transfer function may be left open.
     pub view: Option<View>,
-    /// The name of a colour map, instead of the one in the view or the one that is chosen.
-    pub colour_map: Option<String>,
+    /// The name of a color map, instead of the one in the view or the one that is chosen.
+    pub color_map: Option<String>,
     /// Pixels.
     pub size: ImageSize,
     /// Memory limit of blocks, and the painter.
@@ -54,14 +54,14 @@ pub async fn render_still(
     request: StillRequest,
     progress: impl FnMut(u64, u64),
 ) -> Result<Still> {
-    let StillRequest { view, colour_map, size, means } = request;
-    let range = ColourRange::Usual;
+    let StillRequest { view, color_map, size, means } = request;
+    let range = ColorRange::Usual;
     let dataset = source.describe().await?;
     let view = view.map_or_else(|| View::first_of(&dataset), Ok)?;
     let views = vec![view];
     let request = FilmRequest {
         views,
-        colour_map,
+        color_map,
         range,
         size,
         means,

@@ -89,7 +89,7 @@ fn request(views: Vec<View>, ranks: Option<(usize, Method)>, pixels: Pixels) -> 
     let company = ranks.map(|(count, method)| Company::Threads(count, method));
     FilmRequest {
         views,
-        colour_map: None,
+        color_map: None,
         range: Default::default(),
         size: SIZE,
         means: MEMORY.into(),
@@ -149,7 +149,7 @@ async fn a_film_of_time_steps_by_ranks_is_that_of_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_film_in_colours_of_another_array_by_ranks_is_that_of_one() {
+async fn a_film_in_colors_of_another_array_by_ranks_is_that_of_one() {
     let step = |time: u64| json!({"time": time, "color_by": {"array": "heat"}});
     assert_same(&[step(0), step(1), step(3)], &[(2, Method::Auto), (4, Method::BinarySwap)]).await;
     let surface = json!([{"value": 100.0, "color": [9, 9, 9], "opacity": 0.75}]);

@@ -1,4 +1,4 @@
-//! Colours by another array, as a view carries them.
+//! Colors by another array, as a view carries them.
 
 use std::collections::BTreeMap;
 
@@ -10,21 +10,21 @@ use crate::transfer::{check_map, check_range};
 use crate::view::{indices, is_same_space};
 use crate::{Mode, View};
 
-/// Everything takes its colours from the values of another array, or of the same one at another place along an axis such as
+/// Everything takes its colors from the values of another array, or of the same one at another place along an axis such as
 /// channels: the volume, isosurfaces and slices. What is seen, and how dense, stays as the view's own array says. Where the other
 /// one has no value nothing is seen.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(expecting = "colours by an array, such as {\"array\": NAME}")]
+#[serde(expecting = "colors by an array, such as {\"array\": NAME}")]
 pub struct ColorBy {
     /// Name of the array; its voxels lie at the same places as those of the view's own.
     pub array: String,
     /// Index on its axes that are neither space nor time, by name; as in the view where not named.
     #[serde(default)]
     pub at: BTreeMap<String, u64>,
-    /// Decoded values at the ends of the colour map; `None` lets the viewer choose.
+    /// Decoded values at the ends of the color map; `None` lets the viewer choose.
     #[serde(default)]
     pub range: Option<[f64; 2]>,
-    /// Name of the colour map; `None` lets the viewer choose.
+    /// Name of the color map; `None` lets the viewer choose.
     #[serde(default)]
     pub map: Option<String>,
     /// Fields of a later version: kept, ignored.
@@ -40,7 +40,7 @@ impl ColorBy {
     pub(crate) fn check(&self, mode: Mode) -> Result<()> {
         if mode.is_extreme() {
             return Err(Error::invalid(
-                "expected mode `composite` or `surfaces` to colour by another array: extreme values show their own",
+                "expected mode `composite` or `surfaces` to color by another array: extreme values show their own",
             ));
         }
         self.range.map_or(Ok(()), check_range)?;
@@ -49,12 +49,12 @@ impl ColorBy {
 }
 
 impl View {
-    /// Which array gives the colours and, per axis of it, the index on axes that are not space; `None` where the view's own does.
+    /// Which array gives the colors and, per axis of it, the index on axes that are not space; `None` where the view's own does.
     ///
     /// # Errors
     /// `NotFound` for an unknown array or axis, `Invalid` for an index that is not there, for voxels at other places, and for
     /// what the view shows anyway.
-    pub fn colours_in<'a>(&self, dataset: &'a Dataset) -> Result<Option<(u32, &'a ArrayInfo, Vec<u64>)>> {
+    pub fn colors_in<'a>(&self, dataset: &'a Dataset) -> Result<Option<(u32, &'a ArrayInfo, Vec<u64>)>> {
         let Some(by) = &self.color_by else { return Ok(None) };
         let (own_number, own, own_indices) = self.place_in(dataset)?;
         let (number, info) = dataset.find(&by.array).map_err(|e| e.context("`color_by`"))?;
@@ -62,7 +62,7 @@ impl View {
         let is_shared = |axis: &Axis| axis.kind == AxisKind::Time || axis.kind.is_spatial();
         if let Some(axis) = info.axes.iter().find(|axis| is_shared(axis) && by.at.contains_key(&axis.name)) {
             return Err(Error::invalid(format!(
-                "expected in `color_by` a place on axes that are neither space nor time, found `{}`, where colours lie as all else",
+                "expected in `color_by` a place on axes that are neither space nor time, found `{}`, where colors lie as all else",
                 axis.name
             )));
         }
@@ -72,13 +72,13 @@ impl View {
         if !is_same_space(own, info) {
             let shapes = format!("{:?} and {:?}", own.shape(), info.shape());
             return Err(Error::invalid(format!(
-                "expected an array to colour by whose voxels lie where those of `{}` do, found `{}` of other sides, spacing or origin (shapes {shapes})",
+                "expected an array to color by whose voxels lie where those of `{}` do, found `{}` of other sides, spacing or origin (shapes {shapes})",
                 own.name, info.name,
             )));
         }
         if (number, &indices) == (own_number, &own_indices) {
             return Err(Error::invalid(format!(
-                "expected another array than `{}` to colour it by, or another place in it",
+                "expected another array than `{}` to color it by, or another place in it",
                 own.name
             )));
         }
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
     use crate::view::tests::data;
 
-    fn colours(view: &Value) -> Result<Option<(u32, Vec<u64>)>> {
+    fn colors(view: &Value) -> Result<Option<(u32, Vec<u64>)>> {
         let data = data(&[
             ("rho", &[(Time, 9), (Z, 2), (Y, 3), (X, 4)]),
             ("mask", &[(Z, 2), (Y, 3), (X, 4)]),
@@ -102,12 +102,12 @@ mod tests {
             ("other", &[(Z, 2), (Y, 3), (X, 5)]),
         ]);
         let view = View::parse(&view.to_string())?;
-        Ok(view.colours_in(&data)?.map(|(number, _, indices)| (number, indices)))
+        Ok(view.colors_in(&data)?.map(|(number, _, indices)| (number, indices)))
     }
 
     #[test]
-    fn colours_come_from_the_same_time_and_place() {
-        let by = |by: Value| colours(&json!({"array": "rho", "time": 4, "color_by": by}));
+    fn colors_come_from_the_same_time_and_place() {
+        let by = |by: Value| colors(&json!({"array": "rho", "time": 4, "color_by": by}));
         assert_eq!(by(Value::Null).unwrap(), None);
         assert_eq!(by(json!({"array": "mask"})).unwrap(), Some((1, vec![0, 0, 0])));
         assert_eq!(by(json!({"array": "cells"})).unwrap(), Some((2, vec![4, 0, 0, 0, 0])));
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn another_channel_of_the_same_array_will_do() {
-        let by = |by: Value| colours(&json!({"array": "cells", "at": {"channel": 1}, "color_by": by}));
+        let by = |by: Value| colors(&json!({"array": "cells", "at": {"channel": 1}, "color_by": by}));
         assert_eq!(
             by(json!({"array": "cells", "at": {"channel": 2}})).unwrap(),
             Some((2, vec![0, 2, 0, 0, 0]))
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_colour_is_refused_with_the_reason() {
+    fn what_cannot_color_is_refused_with_the_reason() {
         for (field, value, says) in [
             ("array", json!("salt"), "`salt`"),
             ("array", json!("other"), "whose voxels lie where those of `rho` do"),
@@ -139,14 +139,14 @@ mod tests {
             ("at", json!({"z": 1}), "neither space nor time, found `z`"),
             ("range", json!([1.0, 1.0]), "low below high"),
             ("range", json!([1.0]), "JSON"),
-            ("map", json!(""), "colour map"),
+            ("map", json!(""), "color map"),
         ] {
             let mut by = json!({"array": "mask"});
             by[field] = value;
-            let error = colours(&json!({"array": "rho", "color_by": by})).unwrap_err().to_string();
+            let error = colors(&json!({"array": "rho", "color_by": by})).unwrap_err().to_string();
             assert!(error.contains(says), "{field}: expected `{says}` in `{error}`");
         }
         let extreme = json!({"array": "rho", "mode": "maximum", "color_by": {"array": "mask"}});
-        assert!(colours(&extreme).unwrap_err().to_string().contains("extreme values show their own"));
+        assert!(colors(&extreme).unwrap_err().to_string().contains("extreme values show their own"));
     }
 }

@@ -19,7 +19,7 @@ pub enum SpaceAxis {
     Z,
 }
 
-/// A plane across one axis of the volume, opaque in the colours of the transfer function.
+/// A plane across one axis of the volume, opaque in the colors of the transfer function.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Slice {
     /// The axis that it lies across.

@@ -1,7 +1,7 @@
 //! Transfer functions as a view carries them, and a sensible one to start with.
 //!
 //! A transfer function is defined over *decoded* values. Its opacity is what one smallest voxel spacing of
-//! level 0 takes away, so it does not depend on the level drawn. Names of colour maps are the renderer's:
+//! level 0 takes away, so it does not depend on the level drawn. Names of color maps are the renderer's:
 //! here a map is only a short word.
 
 use array::{Error, Meaning, Padding, Result, Spread};
@@ -10,11 +10,11 @@ use serde_json::{Map, Value};
 
 /// Most points of an opacity curve.
 pub const MAX_OPACITY_POINTS: usize = 256;
-/// Longest name of a colour map, bytes.
+/// Longest name of a color map, bytes.
 const MAX_MAP_BYTES: usize = 64;
 /// Share of the voxels that the first transfer function hides: of real volumes most is air, water or background.
 const HIDDEN_SHARE: f64 = 0.72;
-/// Shares of the voxels below and above which colours saturate, so that a few outliers do not bleach the rest.
+/// Shares of the voxels below and above which colors saturate, so that a few outliers do not bleach the rest.
 const TAIL_SHARE: f64 = 0.002;
 /// Narrowest range of usual values, as a share of their size. A narrower one holds one value and its rounding, such as the thin
 /// atmosphere around a star.
@@ -28,19 +28,19 @@ const CLEAR_SHARE: f64 = 0.05;
 const FEW_LAYERS: u64 = 8;
 /// Opacities of the lowest and the highest values of those, over the smallest voxel spacing.
 const LAYER_OPACITIES: [f64; 2] = [0.35, 0.9];
-/// Greatest distance from the range of colours at which padding begins to be hidden, as a share of the range.
+/// Greatest distance from the range of colors at which padding begins to be hidden, as a share of the range.
 const PADDING_ROOM: f64 = 0.25;
-/// Range in which every label of the map for labels has a colour of its own.
+/// Range in which every label of the map for labels has a color of its own.
 const LABEL_RANGE: [f64; 2] = [0.0, 255.0];
-/// Range of packed colours, decoded: from no strength to full strength.
+/// Range of packed colors, decoded: from no strength to full strength.
 const COLOR_RANGE: [f64; 2] = [0.0, 255.0];
 
 /// Which values are seen, and how.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Transfer {
-    /// Values at the ends of the colour map, decoded.
+    /// Values at the ends of the color map, decoded.
     pub range: [f64; 2],
-    /// Name of the colour map.
+    /// Name of the color map.
     pub map: String,
     /// `[value, alpha]`, ascending in value, linear between; outside, the nearest point holds. Alpha (0 to 1)
     /// is the opacity over the length of one smallest voxel spacing of level 0.
@@ -68,7 +68,7 @@ impl Transfer {
             Looks::Map => 1.0,
             _ => densest(sides_voxels.into_iter().max().unwrap_or(1)),
         };
-        // Labels and colours have no rare values that stand out: a few layers of them are seen whole.
+        // Labels and colors have no rare values that stand out: a few layers of them are seen whole.
         let own_dense = if looks == Looks::Volume { dense } else { dense.max(LAYER_OPACITIES[1]) };
         if meaning == Meaning::Labels {
             // Label 0 means nothing; every other one is a thing, negative ones too: values below the first point have its opacity.
@@ -92,7 +92,7 @@ impl Transfer {
             }
         };
         if let Some(Padding { value, border, .. }) = padding {
-            // Near the range, so that few entries of the table of colours lie between.
+            // Near the range, so that few entries of the table of colors lie between.
             let room = (high - low) * PADDING_ROOM;
             if value < border {
                 let at = border.max(low - room).min(low);
@@ -105,7 +105,7 @@ impl Transfer {
         Self { range: [low, high], map: "viridis".into(), opacity, other: Map::new() }
     }
 
-    /// A first transfer function as [`Transfer::sensible`] chooses it, but with colours from the lowest to the highest value.
+    /// A first transfer function as [`Transfer::sensible`] chooses it, but with colors from the lowest to the highest value.
     #[must_use]
     pub fn over_all(values: &Spread, meaning: Meaning, sides_voxels: [u64; 3]) -> Self {
         let sensible = Self::sensible(values, meaning, sides_voxels);
@@ -120,7 +120,7 @@ impl Transfer {
         Self { range: [low, high], opacity, ..sensible }
     }
 
-    /// Moves colours and opacity to another range; changes nothing for labels and packed colours, or where the range is not valid.
+    /// Moves colors and opacity to another range; changes nothing for labels and packed colors, or where the range is not valid.
     #[must_use]
     pub fn spread_over(mut self, range: [f64; 2]) -> Self {
         if check_range(range).is_err() || matches!(self.map.as_str(), "labels" | "rgb") {
@@ -163,7 +163,7 @@ fn is_constant(values: &Spread) -> bool {
 }
 
 /// # Errors
-/// `Invalid` where no colour map can be spread over it.
+/// `Invalid` where no color map can be spread over it.
 pub(crate) fn check_range([low, high]: [f64; 2]) -> Result<()> {
     // The width is divided by: it and what is left of it must be numbers.
     let width = high - low;
@@ -182,7 +182,7 @@ pub(crate) fn check_map(map: &str) -> Result<()> {
         return Ok(());
     }
     Err(Error::invalid(format!(
-        "expected the name of a colour map of 1 to {MAX_MAP_BYTES} bytes, found {}",
+        "expected the name of a color map of 1 to {MAX_MAP_BYTES} bytes, found {}",
         map.len()
     )))
 }
@@ -215,7 +215,7 @@ impl Looks {
     }
 }
 
-/// Ends of the colour map: the values without their tails, never empty.
+/// Ends of the color map: the values without their tails, never empty.
 fn span(values: &Spread) -> [f64; 2] {
     let bounded = |v: f64| v.clamp(-WIDEST, WIDEST);
     let ends = |values: &Spread| {

@@ -22,7 +22,7 @@ pub const SCHEMA: u32 = 1;
 pub const MAX_VIEW_BYTES: usize = 64 << 10;
 /// Longest name of an array or axis in a view, bytes.
 const MAX_NAME_IN_VIEW_BYTES: usize = 4096;
-/// Background where a view names none: a dark neutral grey, sRGB.
+/// Background where a view names none: a dark neutral gray, sRGB.
 const DEFAULT_BACKGROUND: [u8; 3] = [13, 14, 18];
 
 /// How the scene is projected.
@@ -236,19 +236,19 @@ impl View {
     }
 
     /// The fields to merge when somebody asks for `fields`: when these name another array, what only made sense
-    /// for the old one goes back to its default, unless it is given too. Colours by another array go wherever they do not fit any more.
+    /// for the old one goes back to its default, unless it is given too. Colors by another array go wherever they do not fit any more.
     #[must_use]
     pub fn with_consequences(&self, fields: &Map<String, Value>, dataset: &Dataset) -> Map<String, Value> {
         let mut all = self.with_consequences_of_array(&with_present_names(fields), dataset);
-        let keeps_colours = || self.merged(&all).is_ok_and(|view| view.colours_in(dataset).is_ok());
-        if self.color_by.is_some() && !all.contains_key("color_by") && !keeps_colours() {
+        let keeps_colors = || self.merged(&all).is_ok_and(|view| view.colors_in(dataset).is_ok());
+        if self.color_by.is_some() && !all.contains_key("color_by") && !keeps_colors() {
             all.insert("color_by".into(), Value::Null);
         }
         all
     }
 
     /// The fields to merge when the data set `old` has become `new`. Where the array of the view is gone, they name the one that `new` shows
-    /// first, and what does not fit that one goes back to its default; where the array has another meaning now, its colours and isosurfaces
+    /// first, and what does not fit that one goes back to its default; where the array has another meaning now, its colors and isosurfaces
     /// do.
     #[must_use]
     pub fn in_changed(&self, old: &Dataset, new: &Dataset) -> Map<String, Value> {
@@ -309,7 +309,7 @@ impl View {
         if !has_time(new) {
             forget.push("time");
         }
-        // The order of labels and colours means nothing, so they have no extreme values.
+        // The order of labels and colors means nothing, so they have no extreme values.
         if !new.meaning.is_continuous() && self.mode.is_extreme() {
             forget.push("mode");
         }
@@ -321,12 +321,12 @@ impl View {
     /// # Errors
     /// `Invalid`, naming the field.
     pub fn check(&self) -> Result<()> {
-        let colours = self.color_by.as_ref();
-        let named = self.at.len().max(colours.map_or(0, |by| by.at.len()));
+        let colors = self.color_by.as_ref();
+        let named = self.at.len().max(colors.map_or(0, |by| by.at.len()));
         if named > MAX_AXES {
             return Err(Error::invalid(format!("expected at most {MAX_AXES} axes in `at`, found {named}")));
         }
-        let others = colours.into_iter().flat_map(|by| by.at.keys().chain([&by.array]));
+        let others = colors.into_iter().flat_map(|by| by.at.keys().chain([&by.array]));
         for name in self.at.keys().chain([&self.array]).chain(others) {
             if name.len() > MAX_NAME_IN_VIEW_BYTES {
                 return Err(Error::invalid(format!(
@@ -341,7 +341,7 @@ impl View {
         if let Some(transfer) = &self.transfer {
             transfer.check()?;
         }
-        if let Some(by) = colours {
+        if let Some(by) = colors {
             by.check(self.mode)?;
         }
         Surface::check_all(&self.surfaces)?;
@@ -690,7 +690,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn where_values_mean_something_else_colours_are_chosen_anew() {
+    fn where_values_mean_something_else_colors_are_chosen_anew() {
         use AxisKind::{X, Y, Z};
         let old = data(&[("rho", &[(Z, 2), (Y, 3), (X, 4)])]);
         let mut new = old.clone();
@@ -734,7 +734,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn colours_of_another_array_are_forgotten_where_they_do_not_fit() {
+    fn colors_of_another_array_are_forgotten_where_they_do_not_fit() {
         use AxisKind::{X, Y, Z};
         let axes = [(Z, 2), (Y, 3), (X, 4)];
         let data = data(&[("a", &axes), ("b", &axes), ("c", &axes), ("larger", &[(Z, 2), (Y, 3), (X, 5)])]);
@@ -749,14 +749,14 @@ pub(crate) mod tests {
         }
         assert!(asked(json!({"mode": "maximum", "color_by": {"array": "b"}})).is_err());
         assert_eq!(asked(json!({"background": [1, 1, 1]})).unwrap().as_deref(), Some("b"));
-        // An array that is gone since gives no colours, and holds nobody up.
+        // An array that is gone since gives no colors, and holds nobody up.
         let gone = view.merged(json!({"color_by": {"array": "gone"}}).as_object().unwrap()).unwrap();
         let fields = gone.with_consequences(&Map::new(), &data);
         assert_eq!(gone.merged(&fields).unwrap().color_by, None);
     }
 
     #[test]
-    fn who_goes_where_the_colours_are_sees_that_itself() {
+    fn who_goes_where_the_colors_are_sees_that_itself() {
         use AxisKind::{Channel, X, Y, Z};
         let data = data(&[("a", &[(Channel, 3), (Z, 2), (Y, 3), (X, 4)])]);
         let by = json!({"array": "a", "at": {"channel": 2}});
@@ -766,7 +766,7 @@ pub(crate) mod tests {
             let fields = view.with_consequences(fields.as_object().unwrap(), &data);
             let next = view.merged(&fields).unwrap();
             assert_eq!((next.at["channel"], next.color_by.is_some()), (channel, keeps));
-            next.colours_in(&data).unwrap();
+            next.colors_in(&data).unwrap();
         }
     }
 

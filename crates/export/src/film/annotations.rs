@@ -2,7 +2,7 @@
 
 use array::{ArrayInfo, Attribute, Axis, AxisKind, Coordinates, Dataset, Result};
 use render::{ImageSize, Key, Notes, Span, TransferFunction, VolumeView};
-use stream::{camera_in, grid_colour};
+use stream::{camera_in, grid_color};
 use view::{Mode, View};
 
 /// Returns the annotations for the picture of a finished view.
@@ -23,11 +23,11 @@ pub(super) fn annotations(view: &View, size: ImageSize, dataset: &Dataset) -> Re
     let has_colors = view.mode != Mode::Surfaces || !view.slices.is_empty();
     let transfer = view.transfer.as_ref().filter(|_| has_colors);
     let transfer = transfer.map(|transfer| legend(&transfer.map, transfer.range));
-    let colors = view.color_by.as_ref().zip(view.colours_in(dataset)?).and_then(|(by, (_, array, at))| {
+    let colors = view.color_by.as_ref().zip(view.colors_in(dataset)?).and_then(|(by, (_, array, at))| {
         Some((values_of(array, &at), legend(by.map.as_deref()?, by.range?)))
     });
     let color_of = |level: usize| Key {
-        color: grid_colour(level, array.levels.len()),
+        color: grid_color(level, array.levels.len()),
         text: format!("grids of level {level}"),
     };
     let surfaces: Vec<Key> =

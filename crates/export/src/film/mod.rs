@@ -145,12 +145,12 @@ pub async fn draw(
     request.check_numbers_of(count, output)?;
     let (slabs_output, slabs) = request.slabs.clone().unzip();
     let mut sink = PictureSink::open(output, kind, size, &request.track)?;
-    let colour_map = color_map(&request.picture)?;
+    let color_map = color_map(&request.picture)?;
     // Annotations lie behind transparent parts of the volume.
     let pixels =
         if request.is_annotated || kind == PictureFileKind::Exr { Pixels::Full } else { Pixels::Rgb8 };
     let film =
-        FilmRequest { views, colour_map, range: request.picture.range, size, means, slabs, company, pixels };
+        FilmRequest { views, color_map, range: request.picture.range, size, means, slabs, company, pixels };
     let mut film = Film::open(Arc::new(source), film).await?;
     let (mut done, mut last) = (0, None);
     let is_several = request.is_several() || kind.is_film();

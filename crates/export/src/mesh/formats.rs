@@ -73,7 +73,7 @@ fn write_glb(mesh: &Mesh, to: &mut impl Write) -> Result<()> {
     let Some(bounds) = mesh.bounds() else {
         return Err(Error::invalid("expected a surface to write as glTF, found none at this value"));
     };
-    let middle = bounds.centre();
+    let middle = bounds.center();
     let near = |p: &[f64; 3]| [0, 1, 2].map(|a| (p[a] - middle[a]) as f32);
     let document = json!({
         "asset": {"version": "2.0", "generator": "Corridor"},

@@ -57,12 +57,12 @@ fn aim(pixel: vec2u) {
     }
 }
 
-// The colour of a ray whose path is so many times as long as the one it was gathered along, as anchor.rs has it.
-fn lengthened(colour: vec4f, times: f32) -> vec4f {
-    if colour.a <= 0.0 || colour.a >= 1.0 {
-        return colour;
+// The color of a ray whose path is so many times as long as the one it was gathered along, as anchor.rs has it.
+fn lengthened(color: vec4f, times: f32) -> vec4f {
+    if color.a <= 0.0 || color.a >= 1.0 {
+        return color;
     }
-    return colour * ((1.0 - pow(1.0 - colour.a, times)) / colour.a);
+    return color * ((1.0 - pow(1.0 - color.a, times)) / color.a);
 }
 
 // Samples up to before `behind` in a block, one after another, between its value and that of a coarser one.
@@ -78,11 +78,11 @@ fn draw_faded(block: Block, behind: f32) {
             let middle = select(found.place, (before + found.place) * 0.5, knows_before);
             own.place = middle;
             // The middle alone: the way is not cut up.
-            var colour = entry(0u, 0u, middle);
+            var color = entry(0u, 0u, middle);
             if IS_LIT {
-                colour = lit(colour, light_of(squared_cosine(found.slope + slope)));
+                color = lit(color, light_of(squared_cosine(found.slope + slope)));
             }
-            add(colour);
+            add(color);
         }
         remember(found);
         next += 1.0;
@@ -252,7 +252,7 @@ fn go_on() -> bool {
                 return false;
             }
             if picture.slices_are_alone != 0u {
-                rgba = select(rgba, hit.colour, hit.at < NEVER);
+                rgba = select(rgba, hit.color, hit.at < NEVER);
                 return true;
             }
             // Extreme values have no depth: all else stands before them.
@@ -302,7 +302,7 @@ fn trace(pixel: vec2u) {
     if (ray.flags & HAS_ENDED) != 0u {
         return;
     }
-    rgba = select(colours[number], vec4f(0.0), picture.is_first_pass != 0u);
+    rgba = select(colors[number], vec4f(0.0), picture.is_first_pass != 0u);
     slope = ray.slope;
     before = ray.before;
     knows_before = (ray.flags & KNOWS_BEFORE) != 0u;
@@ -331,7 +331,7 @@ fn trace(pixel: vec2u) {
         look_ahead();
     }
     if IS_EXTREME && has_ended && best >= 0.0 {
-        add(colour_of_best());
+        add(color_of_best());
     }
     var flags = select(0u, KNOWS_BEFORE, knows_before) | select(0u, HAS_ENDED, has_ended) | select(0u, IS_IN_STEP, is_in_step);
     flags |= (slices_seen << SLICES_SEEN) | (hunt_taken << HUNT_TAKEN);
@@ -344,7 +344,7 @@ fn trace(pixel: vec2u) {
     if has_ended && picture.is_thin != 0u && !HAS_SOLIDS && !IS_EXTREME {
         rgba = lengthened(rgba, step_stretch);
     }
-    colours[number] = rgba;
+    colors[number] = rgba;
     rays[number] = Ray(
         slope, before, next, gap, flags, reached, hunt_at, hunt_exit, hunt_side, step_squared, sheet_at, sheet_place,
         sheet_squared, best, hunt_cell, hunt_block,

@@ -60,16 +60,16 @@ fn look_at_slice(at: f32, volume: vec3f) {
     }
 }
 
-// The colour of a place where opacity plays no part.
-fn palette_colour(place: f32) -> vec4f {
+// The color of a place where opacity plays no part.
+fn palette_color(place: f32) -> vec4f {
     let at = clamp(fma(place, picture.palette.y, picture.palette.x), 0.0, f32(COLORS - 1u));
     let low = min(u32(at), COLORS - 2u);
-    return mix(colour_at(picture.palette_at + 4u * low), colour_at(picture.palette_at + 4u * low + 4u), at - f32(low));
+    return mix(color_at(picture.palette_at + 4u * low), color_at(picture.palette_at + 4u * low + 4u), at - f32(low));
 }
 
-fn sheet_colour() -> vec4f {
+fn sheet_color() -> vec4f {
     if IS_LABELS && picture.labels_at != 0u {
-        return label_colour(bitcast<u32>(i32(sheet_squared)));
+        return label_color(bitcast<u32>(i32(sheet_squared)));
     }
-    return palette_colour(sheet_place);
+    return palette_color(sheet_place);
 }

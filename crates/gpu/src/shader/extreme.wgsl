@@ -45,7 +45,7 @@ fn climb(block: Block, behind: f32) {
     }
 }
 
-// Its colour.
-fn colour_of_best() -> vec4f {
-    return palette_colour((best - picture.sense.y) * picture.sense.x);
+// Its color.
+fn color_of_best() -> vec4f {
+    return palette_color((best - picture.sense.y) * picture.sense.x);
 }

@@ -17,7 +17,7 @@ struct Hit {
     // Squared cosine between the gradient there and the ray.
     squared: f32,
     // Lit, premultiplied.
-    colour: vec4f,
+    color: vec4f,
 }
 
 // Up to where the hunt has looked and is to look, in steps.
@@ -228,5 +228,5 @@ fn note(surface: u32, s: f32, gradient: vec3f, block: Block) {
     hit.at = hunt_at + s;
     hit.place = picture.surfaces[surface].place;
     hit.squared = squared_cosine(scaled);
-    hit.colour = lit(picture.surfaces[surface].colour, light_of(hit.squared));
+    hit.color = lit(picture.surfaces[surface].color, light_of(hit.squared));
 }

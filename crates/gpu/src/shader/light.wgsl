@@ -11,7 +11,7 @@ fn squared_cosine(gradient: vec3f) -> f32 {
     return 1.0;
 }
 
-// What colours are multiplied by, and what is added for each part of opacity.
+// What colors are multiplied by, and what is added for each part of opacity.
 fn light_of(squared: f32) -> vec2f {
     var mirrored = squared;
     for (var i = 0u; i < SQUARINGS; i++) {
@@ -20,7 +20,7 @@ fn light_of(squared: f32) -> vec2f {
     return vec2f(picture.light.x + picture.light.y * sqrt(squared), mirrored * picture.light.z);
 }
 
-// A premultiplied colour as it looks under a light.
-fn lit(colour: vec4f, light: vec2f) -> vec4f {
-    return vec4f(min(colour.rgb * light.x + light.y * colour.a, vec3f(colour.a)), colour.a);
+// A premultiplied color as it looks under a light.
+fn lit(color: vec4f, light: vec2f) -> vec4f {
+    return vec4f(min(color.rgb * light.x + light.y * color.a, vec3f(color.a)), color.a);
 }

@@ -13,8 +13,8 @@ fn entry(first_word: u32, size: u32, place: f32) -> vec4f {
     return vec4f(f32(low & 0xFFFFu), f32(low >> 16u), f32(high & 0xFFFFu), f32(high >> 16u)) * unit;
 }
 
-fn add(colour: vec4f) {
-    rgba = fma(colour, vec4f(1.0 - rgba.a), rgba);
+fn add(color: vec4f) {
+    rgba = fma(color, vec4f(1.0 - rgba.a), rgba);
 }
 
 // How much opacity bends below a place.
@@ -48,11 +48,11 @@ fn add_leg(first_word: u32, found: Found, is_bent: bool) {
     let parts = part_count(size);
     let apart = (found.place - leg_start) / f32(parts);
     for (var part = 0u; part < parts; part++) {
-        var colour = entry(first_word, size, fma(apart, f32(part) + 0.5, leg_start));
+        var color = entry(first_word, size, fma(apart, f32(part) + 0.5, leg_start));
         if IS_LIT {
-            colour = lit(colour, light);
+            color = lit(color, light);
         }
-        add(colour);
+        add(color);
     }
 }
 
@@ -62,15 +62,15 @@ fn remember(found: Found) {
     knows_before = found.is_there;
 }
 
-// A colour among the words behind the tables.
-fn colour_at(word: u32) -> vec4f {
+// A color among the words behind the tables.
+fn color_at(word: u32) -> vec4f {
     return bitcast<vec4f>(vec4u(table[word], table[word + 1u], table[word + 2u], table[word + 3u]));
 }
 
-// The colour of a label, as colour.rs has it.
-fn label_colour(label: u32) -> vec4f {
+// The color of a label, as color.rs has it.
+fn label_color(label: u32) -> vec4f {
     if label < COLORS {
-        return colour_at(picture.labels_at + 4u * label);
+        return color_at(picture.labels_at + 4u * label);
     }
     var bits = label;
     bits = (bits ^ (bits >> 16u)) * 0x7FEB352Du;
@@ -89,11 +89,11 @@ fn add_label(block: Block, first_word: u32, local: vec3f) {
         return;
     }
     let value = value_of(raw);
-    var colour = entry(first_word, 0u, place_in(block, value));
+    var color = entry(first_word, 0u, place_in(block, value));
     if picture.labels_at != 0u {
-        colour = label_colour(bitcast<u32>(i32(value))) * colour.a;
+        color = label_color(bitcast<u32>(i32(value))) * color.a;
     }
-    add(colour);
+    add(color);
 }
 
 // The cell that a position lies in.

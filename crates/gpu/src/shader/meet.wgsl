@@ -27,7 +27,7 @@ fn find_hit() -> bool {
         if is_stuck || hunt_at < hunt_end {
             return false;
         }
-        hit = Hit(sheet_at, sheet_place, select(sheet_squared, 1.0, IS_LABELS), sheet_colour());
+        hit = Hit(sheet_at, sheet_place, select(sheet_squared, 1.0, IS_LABELS), sheet_color());
     }
     has_hit = true;
     return true;
@@ -35,7 +35,7 @@ fn find_hit() -> bool {
 
 // Draws what is met and takes it.
 fn take_hit() {
-    add(hit.colour);
+    add(hit.color);
     has_hit = false;
     if is_sheet {
         sheet_at = NEVER;
@@ -82,11 +82,11 @@ fn meet() {
         step_squared = hit.squared;
     }
     if DRAWS_VOLUME && goes_on && (!is_last || found.is_there) {
-        var colour = stretch(select(place, before, knows_before), place, stop - reached);
+        var color = stretch(select(place, before, knows_before), place, stop - reached);
         if IS_LIT {
-            colour = lit(colour, light_of(step_squared));
+            color = lit(color, light_of(step_squared));
         }
-        add(colour);
+        add(color);
     }
     slope = vec3f(0.0);
     before = place;
@@ -101,11 +101,11 @@ fn meet() {
     next = select(next, next + 1.0, DRAWS_VOLUME && goes_on);
 }
 
-// The premultiplied colour of a way along which the place in the table runs evenly, `length` steps long.
+// The premultiplied color of a way along which the place in the table runs evenly, `length` steps long.
 fn stretch(start: f32, stop: f32, length: f32) -> vec4f {
-    var colour = vec4f(0.0);
+    var color = vec4f(0.0);
     if length <= 0.0 {
-        return colour;
+        return color;
     }
     let size = parts_of(0u, start, stop);
     let parts = f32(part_count(size));
@@ -113,8 +113,8 @@ fn stretch(start: f32, stop: f32, length: f32) -> vec4f {
         let own = entry(0u, 0u, fma(stop - start, part / parts, start));
         if own.a > 0.0 {
             let opacity = 1.0 - pow(1.0 - own.a, length / parts);
-            colour = fma(own * (opacity / own.a), vec4f(1.0 - colour.a), colour);
+            color = fma(own * (opacity / own.a), vec4f(1.0 - color.a), color);
         }
     }
-    return colour;
+    return color;
 }

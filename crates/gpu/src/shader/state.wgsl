@@ -29,7 +29,7 @@ struct Level {
 // By increasing value.
 struct Surface {
     // Premultiplied, before it is lit.
-    colour: vec4f,
+    color: vec4f,
     // In the table.
     place: f32,
     spare_a: f32,
@@ -78,7 +78,7 @@ struct Picture {
     is_thin: u32,
     // Height of extreme values = sense.x * place + sense.y.
     sense: vec2f,
-    // Number among the palette's colours = palette.x + palette.y * place.
+    // Number among the palette's colors = palette.x + palette.y * place.
     palette: vec2f,
     palette_at: u32,
     surface_count: u32,
@@ -160,7 +160,7 @@ struct Ray {
 @group(0) @binding(6) var<storage, read_write> rays: array<Ray>;
 @group(0) @binding(7) var<storage, read_write> counts: array<atomic<u32>>;
 // What rays have gathered so far.
-@group(0) @binding(8) var<storage, read_write> colours: array<vec4f>;
+@group(0) @binding(8) var<storage, read_write> colors: array<vec4f>;
 
 const HAS_MISSING = 1u;
 const HIDDEN = 2u;

@@ -26,7 +26,7 @@ fn is_there(raw: u32) -> bool {
     if FORMAT == FORMAT_RELATIVE {
         return value < 1.5;
     }
-    // By its bits: comparisons with NaN may be optimised away.
+    // By its bits: comparisons with NaN may be optimized away.
     if FORMAT == FORMAT_F32 && (raw & 0x7F800000u) == 0x7F800000u {
         return false;
     }

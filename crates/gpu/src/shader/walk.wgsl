@@ -10,7 +10,7 @@ struct Walk {
     // The cube it is in.
     at: vec3i,
     side: f32,
-    // The lowest and the highest cube; these go on for ever outwards.
+    // The lowest and the highest cube; these go on for ever outward.
     low: vec3i,
     high: vec3i,
 }

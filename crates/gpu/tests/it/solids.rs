@@ -10,9 +10,9 @@ use crate::common::{self, Synthetic, pool_of, voxel_box};
 use crate::{compare, compare_within, draw_on, roomy, scene_of, waves, with_points};
 
 fn surfaces(list: &[(f64, f32)]) -> Vec<Isosurface> {
-    let colours = [[0.9, 0.2, 0.1], [0.1, 0.8, 0.3], [0.2, 0.3, 0.9]];
+    let colors = [[0.9, 0.2, 0.1], [0.1, 0.8, 0.3], [0.2, 0.3, 0.9]];
     let surface =
-        |(i, &(value, opacity)): (usize, &(f64, f32))| Isosurface { value, color: colours[i % 3], opacity };
+        |(i, &(value, opacity)): (usize, &(f64, f32))| Isosurface { value, color: colors[i % 3], opacity };
     list.iter().enumerate().map(surface).collect()
 }
 

@@ -4,9 +4,9 @@
 /// block are missing: nothing is asked there.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct ValueVariation {
-    /// The greatest difference of two neighbours along x, y or z.
+    /// The greatest difference of two neighbors along x, y or z.
     pub(crate) first_difference: f32,
-    /// The greatest difference of neighbouring differences at a voxel, along x, y or z. Voxels before the block are not asked.
+    /// The greatest difference of neighboring differences at a voxel, along x, y or z. Voxels before the block are not asked.
     pub(crate) second_difference: f32,
 }
 
@@ -15,7 +15,7 @@ pub(crate) struct ValueVariation {
 pub(crate) struct CellStats<'a> {
     /// Cells along z, y, x.
     pub(crate) shape: [usize; 3],
-    /// Smallest and largest stored value, rounded outwards; low > high where nothing is present. C order.
+    /// Smallest and largest stored value, rounded outward; low > high where nothing is present. C order.
     pub(crate) ranges: &'a [[f32; 2]],
     /// How values run in between. As `ranges`.
     pub(crate) variations: &'a [ValueVariation],

@@ -50,7 +50,7 @@ impl<T: Voxel> BlockTable<T> {
 
     /// Refreshes the ghost voxels of the block in a slot, in its place: it is copied only where a picture holds it.
     pub(crate) fn refresh(&mut self, slot: u32, arrived: LevelSet) {
-        // The block leaves its slot so that its neighbours can be read while it changes.
+        // The block leaves its slot so that its neighbors can be read while it changes.
         let Some(mut shared) = self.take(slot) else { return };
         self.refresh_block(Arc::make_mut(&mut shared), arrived);
         self.put(slot, shared);
@@ -72,7 +72,7 @@ impl<T: Voxel> BlockTable<T> {
         blocks.filter(|block| Arc::strong_count(block) > 1).map(|block| block.size_bytes()).sum()
     }
 
-    /// Blocks that one at this place makes better: its lower neighbours and finer ones beside it.
+    /// Blocks that one at this place makes better: its lower neighbors and finer ones beside it.
     pub(crate) fn improvable(&self, level_index: usize, at: [u64; 3]) -> Vec<u32> {
         let mut slots = self.lower_waiting(level_index, at);
         slots.extend(self.finer_waiting(level_index, at));
@@ -109,7 +109,7 @@ impl<T: Voxel> BlockTable<T> {
         true
     }
 
-    /// Values of a part from the same level: from the neighbour that holds it, or from the block itself at
+    /// Values of a part from the same level: from the neighbor that holds it, or from the block itself at
     /// the volume's end, where the outermost voxel is repeated.
     fn exact_values(&self, block: &Resident<T>, part: usize) -> Option<Vec<T>> {
         let level = &self.view.levels[block.level_index];

@@ -197,7 +197,7 @@ impl<T: Voxel> SharedPool<T> {
 
     fn insert_all(&self, blocks: &[&Block]) -> Vec<Result<Inserted>> {
         let view = Arc::clone(&self.pool.read().blocks.view);
-        // Finer ghost voxels are filled from coarser blocks, and each block's from its upper neighbours: these go first.
+        // Finer ghost voxels are filled from coarser blocks, and each block's from its upper neighbors: these go first.
         let order = |&i: &usize| Reverse(view.locate(&blocks[i].key));
         let mut places: Vec<usize> = (0..blocks.len()).collect();
         places.sort_by_cached_key(order);
@@ -219,8 +219,8 @@ impl<T: Voxel> SharedPool<T> {
         match admitted {
             Admitted::Not(why) => Ok(why),
             Admitted::At(vacancy, bytes) => {
-                let (resident, neighbours) = vacancy.fill(bytes)?;
-                self.change(|pool| pool.place(resident, &neighbours));
+                let (resident, neighbors) = vacancy.fill(bytes)?;
+                self.change(|pool| pool.place(resident, &neighbors));
                 Ok(Inserted::Placed)
             }
         }
@@ -271,21 +271,21 @@ struct Vacancy<T> {
     level_index: usize,
     at: [u64; 3],
     /// Slots of those that the block makes better.
-    neighbours: Vec<u32>,
+    neighbors: Vec<u32>,
     charge: Charge,
 }
 
 impl<T: Voxel> Vacancy<T> {
-    /// Copies a block's elements and finds out what is to be known of them; gives its neighbours too.
+    /// Copies a block's elements and finds out what is to be known of them; gives its neighbors too.
     ///
     /// # Errors
     /// Those of [`Resident::load`].
     fn fill(self, bytes: &[u8]) -> Result<(Resident<T>, Vec<u32>)> {
-        let Self { blocks, level_index, at, neighbours, charge } = self;
+        let Self { blocks, level_index, at, neighbors, charge } = self;
         let mut resident = Resident::load(&blocks.view, level_index, at, bytes, &blocks.missing, charge)?;
         blocks.fill_ghosts(&mut resident);
         resident.update_cells(0, &blocks.missing);
-        Ok((resident, neighbours))
+        Ok((resident, neighbors))
     }
 }
 
@@ -350,7 +350,7 @@ impl<T: Voxel> TypedPool<T> {
         }
     }
 
-    /// Makes room for a block, and for what its neighbours will take when they are refreshed.
+    /// Makes room for a block, and for what its neighbors will take when they are refreshed.
     fn admit<'a>(&mut self, block: &'a Block) -> Admitted<'a, T> {
         let Some((level_index, at)) = self.blocks.view.locate(&block.key) else {
             return Admitted::Not(Inserted::Foreign);
@@ -365,17 +365,17 @@ impl<T: Voxel> TypedPool<T> {
         // From here on what a picture holds can be told from what is only here.
         let blocks = Arc::make_mut(&mut self.blocks);
         let own = BlockLayout::new(&blocks.view.levels[level_index], at).size_bytes(T::BYTES);
-        let neighbours = blocks.improvable(level_index, at);
-        let needed = own.saturating_add(blocks.copies_bytes(&neighbours));
+        let neighbors = blocks.improvable(level_index, at);
+        let needed = own.saturating_add(blocks.copies_bytes(&neighbors));
         if !self.make_room(needed, (self.last_used_of(id), level_index)) {
             return Admitted::Not(Inserted::NoRoom);
         }
         let charge = Charge::new(&self.meter, own);
-        Admitted::At(Vacancy { blocks: Arc::clone(&self.blocks), level_index, at, neighbours, charge }, bytes)
+        Admitted::At(Vacancy { blocks: Arc::clone(&self.blocks), level_index, at, neighbors, charge }, bytes)
     }
 
     /// Puts an [admitted](Self::admit) block to the others.
-    fn place(&mut self, resident: Resident<T>, neighbours: &[u32]) {
+    fn place(&mut self, resident: Resident<T>, neighbors: &[u32]) {
         let level_index = resident.level_index;
         let id = self.blocks.id(level_index, resident.at);
         let last_used = self.last_used_of(id);
@@ -383,13 +383,13 @@ impl<T: Voxel> TypedPool<T> {
         let slot = blocks.place(id, resident);
         self.last_used.resize(blocks.all_slots().len(), 0);
         self.last_used[slot as usize] = last_used;
-        for &neighbour in neighbours {
-            self.stale.entry(neighbour).or_default().add(level_index);
+        for &neighbor in neighbors {
+            self.stale.entry(neighbor).or_default().add(level_index);
         }
     }
 
     /// Refreshes the stale ghost voxels of the first block from slot `from` on, or gives what has to be copied for it. Pictures that began since its
-    /// neighbour was admitted may have taken the room for that: then it stays stale.
+    /// neighbor was admitted may have taken the room for that: then it stays stale.
     fn refresh_next(&mut self, from: u32) -> Refreshed<T> {
         let Some((&slot, &arrived)) = self.stale.range(from..).next() else { return Refreshed::None };
         let blocks = Arc::make_mut(&mut self.blocks);
@@ -551,7 +551,7 @@ mod tests {
         assert_eq!(
             shared.pool.read().stale.len(),
             7,
-            "all but the last have an upper neighbour that came later"
+            "all but the last have an upper neighbor that came later"
         );
         let (mut from, mut copied) = (0, 0);
         loop {
@@ -568,7 +568,7 @@ mod tests {
             };
             assert!(is_one_step(&shared));
         }
-        assert_eq!(copied, 7, "each once, though most have several neighbours");
+        assert_eq!(copied, 7, "each once, though most have several neighbors");
         assert!(shared.pool.read().stale.is_empty());
     }
 

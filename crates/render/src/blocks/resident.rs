@@ -1,7 +1,7 @@
 //! One block in the pool: its voxels with ghost voxels, and the value ranges of its cells.
 //!
 //! Ghost voxels are one more layer at the upper end of each axis, so that every sample between this block's first
-//! voxel and the next block's first voxel finds its eight neighbours here. See `ghost.rs` for what fills them.
+//! voxel and the next block's first voxel finds its eight neighbors here. See `ghost.rs` for what fills them.
 
 use array::{Error, Result};
 use glam::DVec3;
@@ -27,7 +27,7 @@ pub(crate) struct BlockLayout {
     pub(crate) shape: [usize; 3],
     /// Voxels with the ghost voxels; axes z and y of a level one voxel thick have none.
     pub(crate) extent: [usize; 3],
-    /// Distance of neighbours in memory; 0 along an axis without ghost voxels.
+    /// Distance of neighbors in memory; 0 along an axis without ghost voxels.
     pub(crate) strides: [usize; 3],
     /// Cells.
     pub(crate) cells: [usize; 3],
@@ -111,7 +111,7 @@ pub(crate) struct Resident<T> {
     pub(crate) at: [u64; 3],
     pub(crate) layout: BlockLayout,
     pub(crate) data: Vec<T>,
-    /// Smallest and largest stored value a sample in the cell can meet, rounded outwards; low > high where
+    /// Smallest and largest stored value a sample in the cell can meet, rounded outward; low > high where
     /// nothing is present. C order over `layout.cells`.
     pub(crate) cells: Vec<[f32; 2]>,
     /// How they run in between. As `cells`.

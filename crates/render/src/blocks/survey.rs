@@ -86,8 +86,8 @@ impl<T: Voxel> RangeRows<T> {
         }
     }
 
-    /// Returns the value range of some columns, rounded outwards.
-    #[expect(clippy::cast_possible_truncation, reason = "rounded outwards right after")]
+    /// Returns the value range of some columns, rounded outward.
+    #[expect(clippy::cast_possible_truncation, reason = "rounded outward right after")]
     fn of(&self, columns: std::ops::Range<usize>) -> [f32; 2] {
         let low = self.low[columns.clone()].iter().fold(T::HIGHEST, |a, &b| if b < a { b } else { a });
         let high = self.high[columns].iter().fold(T::LOWEST, |a, &b| if b > a { b } else { a });

@@ -446,7 +446,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn missing_values_are_recognised_exactly() {
+    fn missing_values_are_recognized_exactly() {
         let mut decoding = Decoding::identity("<i2".parse::<DType>().unwrap());
         decoding.missing = vec![Scalar::Float(-32768.0), Scalar::Unsigned(70_000), Scalar::Float(1.5)];
         decoding.valid = Some((Scalar::Signed(-100), Scalar::Signed(100)));

@@ -445,7 +445,7 @@ fn relative_to(cells: &[[f32; 2]]) -> Relative {
     if low > high {
         return Relative { low: 0.0, span: 1.0 };
     }
-    // Ranges are rounded outwards, to infinity where that is next.
+    // Ranges are rounded outward, to infinity where that is next.
     let [low, high] = [low, high].map(|bound| f64::from(bound).clamp(-WIDEST, WIDEST));
     Relative { low, span: if high > low { high - low } else { 1.0 } }
 }

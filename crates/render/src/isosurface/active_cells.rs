@@ -12,7 +12,7 @@ use crate::simd::{Job, READ_AHEAD, Simd, each_axis};
 pub(crate) struct ActiveCells {
     /// Rows along x of whole bytes, the lowest bit first; C order. [`READ_AHEAD`] bytes follow.
     bits: Vec<u8>,
-    /// Distances of neighbouring cells along z and y, bytes.
+    /// Distances of neighboring cells along z and y, bytes.
     strides: [u32; 2],
     /// The last cell along x, y, z.
     last: [f32; 3],
@@ -98,7 +98,7 @@ impl<T: Voxel> Job for FindActiveCells<'_, T> {
             sides.swap(0, 1);
             let [before, here] = &mut sides;
             for (y, sides) in here.chunks_exact_mut(width).enumerate() {
-                // A level that is one voxel thick has no ghost voxels: its only plane is its own neighbour.
+                // A level that is one voxel thick has no ghost voxels: its only plane is its own neighbor.
                 let row = block.layout.index(z.min(extent[0] - 1), y, 0);
                 tell_sides(&block.data[row..row + width], isovalues, missing, sides);
             }

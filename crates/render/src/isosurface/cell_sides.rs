@@ -1,6 +1,6 @@
 //! Sides of the isovalues on which the cells of a block lie, and how far the nearest cell is that lies on both sides of one.
 //!
-//! A side is counted: how many isovalues lie at or below a value. Neighbouring cells share the voxels between them, so that
+//! A side is counted: how many isovalues lie at or below a value. Neighboring cells share the voxels between them, so that
 //! all around a cell, as far as it is told, values are on its own side; not so in blocks with missing voxels, where no side
 //! is told.
 

@@ -186,7 +186,7 @@ impl<V: Voxels> ReferenceRay<'_, '_, V> {
     fn samples(&self) -> impl Iterator<Item = f64> + use<V> {
         let bounds = self.caster.scene.view.bounds();
         let length = self.step.length();
-        let middle = (DVec3::from(bounds.centre()) - self.origin).dot(self.step) / (length * length);
+        let middle = (DVec3::from(bounds.center()) - self.origin).dot(self.step) / (length * length);
         let (mut at, end) = (middle - bounds.radius() / length, middle + bounds.radius() / length);
         at = at.floor() - 2.0;
         std::iter::from_fn(move || {

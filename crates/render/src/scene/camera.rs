@@ -43,7 +43,7 @@ pub struct Bounds {
 impl Bounds {
     /// The middle.
     #[must_use]
-    pub fn centre(&self) -> [f64; 3] {
+    pub fn center(&self) -> [f64; 3] {
         ((DVec3::from(self.min) + DVec3::from(self.max)) / 2.0).into()
     }
 
@@ -72,11 +72,11 @@ impl Camera {
         let forward = DVec3::from(direction).try_normalize().unwrap_or(DVec3::Y);
         let radius = if bounds.radius() > 0.0 { bounds.radius() } else { 1.0 };
         let distance = Self::MARGIN * radius / (Self::DEFAULT_FOV_Y_RAD / 2.0).sin();
-        let centre = DVec3::from(bounds.centre());
+        let center = DVec3::from(bounds.center());
         let up = if forward.cross(DVec3::Z).length() < 1e-3 { DVec3::Y } else { DVec3::Z };
         Self {
-            eye: (centre - forward * distance).into(),
-            target: centre.into(),
+            eye: (center - forward * distance).into(),
+            target: center.into(),
             up: up.into(),
             projection: Projection::Perspective { fov_y_rad: Self::DEFAULT_FOV_Y_RAD },
             aside: 0.0,

@@ -3,7 +3,7 @@
 //! Sources: `viridis`, `magma`, `plasma`, `inferno` after S. van der Walt and N. Smith (released as CC0),
 //! `cividis` after Nuñez, Anderton and Renslow (2018), `coolwarm` after K. Moreland (2009): every fifth
 //! color of the published tables, interpolated linearly. `gray` and the categorical `labels` are computed: the first 256 labels have the
-//! colors of a table, in which neighbours are far apart; the color of any other is made from all bits of its number.
+//! colors of a table, in which neighbors are far apart; the color of any other is made from all bits of its number.
 //! `rgb` is for packed colors ([`array::Meaning::Colors`]): each value has the color in its own lower 24 bits. Its table is that of `gray`.
 
 use std::sync::LazyLock;
@@ -111,7 +111,7 @@ fn interpolated(knots: &str) -> [[u8; 3]; COLORS] {
     })
 }
 
-/// Distinct neighbours: hues a golden angle apart, in three lightnesses; label 0 is black.
+/// Distinct neighbors: hues a golden angle apart, in three lightnesses; label 0 is black.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 255")]
 static LABEL_COLORS: LazyLock<[[u8; 3]; COLORS]> = LazyLock::new(|| {
     const GOLDEN_TURN: f64 = 0.381_966_011_250_105;
@@ -156,7 +156,7 @@ pub(crate) fn signed_label(label: i64) -> f64 {
     if label.unsigned_abs() <= EXACT { label as f64 } else { large_label(label.cast_unsigned()) }
 }
 
-/// A number from 2^53 to 2^54 made from all bits of a label, so that neighbours that `f64` would round to one number stay apart.
+/// A number from 2^53 to 2^54 made from all bits of a label, so that neighbors that `f64` would round to one number stay apart.
 fn large_label(bits: u64) -> f64 {
     (EXACT + 2 * (mix64(bits) >> 12)) as f64
 }

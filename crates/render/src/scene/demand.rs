@@ -33,7 +33,7 @@ pub enum Limit {
 pub struct Demanded {
     /// Which.
     pub key: BlockKey,
-    /// How much it matters: coarse before fine, then what is near the image's centre and near the eye.
+    /// How much it matters: coarse before fine, then what is near the image's center and near the eye.
     pub priority: Priority,
 }
 
@@ -130,7 +130,7 @@ struct BlockFinder<'a> {
 /// A block that is seen and where.
 struct VisibleBlock {
     at: [u64; 3],
-    /// 1 at the image's centre and near the eye, down to 0.
+    /// 1 at the image's center and near the eye, down to 0.
     prominence: f32,
 }
 
@@ -273,7 +273,7 @@ impl<'a> BlockFinder<'a> {
         Some(seen)
     }
 
-    /// 1 at the image's centre and near the eye, down to 0.
+    /// 1 at the image's center and near the eye, down to 0.
     #[expect(clippy::cast_possible_truncation, reason = "a share")]
     fn prominence(&self, volume: DVec3) -> f32 {
         let world = self.view.world_from_volume.transform_point3(volume);
@@ -281,7 +281,7 @@ impl<'a> BlockFinder<'a> {
         let depth = to.dot(self.lens.forward);
         let spread = if self.lens.perspective { depth.max(1e-9) } else { 1.0 };
         let (across, upward) = (to.dot(self.lens.right) / spread, to.dot(self.lens.up) / spread);
-        let off_centre =
+        let off_center =
             ((across - self.lens.middle) / self.lens.half[0]).hypot(upward / self.lens.half[1]).min(2.0)
                 / 2.0;
         let (low, high) = self.view.volume_box();
@@ -289,6 +289,6 @@ impl<'a> BlockFinder<'a> {
         let middle_world = self.view.world_from_volume.transform_point3((low + high) / 2.0);
         let behind_front = depth - (middle_world - self.lens.eye).dot(self.lens.forward) + size_world / 2.0;
         let depth_share = (behind_front / size_world).clamp(0.0, 1.0);
-        (0.999 - 0.65 * off_centre - 0.3 * depth_share) as f32
+        (0.999 - 0.65 * off_center - 0.3 * depth_share) as f32
     }
 }

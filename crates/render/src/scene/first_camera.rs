@@ -65,7 +65,7 @@ fn seen(view: &VolumeView, edges: [DVec3; 3]) -> Bounds {
         return whole;
     }
     let share = LONGEST * second / longest;
-    let middle = DVec3::from(whole.centre());
+    let middle = DVec3::from(whole.center());
     let part = |edge: DVec3| if edge.length() >= longest { edge * share } else { edge };
     let half = edges.map(part).into_iter().fold(DVec3::ZERO, |sum, edge| sum + edge.abs()) / 2.0;
     Bounds { min: (middle - half).into(), max: (middle + half).into() }
@@ -84,10 +84,10 @@ fn facing(view: &VolumeView, edges: [DVec3; 3], flat: usize, size: ImageSize) ->
     let aspect = f64::from(size.width.max(1)) / f64::from(size.height.max(1));
     let tangent = (Camera::DEFAULT_FOV_Y_RAD / 2.0).tan();
     let distance = depth + Camera::MARGIN * (half.y / tangent).max(half.x / (tangent * aspect));
-    let centre = DVec3::from(view.bounds().centre());
+    let center = DVec3::from(view.bounds().center());
     Camera {
-        eye: (centre - forward * distance).into(),
-        target: centre.into(),
+        eye: (center - forward * distance).into(),
+        target: center.into(),
         up: up.into(),
         projection: Projection::Perspective { fov_y_rad: Camera::DEFAULT_FOV_Y_RAD },
         aside: 0.0,
@@ -109,14 +109,14 @@ fn stance(view: &VolumeView, edges: [DVec3; 3], flat: usize) -> (DVec3, DVec3) {
     }
     // From above, from the front, from the right.
     let steepest = normal.abs().to_array();
-    let (towards, up) = if steepest[2] >= steepest[0].max(steepest[1]) {
+    let (toward, up) = if steepest[2] >= steepest[0].max(steepest[1]) {
         (DVec3::NEG_Z, DVec3::Y)
     } else if steepest[1] >= steepest[0] {
         (DVec3::Y, DVec3::Z)
     } else {
         (DVec3::NEG_X, DVec3::Z)
     };
-    let forward = if normal.dot(towards) < 0.0 { -normal } else { normal };
+    let forward = if normal.dot(toward) < 0.0 { -normal } else { normal };
     (forward, up.reject_from_normalized(forward).normalize_or(up))
 }
 

@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn cosines_are_those_of_world_space() {
-        // Voxels three times as deep as wide: a gradient along the diagonal of index space leans towards x.
+        // Voxels three times as deep as wide: a gradient along the diagonal of index space leans toward x.
         let world_from_volume = DAffine3::from_scale(DVec3::new(1.0, 1.0, 3.0));
         let lamp = Lamp::new(&world_from_volume.inverse());
         let expected = DVec3::new(1.0, 0.0, 1.0 / 3.0).normalize();

@@ -23,7 +23,7 @@ pub struct SubVolume {
 }
 
 /// How far along its fastest axis a ray is followed beyond its sub-volume to find surfaces, voxels: the cell in which the
-/// border lies is looked through from wall to wall by both neighbours, so that they find the same.
+/// border lies is looked through from wall to wall by both neighbors, so that they find the same.
 const BEYOND: f64 = 2.0;
 /// More than rounding, voxels.
 const SLACK: f64 = 0.5;

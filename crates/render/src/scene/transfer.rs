@@ -81,7 +81,7 @@ impl TransferFunction {
     pub fn check(&self) -> Result<()> {
         if !color_map_names().contains(&self.color_map.as_str()) {
             return Err(Error::invalid(format!(
-                "expected one of the colour maps {:?}, found `{}`",
+                "expected one of the color maps {:?}, found `{}`",
                 color_map_names(),
                 self.color_map
             )));

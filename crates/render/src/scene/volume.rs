@@ -2,7 +2,7 @@
 //!
 //! Geometry only; no voxels. One view is one array at one place along its other axes (time, channel).
 //!
-//! Two spaces: *world*, and *volume*: positions in voxels of level 0, `(x, y, z)`, voxel centres at whole
+//! Two spaces: *world*, and *volume*: positions in voxels of level 0, `(x, y, z)`, voxel centers at whole
 //! numbers, so that the volume is the box from -0.5 to n - 0.5. A level's own voxel positions follow from
 //! volume positions by a scale and a shift per axis.
 
@@ -66,7 +66,7 @@ pub struct VolumeView {
     pub world_from_volume: DAffine3,
     /// Place along the axes that are not space; 0 on those that are.
     pub position: Vec<u64>,
-    /// Rows run downwards, as those of images do: see [`crate::first_camera`].
+    /// Rows run downward, as those of images do: see [`crate::first_camera`].
     pub(crate) has_image_rows: bool,
     dataset: DatasetId,
     generation: Generation,
@@ -165,7 +165,7 @@ impl VolumeView {
         })
     }
 
-    /// Smallest distance of neighbouring voxels at this level, world units; axes of one voxel do not count.
+    /// Smallest distance of neighboring voxels at this level, world units; axes of one voxel do not count.
     #[must_use]
     pub fn spacing_world(&self, level_index: usize) -> f64 {
         let per_axis = self.axis_spacing_world(level_index);
@@ -229,7 +229,7 @@ impl VolumeView {
         (rest == 0).then(|| (level_index, self.axes.map(|a| a.map_or(0, |a| place[a]))))
     }
 
-    /// The volume's box in volume space: half a voxel around the outermost centres.
+    /// The volume's box in volume space: half a voxel around the outermost centers.
     pub(crate) fn volume_box(&self) -> (DVec3, DVec3) {
         (DVec3::splat(-0.5), xyz(self.levels[0].shape) - 0.5)
     }
@@ -429,9 +429,9 @@ fn has_space(info: &ArrayInfo) -> bool {
     info.spatial_axes().iter().any(Option::is_some)
 }
 
-/// Whether rows run downwards and slices away from the viewer. They do unless the file places them: by coordinates of its axes, by an
+/// Whether rows run downward and slices away from the viewer. They do unless the file places them: by coordinates of its axes, by an
 /// affine map that turns or mirrors, or by axes named as those of maps of the Earth are. The coordinates of microscopy's images
-/// (OME-Zarr) say how far rows are apart, and rows run downwards all the same.
+/// (OME-Zarr) say how far rows are apart, and rows run downward all the same.
 fn has_image_rows(dataset: &Dataset, info: &ArrayInfo) -> bool {
     const NORTHWARDS: [&str; 10] =
         ["lat", "latitude", "rlat", "nlat", "south_north", "north", "northing", "nj", "j", "yc"];
@@ -673,8 +673,8 @@ pub(crate) mod tests {
             VolumeView::new(&dataset(&ZYX, "|u1".parse().unwrap(), levels), 0, &[]).unwrap()
         };
         assert!((view([0.5, 1.0, 3.0]).step_world(0, 1.0) - 0.5).abs() < 1e-12);
-        let degrees_and_metres = view([0.25, 0.25, 1000.0]).step_world(0, 1.0);
-        assert!((40_000.0 / degrees_and_metres - 960.0).abs() < 1.0, "{degrees_and_metres}");
+        let degrees_and_meters = view([0.25, 0.25, 1000.0]).step_world(0, 1.0);
+        assert!((40_000.0 / degrees_and_meters - 960.0).abs() < 1.0, "{degrees_and_meters}");
     }
 
     #[test]

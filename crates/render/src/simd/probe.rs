@@ -52,7 +52,7 @@ impl Job for ProbeTrial<'_> {
         const ROW: usize = 33;
         // Steps after which a ray begins anew, so that it stays among the voxels.
         const LENGTH: u16 = 256;
-        // Neighbouring rays, about half a voxel apart, that lean against the rows.
+        // Neighboring rays, about half a voxel apart, that lean against the rows.
         let mut start = [0.0; LANES];
         for (lane, start) in start.iter_mut().enumerate() {
             *start = (lane % 4) as f32 * 0.5 + (lane / 4 / 2 * ROW) as f32;

@@ -12,7 +12,7 @@ use render::{Background, Image};
 use session::Codec;
 use turbojpeg::{Compressor, PixelFormat, Subsamp};
 
-/// Quality of moving pictures, 1 to 100: artefacts stay invisible at arm's length.
+/// Quality of moving pictures, 1 to 100: artifacts stay invisible at arm's length.
 pub const JPEG_QUALITY: i32 = 85;
 
 /// Turns pictures into bytes. One per participant: an encoder may keep what helps it with the next picture.
@@ -27,7 +27,7 @@ pub trait Encoder: Send {
     fn encode(&mut self, image: &Image, background: [u8; 3]) -> Result<Bytes>;
 }
 
-/// JPEG with colours at half resolution (4:2:0), by libjpeg-turbo.
+/// JPEG with colors at half resolution (4:2:0), by libjpeg-turbo.
 pub struct Jpeg(Compressor);
 
 impl Jpeg {
@@ -76,8 +76,8 @@ impl Encoder for Png {
 }
 
 /// sRGB from 0 to 1.
-pub(crate) fn unit(colour: [u8; 3]) -> [f32; 3] {
-    colour.map(|c| f32::from(c) / 255.0)
+pub(crate) fn unit(color: [u8; 3]) -> [f32; 3] {
+    color.map(|c| f32::from(c) / 255.0)
 }
 
 fn failed(e: turbojpeg::Error) -> Error {
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn jpeg_is_near_and_has_half_the_colour_resolution() {
+    fn jpeg_is_near_and_has_half_the_color_resolution() {
         let mut jpeg = Jpeg::new().unwrap();
         let bytes = jpeg.encode(&image(), [200, 100, 0]).unwrap();
         let header = turbojpeg::read_header(&bytes).unwrap();

@@ -92,7 +92,7 @@ impl Overview {
         self.sample.spread()
     }
 
-    /// Statistics of the values that were seen, with their shares outside a range of colours; `None` while nothing was seen.
+    /// Statistics of the values that were seen, with their shares outside a range of colors; `None` while nothing was seen.
     pub(crate) fn values(&self, volume: &VolumeView, drawn: DrawnRange) -> Option<Values> {
         let level = volume.levels.get(self.rank?)?.number;
         let of = || Values::of(&self.spread(), &self.values.stats(), volume.meaning, level, drawn);
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_outside_of_the_colours_is_said() {
+    fn what_lies_outside_of_the_colors_is_said() {
         let volume = volume();
         let mut overview = Overview::new().unwrap();
         assert!(overview.values(&volume, DrawnRange::default()).is_none());

@@ -143,7 +143,7 @@ impl Volume {
         self.overview().transfer_over_all(&self.view)
     }
 
-    /// Statistics of the values, with their shares outside a range of colours; `None` before any block is here.
+    /// Statistics of the values, with their shares outside a range of colors; `None` before any block is here.
     pub(crate) fn values(&self, drawn: DrawnRange) -> Option<Values> {
         self.overview().values(&self.view, drawn)
     }
@@ -291,7 +291,7 @@ impl Watching {
         self.who
     }
 
-    /// This one, and the one at what gives the colours.
+    /// This one, and the one at what gives the colors.
     pub(crate) fn apart(mut self) -> impl Iterator<Item = Self> {
         let tint = self.tint.take().map(|tint| *tint);
         std::iter::once(self).chain(tint)

@@ -294,7 +294,7 @@ pub(crate) mod tests {
 
     const BACKGROUND: [u8; 3] = [20, 30, 90];
 
-    /// Colours that no two rows have in common.
+    /// Colors that no two rows have in common.
     #[expect(clippy::cast_precision_loss, reason = "small numbers")]
     fn image(size: ImageSize) -> Image {
         let pixel = |i: u32| {

@@ -43,9 +43,9 @@ pub(crate) struct Facts {
     pub(crate) memory_bytes: u64,
     /// Level that fits into memory, and number of levels, of the array that gives the colors, where memory
     /// keeps its level from being finer.
-    pub(crate) coarse_colours: Option<(u8, usize)>,
+    pub(crate) coarse_colors: Option<(u8, usize)>,
     /// Its level that is wanted is made of single voxels.
-    pub(crate) sampled_colours: bool,
+    pub(crate) sampled_colors: bool,
 }
 
 impl Facts {
@@ -80,8 +80,8 @@ impl Facts {
             is_lossless: false,
             is_enlarged: false,
             memory_bytes: aim.share_bytes as u64,
-            coarse_colours: coarse_colours(aim),
-            sampled_colours: has_sampled_colours(aim),
+            coarse_colors: coarse_colors(aim),
+            sampled_colors: has_sampled_colors(aim),
         };
         facts.showing(aim, picture)
     }
@@ -173,11 +173,11 @@ impl Facts {
         if self.is_enlarged {
             text.push_str("; enlarged, as the window has more pixels than a picture may have");
         }
-        if let Some((level, levels)) = self.coarse_colours {
-            text.push_str(&format!("; colours are limited by memory: level {level} of {}", span_of(levels)));
+        if let Some((level, levels)) = self.coarse_colors {
+            text.push_str(&format!("; colors are limited by memory: level {level} of {}", span_of(levels)));
         }
-        if self.sampled_colours {
-            text.push_str("; colours are those of single voxels, not of means");
+        if self.sampled_colors {
+            text.push_str("; colors are those of single voxels, not of means");
         }
         text.push('.');
         text
@@ -283,15 +283,15 @@ fn span_of(levels: usize) -> String {
     format!("0 to {}", levels.saturating_sub(1))
 }
 
-/// Computes [`Facts::sampled_colours`].
-fn has_sampled_colours(aim: &Aim) -> bool {
+/// Computes [`Facts::sampled_colors`].
+fn has_sampled_colors(aim: &Aim) -> bool {
     aim.tint_demand().is_some_and(|(volume, demand)| {
         volume.levels.iter().any(|l| l.number == demand.wanted && l.origin.is_quick_look())
     })
 }
 
-/// Computes [`Facts::coarse_colours`].
-fn coarse_colours(aim: &Aim) -> Option<(u8, usize)> {
+/// Computes [`Facts::coarse_colors`].
+fn coarse_colors(aim: &Aim) -> Option<(u8, usize)> {
     let (volume, demand) = aim.tint_demand()?;
     (demand.limit == render::Limit::Memory).then(|| (demand.wanted, volume.levels.len()))
 }
@@ -333,8 +333,8 @@ mod tests {
             is_lossless: false,
             is_enlarged: false,
             memory_bytes: 512 << 20,
-            coarse_colours: None,
-            sampled_colours: false,
+            coarse_colors: None,
+            sampled_colors: false,
         }
     }
 
@@ -395,9 +395,9 @@ mod tests {
             "Limited by memory: level 1 of 0 to 6 fits 512 MiB; waiting will not help.",
         );
         check(
-            &Facts { limit: Limit::Finest, coarse_colours: Some((2, 5)), ..complete() },
+            &Facts { limit: Limit::Finest, coarse_colors: Some((2, 5)), ..complete() },
             State::Complete,
-            "All of it is there, at full resolution; colours are limited by memory: level 2 of 0 to 4.",
+            "All of it is there, at full resolution; colors are limited by memory: level 2 of 0 to 4.",
         );
         check(
             &Facts { is_forced: true, ..complete() },

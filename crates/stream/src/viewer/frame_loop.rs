@@ -124,7 +124,7 @@ struct FrameLoop {
     /// Number and size of a view that could not be aimed at or drawn; it is not tried again.
     refused: Option<(u64, PictureSize)>,
     chosen: Option<Chosen<Transfer>>,
-    /// The range of the colours by another array.
+    /// The range of the colors by another array.
     chosen_range: Option<Chosen<[f64; 2]>>,
     /// It is our turn to draw.
     turn: Option<OwnedSemaphorePermit>,
@@ -307,7 +307,7 @@ impl FrameLoop {
         }
     }
 
-    /// Gives the view the camera, the transfer function and the colours that it leaves to us; true when it did.
+    /// Gives the view the camera, the transfer function and the colors that it leaves to us; true when it did.
     fn fill_in(&mut self, wanted: &Wanted, facts: &Facts) -> Result<bool> {
         let Some(aim) = &self.aim else { return Ok(false) };
         if wanted.view.camera.is_none() {
@@ -562,13 +562,13 @@ fn forget(host: &Host, who: ParticipantId) {
 
 fn situation(wanted: &Wanted, facts: &Facts, placing: Duration) -> Situation {
     let has_range = |by: &ColorBy| by.range.is_some() || facts.is_settled();
-    let has_colours = wanted.view.transfer.is_some() && wanted.view.color_by.as_ref().is_none_or(has_range);
+    let has_colors = wanted.view.transfer.is_some() && wanted.view.color_by.as_ref().is_none_or(has_range);
     Situation {
         seq: wanted.seq,
         changed_at: wanted.changed_at,
         says_moving: wanted.says_moving,
         size: wanted.size,
-        is_drawable: facts.blocks_total == 0 || (has_colours && facts.blocks_present > 0),
+        is_drawable: facts.blocks_total == 0 || (has_colors && facts.blocks_present > 0),
         blocks_present: facts.blocks_present,
         placing,
         is_settled: facts.is_settled(),

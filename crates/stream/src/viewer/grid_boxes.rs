@@ -1,4 +1,4 @@
-//! The grids of an adaptive mesh as boxes in a picture, in a colour for each level.
+//! The grids of an adaptive mesh as boxes in a picture, in a color for each level.
 //!
 //! Where they lie is an array of the data set, which is read once; the last one is kept.
 
@@ -11,8 +11,8 @@ use array::{
 use render::{Bounds, MAX_BOXES, WireBox, WireBoxes};
 use view::View;
 
-/// Colours of levels, the coarsest first; after the last they begin anew. Apart from each other for most colour-blind eyes too.
-const COLOURS: [[u8; 3]; 8] = [
+/// Colors of levels, the coarsest first; after the last they begin anew. Apart from each other for most color-blind eyes too.
+const COLORS: [[u8; 3]; 8] = [
     [190, 190, 190],
     [86, 180, 233],
     [230, 159, 0],
@@ -23,10 +23,10 @@ const COLOURS: [[u8; 3]; 8] = [
     [0, 114, 178],
 ];
 
-/// The colour of a level of an array that has so many.
+/// The color of a level of an array that has so many.
 #[must_use]
-pub fn grid_colour(level: usize, levels: usize) -> [u8; 3] {
-    COLOURS[levels.saturating_sub(level + 1) % COLOURS.len()]
+pub fn grid_color(level: usize, levels: usize) -> [u8; 3] {
+    COLORS[levels.saturating_sub(level + 1) % COLORS.len()]
 }
 
 /// The boxes of a picture.
@@ -78,7 +78,7 @@ impl Grids {
 const MAX_ROWS: u64 = 1 << 20;
 
 /// The rows of a table that are drawn: the coarsest levels that fit as a whole, and of the next one as many as there is room for,
-/// evenly chosen, since neighbours in a table are neighbours in space.
+/// evenly chosen, since neighbors in a table are neighbors in space.
 async fn read(source: &dyn Source, number: u32, table: &ArrayInfo) -> Result<Vec<GridBox>> {
     let (all, most) = (table.shape()[0], MAX_BOXES as u64);
     if all <= most {
@@ -126,7 +126,7 @@ async fn elements(
 fn boxes(grids: &[GridBox], all: u64, levels: usize) -> Boxes {
     let wire = |grid: &GridBox| WireBox {
         bounds: Bounds { min: grid.lower, max: grid.upper },
-        color: grid_colour(grid.level.into(), levels),
+        color: grid_color(grid.level.into(), levels),
     };
     let drawn = grids.len() as u64;
     let finest = grids.iter().map(|grid| grid.level).min().unwrap_or(0);

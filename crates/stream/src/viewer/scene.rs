@@ -19,18 +19,18 @@ pub(crate) fn volume_of(view: &View, dataset: &Dataset) -> Result<Arc<VolumeView
     Ok(Arc::new(VolumeView::new(dataset, array, &position)?))
 }
 
-/// The volume that gives a view its colours, where another array does.
+/// The volume that gives a view its colors, where another array does.
 ///
 /// # Errors
-/// Those of [`View::colours_in`] and [`VolumeView::new`].
+/// Those of [`View::colors_in`] and [`VolumeView::new`].
 pub(crate) fn tint_volume_of(view: &View, dataset: &Dataset) -> Result<Option<Arc<VolumeView>>> {
-    let Some((array, _, position)) = view.colours_in(dataset)? else { return Ok(None) };
+    let Some((array, _, position)) = view.colors_in(dataset)? else { return Ok(None) };
     Ok(Some(Arc::new(VolumeView::new(dataset, array, &position)?)))
 }
 
-/// The colours of a view by another array, whose finest level to take has this number.
+/// The colors of a view by another array, whose finest level to take has this number.
 pub(crate) fn tint_of(by: &ColorBy, volume: &Arc<VolumeView>, finest_level: u8) -> ColorByArray {
-    let any = any_colours(volume.meaning);
+    let any = any_colors(volume.meaning);
     ColorByArray {
         view: Arc::clone(volume),
         color_map: by.map.clone().unwrap_or(any.map),
@@ -81,7 +81,7 @@ pub(crate) fn shared_camera(camera: &Camera) -> view::Camera {
 /// A transfer function as the renderer takes it.
 ///
 /// # Errors
-/// `Invalid`, for example for an unknown colour map.
+/// `Invalid`, for example for an unknown color map.
 pub(crate) fn transfer_of(transfer: &Transfer) -> Result<TransferFunction> {
     let point = |&[value, opacity]: &[f64; 2]| OpacityPoint { value, opacity };
     let function = TransferFunction {
@@ -129,10 +129,10 @@ pub(crate) fn image_size(size: PictureSize) -> ImageSize {
 
 /// For a picture in which nothing of the volume is in sight.
 pub(crate) fn any_transfer() -> Transfer {
-    any_colours(Meaning::Intensity)
+    any_colors(Meaning::Intensity)
 }
 
 /// Default transfer function for values of any meaning, for its colors.
-fn any_colours(meaning: Meaning) -> Transfer {
+fn any_colors(meaning: Meaning) -> Transfer {
     Transfer::sensible(&Spread::default(), meaning, [256; 3])
 }

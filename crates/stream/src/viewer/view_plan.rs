@@ -49,7 +49,7 @@ pub(crate) struct TintAim {
 pub(crate) enum Reach {
     /// To what the memory of so many hosts like this one takes.
     Memory { hosts: usize },
-    /// As far as somebody else has looked, and at what gives the colours.
+    /// As far as somebody else has looked, and at what gives the colors.
     Told { own: Sharpness, tint: Option<Sharpness> },
 }
 
@@ -121,7 +121,7 @@ impl Aim {
                 }
                 Reach::Told { tint: Some(tint), .. } => (Some(tint.number), tint.most_bytes),
                 Reach::Told { tint: None, .. } => {
-                    return Err(Error::internal("expected to be told of what gives the colours"));
+                    return Err(Error::internal("expected to be told of what gives the colors"));
                 }
             };
             let demand = wanted(&view, &volume, (&camera, size), &portion, level, most_bytes)?;
@@ -162,14 +162,14 @@ impl Aim {
         feed.wish(who, || self.watching.want_all(&self.demand, tint));
     }
 
-    /// How sharply its arrays are looked at: its own, and what gives the colours.
+    /// How sharply its arrays are looked at: its own, and what gives the colors.
     pub(crate) fn sharpness(&self) -> (Sharpness, Option<Sharpness>) {
         let own = Sharpness { number: self.demand.wanted, most_bytes: self.most_bytes };
         let of_tint = |tint: &TintAim| Sharpness { number: tint.demand.wanted, most_bytes: tint.most_bytes };
         (own, self.tint.as_ref().map(of_tint))
     }
 
-    /// The volume that gives the colours, and what is wanted of it.
+    /// The volume that gives the colors, and what is wanted of it.
     pub(crate) fn tint_demand(&self) -> Option<(&Arc<VolumeView>, &Demand)> {
         let (watching, tint) = self.watching.tint.as_ref().zip(self.tint.as_ref())?;
         Some((&watching.volume.view, &tint.demand))
@@ -226,7 +226,7 @@ fn tint_place(view: &View) -> Option<(&String, &BTreeMap<String, u64>)> {
     view.color_by.as_ref().map(|by| (&by.array, &by.at))
 }
 
-/// The level of what gives the colours that is as fine as the one that a view asks for, if there is such a one.
+/// The level of what gives the colors that is as fine as the one that a view asks for, if there is such a one.
 pub(crate) fn level_in(view: &View, own: &VolumeView, tint: &VolumeView) -> Option<u8> {
     let asked = own.levels.iter().find(|level| Some(level.number) == view.level)?;
     let is_alike = |level: &&ViewLevel| {

@@ -72,7 +72,7 @@ impl Pyramid {
         Self::of(dataset, vec![elements])
     }
 
-    /// With an array `heat` beside it: larger values towards greater x and later times, in blocks of half the size.
+    /// With an array `heat` beside it: larger values toward greater x and later times, in blocks of half the size.
     pub(crate) fn with_heat(side: u64, block: u64, times: u64) -> Self {
         let mut dataset = (*Self::new(side, block, times).dataset()).clone();
         let balls = dataset.arrays[0].levels.iter().map(|level| ball(level.shape[1], times)).collect();

@@ -153,8 +153,8 @@ async fn film(seat: &FilmPlace<'_>, steps: std::ops::Range<u64>) -> Result<Pictu
     let first = View::first_of(&dataset)?;
     let request = FilmRequest {
         views: steps.map(|time| View { time, ..first.clone() }).collect(),
-        colour_map: None,
-        range: stream::ColourRange::Usual,
+        color_map: None,
+        range: stream::ColorRange::Usual,
         size: seat.size,
         means: Means::open(Device::Cpu, budget.render).await?,
         slabs: None,

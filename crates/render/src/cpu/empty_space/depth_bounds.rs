@@ -45,7 +45,7 @@ pub(crate) struct DepthBounds {
 /// Something round in world space.
 #[derive(Clone, Copy, Debug)]
 struct Sphere {
-    centre: DVec3,
+    center: DVec3,
     radius: f64,
 }
 
@@ -104,11 +104,11 @@ impl DepthBounds {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "clamped; depths are rounded outwards"
+        reason = "clamped; depths are rounded outward"
     )]
     fn splat<T>(&mut self, context: &CastContext<'_, T>, sphere: &Sphere) -> Option<()> {
-        let (lens, Sphere { centre, radius }) = (&context.lens, *sphere);
-        let to = centre - lens.eye;
+        let (lens, Sphere { center, radius }) = (&context.lens, *sphere);
+        let to = center - lens.eye;
         let depth = to.dot(lens.forward);
         let near = depth - radius;
         if lens.perspective && near <= 0.0 {
@@ -229,11 +229,11 @@ fn sphere<T: Voxel>(
     let xyz = |zyx: [usize; 3]| xyz(zyx.map(|n| n as u64));
     // Half a voxel more: the volume begins and ends so far beyond its outermost ones.
     let half = xyz(size) / 2.0 + 0.5;
-    let centre = view.world_from_volume.transform_point3((xyz(first) + xyz(size) / 2.0 - shift) / scale);
+    let center = view.world_from_volume.transform_point3((xyz(first) + xyz(size) / 2.0 - shift) / scale);
     let corner = |y: f64, z: f64| {
         let corner = half * DVec3::new(1.0, y, z) / scale;
         view.world_from_volume.transform_vector3(corner).length()
     };
     let radius = corner(1.0, 1.0).max(corner(1.0, -1.0)).max(corner(-1.0, 1.0)).max(corner(-1.0, -1.0));
-    Sphere { centre, radius: radius * ROUNDING }
+    Sphere { center, radius: radius * ROUNDING }
 }

@@ -66,7 +66,7 @@ impl SamplingRates {
     }
 }
 
-/// The least of each cell and its neighbours, axis by axis.
+/// The least of each cell and its neighbors, axis by axis.
 fn slowest_around(mut cells: Vec<u8>, [nz, ny, nx]: [usize; 3]) -> Vec<u8> {
     for (count, stride) in [(nx, 1), (ny, nx), (nz, ny * nx)] {
         let all = cells.clone();

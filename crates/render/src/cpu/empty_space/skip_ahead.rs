@@ -10,7 +10,7 @@ use crate::simd::{Offsets, READ_AHEAD, Simd, each_axis};
 /// Samples between two looks at what can be skipped: fewer where they are more than a voxel apart, so that a run ends
 /// at most one cell beside where it began.
 pub(crate) const RUN: u32 = 8;
-const _: () = assert!(RUN as usize <= CELL, "a run ends in a neighbouring cell");
+const _: () = assert!(RUN as usize <= CELL, "a run ends in a neighboring cell");
 
 /// Result of a look ahead.
 pub(crate) enum LookAhead {

@@ -67,7 +67,7 @@ impl VisibleCells {
     }
 }
 
-/// Neighbours share the voxels between them, so from one hidden cell to the next values stay in one gap. Not so where
+/// Neighbors share the voxels between them, so from one hidden cell to the next values stay in one gap. Not so where
 /// those voxels are missing: such cells count as visible.
 fn show_between_gaps(visibilities: &mut [RangeVisibility], [nz, ny, nx]: [usize; 3]) {
     let Some(gap) = visibilities.iter().find_map(|visibility| visibility.gap()) else { return };
@@ -105,7 +105,7 @@ impl SamplingPlan {
     }
 }
 
-/// Chessboard distances by one sweep forward and one backward over half of the neighbours each.
+/// Chessboard distances by one sweep forward and one backward over half of the neighbors each.
 pub(crate) fn distances(visible: &[bool], [nz, ny, nx]: [usize; 3]) -> Vec<u8> {
     // A border of far cells spares the questions at the edges.
     let (py, px) = (ny + 2, nx + 2);
@@ -122,10 +122,10 @@ pub(crate) fn distances(visible: &[bool], [nz, ny, nx]: [usize; 3]) -> Vec<u8> {
     }
     let plane = py * px;
     let before: Vec<usize> = (0..13).map(|i| (i / 9) * plane + (i / 3 % 3) * px + i % 3).collect();
-    let centre = plane + px + 1;
+    let center = plane + px + 1;
     let mut relax = |at: usize, backward: bool| {
         for offset in &before {
-            let other = if backward { at + centre - offset } else { at - centre + offset };
+            let other = if backward { at + center - offset } else { at - center + offset };
             padded[at] = padded[at].min(padded[other].saturating_add(1));
         }
     };

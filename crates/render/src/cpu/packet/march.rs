@@ -1,6 +1,6 @@
 //! The inner loop: samples along sixteen rays through one block, front to back.
 //!
-//! The rays are neighbours and step together: sample numbers are common, each ray draws those of its own that lie in
+//! The rays are neighbors and step together: sample numbers are common, each ray draws those of its own that lie in
 //! the block. Positions are `f32` in the block's own voxels, so they stay exact to 1/4096 of a voxel in
 //! blocks of any usual size.
 //!

@@ -1,4 +1,4 @@
-//! Packets of 4 x 4 neighbouring rays: their way from block to block.
+//! Packets of 4 x 4 neighboring rays: their way from block to block.
 //!
 //! Sixteen rays step through the volume together. The nearest of them says which region comes next: a box in which
 //! every place has the same finest resident block. All rays that have come to that region draw it at once; the

@@ -13,9 +13,9 @@ use crate::simd::{LANES, Offsets, READ_AHEAD, Simd, each_axis};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct VoxelGrid<'a, T> {
     data: &'a [T],
-    /// Distance of neighbours in memory along z and y.
+    /// Distance of neighbors in memory along z and y.
     strides: [u32; 2],
-    /// The greatest position `(x, y, z)` whose upper neighbours are still in the ghost voxels.
+    /// The greatest position `(x, y, z)` whose upper neighbors are still in the ghost voxels.
     last: [f32; 3],
     /// Some voxels are missing.
     pub(crate) has_missing: bool,
@@ -25,7 +25,7 @@ pub(crate) struct VoxelGrid<'a, T> {
 pub(crate) struct VoxelCorners<S: Simd> {
     /// The lowest voxel of each.
     lowest: Offsets,
-    /// Shares of the upper neighbours along x, y, z.
+    /// Shares of the upper neighbors along x, y, z.
     share: [S::F; 3],
 }
 

@@ -59,13 +59,13 @@ pub(super) fn draw(pen: &mut Pen<'_>, lens: &Lens, notes: &Notes) -> Edges {
 
 /// Labels each axis beside an edge where nothing is written yet, and no line of another axis passes; one that has no such place has none.
 pub(super) fn label(pen: &mut Pen<'_>, lens: &Lens, notes: &Notes, edges: &Edges) {
-    let centre = place(lens, pen.image.size, notes.bounds.centre().into());
+    let center = place(lens, pen.image.size, notes.bounds.center().into());
     for axis in 0..3 {
         let ([from, to], units) = spanned(notes, axis);
         let [low, high] = [from.min(to), from.max(to)].map(number_text);
         let label = format!("{}  {low} – {high} {units}", notes.axes[axis]);
         let label = label.trim_end();
-        if let Some((at, place)) = free_place(pen, label, edges, axis, centre) {
+        if let Some((at, place)) = free_place(pen, label, edges, axis, center) {
             pen.write(label, at, place);
         }
     }
@@ -84,13 +84,13 @@ pub(super) fn ticks(pen: &mut Pen<'_>, lens: &Lens, notes: &Notes, edges: &Edges
     /// Least distance of marks, heights of letters.
     const APART: f64 = 5.0;
     let (letters, size) = (f64::from(pen.writer.letters()), pen.image.size);
-    let centre = place(lens, size, notes.bounds.centre().into());
+    let center = place(lens, size, notes.bounds.center().into());
     for (axis, edges_along) in edges.iter().enumerate() {
-        let out = |edge: &&Edge| ((edge.ends[0] + edge.ends[1]) / 2.0).distance_squared(centre);
+        let out = |edge: &&Edge| ((edge.ends[0] + edge.ends[1]) / 2.0).distance_squared(center);
         let Some(edge) = edges_along.iter().max_by(|a, b| out(a).total_cmp(&out(b))) else { continue };
         let ([from, to], _) = spanned(notes, axis);
         let count = edge.ends[0].distance(edge.ends[1]) / (APART * letters);
-        let outward = ((edge.ends[0] + edge.ends[1]) / 2.0 - centre).normalize_or_zero();
+        let outward = ((edge.ends[0] + edge.ends[1]) / 2.0 - center).normalize_or_zero();
         for value in round_values([from, to], count) {
             let point = edge.whole[0].lerp(edge.whole[1], (value - from) / (to - from));
             if lens.depth_of(point).is_none() {
@@ -118,18 +118,18 @@ fn free_place(
     label: &str,
     edges: &Edges,
     axis: usize,
-    centre: DVec2,
+    center: DVec2,
 ) -> Option<(DVec2, TextPlace)> {
     let letters = f64::from(pen.writer.letters());
     // Of an axis that is looked along nothing can be said at its edges.
     let is_long = |ends: &&[DVec2; 2]| ends[0].distance(ends[1]) >= 2.0 * letters;
     let mut own: Vec<&[DVec2; 2]> = edges[axis].iter().map(|edge| &edge.ends).filter(is_long).collect();
-    let out = |ends: &[DVec2; 2]| ((ends[0] + ends[1]) / 2.0).distance_squared(centre);
+    let out = |ends: &[DVec2; 2]| ((ends[0] + ends[1]) / 2.0).distance_squared(center);
     own.sort_by(|a, b| out(b).total_cmp(&out(a)));
     let tries = own.iter().flat_map(|ends| FACTORS.map(|factor| (*ends, factor)));
     let tries = tries.flat_map(|(ends, factor)| SHARES.map(|share| (ends, factor, share)));
     let places = tries.map(|(ends, factor, share)| {
-        let outward = ((ends[0] + ends[1]) / 2.0 - centre).normalize_or_zero();
+        let outward = ((ends[0] + ends[1]) / 2.0 - center).normalize_or_zero();
         let (place, far) = match outward.x {
             x if x > 0.5 => (TextPlace::Left, 0.8),
             x if x < -0.5 => (TextPlace::Right, 0.8),

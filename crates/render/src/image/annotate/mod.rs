@@ -48,7 +48,7 @@ pub struct Notes {
 /// Range of an axis that is not drawn to scale, from the low end of the picture's box to the high one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Span {
-    /// Coordinate of the voxel at the low end, which is the last one of an axis that is drawn downwards.
+    /// Coordinate of the voxel at the low end, which is the last one of an axis that is drawn downward.
     pub from: f64,
     /// Coordinate of the voxel at the high end.
     pub to: f64,

@@ -1,7 +1,7 @@
 //! Search for surfaces along sixteen rays: region by region, cell by cell, front to back.
 //!
-//! Between the centres of eight voxels the surface is that of their trilinear interpolant, exactly (`cubic.rs`); beyond
-//! the volume's outermost centres values stay what they are there. Each ray carries along on which side of the isovalues it
+//! Between the centers of eight voxels the surface is that of their trilinear interpolant, exactly (`cubic.rs`); beyond
+//! the volume's outermost centers values stay what they are there. Each ray carries along on which side of the isovalues it
 //! is: where the next cell begins on another side, the surface is right there. So nothing is lost to rounding
 //! between cells or blocks, and where a fine block ends beside a coarse one the step between their values is part of
 //! the surface: no cracks. Cells with a missing voxel hold no surface, and no side is carried over them.

@@ -115,7 +115,7 @@ fn between(a: &Camera, b: &Camera, share: f64) -> Camera {
     }
 }
 
-/// How the image lies in space: x to the right, y up, z towards the eye.
+/// How the image lies in space: x to the right, y up, z toward the eye.
 fn turned(camera: &Camera) -> Option<DQuat> {
     let axes = camera.axes()?;
     Some(DQuat::from_mat3(&DMat3::from_cols(axes.right, axes.up, -axes.forward)))
@@ -154,7 +154,7 @@ mod tests {
         assert!(cameras.iter().all(|c| (length(c) - length(&start)).abs() < 1e-9));
     }
 
-    /// Places of which none lies in line with its neighbours, with legs of different lengths.
+    /// Places of which none lies in line with its neighbors, with legs of different lengths.
     fn places() -> [Camera; 5] {
         [
             camera([0.0, 1.0, 0.0]),

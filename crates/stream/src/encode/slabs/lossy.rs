@@ -1,4 +1,4 @@
-//! The JPEG form: one picture of the premultiplied colours, at full resolution (4:4:4), and one of the opacity.
+//! The JPEG form: one picture of the premultiplied colors, at full resolution (4:4:4), and one of the opacity.
 
 use std::io::Read;
 
@@ -10,23 +10,23 @@ use turbojpeg::{Compressor, Image, PixelFormat, Subsamp};
 /// smaller than an eye can see.
 const QUALITY: i32 = 95;
 
-/// One for colours and one for opacity, used again and again.
+/// One for colors and one for opacity, used again and again.
 pub(super) struct Compressors {
-    colour: Compressor,
+    color: Compressor,
     opacity: Compressor,
 }
 
 impl Compressors {
     pub(super) fn new() -> Result<Self> {
-        Ok(Self { colour: compressor(Subsamp::None)?, opacity: compressor(Subsamp::Gray)? })
+        Ok(Self { color: compressor(Subsamp::None)?, opacity: compressor(Subsamp::Gray)? })
     }
 
     pub(super) fn encoded(&mut self, slab: &Slab) -> Result<[Vec<u8>; 2]> {
-        let colour: Vec<u8> =
+        let color: Vec<u8> =
             slab.rgba.chunks_exact(4).flat_map(|texel| [texel[0], texel[1], texel[2]]).collect();
         let opacity: Vec<u8> = slab.rgba.chunks_exact(4).map(|texel| texel[3]).collect();
         Ok([
-            compressed(&mut self.colour, slab.rect, &colour, PixelFormat::RGB)?,
+            compressed(&mut self.color, slab.rect, &color, PixelFormat::RGB)?,
             compressed(&mut self.opacity, slab.rect, &opacity, PixelFormat::GRAY)?,
         ])
     }
@@ -50,12 +50,12 @@ fn compressed(
     compressor.compress_to_vec(image).map_err(failed)
 }
 
-/// The colours of a slab, which is opaque until it has its [`opacity`].
-pub(super) fn colours(rect: Rect, jpeg: impl Read) -> Result<Slab> {
+/// The colors of a slab, which is opaque until it has its [`opacity`].
+pub(super) fn colors(rect: Rect, jpeg: impl Read) -> Result<Slab> {
     Ok(Slab { rect, rgba: decompressed(rect, jpeg, Subsamp::None, PixelFormat::RGBA)? })
 }
 
-/// Gives a slab its opacity. Colours may be more than that here and there; to cut them would darken what is faint.
+/// Gives a slab its opacity. Colors may be more than that here and there; to cut them would darken what is faint.
 pub(super) fn opacity(slab: &mut Slab, jpeg: impl Read) -> Result<()> {
     let opacity = decompressed(slab.rect, jpeg, Subsamp::Gray, PixelFormat::GRAY)?;
     slab.rgba.chunks_exact_mut(4).zip(opacity).for_each(|(texel, opacity)| texel[3] = opacity);

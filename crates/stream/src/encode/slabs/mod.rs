@@ -4,7 +4,7 @@
 //! z), projection (0 perspective, 1 orthographic), each a byte; count, width and height of the camera's image in texels
 //! (`u32`); eye, target, up, field of view in radians or height in world units, guard, normal, the borders of slabs
 //! (`f64`). For each slab, the nearest first, its rectangle (left, top, width, height) and how many bytes each of its two
-//! parts has (`u32`). Then the parts, slab by slab: for the exact form the texels, and nothing; as JPEG colour and opacity.
+//! parts has (`u32`). Then the parts, slab by slab: for the exact form the texels, and nothing; as JPEG color and opacity.
 //!
 //! Which form is smaller is found by trying both: smooth volumes are half as large as JPEG, those with edges larger.
 
@@ -29,7 +29,7 @@ const VERSION: u8 = 1;
 pub enum SlabForm {
     /// Every texel as it is: differences from the one on the left, deflated.
     Exact,
-    /// JPEG of 95, colours at full resolution, and another of the opacity.
+    /// JPEG of 95, colors at full resolution, and another of the opacity.
     Jpeg,
 }
 
@@ -131,7 +131,7 @@ pub fn decode_slabs_from(bytes: impl Read) -> Result<Slabs> {
         let mut slab = rest.part(lengths[0], |texels| match form {
             _ if rect.is_empty() => Ok(Slab::default()),
             SlabForm::Exact => exact::decoded(rect, texels),
-            SlabForm::Jpeg => lossy::colours(rect, texels),
+            SlabForm::Jpeg => lossy::colors(rect, texels),
         })?;
         rest.part(lengths[1], |texels| match form {
             SlabForm::Jpeg if !rect.is_empty() => lossy::opacity(&mut slab, texels),

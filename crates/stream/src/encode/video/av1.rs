@@ -15,7 +15,7 @@ use super::{KEY_EVERY, Quality, Sample, check_film};
 
 /// The library's fastest preset: a film is rather drawn soon than small.
 const SPEED: u8 = 10;
-/// Quantisers for the lowest and the highest quality.
+/// Quantizers for the lowest and the highest quality.
 const COARSEST: u8 = 255;
 const FINEST: u8 = 16;
 /// Pictures of so many pixels have a tile more, which another core can encode.
@@ -51,7 +51,7 @@ impl Av1 {
             transfer_characteristics: TransferCharacteristics::BT601,
             matrix_coefficients: MatrixCoefficients::BT601,
         });
-        config.quantizer = quality.quantiser(COARSEST, FINEST).into();
+        config.quantizer = quality.quantizer(COARSEST, FINEST).into();
         config.low_latency = true;
         config.min_key_frame_interval = KEY_EVERY.into();
         config.max_key_frame_interval = KEY_EVERY.into();

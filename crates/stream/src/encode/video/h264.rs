@@ -12,7 +12,7 @@ use render::{Image, ImageSize};
 use super::planes::Planes;
 use super::{KEY_EVERY, Quality, Sample, check_film};
 
-/// Quantisers for the lowest and the highest quality: all that the library uses.
+/// Quantizers for the lowest and the highest quality: all that the library uses.
 const COARSEST: u8 = 51;
 const FINEST: u8 = 12;
 
@@ -40,15 +40,15 @@ impl H264 {
     /// `Invalid` as in [`check_film`]; `Internal` when the library cannot be set up.
     pub fn new(size: ImageSize, pictures_per_sec: f64, quality: Quality) -> Result<Self> {
         check_film(size, pictures_per_sec)?;
-        let quantiser = quality.quantiser(COARSEST, FINEST);
+        let quantizer = quality.quantizer(COARSEST, FINEST);
         #[expect(clippy::cast_possible_truncation, reason = "a rate")]
         let config = EncoderConfig::new()
             .max_frame_rate(FrameRate::from_hz(pictures_per_sec as f32))
-            // The mode whose quantiser stays within its range, here of one, for all of a picture; without control it is 26,
+            // The mode whose quantizer stays within its range, here of one, for all of a picture; without control it is 26,
             // whatever the library is told. Scenes that change would get a coarser one.
             .rate_control_mode(RateControlMode::Bufferbased)
             .scene_change_detect(false)
-            .qp(QpRange::new(quantiser, quantiser))
+            .qp(QpRange::new(quantizer, quantizer))
             .usage_type(UsageType::CameraVideoRealTime)
             .intra_frame_period(IntraFramePeriod::from_num_frames(KEY_EVERY))
             .skip_frames(false)
@@ -112,7 +112,7 @@ mod tests {
 
     use super::*;
 
-    /// A grey disc that moves to the right.
+    /// A gray disc that moves to the right.
     fn picture(number: u32) -> Image {
         let size = ImageSize { width: 64, height: 48 };
         let is_inside =

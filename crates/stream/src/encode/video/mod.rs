@@ -1,6 +1,6 @@
 //! Films: pictures become the samples of a video track, by an encoder of one codec each.
 //!
-//! Colours are BT.601 in limited range, 4:2:0 ([`planes`]), and said to be: what browsers and players take. Each picture has the
+//! Colors are BT.601 in limited range, 4:2:0 ([`planes`]), and said to be: what browsers and players take. Each picture has the
 //! same quality, whatever it takes, and none is left out.
 
 mod av1;
@@ -32,7 +32,7 @@ pub struct Sample {
     pub is_key: bool,
 }
 
-/// How true a film is, 1 to 100; larger ones take more bytes. Each codec has a quantiser for it, from the coarsest to one that
+/// How true a film is, 1 to 100; larger ones take more bytes. Each codec has a quantizer for it, from the coarsest to one that
 /// hardly shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quality(u8);
@@ -59,13 +59,13 @@ impl FromStr for Quality {
 }
 
 impl Quality {
-    /// A quantiser between the `coarsest`, for 1, and the `finest`, for 100.
-    fn quantiser(self, coarsest: u8, finest: u8) -> u8 {
+    /// A quantizer between the `coarsest`, for 1, and the `finest`, for 100.
+    fn quantizer(self, coarsest: u8, finest: u8) -> u8 {
         let share = f64::from(self.0 - 1) / 99.0;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between two bytes")]
-        let quantiser =
+        let quantizer =
             (f64::from(coarsest) + (f64::from(finest) - f64::from(coarsest)) * share).round() as u8;
-        quantiser
+        quantizer
     }
 }
 
@@ -111,9 +111,9 @@ mod tests {
 
     #[test]
     fn qualities_are_1_to_100_and_go_from_coarse_to_fine() {
-        let quantiser = |text: &str| text.parse::<Quality>().unwrap().quantiser(51, 12);
-        assert_eq!([quantiser("1"), quantiser(" 100 ")], [51, 12]);
-        assert!(quantiser("40") > quantiser("60"));
+        let quantizer = |text: &str| text.parse::<Quality>().unwrap().quantizer(51, 12);
+        assert_eq!([quantizer("1"), quantizer(" 100 ")], [51, 12]);
+        assert!(quantizer("40") > quantizer("60"));
         for bad in ["0", "101", "-1", "1.5", "high", ""] {
             let error = bad.parse::<Quality>().unwrap_err().to_string();
             assert!(error.contains("1 (small) to 100"), "{error}");

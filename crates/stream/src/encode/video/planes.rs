@@ -17,7 +17,7 @@ pub(super) struct Planes {
     size: ImageSize,
 }
 
-/// Share of red, green and blue in each plane, in 65,536ths of a level of the plane for one of the colour.
+/// Share of red, green and blue in each plane, in 65,536ths of a level of the plane for one of the color.
 const LUMA: [i32; 3] = [16_829, 33_039, 6_416];
 const BLUE: [i32; 3] = [-9_714, -19_070, 28_784];
 const RED: [i32; 3] = [28_784, -24_103, -4_681];
@@ -50,10 +50,10 @@ fn wide(pixel: &[u8]) -> [i32; 3] {
     std::array::from_fn(|c| pixel[c].into())
 }
 
-/// The nearest level above `zero` for a colour, or the sum of as many as `bits` beyond 16 says.
+/// The nearest level above `zero` for a color, or the sum of as many as `bits` beyond 16 says.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "16 to 240")]
-fn level(shares: [i32; 3], colour: [i32; 3], zero: i32, bits: u32) -> u8 {
-    let sum: i32 = shares.iter().zip(colour).map(|(share, c)| share * c).sum();
+fn level(shares: [i32; 3], color: [i32; 3], zero: i32, bits: u32) -> u8 {
+    let sum: i32 = shares.iter().zip(color).map(|(share, c)| share * c).sum();
     (((sum + (1 << (bits - 1))) >> bits) + zero) as u8
 }
 
@@ -85,10 +85,10 @@ mod tests {
     use super::*;
 
     /// Returns the color that a player shows for the planes of a picture of one color.
-    fn shown(colour: [u8; 3]) -> [f64; 3] {
+    fn shown(color: [u8; 3]) -> [f64; 3] {
         let size = ImageSize { width: 4, height: 2 };
         let image = Image { size, rgba: vec![[0.0; 4]; 8] };
-        let planes = Planes::of(&image, size, colour).unwrap();
+        let planes = Planes::of(&image, size, color).unwrap();
         assert_eq!([planes.luma.len(), planes.blue.len(), planes.red.len()], [8, 2, 2]);
         let luma = (f64::from(planes.luma[5]) - 16.0) * 255.0 / 219.0;
         let [blue, red] = [planes.blue[1], planes.red[1]].map(|c| (f64::from(c) - 128.0) * 255.0 / 224.0);
@@ -96,11 +96,11 @@ mod tests {
     }
 
     #[test]
-    fn colours_come_back_within_what_levels_of_the_planes_are() {
-        for colour in [[0; 3], [255; 3], [255, 0, 0], [0, 255, 0], [0, 0, 255], [13, 14, 18], [9, 20, 40]] {
-            let back = shown(colour);
-            let off = back.iter().zip(colour).map(|(b, c)| (b - f64::from(c)).abs()).fold(0.0, f64::max);
-            assert!(off <= 1.7, "{colour:?} became {back:?}");
+    fn colors_come_back_within_what_levels_of_the_planes_are() {
+        for color in [[0; 3], [255; 3], [255, 0, 0], [0, 255, 0], [0, 0, 255], [13, 14, 18], [9, 20, 40]] {
+            let back = shown(color);
+            let off = back.iter().zip(color).map(|(b, c)| (b - f64::from(c)).abs()).fold(0.0, f64::max);
+            assert!(off <= 1.7, "{color:?} became {back:?}");
         }
     }
 

@@ -6,7 +6,7 @@ pub(super) const MAX_REFINEMENT: u64 = 4;
 pub(super) const SMALL_AXIS: u64 = 4096;
 /// Largest coordinate and shortest cell of an axis that is drawn at its true places: beyond it cameras have no place.
 const MAX_COORDINATE: f64 = 1e15;
-/// Largest gap or overlap of neighbouring bounds, as a share of the shorter cell, that counts as none.
+/// Largest gap or overlap of neighboring bounds, as a share of the shorter cell, that counts as none.
 const CONTIGUOUS_WITHIN: f64 = 1e-3;
 /// Part of a voxel by which an axis that is almost even may be too short: it is not to have one more because of rounding.
 const ALMOST_NOTHING: f64 = 1e-6;
@@ -21,7 +21,7 @@ pub(super) struct Coarsening {
     pub(super) count: u64,
     /// Indices of level 0 per voxel.
     pub(super) scale: f64,
-    /// Index of level 0 at the centre of voxel 0.
+    /// Index of level 0 at the center of voxel 0.
     pub(super) shift: f64,
 }
 
@@ -42,7 +42,7 @@ pub(super) struct EvenAxis {
     borders: Vec<f64>,
     /// Voxels.
     pub(super) count: u64,
-    /// Coordinate of the centre of voxel 0.
+    /// Coordinate of the center of voxel 0.
     pub(super) origin: f64,
     /// Distance of voxels; negative where coordinates fall.
     pub(super) step: f64,
@@ -102,12 +102,12 @@ impl EvenAxis {
     #[expect(clippy::cast_precision_loss, reason = "at most 2^18 voxels")]
     pub(super) fn indices(&self, factor: f64, coarsening: Coarsening) -> Vec<u32> {
         let last = (self.count - 1) as f64;
-        let centre = |voxel: u64| (voxel as f64 * factor + 0.5 * (factor - 1.0)).min(last);
+        let center = |voxel: u64| (voxel as f64 * factor + 0.5 * (factor - 1.0)).min(last);
         let voxels = 0..coarse_count(self.count, factor);
-        voxels.map(|voxel| coarsening.voxel(self.source_position(centre(voxel)))).collect()
+        voxels.map(|voxel| coarsening.voxel(self.source_position(center(voxel)))).collect()
     }
 
-    /// Cells in which no voxel of level 0 has its centre: they are not drawn.
+    /// Cells in which no voxel of level 0 has its center: they are not drawn.
     pub(super) fn hidden(&self) -> usize {
         let all = Coarsening { count: self.borders.len() as u64 - 1, scale: 1.0, shift: 0.0 };
         let mut seen = self.indices(1.0, all);
@@ -123,7 +123,7 @@ pub(super) fn coarse_count(count: u64, factor: f64) -> u64 {
     if factor <= 1.0 { count } else { ((count as f64 / factor).ceil() as u64).max(1) }
 }
 
-/// Borders midway between samples; the outermost cells reach as far outwards as inwards.
+/// Borders midway between samples; the outermost cells reach as far outward as inward.
 fn midway(samples: &[f64]) -> Vec<f64> {
     let n = samples.len();
     let mut borders = Vec::with_capacity(n + 1);
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn every_voxel_takes_the_cell_that_contains_its_centre() {
+    fn every_voxel_takes_the_cell_that_contains_its_center() {
         let mut seed = 7;
         for _ in 0..300 {
             let samples = uneven(&mut seed);
@@ -218,8 +218,8 @@ mod tests {
                 let indices = axis.indices(factor, coarsening);
                 assert_eq!(indices.len() as u64, axis.count.div_ceil(1 << level));
                 for (voxel, &index) in indices.iter().enumerate() {
-                    let centre = (voxel as f64 * factor + 0.5 * (factor - 1.0)).min((axis.count - 1) as f64);
-                    let at = axis.origin + centre * axis.step;
+                    let center = (voxel as f64 * factor + 0.5 * (factor - 1.0)).min((axis.count - 1) as f64);
+                    let at = axis.origin + center * axis.step;
                     assert_eq!(
                         index as usize,
                         cell_of(&samples, at) >> level,
@@ -236,9 +236,9 @@ mod tests {
         let axis = EvenAxis::new(&samples, None).unwrap();
         // Every fourth sample from number 1 on.
         let indices = axis.indices(4.0, Coarsening { count: 10, scale: 4.0, shift: 1.0 });
-        let centre = |voxel: usize| axis.origin + (voxel as f64 * 4.0 + 1.5) * axis.step;
+        let center = |voxel: usize| axis.origin + (voxel as f64 * 4.0 + 1.5) * axis.step;
         for (voxel, &index) in indices.iter().enumerate() {
-            let cell = cell_of(&samples, centre(voxel).min(1500.0));
+            let cell = cell_of(&samples, center(voxel).min(1500.0));
             assert!((i64::from(index) * 4 + 1 - cell as i64).abs() <= 2, "{voxel}: {index} for {cell}");
         }
     }

@@ -1,7 +1,7 @@
 //! The even longitude-latitude grid that stands in for a curvilinear one, and which source cell each of its pixels takes.
 //!
-//! Each source cell is a quadrilateral whose corners lie midway between the centres around it. A pixel takes the cell that
-//! contains its centre. Longitudes are compared modulo 360 degrees, so cells across the date line are like any other; a cell
+//! Each source cell is a quadrilateral whose corners lie midway between the centers around it. A pixel takes the cell that
+//! contains its center. Longitudes are compared modulo 360 degrees, so cells across the date line are like any other; a cell
 //! that reaches more than a quarter around the globe (one that holds a pole) is left out.
 
 /// Most cells of a curvilinear grid that is drawn at its true places: a twelfth of a degree around the globe has 13 million.
@@ -14,7 +14,7 @@ const MANY_HIDDEN: f64 = 0.05;
 const MOST_LEFT_OUT: f64 = 0.02;
 /// Pixels that the even grid of a small source may have in any case.
 const SMALL_GRID: f64 = 65_536.0;
-/// Longest way from the centre of a cell to a corner, in degrees of longitude.
+/// Longest way from the center of a cell to a corner, in degrees of longitude.
 const MAX_REACH_DEGREES: f64 = 90.0;
 /// Cells are enlarged by this factor: no pixel falls between two because of rounding.
 const SEAM: f64 = 1.0 + 1e-6;
@@ -25,8 +25,8 @@ pub(super) const NOWHERE: u32 = u32::MAX;
 /// Parts of the circle of longitudes in which cells are looked for.
 const SECTORS: usize = 3600;
 
-/// Longitudes and latitudes of the cells' centres, degrees, shape `[rows, columns]`; NaN where a cell has no place.
-pub(super) struct Centres {
+/// Longitudes and latitudes of the cells' centers, degrees, shape `[rows, columns]`; NaN where a cell has no place.
+pub(super) struct Centers {
     pub(super) rows: usize,
     pub(super) columns: usize,
     pub(super) longitudes: Vec<f64>,
@@ -40,7 +40,7 @@ pub(super) struct Globe {
     pub(super) rows: usize,
     /// Pixels along longitude.
     pub(super) columns: usize,
-    /// Latitude and longitude of the centre of the first pixel, degrees.
+    /// Latitude and longitude of the center of the first pixel, degrees.
     pub(super) origin: [f64; 2],
     /// Distance of pixels along latitude and longitude, degrees.
     pub(super) step: [f64; 2],
@@ -52,7 +52,7 @@ pub(super) struct Globe {
     pub(super) cells: Vec<u32>,
 }
 
-/// The corners of a cell, as longitude and latitude from its centre, in order around it.
+/// The corners of a cell, as longitude and latitude from its center, in order around it.
 type Corners = [[f64; 2]; 4];
 
 impl Globe {
@@ -60,40 +60,40 @@ impl Globe {
     ///
     /// # Errors
     /// Why there is no such grid, as the end of a sentence.
-    pub(super) fn of(centres: &Centres) -> Result<Self, &'static str> {
-        if centres.rows < 2 || centres.columns < 2 {
+    pub(super) fn of(centers: &Centers) -> Result<Self, &'static str> {
+        if centers.rows < 2 || centers.columns < 2 {
             return Err("its grid of places has one row or column");
         }
-        if (centres.rows * centres.columns) as u64 > MAX_CELLS {
+        if (centers.rows * centers.columns) as u64 > MAX_CELLS {
             return Err("its grid of places has too many cells");
         }
-        let globe = Self::with_pixels(centres, 1.0)?;
-        if centres.left_out() > MOST_LEFT_OUT {
+        let globe = Self::with_pixels(centers, 1.0)?;
+        if centers.left_out() > MOST_LEFT_OUT {
             return Err("many of its cells reach far around a pole");
         }
-        if globe.hidden <= MANY_HIDDEN { Ok(globe) } else { Self::with_pixels(centres, MAX_PIXELS_PER_CELL) }
+        if globe.hidden <= MANY_HIDDEN { Ok(globe) } else { Self::with_pixels(centers, MAX_PIXELS_PER_CELL) }
     }
 
     /// With about so many pixels for each cell.
     #[expect(clippy::cast_precision_loss, reason = "at most 2^24 cells")]
-    fn with_pixels(centres: &Centres, per_cell: f64) -> Result<Self, &'static str> {
-        let (mut globe, cells) = Self::around(centres, per_cell)?;
+    fn with_pixels(centers: &Centers, per_cell: f64) -> Result<Self, &'static str> {
+        let (mut globe, cells) = Self::around(centers, per_cell)?;
         globe.cells = vec![NOWHERE; globe.rows * globe.columns];
-        let mut looks = MAX_LOOKS * globe.cells.len().max(centres.longitudes.len());
-        for (number, corners) in centres.all() {
-            globe.draw(centres, number, &corners, &mut looks).ok_or("its cells overlap")?;
+        let mut looks = MAX_LOOKS * globe.cells.len().max(centers.longitudes.len());
+        for (number, corners) in centers.all() {
+            globe.draw(centers, number, &corners, &mut looks).ok_or("its cells overlap")?;
         }
-        globe.hidden = 1.0 - count_seen(&globe.cells, centres.longitudes.len()) as f64 / cells;
+        globe.hidden = 1.0 - count_seen(&globe.cells, centers.longitudes.len()) as f64 / cells;
         Ok(globe)
     }
 
     /// The grid around all cells, with nothing in it, and how many cells have a place.
-    fn around(centres: &Centres, per_cell: f64) -> Result<(Self, f64), &'static str> {
+    fn around(centers: &Centers, per_cell: f64) -> Result<(Self, f64), &'static str> {
         let (mut cells, mut area, mut widths, mut heights) = (0.0, 0.0, 0.0, 0.0);
         let (mut south, mut north) = (f64::INFINITY, f64::NEG_INFINITY);
         let mut sectors = vec![false; SECTORS];
-        for (number, corners) in centres.all() {
-            let latitude = centres.latitudes[number];
+        for (number, corners) in centers.all() {
+            let latitude = centers.latitudes[number];
             cells += 1.0;
             area += area_of(&corners);
             widths += extent(&corners, 0).1 - extent(&corners, 0).0;
@@ -102,19 +102,19 @@ impl Globe {
                 south = south.min(latitude + corner[1]);
                 north = north.max(latitude + corner[1]);
             }
-            sectors[sector(centres.longitudes[number])] = true;
+            sectors[sector(centers.longitudes[number])] = true;
         }
         let (south, north) = (south.max(-90.0), north.min(90.0));
         if !(area > 0.0 && widths > 0.0 && heights > 0.0 && south < north) {
             return Err("its latitudes and longitudes are those of no grid");
         }
-        let west = first_longitude(&sectors, centres);
+        let west = first_longitude(&sectors, centers);
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
-        for (number, corners) in centres.all() {
-            let centre = (centres.longitudes[number] - west).rem_euclid(360.0);
+        for (number, corners) in centers.all() {
+            let center = (centers.longitudes[number] - west).rem_euclid(360.0);
             for corner in corners {
-                low = low.min(centre + corner[0]);
-                high = high.max(centre + corner[0]);
+                low = low.min(center + corner[0]);
+                high = high.max(center + corner[0]);
             }
         }
         // Cells at the ends of a grid around the globe reach over the cut: what lies beyond is at the other end.
@@ -138,28 +138,28 @@ impl Globe {
         Ok((globe, cells))
     }
 
-    /// Gives the pixels whose centres lie in a cell to it, where no cell has them yet. `None` where that takes more looks than
+    /// Gives the pixels whose centers lie in a cell to it, where no cell has them yet. `None` where that takes more looks than
     /// are left.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the grid")]
     #[expect(clippy::cast_precision_loss, reason = "pixels below 2^32")]
-    fn draw(&mut self, centres: &Centres, number: usize, corners: &Corners, looks: &mut usize) -> Option<()> {
+    fn draw(&mut self, centers: &Centers, number: usize, corners: &Corners, looks: &mut usize) -> Option<()> {
         let corners = corners.map(|corner| corner.map(|v| v * SEAM));
         let ((west, east), (south, north)) = (extent(&corners, 0), extent(&corners, 1));
-        let latitude = centres.latitudes[number];
+        let latitude = centers.latitudes[number];
         let row = |at: f64| (latitude + at - self.origin[0]) / self.step[0];
         let first_row = row(south).ceil().max(0.0) as usize;
         let last_row = row(north).floor().min(self.rows as f64 - 1.0);
-        let centre = (centres.longitudes[number] - self.origin[1]).rem_euclid(360.0);
+        let center = (centers.longitudes[number] - self.origin[1]).rem_euclid(360.0);
         // A cell at one end of a grid around the globe may also reach in at the other.
         for turn in [-360.0, 0.0, 360.0] {
-            let column = |at: f64| (centre + turn + at) / self.step[1];
+            let column = |at: f64| (center + turn + at) / self.step[1];
             let first_column = column(west).ceil().max(0.0) as usize;
             let last_column = column(east).floor().min(self.columns as f64 - 1.0);
             for row in (first_row..).take_while(|&row| row as f64 <= last_row) {
                 for column in (first_column..).take_while(|&column| column as f64 <= last_column) {
                     *looks = looks.checked_sub(1)?;
                     let pixel = &mut self.cells[row * self.columns + column];
-                    let x = column as f64 * self.step[1] - centre - turn;
+                    let x = column as f64 * self.step[1] - center - turn;
                     let y = self.origin[0] + row as f64 * self.step[0] - latitude;
                     if *pixel == NOWHERE && is_inside(&corners, [x, y]) {
                         *pixel = u32::try_from(number).unwrap_or(NOWHERE);
@@ -175,7 +175,7 @@ fn is_place(longitude: f64, latitude: f64) -> bool {
     longitude.is_finite() && (-90.5..=90.5).contains(&latitude)
 }
 
-impl Centres {
+impl Centers {
     /// All cells that have a place, with their corners.
     fn all(&self) -> impl Iterator<Item = (usize, Corners)> {
         let cells = (0..self.rows).flat_map(|row| (0..self.columns).map(move |column| (row, column)));
@@ -192,7 +192,7 @@ impl Centres {
         1.0 - self.all().count() as f64 / placed.max(1) as f64
     }
 
-    /// A cell's corners, each the mean of the four centres around it; `None` where the cell or its neighbours have no places,
+    /// A cell's corners, each the mean of the four centers around it; `None` where the cell or its neighbors have no places,
     /// or it reaches too far around the globe.
     fn corners(&self, row: usize, column: usize) -> Option<Corners> {
         let place = |row: usize, column: usize| {
@@ -200,14 +200,14 @@ impl Centres {
             let (longitude, latitude) = (self.longitudes[at], self.latitudes[at]);
             is_place(longitude, latitude).then_some([longitude, latitude])
         };
-        let centre = place(row, column)?;
-        // Way from the centre to a neighbour's; where there is none, as far as to the one on the other side.
+        let center = place(row, column)?;
+        // Way from the center to a neighbor's; where there is none, as far as to the one on the other side.
         let seen = |down: isize, right: isize| {
             let row = row.checked_add_signed(down).filter(|&row| row < self.rows)?;
             let column = column.checked_add_signed(right).filter(|&column| column < self.columns)?;
             let there = place(row, column)?;
-            let longitude = (there[0] - centre[0] + 180.0).rem_euclid(360.0) - 180.0;
-            Some([longitude, there[1] - centre[1]])
+            let longitude = (there[0] - center[0] + 180.0).rem_euclid(360.0) - 180.0;
+            Some([longitude, there[1] - center[1]])
         };
         let way = |down: isize, right: isize| {
             seen(down, right).or_else(|| seen(-down, -right).map(|way| way.map(|v| -v)))
@@ -263,7 +263,7 @@ fn sector(longitude: f64) -> usize {
 /// The longitude at which the grid begins, as near to the source's own as can be: after the widest part of the circle without
 /// cells, or, around the globe, where the source's longitudes begin: at -180 or 0 degrees.
 #[expect(clippy::cast_precision_loss, reason = "few sectors")]
-fn first_longitude(sectors: &[bool], centres: &Centres) -> f64 {
+fn first_longitude(sectors: &[bool], centers: &Centers) -> f64 {
     let (mut longest, mut end) = (0, 0);
     let mut run = 0;
     for at in 0..2 * SECTORS {
@@ -272,9 +272,9 @@ fn first_longitude(sectors: &[bool], centres: &Centres) -> f64 {
             (longest, end) = (run, (at + 1) % SECTORS);
         }
     }
-    let finite = || centres.longitudes.iter().copied().filter(|v| v.is_finite());
+    let finite = || centers.longitudes.iter().copied().filter(|v| v.is_finite());
     let is_signed = finite().any(|longitude| (-180.0..0.0).contains(&longitude));
-    // Cells of a few degrees leave sectors empty between their centres.
+    // Cells of a few degrees leave sectors empty between their centers.
     let is_around = longest * 8 < SECTORS;
     if is_around {
         return if is_signed { -180.0 } else { 0.0 };
@@ -288,10 +288,10 @@ fn first_longitude(sectors: &[bool], centres: &Centres) -> f64 {
 mod tests {
     use super::*;
 
-    fn centres(rows: usize, columns: usize, place: impl Fn(f64, f64) -> [f64; 2]) -> Centres {
+    fn centers(rows: usize, columns: usize, place: impl Fn(f64, f64) -> [f64; 2]) -> Centers {
         let all = (0..rows * columns).map(|n| place((n / columns) as f64, (n % columns) as f64));
         let (longitudes, latitudes) = all.map(|[x, y]| (x, y)).unzip();
-        Centres { rows, columns, longitudes, latitudes }
+        Centers { rows, columns, longitudes, latitudes }
     }
 
     /// Source row and column at a longitude and latitude.
@@ -306,7 +306,7 @@ mod tests {
 
     #[test]
     fn a_grid_that_is_even_already_stays_as_it_is() {
-        let even = centres(20, 30, |row, column| [100.0 + column, -10.0 + row]);
+        let even = centers(20, 30, |row, column| [100.0 + column, -10.0 + row]);
         let globe = Globe::of(&even).unwrap();
         assert_eq!((globe.rows, globe.columns), (20, 30));
         assert!((globe.origin[0] + 10.0).abs() < 1e-9 && (globe.origin[1] - 100.0).abs() < 1e-9, "{globe:?}");
@@ -320,7 +320,7 @@ mod tests {
             let (x, y) = (column - 30.0, row - 20.0);
             [cosine * x - sine * y + 10.0, sine * x + cosine * y + 40.0]
         };
-        let rotated = centres(41, 61, place);
+        let rotated = centers(41, 61, place);
         let globe = Globe::of(&rotated).unwrap();
         let mut seen = 0;
         for row in 0..globe.rows {
@@ -345,7 +345,7 @@ mod tests {
     #[test]
     fn cells_across_the_date_line_are_like_any_other() {
         let wrapped = |longitude: f64| (longitude + 180.0).rem_euclid(360.0) - 180.0;
-        let pacific = centres(20, 40, |row, column| [wrapped(160.0 + column), -10.0 + row]);
+        let pacific = centers(20, 40, |row, column| [wrapped(160.0 + column), -10.0 + row]);
         let globe = Globe::of(&pacific).unwrap();
         assert_eq!((globe.rows, globe.columns), (20, 40));
         assert!(globe.cells.iter().enumerate().all(|(pixel, &cell)| cell as usize == pixel));
@@ -359,7 +359,7 @@ mod tests {
                 if first < 0.0 { (v + 180.0).rem_euclid(360.0) - 180.0 } else { v.rem_euclid(360.0) }
             };
             let around =
-                centres(17, 72, |row, column| [wrap(first + 2.5 + 5.0 * column), -80.0 + 10.0 * row]);
+                centers(17, 72, |row, column| [wrap(first + 2.5 + 5.0 * column), -80.0 + 10.0 * row]);
             let globe = Globe::of(&around).unwrap();
             let west = globe.origin[1] - 0.5 * globe.step[1];
             assert!((west - first.min(0.0)).abs() < 1e-9, "{first}: {west}");
@@ -374,8 +374,8 @@ mod tests {
 
     #[test]
     fn a_cell_that_holds_a_pole_is_left_out_and_the_others_are_drawn() {
-        // A grid whose middle is the north pole: columns and rows are metres on the ground.
-        let polar = centres(31, 31, |row, column| {
+        // A grid whose middle is the north pole: columns and rows are meters on the ground.
+        let polar = centers(31, 31, |row, column| {
             let (x, y) = (column - 15.0, row - 15.0);
             [y.atan2(x).to_degrees(), 90.0 - x.hypot(y)]
         });
@@ -400,7 +400,7 @@ mod tests {
             [82.9, 123.1, 172.8, 222.6, 262.9, 303.1, 352.8, 42.6, 82.9],
             [33.4, 40.4, 46.9, 40.5, 33.4, 40.4, 46.9, 40.5, 33.4],
         ];
-        let coarse = centres(5, 9, |row, column| match row as usize {
+        let coarse = centers(5, 9, |row, column| match row as usize {
             row @ (0 | 1) => [NORTH[2 * row][column as usize], NORTH[2 * row + 1][column as usize]],
             _ => [82.9 + 45.0 * column, 0.8 - 39.2 * (row - 2.0)],
         });
@@ -409,8 +409,8 @@ mod tests {
 
     #[test]
     fn a_grid_of_cells_of_many_sizes_is_made_finer() {
-        // Mercator: rows are ever narrower towards the pole.
-        let narrowing = centres(60, 60, |row, column| [3.0 * column, 85.0 * (row / 60.0).sqrt()]);
+        // Mercator: rows are ever narrower toward the pole.
+        let narrowing = centers(60, 60, |row, column| [3.0 * column, 85.0 * (row / 60.0).sqrt()]);
         let (coarse, fine) = (Globe::with_pixels(&narrowing, 1.0).unwrap(), Globe::of(&narrowing).unwrap());
         assert!(
             coarse.hidden > MANY_HIDDEN && fine.hidden < coarse.hidden,
@@ -423,7 +423,7 @@ mod tests {
 
     #[test]
     fn cells_without_a_place_leave_holes() {
-        let mut partly = centres(10, 10, |row, column| [column, row]);
+        let mut partly = centers(10, 10, |row, column| [column, row]);
         partly.longitudes[44] = f64::NAN;
         partly.latitudes[0] = 1e30;
         let globe = Globe::of(&partly).unwrap();
@@ -442,14 +442,14 @@ mod tests {
             (|row, column| [column * 120.0, row * 1e-3], "no grid"),
         ];
         for (place, reason) in places {
-            match Globe::of(&centres(8, 9, place)) {
+            match Globe::of(&centers(8, 9, place)) {
                 Err(error) => assert!(error.contains(reason), "{error}"),
                 Ok(globe) => assert!(globe.rows * globe.columns <= 1 << 20),
             }
         }
-        assert!(Globe::of(&centres(1, 9, |row, column| [column, row])).is_err());
+        assert!(Globe::of(&centers(1, 9, |row, column| [column, row])).is_err());
         // Numbers without an order still give a picture, of bounded size.
-        let noise = centres(50, 60, |row, column| {
+        let noise = centers(50, 60, |row, column| {
             [(row * 7919.0 + column * 104_729.0) % 360.0, (column * 31.0 + row * 17.0) % 90.0]
         });
         if let Ok(globe) = Globe::of(&noise) {

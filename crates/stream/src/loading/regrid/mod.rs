@@ -3,7 +3,7 @@
 //! Casters draw evenly spaced voxels of one value each. Before a data set is drawn it is therefore wrapped in a [`Regridded`]: arrays whose axes
 //! are uneven (pressure levels, stretched grids) or whose places are given by two-dimensional latitudes and longitudes get an
 //! even grid, all others stay as they are. Nothing is interpolated: each voxel of an even grid takes the value of the source's
-//! cell that contains its centre, so that values in pictures are values of the file. Blocks are made when they are wanted, from
+//! cell that contains its center, so that values in pictures are values of the file. Blocks are made when they are wanted, from
 //! blocks of the same level of the source, which caches behind this one hold once. Where there is no cell the value is missing.
 //! Images with colors have a second array, of packed colors, which the casters take as labels with the color of their number.
 //!

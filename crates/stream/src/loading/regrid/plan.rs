@@ -11,7 +11,7 @@ use array::{
 use super::colors::Colors;
 use super::even_axis::{Coarsening, EvenAxis, coarse_count};
 use super::gather::{Indices, Missing, Pixels, Wider};
-use super::globe::{Centres, Globe, MAX_CELLS, NOWHERE};
+use super::globe::{Centers, Globe, MAX_CELLS, NOWHERE};
 use super::places::{Curvilinear, Names, values};
 
 /// Cells of all curvilinear grids of a data set together that are looked at: a map takes four bytes for each.
@@ -330,7 +330,7 @@ impl Shape {
             let Some(axis) = source.axes.iter().position(|axis| axis.kind == kind) else { continue };
             let (spacing, origin) = (world.0[place][place] * enlarged, world.0[place][3] * enlarged);
             let (spacing, origin) = match &self.axes[axis] {
-                // Depths that grow downwards are drawn downwards: the picture's height is minus the depth.
+                // Depths that grow downward are drawn downward: the picture's height is minus the depth.
                 Some((even, true)) if spacing * even.step < 0.0 => (-even.step, -even.origin),
                 Some((even, true)) => (even.step, even.origin),
                 Some((even, false)) => {
@@ -414,8 +414,8 @@ impl Known {
         let read = |number| async move { values(source, dataset, number).await.map_err(|e| e.to_string()) };
         let (latitudes, longitudes) = futures::try_join!(read(places.latitude), read(places.longitude))?;
         let side = |axis: usize| usize::try_from(shape[axis]).unwrap_or(usize::MAX);
-        let centres = Centres { rows: side(0), columns: side(1), longitudes, latitudes };
-        let made = crate::tasks::blocking(move || Globe::of(&centres)).await.map_err(|e| e.to_string())?;
+        let centers = Centers { rows: side(0), columns: side(1), longitudes, latitudes };
+        let made = crate::tasks::blocking(move || Globe::of(&centers)).await.map_err(|e| e.to_string())?;
         made.map(Arc::new).map_err(str::to_owned)
     }
 
@@ -435,7 +435,7 @@ impl Known {
         self.map(key, || even.indices(factor, coarsening))
     }
 
-    /// Cells of a level for the pixels of a level: that which holds the source cell at the pixel's centre.
+    /// Cells of a level for the pixels of a level: that which holds the source cell at the pixel's center.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -451,15 +451,15 @@ impl Known {
     ) -> Arc<[u32]> {
         let key = MapKey { of: Arc::as_ptr(globe).addr(), factors, coarsenings };
         self.map(key, || {
-            let centres = |count: usize, factor: f64| {
-                let centre = move |at: u64| (at as f64 * factor + 0.5 * (factor - 1.0)).round() as usize;
-                (0..coarse_count(count as u64, factor)).map(move |at| centre(at).min(count - 1))
+            let centers = |count: usize, factor: f64| {
+                let center = move |at: u64| (at as f64 * factor + 0.5 * (factor - 1.0)).round() as usize;
+                (0..coarse_count(count as u64, factor)).map(move |at| center(at).min(count - 1))
             };
             let source_columns = source_columns as u32;
             let columns = coarsenings[1].count as u32;
             let mut cells = Vec::new();
-            for row in centres(globe.rows, factors[0]) {
-                for column in centres(globe.columns, factors[1]) {
+            for row in centers(globe.rows, factors[0]) {
+                for column in centers(globe.columns, factors[1]) {
                     let cell = globe.cells[row * globe.columns + column];
                     let [y, x] = [cell / source_columns, cell % source_columns].map(f64::from);
                     let there = coarsenings[0].voxel(y) * columns + coarsenings[1].voxel(x);

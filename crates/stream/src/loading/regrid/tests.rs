@@ -395,14 +395,14 @@ async fn lit(
     let dataset = source.describe().await.unwrap();
     let view = View { array: array.into(), ..View::default() };
     let bounds = volume_of(&view, &dataset).unwrap().bounds();
-    let target = bounds.centre();
+    let target = bounds.center();
     let eye = [0, 1, 2].map(|axis| target[axis] - 1000.0 * direction[axis]);
     let camera = json!({"eye": eye, "target": target, "up": up, "projection": {"orthographic": {"height_world": height}}});
     let transfer = json!({"range": [0.0, 1.0], "map": "viridis", "opacity": [[0.0, 0.0], [0.5, 0.0], [0.51, 1.0], [1.0, 1.0]]});
     let view = json!({"array": array, "camera": camera, "transfer": transfer});
     let request = StillRequest {
         view: Some(View::parse(&view.to_string()).unwrap()),
-        colour_map: None,
+        color_map: None,
         size: ImageSize { width: SIDE, height: SIDE },
         means: (64u64 << 20).into(),
     };
@@ -452,13 +452,13 @@ async fn a_patch_of_a_rotated_grid_is_seen_at_its_latitude_and_longitude() {
     let regridded = Regridded::open(sample.source()).await.unwrap();
     let dataset = regridded.describe().await.unwrap();
     let view = View { array: "ocean/sst".into(), ..View::default() };
-    let centre = volume_of(&view, &dataset).unwrap().bounds().centre();
+    let center = volume_of(&view, &dataset).unwrap().bounds().center();
     let pixels = lit(regridded, "ocean/sst", [0.0, 0.0, -1.0], [0.0, 1.0, 0.0], 80.0).await;
     let degree = f64::from(SIDE) / 80.0;
     let half = f64::from(SIDE) / 2.0;
     let places: Vec<[f64; 2]> = pixels
         .iter()
-        .map(|[row, column]| [centre[0] + (column - half) / degree, centre[1] + (half - row) / degree])
+        .map(|[row, column]| [center[0] + (column - half) / degree, center[1] + (half - row) / degree])
         .collect();
     let mean = |axis: usize| places.iter().map(|place| place[axis]).sum::<f64>() / places.len() as f64;
     assert!((mean(0) - 18.0).abs() < 0.5 && (mean(1) - 36.0).abs() < 0.5, "{} {}", mean(0), mean(1));

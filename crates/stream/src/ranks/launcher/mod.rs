@@ -239,7 +239,7 @@ impl Crew {
             return Ok(None);
         }
         let Some(watching) = old.take() else { return Ok(None) };
-        // Whose colours they are says nothing of work.
+        // Whose colors they are says nothing of work.
         let before = View { time: seen.time, at: seen.at.clone(), color_by: None, ..view.clone() };
         let before = Arc::new(before);
         let mut aim = Aim::look(

@@ -35,7 +35,7 @@ pub(crate) struct Wish {
     pub(crate) view: View,
     /// Width and height, pixels.
     pub(crate) size: [u32; 2],
-    /// As rank 0 chose, and of the array that gives the colours.
+    /// As rank 0 chose, and of the array that gives the colors.
     pub(crate) own: Sharpness,
     pub(crate) tint: Option<Sharpness>,
     /// Shares of the ranks, as [`compose::Tree::to_bytes`] writes them.

@@ -55,8 +55,8 @@ impl Pixels {
     }
 }
 
-fn opaque(colour: [u8; 3]) -> [f32; 4] {
-    let [r, g, b] = unit(colour);
+fn opaque(color: [u8; 3]) -> [f32; 4] {
+    let [r, g, b] = unit(color);
     [r, g, b, 1.0]
 }
 

@@ -28,7 +28,7 @@ impl ShareDemand {
         Ok(Self { own: share.demand(&scene, &aim.demand), tint })
     }
 
-    /// Rank 0's: its share, and where that fits all of the coarsest level, by which it chooses a transfer function and colours and
+    /// Rank 0's: its share, and where that fits all of the coarsest level, by which it chooses a transfer function and colors and
     /// guesses who has how much to do.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! People look at a volume in the colours of another array: what is fetched for it, what is chosen, and what they are told.
+//! People look at a volume in the colors of another array: what is fetched for it, what is chosen, and what they are told.
 
 #![expect(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -41,7 +41,7 @@ async fn film_of(data: &Pyramid, views: Vec<View>) -> Vec<(Still, Vec<array::Blo
     let (means, pixels) = (MEMORY.into(), Pixels::default());
     let request = FilmRequest {
         views,
-        colour_map: None,
+        color_map: None,
         range: Default::default(),
         size: SIZE,
         means,
@@ -58,13 +58,13 @@ async fn film_of(data: &Pyramid, views: Vec<View>) -> Vec<(Still, Vec<array::Blo
 }
 
 #[tokio::test(start_paused = true)]
-async fn colours_of_another_array_are_chosen_fetched_once_and_shown_with_the_same_blocks() {
+async fn colors_of_another_array_are_chosen_fetched_once_and_shown_with_the_same_blocks() {
     let data = Pyramid::with_heat(64, 16, 1);
     let session = session_on(&data, MEMORY, Some(view_of_ball(&data)));
     let mut ada = join(&session);
     ada.frame(|f| f.truth.exact).await;
     let (plain, before) = (ada.bulk.clone(), data.asked());
-    assert!(before.iter().all(|key| key.array == 0), "nobody has asked for colours yet");
+    assert!(before.iter().all(|key| key.array == 0), "nobody has asked for colors yet");
     ada.change(&json!({"color_by": {"array": "heat"}}), false);
     let frame = ada.frame(|f| f.truth.exact && f.seq >= 100).await;
     let by = ada.view.color_by.clone().unwrap();
@@ -78,23 +78,23 @@ async fn colours_of_another_array_are_chosen_fetched_once_and_shown_with_the_sam
     once.sort();
     once.dedup();
     assert_eq!(once.len(), after.len());
-    let coloured = ada.bulk.clone();
-    assert_ne!(plain, coloured);
+    let colored = ada.bulk.clone();
+    assert_ne!(plain, colored);
     let request = StillRequest {
         view: Some(ada.view.clone()),
-        colour_map: None,
+        color_map: None,
         size: ImageSize { width: 128, height: 96 },
         means: MEMORY.into(),
     };
     let still = render_still(data.source(), request.clone(), |_, _| {}).await.unwrap();
     let background = ada.view.background.map(|c| f32::from(c) / 255.0);
-    assert!(still.image.to_png(Background::Color(background)).unwrap() == coloured, "the same pixels");
+    assert!(still.image.to_png(Background::Color(background)).unwrap() == colored, "the same pixels");
     // Another map needs no block, and none at all the way back.
     let asked = data.asked().len();
     ada.change(&json!({"color_by": {"array": "heat", "map": "magma", "range": [low, high]}}), false);
     ada.frame(|f| f.truth.exact && f.seq >= 101).await;
-    assert_ne!(ada.bulk, coloured);
-    let magma = StillRequest { colour_map: Some("magma".into()), ..request };
+    assert_ne!(ada.bulk, colored);
+    let magma = StillRequest { color_map: Some("magma".into()), ..request };
     let still = render_still(data.source(), magma, |_, _| {}).await.unwrap();
     assert!(
         still.image.to_png(Background::Color(background)).unwrap() == ada.bulk,
@@ -106,7 +106,7 @@ async fn colours_of_another_array_are_chosen_fetched_once_and_shown_with_the_sam
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_picture_whose_colours_are_to_come_says_so() {
+async fn a_picture_whose_colors_are_to_come_says_so() {
     let data = Pyramid::with_heat(64, 16, 1);
     let coarsest = data.coarsest();
     data.let_through(move |key| key.array == 0 || key.level == coarsest);
@@ -122,11 +122,11 @@ async fn a_picture_whose_colours_are_to_come_says_so() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_film_in_colours_of_another_array_keeps_them_and_fetches_ahead() {
+async fn a_film_in_colors_of_another_array_keeps_them_and_fetches_ahead() {
     let data = Pyramid::with_heat(64, 16, 3);
     let first = view_of_ball(&data);
-    let coloured = first.merged(json!({"color_by": {"array": "heat"}}).as_object().unwrap()).unwrap();
-    let at = |time| View { time, ..coloured.clone() };
+    let colored = first.merged(json!({"color_by": {"array": "heat"}}).as_object().unwrap()).unwrap();
+    let at = |time| View { time, ..colored.clone() };
     let pictures = film_of(&data, (0..3).map(at).collect()).await;
     for (number, (still, asked)) in pictures.iter().enumerate() {
         for array in [0, 1] {
@@ -157,7 +157,7 @@ async fn memory_is_a_hard_limit_of_both_arrays() {
     assert!(worst <= memory, "{worst}");
     let text = &frame.truth.text;
     assert!(
-        text.contains("Limited by memory: level 1") && text.contains("colours are limited by memory"),
+        text.contains("Limited by memory: level 1") && text.contains("colors are limited by memory"),
         "{text}"
     );
 }
