@@ -8,7 +8,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use serde_json::{Map, Value};
 use session::Limit;
-use stream::{ColorRange, Device, Means, SlabWish, Still};
+use stream::{ColorRange, Device, FilmSlabs, Means, Still};
 use view::{FIELDS, find_keyword, similar};
 
 use crate::connection::Connection;
@@ -123,7 +123,8 @@ pub(crate) fn render<'py>(
     let device = device_named(&device).map_err(|e| raise(py, &e))?;
     let pixels = PixelFormat::named(&pixels);
     let (stack, memory_bytes) = connection.to_draw();
-    let slabs = slabs.map(|(is_across_axis, count, reduction)| SlabWish { is_across_axis, count, reduction });
+    let slabs =
+        slabs.map(|(is_across_axis, count, reduction)| FilmSlabs { is_across_axis, count, reduction });
     let (bytes, lacks, slabs) = wait(py, async move {
         let means = Means::open(device, memory_bytes).await?;
         let still = picture::still(&stack.source, &request, size, means, slabs, |_, _| ()).await?;

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use server::connections::MAX_MEMBERS;
-use stream::SlabWish;
+use stream::FilmSlabs;
 
 #[cfg(feature = "lab")]
 pub(crate) use lab::{BenchOptions, EmulatorEngine, LabAction, LabLink, LabOptions, LabUp, LinkNature};
@@ -344,7 +344,7 @@ pub(crate) struct SlabOptions {
     #[arg(long, value_name = "FILE")]
     pub(crate) slabs: Option<PathBuf>,
     /// Number of slabs, 1 to 64.
-    #[arg(long, default_value_t = SlabWish::COUNT, value_name = "COUNT", requires = "slabs")]
+    #[arg(long, default_value_t = FilmSlabs::COUNT, value_name = "COUNT", requires = "slabs")]
     pub(crate) slab_count: u32,
     /// Direction in which the volume is cut into slabs.
     #[arg(long, value_enum, default_value_t = SlabCut::Planes, requires = "slabs")]
@@ -365,9 +365,9 @@ pub(crate) enum SlabCut {
 
 impl SlabOptions {
     /// Returns the file to write slabs to, and the slabs to make; `None` where none are asked for.
-    pub(crate) fn wish(&self) -> Option<(PathBuf, SlabWish)> {
+    pub(crate) fn wish(&self) -> Option<(PathBuf, FilmSlabs)> {
         let is_across_axis = self.slab_cut == SlabCut::Axis;
-        let wish = SlabWish { is_across_axis, count: self.slab_count, reduction: self.slab_texel };
+        let wish = FilmSlabs { is_across_axis, count: self.slab_count, reduction: self.slab_texel };
         self.slabs.clone().map(|output| (output, wish))
     }
 }

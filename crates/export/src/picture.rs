@@ -6,7 +6,7 @@ use std::sync::Arc;
 use array::{ArrayInfo, AxisKind, Dataset, Error, Result, Source};
 use render::{ImageSize, VolumeView, stereo};
 use serde_json::{Map, Value, json};
-use stream::{ColorRange, Film, FilmRequest, Means, Pixels, Regridded, SlabWish, Still};
+use stream::{ColorRange, Film, FilmRequest, FilmSlabs, Means, Pixels, Regridded, Still};
 use view::{Mode, SpaceAxis, View, ViewRequest, side};
 
 /// Request for a picture, in the form of the command line.
@@ -113,7 +113,7 @@ pub async fn still(
     request: &PictureRequest,
     size: ImageSize,
     means: Means,
-    slabs: Option<SlabWish>,
+    slabs: Option<FilmSlabs>,
     progress: impl FnMut(u64, u64),
 ) -> Result<Still> {
     let source = Regridded::open(Arc::clone(source)).await?;

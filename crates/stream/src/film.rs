@@ -14,7 +14,7 @@ use session::{DrawnRange, ParticipantId, Values};
 use tokio::task::JoinSet;
 use view::{ColorBy, Transfer, View};
 
-use crate::encode::slabs::SlabWish;
+use crate::encode::slabs::FilmSlabs;
 use crate::loading::volume::{Volume, Watching};
 use crate::painter::Means;
 use crate::ranks::launcher::{Begun, Company, Crew, Pixels, first_look};
@@ -53,7 +53,7 @@ pub struct FilmRequest {
     /// Memory limit of blocks, and the painter.
     pub means: Means,
     /// Slabs beside each picture: not of stereo pairs, nor beside isosurfaces, slices and extreme values, nor by several ranks.
-    pub slabs: Option<SlabWish>,
+    pub slabs: Option<FilmSlabs>,
     /// Other ranks that draw, on the CPU: the pictures are those of one rank but for rounding. `means` are
     /// then those of this rank, or those of all threads together.
     pub company: Option<Company>,
@@ -95,7 +95,7 @@ pub struct Film {
     /// The colors by another array that were.
     chosen_colors: Option<ColorBy>,
     coming: Option<Coming>,
-    slabs: Option<SlabWish>,
+    slabs: Option<FilmSlabs>,
     /// The other place, which looks at the last picture, or for now at the first one.
     other: Option<(ParticipantId, Watching)>,
     /// Moves blocks.
@@ -337,7 +337,7 @@ fn capitalized(text: &str) -> String {
 }
 
 /// Checks that the ranks of a film can draw a view, and can make slabs of it where those are wanted.
-fn check_company(view: &View, company: Option<&Company>, slabs: Option<&SlabWish>) -> Result<()> {
+fn check_company(view: &View, company: Option<&Company>, slabs: Option<&FilmSlabs>) -> Result<()> {
     if slabs.is_some() && view.stereo.is_some() {
         return Err(Error::unsupported("expected slabs beside a picture for one eye, found a stereo pair"));
     }

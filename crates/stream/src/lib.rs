@@ -27,9 +27,11 @@ mod tasks;
 mod viewer;
 
 pub use compose;
-pub use encode::slabs::{SlabForm, SlabWish, decode_slabs, decode_slabs_from, encode_slabs, encode_slabs_as};
-pub use encode::video::{Av1, H264, ParameterSets, Quality, Sample, check_film};
-pub use encode::{Encoder, JPEG_QUALITY, Jpeg, Png};
+pub use encode::slabs::{
+    FilmSlabs, SlabForm, decode_slabs, decode_slabs_from, encode_slabs, encode_slabs_as,
+};
+pub use encode::video::{Av1, FilmQuality, H264, ParameterSets, VideoSample, check_film};
+pub use encode::{JPEG_QUALITY, Jpeg, PictureEncoder, Png};
 pub use film::{ColorRange, Film, FilmRequest};
 pub use loading::loader::{ATTEMPTS_UNTIL_FAILED, FIRST_BACKOFF, LONGEST_BACKOFF, MAX_WANTS_UNDER_WAY};
 pub use loading::regrid::Regridded;

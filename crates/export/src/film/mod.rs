@@ -17,7 +17,7 @@ use serde_json::{Map, json};
 use session::{Truth, Values};
 use stream::compose::{self, Communicator};
 use stream::{
-    Company, Film, FilmRequest, Means, Pixels, Regridded, SlabWish, camera_in, encode_slabs, follow,
+    Company, Film, FilmRequest, FilmSlabs, Means, Pixels, Regridded, camera_in, encode_slabs, follow,
 };
 use view::View;
 
@@ -52,7 +52,7 @@ pub struct PicturesRequest {
     /// Whether the volume's box, a scale bar and a legend are drawn.
     pub is_annotated: bool,
     /// Slabs beside each picture, and their file, with a placeholder for the number as for pictures.
-    pub slabs: Option<(PathBuf, SlabWish)>,
+    pub slabs: Option<(PathBuf, FilmSlabs)>,
 }
 
 impl From<PictureRequest> for PicturesRequest {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use array::{Error, ErrorKind, Result};
 use render::{Background, Image, ImageSize};
 use rustix::fs::{Access, access};
-use stream::{Av1, H264, Quality, check_film};
+use stream::{Av1, FilmQuality, H264, check_film};
 
 use crate::output::AtomicOutput;
 use crate::output::mp4::{DecoderSetup, Mp4, VideoCodec};
@@ -16,7 +16,7 @@ pub struct FilmOptions {
     /// Frame rate, in pictures per second.
     pub pictures_per_sec: f64,
     /// Quality of the encoding; only for films.
-    pub quality: Quality,
+    pub quality: FilmQuality,
     /// Codec of the film.
     pub codec: VideoCodec,
 }
@@ -24,7 +24,7 @@ pub struct FilmOptions {
 impl Default for FilmOptions {
     /// 25 pictures per second, H.264.
     fn default() -> Self {
-        Self { pictures_per_sec: 25.0, quality: Quality::default(), codec: VideoCodec::default() }
+        Self { pictures_per_sec: 25.0, quality: FilmQuality::default(), codec: VideoCodec::default() }
     }
 }
 

@@ -12,7 +12,7 @@ use mp4_atom::{
     Mdhd, Mdia, Minf, Moov, Mvhd, Stbl, Stsc, StscEntry, Stsd, Stss, Stsz, StszSamples, Stts, SttsEntry,
     Tkhd, Trak, Url, Visual, Vmhd, WriteTo,
 };
-use stream::{ParameterSets, Sample};
+use stream::{ParameterSets, VideoSample};
 
 use super::AtomicOutput;
 
@@ -119,7 +119,7 @@ impl Mp4 {
     ///
     /// # Errors
     /// `Io`.
-    pub(crate) fn add(&mut self, sample: &Sample) -> Result<()> {
+    pub(crate) fn add(&mut self, sample: &VideoSample) -> Result<()> {
         let bytes = u32::try_from(sample.bytes.len()).map_err(|_| Error::internal("a picture of 4 GiB"))?;
         self.file.write_all(&sample.bytes).map_err(|e| self.draft.failed(e))?;
         self.sample_bytes.push(bytes);
@@ -246,7 +246,7 @@ mod tests {
         let path = folder.path().join("film.mp4");
         let mut film = Mp4::create(&path, (64, 48), 25.0, codec).unwrap();
         for (bytes, is_key) in [(vec![1; 5], true), (vec![2; 3], false), (vec![3; 9], true)] {
-            film.add(&Sample { bytes, is_key }).unwrap();
+            film.add(&VideoSample { bytes, is_key }).unwrap();
         }
         assert!(!path.exists(), "not before it is whole");
         film.finish(Some(setup)).unwrap();

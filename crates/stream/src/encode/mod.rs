@@ -16,7 +16,7 @@ use turbojpeg::{Compressor, PixelFormat, Subsamp};
 pub const JPEG_QUALITY: i32 = 85;
 
 /// Turns pictures into bytes. One per participant: an encoder may keep what helps it with the next picture.
-pub trait Encoder: Send {
+pub trait PictureEncoder: Send {
     /// Returns the codec of the pictures that it makes.
     fn codec(&self) -> Codec;
 
@@ -43,7 +43,7 @@ impl Jpeg {
     }
 }
 
-impl Encoder for Jpeg {
+impl PictureEncoder for Jpeg {
     fn codec(&self) -> Codec {
         Codec::Jpeg
     }
@@ -65,7 +65,7 @@ impl Encoder for Jpeg {
 /// PNG: the same picture gives the same bytes, and they hold every bit of it.
 pub struct Png;
 
-impl Encoder for Png {
+impl PictureEncoder for Png {
     fn codec(&self) -> Codec {
         Codec::Png
     }

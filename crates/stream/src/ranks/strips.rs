@@ -10,7 +10,7 @@ use flate2::{Compress, Compression, Crc, FlushCompress};
 use render::{Image, ImageSize};
 use session::Codec;
 
-use crate::encode::{Encoder, Jpeg, unit};
+use crate::encode::{Jpeg, PictureEncoder, unit};
 
 /// Strips begin at multiples of so many rows.
 pub(crate) const STRIP_UNIT: u32 = 16;

@@ -17,7 +17,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 use view::{ColorBy, Transfer, View};
 
-use crate::encode::{Encoder, Jpeg, Png};
+use crate::encode::{Jpeg, PictureEncoder, Png};
 use crate::loading::loader::Trouble;
 use crate::loading::volume::Volume;
 use crate::ranks::launcher::{Crew, Outlook, Picture, scene_for};
@@ -376,7 +376,7 @@ impl FrameLoop {
             let drawn = match crew {
                 Some(crew) => crew.draw(who, &subject, &Picture { scene, view, plan }, &flag),
                 None => subject.cast(&painter, &scene, parallax, patience, &flag).and_then(|frame| {
-                    let encoder: &mut dyn Encoder = match plan.codec {
+                    let encoder: &mut dyn PictureEncoder = match plan.codec {
                         Codec::Jpeg => &mut encoders.jpeg,
                         Codec::Png => &mut encoders.png,
                     };

@@ -11,12 +11,12 @@ use turbojpeg::{Compressor, Image, PixelFormat, Subsamp};
 const QUALITY: i32 = 95;
 
 /// One for colors and one for opacity, used again and again.
-pub(super) struct Compressors {
+pub(super) struct SlabCompressors {
     color: Compressor,
     opacity: Compressor,
 }
 
-impl Compressors {
+impl SlabCompressors {
     pub(super) fn new() -> Result<Self> {
         Ok(Self { color: compressor(Subsamp::None)?, opacity: compressor(Subsamp::Gray)? })
     }

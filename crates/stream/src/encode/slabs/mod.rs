@@ -9,8 +9,8 @@
 //! Which form is smaller is found by trying both: smooth volumes are half as large as JPEG, those with edges larger.
 
 mod exact;
+mod film_slabs;
 mod lossy;
-mod wish;
 
 use std::io::{self, ErrorKind, Read, Take};
 
@@ -19,7 +19,7 @@ use bytes::Bytes;
 use render::{Camera, Cutting, ImageSize, Rect, Slab, Slabs};
 use view::{Projection, SpaceAxis};
 
-pub use wish::SlabWish;
+pub use film_slabs::FilmSlabs;
 
 const MAGIC: &[u8; 4] = b"CSLB";
 const VERSION: u8 = 1;
@@ -51,7 +51,7 @@ pub fn encode_slabs_as(slabs: &Slabs, form: SlabForm) -> Result<Bytes> {
     slabs.check()?;
     let mut jpeg = match form {
         SlabForm::Exact => None,
-        SlabForm::Jpeg => Some(lossy::Compressors::new()?),
+        SlabForm::Jpeg => Some(lossy::SlabCompressors::new()?),
     };
     let mut bytes = head(slabs, form);
     let mut parts = Vec::new();
@@ -118,22 +118,23 @@ pub fn decode_slabs(bytes: &[u8]) -> Result<Slabs> {
 /// # Errors
 /// `Corrupt` when it is not that; `Unsupported` for another version; `Io`.
 pub fn decode_slabs_from(bytes: impl Read) -> Result<Slabs> {
-    let mut rest = Rest(bytes);
-    let (form, mut slabs, count) = rest.head()?;
-    let table = (0..count)
-        .map(|_| Ok(([rest.u32()?, rest.u32()?, rest.u32()?, rest.u32()?], [rest.u32()?, rest.u32()?])));
+    let mut reader = SlabReader(bytes);
+    let (form, mut slabs, count) = reader.head()?;
+    let table = (0..count).map(|_| {
+        Ok(([reader.u32()?, reader.u32()?, reader.u32()?, reader.u32()?], [reader.u32()?, reader.u32()?]))
+    });
     let table: Vec<([u32; 4], [u32; 2])> = table.collect::<Result<_>>()?;
     for ([left, top, width, height], lengths) in table {
         let rect = Rect { left, top, width, height };
         if !rect.is_within(slabs.size) {
             return Err(Error::corrupt(format!("expected a slab within {:?}, found {rect:?}", slabs.size)));
         }
-        let mut slab = rest.part(lengths[0], |texels| match form {
+        let mut slab = reader.part(lengths[0], |texels| match form {
             _ if rect.is_empty() => Ok(Slab::default()),
             SlabForm::Exact => exact::decoded(rect, texels),
             SlabForm::Jpeg => lossy::colors(rect, texels),
         })?;
-        rest.part(lengths[1], |texels| match form {
+        reader.part(lengths[1], |texels| match form {
             SlabForm::Jpeg if !rect.is_empty() => lossy::opacity(&mut slab, texels),
             SlabForm::Exact | SlabForm::Jpeg => Ok(()),
         })?;
@@ -154,9 +155,9 @@ fn failed(expected: &str, e: io::Error) -> Error {
 }
 
 /// Part of the input that has not been read yet.
-struct Rest<R>(R);
+struct SlabReader<R>(R);
 
-impl<R: Read> Rest<R> {
+impl<R: Read> SlabReader<R> {
     /// Decodes the next `length` bytes by `decode`; skips those that it leaves unread.
     fn part<T>(&mut self, length: u32, decode: impl FnOnce(&mut Take<&mut R>) -> Result<T>) -> Result<T> {
         let mut part = self.0.by_ref().take(length.into());

@@ -11,7 +11,7 @@ use rav1e::prelude::{
 use render::{Image, ImageSize};
 
 use super::planes::Planes;
-use super::{KEY_EVERY, Quality, Sample, check_film};
+use super::{FilmQuality, KEY_EVERY, VideoSample, check_film};
 
 /// The library's fastest preset: a film is rather drawn soon than small.
 const SPEED: u8 = 10;
@@ -36,7 +36,7 @@ impl Av1 {
     ///
     /// # Errors
     /// `Invalid` as in [`check_film`]; `Internal` when the library refuses what it is told.
-    pub fn new(size: ImageSize, pictures_per_sec: f64, quality: Quality) -> Result<Self> {
+    pub fn new(size: ImageSize, pictures_per_sec: f64, quality: FilmQuality) -> Result<Self> {
         check_film(size, pictures_per_sec)?;
         let (width, height) = (size.width as usize, size.height as usize);
         let mut config = EncoderConfig::with_speed_preset(SPEED);
@@ -66,7 +66,7 @@ impl Av1 {
     ///
     /// # Errors
     /// `Invalid` for a picture of another size; `Internal` when the library fails.
-    pub fn encode(&mut self, image: &Image, background: [u8; 3]) -> Result<Vec<Sample>> {
+    pub fn encode(&mut self, image: &Image, background: [u8; 3]) -> Result<Vec<VideoSample>> {
         let planes = Planes::of(image, self.size, background)?;
         let columns = self.size.width as usize;
         let mut frame = self.context.new_frame();
@@ -82,16 +82,16 @@ impl Av1 {
     ///
     /// # Errors
     /// `Internal` when the library fails.
-    pub fn finish(&mut self) -> Result<Vec<Sample>> {
+    pub fn finish(&mut self) -> Result<Vec<VideoSample>> {
         self.context.send_frame(None).map_err(failed)?;
         self.ready()
     }
 
-    fn ready(&mut self) -> Result<Vec<Sample>> {
+    fn ready(&mut self) -> Result<Vec<VideoSample>> {
         let mut samples = Vec::new();
         loop {
             match self.context.receive_packet() {
-                Ok(packet) => samples.push(Sample {
+                Ok(packet) => samples.push(VideoSample {
                     bytes: packet.data.strip_prefix(&DELIMITER).unwrap_or(&packet.data).to_vec(),
                     is_key: packet.frame_type == FrameType::KEY,
                 }),
@@ -122,7 +122,7 @@ mod tests {
         Image { size, rgba: vec![[level, level, level, 1.0]; 64 * 48] }
     }
 
-    fn film(quality: &str, pictures: u32) -> Vec<Sample> {
+    fn film(quality: &str, pictures: u32) -> Vec<VideoSample> {
         let mut encoder = Av1::new(picture(0.0).size, 25.0, quality.parse().unwrap()).unwrap();
         assert_eq!(encoder.configuration().len(), 4);
         let mut samples = Vec::new();
@@ -158,8 +158,9 @@ mod tests {
 
     #[test]
     fn pictures_of_another_size_are_told() {
-        let mut encoder = Av1::new(ImageSize { width: 32, height: 32 }, 25.0, Quality::default()).unwrap();
+        let mut encoder =
+            Av1::new(ImageSize { width: 32, height: 32 }, 25.0, FilmQuality::default()).unwrap();
         encoder.encode(&picture(0.0), [0; 3]).unwrap_err();
-        assert!(Av1::new(ImageSize { width: 31, height: 32 }, 25.0, Quality::default()).is_err());
+        assert!(Av1::new(ImageSize { width: 31, height: 32 }, 25.0, FilmQuality::default()).is_err());
     }
 }

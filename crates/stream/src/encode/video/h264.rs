@@ -10,7 +10,7 @@ use openh264::encoder::{
 use render::{Image, ImageSize};
 
 use super::planes::Planes;
-use super::{KEY_EVERY, Quality, Sample, check_film};
+use super::{FilmQuality, KEY_EVERY, VideoSample, check_film};
 
 /// Quantizers for the lowest and the highest quality: all that the library uses.
 const COARSEST: u8 = 51;
@@ -38,7 +38,7 @@ impl H264 {
     ///
     /// # Errors
     /// `Invalid` as in [`check_film`]; `Internal` when the library cannot be set up.
-    pub fn new(size: ImageSize, pictures_per_sec: f64, quality: Quality) -> Result<Self> {
+    pub fn new(size: ImageSize, pictures_per_sec: f64, quality: FilmQuality) -> Result<Self> {
         check_film(size, pictures_per_sec)?;
         let quantizer = quality.quantizer(COARSEST, FINEST);
         #[expect(clippy::cast_possible_truncation, reason = "a rate")]
@@ -61,11 +61,11 @@ impl H264 {
     ///
     /// # Errors
     /// `Invalid` for a picture of another size; `Internal` when the library fails.
-    pub fn encode(&mut self, image: &Image, background: [u8; 3]) -> Result<Sample> {
+    pub fn encode(&mut self, image: &Image, background: [u8; 3]) -> Result<VideoSample> {
         let planes = Planes::of(image, self.size, background)?;
         let encoded = self.encoder.encode(&planes).map_err(failed)?.to_vec();
         let (mut sequence, mut parameters) = (None, None);
-        let mut sample = Sample { bytes: Vec::with_capacity(encoded.len()), is_key: false };
+        let mut sample = VideoSample { bytes: Vec::with_capacity(encoded.len()), is_key: false };
         for unit in openh264::nal_units(&encoded) {
             let unit = &unit[start_code_bytes(unit)..];
             match unit.first().map(|first| first & 0x1f) {
@@ -124,7 +124,7 @@ mod tests {
     }
 
     /// A sample as a byte stream, behind what decoders need first where that is told.
-    fn stream(sample: &Sample, sets: Option<&ParameterSets>) -> Vec<u8> {
+    fn stream(sample: &VideoSample, sets: Option<&ParameterSets>) -> Vec<u8> {
         let mut units: Vec<&[u8]> =
             sets.map_or_else(Vec::new, |sets| vec![&sets.sequence[..], &sets.picture[..]]);
         let mut rest = sample.bytes.as_slice();
@@ -142,10 +142,10 @@ mod tests {
     fn a_decoder_sees_every_picture_in_order_wherever_it_begins() {
         // Where the disc is.
         let place = |number: u32| number % 10;
-        let mut encoder = H264::new(picture(0).size, 25.0, Quality::default()).unwrap();
+        let mut encoder = H264::new(picture(0).size, 25.0, FilmQuality::default()).unwrap();
         let count = KEY_EVERY + 4;
         let encode = |number| encoder.encode(&picture(place(number)), [0; 3]).unwrap();
-        let samples: Vec<Sample> = (0..count).map(encode).collect();
+        let samples: Vec<VideoSample> = (0..count).map(encode).collect();
         let sets = encoder.sets().unwrap();
         for first in [0, KEY_EVERY] {
             let mut decoder = Decoder::new().unwrap();
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn pictures_of_another_size_are_told() {
         let size = ImageSize { width: 32, height: 32 };
-        let mut encoder = H264::new(size, 25.0, Quality::default()).unwrap();
+        let mut encoder = H264::new(size, 25.0, FilmQuality::default()).unwrap();
         encoder.encode(&picture(0), [0; 3]).unwrap_err();
     }
 }

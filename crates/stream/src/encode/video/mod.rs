@@ -24,7 +24,7 @@ const MIN_SIDE: u32 = 16;
 
 /// One picture as a video track has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sample {
+pub struct VideoSample {
     /// As the codec's mapping to files has it: of H.264 slices, each behind its length as four bytes, big-endian; of AV1 a
     /// temporal unit without its delimiter.
     pub bytes: Vec<u8>,
@@ -35,16 +35,16 @@ pub struct Sample {
 /// How true a film is, 1 to 100; larger ones take more bytes. Each codec has a quantizer for it, from the coarsest to one that
 /// hardly shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Quality(u8);
+pub struct FilmQuality(u8);
 
-impl Default for Quality {
+impl Default for FilmQuality {
     /// 75: dark backgrounds keep their tint, and edges stay clean.
     fn default() -> Self {
         Self(75)
     }
 }
 
-impl FromStr for Quality {
+impl FromStr for FilmQuality {
     type Err = Error;
 
     /// A whole number from 1 to 100.
@@ -58,7 +58,7 @@ impl FromStr for Quality {
     }
 }
 
-impl Quality {
+impl FilmQuality {
     /// A quantizer between the `coarsest`, for 1, and the `finest`, for 100.
     fn quantizer(self, coarsest: u8, finest: u8) -> u8 {
         let share = f64::from(self.0 - 1) / 99.0;
@@ -111,11 +111,11 @@ mod tests {
 
     #[test]
     fn qualities_are_1_to_100_and_go_from_coarse_to_fine() {
-        let quantizer = |text: &str| text.parse::<Quality>().unwrap().quantizer(51, 12);
+        let quantizer = |text: &str| text.parse::<FilmQuality>().unwrap().quantizer(51, 12);
         assert_eq!([quantizer("1"), quantizer(" 100 ")], [51, 12]);
         assert!(quantizer("40") > quantizer("60"));
         for bad in ["0", "101", "-1", "1.5", "high", ""] {
-            let error = bad.parse::<Quality>().unwrap_err().to_string();
+            let error = bad.parse::<FilmQuality>().unwrap_err().to_string();
             assert!(error.contains("1 (small) to 100"), "{error}");
         }
     }

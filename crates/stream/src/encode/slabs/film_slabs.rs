@@ -5,7 +5,7 @@ use view::SpaceAxis;
 
 /// Slabs that are wanted beside each picture of a film.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SlabWish {
+pub struct FilmSlabs {
     /// Across the axis that the camera sees most nearly from the front, instead of parallel to the image.
     pub is_across_axis: bool,
     /// Into how many slabs, 1 to [`render::Slabs::MAX_COUNT`].
@@ -14,7 +14,7 @@ pub struct SlabWish {
     pub reduction: Option<u32>,
 }
 
-impl SlabWish {
+impl FilmSlabs {
     /// How many slabs there are where nobody says otherwise: what was found to be worth most for its bytes.
     pub const COUNT: u32 = 32;
 
