@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use array::{Error, ErrorKind, Result, Retry};
 use clap::FromArgMatches;
-use stream::Ranks;
+use stream::RankChannels;
 use stream::compose::Method;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
@@ -133,8 +133,12 @@ async fn run(command: &Command, process: Option<Arc<mpi::Process>>) -> Result<Ex
 }
 
 /// Returns the processes of an MPI program, one of which is this one, as ranks that draw together.
-fn ranks(process: Option<Arc<mpi::Process>>) -> Option<Ranks> {
-    process.map(|process| Ranks { news: Arc::new(process.lane(0)), work: process, method: Method::Auto })
+fn ranks(process: Option<Arc<mpi::Process>>) -> Option<RankChannels> {
+    process.map(|process| RankChannels {
+        news: Arc::new(process.lane(0)),
+        work: process,
+        method: Method::Auto,
+    })
 }
 
 /// Waits for Ctrl-C, for a termination signal, or for the terminal being closed.

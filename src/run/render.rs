@@ -13,14 +13,14 @@ use node::memory::MemoryBudget;
 use render::ImageSize;
 use serde_json::json;
 use server::stack::Stack;
-use stream::{Company, Device, Means, Painter, Ranks};
+use stream::{Device, Means, Painter, RankChannels, RankGroup};
 
 use crate::cli::{self, RenderOptions};
 use crate::common::{context, device, memory, open, print, say};
 use crate::progress::{ProgressMeter, ProgressOutput, ProgressUnit};
 
 /// Runs the command. `ranks` are the processes of an MPI program that draw together, including this one.
-pub(crate) async fn run(options: &RenderOptions, ranks: Option<Ranks>) -> Result<()> {
+pub(crate) async fn run(options: &RenderOptions, ranks: Option<RankChannels>) -> Result<()> {
     if film::is_slabs(&options.location) {
         return look(options, ranks.is_some()).await;
     }
@@ -52,13 +52,13 @@ pub(crate) async fn run(options: &RenderOptions, ranks: Option<Ranks>) -> Result
 struct RenderJob {
     request: PicturesRequest,
     size: ImageSize,
-    company: Option<Company>,
+    company: Option<RankGroup>,
     stack: Stack,
     means: Means,
 }
 
 /// Prepares drawing: reads options, opens data.
-async fn ready(options: &RenderOptions, ranks: Option<Ranks>, progress: ProgressOutput) -> Result<RenderJob> {
+async fn ready(options: &RenderOptions, ranks: Option<RankChannels>, progress: ProgressOutput) -> Result<RenderJob> {
     let company = company(options, ranks)?;
     let size = parse_size(&options.size)?;
     let track = track(options)?;
@@ -210,7 +210,7 @@ fn time(text: Option<&str>) -> Result<(Option<u64>, Option<TimeSteps>)> {
 
 /// Returns the participants that draw together: the processes that were started with this one, or the requested number
 /// of ranks. `None` if this process draws alone.
-fn company(options: &RenderOptions, ranks: Option<Ranks>) -> Result<Option<Company>> {
+fn company(options: &RenderOptions, ranks: Option<RankChannels>) -> Result<Option<RankGroup>> {
     let method = options.compositing.parse()?;
     let company = match (ranks, options.ranks) {
         (Some(_), Some(count)) => {
@@ -218,8 +218,8 @@ fn company(options: &RenderOptions, ranks: Option<Ranks>) -> Result<Option<Compa
                 "expected no `--ranks` in a process of an MPI program, found {count}: each process is a rank"
             )));
         }
-        (Some(ranks), None) => Some(Company::Processes(Ranks { method, ..ranks })),
-        (None, Some(count)) if count > 1 => Some(Company::Threads(count as usize, method)),
+        (Some(ranks), None) => Some(RankGroup::Processes(RankChannels { method, ..ranks })),
+        (None, Some(count)) if count > 1 => Some(RankGroup::Threads(count as usize, method)),
         (None, _) => None,
     };
     if options.drawing.device == cli::DeviceChoice::Gpu && company.is_some() {

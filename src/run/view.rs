@@ -3,13 +3,13 @@
 use array::{Error, Result};
 use node::view;
 use server::connections::Limits;
-use stream::{Device, Ranks};
+use stream::{Device, RankChannels};
 
 use crate::cli::{self, CutChoice, ViewCommandOptions};
 use crate::common::{ServerPurpose, device, print, server, viewer_line, warn_of_port};
 
 /// Runs the command. `ranks` are the processes of an MPI program that draw together, including this one.
-pub(crate) async fn run(options: &ViewCommandOptions, ranks: Option<Ranks>) -> Result<()> {
+pub(crate) async fn run(options: &ViewCommandOptions, ranks: Option<RankChannels>) -> Result<()> {
     if matches!(options.cut, CutChoice::Data | CutChoice::Slabs) {
         return Err(Error::unsupported("this version supports only `--cut pixels`; omit the option"));
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use array::{ArrayInfo, AxisKind, Dataset, Error, Result, Source};
 use render::{ImageSize, VolumeView, stereo};
 use serde_json::{Map, Value, json};
-use stream::{ColorRange, Film, FilmRequest, FilmSlabs, Means, Pixels, Regridded, Still};
+use stream::{ColorRange, Film, FilmRequest, FilmSlabs, Means, PixelPrecision, Regridded, Still};
 use view::{Mode, SpaceAxis, View, ViewRequest, side};
 
 /// Request for a picture, in the form of the command line.
@@ -126,8 +126,8 @@ pub async fn still(
         size,
         means,
         slabs,
-        company: None,
-        pixels: Pixels::default(),
+        rank_group: None,
+        pixels: PixelPrecision::default(),
     };
     let still = Film::open(Arc::new(source), request).await?.next(progress).await?;
     still.ok_or_else(|| Error::internal("expected a picture of one view, found none"))

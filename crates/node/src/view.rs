@@ -11,7 +11,7 @@ use client::reading::read_batches;
 use futures::StreamExt;
 use futures::future::{BoxFuture, FutureExt};
 use server::exports::Export;
-use stream::{Device, Means, Ranks, Regridded, Session, follow};
+use stream::{Device, Means, RankChannels, Regridded, Session, run_worker};
 use view::View;
 
 use crate::interpret::InterpretHandler;
@@ -32,7 +32,7 @@ pub async fn start(
     options: &ServerOptions,
     first_view: Option<View>,
     device: Device,
-    ranks: Option<Ranks>,
+    ranks: Option<RankChannels>,
 ) -> Result<ServerNode> {
     store::step_back();
     let shared = node::open(options).await?;
@@ -50,7 +50,7 @@ pub async fn start(
     // Each rank opens the file itself.
     let has_ranks = ranks.is_some();
     let session = match ranks {
-        Some(ranks) => Session::lead(dataset, source, means, first_view, work, ranks)?,
+        Some(ranks) => Session::begin_with_ranks(dataset, source, means, first_view, work, ranks)?,
         None => Session::begin(dataset, source, means, first_view, work)?,
     }
     .telling_axes(regridded);
@@ -87,16 +87,16 @@ async fn follow_file(path: PathBuf, session: Weak<Session>) {
 /// Ends with rank 0.
 ///
 /// # Errors
-/// The errors of opening and of [`follow`].
+/// The errors of opening and of [`run_worker`].
 ///
 /// # Cancel safety
-/// As [`follow`].
-pub async fn assist(options: &ServerOptions, ranks: Ranks) -> Result<()> {
+/// As [`run_worker`].
+pub async fn assist(options: &ServerOptions, ranks: RankChannels) -> Result<()> {
     store::step_back();
     let shared = node::open(options).await?;
     let source = Arc::new(Regridded::open(Arc::new(LatestData(shared.exports.find("").await?))).await?);
     let means = Means::open(Device::Cpu, options.context.budget.render).await?;
-    follow(source, means, ranks).await
+    run_worker(source, means, ranks).await
 }
 
 /// The current data of an export: another description may be of other data.

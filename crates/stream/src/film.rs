@@ -17,7 +17,7 @@ use view::{ColorBy, Transfer, View};
 use crate::encode::slabs::FilmSlabs;
 use crate::loading::volume::{Volume, Watching};
 use crate::painter::Means;
-use crate::ranks::launcher::{Begun, Company, Crew, Pixels, first_look};
+use crate::ranks::launcher::{LaunchedRanks, Launcher, PixelPrecision, RankGroup, first_look};
 use crate::still::Still;
 use crate::tasks::{CancelOnDrop, blocking};
 use crate::viewer::fidelity::Facts;
@@ -56,9 +56,9 @@ pub struct FilmRequest {
     pub slabs: Option<FilmSlabs>,
     /// Other ranks that draw, on the CPU: the pictures are those of one rank but for rounding. `means` are
     /// then those of this rank, or those of all threads together.
-    pub company: Option<Company>,
+    pub rank_group: Option<RankGroup>,
     /// How the company hands pictures over.
-    pub pixels: Pixels,
+    pub pixels: PixelPrecision,
 }
 
 /// How often other ranks are asked whether they have all blocks of the next picture.
@@ -87,7 +87,7 @@ pub struct Film {
     color_map: Option<String>,
     range: ColorRange,
     size: ImageSize,
-    pixels: Pixels,
+    pixels: PixelPrecision,
     /// How many pictures were aimed at.
     aimed: u64,
     /// The transfer function that was chosen for the first picture.
@@ -101,7 +101,7 @@ pub struct Film {
     /// Moves blocks.
     _feeding: JoinSet<()>,
     /// Other ranks on threads of this process.
-    _others: JoinSet<Result<()>>,
+    _workers: JoinSet<Result<()>>,
 }
 
 impl Film {
@@ -122,28 +122,28 @@ impl Film {
         dataset: Arc<Dataset>,
         request: FilmRequest,
     ) -> Result<Self> {
-        let FilmRequest { views, color_map, range, size, means, slabs, company, pixels } = request;
+        let FilmRequest { views, color_map, range, size, means, slabs, rank_group, pixels } = request;
         check_memory(means.memory_bytes)?;
         dataset.check()?;
         for view in &views {
             view.check()?;
             check(view, &dataset)?;
-            check_company(view, company.as_ref(), slabs.as_ref())?;
+            check_ranks(view, rank_group.as_ref(), slabs.as_ref())?;
         }
         let is_film = views.len() > 1;
         let views: Vec<View> =
             views.into_iter().map(|view| with_camera(view, &dataset, size)).collect::<Result<_>>()?;
         let mut views = views.into_iter();
         let first = views.next().ok_or_else(|| Error::invalid("expected a view to draw, found none"))?;
-        let (crew, means, others) = match company {
+        let (launcher, means, workers) = match rank_group {
             None => (None, means, JoinSet::new()),
-            Some(company) => {
-                let Begun { ranks, means, others } = company.begin(&source, means)?;
-                (Some(Crew::new(ranks)?), means, others)
+            Some(rank_group) => {
+                let LaunchedRanks { ranks, means, workers } = rank_group.launch(&source, means)?;
+                (Some(Launcher::new(ranks)?), means, workers)
             }
         };
         let host = Host::new(Arc::clone(&dataset), source, means, first.clone(), Arc::new(|_| None));
-        let host = Arc::new(host.with_crew(crew));
+        let host = Arc::new(host.with_launcher(launcher));
         let mut feeding = JoinSet::new();
         let fed = Arc::clone(&host);
         feeding.spawn(async move { fed.feed.run().await });
@@ -168,7 +168,7 @@ impl Film {
             slabs,
             other,
             _feeding: feeding,
-            _others: others,
+            _workers: workers,
         };
         let watching = film.looked_first(&first).await?;
         film.coming = Some(film.aimed(FIRST, first, watching, None).await?);
@@ -178,10 +178,11 @@ impl Film {
     /// Waits at rank 0 for the coarsest level before the volume is cut into shares, where several ranks draw.
     /// By this level rank 0 estimates where the work is, and chooses a transfer function.
     async fn looked_first(&mut self, first: &View) -> Result<Option<Watching>> {
-        let Some(crew) = self.host.crew.clone() else { return Ok(None) };
+        let Some(launcher) = self.host.launcher.clone() else { return Ok(None) };
         let (host, view, size) = (Arc::clone(&self.host), Arc::new(first.clone()), self.size);
         let aiming = move || {
-            let mut aim = Aim::look(&host.volumes, host.dataset(), FIRST, view, size, None, crew.reach())?;
+            let mut aim =
+                Aim::look(&host.volumes, host.dataset(), FIRST, view, size, None, launcher.reach())?;
             let (own, tint) = first_look(&aim);
             aim.demand = Arc::new(own);
             if let Some((tint, demand)) = aim.tint.as_mut().zip(tint) {
@@ -206,7 +207,7 @@ impl Film {
     /// A picture that is not waited for is lost; the film ends there.
     pub async fn next(&mut self, mut progress: impl FnMut(u64, u64)) -> Result<Option<Still>> {
         let Some(now) = self.coming.take() else { return Ok(None) };
-        all_blocks(&self.host, self.host.crew.as_ref(), &now.aim, &mut progress).await?;
+        all_blocks(&self.host, self.host.launcher.as_ref(), &now.aim, &mut progress).await?;
         if let Some(view) = self.views.next() {
             let (place, watching) =
                 self.other.take().ok_or_else(|| Error::internal("expected a second place in a film"))?;
@@ -255,10 +256,10 @@ impl Film {
         // Where several draw it says where work is.
         view.transfer = view.transfer.or_else(|| self.chosen.clone());
         let (host, number) = (Arc::clone(&self.host), self.aimed);
-        let aiming = move || match &host.crew {
-            Some(crew) => {
+        let aiming = move || match &host.launcher {
+            Some(launcher) => {
                 let places = (place, Some(other_than(place)));
-                crew.aim(&host, places, (number, Arc::new(view)), size, old)
+                launcher.aim(&host, places, (number, Arc::new(view)), size, old)
             }
             None => Aim::new(&host.volumes, &host.feed, host.dataset(), place, Arc::new(view), size, old),
         };
@@ -299,11 +300,11 @@ impl Film {
         let scene = Scene { wires: Arc::clone(&boxes.wires), camera, size, ..aim.scene(&view)? };
         let cancel = CancelOnDrop::default();
         let flag: Cancel = cancel.flag();
-        let (painter, crew) = (Arc::clone(&self.host.painter), self.host.crew.clone());
+        let (painter, launcher) = (Arc::clone(&self.host.painter), self.host.launcher.clone());
         let (place, pixels, slabs, shown) = (aim.watching.who(), self.pixels, *slabs, view.clone());
         let drawing = move || {
-            let frame = match crew {
-                Some(crew) => crew.finish(place, &subject, (&scene, &shown), pixels, &flag)?,
+            let frame = match launcher {
+                Some(launcher) => launcher.finish(place, &subject, (&scene, &shown), pixels, &flag)?,
                 None => subject.cast(&painter, &scene, shown.stereo, Patience::Complete, &flag)?,
             };
             let slabs = slabs.map(|request| subject.cast_slabs(&scene, &request, &flag)).transpose()?;
@@ -337,14 +338,14 @@ fn capitalized(text: &str) -> String {
 }
 
 /// Checks that the ranks of a film can draw a view, and can make slabs of it where those are wanted.
-fn check_company(view: &View, company: Option<&Company>, slabs: Option<&FilmSlabs>) -> Result<()> {
+fn check_ranks(view: &View, rank_group: Option<&RankGroup>, slabs: Option<&FilmSlabs>) -> Result<()> {
     if slabs.is_some() && view.stereo.is_some() {
         return Err(Error::unsupported("expected slabs beside a picture for one eye, found a stereo pair"));
     }
-    if company.is_some() && slabs.is_some() {
+    if rank_group.is_some() && slabs.is_some() {
         return Err(Error::unsupported("expected no slabs beside pictures by several ranks: one draws them"));
     }
-    if company.is_some() && view.grids {
+    if rank_group.is_some() && view.grids {
         return Err(Error::unsupported(
             "expected no grids as lines in pictures by several ranks: one draws them",
         ));
@@ -360,21 +361,21 @@ fn with_camera(mut view: View, dataset: &Dataset, size: ImageSize) -> Result<Vie
     Ok(view)
 }
 
-/// Waits until every block is there: at all ranks of a `crew`, else here.
+/// Waits until every block is there: at all ranks of a `launcher`, else here.
 async fn all_blocks(
     host: &Arc<Host>,
-    crew: Option<&Arc<Crew>>,
+    launcher: Option<&Arc<Launcher>>,
     aim: &Aim,
     progress: &mut impl FnMut(u64, u64),
 ) -> Result<()> {
     let mut arrivals = aim.watching.volume.arrivals();
     let (who, total) = (aim.watching.who(), aim.blocks_total());
     loop {
-        let (lacking, trouble) = match crew {
+        let (lacking, trouble) = match launcher {
             None => host.feed.outlook(who),
-            Some(crew) => {
-                let (crew, host) = (Arc::clone(crew), Arc::clone(host));
-                blocking(move || crew.outlook(&host, who)).await??.within(total)
+            Some(launcher) => {
+                let (launcher, host) = (Arc::clone(launcher), Arc::clone(host));
+                blocking(move || launcher.outlook(&host, who)).await??.within(total)
             }
         };
         progress(total - lacking.min(total), total);
@@ -385,7 +386,7 @@ async fn all_blocks(
             let reason = trouble.reason.unwrap_or_else(|| Error::internal("a block failed without a reason"));
             return Err(reason.context(format!("{} of {total} blocks cannot be had", trouble.failed)));
         }
-        if crew.is_some() {
+        if launcher.is_some() {
             tokio::time::sleep(ASKED_EVERY).await;
         } else if arrivals.changed().await.is_err() {
             return Err(Error::internal("the volume went away"));

@@ -4,7 +4,7 @@
 //! The stage between a [`Source`](array::Source) and a connection. It opens no connection and knows no format;
 //! `render` draws, or `gpu`; `session` decides who sees what. Read [`Session`] first (people look at a data set
 //! together), then [`render_still`] and [`Film`] (finished pictures, nobody looking). Where several ranks draw, those but the first
-//! [`follow`](follow()).
+//! [`run_worker`](run_worker()).
 //!
 //! ```text
 //!   note -> Room -> Seat -> frame loop -> Aim -> wishes -> Loader -> wants -> source
@@ -36,8 +36,8 @@ pub use film::{ColorRange, Film, FilmRequest};
 pub use loading::loader::{ATTEMPTS_UNTIL_FAILED, FIRST_BACKOFF, LONGEST_BACKOFF, MAX_WANTS_UNDER_WAY};
 pub use loading::regrid::Regridded;
 pub use painter::{Device, Means, Painter};
-pub use ranks::launcher::{Company, Pixels, Ranks};
-pub use ranks::worker::follow;
+pub use ranks::launcher::{PixelPrecision, RankChannels, RankGroup};
+pub use ranks::worker::run_worker;
 pub use still::{Still, StillRequest, render_still};
 pub use viewer::grid_boxes::grid_color;
 pub use viewer::outbox::Outgoing;

@@ -9,7 +9,7 @@ use view::View;
 
 use crate::film::{ColorRange, Film, FilmRequest};
 use crate::painter::Means;
-use crate::ranks::launcher::Pixels;
+use crate::ranks::launcher::PixelPrecision;
 
 /// Description of a still picture to draw.
 #[derive(Clone, Debug)]
@@ -66,8 +66,8 @@ pub async fn render_still(
         size,
         means,
         slabs: None,
-        company: None,
-        pixels: Pixels::default(),
+        rank_group: None,
+        pixels: PixelPrecision::default(),
     };
     let mut film = Film::of(source, dataset, request).await?;
     let still = film.next(progress).await?;

@@ -7,7 +7,7 @@ mod support;
 use std::sync::Arc;
 
 use corridor_stream::{
-    Film, FilmRequest, MIN_MEMORY_BYTES, Pixels, Session, Still, StillRequest, render_still,
+    Film, FilmRequest, MIN_MEMORY_BYTES, PixelPrecision, Session, Still, StillRequest, render_still,
 };
 use render::{Background, ImageSize};
 use serde_json::json;
@@ -38,7 +38,7 @@ fn join_with(session: &Session, width: u32, height: u32) -> Viewer {
 
 /// All pictures, each with what was asked for when it was finished.
 async fn film_of(data: &Pyramid, views: Vec<View>) -> Vec<(Still, Vec<array::BlockKey>)> {
-    let (means, pixels) = (MEMORY.into(), Pixels::default());
+    let (means, pixels) = (MEMORY.into(), PixelPrecision::default());
     let request = FilmRequest {
         views,
         color_map: None,
@@ -46,7 +46,7 @@ async fn film_of(data: &Pyramid, views: Vec<View>) -> Vec<(Still, Vec<array::Blo
         size: SIZE,
         means,
         slabs: None,
-        company: None,
+        rank_group: None,
         pixels,
     };
     let mut film = Film::open(data.source(), request).await.unwrap();

@@ -15,7 +15,7 @@ use render::{Background, ImageSize};
 use serde_json::json;
 use session::{Codec, Item, Join, Limit, Role, State};
 use stream::{
-    Device, Film, FilmRequest, MAX_FRAMES_IN_FLIGHT, Means, Pixels, Session, SlabWish, StillRequest,
+    Device, Film, FilmRequest, FilmSlabs, MAX_FRAMES_IN_FLIGHT, Means, PixelPrecision, Session, StillRequest,
     render_still,
 };
 use support::{Pyramid, Viewer};
@@ -185,8 +185,8 @@ async fn parallel_rays_have_no_stereo_pair() {
     assert!(error.contains("perspective"), "{error}");
 }
 
-fn film_request(views: Vec<view::View>, size: ImageSize, slabs: Option<SlabWish>) -> FilmRequest {
-    let pixels = Pixels::default();
+fn film_request(views: Vec<view::View>, size: ImageSize, slabs: Option<FilmSlabs>) -> FilmRequest {
+    let pixels = PixelPrecision::default();
     FilmRequest {
         views,
         color_map: None,
@@ -194,7 +194,7 @@ fn film_request(views: Vec<view::View>, size: ImageSize, slabs: Option<SlabWish>
         size,
         means: MEMORY.into(),
         slabs,
-        company: None,
+        rank_group: None,
         pixels,
     }
 }
@@ -246,7 +246,7 @@ async fn slabs_come_beside_each_picture_with_the_blocks_of_their_guard_band() {
     let size = ImageSize { width: 90, height: 70 };
     for is_across_axis in [false, true] {
         let views = (0..2).map(|time| view::View { time, ..near.clone() }).collect();
-        let slabs = Some(SlabWish { is_across_axis, count: 16, reduction: Some(1) });
+        let slabs = Some(FilmSlabs { is_across_axis, count: 16, reduction: Some(1) });
         let request = film_request(views, size, slabs);
         let mut film = Film::open(data.source(), request).await.unwrap();
         for _ in 0..2 {
@@ -283,7 +283,7 @@ async fn what_has_no_slabs_says_so() {
     let refused = async |fields: serde_json::Value, count| {
         let views = vec![first.merged(fields.as_object().unwrap()).unwrap()];
         let size = ImageSize { width: 90, height: 70 };
-        let slabs = Some(SlabWish { is_across_axis: false, count, reduction: None });
+        let slabs = Some(FilmSlabs { is_across_axis: false, count, reduction: None });
         let request = film_request(views, size, slabs);
         let mut film = match Film::open(data.source(), request).await {
             Ok(film) => film,

@@ -13,7 +13,7 @@ use std::time::Duration;
 use array::conformance::{MemorySource, one_array};
 use array::{Completion, Completions, Dataset, Error, ReadRequest, Region, Result, Source, Want};
 use corridor_stream::compose::Method;
-use corridor_stream::{Company, Film, FilmRequest, MIN_MEMORY_BYTES, Pixels, Still};
+use corridor_stream::{Film, FilmRequest, MIN_MEMORY_BYTES, PixelPrecision, RankGroup, Still};
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use render::ImageSize;
@@ -85,8 +85,8 @@ fn views(waves: &Waves, fields: &[Value]) -> Vec<View> {
     fields.iter().map(|fields| first.merged(fields.as_object().unwrap()).unwrap()).collect()
 }
 
-fn request(views: Vec<View>, ranks: Option<(usize, Method)>, pixels: Pixels) -> FilmRequest {
-    let company = ranks.map(|(count, method)| Company::Threads(count, method));
+fn request(views: Vec<View>, ranks: Option<(usize, Method)>, pixels: PixelPrecision) -> FilmRequest {
+    let rank_group = ranks.map(|(count, method)| RankGroup::Threads(count, method));
     FilmRequest {
         views,
         color_map: None,
@@ -94,7 +94,7 @@ fn request(views: Vec<View>, ranks: Option<(usize, Method)>, pixels: Pixels) -> 
         size: SIZE,
         means: MEMORY.into(),
         slabs: None,
-        company,
+        rank_group,
         pixels,
     }
 }
@@ -120,9 +120,10 @@ fn bytes(still: &Still) -> Vec<u8> {
 /// Checks that several ranks draw the same pictures as one rank, with the same truth and the same view.
 async fn assert_same(fields: &[Value], ranks: &[(usize, Method)]) {
     let waves = Waves::new();
-    let one = drawn(&waves, request(views(&waves, fields), None, Pixels::Rgb8)).await.unwrap();
+    let one = drawn(&waves, request(views(&waves, fields), None, PixelPrecision::Rgb8)).await.unwrap();
     for &ranks in ranks {
-        let many = drawn(&waves, request(views(&waves, fields), Some(ranks), Pixels::Rgb8)).await.unwrap();
+        let many =
+            drawn(&waves, request(views(&waves, fields), Some(ranks), PixelPrecision::Rgb8)).await.unwrap();
         assert_eq!(many.len(), fields.len());
         for (number, ((one, _), (many, _))) in one.iter().zip(&many).enumerate() {
             let (expected, found) = (bytes(one), bytes(many));
@@ -184,9 +185,10 @@ async fn a_stereo_pair_by_ranks_is_that_of_one() {
 #[tokio::test(flavor = "multi_thread")]
 async fn full_pixels_keep_their_opacity() {
     let waves = Waves::new();
-    let one = drawn(&waves, request(views(&waves, &[json!({})]), None, Pixels::Full)).await.unwrap();
+    let one = drawn(&waves, request(views(&waves, &[json!({})]), None, PixelPrecision::Full)).await.unwrap();
     let ranks = Some((3, Method::Auto));
-    let many = drawn(&waves, request(views(&waves, &[json!({})]), ranks, Pixels::Full)).await.unwrap();
+    let many =
+        drawn(&waves, request(views(&waves, &[json!({})]), ranks, PixelPrecision::Full)).await.unwrap();
     let [expected, found] = [&one, &many].map(|pictures| pictures[0].0.image.rgba.as_flattened());
     let off = expected.iter().zip(found).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
     assert!(off < 0.5 / 255.0, "{off}");
@@ -198,7 +200,9 @@ async fn the_next_step_s_blocks_come_to_all_ranks_while_one_is_drawn() {
     let waves = Waves::new();
     let steps: Vec<Value> = (0..3).map(|time| json!({"time": time})).collect();
     let pictures =
-        drawn(&waves, request(views(&waves, &steps), Some((4, Method::Auto)), Pixels::Rgb8)).await.unwrap();
+        drawn(&waves, request(views(&waves, &steps), Some((4, Method::Auto)), PixelPrecision::Rgb8))
+            .await
+            .unwrap();
     for (number, (_, asked)) in pictures.iter().enumerate() {
         assert_eq!(
             asked.iter().max(),
@@ -216,7 +220,7 @@ async fn the_next_step_s_blocks_come_to_all_ranks_while_one_is_drawn() {
 async fn what_cannot_be_drawn_is_one_error() {
     let waves = Waves::new();
     let refused = async |fields: Value, ranks: (usize, Method)| {
-        let request = request(views(&waves, &[fields]), Some(ranks), Pixels::Rgb8);
+        let request = request(views(&waves, &[fields]), Some(ranks), PixelPrecision::Rgb8);
         drawn(&waves, request).await.map(drop).unwrap_err().to_string()
     };
     let said = refused(json!({"level": 7}), (4, Method::Auto)).await;
@@ -238,7 +242,7 @@ async fn a_block_that_no_rank_can_have_ends_the_film() {
         waves.memory.fail_once(last, Error::corrupt("a bad block"));
     }
     let steps = [json!({"time": 0}), json!({"time": 1})];
-    let request = request(views(&waves, &steps), Some((4, Method::Auto)), Pixels::Rgb8);
+    let request = request(views(&waves, &steps), Some((4, Method::Auto)), PixelPrecision::Rgb8);
     let said = drawn(&waves, request).await.map(drop).unwrap_err().to_string();
     assert!(said.contains("a bad block") && said.contains("cannot be had"), "{said}");
 }
@@ -274,7 +278,7 @@ impl Source for Failing {
 async fn failures_that_come_late_end_the_picture() {
     for panics in [false, true] {
         let waves = Waves::new();
-        let request = request(views(&waves, &[json!({})]), None, Pixels::Rgb8);
+        let request = request(views(&waves, &[json!({})]), None, PixelPrecision::Rgb8);
         let source = Arc::new(Failing { waves, panics });
         let drawing = async { Film::open(source, request).await?.next(|_, _| ()).await };
         let drawn = tokio::time::timeout(PATIENCE, drawing).await.expect("nobody hangs");

@@ -17,7 +17,8 @@ use serde_json::{Map, json};
 use session::{Truth, Values};
 use stream::compose::{self, Communicator};
 use stream::{
-    Company, Film, FilmRequest, FilmSlabs, Means, Pixels, Regridded, camera_in, encode_slabs, follow,
+    Film, FilmRequest, FilmSlabs, Means, PixelPrecision, RankGroup, Regridded, camera_in, encode_slabs,
+    run_worker,
 };
 use view::View;
 
@@ -111,7 +112,7 @@ pub struct DrawnPictures {
 }
 
 /// Draws pictures into files: `output` ends in `.png` or `.exr`, with `%d` or `%04d` in its name for several (numbers
-/// from 0), or in `.mp4`. In a `company` of processes, which all make the same call, rank 0 writes them and the others
+/// from 0), or in `.mp4`. In a `rank_group` of processes, which all make the same call, rank 0 writes them and the others
 /// get `None`. `progress` is called with the blocks present and requested of a single picture, otherwise with the
 /// pictures completed and requested.
 ///
@@ -126,13 +127,14 @@ pub async fn draw(
     request: &PicturesRequest,
     size: ImageSize,
     means: Means,
-    company: Option<Company>,
+    rank_group: Option<RankGroup>,
     output: &Path,
     mut progress: impl FnMut(u64, u64),
 ) -> Result<Option<DrawnPictures>> {
     let kind = PictureFileKind::of(output)?;
-    if let Some(Company::Processes(ranks)) = company.as_ref().filter(|company| company.is_led_elsewhere()) {
-        follow(Arc::new(Regridded::open(Arc::clone(source)).await?), means, ranks.clone()).await?;
+    if let Some(RankGroup::Processes(ranks)) = rank_group.as_ref().filter(|rank_group| rank_group.is_worker())
+    {
+        run_worker(Arc::new(Regridded::open(Arc::clone(source)).await?), means, ranks.clone()).await?;
         return Ok(None);
     }
     let source = Regridded::open(Arc::clone(source)).await?;
@@ -148,9 +150,17 @@ pub async fn draw(
     let color_map = color_map(&request.picture)?;
     // Annotations lie behind transparent parts of the volume.
     let pixels =
-        if request.is_annotated || kind == PictureFileKind::Exr { Pixels::Full } else { Pixels::Rgb8 };
-    let film =
-        FilmRequest { views, color_map, range: request.picture.range, size, means, slabs, company, pixels };
+        if request.is_annotated || kind == PictureFileKind::Exr { PixelPrecision::Full } else { PixelPrecision::Rgb8 };
+    let film = FilmRequest {
+        views,
+        color_map,
+        range: request.picture.range,
+        size,
+        means,
+        slabs,
+        rank_group,
+        pixels,
+    };
     let mut film = Film::open(Arc::new(source), film).await?;
     let (mut done, mut last) = (0, None);
     let is_several = request.is_several() || kind.is_film();

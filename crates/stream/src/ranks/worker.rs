@@ -1,5 +1,5 @@
 //! Ranks other than the first in a session or a film: they follow the orders of rank 0; see
-//! [`crew`](crate::ranks::launcher).
+//! [`launcher`](crate::ranks::launcher).
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +13,8 @@ use view::View;
 
 use crate::painter::Means;
 use crate::ranks::launcher::{
-    Order, Outlook, Parts, Pixels, Ranks, ShareDemand, Wish, by_strips, scene_for, strip_of,
+    Outlook, PictureParts, PixelPrecision, RankChannels, RankOrder, ShareDemand, Wish, by_strips, scene_for,
+    strip_of,
 };
 use crate::ranks::strips::Strip;
 use crate::tasks::blocking;
@@ -33,7 +34,7 @@ use crate::viewer::view_plan::{Aim, Reach};
 ///
 /// # Cancel safety
 /// Dropping it withdraws every want; others then wait in vain until they hear that this rank is gone.
-pub async fn follow(source: Arc<dyn Source>, means: impl Into<Means>, ranks: Ranks) -> Result<()> {
+pub async fn run_worker(source: Arc<dyn Source>, means: impl Into<Means>, ranks: RankChannels) -> Result<()> {
     let means = means.into();
     check_memory(means.memory_bytes)?;
     if ranks.work.rank() == 0 {
@@ -42,62 +43,62 @@ pub async fn follow(source: Arc<dyn Source>, means: impl Into<Means>, ranks: Ran
     let dataset = source.describe().await?;
     dataset.check()?;
     let host = Host::new(dataset, source, means, View::default(), Arc::new(|_| None));
-    let withdrawn = Arc::new(Withdrawn::default());
-    let mut listening = JoinSet::new();
+    let withdrawn = Arc::new(WithdrawnPictures::default());
+    let mut listener = JoinSet::new();
     let (news, heard) = (Arc::clone(&ranks.news), Arc::clone(&withdrawn));
-    listening.spawn_blocking(move || heard.listen(&*news));
+    listener.spawn_blocking(move || heard.listen(&*news));
     let schedule = ranks.schedule()?;
-    let hand = Hand { host: Arc::new(host), ranks, schedule, places: Arc::default(), withdrawn };
+    let worker = Worker { host: Arc::new(host), ranks, schedule, views: Arc::default(), withdrawn };
     tokio::select! {
-        () = hand.host.feed.run() => Err(Error::internal("the feed ended")),
-        ended = hand.run() => ended,
+        () = worker.host.feed.run() => Err(Error::internal("the feed ended")),
+        ended = worker.run() => ended,
     }
 }
 
 /// One of the others at work.
-struct Hand {
+struct Worker {
     host: Arc<Host>,
-    ranks: Ranks,
+    ranks: RankChannels,
     schedule: Schedule,
-    places: Arc<Mutex<Places>>,
-    withdrawn: Arc<Withdrawn>,
+    views: Arc<Mutex<WorkerViews>>,
+    withdrawn: Arc<WithdrawnPictures>,
 }
 
 /// By participant, of whom a session has few: what they look at, or why that cannot be drawn.
-type Places = BTreeMap<ParticipantId, Result<Place>>;
+type WorkerViews = BTreeMap<ParticipantId, Result<WorkerView>>;
 
 /// View of one participant at this rank.
-struct Place {
+struct WorkerView {
     aim: Aim,
     tree: Tree,
     /// Blocks of its share.
     wanted: u64,
     /// Work of this rank for each block of the last picture, in samples drawn.
-    took: Vec<(BlockKey, f64)>,
+    block_work: Vec<(BlockKey, f64)>,
 }
 
-impl Hand {
+impl Worker {
     async fn run(&self) -> Result<()> {
         loop {
             let ranks = Arc::clone(&self.ranks.work);
             let message = blocking(move || broadcast(&*ranks, Vec::new())).await??;
-            match Order::from_message(&message)? {
-                Order::Look { who, wish } => self.look(who, wish).await?,
-                Order::Tell { who } => self.tell(who).await?,
-                Order::Outlook { who } => self.outlook(who).await?,
-                Order::Draw { who, number, view, plan } => self.draw(who, number, view, plan).await?,
-                Order::Finish { who, view, pixels } => self.finish(who, view, pixels).await?,
-                Order::Forget { who } => {
+            match RankOrder::from_message(&message)? {
+                RankOrder::Look { who, wish } => self.look(who, wish).await?,
+                RankOrder::Tell { who } => self.tell(who).await?,
+                RankOrder::Outlook { who } => self.outlook(who).await?,
+                RankOrder::Draw { who, number, view, plan } => self.draw(who, number, view, plan).await?,
+                RankOrder::Finish { who, view, pixels } => self.finish(who, view, pixels).await?,
+                RankOrder::Forget { who } => {
                     self.host.feed.forget(who);
-                    self.places().remove(&who);
+                    self.views().remove(&who);
                 }
-                Order::End => return Ok(()),
+                RankOrder::End => return Ok(()),
             }
         }
     }
 
-    fn places(&self) -> std::sync::MutexGuard<'_, Places> {
-        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    fn views(&self) -> std::sync::MutexGuard<'_, WorkerViews> {
+        self.views.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Aims `who` at the view of `wish`. Rank 0 hears of an error when it asks for the outlook, as it does
@@ -114,27 +115,27 @@ impl Hand {
             self.host.describe_now().await;
         }
         let (host, rank, ranks) = (Arc::clone(&self.host), self.ranks.work.rank(), self.ranks.work.size());
-        let old = self.places().remove(&who).and_then(Result::ok);
-        let place = blocking(move || Place::aimed(&host, who, wish, [rank, ranks], old)).await?;
-        if place.is_err() {
+        let old = self.views().remove(&who).and_then(Result::ok);
+        let worker_view = blocking(move || WorkerView::aimed(&host, who, wish, [rank, ranks], old)).await?;
+        if worker_view.is_err() {
             self.host.feed.forget(who);
         }
-        self.places().insert(who, place);
+        self.views().insert(who, worker_view);
         Ok(())
     }
 
     async fn tell(&self, who: ParticipantId) -> Result<()> {
-        let took = match self.places().get_mut(&who) {
-            Some(Ok(place)) => std::mem::take(&mut place.took),
+        let block_work = match self.views().get_mut(&who) {
+            Some(Ok(worker_view)) => std::mem::take(&mut worker_view.block_work),
             _ => Vec::new(),
         };
         let ranks = Arc::clone(&self.ranks.work);
-        blocking(move || tell_work(&*ranks, &took)).await?
+        blocking(move || tell_work(&*ranks, &block_work)).await?
     }
 
     async fn outlook(&self, who: ParticipantId) -> Result<()> {
-        let (wanted, refused) = match self.places().get(&who) {
-            Some(Ok(place)) => (place.wanted, None),
+        let (wanted, refused) = match self.views().get(&who) {
+            Some(Ok(worker_view)) => (worker_view.wanted, None),
             Some(Err(error)) => (0, Some(error.clone().context(format!("rank {}", self.ranks.work.rank())))),
             None => (0, Some(Error::internal("expected to be told what to look at first"))),
         };
@@ -146,38 +147,39 @@ impl Hand {
     async fn draw(&self, who: ParticipantId, number: u64, view: View, plan: Plan) -> Result<()> {
         let cancel = self.withdrawn.begin(number);
         let schedule = by_strips(&self.schedule);
-        let drawn = self.hand_over(who, move |place, ranks| {
-            Ok(place.drawn(ranks, view, plan, &schedule, &cancel)?.to_message())
+        let drawn = self.send_result(who, move |worker_view, ranks| {
+            Ok(worker_view.drawn(ranks, view, plan, &schedule, &cancel)?.to_message())
         });
         let drawn = drawn.await;
         self.withdrawn.end();
         drawn
     }
 
-    async fn finish(&self, who: ParticipantId, view: View, pixels: Pixels) -> Result<()> {
+    async fn finish(&self, who: ParticipantId, view: View, pixels: PixelPrecision) -> Result<()> {
         let schedule = self.schedule.clone();
-        self.hand_over(who, move |place, ranks| place.finished(ranks, view, pixels, &schedule)).await
+        self.send_result(who, move |worker_view, ranks| worker_view.finished(ranks, view, pixels, &schedule))
+            .await
     }
 
     /// Makes something of what somebody looks at, and sends it to rank 0.
-    async fn hand_over(
+    async fn send_result(
         &self,
         who: ParticipantId,
-        make: impl FnOnce(&mut Place, &dyn Communicator) -> Result<Vec<u8>> + Send + 'static,
+        make: impl FnOnce(&mut WorkerView, &dyn Communicator) -> Result<Vec<u8>> + Send + 'static,
     ) -> Result<()> {
-        let (places, ranks) = (Arc::clone(&self.places), Arc::clone(&self.ranks.work));
+        let (views, ranks) = (Arc::clone(&self.views), Arc::clone(&self.ranks.work));
         blocking(move || {
-            let mut places = places.lock().unwrap_or_else(PoisonError::into_inner);
-            let Some(Ok(place)) = places.get_mut(&who) else {
+            let mut views = views.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(Ok(worker_view)) = views.get_mut(&who) else {
                 return Err(Error::internal("expected to draw what was looked at, found that it cannot be"));
             };
-            ranks.send(0, make(place, &*ranks)?)
+            ranks.send(0, make(worker_view, &*ranks)?)
         })
         .await?
     }
 }
 
-impl Place {
+impl WorkerView {
     fn aimed(
         host: &Host,
         who: ParticipantId,
@@ -201,7 +203,7 @@ impl Place {
         let share = ShareDemand::of(&aim, &tree, rank)?;
         let wanted = share.blocks();
         share.wish(host, who, &aim);
-        Ok(Self { aim, tree, wanted, took: Vec::new() })
+        Ok(Self { aim, tree, wanted, block_work: Vec::new() })
     }
 
     /// This rank's rows of a picture; none where it failed, of which rank 0 has heard.
@@ -219,7 +221,7 @@ impl Place {
         match subject.draw_together(ranks, &scene, &self.tree, schedule, cancel) {
             Ok(part) => {
                 let strip = strip_of(&part, &plan, self.aim.view.background)?;
-                self.took = part.work;
+                self.block_work = part.work;
                 Ok(strip)
             }
             Err(error) => unless_alone(error).map(|()| Strip::nothing()),
@@ -231,15 +233,15 @@ impl Place {
         &mut self,
         ranks: &dyn Communicator,
         view: View,
-        pixels: Pixels,
+        pixels: PixelPrecision,
         schedule: &Schedule,
     ) -> Result<Vec<u8>> {
         let scene = self.aim.scene(&view)?;
         let subject = self.aim.watching.subject();
-        match Parts::drawn(ranks, &subject, (&scene, &view), &self.tree, schedule, &Cancel::new()) {
+        match PictureParts::drawn(ranks, &subject, (&scene, &view), &self.tree, schedule, &Cancel::new()) {
             Ok(parts) => {
                 let message = parts.to_message(pixels, view.background);
-                self.took = parts.took;
+                self.block_work = parts.block_work;
                 Ok(message)
             }
             Err(error) => unless_alone(error).map(|()| Vec::new()),
@@ -257,17 +259,17 @@ fn unless_alone(error: Error) -> Result<()> {
 
 /// Pictures that nobody wants any more.
 #[derive(Default)]
-struct Withdrawn(Mutex<Pictures>);
+struct WithdrawnPictures(Mutex<PictureNumbers>);
 
 #[derive(Default)]
-struct Pictures {
+struct PictureNumbers {
     /// The newest one that was withdrawn.
     newest: u64,
     /// The one that is drawn.
     current: Option<(u64, Cancel)>,
 }
 
-impl Withdrawn {
+impl WithdrawnPictures {
     /// Hears of them until rank 0 says that nothing more comes, or is gone.
     fn listen(&self, news: &dyn Communicator) {
         while let Ok(message) = broadcast(news, Vec::new()) {

@@ -20,7 +20,7 @@ use view::{ColorBy, Transfer, View};
 use crate::encode::{Jpeg, PictureEncoder, Png};
 use crate::loading::loader::Trouble;
 use crate::loading::volume::Volume;
-use crate::ranks::launcher::{Crew, Outlook, Picture, scene_for};
+use crate::ranks::launcher::{Launcher, Outlook, RankPicture, scene_for};
 use crate::tasks::{CancelOnDrop, blocking, sleep_until};
 use crate::viewer::fidelity::Facts;
 use crate::viewer::grid_boxes::Boxes;
@@ -228,7 +228,7 @@ impl FrameLoop {
         if let Some(aim) = &mut self.aim
             && aim.serves(&self.host.dataset(), &wanted.view, size)
             && !shares_changed
-            && !self.host.crew.as_ref().is_some_and(|crew| crew.is_uneven(self.who, wanted.seq))
+            && !self.host.launcher.as_ref().is_some_and(|launcher| launcher.is_uneven(self.who, wanted.seq))
         {
             aim.view = Arc::clone(&wanted.view);
             return Ok(());
@@ -243,8 +243,8 @@ impl FrameLoop {
         let (host, who, view, old) =
             (Arc::clone(&self.host), self.who, Arc::clone(&wanted.view), old.map(|aim| aim.watching));
         let seq = wanted.seq;
-        let aiming = move || match &host.crew {
-            Some(crew) => crew.aim(&host, (who, None), (seq, view), size, old),
+        let aiming = move || match &host.launcher {
+            Some(launcher) => launcher.aim(&host, (who, None), (seq, view), size, old),
             None => Aim::new(&host.volumes, &host.feed, host.dataset(), who, view, size, old),
         };
         self.aim = Some(blocking(aiming).await??);
@@ -257,7 +257,7 @@ impl FrameLoop {
     /// Fetches ahead once everything has been there for a while; gives the time to look again. Several ranks fetch nothing ahead.
     fn foresee(&mut self, is_complete: bool, now: Instant) -> Option<Instant> {
         let aim = self.aim.as_ref()?;
-        if !is_complete || self.foresight.is_some() || self.host.crew.is_some() {
+        if !is_complete || self.foresight.is_some() || self.host.launcher.is_some() {
             return None;
         }
         let due = self.aimed_at + FORESEE_AFTER;
@@ -286,7 +286,7 @@ impl FrameLoop {
 
     /// Asks other ranks, where there are some, what they lack of this aim; not again while nothing is likely to have changed.
     async fn hear(&mut self) -> Result<()> {
-        let Some(crew) = self.host.crew.clone() else { return Ok(()) };
+        let Some(launcher) = self.host.launcher.clone() else { return Ok(()) };
         let is_fresh = |(outlook, at): &(Outlook, Instant)| {
             outlook.asked_again_after().is_none_or(|after| *at + after > Instant::now())
         };
@@ -294,7 +294,7 @@ impl FrameLoop {
             return Ok(());
         }
         let (host, who) = (Arc::clone(&self.host), self.who);
-        let outlook = blocking(move || crew.outlook(&host, who)).await??;
+        let outlook = blocking(move || launcher.outlook(&host, who)).await??;
         self.heard = Some((outlook, Instant::now()));
         Ok(())
     }
@@ -369,12 +369,16 @@ impl FrameLoop {
         // What moves is replaced at once; what rests must be whole.
         let patience = if plan.is_moving { Patience::StandIns } else { Patience::Complete };
         let subject = aim.watching.subject();
-        let (crew, who, view) = (self.host.crew.clone(), self.who, Arc::clone(&wanted.view));
-        let waiting =
-            Waiting { seat: Arc::clone(&self.seat), crew: self.host.crew.clone(), who, seq: wanted.seq };
+        let (launcher, who, view) = (self.host.launcher.clone(), self.who, Arc::clone(&wanted.view));
+        let waiting = Waiting {
+            seat: Arc::clone(&self.seat),
+            launcher: self.host.launcher.clone(),
+            who,
+            seq: wanted.seq,
+        };
         let job = blocking(move || {
-            let drawn = match crew {
-                Some(crew) => crew.draw(who, &subject, &Picture { scene, view, plan }, &flag),
+            let drawn = match launcher {
+                Some(launcher) => launcher.draw(who, &subject, &RankPicture { scene, view, plan }, &flag),
                 None => subject.cast(&painter, &scene, parallax, patience, &flag).and_then(|frame| {
                     let encoder: &mut dyn PictureEncoder = match plan.codec {
                         Codec::Jpeg => &mut encoders.jpeg,
@@ -525,7 +529,7 @@ impl ToldValues {
 /// Participant that waits for a drawing, and the number of the view.
 struct Waiting {
     seat: Arc<Seat>,
-    crew: Option<Arc<Crew>>,
+    launcher: Option<Arc<Launcher>>,
     who: ParticipantId,
     seq: u64,
 }
@@ -537,7 +541,7 @@ async fn unless_outdated<T>(
     plan: Plan,
     cancel: &Cancel,
 ) -> Result<T> {
-    let Waiting { seat, crew, who, seq } = waiting;
+    let Waiting { seat, launcher, who, seq } = waiting;
     tokio::pin!(job);
     loop {
         tokio::select! {
@@ -545,7 +549,7 @@ async fn unless_outdated<T>(
             () = seat.wake.notified(), if !plan.is_moving && !cancel.is_cancelled() => {
                 if seat.wanted().is_none_or(|w| w.seq != *seq) {
                     cancel.cancel();
-                    crew.as_ref().map_or(Ok(()), |crew| crew.withdraw(*who))?;
+                    launcher.as_ref().map_or(Ok(()), |launcher| launcher.withdraw(*who))?;
                 }
             }
         }
@@ -555,8 +559,8 @@ async fn unless_outdated<T>(
 /// Nothing is fetched for them any more, here and at other ranks.
 fn forget(host: &Host, who: ParticipantId) {
     host.feed.forget(who);
-    if let Some(crew) = &host.crew {
-        crew.forget(who);
+    if let Some(launcher) = &host.launcher {
+        launcher.forget(who);
     }
 }
 

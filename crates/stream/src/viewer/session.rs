@@ -11,7 +11,7 @@ use view::View;
 use crate::loading::feed::Suspicion;
 use crate::loading::regrid::Regridded;
 use crate::painter::Means;
-use crate::ranks::launcher::{Crew, Ranks};
+use crate::ranks::launcher::{Launcher, RankChannels};
 use crate::viewer::frame_loop;
 use crate::viewer::outbox::Outgoing;
 use crate::viewer::participant::Seat;
@@ -51,20 +51,20 @@ impl Session {
     }
 
     /// Begins a session as rank 0 of several, which draw every picture together: the others
-    /// [`follow`](crate::follow()). Each has its own memory; all draw on the CPU. When rank 0 is dropped the
+    /// [`run_worker`](crate::run_worker()). Each has its own memory; all draw on the CPU. When rank 0 is dropped the
     /// others end.
     ///
     /// # Errors
     /// Those of [`Session::begin`]; `Invalid` for a rank other than 0.
-    pub fn lead(
+    pub fn begin_with_ranks(
         dataset: Arc<Dataset>,
         source: Arc<dyn Source>,
         means: impl Into<Means>,
         first_view: Option<View>,
         work: Work,
-        ranks: Ranks,
+        ranks: RankChannels,
     ) -> Result<Self> {
-        Self::start(dataset, source, means.into(), first_view, work, Some(Crew::new(ranks)?))
+        Self::start(dataset, source, means.into(), first_view, work, Some(Launcher::new(ranks)?))
     }
 
     fn start(
@@ -73,13 +73,13 @@ impl Session {
         means: Means,
         first_view: Option<View>,
         work: Work,
-        crew: Option<Crew>,
+        launcher: Option<Launcher>,
     ) -> Result<Self> {
         check_memory(means.memory_bytes)?;
         let view = first_view.map_or_else(|| View::first_of(&dataset), Ok)?;
         view.check()?;
         let view = with_shared_camera(view, &dataset)?;
-        let host = Arc::new(Host::new(dataset, source, means, view, work).with_crew(crew));
+        let host = Arc::new(Host::new(dataset, source, means, view, work).with_launcher(launcher));
         let mut tasks = JoinSet::new();
         let fed = Arc::clone(&host);
         tasks.spawn(async move { fed.feed.run().await });
@@ -120,8 +120,8 @@ impl Session {
 
     /// The other ranks.
     #[cfg(test)]
-    pub(crate) fn crew(&self) -> Option<Arc<Crew>> {
-        self.host.crew.clone()
+    pub(crate) fn launcher(&self) -> Option<Arc<Launcher>> {
+        self.host.launcher.clone()
     }
 
     /// Returns the current memory use and work of the session.

@@ -17,7 +17,7 @@ use crate::loading::feed::{Feed, Suspicion};
 use crate::loading::regrid::Regridded;
 use crate::loading::volume::Volumes;
 use crate::painter::{Means, Painter};
-use crate::ranks::launcher::Crew;
+use crate::ranks::launcher::Launcher;
 use crate::viewer::grid_boxes::{Boxes, Grids};
 use crate::viewer::participant::Seat;
 use crate::viewer::scene::{
@@ -49,7 +49,7 @@ pub(crate) struct Host {
     /// Source that knows which arrays are drawn on other axes than those of the data.
     pub(crate) regridded: OnceLock<Regridded>,
     /// The other ranks, where several draw.
-    pub(crate) crew: Option<Arc<Crew>>,
+    pub(crate) launcher: Option<Arc<Launcher>>,
     people: Mutex<People>,
 }
 
@@ -78,7 +78,7 @@ impl Host {
             painter,
             grids: Grids::default(),
             regridded: OnceLock::new(),
-            crew: None,
+            launcher: None,
             people: Mutex::new(People { room, seats: BTreeMap::new() }),
             dataset: RwLock::new(dataset),
             source,
@@ -87,8 +87,8 @@ impl Host {
     }
 
     /// Adds the other ranks that draw, if there are any.
-    pub(crate) fn with_crew(self, crew: Option<Crew>) -> Self {
-        Self { crew: crew.map(Arc::new), ..self }
+    pub(crate) fn with_launcher(self, launcher: Option<Launcher>) -> Self {
+        Self { launcher: launcher.map(Arc::new), ..self }
     }
 
     /// Returns the source that blocks are read from.

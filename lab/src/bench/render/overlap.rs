@@ -17,7 +17,7 @@ use client::url::{Location, Url};
 use node::assemble::{Context, assemble};
 use node::memory::MemoryBudget;
 use render::ImageSize;
-use stream::{Device, Film, FilmRequest, Means, Pixels};
+use stream::{Device, Film, FilmRequest, Means, PixelPrecision};
 use view::View;
 
 use super::super::finished::Finished;
@@ -158,8 +158,8 @@ async fn film(seat: &FilmPlace<'_>, steps: std::ops::Range<u64>) -> Result<Pictu
         size: seat.size,
         means: Means::open(Device::Cpu, budget.render).await?,
         slabs: None,
-        company: None,
-        pixels: Pixels::default(),
+        rank_group: None,
+        pixels: PixelPrecision::default(),
     };
     let start = Instant::now();
     let mut loaded_secs = None;

@@ -1,8 +1,8 @@
 //! Ranks that draw the pictures of a session, or of a film, together, view after view.
 //!
-//! Rank 0 has the people: sessions, viewers, pace. It tells all others one [`Order`] after another, by one small broadcast
+//! Rank 0 has the people: sessions, viewers, pace. It tells all others one [`RankOrder`] after another, by one small broadcast
 //! each, and all take part in what follows from it; so there is one order of pictures, and nobody waits in an exchange that
-//! others have left. The others [`follow`](crate::follow()).
+//! others have left. The others [`run_worker`](crate::run_worker()).
 //!
 //! ```text
 //!   rank 0    view -> fit, cut -> Look ------> Outlook ------> Draw ----> join strips -> viewer
@@ -11,15 +11,15 @@
 //! ```
 //!
 //! [Films](crate::Film) are drawn so too, with nobody looking: rank 0 waits until no rank lacks anything, and is given pixels
-//! ([`Pixels`]) instead of strips. Who looks are their two places, by turns.
+//! ([`PixelPrecision`]) instead of strips. Who looks are their two places, by turns.
 //!
 //! That a picture is not wanted any more is said beside the orders, by a lane of its own: whoever hears it casts nothing more
 //! but goes on exchanging, so that the picture ends everywhere, only sooner.
 
-mod company;
 mod fit;
 mod order;
-mod parts;
+mod picture_parts;
+mod rank_group;
 mod share;
 
 use std::collections::BTreeMap;
@@ -43,13 +43,13 @@ use crate::viewer::pace::Plan;
 use crate::viewer::shared::Host;
 use crate::viewer::view_plan::{Aim, Reach};
 
-pub(crate) use company::Begun;
-pub use company::Company;
 pub(crate) use fit::fit;
-pub(crate) use order::{Order, Outlook, Wish};
-use parts::Canvas;
-pub(crate) use parts::Parts;
-pub use parts::Pixels;
+pub(crate) use order::{Outlook, RankOrder, Wish};
+use picture_parts::PictureAssembly;
+pub(crate) use picture_parts::PictureParts;
+pub use picture_parts::PixelPrecision;
+pub(crate) use rank_group::LaunchedRanks;
+pub use rank_group::RankGroup;
 pub(crate) use share::{ShareDemand, first_look};
 
 /// How often rank 0 asks the others how many blocks they lack, while they lack some.
@@ -58,13 +58,13 @@ pub(crate) const ASKED_EVERY: Duration = Duration::from_millis(100);
 /// time.
 pub(crate) const ASKED_SELDOM: Duration = Duration::from_secs(1);
 /// The busiest rank's work over the average rank's up to which shares stay as they are: each change has blocks fetched anew.
-const EVEN: f64 = 1.2;
+const MAX_IMBALANCE: f64 = 1.2;
 /// Pictures by the same shares, however uneven: guessing anew takes about as long as one in motion.
-const PICTURES_BETWEEN: u64 = 3;
+const MIN_PICTURES_BETWEEN_CUTS: u64 = 3;
 
 /// How the ranks of a session or a film reach one another.
 #[derive(Clone)]
-pub struct Ranks {
+pub struct RankChannels {
     /// Channel for all work that the ranks do together.
     pub work: Arc<dyn Communicator>,
     /// Second channel between the same ranks; its messages can overtake those of `work`.
@@ -73,7 +73,7 @@ pub struct Ranks {
     pub method: Method,
 }
 
-impl Ranks {
+impl RankChannels {
     /// Returns the schedule of messages by which the ranks put pictures together.
     ///
     /// # Errors
@@ -83,50 +83,50 @@ impl Ranks {
     }
 }
 
-impl fmt::Debug for Ranks {
+impl fmt::Debug for RankChannels {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "rank {} of {}, {:?}", self.work.rank(), self.work.size(), self.method)
     }
 }
 
 /// Rank 0's hold on the others.
-pub(crate) struct Crew {
-    ranks: Ranks,
+pub(crate) struct Launcher {
+    ranks: RankChannels,
     schedule: Schedule,
-    line: Mutex<Line>,
+    state: Mutex<OrderState>,
     /// The picture that is being drawn.
     drawing: Mutex<Option<(ParticipantId, u64)>>,
     /// Participants who left and whom the other ranks have not been told to forget yet.
-    gone: Mutex<Vec<ParticipantId>>,
+    departed: Mutex<Vec<ParticipantId>>,
 }
 
 /// State that is kept from order to order; only the holder of its lock gives orders.
 #[derive(Default)]
-struct Line {
+struct OrderState {
     /// Pictures so far.
     pictures: u64,
-    people: BTreeMap<ParticipantId, Shares>,
+    participants: BTreeMap<ParticipantId, ParticipantShares>,
 }
 
 /// Shares of the ranks in a participant's pictures.
 #[derive(Clone)]
-struct Shares {
+struct ParticipantShares {
     /// View for which the shares were last used; then the volume in it and the state of the data.
-    seen: Arc<View>,
+    last_view: Arc<View>,
     volume: Arc<VolumeView>,
     data: (DatasetId, Generation),
     tree: Tree,
     balance: Balance,
-    record: Record,
+    record: ShareRecord,
     /// Work of this rank for each block of the last picture, in samples drawn.
-    took: Vec<(BlockKey, f64)>,
+    block_work: Vec<(BlockKey, f64)>,
     /// Blocks that this rank needs.
     wanted: u64,
 }
 
 /// How shares have done since they were cut.
 #[derive(Clone, Copy)]
-struct Record {
+struct ShareRecord {
     /// The busiest rank's work for the last picture over the average rank's.
     imbalance: f64,
     /// Pictures since, and the number of the view they were cut for.
@@ -134,14 +134,14 @@ struct Record {
     seq: u64,
 }
 
-impl Record {
+impl ShareRecord {
     fn new(seq: u64) -> Self {
         Self { imbalance: 1.0, pictures: 0, seq }
     }
 
     /// Whether shares should be cut anew for a view.
     fn is_uneven(&self, seq: u64) -> bool {
-        self.imbalance > EVEN && self.seq != seq && self.pictures >= PICTURES_BETWEEN
+        self.imbalance > MAX_IMBALANCE && self.seq != seq && self.pictures >= MIN_PICTURES_BETWEEN_CUTS
     }
 
     /// Another picture, that took ranks so much work each.
@@ -155,23 +155,23 @@ impl Record {
 }
 
 /// Picture to draw for a participant.
-pub(crate) struct Picture {
+pub(crate) struct RankPicture {
     pub(crate) scene: Scene,
     pub(crate) view: Arc<View>,
     pub(crate) plan: Plan,
 }
 
-impl Crew {
+impl Launcher {
     /// # Errors
     /// `Invalid` for a rank other than 0.
-    pub(crate) fn new(ranks: Ranks) -> Result<Self> {
+    pub(crate) fn new(ranks: RankChannels) -> Result<Self> {
         if ranks.work.rank() != 0 {
             let rank = ranks.work.rank();
             return Err(Error::invalid(format!("expected rank 0 to have the session, found rank {rank}")));
         }
         let schedule = ranks.schedule()?;
-        let (line, drawing, gone) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Ok(Self { ranks, schedule, line, drawing, gone })
+        let (state, drawing, departed) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Ok(Self { ranks, schedule, state, drawing, departed })
     }
 
     /// Aims `who` at a view, and has every rank fetch its share of what is lacking. Shares stay as they are, from time step to time step
@@ -189,19 +189,19 @@ impl Crew {
         mut old: Option<Watching>,
     ) -> Result<Aim> {
         let (ranks, data) = (self.ranks.work.size(), host.data());
-        let mut line = self.line()?;
-        let known = line.people.remove(&who).or_else(|| line.people.get(&like?).cloned());
-        let known = known.filter(|shares| shares.data == data && shares.seen.array == view.array);
+        let mut state = self.state()?;
+        let known = state.participants.remove(&who).or_else(|| state.participants.get(&like?).cloned());
+        let known = known.filter(|shares| shares.data == data && shares.last_view.array == view.array);
         let (tree, mut balance, record) = match known {
-            None => (None, Balance::new(), Record::new(seq)),
+            None => (None, Balance::new(), ShareRecord::new(seq)),
             Some(shares) if !shares.record.is_uneven(seq) => {
                 (Some(shares.tree), shares.balance, shares.record)
             }
             Some(mut shares) => {
-                self.order(&Order::Tell { who })?;
-                shares.balance.hear(&*self.ranks.work, &shares.volume, &shares.took)?;
+                self.send_order(&RankOrder::Tell { who })?;
+                shares.balance.hear(&*self.ranks.work, &shares.volume, &shares.block_work)?;
                 let tree = self.cut_before(host, &mut shares, &view, size, &mut old)?;
-                (tree, shares.balance, Record::new(seq))
+                (tree, shares.balance, ShareRecord::new(seq))
             }
         };
         let mut aim = Aim::look(&host.volumes, host.dataset(), who, view, size, old, self.reach())?;
@@ -215,12 +215,15 @@ impl Crew {
             tree: tree.to_bytes(),
             data,
         };
-        self.order(&Order::Look { who, wish })?;
+        self.send_order(&RankOrder::Look { who, wish })?;
         let share = ShareDemand::first(&aim, &tree)?;
-        let (seen, volume) = (Arc::clone(&aim.view), Arc::clone(&aim.watching.volume.view));
-        let (took, wanted) = (Vec::new(), share.blocks());
+        let (last_view, volume) = (Arc::clone(&aim.view), Arc::clone(&aim.watching.volume.view));
+        let (block_work, wanted) = (Vec::new(), share.blocks());
         share.wish(host, who, &aim);
-        line.people.insert(who, Shares { seen, volume, data, tree, balance, record, took, wanted });
+        state.participants.insert(
+            who,
+            ParticipantShares { last_view, volume, data, tree, balance, record, block_work, wanted },
+        );
         Ok(aim)
     }
 
@@ -229,18 +232,18 @@ impl Crew {
     fn cut_before(
         &self,
         host: &Host,
-        shares: &mut Shares,
+        shares: &mut ParticipantShares,
         view: &View,
         size: ImageSize,
         old: &mut Option<Watching>,
     ) -> Result<Option<Tree>> {
-        let seen = &shares.seen;
-        if (view.time, &view.at) == (seen.time, &seen.at) {
+        let last_view = &shares.last_view;
+        if (view.time, &view.at) == (last_view.time, &last_view.at) {
             return Ok(None);
         }
         let Some(watching) = old.take() else { return Ok(None) };
         // Whose colors they are says nothing of work.
-        let before = View { time: seen.time, at: seen.at.clone(), color_by: None, ..view.clone() };
+        let before = View { time: last_view.time, at: last_view.at.clone(), color_by: None, ..view.clone() };
         let before = Arc::new(before);
         let mut aim = Aim::look(
             &host.volumes,
@@ -264,8 +267,8 @@ impl Crew {
     /// Whether the shares of a participant should be cut anew for a view, which is not the one they were cut for.
     pub(crate) fn is_uneven(&self, who: ParticipantId, seq: u64) -> bool {
         // Whoever is busy with orders will know better in a moment.
-        let Ok(line) = self.line.try_lock() else { return false };
-        line.people.get(&who).is_some_and(|shares| shares.record.is_uneven(seq))
+        let Ok(state) = self.state.try_lock() else { return false };
+        state.participants.get(&who).is_some_and(|shares| shares.record.is_uneven(seq))
     }
 
     /// How many blocks `who` lacks at all ranks together, one that two lack twice, and what is wrong with some. Blocks the thread.
@@ -273,9 +276,9 @@ impl Crew {
     /// # Errors
     /// Why another rank cannot draw the view; those of the communicator.
     pub(crate) fn outlook(&self, host: &Host, who: ParticipantId) -> Result<Outlook> {
-        let line = self.line()?;
-        let wanted = line.people.get(&who).map_or(0, |shares| shares.wanted);
-        self.order(&Order::Outlook { who })?;
+        let state = self.state()?;
+        let wanted = state.participants.get(&who).map_or(0, |shares| shares.wanted);
+        self.send_order(&RankOrder::Outlook { who })?;
         let all = Outlook::of(wanted, host.feed.outlook(who), None).told(&*self.ranks.work)?;
         if let Some(refused) = all.refused {
             return Err(refused);
@@ -294,7 +297,7 @@ impl Crew {
         &self,
         who: ParticipantId,
         subject: &Subject,
-        picture: &Picture,
+        picture: &RankPicture,
         cancel: &Cancel,
     ) -> Result<(Bytes, render::Fidelity)> {
         if picture.view.grids || picture.view.stereo.is_some() {
@@ -303,16 +306,16 @@ impl Crew {
                 "expected neither grids as lines nor a picture for each eye by several ranks: one process draws them",
             ));
         }
-        let mut line = self.line()?;
-        let number = line.pictures + 1;
+        let mut state = self.state()?;
+        let number = state.pictures + 1;
         // Also of one that is withdrawn at once: others may hear of that, and must not take the next one for it.
-        line.pictures = number;
+        state.pictures = number;
         *self.drawing() = Some((who, number));
         // Whoever withdraws it says so before looking whether it is drawn.
         let drawn = if cancel.is_cancelled() {
             Err(Error::new(ErrorKind::Cancelled, "the picture was withdrawn"))
         } else {
-            self.picture(&mut line, who, subject, picture, cancel)
+            self.picture(&mut state, who, subject, picture, cancel)
         };
         *self.drawing() = None;
         drawn
@@ -320,15 +323,16 @@ impl Crew {
 
     fn picture(
         &self,
-        line: &mut Line,
+        state: &mut OrderState,
         who: ParticipantId,
         subject: &Subject,
-        Picture { scene, view, plan }: &Picture,
+        RankPicture { scene, view, plan }: &RankPicture,
         cancel: &Cancel,
     ) -> Result<(Bytes, render::Fidelity)> {
-        let number = line.pictures;
-        let shares = line.people.get_mut(&who).ok_or_else(|| Error::internal("expected shares to draw"))?;
-        self.order(&Order::Draw { who, number, view: (**view).clone(), plan: *plan })?;
+        let number = state.pictures;
+        let shares =
+            state.participants.get_mut(&who).ok_or_else(|| Error::internal("expected shares to draw"))?;
+        self.send_order(&RankOrder::Draw { who, number, view: (**view).clone(), plan: *plan })?;
         let ranks = &*self.ranks.work;
         let schedule = by_strips(&self.schedule);
         let drawn = subject.draw_together(ranks, scene, &shares.tree, &schedule, cancel);
@@ -343,7 +347,7 @@ impl Crew {
         let (own, part) = own?;
         let strips: Vec<Strip> = std::iter::once(own).chain(theirs).collect();
         shares.record.add(strips.iter().map(|strip| strip.work));
-        shares.took = part.work;
+        shares.block_work = part.work;
         Ok((joined(plan.codec, scene.size, strips)?, part.tally.fidelity(scene)?))
     }
 
@@ -356,23 +360,25 @@ impl Crew {
         who: ParticipantId,
         subject: &Subject,
         (scene, view): (&Scene, &View),
-        pixels: Pixels,
+        pixels: PixelPrecision,
         cancel: &Cancel,
     ) -> Result<Frame> {
-        let mut line = self.line()?;
-        let shares = line.people.get_mut(&who).ok_or_else(|| Error::internal("expected shares to draw"))?;
-        let mut canvas = Canvas::new(scene, view, pixels)?;
-        self.order(&Order::Finish { who, view: view.clone(), pixels })?;
+        let mut state = self.state()?;
+        let shares =
+            state.participants.get_mut(&who).ok_or_else(|| Error::internal("expected shares to draw"))?;
+        let mut assembly = PictureAssembly::new(scene, view, pixels)?;
+        self.send_order(&RankOrder::Finish { who, view: view.clone(), pixels })?;
         let ranks = &*self.ranks.work;
-        let own = Parts::drawn(ranks, subject, (scene, view), &shares.tree, &self.schedule, cancel);
+        let own = PictureParts::drawn(ranks, subject, (scene, view), &shares.tree, &self.schedule, cancel);
         // The others send what they have, whatever became of this rank's part.
-        let mut works =
-            (1..ranks.size()).map(|rank| canvas.put(&ranks.receive(rank)?)).collect::<Result<Vec<f64>>>()?;
+        let mut works = (1..ranks.size())
+            .map(|rank| assembly.insert(&ranks.receive(rank)?))
+            .collect::<Result<Vec<f64>>>()?;
         let own = own?;
-        works.push(canvas.put(&own.to_message(pixels, view.background))?);
+        works.push(assembly.insert(&own.to_message(pixels, view.background))?);
         shares.record.add(works);
-        let frame = canvas.finished(&own)?;
-        shares.took = own.took;
+        let frame = assembly.finished(&own)?;
+        shares.block_work = own.block_work;
         Ok(frame)
     }
 
@@ -393,54 +399,54 @@ impl Crew {
 
     /// `who` looks away. The others hear it at once, or with the next order where one is under way.
     pub(crate) fn forget(&self, who: ParticipantId) {
-        self.gone.lock().unwrap_or_else(PoisonError::into_inner).push(who);
-        if let Ok(mut line) = self.line.try_lock()
-            && let Err(error) = self.dismiss(&mut line)
+        self.departed.lock().unwrap_or_else(PoisonError::into_inner).push(who);
+        if let Ok(mut state) = self.state.try_lock()
+            && let Err(error) = self.forget_departed(&mut state)
         {
             tracing::warn!(%error, "other ranks were not told who left");
         }
     }
 
-    fn dismiss(&self, line: &mut Line) -> Result<()> {
-        let gone = std::mem::take(&mut *self.gone.lock().unwrap_or_else(PoisonError::into_inner));
-        gone.into_iter().try_for_each(|who| {
-            line.people.remove(&who);
-            self.order(&Order::Forget { who })
+    fn forget_departed(&self, state: &mut OrderState) -> Result<()> {
+        let departed = std::mem::take(&mut *self.departed.lock().unwrap_or_else(PoisonError::into_inner));
+        departed.into_iter().try_for_each(|who| {
+            state.participants.remove(&who);
+            self.send_order(&RankOrder::Forget { who })
         })
     }
 
     /// The right to give orders.
-    fn line(&self) -> Result<MutexGuard<'_, Line>> {
-        let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
-        self.dismiss(&mut line)?;
-        Ok(line)
+    fn state(&self) -> Result<MutexGuard<'_, OrderState>> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        self.forget_departed(&mut state)?;
+        Ok(state)
     }
 
     fn drawing(&self) -> MutexGuard<'_, Option<(ParticipantId, u64)>> {
         self.drawing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn order(&self, order: &Order) -> Result<()> {
+    fn send_order(&self, order: &RankOrder) -> Result<()> {
         broadcast(&*self.ranks.work, order.to_message()?).map(drop)
     }
 
     /// The busiest rank's work for a participant's last picture over the average rank's.
     #[cfg(test)]
     pub(crate) fn imbalance_of(&self, who: ParticipantId) -> Option<f64> {
-        self.line.lock().expect("whole").people.get(&who).map(|shares| shares.record.imbalance)
+        self.state.lock().expect("whole").participants.get(&who).map(|shares| shares.record.imbalance)
     }
 
     /// The shares of a participant.
     #[cfg(test)]
     pub(crate) fn tree_of(&self, who: ParticipantId) -> Option<Tree> {
-        self.line.lock().expect("whole").people.get(&who).map(|shares| shares.tree.clone())
+        self.state.lock().expect("whole").participants.get(&who).map(|shares| shares.tree.clone())
     }
 }
 
 /// The others go home.
-impl Drop for Crew {
+impl Drop for Launcher {
     fn drop(&mut self) {
-        let ended = self.order(&Order::End).and(broadcast(&*self.ranks.news, Vec::new()));
+        let ended = self.send_order(&RankOrder::End).and(broadcast(&*self.ranks.news, Vec::new()));
         if let Err(error) = ended {
             tracing::debug!(%error, "other ranks had ended before");
         }

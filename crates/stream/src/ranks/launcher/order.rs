@@ -5,14 +5,14 @@ use serde::{Deserialize, Serialize};
 use session::ParticipantId;
 use view::View;
 
-use super::Pixels;
+use super::PixelPrecision;
 use crate::loading::loader::Trouble;
 use crate::viewer::pace::Plan;
 use crate::viewer::view_plan::Sharpness;
 
 /// Next action of all ranks.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Order {
+pub(crate) enum RankOrder {
     /// Fetch what your share of a view lacks.
     Look { who: ParticipantId, wish: Wish },
     /// Say what the blocks of the last picture took.
@@ -22,7 +22,7 @@ pub(crate) enum Order {
     /// Draw a picture: cast, exchange, encode, hand over.
     Draw { who: ParticipantId, number: u64, view: View, plan: Plan },
     /// Draw a finished picture, of which all blocks are there: cast, exchange, hand over.
-    Finish { who: ParticipantId, view: View, pixels: Pixels },
+    Finish { who: ParticipantId, view: View, pixels: PixelPrecision },
     /// They left.
     Forget { who: ParticipantId },
     /// Nothing more comes.
@@ -91,7 +91,7 @@ impl Outlook {
     }
 }
 
-impl Order {
+impl RankOrder {
     pub(crate) fn to_message(&self) -> Result<Vec<u8>> {
         message(self)
     }

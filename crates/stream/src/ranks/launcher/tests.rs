@@ -12,7 +12,7 @@ use session::{Codec, Item, Join, Role};
 use tokio::task::JoinSet;
 
 use super::*;
-use crate::{MIN_MEMORY_BYTES, Outgoing, Participant, Session, StillRequest, follow, render_still};
+use crate::{MIN_MEMORY_BYTES, Outgoing, Participant, Session, StillRequest, render_still, run_worker};
 
 const SIDE: u64 = 64;
 const SIZE: ImageSize = ImageSize { width: 144, height: 112 };
@@ -55,14 +55,15 @@ fn begun(count: usize) -> Stage {
 fn begun_with(count: usize, theirs: &Arc<dyn Source>) -> Stage {
     let (dataset, source) = source();
     let mut ranks = threads(count).unwrap().into_iter().zip(threads(count).unwrap());
-    let both = |(work, news)| Ranks { work: Arc::new(work), news: Arc::new(news), method: Method::Auto };
+    let both =
+        |(work, news)| RankChannels { work: Arc::new(work), news: Arc::new(news), method: Method::Auto };
     let first = both(ranks.next().unwrap());
     let mut others = JoinSet::new();
     for pair in ranks {
-        others.spawn(follow(Arc::clone(theirs), MEMORY, both(pair)));
+        others.spawn(run_worker(Arc::clone(theirs), MEMORY, both(pair)));
     }
     let none = Arc::new(|_| None);
-    let session = Session::lead(Arc::new(dataset), source, MEMORY, None, none, first).unwrap();
+    let session = Session::begin_with_ranks(Arc::new(dataset), source, MEMORY, None, none, first).unwrap();
     Stage { session, others }
 }
 
@@ -73,8 +74,8 @@ impl Stage {
         Viewer { participant: self.session.join(&join, Role::Own).unwrap(), view: View::default(), seq: 0 }
     }
 
-    fn crew(&self) -> Arc<Crew> {
-        self.session.crew().expect("several ranks")
+    fn launcher(&self) -> Arc<Launcher> {
+        self.session.launcher().expect("several ranks")
     }
 
     /// Ends the session, and with it the others.
@@ -197,14 +198,14 @@ async fn shares_follow_what_pictures_take() {
     ada.change(&json!({"transfer": steep}), false);
     ada.exact().await;
     let who = ada.participant.id();
-    let first = stage.crew().tree_of(who).expect("shares");
+    let first = stage.launcher().tree_of(who).expect("shares");
     for step in 0..8u32 {
         ada.turn(0.02 * f64::from(step), false);
         ada.exact().await;
     }
-    let last = stage.crew().tree_of(who).expect("shares");
+    let last = stage.launcher().tree_of(who).expect("shares");
     assert_ne!(first, last, "the fog hides what was guessed to be work");
-    let uneven = stage.crew().imbalance_of(who).expect("measured");
+    let uneven = stage.launcher().imbalance_of(who).expect("measured");
     assert!(uneven <= 1.2, "{uneven}");
     drop(ada);
     stage.end().await;
@@ -261,7 +262,7 @@ async fn people_come_and_go() {
     drop(bob);
     ada.turn(0.3, false);
     ada.exact().await;
-    assert!(stage.crew().tree_of(left).is_none(), "whoever left has no shares");
+    assert!(stage.launcher().tree_of(left).is_none(), "whoever left has no shares");
     drop(ada);
     stage.end().await;
 }
@@ -271,17 +272,23 @@ async fn ranks_have_their_places() {
     let (dataset, source) = source();
     let pair = || threads(2).unwrap();
     let (mut work, mut news) = (pair(), pair());
-    let mut last = || Ranks {
+    let mut last = || RankChannels {
         work: Arc::new(work.pop().unwrap()),
         news: Arc::new(news.pop().unwrap()),
         method: Method::Auto,
     };
     let (second, first) = (last(), last());
     let refused = |result: Result<()>| result.unwrap_err().to_string();
-    let lead =
-        Session::lead(Arc::new(dataset), Arc::clone(&source), MEMORY, None, Arc::new(|_| None), second);
-    assert!(refused(lead.map(drop)).contains("rank 0"));
-    assert!(refused(follow(source, MEMORY, first).await).contains("rank 0"));
+    let begun = Session::begin_with_ranks(
+        Arc::new(dataset),
+        Arc::clone(&source),
+        MEMORY,
+        None,
+        Arc::new(|_| None),
+        second,
+    );
+    assert!(refused(begun.map(drop)).contains("rank 0"));
+    assert!(refused(run_worker(source, MEMORY, first).await).contains("rank 0"));
 }
 
 #[test]

@@ -6,32 +6,32 @@ use array::{Error, Result, Source};
 use compose::{MAX_THREADS, Method};
 use tokio::task::JoinSet;
 
-use super::Ranks;
-use crate::follow;
+use super::RankChannels;
 use crate::painter::Means;
+use crate::run_worker;
 use crate::viewer::session::MIN_MEMORY_BYTES;
 
 /// Ranks that draw a film together. This process is rank 0 and owns the film, unless
-/// [`Company::is_led_elsewhere`] is true.
+/// [`RankGroup::is_worker`] is true.
 #[derive(Clone, Debug)]
-pub enum Company {
+pub enum RankGroup {
     /// Ranks on threads of this process, each with its part of the memory: so many with rank 0, and how they put pictures together.
     Threads(usize, Method),
-    /// Other processes, which [`follow`](crate::follow()).
-    Processes(Ranks),
+    /// Other processes, which [`run_worker`](crate::run_worker()).
+    Processes(RankChannels),
 }
 
 /// Rank 0's means and ways to the others, and the others at work where they are threads.
-pub(crate) struct Begun {
-    pub(crate) ranks: Ranks,
+pub(crate) struct LaunchedRanks {
+    pub(crate) ranks: RankChannels,
     pub(crate) means: Means,
-    pub(crate) others: JoinSet<Result<()>>,
+    pub(crate) workers: JoinSet<Result<()>>,
 }
 
-impl Company {
+impl RankGroup {
     /// Whether another process has the film, and this one follows.
     #[must_use]
-    pub fn is_led_elsewhere(&self) -> bool {
+    pub fn is_worker(&self) -> bool {
         matches!(self, Self::Processes(ranks) if ranks.work.rank() > 0)
     }
 
@@ -39,10 +39,10 @@ impl Company {
     ///
     /// # Errors
     /// `Invalid` for more threads than [`MAX_THREADS`], or than have enough memory.
-    pub(crate) fn begin(self, source: &Arc<dyn Source>, means: Means) -> Result<Begun> {
-        let mut others = JoinSet::new();
+    pub(crate) fn launch(self, source: &Arc<dyn Source>, means: Means) -> Result<LaunchedRanks> {
+        let mut workers = JoinSet::new();
         let (count, method) = match self {
-            Self::Processes(ranks) => return Ok(Begun { ranks, means, others }),
+            Self::Processes(ranks) => return Ok(LaunchedRanks { ranks, means, workers }),
             Self::Threads(count, method) => (count, method),
         };
         let most = (means.memory_bytes / MIN_MEMORY_BYTES).min(MAX_THREADS as u64);
@@ -53,11 +53,12 @@ impl Company {
         }
         let means = Means { memory_bytes: means.memory_bytes / count as u64, ..means };
         let both = compose::threads(count)?.into_iter().zip(compose::threads(count)?);
-        let mut all = both.map(|(work, news)| Ranks { work: Arc::new(work), news: Arc::new(news), method });
+        let mut all =
+            both.map(|(work, news)| RankChannels { work: Arc::new(work), news: Arc::new(news), method });
         let ranks = all.next().ok_or_else(|| Error::internal("expected a rank, found none"))?;
-        for other in all {
-            others.spawn(follow(Arc::clone(source), means.clone(), other));
+        for worker in all {
+            workers.spawn(run_worker(Arc::clone(source), means.clone(), worker));
         }
-        Ok(Begun { ranks, means, others })
+        Ok(LaunchedRanks { ranks, means, workers })
     }
 }

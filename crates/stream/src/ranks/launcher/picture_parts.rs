@@ -15,7 +15,7 @@ const WORK_BYTES: usize = size_of::<f64>();
 
 /// How rank 0 is given finished pictures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Pixels {
+pub enum PixelPrecision {
     /// 8-bit RGB over the view's background, three bytes a pixel: all that a `.png` or a film shows. The image is opaque then.
     #[default]
     Rgb8,
@@ -23,7 +23,7 @@ pub enum Pixels {
     Full,
 }
 
-impl Pixels {
+impl PixelPrecision {
     fn pixel_bytes(self) -> usize {
         match self {
             Self::Rgb8 => 3,
@@ -70,13 +70,13 @@ fn eyes(scene: &Scene, view: &View) -> Result<Vec<Scene>> {
 }
 
 /// This rank's parts of a finished picture.
-pub(crate) struct Parts {
+pub(crate) struct PictureParts {
     eyes: Vec<Composed>,
     /// Work of this rank for each block, in samples drawn.
-    pub(crate) took: Vec<(BlockKey, f64)>,
+    pub(crate) block_work: Vec<(BlockKey, f64)>,
 }
 
-impl Parts {
+impl PictureParts {
     /// Draws a picture with the others, which make the same call. Blocks the thread.
     ///
     /// # Errors
@@ -93,13 +93,13 @@ impl Parts {
         // The second eye's too where the first one's failed: the others go on.
         let drawn: Vec<Result<Composed>> = eyes(scene, view)?.iter().map(draw).collect();
         let mut eyes = drawn.into_iter().collect::<Result<Vec<_>>>()?;
-        let took = eyes.iter_mut().flat_map(|eye| std::mem::take(&mut eye.work)).collect();
-        Ok(Self { eyes, took })
+        let block_work = eyes.iter_mut().flat_map(|eye| std::mem::take(&mut eye.work)).collect();
+        Ok(Self { eyes, block_work })
     }
 
     /// For rank 0; little-endian. Whoever could not draw sends nothing instead.
-    pub(crate) fn to_message(&self, pixels: Pixels, background: [u8; 3]) -> Vec<u8> {
-        let work: f64 = self.took.iter().map(|(_, work)| work).sum();
+    pub(crate) fn to_message(&self, pixels: PixelPrecision, background: [u8; 3]) -> Vec<u8> {
+        let work: f64 = self.block_work.iter().map(|(_, work)| work).sum();
         let mut message = work.to_le_bytes().to_vec();
         for eye in &self.eyes {
             message.extend(eye.region.to_bytes());
@@ -110,18 +110,18 @@ impl Parts {
 }
 
 /// A finished picture at rank 0, as parts come.
-pub(super) struct Canvas {
+pub(super) struct PictureAssembly {
     size: ImageSize,
-    pixels: Pixels,
+    pixels: PixelPrecision,
     eyes: Vec<(Scene, Image)>,
 }
 
-impl Canvas {
+impl PictureAssembly {
     /// One with nothing in it yet.
     ///
     /// # Errors
     /// Those of [`stereo::scenes`].
-    pub(super) fn new(scene: &Scene, view: &View, pixels: Pixels) -> Result<Self> {
+    pub(super) fn new(scene: &Scene, view: &View, pixels: PixelPrecision) -> Result<Self> {
         let blank = |eye: Scene| {
             let rgba = vec![pixels.nothing(view.background); Rect::whole(eye.size).pixels()];
             let image = Image { size: eye.size, rgba };
@@ -134,11 +134,11 @@ impl Canvas {
     /// Puts a rank's parts in their places; gives the work that they took.
     ///
     /// # Errors
-    /// `Corrupt` for what [`Parts::to_message`] does not give.
-    pub(super) fn put(&mut self, message: &[u8]) -> Result<f64> {
+    /// `Corrupt` for what [`PictureParts::to_message`] does not give.
+    pub(super) fn insert(&mut self, message: &[u8]) -> Result<f64> {
         let Some((work, mut rest)) = message.split_first_chunk::<WORK_BYTES>() else { return Ok(0.0) };
         for (_, image) in &mut self.eyes {
-            rest = put(image, self.pixels, rest)?;
+            rest = insert(image, self.pixels, rest)?;
         }
         if rest.is_empty() { Ok(f64::from_le_bytes(*work)) } else { Err(foreign(rest.len())) }
     }
@@ -147,7 +147,7 @@ impl Canvas {
     ///
     /// # Errors
     /// Those of [`Tally::fidelity`](render::Tally::fidelity).
-    pub(super) fn finished(self, own: &Parts) -> Result<Frame> {
+    pub(super) fn finished(self, own: &PictureParts) -> Result<Frame> {
         let frame = |((scene, image), part): ((Scene, Image), &Composed)| {
             Ok(Frame { image, fidelity: part.tally.fidelity(&scene)? })
         };
@@ -162,7 +162,7 @@ impl Canvas {
 }
 
 /// Puts the first part of a message into an image; gives the rest.
-fn put<'a>(image: &mut Image, pixels: Pixels, message: &'a [u8]) -> Result<&'a [u8]> {
+fn insert<'a>(image: &mut Image, pixels: PixelPrecision, message: &'a [u8]) -> Result<&'a [u8]> {
     let (rect, rest) = message.split_first_chunk().ok_or_else(|| foreign(message.len()))?;
     let rect = Rect::from_bytes(rect);
     // Within the image, so there are no more than it has.
