@@ -293,10 +293,10 @@ impl Film {
     }
 
     async fn draw(&mut self, Coming { aim, view, slabs }: &Coming) -> Result<Still> {
-        let subject = aim.watching.subject();
+        let drawable = aim.watching.drawable();
         let view = self.filled(view, aim);
         let boxes = self.host.boxes(&view).await?;
-        let (camera, size) = (camera_of(&view, &subject.volume.view)?, self.size);
+        let (camera, size) = (camera_of(&view, &drawable.volume.view)?, self.size);
         let scene = Scene { wires: Arc::clone(&boxes.wires), camera, size, ..aim.scene(&view)? };
         let cancel = CancelOnDrop::default();
         let flag: Cancel = cancel.flag();
@@ -304,10 +304,10 @@ impl Film {
         let (place, pixels, slabs, shown) = (aim.watching.who(), self.pixels, *slabs, view.clone());
         let drawing = move || {
             let frame = match launcher {
-                Some(launcher) => launcher.finish(place, &subject, (&scene, &shown), pixels, &flag)?,
-                None => subject.cast(&painter, &scene, shown.stereo, Patience::Complete, &flag)?,
+                Some(launcher) => launcher.finish(place, &drawable, (&scene, &shown), pixels, &flag)?,
+                None => drawable.cast(&painter, &scene, shown.stereo, Patience::Complete, &flag)?,
             };
-            let slabs = slabs.map(|request| subject.cast_slabs(&scene, &request, &flag)).transpose()?;
+            let slabs = slabs.map(|request| drawable.cast_slabs(&scene, &request, &flag)).transpose()?;
             Ok::<_, Error>((frame, slabs))
         };
         let (frame, slabs) = blocking(drawing).await??;
@@ -318,7 +318,7 @@ impl Film {
         if let Some(lacks) = &boxes.lacks {
             truth.text = format!("{} {lacks}", truth.text);
         }
-        let values = subject_values(aim, &view);
+        let values = drawn_values(aim, &view);
         if let Some(note) = values.as_ref().and_then(|values| values.note.as_ref()) {
             truth.text = format!("{} {}", truth.text, capitalized(note));
         }
@@ -327,7 +327,7 @@ impl Film {
 }
 
 /// Statistics of the values that an aim shows.
-fn subject_values(aim: &Aim, view: &View) -> Option<Values> {
+fn drawn_values(aim: &Aim, view: &View) -> Option<Values> {
     aim.watching.volume.values(DrawnRange::of(view))
 }
 

@@ -12,20 +12,20 @@ use crate::loading::volume::Volume;
 use crate::painter::Painter;
 
 /// A picture under way: its blocks, which count against their pools' limits until it is dropped.
-pub(crate) struct Picture<'a> {
+pub(crate) struct PictureBlocks<'a> {
     // Before the locks: whoever waits for one wants these gone.
     blocks: Snapshot,
-    _under_way: Vec<RwLockReadGuard<'a, ()>>,
+    _picture_guards: Vec<RwLockReadGuard<'a, ()>>,
 }
 
 /// Subject of pictures: a volume, and the one that gives the colors where that is another one.
 #[derive(Clone)]
-pub(crate) struct Subject {
+pub(crate) struct Drawable {
     pub(crate) volume: Arc<Volume>,
     tint: Option<Arc<Volume>>,
 }
 
-impl Subject {
+impl Drawable {
     pub(crate) fn new(volume: Arc<Volume>, tint: Option<Arc<Volume>>) -> Self {
         Self { volume, tint }
     }
@@ -87,7 +87,7 @@ impl Subject {
     }
 
     /// The blocks as they are now; what arrives meanwhile goes into the next picture.
-    pub(crate) fn picture(&self) -> Picture<'_> {
+    pub(crate) fn picture(&self) -> PictureBlocks<'_> {
         let mut all = vec![&self.volume];
         all.extend(&self.tint);
         // In one order everywhere, so that no two wait for one another.
@@ -97,6 +97,6 @@ impl Subject {
             None => self.volume.snapshot(),
             Some(tint) => self.volume.snapshot().colored_by(&tint.snapshot()),
         };
-        Picture { blocks, _under_way: under_way }
+        PictureBlocks { blocks, _picture_guards: under_way }
     }
 }

@@ -12,7 +12,7 @@ use session::{DrawnRange, ParticipantId, Values};
 use tokio::sync::watch;
 use view::Transfer;
 
-use crate::loading::drawable::Subject;
+use crate::loading::drawable::Drawable;
 use crate::loading::loader::Wish;
 use crate::loading::overview::Overview;
 
@@ -298,8 +298,8 @@ impl Watching {
     }
 
     /// Returns the subject that pictures are cast from.
-    pub(crate) fn subject(&self) -> Subject {
-        Subject::new(Arc::clone(&self.volume), self.tint.as_ref().map(|tint| Arc::clone(&tint.volume)))
+    pub(crate) fn drawable(&self) -> Drawable {
+        Drawable::new(Arc::clone(&self.volume), self.tint.as_ref().map(|tint| Arc::clone(&tint.volume)))
     }
 
     /// Sets the demands of this participant from now on, also for the volume that gives the colors; returns
@@ -373,16 +373,16 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(20);
 
-    fn alone(volume: &Arc<Volume>) -> Subject {
-        Subject::new(Arc::clone(volume), None)
+    fn alone(volume: &Arc<Volume>) -> Drawable {
+        Drawable::new(Arc::clone(volume), None)
     }
 
     #[test]
     fn nobody_waits_for_a_picture() {
         let volume = volume(1 << 20);
         volume.insert(&block(&volume, 0)).unwrap();
-        let subject = alone(&volume);
-        let picture = subject.picture();
+        let drawable = alone(&volume);
+        let picture = drawable.picture();
         let shared = Arc::clone(&volume);
         let arrives = beside(move || {
             shared.insert(&block(&shared, 1)).unwrap();
@@ -402,8 +402,8 @@ mod tests {
         };
         let volume = volume(2 * one);
         (0..2).for_each(|i| volume.insert(&block(&volume, i)).unwrap());
-        let subject = alone(&volume);
-        let picture = subject.picture();
+        let drawable = alone(&volume);
+        let picture = drawable.picture();
         let shared = Arc::clone(&volume);
         let shrinks = beside(move || shared.set_limit(one));
         assert!(
@@ -435,8 +435,8 @@ mod tests {
         let ada = look(1, 0);
         volumes.share_out();
         (0..4).for_each(|i| ada.volume.insert(&block(&ada.volume, i)).unwrap());
-        let subject = ada.subject();
-        let picture = subject.picture();
+        let drawable = ada.drawable();
+        let picture = drawable.picture();
         let bob = look(2, 1);
         let older = share_out();
         assert!(older.recv_timeout(Duration::from_millis(50)).is_err(), "the picture holds half too much");

@@ -217,8 +217,8 @@ impl WorkerView {
     ) -> Result<Strip> {
         self.aim.view = Arc::new(view);
         let scene = scene_for(&self.aim, &plan)?;
-        let subject = self.aim.watching.subject();
-        match subject.draw_together(ranks, &scene, &self.tree, schedule, cancel) {
+        let drawable = self.aim.watching.drawable();
+        match drawable.draw_together(ranks, &scene, &self.tree, schedule, cancel) {
             Ok(part) => {
                 let strip = strip_of(&part, &plan, self.aim.view.background)?;
                 self.block_work = part.work;
@@ -237,8 +237,8 @@ impl WorkerView {
         schedule: &Schedule,
     ) -> Result<Vec<u8>> {
         let scene = self.aim.scene(&view)?;
-        let subject = self.aim.watching.subject();
-        match PictureParts::drawn(ranks, &subject, (&scene, &view), &self.tree, schedule, &Cancel::new()) {
+        let drawable = self.aim.watching.drawable();
+        match PictureParts::drawn(ranks, &drawable, (&scene, &view), &self.tree, schedule, &Cancel::new()) {
             Ok(parts) => {
                 let message = parts.to_message(pixels, view.background);
                 self.block_work = parts.block_work;

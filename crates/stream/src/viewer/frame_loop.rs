@@ -368,7 +368,7 @@ impl FrameLoop {
         let painter = Arc::clone(&self.host.painter);
         // What moves is replaced at once; what rests must be whole.
         let patience = if plan.is_moving { Patience::StandIns } else { Patience::Complete };
-        let subject = aim.watching.subject();
+        let drawable = aim.watching.drawable();
         let (launcher, who, view) = (self.host.launcher.clone(), self.who, Arc::clone(&wanted.view));
         let waiting = Waiting {
             seat: Arc::clone(&self.seat),
@@ -378,8 +378,8 @@ impl FrameLoop {
         };
         let job = blocking(move || {
             let drawn = match launcher {
-                Some(launcher) => launcher.draw(who, &subject, &RankPicture { scene, view, plan }, &flag),
-                None => subject.cast(&painter, &scene, parallax, patience, &flag).and_then(|frame| {
+                Some(launcher) => launcher.draw(who, &drawable, &RankPicture { scene, view, plan }, &flag),
+                None => drawable.cast(&painter, &scene, parallax, patience, &flag).and_then(|frame| {
                     let encoder: &mut dyn PictureEncoder = match plan.codec {
                         Codec::Jpeg => &mut encoders.jpeg,
                         Codec::Png => &mut encoders.png,

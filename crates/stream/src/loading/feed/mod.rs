@@ -335,8 +335,8 @@ mod tests {
         let volumes = Arc::new(Volumes::new(2 * block_bytes));
         let (ada, bob) = (look(&volumes, ADA, 0), look(&volumes, BOB, 1));
         insert(&ada.volume, key(&ada, 0));
-        let subject = ada.subject();
-        let picture = subject.picture();
+        let drawable = ada.drawable();
+        let picture = drawable.picture();
         let feed = Arc::new(Feed::new(Arc::new(source), volumes, 1 << 20));
         let mut tasks = JoinSet::new();
         let fed = Arc::clone(&feed);

@@ -15,12 +15,12 @@ const ATTEMPTS: u32 = 8;
 /// # Errors
 /// Those of [`Balance::cut`] and [`render::demand`].
 pub(crate) fn fit(aim: &mut Aim, ranks: usize, balance: &mut Balance, known: Option<Tree>) -> Result<Tree> {
-    let subject = aim.watching.subject();
+    let drawable = aim.watching.drawable();
     let mut known = known;
     for attempt in 1.. {
         let (tree, is_known) = match known.take() {
             Some(tree) => (tree, true),
-            None => (subject.cut(balance, &aim.scene(&aim.view)?, &aim.demand, ranks)?, false),
+            None => (drawable.cut(balance, &aim.scene(&aim.view)?, &aim.demand, ranks)?, false),
         };
         let [own_bytes, tint_bytes] = largest_share(aim, &tree)?;
         let [own_fits, tint_fits] = [own_bytes, tint_bytes].map(|bytes| bytes <= aim.share_bytes);

@@ -34,7 +34,7 @@ use render::{Cancel, Frame, ImageSize, Quality, Scene, VolumeView};
 use session::ParticipantId;
 use view::View;
 
-use crate::loading::drawable::Subject;
+use crate::loading::drawable::Drawable;
 use crate::loading::feed::Suspicion;
 use crate::loading::loader::Trouble;
 use crate::loading::volume::Watching;
@@ -296,7 +296,7 @@ impl Launcher {
     pub(crate) fn draw(
         &self,
         who: ParticipantId,
-        subject: &Subject,
+        drawable: &Drawable,
         picture: &RankPicture,
         cancel: &Cancel,
     ) -> Result<(Bytes, render::Fidelity)> {
@@ -315,7 +315,7 @@ impl Launcher {
         let drawn = if cancel.is_cancelled() {
             Err(Error::new(ErrorKind::Cancelled, "the picture was withdrawn"))
         } else {
-            self.picture(&mut state, who, subject, picture, cancel)
+            self.picture(&mut state, who, drawable, picture, cancel)
         };
         *self.drawing() = None;
         drawn
@@ -325,7 +325,7 @@ impl Launcher {
         &self,
         state: &mut OrderState,
         who: ParticipantId,
-        subject: &Subject,
+        drawable: &Drawable,
         RankPicture { scene, view, plan }: &RankPicture,
         cancel: &Cancel,
     ) -> Result<(Bytes, render::Fidelity)> {
@@ -335,7 +335,7 @@ impl Launcher {
         self.send_order(&RankOrder::Draw { who, number, view: (**view).clone(), plan: *plan })?;
         let ranks = &*self.ranks.work;
         let schedule = by_strips(&self.schedule);
-        let drawn = subject.draw_together(ranks, scene, &shares.tree, &schedule, cancel);
+        let drawn = drawable.draw_together(ranks, scene, &shares.tree, &schedule, cancel);
         let own = drawn.and_then(|part| {
             let strip = strip_of(&part, plan, view.background)?;
             Ok((strip, part))
@@ -358,7 +358,7 @@ impl Launcher {
     pub(crate) fn finish(
         &self,
         who: ParticipantId,
-        subject: &Subject,
+        drawable: &Drawable,
         (scene, view): (&Scene, &View),
         pixels: PixelPrecision,
         cancel: &Cancel,
@@ -369,7 +369,7 @@ impl Launcher {
         let mut assembly = PictureAssembly::new(scene, view, pixels)?;
         self.send_order(&RankOrder::Finish { who, view: view.clone(), pixels })?;
         let ranks = &*self.ranks.work;
-        let own = PictureParts::drawn(ranks, subject, (scene, view), &shares.tree, &self.schedule, cancel);
+        let own = PictureParts::drawn(ranks, drawable, (scene, view), &shares.tree, &self.schedule, cancel);
         // The others send what they have, whatever became of this rank's part.
         let mut works = (1..ranks.size())
             .map(|rank| assembly.insert(&ranks.receive(rank)?))

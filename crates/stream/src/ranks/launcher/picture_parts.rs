@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use view::View;
 
 use crate::encode::unit;
-use crate::loading::drawable::Subject;
+use crate::loading::drawable::Drawable;
 
 /// Bytes before the parts of a message: the work that they took.
 const WORK_BYTES: usize = size_of::<f64>();
@@ -83,13 +83,13 @@ impl PictureParts {
     /// Those of [`compose::draw_by`] and [`stereo::scenes`].
     pub(crate) fn drawn(
         ranks: &dyn Communicator,
-        subject: &Subject,
+        drawable: &Drawable,
         (scene, view): (&Scene, &View),
         tree: &Tree,
         schedule: &Schedule,
         cancel: &Cancel,
     ) -> Result<Self> {
-        let draw = |eye: &Scene| subject.draw_together(ranks, eye, tree, schedule, cancel);
+        let draw = |eye: &Scene| drawable.draw_together(ranks, eye, tree, schedule, cancel);
         // The second eye's too where the first one's failed: the others go on.
         let drawn: Vec<Result<Composed>> = eyes(scene, view)?.iter().map(draw).collect();
         let mut eyes = drawn.into_iter().collect::<Result<Vec<_>>>()?;
