@@ -183,10 +183,10 @@ impl Film {
         let aiming = move || {
             let mut aim =
                 Aim::look(&host.volumes, host.dataset(), FIRST, view, size, None, launcher.reach())?;
-            let (own, tint) = first_look(&aim);
+            let (own, color_by) = first_look(&aim);
             aim.demand = Arc::new(own);
-            if let Some((tint, demand)) = aim.tint.as_mut().zip(tint) {
-                tint.demand = Arc::new(demand);
+            if let Some((color_by, demand)) = aim.color_by.as_mut().zip(color_by) {
+                color_by.demand = Arc::new(demand);
             }
             aim.wish(&host.feed, FIRST);
             Ok::<_, Error>(aim)
@@ -270,7 +270,7 @@ impl Film {
     fn filled(&mut self, view: &View, aim: &Aim) -> View {
         let mut view = view.clone();
         // Where colors are another array's, the map that was asked for is theirs.
-        let (own_map, tint_map) = match (&view.color_by, self.color_map.as_deref()) {
+        let (own_map, color_by_map) = match (&view.color_by, self.color_map.as_deref()) {
             (None, map) => (map, None),
             (Some(_), map) => (None, map),
         };
@@ -281,12 +281,12 @@ impl Film {
             self.chosen.get_or_insert_with(|| transfer.clone());
         }
         view.transfer = Some(transfer);
-        if let Some((by, tint)) = view.color_by.as_mut().zip(aim.watching.tint.as_ref()) {
+        if let Some((by, color_by)) = view.color_by.as_mut().zip(aim.watching.color_by.as_ref()) {
             if let Some(chosen) = &self.chosen_colors {
                 by.range = by.range.or(chosen.range);
                 by.map = by.map.take().or_else(|| chosen.map.clone());
             }
-            *by = chosen_colors(by, &tint.volume, tint_map);
+            *by = chosen_colors(by, &color_by.volume, color_by_map);
             self.chosen_colors.get_or_insert_with(|| by.clone());
         }
         view
@@ -410,8 +410,8 @@ fn chosen_transfer(view: &View, volume: &Volume, color_map: Option<&str>, range:
 }
 
 /// Fills in range and color map of the colors by another array, where they are left open.
-fn chosen_colors(by: &ColorBy, tint: &Volume, color_map: Option<&str>) -> ColorBy {
-    let sensible = tint.sensible_transfer().map_or_else(any_transfer, |(_, transfer)| transfer);
+fn chosen_colors(by: &ColorBy, color_by: &Volume, color_map: Option<&str>) -> ColorBy {
+    let sensible = color_by.sensible_transfer().map_or_else(any_transfer, |(_, transfer)| transfer);
     let map = color_map.map(str::to_owned).or_else(|| by.map.clone());
     ColorBy { range: by.range.or(Some(sensible.range)), map: map.or(Some(sensible.map)), ..by.clone() }
 }

@@ -22,12 +22,12 @@ pub(crate) struct PictureBlocks<'a> {
 #[derive(Clone)]
 pub(crate) struct Drawable {
     pub(crate) volume: Arc<Volume>,
-    tint: Option<Arc<Volume>>,
+    color_by: Option<Arc<Volume>>,
 }
 
 impl Drawable {
-    pub(crate) fn new(volume: Arc<Volume>, tint: Option<Arc<Volume>>) -> Self {
-        Self { volume, tint }
+    pub(crate) fn new(volume: Arc<Volume>, color_by: Option<Arc<Volume>>) -> Self {
+        Self { volume, color_by }
     }
 
     /// Draws, both eyes of a pair one after the other; blocks the thread.
@@ -89,13 +89,13 @@ impl Drawable {
     /// The blocks as they are now; what arrives meanwhile goes into the next picture.
     pub(crate) fn picture(&self) -> PictureBlocks<'_> {
         let mut all = vec![&self.volume];
-        all.extend(&self.tint);
+        all.extend(&self.color_by);
         // In one order everywhere, so that no two wait for one another.
         all.sort_by_key(|volume| Arc::as_ptr(volume));
         let under_way = all.into_iter().map(|volume| volume.begin_picture()).collect();
-        let blocks = match &self.tint {
+        let blocks = match &self.color_by {
             None => self.volume.snapshot(),
-            Some(tint) => self.volume.snapshot().colored_by(&tint.snapshot()),
+            Some(color_by) => self.volume.snapshot().colored_by(&color_by.snapshot()),
         };
         PictureBlocks { blocks, _picture_guards: under_way }
     }

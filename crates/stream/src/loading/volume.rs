@@ -235,7 +235,7 @@ impl Volumes {
             volume.demands().by.insert(who, None);
             volume
         };
-        Ok(Watching { who, volume, tint: None, volumes: Arc::clone(self) })
+        Ok(Watching { who, volume, color_by: None, volumes: Arc::clone(self) })
     }
 
     /// Those that hold a block with this key.
@@ -281,7 +281,7 @@ pub(crate) struct Watching {
     who: ParticipantId,
     pub(crate) volume: Arc<Volume>,
     /// Guard of the volume that gives the colors, where that is another one.
-    pub(crate) tint: Option<Box<Self>>,
+    pub(crate) color_by: Option<Box<Self>>,
     volumes: Arc<Volumes>,
 }
 
@@ -293,21 +293,24 @@ impl Watching {
 
     /// This one, and the one at what gives the colors.
     pub(crate) fn apart(mut self) -> impl Iterator<Item = Self> {
-        let tint = self.tint.take().map(|tint| *tint);
-        std::iter::once(self).chain(tint)
+        let color_by = self.color_by.take().map(|color_by| *color_by);
+        std::iter::once(self).chain(color_by)
     }
 
     /// Returns the subject that pictures are cast from.
     pub(crate) fn drawable(&self) -> Drawable {
-        Drawable::new(Arc::clone(&self.volume), self.tint.as_ref().map(|tint| Arc::clone(&tint.volume)))
+        Drawable::new(
+            Arc::clone(&self.volume),
+            self.color_by.as_ref().map(|color_by| Arc::clone(&color_by.volume)),
+        )
     }
 
     /// Sets the demands of this participant from now on, also for the volume that gives the colors; returns
     /// the blocks that are lacking. Blocks the thread.
-    pub(crate) fn want_all(&self, demand: &Arc<Demand>, of_tint: Option<&Arc<Demand>>) -> Vec<Wish> {
+    pub(crate) fn want_all(&self, demand: &Arc<Demand>, color_by_demand: Option<&Arc<Demand>>) -> Vec<Wish> {
         let mut lacking = self.want(demand);
-        if let Some((tint, demand)) = self.tint.as_ref().zip(of_tint) {
-            lacking.extend(tint.want(demand));
+        if let Some((color_by, demand)) = self.color_by.as_ref().zip(color_by_demand) {
+            lacking.extend(color_by.want(demand));
         }
         lacking
     }

@@ -196,7 +196,7 @@ impl WorkerView {
         }
         let [width, height] = wish.size;
         let size = ImageSize { width, height };
-        let reach = Reach::Told { own: wish.own, tint: wish.tint };
+        let reach = Reach::Told { own: wish.own, color_by: wish.color_by };
         let old = old.map(|old| old.aim.watching);
         let aim = Aim::look(&host.volumes, host.dataset(), who, Arc::new(wish.view), size, old, reach)?;
         let tree = Tree::from_bytes(&wish.tree, ranks)?;

@@ -285,14 +285,14 @@ fn span_of(levels: usize) -> String {
 
 /// Computes [`Facts::sampled_colors`].
 fn has_sampled_colors(aim: &Aim) -> bool {
-    aim.tint_demand().is_some_and(|(volume, demand)| {
+    aim.color_by_demand().is_some_and(|(volume, demand)| {
         volume.levels.iter().any(|l| l.number == demand.wanted && l.origin.is_quick_look())
     })
 }
 
 /// Computes [`Facts::coarse_colors`].
 fn coarse_colors(aim: &Aim) -> Option<(u8, usize)> {
-    let (volume, demand) = aim.tint_demand()?;
+    let (volume, demand) = aim.color_by_demand()?;
     (demand.limit == render::Limit::Memory).then(|| (demand.wanted, volume.levels.len()))
 }
 

@@ -324,16 +324,17 @@ impl FrameLoop {
             }
             self.chosen = Some(better);
         }
-        if let Some((by, tint)) = wanted.view.color_by.as_ref().zip(aim.watching.tint.as_ref()) {
+        if let Some((by, color_by)) = wanted.view.color_by.as_ref().zip(aim.watching.color_by.as_ref()) {
             let mut filled = by.clone();
-            let range = || tint.volume.sensible_transfer().map(|(voxels, sensible)| (voxels, sensible.range));
+            let range =
+                || color_by.volume.sensible_transfer().map(|(voxels, sensible)| (voxels, sensible.range));
             let known = self.chosen_range.as_ref();
             if let Some(better) = Chosen::better(known, by.range.as_ref(), range, is_settled) {
                 filled.range = Some(better.value);
                 self.chosen_range = Some(better);
             }
             if filled.map.is_none() {
-                filled.map = tint.volume.sensible_transfer().map(|(_, sensible)| sensible.map);
+                filled.map = color_by.volume.sensible_transfer().map(|(_, sensible)| sensible.map);
             }
             if filled != *by {
                 fields.extend(field("color_by", &filled)?);

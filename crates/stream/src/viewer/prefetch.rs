@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 use view::View;
 
 use crate::tasks::blocking;
-use crate::viewer::scene::{camera_of, portion_of, shared_camera, tint_volume_of, volume_of};
+use crate::viewer::scene::{camera_of, color_by_volume_of, portion_of, shared_camera, volume_of};
 use crate::viewer::view_plan::{Aim, level_in, wanted};
 
 /// How long everything must have been there before anything is fetched ahead.
@@ -45,8 +45,9 @@ impl Foresight {
         before: Option<&View>,
     ) -> Self {
         let views = likely(before, &aim.view, &dataset).unwrap_or_default();
-        let tint = aim.tint.iter().flat_map(|tint| &tint.demand.blocks);
-        let known: BTreeSet<BlockKey> = aim.demand.blocks.iter().chain(tint).map(|block| block.key).collect();
+        let color_by = aim.color_by.iter().flat_map(|color_by| &color_by.demand.blocks);
+        let known: BTreeSet<BlockKey> =
+            aim.demand.blocks.iter().chain(color_by).map(|block| block.key).collect();
         let (size, share_bytes) = (aim.size, aim.share_bytes);
         let mut fetching = JoinSet::new();
         fetching.spawn(async move {
@@ -103,8 +104,9 @@ fn blocks_of(
         let volume = volume_of(view, dataset)?;
         let camera = camera_of(view, &volume)?;
         let portion = portion_of(view, &volume);
-        let tint = tint_volume_of(view, dataset)?.map(|tint| (level_in(view, &volume, &tint), tint));
-        for (level, volume) in std::iter::once((view.level, volume)).chain(tint) {
+        let color_by =
+            color_by_volume_of(view, dataset)?.map(|color_by| (level_in(view, &volume, &color_by), color_by));
+        for (level, volume) in std::iter::once((view.level, volume)).chain(color_by) {
             let demand = wanted(view, &volume, (&camera, size), &portion, level, share_bytes)?;
             for key in demand.blocks.into_iter().map(|block| block.key).filter(|key| known.insert(*key)) {
                 let Some(left) = left_bytes.checked_sub(volume.pool_bytes(&key)) else { return Ok(blocks) };

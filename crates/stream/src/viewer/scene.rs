@@ -23,13 +23,13 @@ pub(crate) fn volume_of(view: &View, dataset: &Dataset) -> Result<Arc<VolumeView
 ///
 /// # Errors
 /// Those of [`View::colors_in`] and [`VolumeView::new`].
-pub(crate) fn tint_volume_of(view: &View, dataset: &Dataset) -> Result<Option<Arc<VolumeView>>> {
+pub(crate) fn color_by_volume_of(view: &View, dataset: &Dataset) -> Result<Option<Arc<VolumeView>>> {
     let Some((array, _, position)) = view.colors_in(dataset)? else { return Ok(None) };
     Ok(Some(Arc::new(VolumeView::new(dataset, array, &position)?)))
 }
 
 /// The colors of a view by another array, whose finest level to take has this number.
-pub(crate) fn tint_of(by: &ColorBy, volume: &Arc<VolumeView>, finest_level: u8) -> ColorByArray {
+pub(crate) fn color_by_of(by: &ColorBy, volume: &Arc<VolumeView>, finest_level: u8) -> ColorByArray {
     let any = any_colors(volume.meaning);
     ColorByArray {
         view: Arc::clone(volume),

@@ -21,7 +21,7 @@ use crate::ranks::launcher::Launcher;
 use crate::viewer::grid_boxes::{Boxes, Grids};
 use crate::viewer::participant::Seat;
 use crate::viewer::scene::{
-    camera_of, shared_camera, surfaces_of, tint_of, tint_volume_of, transfer_of, volume_of,
+    camera_of, color_by_of, color_by_volume_of, shared_camera, surfaces_of, transfer_of, volume_of,
 };
 
 /// Pictures drawn at once: each uses all cores, a second one fills the gaps of the first.
@@ -359,8 +359,8 @@ pub(crate) fn check(view: &View, dataset: &Dataset) -> Result<()> {
     let volume = volume_of(view, dataset)?;
     camera_of(view, &volume)?;
     Isosurface::check_of(&surfaces_of(view), &volume)?;
-    if let Some((by, tint)) = view.color_by.as_ref().zip(tint_volume_of(view, dataset)?) {
-        tint_of(by, &tint, tint.levels[0].number).check_of(&volume, view.mode)?;
+    if let Some((by, color_by)) = view.color_by.as_ref().zip(color_by_volume_of(view, dataset)?) {
+        color_by_of(by, &color_by, color_by.levels[0].number).check_of(&volume, view.mode)?;
     }
     view.transfer.as_ref().map_or(Ok(()), |t| transfer_of(t).map(|_| ()))
 }

@@ -14,8 +14,8 @@ use view::View;
 use crate::loading::feed::Feed;
 use crate::loading::volume::{Volumes, Watching};
 use crate::viewer::scene::{
-    any_transfer, camera_for, portion_of, size_of_eye, slices_of, surfaces_of, tint_of, tint_volume_of,
-    transfer_of, volume_of,
+    any_transfer, camera_for, color_by_of, color_by_volume_of, portion_of, size_of_eye, slices_of,
+    surfaces_of, transfer_of, volume_of,
 };
 
 /// A view made ready for drawing.
@@ -32,13 +32,13 @@ pub(crate) struct Aim {
     pub(crate) watching: Watching,
     pub(crate) demand: Arc<Demand>,
     /// Demand for the array that gives the colors, where that is another one.
-    pub(crate) tint: Option<TintAim>,
+    pub(crate) color_by: Option<ColorByDemand>,
     pub(crate) camera: Camera,
     pub(crate) portion: Portion,
 }
 
 /// Demand of a picture for the array that gives its colors.
-pub(crate) struct TintAim {
+pub(crate) struct ColorByDemand {
     pub(crate) demand: Arc<Demand>,
     /// Limit within which its blocks were chosen, bytes.
     pub(crate) most_bytes: usize,
@@ -50,7 +50,7 @@ pub(crate) enum Reach {
     /// To what the memory of so many hosts like this one takes.
     Memory { hosts: usize },
     /// As far as somebody else has looked, and at what gives the colors.
-    Told { own: Sharpness, tint: Option<Sharpness> },
+    Told { own: Sharpness, color_by: Option<Sharpness> },
 }
 
 /// How sharply somebody looks at an array.
@@ -97,7 +97,7 @@ impl Aim {
         let volume = volume_of(&view, &dataset)?;
         let camera = camera_for(&view, &volume, size)?;
         let portion = portion_of(&view, &volume);
-        let tint_volume = tint_volume_of(&view, &dataset)?;
+        let color_by_volume = color_by_volume_of(&view, &dataset)?;
         // Old guards are dropped after the new ones are there: others see no change in between.
         let mut old: Vec<Watching> = old.into_iter().flat_map(Watching::apart).collect();
         let mut look =
@@ -106,7 +106,8 @@ impl Aim {
                 None => volumes.look(who, &dataset, Arc::clone(volume)),
             };
         let mut watching = look(&volume)?;
-        watching.tint = tint_volume.as_ref().map(|tint| look(tint).map(Box::new)).transpose()?;
+        watching.color_by =
+            color_by_volume.as_ref().map(|color_by| look(color_by).map(Box::new)).transpose()?;
         let share_bytes = volumes.share_out();
         let all_bytes = |hosts: usize| share_bytes.saturating_mul(hosts);
         let (level, most_bytes) = match reach {
@@ -114,21 +115,21 @@ impl Aim {
             Reach::Told { own, .. } => (Some(own.number), own.most_bytes),
         };
         let demand = wanted(&view, &volume, (&camera, size), &portion, level, most_bytes)?;
-        let tint = tint_volume.map(|volume| {
+        let color_by = color_by_volume.map(|volume| {
             let (level, most_bytes) = match reach {
                 Reach::Memory { hosts } => {
                     (level_in(&view, &watching.volume.view, &volume), all_bytes(hosts))
                 }
-                Reach::Told { tint: Some(tint), .. } => (Some(tint.number), tint.most_bytes),
-                Reach::Told { tint: None, .. } => {
+                Reach::Told { color_by: Some(color_by), .. } => (Some(color_by.number), color_by.most_bytes),
+                Reach::Told { color_by: None, .. } => {
                     return Err(Error::internal("expected to be told of what gives the colors"));
                 }
             };
             let demand = wanted(&view, &volume, (&camera, size), &portion, level, most_bytes)?;
-            Ok(TintAim { demand: Arc::new(demand), most_bytes })
+            Ok(ColorByDemand { demand: Arc::new(demand), most_bytes })
         });
-        let (demand, tint) = (Arc::new(demand), tint.transpose()?);
-        Ok(Self { dataset, view, size, share_bytes, most_bytes, watching, demand, tint, camera, portion })
+        let (demand, color_by) = (Arc::new(demand), color_by.transpose()?);
+        Ok(Self { dataset, view, size, share_bytes, most_bytes, watching, demand, color_by, camera, portion })
     }
 
     /// Demands what fits so many bytes, at a coarser level if need be.
@@ -147,37 +148,41 @@ impl Aim {
     ///
     /// # Errors
     /// Those of [`render::demand_of`].
-    pub(crate) fn demand_tint_within(&mut self, most_bytes: usize) -> Result<()> {
-        let Some(tint) = &self.watching.tint else { return Ok(()) };
-        let volume = &tint.volume.view;
+    pub(crate) fn demand_color_by_within(&mut self, most_bytes: usize) -> Result<()> {
+        let Some(color_by) = &self.watching.color_by else { return Ok(()) };
+        let volume = &color_by.volume.view;
         let level = level_in(&self.view, &self.watching.volume.view, volume);
         let demand = wanted(&self.view, volume, (&self.camera, self.size), &self.portion, level, most_bytes)?;
-        self.tint = Some(TintAim { demand: Arc::new(demand), most_bytes });
+        self.color_by = Some(ColorByDemand { demand: Arc::new(demand), most_bytes });
         Ok(())
     }
 
     /// Wishes for what is lacking of what it demands. Blocks the thread.
     pub(crate) fn wish(&self, feed: &Feed, who: ParticipantId) {
-        let tint = self.tint.as_ref().map(|tint| &tint.demand);
-        feed.wish(who, || self.watching.want_all(&self.demand, tint));
+        let color_by = self.color_by.as_ref().map(|color_by| &color_by.demand);
+        feed.wish(who, || self.watching.want_all(&self.demand, color_by));
     }
 
     /// How sharply its arrays are looked at: its own, and what gives the colors.
     pub(crate) fn sharpness(&self) -> (Sharpness, Option<Sharpness>) {
         let own = Sharpness { number: self.demand.wanted, most_bytes: self.most_bytes };
-        let of_tint = |tint: &TintAim| Sharpness { number: tint.demand.wanted, most_bytes: tint.most_bytes };
-        (own, self.tint.as_ref().map(of_tint))
+        let level_choice = |color_by: &ColorByDemand| Sharpness {
+            number: color_by.demand.wanted,
+            most_bytes: color_by.most_bytes,
+        };
+        (own, self.color_by.as_ref().map(level_choice))
     }
 
     /// The volume that gives the colors, and what is wanted of it.
-    pub(crate) fn tint_demand(&self) -> Option<(&Arc<VolumeView>, &Demand)> {
-        let (watching, tint) = self.watching.tint.as_ref().zip(self.tint.as_ref())?;
-        Some((&watching.volume.view, &tint.demand))
+    pub(crate) fn color_by_demand(&self) -> Option<(&Arc<VolumeView>, &Demand)> {
+        let (watching, color_by) = self.watching.color_by.as_ref().zip(self.color_by.as_ref())?;
+        Some((&watching.volume.view, &color_by.demand))
     }
 
     /// How many blocks it demands.
     pub(crate) fn blocks_total(&self) -> u64 {
-        (self.demand.blocks.len() + self.tint.as_ref().map_or(0, |tint| tint.demand.blocks.len())) as u64
+        (self.demand.blocks.len() + self.color_by.as_ref().map_or(0, |color_by| color_by.demand.blocks.len()))
+            as u64
     }
 
     /// Number of the array in the description.
@@ -188,13 +193,13 @@ impl Aim {
     /// Returns its scene with the transfer function and the colors of a view; a view without a transfer function
     /// gets a default one.
     pub(crate) fn scene(&self, view: &View) -> Result<Scene> {
-        let tint = view.color_by.as_ref().zip(self.tint_demand());
-        let tint = tint.map(|(by, (volume, demand))| tint_of(by, volume, demand.wanted));
+        let color_by = view.color_by.as_ref().zip(self.color_by_demand());
+        let color_by = color_by.map(|(by, (volume, demand))| color_by_of(by, volume, demand.wanted));
         Ok(Scene {
             view: Arc::clone(&self.watching.volume.view),
             camera: self.camera,
             transfer: transfer_of(view.transfer.as_ref().unwrap_or(&any_transfer()))?,
-            color_by: tint,
+            color_by,
             surfaces: surfaces_of(view),
             slices: slices_of(view),
             wires: Arc::default(),
@@ -215,25 +220,25 @@ impl Aim {
             && Arc::ptr_eq(&self.dataset, dataset)
             && (&old.array, old.time, &old.at, old.level) == (&view.array, view.time, &view.at, view.level)
             && (&old.camera, old.stereo) == (&view.camera, view.stereo)
-            && tint_place(old) == tint_place(view)
+            && color_by_position(old) == color_by_position(view)
             && self.portion == portion_of(view, &self.watching.volume.view)
     }
 }
 
 /// Returns the array that gives a view its colors, and the indices on its other axes; `None` where the view
 /// has no such array.
-fn tint_place(view: &View) -> Option<(&String, &BTreeMap<String, u64>)> {
+fn color_by_position(view: &View) -> Option<(&String, &BTreeMap<String, u64>)> {
     view.color_by.as_ref().map(|by| (&by.array, &by.at))
 }
 
 /// The level of what gives the colors that is as fine as the one that a view asks for, if there is such a one.
-pub(crate) fn level_in(view: &View, own: &VolumeView, tint: &VolumeView) -> Option<u8> {
+pub(crate) fn level_in(view: &View, own: &VolumeView, color_by: &VolumeView) -> Option<u8> {
     let asked = own.levels.iter().find(|level| Some(level.number) == view.level)?;
     let is_alike = |level: &&ViewLevel| {
         level.factor.abs_diff_eq(asked.factor, 1e-6)
             && level.origin.is_quick_look() == asked.origin.is_quick_look()
     };
-    tint.levels.iter().find(is_alike).map(|level| level.number)
+    color_by.levels.iter().find(is_alike).map(|level| level.number)
 }
 
 /// Returns the blocks that a picture of a view wants, or both pictures of a stereo pair.
@@ -307,7 +312,7 @@ mod tests {
         let first = look(&tight, Reach::Memory { hosts: 1 });
         assert!(first.demand.blocks.len() < roomy.demand.blocks.len(), "memory has a say");
         let own = Sharpness { number: first.demand.wanted, most_bytes: first.most_bytes };
-        let told = Reach::Told { own, tint: None };
+        let told = Reach::Told { own, color_by: None };
         let other = look(&host(64 << 20), told);
         assert_eq!(other.demand.blocks, first.demand.blocks);
     }

@@ -22,14 +22,14 @@ pub(crate) fn fit(aim: &mut Aim, ranks: usize, balance: &mut Balance, known: Opt
             Some(tree) => (tree, true),
             None => (drawable.cut(balance, &aim.scene(&aim.view)?, &aim.demand, ranks)?, false),
         };
-        let [own_bytes, tint_bytes] = largest_share(aim, &tree)?;
-        let [own_fits, tint_fits] = [own_bytes, tint_bytes].map(|bytes| bytes <= aim.share_bytes);
-        if own_fits && tint_fits || attempt == ATTEMPTS {
+        let [own_bytes, color_by_bytes] = largest_share(aim, &tree)?;
+        let [own_fits, color_by_fits] = [own_bytes, color_by_bytes].map(|bytes| bytes <= aim.share_bytes);
+        if own_fits && color_by_fits || attempt == ATTEMPTS {
             return Ok(tree);
         }
-        if let Some(tint) = aim.tint.as_ref().filter(|_| !tint_fits) {
-            let bytes = tint.demand.pool_bytes.min(tint.most_bytes);
-            aim.demand_tint_within(affordable(bytes, aim.share_bytes, tint_bytes))?;
+        if let Some(color_by) = aim.color_by.as_ref().filter(|_| !color_by_fits) {
+            let bytes = color_by.demand.pool_bytes.min(color_by.most_bytes);
+            aim.demand_color_by_within(affordable(bytes, aim.share_bytes, color_by_bytes))?;
         }
         if own_fits {
             known = Some(tree);
@@ -51,9 +51,9 @@ fn affordable(bytes: usize, share: usize, largest: usize) -> usize {
 /// Largest memory that one rank needs for the blocks of its share, bytes: for those of the array shown, and
 /// for those that give the colors.
 fn largest_share(aim: &Aim, tree: &Tree) -> Result<[usize; 2]> {
-    (0..tree.ranks()).try_fold([0; 2], |[own, tint], rank| {
-        let [other, of_tint] = ShareDemand::of(aim, tree, rank)?.pool_bytes();
-        Ok([own.max(other), tint.max(of_tint)])
+    (0..tree.ranks()).try_fold([0; 2], |[own, color_by], rank| {
+        let [other, other_color_by] = ShareDemand::of(aim, tree, rank)?.pool_bytes();
+        Ok([own.max(other), color_by.max(other_color_by)])
     })
 }
 

@@ -206,12 +206,12 @@ impl Launcher {
         };
         let mut aim = Aim::look(&host.volumes, host.dataset(), who, view, size, old, self.reach())?;
         let tree = fit(&mut aim, ranks, &mut balance, tree)?;
-        let (own, tint) = aim.sharpness();
+        let (own, color_by) = aim.sharpness();
         let wish = Wish {
             view: (*aim.view).clone(),
             size: [size.width, size.height],
             own,
-            tint,
+            color_by,
             tree: tree.to_bytes(),
             data,
         };

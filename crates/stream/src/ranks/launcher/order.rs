@@ -37,7 +37,8 @@ pub(crate) struct Wish {
     pub(crate) size: [u32; 2],
     /// As rank 0 chose, and of the array that gives the colors.
     pub(crate) own: Sharpness,
-    pub(crate) tint: Option<Sharpness>,
+    #[serde(rename = "tint")]
+    pub(crate) color_by: Option<Sharpness>,
     /// Shares of the ranks, as [`compose::Tree::to_bytes`] writes them.
     pub(crate) tree: Vec<u8>,
     /// The data that rank 0 sees.

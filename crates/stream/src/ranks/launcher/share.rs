@@ -16,7 +16,7 @@ use crate::viewer::view_plan::Aim;
 pub(crate) struct ShareDemand {
     own: Demand,
     /// Share of the array that gives the colors.
-    tint: Option<Demand>,
+    color_by: Option<Demand>,
 }
 
 impl ShareDemand {
@@ -24,8 +24,9 @@ impl ShareDemand {
     /// `Invalid` for a transfer function that is none.
     pub(crate) fn of(aim: &Aim, tree: &Tree, rank: usize) -> Result<Self> {
         let (scene, share) = (aim.scene(&aim.view)?, tree.share(rank));
-        let tint = aim.tint.as_ref().map(|tint| share.demand_of_color_by(&scene, &tint.demand));
-        Ok(Self { own: share.demand(&scene, &aim.demand), tint })
+        let color_by =
+            aim.color_by.as_ref().map(|color_by| share.demand_of_color_by(&scene, &color_by.demand));
+        Ok(Self { own: share.demand(&scene, &aim.demand), color_by })
     }
 
     /// Rank 0's: its share, and where that fits all of the coarsest level, by which it chooses a transfer function and colors and
@@ -34,7 +35,7 @@ impl ShareDemand {
     /// # Errors
     /// As [`ShareDemand::of`].
     pub(crate) fn first(aim: &Aim, tree: &Tree) -> Result<Self> {
-        let Self { own, tint } = Self::of(aim, tree, 0)?;
+        let Self { own, color_by } = Self::of(aim, tree, 0)?;
         let wider = |view: &VolumeView, whole: &Demand, own: Demand| {
             let is_own: BTreeSet<BlockKey> = own.blocks.iter().map(|block| block.key).collect();
             let is_coarsest = coarsest(view, whole);
@@ -42,24 +43,25 @@ impl ShareDemand {
             if wider.pool_bytes <= aim.share_bytes { wider } else { own }
         };
         let own = wider(&aim.watching.volume.view, &aim.demand, own);
-        let tint = aim.tint_demand().zip(tint).map(|((view, whole), own)| wider(view, whole, own));
-        Ok(Self { own, tint })
+        let color_by =
+            aim.color_by_demand().zip(color_by).map(|((view, whole), own)| wider(view, whole, own));
+        Ok(Self { own, color_by })
     }
 
     /// How many blocks it has.
     pub(crate) fn blocks(&self) -> u64 {
-        (self.own.blocks.len() + self.tint.as_ref().map_or(0, |tint| tint.blocks.len())) as u64
+        (self.own.blocks.len() + self.color_by.as_ref().map_or(0, |color_by| color_by.blocks.len())) as u64
     }
 
     /// The most that it takes of a pool, bytes.
     pub(crate) fn pool_bytes(&self) -> [usize; 2] {
-        [self.own.pool_bytes, self.tint.as_ref().map_or(0, |tint| tint.pool_bytes)]
+        [self.own.pool_bytes, self.color_by.as_ref().map_or(0, |color_by| color_by.pool_bytes)]
     }
 
     /// Wishes for what is lacking of it. Blocks the thread.
     pub(crate) fn wish(self, host: &Host, who: ParticipantId, aim: &Aim) {
-        let (own, tint) = (Arc::new(self.own), self.tint.map(Arc::new));
-        host.feed.wish(who, || aim.watching.want_all(&own, tint.as_ref()));
+        let (own, color_by) = (Arc::new(self.own), self.color_by.map(Arc::new));
+        host.feed.wish(who, || aim.watching.want_all(&own, color_by.as_ref()));
     }
 }
 
@@ -74,7 +76,10 @@ pub(crate) fn first_look(aim: &Aim) -> (Demand, Option<Demand>) {
             sum <= aim.share_bytes
         })
     };
-    (look(&aim.watching.volume.view, &aim.demand), aim.tint_demand().map(|(view, whole)| look(view, whole)))
+    (
+        look(&aim.watching.volume.view, &aim.demand),
+        aim.color_by_demand().map(|(view, whole)| look(view, whole)),
+    )
 }
 
 /// Whether a block is of the coarsest level that is wanted.
