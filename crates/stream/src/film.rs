@@ -17,14 +17,14 @@ use view::{ColorBy, Transfer, View};
 use crate::encode::slabs::FilmSlabs;
 use crate::loading::volume::{Volume, Watching};
 use crate::painter::Means;
-use crate::ranks::launcher::{LaunchedRanks, Launcher, PixelPrecision, RankGroup, first_look};
+use crate::ranks::launcher::{LaunchedRanks, Launcher, PixelPrecision, RankGroup, coarsest_demand};
 use crate::still::Still;
 use crate::tasks::{CancelOnDrop, blocking};
 use crate::viewer::fidelity::Facts;
 use crate::viewer::scene::{any_transfer, camera_in, camera_of, shared_camera, volume_of};
 use crate::viewer::session::check_memory;
 use crate::viewer::shared::{Host, check};
-use crate::viewer::view_plan::Aim;
+use crate::viewer::view_plan::ViewPlan;
 
 /// Range of values that colors are spread over, where a view has no transfer function.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -74,7 +74,7 @@ fn other_than(place: ParticipantId) -> ParticipantId {
 /// A picture whose blocks come.
 struct Coming {
     /// Reaches beyond the picture where slabs do.
-    aim: Aim,
+    view_plan: ViewPlan,
     /// View that the picture shows.
     view: View,
     slabs: Option<SlabRequest>,
@@ -88,8 +88,8 @@ pub struct Film {
     range: ColorRange,
     size: ImageSize,
     pixels: PixelPrecision,
-    /// How many pictures were aimed at.
-    aimed: u64,
+    /// Number of pictures planned so far.
+    planned_pictures: u64,
     /// The transfer function that was chosen for the first picture.
     chosen: Option<Transfer>,
     /// The colors by another array that were.
@@ -161,7 +161,7 @@ impl Film {
             range,
             size,
             pixels,
-            aimed: 0,
+            planned_pictures: 0,
             chosen: None,
             chosen_colors: None,
             coming: None,
@@ -170,31 +170,38 @@ impl Film {
             _feeding: feeding,
             _workers: workers,
         };
-        let watching = film.looked_first(&first).await?;
-        film.coming = Some(film.aimed(FIRST, first, watching, None).await?);
+        let watching = film.load_coarsest(&first).await?;
+        film.coming = Some(film.plan_picture(FIRST, first, watching, None).await?);
         Ok(film)
     }
 
     /// Waits at rank 0 for the coarsest level before the volume is cut into shares, where several ranks draw.
     /// By this level rank 0 estimates where the work is, and chooses a transfer function.
-    async fn looked_first(&mut self, first: &View) -> Result<Option<Watching>> {
+    async fn load_coarsest(&mut self, first: &View) -> Result<Option<Watching>> {
         let Some(launcher) = self.host.launcher.clone() else { return Ok(None) };
         let (host, view, size) = (Arc::clone(&self.host), Arc::new(first.clone()), self.size);
-        let aiming = move || {
-            let mut aim =
-                Aim::look(&host.volumes, host.dataset(), FIRST, view, size, None, launcher.reach())?;
-            let (own, color_by) = first_look(&aim);
-            aim.demand = Arc::new(own);
-            if let Some((color_by, demand)) = aim.color_by.as_mut().zip(color_by) {
+        let planning = move || {
+            let mut view_plan = ViewPlan::prepare(
+                &host.volumes,
+                host.dataset(),
+                FIRST,
+                view,
+                size,
+                None,
+                launcher.demand_limit(),
+            )?;
+            let (own, color_by) = coarsest_demand(&view_plan);
+            view_plan.demand = Arc::new(own);
+            if let Some((color_by, demand)) = view_plan.color_by.as_mut().zip(color_by) {
                 color_by.demand = Arc::new(demand);
             }
-            aim.wish(&host.feed, FIRST);
-            Ok::<_, Error>(aim)
+            view_plan.wish(&host.feed, FIRST);
+            Ok::<_, Error>(view_plan)
         };
-        let aim = blocking(aiming).await??;
-        all_blocks(&self.host, None, &aim, &mut |_, _| {}).await?;
-        self.filled(first, &aim);
-        Ok(Some(aim.watching))
+        let view_plan = blocking(planning).await??;
+        all_blocks(&self.host, None, &view_plan, &mut |_, _| {}).await?;
+        self.filled(first, &view_plan);
+        Ok(Some(view_plan.watching))
     }
 
     /// The next picture, with every block it wants: the same request over the same data gives the same pictures. `None`
@@ -207,30 +214,30 @@ impl Film {
     /// A picture that is not waited for is lost; the film ends there.
     pub async fn next(&mut self, mut progress: impl FnMut(u64, u64)) -> Result<Option<Still>> {
         let Some(now) = self.coming.take() else { return Ok(None) };
-        all_blocks(&self.host, self.host.launcher.as_ref(), &now.aim, &mut progress).await?;
+        all_blocks(&self.host, self.host.launcher.as_ref(), &now.view_plan, &mut progress).await?;
         if let Some(view) = self.views.next() {
             let (place, watching) =
                 self.other.take().ok_or_else(|| Error::internal("expected a second place in a film"))?;
             let cutting = now.slabs.map(|slabs| slabs.cutting);
-            self.coming = Some(self.aimed(place, view, Some(watching), cutting).await?);
+            self.coming = Some(self.plan_picture(place, view, Some(watching), cutting).await?);
         }
         let still = self.draw(&now).await?;
-        self.other = Some((now.aim.watching.who(), now.aim.watching));
+        self.other = Some((now.view_plan.watching.who(), now.view_plan.watching));
         Ok(Some(still))
     }
 
     /// Aims a place at a view and the slabs beside it, which follow others cut along `before`, and wishes for their blocks.
-    async fn aimed(
+    async fn plan_picture(
         &mut self,
         place: ParticipantId,
         view: View,
         old: Option<Watching>,
         before: Option<Cutting>,
     ) -> Result<Coming> {
-        self.aimed += 1;
+        self.planned_pictures += 1;
         let Some(wish) = self.slabs else {
-            let aim = self.aim(place, view.clone(), self.size, old).await?;
-            return Ok(Coming { aim, view, slabs: None });
+            let view_plan = self.plan_view(place, view.clone(), self.size, old).await?;
+            return Ok(Coming { view_plan, view, slabs: None });
         };
         let volume = volume_of(&view, &self.host.dataset())?;
         let before = match before {
@@ -241,33 +248,35 @@ impl Film {
         request.check(self.size)?;
         let (camera, size) = request.reach(self.size);
         let wider = View { camera: Some(shared_camera(&camera)), ..view.clone() };
-        let aim = self.aim(place, wider, size, old).await?;
-        Ok(Coming { aim, view, slabs: Some(request) })
+        let view_plan = self.plan_view(place, wider, size, old).await?;
+        Ok(Coming { view_plan, view, slabs: Some(request) })
     }
 
     /// Aims a place at a view, and wishes for its blocks.
-    async fn aim(
+    async fn plan_view(
         &self,
         place: ParticipantId,
         mut view: View,
         size: ImageSize,
         old: Option<Watching>,
-    ) -> Result<Aim> {
+    ) -> Result<ViewPlan> {
         // Where several draw it says where work is.
         view.transfer = view.transfer.or_else(|| self.chosen.clone());
-        let (host, number) = (Arc::clone(&self.host), self.aimed);
-        let aiming = move || match &host.launcher {
+        let (host, number) = (Arc::clone(&self.host), self.planned_pictures);
+        let planning = move || match &host.launcher {
             Some(launcher) => {
                 let places = (place, Some(other_than(place)));
-                launcher.aim(&host, places, (number, Arc::new(view)), size, old)
+                launcher.plan_view(&host, places, (number, Arc::new(view)), size, old)
             }
-            None => Aim::new(&host.volumes, &host.feed, host.dataset(), place, Arc::new(view), size, old),
+            None => {
+                ViewPlan::new(&host.volumes, &host.feed, host.dataset(), place, Arc::new(view), size, old)
+            }
         };
-        blocking(aiming).await?
+        blocking(planning).await?
     }
 
     /// The view with the transfer function and the colors that it leaves open: those that were chosen for the first picture.
-    fn filled(&mut self, view: &View, aim: &Aim) -> View {
+    fn filled(&mut self, view: &View, view_plan: &ViewPlan) -> View {
         let mut view = view.clone();
         // Where colors are another array's, the map that was asked for is theirs.
         let (own_map, color_by_map) = match (&view.color_by, self.color_map.as_deref()) {
@@ -275,13 +284,13 @@ impl Film {
             (Some(_), map) => (None, map),
         };
         view.transfer = view.transfer.or_else(|| self.chosen.clone());
-        let transfer = chosen_transfer(&view, &aim.watching.volume, own_map, self.range);
+        let transfer = chosen_transfer(&view, &view_plan.watching.volume, own_map, self.range);
         // Colors chosen from a picture without any value would not fit the next ones.
-        if aim.watching.volume.voxels_seen() > 0.0 {
+        if view_plan.watching.volume.voxels_seen() > 0.0 {
             self.chosen.get_or_insert_with(|| transfer.clone());
         }
         view.transfer = Some(transfer);
-        if let Some((by, color_by)) = view.color_by.as_mut().zip(aim.watching.color_by.as_ref()) {
+        if let Some((by, color_by)) = view.color_by.as_mut().zip(view_plan.watching.color_by.as_ref()) {
             if let Some(chosen) = &self.chosen_colors {
                 by.range = by.range.or(chosen.range);
                 by.map = by.map.take().or_else(|| chosen.map.clone());
@@ -292,16 +301,16 @@ impl Film {
         view
     }
 
-    async fn draw(&mut self, Coming { aim, view, slabs }: &Coming) -> Result<Still> {
-        let drawable = aim.watching.drawable();
-        let view = self.filled(view, aim);
+    async fn draw(&mut self, Coming { view_plan, view, slabs }: &Coming) -> Result<Still> {
+        let drawable = view_plan.watching.drawable();
+        let view = self.filled(view, view_plan);
         let boxes = self.host.boxes(&view).await?;
         let (camera, size) = (camera_of(&view, &drawable.volume.view)?, self.size);
-        let scene = Scene { wires: Arc::clone(&boxes.wires), camera, size, ..aim.scene(&view)? };
+        let scene = Scene { wires: Arc::clone(&boxes.wires), camera, size, ..view_plan.scene(&view)? };
         let cancel = CancelOnDrop::default();
         let flag: Cancel = cancel.flag();
         let (painter, launcher) = (Arc::clone(&self.host.painter), self.host.launcher.clone());
-        let (place, pixels, slabs, shown) = (aim.watching.who(), self.pixels, *slabs, view.clone());
+        let (place, pixels, slabs, shown) = (view_plan.watching.who(), self.pixels, *slabs, view.clone());
         let drawing = move || {
             let frame = match launcher {
                 Some(launcher) => launcher.finish(place, &drawable, (&scene, &shown), pixels, &flag)?,
@@ -311,14 +320,14 @@ impl Film {
             Ok::<_, Error>((frame, slabs))
         };
         let (frame, slabs) = blocking(drawing).await??;
-        let outlook = self.host.feed.outlook(aim.watching.who());
-        let mut facts = Facts::of(aim, outlook, Some(frame.fidelity));
+        let outlook = self.host.feed.outlook(view_plan.watching.who());
+        let mut facts = Facts::of(view_plan, outlook, Some(frame.fidelity));
         facts.is_lossless = true;
         let mut truth = facts.truth();
         if let Some(lacks) = &boxes.lacks {
             truth.text = format!("{} {lacks}", truth.text);
         }
-        let values = drawn_values(aim, &view);
+        let values = drawn_values(view_plan, &view);
         if let Some(note) = values.as_ref().and_then(|values| values.note.as_ref()) {
             truth.text = format!("{} {}", truth.text, capitalized(note));
         }
@@ -327,8 +336,8 @@ impl Film {
 }
 
 /// Statistics of the values that an aim shows.
-fn drawn_values(aim: &Aim, view: &View) -> Option<Values> {
-    aim.watching.volume.values(DrawnRange::of(view))
+fn drawn_values(view_plan: &ViewPlan, view: &View) -> Option<Values> {
+    view_plan.watching.volume.values(DrawnRange::of(view))
 }
 
 /// Text with its first letter in upper case.
@@ -365,11 +374,11 @@ fn with_camera(mut view: View, dataset: &Dataset, size: ImageSize) -> Result<Vie
 async fn all_blocks(
     host: &Arc<Host>,
     launcher: Option<&Arc<Launcher>>,
-    aim: &Aim,
+    view_plan: &ViewPlan,
     progress: &mut impl FnMut(u64, u64),
 ) -> Result<()> {
-    let mut arrivals = aim.watching.volume.arrivals();
-    let (who, total) = (aim.watching.who(), aim.blocks_total());
+    let mut arrivals = view_plan.watching.volume.arrivals();
+    let (who, total) = (view_plan.watching.who(), view_plan.blocks_total());
     loop {
         let (lacking, trouble) = match launcher {
             None => host.feed.outlook(who),

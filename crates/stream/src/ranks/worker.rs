@@ -18,10 +18,10 @@ use crate::ranks::launcher::{
 };
 use crate::ranks::strips::Strip;
 use crate::tasks::blocking;
-use crate::viewer::pace::Plan;
+use crate::viewer::pace::FramePlan;
 use crate::viewer::session::check_memory;
 use crate::viewer::shared::{DESCRIBE_ATTEMPTS, DESCRIBE_PAUSE, Host};
-use crate::viewer::view_plan::{Aim, Reach};
+use crate::viewer::view_plan::{DemandLimit, ViewPlan};
 
 /// Fetches and draws this rank's share of every picture of the session or the film that rank 0 has, until that ends. Each rank has the
 /// same data, with means of its own; all is drawn on the CPU.
@@ -69,7 +69,7 @@ type WorkerViews = BTreeMap<ParticipantId, Result<WorkerView>>;
 
 /// View of one participant at this rank.
 struct WorkerView {
-    aim: Aim,
+    view_plan: ViewPlan,
     tree: Tree,
     /// Blocks of its share.
     wanted: u64,
@@ -116,7 +116,7 @@ impl Worker {
         }
         let (host, rank, ranks) = (Arc::clone(&self.host), self.ranks.work.rank(), self.ranks.work.size());
         let old = self.views().remove(&who).and_then(Result::ok);
-        let worker_view = blocking(move || WorkerView::aimed(&host, who, wish, [rank, ranks], old)).await?;
+        let worker_view = blocking(move || WorkerView::plan(&host, who, wish, [rank, ranks], old)).await?;
         if worker_view.is_err() {
             self.host.feed.forget(who);
         }
@@ -144,7 +144,7 @@ impl Worker {
         blocking(move || own.told(&*ranks).map(drop)).await?
     }
 
-    async fn draw(&self, who: ParticipantId, number: u64, view: View, plan: Plan) -> Result<()> {
+    async fn draw(&self, who: ParticipantId, number: u64, view: View, plan: FramePlan) -> Result<()> {
         let cancel = self.withdrawn.begin(number);
         let schedule = by_strips(&self.schedule);
         let drawn = self.send_result(who, move |worker_view, ranks| {
@@ -180,7 +180,7 @@ impl Worker {
 }
 
 impl WorkerView {
-    fn aimed(
+    fn plan(
         host: &Host,
         who: ParticipantId,
         wish: Wish,
@@ -196,14 +196,22 @@ impl WorkerView {
         }
         let [width, height] = wish.size;
         let size = ImageSize { width, height };
-        let reach = Reach::Told { own: wish.own, color_by: wish.color_by };
-        let old = old.map(|old| old.aim.watching);
-        let aim = Aim::look(&host.volumes, host.dataset(), who, Arc::new(wish.view), size, old, reach)?;
+        let demand_limit = DemandLimit::Given { own: wish.own, color_by: wish.color_by };
+        let old = old.map(|old| old.view_plan.watching);
+        let view_plan = ViewPlan::prepare(
+            &host.volumes,
+            host.dataset(),
+            who,
+            Arc::new(wish.view),
+            size,
+            old,
+            demand_limit,
+        )?;
         let tree = Tree::from_bytes(&wish.tree, ranks)?;
-        let share = ShareDemand::of(&aim, &tree, rank)?;
+        let share = ShareDemand::of(&view_plan, &tree, rank)?;
         let wanted = share.blocks();
-        share.wish(host, who, &aim);
-        Ok(Self { aim, tree, wanted, block_work: Vec::new() })
+        share.wish(host, who, &view_plan);
+        Ok(Self { view_plan, tree, wanted, block_work: Vec::new() })
     }
 
     /// This rank's rows of a picture; none where it failed, of which rank 0 has heard.
@@ -211,16 +219,16 @@ impl WorkerView {
         &mut self,
         ranks: &dyn Communicator,
         view: View,
-        plan: Plan,
+        plan: FramePlan,
         schedule: &Schedule,
         cancel: &Cancel,
     ) -> Result<Strip> {
-        self.aim.view = Arc::new(view);
-        let scene = scene_for(&self.aim, &plan)?;
-        let drawable = self.aim.watching.drawable();
+        self.view_plan.view = Arc::new(view);
+        let scene = scene_for(&self.view_plan, &plan)?;
+        let drawable = self.view_plan.watching.drawable();
         match drawable.draw_together(ranks, &scene, &self.tree, schedule, cancel) {
             Ok(part) => {
-                let strip = strip_of(&part, &plan, self.aim.view.background)?;
+                let strip = strip_of(&part, &plan, self.view_plan.view.background)?;
                 self.block_work = part.work;
                 Ok(strip)
             }
@@ -236,8 +244,8 @@ impl WorkerView {
         pixels: PixelPrecision,
         schedule: &Schedule,
     ) -> Result<Vec<u8>> {
-        let scene = self.aim.scene(&view)?;
-        let drawable = self.aim.watching.drawable();
+        let scene = self.view_plan.scene(&view)?;
+        let drawable = self.view_plan.watching.drawable();
         match PictureParts::drawn(ranks, &drawable, (&scene, &view), &self.tree, schedule, &Cancel::new()) {
             Ok(parts) => {
                 let message = parts.to_message(pixels, view.background);

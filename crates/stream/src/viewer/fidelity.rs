@@ -6,7 +6,7 @@ use array::{LevelOrigin, Share};
 use session::{Limit, State, Truth};
 
 use crate::loading::loader::Trouble;
-use crate::viewer::view_plan::Aim;
+use crate::viewer::view_plan::ViewPlan;
 
 /// Facts about a picture, from which its truth badge is made.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,25 +52,25 @@ impl Facts {
     /// Collects the facts of an aim, from the number of its blocks that are lacking, the problems with them,
     /// and the truth of the last picture.
     pub(crate) fn of(
-        aim: &Aim,
+        view_plan: &ViewPlan,
         (lacking, trouble): (u64, Trouble),
         picture: Option<render::Fidelity>,
     ) -> Self {
-        let blocks_total = aim.blocks_total();
+        let blocks_total = view_plan.blocks_total();
         let facts = Self {
             level_drawn: None,
             has_gaps: false,
             is_whole: false,
-            level_wanted: aim.demand.wanted,
-            levels: aim.watching.volume.view.levels.len(),
+            level_wanted: view_plan.demand.wanted,
+            levels: view_plan.watching.volume.view.levels.len(),
             origin: LevelOrigin::Stored,
-            as_fine_as: aim.demand.wanted,
-            limit: match aim.demand.limit {
+            as_fine_as: view_plan.demand.wanted,
+            limit: match view_plan.demand.limit {
                 render::Limit::Screen => Limit::Screen,
                 render::Limit::Memory => Limit::Memory,
                 render::Limit::Finest => Limit::Finest,
             },
-            is_forced: aim.view.level == Some(aim.demand.wanted),
+            is_forced: view_plan.view.level == Some(view_plan.demand.wanted),
             blocks_present: blocks_total.saturating_sub(lacking),
             blocks_total,
             trouble,
@@ -79,22 +79,22 @@ impl Facts {
             is_moving: false,
             is_lossless: false,
             is_enlarged: false,
-            memory_bytes: aim.share_bytes as u64,
-            coarse_colors: coarse_colors(aim),
-            sampled_colors: has_sampled_colors(aim),
+            memory_bytes: view_plan.share_bytes as u64,
+            coarse_colors: coarse_colors(view_plan),
+            sampled_colors: has_sampled_colors(view_plan),
         };
-        facts.showing(aim, picture)
+        facts.showing(view_plan, picture)
     }
 
     /// Replaces the facts that depend on the picture by those of `picture`, the truth of what was really
     /// cast.
-    pub(crate) fn showing(mut self, aim: &Aim, picture: Option<render::Fidelity>) -> Self {
+    pub(crate) fn showing(mut self, view_plan: &ViewPlan, picture: Option<render::Fidelity>) -> Self {
         self.is_whole = picture.is_some_and(|p| p.is_complete());
         self.has_gaps = !self.is_whole && picture.is_some_and(|p| p.share_uncovered > 0.0);
         // Where the source has nothing at the wanted level, its ancestor is the best there is.
         let level = picture.and_then(|p| if self.is_whole { Some(p.wanted_level) } else { p.coarsest_shown });
         let drawn = level.unwrap_or(self.level_wanted);
-        let levels = &aim.watching.volume.view.levels;
+        let levels = &view_plan.watching.volume.view.levels;
         self.level_drawn = level;
         if let Some(found) = levels.iter().find(|l| l.number == drawn) {
             self.origin = found.origin;
@@ -284,15 +284,15 @@ fn span_of(levels: usize) -> String {
 }
 
 /// Computes [`Facts::sampled_colors`].
-fn has_sampled_colors(aim: &Aim) -> bool {
-    aim.color_by_demand().is_some_and(|(volume, demand)| {
+fn has_sampled_colors(view_plan: &ViewPlan) -> bool {
+    view_plan.color_by_demand().is_some_and(|(volume, demand)| {
         volume.levels.iter().any(|l| l.number == demand.wanted && l.origin.is_quick_look())
     })
 }
 
 /// Computes [`Facts::coarse_colors`].
-fn coarse_colors(aim: &Aim) -> Option<(u8, usize)> {
-    let (volume, demand) = aim.color_by_demand()?;
+fn coarse_colors(view_plan: &ViewPlan) -> Option<(u8, usize)> {
+    let (volume, demand) = view_plan.color_by_demand()?;
     (demand.limit == render::Limit::Memory).then(|| (demand.wanted, volume.levels.len()))
 }
 

@@ -1,6 +1,6 @@
 //! The frame loop of one participant: draws what they want to see, as sharply as blocks and time allow.
 //!
-//! It asks `pace.rs` what to do, `aim.rs` for the blocks of a view, and draws on threads of its own kind.
+//! It asks `pace.rs` what to do, `view_plan.rs` for the blocks of a view, and draws on threads of its own kind.
 //! Errors become messages to the participant; the loop goes on.
 
 use std::sync::{Arc, Weak};
@@ -24,12 +24,12 @@ use crate::ranks::launcher::{Launcher, Outlook, RankPicture, scene_for};
 use crate::tasks::{CancelOnDrop, blocking, sleep_until};
 use crate::viewer::fidelity::Facts;
 use crate::viewer::grid_boxes::Boxes;
-use crate::viewer::pace::{Decision, Pacer, Plan, Situation};
+use crate::viewer::pace::{Decision, FramePlan, Pacer, Situation};
 use crate::viewer::participant::{Seat, Wanted};
 use crate::viewer::prefetch::{FORESEE_AFTER, Foresight};
 use crate::viewer::scene::{image_size, shared_camera};
 use crate::viewer::shared::Host;
-use crate::viewer::view_plan::Aim;
+use crate::viewer::view_plan::ViewPlan;
 
 /// Least time between two items that only say that facts changed.
 const TRUTH_REFRESH: Duration = Duration::from_millis(200);
@@ -45,7 +45,7 @@ pub(crate) async fn run(host: Arc<Host>, who: ParticipantId, seat: Arc<Seat>) {
         seat,
         pacer: Pacer::default(),
         encoders: None,
-        aim: None,
+        view_plan: None,
         boxes: Arc::default(),
         refused: None,
         chosen: None,
@@ -57,7 +57,7 @@ pub(crate) async fn run(host: Arc<Host>, who: ParticipantId, seat: Arc<Seat>) {
         heard: None,
         frames: 0,
         before: None,
-        aimed_at: Instant::now(),
+        planned_at: Instant::now(),
         foresight: None,
     };
     frames.run().await;
@@ -118,7 +118,7 @@ struct FrameLoop {
     seat: Arc<Seat>,
     pacer: Pacer,
     encoders: Option<Encoders>,
-    aim: Option<Aim>,
+    view_plan: Option<ViewPlan>,
     /// The grids that the view shows.
     boxes: Arc<Boxes>,
     /// Number and size of a view that could not be aimed at or drawn; it is not tried again.
@@ -139,7 +139,7 @@ struct FrameLoop {
     frames: u64,
     /// Last view before this aim that had another camera or another time.
     before: Option<Arc<View>>,
-    aimed_at: Instant,
+    planned_at: Instant,
     /// Blocks that may be wanted next are on their way.
     foresight: Option<Foresight>,
 }
@@ -175,17 +175,17 @@ impl FrameLoop {
         shares_changed: bool,
         shares: &mut tokio::sync::watch::Receiver<usize>,
     ) -> Result<()> {
-        self.aim(wanted, shares_changed).await?;
+        self.update_view_plan(wanted, shares_changed).await?;
         self.find_boxes(wanted).await;
-        let Some(aim) = &self.aim else { return Ok(()) };
-        let mut arrivals = aim.watching.volume.arrivals();
+        let Some(view_plan) = &self.view_plan else { return Ok(()) };
+        let mut arrivals = view_plan.watching.volume.arrivals();
         arrivals.mark_unchanged();
         self.hear().await?;
-        let Some(aim) = &self.aim else { return Ok(()) };
-        let mut facts = Facts::of(aim, self.outlook(aim), self.shown);
+        let Some(view_plan) = &self.view_plan else { return Ok(()) };
+        let mut facts = Facts::of(view_plan, self.outlook(view_plan), self.shown);
         let is_waiting = !facts.is_settled();
         if is_waiting {
-            facts.levels_made = (self.host.work)(Task::Levels { array: aim.array() });
+            facts.levels_made = (self.host.work)(Task::Levels { array: view_plan.array() });
             facts.indexed = (self.host.work)(Task::Indexing);
         }
         if self.fill_in(wanted, &facts)? {
@@ -222,33 +222,37 @@ impl FrameLoop {
         Ok(())
     }
 
-    /// Makes `self.aim` the right one for what is wanted.
-    async fn aim(&mut self, wanted: &Wanted, shares_changed: bool) -> Result<()> {
+    /// Makes `self.view_plan` the right one for what is wanted.
+    async fn update_view_plan(&mut self, wanted: &Wanted, shares_changed: bool) -> Result<()> {
         let size = image_size(wanted.size);
-        if let Some(aim) = &mut self.aim
-            && aim.serves(&self.host.dataset(), &wanted.view, size)
+        if let Some(view_plan) = &mut self.view_plan
+            && view_plan.serves(&self.host.dataset(), &wanted.view, size)
             && !shares_changed
             && !self.host.launcher.as_ref().is_some_and(|launcher| launcher.is_uneven(self.who, wanted.seq))
         {
-            aim.view = Arc::clone(&wanted.view);
+            view_plan.view = Arc::clone(&wanted.view);
             return Ok(());
         }
         self.foresight = None;
-        let old = self.aim.take();
+        let old = self.view_plan.take();
         if let Some(old) = &old
             && (&old.view.camera, old.view.time) != (&wanted.view.camera, wanted.view.time)
         {
             self.before = Some(Arc::clone(&old.view));
         }
-        let (host, who, view, old) =
-            (Arc::clone(&self.host), self.who, Arc::clone(&wanted.view), old.map(|aim| aim.watching));
+        let (host, who, view, old) = (
+            Arc::clone(&self.host),
+            self.who,
+            Arc::clone(&wanted.view),
+            old.map(|view_plan| view_plan.watching),
+        );
         let seq = wanted.seq;
-        let aiming = move || match &host.launcher {
-            Some(launcher) => launcher.aim(&host, (who, None), (seq, view), size, old),
-            None => Aim::new(&host.volumes, &host.feed, host.dataset(), who, view, size, old),
+        let planning = move || match &host.launcher {
+            Some(launcher) => launcher.plan_view(&host, (who, None), (seq, view), size, old),
+            None => ViewPlan::new(&host.volumes, &host.feed, host.dataset(), who, view, size, old),
         };
-        self.aim = Some(blocking(aiming).await??);
-        self.aimed_at = Instant::now();
+        self.view_plan = Some(blocking(planning).await??);
+        self.planned_at = Instant::now();
         self.shown = None;
         self.heard = None;
         Ok(())
@@ -256,16 +260,17 @@ impl FrameLoop {
 
     /// Fetches ahead once everything has been there for a while; gives the time to look again. Several ranks fetch nothing ahead.
     fn foresee(&mut self, is_complete: bool, now: Instant) -> Option<Instant> {
-        let aim = self.aim.as_ref()?;
+        let view_plan = self.view_plan.as_ref()?;
         if !is_complete || self.foresight.is_some() || self.host.launcher.is_some() {
             return None;
         }
-        let due = self.aimed_at + FORESEE_AFTER;
+        let due = self.planned_at + FORESEE_AFTER;
         if now < due {
             return Some(due);
         }
-        let dataset = Arc::clone(&aim.dataset);
-        self.foresight = Some(Foresight::begin(self.host.source(), dataset, aim, self.before.as_deref()));
+        let dataset = Arc::clone(&view_plan.dataset);
+        self.foresight =
+            Some(Foresight::begin(self.host.source(), dataset, view_plan, self.before.as_deref()));
         None
     }
 
@@ -300,23 +305,23 @@ impl FrameLoop {
     }
 
     /// How many blocks of this aim are lacking, wherever they are wanted.
-    fn outlook(&self, aim: &Aim) -> (u64, Trouble) {
+    fn outlook(&self, view_plan: &ViewPlan) -> (u64, Trouble) {
         match &self.heard {
-            Some((outlook, _)) => outlook.within(aim.blocks_total()),
+            Some((outlook, _)) => outlook.within(view_plan.blocks_total()),
             None => self.host.feed.outlook(self.who),
         }
     }
 
     /// Gives the view the camera, the transfer function and the colors that it leaves to us; true when it did.
     fn fill_in(&mut self, wanted: &Wanted, facts: &Facts) -> Result<bool> {
-        let Some(aim) = &self.aim else { return Ok(false) };
+        let Some(view_plan) = &self.view_plan else { return Ok(false) };
         if wanted.view.camera.is_none() {
-            let fields = field("camera", &shared_camera(&aim.camera))?;
+            let fields = field("camera", &shared_camera(&view_plan.camera))?;
             self.host.fill_in(self.who, wanted.seq, &fields)?;
             return Ok(true);
         }
         let (now, is_settled) = (wanted.view.transfer.as_ref(), facts.is_settled());
-        let sensible = || aim.watching.volume.sensible_transfer();
+        let sensible = || view_plan.watching.volume.sensible_transfer();
         let mut fields = serde_json::Map::new();
         if let Some(better) = Chosen::better(self.chosen.as_ref(), now, sensible, is_settled) {
             if now != Some(&better.value) {
@@ -324,7 +329,8 @@ impl FrameLoop {
             }
             self.chosen = Some(better);
         }
-        if let Some((by, color_by)) = wanted.view.color_by.as_ref().zip(aim.watching.color_by.as_ref()) {
+        if let Some((by, color_by)) = wanted.view.color_by.as_ref().zip(view_plan.watching.color_by.as_ref())
+        {
             let mut filled = by.clone();
             let range =
                 || color_by.volume.sensible_transfer().map(|(voxels, sensible)| (voxels, sensible.range));
@@ -351,13 +357,13 @@ impl FrameLoop {
     async fn draw(
         &mut self,
         wanted: &Wanted,
-        plan: Plan,
+        plan: FramePlan,
         situation: Situation,
         facts: Facts,
         turn: OwnedSemaphorePermit,
     ) -> Result<()> {
-        let Some(aim) = &self.aim else { return Ok(()) };
-        let scene = Scene { wires: Arc::clone(&self.boxes.wires), ..scene_for(aim, &plan)? };
+        let Some(view_plan) = &self.view_plan else { return Ok(()) };
+        let scene = Scene { wires: Arc::clone(&self.boxes.wires), ..scene_for(view_plan, &plan)? };
         let mut encoders = match self.encoders.take() {
             Some(encoders) => encoders,
             None => Encoders { jpeg: Jpeg::new()?, png: Png },
@@ -369,7 +375,7 @@ impl FrameLoop {
         let painter = Arc::clone(&self.host.painter);
         // What moves is replaced at once; what rests must be whole.
         let patience = if plan.is_moving { Patience::StandIns } else { Patience::Complete };
-        let drawable = aim.watching.drawable();
+        let drawable = view_plan.watching.drawable();
         let (launcher, who, view) = (self.host.launcher.clone(), self.who, Arc::clone(&wanted.view));
         let waiting = Waiting {
             seat: Arc::clone(&self.seat),
@@ -405,7 +411,7 @@ impl FrameLoop {
         &mut self,
         bytes: Bytes,
         drawn: &render::Fidelity,
-        plan: Plan,
+        plan: FramePlan,
         situation: Situation,
         mut facts: Facts,
         began: Instant,
@@ -413,8 +419,8 @@ impl FrameLoop {
         let now = Instant::now();
         self.frames += 1;
         self.shown = Some(*drawn);
-        if let Some(aim) = &self.aim {
-            facts = facts.showing(aim, self.shown);
+        if let Some(view_plan) = &self.view_plan {
+            facts = facts.showing(view_plan, self.shown);
         }
         facts.is_moving = plan.is_moving;
         let window = situation.size;
@@ -460,8 +466,8 @@ impl FrameLoop {
 
     /// Sends statistics of the values shown: once blocks are there, and again when the values change or many more blocks have come.
     fn tell_values(&mut self, wanted: &Wanted, is_settled: bool) {
-        let Some(aim) = &self.aim else { return };
-        let volume = &aim.watching.volume;
+        let Some(view_plan) = &self.view_plan else { return };
+        let volume = &view_plan.watching.volume;
         let known = ToldValues {
             of: Arc::downgrade(volume),
             drawn: DrawnRange::of(&wanted.view),
@@ -479,7 +485,7 @@ impl FrameLoop {
     /// Says what went wrong with a view, and waits for another one, or another size.
     fn refuse(&mut self, wanted: &Wanted, error: &Error) {
         self.refused = Some((wanted.seq, wanted.size));
-        self.aim = None;
+        self.view_plan = None;
         self.foresight = None;
         self.turn = None;
         forget(&self.host, self.who);
@@ -539,7 +545,7 @@ struct Waiting {
 async fn unless_outdated<T>(
     job: impl Future<Output = Result<T>>,
     waiting: &Waiting,
-    plan: Plan,
+    plan: FramePlan,
     cancel: &Cancel,
 ) -> Result<T> {
     let Waiting { seat, launcher, who, seq } = waiting;

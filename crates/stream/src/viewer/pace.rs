@@ -84,7 +84,7 @@ impl Situation {
 
 /// One picture to draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Plan {
+pub(crate) struct FramePlan {
     pub(crate) width: u32,
     pub(crate) height: u32,
     pub(crate) codec: Codec,
@@ -98,7 +98,7 @@ pub(crate) struct Plan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
     /// Draw this.
-    Draw(Plan),
+    Draw(FramePlan),
     /// Nothing before then.
     WaitUntil(Instant),
     /// Nothing until something happens.
@@ -107,7 +107,7 @@ pub(crate) enum Decision {
 
 struct Drawn {
     situation: Situation,
-    plan: Plan,
+    plan: FramePlan,
     began: Instant,
     at: Instant,
     took: Duration,
@@ -180,7 +180,7 @@ impl Pacer {
         Decision::WaitUntil(exact_at)
     }
 
-    fn plan(&self, s: &Situation, is_moving: bool, now: Instant) -> Plan {
+    fn plan(&self, s: &Situation, is_moving: bool, now: Instant) -> FramePlan {
         let within = |budget| self.scale(s.size, budget);
         let scale = match (is_moving, s.is_settled) {
             (true, _) if self.is_arriving(s, now) => {
@@ -192,7 +192,13 @@ impl Pacer {
         };
         let side = |n: u32| (n * scale).div_ceil(SCALE_STEPS);
         let (width, height) = (side(s.size.width()), side(s.size.height()));
-        Plan { width, height, codec: Codec::Jpeg, is_moving, is_full: !is_moving && scale == SCALE_STEPS }
+        FramePlan {
+            width,
+            height,
+            codec: Codec::Jpeg,
+            is_moving,
+            is_full: !is_moving && scale == SCALE_STEPS,
+        }
     }
 
     /// Placing blocks takes a share of the time that drawing notices: since the last frame, or lately.
@@ -220,7 +226,7 @@ impl Pacer {
     pub(crate) fn sent(
         &mut self,
         frame: u64,
-        plan: Plan,
+        plan: FramePlan,
         situation: Situation,
         began: Instant,
         now: Instant,
@@ -254,8 +260,8 @@ impl Pacer {
     }
 }
 
-fn exact(s: &Situation) -> Plan {
-    Plan {
+fn exact(s: &Situation) -> FramePlan {
+    FramePlan {
         width: s.size.width(),
         height: s.size.height(),
         codec: Codec::Png,
@@ -297,7 +303,7 @@ mod tests {
         }
 
         /// Draws what is due, taking `millis`; `None` when nothing is.
-        fn draw(&mut self, millis: u64) -> Option<Plan> {
+        fn draw(&mut self, millis: u64) -> Option<FramePlan> {
             let Decision::Draw(plan) = self.decide() else { return None };
             let began = self.now;
             self.now += Duration::from_millis(millis);

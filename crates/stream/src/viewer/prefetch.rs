@@ -18,7 +18,7 @@ use view::View;
 
 use crate::tasks::blocking;
 use crate::viewer::scene::{camera_of, color_by_volume_of, portion_of, shared_camera, volume_of};
-use crate::viewer::view_plan::{Aim, level_in, wanted};
+use crate::viewer::view_plan::{ViewPlan, level_in, wanted};
 
 /// How long everything must have been there before anything is fetched ahead.
 pub(crate) const FORESEE_AFTER: Duration = Duration::from_millis(50);
@@ -37,18 +37,18 @@ pub(crate) struct Foresight {
 }
 
 impl Foresight {
-    /// Begins to fetch what may follow `aim`, which came after the view `before`.
+    /// Begins to fetch what may follow `view_plan`, which came after the view `before`.
     pub(crate) fn begin(
         source: Arc<dyn Source>,
         dataset: Arc<Dataset>,
-        aim: &Aim,
+        view_plan: &ViewPlan,
         before: Option<&View>,
     ) -> Self {
-        let views = likely(before, &aim.view, &dataset).unwrap_or_default();
-        let color_by = aim.color_by.iter().flat_map(|color_by| &color_by.demand.blocks);
+        let views = likely(before, &view_plan.view, &dataset).unwrap_or_default();
+        let color_by = view_plan.color_by.iter().flat_map(|color_by| &color_by.demand.blocks);
         let known: BTreeSet<BlockKey> =
-            aim.demand.blocks.iter().chain(color_by).map(|block| block.key).collect();
-        let (size, share_bytes) = (aim.size, aim.share_bytes);
+            view_plan.demand.blocks.iter().chain(color_by).map(|block| block.key).collect();
+        let (size, share_bytes) = (view_plan.size, view_plan.share_bytes);
         let mut fetching = JoinSet::new();
         fetching.spawn(async move {
             let choose = move || blocks_of(&views, &dataset, size, share_bytes, known);

@@ -19,7 +19,7 @@ use crate::viewer::scene::{
 };
 
 /// A view made ready for drawing.
-pub(crate) struct Aim {
+pub(crate) struct ViewPlan {
     /// State of the data set when the aim was made.
     pub(crate) dataset: Arc<Dataset>,
     pub(crate) view: Arc<View>,
@@ -46,23 +46,23 @@ pub(crate) struct ColorByDemand {
 
 /// How far a look at a view reaches.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Reach {
+pub(crate) enum DemandLimit {
     /// To what the memory of so many hosts like this one takes.
     Memory { hosts: usize },
     /// As far as somebody else has looked, and at what gives the colors.
-    Told { own: Sharpness, color_by: Option<Sharpness> },
+    Given { own: LevelChoice, color_by: Option<LevelChoice> },
 }
 
 /// How sharply somebody looks at an array.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(crate) struct Sharpness {
+pub(crate) struct LevelChoice {
     /// Number of the level that memory and screen allow.
     pub(crate) number: u8,
     /// Within which blocks were chosen, bytes.
     pub(crate) most_bytes: usize,
 }
 
-impl Aim {
+impl ViewPlan {
     /// Aims `who` at `view` and wishes for what is lacking; `old` is what they looked at so far. Blocks the thread.
     ///
     /// # Errors
@@ -76,23 +76,24 @@ impl Aim {
         size: ImageSize,
         old: Option<Watching>,
     ) -> Result<Self> {
-        let aim = Self::look(volumes, dataset, who, view, size, old, Reach::Memory { hosts: 1 })?;
-        aim.wish(feed, who);
-        Ok(aim)
+        let view_plan =
+            Self::prepare(volumes, dataset, who, view, size, old, DemandLimit::Memory { hosts: 1 })?;
+        view_plan.wish(feed, who);
+        Ok(view_plan)
     }
 
-    /// Creates an aim that reaches as far as `reach` says, without wishing for its blocks yet.
+    /// Creates an aim that reaches as far as `demand_limit` says, without wishing for its blocks yet.
     ///
     /// # Errors
-    /// As [`Aim::new`].
-    pub(crate) fn look(
+    /// As [`ViewPlan::new`].
+    pub(crate) fn prepare(
         volumes: &Arc<Volumes>,
         dataset: Arc<Dataset>,
         who: ParticipantId,
         view: Arc<View>,
         size: ImageSize,
         old: Option<Watching>,
-        reach: Reach,
+        demand_limit: DemandLimit,
     ) -> Result<Self> {
         let volume = volume_of(&view, &dataset)?;
         let camera = camera_for(&view, &volume, size)?;
@@ -110,18 +111,20 @@ impl Aim {
             color_by_volume.as_ref().map(|color_by| look(color_by).map(Box::new)).transpose()?;
         let share_bytes = volumes.share_out();
         let all_bytes = |hosts: usize| share_bytes.saturating_mul(hosts);
-        let (level, most_bytes) = match reach {
-            Reach::Memory { hosts } => (view.level, all_bytes(hosts)),
-            Reach::Told { own, .. } => (Some(own.number), own.most_bytes),
+        let (level, most_bytes) = match demand_limit {
+            DemandLimit::Memory { hosts } => (view.level, all_bytes(hosts)),
+            DemandLimit::Given { own, .. } => (Some(own.number), own.most_bytes),
         };
         let demand = wanted(&view, &volume, (&camera, size), &portion, level, most_bytes)?;
         let color_by = color_by_volume.map(|volume| {
-            let (level, most_bytes) = match reach {
-                Reach::Memory { hosts } => {
+            let (level, most_bytes) = match demand_limit {
+                DemandLimit::Memory { hosts } => {
                     (level_in(&view, &watching.volume.view, &volume), all_bytes(hosts))
                 }
-                Reach::Told { color_by: Some(color_by), .. } => (Some(color_by.number), color_by.most_bytes),
-                Reach::Told { color_by: None, .. } => {
+                DemandLimit::Given { color_by: Some(color_by), .. } => {
+                    (Some(color_by.number), color_by.most_bytes)
+                }
+                DemandLimit::Given { color_by: None, .. } => {
                     return Err(Error::internal("expected to be told of what gives the colors"));
                 }
             };
@@ -164,9 +167,9 @@ impl Aim {
     }
 
     /// How sharply its arrays are looked at: its own, and what gives the colors.
-    pub(crate) fn sharpness(&self) -> (Sharpness, Option<Sharpness>) {
-        let own = Sharpness { number: self.demand.wanted, most_bytes: self.most_bytes };
-        let level_choice = |color_by: &ColorByDemand| Sharpness {
+    pub(crate) fn level_choices(&self) -> (LevelChoice, Option<LevelChoice>) {
+        let own = LevelChoice { number: self.demand.wanted, most_bytes: self.most_bytes };
+        let level_choice = |color_by: &ColorByDemand| LevelChoice {
             number: color_by.demand.wanted,
             most_bytes: color_by.most_bytes,
         };
@@ -300,19 +303,27 @@ mod tests {
     #[test]
     fn whoever_is_told_how_far_somebody_looked_wants_the_same_blocks() {
         let size = ImageSize { width: 32, height: 32 };
-        let look = |host: &Host, reach| {
+        let look = |host: &Host, demand_limit| {
             let view = View { level: Some(2), ..View::first_of(&host.dataset()).unwrap() };
-            Aim::look(&host.volumes, host.dataset(), ParticipantId(0), Arc::new(view), size, None, reach)
-                .unwrap()
+            ViewPlan::prepare(
+                &host.volumes,
+                host.dataset(),
+                ParticipantId(0),
+                Arc::new(view),
+                size,
+                None,
+                demand_limit,
+            )
+            .unwrap()
         };
-        let roomy = look(&host(64 << 20), Reach::Memory { hosts: 1 });
+        let roomy = look(&host(64 << 20), DemandLimit::Memory { hosts: 1 });
         // Room for the means, not for as many samples that would be there sooner.
         let memory_bytes = roomy.demand.pool_bytes as u64;
         let tight = host(memory_bytes);
-        let first = look(&tight, Reach::Memory { hosts: 1 });
+        let first = look(&tight, DemandLimit::Memory { hosts: 1 });
         assert!(first.demand.blocks.len() < roomy.demand.blocks.len(), "memory has a say");
-        let own = Sharpness { number: first.demand.wanted, most_bytes: first.most_bytes };
-        let told = Reach::Told { own, color_by: None };
+        let own = LevelChoice { number: first.demand.wanted, most_bytes: first.most_bytes };
+        let told = DemandLimit::Given { own, color_by: None };
         let other = look(&host(64 << 20), told);
         assert_eq!(other.demand.blocks, first.demand.blocks);
     }

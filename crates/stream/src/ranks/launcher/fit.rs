@@ -4,7 +4,7 @@ use array::Result;
 use compose::{Balance, Tree};
 
 use super::share::ShareDemand;
-use crate::viewer::view_plan::Aim;
+use crate::viewer::view_plan::ViewPlan;
 
 /// How often a coarser level is tried because shares do not fit the memory of one rank.
 const ATTEMPTS: u32 = 8;
@@ -14,29 +14,37 @@ const ATTEMPTS: u32 = 8;
 ///
 /// # Errors
 /// Those of [`Balance::cut`] and [`render::demand`].
-pub(crate) fn fit(aim: &mut Aim, ranks: usize, balance: &mut Balance, known: Option<Tree>) -> Result<Tree> {
-    let drawable = aim.watching.drawable();
+pub(crate) fn fit(
+    view_plan: &mut ViewPlan,
+    ranks: usize,
+    balance: &mut Balance,
+    known: Option<Tree>,
+) -> Result<Tree> {
+    let drawable = view_plan.watching.drawable();
     let mut known = known;
     for attempt in 1.. {
         let (tree, is_known) = match known.take() {
             Some(tree) => (tree, true),
-            None => (drawable.cut(balance, &aim.scene(&aim.view)?, &aim.demand, ranks)?, false),
+            None => {
+                (drawable.cut(balance, &view_plan.scene(&view_plan.view)?, &view_plan.demand, ranks)?, false)
+            }
         };
-        let [own_bytes, color_by_bytes] = largest_share(aim, &tree)?;
-        let [own_fits, color_by_fits] = [own_bytes, color_by_bytes].map(|bytes| bytes <= aim.share_bytes);
+        let [own_bytes, color_by_bytes] = largest_share(view_plan, &tree)?;
+        let [own_fits, color_by_fits] =
+            [own_bytes, color_by_bytes].map(|bytes| bytes <= view_plan.share_bytes);
         if own_fits && color_by_fits || attempt == ATTEMPTS {
             return Ok(tree);
         }
-        if let Some(color_by) = aim.color_by.as_ref().filter(|_| !color_by_fits) {
+        if let Some(color_by) = view_plan.color_by.as_ref().filter(|_| !color_by_fits) {
             let bytes = color_by.demand.pool_bytes.min(color_by.most_bytes);
-            aim.demand_color_by_within(affordable(bytes, aim.share_bytes, color_by_bytes))?;
+            view_plan.demand_color_by_within(affordable(bytes, view_plan.share_bytes, color_by_bytes))?;
         }
         if own_fits {
             known = Some(tree);
         } else if !is_known {
             // Of a tree for another view that says nothing: it is cut anew first.
-            let bytes = aim.demand.pool_bytes.min(aim.most_bytes);
-            aim.demand_within(affordable(bytes, aim.share_bytes, own_bytes))?;
+            let bytes = view_plan.demand.pool_bytes.min(view_plan.most_bytes);
+            view_plan.demand_within(affordable(bytes, view_plan.share_bytes, own_bytes))?;
         }
     }
     unreachable!("the last attempt returns")
@@ -50,9 +58,9 @@ fn affordable(bytes: usize, share: usize, largest: usize) -> usize {
 
 /// Largest memory that one rank needs for the blocks of its share, bytes: for those of the array shown, and
 /// for those that give the colors.
-fn largest_share(aim: &Aim, tree: &Tree) -> Result<[usize; 2]> {
+fn largest_share(view_plan: &ViewPlan, tree: &Tree) -> Result<[usize; 2]> {
     (0..tree.ranks()).try_fold([0; 2], |[own, color_by], rank| {
-        let [other, other_color_by] = ShareDemand::of(aim, tree, rank)?.pool_bytes();
+        let [other, other_color_by] = ShareDemand::of(view_plan, tree, rank)?.pool_bytes();
         Ok([own.max(other), color_by.max(other_color_by)])
     })
 }

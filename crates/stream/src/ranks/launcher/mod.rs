@@ -39,9 +39,9 @@ use crate::loading::feed::Suspicion;
 use crate::loading::loader::Trouble;
 use crate::loading::volume::Watching;
 use crate::ranks::strips::{STRIP_UNIT, Strip, joined};
-use crate::viewer::pace::Plan;
+use crate::viewer::pace::FramePlan;
 use crate::viewer::shared::Host;
-use crate::viewer::view_plan::{Aim, Reach};
+use crate::viewer::view_plan::{DemandLimit, ViewPlan};
 
 pub(crate) use fit::fit;
 pub(crate) use order::{Outlook, RankOrder, Wish};
@@ -50,7 +50,7 @@ pub(crate) use picture_parts::PictureParts;
 pub use picture_parts::PixelPrecision;
 pub(crate) use rank_group::LaunchedRanks;
 pub use rank_group::RankGroup;
-pub(crate) use share::{ShareDemand, first_look};
+pub(crate) use share::{ShareDemand, coarsest_demand};
 
 /// How often rank 0 asks the others how many blocks they lack, while they lack some.
 pub(crate) const ASKED_EVERY: Duration = Duration::from_millis(100);
@@ -158,7 +158,7 @@ impl ShareRecord {
 pub(crate) struct RankPicture {
     pub(crate) scene: Scene,
     pub(crate) view: Arc<View>,
-    pub(crate) plan: Plan,
+    pub(crate) plan: FramePlan,
 }
 
 impl Launcher {
@@ -179,15 +179,15 @@ impl Launcher {
     /// `like`. Blocks the thread.
     ///
     /// # Errors
-    /// Those of [`Aim::look`] and [`fit`], and of the communicator.
-    pub(crate) fn aim(
+    /// Those of [`ViewPlan::prepare`] and [`fit`], and of the communicator.
+    pub(crate) fn plan_view(
         &self,
         host: &Host,
         (who, like): (ParticipantId, Option<ParticipantId>),
         (seq, view): (u64, Arc<View>),
         size: ImageSize,
         mut old: Option<Watching>,
-    ) -> Result<Aim> {
+    ) -> Result<ViewPlan> {
         let (ranks, data) = (self.ranks.work.size(), host.data());
         let mut state = self.state()?;
         let known = state.participants.remove(&who).or_else(|| state.participants.get(&like?).cloned());
@@ -204,11 +204,12 @@ impl Launcher {
                 (tree, shares.balance, ShareRecord::new(seq))
             }
         };
-        let mut aim = Aim::look(&host.volumes, host.dataset(), who, view, size, old, self.reach())?;
-        let tree = fit(&mut aim, ranks, &mut balance, tree)?;
-        let (own, color_by) = aim.sharpness();
+        let mut view_plan =
+            ViewPlan::prepare(&host.volumes, host.dataset(), who, view, size, old, self.demand_limit())?;
+        let tree = fit(&mut view_plan, ranks, &mut balance, tree)?;
+        let (own, color_by) = view_plan.level_choices();
         let wish = Wish {
-            view: (*aim.view).clone(),
+            view: (*view_plan.view).clone(),
             size: [size.width, size.height],
             own,
             color_by,
@@ -216,15 +217,15 @@ impl Launcher {
             data,
         };
         self.send_order(&RankOrder::Look { who, wish })?;
-        let share = ShareDemand::first(&aim, &tree)?;
-        let (last_view, volume) = (Arc::clone(&aim.view), Arc::clone(&aim.watching.volume.view));
+        let share = ShareDemand::first(&view_plan, &tree)?;
+        let (last_view, volume) = (Arc::clone(&view_plan.view), Arc::clone(&view_plan.watching.volume.view));
         let (block_work, wanted) = (Vec::new(), share.blocks());
-        share.wish(host, who, &aim);
+        share.wish(host, who, &view_plan);
         state.participants.insert(
             who,
             ParticipantShares { last_view, volume, data, tree, balance, record, block_work, wanted },
         );
-        Ok(aim)
+        Ok(view_plan)
     }
 
     /// Shares for a view of another time step, of which nothing is here yet that would say where work is: cut by what is here of the
@@ -245,23 +246,23 @@ impl Launcher {
         // Whose colors they are says nothing of work.
         let before = View { time: last_view.time, at: last_view.at.clone(), color_by: None, ..view.clone() };
         let before = Arc::new(before);
-        let mut aim = Aim::look(
+        let mut view_plan = ViewPlan::prepare(
             &host.volumes,
             host.dataset(),
             watching.who(),
             before,
             size,
             Some(watching),
-            self.reach(),
+            self.demand_limit(),
         )?;
-        let tree = fit(&mut aim, self.ranks.work.size(), &mut shares.balance, None)?;
-        *old = Some(aim.watching);
+        let tree = fit(&mut view_plan, self.ranks.work.size(), &mut shares.balance, None)?;
+        *old = Some(view_plan.watching);
         Ok(Some(tree))
     }
 
     /// All ranks' memory.
-    pub(crate) fn reach(&self) -> Reach {
-        Reach::Memory { hosts: self.ranks.work.size() }
+    pub(crate) fn demand_limit(&self) -> DemandLimit {
+        DemandLimit::Memory { hosts: self.ranks.work.size() }
     }
 
     /// Whether the shares of a participant should be cut anew for a view, which is not the one they were cut for.
@@ -462,9 +463,9 @@ pub(crate) fn by_strips(schedule: &Schedule) -> Schedule {
 ///
 /// # Errors
 /// `Invalid` for a transfer function that is none.
-pub(crate) fn scene_for(aim: &Aim, plan: &Plan) -> Result<Scene> {
+pub(crate) fn scene_for(view_plan: &ViewPlan, plan: &FramePlan) -> Result<Scene> {
     let size = ImageSize { width: plan.width, height: plan.height };
-    let scene = Scene { size, ..aim.scene(&aim.view)? };
+    let scene = Scene { size, ..view_plan.scene(&view_plan.view)? };
     let quality = if plan.is_moving { moving(&scene)? } else { Quality::STILL };
     Ok(Scene { quality, ..scene })
 }
@@ -477,7 +478,7 @@ fn moving(scene: &Scene) -> Result<Quality> {
 }
 
 /// This rank's rows of a picture, encoded.
-pub(crate) fn strip_of(part: &compose::Composed, plan: &Plan, background: [u8; 3]) -> Result<Strip> {
+pub(crate) fn strip_of(part: &compose::Composed, plan: &FramePlan, background: [u8; 3]) -> Result<Strip> {
     let mut strip = Strip::encoded(plan.codec, &part.image(), part.region.top, background)?;
     strip.work = part.work.iter().map(|(_, work)| work).sum();
     Ok(strip)

@@ -7,8 +7,8 @@ use view::View;
 
 use super::PixelPrecision;
 use crate::loading::loader::Trouble;
-use crate::viewer::pace::Plan;
-use crate::viewer::view_plan::Sharpness;
+use crate::viewer::pace::FramePlan;
+use crate::viewer::view_plan::LevelChoice;
 
 /// Next action of all ranks.
 #[derive(Debug, Serialize, Deserialize)]
@@ -20,7 +20,7 @@ pub(crate) enum RankOrder {
     /// Say how many blocks are lacking.
     Outlook { who: ParticipantId },
     /// Draw a picture: cast, exchange, encode, hand over.
-    Draw { who: ParticipantId, number: u64, view: View, plan: Plan },
+    Draw { who: ParticipantId, number: u64, view: View, plan: FramePlan },
     /// Draw a finished picture, of which all blocks are there: cast, exchange, hand over.
     Finish { who: ParticipantId, view: View, pixels: PixelPrecision },
     /// They left.
@@ -36,9 +36,9 @@ pub(crate) struct Wish {
     /// Width and height, pixels.
     pub(crate) size: [u32; 2],
     /// As rank 0 chose, and of the array that gives the colors.
-    pub(crate) own: Sharpness,
+    pub(crate) own: LevelChoice,
     #[serde(rename = "tint")]
-    pub(crate) color_by: Option<Sharpness>,
+    pub(crate) color_by: Option<LevelChoice>,
     /// Shares of the ranks, as [`compose::Tree::to_bytes`] writes them.
     pub(crate) tree: Vec<u8>,
     /// The data that rank 0 sees.

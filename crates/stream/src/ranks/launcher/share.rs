@@ -10,7 +10,7 @@ use render::{Demand, Demanded, VolumeView};
 use session::ParticipantId;
 
 use crate::viewer::shared::Host;
-use crate::viewer::view_plan::Aim;
+use crate::viewer::view_plan::ViewPlan;
 
 /// A rank's share of what a picture wants.
 pub(crate) struct ShareDemand {
@@ -22,11 +22,11 @@ pub(crate) struct ShareDemand {
 impl ShareDemand {
     /// # Errors
     /// `Invalid` for a transfer function that is none.
-    pub(crate) fn of(aim: &Aim, tree: &Tree, rank: usize) -> Result<Self> {
-        let (scene, share) = (aim.scene(&aim.view)?, tree.share(rank));
+    pub(crate) fn of(view_plan: &ViewPlan, tree: &Tree, rank: usize) -> Result<Self> {
+        let (scene, share) = (view_plan.scene(&view_plan.view)?, tree.share(rank));
         let color_by =
-            aim.color_by.as_ref().map(|color_by| share.demand_of_color_by(&scene, &color_by.demand));
-        Ok(Self { own: share.demand(&scene, &aim.demand), color_by })
+            view_plan.color_by.as_ref().map(|color_by| share.demand_of_color_by(&scene, &color_by.demand));
+        Ok(Self { own: share.demand(&scene, &view_plan.demand), color_by })
     }
 
     /// Rank 0's: its share, and where that fits all of the coarsest level, by which it chooses a transfer function and colors and
@@ -34,17 +34,17 @@ impl ShareDemand {
     ///
     /// # Errors
     /// As [`ShareDemand::of`].
-    pub(crate) fn first(aim: &Aim, tree: &Tree) -> Result<Self> {
-        let Self { own, color_by } = Self::of(aim, tree, 0)?;
+    pub(crate) fn first(view_plan: &ViewPlan, tree: &Tree) -> Result<Self> {
+        let Self { own, color_by } = Self::of(view_plan, tree, 0)?;
         let wider = |view: &VolumeView, whole: &Demand, own: Demand| {
             let is_own: BTreeSet<BlockKey> = own.blocks.iter().map(|block| block.key).collect();
             let is_coarsest = coarsest(view, whole);
             let wider = some_of(view, whole, |block| is_own.contains(&block.key) || is_coarsest(block));
-            if wider.pool_bytes <= aim.share_bytes { wider } else { own }
+            if wider.pool_bytes <= view_plan.share_bytes { wider } else { own }
         };
-        let own = wider(&aim.watching.volume.view, &aim.demand, own);
+        let own = wider(&view_plan.watching.volume.view, &view_plan.demand, own);
         let color_by =
-            aim.color_by_demand().zip(color_by).map(|((view, whole), own)| wider(view, whole, own));
+            view_plan.color_by_demand().zip(color_by).map(|((view, whole), own)| wider(view, whole, own));
         Ok(Self { own, color_by })
     }
 
@@ -59,26 +59,26 @@ impl ShareDemand {
     }
 
     /// Wishes for what is lacking of it. Blocks the thread.
-    pub(crate) fn wish(self, host: &Host, who: ParticipantId, aim: &Aim) {
+    pub(crate) fn wish(self, host: &Host, who: ParticipantId, view_plan: &ViewPlan) {
         let (own, color_by) = (Arc::new(self.own), self.color_by.map(Arc::new));
-        host.feed.wish(who, || aim.watching.want_all(&own, color_by.as_ref()));
+        host.feed.wish(who, || view_plan.watching.want_all(&own, color_by.as_ref()));
     }
 }
 
 /// Blocks that rank 0 looks at before it knows anything: as much of the coarsest level as it can hold, and
 /// the same of the array that gives the colors.
-pub(crate) fn first_look(aim: &Aim) -> (Demand, Option<Demand>) {
-    let look = |view: &VolumeView, whole: &Demand| {
+pub(crate) fn coarsest_demand(view_plan: &ViewPlan) -> (Demand, Option<Demand>) {
+    let coarsest_blocks = |view: &VolumeView, whole: &Demand| {
         let (is_coarsest, mut sum) = (coarsest(view, whole), 0);
         some_of(view, whole, |block| {
             let bytes = if is_coarsest(block) { view.pool_bytes(&block.key) } else { return false };
             sum += bytes;
-            sum <= aim.share_bytes
+            sum <= view_plan.share_bytes
         })
     };
     (
-        look(&aim.watching.volume.view, &aim.demand),
-        aim.color_by_demand().map(|(view, whole)| look(view, whole)),
+        coarsest_blocks(&view_plan.watching.volume.view, &view_plan.demand),
+        view_plan.color_by_demand().map(|(view, whole)| coarsest_blocks(view, whole)),
     )
 }
 
