@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use view::{ColorBy, Transfer, View};
 
 use crate::encode::slabs::FilmSlabs;
-use crate::loading::volume::{Volume, Watching};
+use crate::loading::volume::{Volume, VolumeSubscription};
 use crate::painter::Means;
 use crate::ranks::launcher::{LaunchedRanks, Launcher, PixelPrecision, RankGroup, coarsest_demand};
 use crate::still::Still;
@@ -97,7 +97,7 @@ pub struct Film {
     coming: Option<Coming>,
     slabs: Option<FilmSlabs>,
     /// The other place, which looks at the last picture, or for now at the first one.
-    other: Option<(ParticipantId, Watching)>,
+    other: Option<(ParticipantId, VolumeSubscription)>,
     /// Moves blocks.
     _feeding: JoinSet<()>,
     /// Other ranks on threads of this process.
@@ -151,7 +151,7 @@ impl Film {
         let other = is_film
             .then(|| {
                 let volume = volume_of(&first, &dataset)?;
-                Ok::<_, Error>((SECOND, host.volumes.look(SECOND, &dataset, volume)?))
+                Ok::<_, Error>((SECOND, host.volumes.subscribe(SECOND, &dataset, volume)?))
             })
             .transpose()?;
         let mut film = Self {
@@ -170,14 +170,14 @@ impl Film {
             _feeding: feeding,
             _workers: workers,
         };
-        let watching = film.load_coarsest(&first).await?;
-        film.coming = Some(film.plan_picture(FIRST, first, watching, None).await?);
+        let subscription = film.load_coarsest(&first).await?;
+        film.coming = Some(film.plan_picture(FIRST, first, subscription, None).await?);
         Ok(film)
     }
 
     /// Waits at rank 0 for the coarsest level before the volume is cut into shares, where several ranks draw.
     /// By this level rank 0 estimates where the work is, and chooses a transfer function.
-    async fn load_coarsest(&mut self, first: &View) -> Result<Option<Watching>> {
+    async fn load_coarsest(&mut self, first: &View) -> Result<Option<VolumeSubscription>> {
         let Some(launcher) = self.host.launcher.clone() else { return Ok(None) };
         let (host, view, size) = (Arc::clone(&self.host), Arc::new(first.clone()), self.size);
         let planning = move || {
@@ -201,7 +201,7 @@ impl Film {
         let view_plan = blocking(planning).await??;
         all_blocks(&self.host, None, &view_plan, &mut |_, _| {}).await?;
         self.filled(first, &view_plan);
-        Ok(Some(view_plan.watching))
+        Ok(Some(view_plan.subscription))
     }
 
     /// The next picture, with every block it wants: the same request over the same data gives the same pictures. `None`
@@ -216,13 +216,13 @@ impl Film {
         let Some(now) = self.coming.take() else { return Ok(None) };
         all_blocks(&self.host, self.host.launcher.as_ref(), &now.view_plan, &mut progress).await?;
         if let Some(view) = self.views.next() {
-            let (place, watching) =
+            let (place, subscription) =
                 self.other.take().ok_or_else(|| Error::internal("expected a second place in a film"))?;
             let cutting = now.slabs.map(|slabs| slabs.cutting);
-            self.coming = Some(self.plan_picture(place, view, Some(watching), cutting).await?);
+            self.coming = Some(self.plan_picture(place, view, Some(subscription), cutting).await?);
         }
         let still = self.draw(&now).await?;
-        self.other = Some((now.view_plan.watching.who(), now.view_plan.watching));
+        self.other = Some((now.view_plan.subscription.who(), now.view_plan.subscription));
         Ok(Some(still))
     }
 
@@ -231,7 +231,7 @@ impl Film {
         &mut self,
         place: ParticipantId,
         view: View,
-        old: Option<Watching>,
+        old: Option<VolumeSubscription>,
         before: Option<Cutting>,
     ) -> Result<Coming> {
         self.planned_pictures += 1;
@@ -258,7 +258,7 @@ impl Film {
         place: ParticipantId,
         mut view: View,
         size: ImageSize,
-        old: Option<Watching>,
+        old: Option<VolumeSubscription>,
     ) -> Result<ViewPlan> {
         // Where several draw it says where work is.
         view.transfer = view.transfer.or_else(|| self.chosen.clone());
@@ -284,13 +284,13 @@ impl Film {
             (Some(_), map) => (None, map),
         };
         view.transfer = view.transfer.or_else(|| self.chosen.clone());
-        let transfer = chosen_transfer(&view, &view_plan.watching.volume, own_map, self.range);
+        let transfer = chosen_transfer(&view, &view_plan.subscription.volume, own_map, self.range);
         // Colors chosen from a picture without any value would not fit the next ones.
-        if view_plan.watching.volume.voxels_seen() > 0.0 {
+        if view_plan.subscription.volume.voxels_seen() > 0.0 {
             self.chosen.get_or_insert_with(|| transfer.clone());
         }
         view.transfer = Some(transfer);
-        if let Some((by, color_by)) = view.color_by.as_mut().zip(view_plan.watching.color_by.as_ref()) {
+        if let Some((by, color_by)) = view.color_by.as_mut().zip(view_plan.subscription.color_by.as_ref()) {
             if let Some(chosen) = &self.chosen_colors {
                 by.range = by.range.or(chosen.range);
                 by.map = by.map.take().or_else(|| chosen.map.clone());
@@ -302,7 +302,7 @@ impl Film {
     }
 
     async fn draw(&mut self, Coming { view_plan, view, slabs }: &Coming) -> Result<Still> {
-        let drawable = view_plan.watching.drawable();
+        let drawable = view_plan.subscription.drawable();
         let view = self.filled(view, view_plan);
         let boxes = self.host.boxes(&view).await?;
         let (camera, size) = (camera_of(&view, &drawable.volume.view)?, self.size);
@@ -310,7 +310,7 @@ impl Film {
         let cancel = CancelOnDrop::default();
         let flag: Cancel = cancel.flag();
         let (painter, launcher) = (Arc::clone(&self.host.painter), self.host.launcher.clone());
-        let (place, pixels, slabs, shown) = (view_plan.watching.who(), self.pixels, *slabs, view.clone());
+        let (place, pixels, slabs, shown) = (view_plan.subscription.who(), self.pixels, *slabs, view.clone());
         let drawing = move || {
             let frame = match launcher {
                 Some(launcher) => launcher.finish(place, &drawable, (&scene, &shown), pixels, &flag)?,
@@ -320,7 +320,7 @@ impl Film {
             Ok::<_, Error>((frame, slabs))
         };
         let (frame, slabs) = blocking(drawing).await??;
-        let outlook = self.host.feed.outlook(view_plan.watching.who());
+        let outlook = self.host.feed.outlook(view_plan.subscription.who());
         let mut facts = Facts::of(view_plan, outlook, Some(frame.fidelity));
         facts.is_lossless = true;
         let mut truth = facts.truth();
@@ -337,7 +337,7 @@ impl Film {
 
 /// Statistics of the values that an aim shows.
 fn drawn_values(view_plan: &ViewPlan, view: &View) -> Option<Values> {
-    view_plan.watching.volume.values(DrawnRange::of(view))
+    view_plan.subscription.volume.values(DrawnRange::of(view))
 }
 
 /// Text with its first letter in upper case.
@@ -377,8 +377,8 @@ async fn all_blocks(
     view_plan: &ViewPlan,
     progress: &mut impl FnMut(u64, u64),
 ) -> Result<()> {
-    let mut arrivals = view_plan.watching.volume.arrivals();
-    let (who, total) = (view_plan.watching.who(), view_plan.blocks_total());
+    let mut arrivals = view_plan.subscription.volume.arrivals();
+    let (who, total) = (view_plan.subscription.who(), view_plan.blocks_total());
     loop {
         let (lacking, trouble) = match launcher {
             None => host.feed.outlook(who),

@@ -26,14 +26,14 @@ pub(crate) struct Volume {
     /// by nobody else.
     pictures: RwLock<()>,
     overview: Mutex<Overview>,
-    demands: Mutex<Demands>,
+    demands: Mutex<ParticipantDemands>,
     /// Counts arrivals.
     arrivals: watch::Sender<u64>,
 }
 
 /// Demand of each participant; `None` while it is not known yet.
 #[derive(Default)]
-struct Demands {
+struct ParticipantDemands {
     by: BTreeMap<ParticipantId, Option<Arc<Demand>>>,
     /// The pool has not been told yet.
     is_new: bool,
@@ -176,11 +176,11 @@ impl Volume {
         (self.pool.used_bytes(), self.pool.limit_bytes())
     }
 
-    fn watchers(&self) -> usize {
+    fn subscribers(&self) -> usize {
         self.demands().by.len()
     }
 
-    fn demands(&self) -> MutexGuard<'_, Demands> {
+    fn demands(&self) -> MutexGuard<'_, ParticipantDemands> {
         self.demands.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -194,9 +194,9 @@ pub(crate) struct Volumes {
     memory_bytes: usize,
     alive: Mutex<Vec<Weak<Volume>>>,
     /// Held while shares are given out: an older count must not follow a newer one.
-    sharing: Mutex<()>,
+    dividing: Mutex<()>,
     /// How many look: whoever looks recomputes their demand when it changes.
-    watchers: watch::Sender<usize>,
+    subscribers: watch::Sender<usize>,
 }
 
 impl Volumes {
@@ -204,22 +204,22 @@ impl Volumes {
         Self {
             memory_bytes,
             alive: Mutex::default(),
-            sharing: Mutex::default(),
-            watchers: watch::Sender::new(0),
+            dividing: Mutex::default(),
+            subscribers: watch::Sender::new(0),
         }
     }
 
     /// `who` looks at a volume of a data set from now on, until the guard is dropped; to be followed by
-    /// [`share_out`](Self::share_out).
+    /// [`divide_memory`](Self::divide_memory).
     ///
     /// # Errors
     /// `NotFound` for a volume of another data set.
-    pub(crate) fn look(
+    pub(crate) fn subscribe(
         self: &Arc<Self>,
         who: ParticipantId,
         dataset: &Dataset,
         view: Arc<VolumeView>,
-    ) -> Result<Watching> {
+    ) -> Result<VolumeSubscription> {
         let volume = {
             let mut alive = self.alive();
             alive.retain(|v| v.strong_count() > 0);
@@ -235,7 +235,7 @@ impl Volumes {
             volume.demands().by.insert(who, None);
             volume
         };
-        Ok(Watching { who, volume, color_by: None, volumes: Arc::clone(self) })
+        Ok(VolumeSubscription { who, volume, color_by: None, volumes: Arc::clone(self) })
     }
 
     /// Those that hold a block with this key.
@@ -249,25 +249,25 @@ impl Volumes {
     }
 
     /// Changes with the number of those who look.
-    pub(crate) fn shares(&self) -> watch::Receiver<usize> {
-        self.watchers.subscribe()
+    pub(crate) fn budget_changes(&self) -> watch::Receiver<usize> {
+        self.subscribers.subscribe()
     }
 
     /// Gives every pool the shares of its watchers, those that must shrink first; gives the share of one, bytes.
     /// Blocks the thread.
-    pub(crate) fn share_out(&self) -> usize {
-        let _one_after_the_other = self.sharing.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn divide_memory(&self) -> usize {
+        let _one_after_the_other = self.dividing.lock().unwrap_or_else(PoisonError::into_inner);
         let volumes = self.all();
-        let watchers = volumes.iter().map(|v| v.watchers()).sum::<usize>();
-        let share = self.memory_bytes / watchers.max(1);
+        let subscribers = volumes.iter().map(|v| v.subscribers()).sum::<usize>();
+        let share = self.memory_bytes / subscribers.max(1);
         let mut limits: Vec<(usize, &Arc<Volume>)> =
-            volumes.iter().map(|v| (v.watchers() * share, v)).collect();
+            volumes.iter().map(|v| (v.subscribers() * share, v)).collect();
         limits.sort_by_key(|(limit, v)| *limit > v.memory().1);
         for (limit, volume) in limits {
             volume.set_limit(limit);
         }
         // Told only now: whoever hears of it finds the new limits in force.
-        self.watchers.send_if_modified(|n| std::mem::replace(n, watchers) != watchers);
+        self.subscribers.send_if_modified(|n| std::mem::replace(n, subscribers) != subscribers);
         share
     }
 
@@ -277,7 +277,7 @@ impl Volumes {
 }
 
 /// Somebody looks at a volume; dropping it looks away.
-pub(crate) struct Watching {
+pub(crate) struct VolumeSubscription {
     who: ParticipantId,
     pub(crate) volume: Arc<Volume>,
     /// Guard of the volume that gives the colors, where that is another one.
@@ -285,14 +285,14 @@ pub(crate) struct Watching {
     volumes: Arc<Volumes>,
 }
 
-impl Watching {
+impl VolumeSubscription {
     /// Returns the participant that looks.
     pub(crate) fn who(&self) -> ParticipantId {
         self.who
     }
 
     /// This one, and the one at what gives the colors.
-    pub(crate) fn apart(mut self) -> impl Iterator<Item = Self> {
+    pub(crate) fn split(mut self) -> impl Iterator<Item = Self> {
         let color_by = self.color_by.take().map(|color_by| *color_by);
         std::iter::once(self).chain(color_by)
     }
@@ -307,17 +307,21 @@ impl Watching {
 
     /// Sets the demands of this participant from now on, also for the volume that gives the colors; returns
     /// the blocks that are lacking. Blocks the thread.
-    pub(crate) fn want_all(&self, demand: &Arc<Demand>, color_by_demand: Option<&Arc<Demand>>) -> Vec<Wish> {
-        let mut lacking = self.want(demand);
+    pub(crate) fn set_demands(
+        &self,
+        demand: &Arc<Demand>,
+        color_by_demand: Option<&Arc<Demand>>,
+    ) -> Vec<Wish> {
+        let mut lacking = self.set_demand(demand);
         if let Some((color_by, demand)) = self.color_by.as_ref().zip(color_by_demand) {
-            lacking.extend(color_by.want(demand));
+            lacking.extend(color_by.set_demand(demand));
         }
         lacking
     }
 
     /// Sets the demand of this participant from now on; returns the blocks that are lacking. Blocks the
     /// thread.
-    pub(crate) fn want(&self, demand: &Arc<Demand>) -> Vec<Wish> {
+    pub(crate) fn set_demand(&self, demand: &Arc<Demand>) -> Vec<Wish> {
         {
             let mut demands = self.volume.demands();
             demands.by.insert(self.who, Some(Arc::clone(demand)));
@@ -327,15 +331,15 @@ impl Watching {
     }
 }
 
-impl Drop for Watching {
+impl Drop for VolumeSubscription {
     fn drop(&mut self) {
         {
             let mut demands = self.volume.demands();
             demands.by.remove(&self.who);
             demands.is_new = true;
         }
-        let watchers = self.volumes.all().iter().map(|v| v.watchers()).sum::<usize>();
-        self.volumes.watchers.send_if_modified(|n| std::mem::replace(n, watchers) != watchers);
+        let subscribers = self.volumes.all().iter().map(|v| v.subscribers()).sum::<usize>();
+        self.volumes.subscribers.send_if_modified(|n| std::mem::replace(n, subscribers) != subscribers);
     }
 }
 
@@ -428,24 +432,24 @@ mod tests {
             roomy.memory().0
         };
         let volumes = Arc::new(Volumes::new(four_bytes));
-        let look = |who, t| volumes.look(ParticipantId(who), &dataset, view(t)).unwrap();
-        let share_out = || {
+        let subscribe = |who, t| volumes.subscribe(ParticipantId(who), &dataset, view(t)).unwrap();
+        let divide_memory = || {
             let volumes = Arc::clone(&volumes);
             beside(move || {
-                volumes.share_out();
+                volumes.divide_memory();
             })
         };
-        let ada = look(1, 0);
-        volumes.share_out();
+        let ada = subscribe(1, 0);
+        volumes.divide_memory();
         (0..4).for_each(|i| ada.volume.insert(&block(&ada.volume, i)).unwrap());
         let drawable = ada.drawable();
         let picture = drawable.picture();
-        let bob = look(2, 1);
-        let older = share_out();
+        let bob = subscribe(2, 1);
+        let older = divide_memory();
         assert!(older.recv_timeout(Duration::from_millis(50)).is_err(), "the picture holds half too much");
         // The first volume keeps its half, the second one's becomes a quarter.
-        let (_cleo, dan) = (look(3, 0), look(4, 2));
-        let newer = share_out();
+        let (_cleo, dan) = (subscribe(3, 0), subscribe(4, 2));
+        let newer = divide_memory();
         let _waits = newer.recv_timeout(Duration::from_millis(50));
         drop(picture);
         [older, newer].iter().for_each(|done| _ = done.recv_timeout(LONG));

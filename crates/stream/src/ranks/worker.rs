@@ -197,7 +197,7 @@ impl WorkerView {
         let [width, height] = wish.size;
         let size = ImageSize { width, height };
         let demand_limit = DemandLimit::Given { own: wish.own, color_by: wish.color_by };
-        let old = old.map(|old| old.view_plan.watching);
+        let old = old.map(|old| old.view_plan.subscription);
         let view_plan = ViewPlan::prepare(
             &host.volumes,
             host.dataset(),
@@ -225,7 +225,7 @@ impl WorkerView {
     ) -> Result<Strip> {
         self.view_plan.view = Arc::new(view);
         let scene = scene_for(&self.view_plan, &plan)?;
-        let drawable = self.view_plan.watching.drawable();
+        let drawable = self.view_plan.subscription.drawable();
         match drawable.draw_together(ranks, &scene, &self.tree, schedule, cancel) {
             Ok(part) => {
                 let strip = strip_of(&part, &plan, self.view_plan.view.background)?;
@@ -245,7 +245,7 @@ impl WorkerView {
         schedule: &Schedule,
     ) -> Result<Vec<u8>> {
         let scene = self.view_plan.scene(&view)?;
-        let drawable = self.view_plan.watching.drawable();
+        let drawable = self.view_plan.subscription.drawable();
         match PictureParts::drawn(ranks, &drawable, (&scene, &view), &self.tree, schedule, &Cancel::new()) {
             Ok(parts) => {
                 let message = parts.to_message(pixels, view.background);

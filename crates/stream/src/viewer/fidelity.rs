@@ -62,7 +62,7 @@ impl Facts {
             has_gaps: false,
             is_whole: false,
             level_wanted: view_plan.demand.wanted,
-            levels: view_plan.watching.volume.view.levels.len(),
+            levels: view_plan.subscription.volume.view.levels.len(),
             origin: LevelOrigin::Stored,
             as_fine_as: view_plan.demand.wanted,
             limit: match view_plan.demand.limit {
@@ -94,7 +94,7 @@ impl Facts {
         // Where the source has nothing at the wanted level, its ancestor is the best there is.
         let level = picture.and_then(|p| if self.is_whole { Some(p.wanted_level) } else { p.coarsest_shown });
         let drawn = level.unwrap_or(self.level_wanted);
-        let levels = &view_plan.watching.volume.view.levels;
+        let levels = &view_plan.subscription.volume.view.levels;
         self.level_drawn = level;
         if let Some(found) = levels.iter().find(|l| l.number == drawn) {
             self.origin = found.origin;

@@ -146,7 +146,7 @@ struct FrameLoop {
 
 impl FrameLoop {
     async fn run(mut self) {
-        let mut shares = self.host.volumes.shares();
+        let mut budget_changes = self.host.volumes.budget_changes();
         loop {
             if let Some(at) = self.pacer.resumes_at() {
                 sleep_until(Some(at)).await;
@@ -160,9 +160,9 @@ impl FrameLoop {
                 self.seat.wake.notified().await;
                 continue;
             }
-            let shares_changed = shares.has_changed().unwrap_or(false);
-            shares.mark_unchanged();
-            if let Err(error) = self.step(&wanted, shares_changed, &mut shares).await {
+            let budget_has_changed = budget_changes.has_changed().unwrap_or(false);
+            budget_changes.mark_unchanged();
+            if let Err(error) = self.step(&wanted, budget_has_changed, &mut budget_changes).await {
                 self.refuse(&wanted, &error);
             }
         }
@@ -172,13 +172,13 @@ impl FrameLoop {
     async fn step(
         &mut self,
         wanted: &Wanted,
-        shares_changed: bool,
-        shares: &mut tokio::sync::watch::Receiver<usize>,
+        budget_has_changed: bool,
+        budget_changes: &mut tokio::sync::watch::Receiver<usize>,
     ) -> Result<()> {
-        self.update_view_plan(wanted, shares_changed).await?;
+        self.update_view_plan(wanted, budget_has_changed).await?;
         self.find_boxes(wanted).await;
         let Some(view_plan) = &self.view_plan else { return Ok(()) };
-        let mut arrivals = view_plan.watching.volume.arrivals();
+        let mut arrivals = view_plan.subscription.volume.arrivals();
         arrivals.mark_unchanged();
         self.hear().await?;
         let Some(view_plan) = &self.view_plan else { return Ok(()) };
@@ -216,18 +216,18 @@ impl FrameLoop {
         tokio::select! {
             () = self.seat.wake.notified() => {}
             _ = arrivals.changed() => {}
-            _ = shares.changed() => shares.mark_changed(),
+            _ = budget_changes.changed() => budget_changes.mark_changed(),
             () = sleep_until(until) => {}
         }
         Ok(())
     }
 
     /// Makes `self.view_plan` the right one for what is wanted.
-    async fn update_view_plan(&mut self, wanted: &Wanted, shares_changed: bool) -> Result<()> {
+    async fn update_view_plan(&mut self, wanted: &Wanted, budget_has_changed: bool) -> Result<()> {
         let size = image_size(wanted.size);
         if let Some(view_plan) = &mut self.view_plan
             && view_plan.serves(&self.host.dataset(), &wanted.view, size)
-            && !shares_changed
+            && !budget_has_changed
             && !self.host.launcher.as_ref().is_some_and(|launcher| launcher.is_uneven(self.who, wanted.seq))
         {
             view_plan.view = Arc::clone(&wanted.view);
@@ -244,7 +244,7 @@ impl FrameLoop {
             Arc::clone(&self.host),
             self.who,
             Arc::clone(&wanted.view),
-            old.map(|view_plan| view_plan.watching),
+            old.map(|view_plan| view_plan.subscription),
         );
         let seq = wanted.seq;
         let planning = move || match &host.launcher {
@@ -321,7 +321,7 @@ impl FrameLoop {
             return Ok(true);
         }
         let (now, is_settled) = (wanted.view.transfer.as_ref(), facts.is_settled());
-        let sensible = || view_plan.watching.volume.sensible_transfer();
+        let sensible = || view_plan.subscription.volume.sensible_transfer();
         let mut fields = serde_json::Map::new();
         if let Some(better) = Chosen::better(self.chosen.as_ref(), now, sensible, is_settled) {
             if now != Some(&better.value) {
@@ -329,7 +329,8 @@ impl FrameLoop {
             }
             self.chosen = Some(better);
         }
-        if let Some((by, color_by)) = wanted.view.color_by.as_ref().zip(view_plan.watching.color_by.as_ref())
+        if let Some((by, color_by)) =
+            wanted.view.color_by.as_ref().zip(view_plan.subscription.color_by.as_ref())
         {
             let mut filled = by.clone();
             let range =
@@ -375,7 +376,7 @@ impl FrameLoop {
         let painter = Arc::clone(&self.host.painter);
         // What moves is replaced at once; what rests must be whole.
         let patience = if plan.is_moving { Patience::StandIns } else { Patience::Complete };
-        let drawable = view_plan.watching.drawable();
+        let drawable = view_plan.subscription.drawable();
         let (launcher, who, view) = (self.host.launcher.clone(), self.who, Arc::clone(&wanted.view));
         let waiting = Waiting {
             seat: Arc::clone(&self.seat),
@@ -467,7 +468,7 @@ impl FrameLoop {
     /// Sends statistics of the values shown: once blocks are there, and again when the values change or many more blocks have come.
     fn tell_values(&mut self, wanted: &Wanted, is_settled: bool) {
         let Some(view_plan) = &self.view_plan else { return };
-        let volume = &view_plan.watching.volume;
+        let volume = &view_plan.subscription.volume;
         let known = ToldValues {
             of: Arc::downgrade(volume),
             drawn: DrawnRange::of(&wanted.view),

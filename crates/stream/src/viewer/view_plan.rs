@@ -12,7 +12,7 @@ use session::ParticipantId;
 use view::View;
 
 use crate::loading::feed::Feed;
-use crate::loading::volume::{Volumes, Watching};
+use crate::loading::volume::{VolumeSubscription, Volumes};
 use crate::viewer::scene::{
     any_transfer, camera_for, color_by_of, color_by_volume_of, portion_of, size_of_eye, slices_of,
     surfaces_of, transfer_of, volume_of,
@@ -29,7 +29,7 @@ pub(crate) struct ViewPlan {
     /// Limit within which the blocks were chosen, bytes: where several ranks draw, the memory that all of
     /// them may use together.
     pub(crate) most_bytes: usize,
-    pub(crate) watching: Watching,
+    pub(crate) subscription: VolumeSubscription,
     pub(crate) demand: Arc<Demand>,
     /// Demand for the array that gives the colors, where that is another one.
     pub(crate) color_by: Option<ColorByDemand>,
@@ -74,7 +74,7 @@ impl ViewPlan {
         who: ParticipantId,
         view: Arc<View>,
         size: ImageSize,
-        old: Option<Watching>,
+        old: Option<VolumeSubscription>,
     ) -> Result<Self> {
         let view_plan =
             Self::prepare(volumes, dataset, who, view, size, old, DemandLimit::Memory { hosts: 1 })?;
@@ -92,7 +92,7 @@ impl ViewPlan {
         who: ParticipantId,
         view: Arc<View>,
         size: ImageSize,
-        old: Option<Watching>,
+        old: Option<VolumeSubscription>,
         demand_limit: DemandLimit,
     ) -> Result<Self> {
         let volume = volume_of(&view, &dataset)?;
@@ -100,16 +100,16 @@ impl ViewPlan {
         let portion = portion_of(&view, &volume);
         let color_by_volume = color_by_volume_of(&view, &dataset)?;
         // Old guards are dropped after the new ones are there: others see no change in between.
-        let mut old: Vec<Watching> = old.into_iter().flat_map(Watching::apart).collect();
-        let mut look =
+        let mut old: Vec<VolumeSubscription> = old.into_iter().flat_map(VolumeSubscription::split).collect();
+        let mut subscribe =
             |volume: &Arc<VolumeView>| match old.iter().position(|old| *old.volume.view == **volume) {
                 Some(same) => Ok(old.swap_remove(same)),
-                None => volumes.look(who, &dataset, Arc::clone(volume)),
+                None => volumes.subscribe(who, &dataset, Arc::clone(volume)),
             };
-        let mut watching = look(&volume)?;
-        watching.color_by =
-            color_by_volume.as_ref().map(|color_by| look(color_by).map(Box::new)).transpose()?;
-        let share_bytes = volumes.share_out();
+        let mut subscription = subscribe(&volume)?;
+        subscription.color_by =
+            color_by_volume.as_ref().map(|color_by| subscribe(color_by).map(Box::new)).transpose()?;
+        let share_bytes = volumes.divide_memory();
         let all_bytes = |hosts: usize| share_bytes.saturating_mul(hosts);
         let (level, most_bytes) = match demand_limit {
             DemandLimit::Memory { hosts } => (view.level, all_bytes(hosts)),
@@ -119,7 +119,7 @@ impl ViewPlan {
         let color_by = color_by_volume.map(|volume| {
             let (level, most_bytes) = match demand_limit {
                 DemandLimit::Memory { hosts } => {
-                    (level_in(&view, &watching.volume.view, &volume), all_bytes(hosts))
+                    (level_in(&view, &subscription.volume.view, &volume), all_bytes(hosts))
                 }
                 DemandLimit::Given { color_by: Some(color_by), .. } => {
                     (Some(color_by.number), color_by.most_bytes)
@@ -132,7 +132,18 @@ impl ViewPlan {
             Ok(ColorByDemand { demand: Arc::new(demand), most_bytes })
         });
         let (demand, color_by) = (Arc::new(demand), color_by.transpose()?);
-        Ok(Self { dataset, view, size, share_bytes, most_bytes, watching, demand, color_by, camera, portion })
+        Ok(Self {
+            dataset,
+            view,
+            size,
+            share_bytes,
+            most_bytes,
+            subscription,
+            demand,
+            color_by,
+            camera,
+            portion,
+        })
     }
 
     /// Demands what fits so many bytes, at a coarser level if need be.
@@ -140,7 +151,7 @@ impl ViewPlan {
     /// # Errors
     /// Those of [`render::demand_of`].
     pub(crate) fn demand_within(&mut self, most_bytes: usize) -> Result<()> {
-        let (volume, level) = (&self.watching.volume.view, self.view.level);
+        let (volume, level) = (&self.subscription.volume.view, self.view.level);
         let demand = wanted(&self.view, volume, (&self.camera, self.size), &self.portion, level, most_bytes)?;
         (self.demand, self.most_bytes) = (Arc::new(demand), most_bytes);
         Ok(())
@@ -152,9 +163,9 @@ impl ViewPlan {
     /// # Errors
     /// Those of [`render::demand_of`].
     pub(crate) fn demand_color_by_within(&mut self, most_bytes: usize) -> Result<()> {
-        let Some(color_by) = &self.watching.color_by else { return Ok(()) };
+        let Some(color_by) = &self.subscription.color_by else { return Ok(()) };
         let volume = &color_by.volume.view;
-        let level = level_in(&self.view, &self.watching.volume.view, volume);
+        let level = level_in(&self.view, &self.subscription.volume.view, volume);
         let demand = wanted(&self.view, volume, (&self.camera, self.size), &self.portion, level, most_bytes)?;
         self.color_by = Some(ColorByDemand { demand: Arc::new(demand), most_bytes });
         Ok(())
@@ -163,7 +174,7 @@ impl ViewPlan {
     /// Wishes for what is lacking of what it demands. Blocks the thread.
     pub(crate) fn wish(&self, feed: &Feed, who: ParticipantId) {
         let color_by = self.color_by.as_ref().map(|color_by| &color_by.demand);
-        feed.wish(who, || self.watching.want_all(&self.demand, color_by));
+        feed.wish(who, || self.subscription.set_demands(&self.demand, color_by));
     }
 
     /// How sharply its arrays are looked at: its own, and what gives the colors.
@@ -178,8 +189,8 @@ impl ViewPlan {
 
     /// The volume that gives the colors, and what is wanted of it.
     pub(crate) fn color_by_demand(&self) -> Option<(&Arc<VolumeView>, &Demand)> {
-        let (watching, color_by) = self.watching.color_by.as_ref().zip(self.color_by.as_ref())?;
-        Some((&watching.volume.view, &color_by.demand))
+        let (subscription, color_by) = self.subscription.color_by.as_ref().zip(self.color_by.as_ref())?;
+        Some((&subscription.volume.view, &color_by.demand))
     }
 
     /// How many blocks it demands.
@@ -190,7 +201,7 @@ impl ViewPlan {
 
     /// Number of the array in the description.
     pub(crate) fn array(&self) -> u32 {
-        self.watching.volume.view.key(0, [0; 3]).array
+        self.subscription.volume.view.key(0, [0; 3]).array
     }
 
     /// Returns its scene with the transfer function and the colors of a view; a view without a transfer function
@@ -199,7 +210,7 @@ impl ViewPlan {
         let color_by = view.color_by.as_ref().zip(self.color_by_demand());
         let color_by = color_by.map(|(by, (volume, demand))| color_by_of(by, volume, demand.wanted));
         Ok(Scene {
-            view: Arc::clone(&self.watching.volume.view),
+            view: Arc::clone(&self.subscription.volume.view),
             camera: self.camera,
             transfer: transfer_of(view.transfer.as_ref().unwrap_or(&any_transfer()))?,
             color_by,
@@ -224,7 +235,7 @@ impl ViewPlan {
             && (&old.array, old.time, &old.at, old.level) == (&view.array, view.time, &view.at, view.level)
             && (&old.camera, old.stereo) == (&view.camera, view.stereo)
             && color_by_position(old) == color_by_position(view)
-            && self.portion == portion_of(view, &self.watching.volume.view)
+            && self.portion == portion_of(view, &self.subscription.volume.view)
     }
 }
 

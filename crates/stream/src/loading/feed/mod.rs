@@ -268,20 +268,20 @@ mod tests {
     use tokio::task::JoinSet;
 
     use super::*;
-    use crate::loading::volume::{Volume, Watching};
+    use crate::loading::volume::{Volume, VolumeSubscription};
 
     const ADA: ParticipantId = ParticipantId(1);
     const BOB: ParticipantId = ParticipantId(2);
 
-    fn key(of: &Watching, index: u64) -> BlockKey {
+    fn key(of: &VolumeSubscription, index: u64) -> BlockKey {
         let first = of.volume.view.key(0, [0; 3]);
         BlockKey { index: first.index + index, ..first }
     }
 
-    fn wish(feed: &Feed, who: ParticipantId, watching: &Watching, index: u64) {
-        let block = Demanded { key: key(watching, index), priority: Priority::NORMAL };
+    fn wish(feed: &Feed, who: ParticipantId, subscription: &VolumeSubscription, index: u64) {
+        let block = Demanded { key: key(subscription, index), priority: Priority::NORMAL };
         let demand = Demand { wanted: 0, limit: Limit::Finest, blocks: vec![block], pool_bytes: 0 };
-        feed.wish(who, || watching.want(&Arc::new(demand)));
+        feed.wish(who, || subscription.set_demand(&Arc::new(demand)));
     }
 
     fn insert(volume: &Volume, key: BlockKey) {
@@ -323,9 +323,9 @@ mod tests {
             MemorySource::new(dataset.clone(), vec![vec![vec![7; 2 * 32 * 32 * 32].into()]]).unwrap();
         let look = |volumes: &Arc<Volumes>, who, t| {
             let view = Arc::new(VolumeView::new(&dataset, 0, &[t, 0, 0, 0]).unwrap());
-            let watching = volumes.look(who, &dataset, view).unwrap();
-            volumes.share_out();
-            watching
+            let subscription = volumes.subscribe(who, &dataset, view).unwrap();
+            volumes.divide_memory();
+            subscription
         };
         let block_bytes = {
             let roomy = look(&Arc::new(Volumes::new(1 << 20)), ADA, 0);

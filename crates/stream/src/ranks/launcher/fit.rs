@@ -20,7 +20,7 @@ pub(crate) fn fit(
     balance: &mut Balance,
     known: Option<Tree>,
 ) -> Result<Tree> {
-    let drawable = view_plan.watching.drawable();
+    let drawable = view_plan.subscription.drawable();
     let mut known = known;
     for attempt in 1.. {
         let (tree, is_known) = match known.take() {

@@ -37,7 +37,7 @@ use view::View;
 use crate::loading::drawable::Drawable;
 use crate::loading::feed::Suspicion;
 use crate::loading::loader::Trouble;
-use crate::loading::volume::Watching;
+use crate::loading::volume::VolumeSubscription;
 use crate::ranks::strips::{STRIP_UNIT, Strip, joined};
 use crate::viewer::pace::FramePlan;
 use crate::viewer::shared::Host;
@@ -186,7 +186,7 @@ impl Launcher {
         (who, like): (ParticipantId, Option<ParticipantId>),
         (seq, view): (u64, Arc<View>),
         size: ImageSize,
-        mut old: Option<Watching>,
+        mut old: Option<VolumeSubscription>,
     ) -> Result<ViewPlan> {
         let (ranks, data) = (self.ranks.work.size(), host.data());
         let mut state = self.state()?;
@@ -218,7 +218,8 @@ impl Launcher {
         };
         self.send_order(&RankOrder::Look { who, wish })?;
         let share = ShareDemand::first(&view_plan, &tree)?;
-        let (last_view, volume) = (Arc::clone(&view_plan.view), Arc::clone(&view_plan.watching.volume.view));
+        let (last_view, volume) =
+            (Arc::clone(&view_plan.view), Arc::clone(&view_plan.subscription.volume.view));
         let (block_work, wanted) = (Vec::new(), share.blocks());
         share.wish(host, who, &view_plan);
         state.participants.insert(
@@ -236,27 +237,27 @@ impl Launcher {
         shares: &mut ParticipantShares,
         view: &View,
         size: ImageSize,
-        old: &mut Option<Watching>,
+        old: &mut Option<VolumeSubscription>,
     ) -> Result<Option<Tree>> {
         let last_view = &shares.last_view;
         if (view.time, &view.at) == (last_view.time, &last_view.at) {
             return Ok(None);
         }
-        let Some(watching) = old.take() else { return Ok(None) };
+        let Some(subscription) = old.take() else { return Ok(None) };
         // Whose colors they are says nothing of work.
         let before = View { time: last_view.time, at: last_view.at.clone(), color_by: None, ..view.clone() };
         let before = Arc::new(before);
         let mut view_plan = ViewPlan::prepare(
             &host.volumes,
             host.dataset(),
-            watching.who(),
+            subscription.who(),
             before,
             size,
-            Some(watching),
+            Some(subscription),
             self.demand_limit(),
         )?;
         let tree = fit(&mut view_plan, self.ranks.work.size(), &mut shares.balance, None)?;
-        *old = Some(view_plan.watching);
+        *old = Some(view_plan.subscription);
         Ok(Some(tree))
     }
 

@@ -42,7 +42,7 @@ impl ShareDemand {
             let wider = some_of(view, whole, |block| is_own.contains(&block.key) || is_coarsest(block));
             if wider.pool_bytes <= view_plan.share_bytes { wider } else { own }
         };
-        let own = wider(&view_plan.watching.volume.view, &view_plan.demand, own);
+        let own = wider(&view_plan.subscription.volume.view, &view_plan.demand, own);
         let color_by =
             view_plan.color_by_demand().zip(color_by).map(|((view, whole), own)| wider(view, whole, own));
         Ok(Self { own, color_by })
@@ -61,7 +61,7 @@ impl ShareDemand {
     /// Wishes for what is lacking of it. Blocks the thread.
     pub(crate) fn wish(self, host: &Host, who: ParticipantId, view_plan: &ViewPlan) {
         let (own, color_by) = (Arc::new(self.own), self.color_by.map(Arc::new));
-        host.feed.wish(who, || view_plan.watching.want_all(&own, color_by.as_ref()));
+        host.feed.wish(who, || view_plan.subscription.set_demands(&own, color_by.as_ref()));
     }
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn coarsest_demand(view_plan: &ViewPlan) -> (Demand, Option<Demand>) 
         })
     };
     (
-        coarsest_blocks(&view_plan.watching.volume.view, &view_plan.demand),
+        coarsest_blocks(&view_plan.subscription.volume.view, &view_plan.demand),
         view_plan.color_by_demand().map(|(view, whole)| coarsest_blocks(view, whole)),
     )
 }
