@@ -195,7 +195,7 @@ impl Film {
             if let Some((color_by, demand)) = view_plan.color_by.as_mut().zip(color_by) {
                 color_by.demand = Arc::new(demand);
             }
-            view_plan.wish(&host.feed, FIRST);
+            view_plan.request_blocks(&host.feed, FIRST);
             Ok::<_, Error>(view_plan)
         };
         let view_plan = blocking(planning).await??;
@@ -235,7 +235,7 @@ impl Film {
         before: Option<Cutting>,
     ) -> Result<Coming> {
         self.planned_pictures += 1;
-        let Some(wish) = self.slabs else {
+        let Some(film_slabs) = self.slabs else {
             let view_plan = self.plan_view(place, view.clone(), self.size, old).await?;
             return Ok(Coming { view_plan, view, slabs: None });
         };
@@ -244,7 +244,7 @@ impl Film {
             Some(Cutting::Axis(axis)) => Some(axis),
             Some(Cutting::Planes) | None => None,
         };
-        let request = wish.request(&volume, camera_of(&view, &volume)?, before);
+        let request = film_slabs.request(&volume, camera_of(&view, &volume)?, before);
         request.check(self.size)?;
         let (camera, size) = request.reach(self.size);
         let wider = View { camera: Some(shared_camera(&camera)), ..view.clone() };
@@ -320,7 +320,7 @@ impl Film {
             Ok::<_, Error>((frame, slabs))
         };
         let (frame, slabs) = blocking(drawing).await??;
-        let outlook = self.host.feed.outlook(view_plan.subscription.who());
+        let outlook = self.host.feed.block_status(view_plan.subscription.who());
         let mut facts = Facts::of(view_plan, outlook, Some(frame.fidelity));
         facts.is_lossless = true;
         let mut truth = facts.truth();
@@ -380,8 +380,8 @@ async fn all_blocks(
     let mut arrivals = view_plan.subscription.volume.arrivals();
     let (who, total) = (view_plan.subscription.who(), view_plan.blocks_total());
     loop {
-        let (lacking, trouble) = match launcher {
-            None => host.feed.outlook(who),
+        let (lacking, failed_blocks) = match launcher {
+            None => host.feed.block_status(who),
             Some(launcher) => {
                 let (launcher, host) = (Arc::clone(launcher), Arc::clone(host));
                 blocking(move || launcher.outlook(&host, who)).await??.within(total)
@@ -391,9 +391,10 @@ async fn all_blocks(
         if lacking == 0 {
             return Ok(());
         }
-        if trouble.failed > 0 {
-            let reason = trouble.reason.unwrap_or_else(|| Error::internal("a block failed without a reason"));
-            return Err(reason.context(format!("{} of {total} blocks cannot be had", trouble.failed)));
+        if failed_blocks.failed > 0 {
+            let reason =
+                failed_blocks.reason.unwrap_or_else(|| Error::internal("a block failed without a reason"));
+            return Err(reason.context(format!("{} of {total} blocks cannot be had", failed_blocks.failed)));
         }
         if launcher.is_some() {
             tokio::time::sleep(ASKED_EVERY).await;

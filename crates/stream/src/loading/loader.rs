@@ -23,7 +23,7 @@ pub const LONGEST_BACKOFF: Duration = Duration::from_secs(30);
 
 /// One block that a participant's picture lacks.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Wish {
+pub(crate) struct BlockRequest {
     /// Which.
     pub(crate) key: BlockKey,
     /// How much it matters.
@@ -34,7 +34,7 @@ pub(crate) struct Wish {
 
 /// Failed blocks among the wishes of a participant.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Trouble {
+pub(crate) struct FailedBlocks {
     /// Blocks that cannot be had: [given up](Self::given_up), or tried in vain often enough.
     pub(crate) failed: u64,
     /// Those of them that are not tried any more.
@@ -46,7 +46,7 @@ pub(crate) struct Trouble {
 }
 
 /// A want that was handed to the source.
-struct UnderWay {
+struct WantInFlight {
     handle: WantHandle,
     size_bytes: u64,
     batch: u64,
@@ -56,23 +56,23 @@ struct UnderWay {
 
 /// Next action for a block that failed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Next {
+enum NextAttempt {
     TryAgainAt(Instant),
     /// Queued or under way once more.
     Trying,
     GivenUp,
 }
 
-struct Failure {
+struct BlockFailure {
     attempts: u32,
-    next: Next,
+    next: NextAttempt,
     error: Error,
 }
 
-impl Failure {
+impl BlockFailure {
     /// Nobody should wait for the block.
     fn is_failed(&self) -> bool {
-        self.next == Next::GivenUp || self.attempts >= ATTEMPTS_UNTIL_FAILED
+        self.next == NextAttempt::GivenUp || self.attempts >= ATTEMPTS_UNTIL_FAILED
     }
 
     /// The data could not be reached at all; what was wrong for this block was wrong for others.
@@ -83,20 +83,20 @@ impl Failure {
 
 /// Turns wishes into wants; see the module.
 ///
-/// Inputs: [`wish`](Self::wish), [`forget`](Self::forget), [`complete`](Self::complete), [`ended`](Self::ended),
+/// Inputs: [`request`](Self::request), [`forget`](Self::forget), [`complete`](Self::complete), [`ended`](Self::ended),
 /// [`placed`](Self::placed). Output: [`start`](Self::start), to be called after each input and at
 /// [`next_retry`](Self::next_retry).
 pub(crate) struct Loader {
     max_bytes_under_way: u64,
-    wishes: BTreeMap<ParticipantId, BTreeMap<BlockKey, Wish>>,
+    requests: BTreeMap<ParticipantId, BTreeMap<BlockKey, BlockRequest>>,
     /// All wishes, each block once, at its highest priority.
-    merged: BTreeMap<BlockKey, Wish>,
+    merged: BTreeMap<BlockKey, BlockRequest>,
     /// Not under way and not waiting for a retry; least urgent first.
-    queue: Vec<Wish>,
-    under_way: BTreeMap<BlockKey, UnderWay>,
+    queue: Vec<BlockRequest>,
+    under_way: BTreeMap<BlockKey, WantInFlight>,
     bytes_under_way: u64,
     /// Only of blocks that are wished for.
-    failures: BTreeMap<BlockKey, Failure>,
+    failures: BTreeMap<BlockKey, BlockFailure>,
     batches: u64,
 }
 
@@ -106,7 +106,7 @@ impl Loader {
     pub(crate) fn new(max_bytes_under_way: u64) -> Self {
         Self {
             max_bytes_under_way,
-            wishes: BTreeMap::new(),
+            requests: BTreeMap::new(),
             merged: BTreeMap::new(),
             queue: Vec::new(),
             under_way: BTreeMap::new(),
@@ -118,23 +118,23 @@ impl Loader {
 
     /// Replaces the wishes of `who` by the blocks that they lack now. Wants that nobody wishes for any more
     /// are cancelled; the others get their new priority.
-    pub(crate) fn wish(&mut self, who: ParticipantId, wishes: Vec<Wish>) {
-        self.wishes.insert(who, wishes.into_iter().map(|w| (w.key, w)).collect());
+    pub(crate) fn request(&mut self, who: ParticipantId, requests: Vec<BlockRequest>) {
+        self.requests.insert(who, requests.into_iter().map(|w| (w.key, w)).collect());
         self.merge();
     }
 
     /// `who` left.
     pub(crate) fn forget(&mut self, who: ParticipantId) {
-        if self.wishes.remove(&who).is_some() {
+        if self.requests.remove(&who).is_some() {
             self.merge();
         }
     }
 
     fn merge(&mut self) {
         self.merged.clear();
-        for wish in self.wishes.values().flat_map(BTreeMap::values) {
-            let best = self.merged.entry(wish.key).or_insert(*wish);
-            best.priority = best.priority.max(wish.priority);
+        for request in self.requests.values().flat_map(BTreeMap::values) {
+            let best = self.merged.entry(request.key).or_insert(*request);
+            best.priority = best.priority.max(request.priority);
         }
         let merged = &self.merged;
         // What has arrived takes its place in any case: it costs nothing more.
@@ -142,15 +142,15 @@ impl Loader {
         self.bytes_under_way = self.under_way.values().map(|w| w.size_bytes).sum();
         self.failures.retain(|key, _| merged.contains_key(key));
         for (key, under_way) in &self.under_way {
-            if let Some(wish) = merged.get(key) {
-                under_way.handle.adjust(Urgency::of(wish.priority));
+            if let Some(request) = merged.get(key) {
+                under_way.handle.adjust(Urgency::of(request.priority));
             }
         }
         self.refill();
     }
 
     fn refill(&mut self) {
-        let may_start = |key: &BlockKey| self.failures.get(key).is_none_or(|f| f.next == Next::Trying);
+        let may_start = |key: &BlockKey| self.failures.get(key).is_none_or(|f| f.next == NextAttempt::Trying);
         let waits = |key: &BlockKey| !self.under_way.contains_key(key) && may_start(key);
         self.queue = self.merged.values().filter(|w| waits(&w.key)).copied().collect();
         self.queue.sort_by_key(|w| (w.priority, std::cmp::Reverse(w.key)));
@@ -161,17 +161,18 @@ impl Loader {
         self.queue_retries(now);
         let mut wants = Vec::new();
         while self.under_way.len() < MAX_WANTS_UNDER_WAY {
-            let Some(wish) = self.queue.last().copied() else { break };
-            let fits = self.bytes_under_way.saturating_add(wish.size_bytes) <= self.max_bytes_under_way;
+            let Some(request) = self.queue.last().copied() else { break };
+            let fits = self.bytes_under_way.saturating_add(request.size_bytes) <= self.max_bytes_under_way;
             if !fits && !self.under_way.is_empty() {
                 break;
             }
             self.queue.pop();
-            let (want, handle) = want(wish.key, Urgency::of(wish.priority));
-            self.bytes_under_way += wish.size_bytes;
+            let (want, handle) = want(request.key, Urgency::of(request.priority));
+            self.bytes_under_way += request.size_bytes;
             let batch = self.batches;
-            let under_way = UnderWay { handle, size_bytes: wish.size_bytes, batch, has_arrived: false };
-            self.under_way.insert(wish.key, under_way);
+            let under_way =
+                WantInFlight { handle, size_bytes: request.size_bytes, batch, has_arrived: false };
+            self.under_way.insert(request.key, under_way);
             wants.push(want);
         }
         if wants.is_empty() {
@@ -184,8 +185,8 @@ impl Loader {
     fn queue_retries(&mut self, now: Instant) {
         let mut some_are_due = false;
         for failure in self.failures.values_mut() {
-            if matches!(failure.next, Next::TryAgainAt(at) if at <= now) {
-                failure.next = Next::Trying;
+            if matches!(failure.next, NextAttempt::TryAgainAt(at) if at <= now) {
+                failure.next = NextAttempt::Trying;
                 some_are_due = true;
             }
         }
@@ -198,7 +199,7 @@ impl Loader {
     #[must_use]
     pub(crate) fn next_retry(&self) -> Option<Instant> {
         let times = self.failures.values().filter_map(|f| match f.next {
-            Next::TryAgainAt(at) => Some(at),
+            NextAttempt::TryAgainAt(at) => Some(at),
             _ => None,
         });
         times.min()
@@ -229,7 +230,7 @@ impl Loader {
 
     /// Fails the wants that a batch has left unanswered at its end; true if there are any.
     pub(crate) fn ended(&mut self, batch: u64, now: Instant) -> bool {
-        let is_open = |w: &UnderWay| w.batch == batch && !w.has_arrived;
+        let is_open = |w: &WantInFlight| w.batch == batch && !w.has_arrived;
         let open: Vec<BlockKey> =
             self.under_way.iter().filter(|(_, w)| is_open(w)).map(|(key, _)| *key).collect();
         for key in &open {
@@ -249,8 +250,8 @@ impl Loader {
                     self.outage_ended(now);
                 }
                 self.merged.remove(&key);
-                for wishes in self.wishes.values_mut() {
-                    wishes.remove(&key);
+                for requests in self.requests.values_mut() {
+                    requests.remove(&key);
                 }
             }
         }
@@ -265,7 +266,7 @@ impl Loader {
     /// A block came that could not be reached before: so may others.
     fn outage_ended(&mut self, now: Instant) {
         for failure in self.failures.values_mut().filter(|f| f.is_outage()) {
-            if let Next::TryAgainAt(at) = &mut failure.next {
+            if let NextAttempt::TryAgainAt(at) = &mut failure.next {
                 *at = now.min(*at);
             }
         }
@@ -278,32 +279,33 @@ impl Loader {
         let attempts = self.failures.get(&key).map_or(0, |f| f.attempts) + 1;
         // Somebody between here and the data withdrew it; the wish stands.
         let may_help = error.retry() == Retry::MayHelp || error.kind() == ErrorKind::Cancelled;
-        let next = if may_help { Next::TryAgainAt(now + backoff(attempts)) } else { Next::GivenUp };
-        self.failures.insert(key, Failure { attempts, next, error });
+        let next =
+            if may_help { NextAttempt::TryAgainAt(now + backoff(attempts)) } else { NextAttempt::GivenUp };
+        self.failures.insert(key, BlockFailure { attempts, next, error });
     }
 
     /// How many blocks `who` still lacks, those that cannot be had included.
     #[must_use]
     pub(crate) fn lacking(&self, who: ParticipantId) -> u64 {
-        self.wishes.get(&who).map_or(0, |wishes| wishes.len() as u64)
+        self.requests.get(&who).map_or(0, |requests| requests.len() as u64)
     }
 
     /// Returns the failed blocks among the wishes of `who`: those that cannot be had, and those that will be
     /// tried again.
     #[must_use]
-    pub(crate) fn trouble(&self, who: ParticipantId) -> Trouble {
-        let mut trouble = Trouble::default();
-        let Some(wishes) = self.wishes.get(&who) else { return trouble };
-        for (_, failure) in self.failures.iter().filter(|(key, _)| wishes.contains_key(key)) {
+    pub(crate) fn failed_blocks(&self, who: ParticipantId) -> FailedBlocks {
+        let mut failed_blocks = FailedBlocks::default();
+        let Some(requests) = self.requests.get(&who) else { return failed_blocks };
+        for (_, failure) in self.failures.iter().filter(|(key, _)| requests.contains_key(key)) {
             let is_failed = failure.is_failed();
-            let count = if is_failed { &mut trouble.failed } else { &mut trouble.retrying };
+            let count = if is_failed { &mut failed_blocks.failed } else { &mut failed_blocks.retrying };
             *count += 1;
-            trouble.given_up += u64::from(failure.next == Next::GivenUp);
-            if trouble.reason.is_none() || (is_failed && trouble.failed == 1) {
-                trouble.reason = Some(failure.error.clone());
+            failed_blocks.given_up += u64::from(failure.next == NextAttempt::GivenUp);
+            if failed_blocks.reason.is_none() || (is_failed && failed_blocks.failed == 1) {
+                failed_blocks.reason = Some(failure.error.clone());
             }
         }
-        trouble
+        failed_blocks
     }
 
     /// Wants handed out and not answered, and what they may bring, bytes.
@@ -331,12 +333,12 @@ mod tests {
     }
 
     #[expect(clippy::cast_precision_loss, reason = "small numbers")]
-    fn wish(index: u64) -> Wish {
-        Wish { key: key(index), priority: Priority::NORMAL.weighted(-(index as f32)), size_bytes: 10 }
+    fn request(index: u64) -> BlockRequest {
+        BlockRequest { key: key(index), priority: Priority::NORMAL.weighted(-(index as f32)), size_bytes: 10 }
     }
 
-    fn wishes(indices: std::ops::Range<u64>) -> Vec<Wish> {
-        indices.map(wish).collect()
+    fn requests(indices: std::ops::Range<u64>) -> Vec<BlockRequest> {
+        indices.map(request).collect()
     }
 
     fn block(index: u64) -> Result<Arc<Block>> {
@@ -355,7 +357,7 @@ mod tests {
     fn the_most_urgent_go_first_and_limits_are_hard() {
         let now = Instant::now();
         let mut loader = Loader::new(35);
-        loader.wish(ADA, wishes(0..100));
+        loader.request(ADA, requests(0..100));
         let (batch, wants) = start(&mut loader, now);
         assert_eq!(indices(&wants), [0, 1, 2]);
         assert_eq!(loader.under_way(), (3, 30));
@@ -369,7 +371,7 @@ mod tests {
     #[test]
     fn many_small_blocks_are_limited_by_number() {
         let mut loader = Loader::new(u64::MAX);
-        loader.wish(ADA, wishes(0..10_000));
+        loader.request(ADA, requests(0..10_000));
         assert_eq!(start(&mut loader, Instant::now()).1.len(), MAX_WANTS_UNDER_WAY);
         assert!(loader.start(Instant::now()).is_none());
     }
@@ -378,7 +380,7 @@ mod tests {
     fn a_block_larger_than_the_limit_travels_alone() {
         let now = Instant::now();
         let mut loader = Loader::new(35);
-        loader.wish(ADA, vec![Wish { size_bytes: 100, ..wish(0) }, wish(1)]);
+        loader.request(ADA, vec![BlockRequest { size_bytes: 100, ..request(0) }, request(1)]);
         let (batch, wants) = start(&mut loader, now);
         assert_eq!(indices(&wants), [0]);
         assert!(loader.complete(batch, key(0), block(0), now).is_some());
@@ -390,16 +392,16 @@ mod tests {
     fn a_new_view_cancels_what_it_no_longer_needs_and_adjusts_the_rest() {
         let now = Instant::now();
         let mut loader = Loader::new(1000);
-        loader.wish(ADA, wishes(0..4));
+        loader.request(ADA, requests(0..4));
         let (batch, wants) = start(&mut loader, now);
-        loader.wish(ADA, vec![Wish { priority: Priority::URGENT, ..wish(3) }, wish(7)]);
+        loader.request(ADA, vec![BlockRequest { priority: Priority::URGENT, ..request(3) }, request(7)]);
         let cancelled: Vec<bool> = wants.iter().map(Want::is_cancelled).collect();
         assert_eq!(cancelled, [true, true, true, false]);
         assert_eq!(wants[3].urgency().priority, Priority::URGENT);
         assert_eq!(indices(&start(&mut loader, now).1), [7]);
         assert!(loader.complete(batch, key(0), block(0), now).is_none(), "too late");
         // Wished for again: a late answer to the first want does not end the second.
-        loader.wish(ADA, wishes(0..1));
+        loader.request(ADA, requests(0..1));
         let (again, _) = start(&mut loader, now);
         assert!(loader.complete(batch, key(0), Err(Error::cancelled()), now).is_none());
         assert!(loader.complete(again, key(0), block(0), now).is_some());
@@ -409,9 +411,9 @@ mod tests {
     fn everybody_shares_one_fetch_at_the_highest_priority() {
         let now = Instant::now();
         let mut loader = Loader::new(1000);
-        loader.wish(ADA, wishes(0..2));
+        loader.request(ADA, requests(0..2));
         let (batch, wants) = start(&mut loader, now);
-        loader.wish(BOB, vec![Wish { priority: Priority::INTERACTIVE, ..wish(1) }]);
+        loader.request(BOB, vec![BlockRequest { priority: Priority::INTERACTIVE, ..request(1) }]);
         assert!(loader.start(now).is_none());
         assert_eq!(wants[1].urgency().priority, Priority::INTERACTIVE);
         loader.forget(ADA);
@@ -426,7 +428,7 @@ mod tests {
     fn what_may_help_is_retried_ever_more_rarely() {
         let mut now = Instant::now();
         let mut loader = Loader::new(1000);
-        loader.wish(ADA, wishes(0..1));
+        loader.request(ADA, requests(0..1));
         let busy = || Error::new(ErrorKind::Busy, "later");
         let mut waited = Vec::new();
         for attempt in 1..=10 {
@@ -434,10 +436,10 @@ mod tests {
             assert_eq!(wants.len(), 1, "attempt {attempt}");
             assert!(loader.complete(batch, key(0), Err(busy()), now).is_none());
             assert!(loader.start(now).is_none(), "no hot loop");
-            let trouble = loader.trouble(ADA);
+            let failed_blocks = loader.failed_blocks(ADA);
             let has_failed = u64::from(attempt >= ATTEMPTS_UNTIL_FAILED);
-            assert_eq!((trouble.failed, trouble.retrying), (has_failed, 1 - has_failed));
-            assert_eq!((trouble.given_up, trouble.reason), (0, Some(busy())));
+            assert_eq!((failed_blocks.failed, failed_blocks.retrying), (has_failed, 1 - has_failed));
+            assert_eq!((failed_blocks.given_up, failed_blocks.reason), (0, Some(busy())));
             let at = loader.next_retry().expect("as long as it is wanted");
             waited.push((at - now).as_millis());
             now = at;
@@ -446,12 +448,12 @@ mod tests {
         let (batch, _) = start(&mut loader, now);
         assert!(loader.complete(batch, key(0), block(0), now).is_some());
         loader.placed(key(0), None, now);
-        assert_eq!((loader.trouble(ADA), loader.lacking(ADA)), (Trouble::default(), 0));
+        assert_eq!((loader.failed_blocks(ADA), loader.lacking(ADA)), (FailedBlocks::default(), 0));
         // What nobody wants is not tried.
-        loader.wish(ADA, wishes(1..2));
+        loader.request(ADA, requests(1..2));
         let (batch, _) = start(&mut loader, now);
         loader.complete(batch, key(1), Err(busy()), now);
-        loader.wish(ADA, Vec::new());
+        loader.request(ADA, Vec::new());
         assert_eq!(loader.next_retry(), None);
     }
 
@@ -459,7 +461,7 @@ mod tests {
     fn the_first_block_after_an_outage_brings_the_others() {
         let mut now = Instant::now();
         let mut loader = Loader::new(1000);
-        loader.wish(ADA, wishes(0..4));
+        loader.request(ADA, requests(0..4));
         let gone = || Error::new(ErrorKind::Unreachable, "no route");
         for _ in 0..8 {
             let (batch, wants) = start(&mut loader, now);
@@ -471,7 +473,8 @@ mod tests {
             now = loader.next_retry().unwrap();
         }
         // One of them is asked for a little earlier than the rest.
-        loader.failures.get_mut(&key(0)).unwrap().next = Next::TryAgainAt(now - Duration::from_secs(9));
+        loader.failures.get_mut(&key(0)).unwrap().next =
+            NextAttempt::TryAgainAt(now - Duration::from_secs(9));
         let (batch, wants) = start(&mut loader, now - Duration::from_secs(5));
         assert_eq!(indices(&wants), [0]);
         now -= Duration::from_secs(5);
@@ -485,14 +488,14 @@ mod tests {
     fn what_cannot_help_is_given_up_at_once() {
         let now = Instant::now();
         let mut loader = Loader::new(1000);
-        loader.wish(ADA, wishes(0..3));
+        loader.request(ADA, requests(0..3));
         let (batch, _) = start(&mut loader, now);
         loader.complete(batch, key(0), Err(Error::corrupt("bad checksum")), now);
         assert!(loader.complete(batch, key(1), block(1), now).is_some());
         loader.placed(key(1), Some(Error::corrupt("wrong size")), now);
         loader.ended(batch, now);
-        assert_eq!((loader.trouble(ADA).failed, loader.trouble(ADA).given_up), (3, 3));
-        assert_eq!(loader.trouble(BOB), Trouble::default());
+        assert_eq!((loader.failed_blocks(ADA).failed, loader.failed_blocks(ADA).given_up), (3, 3));
+        assert_eq!(loader.failed_blocks(BOB), FailedBlocks::default());
         assert_eq!((loader.next_retry(), loader.under_way()), (None, (0, 0)));
     }
 }

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use view::Transfer;
 
 use crate::loading::drawable::Drawable;
-use crate::loading::loader::Wish;
+use crate::loading::loader::BlockRequest;
 use crate::loading::overview::Overview;
 
 /// A volume and what is there of it.
@@ -154,10 +154,11 @@ impl Volume {
     }
 
     /// Returns the blocks of a demand that the pool lacks.
-    fn wishes(&self, demand: &Demand) -> Vec<Wish> {
+    fn missing_requests(&self, demand: &Demand) -> Vec<BlockRequest> {
         let size = |key: &BlockKey| self.block_bytes.get(usize::from(key.level)).copied().unwrap_or(0);
-        let wish = |d: &Demanded| Wish { key: d.key, priority: d.priority, size_bytes: size(&d.key) };
-        demand.missing(&self.pool).into_iter().map(wish).collect()
+        let request =
+            |d: &Demanded| BlockRequest { key: d.key, priority: d.priority, size_bytes: size(&d.key) };
+        demand.missing(&self.pool).into_iter().map(request).collect()
     }
 
     fn set_limit(&self, limit_bytes: usize) {
@@ -311,7 +312,7 @@ impl VolumeSubscription {
         &self,
         demand: &Arc<Demand>,
         color_by_demand: Option<&Arc<Demand>>,
-    ) -> Vec<Wish> {
+    ) -> Vec<BlockRequest> {
         let mut lacking = self.set_demand(demand);
         if let Some((color_by, demand)) = self.color_by.as_ref().zip(color_by_demand) {
             lacking.extend(color_by.set_demand(demand));
@@ -321,13 +322,13 @@ impl VolumeSubscription {
 
     /// Sets the demand of this participant from now on; returns the blocks that are lacking. Blocks the
     /// thread.
-    pub(crate) fn set_demand(&self, demand: &Arc<Demand>) -> Vec<Wish> {
+    pub(crate) fn set_demand(&self, demand: &Arc<Demand>) -> Vec<BlockRequest> {
         {
             let mut demands = self.volume.demands();
             demands.by.insert(self.who, Some(Arc::clone(demand)));
             demands.is_new = true;
         }
-        self.volume.wishes(demand)
+        self.volume.missing_requests(demand)
     }
 }
 

@@ -139,7 +139,7 @@ impl Worker {
             Some(Err(error)) => (0, Some(error.clone().context(format!("rank {}", self.ranks.work.rank())))),
             None => (0, Some(Error::internal("expected to be told what to look at first"))),
         };
-        let own = Outlook::of(wanted, self.host.feed.outlook(who), refused);
+        let own = Outlook::of(wanted, self.host.feed.block_status(who), refused);
         let ranks = Arc::clone(&self.ranks.work);
         blocking(move || own.told(&*ranks).map(drop)).await?
     }
@@ -210,7 +210,7 @@ impl WorkerView {
         let tree = Tree::from_bytes(&wish.tree, ranks)?;
         let share = ShareDemand::of(&view_plan, &tree, rank)?;
         let wanted = share.blocks();
-        share.wish(host, who, &view_plan);
+        share.request_blocks(host, who, &view_plan);
         Ok(Self { view_plan, tree, wanted, block_work: Vec::new() })
     }
 

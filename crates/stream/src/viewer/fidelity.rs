@@ -5,7 +5,7 @@
 use array::{LevelOrigin, Share};
 use session::{Limit, State, Truth};
 
-use crate::loading::loader::Trouble;
+use crate::loading::loader::FailedBlocks;
 use crate::viewer::view_plan::ViewPlan;
 
 /// Facts about a picture, from which its truth badge is made.
@@ -29,7 +29,7 @@ pub(crate) struct Facts {
     pub(crate) is_forced: bool,
     pub(crate) blocks_present: u64,
     pub(crate) blocks_total: u64,
-    pub(crate) trouble: Trouble,
+    pub(crate) failed_blocks: FailedBlocks,
     /// Blocks of made levels, while some are being made.
     pub(crate) levels_made: Option<Share>,
     /// Bytes of a packed file that were looked through, while they are.
@@ -53,7 +53,7 @@ impl Facts {
     /// and the truth of the last picture.
     pub(crate) fn of(
         view_plan: &ViewPlan,
-        (lacking, trouble): (u64, Trouble),
+        (lacking, failed_blocks): (u64, FailedBlocks),
         picture: Option<render::Fidelity>,
     ) -> Self {
         let blocks_total = view_plan.blocks_total();
@@ -73,7 +73,7 @@ impl Facts {
             is_forced: view_plan.view.level == Some(view_plan.demand.wanted),
             blocks_present: blocks_total.saturating_sub(lacking),
             blocks_total,
-            trouble,
+            failed_blocks,
             levels_made: None,
             indexed: None,
             is_moving: false,
@@ -112,7 +112,7 @@ impl Facts {
 
     /// No further block will come.
     pub(crate) fn is_settled(&self) -> bool {
-        self.blocks_present + self.trouble.failed >= self.blocks_total
+        self.blocks_present + self.failed_blocks.failed >= self.blocks_total
     }
 
     fn state(&self) -> State {
@@ -233,14 +233,14 @@ impl Facts {
             }
             _ => stands_in,
         };
-        let mut text = match &self.trouble.reason {
-            Some(reason) if self.trouble.retrying > 0 => {
-                format!("{stands_in}; {} are tried again ({reason})", self.trouble.retrying)
+        let mut text = match &self.failed_blocks.reason {
+            Some(reason) if self.failed_blocks.retrying > 0 => {
+                format!("{stands_in}; {} are tried again ({reason})", self.failed_blocks.retrying)
             }
             _ => format!("{stands_in}; waiting will help"),
         };
-        if self.trouble.failed > 0 {
-            text.push_str(&format!("; {} cannot be had", self.trouble.failed));
+        if self.failed_blocks.failed > 0 {
+            text.push_str(&format!("; {} cannot be had", self.failed_blocks.failed));
         }
         if self.limit == Limit::Memory {
             text.push_str(&format!("; {}", self.by_memory().to_lowercase()));
@@ -255,10 +255,10 @@ impl Facts {
 
     fn failed(&self) -> String {
         let reason =
-            self.trouble.reason.as_ref().map_or_else(|| "no reason given".into(), ToString::to_string);
-        let outlook = match self.trouble.given_up {
+            self.failed_blocks.reason.as_ref().map_or_else(|| "no reason given".into(), ToString::to_string);
+        let outlook = match self.failed_blocks.given_up {
             0 => "they are asked for again from time to time",
-            n if n < self.trouble.failed => "some of them are asked for again from time to time",
+            n if n < self.failed_blocks.failed => "some of them are asked for again from time to time",
             _ => "waiting will not help",
         };
         format!(
@@ -326,7 +326,7 @@ mod tests {
             is_forced: false,
             blocks_present: 12,
             blocks_total: 80,
-            trouble: Trouble::default(),
+            failed_blocks: FailedBlocks::default(),
             levels_made: None,
             indexed: None,
             is_moving: false,
@@ -419,21 +419,22 @@ mod tests {
     #[test]
     fn failures_are_counted_with_their_reason() {
         let reason = Some(Error::corrupt("bad checksum"));
-        let retrying = Trouble { retrying: 2, reason: reason.clone(), ..Trouble::default() };
+        let retrying = FailedBlocks { retrying: 2, reason: reason.clone(), ..FailedBlocks::default() };
         check(
-            &Facts { trouble: retrying, level_drawn: Some(1), ..facts() },
+            &Facts { failed_blocks: retrying, level_drawn: Some(1), ..facts() },
             State::Loading,
             "Loading: 12 of 80 blocks are there; 2 are tried again (bad checksum).",
         );
-        let unreachable = Trouble { failed: 3, given_up: 0, reason: reason.clone(), ..Trouble::default() };
+        let unreachable =
+            FailedBlocks { failed: 3, given_up: 0, reason: reason.clone(), ..FailedBlocks::default() };
         check(
-            &Facts { trouble: unreachable, blocks_present: 77, ..facts() },
+            &Facts { failed_blocks: unreachable, blocks_present: 77, ..facts() },
             State::Failed,
             "3 of 80 blocks cannot be had (bad checksum); they are asked for again from time to time.",
         );
-        let failed = Trouble { failed: 3, given_up: 3, reason, ..Trouble::default() };
+        let failed = FailedBlocks { failed: 3, given_up: 3, reason, ..FailedBlocks::default() };
         check(
-            &Facts { trouble: failed, blocks_present: 77, ..facts() },
+            &Facts { failed_blocks: failed, blocks_present: 77, ..facts() },
             State::Failed,
             "3 of 80 blocks cannot be had (bad checksum); waiting will not help.",
         );

@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use view::{ColorBy, Transfer, View};
 
 use crate::encode::{Jpeg, PictureEncoder, Png};
-use crate::loading::loader::Trouble;
+use crate::loading::loader::FailedBlocks;
 use crate::loading::volume::Volume;
 use crate::ranks::launcher::{Launcher, Outlook, RankPicture, scene_for};
 use crate::tasks::{CancelOnDrop, blocking, sleep_until};
@@ -305,10 +305,10 @@ impl FrameLoop {
     }
 
     /// How many blocks of this aim are lacking, wherever they are wanted.
-    fn outlook(&self, view_plan: &ViewPlan) -> (u64, Trouble) {
+    fn outlook(&self, view_plan: &ViewPlan) -> (u64, FailedBlocks) {
         match &self.heard {
             Some((outlook, _)) => outlook.within(view_plan.blocks_total()),
-            None => self.host.feed.outlook(self.who),
+            None => self.host.feed.block_status(self.who),
         }
     }
 

@@ -8,7 +8,7 @@ use session::{Join, ParticipantId, Role};
 use tokio::task::JoinSet;
 use view::View;
 
-use crate::loading::feed::Suspicion;
+use crate::loading::feed::StaleHint;
 use crate::loading::regrid::Regridded;
 use crate::painter::Means;
 use crate::ranks::launcher::{Launcher, RankChannels};
@@ -115,7 +115,7 @@ impl Session {
 
     /// Describes the data again, because they may have changed, and shows everybody what they are now, if they have.
     pub fn describe_again(&self) {
-        self.host.feed.suspect(Suspicion { data: self.host.data(), is_certain: false });
+        self.host.feed.report_stale(StaleHint { data: self.host.data(), is_certain: false });
     }
 
     /// The other ranks.

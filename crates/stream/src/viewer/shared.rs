@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use view::View;
 
-use crate::loading::feed::{Feed, Suspicion};
+use crate::loading::feed::{Feed, StaleHint};
 use crate::loading::regrid::Regridded;
 use crate::loading::volume::Volumes;
 use crate::painter::{Means, Painter};
@@ -117,9 +117,9 @@ impl Host {
     pub(crate) async fn follow_changes(&self) {
         let mut stale = self.feed.stale();
         while stale.changed().await.is_ok() {
-            let suspicion = *stale.borrow_and_update();
+            let hint = *stale.borrow_and_update();
             let known = self.dataset();
-            if let Some(Suspicion { data, is_certain }) = suspicion
+            if let Some(StaleHint { data, is_certain }) = hint
                 && data == self.data()
             {
                 self.describe_again(&known, is_certain).await;

@@ -78,7 +78,7 @@ impl ViewPlan {
     ) -> Result<Self> {
         let view_plan =
             Self::prepare(volumes, dataset, who, view, size, old, DemandLimit::Memory { hosts: 1 })?;
-        view_plan.wish(feed, who);
+        view_plan.request_blocks(feed, who);
         Ok(view_plan)
     }
 
@@ -172,9 +172,9 @@ impl ViewPlan {
     }
 
     /// Wishes for what is lacking of what it demands. Blocks the thread.
-    pub(crate) fn wish(&self, feed: &Feed, who: ParticipantId) {
+    pub(crate) fn request_blocks(&self, feed: &Feed, who: ParticipantId) {
         let color_by = self.color_by.as_ref().map(|color_by| &color_by.demand);
-        feed.wish(who, || self.subscription.set_demands(&self.demand, color_by));
+        feed.request(who, || self.subscription.set_demands(&self.demand, color_by));
     }
 
     /// How sharply its arrays are looked at: its own, and what gives the colors.

@@ -18,7 +18,7 @@ use session::ParticipantId;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
-use crate::loading::loader::{Loader, Trouble, Wish};
+use crate::loading::loader::{BlockRequest, FailedBlocks, Loader};
 use crate::loading::volume::Volumes;
 use crate::tasks::sleep_until;
 
@@ -31,14 +31,14 @@ pub(crate) const MAX_PLACED_AT_ONCE: usize = 32;
 const MAX_TAKEN_AT_ONCE: usize = 32;
 
 /// Answer of a source: one block of a batch, or the end of the batch.
-enum Answer {
+enum BatchAnswer {
     One(u64, Completion),
     End(u64),
 }
 
 /// Guess that a data set has changed since it was described.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Suspicion {
+pub(crate) struct StaleHint {
     /// The data set, and its state as described.
     pub(crate) data: (DatasetId, Generation),
     /// A block of it was asked for in vain.
@@ -50,7 +50,7 @@ pub(crate) struct Feed {
     loader: Mutex<Loader>,
     changed: Notify,
     /// The last data set that has changed, or may have.
-    stale: watch::Sender<Option<Suspicion>>,
+    stale: watch::Sender<Option<StaleHint>>,
     source: Arc<dyn Source>,
     volumes: Arc<Volumes>,
     placer: Arc<Placer>,
@@ -71,8 +71,8 @@ impl Feed {
 
     /// Replaces the wishes of `who` by those that `lacking` returns. `lacking` looks at the pool while no
     /// block changes its state here, so that a block that was just placed is not fetched again.
-    pub(crate) fn wish(&self, who: ParticipantId, lacking: impl FnOnce() -> Vec<Wish>) {
-        self.with(|loader| loader.wish(who, lacking()));
+    pub(crate) fn request(&self, who: ParticipantId, lacking: impl FnOnce() -> Vec<BlockRequest>) {
+        self.with(|loader| loader.request(who, lacking()));
         self.changed.notify_one();
     }
 
@@ -83,12 +83,12 @@ impl Feed {
     }
 
     /// How many blocks `who` lacks, and what is wrong with some of them.
-    pub(crate) fn outlook(&self, who: ParticipantId) -> (u64, Trouble) {
-        self.with(|loader| (loader.lacking(who), loader.trouble(who)))
+    pub(crate) fn block_status(&self, who: ParticipantId) -> (u64, FailedBlocks) {
+        self.with(|loader| (loader.lacking(who), loader.failed_blocks(who)))
     }
 
     /// Changes when a data set has changed since it was described, or may have.
-    pub(crate) fn stale(&self) -> watch::Receiver<Option<Suspicion>> {
+    pub(crate) fn stale(&self) -> watch::Receiver<Option<StaleHint>> {
         self.stale.subscribe()
     }
 
@@ -107,7 +107,7 @@ impl Feed {
     /// # Cancel safety
     /// Dropping it withdraws every want.
     pub(crate) async fn run(&self) {
-        let mut answers: SelectAll<BoxStream<'static, Answer>> = SelectAll::new();
+        let mut answers: SelectAll<BoxStream<'static, BatchAnswer>> = SelectAll::new();
         // Blocks to be placed, and those for which only a finished picture may give room; they count as under way, which bounds them.
         let (mut arrived, mut crowded) = (VecDeque::new(), Vec::new());
         let (mut placing, mut patient) = (None, None);
@@ -140,18 +140,22 @@ impl Feed {
 
     /// Takes an answer and those that are ready with it; gives the blocks among them. Those who look are told of failures at once:
     /// blocks that arrived are announced when they are placed.
-    fn take(&self, first: Answer, more: &mut SelectAll<BoxStream<'static, Answer>>) -> Vec<Arc<Block>> {
+    fn take(
+        &self,
+        first: BatchAnswer,
+        more: &mut SelectAll<BoxStream<'static, BatchAnswer>>,
+    ) -> Vec<Arc<Block>> {
         let mut next = Some(first);
         let (mut arrived, mut has_failed) = (Vec::new(), false);
         while let Some(answer) = next {
             let now = Instant::now();
             match answer {
-                Answer::One(batch, Completion { key, result }) => {
+                BatchAnswer::One(batch, Completion { key, result }) => {
                     self.note_stale(&key, &result);
                     has_failed |= result.is_err();
                     arrived.extend(self.with(|loader| loader.complete(batch, key, result, now)));
                 }
-                Answer::End(batch) => has_failed |= self.with(|loader| loader.ended(batch, now)),
+                BatchAnswer::End(batch) => has_failed |= self.with(|loader| loader.ended(batch, now)),
             }
             let is_enough = arrived.len() >= MAX_TAKEN_AT_ONCE;
             next = if is_enough { None } else { more.next().now_or_never().flatten() };
@@ -163,15 +167,15 @@ impl Feed {
     }
 
     /// Somebody has reason to think that a data set has changed since it was described.
-    pub(crate) fn suspect(&self, suspicion: Suspicion) {
+    pub(crate) fn report_stale(&self, hint: StaleHint) {
         // Each block that is asked for in vain says the same; whoever only guesses may have found nothing new the last time.
-        let is_news = |known: Option<Suspicion>| known != Some(suspicion) || !suspicion.is_certain;
-        self.stale.send_if_modified(|known| is_news(known.replace(suspicion)));
+        let is_news = |known: Option<StaleHint>| known != Some(hint) || !hint.is_certain;
+        self.stale.send_if_modified(|known| is_news(known.replace(hint)));
     }
 
     fn note_stale(&self, key: &BlockKey, result: &Result<Arc<Block>>) {
         if result.as_ref().is_err_and(|error| error.kind() == ErrorKind::Stale) {
-            self.suspect(Suspicion { data: (key.dataset, key.generation), is_certain: true });
+            self.report_stale(StaleHint { data: (key.dataset, key.generation), is_certain: true });
         }
     }
 
@@ -227,11 +231,11 @@ impl Feed {
 /// Answers of a batch, and its end.
 ///
 /// A source that panics has ended its answers, so that its blocks have failed; the panic is reported by the process's hook.
-fn label(batch: u64, completions: Completions) -> BoxStream<'static, Answer> {
-    let end = futures::stream::once(ready(Answer::End(batch)));
+fn label(batch: u64, completions: Completions) -> BoxStream<'static, BatchAnswer> {
+    let end = futures::stream::once(ready(BatchAnswer::End(batch)));
     // After a panic the stream ends.
     let whole = AssertUnwindSafe(completions).catch_unwind().filter_map(|found| ready(found.ok()));
-    whole.map(move |c| Answer::One(batch, c)).chain(end).boxed()
+    whole.map(move |c| BatchAnswer::One(batch, c)).chain(end).boxed()
 }
 
 /// Takes the blocks that are placed next: of one level, so that what is coarse is seen before what is fine has been placed.
@@ -278,10 +282,10 @@ mod tests {
         BlockKey { index: first.index + index, ..first }
     }
 
-    fn wish(feed: &Feed, who: ParticipantId, subscription: &VolumeSubscription, index: u64) {
+    fn request(feed: &Feed, who: ParticipantId, subscription: &VolumeSubscription, index: u64) {
         let block = Demanded { key: key(subscription, index), priority: Priority::NORMAL };
         let demand = Demand { wanted: 0, limit: Limit::Finest, blocks: vec![block], pool_bytes: 0 };
-        feed.wish(who, || subscription.set_demand(&Arc::new(demand)));
+        feed.request(who, || subscription.set_demand(&Arc::new(demand)));
     }
 
     fn insert(volume: &Volume, key: BlockKey) {
@@ -342,13 +346,17 @@ mod tests {
         let fed = Arc::clone(&feed);
         tasks.spawn(async move { fed.run().await });
 
-        wish(&feed, ADA, &ada, 1);
+        request(&feed, ADA, &ada, 1);
         tokio::time::sleep(Duration::from_millis(200)).await;
-        assert_eq!(feed.outlook(ADA), (1, Trouble::default()), "there is no room before the picture is done");
-        wish(&feed, BOB, &bob, 0);
-        assert!(soon(|| feed.outlook(BOB).0 == 0).await, "his volume has room");
+        assert_eq!(
+            feed.block_status(ADA),
+            (1, FailedBlocks::default()),
+            "there is no room before the picture is done"
+        );
+        request(&feed, BOB, &bob, 0);
+        assert!(soon(|| feed.block_status(BOB).0 == 0).await, "his volume has room");
         drop(picture);
-        assert!(soon(|| feed.outlook(ADA).0 == 0).await, "the picture gave room");
+        assert!(soon(|| feed.block_status(ADA).0 == 0).await, "the picture gave room");
         assert_eq!(feed.under_way(), (0, 0));
     }
 }

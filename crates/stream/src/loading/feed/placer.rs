@@ -11,22 +11,22 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// How far the thread steps back, as `nice(2)` counts: one that draws gets about nine times as much of a core that both want. Less
-/// than threads that read (`store::step_back`), of which there are several: what they bring is to take its place.
+/// than threads that read (`store::lower_priority`), of which there are several: what they bring is to take its place.
 #[cfg(target_os = "linux")]
-const STEPS_BACK: i32 = 10;
+const NICE_STEPS: i32 = 10;
 
-type Job = Box<dyn FnOnce() + Send>;
+type PlacerJob = Box<dyn FnOnce() + Send>;
 
 /// Thread that places blocks, one job at a time. It ends when this is dropped.
 pub(crate) struct Placer {
     /// `None` where the system gives no thread: whoever brings a job does it then.
-    jobs: Option<SyncSender<Job>>,
-    worked: Mutex<Worked>,
+    jobs: Option<SyncSender<PlacerJob>>,
+    worked: Mutex<JobTime>,
 }
 
 /// Wall time of jobs.
 #[derive(Default)]
-struct Worked {
+struct JobTime {
     /// Wall time of the jobs that are done.
     done: Duration,
     /// When the one under way began.
@@ -36,9 +36,9 @@ struct Worked {
 impl Placer {
     /// Starts the thread.
     pub(crate) fn new() -> Self {
-        let (jobs, waiting) = sync_channel::<Job>(0);
+        let (jobs, waiting) = sync_channel::<PlacerJob>(0);
         let run = move || {
-            step_back();
+            lower_priority();
             for job in waiting {
                 // Its asker sees that no answer comes.
                 if catch_unwind(AssertUnwindSafe(job)).is_err() {
@@ -57,7 +57,7 @@ impl Placer {
     pub(crate) fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
         self.with(|worked| worked.since = Some(Instant::now()));
         let (answer, answered) = sync_channel(1);
-        let job: Job = Box::new(move || {
+        let job: PlacerJob = Box::new(move || {
             // Whoever does not wait any more needs no answer.
             answer.send(work()).unwrap_or_default();
         });
@@ -78,12 +78,12 @@ impl Placer {
         self.with(|worked| worked.total(Instant::now()))
     }
 
-    fn with<T>(&self, f: impl FnOnce(&mut Worked) -> T) -> T {
+    fn with<T>(&self, f: impl FnOnce(&mut JobTime) -> T) -> T {
         f(&mut self.worked.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-impl Worked {
+impl JobTime {
     fn total(&self, now: Instant) -> Duration {
         self.done + self.since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since))
     }
@@ -91,17 +91,17 @@ impl Worked {
 
 /// Lowers the weight of this thread.
 #[cfg(target_os = "linux")]
-fn step_back() {
+fn lower_priority() {
     // Linux takes "this process" for the thread that asks, unlike POSIX.
     let lowered = rustix::process::getpriority_process(None)
-        .and_then(|own| rustix::process::setpriority_process(None, own + STEPS_BACK));
+        .and_then(|own| rustix::process::setpriority_process(None, own + NICE_STEPS));
     if let Err(error) = lowered {
         tracing::debug!(%error, "the thread that places blocks keeps its weight");
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn step_back() {}
+fn lower_priority() {}
 
 #[cfg(test)]
 mod tests {

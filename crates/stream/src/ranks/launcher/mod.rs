@@ -35,8 +35,8 @@ use session::ParticipantId;
 use view::View;
 
 use crate::loading::drawable::Drawable;
-use crate::loading::feed::Suspicion;
-use crate::loading::loader::Trouble;
+use crate::loading::feed::StaleHint;
+use crate::loading::loader::FailedBlocks;
 use crate::loading::volume::VolumeSubscription;
 use crate::ranks::strips::{STRIP_UNIT, Strip, joined};
 use crate::viewer::pace::FramePlan;
@@ -221,7 +221,7 @@ impl Launcher {
         let (last_view, volume) =
             (Arc::clone(&view_plan.view), Arc::clone(&view_plan.subscription.volume.view));
         let (block_work, wanted) = (Vec::new(), share.blocks());
-        share.wish(host, who, &view_plan);
+        share.request_blocks(host, who, &view_plan);
         state.participants.insert(
             who,
             ParticipantShares { last_view, volume, data, tree, balance, record, block_work, wanted },
@@ -281,12 +281,12 @@ impl Launcher {
         let state = self.state()?;
         let wanted = state.participants.get(&who).map_or(0, |shares| shares.wanted);
         self.send_order(&RankOrder::Outlook { who })?;
-        let all = Outlook::of(wanted, host.feed.outlook(who), None).told(&*self.ranks.work)?;
+        let all = Outlook::of(wanted, host.feed.block_status(who), None).told(&*self.ranks.work)?;
         if let Some(refused) = all.refused {
             return Err(refused);
         }
         if all.is_stale {
-            host.feed.suspect(Suspicion { data: host.data(), is_certain: true });
+            host.feed.report_stale(StaleHint { data: host.data(), is_certain: true });
         }
         Ok(all)
     }
@@ -488,7 +488,7 @@ pub(crate) fn strip_of(part: &compose::Composed, plan: &FramePlan, background: [
 impl Outlook {
     /// As one host knows it of itself, of `total` blocks: those that several ranks need are counted in proportion. Something is
     /// there as soon as any block is, all once every block is, and what is under way somewhere is never taken for failed.
-    pub(crate) fn within(&self, total: u64) -> (u64, Trouble) {
+    pub(crate) fn within(&self, total: u64) -> (u64, FailedBlocks) {
         let shown = |count: u64| {
             let exact = u128::from(count) * u128::from(total);
             u64::try_from(exact.div_ceil(u128::from(self.wanted.max(1)))).unwrap_or(total).min(total)
@@ -498,13 +498,13 @@ impl Outlook {
         let lacking = shown(self.lacking).min(most_lacking);
         let is_under_way = self.lacking > self.failed;
         let most_failed = lacking.saturating_sub(u64::from(is_under_way));
-        let trouble = Trouble {
+        let failed_blocks = FailedBlocks {
             failed: shown(self.failed).min(most_failed),
             given_up: shown(self.given_up).min(most_failed),
             retrying: shown(self.retrying).min(lacking),
             reason: self.reason.clone(),
         };
-        (lacking, trouble)
+        (lacking, failed_blocks)
     }
 
     /// When to ask again; `None` when nothing is lacking.

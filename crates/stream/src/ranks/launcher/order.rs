@@ -6,7 +6,7 @@ use session::ParticipantId;
 use view::View;
 
 use super::PixelPrecision;
-use crate::loading::loader::Trouble;
+use crate::loading::loader::FailedBlocks;
 use crate::viewer::pace::FramePlan;
 use crate::viewer::view_plan::LevelChoice;
 
@@ -63,8 +63,12 @@ pub(crate) struct Outlook {
 
 impl Outlook {
     /// Returns the outlook of one rank's share of `wanted` blocks.
-    pub(crate) fn of(wanted: u64, (lacking, trouble): (u64, Trouble), refused: Option<Error>) -> Self {
-        let Trouble { failed, given_up, retrying, reason } = trouble;
+    pub(crate) fn of(
+        wanted: u64,
+        (lacking, failed_blocks): (u64, FailedBlocks),
+        refused: Option<Error>,
+    ) -> Self {
+        let FailedBlocks { failed, given_up, retrying, reason } = failed_blocks;
         let is_stale = reason.as_ref().is_some_and(|error| error.kind() == ErrorKind::Stale);
         Self { wanted, lacking, failed, given_up, retrying, reason, is_stale, refused }
     }

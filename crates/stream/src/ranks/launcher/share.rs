@@ -59,9 +59,9 @@ impl ShareDemand {
     }
 
     /// Wishes for what is lacking of it. Blocks the thread.
-    pub(crate) fn wish(self, host: &Host, who: ParticipantId, view_plan: &ViewPlan) {
+    pub(crate) fn request_blocks(self, host: &Host, who: ParticipantId, view_plan: &ViewPlan) {
         let (own, color_by) = (Arc::new(self.own), self.color_by.map(Arc::new));
-        host.feed.wish(who, || view_plan.subscription.set_demands(&own, color_by.as_ref()));
+        host.feed.request(who, || view_plan.subscription.set_demands(&own, color_by.as_ref()));
     }
 }
 

@@ -296,8 +296,12 @@ fn what_is_lacking_at_several_ranks_is_told_as_of_one() {
     let outlook = |lacking, failed| Outlook { wanted: 8, lacking, failed, ..Outlook::default() };
     let reason = Error::corrupt("bad");
     let both = Outlook { reason: Some(reason.clone()), ..outlook(3, 1) }.and(outlook(5, 0));
-    let (lacking, trouble) = both.within(10);
-    assert_eq!((lacking, trouble.failed, trouble.reason), (5, 1, Some(reason)), "8 of 16 is 5 of 10");
+    let (lacking, failed_blocks) = both.within(10);
+    assert_eq!(
+        (lacking, failed_blocks.failed, failed_blocks.reason),
+        (5, 1, Some(reason)),
+        "8 of 16 is 5 of 10"
+    );
     assert_eq!(outlook(7, 0).within(3).0, 2, "something is there");
     assert_eq!(outlook(1, 0).within(3).0, 1, "not all is there");
     assert_eq!(outlook(8, 7).within(5).1.failed, 4, "one is under way somewhere");
