@@ -62,7 +62,7 @@ pub struct FilmRequest {
 }
 
 /// How often other ranks are asked whether they have all blocks of the next picture.
-const ASKED_EVERY: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// The places that take turns, and the one that looks at the picture before.
 const FIRST: ParticipantId = ParticipantId(0);
 const SECOND: ParticipantId = ParticipantId(1);
@@ -320,8 +320,8 @@ impl Film {
             Ok::<_, Error>((frame, slabs))
         };
         let (frame, slabs) = blocking(drawing).await??;
-        let outlook = self.host.feed.block_status(view_plan.subscription.who());
-        let mut facts = Facts::of(view_plan, outlook, Some(frame.fidelity));
+        let block_status = self.host.feed.block_status(view_plan.subscription.who());
+        let mut facts = Facts::of(view_plan, block_status, Some(frame.fidelity));
         facts.is_lossless = true;
         let mut truth = facts.truth();
         if let Some(lacks) = &boxes.lacks {
@@ -384,7 +384,7 @@ async fn all_blocks(
             None => host.feed.block_status(who),
             Some(launcher) => {
                 let (launcher, host) = (Arc::clone(launcher), Arc::clone(host));
-                blocking(move || launcher.outlook(&host, who)).await??.within(total)
+                blocking(move || launcher.block_status(&host, who)).await??.within(total)
             }
         };
         progress(total - lacking.min(total), total);
@@ -397,7 +397,7 @@ async fn all_blocks(
             return Err(reason.context(format!("{} of {total} blocks cannot be had", failed_blocks.failed)));
         }
         if launcher.is_some() {
-            tokio::time::sleep(ASKED_EVERY).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         } else if arrivals.changed().await.is_err() {
             return Err(Error::internal("the volume went away"));
         }

@@ -13,8 +13,8 @@ use view::View;
 
 use crate::painter::Means;
 use crate::ranks::launcher::{
-    Outlook, PictureParts, PixelPrecision, RankChannels, RankOrder, ShareDemand, Wish, by_strips, scene_for,
-    strip_of,
+    BlockStatus, PictureParts, PixelPrecision, RankChannels, RankOrder, ShareDemand, ViewAssignment,
+    by_strips, scene_for, strip_of,
 };
 use crate::ranks::strips::Strip;
 use crate::tasks::blocking;
@@ -83,9 +83,9 @@ impl Worker {
             let ranks = Arc::clone(&self.ranks.work);
             let message = blocking(move || broadcast(&*ranks, Vec::new())).await??;
             match RankOrder::from_message(&message)? {
-                RankOrder::Look { who, wish } => self.look(who, wish).await?,
-                RankOrder::Tell { who } => self.tell(who).await?,
-                RankOrder::Outlook { who } => self.outlook(who).await?,
+                RankOrder::PlanView { who, assignment } => self.plan_view(who, assignment).await?,
+                RankOrder::ReportWork { who } => self.report_work(who).await?,
+                RankOrder::ReportBlocks { who } => self.report_blocks(who).await?,
                 RankOrder::Draw { who, number, view, plan } => self.draw(who, number, view, plan).await?,
                 RankOrder::Finish { who, view, pixels } => self.finish(who, view, pixels).await?,
                 RankOrder::Forget { who } => {
@@ -101,12 +101,12 @@ impl Worker {
         self.views.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Aims `who` at the view of `wish`. Rank 0 hears of an error when it asks for the outlook, as it does
+    /// Aims `who` at the view of `assignment`. Rank 0 hears of an error when it asks for the outlook, as it does
     /// before every picture of the view.
-    async fn look(&self, who: ParticipantId, wish: Wish) -> Result<()> {
+    async fn plan_view(&self, who: ParticipantId, assignment: ViewAssignment) -> Result<()> {
         // A file system may show this host what has changed a little later.
         for attempt in 0..DESCRIBE_ATTEMPTS {
-            if self.host.data() == wish.data {
+            if self.host.data() == assignment.data {
                 break;
             }
             if attempt > 0 {
@@ -116,7 +116,8 @@ impl Worker {
         }
         let (host, rank, ranks) = (Arc::clone(&self.host), self.ranks.work.rank(), self.ranks.work.size());
         let old = self.views().remove(&who).and_then(Result::ok);
-        let worker_view = blocking(move || WorkerView::plan(&host, who, wish, [rank, ranks], old)).await?;
+        let worker_view =
+            blocking(move || WorkerView::plan(&host, who, assignment, [rank, ranks], old)).await?;
         if worker_view.is_err() {
             self.host.feed.forget(who);
         }
@@ -124,7 +125,7 @@ impl Worker {
         Ok(())
     }
 
-    async fn tell(&self, who: ParticipantId) -> Result<()> {
+    async fn report_work(&self, who: ParticipantId) -> Result<()> {
         let block_work = match self.views().get_mut(&who) {
             Some(Ok(worker_view)) => std::mem::take(&mut worker_view.block_work),
             _ => Vec::new(),
@@ -133,15 +134,15 @@ impl Worker {
         blocking(move || tell_work(&*ranks, &block_work)).await?
     }
 
-    async fn outlook(&self, who: ParticipantId) -> Result<()> {
+    async fn report_blocks(&self, who: ParticipantId) -> Result<()> {
         let (wanted, refused) = match self.views().get(&who) {
             Some(Ok(worker_view)) => (worker_view.wanted, None),
             Some(Err(error)) => (0, Some(error.clone().context(format!("rank {}", self.ranks.work.rank())))),
             None => (0, Some(Error::internal("expected to be told what to look at first"))),
         };
-        let own = Outlook::of(wanted, self.host.feed.block_status(who), refused);
+        let own = BlockStatus::of(wanted, self.host.feed.block_status(who), refused);
         let ranks = Arc::clone(&self.ranks.work);
-        blocking(move || own.told(&*ranks).map(drop)).await?
+        blocking(move || own.combined(&*ranks).map(drop)).await?
     }
 
     async fn draw(&self, who: ParticipantId, number: u64, view: View, plan: FramePlan) -> Result<()> {
@@ -183,31 +184,34 @@ impl WorkerView {
     fn plan(
         host: &Host,
         who: ParticipantId,
-        wish: Wish,
+        assignment: ViewAssignment,
         [rank, ranks]: [usize; 2],
         old: Option<Self>,
     ) -> Result<Self> {
         let found = host.data();
-        if found != wish.data {
+        if found != assignment.data {
             return Err(Error::new(
                 ErrorKind::Stale,
-                format!("expected the data that rank 0 sees ({:?}), found others ({found:?})", wish.data),
+                format!(
+                    "expected the data that rank 0 sees ({:?}), found others ({found:?})",
+                    assignment.data
+                ),
             ));
         }
-        let [width, height] = wish.size;
+        let [width, height] = assignment.size;
         let size = ImageSize { width, height };
-        let demand_limit = DemandLimit::Given { own: wish.own, color_by: wish.color_by };
+        let demand_limit = DemandLimit::Given { own: assignment.own, color_by: assignment.color_by };
         let old = old.map(|old| old.view_plan.subscription);
         let view_plan = ViewPlan::prepare(
             &host.volumes,
             host.dataset(),
             who,
-            Arc::new(wish.view),
+            Arc::new(assignment.view),
             size,
             old,
             demand_limit,
         )?;
-        let tree = Tree::from_bytes(&wish.tree, ranks)?;
+        let tree = Tree::from_bytes(&assignment.tree, ranks)?;
         let share = ShareDemand::of(&view_plan, &tree, rank)?;
         let wanted = share.blocks();
         share.request_blocks(host, who, &view_plan);

@@ -20,7 +20,7 @@ use view::{ColorBy, Transfer, View};
 use crate::encode::{Jpeg, PictureEncoder, Png};
 use crate::loading::loader::FailedBlocks;
 use crate::loading::volume::Volume;
-use crate::ranks::launcher::{Launcher, Outlook, RankPicture, scene_for};
+use crate::ranks::launcher::{BlockStatus, Launcher, RankPicture, scene_for};
 use crate::tasks::{CancelOnDrop, blocking, sleep_until};
 use crate::viewer::fidelity::Facts;
 use crate::viewer::grid_boxes::Boxes;
@@ -54,7 +54,7 @@ pub(crate) async fn run(host: Arc<Host>, who: ParticipantId, seat: Arc<Seat>) {
         shown: None,
         told: None,
         told_values: None,
-        heard: None,
+        rank_status: None,
         frames: 0,
         before: None,
         planned_at: Instant::now(),
@@ -135,7 +135,7 @@ struct FrameLoop {
     /// Basis of the last statistics of values that were sent.
     told_values: Option<ToldValues>,
     /// Last outlook that other ranks reported for this aim, and when.
-    heard: Option<(Outlook, Instant)>,
+    rank_status: Option<(BlockStatus, Instant)>,
     frames: u64,
     /// Last view before this aim that had another camera or another time.
     before: Option<Arc<View>>,
@@ -180,9 +180,9 @@ impl FrameLoop {
         let Some(view_plan) = &self.view_plan else { return Ok(()) };
         let mut arrivals = view_plan.subscription.volume.arrivals();
         arrivals.mark_unchanged();
-        self.hear().await?;
+        self.query_ranks().await?;
         let Some(view_plan) = &self.view_plan else { return Ok(()) };
-        let mut facts = Facts::of(view_plan, self.outlook(view_plan), self.shown);
+        let mut facts = Facts::of(view_plan, self.block_status(view_plan), self.shown);
         let is_waiting = !facts.is_settled();
         if is_waiting {
             facts.levels_made = (self.host.work)(Task::Levels { array: view_plan.array() });
@@ -211,8 +211,9 @@ impl FrameLoop {
         let told_at = self.tell_truth(&situation, facts, now);
         let foreseen_at = self.foresee(facts_are_complete, now);
         let work_at = is_waiting.then(|| now + WORK_REFRESH);
-        let asked_at = self.heard.as_ref().and_then(|(outlook, at)| Some(*at + outlook.asked_again_after()?));
-        until = [until, told_at, foreseen_at, work_at, asked_at].into_iter().flatten().min();
+        let poll_at =
+            self.rank_status.as_ref().and_then(|(block_status, at)| Some(*at + block_status.poll_after()?));
+        until = [until, told_at, foreseen_at, work_at, poll_at].into_iter().flatten().min();
         tokio::select! {
             () = self.seat.wake.notified() => {}
             _ = arrivals.changed() => {}
@@ -254,7 +255,7 @@ impl FrameLoop {
         self.view_plan = Some(blocking(planning).await??);
         self.planned_at = Instant::now();
         self.shown = None;
-        self.heard = None;
+        self.rank_status = None;
         Ok(())
     }
 
@@ -290,24 +291,24 @@ impl FrameLoop {
     }
 
     /// Asks other ranks, where there are some, what they lack of this aim; not again while nothing is likely to have changed.
-    async fn hear(&mut self) -> Result<()> {
+    async fn query_ranks(&mut self) -> Result<()> {
         let Some(launcher) = self.host.launcher.clone() else { return Ok(()) };
-        let is_fresh = |(outlook, at): &(Outlook, Instant)| {
-            outlook.asked_again_after().is_none_or(|after| *at + after > Instant::now())
+        let is_fresh = |(block_status, at): &(BlockStatus, Instant)| {
+            block_status.poll_after().is_none_or(|after| *at + after > Instant::now())
         };
-        if self.heard.as_ref().is_some_and(is_fresh) {
+        if self.rank_status.as_ref().is_some_and(is_fresh) {
             return Ok(());
         }
         let (host, who) = (Arc::clone(&self.host), self.who);
-        let outlook = blocking(move || launcher.outlook(&host, who)).await??;
-        self.heard = Some((outlook, Instant::now()));
+        let block_status = blocking(move || launcher.block_status(&host, who)).await??;
+        self.rank_status = Some((block_status, Instant::now()));
         Ok(())
     }
 
     /// How many blocks of this aim are lacking, wherever they are wanted.
-    fn outlook(&self, view_plan: &ViewPlan) -> (u64, FailedBlocks) {
-        match &self.heard {
-            Some((outlook, _)) => outlook.within(view_plan.blocks_total()),
+    fn block_status(&self, view_plan: &ViewPlan) -> (u64, FailedBlocks) {
+        match &self.rank_status {
+            Some((block_status, _)) => block_status.within(view_plan.blocks_total()),
             None => self.host.feed.block_status(self.who),
         }
     }

@@ -44,7 +44,7 @@ use crate::viewer::shared::Host;
 use crate::viewer::view_plan::{DemandLimit, ViewPlan};
 
 pub(crate) use fit::fit;
-pub(crate) use order::{Outlook, RankOrder, Wish};
+pub(crate) use order::{BlockStatus, RankOrder, ViewAssignment};
 use picture_parts::PictureAssembly;
 pub(crate) use picture_parts::PictureParts;
 pub use picture_parts::PixelPrecision;
@@ -53,10 +53,10 @@ pub use rank_group::RankGroup;
 pub(crate) use share::{ShareDemand, coarsest_demand};
 
 /// How often rank 0 asks the others how many blocks they lack, while they lack some.
-pub(crate) const ASKED_EVERY: Duration = Duration::from_millis(100);
+pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Interval of these questions while no lacking block is under way: failed ones are tried again from time to
 /// time.
-pub(crate) const ASKED_SELDOM: Duration = Duration::from_secs(1);
+pub(crate) const FAILED_POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// The busiest rank's work over the average rank's up to which shares stay as they are: each change has blocks fetched anew.
 const MAX_IMBALANCE: f64 = 1.2;
 /// Pictures by the same shares, however uneven: guessing anew takes about as long as one in motion.
@@ -198,7 +198,7 @@ impl Launcher {
                 (Some(shares.tree), shares.balance, shares.record)
             }
             Some(mut shares) => {
-                self.send_order(&RankOrder::Tell { who })?;
+                self.send_order(&RankOrder::ReportWork { who })?;
                 shares.balance.hear(&*self.ranks.work, &shares.volume, &shares.block_work)?;
                 let tree = self.cut_before(host, &mut shares, &view, size, &mut old)?;
                 (tree, shares.balance, ShareRecord::new(seq))
@@ -208,7 +208,7 @@ impl Launcher {
             ViewPlan::prepare(&host.volumes, host.dataset(), who, view, size, old, self.demand_limit())?;
         let tree = fit(&mut view_plan, ranks, &mut balance, tree)?;
         let (own, color_by) = view_plan.level_choices();
-        let wish = Wish {
+        let assignment = ViewAssignment {
             view: (*view_plan.view).clone(),
             size: [size.width, size.height],
             own,
@@ -216,7 +216,7 @@ impl Launcher {
             tree: tree.to_bytes(),
             data,
         };
-        self.send_order(&RankOrder::Look { who, wish })?;
+        self.send_order(&RankOrder::PlanView { who, assignment })?;
         let share = ShareDemand::first(&view_plan, &tree)?;
         let (last_view, volume) =
             (Arc::clone(&view_plan.view), Arc::clone(&view_plan.subscription.volume.view));
@@ -277,11 +277,11 @@ impl Launcher {
     ///
     /// # Errors
     /// Why another rank cannot draw the view; those of the communicator.
-    pub(crate) fn outlook(&self, host: &Host, who: ParticipantId) -> Result<Outlook> {
+    pub(crate) fn block_status(&self, host: &Host, who: ParticipantId) -> Result<BlockStatus> {
         let state = self.state()?;
         let wanted = state.participants.get(&who).map_or(0, |shares| shares.wanted);
-        self.send_order(&RankOrder::Outlook { who })?;
-        let all = Outlook::of(wanted, host.feed.block_status(who), None).told(&*self.ranks.work)?;
+        self.send_order(&RankOrder::ReportBlocks { who })?;
+        let all = BlockStatus::of(wanted, host.feed.block_status(who), None).combined(&*self.ranks.work)?;
         if let Some(refused) = all.refused {
             return Err(refused);
         }
@@ -353,7 +353,7 @@ impl Launcher {
         Ok((joined(plan.codec, scene.size, strips)?, part.tally.fidelity(scene)?))
     }
 
-    /// Draws a finished picture of what `who` is aimed at, of which each rank [has](Self::outlook) all that it needs. Blocks the thread.
+    /// Draws a finished picture of what `who` is aimed at, of which each rank [has](Self::block_status) all that it needs. Blocks the thread.
     ///
     /// # Errors
     /// The worst of all ranks'.
@@ -485,7 +485,7 @@ pub(crate) fn strip_of(part: &compose::Composed, plan: &FramePlan, background: [
     Ok(strip)
 }
 
-impl Outlook {
+impl BlockStatus {
     /// As one host knows it of itself, of `total` blocks: those that several ranks need are counted in proportion. Something is
     /// there as soon as any block is, all once every block is, and what is under way somewhere is never taken for failed.
     pub(crate) fn within(&self, total: u64) -> (u64, FailedBlocks) {
@@ -508,16 +508,16 @@ impl Outlook {
     }
 
     /// When to ask again; `None` when nothing is lacking.
-    pub(crate) fn asked_again_after(&self) -> Option<Duration> {
+    pub(crate) fn poll_after(&self) -> Option<Duration> {
         match (self.lacking, self.failed) {
             (0, _) => None,
-            (lacking, failed) if failed >= lacking => Some(ASKED_SELDOM),
-            _ => Some(ASKED_EVERY),
+            (lacking, failed) if failed >= lacking => Some(FAILED_POLL_INTERVAL),
+            _ => Some(POLL_INTERVAL),
         }
     }
 
     /// Returns the combined outlook of all ranks at rank 0.
-    pub(crate) fn told(self, ranks: &dyn Communicator) -> Result<Self> {
+    pub(crate) fn combined(self, ranks: &dyn Communicator) -> Result<Self> {
         let all = reduce(ranks, self.to_message()?, |a, b| {
             Self::from_message(&a)?.and(Self::from_message(&b)?).to_message()
         })?;

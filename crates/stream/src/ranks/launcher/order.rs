@@ -14,11 +14,18 @@ use crate::viewer::view_plan::LevelChoice;
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum RankOrder {
     /// Fetch what your share of a view lacks.
-    Look { who: ParticipantId, wish: Wish },
+    #[serde(rename = "Look")]
+    PlanView {
+        who: ParticipantId,
+        #[serde(rename = "wish")]
+        assignment: ViewAssignment,
+    },
     /// Say what the blocks of the last picture took.
-    Tell { who: ParticipantId },
+    #[serde(rename = "Tell")]
+    ReportWork { who: ParticipantId },
     /// Say how many blocks are lacking.
-    Outlook { who: ParticipantId },
+    #[serde(rename = "Outlook")]
+    ReportBlocks { who: ParticipantId },
     /// Draw a picture: cast, exchange, encode, hand over.
     Draw { who: ParticipantId, number: u64, view: View, plan: FramePlan },
     /// Draw a finished picture, of which all blocks are there: cast, exchange, hand over.
@@ -31,7 +38,7 @@ pub(crate) enum RankOrder {
 
 /// View of a participant, and the shares and limits by which its blocks are fetched.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Wish {
+pub(crate) struct ViewAssignment {
     pub(crate) view: View,
     /// Width and height, pixels.
     pub(crate) size: [u32; 2],
@@ -47,7 +54,7 @@ pub(crate) struct Wish {
 
 /// Blocks that are lacking of a view, and problems with them, of one rank or of several.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Outlook {
+pub(crate) struct BlockStatus {
     /// Blocks that the shares are made of, those that several ranks need for each.
     pub(crate) wanted: u64,
     pub(crate) lacking: u64,
@@ -61,7 +68,7 @@ pub(crate) struct Outlook {
     pub(crate) refused: Option<Error>,
 }
 
-impl Outlook {
+impl BlockStatus {
     /// Returns the outlook of one rank's share of `wanted` blocks.
     pub(crate) fn of(
         wanted: u64,

@@ -293,19 +293,19 @@ async fn ranks_have_their_places() {
 
 #[test]
 fn what_is_lacking_at_several_ranks_is_told_as_of_one() {
-    let outlook = |lacking, failed| Outlook { wanted: 8, lacking, failed, ..Outlook::default() };
+    let block_status = |lacking, failed| BlockStatus { wanted: 8, lacking, failed, ..BlockStatus::default() };
     let reason = Error::corrupt("bad");
-    let both = Outlook { reason: Some(reason.clone()), ..outlook(3, 1) }.and(outlook(5, 0));
+    let both = BlockStatus { reason: Some(reason.clone()), ..block_status(3, 1) }.and(block_status(5, 0));
     let (lacking, failed_blocks) = both.within(10);
     assert_eq!(
         (lacking, failed_blocks.failed, failed_blocks.reason),
         (5, 1, Some(reason)),
         "8 of 16 is 5 of 10"
     );
-    assert_eq!(outlook(7, 0).within(3).0, 2, "something is there");
-    assert_eq!(outlook(1, 0).within(3).0, 1, "not all is there");
-    assert_eq!(outlook(8, 7).within(5).1.failed, 4, "one is under way somewhere");
-    assert_eq!(outlook(8, 8).within(5).1.failed, 5);
-    assert_eq!(outlook(8, 8).asked_again_after(), Some(ASKED_SELDOM));
-    assert_eq!(outlook(0, 0).asked_again_after(), None);
+    assert_eq!(block_status(7, 0).within(3).0, 2, "something is there");
+    assert_eq!(block_status(1, 0).within(3).0, 1, "not all is there");
+    assert_eq!(block_status(8, 7).within(5).1.failed, 4, "one is under way somewhere");
+    assert_eq!(block_status(8, 8).within(5).1.failed, 5);
+    assert_eq!(block_status(8, 8).poll_after(), Some(FAILED_POLL_INTERVAL));
+    assert_eq!(block_status(0, 0).poll_after(), None);
 }
