@@ -25,11 +25,11 @@ use crate::tasks::{CancelOnDrop, blocking, sleep_until};
 use crate::viewer::fidelity::Facts;
 use crate::viewer::grid_boxes::Boxes;
 use crate::viewer::pace::{Decision, FramePlan, Pacer, Situation};
-use crate::viewer::participant::{Seat, Wanted};
 use crate::viewer::prefetch::{FORESEE_AFTER, Foresight};
 use crate::viewer::scene::{image_size, shared_camera};
 use crate::viewer::shared::Host;
 use crate::viewer::view_plan::ViewPlan;
+use crate::viewer::viewer_state::{ViewerRequest, ViewerState};
 
 /// Least time between two items that only say that facts changed.
 const TRUTH_REFRESH: Duration = Duration::from_millis(200);
@@ -37,12 +37,12 @@ const TRUTH_REFRESH: Duration = Duration::from_millis(200);
 const WORK_REFRESH: Duration = Duration::from_millis(500);
 
 /// Draws for `who` until they leave.
-pub(crate) async fn run(host: Arc<Host>, who: ParticipantId, seat: Arc<Seat>) {
-    let ends = Ends { host: Arc::clone(&host), who, seat: Arc::clone(&seat) };
+pub(crate) async fn run(host: Arc<Host>, who: ParticipantId, viewer: Arc<ViewerState>) {
+    let ends = Ends { host: Arc::clone(&host), who, viewer: Arc::clone(&viewer) };
     let frames = FrameLoop {
         host,
         who,
-        seat,
+        viewer,
         pacer: Pacer::default(),
         encoders: None,
         view_plan: None,
@@ -68,13 +68,13 @@ pub(crate) async fn run(host: Arc<Host>, who: ParticipantId, seat: Arc<Seat>) {
 struct Ends {
     host: Arc<Host>,
     who: ParticipantId,
-    seat: Arc<Seat>,
+    viewer: Arc<ViewerState>,
 }
 
 impl Drop for Ends {
     fn drop(&mut self) {
         forget(&self.host, self.who);
-        self.seat.outbox.close();
+        self.viewer.outbox.close();
     }
 }
 
@@ -115,7 +115,7 @@ impl<T: PartialEq> Chosen<T> {
 struct FrameLoop {
     host: Arc<Host>,
     who: ParticipantId,
-    seat: Arc<Seat>,
+    viewer: Arc<ViewerState>,
     pacer: Pacer,
     encoders: Option<Encoders>,
     view_plan: Option<ViewPlan>,
@@ -151,19 +151,19 @@ impl FrameLoop {
             if let Some(at) = self.pacer.resumes_at() {
                 sleep_until(Some(at)).await;
             }
-            let Some(wanted) = self.seat.wanted() else { return };
+            let Some(request) = self.viewer.request() else { return };
             // Who claims to have seen frames that were never sent gets no more of them for it.
-            if wanted.shown <= self.frames {
-                self.pacer.shown(wanted.shown);
+            if request.shown <= self.frames {
+                self.pacer.shown(request.shown);
             }
-            if self.refused == Some((wanted.seq, wanted.size)) {
-                self.seat.wake.notified().await;
+            if self.refused == Some((request.seq, request.size)) {
+                self.viewer.wake.notified().await;
                 continue;
             }
             let budget_has_changed = budget_changes.has_changed().unwrap_or(false);
             budget_changes.mark_unchanged();
-            if let Err(error) = self.step(&wanted, budget_has_changed, &mut budget_changes).await {
-                self.refuse(&wanted, &error);
+            if let Err(error) = self.step(&request, budget_has_changed, &mut budget_changes).await {
+                self.refuse(&request, &error);
             }
         }
     }
@@ -171,12 +171,12 @@ impl FrameLoop {
     /// Does the next thing that is due, or waits until something may be.
     async fn step(
         &mut self,
-        wanted: &Wanted,
+        request: &ViewerRequest,
         budget_has_changed: bool,
         budget_changes: &mut tokio::sync::watch::Receiver<usize>,
     ) -> Result<()> {
-        self.update_view_plan(wanted, budget_has_changed).await?;
-        self.find_boxes(wanted).await;
+        self.update_view_plan(request, budget_has_changed).await?;
+        self.find_boxes(request).await;
         let Some(view_plan) = &self.view_plan else { return Ok(()) };
         let mut arrivals = view_plan.subscription.volume.arrivals();
         arrivals.mark_unchanged();
@@ -188,12 +188,12 @@ impl FrameLoop {
             facts.levels_made = (self.host.work)(Task::Levels { array: view_plan.array() });
             facts.indexed = (self.host.work)(Task::Indexing);
         }
-        if self.fill_in(wanted, &facts)? {
+        if self.fill_in(request, &facts)? {
             return Ok(());
         }
         let now = Instant::now();
         let facts_are_complete = facts.blocks_present == facts.blocks_total;
-        let situation = situation(wanted, &facts, self.host.feed.time_placing());
+        let situation = situation(request, &facts, self.host.feed.time_placing());
         let mut until = match self.pacer.decide(&situation, now) {
             Decision::Draw(plan) => {
                 let Some(turn) = self.turn.take() else {
@@ -201,13 +201,13 @@ impl FrameLoop {
                     self.turn = Arc::clone(&self.host.draws).acquire_owned().await.ok();
                     return Ok(());
                 };
-                return self.draw(wanted, plan, situation, facts, turn).await;
+                return self.draw(request, plan, situation, facts, turn).await;
             }
             Decision::WaitUntil(at) => Some(at),
             Decision::Idle => None,
         };
         self.turn = None;
-        self.tell_values(wanted, facts.is_settled());
+        self.tell_values(request, facts.is_settled());
         let told_at = self.tell_truth(&situation, facts, now);
         let foreseen_at = self.foresee(facts_are_complete, now);
         let work_at = is_waiting.then(|| now + WORK_REFRESH);
@@ -215,7 +215,7 @@ impl FrameLoop {
             self.rank_status.as_ref().and_then(|(block_status, at)| Some(*at + block_status.poll_after()?));
         until = [until, told_at, foreseen_at, work_at, poll_at].into_iter().flatten().min();
         tokio::select! {
-            () = self.seat.wake.notified() => {}
+            () = self.viewer.wake.notified() => {}
             _ = arrivals.changed() => {}
             _ = budget_changes.changed() => budget_changes.mark_changed(),
             () = sleep_until(until) => {}
@@ -224,30 +224,30 @@ impl FrameLoop {
     }
 
     /// Makes `self.view_plan` the right one for what is wanted.
-    async fn update_view_plan(&mut self, wanted: &Wanted, budget_has_changed: bool) -> Result<()> {
-        let size = image_size(wanted.size);
+    async fn update_view_plan(&mut self, request: &ViewerRequest, budget_has_changed: bool) -> Result<()> {
+        let size = image_size(request.size);
         if let Some(view_plan) = &mut self.view_plan
-            && view_plan.serves(&self.host.dataset(), &wanted.view, size)
+            && view_plan.serves(&self.host.dataset(), &request.view, size)
             && !budget_has_changed
-            && !self.host.launcher.as_ref().is_some_and(|launcher| launcher.is_uneven(self.who, wanted.seq))
+            && !self.host.launcher.as_ref().is_some_and(|launcher| launcher.is_uneven(self.who, request.seq))
         {
-            view_plan.view = Arc::clone(&wanted.view);
+            view_plan.view = Arc::clone(&request.view);
             return Ok(());
         }
         self.foresight = None;
         let old = self.view_plan.take();
         if let Some(old) = &old
-            && (&old.view.camera, old.view.time) != (&wanted.view.camera, wanted.view.time)
+            && (&old.view.camera, old.view.time) != (&request.view.camera, request.view.time)
         {
             self.before = Some(Arc::clone(&old.view));
         }
         let (host, who, view, old) = (
             Arc::clone(&self.host),
             self.who,
-            Arc::clone(&wanted.view),
+            Arc::clone(&request.view),
             old.map(|view_plan| view_plan.subscription),
         );
-        let seq = wanted.seq;
+        let seq = request.seq;
         let planning = move || match &host.launcher {
             Some(launcher) => launcher.plan_view(&host, (who, None), (seq, view), size, old),
             None => ViewPlan::new(&host.volumes, &host.feed, host.dataset(), who, view, size, old),
@@ -276,9 +276,9 @@ impl FrameLoop {
     }
 
     /// Makes `self.boxes` the right ones for what is wanted; says once what there is to say of them.
-    async fn find_boxes(&mut self, wanted: &Wanted) {
-        let say = |severity, text| self.seat.outbox.push(Item::Message { severity, text }, Bytes::new());
-        match self.host.boxes(&wanted.view).await {
+    async fn find_boxes(&mut self, request: &ViewerRequest) {
+        let say = |severity, text| self.viewer.outbox.push(Item::Message { severity, text }, Bytes::new());
+        match self.host.boxes(&request.view).await {
             Ok(boxes) => {
                 let is_new = !boxes.wires.is_empty() && !Arc::ptr_eq(&boxes, &self.boxes);
                 if let Some(lacks) = boxes.lacks.as_ref().filter(|_| is_new) {
@@ -314,14 +314,14 @@ impl FrameLoop {
     }
 
     /// Gives the view the camera, the transfer function and the colors that it leaves to us; true when it did.
-    fn fill_in(&mut self, wanted: &Wanted, facts: &Facts) -> Result<bool> {
+    fn fill_in(&mut self, request: &ViewerRequest, facts: &Facts) -> Result<bool> {
         let Some(view_plan) = &self.view_plan else { return Ok(false) };
-        if wanted.view.camera.is_none() {
+        if request.view.camera.is_none() {
             let fields = field("camera", &shared_camera(&view_plan.camera))?;
-            self.host.fill_in(self.who, wanted.seq, &fields)?;
+            self.host.fill_in(self.who, request.seq, &fields)?;
             return Ok(true);
         }
-        let (now, is_settled) = (wanted.view.transfer.as_ref(), facts.is_settled());
+        let (now, is_settled) = (request.view.transfer.as_ref(), facts.is_settled());
         let sensible = || view_plan.subscription.volume.sensible_transfer();
         let mut fields = serde_json::Map::new();
         if let Some(better) = Chosen::better(self.chosen.as_ref(), now, sensible, is_settled) {
@@ -331,7 +331,7 @@ impl FrameLoop {
             self.chosen = Some(better);
         }
         if let Some((by, color_by)) =
-            wanted.view.color_by.as_ref().zip(view_plan.subscription.color_by.as_ref())
+            request.view.color_by.as_ref().zip(view_plan.subscription.color_by.as_ref())
         {
             let mut filled = by.clone();
             let range =
@@ -351,14 +351,14 @@ impl FrameLoop {
         if fields.is_empty() {
             return Ok(false);
         }
-        self.host.fill_in(self.who, wanted.seq, &fields)?;
+        self.host.fill_in(self.who, request.seq, &fields)?;
         Ok(true)
     }
 
     /// Draws, encodes and sends one picture. A picture of a resting view is given up when a newer view comes.
     async fn draw(
         &mut self,
-        wanted: &Wanted,
+        request: &ViewerRequest,
         plan: FramePlan,
         situation: Situation,
         facts: Facts,
@@ -373,17 +373,17 @@ impl FrameLoop {
         let began = Instant::now();
         let cancel = CancelOnDrop::default();
         let flag = cancel.flag();
-        let (background, parallax) = (wanted.view.background, wanted.view.stereo);
+        let (background, parallax) = (request.view.background, request.view.stereo);
         let painter = Arc::clone(&self.host.painter);
         // What moves is replaced at once; what rests must be whole.
         let patience = if plan.is_moving { Patience::StandIns } else { Patience::Complete };
         let drawable = view_plan.subscription.drawable();
-        let (launcher, who, view) = (self.host.launcher.clone(), self.who, Arc::clone(&wanted.view));
+        let (launcher, who, view) = (self.host.launcher.clone(), self.who, Arc::clone(&request.view));
         let waiting = Waiting {
-            seat: Arc::clone(&self.seat),
+            viewer: Arc::clone(&self.viewer),
             launcher: self.host.launcher.clone(),
             who,
-            seq: wanted.seq,
+            seq: request.seq,
         };
         let job = blocking(move || {
             let drawn = match launcher {
@@ -440,10 +440,10 @@ impl FrameLoop {
         };
         self.told = Some((truth, now));
         if plan.codec == Codec::Png {
-            self.seat.change(|w| w.wants_still = false);
+            self.viewer.change(|w| w.wants_still = false);
         }
         self.pacer.sent(self.frames, plan, situation, began, now);
-        self.seat.outbox.push(Item::Frame(info), bytes);
+        self.viewer.outbox.push(Item::Frame(info), bytes);
     }
 
     /// Tells the facts where they changed without a picture; gives the time to look again otherwise.
@@ -462,17 +462,17 @@ impl FrameLoop {
             }
         }
         self.told = Some((truth.clone(), now));
-        self.seat.outbox.push(Item::Truth { truth }, Bytes::new());
+        self.viewer.outbox.push(Item::Truth { truth }, Bytes::new());
         None
     }
 
     /// Sends statistics of the values shown: once blocks are there, and again when the values change or many more blocks have come.
-    fn tell_values(&mut self, wanted: &Wanted, is_settled: bool) {
+    fn tell_values(&mut self, request: &ViewerRequest, is_settled: bool) {
         let Some(view_plan) = &self.view_plan else { return };
         let volume = &view_plan.subscription.volume;
         let known = ToldValues {
             of: Arc::downgrade(volume),
-            drawn: DrawnRange::of(&wanted.view),
+            drawn: DrawnRange::of(&request.view),
             voxels: volume.voxels_seen(),
         };
         if self.told_values.as_ref().is_some_and(|told| !known.adds_to(told, is_settled)) {
@@ -480,24 +480,24 @@ impl FrameLoop {
         }
         let Some(values) = volume.values(known.drawn) else { return };
         self.told_values = Some(known);
-        let (array, time, at) = (wanted.view.array.clone(), wanted.view.time, wanted.view.at.clone());
-        self.seat.outbox.push(Item::Values { array, time, at, values }, Bytes::new());
+        let (array, time, at) = (request.view.array.clone(), request.view.time, request.view.at.clone());
+        self.viewer.outbox.push(Item::Values { array, time, at, values }, Bytes::new());
     }
 
     /// Says what went wrong with a view, and waits for another one, or another size.
-    fn refuse(&mut self, wanted: &Wanted, error: &Error) {
-        self.refused = Some((wanted.seq, wanted.size));
+    fn refuse(&mut self, request: &ViewerRequest, error: &Error) {
+        self.refused = Some((request.seq, request.size));
         self.view_plan = None;
         self.foresight = None;
         self.turn = None;
         forget(&self.host, self.who);
         let item = Item::Message { severity: Severity::Error, text: error.to_string() };
-        self.seat.outbox.push(item, Bytes::new());
+        self.viewer.outbox.push(item, Bytes::new());
         let mut truth = self.told.take().map_or_else(nothing_shown, |(truth, _)| truth);
         truth.state = State::Failed;
         truth.exact = false;
         truth.text = format!("Cannot be drawn: {error}.");
-        self.seat.outbox.push(Item::Truth { truth }, Bytes::new());
+        self.viewer.outbox.push(Item::Truth { truth }, Bytes::new());
     }
 }
 
@@ -537,7 +537,7 @@ impl ToldValues {
 
 /// Participant that waits for a drawing, and the number of the view.
 struct Waiting {
-    seat: Arc<Seat>,
+    viewer: Arc<ViewerState>,
     launcher: Option<Arc<Launcher>>,
     who: ParticipantId,
     seq: u64,
@@ -550,13 +550,13 @@ async fn unless_outdated<T>(
     plan: FramePlan,
     cancel: &Cancel,
 ) -> Result<T> {
-    let Waiting { seat, launcher, who, seq } = waiting;
+    let Waiting { viewer, launcher, who, seq } = waiting;
     tokio::pin!(job);
     loop {
         tokio::select! {
             done = &mut job => return done,
-            () = seat.wake.notified(), if !plan.is_moving && !cancel.is_cancelled() => {
-                if seat.wanted().is_none_or(|w| w.seq != *seq) {
+            () = viewer.wake.notified(), if !plan.is_moving && !cancel.is_cancelled() => {
+                if viewer.request().is_none_or(|w| w.seq != *seq) {
                     cancel.cancel();
                     launcher.as_ref().map_or(Ok(()), |launcher| launcher.withdraw(*who))?;
                 }
@@ -573,19 +573,19 @@ fn forget(host: &Host, who: ParticipantId) {
     }
 }
 
-fn situation(wanted: &Wanted, facts: &Facts, placing: Duration) -> Situation {
+fn situation(request: &ViewerRequest, facts: &Facts, placing: Duration) -> Situation {
     let has_range = |by: &ColorBy| by.range.is_some() || facts.is_settled();
-    let has_colors = wanted.view.transfer.is_some() && wanted.view.color_by.as_ref().is_none_or(has_range);
+    let has_colors = request.view.transfer.is_some() && request.view.color_by.as_ref().is_none_or(has_range);
     Situation {
-        seq: wanted.seq,
-        changed_at: wanted.changed_at,
-        says_moving: wanted.says_moving,
-        size: wanted.size,
+        seq: request.seq,
+        changed_at: request.changed_at,
+        says_moving: request.says_moving,
+        size: request.size,
         is_drawable: facts.blocks_total == 0 || (has_colors && facts.blocks_present > 0),
         blocks_present: facts.blocks_present,
         placing,
         is_settled: facts.is_settled(),
-        wants_still: wanted.wants_still,
+        wants_still: request.wants_still,
     }
 }
 
@@ -610,9 +610,9 @@ mod tests {
     use crate::viewer::shared::DRAWS_AT_ONCE;
 
     /// The next frame, shown at once.
-    async fn frame(host: &Host, who: ParticipantId, seat: &Seat) -> FrameInfo {
+    async fn frame(host: &Host, who: ParticipantId, viewer: &ViewerState) -> FrameInfo {
         loop {
-            if let Item::Frame(info) = seat.outbox.next().await.unwrap().item {
+            if let Item::Frame(info) = viewer.outbox.next().await.unwrap().item {
                 host.note(who, json!({"kind": "shown", "frame": info.id}).to_string().as_bytes());
                 return info;
             }
@@ -620,14 +620,14 @@ mod tests {
     }
 
     /// A participant with a small window, whose frames are drawn while the tasks are kept.
-    fn joined(host: &Arc<Host>) -> (ParticipantId, Arc<Seat>, JoinSet<()>) {
+    fn joined(host: &Arc<Host>) -> (ParticipantId, Arc<ViewerState>, JoinSet<()>) {
         let join = Join { session: String::new(), name: "Ada".into(), width: 64, height: 64 };
-        let (who, seat) = host.join(&join, Role::Own).unwrap();
+        let (who, viewer) = host.join(&join, Role::Own).unwrap();
         let mut tasks = JoinSet::new();
         let fed = Arc::clone(host);
         tasks.spawn(async move { fed.feed.run().await });
-        tasks.spawn(run(Arc::clone(host), who, Arc::clone(&seat)));
-        (who, seat, tasks)
+        tasks.spawn(run(Arc::clone(host), who, Arc::clone(&viewer)));
+        (who, viewer, tasks)
     }
 
     #[tokio::test(start_paused = true)]
@@ -638,8 +638,8 @@ mod tests {
         let view = View::first_of(&dataset).unwrap();
         let host =
             Arc::new(Host::new(Arc::new(dataset), source, (64 << 20).into(), view, Arc::new(|_| None)));
-        let (who, seat, _tasks) = joined(&host);
-        while !frame(&host, who, &seat).await.truth.exact {}
+        let (who, viewer, _tasks) = joined(&host);
+        while !frame(&host, who, &viewer).await.truth.exact {}
 
         let others = host.draws.acquire_many(u32::try_from(DRAWS_AT_ONCE).unwrap()).await.unwrap();
         for seq in [100, 101, 102] {
@@ -649,8 +649,8 @@ mod tests {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         drop(others);
-        assert_eq!(frame(&host, who, &seat).await.seq, 102);
-        while !frame(&host, who, &seat).await.truth.exact {}
+        assert_eq!(frame(&host, who, &viewer).await.seq, 102);
+        while !frame(&host, who, &viewer).await.truth.exact {}
         assert_eq!(host.draws.available_permits(), DRAWS_AT_ONCE, "whoever rests keeps no turn");
     }
 
@@ -687,7 +687,7 @@ mod tests {
         let host =
             Host::new(Arc::new(dataset), Arc::new(source), (64 << 20).into(), view, Arc::new(|_| None));
         let host = Arc::new(host);
-        let (who, seat, mut tasks) = joined(&host);
+        let (who, viewer, mut tasks) = joined(&host);
         let moving = Arc::clone(&host);
         tasks.spawn(async move {
             for seq in 1000.. {
@@ -699,7 +699,7 @@ mod tests {
         });
         let (mut frames, mut present) = (0, 0);
         loop {
-            let truth = frame(&host, who, &seat).await.truth;
+            let truth = frame(&host, who, &viewer).await.truth;
             assert!(truth.blocks_present <= present + MOST_BETWEEN_FRAMES, "{present}, then {truth:?}");
             present = truth.blocks_present;
             frames += 1;

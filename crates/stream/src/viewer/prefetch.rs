@@ -18,7 +18,7 @@ use view::View;
 
 use crate::tasks::blocking;
 use crate::viewer::scene::{camera_of, color_by_volume_of, portion_of, shared_camera, volume_of};
-use crate::viewer::view_plan::{ViewPlan, level_in, wanted};
+use crate::viewer::view_plan::{ViewPlan, level_in, picture_demand};
 
 /// How long everything must have been there before anything is fetched ahead.
 pub(crate) const FORESEE_AFTER: Duration = Duration::from_millis(50);
@@ -107,7 +107,7 @@ fn blocks_of(
         let color_by =
             color_by_volume_of(view, dataset)?.map(|color_by| (level_in(view, &volume, &color_by), color_by));
         for (level, volume) in std::iter::once((view.level, volume)).chain(color_by) {
-            let demand = wanted(view, &volume, (&camera, size), &portion, level, share_bytes)?;
+            let demand = picture_demand(view, &volume, (&camera, size), &portion, level, share_bytes)?;
             for key in demand.blocks.into_iter().map(|block| block.key).filter(|key| known.insert(*key)) {
                 let Some(left) = left_bytes.checked_sub(volume.pool_bytes(&key)) else { return Ok(blocks) };
                 left_bytes = left;

@@ -14,8 +14,8 @@ use crate::painter::Means;
 use crate::ranks::launcher::{Launcher, RankChannels};
 use crate::viewer::frame_loop;
 use crate::viewer::outbox::Outgoing;
-use crate::viewer::participant::Seat;
 use crate::viewer::shared::{Host, Work, with_shared_camera};
+use crate::viewer::viewer_state::ViewerState;
 
 /// Least memory of a session, bytes: a handful of the largest usual blocks, ready and on their way.
 pub const MIN_MEMORY_BYTES: u64 = 8 << 20;
@@ -101,11 +101,11 @@ impl Session {
     /// # Errors
     /// `Busy` when the session is full.
     pub fn join(&self, join: &Join, role: Role) -> Result<Participant> {
-        let (who, seat) = self.host.join(join, role)?;
+        let (who, viewer) = self.host.join(join, role)?;
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         while tasks.try_join_next().is_some() {}
-        tasks.spawn(frame_loop::run(Arc::clone(&self.host), who, Arc::clone(&seat)));
-        Ok(Participant { who, host: Arc::clone(&self.host), seat })
+        tasks.spawn(frame_loop::run(Arc::clone(&self.host), who, Arc::clone(&viewer)));
+        Ok(Participant { who, host: Arc::clone(&self.host), viewer })
     }
 
     /// Runs a task that ends with the session.
@@ -176,7 +176,7 @@ pub struct Load {
 pub struct Participant {
     who: ParticipantId,
     host: Arc<Host>,
-    seat: Arc<Seat>,
+    viewer: Arc<ViewerState>,
 }
 
 impl Participant {
@@ -196,7 +196,7 @@ impl Participant {
     /// # Cancel safety
     /// Safe: nothing is lost.
     pub async fn next(&self) -> Option<Outgoing> {
-        self.seat.outbox.next().await
+        self.viewer.outbox.next().await
     }
 }
 

@@ -19,10 +19,10 @@ use crate::loading::volume::Volumes;
 use crate::painter::{Means, Painter};
 use crate::ranks::launcher::Launcher;
 use crate::viewer::grid_boxes::{Boxes, Grids};
-use crate::viewer::participant::Seat;
 use crate::viewer::scene::{
     camera_of, color_by_of, color_by_volume_of, shared_camera, surfaces_of, transfer_of, volume_of,
 };
+use crate::viewer::viewer_state::ViewerState;
 
 /// Pictures drawn at once: each uses all cores, a second one fills the gaps of the first.
 pub(crate) const DRAWS_AT_ONCE: usize = 2;
@@ -55,7 +55,7 @@ pub(crate) struct Host {
 
 struct People {
     room: Room,
-    seats: BTreeMap<ParticipantId, Arc<Seat>>,
+    viewers: BTreeMap<ParticipantId, Arc<ViewerState>>,
 }
 
 impl Host {
@@ -79,7 +79,7 @@ impl Host {
             grids: Grids::default(),
             regridded: OnceLock::new(),
             launcher: None,
-            people: Mutex::new(People { room, seats: BTreeMap::new() }),
+            people: Mutex::new(People { room, viewers: BTreeMap::new() }),
             dataset: RwLock::new(dataset),
             source,
             work,
@@ -170,7 +170,7 @@ impl Host {
         let mut people = self.people();
         people.room.tell_changed();
         if let Some(drawn) = self.drawn() {
-            people.seats.values().for_each(|seat| seat.outbox.push(Item::Drawn, drawn.clone()));
+            people.viewers.values().for_each(|viewer| viewer.outbox.push(Item::Drawn, drawn.clone()));
         }
         people.look_again(old, &new);
     }
@@ -181,23 +181,23 @@ impl Host {
         serde_json::to_vec(&drawn).ok().map(Bytes::from)
     }
 
-    pub(crate) fn join(&self, join: &Join, role: Role) -> Result<(ParticipantId, Arc<Seat>)> {
+    pub(crate) fn join(&self, join: &Join, role: Role) -> Result<(ParticipantId, Arc<ViewerState>)> {
         let mut people = self.people();
         let who = people.room.join(&join.name, role)?;
-        let seat = Arc::new(Seat::new(join.size()));
-        people.seats.insert(who, Arc::clone(&seat));
+        let viewer = Arc::new(ViewerState::new(join.size()));
+        people.viewers.insert(who, Arc::clone(&viewer));
         people.deliver();
         if let Some(drawn) = self.drawn() {
-            seat.outbox.push(Item::Drawn, drawn);
+            viewer.outbox.push(Item::Drawn, drawn);
         }
-        Ok((who, seat))
+        Ok((who, viewer))
     }
 
     pub(crate) fn leave(&self, who: ParticipantId) {
         let mut people = self.people();
         people.room.leave(who);
-        if let Some(seat) = people.seats.remove(&who) {
-            seat.leave();
+        if let Some(viewer) = people.viewers.remove(&who) {
+            viewer.leave();
         }
         people.deliver();
     }
@@ -214,10 +214,12 @@ impl Host {
                 }
             }
             Ok(Note::Resize { width, height }) => {
-                people.seat(from, |s| s.change(|w| w.size = PictureSize::new(width, height)));
+                people.with_viewer(from, |s| s.change(|w| w.size = PictureSize::new(width, height)));
             }
-            Ok(Note::Shown { frame }) => people.seat(from, |s| s.change(|w| w.shown = w.shown.max(frame))),
-            Ok(Note::Still) => people.seat(from, |s| s.change(|w| w.wants_still = true)),
+            Ok(Note::Shown { frame }) => {
+                people.with_viewer(from, |s| s.change(|w| w.shown = w.shown.max(frame)))
+            }
+            Ok(Note::Still) => people.with_viewer(from, |s| s.change(|w| w.wants_still = true)),
             Err(error) => people.room.tell(from, Severity::Warning, error.to_string()),
         }
         people.deliver();
@@ -271,9 +273,9 @@ impl People {
         self.deliver();
     }
 
-    fn seat(&self, of: ParticipantId, f: impl FnOnce(&Seat)) {
-        if let Some(seat) = self.seats.get(&of) {
-            f(seat);
+    fn with_viewer(&self, of: ParticipantId, f: impl FnOnce(&ViewerState)) {
+        if let Some(viewer) = self.viewers.get(&of) {
+            f(viewer);
         }
     }
 
@@ -281,8 +283,8 @@ impl People {
     fn deliver(&mut self) {
         while let Some(event) = self.room.poll_event() {
             match event {
-                Event::Tell(to, item) => self.seat(to, |s| s.outbox.push(item, Bytes::new())),
-                Event::Show { to, seq, view, moving } => self.seat(to, |s| {
+                Event::Tell(to, item) => self.with_viewer(to, |s| s.outbox.push(item, Bytes::new())),
+                Event::Show { to, seq, view, moving } => self.with_viewer(to, |s| {
                     s.change(|w| {
                         w.seq = seq;
                         w.view = Arc::new(view);

@@ -115,7 +115,7 @@ impl ViewPlan {
             DemandLimit::Memory { hosts } => (view.level, all_bytes(hosts)),
             DemandLimit::Given { own, .. } => (Some(own.number), own.most_bytes),
         };
-        let demand = wanted(&view, &volume, (&camera, size), &portion, level, most_bytes)?;
+        let demand = picture_demand(&view, &volume, (&camera, size), &portion, level, most_bytes)?;
         let color_by = color_by_volume.map(|volume| {
             let (level, most_bytes) = match demand_limit {
                 DemandLimit::Memory { hosts } => {
@@ -128,7 +128,7 @@ impl ViewPlan {
                     return Err(Error::internal("expected to be told of what gives the colors"));
                 }
             };
-            let demand = wanted(&view, &volume, (&camera, size), &portion, level, most_bytes)?;
+            let demand = picture_demand(&view, &volume, (&camera, size), &portion, level, most_bytes)?;
             Ok(ColorByDemand { demand: Arc::new(demand), most_bytes })
         });
         let (demand, color_by) = (Arc::new(demand), color_by.transpose()?);
@@ -152,7 +152,8 @@ impl ViewPlan {
     /// Those of [`render::demand_of`].
     pub(crate) fn demand_within(&mut self, most_bytes: usize) -> Result<()> {
         let (volume, level) = (&self.subscription.volume.view, self.view.level);
-        let demand = wanted(&self.view, volume, (&self.camera, self.size), &self.portion, level, most_bytes)?;
+        let demand =
+            picture_demand(&self.view, volume, (&self.camera, self.size), &self.portion, level, most_bytes)?;
         (self.demand, self.most_bytes) = (Arc::new(demand), most_bytes);
         Ok(())
     }
@@ -166,7 +167,8 @@ impl ViewPlan {
         let Some(color_by) = &self.subscription.color_by else { return Ok(()) };
         let volume = &color_by.volume.view;
         let level = level_in(&self.view, &self.subscription.volume.view, volume);
-        let demand = wanted(&self.view, volume, (&self.camera, self.size), &self.portion, level, most_bytes)?;
+        let demand =
+            picture_demand(&self.view, volume, (&self.camera, self.size), &self.portion, level, most_bytes)?;
         self.color_by = Some(ColorByDemand { demand: Arc::new(demand), most_bytes });
         Ok(())
     }
@@ -261,7 +263,7 @@ pub(crate) fn level_in(view: &View, own: &VolumeView, color_by: &VolumeView) -> 
 ///
 /// # Errors
 /// Those of [`render::demand_of`] and [`stereo::eyes`].
-pub(crate) fn wanted(
+pub(crate) fn picture_demand(
     view: &View,
     volume: &VolumeView,
     (camera, size): (&Camera, ImageSize),

@@ -13,7 +13,7 @@ use crate::viewer::outbox::Outbox;
 
 /// View that a participant wants to see, and how.
 #[derive(Clone, Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct ViewerRequest {
     /// Number of the view.
     pub(crate) seq: u64,
     pub(crate) view: Arc<View>,
@@ -28,17 +28,17 @@ pub(crate) struct Wanted {
 }
 
 /// Seat of one participant: holds their newest wishes for the loop that draws for them.
-pub(crate) struct Seat {
+pub(crate) struct ViewerState {
     /// `None` once they left.
-    wanted: Mutex<Option<Wanted>>,
+    request: Mutex<Option<ViewerRequest>>,
     /// Something changed.
     pub(crate) wake: Notify,
     pub(crate) outbox: Outbox,
 }
 
-impl Seat {
+impl ViewerState {
     pub(crate) fn new(size: PictureSize) -> Self {
-        let wanted = Wanted {
+        let request = ViewerRequest {
             seq: 0,
             view: Arc::new(View::default()),
             says_moving: false,
@@ -47,25 +47,25 @@ impl Seat {
             shown: 0,
             wants_still: false,
         };
-        Self { wanted: Mutex::new(Some(wanted)), wake: Notify::new(), outbox: Outbox::default() }
+        Self { request: Mutex::new(Some(request)), wake: Notify::new(), outbox: Outbox::default() }
     }
 
     /// Returns the current wishes; `None` once they left.
-    pub(crate) fn wanted(&self) -> Option<Wanted> {
-        self.wanted.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub(crate) fn request(&self) -> Option<ViewerRequest> {
+        self.request.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Changes what is wanted and wakes the loop.
-    pub(crate) fn change(&self, f: impl FnOnce(&mut Wanted)) {
-        if let Some(wanted) = self.wanted.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
-            f(wanted);
+    pub(crate) fn change(&self, f: impl FnOnce(&mut ViewerRequest)) {
+        if let Some(request) = self.request.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+            f(request);
         }
         self.wake.notify_one();
     }
 
     /// They left.
     pub(crate) fn leave(&self) {
-        *self.wanted.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.request.lock().unwrap_or_else(PoisonError::into_inner) = None;
         self.outbox.close();
         self.wake.notify_one();
     }
