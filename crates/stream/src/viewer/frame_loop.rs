@@ -25,7 +25,7 @@ use crate::tasks::{CancelOnDrop, blocking, sleep_until};
 use crate::viewer::fidelity::Facts;
 use crate::viewer::grid_boxes::Boxes;
 use crate::viewer::pace::{Decision, FramePlan, Pacer, Situation};
-use crate::viewer::prefetch::{FORESEE_AFTER, Foresight};
+use crate::viewer::prefetch::{PREFETCH_DELAY, Prefetch};
 use crate::viewer::scene::{image_size, shared_camera};
 use crate::viewer::shared::Host;
 use crate::viewer::view_plan::ViewPlan;
@@ -58,7 +58,7 @@ pub(crate) async fn run(host: Arc<Host>, who: ParticipantId, viewer: Arc<ViewerS
         frames: 0,
         before: None,
         planned_at: Instant::now(),
-        foresight: None,
+        prefetch: None,
     };
     frames.run().await;
     drop(ends);
@@ -141,7 +141,7 @@ struct FrameLoop {
     before: Option<Arc<View>>,
     planned_at: Instant,
     /// Blocks that may be wanted next are on their way.
-    foresight: Option<Foresight>,
+    prefetch: Option<Prefetch>,
 }
 
 impl FrameLoop {
@@ -209,11 +209,11 @@ impl FrameLoop {
         self.turn = None;
         self.tell_values(request, facts.is_settled());
         let told_at = self.tell_truth(&situation, facts, now);
-        let foreseen_at = self.foresee(facts_are_complete, now);
+        let prefetch_at = self.start_prefetch(facts_are_complete, now);
         let work_at = is_waiting.then(|| now + WORK_REFRESH);
         let poll_at =
             self.rank_status.as_ref().and_then(|(block_status, at)| Some(*at + block_status.poll_after()?));
-        until = [until, told_at, foreseen_at, work_at, poll_at].into_iter().flatten().min();
+        until = [until, told_at, prefetch_at, work_at, poll_at].into_iter().flatten().min();
         tokio::select! {
             () = self.viewer.wake.notified() => {}
             _ = arrivals.changed() => {}
@@ -234,7 +234,7 @@ impl FrameLoop {
             view_plan.view = Arc::clone(&request.view);
             return Ok(());
         }
-        self.foresight = None;
+        self.prefetch = None;
         let old = self.view_plan.take();
         if let Some(old) = &old
             && (&old.view.camera, old.view.time) != (&request.view.camera, request.view.time)
@@ -260,18 +260,17 @@ impl FrameLoop {
     }
 
     /// Fetches ahead once everything has been there for a while; gives the time to look again. Several ranks fetch nothing ahead.
-    fn foresee(&mut self, is_complete: bool, now: Instant) -> Option<Instant> {
+    fn start_prefetch(&mut self, is_complete: bool, now: Instant) -> Option<Instant> {
         let view_plan = self.view_plan.as_ref()?;
-        if !is_complete || self.foresight.is_some() || self.host.launcher.is_some() {
+        if !is_complete || self.prefetch.is_some() || self.host.launcher.is_some() {
             return None;
         }
-        let due = self.planned_at + FORESEE_AFTER;
+        let due = self.planned_at + PREFETCH_DELAY;
         if now < due {
             return Some(due);
         }
         let dataset = Arc::clone(&view_plan.dataset);
-        self.foresight =
-            Some(Foresight::begin(self.host.source(), dataset, view_plan, self.before.as_deref()));
+        self.prefetch = Some(Prefetch::begin(self.host.source(), dataset, view_plan, self.before.as_deref()));
         None
     }
 
@@ -488,7 +487,7 @@ impl FrameLoop {
     fn refuse(&mut self, request: &ViewerRequest, error: &Error) {
         self.refused = Some((request.seq, request.size));
         self.view_plan = None;
-        self.foresight = None;
+        self.prefetch = None;
         self.turn = None;
         forget(&self.host, self.who);
         let item = Item::Message { severity: Severity::Error, text: error.to_string() };

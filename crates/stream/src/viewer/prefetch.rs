@@ -21,7 +21,7 @@ use crate::viewer::scene::{camera_of, color_by_volume_of, portion_of, shared_cam
 use crate::viewer::view_plan::{ViewPlan, level_in, picture_demand};
 
 /// How long everything must have been there before anything is fetched ahead.
-pub(crate) const FORESEE_AFTER: Duration = Duration::from_millis(50);
+pub(crate) const PREFETCH_DELAY: Duration = Duration::from_millis(50);
 /// A camera that moves is looked for where it will be after so many more changes like the last.
 const CHANGES_AHEAD: f64 = 8.0;
 /// How much more than the picture a camera that rests may show next, as a factor of its sides.
@@ -32,11 +32,11 @@ const MEMORY_SHARE: usize = 2;
 const BLOCKS_AT_ONCE: usize = 32;
 
 /// Fetches ahead for one participant until it is dropped.
-pub(crate) struct Foresight {
+pub(crate) struct Prefetch {
     _fetching: JoinSet<()>,
 }
 
-impl Foresight {
+impl Prefetch {
     /// Begins to fetch what may follow `view_plan`, which came after the view `before`.
     pub(crate) fn begin(
         source: Arc<dyn Source>,
@@ -44,7 +44,7 @@ impl Foresight {
         view_plan: &ViewPlan,
         before: Option<&View>,
     ) -> Self {
-        let views = likely(before, &view_plan.view, &dataset).unwrap_or_default();
+        let views = likely_views(before, &view_plan.view, &dataset).unwrap_or_default();
         let color_by = view_plan.color_by.iter().flat_map(|color_by| &color_by.demand.blocks);
         let known: BTreeSet<BlockKey> =
             view_plan.demand.blocks.iter().chain(color_by).map(|block| block.key).collect();
@@ -65,7 +65,7 @@ impl Foresight {
 ///
 /// # Errors
 /// What does not fit in the view.
-fn likely(before: Option<&View>, now: &View, dataset: &Dataset) -> Result<Vec<View>> {
+fn likely_views(before: Option<&View>, now: &View, dataset: &Dataset) -> Result<Vec<View>> {
     let volume = volume_of(now, dataset)?;
     let before = before.filter(|before| before.array == now.array);
     let mut views = Vec::new();
@@ -121,10 +121,10 @@ fn blocks_of(
 /// Has blocks come by. What is wrong with one is told to whoever looks at it.
 async fn fetch(source: &dyn Source, blocks: &[BlockKey]) {
     for some in blocks.chunks(BLOCKS_AT_ONCE) {
-        let asked = some.iter().map(|&key| want(key, Urgency::of(Priority::PREFETCH)));
-        let (wants, _handles): (Vec<_>, Vec<_>) = asked.unzip();
-        let mut coming = source.blocks(wants);
-        while coming.next().await.is_some() {}
+        let pairs = some.iter().map(|&key| want(key, Urgency::of(Priority::PREFETCH)));
+        let (wants, _handles): (Vec<_>, Vec<_>) = pairs.unzip();
+        let mut completions = source.blocks(wants);
+        while completions.next().await.is_some() {}
     }
 }
 
@@ -142,7 +142,7 @@ mod tests {
         let dataset = data(steps);
         let view = |time| View { time, ..View::first_of(&dataset).unwrap() };
         let before = before.map(view);
-        let views = likely(before.as_ref(), &view(now), &dataset).unwrap();
+        let views = likely_views(before.as_ref(), &view(now), &dataset).unwrap();
         views.iter().filter(|next| next.time != now).map(|next| next.time).collect()
     }
 
@@ -174,10 +174,10 @@ mod tests {
             blocks_of(all, &dataset, size, 1 << 30, BTreeSet::new()).unwrap().into_iter().collect()
         };
         let (before, now, later) = (from(&dataset, 0.0), from(&dataset, 0.05), from(&dataset, 0.45));
-        let next = likely(Some(&before), &now, &dataset).unwrap();
+        let next = likely_views(Some(&before), &now, &dataset).unwrap();
         let [next] = &next[..] else { panic!("{next:?}") };
         assert_eq!(demand(next), demand(&later), "after eight more changes");
-        let around = likely(None, &now, &dataset).unwrap();
+        let around = likely_views(None, &now, &dataset).unwrap();
         let [around] = &around[..] else { panic!("{around:?}") };
         assert!(demand(around).is_superset(&demand(&now)) && demand(around).len() > demand(&now).len());
     }
@@ -186,7 +186,7 @@ mod tests {
     fn what_is_fetched_ahead_takes_half_of_the_memory_at_most() {
         let dataset = data(2);
         let size = ImageSize { width: 64, height: 64 };
-        let views = likely(None, &View::first_of(&dataset).unwrap(), &dataset).unwrap();
+        let views = likely_views(None, &View::first_of(&dataset).unwrap(), &dataset).unwrap();
         let volume = volume_of(&views[0], &dataset).unwrap();
         let blocks = |bytes| blocks_of(&views[..1], &dataset, size, bytes, BTreeSet::new()).unwrap();
         let all = blocks(1 << 30);
