@@ -23,7 +23,7 @@ use crate::tasks::{CancelOnDrop, blocking};
 use crate::viewer::fidelity::Facts;
 use crate::viewer::scene::{any_transfer, camera_in, camera_of, shared_camera, volume_of};
 use crate::viewer::session::check_memory;
-use crate::viewer::shared::{Host, check};
+use crate::viewer::shared::{SharedState, check};
 use crate::viewer::view_plan::ViewPlan;
 
 /// Range of values that colors are spread over, where a view has no transfer function.
@@ -82,7 +82,7 @@ struct Coming {
 
 /// Pictures under way. Dropping it withdraws every want and stops the drawing.
 pub struct Film {
-    host: Arc<Host>,
+    shared: Arc<SharedState>,
     views: std::vec::IntoIter<View>,
     color_map: Option<String>,
     range: ColorRange,
@@ -142,20 +142,20 @@ impl Film {
                 (Some(Launcher::new(ranks)?), means, workers)
             }
         };
-        let host = Host::new(Arc::clone(&dataset), source, means, first.clone(), Arc::new(|_| None));
-        let host = Arc::new(host.with_launcher(launcher));
+        let shared = SharedState::new(Arc::clone(&dataset), source, means, first.clone(), Arc::new(|_| None));
+        let shared = Arc::new(shared.with_launcher(launcher));
         let mut feeding = JoinSet::new();
-        let fed = Arc::clone(&host);
+        let fed = Arc::clone(&shared);
         feeding.spawn(async move { fed.feed.run().await });
         // The second place is there from the start, so that all pictures have the same share of the memory.
         let other = is_film
             .then(|| {
                 let volume = volume_of(&first, &dataset)?;
-                Ok::<_, Error>((SECOND, host.volumes.subscribe(SECOND, &dataset, volume)?))
+                Ok::<_, Error>((SECOND, shared.volumes.subscribe(SECOND, &dataset, volume)?))
             })
             .transpose()?;
         let mut film = Self {
-            host,
+            shared,
             views,
             color_map,
             range,
@@ -178,12 +178,12 @@ impl Film {
     /// Waits at rank 0 for the coarsest level before the volume is cut into shares, where several ranks draw.
     /// By this level rank 0 estimates where the work is, and chooses a transfer function.
     async fn load_coarsest(&mut self, first: &View) -> Result<Option<VolumeSubscription>> {
-        let Some(launcher) = self.host.launcher.clone() else { return Ok(None) };
-        let (host, view, size) = (Arc::clone(&self.host), Arc::new(first.clone()), self.size);
+        let Some(launcher) = self.shared.launcher.clone() else { return Ok(None) };
+        let (shared, view, size) = (Arc::clone(&self.shared), Arc::new(first.clone()), self.size);
         let planning = move || {
             let mut view_plan = ViewPlan::prepare(
-                &host.volumes,
-                host.dataset(),
+                &shared.volumes,
+                shared.dataset(),
                 FIRST,
                 view,
                 size,
@@ -195,11 +195,11 @@ impl Film {
             if let Some((color_by, demand)) = view_plan.color_by.as_mut().zip(color_by) {
                 color_by.demand = Arc::new(demand);
             }
-            view_plan.request_blocks(&host.feed, FIRST);
+            view_plan.request_blocks(&shared.feed, FIRST);
             Ok::<_, Error>(view_plan)
         };
         let view_plan = blocking(planning).await??;
-        all_blocks(&self.host, None, &view_plan, &mut |_, _| {}).await?;
+        all_blocks(&self.shared, None, &view_plan, &mut |_, _| {}).await?;
         self.filled(first, &view_plan);
         Ok(Some(view_plan.subscription))
     }
@@ -214,7 +214,7 @@ impl Film {
     /// A picture that is not waited for is lost; the film ends there.
     pub async fn next(&mut self, mut progress: impl FnMut(u64, u64)) -> Result<Option<Still>> {
         let Some(now) = self.coming.take() else { return Ok(None) };
-        all_blocks(&self.host, self.host.launcher.as_ref(), &now.view_plan, &mut progress).await?;
+        all_blocks(&self.shared, self.shared.launcher.as_ref(), &now.view_plan, &mut progress).await?;
         if let Some(view) = self.views.next() {
             let (place, subscription) =
                 self.other.take().ok_or_else(|| Error::internal("expected a second place in a film"))?;
@@ -239,7 +239,7 @@ impl Film {
             let view_plan = self.plan_view(place, view.clone(), self.size, old).await?;
             return Ok(Coming { view_plan, view, slabs: None });
         };
-        let volume = volume_of(&view, &self.host.dataset())?;
+        let volume = volume_of(&view, &self.shared.dataset())?;
         let before = match before {
             Some(Cutting::Axis(axis)) => Some(axis),
             Some(Cutting::Planes) | None => None,
@@ -262,15 +262,21 @@ impl Film {
     ) -> Result<ViewPlan> {
         // Where several draw it says where work is.
         view.transfer = view.transfer.or_else(|| self.chosen.clone());
-        let (host, number) = (Arc::clone(&self.host), self.planned_pictures);
-        let planning = move || match &host.launcher {
+        let (shared, number) = (Arc::clone(&self.shared), self.planned_pictures);
+        let planning = move || match &shared.launcher {
             Some(launcher) => {
                 let places = (place, Some(other_than(place)));
-                launcher.plan_view(&host, places, (number, Arc::new(view)), size, old)
+                launcher.plan_view(&shared, places, (number, Arc::new(view)), size, old)
             }
-            None => {
-                ViewPlan::new(&host.volumes, &host.feed, host.dataset(), place, Arc::new(view), size, old)
-            }
+            None => ViewPlan::new(
+                &shared.volumes,
+                &shared.feed,
+                shared.dataset(),
+                place,
+                Arc::new(view),
+                size,
+                old,
+            ),
         };
         blocking(planning).await?
     }
@@ -304,12 +310,12 @@ impl Film {
     async fn draw(&mut self, Coming { view_plan, view, slabs }: &Coming) -> Result<Still> {
         let drawable = view_plan.subscription.drawable();
         let view = self.filled(view, view_plan);
-        let boxes = self.host.boxes(&view).await?;
+        let boxes = self.shared.boxes(&view).await?;
         let (camera, size) = (camera_of(&view, &drawable.volume.view)?, self.size);
         let scene = Scene { wires: Arc::clone(&boxes.wires), camera, size, ..view_plan.scene(&view)? };
         let cancel = CancelOnDrop::default();
         let flag: Cancel = cancel.flag();
-        let (painter, launcher) = (Arc::clone(&self.host.painter), self.host.launcher.clone());
+        let (painter, launcher) = (Arc::clone(&self.shared.painter), self.shared.launcher.clone());
         let (place, pixels, slabs, shown) = (view_plan.subscription.who(), self.pixels, *slabs, view.clone());
         let drawing = move || {
             let frame = match launcher {
@@ -320,7 +326,7 @@ impl Film {
             Ok::<_, Error>((frame, slabs))
         };
         let (frame, slabs) = blocking(drawing).await??;
-        let block_status = self.host.feed.block_status(view_plan.subscription.who());
+        let block_status = self.shared.feed.block_status(view_plan.subscription.who());
         let mut facts = Facts::of(view_plan, block_status, Some(frame.fidelity));
         facts.is_lossless = true;
         let mut truth = facts.truth();
@@ -372,7 +378,7 @@ fn with_camera(mut view: View, dataset: &Dataset, size: ImageSize) -> Result<Vie
 
 /// Waits until every block is there: at all ranks of a `launcher`, else here.
 async fn all_blocks(
-    host: &Arc<Host>,
+    shared: &Arc<SharedState>,
     launcher: Option<&Arc<Launcher>>,
     view_plan: &ViewPlan,
     progress: &mut impl FnMut(u64, u64),
@@ -381,10 +387,10 @@ async fn all_blocks(
     let (who, total) = (view_plan.subscription.who(), view_plan.blocks_total());
     loop {
         let (lacking, failed_blocks) = match launcher {
-            None => host.feed.block_status(who),
+            None => shared.feed.block_status(who),
             Some(launcher) => {
-                let (launcher, host) = (Arc::clone(launcher), Arc::clone(host));
-                blocking(move || launcher.block_status(&host, who)).await??.within(total)
+                let (launcher, shared) = (Arc::clone(launcher), Arc::clone(shared));
+                blocking(move || launcher.block_status(&shared, who)).await??.within(total)
             }
         };
         progress(total - lacking.min(total), total);

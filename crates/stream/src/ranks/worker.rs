@@ -20,7 +20,7 @@ use crate::ranks::strips::Strip;
 use crate::tasks::blocking;
 use crate::viewer::pace::FramePlan;
 use crate::viewer::session::check_memory;
-use crate::viewer::shared::{DESCRIBE_ATTEMPTS, DESCRIBE_PAUSE, Host};
+use crate::viewer::shared::{DESCRIBE_ATTEMPTS, DESCRIBE_PAUSE, SharedState};
 use crate::viewer::view_plan::{DemandLimit, ViewPlan};
 
 /// Fetches and draws this rank's share of every picture of the session or the film that rank 0 has, until that ends. Each rank has the
@@ -42,22 +42,22 @@ pub async fn run_worker(source: Arc<dyn Source>, means: impl Into<Means>, ranks:
     }
     let dataset = source.describe().await?;
     dataset.check()?;
-    let host = Host::new(dataset, source, means, View::default(), Arc::new(|_| None));
+    let shared = SharedState::new(dataset, source, means, View::default(), Arc::new(|_| None));
     let withdrawn = Arc::new(WithdrawnPictures::default());
     let mut listener = JoinSet::new();
     let (news, heard) = (Arc::clone(&ranks.news), Arc::clone(&withdrawn));
     listener.spawn_blocking(move || heard.listen(&*news));
     let schedule = ranks.schedule()?;
-    let worker = Worker { host: Arc::new(host), ranks, schedule, views: Arc::default(), withdrawn };
+    let worker = Worker { shared: Arc::new(shared), ranks, schedule, views: Arc::default(), withdrawn };
     tokio::select! {
-        () = worker.host.feed.run() => Err(Error::internal("the feed ended")),
+        () = worker.shared.feed.run() => Err(Error::internal("the feed ended")),
         ended = worker.run() => ended,
     }
 }
 
 /// One of the others at work.
 struct Worker {
-    host: Arc<Host>,
+    shared: Arc<SharedState>,
     ranks: RankChannels,
     schedule: Schedule,
     views: Arc<Mutex<WorkerViews>>,
@@ -89,7 +89,7 @@ impl Worker {
                 RankOrder::Draw { who, number, view, plan } => self.draw(who, number, view, plan).await?,
                 RankOrder::Finish { who, view, pixels } => self.finish(who, view, pixels).await?,
                 RankOrder::Forget { who } => {
-                    self.host.feed.forget(who);
+                    self.shared.feed.forget(who);
                     self.views().remove(&who);
                 }
                 RankOrder::End => return Ok(()),
@@ -106,20 +106,21 @@ impl Worker {
     async fn plan_view(&self, who: ParticipantId, assignment: ViewAssignment) -> Result<()> {
         // A file system may show this host what has changed a little later.
         for attempt in 0..DESCRIBE_ATTEMPTS {
-            if self.host.data() == assignment.data {
+            if self.shared.data() == assignment.data {
                 break;
             }
             if attempt > 0 {
                 tokio::time::sleep(DESCRIBE_PAUSE).await;
             }
-            self.host.describe_now().await;
+            self.shared.describe_now().await;
         }
-        let (host, rank, ranks) = (Arc::clone(&self.host), self.ranks.work.rank(), self.ranks.work.size());
+        let (shared, rank, ranks) =
+            (Arc::clone(&self.shared), self.ranks.work.rank(), self.ranks.work.size());
         let old = self.views().remove(&who).and_then(Result::ok);
         let worker_view =
-            blocking(move || WorkerView::plan(&host, who, assignment, [rank, ranks], old)).await?;
+            blocking(move || WorkerView::plan(&shared, who, assignment, [rank, ranks], old)).await?;
         if worker_view.is_err() {
-            self.host.feed.forget(who);
+            self.shared.feed.forget(who);
         }
         self.views().insert(who, worker_view);
         Ok(())
@@ -140,7 +141,7 @@ impl Worker {
             Some(Err(error)) => (0, Some(error.clone().context(format!("rank {}", self.ranks.work.rank())))),
             None => (0, Some(Error::internal("expected to be told what to look at first"))),
         };
-        let own = BlockStatus::of(wanted, self.host.feed.block_status(who), refused);
+        let own = BlockStatus::of(wanted, self.shared.feed.block_status(who), refused);
         let ranks = Arc::clone(&self.ranks.work);
         blocking(move || own.combined(&*ranks).map(drop)).await?
     }
@@ -182,13 +183,13 @@ impl Worker {
 
 impl WorkerView {
     fn plan(
-        host: &Host,
+        shared: &SharedState,
         who: ParticipantId,
         assignment: ViewAssignment,
         [rank, ranks]: [usize; 2],
         old: Option<Self>,
     ) -> Result<Self> {
-        let found = host.data();
+        let found = shared.data();
         if found != assignment.data {
             return Err(Error::new(
                 ErrorKind::Stale,
@@ -203,8 +204,8 @@ impl WorkerView {
         let demand_limit = DemandLimit::Given { own: assignment.own, color_by: assignment.color_by };
         let old = old.map(|old| old.view_plan.subscription);
         let view_plan = ViewPlan::prepare(
-            &host.volumes,
-            host.dataset(),
+            &shared.volumes,
+            shared.dataset(),
             who,
             Arc::new(assignment.view),
             size,
@@ -214,7 +215,7 @@ impl WorkerView {
         let tree = Tree::from_bytes(&assignment.tree, ranks)?;
         let share = ShareDemand::of(&view_plan, &tree, rank)?;
         let wanted = share.blocks();
-        share.request_blocks(host, who, &view_plan);
+        share.request_blocks(shared, who, &view_plan);
         Ok(Self { view_plan, tree, wanted, block_work: Vec::new() })
     }
 

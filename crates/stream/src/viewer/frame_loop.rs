@@ -27,7 +27,7 @@ use crate::viewer::grid_boxes::Boxes;
 use crate::viewer::pace::{Decision, FramePlan, Pacer, Situation};
 use crate::viewer::prefetch::{PREFETCH_DELAY, Prefetch};
 use crate::viewer::scene::{image_size, shared_camera};
-use crate::viewer::shared::Host;
+use crate::viewer::shared::SharedState;
 use crate::viewer::view_plan::ViewPlan;
 use crate::viewer::viewer_state::{ViewerRequest, ViewerState};
 
@@ -37,10 +37,10 @@ const TRUTH_REFRESH: Duration = Duration::from_millis(200);
 const WORK_REFRESH: Duration = Duration::from_millis(500);
 
 /// Draws for `who` until they leave.
-pub(crate) async fn run(host: Arc<Host>, who: ParticipantId, viewer: Arc<ViewerState>) {
-    let ends = Ends { host: Arc::clone(&host), who, viewer: Arc::clone(&viewer) };
+pub(crate) async fn run(shared: Arc<SharedState>, who: ParticipantId, viewer: Arc<ViewerState>) {
+    let ends = Ends { shared: Arc::clone(&shared), who, viewer: Arc::clone(&viewer) };
     let frames = FrameLoop {
-        host,
+        shared,
         who,
         viewer,
         pacer: Pacer::default(),
@@ -66,14 +66,14 @@ pub(crate) async fn run(host: Arc<Host>, who: ParticipantId, viewer: Arc<ViewerS
 
 /// However the loop ends, even by a panic, the participant hears that nothing more comes.
 struct Ends {
-    host: Arc<Host>,
+    shared: Arc<SharedState>,
     who: ParticipantId,
     viewer: Arc<ViewerState>,
 }
 
 impl Drop for Ends {
     fn drop(&mut self) {
-        forget(&self.host, self.who);
+        forget(&self.shared, self.who);
         self.viewer.outbox.close();
     }
 }
@@ -113,7 +113,7 @@ impl<T: PartialEq> Chosen<T> {
 }
 
 struct FrameLoop {
-    host: Arc<Host>,
+    shared: Arc<SharedState>,
     who: ParticipantId,
     viewer: Arc<ViewerState>,
     pacer: Pacer,
@@ -146,7 +146,7 @@ struct FrameLoop {
 
 impl FrameLoop {
     async fn run(mut self) {
-        let mut budget_changes = self.host.volumes.budget_changes();
+        let mut budget_changes = self.shared.volumes.budget_changes();
         loop {
             if let Some(at) = self.pacer.resumes_at() {
                 sleep_until(Some(at)).await;
@@ -185,20 +185,20 @@ impl FrameLoop {
         let mut facts = Facts::of(view_plan, self.block_status(view_plan), self.shown);
         let is_waiting = !facts.is_settled();
         if is_waiting {
-            facts.levels_made = (self.host.work)(Task::Levels { array: view_plan.array() });
-            facts.indexed = (self.host.work)(Task::Indexing);
+            facts.levels_made = (self.shared.work)(Task::Levels { array: view_plan.array() });
+            facts.indexed = (self.shared.work)(Task::Indexing);
         }
         if self.fill_in(request, &facts)? {
             return Ok(());
         }
         let now = Instant::now();
         let facts_are_complete = facts.blocks_present == facts.blocks_total;
-        let situation = situation(request, &facts, self.host.feed.time_placing());
+        let situation = situation(request, &facts, self.shared.feed.time_placing());
         let mut until = match self.pacer.decide(&situation, now) {
             Decision::Draw(plan) => {
                 let Some(turn) = self.turn.take() else {
                     // What is wanted may change until it is our turn: only then is it settled what is drawn.
-                    self.turn = Arc::clone(&self.host.draws).acquire_owned().await.ok();
+                    self.turn = Arc::clone(&self.shared.draws).acquire_owned().await.ok();
                     return Ok(());
                 };
                 return self.draw(request, plan, situation, facts, turn).await;
@@ -227,9 +227,13 @@ impl FrameLoop {
     async fn update_view_plan(&mut self, request: &ViewerRequest, budget_has_changed: bool) -> Result<()> {
         let size = image_size(request.size);
         if let Some(view_plan) = &mut self.view_plan
-            && view_plan.serves(&self.host.dataset(), &request.view, size)
+            && view_plan.serves(&self.shared.dataset(), &request.view, size)
             && !budget_has_changed
-            && !self.host.launcher.as_ref().is_some_and(|launcher| launcher.is_uneven(self.who, request.seq))
+            && !self
+                .shared
+                .launcher
+                .as_ref()
+                .is_some_and(|launcher| launcher.is_uneven(self.who, request.seq))
         {
             view_plan.view = Arc::clone(&request.view);
             return Ok(());
@@ -241,16 +245,16 @@ impl FrameLoop {
         {
             self.before = Some(Arc::clone(&old.view));
         }
-        let (host, who, view, old) = (
-            Arc::clone(&self.host),
+        let (shared, who, view, old) = (
+            Arc::clone(&self.shared),
             self.who,
             Arc::clone(&request.view),
             old.map(|view_plan| view_plan.subscription),
         );
         let seq = request.seq;
-        let planning = move || match &host.launcher {
-            Some(launcher) => launcher.plan_view(&host, (who, None), (seq, view), size, old),
-            None => ViewPlan::new(&host.volumes, &host.feed, host.dataset(), who, view, size, old),
+        let planning = move || match &shared.launcher {
+            Some(launcher) => launcher.plan_view(&shared, (who, None), (seq, view), size, old),
+            None => ViewPlan::new(&shared.volumes, &shared.feed, shared.dataset(), who, view, size, old),
         };
         self.view_plan = Some(blocking(planning).await??);
         self.planned_at = Instant::now();
@@ -262,7 +266,7 @@ impl FrameLoop {
     /// Fetches ahead once everything has been there for a while; gives the time to look again. Several ranks fetch nothing ahead.
     fn start_prefetch(&mut self, is_complete: bool, now: Instant) -> Option<Instant> {
         let view_plan = self.view_plan.as_ref()?;
-        if !is_complete || self.prefetch.is_some() || self.host.launcher.is_some() {
+        if !is_complete || self.prefetch.is_some() || self.shared.launcher.is_some() {
             return None;
         }
         let due = self.planned_at + PREFETCH_DELAY;
@@ -270,14 +274,15 @@ impl FrameLoop {
             return Some(due);
         }
         let dataset = Arc::clone(&view_plan.dataset);
-        self.prefetch = Some(Prefetch::begin(self.host.source(), dataset, view_plan, self.before.as_deref()));
+        self.prefetch =
+            Some(Prefetch::begin(self.shared.source(), dataset, view_plan, self.before.as_deref()));
         None
     }
 
     /// Makes `self.boxes` the right ones for what is wanted; says once what there is to say of them.
     async fn find_boxes(&mut self, request: &ViewerRequest) {
         let say = |severity, text| self.viewer.outbox.push(Item::Message { severity, text }, Bytes::new());
-        match self.host.boxes(&request.view).await {
+        match self.shared.boxes(&request.view).await {
             Ok(boxes) => {
                 let is_new = !boxes.wires.is_empty() && !Arc::ptr_eq(&boxes, &self.boxes);
                 if let Some(lacks) = boxes.lacks.as_ref().filter(|_| is_new) {
@@ -291,15 +296,15 @@ impl FrameLoop {
 
     /// Asks other ranks, where there are some, what they lack of this aim; not again while nothing is likely to have changed.
     async fn query_ranks(&mut self) -> Result<()> {
-        let Some(launcher) = self.host.launcher.clone() else { return Ok(()) };
+        let Some(launcher) = self.shared.launcher.clone() else { return Ok(()) };
         let is_fresh = |(block_status, at): &(BlockStatus, Instant)| {
             block_status.poll_after().is_none_or(|after| *at + after > Instant::now())
         };
         if self.rank_status.as_ref().is_some_and(is_fresh) {
             return Ok(());
         }
-        let (host, who) = (Arc::clone(&self.host), self.who);
-        let block_status = blocking(move || launcher.block_status(&host, who)).await??;
+        let (shared, who) = (Arc::clone(&self.shared), self.who);
+        let block_status = blocking(move || launcher.block_status(&shared, who)).await??;
         self.rank_status = Some((block_status, Instant::now()));
         Ok(())
     }
@@ -308,7 +313,7 @@ impl FrameLoop {
     fn block_status(&self, view_plan: &ViewPlan) -> (u64, FailedBlocks) {
         match &self.rank_status {
             Some((block_status, _)) => block_status.within(view_plan.blocks_total()),
-            None => self.host.feed.block_status(self.who),
+            None => self.shared.feed.block_status(self.who),
         }
     }
 
@@ -317,7 +322,7 @@ impl FrameLoop {
         let Some(view_plan) = &self.view_plan else { return Ok(false) };
         if request.view.camera.is_none() {
             let fields = field("camera", &shared_camera(&view_plan.camera))?;
-            self.host.fill_in(self.who, request.seq, &fields)?;
+            self.shared.fill_in(self.who, request.seq, &fields)?;
             return Ok(true);
         }
         let (now, is_settled) = (request.view.transfer.as_ref(), facts.is_settled());
@@ -350,7 +355,7 @@ impl FrameLoop {
         if fields.is_empty() {
             return Ok(false);
         }
-        self.host.fill_in(self.who, request.seq, &fields)?;
+        self.shared.fill_in(self.who, request.seq, &fields)?;
         Ok(true)
     }
 
@@ -373,14 +378,14 @@ impl FrameLoop {
         let cancel = CancelOnDrop::default();
         let flag = cancel.flag();
         let (background, parallax) = (request.view.background, request.view.stereo);
-        let painter = Arc::clone(&self.host.painter);
+        let painter = Arc::clone(&self.shared.painter);
         // What moves is replaced at once; what rests must be whole.
         let patience = if plan.is_moving { Patience::StandIns } else { Patience::Complete };
         let drawable = view_plan.subscription.drawable();
-        let (launcher, who, view) = (self.host.launcher.clone(), self.who, Arc::clone(&request.view));
+        let (launcher, who, view) = (self.shared.launcher.clone(), self.who, Arc::clone(&request.view));
         let waiting = Waiting {
             viewer: Arc::clone(&self.viewer),
-            launcher: self.host.launcher.clone(),
+            launcher: self.shared.launcher.clone(),
             who,
             seq: request.seq,
         };
@@ -489,7 +494,7 @@ impl FrameLoop {
         self.view_plan = None;
         self.prefetch = None;
         self.turn = None;
-        forget(&self.host, self.who);
+        forget(&self.shared, self.who);
         let item = Item::Message { severity: Severity::Error, text: error.to_string() };
         self.viewer.outbox.push(item, Bytes::new());
         let mut truth = self.told.take().map_or_else(nothing_shown, |(truth, _)| truth);
@@ -565,9 +570,9 @@ async fn unless_outdated<T>(
 }
 
 /// Nothing is fetched for them any more, here and at other ranks.
-fn forget(host: &Host, who: ParticipantId) {
-    host.feed.forget(who);
-    if let Some(launcher) = &host.launcher {
+fn forget(shared: &SharedState, who: ParticipantId) {
+    shared.feed.forget(who);
+    if let Some(launcher) = &shared.launcher {
         launcher.forget(who);
     }
 }
@@ -609,23 +614,23 @@ mod tests {
     use crate::viewer::shared::DRAWS_AT_ONCE;
 
     /// The next frame, shown at once.
-    async fn frame(host: &Host, who: ParticipantId, viewer: &ViewerState) -> FrameInfo {
+    async fn frame(shared: &SharedState, who: ParticipantId, viewer: &ViewerState) -> FrameInfo {
         loop {
             if let Item::Frame(info) = viewer.outbox.next().await.unwrap().item {
-                host.note(who, json!({"kind": "shown", "frame": info.id}).to_string().as_bytes());
+                shared.note(who, json!({"kind": "shown", "frame": info.id}).to_string().as_bytes());
                 return info;
             }
         }
     }
 
     /// A participant with a small window, whose frames are drawn while the tasks are kept.
-    fn joined(host: &Arc<Host>) -> (ParticipantId, Arc<ViewerState>, JoinSet<()>) {
+    fn joined(shared: &Arc<SharedState>) -> (ParticipantId, Arc<ViewerState>, JoinSet<()>) {
         let join = Join { session: String::new(), name: "Ada".into(), width: 64, height: 64 };
-        let (who, viewer) = host.join(&join, Role::Own).unwrap();
+        let (who, viewer) = shared.join(&join, Role::Own).unwrap();
         let mut tasks = JoinSet::new();
-        let fed = Arc::clone(host);
+        let fed = Arc::clone(shared);
         tasks.spawn(async move { fed.feed.run().await });
-        tasks.spawn(run(Arc::clone(host), who, Arc::clone(&viewer)));
+        tasks.spawn(run(Arc::clone(shared), who, Arc::clone(&viewer)));
         (who, viewer, tasks)
     }
 
@@ -635,22 +640,27 @@ mod tests {
         let elements = (0..32 * 32 * 32).map(|i: u32| i.to_le_bytes()[1]).collect::<Vec<u8>>();
         let source = Arc::new(MemorySource::new(dataset.clone(), vec![vec![elements.into()]]).unwrap());
         let view = View::first_of(&dataset).unwrap();
-        let host =
-            Arc::new(Host::new(Arc::new(dataset), source, (64 << 20).into(), view, Arc::new(|_| None)));
-        let (who, viewer, _tasks) = joined(&host);
-        while !frame(&host, who, &viewer).await.truth.exact {}
+        let shared = Arc::new(SharedState::new(
+            Arc::new(dataset),
+            source,
+            (64 << 20).into(),
+            view,
+            Arc::new(|_| None),
+        ));
+        let (who, viewer, _tasks) = joined(&shared);
+        while !frame(&shared, who, &viewer).await.truth.exact {}
 
-        let others = host.draws.acquire_many(u32::try_from(DRAWS_AT_ONCE).unwrap()).await.unwrap();
+        let others = shared.draws.acquire_many(u32::try_from(DRAWS_AT_ONCE).unwrap()).await.unwrap();
         for seq in [100, 101, 102] {
             let note =
                 json!({"kind": "view", "seq": seq, "moving": true, "view": {"background": [seq, 0, 0]}});
-            host.note(who, note.to_string().as_bytes());
+            shared.note(who, note.to_string().as_bytes());
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         drop(others);
-        assert_eq!(frame(&host, who, &viewer).await.seq, 102);
-        while !frame(&host, who, &viewer).await.truth.exact {}
-        assert_eq!(host.draws.available_permits(), DRAWS_AT_ONCE, "whoever rests keeps no turn");
+        assert_eq!(frame(&shared, who, &viewer).await.seq, 102);
+        while !frame(&shared, who, &viewer).await.truth.exact {}
+        assert_eq!(shared.draws.available_permits(), DRAWS_AT_ONCE, "whoever rests keeps no turn");
     }
 
     /// Gives one block every millisecond.
@@ -683,11 +693,16 @@ mod tests {
         let elements = (0..64 * 64 * 64).map(|i: u32| i.to_le_bytes()[1]).collect::<Vec<u8>>();
         let source = Trickle(MemorySource::new(dataset.clone(), vec![vec![elements.into()]]).unwrap());
         let view = View::first_of(&dataset).unwrap();
-        let host =
-            Host::new(Arc::new(dataset), Arc::new(source), (64 << 20).into(), view, Arc::new(|_| None));
-        let host = Arc::new(host);
-        let (who, viewer, mut tasks) = joined(&host);
-        let moving = Arc::clone(&host);
+        let shared = SharedState::new(
+            Arc::new(dataset),
+            Arc::new(source),
+            (64 << 20).into(),
+            view,
+            Arc::new(|_| None),
+        );
+        let shared = Arc::new(shared);
+        let (who, viewer, mut tasks) = joined(&shared);
+        let moving = Arc::clone(&shared);
         tasks.spawn(async move {
             for seq in 1000.. {
                 let note =
@@ -698,7 +713,7 @@ mod tests {
         });
         let (mut frames, mut present) = (0, 0);
         loop {
-            let truth = frame(&host, who, &viewer).await.truth;
+            let truth = frame(&shared, who, &viewer).await.truth;
             assert!(truth.blocks_present <= present + MOST_BETWEEN_FRAMES, "{present}, then {truth:?}");
             present = truth.blocks_present;
             frames += 1;

@@ -5,7 +5,6 @@ pub(crate) mod frame_loop;
 pub(crate) mod grid_boxes;
 pub(crate) mod outbox;
 pub(crate) mod pace;
-
 pub(crate) mod prefetch;
 pub(crate) mod scene;
 pub(crate) mod session;

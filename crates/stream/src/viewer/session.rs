@@ -14,7 +14,7 @@ use crate::painter::Means;
 use crate::ranks::launcher::{Launcher, RankChannels};
 use crate::viewer::frame_loop;
 use crate::viewer::outbox::Outgoing;
-use crate::viewer::shared::{Host, Work, with_shared_camera};
+use crate::viewer::shared::{SharedState, Work, with_shared_camera};
 use crate::viewer::viewer_state::ViewerState;
 
 /// Least memory of a session, bytes: a handful of the largest usual blocks, ready and on their way.
@@ -26,7 +26,7 @@ pub const MIN_MEMORY_BYTES: u64 = 8 << 20;
 ///
 /// Dropping it ends the session for everybody.
 pub struct Session {
-    host: Arc<Host>,
+    shared: Arc<SharedState>,
     /// The feed, what follows changes of the data, and one frame loop per participant.
     tasks: Mutex<JoinSet<()>>,
 }
@@ -79,20 +79,20 @@ impl Session {
         let view = first_view.map_or_else(|| View::first_of(&dataset), Ok)?;
         view.check()?;
         let view = with_shared_camera(view, &dataset)?;
-        let host = Arc::new(Host::new(dataset, source, means, view, work).with_launcher(launcher));
+        let shared = Arc::new(SharedState::new(dataset, source, means, view, work).with_launcher(launcher));
         let mut tasks = JoinSet::new();
-        let fed = Arc::clone(&host);
+        let fed = Arc::clone(&shared);
         tasks.spawn(async move { fed.feed.run().await });
-        let followed = Arc::clone(&host);
+        let followed = Arc::clone(&shared);
         tasks.spawn(async move { followed.follow_changes().await });
-        Ok(Self { host, tasks: Mutex::new(tasks) })
+        Ok(Self { shared, tasks: Mutex::new(tasks) })
     }
 
     /// Tells participants which arrays are drawn on other axes than those of the data, where `source` is this one.
     #[must_use]
     pub fn telling_axes(self, source: Regridded) -> Self {
         // There is one source, named once.
-        _ = self.host.regridded.set(source);
+        _ = self.shared.regridded.set(source);
         self
     }
 
@@ -101,11 +101,11 @@ impl Session {
     /// # Errors
     /// `Busy` when the session is full.
     pub fn join(&self, join: &Join, role: Role) -> Result<Participant> {
-        let (who, viewer) = self.host.join(join, role)?;
+        let (who, viewer) = self.shared.join(join, role)?;
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         while tasks.try_join_next().is_some() {}
-        tasks.spawn(frame_loop::run(Arc::clone(&self.host), who, Arc::clone(&viewer)));
-        Ok(Participant { who, host: Arc::clone(&self.host), viewer })
+        tasks.spawn(frame_loop::run(Arc::clone(&self.shared), who, Arc::clone(&viewer)));
+        Ok(Participant { who, shared: Arc::clone(&self.shared), viewer })
     }
 
     /// Runs a task that ends with the session.
@@ -115,20 +115,20 @@ impl Session {
 
     /// Describes the data again, because they may have changed, and shows everybody what they are now, if they have.
     pub fn describe_again(&self) {
-        self.host.feed.report_stale(StaleHint { data: self.host.data(), is_certain: false });
+        self.shared.feed.report_stale(StaleHint { data: self.shared.data(), is_certain: false });
     }
 
     /// The other ranks.
     #[cfg(test)]
     pub(crate) fn launcher(&self) -> Option<Arc<Launcher>> {
-        self.host.launcher.clone()
+        self.shared.launcher.clone()
     }
 
     /// Returns the current memory use and work of the session.
     #[must_use]
     pub fn load(&self) -> Load {
-        let volumes = self.host.volumes.all();
-        let (wants_under_way, bytes_under_way) = self.host.feed.under_way();
+        let volumes = self.shared.volumes.all();
+        let (wants_under_way, bytes_under_way) = self.shared.feed.under_way();
         let pools: Vec<(usize, usize)> = volumes.iter().map(|v| v.memory()).collect();
         Load {
             pool_bytes: pools.iter().map(|p| p.0).sum(),
@@ -153,7 +153,7 @@ pub(crate) fn check_memory(memory_bytes: u64) -> Result<()> {
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Session")
-            .field("dataset", &self.host.dataset().name)
+            .field("dataset", &self.shared.dataset().name)
             .field("load", &self.load())
             .finish()
     }
@@ -175,7 +175,7 @@ pub struct Load {
 /// Somebody in a session, as their connection sees them. Dropping it leaves.
 pub struct Participant {
     who: ParticipantId,
-    host: Arc<Host>,
+    shared: Arc<SharedState>,
     viewer: Arc<ViewerState>,
 }
 
@@ -188,7 +188,7 @@ impl Participant {
 
     /// A note came from them, as JSON text. Never fails: what is wrong with it is told to them.
     pub fn note(&self, text: &[u8]) {
-        self.host.note(self.who, text);
+        self.shared.note(self.who, text);
     }
 
     /// The next thing to send to them; `None` when the session has ended. Call it from one place only.
@@ -202,7 +202,7 @@ impl Participant {
 
 impl Drop for Participant {
     fn drop(&mut self) {
-        self.host.leave(self.who);
+        self.shared.leave(self.who);
     }
 }
 

@@ -37,7 +37,7 @@ pub(crate) const DESCRIBE_PAUSE: Duration = Duration::from_secs(1);
 /// How far long work behind a session's source is; `None` while nobody works on it.
 pub type Work = Arc<dyn Fn(Task) -> Option<Share> + Send + Sync>;
 
-pub(crate) struct Host {
+pub(crate) struct SharedState {
     source: Arc<dyn Source>,
     pub(crate) work: Work,
     dataset: RwLock<Arc<Dataset>>,
@@ -50,15 +50,15 @@ pub(crate) struct Host {
     pub(crate) regridded: OnceLock<Regridded>,
     /// The other ranks, where several draw.
     pub(crate) launcher: Option<Arc<Launcher>>,
-    people: Mutex<People>,
+    room_state: Mutex<RoomState>,
 }
 
-struct People {
+struct RoomState {
     room: Room,
     viewers: BTreeMap<ParticipantId, Arc<ViewerState>>,
 }
 
-impl Host {
+impl SharedState {
     pub(crate) fn new(
         dataset: Arc<Dataset>,
         source: Arc<dyn Source>,
@@ -79,7 +79,7 @@ impl Host {
             grids: Grids::default(),
             regridded: OnceLock::new(),
             launcher: None,
-            people: Mutex::new(People { room, viewers: BTreeMap::new() }),
+            room_state: Mutex::new(RoomState { room, viewers: BTreeMap::new() }),
             dataset: RwLock::new(dataset),
             source,
             work,
@@ -161,18 +161,18 @@ impl Host {
         let Some(reason) = reason else { return };
         let text =
             format!("The data changed, and {reason}: restart the viewing node, then reload this page.");
-        self.people().tell_all(Severity::Error, &text);
+        self.room_state().tell_all(Severity::Error, &text);
     }
 
     /// Everybody looks at the same place of other data.
     fn show_changed(&self, old: &Dataset, new: Arc<Dataset>) {
         *self.dataset.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&new);
-        let mut people = self.people();
-        people.room.tell_changed();
+        let mut room_state = self.room_state();
+        room_state.room.tell_changed();
         if let Some(drawn) = self.drawn() {
-            people.viewers.values().for_each(|viewer| viewer.outbox.push(Item::Drawn, drawn.clone()));
+            room_state.viewers.values().for_each(|viewer| viewer.outbox.push(Item::Drawn, drawn.clone()));
         }
-        people.look_again(old, &new);
+        room_state.reshow_views(old, &new);
     }
 
     /// The arrays that are drawn on other axes than those of the data, as JSON; `None` where nobody can say.
@@ -182,11 +182,11 @@ impl Host {
     }
 
     pub(crate) fn join(&self, join: &Join, role: Role) -> Result<(ParticipantId, Arc<ViewerState>)> {
-        let mut people = self.people();
-        let who = people.room.join(&join.name, role)?;
+        let mut room_state = self.room_state();
+        let who = room_state.room.join(&join.name, role)?;
         let viewer = Arc::new(ViewerState::new(join.size()));
-        people.viewers.insert(who, Arc::clone(&viewer));
-        people.deliver();
+        room_state.viewers.insert(who, Arc::clone(&viewer));
+        room_state.deliver();
         if let Some(drawn) = self.drawn() {
             viewer.outbox.push(Item::Drawn, drawn);
         }
@@ -194,51 +194,51 @@ impl Host {
     }
 
     pub(crate) fn leave(&self, who: ParticipantId) {
-        let mut people = self.people();
-        people.room.leave(who);
-        if let Some(viewer) = people.viewers.remove(&who) {
+        let mut room_state = self.room_state();
+        room_state.room.leave(who);
+        if let Some(viewer) = room_state.viewers.remove(&who) {
             viewer.leave();
         }
-        people.deliver();
+        room_state.deliver();
     }
 
     /// A note came from a participant; what is wrong with it is told to them.
     pub(crate) fn note(&self, from: ParticipantId, text: &[u8]) {
         let note = Note::parse(text);
-        let mut people = self.people();
+        let mut room_state = self.room_state();
         match note {
             Ok(Note::View(change)) => {
                 let seq = change.seq;
-                if let Err(error) = people.change(from, change, &self.dataset()) {
-                    people.room.refuse(from, seq, &error);
+                if let Err(error) = room_state.change(from, change, &self.dataset()) {
+                    room_state.room.refuse(from, seq, &error);
                 }
             }
             Ok(Note::Resize { width, height }) => {
-                people.with_viewer(from, |s| s.change(|w| w.size = PictureSize::new(width, height)));
+                room_state.with_viewer(from, |s| s.change(|w| w.size = PictureSize::new(width, height)));
             }
             Ok(Note::Shown { frame }) => {
-                people.with_viewer(from, |s| s.change(|w| w.shown = w.shown.max(frame)))
+                room_state.with_viewer(from, |s| s.change(|w| w.shown = w.shown.max(frame)))
             }
-            Ok(Note::Still) => people.with_viewer(from, |s| s.change(|w| w.wants_still = true)),
-            Err(error) => people.room.tell(from, Severity::Warning, error.to_string()),
+            Ok(Note::Still) => room_state.with_viewer(from, |s| s.change(|w| w.wants_still = true)),
+            Err(error) => room_state.room.tell(from, Severity::Warning, error.to_string()),
         }
-        people.deliver();
+        room_state.deliver();
     }
 
     /// Changes view number `at` of a participant, if it is still theirs.
     pub(crate) fn fill_in(&self, who: ParticipantId, at: u64, fields: &Map<String, Value>) -> Result<()> {
-        let mut people = self.people();
-        people.room.set(who, at, fields)?;
-        people.deliver();
+        let mut room_state = self.room_state();
+        room_state.room.set(who, at, fields)?;
+        room_state.deliver();
         Ok(())
     }
 
-    fn people(&self) -> MutexGuard<'_, People> {
-        self.people.lock().unwrap_or_else(PoisonError::into_inner)
+    fn room_state(&self) -> MutexGuard<'_, RoomState> {
+        self.room_state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl People {
+impl RoomState {
     fn change(&mut self, from: ParticipantId, mut change: ViewChange, dataset: &Dataset) -> Result<()> {
         if let Some((_, view)) = self.room.view(from) {
             change.view = view.with_consequences(&change.view, dataset);
@@ -254,15 +254,15 @@ impl People {
     }
 
     /// Gives every view a new number, as if its owner had asked for it once more, moves those whose array is gone, and says so.
-    fn look_again(&mut self, old: &Dataset, new: &Dataset) {
-        if let Some(first) = first_in_changed(self.room.first_view(), old, new) {
+    fn reshow_views(&mut self, old: &Dataset, new: &Dataset) {
+        if let Some(first) = first_view_in_changed(self.room.first_view(), old, new) {
             self.room.set_first_view(first);
         }
         let meaning = meaning_now(old, new);
         for person in self.room.participants() {
             let Some((seq, view)) = self.room.view(person.id) else { continue };
             let fields = view.in_changed(old, new);
-            let text = news(meaning, &view.array, fields.get("array").and_then(Value::as_str));
+            let text = change_message(meaning, &view.array, fields.get("array").and_then(Value::as_str));
             // One message: a second one would take the place of the first.
             let (severity, text) = match self.room.set(person.id, seq, &fields) {
                 Ok(_) => (Severity::Info, text),
@@ -299,7 +299,7 @@ impl People {
 
 /// Message to everybody after the data set has changed: the meaning that values have now, if only that changed; the array that is gone
 /// and the one shown in its place, if any.
-fn news(meaning: Option<&str>, seen: &str, instead: Option<&str>) -> String {
+fn change_message(meaning: Option<&str>, seen: &str, instead: Option<&str>) -> String {
     let gone = |shown| format!("`{seen}` is gone, and this is `{shown}`");
     match (meaning, instead.map(gone)) {
         (Some(meaning), None) => format!("The values are taken {meaning} now."),
@@ -331,7 +331,7 @@ fn meaning_now(old: &Dataset, new: &Dataset) -> Option<&'static str> {
 }
 
 /// The view that people who come later see first, once the data set `old` has become `new`; `None` where nothing can be drawn any more.
-fn first_in_changed(first: &View, old: &Dataset, new: &Dataset) -> Option<View> {
+fn first_view_in_changed(first: &View, old: &Dataset, new: &Dataset) -> Option<View> {
     let changed = first.merged(&first.in_changed(old, new));
     changed
         .and_then(|view| with_shared_camera(view, new))
@@ -395,11 +395,11 @@ mod tests {
             assert_eq!(meaning_now(&with(before, 0), &with(now, 0)), says, "{now:?}");
             assert_eq!(meaning_now(&with(before, 0), &with(now, 1)), None, "the file was written anew");
         }
-        assert_eq!(news(Some("as labels"), "a", None), "The values are taken as labels now.");
+        assert_eq!(change_message(Some("as labels"), "a", None), "The values are taken as labels now.");
         assert_eq!(
-            news(Some("as labels"), "a (color)", Some("a")),
+            change_message(Some("as labels"), "a (color)", Some("a")),
             "The values are taken as labels now: `a (color)` is gone, and this is `a`."
         );
-        assert!(news(None, "a", None).starts_with("The data changed"));
+        assert!(change_message(None, "a", None).starts_with("The data changed"));
     }
 }

@@ -286,10 +286,10 @@ mod tests {
     use array::{Level, LevelOrigin};
 
     use super::*;
-    use crate::viewer::shared::Host;
+    use crate::viewer::shared::SharedState;
 
     /// Bytes in levels of 64^3, 32^3 and 16^3 voxels, of the second one means too.
-    fn host(memory_bytes: u64) -> Host {
+    fn shared(memory_bytes: u64) -> SharedState {
         let mut dataset = one_array("|u1".parse().unwrap(), &[64; 3], &[16; 3]);
         let finest = dataset.arrays[0].levels[0].clone();
         let mut elements = vec![vec![7u8; 64 * 64 * 64].into()];
@@ -310,17 +310,17 @@ mod tests {
         }
         let source = MemorySource::new(dataset.clone(), vec![elements]).unwrap();
         let view = View::first_of(&dataset).unwrap();
-        Host::new(Arc::new(dataset), Arc::new(source), memory_bytes.into(), view, Arc::new(|_| None))
+        SharedState::new(Arc::new(dataset), Arc::new(source), memory_bytes.into(), view, Arc::new(|_| None))
     }
 
     #[test]
     fn whoever_is_told_how_far_somebody_looked_wants_the_same_blocks() {
         let size = ImageSize { width: 32, height: 32 };
-        let look = |host: &Host, demand_limit| {
-            let view = View { level: Some(2), ..View::first_of(&host.dataset()).unwrap() };
+        let look = |shared: &SharedState, demand_limit| {
+            let view = View { level: Some(2), ..View::first_of(&shared.dataset()).unwrap() };
             ViewPlan::prepare(
-                &host.volumes,
-                host.dataset(),
+                &shared.volumes,
+                shared.dataset(),
                 ParticipantId(0),
                 Arc::new(view),
                 size,
@@ -329,15 +329,15 @@ mod tests {
             )
             .unwrap()
         };
-        let roomy = look(&host(64 << 20), DemandLimit::Memory { hosts: 1 });
+        let roomy = look(&shared(64 << 20), DemandLimit::Memory { hosts: 1 });
         // Room for the means, not for as many samples that would be there sooner.
         let memory_bytes = roomy.demand.pool_bytes as u64;
-        let tight = host(memory_bytes);
+        let tight = shared(memory_bytes);
         let first = look(&tight, DemandLimit::Memory { hosts: 1 });
         assert!(first.demand.blocks.len() < roomy.demand.blocks.len(), "memory has a say");
         let own = LevelChoice { number: first.demand.wanted, most_bytes: first.most_bytes };
         let told = DemandLimit::Given { own, color_by: None };
-        let other = look(&host(64 << 20), told);
+        let other = look(&shared(64 << 20), told);
         assert_eq!(other.demand.blocks, first.demand.blocks);
     }
 }

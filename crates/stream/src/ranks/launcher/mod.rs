@@ -40,7 +40,7 @@ use crate::loading::loader::FailedBlocks;
 use crate::loading::volume::VolumeSubscription;
 use crate::ranks::strips::{STRIP_UNIT, Strip, joined};
 use crate::viewer::pace::FramePlan;
-use crate::viewer::shared::Host;
+use crate::viewer::shared::SharedState;
 use crate::viewer::view_plan::{DemandLimit, ViewPlan};
 
 pub(crate) use fit::fit;
@@ -182,13 +182,13 @@ impl Launcher {
     /// Those of [`ViewPlan::prepare`] and [`fit`], and of the communicator.
     pub(crate) fn plan_view(
         &self,
-        host: &Host,
+        shared: &SharedState,
         (who, like): (ParticipantId, Option<ParticipantId>),
         (seq, view): (u64, Arc<View>),
         size: ImageSize,
         mut old: Option<VolumeSubscription>,
     ) -> Result<ViewPlan> {
-        let (ranks, data) = (self.ranks.work.size(), host.data());
+        let (ranks, data) = (self.ranks.work.size(), shared.data());
         let mut state = self.state()?;
         let known = state.participants.remove(&who).or_else(|| state.participants.get(&like?).cloned());
         let known = known.filter(|shares| shares.data == data && shares.last_view.array == view.array);
@@ -200,12 +200,12 @@ impl Launcher {
             Some(mut shares) => {
                 self.send_order(&RankOrder::ReportWork { who })?;
                 shares.balance.hear(&*self.ranks.work, &shares.volume, &shares.block_work)?;
-                let tree = self.cut_before(host, &mut shares, &view, size, &mut old)?;
+                let tree = self.cut_before(shared, &mut shares, &view, size, &mut old)?;
                 (tree, shares.balance, ShareRecord::new(seq))
             }
         };
         let mut view_plan =
-            ViewPlan::prepare(&host.volumes, host.dataset(), who, view, size, old, self.demand_limit())?;
+            ViewPlan::prepare(&shared.volumes, shared.dataset(), who, view, size, old, self.demand_limit())?;
         let tree = fit(&mut view_plan, ranks, &mut balance, tree)?;
         let (own, color_by) = view_plan.level_choices();
         let assignment = ViewAssignment {
@@ -221,7 +221,7 @@ impl Launcher {
         let (last_view, volume) =
             (Arc::clone(&view_plan.view), Arc::clone(&view_plan.subscription.volume.view));
         let (block_work, wanted) = (Vec::new(), share.blocks());
-        share.request_blocks(host, who, &view_plan);
+        share.request_blocks(shared, who, &view_plan);
         state.participants.insert(
             who,
             ParticipantShares { last_view, volume, data, tree, balance, record, block_work, wanted },
@@ -233,7 +233,7 @@ impl Launcher {
     /// `old` one. `None` for a view of the same.
     fn cut_before(
         &self,
-        host: &Host,
+        shared: &SharedState,
         shares: &mut ParticipantShares,
         view: &View,
         size: ImageSize,
@@ -248,8 +248,8 @@ impl Launcher {
         let before = View { time: last_view.time, at: last_view.at.clone(), color_by: None, ..view.clone() };
         let before = Arc::new(before);
         let mut view_plan = ViewPlan::prepare(
-            &host.volumes,
-            host.dataset(),
+            &shared.volumes,
+            shared.dataset(),
             subscription.who(),
             before,
             size,
@@ -277,16 +277,16 @@ impl Launcher {
     ///
     /// # Errors
     /// Why another rank cannot draw the view; those of the communicator.
-    pub(crate) fn block_status(&self, host: &Host, who: ParticipantId) -> Result<BlockStatus> {
+    pub(crate) fn block_status(&self, shared: &SharedState, who: ParticipantId) -> Result<BlockStatus> {
         let state = self.state()?;
         let wanted = state.participants.get(&who).map_or(0, |shares| shares.wanted);
         self.send_order(&RankOrder::ReportBlocks { who })?;
-        let all = BlockStatus::of(wanted, host.feed.block_status(who), None).combined(&*self.ranks.work)?;
+        let all = BlockStatus::of(wanted, shared.feed.block_status(who), None).combined(&*self.ranks.work)?;
         if let Some(refused) = all.refused {
             return Err(refused);
         }
         if all.is_stale {
-            host.feed.report_stale(StaleHint { data: host.data(), is_certain: true });
+            shared.feed.report_stale(StaleHint { data: shared.data(), is_certain: true });
         }
         Ok(all)
     }

@@ -9,7 +9,7 @@ use compose::Tree;
 use render::{Demand, Demanded, VolumeView};
 use session::ParticipantId;
 
-use crate::viewer::shared::Host;
+use crate::viewer::shared::SharedState;
 use crate::viewer::view_plan::ViewPlan;
 
 /// A rank's share of what a picture wants.
@@ -59,9 +59,9 @@ impl ShareDemand {
     }
 
     /// Wishes for what is lacking of it. Blocks the thread.
-    pub(crate) fn request_blocks(self, host: &Host, who: ParticipantId, view_plan: &ViewPlan) {
+    pub(crate) fn request_blocks(self, shared: &SharedState, who: ParticipantId, view_plan: &ViewPlan) {
         let (own, color_by) = (Arc::new(self.own), self.color_by.map(Arc::new));
-        host.feed.request(who, || view_plan.subscription.set_demands(&own, color_by.as_ref()));
+        shared.feed.request(who, || view_plan.subscription.set_demands(&own, color_by.as_ref()));
     }
 }
 
