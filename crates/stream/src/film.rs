@@ -20,7 +20,7 @@ use crate::painter::Means;
 use crate::ranks::launcher::{LaunchedRanks, Launcher, PixelPrecision, RankGroup, coarsest_demand};
 use crate::still::Still;
 use crate::tasks::{CancelOnDrop, blocking};
-use crate::viewer::fidelity::Facts;
+use crate::viewer::fidelity::PictureFacts;
 use crate::viewer::scene::{any_transfer, camera_in, camera_of, shared_camera, volume_of};
 use crate::viewer::session::check_memory;
 use crate::viewer::shared::{SharedState, check};
@@ -327,11 +327,11 @@ impl Film {
         };
         let (frame, slabs) = blocking(drawing).await??;
         let block_status = self.shared.feed.block_status(view_plan.subscription.who());
-        let mut facts = Facts::of(view_plan, block_status, Some(frame.fidelity));
+        let mut facts = PictureFacts::of(view_plan, block_status, Some(frame.fidelity));
         facts.is_lossless = true;
         let mut truth = facts.truth();
-        if let Some(lacks) = &boxes.lacks {
-            truth.text = format!("{} {lacks}", truth.text);
+        if let Some(omitted) = &boxes.omitted {
+            truth.text = format!("{} {omitted}", truth.text);
         }
         let values = drawn_values(view_plan, &view);
         if let Some(note) = values.as_ref().and_then(|values| values.note.as_ref()) {

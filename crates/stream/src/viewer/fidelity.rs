@@ -10,7 +10,7 @@ use crate::viewer::view_plan::ViewPlan;
 
 /// Facts about a picture, from which its truth badge is made.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Facts {
+pub(crate) struct PictureFacts {
     /// Finest level that covers all that is drawn; `None` before the first block.
     pub(crate) level_drawn: Option<u8>,
     /// Something in sight is not drawn at all: no level has its block yet.
@@ -48,7 +48,7 @@ pub(crate) struct Facts {
     pub(crate) sampled_colors: bool,
 }
 
-impl Facts {
+impl PictureFacts {
     /// Collects the facts of an aim, from the number of its blocks that are lacking, the problems with them,
     /// and the truth of the last picture.
     pub(crate) fn of(
@@ -283,14 +283,14 @@ fn span_of(levels: usize) -> String {
     format!("0 to {}", levels.saturating_sub(1))
 }
 
-/// Computes [`Facts::sampled_colors`].
+/// Computes [`PictureFacts::sampled_colors`].
 fn has_sampled_colors(view_plan: &ViewPlan) -> bool {
     view_plan.color_by_demand().is_some_and(|(volume, demand)| {
         volume.levels.iter().any(|l| l.number == demand.wanted && l.origin.is_quick_look())
     })
 }
 
-/// Computes [`Facts::coarse_colors`].
+/// Computes [`PictureFacts::coarse_colors`].
 fn coarse_colors(view_plan: &ViewPlan) -> Option<(u8, usize)> {
     let (volume, demand) = view_plan.color_by_demand()?;
     (demand.limit == render::Limit::Memory).then(|| (demand.wanted, volume.levels.len()))
@@ -313,8 +313,8 @@ mod tests {
 
     use super::*;
 
-    fn facts() -> Facts {
-        Facts {
+    fn facts() -> PictureFacts {
+        PictureFacts {
             level_drawn: Some(3),
             has_gaps: false,
             is_whole: false,
@@ -338,32 +338,32 @@ mod tests {
         }
     }
 
-    fn complete() -> Facts {
-        Facts { level_drawn: Some(1), is_whole: true, blocks_present: 80, ..facts() }
+    fn complete() -> PictureFacts {
+        PictureFacts { level_drawn: Some(1), is_whole: true, blocks_present: 80, ..facts() }
     }
 
-    fn check(facts: &Facts, state: State, text: &str) {
+    fn check(facts: &PictureFacts, state: State, text: &str) {
         let truth = facts.truth();
         assert_eq!((truth.state, truth.text.as_str()), (state, text));
     }
 
     #[test]
     fn a_picture_without_anything_visible_does_not_claim_the_wanted_level() {
-        let empty = Facts { level_drawn: None, ..facts() };
+        let empty = PictureFacts { level_drawn: None, ..facts() };
         assert_eq!(empty.truth().level_shown, None);
-        assert_eq!(Facts { level_drawn: None, ..complete() }.truth().level_shown, Some(1));
+        assert_eq!(PictureFacts { level_drawn: None, ..complete() }.truth().level_shown, Some(1));
     }
 
     #[test]
     fn a_picture_with_gaps_shows_no_level_and_is_not_complete() {
-        let first = Facts { level_drawn: Some(1), has_gaps: true, ..facts() };
+        let first = PictureFacts { level_drawn: Some(1), has_gaps: true, ..facts() };
         assert_eq!((first.truth().level_shown, first.truth().level_wanted), (None, 1));
         check(
             &first,
             State::Loading,
             "Loading: 12 of 80 blocks are there; waiting will help; some of what is in sight is not shown.",
         );
-        let all_came_since = Facts { blocks_present: 80, is_lossless: true, ..first };
+        let all_came_since = PictureFacts { blocks_present: 80, is_lossless: true, ..first };
         assert_eq!((all_came_since.truth().state, all_came_since.truth().exact), (State::Loading, false));
     }
 
@@ -375,7 +375,7 @@ mod tests {
             "Loading: 12 of 80 blocks are there, level 3 stands in for level 1; waiting will help.",
         );
         check(
-            &Facts { level_drawn: None, blocks_present: 0, ..facts() },
+            &PictureFacts { level_drawn: None, blocks_present: 0, ..facts() },
             State::Loading,
             "Loading: 0 of 80 blocks are there; waiting will help.",
         );
@@ -385,32 +385,32 @@ mod tests {
             "All that this screen can show is there (level 1 of 0 to 6); come closer for more.",
         );
         check(
-            &Facts { limit: Limit::Finest, ..complete() },
+            &PictureFacts { limit: Limit::Finest, ..complete() },
             State::Complete,
             "All of it is there, at full resolution.",
         );
         check(
-            &Facts { limit: Limit::Memory, ..complete() },
+            &PictureFacts { limit: Limit::Memory, ..complete() },
             State::Complete,
             "Limited by memory: level 1 of 0 to 6 fits 512 MiB; waiting will not help.",
         );
         check(
-            &Facts { limit: Limit::Finest, coarse_colors: Some((2, 5)), ..complete() },
+            &PictureFacts { limit: Limit::Finest, coarse_colors: Some((2, 5)), ..complete() },
             State::Complete,
             "All of it is there, at full resolution; colors are limited by memory: level 2 of 0 to 4.",
         );
         check(
-            &Facts { is_forced: true, ..complete() },
+            &PictureFacts { is_forced: true, ..complete() },
             State::Complete,
             "All of level 1 of 0 to 6 is there, as asked.",
         );
         check(
-            &Facts { is_moving: true, ..facts() },
+            &PictureFacts { is_moving: true, ..facts() },
             State::Moving,
             "Moving: 12 of 80 blocks are there; it becomes sharp when the view rests.",
         );
         check(
-            &Facts { blocks_present: 0, blocks_total: 0, ..facts() },
+            &PictureFacts { blocks_present: 0, blocks_total: 0, ..facts() },
             State::Complete,
             "Nothing of the volume is in sight.",
         );
@@ -421,20 +421,20 @@ mod tests {
         let reason = Some(Error::corrupt("bad checksum"));
         let retrying = FailedBlocks { retrying: 2, reason: reason.clone(), ..FailedBlocks::default() };
         check(
-            &Facts { failed_blocks: retrying, level_drawn: Some(1), ..facts() },
+            &PictureFacts { failed_blocks: retrying, level_drawn: Some(1), ..facts() },
             State::Loading,
             "Loading: 12 of 80 blocks are there; 2 are tried again (bad checksum).",
         );
         let unreachable =
             FailedBlocks { failed: 3, given_up: 0, reason: reason.clone(), ..FailedBlocks::default() };
         check(
-            &Facts { failed_blocks: unreachable, blocks_present: 77, ..facts() },
+            &PictureFacts { failed_blocks: unreachable, blocks_present: 77, ..facts() },
             State::Failed,
             "3 of 80 blocks cannot be had (bad checksum); they are asked for again from time to time.",
         );
         let failed = FailedBlocks { failed: 3, given_up: 3, reason, ..FailedBlocks::default() };
         check(
-            &Facts { failed_blocks: failed, blocks_present: 77, ..facts() },
+            &PictureFacts { failed_blocks: failed, blocks_present: 77, ..facts() },
             State::Failed,
             "3 of 80 blocks cannot be had (bad checksum); waiting will not help.",
         );
@@ -443,9 +443,9 @@ mod tests {
     #[test]
     fn long_work_is_shown_while_it_goes_on() {
         let share = Some(Share { done: 30, total: 120 });
-        assert_eq!(Facts { levels_made: share, ..facts() }.truth().levels_made, Some([30, 120]));
+        assert_eq!(PictureFacts { levels_made: share, ..facts() }.truth().levels_made, Some([30, 120]));
         check(
-            &Facts { indexed: share, level_drawn: None, blocks_present: 0, ..facts() },
+            &PictureFacts { indexed: share, level_drawn: None, blocks_present: 0, ..facts() },
             State::Loading,
             "Loading: 0 of 80 blocks are there; the packed file is being looked through, once (25 %); waiting will help.",
         );
@@ -453,17 +453,19 @@ mod tests {
 
     #[test]
     fn samples_are_called_samples() {
-        let text = Facts { origin: LevelOrigin::Sampled, ..complete() }.truth().text;
+        let text = PictureFacts { origin: LevelOrigin::Sampled, ..complete() }.truth().text;
         assert!(text.ends_with("a quick look made of single voxels, not of means."), "{text}");
-        let text = Facts { level_drawn: Some(4), origin: LevelOrigin::Corners, ..facts() }.truth().text;
+        let text =
+            PictureFacts { level_drawn: Some(4), origin: LevelOrigin::Corners, ..facts() }.truth().text;
         assert!(text.ends_with("; a first look at the corners of blocks alone."), "{text}");
-        let coarse = Facts { level_drawn: Some(9), as_fine_as: 3, origin: LevelOrigin::Sampled, ..facts() };
+        let coarse =
+            PictureFacts { level_drawn: Some(9), as_fine_as: 3, origin: LevelOrigin::Sampled, ..facts() };
         let text = coarse.truth().text;
         assert!(
             text.contains("12 of 80 blocks are there, samples of level 3 stand in for level 1;"),
             "{text}"
         );
-        let text = Facts { as_fine_as: 1, ..coarse }.truth().text;
+        let text = PictureFacts { as_fine_as: 1, ..coarse }.truth().text;
         assert!(
             text.contains("samples stand in until the means of level 1 are made; waiting will help"),
             "{text}"
@@ -473,12 +475,12 @@ mod tests {
     #[test]
     fn only_a_complete_lossless_picture_is_exact() {
         assert!(!complete().truth().exact);
-        assert!(Facts { is_lossless: true, ..complete() }.truth().exact);
-        assert!(!Facts { is_lossless: true, ..facts() }.truth().exact);
-        let cast_too_early = Facts { is_lossless: true, is_whole: false, ..complete() };
+        assert!(PictureFacts { is_lossless: true, ..complete() }.truth().exact);
+        assert!(!PictureFacts { is_lossless: true, ..facts() }.truth().exact);
+        let cast_too_early = PictureFacts { is_lossless: true, is_whole: false, ..complete() };
         assert!(!cast_too_early.truth().exact, "what arrived after the cast is not in the picture");
-        assert!(!Facts { is_lossless: true, is_moving: true, ..complete() }.truth().exact);
-        let enlarged = Facts { is_lossless: true, is_enlarged: true, ..complete() }.truth();
+        assert!(!PictureFacts { is_lossless: true, is_moving: true, ..complete() }.truth().exact);
+        let enlarged = PictureFacts { is_lossless: true, is_enlarged: true, ..complete() }.truth();
         assert!(!enlarged.exact && enlarged.text.contains("enlarged"), "{}", enlarged.text);
     }
 

@@ -22,9 +22,9 @@ use crate::loading::loader::FailedBlocks;
 use crate::loading::volume::Volume;
 use crate::ranks::launcher::{BlockStatus, Launcher, RankPicture, scene_for};
 use crate::tasks::{CancelOnDrop, blocking, sleep_until};
-use crate::viewer::fidelity::Facts;
-use crate::viewer::grid_boxes::Boxes;
-use crate::viewer::pace::{Decision, FramePlan, Pacer, Situation};
+use crate::viewer::fidelity::PictureFacts;
+use crate::viewer::grid_boxes::GridBoxes;
+use crate::viewer::pace::{FramePacer, FramePlan, PaceDecision, PaceInput};
 use crate::viewer::prefetch::{PREFETCH_DELAY, Prefetch};
 use crate::viewer::scene::{image_size, shared_camera};
 use crate::viewer::shared::SharedState;
@@ -38,12 +38,12 @@ const WORK_REFRESH: Duration = Duration::from_millis(500);
 
 /// Draws for `who` until they leave.
 pub(crate) async fn run(shared: Arc<SharedState>, who: ParticipantId, viewer: Arc<ViewerState>) {
-    let ends = Ends { shared: Arc::clone(&shared), who, viewer: Arc::clone(&viewer) };
+    let guard = LoopGuard { shared: Arc::clone(&shared), who, viewer: Arc::clone(&viewer) };
     let frames = FrameLoop {
         shared,
         who,
         viewer,
-        pacer: Pacer::default(),
+        pacer: FramePacer::default(),
         encoders: None,
         view_plan: None,
         boxes: Arc::default(),
@@ -52,8 +52,8 @@ pub(crate) async fn run(shared: Arc<SharedState>, who: ParticipantId, viewer: Ar
         chosen_range: None,
         turn: None,
         shown: None,
-        told: None,
-        told_values: None,
+        sent_fidelity: None,
+        sent_values: None,
         rank_status: None,
         frames: 0,
         before: None,
@@ -61,17 +61,17 @@ pub(crate) async fn run(shared: Arc<SharedState>, who: ParticipantId, viewer: Ar
         prefetch: None,
     };
     frames.run().await;
-    drop(ends);
+    drop(guard);
 }
 
 /// However the loop ends, even by a panic, the participant hears that nothing more comes.
-struct Ends {
+struct LoopGuard {
     shared: Arc<SharedState>,
     who: ParticipantId,
     viewer: Arc<ViewerState>,
 }
 
-impl Drop for Ends {
+impl Drop for LoopGuard {
     fn drop(&mut self) {
         forget(&self.shared, self.who);
         self.viewer.outbox.close();
@@ -85,13 +85,13 @@ struct Encoders {
 }
 
 /// A part of a view that this loop chose.
-struct Chosen<T> {
+struct ChosenValue<T> {
     value: T,
     /// How many voxels of level 0 it rests on.
     voxels: f64,
 }
 
-impl<T: PartialEq> Chosen<T> {
+impl<T: PartialEq> ChosenValue<T> {
     /// Returns a better value than the one that a view has `now`; `None` where somebody else chose that one,
     /// and while no better one is known. Each correction visibly changes the picture, so corrections are few,
     /// and each rests on many more voxels than the last.
@@ -116,24 +116,24 @@ struct FrameLoop {
     shared: Arc<SharedState>,
     who: ParticipantId,
     viewer: Arc<ViewerState>,
-    pacer: Pacer,
+    pacer: FramePacer,
     encoders: Option<Encoders>,
     view_plan: Option<ViewPlan>,
     /// The grids that the view shows.
-    boxes: Arc<Boxes>,
+    boxes: Arc<GridBoxes>,
     /// Number and size of a view that could not be aimed at or drawn; it is not tried again.
     refused: Option<(u64, PictureSize)>,
-    chosen: Option<Chosen<Transfer>>,
+    chosen: Option<ChosenValue<Transfer>>,
     /// The range of the colors by another array.
-    chosen_range: Option<Chosen<[f64; 2]>>,
+    chosen_range: Option<ChosenValue<[f64; 2]>>,
     /// It is our turn to draw.
     turn: Option<OwnedSemaphorePermit>,
     /// Truth of the last picture of this aim.
     shown: Option<render::Fidelity>,
     /// The last facts told, and when.
-    told: Option<(Truth, Instant)>,
+    sent_fidelity: Option<(Truth, Instant)>,
     /// Basis of the last statistics of values that were sent.
-    told_values: Option<ToldValues>,
+    sent_values: Option<SentValues>,
     /// Last outlook that other ranks reported for this aim, and when.
     rank_status: Option<(BlockStatus, Instant)>,
     frames: u64,
@@ -176,13 +176,13 @@ impl FrameLoop {
         budget_changes: &mut tokio::sync::watch::Receiver<usize>,
     ) -> Result<()> {
         self.update_view_plan(request, budget_has_changed).await?;
-        self.find_boxes(request).await;
+        self.update_boxes(request).await;
         let Some(view_plan) = &self.view_plan else { return Ok(()) };
         let mut arrivals = view_plan.subscription.volume.arrivals();
         arrivals.mark_unchanged();
         self.query_ranks().await?;
         let Some(view_plan) = &self.view_plan else { return Ok(()) };
-        let mut facts = Facts::of(view_plan, self.block_status(view_plan), self.shown);
+        let mut facts = PictureFacts::of(view_plan, self.block_status(view_plan), self.shown);
         let is_waiting = !facts.is_settled();
         if is_waiting {
             facts.levels_made = (self.shared.work)(Task::Levels { array: view_plan.array() });
@@ -193,27 +193,27 @@ impl FrameLoop {
         }
         let now = Instant::now();
         let facts_are_complete = facts.blocks_present == facts.blocks_total;
-        let situation = situation(request, &facts, self.shared.feed.time_placing());
-        let mut until = match self.pacer.decide(&situation, now) {
-            Decision::Draw(plan) => {
+        let input = input(request, &facts, self.shared.feed.time_placing());
+        let mut until = match self.pacer.decide(&input, now) {
+            PaceDecision::Draw(plan) => {
                 let Some(turn) = self.turn.take() else {
                     // What is wanted may change until it is our turn: only then is it settled what is drawn.
                     self.turn = Arc::clone(&self.shared.draws).acquire_owned().await.ok();
                     return Ok(());
                 };
-                return self.draw(request, plan, situation, facts, turn).await;
+                return self.draw(request, plan, input, facts, turn).await;
             }
-            Decision::WaitUntil(at) => Some(at),
-            Decision::Idle => None,
+            PaceDecision::WaitUntil(at) => Some(at),
+            PaceDecision::Idle => None,
         };
         self.turn = None;
-        self.tell_values(request, facts.is_settled());
-        let told_at = self.tell_truth(&situation, facts, now);
+        self.send_values(request, facts.is_settled());
+        let fidelity_at = self.send_fidelity(&input, facts, now);
         let prefetch_at = self.start_prefetch(facts_are_complete, now);
         let work_at = is_waiting.then(|| now + WORK_REFRESH);
         let poll_at =
             self.rank_status.as_ref().and_then(|(block_status, at)| Some(*at + block_status.poll_after()?));
-        until = [until, told_at, prefetch_at, work_at, poll_at].into_iter().flatten().min();
+        until = [until, fidelity_at, prefetch_at, work_at, poll_at].into_iter().flatten().min();
         tokio::select! {
             () = self.viewer.wake.notified() => {}
             _ = arrivals.changed() => {}
@@ -280,13 +280,13 @@ impl FrameLoop {
     }
 
     /// Makes `self.boxes` the right ones for what is wanted; says once what there is to say of them.
-    async fn find_boxes(&mut self, request: &ViewerRequest) {
+    async fn update_boxes(&mut self, request: &ViewerRequest) {
         let say = |severity, text| self.viewer.outbox.push(Item::Message { severity, text }, Bytes::new());
         match self.shared.boxes(&request.view).await {
             Ok(boxes) => {
                 let is_new = !boxes.wires.is_empty() && !Arc::ptr_eq(&boxes, &self.boxes);
-                if let Some(lacks) = boxes.lacks.as_ref().filter(|_| is_new) {
-                    say(Severity::Info, lacks.clone());
+                if let Some(omitted) = boxes.omitted.as_ref().filter(|_| is_new) {
+                    say(Severity::Info, omitted.clone());
                 }
                 self.boxes = boxes;
             }
@@ -318,7 +318,7 @@ impl FrameLoop {
     }
 
     /// Gives the view the camera, the transfer function and the colors that it leaves to us; true when it did.
-    fn fill_in(&mut self, request: &ViewerRequest, facts: &Facts) -> Result<bool> {
+    fn fill_in(&mut self, request: &ViewerRequest, facts: &PictureFacts) -> Result<bool> {
         let Some(view_plan) = &self.view_plan else { return Ok(false) };
         if request.view.camera.is_none() {
             let fields = field("camera", &shared_camera(&view_plan.camera))?;
@@ -328,7 +328,7 @@ impl FrameLoop {
         let (now, is_settled) = (request.view.transfer.as_ref(), facts.is_settled());
         let sensible = || view_plan.subscription.volume.sensible_transfer();
         let mut fields = serde_json::Map::new();
-        if let Some(better) = Chosen::better(self.chosen.as_ref(), now, sensible, is_settled) {
+        if let Some(better) = ChosenValue::better(self.chosen.as_ref(), now, sensible, is_settled) {
             if now != Some(&better.value) {
                 fields.extend(field("transfer", &better.value)?);
             }
@@ -341,7 +341,7 @@ impl FrameLoop {
             let range =
                 || color_by.volume.sensible_transfer().map(|(voxels, sensible)| (voxels, sensible.range));
             let known = self.chosen_range.as_ref();
-            if let Some(better) = Chosen::better(known, by.range.as_ref(), range, is_settled) {
+            if let Some(better) = ChosenValue::better(known, by.range.as_ref(), range, is_settled) {
                 filled.range = Some(better.value);
                 self.chosen_range = Some(better);
             }
@@ -364,8 +364,8 @@ impl FrameLoop {
         &mut self,
         request: &ViewerRequest,
         plan: FramePlan,
-        situation: Situation,
-        facts: Facts,
+        input: PaceInput,
+        facts: PictureFacts,
         turn: OwnedSemaphorePermit,
     ) -> Result<()> {
         let Some(view_plan) = &self.view_plan else { return Ok(()) };
@@ -383,7 +383,7 @@ impl FrameLoop {
         let patience = if plan.is_moving { Patience::StandIns } else { Patience::Complete };
         let drawable = view_plan.subscription.drawable();
         let (launcher, who, view) = (self.shared.launcher.clone(), self.who, Arc::clone(&request.view));
-        let waiting = Waiting {
+        let pending = PendingDrawing {
             viewer: Arc::clone(&self.viewer),
             launcher: self.shared.launcher.clone(),
             who,
@@ -402,11 +402,11 @@ impl FrameLoop {
             };
             (encoders, drawn)
         });
-        let (encoders, drawn) = unless_outdated(job, &waiting, plan, &cancel.flag()).await?;
+        let (encoders, drawn) = unless_replaced(job, &pending, plan, &cancel.flag()).await?;
         drop(turn);
         self.encoders = Some(encoders);
         match drawn {
-            Ok((bytes, fidelity)) => self.send(bytes, &fidelity, plan, situation, facts, began),
+            Ok((bytes, fidelity)) => self.send(bytes, &fidelity, plan, input, facts, began),
             Err(error) if error.kind() == ErrorKind::Cancelled => {}
             Err(error) => return Err(error),
         }
@@ -418,8 +418,8 @@ impl FrameLoop {
         bytes: Bytes,
         drawn: &render::Fidelity,
         plan: FramePlan,
-        situation: Situation,
-        mut facts: Facts,
+        input: PaceInput,
+        mut facts: PictureFacts,
         began: Instant,
     ) {
         let now = Instant::now();
@@ -429,61 +429,61 @@ impl FrameLoop {
             facts = facts.showing(view_plan, self.shown);
         }
         facts.is_moving = plan.is_moving;
-        let window = situation.size;
+        let window = input.size;
         let is_window = (plan.width, plan.height) == (window.width(), window.height()) && window.is_whole();
         facts.is_lossless = plan.codec == Codec::Png && is_window;
         facts.is_enlarged = !window.is_whole();
         let truth = facts.truth();
         let info = FrameInfo {
             id: self.frames,
-            seq: situation.seq,
+            seq: input.seq,
             width: plan.width,
             height: plan.height,
             codec: plan.codec,
             truth: truth.clone(),
         };
-        self.told = Some((truth, now));
+        self.sent_fidelity = Some((truth, now));
         if plan.codec == Codec::Png {
             self.viewer.change(|w| w.wants_still = false);
         }
-        self.pacer.sent(self.frames, plan, situation, began, now);
+        self.pacer.sent(self.frames, plan, input, began, now);
         self.viewer.outbox.push(Item::Frame(info), bytes);
     }
 
     /// Tells the facts where they changed without a picture; gives the time to look again otherwise.
-    fn tell_truth(&mut self, situation: &Situation, mut facts: Facts, now: Instant) -> Option<Instant> {
-        facts.is_moving = situation.is_moving(now);
-        facts.is_lossless = self.pacer.is_exact(situation) && situation.size.is_whole();
-        facts.is_enlarged = !situation.size.is_whole();
+    fn send_fidelity(&mut self, input: &PaceInput, mut facts: PictureFacts, now: Instant) -> Option<Instant> {
+        facts.is_moving = input.is_moving(now);
+        facts.is_lossless = self.pacer.is_exact(input) && input.size.is_whole();
+        facts.is_enlarged = !input.size.is_whole();
         let truth = facts.truth();
-        if let Some((told, at)) = &self.told {
-            if *told == truth {
+        if let Some((sent, at)) = &self.sent_fidelity {
+            if *sent == truth {
                 return None;
             }
             let due = *at + TRUTH_REFRESH;
-            if due > now && told.state == truth.state {
+            if due > now && sent.state == truth.state {
                 return Some(due);
             }
         }
-        self.told = Some((truth.clone(), now));
+        self.sent_fidelity = Some((truth.clone(), now));
         self.viewer.outbox.push(Item::Truth { truth }, Bytes::new());
         None
     }
 
     /// Sends statistics of the values shown: once blocks are there, and again when the values change or many more blocks have come.
-    fn tell_values(&mut self, request: &ViewerRequest, is_settled: bool) {
+    fn send_values(&mut self, request: &ViewerRequest, is_settled: bool) {
         let Some(view_plan) = &self.view_plan else { return };
         let volume = &view_plan.subscription.volume;
-        let known = ToldValues {
+        let known = SentValues {
             of: Arc::downgrade(volume),
             drawn: DrawnRange::of(&request.view),
             voxels: volume.voxels_seen(),
         };
-        if self.told_values.as_ref().is_some_and(|told| !known.adds_to(told, is_settled)) {
+        if self.sent_values.as_ref().is_some_and(|sent| !known.adds_to(sent, is_settled)) {
             return;
         }
         let Some(values) = volume.values(known.drawn) else { return };
-        self.told_values = Some(known);
+        self.sent_values = Some(known);
         let (array, time, at) = (request.view.array.clone(), request.view.time, request.view.at.clone());
         self.viewer.outbox.push(Item::Values { array, time, at, values }, Bytes::new());
     }
@@ -497,7 +497,7 @@ impl FrameLoop {
         forget(&self.shared, self.who);
         let item = Item::Message { severity: Severity::Error, text: error.to_string() };
         self.viewer.outbox.push(item, Bytes::new());
-        let mut truth = self.told.take().map_or_else(nothing_shown, |(truth, _)| truth);
+        let mut truth = self.sent_fidelity.take().map_or_else(nothing_shown, |(truth, _)| truth);
         truth.state = State::Failed;
         truth.exact = false;
         truth.text = format!("Cannot be drawn: {error}.");
@@ -522,25 +522,25 @@ fn nothing_shown() -> Truth {
 }
 
 /// Basis of statistics of values: the volume, how they are drawn, and the number of voxels of level 0 they were counted from.
-struct ToldValues {
+struct SentValues {
     of: Weak<Volume>,
     drawn: DrawnRange,
     voxels: f64,
 }
 
-impl ToldValues {
+impl SentValues {
     /// Whether statistics on this basis are worth sending after those on another: for other values or another range, from twice as many
     /// voxels, or the final ones.
-    fn adds_to(&self, told: &Self, is_settled: bool) -> bool {
-        !self.of.ptr_eq(&told.of)
-            || self.drawn != told.drawn
-            || self.voxels >= 2.0 * told.voxels && self.voxels > 0.0
-            || is_settled && self.voxels > told.voxels
+    fn adds_to(&self, sent: &Self, is_settled: bool) -> bool {
+        !self.of.ptr_eq(&sent.of)
+            || self.drawn != sent.drawn
+            || self.voxels >= 2.0 * sent.voxels && self.voxels > 0.0
+            || is_settled && self.voxels > sent.voxels
     }
 }
 
 /// Participant that waits for a drawing, and the number of the view.
-struct Waiting {
+struct PendingDrawing {
     viewer: Arc<ViewerState>,
     launcher: Option<Arc<Launcher>>,
     who: ParticipantId,
@@ -548,13 +548,13 @@ struct Waiting {
 }
 
 /// Waits for a drawing; withdraws it when it shows a view that rests and has been replaced.
-async fn unless_outdated<T>(
+async fn unless_replaced<T>(
     job: impl Future<Output = Result<T>>,
-    waiting: &Waiting,
+    pending: &PendingDrawing,
     plan: FramePlan,
     cancel: &Cancel,
 ) -> Result<T> {
-    let Waiting { viewer, launcher, who, seq } = waiting;
+    let PendingDrawing { viewer, launcher, who, seq } = pending;
     tokio::pin!(job);
     loop {
         tokio::select! {
@@ -577,10 +577,10 @@ fn forget(shared: &SharedState, who: ParticipantId) {
     }
 }
 
-fn situation(request: &ViewerRequest, facts: &Facts, placing: Duration) -> Situation {
+fn input(request: &ViewerRequest, facts: &PictureFacts, placing: Duration) -> PaceInput {
     let has_range = |by: &ColorBy| by.range.is_some() || facts.is_settled();
     let has_colors = request.view.transfer.is_some() && request.view.color_by.as_ref().is_none_or(has_range);
-    Situation {
+    PaceInput {
         seq: request.seq,
         changed_at: request.changed_at,
         says_moving: request.says_moving,

@@ -31,20 +31,20 @@ pub fn grid_color(level: usize, levels: usize) -> [u8; 3] {
 
 /// The boxes of a picture.
 #[derive(Debug, Default)]
-pub(crate) struct Boxes {
+pub(crate) struct GridBoxes {
     pub(crate) wires: WireBoxes,
     /// Description of the boxes that are not drawn, for people.
-    pub(crate) lacks: Option<String>,
+    pub(crate) omitted: Option<String>,
 }
 
 /// Which table was read, of which data.
-type Of = (DatasetId, Generation, u32);
+type GridTableKey = (DatasetId, Generation, u32);
 
 /// Boxes of the table of grids that was read last, kept for the next pictures.
 #[derive(Debug, Default)]
-pub(crate) struct Grids(Mutex<Option<(Of, Arc<Boxes>)>>);
+pub(crate) struct GridBoxCache(Mutex<Option<(GridTableKey, Arc<GridBoxes>)>>);
 
-impl Grids {
+impl GridBoxCache {
     /// The boxes that a view shows; none where it asks for none, and where its array is no field of a mesh.
     ///
     /// # Errors
@@ -52,16 +52,21 @@ impl Grids {
     ///
     /// # Cancel safety
     /// Safe: reads anew.
-    pub(crate) async fn of(&self, view: &View, source: &dyn Source, dataset: &Dataset) -> Result<Arc<Boxes>> {
+    pub(crate) async fn of(
+        &self,
+        view: &View,
+        source: &dyn Source,
+        dataset: &Dataset,
+    ) -> Result<Arc<GridBoxes>> {
         let field = if view.grids { dataset.find(&view.array).ok() } else { None };
         let Some((field, number, table)) = field
             .and_then(|(_, field)| dataset.grids_of(field).map(|(number, table)| (field, number, table)))
         else {
             return Ok(Arc::default());
         };
-        let of = (dataset.id, dataset.generation, number);
+        let key = (dataset.id, dataset.generation, number);
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some((_, boxes)) = known.filter(|(known, _)| *known == of) {
+        if let Some((_, boxes)) = known.filter(|(known, _)| *known == key) {
             return Ok(boxes);
         }
         let read = read(source, number, table).await;
@@ -69,7 +74,7 @@ impl Grids {
             |_| Arc::default(),
             |grids| Arc::new(boxes(grids, table.shape()[0], field.levels.len())),
         );
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((of, Arc::clone(&boxes)));
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((key, Arc::clone(&boxes)));
         read.map(|_| boxes).map_err(|e| e.context("read where the mesh's grids lie"))
     }
 }
@@ -123,16 +128,16 @@ async fn elements(
 }
 
 /// Boxes of grids, of `all` that there are.
-fn boxes(grids: &[GridBox], all: u64, levels: usize) -> Boxes {
+fn boxes(grids: &[GridBox], all: u64, levels: usize) -> GridBoxes {
     let wire = |grid: &GridBox| WireBox {
         bounds: Bounds { min: grid.lower, max: grid.upper },
         color: grid_color(grid.level.into(), levels),
     };
     let drawn = grids.len() as u64;
     let finest = grids.iter().map(|grid| grid.level).min().unwrap_or(0);
-    let lacks = (drawn < all)
+    let omitted = (drawn < all)
         .then(|| format!("{drawn} of {all} grids are drawn as lines, of level {finest} and coarser."));
-    Boxes { wires: grids.iter().map(wire).collect(), lacks }
+    GridBoxes { wires: grids.iter().map(wire).collect(), omitted }
 }
 
 #[cfg(test)]
@@ -166,9 +171,9 @@ mod tests {
             let (dataset, elements) = mesh(count);
             let source = MemorySource::new(dataset.clone(), elements).unwrap();
             let view = View { grids: true, array: dataset.arrays[0].name.clone(), ..View::default() };
-            let grids = Grids::default();
+            let grids = GridBoxCache::default();
             let boxes = grids.of(&view, &source, &dataset).await.unwrap();
-            assert_eq!((boxes.wires.len(), boxes.lacks.is_some()), (drawn, drawn < count));
+            assert_eq!((boxes.wires.len(), boxes.omitted.is_some()), (drawn, drawn < count));
             assert_eq!(
                 (boxes.wires[2].bounds.min, boxes.wires[2].bounds.max),
                 ([2.0 * step, 0.0, 0.0], [2.0 * step + 0.5, 1.0, 2.0])
@@ -201,7 +206,7 @@ mod tests {
         assert!(of(1).zip(0..4_000).all(|(at, n)| at == f64::from(5 * n)), "every fifth");
         let boxes = boxes(&drawn, 20_146, 3);
         assert_eq!(
-            boxes.lacks.as_deref(),
+            boxes.omitted.as_deref(),
             Some("4096 of 20146 grids are drawn as lines, of level 1 and coarser.")
         );
     }

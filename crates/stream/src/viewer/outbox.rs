@@ -36,7 +36,7 @@ impl Outgoing {
 }
 
 #[derive(Default)]
-struct Waiting {
+struct QueuedItems {
     items: VecDeque<Outgoing>,
     is_closed: bool,
 }
@@ -44,7 +44,7 @@ struct Waiting {
 /// The items that wait for one participant.
 #[derive(Default)]
 pub(crate) struct Outbox {
-    waiting: Mutex<Waiting>,
+    queued: Mutex<QueuedItems>,
     changed: Notify,
 }
 
@@ -86,9 +86,9 @@ impl Outbox {
         }
     }
 
-    fn with<T>(&self, f: impl FnOnce(&mut Waiting) -> T) -> T {
+    fn with<T>(&self, f: impl FnOnce(&mut QueuedItems) -> T) -> T {
         // A panic elsewhere leaves a whole queue behind.
-        f(&mut self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
+        f(&mut self.queued.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 

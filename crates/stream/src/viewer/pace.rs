@@ -51,7 +51,7 @@ const NEWEST_WEIGHT: f64 = 0.4;
 
 /// State of the view and its blocks; input of the pacer.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Situation {
+pub(crate) struct PaceInput {
     /// Number of the view.
     pub(crate) seq: u64,
     /// When it last changed.
@@ -71,7 +71,7 @@ pub(crate) struct Situation {
     pub(crate) wants_still: bool,
 }
 
-impl Situation {
+impl PaceInput {
     /// The time up to which the view counts as moving.
     fn moves_until(&self) -> Option<Instant> {
         self.says_moving.then(|| self.changed_at + MOVING_HOLD)
@@ -96,7 +96,7 @@ pub(crate) struct FramePlan {
 
 /// Decision about the next frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Decision {
+pub(crate) enum PaceDecision {
     /// Draw this.
     Draw(FramePlan),
     /// Nothing before then.
@@ -105,8 +105,8 @@ pub(crate) enum Decision {
     Idle,
 }
 
-struct Drawn {
-    situation: Situation,
+struct DrawnFrame {
+    input: PaceInput,
     plan: FramePlan,
     began: Instant,
     at: Instant,
@@ -117,15 +117,15 @@ struct Drawn {
 
 /// Decides about one participant's frames; see the module.
 #[derive(Default)]
-pub(crate) struct Pacer {
+pub(crate) struct FramePacer {
     in_flight: VecDeque<u64>,
-    drawn: Option<Drawn>,
+    drawn: Option<DrawnFrame>,
     secs_per_pixel: Option<f64>,
     /// Share of the time that placing blocks took lately.
     placing_share: f64,
 }
 
-impl Pacer {
+impl FramePacer {
     /// Nothing is drawn before then: the time is left to blocks that arrive.
     pub(crate) fn resumes_at(&self) -> Option<Instant> {
         let drawn = self.drawn.as_ref().filter(|drawn| drawn.is_arriving)?;
@@ -133,54 +133,55 @@ impl Pacer {
     }
 
     /// Decides whether to draw the next frame now, to wait, or to idle.
-    pub(crate) fn decide(&self, s: &Situation, now: Instant) -> Decision {
+    pub(crate) fn decide(&self, s: &PaceInput, now: Instant) -> PaceDecision {
         if !s.is_drawable || self.in_flight.len() >= MAX_FRAMES_IN_FLIGHT {
-            return Decision::Idle;
+            return PaceDecision::Idle;
         }
         let moving = s.is_moving(now);
-        let Some(drawn) =
-            self.drawn.as_ref().filter(|d| d.situation.seq == s.seq && d.situation.size == s.size)
+        let Some(drawn) = self.drawn.as_ref().filter(|d| d.input.seq == s.seq && d.input.size == s.size)
         else {
-            return Decision::Draw(self.plan(s, moving, now));
+            return PaceDecision::Draw(self.plan(s, moving, now));
         };
         let refresh_at = drawn.at + REFRESH.max(drawn.took * 2);
-        let is_new = drawn.situation.blocks_present != s.blocks_present;
+        let is_new = drawn.input.blocks_present != s.blocks_present;
         if let (true, Some(rest_at)) = (moving, s.moves_until()) {
             return match is_new {
-                true if refresh_at <= now => Decision::Draw(self.plan(s, moving, now)),
-                true => Decision::WaitUntil(refresh_at.min(rest_at)),
-                false => Decision::WaitUntil(rest_at),
+                true if refresh_at <= now => PaceDecision::Draw(self.plan(s, moving, now)),
+                true => PaceDecision::WaitUntil(refresh_at.min(rest_at)),
+                false => PaceDecision::WaitUntil(rest_at),
             };
         }
         if s.wants_still {
-            return Decision::Draw(exact(s));
+            return PaceDecision::Draw(exact(s));
         }
         if s.is_settled {
             return self.finish(s, drawn, is_new, now);
         }
         match is_new || drawn.plan.is_moving {
-            true if refresh_at <= now || drawn.plan.is_moving => Decision::Draw(self.plan(s, moving, now)),
-            true => Decision::WaitUntil(refresh_at),
-            false => Decision::Idle,
+            true if refresh_at <= now || drawn.plan.is_moving => {
+                PaceDecision::Draw(self.plan(s, moving, now))
+            }
+            true => PaceDecision::WaitUntil(refresh_at),
+            false => PaceDecision::Idle,
         }
     }
 
     /// Nothing more comes: a sharp picture at once, the exact one when the view has rested.
-    fn finish(&self, s: &Situation, drawn: &Drawn, is_new: bool, now: Instant) -> Decision {
+    fn finish(&self, s: &PaceInput, drawn: &DrawnFrame, is_new: bool, now: Instant) -> PaceDecision {
         if drawn.plan.codec == Codec::Png && !is_new {
-            return Decision::Idle;
+            return PaceDecision::Idle;
         }
         let exact_at = s.changed_at + SETTLE;
         if exact_at <= now {
-            return Decision::Draw(exact(s));
+            return PaceDecision::Draw(exact(s));
         }
         if is_new || !drawn.plan.is_full {
-            return Decision::Draw(self.plan(s, false, now));
+            return PaceDecision::Draw(self.plan(s, false, now));
         }
-        Decision::WaitUntil(exact_at)
+        PaceDecision::WaitUntil(exact_at)
     }
 
-    fn plan(&self, s: &Situation, is_moving: bool, now: Instant) -> FramePlan {
+    fn plan(&self, s: &PaceInput, is_moving: bool, now: Instant) -> FramePlan {
         let within = |budget| self.scale(s.size, budget);
         let scale = match (is_moving, s.is_settled) {
             (true, _) if self.is_arriving(s, now) => {
@@ -202,14 +203,14 @@ impl Pacer {
     }
 
     /// Placing blocks takes a share of the time that drawing notices: since the last frame, or lately.
-    fn is_arriving(&self, s: &Situation, now: Instant) -> bool {
+    fn is_arriving(&self, s: &PaceInput, now: Instant) -> bool {
         !s.is_settled && self.placing_share.max(self.share_placing(s, now)) >= ARRIVING_SHARE
     }
 
     /// Share of the time since the last frame was begun that placing blocks took.
-    fn share_placing(&self, s: &Situation, now: Instant) -> f64 {
+    fn share_placing(&self, s: &PaceInput, now: Instant) -> f64 {
         let Some(drawn) = &self.drawn else { return 0.0 };
-        let (passed, placing) = (now - drawn.began, s.placing.saturating_sub(drawn.situation.placing));
+        let (passed, placing) = (now - drawn.began, s.placing.saturating_sub(drawn.input.placing));
         if passed.is_zero() { 0.0 } else { placing.as_secs_f64() / passed.as_secs_f64() }
     }
 
@@ -222,12 +223,12 @@ impl Pacer {
         share.clamp(f64::from(LEAST_SCALE), f64::from(SCALE_STEPS)) as u32
     }
 
-    /// A picture was drawn as planned for `situation` between `began` and `now`, and is sent as `frame`.
+    /// A picture was drawn as planned for `input` between `began` and `now`, and is sent as `frame`.
     pub(crate) fn sent(
         &mut self,
         frame: u64,
         plan: FramePlan,
-        situation: Situation,
+        input: PaceInput,
         began: Instant,
         now: Instant,
     ) {
@@ -238,11 +239,11 @@ impl Pacer {
             let old = self.secs_per_pixel.unwrap_or(measured);
             self.secs_per_pixel = Some(old + NEWEST_WEIGHT * (measured - old));
         }
-        let is_arriving = plan.is_moving && self.is_arriving(&situation, began);
-        let share = self.share_placing(&situation, began);
+        let is_arriving = plan.is_moving && self.is_arriving(&input, began);
+        let share = self.share_placing(&input, began);
         self.placing_share += NEWEST_WEIGHT * (share - self.placing_share);
         self.in_flight.push_back(frame);
-        self.drawn = Some(Drawn { situation, plan, began, at: now, took, is_arriving });
+        self.drawn = Some(DrawnFrame { input, plan, began, at: now, took, is_arriving });
     }
 
     /// The participant has shown `frame` and all before it.
@@ -250,17 +251,17 @@ impl Pacer {
         self.in_flight.retain(|&f| f > frame);
     }
 
-    /// The last picture was lossless and showed what `situation` says.
-    pub(crate) fn is_exact(&self, situation: &Situation) -> bool {
+    /// The last picture was lossless and showed what `input` says.
+    pub(crate) fn is_exact(&self, input: &PaceInput) -> bool {
         self.drawn.as_ref().is_some_and(|d| {
             d.plan.codec == Codec::Png
-                && (d.situation.seq, d.situation.size, d.situation.blocks_present)
-                    == (situation.seq, situation.size, situation.blocks_present)
+                && (d.input.seq, d.input.size, d.input.blocks_present)
+                    == (input.seq, input.size, input.blocks_present)
         })
     }
 }
 
-fn exact(s: &Situation) -> FramePlan {
+fn exact(s: &PaceInput) -> FramePlan {
     FramePlan {
         width: s.size.width(),
         height: s.size.height(),
@@ -275,16 +276,16 @@ mod tests {
     use super::*;
 
     struct Desk {
-        pacer: Pacer,
+        pacer: FramePacer,
         now: Instant,
-        s: Situation,
+        s: PaceInput,
         frames: u64,
     }
 
     impl Desk {
         fn new() -> Self {
             let now = Instant::now();
-            let s = Situation {
+            let s = PaceInput {
                 seq: 1,
                 changed_at: now,
                 says_moving: false,
@@ -295,16 +296,16 @@ mod tests {
                 is_settled: false,
                 wants_still: false,
             };
-            Self { pacer: Pacer::default(), now, s, frames: 0 }
+            Self { pacer: FramePacer::default(), now, s, frames: 0 }
         }
 
-        fn decide(&self) -> Decision {
+        fn decide(&self) -> PaceDecision {
             self.pacer.decide(&self.s, self.now)
         }
 
         /// Draws what is due, taking `millis`; `None` when nothing is.
         fn draw(&mut self, millis: u64) -> Option<FramePlan> {
-            let Decision::Draw(plan) = self.decide() else { return None };
+            let PaceDecision::Draw(plan) = self.decide() else { return None };
             let began = self.now;
             self.now += Duration::from_millis(millis);
             self.frames += 1;
@@ -317,7 +318,7 @@ mod tests {
         }
 
         fn change(&mut self, says_moving: bool) {
-            self.s = Situation { seq: self.s.seq + 1, changed_at: self.now, says_moving, ..self.s };
+            self.s = PaceInput { seq: self.s.seq + 1, changed_at: self.now, says_moving, ..self.s };
         }
     }
 
@@ -325,12 +326,12 @@ mod tests {
     fn nothing_is_drawn_before_the_first_block_nor_when_nothing_changed() {
         let mut desk = Desk::new();
         desk.s.is_drawable = false;
-        assert_eq!(desk.decide(), Decision::Idle);
+        assert_eq!(desk.decide(), PaceDecision::Idle);
         desk.s.is_drawable = true;
         assert!(desk.draw(10).is_some());
-        assert_eq!(desk.decide(), Decision::Idle);
+        assert_eq!(desk.decide(), PaceDecision::Idle);
         desk.now += Duration::from_secs(60);
-        assert_eq!(desk.decide(), Decision::Idle);
+        assert_eq!(desk.decide(), PaceDecision::Idle);
     }
 
     #[test]
@@ -340,7 +341,7 @@ mod tests {
             assert!(desk.draw(10).is_some());
             desk.change(true);
         }
-        assert_eq!(desk.decide(), Decision::Idle);
+        assert_eq!(desk.decide(), PaceDecision::Idle);
         desk.pacer.shown(1);
         assert!(desk.draw(10).is_some());
     }
@@ -353,7 +354,7 @@ mod tests {
             let mut sides = Vec::new();
             for _ in 0..20 {
                 desk.change(true);
-                let Decision::Draw(plan) = desk.decide() else { panic!("{:?}", desk.decide()) };
+                let PaceDecision::Draw(plan) = desk.decide() else { panic!("{:?}", desk.decide()) };
                 desk.draw(u64::from(plan.width * plan.height) * nanos / 1_000_000);
                 desk.shown();
                 sides.push(plan.width);
@@ -375,7 +376,7 @@ mod tests {
             desk.now = desk.pacer.resumes_at().map_or(desk.now, |at| at.max(desk.now));
             pauses.push(desk.now - before);
             desk.s.placing += if is_placing { Duration::from_millis(36) } else { Duration::ZERO };
-            let Decision::Draw(plan) = desk.decide() else { panic!("{:?}", desk.decide()) };
+            let PaceDecision::Draw(plan) = desk.decide() else { panic!("{:?}", desk.decide()) };
             let millis = u64::from(plan.width * plan.height) * 300 / 1_000_000;
             desk.draw(millis);
             desk.shown();
@@ -399,13 +400,13 @@ mod tests {
         desk.draw(10);
         desk.shown();
         desk.s.blocks_present += 1;
-        assert_eq!(desk.decide(), Decision::WaitUntil(desk.now + REFRESH));
+        assert_eq!(desk.decide(), PaceDecision::WaitUntil(desk.now + REFRESH));
         desk.now += REFRESH;
         // Slow pictures come more rarely: drawing must leave time for loading.
         assert!(desk.draw(1000).is_some());
         desk.shown();
         desk.s.blocks_present += 1;
-        assert_eq!(desk.decide(), Decision::WaitUntil(desk.now + Duration::from_secs(2)));
+        assert_eq!(desk.decide(), PaceDecision::WaitUntil(desk.now + Duration::from_secs(2)));
     }
 
     #[test]
@@ -414,13 +415,13 @@ mod tests {
         let mut widths = Vec::new();
         for _ in 0..40 {
             desk.s.blocks_present += 1;
-            let Decision::Draw(plan) = desk.decide() else { panic!("{:?}", desk.decide()) };
+            let PaceDecision::Draw(plan) = desk.decide() else { panic!("{:?}", desk.decide()) };
             // A slow machine: a full picture takes more than three seconds.
             desk.draw(u64::from(plan.width * plan.height) / 100);
             desk.shown();
             widths.push(plan.width);
             desk.s.blocks_present += 1;
-            if let Decision::WaitUntil(at) = desk.decide() {
+            if let PaceDecision::WaitUntil(at) = desk.decide() {
                 desk.now = at;
             }
         }
@@ -443,12 +444,12 @@ mod tests {
         let sharp = desk.draw(10).expect("sharp at once");
         assert_eq!((sharp.width, sharp.codec, sharp.is_full), (800, Codec::Jpeg, true));
         desk.shown();
-        assert_eq!(desk.decide(), Decision::WaitUntil(desk.s.changed_at + SETTLE));
+        assert_eq!(desk.decide(), PaceDecision::WaitUntil(desk.s.changed_at + SETTLE));
         desk.now = desk.s.changed_at + SETTLE;
         let exact = desk.draw(10).expect("then exactly");
         assert_eq!((exact.width, exact.codec), (800, Codec::Png));
         desk.shown();
-        assert_eq!(desk.decide(), Decision::Idle);
+        assert_eq!(desk.decide(), PaceDecision::Idle);
         assert!(desk.pacer.is_exact(&desk.s));
     }
 
@@ -459,7 +460,7 @@ mod tests {
         desk.change(true);
         assert!(desk.draw(10).expect("moving").is_moving);
         desk.shown();
-        assert_eq!(desk.decide(), Decision::WaitUntil(desk.s.changed_at + MOVING_HOLD));
+        assert_eq!(desk.decide(), PaceDecision::WaitUntil(desk.s.changed_at + MOVING_HOLD));
         desk.now = desk.s.changed_at + MOVING_HOLD;
         assert_eq!(desk.draw(10).map(|p| p.codec), Some(Codec::Png));
     }
@@ -473,6 +474,6 @@ mod tests {
         assert_eq!(desk.draw(10).map(|p| p.codec), Some(Codec::Png));
         desk.shown();
         desk.s.wants_still = false;
-        assert_eq!(desk.decide(), Decision::Idle);
+        assert_eq!(desk.decide(), PaceDecision::Idle);
     }
 }

@@ -18,7 +18,7 @@ use crate::loading::regrid::Regridded;
 use crate::loading::volume::Volumes;
 use crate::painter::{Means, Painter};
 use crate::ranks::launcher::Launcher;
-use crate::viewer::grid_boxes::{Boxes, Grids};
+use crate::viewer::grid_boxes::{GridBoxCache, GridBoxes};
 use crate::viewer::scene::{
     camera_of, color_by_of, color_by_volume_of, shared_camera, surfaces_of, transfer_of, volume_of,
 };
@@ -45,7 +45,7 @@ pub(crate) struct SharedState {
     pub(crate) feed: Feed,
     pub(crate) draws: Arc<Semaphore>,
     pub(crate) painter: Arc<Painter>,
-    grids: Grids,
+    grids: GridBoxCache,
     /// Source that knows which arrays are drawn on other axes than those of the data.
     pub(crate) regridded: OnceLock<Regridded>,
     /// The other ranks, where several draw.
@@ -76,7 +76,7 @@ impl SharedState {
             volumes,
             draws: Arc::new(Semaphore::new(DRAWS_AT_ONCE)),
             painter,
-            grids: Grids::default(),
+            grids: GridBoxCache::default(),
             regridded: OnceLock::new(),
             launcher: None,
             room_state: Mutex::new(RoomState { room, viewers: BTreeMap::new() }),
@@ -104,8 +104,8 @@ impl SharedState {
     /// The grids that a view shows as lines.
     ///
     /// # Errors
-    /// Those of [`Grids::of`].
-    pub(crate) async fn boxes(&self, view: &View) -> Result<Arc<Boxes>> {
+    /// Those of [`GridBoxCache::of`].
+    pub(crate) async fn boxes(&self, view: &View) -> Result<Arc<GridBoxes>> {
         self.grids.of(view, &*self.source, &self.dataset()).await
     }
 
