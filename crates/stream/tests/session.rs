@@ -414,7 +414,7 @@ async fn who_waits_hears_how_far_long_work_is() {
     data.let_through(move |key| key.level == coarsest);
     let work = array::LongWork::default();
     let seen = work.clone();
-    let shown: stream::Work = Arc::new(move |task| seen.share(task));
+    let shown: stream::WorkProgress = Arc::new(move |task| seen.share(task));
     let session = Session::begin(data.dataset(), data.source(), MEMORY, None, shown).unwrap();
     let mut ada = join(&session);
     assert_eq!(ada.frame(|_| true).await.truth.levels_made, None);
@@ -451,7 +451,7 @@ async fn a_new_view_withdraws_what_the_old_one_wanted() {
     drop(ada);
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(data.waiting(), [], "who leaves wants nothing");
-    assert_eq!(session.load().wants_under_way, 0);
+    assert_eq!(session.load().wants_in_flight, 0);
 }
 
 #[tokio::test(start_paused = true)]

@@ -13,7 +13,7 @@ use session::ParticipantId;
 use tokio::time::Instant;
 
 /// Most wants under way at once: what fills 10 Gb/s over 150 ms with blocks of half a megabyte.
-pub const MAX_WANTS_UNDER_WAY: usize = 512;
+pub const MAX_WANTS_IN_FLIGHT: usize = 512;
 /// How often a block is tried before it counts as failed. Where trying may help it is tried on, ever more rarely.
 pub const ATTEMPTS_UNTIL_FAILED: u32 = 5;
 /// Wait before the second attempt; doubles with each further one.
@@ -87,30 +87,30 @@ impl BlockFailure {
 /// [`placed`](Self::placed). Output: [`start`](Self::start), to be called after each input and at
 /// [`next_retry`](Self::next_retry).
 pub(crate) struct Loader {
-    max_bytes_under_way: u64,
+    max_bytes_in_flight: u64,
     requests: BTreeMap<ParticipantId, BTreeMap<BlockKey, BlockRequest>>,
     /// All wishes, each block once, at its highest priority.
     merged: BTreeMap<BlockKey, BlockRequest>,
     /// Not under way and not waiting for a retry; least urgent first.
     queue: Vec<BlockRequest>,
-    under_way: BTreeMap<BlockKey, WantInFlight>,
-    bytes_under_way: u64,
+    in_flight: BTreeMap<BlockKey, WantInFlight>,
+    bytes_in_flight: u64,
     /// Only of blocks that are wished for.
     failures: BTreeMap<BlockKey, BlockFailure>,
     batches: u64,
 }
 
 impl Loader {
-    /// With nothing to do. A block larger than `max_bytes_under_way` travels alone.
+    /// With nothing to do. A block larger than `max_bytes_in_flight` travels alone.
     #[must_use]
-    pub(crate) fn new(max_bytes_under_way: u64) -> Self {
+    pub(crate) fn new(max_bytes_in_flight: u64) -> Self {
         Self {
-            max_bytes_under_way,
+            max_bytes_in_flight,
             requests: BTreeMap::new(),
             merged: BTreeMap::new(),
             queue: Vec::new(),
-            under_way: BTreeMap::new(),
-            bytes_under_way: 0,
+            in_flight: BTreeMap::new(),
+            bytes_in_flight: 0,
             failures: BTreeMap::new(),
             batches: 0,
         }
@@ -138,12 +138,12 @@ impl Loader {
         }
         let merged = &self.merged;
         // What has arrived takes its place in any case: it costs nothing more.
-        self.under_way.retain(|key, w| w.has_arrived || merged.contains_key(key));
-        self.bytes_under_way = self.under_way.values().map(|w| w.size_bytes).sum();
+        self.in_flight.retain(|key, w| w.has_arrived || merged.contains_key(key));
+        self.bytes_in_flight = self.in_flight.values().map(|w| w.size_bytes).sum();
         self.failures.retain(|key, _| merged.contains_key(key));
-        for (key, under_way) in &self.under_way {
+        for (key, in_flight) in &self.in_flight {
             if let Some(request) = merged.get(key) {
-                under_way.handle.adjust(Urgency::of(request.priority));
+                in_flight.handle.adjust(Urgency::of(request.priority));
             }
         }
         self.refill();
@@ -151,7 +151,7 @@ impl Loader {
 
     fn refill(&mut self) {
         let may_start = |key: &BlockKey| self.failures.get(key).is_none_or(|f| f.next == NextAttempt::Trying);
-        let waits = |key: &BlockKey| !self.under_way.contains_key(key) && may_start(key);
+        let waits = |key: &BlockKey| !self.in_flight.contains_key(key) && may_start(key);
         self.queue = self.merged.values().filter(|w| waits(&w.key)).copied().collect();
         self.queue.sort_by_key(|w| (w.priority, std::cmp::Reverse(w.key)));
     }
@@ -160,19 +160,19 @@ impl Loader {
     pub(crate) fn start(&mut self, now: Instant) -> Option<(u64, Vec<Want>)> {
         self.queue_retries(now);
         let mut wants = Vec::new();
-        while self.under_way.len() < MAX_WANTS_UNDER_WAY {
+        while self.in_flight.len() < MAX_WANTS_IN_FLIGHT {
             let Some(request) = self.queue.last().copied() else { break };
-            let fits = self.bytes_under_way.saturating_add(request.size_bytes) <= self.max_bytes_under_way;
-            if !fits && !self.under_way.is_empty() {
+            let fits = self.bytes_in_flight.saturating_add(request.size_bytes) <= self.max_bytes_in_flight;
+            if !fits && !self.in_flight.is_empty() {
                 break;
             }
             self.queue.pop();
             let (want, handle) = want(request.key, Urgency::of(request.priority));
-            self.bytes_under_way += request.size_bytes;
+            self.bytes_in_flight += request.size_bytes;
             let batch = self.batches;
-            let under_way =
+            let in_flight =
                 WantInFlight { handle, size_bytes: request.size_bytes, batch, has_arrived: false };
-            self.under_way.insert(request.key, under_way);
+            self.in_flight.insert(request.key, in_flight);
             wants.push(want);
         }
         if wants.is_empty() {
@@ -214,10 +214,10 @@ impl Loader {
         result: Result<Arc<Block>>,
         now: Instant,
     ) -> Option<Arc<Block>> {
-        let under_way = self.under_way.get_mut(&key).filter(|w| w.batch == batch && !w.has_arrived)?;
+        let in_flight = self.in_flight.get_mut(&key).filter(|w| w.batch == batch && !w.has_arrived)?;
         match result {
             Ok(block) => {
-                under_way.has_arrived = true;
+                in_flight.has_arrived = true;
                 Some(block)
             }
             Err(error) => {
@@ -232,7 +232,7 @@ impl Loader {
     pub(crate) fn ended(&mut self, batch: u64, now: Instant) -> bool {
         let is_open = |w: &WantInFlight| w.batch == batch && !w.has_arrived;
         let open: Vec<BlockKey> =
-            self.under_way.iter().filter(|(_, w)| is_open(w)).map(|(key, _)| *key).collect();
+            self.in_flight.iter().filter(|(_, w)| is_open(w)).map(|(key, _)| *key).collect();
         for key in &open {
             self.release(*key);
             self.fail(*key, Error::internal("expected an answer for every block, found none"), now);
@@ -258,8 +258,8 @@ impl Loader {
     }
 
     fn release(&mut self, key: BlockKey) {
-        if let Some(gone) = self.under_way.remove(&key) {
-            self.bytes_under_way -= gone.size_bytes;
+        if let Some(gone) = self.in_flight.remove(&key) {
+            self.bytes_in_flight -= gone.size_bytes;
         }
     }
 
@@ -310,8 +310,8 @@ impl Loader {
 
     /// Wants handed out and not answered, and what they may bring, bytes.
     #[must_use]
-    pub(crate) fn under_way(&self) -> (usize, u64) {
-        (self.under_way.len(), self.bytes_under_way)
+    pub(crate) fn in_flight(&self) -> (usize, u64) {
+        (self.in_flight.len(), self.bytes_in_flight)
     }
 }
 
@@ -360,7 +360,7 @@ mod tests {
         loader.request(ADA, requests(0..100));
         let (batch, wants) = start(&mut loader, now);
         assert_eq!(indices(&wants), [0, 1, 2]);
-        assert_eq!(loader.under_way(), (3, 30));
+        assert_eq!(loader.in_flight(), (3, 30));
         assert!(loader.start(now).is_none());
         assert!(loader.complete(batch, key(1), block(1), now).is_some());
         assert!(loader.start(now).is_none(), "an arrived block still holds memory");
@@ -372,7 +372,7 @@ mod tests {
     fn many_small_blocks_are_limited_by_number() {
         let mut loader = Loader::new(u64::MAX);
         loader.request(ADA, requests(0..10_000));
-        assert_eq!(start(&mut loader, Instant::now()).1.len(), MAX_WANTS_UNDER_WAY);
+        assert_eq!(start(&mut loader, Instant::now()).1.len(), MAX_WANTS_IN_FLIGHT);
         assert!(loader.start(Instant::now()).is_none());
     }
 
@@ -420,7 +420,7 @@ mod tests {
         assert_eq!((wants[0].is_cancelled(), wants[1].is_cancelled()), (true, false));
         assert!(loader.complete(batch, key(1), block(1), now).is_some());
         loader.placed(key(1), None, now);
-        assert_eq!(loader.under_way(), (0, 0));
+        assert_eq!(loader.in_flight(), (0, 0));
         assert!(loader.start(now).is_none());
     }
 
@@ -496,6 +496,6 @@ mod tests {
         loader.ended(batch, now);
         assert_eq!((loader.failed_blocks(ADA).failed, loader.failed_blocks(ADA).given_up), (3, 3));
         assert_eq!(loader.failed_blocks(BOB), FailedBlocks::default());
-        assert_eq!((loader.next_retry(), loader.under_way()), (None, (0, 0)));
+        assert_eq!((loader.next_retry(), loader.in_flight()), (None, (0, 0)));
     }
 }

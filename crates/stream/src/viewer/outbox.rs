@@ -18,14 +18,14 @@ const MAX_MESSAGES: usize = 8;
 
 /// One item on its way to a participant.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Outgoing {
+pub struct OutgoingItem {
     /// Content of the item.
     pub item: Item,
     /// The encoded picture of a frame; empty otherwise.
     pub bulk: Bytes,
 }
 
-impl Outgoing {
+impl OutgoingItem {
     /// The item as the JSON that travels.
     ///
     /// # Errors
@@ -37,30 +37,30 @@ impl Outgoing {
 
 #[derive(Default)]
 struct QueuedItems {
-    items: VecDeque<Outgoing>,
+    items: VecDeque<OutgoingItem>,
     is_closed: bool,
 }
 
 /// The items that wait for one participant.
 #[derive(Default)]
-pub(crate) struct Outbox {
+pub(crate) struct ViewerOutbox {
     queued: Mutex<QueuedItems>,
     changed: Notify,
 }
 
-impl Outbox {
+impl ViewerOutbox {
     /// Adds an item; the oldest of its kind gives way where as many wait as may.
     pub(crate) fn push(&self, item: Item, bulk: Bytes) {
         self.with(|w| {
             if w.is_closed {
                 return;
             }
-            let same = |o: &Outgoing| std::mem::discriminant(&o.item) == std::mem::discriminant(&item);
+            let same = |o: &OutgoingItem| std::mem::discriminant(&o.item) == std::mem::discriminant(&item);
             if w.items.iter().filter(|o| same(o)).count() >= most_waiting(&item) {
                 let oldest = w.items.iter().position(same);
                 oldest.and_then(|at| w.items.remove(at));
             }
-            w.items.push_back(Outgoing { item, bulk });
+            w.items.push_back(OutgoingItem { item, bulk });
         });
         self.changed.notify_one();
     }
@@ -75,7 +75,7 @@ impl Outbox {
     ///
     /// # Cancel safety
     /// Safe: an item is taken only when it is returned. One taker at a time.
-    pub(crate) async fn next(&self) -> Option<Outgoing> {
+    pub(crate) async fn next(&self) -> Option<OutgoingItem> {
         loop {
             let changed = self.changed.notified();
             let (item, is_closed) = self.with(|w| (w.items.pop_front(), w.is_closed));
@@ -131,7 +131,7 @@ mod tests {
 
     #[tokio::test]
     async fn newer_items_replace_older_ones_of_their_kind_and_messages_are_bounded() {
-        let outbox = Outbox::default();
+        let outbox = ViewerOutbox::default();
         for seq in 0..100 {
             outbox.push(Item::View { seq, view: View::default() }, Bytes::new());
             outbox.push(message(usize::try_from(seq).unwrap()), Bytes::new());
@@ -149,7 +149,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_participant_that_takes_nothing_keeps_two_frames_and_one_of_each_other_kind() {
-        let outbox = Outbox::default();
+        let outbox = ViewerOutbox::default();
         for id in 0..100 {
             outbox.push(Item::Frame(frame(id)), Bytes::from_static(b"picture"));
             outbox.push(Item::Changed, Bytes::new());
@@ -168,7 +168,7 @@ mod tests {
 
     #[tokio::test]
     async fn whoever_waits_is_woken() {
-        let outbox = Outbox::default();
+        let outbox = ViewerOutbox::default();
         let (got, ()) = tokio::join!(outbox.next(), async { outbox.push(message(1), Bytes::new()) });
         assert_eq!(got.unwrap().item, message(1));
     }

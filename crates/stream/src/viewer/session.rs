@@ -13,8 +13,8 @@ use crate::loading::regrid::Regridded;
 use crate::painter::Means;
 use crate::ranks::launcher::{Launcher, RankChannels};
 use crate::viewer::frame_loop;
-use crate::viewer::outbox::Outgoing;
-use crate::viewer::shared::{SharedState, Work, with_shared_camera};
+use crate::viewer::outbox::OutgoingItem;
+use crate::viewer::shared::{SharedState, WorkProgress, with_shared_camera};
 use crate::viewer::viewer_state::ViewerState;
 
 /// Least memory of a session, bytes: a handful of the largest usual blocks, ready and on their way.
@@ -45,7 +45,7 @@ impl Session {
         source: Arc<dyn Source>,
         means: impl Into<Means>,
         first_view: Option<View>,
-        work: Work,
+        work: WorkProgress,
     ) -> Result<Self> {
         Self::start(dataset, source, means.into(), first_view, work, None)
     }
@@ -61,7 +61,7 @@ impl Session {
         source: Arc<dyn Source>,
         means: impl Into<Means>,
         first_view: Option<View>,
-        work: Work,
+        work: WorkProgress,
         ranks: RankChannels,
     ) -> Result<Self> {
         Self::start(dataset, source, means.into(), first_view, work, Some(Launcher::new(ranks)?))
@@ -72,7 +72,7 @@ impl Session {
         source: Arc<dyn Source>,
         means: Means,
         first_view: Option<View>,
-        work: Work,
+        work: WorkProgress,
         launcher: Option<Launcher>,
     ) -> Result<Self> {
         check_memory(means.memory_bytes)?;
@@ -126,15 +126,15 @@ impl Session {
 
     /// Returns the current memory use and work of the session.
     #[must_use]
-    pub fn load(&self) -> Load {
+    pub fn load(&self) -> SessionLoad {
         let volumes = self.shared.volumes.all();
-        let (wants_under_way, bytes_under_way) = self.shared.feed.under_way();
+        let (wants_in_flight, bytes_in_flight) = self.shared.feed.in_flight();
         let pools: Vec<(usize, usize)> = volumes.iter().map(|v| v.memory()).collect();
-        Load {
+        SessionLoad {
             pool_bytes: pools.iter().map(|p| p.0).sum(),
             pool_limit_bytes: pools.iter().map(|p| p.1).sum(),
-            wants_under_way,
-            bytes_under_way,
+            wants_in_flight,
+            bytes_in_flight,
         }
     }
 }
@@ -161,15 +161,15 @@ impl fmt::Debug for Session {
 
 /// Memory use and pending work of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Load {
+pub struct SessionLoad {
     /// Blocks ready to be drawn, bytes.
     pub pool_bytes: usize,
     /// Limit of these blocks, bytes.
     pub pool_limit_bytes: usize,
     /// Blocks asked for and not yet ready.
-    pub wants_under_way: usize,
+    pub wants_in_flight: usize,
     /// Most bytes that those blocks may have.
-    pub bytes_under_way: u64,
+    pub bytes_in_flight: u64,
 }
 
 /// Somebody in a session, as their connection sees them. Dropping it leaves.
@@ -195,7 +195,7 @@ impl Participant {
     ///
     /// # Cancel safety
     /// Safe: nothing is lost.
-    pub async fn next(&self) -> Option<Outgoing> {
+    pub async fn next(&self) -> Option<OutgoingItem> {
         self.viewer.outbox.next().await
     }
 }

@@ -27,19 +27,19 @@ use crate::viewer::viewer_state::ViewerState;
 /// Pictures drawn at once: each uses all cores, a second one fills the gaps of the first.
 pub(crate) const DRAWS_AT_ONCE: usize = 2;
 /// Share of the memory that holds blocks on their way: one part in so many, and a limit in bytes.
-const UNDER_WAY_SHARE: u64 = 4;
-const MAX_UNDER_WAY_BYTES: u64 = 256 << 20;
+const IN_FLIGHT_SHARE: u64 = 4;
+const MAX_IN_FLIGHT_BYTES: u64 = 256 << 20;
 
 /// How often changed data are described again before somebody is told that it leads nowhere, and how far apart.
 pub(crate) const DESCRIBE_ATTEMPTS: u32 = 5;
 pub(crate) const DESCRIBE_PAUSE: Duration = Duration::from_secs(1);
 
 /// How far long work behind a session's source is; `None` while nobody works on it.
-pub type Work = Arc<dyn Fn(Task) -> Option<Share> + Send + Sync>;
+pub type WorkProgress = Arc<dyn Fn(Task) -> Option<Share> + Send + Sync>;
 
 pub(crate) struct SharedState {
     source: Arc<dyn Source>,
-    pub(crate) work: Work,
+    pub(crate) work: WorkProgress,
     dataset: RwLock<Arc<Dataset>>,
     pub(crate) volumes: Arc<Volumes>,
     pub(crate) feed: Feed,
@@ -64,15 +64,15 @@ impl SharedState {
         source: Arc<dyn Source>,
         means: Means,
         first_view: View,
-        work: Work,
+        work: WorkProgress,
     ) -> Self {
         let Means { memory_bytes, painter } = means;
-        let under_way = (memory_bytes / UNDER_WAY_SHARE).min(MAX_UNDER_WAY_BYTES);
-        let for_pools = usize::try_from(memory_bytes - under_way).unwrap_or(usize::MAX);
+        let in_flight = (memory_bytes / IN_FLIGHT_SHARE).min(MAX_IN_FLIGHT_BYTES);
+        let for_pools = usize::try_from(memory_bytes - in_flight).unwrap_or(usize::MAX);
         let volumes = Arc::new(Volumes::new(for_pools));
         let room = Room::new(dataset.name.clone(), first_view);
         Self {
-            feed: Feed::new(Arc::clone(&source), Arc::clone(&volumes), under_way),
+            feed: Feed::new(Arc::clone(&source), Arc::clone(&volumes), in_flight),
             volumes,
             draws: Arc::new(Semaphore::new(DRAWS_AT_ONCE)),
             painter,

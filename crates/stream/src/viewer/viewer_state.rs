@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use view::View;
 
-use crate::viewer::outbox::Outbox;
+use crate::viewer::outbox::ViewerOutbox;
 
 /// View that a participant wants to see, and how.
 #[derive(Clone, Debug)]
@@ -33,7 +33,7 @@ pub(crate) struct ViewerState {
     request: Mutex<Option<ViewerRequest>>,
     /// Something changed.
     pub(crate) wake: Notify,
-    pub(crate) outbox: Outbox,
+    pub(crate) outbox: ViewerOutbox,
 }
 
 impl ViewerState {
@@ -47,7 +47,7 @@ impl ViewerState {
             shown: 0,
             wants_still: false,
         };
-        Self { request: Mutex::new(Some(request)), wake: Notify::new(), outbox: Outbox::default() }
+        Self { request: Mutex::new(Some(request)), wake: Notify::new(), outbox: ViewerOutbox::default() }
     }
 
     /// Returns the current wishes; `None` once they left.

@@ -368,7 +368,7 @@ impl Viewer {
             self.frame(|_| true).await;
             let load = session.load();
             assert!(load.pool_bytes <= load.pool_limit_bytes);
-            worst = worst.max(load.pool_limit_bytes as u64 + load.bytes_under_way);
+            worst = worst.max(load.pool_limit_bytes as u64 + load.bytes_in_flight);
         }
         worst
     }

@@ -57,10 +57,10 @@ pub(crate) struct Feed {
 }
 
 impl Feed {
-    /// `max_bytes_under_way`: hard limit of bytes asked for and not yet placed.
-    pub(crate) fn new(source: Arc<dyn Source>, volumes: Arc<Volumes>, max_bytes_under_way: u64) -> Self {
+    /// `max_bytes_in_flight`: hard limit of bytes asked for and not yet placed.
+    pub(crate) fn new(source: Arc<dyn Source>, volumes: Arc<Volumes>, max_bytes_in_flight: u64) -> Self {
         Self {
-            loader: Mutex::new(Loader::new(max_bytes_under_way)),
+            loader: Mutex::new(Loader::new(max_bytes_in_flight)),
             changed: Notify::new(),
             stale: watch::Sender::new(None),
             source,
@@ -93,8 +93,8 @@ impl Feed {
     }
 
     /// Wants and bytes under way.
-    pub(crate) fn under_way(&self) -> (usize, u64) {
-        self.with(|loader| loader.under_way())
+    pub(crate) fn in_flight(&self) -> (usize, u64) {
+        self.with(|loader| loader.in_flight())
     }
 
     /// Time for which blocks have been placed so far.
@@ -357,6 +357,6 @@ mod tests {
         assert!(soon(|| feed.block_status(BOB).0 == 0).await, "his volume has room");
         drop(picture);
         assert!(soon(|| feed.block_status(ADA).0 == 0).await, "the picture gave room");
-        assert_eq!(feed.under_way(), (0, 0));
+        assert_eq!(feed.in_flight(), (0, 0));
     }
 }

@@ -12,7 +12,7 @@ use session::{Codec, Item, Join, Role};
 use tokio::task::JoinSet;
 
 use super::*;
-use crate::{MIN_MEMORY_BYTES, Outgoing, Participant, Session, StillRequest, render_still, run_worker};
+use crate::{MIN_MEMORY_BYTES, OutgoingItem, Participant, Session, StillRequest, render_still, run_worker};
 
 const SIDE: u64 = 64;
 const SIZE: ImageSize = ImageSize { width: 144, height: 112 };
@@ -107,7 +107,7 @@ impl Viewer {
         self.change(&json!({"camera": camera_of_turn(angle)}), moving);
     }
 
-    async fn take(&mut self) -> Outgoing {
+    async fn take(&mut self) -> OutgoingItem {
         let out = tokio::time::timeout(PATIENCE, self.participant.next()).await.expect("something comes");
         let out = out.expect("an open session");
         match &out.item {
@@ -122,7 +122,7 @@ impl Viewer {
     }
 
     /// The exact picture of the newest view, as it travels, and what it shows.
-    async fn exact(&mut self) -> Outgoing {
+    async fn exact(&mut self) -> OutgoingItem {
         loop {
             let out = self.take().await;
             if let Item::Frame(info) = &out.item
